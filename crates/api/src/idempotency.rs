@@ -84,7 +84,10 @@ fn scope(command: &Command) -> String {
         Command::AddSample { set, .. } => format!("add_sample {}", set.as_str()),
         Command::DeleteSample { sample } => format!("delete_sample {}", sample.0),
         Command::DeleteUser { user } => format!("delete_user {}", id(user)),
-        Command::SweepStories | Command::EraseUser { .. } | Command::Reserved(_) => {
+        Command::SweepStories
+        | Command::EraseUser { .. }
+        | Command::Account(_)
+        | Command::Reserved(_) => {
             unreachable!("these take no key")
         }
     }
@@ -111,6 +114,7 @@ pub(crate) fn users_of(command: &mut Command) -> SmallVec<[&mut UserRef; 2]> {
         | Command::AddSample { .. }
         | Command::DeleteSample { .. }
         | Command::EraseUser { .. }
+        | Command::Account(_)
         | Command::Reserved(_) => smallvec![],
     }
 }

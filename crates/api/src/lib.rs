@@ -77,6 +77,9 @@ pub struct ApiOptions {
     pub story_life: Lifetime,
     /// The files at `/` and `/assets/`, if any.
     pub pages: Option<Arc<dyn FileSource>>,
+    /// Routes of another crate that are served beside the API. They check their clients themselves; each request has
+    /// an [`edge::ClientAddress`].
+    pub beside: Option<Router>,
     /// The file of the application keys, which backups include if it exists.
     pub keys_file: Option<PathBuf>,
     /// Additional metrics for `/metrics`.
@@ -97,6 +100,7 @@ impl ApiOptions {
             request_memory: 256 << 20,
             story_life,
             pages: None,
+            beside: None,
             keys_file: None,
             registry: Registry::default(),
         }

@@ -26,14 +26,15 @@ pub(crate) fn routes(
     memory: RequestMemory,
 ) -> (Router, impl Future<Output = Infallible>) {
     let metrics = Arc::new(HttpMetrics::default());
-    let pages = options.pages.take();
+    let (pages, beside) = (options.pages.take(), options.beside.take());
     let state = Arc::new(AppState::new(node, options, closing, memory, &metrics));
-    (routes_of(Arc::clone(&state), pages, &metrics), operations::keep_history(state))
+    let router = routes_of(Arc::clone(&state), (pages, beside), &metrics);
+    (router, operations::keep_history(state))
 }
 
 pub(crate) fn routes_of(
     state: Arc<AppState>,
-    pages: Option<Arc<dyn FileSource>>,
+    (pages, beside): (Option<Arc<dyn FileSource>>, Option<Router>),
     metrics: &HttpMetrics,
 ) -> Router {
     let mut routes = Routes { router: Router::new(), metrics };
@@ -45,7 +46,12 @@ pub(crate) fn routes_of(
         legacy::route(&mut routes);
     }
     let node = state.node.clone();
-    cluster::with_positions(routes.finish(state), &node)
+    let router = routes.finish(state);
+    let router = match beside {
+        Some(beside) => router.merge(beside),
+        None => router,
+    };
+    cluster::with_positions(router, &node)
 }
 
 /// Routes under construction.

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use axum::Router;
+use edge::ClientAddress;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -62,9 +63,11 @@ pub async fn serve(
     let (closing, closed) = watch::channel(false);
     let memory = RequestMemory::new(options.request_memory);
     let connections_max = options.connections_max.max(1);
+    let has_beside = options.beside.is_some();
     let (router, beside) = routes::routes(node, options, closed.clone(), memory.clone());
     let server = Server {
         router,
+        has_beside,
         memory,
         closed,
         seats: Arc::default(),
@@ -96,6 +99,7 @@ pub async fn serve(
 /// State that all connections share.
 struct Server {
     router: Router,
+    has_beside: bool,
     memory: RequestMemory,
     /// Notified at every pulse; true at shutdown.
     closed: watch::Receiver<bool>,
@@ -107,9 +111,10 @@ impl Server {
     /// Accepts connections and serves each in its own task.
     async fn accept(&self, listener: &TcpListener) -> Infallible {
         loop {
-            let (stream, _) = edge::accept(listener).await;
+            let (stream, peer) = edge::accept(listener).await;
             let permit = self.permit().await;
             let connection = Connection {
+                peer: self.has_beside.then(|| ClientAddress(peer.ip())),
                 taken: self.seats.take(),
                 router: self.router.clone(),
                 memory: self.memory.clone(),
@@ -142,6 +147,8 @@ impl Server {
 
 /// A connection to be served.
 struct Connection {
+    /// Set if there are routes beside the API.
+    peer: Option<ClientAddress>,
     taken: SeatGuard,
     router: Router,
     memory: RequestMemory,
@@ -150,7 +157,7 @@ struct Connection {
 
 impl Connection {
     async fn serve(self, stream: TcpStream) {
-        let Self { taken, router, memory, closed: mut closing } = self;
+        let Self { peer, taken, router, memory, closed: mut closing } = self;
         // Responses are written in one piece, so waiting for more data has no benefit.
         if stream.set_nodelay(true).is_err() {
             return;
@@ -158,7 +165,7 @@ impl Connection {
         let seat = &taken.0;
         let turn = Turn::new();
         let service = service_fn(|request| {
-            let answer = answer(router.clone(), Arc::clone(seat), request);
+            let answer = answer(router.clone(), (Arc::clone(seat), peer), request);
             async {
                 turn.wait().await;
                 answer.await
@@ -232,10 +239,13 @@ impl Turn {
 /// Handles a request, which is in progress until its response is sent.
 async fn answer(
     mut router: Router,
-    seat: Arc<Seat>,
+    (seat, peer): (Arc<Seat>, Option<ClientAddress>),
     mut request: hyper::Request<Incoming>,
 ) -> Result<hyper::Response<Holding<Busy>>, Infallible> {
     let busy = seat.begin();
+    if let Some(peer) = peer.filter(|_| !request.uri().path().starts_with("/v1/")) {
+        request.extensions_mut().insert(peer);
+    }
     if !seat.is_admitted() {
         request.extensions_mut().insert(seat);
     }

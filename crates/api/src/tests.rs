@@ -36,7 +36,7 @@ impl Inside {
         let memory = RequestMemory::new(options.request_memory);
         let (_, closing) = watch::channel(false);
         let state = Arc::new(AppState::new(node.clone(), options, closing, memory, &metrics));
-        let router = routes_of(Arc::clone(&state), None, &metrics);
+        let router = routes_of(Arc::clone(&state), (None, None), &metrics);
         Self { node, state, router, _directory: directory }
     }
 

@@ -1,11 +1,13 @@
 //! Compares reads of the node with the model.
 
+use std::collections::BTreeMap;
+
 use feed::{Cursor, Page, PostId, StoryId, UserId, UserRef};
 use kv::{BucketId, BucketName};
 use node::Found;
 
 use crate::events::Event;
-use crate::model::{ModelKey, ms_of};
+use crate::model::{ModelAccount, ModelKey, ms_of};
 use crate::run::Run;
 
 /// Bytes by which a budget may be exceeded for a moment: the item that fills it.
@@ -63,6 +65,7 @@ impl Run {
             let found = node.facts().post(PostId(*id));
             assert_eq!(found.map(|found| found.text.as_str().to_owned()), Some(post.text.clone()));
         }
+        self.check_accounts();
         self.check_totals();
         self.check_buckets();
     }
@@ -157,6 +160,33 @@ impl Run {
             "profile of {user}"
         );
         assert_eq!(facts.counts(UserId(user)), self.model.feed.counts(user), "counts of {user}");
+    }
+
+    /// Accounts, and what each token permits.
+    fn check_accounts(&self) {
+        let (node, expected) = (self.node().node(), &self.model.feed.accounts);
+        let mut found = BTreeMap::new();
+        node.facts().each_account(|user, account| {
+            let account = ModelAccount {
+                email: account.email.map(|email| email.as_str().to_owned()),
+                password: account.password.as_str().to_owned(),
+                role: account.role,
+                state: account.state,
+            };
+            found.insert(user.0, account);
+        });
+        assert_eq!(found, expected.accounts, "accounts");
+        assert_eq!(node.facts().totals().accounts as usize, found.len(), "number of accounts");
+        for (id, grant) in &expected.grants {
+            let Some(token) = grant.token else { continue };
+            let found = node.facts().granted(&token, node.now_ms());
+            let is_valid = expected.is_valid(grant, node.now_ms());
+            assert_eq!(found.is_some(), is_valid, "grant {id}: {grant:?}");
+            let found = found
+                .map(|(id, grant)| (id.0, grant.app.map(|app| app.0), grant.user, grant.scopes));
+            let wanted = is_valid.then_some((*id, grant.app, grant.user.map(UserId), grant.scopes));
+            assert_eq!(found, wanted, "grant {id}");
+        }
     }
 
     fn check_post(&mut self) {

@@ -1,7 +1,7 @@
 //! Accepting connections.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
@@ -10,6 +10,10 @@ use crate::LineGate;
 
 /// Pause after `accept` failed (out of file descriptors).
 const PAUSE: Duration = Duration::from_millis(100);
+
+/// The address of the peer of a connection, as an extension of its requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClientAddress(pub IpAddr);
 
 /// The next connection of `listener` and the address of its peer. Errors are logged, at most once per second,
 /// and it tries again.

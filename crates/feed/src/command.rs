@@ -7,6 +7,7 @@
 use rows::Stamp;
 use serde::{Deserialize, Serialize};
 
+use crate::accounts::{AccountCommand, AccountDone};
 use crate::ids::{PostId, SampleId, StoryId, UserId};
 use crate::lifetime::Lifetime;
 use crate::records::SampleBits;
@@ -161,10 +162,12 @@ pub enum Command {
         /// The followed: at most [`limits::FOLLOW_MANY_MAX`](crate::limits::FOLLOW_MANY_MAX).
         others: Vec<UserRef>,
     },
+    /// Change accounts, or what they grant.
+    Account(AccountCommand),
 }
 
-/// What can be left of a deleted user, in the order in which it is removed. Stored as the position in the
-/// enum.
+/// What can be left of a deleted user; [`Remains::next`] is the order in which it is removed. Stored as the position
+/// in the enum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Remains {
     /// Their posts, with the mentions in them.
@@ -183,6 +186,8 @@ pub enum Remains {
     Views,
     /// Only the rows that say that something is left.
     Nothing,
+    /// What they granted to apps and browsers. Comes before [`Self::Nothing`].
+    Grants,
 }
 
 impl Remains {
@@ -196,7 +201,8 @@ impl Remains {
             Self::Followers => Self::Friends,
             Self::Friends => Self::Mentions,
             Self::Mentions => Self::Views,
-            Self::Views | Self::Nothing => Self::Nothing,
+            Self::Views => Self::Grants,
+            Self::Grants | Self::Nothing => Self::Nothing,
         }
     }
 }
@@ -227,6 +233,9 @@ impl Command {
     /// Whether it only removes something.
     #[must_use]
     pub fn removes(&self) -> bool {
+        if let Self::Account(command) = self {
+            return command.removes();
+        }
         matches!(
             self,
             Self::Unfollow { .. }
@@ -328,4 +337,6 @@ pub enum Done {
     UserDeleted,
     /// Some of what was left of a deleted user was removed.
     UserErased,
+    /// The result of a command about accounts.
+    Account(AccountDone),
 }

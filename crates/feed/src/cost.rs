@@ -2,10 +2,14 @@
 
 use rows::{Cost, WORK_PER_ROW};
 
+use crate::accounts::{AccountCommand, AppRequest, RedirectUri, Website};
+use crate::apply::grant::{SWEPT, UNUSED_REMOVED};
 use crate::command::{Command, Request};
 use crate::limits::{
-    BIO_BYTES_MAX, ERASE_ROWS_MAX, ERASING_USERS_MAX, HANDLE_CHARS_MAX, NAME_BYTES_MAX,
-    POST_BYTES_MAX, POST_MENTIONS_MAX, SAMPLE_SETS_MAX, SWEEP_ROWS_MAX, SWEEP_SECONDS_MAX,
+    APP_GRANTS_MAX, APP_NAME_BYTES_MAX, BIO_BYTES_MAX, EMAIL_BYTES_MAX, ERASE_ROWS_MAX,
+    ERASING_USERS_MAX, HANDLE_CHARS_MAX, INVITES_MAX, NAME_BYTES_MAX, PASSWORD_HASH_BYTES_MAX,
+    POST_BYTES_MAX, POST_MENTIONS_MAX, REDIRECT_URIS_MAX, SAMPLE_SETS_MAX, SWEEP_ROWS_MAX,
+    SWEEP_SECONDS_MAX, URI_BYTES_MAX, USER_GRANTS_MAX,
 };
 use crate::text::PostText;
 
@@ -19,6 +23,14 @@ pub(crate) const POST_ROWS_MAX: usize = 3 + POST_MENTIONS_MAX;
 const _: () = assert!(POST_ROWS_MAX <= ERASE_ROWS_MAX);
 /// Looking up a handle and writing a mention, which takes longer than other rows.
 pub(crate) const MENTION_WORK: usize = 4 * WORK_PER_ROW;
+
+/// Most rows of a grant: its own, those of two secrets, that of its owner, of its expiry, the uses of its app, and
+/// whether the app is unused; and one that is only looked up.
+pub(crate) const GRANT_ROWS: usize = 8;
+/// Bytes of these rows.
+const GRANT_BYTES: usize = 512;
+/// Rows of a new grant, of those that are removed for it, and of the list of the owner's grants.
+const GRANTING_ROWS: usize = (2 + 2 * SWEPT) * GRANT_ROWS + USER_GRANTS_MAX;
 
 impl Request {
     /// The highest cost.
@@ -83,7 +95,7 @@ impl Command {
                 Cost::of_rows(6 + SAMPLE_SETS_MAX, 512)
             }
             Self::DeleteUser { .. } => {
-                let cost = Cost::of_rows(4, HANDLE_CHARS_MAX + 64);
+                let cost = Cost::of_rows(6, HANDLE_CHARS_MAX + 64);
                 // Relations with each deleted user whose rows are not removed, and with the deleted user
                 // who is read twice.
                 let looked_up = 2 * 4 * (ERASING_USERS_MAX as usize + 1);
@@ -94,7 +106,51 @@ impl Command {
                 let read = ERASE_ROWS_MAX / 3 * (POST_BYTES_MAX + WORK_PER_ROW);
                 Cost { work: cost.work + read, ..cost }
             }
+            Self::Account(command) => account_cost(command),
             Self::Reserved(never) => match *never {},
         }
     }
+}
+
+fn account_cost(command: &AccountCommand) -> Cost {
+    const ACCOUNT_BYTES: usize = 2 * EMAIL_BYTES_MAX + PASSWORD_HASH_BYTES_MAX + 64;
+    match command {
+        AccountCommand::SignUp { .. } => {
+            Cost::of_rows(8, ACCOUNT_BYTES + 3 * HANDLE_CHARS_MAX + 128)
+        }
+        AccountCommand::Open { .. } | AccountCommand::SetRole { .. } => {
+            Cost::of_rows(5, ACCOUNT_BYTES)
+        }
+        AccountCommand::SetPassword { .. } | AccountCommand::SetState { .. } => {
+            let rows = USER_GRANTS_MAX * GRANT_ROWS + 4;
+            Cost::of_rows(rows, USER_GRANTS_MAX * GRANT_BYTES + ACCOUNT_BYTES)
+        }
+        AccountCommand::CreateInvite { .. } => {
+            Cost::of_rows(2 * INVITES_MAX + 2, (2 * INVITES_MAX + 2) * 64)
+        }
+        AccountCommand::RegisterApp(app) => {
+            let removed = UNUSED_REMOVED * (APP_GRANTS_MAX * GRANT_ROWS + 4);
+            Cost::of_rows(removed + 3, removed * 64 + app_bytes(app))
+        }
+        AccountCommand::LogIn { .. }
+        | AccountCommand::Authorize { .. }
+        | AccountCommand::Exchange { .. }
+        | AccountCommand::GrantApp { .. }
+        | AccountCommand::GrantUser { .. } => {
+            let read = ACCOUNT_BYTES + APP_BYTES_MAX;
+            let cost = Cost::of_rows(GRANTING_ROWS, (2 + 2 * SWEPT) * GRANT_BYTES);
+            Cost { work: cost.work + read, ..cost }
+        }
+        AccountCommand::Revoke { .. } => Cost::of_rows(GRANT_ROWS, GRANT_BYTES),
+    }
+}
+
+/// Most bytes of an app.
+const APP_BYTES_MAX: usize = APP_NAME_BYTES_MAX + (REDIRECT_URIS_MAX + 1) * URI_BYTES_MAX + 128;
+
+fn app_bytes(app: &AppRequest) -> usize {
+    let website = app.website.as_ref().map_or(0, |website: &Website| website.as_str().len());
+    let redirects: usize =
+        app.redirects.iter().map(|uri: &RedirectUri| uri.as_str().len() + 4).sum();
+    app.name.as_str().len() + website + redirects + 128
 }

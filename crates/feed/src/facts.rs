@@ -1,8 +1,11 @@
 //! The facts as typed records: reads over any implementation of [`Rows`], and the writer's changes.
 
+mod accounts;
 mod deleted;
 mod samples;
 mod stories;
+
+pub(crate) use accounts::{expiry_key, owner_key};
 
 use rows::{
     NameTable, PointTable, Rows, RowsMut, SetTable, Span, Stamp, Totals, Value, decode, encode,

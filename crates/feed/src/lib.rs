@@ -8,6 +8,7 @@
 //! [`Command`]. The writer appends it to the log and stamps it with the time of its group. [`apply()`] changes
 //! the rows and returns an [`Outcome`], and a list of [`Effect`]s for the views.
 
+pub mod accounts;
 pub mod apply;
 pub mod command;
 mod cost;

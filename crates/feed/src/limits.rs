@@ -77,6 +77,34 @@ pub const SET_SAMPLES_MAX: u32 = 1 << 20;
 /// Most different labels of the samples added to one set.
 pub const SET_LABELS_MAX: u32 = 4_096;
 
+/// Longest e-mail address, in bytes: that of RFC 5321.
+pub const EMAIL_BYTES_MAX: usize = 254;
+/// Longest hash of a password, in bytes. A PHC string of argon2id has about 100.
+pub const PASSWORD_HASH_BYTES_MAX: usize = 256;
+/// Most user-perceived characters of the name of an app.
+pub const APP_NAME_CHARS_MAX: usize = 60;
+/// Most bytes of the name of an app.
+pub const APP_NAME_BYTES_MAX: usize = 400;
+/// Longest redirect URI or website of an app, in bytes.
+pub const URI_BYTES_MAX: usize = 2_000;
+/// Most redirect URIs of an app.
+pub const REDIRECT_URIS_MAX: usize = 8;
+/// Most apps that act for no user. The one registered first is removed for the next: 16,384 of at most 18 kB, so at
+/// most 300 MB on disk that anybody can fill.
+pub const UNUSED_APPS_MAX: u32 = 16_384;
+/// Most grants of one user: sessions, codes and tokens. The oldest ends when there is one more.
+pub const USER_GRANTS_MAX: usize = 100;
+/// Most tokens of an app itself. The oldest ends when there is one more.
+pub const APP_GRANTS_MAX: usize = 8;
+/// Life of an authorization code, in seconds: the most that RFC 6749 recommends.
+pub const CODE_SECS: u64 = 600;
+/// Life of the session of a browser, in seconds: 30 days.
+pub const SESSION_SECS: u64 = 2_592_000;
+/// Most invites. All of them are looked up to create one.
+pub const INVITES_MAX: usize = 256;
+/// Most sign-ups with one invite.
+pub const INVITE_USES_MAX: u32 = 10_000;
+
 const _: () = assert!(PAGE_DEFAULT <= MENTIONS_PAGE_MAX && MENTIONS_PAGE_MAX <= PAGE_MAX);
 const _: () = assert!(0 < STORY_SECS_MIN && STORY_SECS_MIN <= STORY_SECS_DEFAULT);
 const _: () = assert!(STORY_SECS_DEFAULT <= STORY_SECS_MAX);

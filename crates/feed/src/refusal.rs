@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::accounts::AccountRefusal;
 use crate::limits;
 
 /// Why a command changed nothing. Not an error of the system: the caller can correct the request.
@@ -94,6 +95,15 @@ pub enum Refusal {
     /// [`limits::ERASING_USERS_MAX`] deleted users still have rows to remove.
     #[error("the server is still removing data of deleted users; try again in a second")]
     TooManyDeletions,
+    /// A command about accounts was refused.
+    #[error(transparent)]
+    Account(AccountRefusal),
+}
+
+impl From<AccountRefusal> for Refusal {
+    fn from(refusal: AccountRefusal) -> Self {
+        Self::Account(refusal)
+    }
 }
 
 impl Refusal {
@@ -127,6 +137,7 @@ impl Refusal {
             Self::ParentNotFound => "in_reply_to_not_found",
             Self::SamplesFull => "samples_full",
             Self::TooManyDeletions => "too_many_deletions",
+            Self::Account(refusal) => refusal.code(),
         }
     }
 }

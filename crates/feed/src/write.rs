@@ -5,6 +5,7 @@
 
 use rows::{NameTable, PointTable, PutRows, SetTable, Value, encode};
 
+use crate::accounts::{Account, Record as _};
 use crate::ids::{PostId, SampleId, SampleSetId, StoryId, UserId};
 use crate::records::{Counts, Post, Sample, SampleSet, Story, User};
 use crate::text::{Handle, Label, PostText, SetName};
@@ -22,6 +23,14 @@ pub fn handle(rows: &mut (impl PutRows + ?Sized), handle: &Handle, id: UserId) {
 /// That a user was deleted, whose profile has only the handle and the time.
 pub fn deleted(rows: &mut (impl PutRows + ?Sized), id: UserId) {
     rows.put_member(SetTable::DeletedUsers, id.0.into(), 0, Some(0));
+}
+
+/// The account of a user, with the row of its e-mail address.
+pub fn account(rows: &mut (impl PutRows + ?Sized), id: UserId, account: &Account) {
+    rows.put_point(PointTable::Account, id.0.into(), Some(account.to_row()));
+    if let Some(email) = &account.email {
+        rows.put_name(NameTable::Email, email.as_str().as_bytes(), Some(encode(&id)));
+    }
 }
 
 /// A user's counts.

@@ -3,6 +3,7 @@
 //!
 //! It runs on the thread of the sweeper. After a restart it continues with the rows that the facts still have.
 
+use feed::accounts::GrantId;
 use feed::limits::ERASE_ROWS_MAX;
 use feed::{Command, Facts, PostId, Remains, UserId};
 use store::Store;
@@ -73,6 +74,7 @@ fn read_ahead(facts: Facts<'_, Store>, remains: Remains, items: &[u64]) {
                     let _ = facts.stored_counts(UserId(other));
                 }
             }
+            Remains::Grants => drop(facts.grant(GrantId(*item))),
             Remains::Stories | Remains::Mentions | Remains::Views | Remains::Nothing => {}
         }
     }

@@ -225,8 +225,8 @@ fn a_file_that_is_cut_or_changed_is_refused() {
     for (from, to, what) in [
         ("hello", "hullo", "do not match their digest"),
         ("\"posts\":1", "\"posts\":2", "it counts"),
-        ("\"format\":1", "\"format\":2", "format 2, but this program reads formats up to 1"),
-        ("\"format\":1", "\"format\":0", "the first line is"),
+        ("\"format\":2", "\"format\":3", "format 3, but this program reads formats up to 2"),
+        ("\"format\":2", "\"format\":0", "the first line is"),
         ("\"roost\":", "\"rooster\":", "the first line is"),
     ] {
         assert!(whole.contains(from), "{from}");
@@ -454,11 +454,44 @@ fn an_export_says_what_is_in_it_and_the_first_line_alone_has_the_time() {
     assert_ne!(one, other);
     assert_eq!(facts(&one), facts(&other));
     assert!(one.starts_with(
-        r#"{"export":{"format":1,"roost":"test","time":"2027-01-15T08:00:00.000Z","last_id":""#
+        r#"{"export":{"format":2,"roost":"test","time":"2027-01-15T08:00:00.000Z","last_id":""#
     ));
     let end = one.lines().last().unwrap();
     assert!(
         end.starts_with(r#"{"end":{"counts":{"users":2,"follows":1,"friendships":0,"#),
         "{end}"
     );
+}
+
+#[test]
+fn accounts_are_imported_and_exported_as_they_were_and_wrong_ones_are_refused() {
+    let account = |handle: &str, email: &str, more: &str| {
+        let password = r#""password":"$argon2id$v=19$m=8,t=1,p=1$c2FsdA$aGFzaA""#;
+        format!(
+            r#"{{"user":{{"handle":"{handle}","account":{{"email":"{email}",{password},{more}}}}}}}"#
+        )
+    };
+    let right = r#""role":"admin","state":"disabled","created":"2026-05-02T08:00:00.000Z""#;
+    let ann = account("ann", "ann@example.org", right);
+    let (node, folder) = node(&[&ann, BOB]);
+    let email = feed::accounts::Email::parse("ann@example.org").unwrap();
+    assert_eq!(node.facts().by_email(&email), Some(UserId(0)));
+    assert_eq!(node.facts().totals().accounts, 1);
+    assert!(node.facts().active_account(UserId(0)).is_none(), "it is disabled");
+    node.close();
+    drop(node);
+    let options_of = |data| NodeOptions { data, ..options() };
+    let whole = exported(&options_of(folder.path().join("data")));
+    let (_, stored) = ann.split_once("\"account\"").unwrap();
+    assert!(whole.contains(stored), "{whole}");
+    for (lines, what) in [
+        (&[ann.as_str(), &account("bob", "ANN@example.org", right)][..], "address is taken"),
+        (&[&account("bob", "no address", right)], "e-mail address"),
+        (&[&account("bob", "b@x", r#""role":"king","state":"active""#)], "a role is"),
+        (&[&account("bob", "b@x", r#""role":"user","state":"gone""#)], "the state of an account"),
+        (&[&ann.replace("$argon2id", "$md5")], "password hash"),
+        (&[&ann.replace("}}}", "},\"deleted\":true}}")], "a deleted user has no account"),
+    ] {
+        refused(lines, what);
+    }
 }

@@ -31,6 +31,27 @@ pub(crate) fn in_file<'de, D: Deserializer<'de>>(
     resolve(&text).map(Some).map_err(|error| D::Error::custom(format!("{error:#}")))
 }
 
+/// The URL of the server as its users see it: scheme and host, with or without a port.
+///
+/// # Errors
+/// If it is anything else.
+pub(crate) fn public_url(text: &str) -> anyhow::Result<String> {
+    let text = text.trim_end_matches('/');
+    let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-:[]".contains(&byte);
+    let host = host.filter(|host| !host.is_empty() && host.bytes().all(is_plain));
+    host.context("the public URL is https://HOST or http://HOST, without a path")?;
+    Ok(text.to_owned())
+}
+
+/// The same for a value of the configuration file.
+pub(crate) fn public_url_in_file<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<String>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    public_url(&text).map(Some).map_err(D::Error::custom)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -51,6 +72,21 @@ mod tests {
         ] {
             let found = resolve(text).ok().map(|address| address.to_string());
             assert_eq!(found.as_deref(), expect, "{text}");
+        }
+    }
+    #[test]
+    fn a_public_url_is_a_scheme_and_a_host() {
+        for (text, expect) in [
+            ("https://social.example", Some("https://social.example")),
+            ("https://social.example/", Some("https://social.example")),
+            ("http://[::1]:8998", Some("http://[::1]:8998")),
+            ("social.example", None),
+            ("https://social.example/path", None),
+            ("https://a@social.example", None),
+            ("https://", None),
+            ("ftp://social.example", None),
+        ] {
+            assert_eq!(public_url(text).ok().as_deref(), expect, "{text}");
         }
     }
 }

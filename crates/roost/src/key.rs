@@ -16,7 +16,7 @@ use anyhow::Context as _;
 use edge::{KeyHash, KeySet, Scopes};
 use file::StoredKey;
 
-pub(crate) use command::Key;
+pub(crate) use command::{Key, check_owner};
 pub(crate) use file::{check, path, restore};
 
 /// Name of the key that the first start makes.

@@ -1,5 +1,6 @@
 //! The binary: the command line and its subcommands.
 
+mod account;
 mod address;
 mod cluster;
 mod cluster_log;
@@ -45,6 +46,7 @@ enum Command {
     // Each is described at its arguments.
     Serve(Box<serve::Serve>),
     Key(key::Key),
+    Account(account::Account),
     Backup(operate::Backup),
     Restore(operate::Restore),
     Verify(operate::Verify),
@@ -87,6 +89,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         match command {
             Command::Serve(serve) => serve.run().await,
             Command::Key(key) => key.run(),
+            Command::Account(account) => account.run().await,
             Command::Backup(backup) => backup.run().await,
             Command::Restore(restore) => restore.run(),
             Command::Verify(verify) => verify.run(),

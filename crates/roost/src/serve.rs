@@ -15,12 +15,13 @@ use redis::{RedisMetrics, RedisOptions};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 
 use crate::cluster_log::open_log;
 use crate::key::ServerKeys;
 use crate::memory::Memory;
 use crate::settings::Settings;
-use crate::{descriptors, exit, key, logging, permissions, service, starting};
+use crate::{account, descriptors, exit, key, logging, permissions, service, starting};
 
 /// Largest number of concurrent reads, of all protocols, that may wait for a disk. 16 times as many may be
 /// queued; beyond that requests get a temporary error.
@@ -81,7 +82,9 @@ impl Serve {
         permissions::warn_of_readable_files(&options.data);
         let keys = if open { None } else { Some(server_keys(&options.data)?) };
         let access = keys.as_ref().map_or(Access::Open, |keys| Access::Keys(keys.set()));
-        let (api, redis_options) = server_options(&settings, &memory, access, connections_max);
+        let (mut api, redis_options) = server_options(&settings, &memory, access, connections_max);
+        let mastodon = settings.mastodon(listener.local_addr()?, &api.reads);
+        api.beside = Some(mastodon::router(node.clone(), mastodon));
         // Nothing can fail after this point, so a failed start leaves no unread key.
         if let Some(keys) = keys {
             if let Some(path) = keys.make_first()? {
@@ -92,6 +95,7 @@ impl Serve {
             }
             tokio::spawn(keys.follow());
         }
+        let accounts = serve_accounts(&options.data, &node);
         announce(&listener, redis.as_ref())?;
         let (stopping, mut stopped) = watch::channel(false);
         let redis = redis.map(|redis| {
@@ -110,12 +114,32 @@ impl Serve {
         if let Some(redis) = redis {
             redis.await??;
         }
+        end(accounts).await;
         tracing::info!("taking a last checkpoint");
         tokio::task::spawn_blocking(move || node.close()).await?;
         tracing::info!("stopped");
         // Dropping the store would wait for a compaction under way, which the next start does
         // without: everything is durable already.
         std::process::exit(0)
+    }
+}
+
+/// Takes requests of `roost account`.
+fn serve_accounts(data: &Path, node: &Node) -> Option<JoinHandle<()>> {
+    match account::Socket::bind(data) {
+        Ok(socket) => Some(tokio::spawn(socket.serve(node.clone()))),
+        Err(error) => {
+            tracing::warn!(%error, "roost account works only while this server is stopped");
+            None
+        }
+    }
+}
+
+/// Ends a task, with what it owns.
+async fn end(task: Option<JoinHandle<()>>) {
+    if let Some(task) = task {
+        task.abort();
+        drop(task.await);
     }
 }
 

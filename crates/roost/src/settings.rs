@@ -9,11 +9,13 @@ use anyhow::Context as _;
 use api::Lifetime;
 use bytesize::ByteSize;
 use clap::{Args, ValueEnum};
+use edge::BlockingReads;
+use mastodon::{MastodonOptions, Registrations};
 use node::{ArchiveOptions, Durability, NodeOptions};
 use serde::Deserialize;
 use web::Pages;
 
-use crate::address::{in_file, resolve};
+use crate::address::{in_file, public_url, public_url_in_file, resolve};
 use crate::logging::LogFormat;
 use crate::memory::{Given, Memory};
 
@@ -71,7 +73,7 @@ pub(crate) struct Settings {
     #[serde(deserialize_with = "duration_in_file")]
     pub(crate) fsync_interval: Option<Duration>,
     /// Memory of the server, divided among the parts below; the rest is divided among those that are not set
-    /// [default: 2624MiB]
+    /// [default: 2664MiB]
     #[arg(long, env = "ROOST_MEMORY", value_name = "SIZE")]
     pub(crate) memory: Option<ByteSize>,
     /// Memory for home timelines of active users; those least recently read are evicted and gathered
@@ -159,6 +161,26 @@ pub(crate) struct Settings {
     /// binary]
     #[arg(long, env = "ROOST_WEB_ASSETS", value_name = "DIR")]
     pub(crate) web_assets: Option<PathBuf>,
+    /// URL of the server as its users see it, without a path: https://HOST behind a proxy [default: http:// and the
+    /// address of --listen]
+    #[arg(long, env = "ROOST_PUBLIC_URL", value_name = "URL", value_parser = public_url)]
+    #[serde(deserialize_with = "public_url_in_file")]
+    pub(crate) public_url: Option<String>,
+    /// Who may sign up: nobody (closed), whoever has an invite (invite), everybody with approval by an operator
+    /// (approval), or everybody (open). See docs/accounts.md [default: closed]
+    #[arg(long, env = "ROOST_REGISTRATIONS", value_name = "WHO")]
+    pub(crate) registrations: Option<SignUp>,
+    /// Let apps ask for passwords themselves (OAuth's grant type password). Old command-line apps need it
+    /// [default: false]
+    #[arg(
+        long,
+        env = "ROOST_PASSWORD_GRANT",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        value_name = "true|false"
+    )]
+    pub(crate) password_grant: Option<bool>,
     /// Format of the log on standard error: text, json, or auto, which is text on a terminal and json
     /// otherwise. ROOST_LOG sets the level, for example ROOST_LOG=debug [default: auto]
     #[arg(long, env = "ROOST_LOG_FORMAT", value_name = "FORMAT")]
@@ -175,6 +197,20 @@ pub(crate) enum Policy {
     Interval,
     /// Syncing is left to the operating system.
     Never,
+}
+
+/// See [`Registrations`].
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum SignUp {
+    /// Nobody may sign up.
+    Closed,
+    /// Whoever has an invite.
+    Invite,
+    /// Everybody, with approval.
+    Approval,
+    /// Everybody.
+    Open,
 }
 
 impl Settings {
@@ -219,6 +255,9 @@ impl Settings {
             clock_jump: self.clock_jump.or(file.clock_jump),
             web: self.web.or(file.web),
             web_assets: self.web_assets.or(file.web_assets),
+            public_url: self.public_url.or(file.public_url),
+            registrations: self.registrations.or(file.registrations),
+            password_grant: self.password_grant.or(file.password_grant),
             log_format: self.log_format.or(file.log_format),
         })
     }
@@ -239,6 +278,22 @@ impl Settings {
             _ if self.web == Some(false) => None,
             Some(folder) => Some(Pages::Folder(folder.clone())),
             None => Some(Pages::Embedded),
+        }
+    }
+
+    /// Options of the Mastodon API. `listen` is the address that is bound.
+    pub(crate) fn mastodon(&self, listen: SocketAddr, reads: &BlockingReads) -> MastodonOptions {
+        let base = self.public_url.clone().unwrap_or_else(|| format!("http://{listen}"));
+        MastodonOptions {
+            registrations: match self.registrations.unwrap_or(SignUp::Closed) {
+                SignUp::Closed => Registrations::Closed,
+                SignUp::Invite => Registrations::Invite,
+                SignUp::Approval => Registrations::Approval,
+                SignUp::Open => Registrations::Open,
+            },
+            password_grant: self.password_grant.unwrap_or(false),
+            reads: reads.clone(),
+            ..MastodonOptions::new(&base)
         }
     }
 

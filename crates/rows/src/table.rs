@@ -74,6 +74,14 @@ tables! {
         Sample = 0x15,
         /// Space -> bucket id; no row if no bucket has it, or if it is the first space of a numbered bucket.
         BucketOfSpace = 0x16,
+        /// User id -> account.
+        Account = 0x1a,
+        /// App id -> app.
+        App = 0x1b,
+        /// Grant id -> grant: what an authorization code, a token or a session permits.
+        Grant = 0x1c,
+        /// App id -> number of grants by which it acts for users; no row if there are none.
+        AppUses = 0x1d,
     }
 }
 
@@ -181,5 +189,17 @@ tables! {
         KeyExpiry = 0x35,
         /// Node (16 bytes) -> its last group that counts. Only a log that several nodes share has senders.
         Sender = 0x36,
+        /// E-mail address of an account -> user id.
+        Email = 0x38,
+        /// SHA-256 of the code of an invite -> invite.
+        Invite = 0x39,
+        /// SHA-256 of a code, token or session -> grant id.
+        GrantSecret = 0x3a,
+        /// 0 and a user id, or 1 and an app id for its own tokens; grant id (8 bytes each) -> nothing.
+        GrantOf = 0x3b,
+        /// When a grant must be looked at (milliseconds since 1970), grant id (8 bytes each) -> nothing.
+        GrantExpiry = 0x3c,
+        /// App id (8 bytes) that acts for no user -> nothing.
+        UnusedApp = 0x3d,
     }
 }

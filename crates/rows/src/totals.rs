@@ -34,6 +34,12 @@ pub struct Totals {
     pub users_deleted: u32,
     /// Number of deleted users whose rows are not all removed.
     pub users_erasing: u32,
+    /// Number of accounts.
+    pub accounts: u32,
+    /// Number of apps that act for no user.
+    pub apps_unused: u32,
+    /// Number of commands so far that ended grants: a cache of grants is valid while it stays the same.
+    pub revocations: u64,
     /// No rows are left of stories that died in `sweep_second`, up to this id. The next sweep begins here,
     /// so that it does not walk over all rows removed before. Lost at a restart, which costs one such walk
     /// and changes nothing.

@@ -48,6 +48,10 @@ fn of_point(table: PointTable) -> &'static str {
         PointTable::StoryText => "text of story",
         PointTable::Sample => "sample",
         PointTable::BucketOfSpace => "bucket of space",
+        PointTable::Account => "account of user",
+        PointTable::App => "app",
+        PointTable::Grant => "grant",
+        PointTable::AppUses => "uses of app",
     }
 }
 
@@ -82,6 +86,12 @@ fn of_name(table: NameTable, name: &[u8]) -> String {
         NameTable::Idempotency => "the result of a request with an idempotency key".to_owned(),
         NameTable::KeyExpiry => "the expiry of a key".to_owned(),
         NameTable::Sender => format!("the sender \"{shown}\""),
+        NameTable::Email => format!("the e-mail address \"{shown}\""),
+        NameTable::Invite => "an invite".to_owned(),
+        NameTable::GrantSecret => "the hash of a code, token or session".to_owned(),
+        NameTable::GrantOf => "a grant of a user or of an app".to_owned(),
+        NameTable::GrantExpiry => "the expiry of a grant".to_owned(),
+        NameTable::UnusedApp => "an app that nobody uses".to_owned(),
     }
 }
 

@@ -12,8 +12,13 @@ pub(crate) const SEED_VERSION: u32 = 4;
 const DELETED_USERS_VERSION: u32 = 6;
 /// The first version whose lists of users are packed and whose buckets count their expiring keys.
 pub(crate) const PACKED_VERSION: u32 = 7;
-/// Postcard writes a zero in one byte. Numbers of deleted users, and of those whose rows are not removed.
-const NO_DELETED_USERS: [u8; 2] = [0; 2];
+/// The first version whose totals count accounts.
+const ACCOUNTS_VERSION: u32 = 8;
+/// What versions added, a zero of one byte each as postcard writes it: numbers of accounts, of unused apps, and of
+/// revocations.
+const NO_ACCOUNTS: [u8; 3] = [0; 3];
+/// Before these, numbers of deleted users, and of those whose rows are not removed.
+const NO_DELETED_USERS: [u8; 5] = [0; 5];
 
 /// The content of the row. Since version 4 of the format: version (`u32`), applied position (`u64`), seed (16 bytes),
 /// totals (postcard); numbers little endian. Earlier versions have no seed.
@@ -88,7 +93,11 @@ impl Head {
 
 /// The bytes that totals of a version from [`SEED_VERSION`] on lack at their end.
 fn missing(version: u32) -> &'static [u8] {
-    if version < DELETED_USERS_VERSION { &NO_DELETED_USERS } else { &[] }
+    match version {
+        0..DELETED_USERS_VERSION => &NO_DELETED_USERS,
+        DELETED_USERS_VERSION..ACCOUNTS_VERSION => &NO_ACCOUNTS,
+        _ => &[],
+    }
 }
 
 /// The version of the format, and what follows it.

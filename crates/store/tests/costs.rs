@@ -6,7 +6,14 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 
-use feed::limits::{ERASING_USERS_MAX, SAMPLE_SETS_MAX};
+use feed::accounts::{
+    AccessScopes, AccountCommand, AccountState, AppId, AppName, AppRequest, Email, PasswordHash,
+    RedirectUri, Role, SecretHash, Website,
+};
+use feed::limits::{
+    APP_GRANTS_MAX, ERASING_USERS_MAX, INVITES_MAX, REDIRECT_URIS_MAX, SAMPLE_SETS_MAX,
+    UNUSED_APPS_MAX, URI_BYTES_MAX, USER_GRANTS_MAX,
+};
 use feed::{
     Bio, Command, Facts, Handle, Idempotency, Label, Lifetime, Name, PostId, PostText, Remains,
     Request, SampleBits, SampleId, SetName, StoryId, Txn, UserId, UserRef, apply,
@@ -617,6 +624,116 @@ fn deletions_cost_no_more_than_they_were_costed_at() {
     let totals = facts.totals();
     assert_eq!((totals.users_erasing, totals.follows, totals.friendships), (0, 0, 0));
     assert!(facts.users_in(SetTable::Followers, UserId(599), Span::ALL).is_empty());
+}
+
+/// Accounts under test, at their limits.
+struct Accounts {
+    world: World,
+    secrets: u32,
+    password: PasswordHash,
+    scopes: AccessScopes,
+}
+
+impl Accounts {
+    fn new() -> Self {
+        let password = PasswordHash::parse(&format!("$argon2id${}", "x".repeat(246))).unwrap();
+        let scopes = AccessScopes::parse("read").unwrap();
+        Self { world: World::new(), secrets: 0, password, scopes }
+    }
+
+    fn run(&mut self, command: AccountCommand) {
+        self.world.request(Request::from(Command::Account(command)));
+    }
+
+    fn secret(&mut self) -> SecretHash {
+        self.secrets += 1;
+        let mut bytes = [7; 32];
+        bytes[..4].copy_from_slice(&self.secrets.to_be_bytes());
+        SecretHash(bytes)
+    }
+
+    fn sign_up(&mut self, n: u32) {
+        self.run(AccountCommand::SignUp {
+            handle: Handle::parse(&format!("{n}{}", "h".repeat(29))).unwrap(),
+            email: Some(Email::parse(&format!("{n}@{}", "e".repeat(250))).unwrap()),
+            password: self.password.clone(),
+            role: Role::User,
+            state: AccountState::Active,
+            invite: None,
+        });
+    }
+
+    fn register_app(&mut self, redirect: &str) -> AppId {
+        let app = AppRequest {
+            name: AppName::parse(&"n".repeat(60)).unwrap(),
+            website: Website::parse(redirect).ok(),
+            redirects: vec![RedirectUri::parse(redirect).unwrap(); REDIRECT_URIS_MAX],
+            scopes: self.scopes,
+            secret: self.secret(),
+        };
+        self.run(AccountCommand::RegisterApp(Box::new(app)));
+        AppId(self.world.counting.rows.totals().last_stamp.unwrap().0)
+    }
+
+    /// A code for an app, which becomes a token.
+    fn grant(&mut self, user: UserId, app: AppId, is_exchanged: bool) {
+        let (code, redirect, scopes) = (self.secret(), self.secret(), self.scopes);
+        let challenge = Some(self.secret());
+        self.run(AccountCommand::Authorize { user, app, scopes, code, redirect, challenge });
+        if is_exchanged {
+            let token = self.secret();
+            self.run(AccountCommand::Exchange { app, code, redirect, challenge, token });
+        }
+    }
+
+    fn invite(&mut self) {
+        let code = self.secret();
+        self.run(AccountCommand::CreateInvite { code, uses: 1, life_secs: 1 });
+    }
+}
+
+/// Users with the most grants, apps with the longest rows and the most tokens, the most invites.
+#[test]
+fn accounts_cost_no_more_than_they_were_costed_at() {
+    let mut accounts = Accounts::new();
+    (0..3).for_each(|n| accounts.sign_up(n));
+    let long = format!("https://app.example/{}", "p".repeat(URI_BYTES_MAX - 20));
+    let apps = [(); 4].map(|()| accounts.register_app(&long));
+    for n in 0..APP_GRANTS_MAX * 4 + 2 {
+        let (scopes, token) = (accounts.scopes, accounts.secret());
+        accounts.run(AccountCommand::GrantApp { app: apps[n % 4], scopes, token });
+    }
+    // An app registers while the most apps are unused: two are removed, with their tokens.
+    let totals = accounts.world.counting.rows.totals();
+    let full = Totals { apps_unused: UNUSED_APPS_MAX + 5, ..totals };
+    accounts.world.counting.rows.put_totals(full);
+    accounts.register_app("app://x");
+    assert!(Facts::new(&accounts.world.counting.rows).app(apps[1]).is_none());
+    for n in 0..USER_GRANTS_MAX + 10 {
+        accounts.grant(UserId(0), apps[2 + n % 2], n % 3 > 0);
+        let (password, session) = (accounts.password.clone(), accounts.secret());
+        accounts.run(AccountCommand::LogIn { user: UserId(1), password, session });
+    }
+    // Codes and sessions have expired.
+    accounts.world.now_ms += 2_600_000_000;
+    for _ in 0..4 {
+        let (app, user, scopes) = (apps[3], UserId(0), accounts.scopes);
+        let (password, token) = (accounts.password.clone(), accounts.secret());
+        accounts.run(AccountCommand::GrantUser { app, user, password, scopes, token });
+    }
+    (0..INVITES_MAX).for_each(|_| accounts.invite());
+    accounts.world.now_ms += 2_000;
+    accounts.invite();
+    let (user, password) = (UserRef::Id(UserId(1)), accounts.password.clone());
+    accounts.run(AccountCommand::SetPassword { user, password, keep: None });
+    let mut world = accounts.world;
+    world.request(Request::from(Command::DeleteUser { user: UserRef::Id(UserId(0)) }));
+    while let Some(command) = erasure(Facts::new(&world.counting.rows)) {
+        world.request(Request::from(command));
+    }
+    let facts = Facts::new(&world.counting.rows);
+    let left = [0, 1].map(|user| facts.grants_of_user(UserId(user)).len());
+    assert_eq!(left, [0, 0]);
 }
 
 #[test]

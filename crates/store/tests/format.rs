@@ -1,7 +1,7 @@
 //! Stores of every format version so far open; those of later versions are refused.
 //!
-//! `fixtures/store-v7` was written by `make_the_fixture`, `fixtures/store-v6` by the same function before sets were
-//! packed and buckets counted their expiring keys, `fixtures/store-v5` by the same function when it
+//! `fixtures/store-v8` was written by `make_the_fixture`, `fixtures/store-v7` by the same function before it made
+//! accounts, `fixtures/store-v6` before sets were packed and buckets counted their expiring keys, `fixtures/store-v5` by the same function when it
 //! deleted no user yet, `fixtures/store-v4` when it wrote no reply yet, `fixtures/store-v3` by the same function when it
 //! wrote format 3, `fixtures/store-v2` when it did not write keys yet, `fixtures/store-v1` when it did not
 //! write stories either. A fixture is never written again once its version is released.
@@ -11,7 +11,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use feed::{Facts, Post, PostId, PostText, Story, StoryId, Txn, UserId};
+use feed::accounts::{
+    AccessScopes, AccountCommand, AppId, AppName, AppRequest, Email, GrantId, PasswordHash,
+    RedirectUri, Role, SecretHash, Stage,
+};
+use feed::{
+    Command, Facts, Post, PostId, PostText, StampedCommand, Story, StoryId, Txn, UserId, UserRef,
+    apply,
+};
 use kv::{Bucket, BucketId, BucketName, KeyParts, KeyRow, KeyRows, KeyRowsMut, Space, WalkLimit};
 use rows::{NameTable, Order, PointTable, Rows, RowsMut, SetTable, Span, Stamp, Totals, Value};
 use store::{FORMAT_VERSION, Store, StoreError, StoreOptions, StoreWriter};
@@ -175,6 +182,53 @@ fn check_deletions(rows: &impl Rows) {
     assert_eq!(facts.erasing(), [UserId(36)]);
 }
 
+/// What version 8 added: an account with a session, and an app that the user has given a code.
+fn write_accounts(rows: &mut dyn RowsMut) {
+    let secret = |byte| SecretHash([byte; 32]);
+    let password = PasswordHash::parse("$argon2id$v=19$m=8,t=1,p=1$c2FsdA$aGFzaA").unwrap();
+    let (email, role) = (Some(Email::parse("one@example.org").unwrap()), Role::Moderator);
+    let (user, scopes) = (UserId(1), AccessScopes::parse("read").unwrap());
+    let app = AppRequest {
+        name: AppName::parse("app").unwrap(),
+        website: None,
+        redirects: vec![RedirectUri::parse("https://app.example/").unwrap()],
+        scopes,
+        secret: secret(1),
+    };
+    let open = UserRef::Id(user);
+    let (code, redirect, challenge) = (secret(2), secret(3), Some(secret(4)));
+    let app_id = AppId(101 << 22);
+    let commands = [
+        AccountCommand::Open { user: open, email, password: password.clone(), role },
+        AccountCommand::RegisterApp(Box::new(app)),
+        AccountCommand::Authorize { user, app: app_id, scopes, code, redirect, challenge },
+        AccountCommand::LogIn { user, password, session: secret(5) },
+    ];
+    for (stamp, command) in (100..).zip(commands) {
+        let (stamp, idempotency) = (Stamp(stamp << 22), None);
+        let entry = StampedCommand { stamp, idempotency, command: Command::Account(command) };
+        let reply = apply(&mut Txn::new(rows), &entry, &mut Vec::new());
+        assert!(reply.outcome.is_ok(), "{reply:?}");
+    }
+}
+
+fn check_accounts(rows: &impl Rows) {
+    let facts = Facts::new(rows);
+    let user = facts.by_email(&Email::parse("one@example.org").unwrap());
+    assert_eq!(user, Some(UserId(1)));
+    let account = facts.active_account(UserId(1)).unwrap();
+    assert_eq!((account.role, account.created), (Role::Moderator, Stamp(100 << 22)));
+    let app = facts.app(AppId(101 << 22)).unwrap();
+    assert_eq!((app.name.as_str(), facts.app_uses(AppId(101 << 22))), ("app", 1));
+    let (_, code) = facts.grant_of(&SecretHash([2; 32])).unwrap();
+    assert!(matches!(code.stage, Stage::Code(code) if code.challenge == Some(SecretHash([4; 32]))));
+    let now_ms = Stamp(104 << 22).unix_ms();
+    let (id, session) = facts.granted(&SecretHash([5; 32]), now_ms).unwrap();
+    assert_eq!((id, session.user, session.app), (GrantId(103 << 22), Some(UserId(1)), None));
+    assert_eq!(facts.grants_of_user(UserId(1)).len(), 2);
+    assert_eq!((facts.totals().accounts, facts.totals().apps_unused), (1, 0));
+}
+
 #[test]
 #[ignore = "writes the checked-in fixture"]
 fn make_the_fixture() {
@@ -189,6 +243,7 @@ fn make_the_fixture() {
     write_keys(&mut writer);
     write_replies(&mut writer);
     write_deletions(&mut writer);
+    write_accounts(&mut writer);
     writer.freeze(APPLIED).unwrap().run().unwrap();
     drop(writer);
     // The engine sizes its (empty) journal down when it opens it again.
@@ -240,8 +295,8 @@ fn a_store_of_version_2_opens_with_its_rows() {
 }
 
 #[test]
-fn stores_of_versions_3_to_7_open_with_their_rows() {
-    for version in [3, 4, 5, 6, 7] {
+fn stores_of_versions_3_to_8_open_with_their_rows() {
+    for version in [3, 4, 5, 6, 7, 8] {
         let dir = tempfile::tempdir().unwrap();
         copy(&fixture(version), dir.path());
         let mut expected = MemoryRows::default();
@@ -254,6 +309,9 @@ fn stores_of_versions_3_to_7_open_with_their_rows() {
         }
         if version >= 6 {
             write_deletions(&mut expected);
+        }
+        if version >= 8 {
+            write_accounts(&mut expected);
         }
         // The first time, rows become those of the newest version.
         for (applied, is_first) in [(APPLIED, true), (APPLIED + 1, false)] {
@@ -271,8 +329,13 @@ fn stores_of_versions_3_to_7_open_with_their_rows() {
                 write_deletions(&mut writer);
                 write_deletions(&mut expected);
             }
+            if version < 8 && is_first {
+                write_accounts(&mut writer);
+                write_accounts(&mut expected);
+            }
             check_replies(&writer);
             check_deletions(&writer);
+            check_accounts(&writer);
             assert!(writer.freeze(APPLIED + 1).unwrap().run().is_ok());
         }
         let old =

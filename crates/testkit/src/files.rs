@@ -13,14 +13,16 @@ pub fn files(dir: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Copies the directory `from`, with all below it, to `to`.
+/// Copies the directory `from`, with all files below it, to `to`. A socket, which a server that was killed leaves, is
+/// no file.
 pub fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
         let to = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
+        let kind = entry.file_type().unwrap();
+        if kind.is_dir() {
             copy(&entry.path(), &to);
-        } else {
+        } else if kind.is_file() {
             fs::copy(entry.path(), to).unwrap();
         }
     }

@@ -37,6 +37,7 @@ macro_rules! assets {
 
 assets! {
     "css/base.css",
+    "css/forms.css",
     "css/pages.css",
     "css/parts.css",
     "css/tools.css",

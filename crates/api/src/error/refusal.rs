@@ -33,6 +33,7 @@ impl From<Refusal> for ApiError {
             | Refusal::TooManyFriends
             | Refusal::TooManyPosts
             | Refusal::ParentNotFound
+            | Refusal::Account(_)
             | Refusal::KeyReused => StatusCode::UNPROCESSABLE_ENTITY,
         };
         let error = Self::new(status, refusal.code(), refusal.to_string());
@@ -66,7 +67,8 @@ fn field(refusal: Refusal) -> Option<&'static str> {
         | Refusal::TooManyFriends
         | Refusal::TooManyPosts
         | Refusal::SamplesFull
-        | Refusal::TooManyDeletions => return None,
+        | Refusal::TooManyDeletions
+        | Refusal::Account(_) => return None,
     })
 }
 

@@ -9,7 +9,7 @@ use node::Request;
 
 use super::Generator;
 
-pub(super) const KINDS: usize = 15;
+pub(super) const KINDS: usize = 16;
 
 impl Generator {
     pub(crate) fn request(&mut self) -> Request {
@@ -66,6 +66,7 @@ impl Generator {
             12 => Command::Reply { author: self.user(), text: self.text(), parent: self.post() },
             // Users who are gone do nothing any more, so few go.
             13 if self.random.once_in(20) => Command::DeleteUser { user: self.user() },
+            14 => self.account_command(),
             _ => Command::EditPost { post: self.post(), text: self.text() },
         }
     }
@@ -90,14 +91,14 @@ impl Generator {
         Command::AddSample { set, label, bits: Box::new(SampleBits::from(bits)) }
     }
 
-    fn handle(&mut self) -> Handle {
+    pub(super) fn handle(&mut self) -> Handle {
         let number = self.random.below(self.users);
         let text = if number == 7 { "u".repeat(30) } else { format!("u{number}") };
         let Ok(handle) = Handle::parse(&text) else { unreachable!("a valid handle") };
         handle
     }
 
-    fn user(&mut self) -> UserRef {
+    pub(super) fn user(&mut self) -> UserRef {
         match self.random.below(10) {
             0 | 1 => UserRef::Handle(self.handle()),
             2 if self.is_extreme() => UserRef::Id(UserId(u32::MAX)),

@@ -1,8 +1,10 @@
 //! Random commands: plain ones, and some at and just beyond every limit that a run can reach.
 
+mod accounts;
 mod feed;
 mod keys;
 
+use ::feed::accounts::AccountDone;
 use ::feed::{Done, Outcome};
 
 use testkit::Random;
@@ -21,6 +23,8 @@ pub(crate) struct Generator {
     posts: Vec<u64>,
     stories: Vec<u64>,
     samples: Vec<u64>,
+    apps: Vec<u64>,
+    grants: Vec<u64>,
     /// Versions and digests of idempotency keys that were used.
     nonce: u64,
 }
@@ -48,6 +52,8 @@ impl Generator {
             posts: Vec::new(),
             stories: Vec::new(),
             samples: Vec::new(),
+            apps: Vec::new(),
+            grants: Vec::new(),
             nonce: 0,
             random,
         }
@@ -68,6 +74,8 @@ impl Generator {
             Ok(Done::Posted(id)) => (&mut self.posts, id.0),
             Ok(Done::StoryPosted { story, .. }) => (&mut self.stories, story.0),
             Ok(Done::SampleAdded { sample }) => (&mut self.samples, sample.0),
+            Ok(Done::Account(AccountDone::AppRegistered(app))) => (&mut self.apps, app.0),
+            Ok(Done::Account(AccountDone::Granted(grant))) => (&mut self.grants, grant.0),
             _ => return,
         };
         if known.len() < KNOWN_MAX {

@@ -2,14 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use feed::accounts::{AccountCommand, AccountDone};
 use feed::limits::{
-    ERASING_USERS_MAX, FOLLOWING_MAX, FRIENDS_MAX, SAMPLE_SETS_MAX, SET_LABELS_MAX, SET_SAMPLES_MAX,
+    ERASE_ROWS_MAX, ERASING_USERS_MAX, FOLLOWING_MAX, FRIENDS_MAX, SAMPLE_SETS_MAX, SET_LABELS_MAX,
+    SET_SAMPLES_MAX,
 };
 use feed::{
-    Command, Counts, Done, Outcome, Page, PageOf, PostId, Refusal, Remains, SampleId, StoryId,
-    UserId, UserRef,
+    Bio, Command, Counts, Done, Name, Outcome, Page, PageOf, PostId, Refusal, Remains, SampleId,
+    StoryId, UserId, UserRef,
 };
 
+use super::accounts::{Accounts, ModelAccount};
 use super::{ms_of, page_of};
 
 /// A user; the id is the place in the list.
@@ -57,6 +60,7 @@ pub(crate) struct Feed {
     pub(crate) erasing: BTreeSet<u32>,
     /// Set and label of each sample.
     pub(crate) samples: BTreeMap<u64, (String, String)>,
+    pub(crate) accounts: Accounts,
 }
 
 impl Feed {
@@ -127,10 +131,36 @@ impl Feed {
                 Ok(Done::SampleDeleted)
             }
             Command::DeleteUser { user } => self.delete_user(user),
+            Command::Account(command) => self.account(stamp, command),
             Command::SweepStories | Command::Reserved(_) | Command::EraseUser { .. } => {
                 unreachable!("no client sends it")
             }
         }
+    }
+
+    fn account(&mut self, stamp: u64, command: &AccountCommand) -> Outcome {
+        let done = match command {
+            AccountCommand::SignUp { handle, email, password, role, state, invite } => {
+                let is_free = !self.handles.contains_key(handle.as_str());
+                let email = email.as_ref().map(|email| email.as_str().to_owned());
+                self.accounts.admit(ms_of(stamp), email.as_ref(), invite.as_ref(), is_free)?;
+                let (handle, name, bio) = (handle.clone(), Name::default(), Bio::default());
+                self.apply(stamp, &Command::Register { handle, name, bio })?;
+                let (password, user) = (password.as_str().to_owned(), self.users.len() as u32 - 1);
+                let account = ModelAccount { email, password, role: *role, state: *state };
+                self.accounts.accounts.insert(user, account);
+                AccountDone::SignedUp(UserId(user))
+            }
+            AccountCommand::Open { user, .. }
+            | AccountCommand::SetPassword { user, .. }
+            | AccountCommand::SetRole { user, .. }
+            | AccountCommand::SetState { user, .. } => {
+                let user = self.resolve(user);
+                self.accounts.apply(stamp, user, command)?
+            }
+            command => self.accounts.apply(stamp, Err(Refusal::UserNotFound), command)?,
+        };
+        Ok(Done::Account(done))
     }
 
     fn resolve(&self, user: &UserRef) -> Result<u32, Refusal> {
@@ -148,6 +178,7 @@ impl Feed {
             return Err(Refusal::TooManyDeletions);
         }
         self.users[user as usize].deleted = true;
+        self.accounts.accounts.remove(&user);
         self.erasing.insert(user);
         self.posts.retain(|_, post| post.author != user);
         self.stories.retain(|_, story| story.author != user);
@@ -160,9 +191,15 @@ impl Feed {
     }
 
     /// The node has removed some rows of a deleted user, or all if `remains` is nothing.
-    pub(super) fn erased(&mut self, user: UserId, remains: Remains) {
+    pub(super) fn erased(&mut self, user: UserId, remains: Remains, from: u64) {
         if remains == Remains::Nothing {
             self.erasing.remove(&user.0);
+        }
+        if remains == Remains::Grants {
+            let grants = self.accounts.grants.range(from..);
+            let of_user = grants.filter(|(_, grant)| grant.user == Some(user.0)).map(|(id, _)| *id);
+            let removed: Vec<u64> = of_user.take(ERASE_ROWS_MAX / 8).collect();
+            removed.iter().for_each(|id| drop(self.accounts.grants.remove(id)));
         }
     }
 

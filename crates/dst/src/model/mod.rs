@@ -1,6 +1,7 @@
 //! The expected state: plain maps and lists, changed by the groups of the log in order. It has no rows, layers
 //! or views, and shares no rule with `feed` and `kv`: it implements their guarantees a second time.
 
+mod accounts;
 mod feed;
 mod keys;
 mod numbers;
@@ -11,6 +12,7 @@ use ::feed::{Command, Outcome, Page, PageOf, PostId, Reply};
 use kv::KeyAnswer;
 use node::Logged;
 
+pub(crate) use self::accounts::ModelAccount;
 pub(crate) use self::feed::Feed;
 pub(crate) use self::keys::{Keys, ModelKey, same};
 
@@ -64,10 +66,10 @@ impl Model {
         match entry {
             Logged::Feed(request) if request.command == Command::SweepStories => Expected::Sweep,
             Logged::Feed(node::Request {
-                command: Command::EraseUser { user, remains, .. },
+                command: Command::EraseUser { user, remains, from },
                 ..
             }) => {
-                self.feed.erased(*user, *remains);
+                self.feed.erased(*user, *remains, *from);
                 Expected::Sweep
             }
             Logged::Feed(request) => Expected::Reply(self.reply(first, request)),

@@ -5,8 +5,9 @@
 
 use rows::Stamp;
 
+use crate::accounts::GrantId;
 use crate::command::{Done, Outcome, Remains, UserRef};
-use crate::cost::POST_ROWS_MAX;
+use crate::cost::{GRANT_ROWS, POST_ROWS_MAX};
 use crate::effect::Effect;
 use crate::facts::Txn;
 use crate::ids::{PostId, StoryId, UserId};
@@ -57,6 +58,11 @@ pub(super) fn erase(
         Remains::Views => {
             for story in erase.items(remains, from, ERASE_ROWS_MAX / VIEW_ROWS) {
                 erase.txn.remove_view(user, story);
+            }
+        }
+        Remains::Grants => {
+            for grant in erase.items(remains, from, ERASE_ROWS_MAX / GRANT_ROWS) {
+                erase.txn.remove_grant(GrantId(grant));
             }
         }
         Remains::Nothing => erase.txn.finish_erasing(user),

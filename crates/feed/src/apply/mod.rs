@@ -1,8 +1,10 @@
 //! The rules: one function per command. Each checks everything before it changes anything.
 
+mod account;
 mod erase;
 mod follow;
 mod friend;
+pub(crate) mod grant;
 pub(crate) mod post;
 mod sample;
 mod story;
@@ -76,6 +78,7 @@ fn run(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effect>) -> 
         Command::EraseUser { user, remains, from } => {
             Ok(erase::erase(txn, stamp, *user, (*remains, *from), effects))
         }
+        Command::Account(command) => account::apply(txn, stamp, command),
         Command::Reserved(never) => match *never {},
     }
 }

@@ -98,6 +98,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
             Remains::Friends => SetTable::Friends,
             Remains::Mentions => SetTable::Mentions,
             Remains::Views => SetTable::Seen,
+            Remains::Grants => return self.grants_from(user, from, limit),
             Remains::Nothing => return Vec::new(),
         };
         let rows = self.rows.members(table, user.0.into(), Span { low: from, limit, ..Span::ALL });
@@ -114,6 +115,7 @@ impl Txn<'_> {
         let user = User { name, bio, ..user };
         write::user(self.rows, id, &user);
         write::deleted(self.rows, id);
+        self.remove_account(id);
         self.rows.put_member(SetTable::ErasingUsers, 0, id.0.into(), Some(0));
         // Last: from here on readers look for the rows.
         self.total(|totals| {

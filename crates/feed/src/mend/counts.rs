@@ -53,6 +53,7 @@ impl Mend {
         totals.friendships = self.counted.friendships / 2;
         totals.stories = self.counted.stories;
         (totals.users_deleted, totals.users_erasing) = (self.counted.deleted, self.counted.erasing);
+        (totals.accounts, totals.apps_unused) = self.accounts.totals();
         if self.counted.last_stamp > 0 {
             totals.last_stamp = stored.last_stamp.max(Some(Stamp(self.counted.last_stamp)));
         }

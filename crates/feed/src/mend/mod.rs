@@ -7,6 +7,7 @@
 //! **Invariant:** rows that only commands have changed give no finding.
 //! **Invariant:** a second check finds nothing.
 
+mod accounts;
 mod counts;
 mod posts;
 mod records;
@@ -37,6 +38,7 @@ pub struct Mend {
     counted: Counted,
     /// The next user id that should have a row.
     next_user: u64,
+    accounts: accounts::Counted,
     sets: BTreeMap<SetName, samples::Counted>,
     relations: relations::Relations,
     /// Deleted stories that are not swept: the author, and whether the row was found by which they will be.
@@ -85,11 +87,13 @@ enum Pass {
     Users,
     Counts,
     Samples,
+    /// Adds uses of apps that have no row.
+    AppUses,
     Totals,
 }
 
 /// Later passes rely on what earlier ones have made consistent.
-const PASSES: [Pass; 35] = [
+const PASSES: [Pass; 52] = [
     Pass::PointRecords(PointTable::User),
     Pass::PointRecords(PointTable::Counts),
     Pass::PointRecords(PointTable::Post),
@@ -100,11 +104,28 @@ const PASSES: [Pass; 35] = [
     Pass::NameRecords(NameTable::Idempotency),
     Pass::NameRecords(NameTable::SampleSet),
     Pass::NameRecords(NameTable::SampleLabel),
+    Pass::PointRecords(PointTable::Account),
+    Pass::PointRecords(PointTable::App),
+    Pass::PointRecords(PointTable::Grant),
+    Pass::PointRecords(PointTable::AppUses),
+    Pass::NameRecords(NameTable::Email),
+    Pass::NameRecords(NameTable::Invite),
+    Pass::NameRecords(NameTable::GrantSecret),
     Pass::Members(SetTable::DeletedUsers),
     Pass::Members(SetTable::ErasingUsers),
     Pass::Names(NameTable::Handle),
     Pass::Points(PointTable::User),
     Pass::Users,
+    Pass::Points(PointTable::Account),
+    Pass::Names(NameTable::Email),
+    Pass::Points(PointTable::Grant),
+    Pass::Points(PointTable::AppUses),
+    Pass::AppUses,
+    Pass::Points(PointTable::App),
+    Pass::Names(NameTable::GrantSecret),
+    Pass::Names(NameTable::GrantOf),
+    Pass::Names(NameTable::GrantExpiry),
+    Pass::Names(NameTable::UnusedApp),
     Pass::Points(PointTable::Post),
     Pass::Members(SetTable::AuthorPosts),
     Pass::Members(SetTable::Mentions),
@@ -150,7 +171,7 @@ impl Mend {
             Pass::Relations(table) => self.add_relations(table, &mut step, from.place),
             Pass::Complete(table) => self.complete_relations(table, &mut step, from.place.0),
             Pass::Names(table) => step.each_name(table, &from.name, |step, name, value| {
-                step.handle(name, value);
+                step.named(table, name, value);
             }),
             Pass::NameRecords(table) => step.each_name(table, &from.name, |step, name, value| {
                 step.name_record(table, name, value);
@@ -158,6 +179,7 @@ impl Mend {
             Pass::Users => self.missing_users(&mut step),
             Pass::Counts => self.count_users(&mut step, from.place.0),
             Pass::Samples => self.finish_samples(&mut step),
+            Pass::AppUses => self.add_app_uses(&mut step),
             Pass::Totals => self.totals(&mut step),
         };
         self.pass += usize::from(next.is_none());
@@ -179,6 +201,10 @@ impl Mend {
                 PointTable::Story => self.story(step, key, &value),
                 PointTable::StoryText => self.story_text(step, key),
                 PointTable::Sample => self.sample(step, key, &value),
+                PointTable::Account => self.account(step, key, &value),
+                PointTable::Grant => self.grant(step, key, &value),
+                PointTable::AppUses => self.app_uses(step, key, &value),
+                PointTable::App => self.app(step, key),
                 PointTable::Counts | PointTable::BucketOfSpace => {}
             }
         }
@@ -254,6 +280,24 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
             self.rows.put_point(table, key, value);
         }
         differs
+    }
+
+    fn named(&mut self, table: NameTable, name: &[u8], value: &[u8]) {
+        match table {
+            NameTable::Handle => self.handle(name, value),
+            NameTable::Email => self.email(name, value),
+            NameTable::GrantSecret => self.grant_secret(name, value),
+            NameTable::GrantOf => self.grant_of(name),
+            NameTable::GrantExpiry => self.grant_expiry(name),
+            NameTable::UnusedApp => self.unused_app(name),
+            NameTable::Idempotency
+            | NameTable::SampleSet
+            | NameTable::SampleLabel
+            | NameTable::Bucket
+            | NameTable::KeyExpiry
+            | NameTable::Sender
+            | NameTable::Invite => {}
+        }
     }
 
     fn each_name(

@@ -3,6 +3,7 @@
 use rows::{NameTable, PointTable, RowsMut, Scan, try_decode};
 
 use super::{From, Rows, STEP_ROWS};
+use crate::accounts::{Account, App, Grant, Invite, Record as _};
 use crate::command::Outcome;
 use crate::ids::UserId;
 use crate::records::{Counts, Post, Sample, SampleSet, Story, User};
@@ -19,6 +20,10 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
                 PointTable::Story => try_decode::<Story>(&value).is_some(),
                 PointTable::StoryText => try_decode::<PostText>(&value).is_some(),
                 PointTable::Sample => try_decode::<Sample>(&value).is_some(),
+                PointTable::Account => Account::try_of_row(&value).is_some(),
+                PointTable::App => App::try_of_row(&value).is_some(),
+                PointTable::Grant => Grant::try_of_row(&value).is_some(),
+                PointTable::AppUses => try_decode::<u32>(&value).is_some(),
                 PointTable::BucketOfSpace => true,
             };
             if !is_record {
@@ -37,7 +42,11 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
             }
             NameTable::SampleSet => try_decode::<SampleSet>(value).is_some(),
             NameTable::SampleLabel => name.len() > 8 && try_decode::<u32>(value).is_some(),
+            NameTable::Email => try_decode::<UserId>(value).is_some(),
+            NameTable::Invite => name.len() == 32 && Invite::try_of_row(value).is_some(),
+            NameTable::GrantSecret => name.len() == 32 && try_decode::<u64>(value).is_some(),
             NameTable::Bucket | NameTable::KeyExpiry | NameTable::Sender => true,
+            NameTable::GrantOf | NameTable::GrantExpiry | NameTable::UnusedApp => true,
         };
         if !is_record {
             self.lost(format!("{table:?} {}: the row is malformed", name.escape_ascii()));

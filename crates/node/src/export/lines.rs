@@ -13,7 +13,7 @@ use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The format that this code writes, and the newest it reads.
-pub(crate) const FORMAT_VERSION: u32 = 1;
+pub(crate) const FORMAT_VERSION: u32 = 2;
 /// Longest line, in bytes: more than that of the longest value in base64, or in text of which every character is
 /// escaped.
 pub(crate) const LINE_BYTES_MAX: usize = 48 << 20;
@@ -69,6 +69,27 @@ pub(crate) struct User<'a> {
     /// Only the handle is left, and stays taken.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) deleted: bool,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub(crate) account: Option<Account<'a>>,
+}
+
+/// The account of a user. Formats before 2 have none.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Account<'a> {
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub(crate) email: Option<Cow<'a, str>>,
+    /// A PHC string of argon2id.
+    #[serde(borrow)]
+    pub(crate) password: Cow<'a, str>,
+    /// `user`, `moderator` or `admin`.
+    #[serde(borrow)]
+    pub(crate) role: Cow<'a, str>,
+    /// `pending`, `active` or `disabled`.
+    #[serde(borrow)]
+    pub(crate) state: Cow<'a, str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) created: Option<Time>,
 }
 
 /// The users that a user follows.

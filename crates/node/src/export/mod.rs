@@ -109,6 +109,7 @@ impl<W: Write> Export<'_, W> {
                 return;
             }
             self.counts.users += 1;
+            let account = facts.account(id);
             done = self.out.line(&Line::User(lines::User {
                 id: Some(id.0),
                 handle: user.handle.as_str().into(),
@@ -116,6 +117,13 @@ impl<W: Write> Export<'_, W> {
                 bio: user.bio.as_str().into(),
                 registered: Some(Time(user.registered.unix_ms())),
                 deleted: facts.is_deleted(id),
+                account: account.as_ref().map(|account| lines::Account {
+                    email: account.email.as_ref().map(|email| email.as_str().into()),
+                    password: account.password.as_str().into(),
+                    role: account.role.name().into(),
+                    state: account.state.name().into(),
+                    created: Some(Time(account.created.unix_ms())),
+                }),
             }));
         });
         done

@@ -6,6 +6,10 @@ use std::sync::Arc;
 
 use commitlog::disk::RealDisk;
 use commitlog::{LocalLog, Log as _, Position};
+use feed::accounts::{
+    AccessScopes, AccountCommand, AccountDone, AppName, AppRequest, Email, PasswordHash,
+    RedirectUri, Role, SecretHash,
+};
 use feed::{
     Bio, Command, Handle, Idempotency, Label, Lifetime, Name, PostText, SetName, UserId, UserRef,
 };
@@ -32,6 +36,8 @@ use Kept::{Derived, Exported, LeftOut, NeverWritten};
 
 /// The documents' words for rows of deleted users that are not removed yet.
 const DELETED: &str = "users who are deleted, expired stories and keys";
+/// The documents' words for what accounts granted.
+const GRANTS: &str = "invites, apps, and the sessions and tokens of accounts";
 /// The documents' words for rows without a bucket.
 const EMPTIED: &str = "keys of buckets that were emptied";
 
@@ -40,6 +46,8 @@ fn point(table: PointTable) -> Kept {
         PointTable::User | PointTable::Post | PointTable::Story | PointTable::StoryText => Exported,
         PointTable::Sample => Exported,
         PointTable::Counts | PointTable::BucketOfSpace => Derived,
+        PointTable::Account => Exported,
+        PointTable::App | PointTable::Grant | PointTable::AppUses => LeftOut(GRANTS),
     }
 }
 
@@ -62,6 +70,9 @@ fn name(table: NameTable) -> Kept {
         NameTable::KeyExpiry => Derived,
         NameTable::Idempotency => LeftOut("idempotency keys"),
         NameTable::Sender => NeverWritten,
+        NameTable::Email => Derived,
+        NameTable::Invite | NameTable::GrantSecret | NameTable::GrantOf => LeftOut(GRANTS),
+        NameTable::GrantExpiry | NameTable::UnusedApp => LeftOut(GRANTS),
     }
 }
 
@@ -79,6 +90,7 @@ fn fill(options: &NodeOptions) {
         let handle = Handle::parse(handle).unwrap();
         run(Command::Register { handle, name: Name::default(), bio: Bio::default() });
     }
+    fill_accounts(&|command| run(Command::Account(command)), &ann);
     run(Command::Follow { user: ann.clone(), other: bob.clone() });
     run(Command::Befriend { user: ann.clone(), other: bob.clone() });
     let post = Command::Post { author: ann.clone(), text: text("hello @bob") };
@@ -105,6 +117,28 @@ fn fill(options: &NodeOptions) {
     .collect();
     runtime.block_on(node.submit_keys(ops, Vec::new())).unwrap();
     node.close();
+}
+
+/// An account, an invite, an app that is used and one that is not, and a code.
+fn fill_accounts(run: &dyn Fn(AccountCommand) -> feed::Done, user: &UserRef) {
+    let secret = |byte| SecretHash([byte; 32]);
+    let password = PasswordHash::parse("$argon2id$v=19$m=8,t=1,p=1$c2FsdA$aGFzaA").unwrap();
+    let (email, role) = (Some(Email::parse("ann@example.org").unwrap()), Role::Admin);
+    run(AccountCommand::Open { user: user.clone(), email, password, role });
+    run(AccountCommand::CreateInvite { code: secret(1), uses: 1, life_secs: 1_000 });
+    let scopes = AccessScopes::parse("read").unwrap();
+    let app = AppRequest {
+        name: AppName::parse("app").unwrap(),
+        website: None,
+        redirects: vec![RedirectUri::parse("https://app.example/").unwrap()],
+        scopes,
+        secret: secret(2),
+    };
+    run(AccountCommand::RegisterApp(Box::new(app.clone())));
+    let done = run(AccountCommand::RegisterApp(Box::new(app)));
+    let feed::Done::Account(AccountDone::AppRegistered(app)) = done else { panic!("{done:?}") };
+    let (code, redirect, challenge, user) = (secret(3), secret(4), None, UserId(0));
+    run(AccountCommand::Authorize { user, app, scopes, code, redirect, challenge });
 }
 
 /// Number of rows by tag, those in the log included.

@@ -1,5 +1,6 @@
 //! Imports users, follows and friendships.
 
+use feed::accounts::{Account, AccountRefusal, AccountState, Email, PasswordHash, Role};
 use feed::limits::{FOLLOWING_MAX, FRIENDS_MAX, USER_POSTS_MAX, USERS_MAX};
 use feed::{Bio, Counts, Handle, Name, Refusal, UserId, UserRef, write};
 use hashbrown::{HashMap, HashSet};
@@ -8,7 +9,7 @@ use store::Loader;
 
 use super::Wrong;
 use super::ids::Ids;
-use crate::export::lines::{Follow, Friends, User, Who};
+use crate::export::lines::{self, Follow, Friends, User, Who};
 
 /// The users so far, in memory: their handles, and what is counted.
 #[derive(Default)]
@@ -16,6 +17,8 @@ pub(super) struct Users {
     ids: HashMap<Handle, UserId>,
     counts: Vec<Counts>,
     deleted: HashSet<UserId>,
+    accounts: u32,
+    emails: HashSet<Email>,
     /// The first user who has more of something than is allowed.
     above: Option<(UserId, &'static str, usize, u32)>,
 }
@@ -43,8 +46,21 @@ impl Users {
             if !user.name.as_str().is_empty() || !user.bio.as_str().is_empty() {
                 return Err("nothing is left of a deleted user but the handle".into());
             }
+            if line.account.is_some() {
+                return Err("a deleted user has no account".into());
+            }
             self.deleted.insert(id);
             write::deleted(loader, id);
+        }
+        if let Some(line) = &line.account {
+            let account = account(ids, line)?;
+            if let Some(email) = &account.email
+                && !self.emails.insert(email.clone())
+            {
+                return Err(Refusal::from(AccountRefusal::EmailTaken).into());
+            }
+            self.accounts += 1;
+            write::account(loader, id, &account);
         }
         write::user(loader, id, &user);
         write::handle(loader, &handle, id);
@@ -174,6 +190,7 @@ impl Users {
         }
         totals.friendships /= 2;
         totals.users_deleted = self.deleted.len() as u32;
+        totals.accounts = self.accounts;
         for (id, counts) in (0..).map(UserId).zip(self.counts) {
             totals.users += 1;
             if counts != Counts::default() {
@@ -182,4 +199,16 @@ impl Users {
         }
         Ok(())
     }
+}
+
+fn account(ids: &mut Ids, line: &lines::Account<'_>) -> Result<Account, Wrong> {
+    let email = line.email.as_deref().map(Email::parse).transpose()?;
+    Ok(Account {
+        email,
+        password: PasswordHash::parse(&line.password)?,
+        role: Role::parse(&line.role).ok_or("a role is user, moderator or admin")?,
+        state: AccountState::parse(&line.state)
+            .ok_or("the state of an account is pending, active or disabled")?,
+        created: ids.at_or_now(line.created)?,
+    })
 }

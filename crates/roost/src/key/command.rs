@@ -84,7 +84,7 @@ impl Directory {
 }
 
 /// Refuses to work as root on the data of a server that runs as another user and could not read root's files.
-fn check_owner(data: &Path) -> anyhow::Result<()> {
+pub(crate) fn check_owner(data: &Path) -> anyhow::Result<()> {
     // A server has made this file; a directory alone may have been made for it.
     let owner = data.join("lock").symlink_metadata().or_else(|_| data.metadata())?.uid();
     let is_root = rustix::process::geteuid().is_root();

@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "what fails here is the test")]
 
 mod ab;
+mod accounts;
 mod archive;
 mod backup;
 mod clock;

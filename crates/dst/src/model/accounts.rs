@@ -1,0 +1,281 @@
+//! The expected accounts, apps and grants.
+
+use std::collections::BTreeMap;
+
+use feed::accounts::{
+    AccessScopes, AccountCommand, AccountDone, AccountRefusal, AccountState, AppId, GrantId, Role,
+    SecretHash,
+};
+use feed::limits::{APP_GRANTS_MAX, CODE_SECS, INVITES_MAX, SESSION_SECS, USER_GRANTS_MAX};
+use feed::{Refusal, UserId};
+
+use super::ms_of;
+
+/// Expired grants that one command removes.
+const SWEPT: usize = 2;
+
+/// An account.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ModelAccount {
+    pub(crate) email: Option<String>,
+    pub(crate) password: String,
+    pub(crate) role: Role,
+    pub(crate) state: AccountState,
+}
+
+/// A grant.
+#[derive(Clone, Debug)]
+pub(crate) struct ModelGrant {
+    pub(crate) app: Option<u64>,
+    pub(crate) user: Option<u32>,
+    pub(crate) scopes: AccessScopes,
+    /// Code, redirect URI, challenge, and when the code expires.
+    code: Option<(SecretHash, SecretHash, Option<SecretHash>, u64)>,
+    pub(crate) token: Option<SecretHash>,
+    pub(crate) expires_ms: Option<u64>,
+}
+
+impl ModelGrant {
+    fn has(&self, secret: SecretHash) -> bool {
+        self.token == Some(secret) || self.code.is_some_and(|code| code.0 == secret)
+    }
+
+    fn due_ms(&self) -> Option<u64> {
+        self.code.map(|code| code.3).or(self.expires_ms)
+    }
+}
+
+/// All of them.
+#[derive(Clone, Default)]
+pub(crate) struct Accounts {
+    pub(crate) accounts: BTreeMap<u32, ModelAccount>,
+    apps: BTreeMap<u64, AccessScopes>,
+    pub(crate) grants: BTreeMap<u64, ModelGrant>,
+    invites: BTreeMap<SecretHash, (u32, u64)>,
+}
+
+type Done = Result<AccountDone, Refusal>;
+
+impl Accounts {
+    /// Applies a command other than a sign-up, whose user is `user` if it names one.
+    pub(super) fn apply(
+        &mut self,
+        stamp: u64,
+        user: Result<u32, Refusal>,
+        command: &AccountCommand,
+    ) -> Done {
+        let now_ms = ms_of(stamp);
+        match command {
+            AccountCommand::SignUp { .. } => unreachable!("it registers a user"),
+            AccountCommand::Open { email, password, role, .. } => {
+                let user = user?;
+                if self.accounts.contains_key(&user) {
+                    return Err(AccountRefusal::HasAccount.into());
+                }
+                let email = email.as_ref().map(|email| email.as_str().to_owned());
+                self.check_email(email.as_ref())?;
+                let (password, state) = (password.as_str().to_owned(), AccountState::Active);
+                self.accounts.insert(user, ModelAccount { email, password, role: *role, state });
+                Ok(AccountDone::Opened(UserId(user)))
+            }
+            AccountCommand::SetPassword { password, keep, .. } => {
+                let user = user?;
+                self.account(user)?.password = password.as_str().to_owned();
+                let keep = keep.map(|keep| keep.0);
+                self.grants.retain(|id, grant| grant.user != Some(user) || Some(*id) == keep);
+                Ok(AccountDone::Changed)
+            }
+            AccountCommand::SetRole { role, .. } => {
+                self.account(user?)?.role = *role;
+                Ok(AccountDone::Changed)
+            }
+            AccountCommand::SetState { state, .. } => {
+                let user = user?;
+                self.account(user)?.state = *state;
+                if *state != AccountState::Active {
+                    self.grants.retain(|_, grant| grant.user != Some(user));
+                }
+                Ok(AccountDone::Changed)
+            }
+            AccountCommand::CreateInvite { code, uses, life_secs } => {
+                let live = self.invites.iter().filter(|(_, invite)| now_ms < invite.1);
+                let live: BTreeMap<_, _> = live.map(|(code, invite)| (*code, *invite)).collect();
+                if live.contains_key(code) {
+                    return Err(AccountRefusal::SecretUsed.into());
+                }
+                if live.len() >= INVITES_MAX {
+                    return Err(AccountRefusal::TooManyInvites.into());
+                }
+                self.invites = live;
+                self.invites.insert(*code, (*uses, now_ms + u64::from(*life_secs) * 1_000));
+                Ok(AccountDone::Invited)
+            }
+            AccountCommand::RegisterApp(app) => {
+                self.apps.insert(stamp, app.scopes);
+                Ok(AccountDone::AppRegistered(AppId(stamp)))
+            }
+            command => self.apply_grant(stamp, command),
+        }
+    }
+
+    /// Applies a command about grants.
+    fn apply_grant(&mut self, stamp: u64, command: &AccountCommand) -> Done {
+        let now_ms = ms_of(stamp);
+        match command {
+            AccountCommand::LogIn { user, password, session } => {
+                self.compared(user.0, password.as_str())?;
+                let expires_ms = Some(now_ms + SESSION_SECS * 1_000);
+                let scopes = AccessScopes::default();
+                let (app, user, token) = (None, Some(user.0), Some(*session));
+                self.add(stamp, ModelGrant { app, user, scopes, code: None, token, expires_ms })
+            }
+            AccountCommand::Authorize { user, app, scopes, code, redirect, challenge } => {
+                self.active(user.0)?;
+                self.registered(*app, *scopes)?;
+                let code = Some((*code, *redirect, *challenge, now_ms + CODE_SECS * 1_000));
+                let (app, user, scopes) = (Some(app.0), Some(user.0), *scopes);
+                let (token, expires_ms) = (None, None);
+                self.add(stamp, ModelGrant { app, user, scopes, code, token, expires_ms })
+            }
+            AccountCommand::Exchange { app, code, redirect, challenge, token } => {
+                self.exchange(now_ms, *app, (*code, *redirect, *challenge), *token)
+            }
+            AccountCommand::GrantApp { app, scopes, token } => {
+                self.registered(*app, *scopes)?;
+                let (app, user, scopes) = (Some(app.0), None, *scopes);
+                let (code, token, expires_ms) = (None, Some(*token), None);
+                self.add(stamp, ModelGrant { app, user, scopes, code, token, expires_ms })
+            }
+            AccountCommand::GrantUser { app, user, password, scopes, token } => {
+                self.compared(user.0, password.as_str())?;
+                self.registered(*app, *scopes)?;
+                let (app, user, scopes) = (Some(app.0), Some(user.0), *scopes);
+                let (code, token, expires_ms) = (None, Some(*token), None);
+                self.add(stamp, ModelGrant { app, user, scopes, code, token, expires_ms })
+            }
+            AccountCommand::Revoke { grant } => {
+                self.grants.remove(&grant.0);
+                Ok(AccountDone::Revoked)
+            }
+            _ => unreachable!("it is about accounts"),
+        }
+    }
+
+    /// Whether a sign-up is accepted; uses up the invite.
+    pub(super) fn admit(
+        &mut self,
+        now_ms: u64,
+        email: Option<&String>,
+        invite: Option<&SecretHash>,
+        handle_is_free: bool,
+    ) -> Result<(), Refusal> {
+        self.check_email(email)?;
+        let Some(code) = invite else { return Ok(()) };
+        let found = self.invites.get_mut(code).filter(|(_, expires_ms)| now_ms < *expires_ms);
+        let found = found.ok_or(AccountRefusal::BadInvite)?;
+        if handle_is_free {
+            found.0 -= 1;
+            self.invites.retain(|_, invite| invite.0 > 0);
+        }
+        Ok(())
+    }
+
+    /// Whether a token permits something at `now_ms`.
+    pub(crate) fn is_valid(&self, grant: &ModelGrant, now_ms: u64) -> bool {
+        let acts = grant.user.is_none_or(|user| self.active(user).is_ok());
+        acts && grant.token.is_some() && grant.expires_ms.is_none_or(|at| now_ms < at)
+    }
+
+    fn check_email(&self, email: Option<&String>) -> Result<(), Refusal> {
+        let is_taken = self.accounts.values().any(|account| account.email.as_ref() == email);
+        if email.is_some() && is_taken { Err(AccountRefusal::EmailTaken.into()) } else { Ok(()) }
+    }
+
+    fn account(&mut self, user: u32) -> Result<&mut ModelAccount, Refusal> {
+        self.accounts.get_mut(&user).ok_or(AccountRefusal::NoAccount.into())
+    }
+
+    fn active(&self, user: u32) -> Result<&ModelAccount, Refusal> {
+        let account = self.accounts.get(&user);
+        let active = account.filter(|account| account.state == AccountState::Active);
+        active.ok_or(AccountRefusal::NotActive.into())
+    }
+
+    fn compared(&self, user: u32, password: &str) -> Result<(), Refusal> {
+        let is_same = self.active(user)?.password == password;
+        if is_same { Ok(()) } else { Err(AccountRefusal::PasswordChanged.into()) }
+    }
+
+    fn registered(&self, app: AppId, scopes: AccessScopes) -> Result<(), Refusal> {
+        let known = self.apps.get(&app.0).ok_or(AccountRefusal::AppNotFound)?;
+        if known.includes(scopes) { Ok(()) } else { Err(AccountRefusal::BadScope.into()) }
+    }
+
+    fn unused(&self, secret: SecretHash) -> Result<(), Refusal> {
+        let is_used = self.grants.values().any(|grant| grant.has(secret));
+        if is_used { Err(AccountRefusal::SecretUsed.into()) } else { Ok(()) }
+    }
+
+    fn add(&mut self, stamp: u64, grant: ModelGrant) -> Done {
+        for secret in [grant.token, grant.code.map(|code| code.0)].into_iter().flatten() {
+            self.unused(secret)?;
+        }
+        self.sweep(ms_of(stamp));
+        let most = if grant.user.is_some() { USER_GRANTS_MAX } else { APP_GRANTS_MAX };
+        let is_owner = |other: &ModelGrant| match grant.user {
+            Some(_) => other.user == grant.user,
+            None => other.user.is_none() && other.app == grant.app,
+        };
+        let of_owner = self.grants.iter().filter(|(_, other)| is_owner(other));
+        let of_owner: Vec<u64> = of_owner.map(|(id, _)| *id).collect();
+        for id in of_owner.iter().take((of_owner.len() + 1).saturating_sub(most)) {
+            self.grants.remove(id);
+        }
+        self.grants.insert(stamp, grant);
+        Ok(AccountDone::Granted(GrantId(stamp)))
+    }
+
+    fn exchange(
+        &mut self,
+        now_ms: u64,
+        app: AppId,
+        (code, redirect, challenge): (SecretHash, SecretHash, Option<SecretHash>),
+        token: SecretHash,
+    ) -> Done {
+        let of_code = |grant: &ModelGrant| grant.code.is_some_and(|found| found.0 == code);
+        let found = self.grants.iter().find(|(_, grant)| of_code(grant));
+        let bad = Refusal::from(AccountRefusal::BadCode);
+        let Some((id, grant)) = found.map(|(id, grant)| (*id, grant.clone())) else {
+            return Err(bad);
+        };
+        if grant.app != Some(app.0) {
+            return Err(bad);
+        }
+        if grant.token.is_some() {
+            self.grants.remove(&id);
+            return Ok(AccountDone::CodeReused);
+        }
+        let fits = grant
+            .code
+            .is_some_and(|found| (found.1, found.2) == (redirect, challenge) && now_ms < found.3);
+        if !fits {
+            return Err(bad);
+        }
+        grant.user.map_or(Ok(()), |user| self.active(user).map(drop))?;
+        self.unused(token)?;
+        self.sweep(now_ms);
+        self.grants.insert(id, ModelGrant { token: Some(token), ..grant });
+        Ok(AccountDone::Granted(GrantId(id)))
+    }
+
+    fn sweep(&mut self, now_ms: u64) {
+        for _ in 0..SWEPT {
+            let due = self.grants.iter().filter_map(|(id, grant)| Some((grant.due_ms()?, *id)));
+            let Some((_, id)) = due.min().filter(|(at, _)| *at <= now_ms) else { return };
+            match self.grants.get_mut(&id) {
+                Some(grant) if grant.token.is_some() && grant.code.is_some() => grant.code = None,
+                _ => drop(self.grants.remove(&id)),
+            }
+        }
+    }
+}

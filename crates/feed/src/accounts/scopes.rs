@@ -1,0 +1,183 @@
+//! What a token permits: the scopes of Mastodon's API.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::refusal::AccountRefusal;
+
+/// Makes the enum of scopes. Variants are stored as bits in this order: new ones are added at the end.
+macro_rules! scopes {
+    ($($scope:ident = $name:literal,)*) => {
+        /// A scope. `read` and `write` include their parts, and `follow` those of relations.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[expect(missing_docs, reason = "the names of Mastodon's documentation")]
+        pub enum AccessScope { $($scope,)* }
+
+        impl AccessScope {
+            /// All of them.
+            pub const ALL: [Self; [$($name),*].len()] = [$(Self::$scope),*];
+
+            /// Its name, such as `read:accounts`.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$scope => $name,)* }
+            }
+        }
+    };
+}
+
+scopes! {
+    Profile = "profile",
+    Read = "read",
+    ReadAccounts = "read:accounts",
+    ReadBlocks = "read:blocks",
+    ReadBookmarks = "read:bookmarks",
+    ReadFavourites = "read:favourites",
+    ReadFilters = "read:filters",
+    ReadFollows = "read:follows",
+    ReadLists = "read:lists",
+    ReadMutes = "read:mutes",
+    ReadNotifications = "read:notifications",
+    ReadSearch = "read:search",
+    ReadStatuses = "read:statuses",
+    Write = "write",
+    WriteAccounts = "write:accounts",
+    WriteBlocks = "write:blocks",
+    WriteBookmarks = "write:bookmarks",
+    WriteConversations = "write:conversations",
+    WriteFavourites = "write:favourites",
+    WriteFilters = "write:filters",
+    WriteFollows = "write:follows",
+    WriteLists = "write:lists",
+    WriteMedia = "write:media",
+    WriteMutes = "write:mutes",
+    WriteNotifications = "write:notifications",
+    WriteReports = "write:reports",
+    WriteStatuses = "write:statuses",
+    Follow = "follow",
+    Push = "push",
+}
+
+const _: () = assert!(AccessScope::ALL.len() <= 64);
+
+impl AccessScope {
+    const fn bit(self) -> u64 {
+        1 << self as u8
+    }
+
+    /// The scope of this name.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|scope| scope.name() == name)
+    }
+
+    /// The scopes that include this one.
+    fn wider(self) -> u64 {
+        let group = match self.name().split_once(':') {
+            Some(("read", _)) => Self::Read.bit(),
+            Some(("write", _)) => Self::Write.bit(),
+            _ => 0,
+        };
+        let relations = match self {
+            Self::ReadBlocks
+            | Self::ReadFollows
+            | Self::ReadMutes
+            | Self::WriteBlocks
+            | Self::WriteFollows
+            | Self::WriteMutes => Self::Follow.bit(),
+            _ => 0,
+        };
+        self.bit() | group | relations
+    }
+}
+
+/// A set of scopes, displayed as names with spaces between.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AccessScopes(u64);
+
+impl AccessScopes {
+    /// Names with spaces or `+` between; each of them must exist.
+    ///
+    /// # Errors
+    /// [`AccountRefusal::BadScope`] if one does not exist, or there is none.
+    pub fn parse(names: &str) -> Result<Self, AccountRefusal> {
+        let mut set = 0;
+        for name in names.split([' ', '+']).filter(|name| !name.is_empty()) {
+            set |= AccessScope::parse(name).ok_or(AccountRefusal::BadScope)?.bit();
+        }
+        if set == 0 { Err(AccountRefusal::BadScope) } else { Ok(Self(set)) }
+    }
+
+    /// Whether it permits what `scope` names.
+    #[must_use]
+    pub fn allows(self, scope: AccessScope) -> bool {
+        self.0 & scope.wider() != 0
+    }
+
+    /// Whether it permits all that `other` does.
+    #[must_use]
+    pub fn includes(self, other: Self) -> bool {
+        other.scopes().all(|scope| self.allows(scope))
+    }
+
+    /// The scopes of the set.
+    pub fn scopes(self) -> impl Iterator<Item = AccessScope> {
+        AccessScope::ALL.into_iter().filter(move |scope| self.0 & scope.bit() != 0)
+    }
+}
+
+impl FromIterator<AccessScope> for AccessScopes {
+    fn from_iter<I: IntoIterator<Item = AccessScope>>(scopes: I) -> Self {
+        Self(scopes.into_iter().fold(0, |set, scope| set | scope.bit()))
+    }
+}
+
+impl fmt::Display for AccessScopes {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, scope) in self.scopes().enumerate() {
+            let space = if place == 0 { "" } else { " " };
+            write!(out, "{space}{}", scope.name())?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scopes(names: &str) -> AccessScopes {
+        AccessScopes::parse(names).unwrap()
+    }
+
+    #[test]
+    fn a_scope_includes_its_parts_and_nothing_else() {
+        for (given, asked, expect) in [
+            ("read", "read:accounts", true),
+            ("read", "read", true),
+            ("read", "write:accounts", false),
+            ("read", "profile", false),
+            ("read:accounts", "read", false),
+            ("read:accounts", "read:accounts", true),
+            ("write", "write:statuses", true),
+            ("write", "push", false),
+            ("follow", "write:follows", true),
+            ("follow", "read:mutes", true),
+            ("follow", "read:accounts", false),
+            ("read write", "follow", false),
+            ("read write follow push", "write:media push", true),
+        ] {
+            assert_eq!(scopes(given).includes(scopes(asked)), expect, "{given}: {asked}");
+        }
+    }
+
+    #[test]
+    fn names_are_read_and_shown() {
+        assert_eq!(scopes("write read:accounts read").to_string(), "read read:accounts write");
+        assert_eq!(scopes("read+write").to_string(), "read write");
+        for bad in ["", " ", "reads", "read:", "READ", "admin:read", "read,write", "write:"] {
+            assert_eq!(AccessScopes::parse(bad), Err(AccountRefusal::BadScope), "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! Text of accounts that has passed its checks: valid by construction, as in [`crate::text`].
+
+use serde::{Deserialize, Serialize};
+use unicode_segmentation::UnicodeSegmentation as _;
+
+use super::refusal::AccountRefusal;
+use crate::limits;
+
+/// An e-mail address, in lower case: addresses that differ only in case are one.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Email(Box<str>);
+
+/// The hash of a password, as a PHC string of argon2id.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PasswordHash(Box<str>);
+
+/// The name of an app, on one line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AppName(Box<str>);
+
+/// The website of an app: an http or https URL.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Website(Box<str>);
+
+/// Where a user is sent back to: an absolute URI without a fragment, of any scheme that does not run code or read
+/// files; or [`RedirectUri::OUT_OF_BAND`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RedirectUri(Box<str>);
+
+impl Email {
+    /// Trims, checks and folds `text`.
+    ///
+    /// # Errors
+    /// [`AccountRefusal::BadEmail`] if it cannot be an address.
+    pub fn parse(text: &str) -> Result<Self, AccountRefusal> {
+        let text = text.trim();
+        let plain = text.chars().all(|c| !c.is_whitespace() && !c.is_control());
+        let mut parts = text.split('@');
+        let (name, host) = (parts.next().unwrap_or(""), parts.next().unwrap_or(""));
+        let is_whole = parts.next().is_none() && !name.is_empty() && !host.is_empty();
+        let host_is_plain = !host.starts_with('.') && !host.ends_with('.') && !host.contains("..");
+        let fits = text.len() <= limits::EMAIL_BYTES_MAX;
+        // Lower case may be longer.
+        let folded = text.to_lowercase();
+        if plain && is_whole && host_is_plain && fits && folded.len() <= limits::EMAIL_BYTES_MAX {
+            Ok(Self(folded.into()))
+        } else {
+            Err(AccountRefusal::BadEmail)
+        }
+    }
+}
+
+impl PasswordHash {
+    /// Checks `text`.
+    ///
+    /// # Errors
+    /// [`AccountRefusal::BadPasswordHash`] if it is not a PHC string of argon2id, or too long.
+    pub fn parse(text: &str) -> Result<Self, AccountRefusal> {
+        let plain = text.bytes().all(|byte| byte.is_ascii_graphic());
+        let fits = text.len() <= limits::PASSWORD_HASH_BYTES_MAX;
+        if plain && fits && text.starts_with("$argon2id$") {
+            Ok(Self(text.into()))
+        } else {
+            Err(AccountRefusal::BadPasswordHash)
+        }
+    }
+}
+
+/// Hashes appear in no log.
+impl std::fmt::Debug for PasswordHash {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("PasswordHash(..)")
+    }
+}
+
+impl AppName {
+    /// Trims and checks `text`.
+    ///
+    /// # Errors
+    /// [`AccountRefusal::BadAppName`] if it is empty, too long or holds control characters.
+    pub fn parse(text: &str) -> Result<Self, AccountRefusal> {
+        let text = text.trim();
+        let plain = !text.chars().any(char::is_control);
+        let fits = text.len() <= limits::APP_NAME_BYTES_MAX
+            && text.graphemes(true).count() <= limits::APP_NAME_CHARS_MAX;
+        if plain && fits && !text.is_empty() {
+            Ok(Self(text.into()))
+        } else {
+            Err(AccountRefusal::BadAppName)
+        }
+    }
+}
+
+impl Website {
+    /// Checks `text`.
+    ///
+    /// # Errors
+    /// [`AccountRefusal::BadWebsite`] if it is no http or https URL.
+    pub fn parse(text: &str) -> Result<Self, AccountRefusal> {
+        match scheme_and_rest(text) {
+            Some(("http" | "https", rest)) if has_host(rest) => Ok(Self(text.into())),
+            _ => Err(AccountRefusal::BadWebsite),
+        }
+    }
+}
+
+impl RedirectUri {
+    /// The code is shown to the user, who copies it.
+    pub const OUT_OF_BAND: &'static str = "urn:ietf:wg:oauth:2.0:oob";
+
+    /// Checks `text`.
+    ///
+    /// # Errors
+    /// [`AccountRefusal::BadRedirectUri`] if it is not absolute, has a fragment, or its scheme runs code or reads files.
+    pub fn parse(text: &str) -> Result<Self, AccountRefusal> {
+        let valid = match scheme_and_rest(text) {
+            None => false,
+            Some(_) if text == Self::OUT_OF_BAND => true,
+            Some(("http" | "https", rest)) => has_host(rest),
+            Some((scheme, _)) => {
+                !["javascript", "data", "vbscript", "file", "blob", "about"].contains(&scheme)
+            }
+        };
+        if valid && !text.contains('#') {
+            Ok(Self(text.into()))
+        } else {
+            Err(AccountRefusal::BadRedirectUri)
+        }
+    }
+
+    /// Whether the code is shown to the user.
+    #[must_use]
+    pub fn is_out_of_band(&self) -> bool {
+        &*self.0 == Self::OUT_OF_BAND
+    }
+}
+
+/// The scheme, in lower case as it must be given, and what follows the colon.
+fn scheme_and_rest(text: &str) -> Option<(&str, &str)> {
+    if text.len() > limits::URI_BYTES_MAX || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return None;
+    }
+    // Browsers treat these as delimiters or remove them.
+    if text.contains(['\\', '"', '<', '>', '^', '`', '{', '|', '}']) {
+        return None;
+    }
+    let (scheme, rest) = text.split_once(':')?;
+    let begins = scheme.starts_with(|c: char| c.is_ascii_lowercase());
+    let follows = scheme.bytes().all(|byte| {
+        byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'+' | b'-' | b'.')
+    });
+    (begins && follows && !rest.is_empty()).then_some((scheme, rest))
+}
+
+fn has_host(rest: &str) -> bool {
+    let authority = rest.strip_prefix("//").and_then(|rest| rest.split(['/', '?']).next());
+    // A name before the host would let it look like another.
+    authority.is_some_and(|authority| !authority.is_empty() && !authority.contains('@'))
+}
+
+macro_rules! as_str {
+    ($($type:ty),*) => {$(
+        impl $type {
+            /// The checked text.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+    )*};
+}
+as_str!(Email, PasswordHash, AppName, Website, RedirectUri);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_folded_and_need_a_name_and_a_host() {
+        let long = format!("{}@example.org", "a".repeat(250));
+        for (text, expect) in [
+            ("Ann@Example.ORG ", Some("ann@example.org")),
+            ("a+b@localhost", Some("a+b@localhost")),
+            ("ann", None),
+            ("@example.org", None),
+            ("ann@", None),
+            ("a@b@c", None),
+            ("a b@example.org", None),
+            ("a\n@example.org", None),
+            ("ann@.org", None),
+            ("ann@a..org", None),
+            (long.as_str(), None),
+            ("", None),
+        ] {
+            assert_eq!(Email::parse(text).ok().as_ref().map(Email::as_str), expect, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn redirects_are_absolute_without_a_fragment_and_run_no_code() {
+        let long = format!("https://example.org/{}", "a".repeat(limits::URI_BYTES_MAX));
+        for (text, expect) in [
+            ("https://app.example/back?x=1", true),
+            ("http://localhost:1234/", true),
+            ("http://127.0.0.1", true),
+            ("com.example.app:/oauth", true),
+            ("tusky://oauth", true),
+            (RedirectUri::OUT_OF_BAND, true),
+            ("https://app.example/#part", false),
+            ("https:///path", false),
+            ("https://", false),
+            ("https://good.example@evil.example/", false),
+            ("https://good.example\\@evil.example/", false),
+            ("//app.example/", false),
+            ("/path", false),
+            ("javascript:alert(1)", false),
+            ("JavaScript:alert(1)", false),
+            ("data:text/html,x", false),
+            ("https://a b/", false),
+            ("https://a\n/", false),
+            ("", false),
+            (":x", false),
+            (long.as_str(), false),
+        ] {
+            assert_eq!(RedirectUri::parse(text).is_ok(), expect, "{text:?}");
+        }
+        assert!(Website::parse("https://app.example").is_ok());
+        assert!(Website::parse("javascript:alert(1)").is_err());
+        assert!(Website::parse("app://x").is_err());
+    }
+
+    #[test]
+    fn a_password_hash_is_of_argon2id_and_never_shown() {
+        let hash = PasswordHash::parse("$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$aGFzaA").unwrap();
+        assert_eq!(format!("{hash:?}"), "PasswordHash(..)");
+        for bad in [
+            "",
+            "secret",
+            "$argon2i$v=19$",
+            "$argon2id$ x",
+            &format!("$argon2id${hash:?}{}", "x".repeat(300)),
+        ] {
+            assert!(PasswordHash::parse(bad).is_err(), "{bad}");
+        }
+    }
+}

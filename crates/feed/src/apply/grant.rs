@@ -1,0 +1,190 @@
+//! Apps and grants: registration, log-in, authorization codes and tokens.
+
+use rows::Stamp;
+
+use super::account::Accounted;
+use crate::accounts::{
+    AccessScopes, AccountDone, AccountRefusal, App, AppId, AppRequest, Code, Grant, GrantId,
+    PasswordHash, SecretHash, Stage,
+};
+use crate::facts::Txn;
+use crate::ids::UserId;
+use crate::limits;
+
+/// Expired grants that are removed with each new one: so they do not pile up, without a clock of their own.
+pub(crate) const SWEPT: usize = 2;
+/// Most unused apps that are removed for a new one.
+pub(crate) const UNUSED_REMOVED: usize = 2;
+
+pub(super) fn register_app(txn: &mut Txn<'_>, stamp: Stamp, asked: &AppRequest) -> Accounted {
+    if asked.redirects.is_empty() || asked.redirects.len() > limits::REDIRECT_URIS_MAX {
+        return Err(AccountRefusal::BadRedirectUri.into());
+    }
+    let AppRequest { name, website, redirects, scopes, secret } = asked.clone();
+    // Two, because apps also become unused when what they were granted ends.
+    for _ in 0..UNUSED_REMOVED {
+        if txn.facts().totals().apps_unused < limits::UNUSED_APPS_MAX {
+            break;
+        }
+        let Some(oldest) = txn.facts().first_unused_app() else {
+            unreachable!("unused apps have rows")
+        };
+        txn.remove_app(oldest);
+    }
+    let app = App { name, website, redirects, scopes, secret };
+    txn.add_app(AppId(stamp.0), &app);
+    Ok(AccountDone::AppRegistered(AppId(stamp.0)))
+}
+
+pub(super) fn log_in(
+    txn: &mut Txn<'_>,
+    stamp: Stamp,
+    (user, password): (UserId, &PasswordHash),
+    session: SecretHash,
+) -> Accounted {
+    compared(txn, user, password)?;
+    let expires_ms = Some(stamp.unix_ms() + limits::SESSION_SECS * 1_000);
+    let stage = Stage::Token { token: session, code: None, expires_ms };
+    let scopes = AccessScopes::default();
+    add(txn, stamp, &Grant { app: None, user: Some(user), scopes, stage })
+}
+
+pub(super) fn authorize(
+    txn: &mut Txn<'_>,
+    stamp: Stamp,
+    (app, user): (AppId, UserId),
+    scopes: AccessScopes,
+    (hash, redirect, challenge): (SecretHash, SecretHash, Option<SecretHash>),
+) -> Accounted {
+    active(txn, user)?;
+    registered(txn, app, scopes)?;
+    let expires_ms = stamp.unix_ms() + limits::CODE_SECS * 1_000;
+    let stage = Stage::Code(Code { hash, redirect, challenge, expires_ms });
+    add(txn, stamp, &Grant { app: Some(app), user: Some(user), scopes, stage })
+}
+
+/// What must be shown with a code.
+pub(super) struct Shown {
+    pub(super) app: AppId,
+    pub(super) redirect: SecretHash,
+    pub(super) challenge: Option<SecretHash>,
+}
+
+pub(super) fn exchange(
+    txn: &mut Txn<'_>,
+    stamp: Stamp,
+    code: &SecretHash,
+    shown: &Shown,
+    token: SecretHash,
+) -> Accounted {
+    let (id, grant) = txn.facts().grant_of(code).ok_or(AccountRefusal::BadCode)?;
+    let found = match &grant.stage {
+        Stage::Code(found) => *found,
+        // Whoever has the code a second time, one of the two has stolen it.
+        Stage::Token { code: Some((used, _)), .. } if used == code => {
+            if grant.app != Some(shown.app) {
+                return Err(AccountRefusal::BadCode.into());
+            }
+            txn.remove_grant(id);
+            return Ok(AccountDone::CodeReused);
+        }
+        Stage::Token { .. } => return Err(AccountRefusal::BadCode.into()),
+    };
+    let fits = grant.app == Some(shown.app)
+        && found.redirect == shown.redirect
+        && found.challenge == shown.challenge
+        && stamp.unix_ms() < found.expires_ms;
+    if !fits {
+        return Err(AccountRefusal::BadCode.into());
+    }
+    grant.user.map_or(Ok(()), |user| active(txn, user))?;
+    unused(txn, &token)?;
+    sweep(txn, stamp);
+    let code = Some((found.hash, found.expires_ms));
+    let stage = Stage::Token { token, code, expires_ms: None };
+    txn.change_grant(id, &grant, &Grant { stage, ..grant.clone() });
+    Ok(AccountDone::Granted(id))
+}
+
+pub(super) fn grant_app(
+    txn: &mut Txn<'_>,
+    stamp: Stamp,
+    app: AppId,
+    scopes: AccessScopes,
+    token: SecretHash,
+) -> Accounted {
+    registered(txn, app, scopes)?;
+    let stage = Stage::Token { token, code: None, expires_ms: None };
+    add(txn, stamp, &Grant { app: Some(app), user: None, scopes, stage })
+}
+
+pub(super) fn grant_user(
+    txn: &mut Txn<'_>,
+    stamp: Stamp,
+    app: AppId,
+    (user, password): (UserId, &PasswordHash),
+    (scopes, token): (AccessScopes, SecretHash),
+) -> Accounted {
+    compared(txn, user, password)?;
+    registered(txn, app, scopes)?;
+    let stage = Stage::Token { token, code: None, expires_ms: None };
+    add(txn, stamp, &Grant { app: Some(app), user: Some(user), scopes, stage })
+}
+
+fn active(txn: &Txn<'_>, user: UserId) -> Result<(), AccountRefusal> {
+    txn.facts().active_account(user).map(drop).ok_or(AccountRefusal::NotActive)
+}
+
+fn compared(txn: &Txn<'_>, user: UserId, password: &PasswordHash) -> Result<(), AccountRefusal> {
+    let account = txn.facts().active_account(user).ok_or(AccountRefusal::NotActive)?;
+    if account.password == *password { Ok(()) } else { Err(AccountRefusal::PasswordChanged) }
+}
+
+fn registered(txn: &Txn<'_>, app: AppId, scopes: AccessScopes) -> Result<(), AccountRefusal> {
+    let app = txn.facts().app(app).ok_or(AccountRefusal::AppNotFound)?;
+    if app.scopes.includes(scopes) { Ok(()) } else { Err(AccountRefusal::BadScope) }
+}
+
+fn unused(txn: &Txn<'_>, secret: &SecretHash) -> Result<(), AccountRefusal> {
+    match txn.facts().grant_of(secret) {
+        Some(_) => Err(AccountRefusal::SecretUsed),
+        None => Ok(()),
+    }
+}
+
+/// Adds a grant, after the oldest ones of its owner have ended.
+fn add(txn: &mut Txn<'_>, stamp: Stamp, grant: &Grant) -> Accounted {
+    for secret in grant.secrets().into_iter().flatten() {
+        unused(txn, &secret)?;
+    }
+    sweep(txn, stamp);
+    let (of_owner, most) = match (grant.user, grant.app) {
+        (Some(user), _) => (txn.facts().grants_from(user, 0, usize::MAX), limits::USER_GRANTS_MAX),
+        (None, Some(app)) => (txn.facts().own_grants_of(app), limits::APP_GRANTS_MAX),
+        (None, None) => unreachable!("a grant is of a user or of an app"),
+    };
+    let ended = (of_owner.len() + 1).saturating_sub(most);
+    for oldest in of_owner.into_iter().take(ended) {
+        txn.remove_grant(GrantId(oldest));
+    }
+    txn.add_grant(GrantId(stamp.0), grant);
+    Ok(AccountDone::Granted(GrantId(stamp.0)))
+}
+
+/// Removes some of what has expired.
+fn sweep(txn: &mut Txn<'_>, stamp: Stamp) {
+    for _ in 0..SWEPT {
+        let expired = txn.facts().first_expiry().filter(|(at, _)| *at <= stamp.unix_ms());
+        let Some((_, id)) = expired else { return };
+        let Some(grant) = txn.facts().grant(id) else {
+            unreachable!("grants that expire are stored")
+        };
+        match &grant.stage {
+            Stage::Token { token, code: Some(_), expires_ms } => {
+                let stage = Stage::Token { token: *token, code: None, expires_ms: *expires_ms };
+                txn.change_grant(id, &grant, &Grant { stage, ..grant.clone() });
+            }
+            Stage::Code(_) | Stage::Token { .. } => txn.remove_grant(id),
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! Facts about accounts, apps and grants.
+//!
+//! **Invariant:** the rows of `Email`, `GrantSecret`, `GrantOf`, `GrantExpiry` and `UnusedApp`, and the number of
+//! uses of an app, follow from the rows of accounts, apps and grants.
+
+use rows::{NameTable, PointTable, Rows, decode};
+
+use super::{Facts, Txn};
+use crate::accounts::{
+    Account, AccountState, App, AppId, Email, Grant, GrantId, Invite, Record as _, SecretHash,
+    Stage,
+};
+use crate::ids::UserId;
+use crate::write;
+
+/// In front of the number of a user, or of an app, in keys of `GrantOf`.
+const OF_USER: u8 = 0;
+const OF_APP: u8 = 1;
+
+impl<R: Rows + ?Sized> Facts<'_, R> {
+    /// The account of a user.
+    #[must_use]
+    pub fn account(&self, user: UserId) -> Option<Account> {
+        self.rows.point(PointTable::Account, user.0.into()).map(|row| Account::of_row(&row))
+    }
+
+    /// The account of a user if its user can log in.
+    #[must_use]
+    pub fn active_account(&self, user: UserId) -> Option<Account> {
+        self.account(user).filter(|account| account.state == AccountState::Active)
+    }
+
+    /// The user whose account has this e-mail address.
+    #[must_use]
+    pub fn by_email(&self, email: &Email) -> Option<UserId> {
+        self.rows.name(NameTable::Email, email.as_str().as_bytes()).map(|row| decode(&row))
+    }
+
+    /// Calls `each` with every account, in the order of users. Reads all of them in one scan.
+    pub fn each_account(&self, mut each: impl FnMut(UserId, Account)) {
+        self.rows.each_point(PointTable::Account, &mut |id, row| {
+            if let Ok(id) = u32::try_from(id) {
+                each(UserId(id), Account::of_row(row));
+            }
+        });
+    }
+
+    /// An invite that can be used.
+    #[must_use]
+    pub fn invite(&self, code: &SecretHash, now_ms: u64) -> Option<Invite> {
+        self.stored_invite(code).filter(|invite| invite.uses > 0 && now_ms < invite.expires_ms)
+    }
+
+    fn stored_invite(&self, code: &SecretHash) -> Option<Invite> {
+        self.rows.name(NameTable::Invite, &code.0).map(|row| Invite::of_row(&row))
+    }
+
+    /// All invites that are stored.
+    pub(crate) fn stored_invites(&self, limit: usize) -> Vec<(SecretHash, Invite)> {
+        let codes = self.rows.first_names(NameTable::Invite, &[], limit);
+        let codes = codes.into_iter().filter_map(|code| Some(SecretHash(code.try_into().ok()?)));
+        codes.filter_map(|code| Some((code, self.stored_invite(&code)?))).collect()
+    }
+
+    /// An app.
+    #[must_use]
+    pub fn app(&self, app: AppId) -> Option<App> {
+        self.rows.point(PointTable::App, app.0).map(|row| App::of_row(&row))
+    }
+
+    /// Number of grants by which an app acts for users. If there are none, the app is unused, and may be removed.
+    #[must_use]
+    pub fn app_uses(&self, app: AppId) -> u32 {
+        self.rows.point(PointTable::AppUses, app.0).map_or(0, |row| decode(&row))
+    }
+
+    /// A grant, which may have expired.
+    #[must_use]
+    pub fn grant(&self, grant: GrantId) -> Option<Grant> {
+        self.rows.point(PointTable::Grant, grant.0).map(|row| Grant::of_row(&row))
+    }
+
+    /// The grant of a secret that is or was valid: a code, a token or a session.
+    #[must_use]
+    pub fn grant_of(&self, secret: &SecretHash) -> Option<(GrantId, Grant)> {
+        let row = self.rows.name(NameTable::GrantSecret, &secret.0)?;
+        let id = GrantId(decode(&row));
+        Some((id, self.grant(id)?))
+    }
+
+    /// The grant of a token, or of a session, that is valid at `now_ms`.
+    #[must_use]
+    pub fn granted(&self, secret: &SecretHash, now_ms: u64) -> Option<(GrantId, Grant)> {
+        let (id, grant) = self.grant_of(secret)?;
+        let Stage::Token { token, expires_ms, .. } = &grant.stage else { return None };
+        let is_token = token == secret && expires_ms.is_none_or(|expires_ms| now_ms < expires_ms);
+        let acts = grant.user.is_none_or(|user| self.active_account(user).is_some());
+        (is_token && acts).then_some((id, grant))
+    }
+
+    /// All grants of a user, oldest first: at most [`USER_GRANTS_MAX`](crate::limits::USER_GRANTS_MAX).
+    #[must_use]
+    pub fn grants_of_user(&self, user: UserId) -> Vec<(GrantId, Grant)> {
+        let ids = self.grants_from(user, 0, usize::MAX);
+        let ids = ids.into_iter().map(GrantId);
+        ids.filter_map(|id| Some((id, self.grant(id)?))).collect()
+    }
+
+    /// Grants of a user from `from` on.
+    pub(crate) fn grants_from(&self, user: UserId, from: u64, limit: usize) -> Vec<u64> {
+        self.grants_under(OF_USER, user.0.into(), from, limit)
+    }
+
+    /// Grants of an app itself.
+    pub(crate) fn own_grants_of(&self, app: AppId) -> Vec<u64> {
+        self.grants_under(OF_APP, app.0, 0, usize::MAX)
+    }
+
+    fn grants_under(&self, kind: u8, owner: u64, from: u64, limit: usize) -> Vec<u64> {
+        // Owners have few grants: rows of other owners that are read beside them do not matter.
+        let (mut found, mut from, prefix) = (Vec::new(), from, owner_prefix(kind, owner));
+        loop {
+            let stride = limit.saturating_sub(found.len()).min(STRIDE);
+            let start = [prefix.as_slice(), &from.to_be_bytes()].concat();
+            let names = self.rows.first_names(NameTable::GrantOf, &start, stride);
+            let ours = names.iter().map_while(|name| number(name.strip_prefix(prefix.as_slice())?));
+            let before = found.len();
+            found.extend(ours);
+            let is_last = found.len() - before < stride || stride == 0;
+            match found.last().and_then(|last| last.checked_add(1)) {
+                Some(next) if !is_last => from = next,
+                _ => return found,
+            }
+        }
+    }
+
+    /// The first grant that has to be looked at, and when, in milliseconds since 1970.
+    pub(crate) fn first_expiry(&self) -> Option<(u64, GrantId)> {
+        let name = self.rows.first_name(NameTable::GrantExpiry, &[])?;
+        let (at, id) = name.split_at_checked(8)?;
+        Some((number(at)?, GrantId(number(id)?)))
+    }
+
+    /// The app that was registered first among those that act for no user.
+    pub(crate) fn first_unused_app(&self) -> Option<AppId> {
+        let name = self.rows.first_name(NameTable::UnusedApp, &[])?;
+        number(&name).map(AppId)
+    }
+}
+
+/// Rows that are read at a time.
+const STRIDE: usize = 32;
+
+impl Txn<'_> {
+    /// Stores the account of a user who has none.
+    pub(crate) fn add_account(&mut self, user: UserId, account: &Account) {
+        write::account(self.rows, user, account);
+        self.total(|totals| totals.accounts += 1);
+    }
+
+    /// Replaces the account of a user, which keeps its e-mail address.
+    pub(crate) fn put_account(&mut self, user: UserId, account: &Account) {
+        self.rows.put_point(PointTable::Account, user.0.into(), Some(account.to_row()));
+    }
+
+    /// Removes the account of a user, if there is one: its grants permit nothing any more.
+    pub(crate) fn remove_account(&mut self, user: UserId) {
+        let Some(account) = self.facts().account(user) else { return };
+        self.rows.put_point(PointTable::Account, user.0.into(), None);
+        if let Some(email) = account.email {
+            self.rows.put_name(NameTable::Email, email.as_str().as_bytes(), None);
+        }
+        self.total(|totals| {
+            totals.accounts -= 1;
+            totals.revocations += 1;
+        });
+    }
+
+    /// Stores or removes an invite.
+    pub(crate) fn put_invite(&mut self, code: &SecretHash, invite: Option<Invite>) {
+        self.rows.put_name(NameTable::Invite, &code.0, invite.map(|invite| invite.to_row()));
+    }
+
+    /// Stores an app that acts for nobody yet.
+    pub(crate) fn add_app(&mut self, id: AppId, app: &App) {
+        self.put_app(id, Some(app));
+        self.mark_unused(id, true);
+    }
+
+    /// Removes an app that acts for nobody, with its own tokens.
+    pub(crate) fn remove_app(&mut self, id: AppId) {
+        for grant in self.facts().own_grants_of(id) {
+            self.remove_grant(GrantId(grant));
+        }
+        self.put_app(id, None);
+        self.mark_unused(id, false);
+    }
+
+    fn put_app(&mut self, id: AppId, app: Option<&App>) {
+        self.rows.put_point(PointTable::App, id.0, app.map(crate::accounts::Record::to_row));
+    }
+
+    fn mark_unused(&mut self, id: AppId, unused: bool) {
+        let row = unused.then(rows::Value::new);
+        self.rows.put_name(NameTable::UnusedApp, &id.0.to_be_bytes(), row);
+        self.total(|totals| match unused {
+            true => totals.apps_unused += 1,
+            false => totals.apps_unused -= 1,
+        });
+    }
+
+    /// Adds a grant.
+    pub(crate) fn add_grant(&mut self, id: GrantId, grant: &Grant) {
+        self.put_grant(id, grant);
+        let owner = owner_key(id, grant);
+        self.rows.put_name(NameTable::GrantOf, &owner, Some(rows::Value::new()));
+        self.count_grant(grant, true);
+    }
+
+    /// Replaces `old` by `new`, which has the same app and user.
+    pub(crate) fn change_grant(&mut self, id: GrantId, old: &Grant, new: &Grant) {
+        self.take_grant(id, old);
+        self.put_grant(id, new);
+    }
+
+    /// Ends a grant, if it exists: its secrets permit nothing any more.
+    pub(crate) fn remove_grant(&mut self, id: GrantId) {
+        let Some(grant) = self.facts().grant(id) else { return };
+        self.take_grant(id, &grant);
+        self.rows.put_name(NameTable::GrantOf, &owner_key(id, &grant), None);
+        self.count_grant(&grant, false);
+        self.total(|totals| totals.revocations += 1);
+    }
+
+    fn put_grant(&mut self, id: GrantId, grant: &Grant) {
+        self.rows.put_point(PointTable::Grant, id.0, Some(grant.to_row()));
+        for secret in grant.secrets().into_iter().flatten() {
+            self.rows.put_name(NameTable::GrantSecret, &secret.0, Some(rows::encode(&id.0)));
+        }
+        if let Some(at) = grant.expires_ms() {
+            let key = expiry_key(at, id);
+            self.rows.put_name(NameTable::GrantExpiry, &key, Some(rows::Value::new()));
+        }
+    }
+
+    fn take_grant(&mut self, id: GrantId, grant: &Grant) {
+        self.rows.put_point(PointTable::Grant, id.0, None);
+        for secret in grant.secrets().into_iter().flatten() {
+            self.rows.put_name(NameTable::GrantSecret, &secret.0, None);
+        }
+        if let Some(at) = grant.expires_ms() {
+            self.rows.put_name(NameTable::GrantExpiry, &expiry_key(at, id), None);
+        }
+    }
+
+    /// Counts a grant by which an app acts for a user, or one that has ended.
+    fn count_grant(&mut self, grant: &Grant, more: bool) {
+        let (Some(id), Some(_)) = (grant.app, grant.user) else { return };
+        let mut uses = self.facts().app_uses(id);
+        super::step(&mut uses, more);
+        let row = (uses > 0).then(|| rows::encode(&uses));
+        self.rows.put_point(PointTable::AppUses, id.0, row);
+        match (more, uses) {
+            (true, 1) => self.mark_unused(id, false),
+            (false, 0) => self.mark_unused(id, true),
+            _ => {}
+        }
+    }
+}
+
+/// The key of a grant in the list of its owner.
+pub(crate) fn owner_key(id: GrantId, grant: &Grant) -> Vec<u8> {
+    let prefix = match (grant.user, grant.app) {
+        (Some(user), _) => owner_prefix(OF_USER, user.0.into()),
+        (None, app) => owner_prefix(OF_APP, app.map_or(0, |app| app.0)),
+    };
+    [prefix.as_slice(), &id.0.to_be_bytes()].concat()
+}
+
+fn owner_prefix(kind: u8, owner: u64) -> Vec<u8> {
+    [&[kind][..], &owner.to_be_bytes()].concat()
+}
+
+/// The key by which expired grants are found.
+pub(crate) fn expiry_key(at_ms: u64, id: GrantId) -> Vec<u8> {
+    [at_ms.to_be_bytes(), id.0.to_be_bytes()].concat()
+}
+
+fn number(bytes: &[u8]) -> Option<u64> {
+    bytes.try_into().ok().map(u64::from_be_bytes)
+}

@@ -1,0 +1,198 @@
+//! Accounts, apps and grants, and the rows that follow from them.
+//!
+//! A grant that is lost is only a log-in that its user repeats. A grant without its account or its app permits
+//! nothing, and is removed.
+
+use std::collections::BTreeMap;
+
+use rows::{NameTable, PointTable, RowsMut, Scan, Value, decode, encode};
+
+use super::{From, Mend, Rows, at};
+use crate::accounts::{Account, AppId, Grant, GrantId, Record as _};
+use crate::facts::{expiry_key, owner_key};
+use crate::ids::UserId;
+
+/// What is counted.
+#[derive(Debug, Default)]
+pub(super) struct Counted {
+    accounts: u32,
+    apps_unused: u32,
+    /// Number of grants by which each app acts for users.
+    uses: BTreeMap<u64, u32>,
+}
+
+impl Counted {
+    /// Numbers of accounts and of unused apps.
+    pub(super) fn totals(&self) -> (u32, u32) {
+        (self.accounts, self.apps_unused)
+    }
+}
+
+impl Mend {
+    pub(super) fn account<R: Scan + RowsMut>(
+        &mut self,
+        step: &mut Rows<'_, R>,
+        key: u64,
+        value: &[u8],
+    ) {
+        let account = Account::of_row(value);
+        let Some(user) = step.user(key).filter(|user| !step.is_deleted(*user)) else {
+            step.derived(format!("account of user {key}: there is no such user"));
+            step.rows.put_point(PointTable::Account, key, None);
+            return;
+        };
+        self.accounts.accounts += 1;
+        let Some(email) = &account.email else { return };
+        match step.facts().by_email(email) {
+            Some(owner) if owner == user => {}
+            // The row of the other user is as it should be: one of the two accounts is older.
+            Some(owner) if step.has_email(owner, &account) => {
+                step.lost(format!("account of user {key}: its e-mail address, which another has"));
+                let without = Account { email: None, ..account };
+                step.rows.put_point(PointTable::Account, key, Some(without.to_row()));
+            }
+            _ => {
+                step.derived(format!("account of user {key}: the row of its e-mail address"));
+                let name = email.as_str().as_bytes();
+                step.rows.put_name(NameTable::Email, name, Some(encode(&user)));
+            }
+        }
+    }
+
+    pub(super) fn grant<R: Scan + RowsMut>(
+        &mut self,
+        step: &mut Rows<'_, R>,
+        key: u64,
+        value: &[u8],
+    ) {
+        let (id, grant) = (GrantId(key), Grant::of_row(value));
+        self.counted.last_stamp = self.counted.last_stamp.max(key);
+        // Grants of a deleted user are removed step by step.
+        let acts =
+            |user: UserId| step.facts().account(user).is_some() || step.facts().is_erasing(user);
+        let has_app = grant.app.is_none_or(|app| step.facts().app(app).is_some());
+        let is_whole = grant.app.is_some() || grant.user.is_some();
+        if !has_app || !is_whole || !grant.user.is_none_or(acts) {
+            step.lost(format!("grant {}: its account or its app is lost", at(key)));
+            step.rows.put_point(PointTable::Grant, key, None);
+            return;
+        }
+        if let (Some(app), Some(_)) = (grant.app, grant.user) {
+            *self.accounts.uses.entry(app.0).or_default() += 1;
+        }
+        let mut missing = false;
+        for secret in grant.secrets().into_iter().flatten() {
+            missing |= step.put_named(NameTable::GrantSecret, &secret.0, encode(&key));
+        }
+        missing |= step.put_named(NameTable::GrantOf, &owner_key(id, &grant), Value::new());
+        if let Some(at_ms) = grant.expires_ms() {
+            let name = expiry_key(at_ms, id);
+            missing |= step.put_named(NameTable::GrantExpiry, &name, Value::new());
+        }
+        if missing {
+            step.derived(format!("grant {}: rows are missing or wrong", at(key)));
+        }
+    }
+
+    pub(super) fn app_uses<R: Scan + RowsMut>(
+        &mut self,
+        step: &mut Rows<'_, R>,
+        key: u64,
+        value: &[u8],
+    ) {
+        let stored: u32 = decode(value);
+        let counted = self.accounts.uses.get(&key).copied();
+        if counted != Some(stored) {
+            step.derived(format!("app {}: {stored} uses instead of {counted:?}", at(key)));
+            step.put(PointTable::AppUses, key, counted.map(|uses| encode(&uses)));
+        }
+    }
+
+    pub(super) fn app<R: Scan + RowsMut>(&mut self, step: &mut Rows<'_, R>, key: u64) {
+        self.counted.last_stamp = self.counted.last_stamp.max(key);
+        if self.accounts.uses.contains_key(&key) {
+            return;
+        }
+        self.accounts.apps_unused += 1;
+        if step.put_named(NameTable::UnusedApp, &key.to_be_bytes(), Value::new()) {
+            step.derived(format!("app {}: nothing says that it is unused", at(key)));
+        }
+    }
+
+    /// Puts uses of apps that had no row.
+    pub(super) fn add_app_uses<R: Scan + RowsMut>(
+        &mut self,
+        step: &mut Rows<'_, R>,
+    ) -> Option<From> {
+        for (app, uses) in &self.accounts.uses {
+            if step.put(PointTable::AppUses, *app, Some(encode(uses))) {
+                step.derived(format!("app {}: its {uses} uses", at(*app)));
+            }
+        }
+        None
+    }
+}
+
+impl<R: Scan + RowsMut> Rows<'_, R> {
+    /// Whether the account of `user` has the e-mail address of `account`.
+    fn has_email(&self, user: UserId, account: &Account) -> bool {
+        self.facts().account(user).is_some_and(|other| other.email == account.email)
+    }
+
+    /// Makes a name what it should be; returns whether it was not.
+    fn put_named(&mut self, table: NameTable, name: &[u8], value: Value) -> bool {
+        let differs = self.rows.name(table, name).as_ref() != Some(&value);
+        if differs {
+            self.rows.put_name(table, name, Some(value));
+        }
+        differs
+    }
+
+    fn remove_named(&mut self, table: NameTable, name: &[u8]) {
+        self.derived(format!("{table:?} {}: nothing has it", name.escape_ascii()));
+        self.rows.put_name(table, name, None);
+    }
+
+    pub(super) fn email(&mut self, name: &[u8], value: &[u8]) {
+        let account = self.facts().account(decode(value));
+        let email = account.and_then(|account| account.email);
+        if email.is_none_or(|email| email.as_str().as_bytes() != name) {
+            self.remove_named(NameTable::Email, name);
+        }
+    }
+
+    pub(super) fn grant_secret(&mut self, name: &[u8], value: &[u8]) {
+        let grant = self.facts().grant(GrantId(decode(value)));
+        let has = |grant: Grant| grant.secrets().into_iter().flatten().any(|hash| hash.0 == name);
+        if !grant.is_some_and(has) {
+            self.remove_named(NameTable::GrantSecret, name);
+        }
+    }
+
+    pub(super) fn grant_of(&mut self, name: &[u8]) {
+        let id = name.last_chunk().map(|id| GrantId(u64::from_be_bytes(*id)));
+        let has = |id| self.facts().grant(id).is_some_and(|grant| owner_key(id, &grant) == name);
+        if !id.is_some_and(has) {
+            self.remove_named(NameTable::GrantOf, name);
+        }
+    }
+
+    pub(super) fn grant_expiry(&mut self, name: &[u8]) {
+        let id = name.last_chunk().map(|id| GrantId(u64::from_be_bytes(*id)));
+        let has = |id| {
+            let at_ms = self.facts().grant(id).and_then(|grant| grant.expires_ms());
+            at_ms.is_some_and(|at_ms| expiry_key(at_ms, id) == name)
+        };
+        if !id.is_some_and(has) {
+            self.remove_named(NameTable::GrantExpiry, name);
+        }
+    }
+
+    pub(super) fn unused_app(&mut self, name: &[u8]) {
+        let id = name.try_into().ok().map(|id| AppId(u64::from_be_bytes(id)));
+        let facts = self.facts();
+        if !id.is_some_and(|id| facts.app(id).is_some() && facts.app_uses(id) == 0) {
+            self.remove_named(NameTable::UnusedApp, name);
+        }
+    }
+}

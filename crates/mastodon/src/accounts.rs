@@ -1,0 +1,196 @@
+//! Signing up and logging in, for the API and for the pages alike; and the account of a token.
+
+use std::net::IpAddr;
+use std::time::Instant;
+
+use axum::extract::State;
+use axum::http::{Extensions, HeaderMap, StatusCode};
+use axum::{Extension, Json};
+use feed::accounts::{
+    AccessScopes, AccountCommand, AccountDone, AccountRefusal, AccountState, Email, PasswordHash,
+    Role,
+};
+use feed::{Command, Done, Handle, Refusal, Reply, UserId};
+use node::Request;
+use serde_json::Value;
+
+use crate::error::ApiError;
+use crate::fields::Fields;
+use crate::limiter::What;
+use crate::oauth::token;
+use crate::secret::{self, Secret};
+use crate::state::{Server, Shared, client_address};
+use crate::tokens::Access;
+use crate::{Registrations, entities, password};
+
+/// A new account.
+pub(crate) struct SignedUp {
+    pub(crate) user: UserId,
+    pub(crate) password: PasswordHash,
+    /// Whether it can be used without approval.
+    pub(crate) is_active: bool,
+}
+
+impl Server {
+    /// Makes an account, if sign-up is open to whoever sends these parameters.
+    pub(crate) async fn sign_up(
+        &self,
+        fields: &Fields,
+        address: IpAddr,
+    ) -> Result<SignedUp, ApiError> {
+        let invite = fields.one("invite_code")?.map(secret::hash);
+        let state = match (self.options.registrations, invite) {
+            (Registrations::Open, _) => AccountState::Active,
+            (Registrations::Approval, None) => AccountState::Pending,
+            (Registrations::Approval | Registrations::Invite, Some(_)) => AccountState::Active,
+            (Registrations::Invite, None) => {
+                return Err(ApiError::new(StatusCode::FORBIDDEN, "An invite is needed to sign up"));
+            }
+            (Registrations::Closed, _) => {
+                return Err(ApiError::new(StatusCode::FORBIDDEN, "Sign-up is closed"));
+            }
+        };
+        let (handle, email, password) = checked(fields)?;
+        self.limit(What::SignUps, address)?;
+        let password = self.passwords.hash(password).await?;
+        let (role, stored) = (Role::User, password.clone());
+        let email = Some(email);
+        let command =
+            AccountCommand::SignUp { handle, email, password: stored, role, state, invite };
+        let request = Request::from(Command::Account(command));
+        let Reply { outcome, .. } = self.node.submit(request).await?;
+        match outcome {
+            Ok(Done::Account(AccountDone::SignedUp(user))) => {
+                let is_active = state == AccountState::Active;
+                Ok(SignedUp { user, password, is_active })
+            }
+            Ok(_) => Err(ApiError::internal()),
+            Err(refusal) => Err(of_field(refusal)),
+        }
+    }
+
+    /// Compares a password with that of the account that a handle or an e-mail address names. Takes the same work if
+    /// there is none.
+    pub(crate) async fn compare(
+        &self,
+        name: &str,
+        password: &str,
+        address: IpAddr,
+    ) -> Result<(UserId, PasswordHash), ApiError> {
+        let now = Instant::now();
+        let address = self.limiter.address(address);
+        let account = self.limiter.name(&name.trim().to_lowercase());
+        let is_allowed = self.limiter.allows(What::AddressFailures, address, now)
+            && self.limiter.allows(What::AccountFailures, account, now);
+        if !is_allowed {
+            return Err(ApiError::too_many());
+        }
+        let email = Email::parse(name).ok();
+        let handle = Handle::parse(name.trim()).ok();
+        let found = self
+            .read(move |node| {
+                let facts = node.facts();
+                let by_email = || email.and_then(|email| facts.by_email(&email));
+                let user = handle.and_then(|handle| facts.by_handle(&handle)).or_else(by_email)?;
+                Some((user, facts.account(user)?))
+            })
+            .await?;
+        let stored = found.as_ref().map(|(_, account)| account.password.clone());
+        let is_right = self.passwords.verify(password.to_owned(), stored).await?;
+        let right = found.filter(|_| is_right);
+        // The state is told only to whoever knows the password.
+        match right {
+            Some((user, account)) if account.state == AccountState::Active => {
+                Ok((user, account.password))
+            }
+            Some((_, account)) if account.state == AccountState::Pending => {
+                Err(ApiError::new(StatusCode::FORBIDDEN, "Your account waits for approval"))
+            }
+            Some(_) => Err(ApiError::new(StatusCode::FORBIDDEN, "Your account is disabled")),
+            None => {
+                self.limiter.count(What::AddressFailures, address, now);
+                self.limiter.count(What::AccountFailures, account, now);
+                Err(ApiError::invalid_grant())
+            }
+        }
+    }
+
+    /// Begins a session; returns its secret.
+    pub(crate) async fn begin_session(
+        &self,
+        user: UserId,
+        password: PasswordHash,
+    ) -> Result<Secret, ApiError> {
+        let session = Secret::random()?;
+        let command = AccountCommand::LogIn { user, password, session: session.hash() };
+        token::granted(self.submit(command).await?)?;
+        Ok(session)
+    }
+}
+
+/// Handle, address and password of a sign-up; an error names all fields that are wrong.
+fn checked(fields: &Fields) -> Result<(Handle, Email, String), ApiError> {
+    let mut wrong = Vec::new();
+    let mut miss = |field, why: &dyn std::fmt::Display| {
+        wrong.push((field, "ERR_INVALID", why.to_string()));
+    };
+    let handle = Handle::parse(fields.one("username")?.unwrap_or_default());
+    let email = Email::parse(fields.one("email")?.unwrap_or_default());
+    let given = fields.one("password")?.unwrap_or_default();
+    handle.as_ref().inspect_err(|why| miss("username", why)).ok();
+    email.as_ref().inspect_err(|why| miss("email", why)).ok();
+    password::check(given).inspect_err(|why| miss("password", why)).ok();
+    if !fields.is_true("agreement")? {
+        wrong.push(("agreement", "ERR_ACCEPTED", "must be accepted".to_owned()));
+    }
+    match (handle, email) {
+        (Ok(handle), Ok(email)) if wrong.is_empty() => Ok((handle, email, given.to_owned())),
+        _ => Err(ApiError::of_fields(&wrong)),
+    }
+}
+
+/// A refusal of a sign-up, as an error of a field.
+fn of_field(refusal: Refusal) -> ApiError {
+    let (field, code) = match refusal {
+        Refusal::HandleTaken => ("username", "ERR_TAKEN"),
+        Refusal::Account(AccountRefusal::EmailTaken) => ("email", "ERR_TAKEN"),
+        Refusal::Account(AccountRefusal::BadInvite) => ("invite_code", "ERR_INVALID"),
+        refusal => return refusal.into(),
+    };
+    ApiError::of_fields(&[(field, code, refusal.to_string())])
+}
+
+/// `POST /api/v1/accounts`
+pub(crate) async fn sign_up(
+    State(state): State<Shared>,
+    Extension(access): Extension<Access>,
+    headers: HeaderMap,
+    extensions: Extensions,
+    fields: Fields,
+) -> Result<Json<Value>, ApiError> {
+    let id = access.app.ok_or_else(ApiError::bad_token)?;
+    let address = client_address(&extensions, &headers);
+    let SignedUp { user, password, is_active } = state.sign_up(&fields, address).await?;
+    if !is_active {
+        let why = "The account was made and waits for approval";
+        return Err(ApiError::new(StatusCode::FORBIDDEN, why));
+    }
+    let app = state.read(move |node| node.facts().app(id)).await?;
+    let scopes: AccessScopes = app.ok_or_else(ApiError::bad_token)?.scopes;
+    let token = Secret::random()?;
+    let hash = token.hash();
+    let command = AccountCommand::GrantUser { app: id, user, password, scopes, token: hash };
+    let grant = token::granted(state.submit(command).await?)?;
+    Ok(Json(token::entity(&token, scopes, grant)))
+}
+
+/// `GET /api/v1/accounts/verify_credentials`
+pub(crate) async fn verify(
+    State(state): State<Shared>,
+    Extension(access): Extension<Access>,
+) -> Result<Json<Value>, ApiError> {
+    let user = access.user.ok_or_else(ApiError::no_user)?;
+    let base = state.options.base.clone();
+    let entity = state.read(move |node| entities::own_account(node, user, &base)).await?;
+    entity.map(Json).ok_or_else(ApiError::bad_token)
+}

@@ -1,0 +1,194 @@
+//! Error responses of the API: `{"error": …}`, with the fields that the documentation of Mastodon names.
+
+use axum::Json;
+use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use edge::ReadError;
+use feed::Refusal;
+use feed::accounts::AccountRefusal;
+use node::SubmitError;
+use serde_json::{Map, Value, json};
+
+use crate::password::PasswordError;
+
+/// An error response.
+#[derive(Clone, Debug)]
+pub(crate) struct ApiError {
+    status: StatusCode,
+    error: String,
+    description: Option<String>,
+    details: Option<Value>,
+}
+
+impl ApiError {
+    pub(crate) fn new(status: StatusCode, error: impl Into<String>) -> Self {
+        Self { status, error: error.into(), description: None, details: None }
+    }
+
+    /// An error of OAuth: a code, and what it means here.
+    pub(crate) fn oauth(status: StatusCode, code: &str, description: impl Into<String>) -> Self {
+        Self { description: Some(description.into()), ..Self::new(status, code) }
+    }
+
+    pub(crate) fn invalid_request(description: impl Into<String>) -> Self {
+        Self::oauth(StatusCode::BAD_REQUEST, "invalid_request", description)
+    }
+
+    pub(crate) fn invalid_grant() -> Self {
+        let why = "the authorization code, the password or the code verifier is not valid";
+        Self::oauth(StatusCode::BAD_REQUEST, "invalid_grant", why)
+    }
+
+    pub(crate) fn invalid_client() -> Self {
+        let why = "the client is unknown, or its secret is wrong";
+        Self::oauth(StatusCode::UNAUTHORIZED, "invalid_client", why)
+    }
+
+    pub(crate) fn invalid_scope() -> Self {
+        let why = "the scope is unknown, or the app has not registered it";
+        Self::oauth(StatusCode::BAD_REQUEST, "invalid_scope", why)
+    }
+
+    pub(crate) fn bad_token() -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "The access token is invalid")
+    }
+
+    pub(crate) fn no_user() -> Self {
+        let why = "This method requires an authenticated user";
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, why)
+    }
+
+    pub(crate) fn out_of_scope() -> Self {
+        Self::new(StatusCode::FORBIDDEN, "This action is outside the authorized scopes")
+    }
+
+    pub(crate) fn too_many() -> Self {
+        Self::new(StatusCode::TOO_MANY_REQUESTS, "Too many requests; try again later")
+    }
+
+    pub(crate) fn overloaded() -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "The server is busy; try again in a second")
+    }
+
+    pub(crate) fn internal() -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "The server has failed")
+    }
+
+    /// A sign-up with fields that are wrong: each a field, one of Mastodon's `ERR_` codes, and the reason.
+    pub(crate) fn of_fields(wrong: &[(&str, &str, String)]) -> Self {
+        let mut details = Map::new();
+        for (field, code, why) in wrong {
+            let entry = details.entry((*field).to_owned()).or_insert_with(|| json!([]));
+            if let Some(list) = entry.as_array_mut() {
+                list.push(json!({"error": code, "description": why}));
+            }
+        }
+        let reasons: Vec<String> =
+            wrong.iter().map(|(field, _, why)| format!("{field}: {why}")).collect();
+        let error = format!("Validation failed: {}", reasons.join(", "));
+        let details = Some(Value::Object(details));
+        Self { details, ..Self::new(StatusCode::UNPROCESSABLE_ENTITY, error) }
+    }
+
+    pub(crate) fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// The text for a page.
+    pub(crate) fn message(&self) -> &str {
+        self.description.as_deref().unwrap_or(&self.error)
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let mut body = json!({"error": self.error});
+        if let Some(fields) = body.as_object_mut() {
+            self.description.map(|text| fields.insert("error_description".into(), text.into()));
+            self.details.map(|details| fields.insert("details".into(), details));
+        }
+        let mut response = (self.status, Json(body)).into_response();
+        let headers = response.headers_mut();
+        if self.status == StatusCode::UNAUTHORIZED {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"roost\""));
+        }
+        if self.status == StatusCode::SERVICE_UNAVAILABLE {
+            headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        if self.status == StatusCode::TOO_MANY_REQUESTS {
+            headers.insert(RETRY_AFTER, HeaderValue::from_static("600"));
+        }
+        response
+    }
+}
+
+impl From<Refusal> for ApiError {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Account(AccountRefusal::AppNotFound) => Self::invalid_client(),
+            Refusal::Account(AccountRefusal::BadScope) => Self::invalid_scope(),
+            Refusal::Account(
+                AccountRefusal::BadCode
+                | AccountRefusal::NotActive
+                | AccountRefusal::PasswordChanged
+                | AccountRefusal::NoAccount,
+            ) => Self::invalid_grant(),
+            Refusal::Full => Self::new(StatusCode::INSUFFICIENT_STORAGE, refusal.to_string()),
+            refusal => {
+                let error = format!("Validation failed: {refusal}");
+                Self::new(StatusCode::UNPROCESSABLE_ENTITY, error)
+            }
+        }
+    }
+}
+
+impl From<AccountRefusal> for ApiError {
+    fn from(refusal: AccountRefusal) -> Self {
+        Refusal::Account(refusal).into()
+    }
+}
+
+impl From<SubmitError> for ApiError {
+    fn from(error: SubmitError) -> Self {
+        match error {
+            SubmitError::DiskFull => Self::new(StatusCode::INSUFFICIENT_STORAGE, error.to_string()),
+            SubmitError::Unreadable => Self::internal(),
+            SubmitError::Busy
+            | SubmitError::NoLog
+            | SubmitError::Unconfirmed
+            | SubmitError::Stopped => Self::overloaded(),
+        }
+    }
+}
+
+impl From<ReadError> for ApiError {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Overloaded => Self::overloaded(),
+            ReadError::Panicked(_) => {
+                tracing::error!("a read of accounts panicked");
+                Self::internal()
+            }
+        }
+    }
+}
+
+impl From<PasswordError> for ApiError {
+    fn from(error: PasswordError) -> Self {
+        match error {
+            PasswordError::Length => {
+                Self::of_fields(&[("password", "ERR_INVALID", error.to_string())])
+            }
+            PasswordError::Busy => Self::overloaded(),
+            PasswordError::Failed => Self::internal(),
+        }
+    }
+}
+
+impl From<getrandom::Error> for ApiError {
+    fn from(error: getrandom::Error) -> Self {
+        tracing::error!(%error, "the operating system gives no random bytes");
+        Self::internal()
+    }
+}

@@ -1,0 +1,184 @@
+//! The parameters of a request: those of a query, a form, a multipart form or JSON alike.
+//!
+//! **Invariant:** a body takes at most [`BODY_BYTES_MAX`] and [`BODY_TIMEOUT`], and [`BODIES_MAX`] are read at a time.
+
+use std::time::Duration;
+
+use axum::body::Bytes;
+use axum::extract::{FromRequest, Request};
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use futures_util::stream;
+use http_body_util::{BodyExt as _, Limited};
+use serde_json::Value;
+
+use crate::error::ApiError;
+use crate::state::Shared;
+
+/// Longest body, in bytes.
+const BODY_BYTES_MAX: usize = 64 << 10;
+/// Time within which a body must arrive.
+const BODY_TIMEOUT: Duration = Duration::from_secs(10);
+/// Most bodies that are read at a time: 8 MiB of memory.
+pub(crate) const BODIES_MAX: usize = 128;
+/// Most memory of all bodies, in bytes.
+pub(crate) const MEMORY: usize = BODIES_MAX * BODY_BYTES_MAX;
+/// Most parameters.
+const FIELDS_MAX: usize = 256;
+
+/// Parameters in the order of the request.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Fields(Vec<(String, String)>);
+
+impl Fields {
+    /// Those of a query.
+    pub(crate) fn of_query(query: &str) -> Result<Self, ApiError> {
+        Self::of_pairs(form_urlencoded::parse(query.as_bytes()).into_owned())
+    }
+
+    fn of_pairs(pairs: impl Iterator<Item = (String, String)>) -> Result<Self, ApiError> {
+        let fields: Vec<_> = pairs.take(FIELDS_MAX + 1).collect();
+        if fields.len() > FIELDS_MAX {
+            return Err(ApiError::invalid_request("there are too many parameters"));
+        }
+        Ok(Self(fields))
+    }
+
+    /// The value of a parameter that is given at most once, as OAuth demands; none if it is missing or empty.
+    pub(crate) fn one(&self, name: &str) -> Result<Option<&str>, ApiError> {
+        let mut values = self.0.iter().filter(|(given, _)| given == name).map(|(_, value)| value);
+        match (values.next(), values.next()) {
+            (value, None) => Ok(value.map(String::as_str).filter(|value| !value.is_empty())),
+            (_, Some(_)) => {
+                Err(ApiError::invalid_request(format!("{name} is given more than once")))
+            }
+        }
+    }
+
+    /// As [`Fields::one`], of a parameter that must be there.
+    pub(crate) fn need(&self, name: &str) -> Result<&str, ApiError> {
+        let missing = || ApiError::invalid_request(format!("{name} is missing"));
+        self.one(name)?.ok_or_else(missing)
+    }
+
+    /// Whether a parameter is true.
+    pub(crate) fn is_true(&self, name: &str) -> Result<bool, ApiError> {
+        Ok(matches!(self.one(name)?, Some("true" | "1" | "on" | "t")))
+    }
+
+    /// All values of a parameter, given as `name` or `name[]`.
+    pub(crate) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
+        let is_name = move |given: &str| given.strip_suffix("[]").unwrap_or(given) == name;
+        self.0.iter().filter(move |(given, _)| is_name(given)).map(|(_, value)| value.as_str())
+    }
+
+    /// Those of a JSON object: texts, numbers, booleans, and lists of them.
+    fn of_json(bytes: &[u8]) -> Result<Self, ApiError> {
+        let wrong = || ApiError::invalid_request("the body is no JSON object of simple values");
+        if bytes.iter().all(u8::is_ascii_whitespace) {
+            return Ok(Self::default());
+        }
+        let value: Value = serde_json::from_slice(bytes).map_err(|_| wrong())?;
+        let Value::Object(object) = value else { return Err(wrong()) };
+        let mut fields = Vec::new();
+        for (name, value) in object {
+            let values = match value {
+                Value::Array(values) => values,
+                value => vec![value],
+            };
+            for value in values {
+                match value {
+                    Value::Null => {}
+                    Value::String(text) => fields.push((name.clone(), text)),
+                    Value::Bool(_) | Value::Number(_) => {
+                        fields.push((name.clone(), value.to_string()));
+                    }
+                    Value::Array(_) | Value::Object(_) => return Err(wrong()),
+                }
+            }
+        }
+        Self::of_pairs(fields.into_iter())
+    }
+
+    async fn of_multipart(bytes: Bytes, boundary: &str) -> Result<Self, ApiError> {
+        let wrong = |_| ApiError::invalid_request("the multipart body is malformed");
+        let whole = stream::iter([Ok::<_, std::convert::Infallible>(bytes)]);
+        let mut multipart = multer::Multipart::new(whole, boundary);
+        let mut fields = Vec::new();
+        while let Some(field) = multipart.next_field().await.map_err(wrong)? {
+            let name = field.name().unwrap_or_default().to_owned();
+            fields.push((name, field.text().await.map_err(wrong)?));
+            if fields.len() > FIELDS_MAX {
+                break;
+            }
+        }
+        Self::of_pairs(fields.into_iter())
+    }
+}
+
+impl FromRequest<Shared> for Fields {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &Shared) -> Result<Self, ApiError> {
+        let _reads = state.bodies.try_acquire().map_err(|_| ApiError::overloaded())?;
+        let media = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let media = media.unwrap_or_default().to_owned();
+        let body = Limited::new(request.into_body(), BODY_BYTES_MAX).collect();
+        let body = tokio::time::timeout(BODY_TIMEOUT, body).await;
+        let late =
+            |_| ApiError::new(StatusCode::REQUEST_TIMEOUT, "The body did not arrive in time");
+        let large =
+            |_| ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "The body is too large or incomplete");
+        let bytes = body.map_err(late)?.map_err(large)?.to_bytes();
+        let kind = media.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        match kind.as_str() {
+            "application/json" => Self::of_json(&bytes),
+            "multipart/form-data" => {
+                let boundary = multer::parse_boundary(&media);
+                let wrong = |_| ApiError::invalid_request("the multipart body has no boundary");
+                Self::of_multipart(bytes, &boundary.map_err(wrong)?).await
+            }
+            "" | "application/x-www-form-urlencoded" => {
+                Self::of_pairs(form_urlencoded::parse(&bytes).into_owned())
+            }
+            _ => Err(ApiError::new(
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "The body must be a form, a multipart form or JSON",
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_read_from_queries_and_json() {
+        let query = Fields::of_query("a=1&b%5B%5D=x&b[]=y&empty=&twice=1&twice=2").unwrap();
+        let json = br#"{"a": 1, "b": ["x", "y"], "empty": "", "n": null, "yes": true}"#;
+        let json = Fields::of_json(json).unwrap();
+        for fields in [&query, &json] {
+            assert_eq!(fields.one("a").unwrap(), Some("1"));
+            assert_eq!(fields.all("b").collect::<Vec<_>>(), ["x", "y"]);
+            assert_eq!(fields.one("empty").unwrap(), None);
+            assert_eq!(fields.one("missing").unwrap(), None);
+            assert!(fields.need("missing").is_err());
+        }
+        assert!(json.is_true("yes").unwrap() && !json.is_true("n").unwrap());
+        assert!(query.one("twice").is_err());
+        for bad in ["[]", "1", "{\"a\":{}}", "{\"a\":[[]]}", "{", "\"x\""] {
+            assert!(Fields::of_json(bad.as_bytes()).is_err(), "{bad}");
+        }
+        assert!(Fields::of_query(&"a=1&".repeat(FIELDS_MAX + 1)).is_err());
+    }
+
+    #[tokio::test]
+    async fn parameters_are_read_from_multipart_forms() {
+        let body = "--x\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--x--\r\n";
+        let fields = Fields::of_multipart(Bytes::from_static(body.as_bytes()), "x").await.unwrap();
+        assert_eq!(fields.one("a").unwrap(), Some("1"));
+        let cut = Bytes::from_static(&body.as_bytes()[..40]);
+        assert!(Fields::of_multipart(cut, "x").await.is_err());
+    }
+}

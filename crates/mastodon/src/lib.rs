@@ -1,0 +1,84 @@
+//! The Mastodon client API and OAuth 2: people sign up and log in, and give apps access to their accounts.
+//!
+//! - `oauth` is the protocol: apps, authorization codes, tokens. `pages` are the HTML forms of it, which work without
+//!   scripts. `routes` names every route with the scope that it requires.
+//! - `password` hashes and compares passwords within bounds; `limiter` counts what one address or account may do;
+//!   `tokens` knows what a presented token permits.
+//!
+//! **Invariant:** no secret is stored or logged: codes, tokens and sessions are hashed before they leave this crate.
+//! **Invariant:** comparing a password takes the same work whether the account exists or not.
+//! **Invariant:** what clients make it hold is bounded: bodies, waiting password hashes, counters and cached tokens.
+
+mod access;
+mod accounts;
+mod entities;
+mod error;
+mod fields;
+mod limiter;
+mod oauth;
+mod pages;
+pub mod password;
+mod routes;
+mod secret;
+mod state;
+mod tokens;
+
+use axum::Router;
+use edge::BlockingReads;
+use node::Node;
+
+pub use limiter::{Rate, Rates};
+pub use password::PasswordError;
+pub use secret::{Secret, hash};
+
+/// The most memory that it takes beside that of the node, in bytes: for hashing passwords, bodies, and cached tokens.
+pub const MEMORY: usize = password::MEMORY + fields::MEMORY + tokens::MEMORY;
+
+/// Who may sign up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Registrations {
+    /// Nobody: operators create accounts.
+    #[default]
+    Closed,
+    /// Whoever has an invite.
+    Invite,
+    /// Everybody, but an operator must approve the account.
+    Approval,
+    /// Everybody.
+    Open,
+}
+
+/// Options of the Mastodon API.
+#[derive(Clone, Debug)]
+pub struct MastodonOptions {
+    /// The URL of the server as its users see it, such as `https://social.example`: scheme and host, without a slash
+    /// at the end.
+    pub base: String,
+    /// Who may sign up.
+    pub registrations: Registrations,
+    /// Whether apps may ask for passwords themselves (`grant_type=password`).
+    pub password_grant: bool,
+    /// Runs reads that may block.
+    pub reads: BlockingReads,
+    /// What one address or account may do.
+    pub rates: Rates,
+}
+
+impl MastodonOptions {
+    /// Sign-up is closed, apps may not ask for passwords, the usual rates.
+    #[must_use]
+    pub fn new(base: &str) -> Self {
+        Self {
+            base: base.trim_end_matches('/').to_owned(),
+            registrations: Registrations::Closed,
+            password_grant: false,
+            reads: BlockingReads::new(64),
+            rates: Rates::default(),
+        }
+    }
+}
+
+/// All routes over `node`.
+pub fn router(node: Node, options: MastodonOptions) -> Router {
+    routes::routes(state::Server::new(node, options))
+}

@@ -1,0 +1,177 @@
+//! Counts what one address or account has done in the current window, and refuses more than is allowed.
+//!
+//! **Invariant:** at most [`COUNTERS_MAX`] counters exist; the least used ones are forgotten first. Forgetting one
+//! takes an attacker as many requests as there are counters, each of which costs a password hash or a command.
+
+use std::hash::{BuildHasher as _, RandomState};
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
+
+use quick_cache::sync::Cache;
+
+/// Most counters.
+const COUNTERS_MAX: usize = 65_536;
+
+/// How many times something may be done within a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate {
+    /// Number of times.
+    pub times: u32,
+    /// Length of the window.
+    pub within: Duration,
+}
+
+/// What one address or account may do.
+#[derive(Clone, Copy, Debug)]
+pub struct Rates {
+    /// Log-ins that fail, from one address.
+    pub failures_of_address: Rate,
+    /// Log-ins that fail, into one account. Higher than that of an address, because others can lock its user out.
+    pub failures_of_account: Rate,
+    /// Apps that are registered from one address.
+    pub apps: Rate,
+    /// Accounts that are made from one address.
+    pub sign_ups: Rate,
+    /// Tokens that are issued to apps, to one address.
+    pub tokens: Rate,
+}
+
+impl Default for Rates {
+    fn default() -> Self {
+        let rate = |times, minutes: u64| Rate { times, within: Duration::from_secs(minutes * 60) };
+        Self {
+            failures_of_address: rate(20, 10),
+            failures_of_account: rate(50, 10),
+            apps: rate(30, 30),
+            sign_ups: rate(5, 30),
+            tokens: rate(60, 10),
+        }
+    }
+}
+
+impl Rates {
+    /// Practically none, for tests and for servers without strangers.
+    #[must_use]
+    pub fn unlimited() -> Self {
+        let rate = Rate { times: u32::MAX, within: Duration::from_secs(1) };
+        let [failures_of_address, failures_of_account, apps, sign_ups, tokens] = [rate; 5];
+        Self { failures_of_address, failures_of_account, apps, sign_ups, tokens }
+    }
+}
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum What {
+    AddressFailures,
+    AccountFailures,
+    Apps,
+    SignUps,
+    Tokens,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Counter {
+    times: u32,
+    began: Instant,
+}
+
+/// Counters.
+pub(crate) struct Limiter {
+    rates: Rates,
+    counters: Cache<(What, u64), Counter>,
+    hasher: RandomState,
+}
+
+impl Limiter {
+    pub(crate) fn new(rates: Rates) -> Self {
+        Self { rates, counters: Cache::new(COUNTERS_MAX), hasher: RandomState::new() }
+    }
+
+    /// Whether `subject` may do it once more. Counts nothing.
+    pub(crate) fn allows(&self, what: What, subject: u64, now: Instant) -> bool {
+        let rate = self.rate(what);
+        let counter = self.counters.get(&(what, subject));
+        let counter = counter.filter(|counter| now < counter.began + rate.within);
+        counter.is_none_or(|counter| counter.times < rate.times)
+    }
+
+    /// Counts that `subject` has done it.
+    pub(crate) fn count(&self, what: What, subject: u64, now: Instant) {
+        let rate = self.rate(what);
+        let key = (what, subject);
+        let counter = self.counters.get(&key).filter(|counter| now < counter.began + rate.within);
+        let mut counter = counter.unwrap_or(Counter { times: 0, began: now });
+        counter.times = counter.times.saturating_add(1);
+        // Two at the same time may count as one: the limits are not exact.
+        self.counters.insert(key, counter);
+    }
+
+    /// Counts it if it is allowed; returns whether it is.
+    pub(crate) fn take(&self, what: What, subject: u64, now: Instant) -> bool {
+        let allowed = self.allows(what, subject, now);
+        if allowed {
+            self.count(what, subject, now);
+        }
+        allowed
+    }
+
+    /// An address as a subject: of an IPv6 address the first 64 bits, which one customer has.
+    pub(crate) fn address(&self, address: IpAddr) -> u64 {
+        match address.to_canonical() {
+            IpAddr::V4(address) => self.hasher.hash_one(address),
+            IpAddr::V6(address) => self.hasher.hash_one(address.to_bits() >> 64),
+        }
+    }
+
+    /// A name with which somebody logs in as a subject.
+    pub(crate) fn name(&self, name: &str) -> u64 {
+        self.hasher.hash_one(name)
+    }
+
+    fn rate(&self, what: What) -> Rate {
+        match what {
+            What::AddressFailures => self.rates.failures_of_address,
+            What::AccountFailures => self.rates.failures_of_account,
+            What::Apps => self.rates.apps,
+            What::SignUps => self.rates.sign_ups,
+            What::Tokens => self.rates.tokens,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_above_the_limit_is_refused_until_the_window_ends() {
+        let rate = Rate { times: 2, within: Duration::from_secs(60) };
+        let limiter = Limiter::new(Rates { apps: rate, ..Rates::default() });
+        let start = Instant::now();
+        let at = |secs| start + Duration::from_secs(secs);
+        let one = limiter.address("192.0.2.1".parse().unwrap());
+        let other = limiter.address("192.0.2.2".parse().unwrap());
+        assert!(limiter.take(What::Apps, one, at(0)) && limiter.take(What::Apps, one, at(59)));
+        assert!(!limiter.take(What::Apps, one, at(59)));
+        assert!(limiter.take(What::Apps, other, at(59)), "each has its own counter");
+        assert!(limiter.take(What::SignUps, one, at(59)), "and for each kind");
+        assert!(limiter.take(What::Apps, one, at(60)));
+    }
+
+    #[test]
+    fn addresses_of_one_network_are_one_subject() {
+        let limiter = Limiter::new(Rates::default());
+        let subject = |address: &str| limiter.address(address.parse().unwrap());
+        assert_eq!(subject("2001:db8::1"), subject("2001:db8::ffff:1"));
+        assert_ne!(subject("2001:db8::1"), subject("2001:db8:0:1::1"));
+        assert_eq!(subject("::ffff:192.0.2.1"), subject("192.0.2.1"));
+    }
+
+    #[test]
+    fn the_number_of_counters_is_bounded() {
+        let limiter = Limiter::new(Rates::default());
+        let now = Instant::now();
+        (0..COUNTERS_MAX as u64 * 2).for_each(|name| limiter.count(What::Apps, name, now));
+        assert!(limiter.counters.len() <= COUNTERS_MAX);
+    }
+}

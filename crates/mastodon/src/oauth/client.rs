@@ -1,0 +1,55 @@
+//! The app that sends a request, by its id and its secret.
+
+use axum::http::HeaderMap;
+use axum::http::header::AUTHORIZATION;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use feed::accounts::{App, AppId};
+
+use crate::error::ApiError;
+use crate::fields::Fields;
+use crate::secret;
+use crate::state::Server;
+
+impl Server {
+    /// An app by the id that clients present.
+    pub(crate) async fn app(&self, client_id: &str) -> Result<Option<(AppId, App)>, ApiError> {
+        let digits = client_id.bytes().all(|byte| byte.is_ascii_digit());
+        let Some(id) = digits.then(|| client_id.parse().ok()).flatten().map(AppId) else {
+            return Ok(None);
+        };
+        Ok(self.read(move |node| node.facts().app(id)).await?.map(|app| (id, app)))
+    }
+
+    /// The app whose secret a request presents, in the body or as `Basic`.
+    pub(crate) async fn client(
+        &self,
+        fields: &Fields,
+        headers: &HeaderMap,
+    ) -> Result<(AppId, App), ApiError> {
+        let (id, presented) = match basic(headers)? {
+            Some(client) => client,
+            None => {
+                let missing = |_| ApiError::invalid_client();
+                let id = fields.need("client_id").map_err(missing)?;
+                (id.to_owned(), fields.need("client_secret").map_err(missing)?.to_owned())
+            }
+        };
+        let (id, app) = self.app(&id).await?.ok_or_else(ApiError::invalid_client)?;
+        let is_right = secret::same(secret::hash(&presented), app.secret);
+        if is_right { Ok((id, app)) } else { Err(ApiError::invalid_client()) }
+    }
+}
+
+/// Id and secret of `Basic`, if the request has such a header.
+fn basic(headers: &HeaderMap) -> Result<Option<(String, String)>, ApiError> {
+    let Some(value) = headers.get(AUTHORIZATION) else { return Ok(None) };
+    let decoded = value.to_str().ok().and_then(|value| {
+        let (scheme, rest) = value.split_at_checked(6)?;
+        let bytes = scheme.eq_ignore_ascii_case("basic ").then(|| STANDARD.decode(rest.trim()));
+        let text = String::from_utf8(bytes?.ok()?).ok()?;
+        // Both are form-urlencoded in it; neither has a character for which that matters.
+        text.split_once(':').map(|(id, secret)| (id.to_owned(), secret.to_owned()))
+    });
+    decoded.map(Some).ok_or_else(ApiError::invalid_client)
+}

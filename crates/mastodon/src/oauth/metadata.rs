@@ -1,0 +1,31 @@
+//! The description of the server for clients (RFC 8414).
+
+use axum::Json;
+use axum::extract::State;
+use feed::accounts::AccessScope;
+use serde_json::{Value, json};
+
+use crate::state::Shared;
+
+/// `GET /.well-known/oauth-authorization-server`
+pub(crate) async fn metadata(State(state): State<Shared>) -> Json<Value> {
+    let base = &state.options.base;
+    let mut grants = vec!["authorization_code", "client_credentials"];
+    if state.options.password_grant {
+        grants.push("password");
+    }
+    Json(json!({
+        "issuer": format!("{base}/"),
+        "authorization_endpoint": format!("{base}/oauth/authorize"),
+        "token_endpoint": format!("{base}/oauth/token"),
+        "revocation_endpoint": format!("{base}/oauth/revoke"),
+        "app_registration_endpoint": format!("{base}/api/v1/apps"),
+        "scopes_supported": AccessScope::ALL.map(AccessScope::name),
+        "response_types_supported": ["code"],
+        "response_modes_supported": ["query"],
+        "grant_types_supported": grants,
+        "token_endpoint_auth_methods_supported": ["client_secret_basic", "client_secret_post"],
+        "code_challenge_methods_supported": ["S256"],
+        "service_documentation": "https://docs.joinmastodon.org/",
+    }))
+}

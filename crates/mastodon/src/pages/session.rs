@@ -1,0 +1,124 @@
+//! The browser of a request: its session, and the token that its forms must contain.
+//!
+//! A browser without a session gets a cookie of its own for its forms. At log-in it gets a new session, whatever
+//! cookies it had before.
+
+use axum::extract::FromRequestParts;
+use axum::http::header::{COOKIE, SET_COOKIE};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::Response;
+use feed::UserId;
+use feed::accounts::GrantId;
+use feed::limits::SESSION_SECS;
+use maud::{Markup, html};
+use subtle::ConstantTimeEq as _;
+
+use super::page::Failed;
+use crate::error::ApiError;
+use crate::fields::Fields;
+use crate::secret::{Secret, form_token};
+use crate::state::{Server, Shared};
+
+/// The field of the token in every form.
+const TOKEN: &str = "form_token";
+
+/// A browser.
+pub(crate) struct Browser {
+    /// The session and its user.
+    pub(crate) session: Option<(GrantId, UserId)>,
+    /// The secret that its forms' token is made of: that of the session, or a cookie for forms.
+    secret: String,
+    /// Whether the cookie for forms must be set.
+    is_new: bool,
+    secure: bool,
+}
+
+impl Browser {
+    /// The hidden field that every form contains.
+    pub(crate) fn field(&self) -> Markup {
+        html! { input type="hidden" name=(TOKEN) value=(form_token(&self.secret)); }
+    }
+
+    /// Refuses a form that a page of another site has sent.
+    pub(crate) fn check(&self, fields: &Fields) -> Result<(), ApiError> {
+        let given = fields.one(TOKEN)?.unwrap_or_default();
+        let is_right: bool = given.as_bytes().ct_eq(form_token(&self.secret).as_bytes()).into();
+        let why = "The form is too old, or it comes from another site; go back, reload the page and try again";
+        match is_right && !self.is_new {
+            true => Ok(()),
+            false => Err(ApiError::new(StatusCode::FORBIDDEN, why)),
+        }
+    }
+
+    /// Adds the cookie for forms to a response, if the browser needs one.
+    pub(crate) fn with_cookie(&self, mut response: Response) -> Response {
+        if self.is_new {
+            set_cookie(&mut response, self.secure, FORM, &self.secret, None);
+        }
+        response
+    }
+
+    /// Adds the cookie of a session that has begun.
+    pub(crate) fn begin(&self, mut response: Response, session: &Secret) -> Response {
+        let age = Some(SESSION_SECS);
+        set_cookie(&mut response, self.secure, SESSION, session.as_str(), age);
+        response
+    }
+
+    /// Removes the cookie of the session.
+    pub(crate) fn end(&self, mut response: Response) -> Response {
+        set_cookie(&mut response, self.secure, SESSION, "", Some(0));
+        response
+    }
+}
+
+const SESSION: &str = "roost_session";
+const FORM: &str = "roost_form";
+
+/// With https, browsers accept a name with this prefix only from this host itself: no other site can set it.
+fn cookie_name(secure: bool, name: &str) -> String {
+    if secure { format!("__Host-{name}") } else { name.to_owned() }
+}
+
+fn set_cookie(response: &mut Response, secure: bool, name: &str, value: &str, age: Option<u64>) {
+    let name = cookie_name(secure, name);
+    let age = age.map(|age| format!("; Max-Age={age}")).unwrap_or_default();
+    let secure = if secure { "; Secure" } else { "" };
+    let cookie = format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax{age}{secure}");
+    if let Ok(cookie) = HeaderValue::try_from(cookie) {
+        response.headers_mut().append(SET_COOKIE, cookie);
+    }
+}
+
+/// The value of a cookie.
+fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    let lists = headers.get_all(COOKIE).iter().filter_map(|list| list.to_str().ok());
+    let mut cookies = lists.flat_map(|list| list.split(';'));
+    cookies.find_map(|cookie| cookie.trim().strip_prefix(name)?.strip_prefix('='))
+}
+
+impl FromRequestParts<Shared> for Browser {
+    type Rejection = Failed;
+
+    async fn from_request_parts(parts: &mut Parts, state: &Shared) -> Result<Self, Failed> {
+        Ok(browser(state, &parts.headers).await?)
+    }
+}
+
+async fn browser(state: &Server, headers: &HeaderMap) -> Result<Browser, ApiError> {
+    let secure = state.is_secure();
+    let of_session = cookie(headers, &cookie_name(secure, SESSION));
+    if let Some(secret) = of_session.filter(|secret| !secret.is_empty())
+        && let Some(session) = state.session(secret).await?
+    {
+        let (session, secret) = (Some(session), secret.to_owned());
+        return Ok(Browser { session, secret, is_new: false, secure });
+    }
+    let of_form = cookie(headers, &cookie_name(secure, FORM));
+    let (secret, is_new) = match of_form.filter(|secret| !secret.is_empty()) {
+        Some(secret) => (secret.to_owned(), false),
+        None => (Secret::random()?.as_str().to_owned(), true),
+    };
+    Ok(Browser { session: None, secret, is_new, secure })
+}

@@ -1,0 +1,117 @@
+//! The sign-up page.
+
+use axum::extract::{RawQuery, State};
+use axum::http::{Extensions, HeaderMap, StatusCode};
+use axum::response::IntoResponse as _;
+use feed::limits::HANDLE_CHARS_MAX;
+use maud::{Markup, html};
+
+use super::log_in::destination;
+use super::page::{Answer, Page, see_other};
+use super::session::Browser;
+use crate::error::ApiError;
+use crate::fields::Fields;
+use crate::password::{BYTES_MAX, CHARS_MIN};
+use crate::state::{Server, Shared, client_address};
+use crate::{Registrations, accounts};
+
+/// The URL of the sign-up page, which leads to the page of an app's request afterwards.
+pub(crate) fn url(next: Option<&str>) -> String {
+    let Some(next) = next else { return "/auth/sign-up".to_owned() };
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    query.append_pair("next", next);
+    format!("/auth/sign-up?{}", query.finish())
+}
+
+/// `GET /auth/sign-up`
+pub(crate) async fn show(
+    State(state): State<Shared>,
+    browser: Browser,
+    RawQuery(query): RawQuery,
+) -> Answer {
+    let fields = Fields::of_query(&query.unwrap_or_default())?;
+    let page = page(&state, &browser, &fields, None)?;
+    Ok(browser.with_cookie(page.into_response()))
+}
+
+/// `POST /auth/sign-up`
+pub(crate) async fn sign_up(
+    State(state): State<Shared>,
+    browser: Browser,
+    headers: HeaderMap,
+    extensions: Extensions,
+    fields: Fields,
+) -> Answer {
+    browser.check(&fields)?;
+    let address = client_address(&extensions, &headers);
+    match state.sign_up(&fields, address).await {
+        Ok(accounts::SignedUp { is_active: false, .. }) => {
+            let main = html! {
+                p { "Your account was made. An operator of this server will look at it; then you can log in." }
+            };
+            Ok(Page::new("Almost there", main).into_response())
+        }
+        Ok(accounts::SignedUp { user, password, .. }) => {
+            let session = state.begin_session(user, password).await?;
+            Ok(browser.begin(see_other(&destination(fields.one("next")?)), &session))
+        }
+        Err(error) => Ok(page(&state, &browser, &fields, Some(&error))?.into_response()),
+    }
+}
+
+fn page(
+    state: &Server,
+    browser: &Browser,
+    fields: &Fields,
+    error: Option<&ApiError>,
+) -> Result<Page, ApiError> {
+    let registrations = state.options.registrations;
+    if registrations == Registrations::Closed {
+        let main = html! { p { "Sign-up is closed. The operators of this server make accounts." } };
+        return Ok(Page { status: StatusCode::FORBIDDEN, ..Page::new("Sign up", main) });
+    }
+    let status = error.map_or(StatusCode::OK, ApiError::status);
+    let main = form(registrations, browser, fields, error)?;
+    Ok(Page { status, ..Page::new("Sign up", main) })
+}
+
+fn form(
+    registrations: Registrations,
+    browser: &Browser,
+    fields: &Fields,
+    error: Option<&ApiError>,
+) -> Result<Markup, ApiError> {
+    let (name, email) = (fields.one("username")?, fields.one("email")?);
+    let (invite, next) = (fields.one("invite_code")?, fields.one("next")?);
+    Ok(html! {
+        @if let Some(error) = error { p.wrong role="alert" { (error.message()) } }
+        form method="post" action="/auth/sign-up" {
+            (browser.field())
+            @if let Some(next) = next { input type="hidden" name="next" value=(next); }
+            label for="username" { "Handle" }
+            input #username name="username" value=[name] autocomplete="username"
+                autocapitalize="none" spellcheck="false" maxlength=(HANDLE_CHARS_MAX)
+                pattern="[A-Za-z0-9_]+" aria-describedby="handle-help" required;
+            p.help #handle-help { "Letters, digits and _; it cannot be changed later." }
+            label for="email" { "E-mail address" }
+            input #email name="email" type="email" value=[email] autocomplete="email" required;
+            label for="password" { "Password" }
+            input #password name="password" type="password" autocomplete="new-password"
+                minlength=(CHARS_MIN) maxlength=(BYTES_MAX) aria-describedby="password-help" required;
+            p.help #password-help { "At least " (CHARS_MIN) " characters." }
+            @if registrations != Registrations::Open || invite.is_some() {
+                label for="invite" {
+                    "Invite" @if registrations == Registrations::Approval { " (if you have one)" }
+                }
+                input #invite name="invite_code" value=[invite] autocomplete="off"
+                    required[registrations == Registrations::Invite];
+            }
+            label.check {
+                input type="checkbox" name="agreement" value="true" required;
+                span { "I follow the rules of this server" }
+            }
+            button.primary type="submit" { "Sign up" }
+        }
+        p { "You have an account? " a href="/auth/log-in" { "Log in" } }
+    })
+}

@@ -1,0 +1,80 @@
+//! Secrets: 256 random bits as 43 characters, and their hashes.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use feed::accounts::SecretHash;
+use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq as _;
+
+/// A secret that was made here.
+#[derive(Clone)]
+pub struct Secret(String);
+
+impl Secret {
+    /// A new one.
+    ///
+    /// # Errors
+    /// If the operating system gives no random bytes.
+    pub fn random() -> Result<Self, getrandom::Error> {
+        let mut bytes = [0; 32];
+        getrandom::fill(&mut bytes)?;
+        Ok(Self(URL_SAFE_NO_PAD.encode(bytes)))
+    }
+
+    /// The text that its owner presents.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// What is stored of it.
+    #[must_use]
+    pub fn hash(&self) -> SecretHash {
+        hash(&self.0)
+    }
+}
+
+/// What is stored of a secret, or of a text that is only compared.
+#[must_use]
+pub fn hash(text: &str) -> SecretHash {
+    SecretHash(Sha256::digest(text.as_bytes()).into())
+}
+
+/// Compares two hashes in a time that does not depend on them.
+pub(crate) fn same(one: SecretHash, other: SecretHash) -> bool {
+    one.0.ct_eq(&other.0).into()
+}
+
+/// The token that a form of a browser with this cookie contains.
+pub(crate) fn form_token(cookie: &str) -> String {
+    let mut digest = Sha256::new();
+    digest.update(b"roost form\0");
+    digest.update(cookie.as_bytes());
+    URL_SAFE_NO_PAD.encode(digest.finalize())
+}
+
+/// The 32 bytes of a code challenge; none if it is malformed.
+pub(crate) fn challenge(text: &str) -> Option<SecretHash> {
+    let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
+    bytes.try_into().ok().map(SecretHash)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_differ_and_a_challenge_is_the_hash_of_its_verifier() {
+        let (one, other) = (Secret::random().unwrap(), Secret::random().unwrap());
+        assert_ne!(one.as_str(), other.as_str());
+        assert_eq!(one.as_str().len(), 43);
+        assert!(same(one.hash(), hash(one.as_str())) && !same(one.hash(), other.hash()));
+        // The example of RFC 7636, appendix B.
+        let verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+        let found = challenge("E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM");
+        assert_eq!(found, Some(hash(verifier)));
+        for bad in ["", "abc", "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM=", &"A".repeat(44)] {
+            assert_eq!(challenge(bad), None, "{bad}");
+        }
+    }
+}

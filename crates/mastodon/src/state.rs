@@ -1,0 +1,117 @@
+//! State that all handlers share, and the ways to the node.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::http::{Extensions, HeaderMap};
+use edge::ClientAddress;
+use feed::accounts::{AccountCommand, AccountDone};
+use feed::{Command, Done, Reply};
+use node::{Node, Request};
+use tokio::sync::Semaphore;
+
+use crate::MastodonOptions;
+use crate::error::ApiError;
+use crate::fields::BODIES_MAX;
+use crate::limiter::{Limiter, What};
+use crate::password::Passwords;
+use crate::tokens::Tokens;
+
+/// State that all handlers share.
+pub(crate) struct Server {
+    pub(crate) node: Node,
+    pub(crate) options: MastodonOptions,
+    pub(crate) passwords: Passwords,
+    pub(crate) limiter: Limiter,
+    pub(crate) tokens: Tokens,
+    /// Permits of bodies that are read.
+    pub(crate) bodies: Semaphore,
+}
+
+/// What handlers get.
+pub(crate) type Shared = Arc<Server>;
+
+impl Server {
+    pub(crate) fn new(node: Node, options: MastodonOptions) -> Shared {
+        Arc::new(Self {
+            node,
+            passwords: Passwords::new(),
+            limiter: Limiter::new(options.rates),
+            tokens: Tokens::new(),
+            bodies: Semaphore::new(BODIES_MAX),
+            options,
+        })
+    }
+
+    /// Reads from the node where blocking is allowed.
+    pub(crate) async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Node) -> T + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let node = self.node.clone();
+        Ok(self.options.reads.run(move || read(&node)).await?)
+    }
+
+    /// Submits a command about accounts.
+    pub(crate) async fn submit(&self, command: AccountCommand) -> Result<AccountDone, ApiError> {
+        let request = Request::from(Command::Account(command));
+        let Reply { outcome, .. } = self.node.submit(request).await?;
+        match outcome? {
+            Done::Account(done) => Ok(done),
+            other => {
+                tracing::error!(?other, "a command about accounts had another result");
+                Err(ApiError::internal())
+            }
+        }
+    }
+
+    /// Counts something that an address does, and refuses what is above its rate.
+    pub(crate) fn limit(&self, what: What, address: IpAddr) -> Result<(), ApiError> {
+        let subject = self.limiter.address(address);
+        match self.limiter.take(what, subject, Instant::now()) {
+            true => Ok(()),
+            false => Err(ApiError::too_many()),
+        }
+    }
+
+    /// Whether users reach the server by https.
+    pub(crate) fn is_secure(&self) -> bool {
+        self.options.base.starts_with("https://")
+    }
+}
+
+/// The address of the client. A proxy on this machine says for whom it asks.
+pub(crate) fn client_address(extensions: &Extensions, headers: &HeaderMap) -> IpAddr {
+    let peer = extensions.get::<ClientAddress>().map(|address| address.0);
+    let peer = peer.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
+    if !peer.to_canonical().is_loopback() {
+        return peer;
+    }
+    // The last one was written by the proxy; the client may have sent others before it.
+    let forwarded = headers.get_all("x-forwarded-for").iter().next_back();
+    let last = forwarded.and_then(|value| value.to_str().ok()?.rsplit(',').next());
+    last.and_then(|address| address.trim().parse().ok()).unwrap_or(peer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_proxy_on_this_machine_says_who_the_client_is() {
+        for (peer, forwarded, expect) in [
+            ("127.0.0.1", None, "127.0.0.1"),
+            ("127.0.0.1", Some("192.0.2.7"), "192.0.2.7"),
+            ("::1", Some("198.51.100.1, 192.0.2.7"), "192.0.2.7"),
+            ("127.0.0.1", Some("unknown"), "127.0.0.1"),
+            ("203.0.113.9", Some("192.0.2.7"), "203.0.113.9"),
+        ] {
+            let (mut extensions, mut headers) = (Extensions::new(), HeaderMap::new());
+            extensions.insert(ClientAddress(peer.parse().unwrap()));
+            forwarded.map(|value| headers.insert("x-forwarded-for", value.parse().unwrap()));
+            let found = client_address(&extensions, &headers);
+            assert_eq!(found, expect.parse::<IpAddr>().unwrap(), "{peer} {forwarded:?}");
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! A browser and an app that send requests to the router.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, COOKIE, LOCATION, SET_COOKIE};
+use axum::http::{HeaderMap, Method, Request, StatusCode};
+use edge::ClientAddress;
+use http_body_util::BodyExt as _;
+use mastodon::{MastodonOptions, Rates, Registrations};
+use node::{Node, NodeOptions};
+use serde_json::Value;
+use tower::ServiceExt as _;
+
+pub(crate) const PASSWORD: &str = "correct horse battery";
+pub(crate) const REDIRECT: &str = "https://app.example/back";
+pub(crate) const OOB: &str = "urn:ietf:wg:oauth:2.0:oob";
+
+/// A server on a new directory.
+pub(crate) struct World {
+    pub(crate) node: Node,
+    router: Router,
+    _data: tempfile::TempDir,
+}
+
+/// A response.
+#[derive(Debug)]
+pub(crate) struct Got {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) text: String,
+}
+
+impl Got {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|_| panic!("{self:?}"))
+    }
+
+    pub(crate) fn location(&self) -> &str {
+        assert_eq!(self.status, StatusCode::SEE_OTHER, "{self:?}");
+        self.headers[LOCATION].to_str().unwrap()
+    }
+
+    /// A parameter of the URL that it leads to.
+    pub(crate) fn led_with(&self, name: &str) -> Option<String> {
+        let (_, query) = self.location().split_once('?')?;
+        let mut pairs = form_urlencoded::parse(query.as_bytes());
+        pairs.find(|(given, _)| given == name).map(|(_, value)| value.into_owned())
+    }
+
+    /// The fields of all forms on the page, the last one of a name.
+    pub(crate) fn hidden(&self) -> BTreeMap<String, String> {
+        let inputs = self.text.split("<input type=\"hidden\" name=\"").skip(1);
+        let field = |input: &str| {
+            let (name, rest) = input.split_once("\" value=\"")?;
+            let value = rest.split('"').next()?;
+            Some((name.to_owned(), value.replace("&amp;", "&")))
+        };
+        inputs.filter_map(field).collect()
+    }
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        Self::with(|_| {})
+    }
+
+    pub(crate) fn with(change: impl FnOnce(&mut MastodonOptions)) -> Self {
+        let data = tempfile::tempdir().unwrap();
+        let node = Node::open(&NodeOptions::new(data.path())).unwrap();
+        let mut options = MastodonOptions::new("https://social.example");
+        options.registrations = Registrations::Open;
+        options.rates = Rates::unlimited();
+        change(&mut options);
+        let router = mastodon::router(node.clone(), options);
+        Self { node, router, _data: data }
+    }
+
+    pub(crate) async fn send(&self, request: Request<Body>) -> Got {
+        let mut request = request;
+        let extensions = request.extensions_mut();
+        if extensions.get::<ClientAddress>().is_none() {
+            extensions.insert(ClientAddress(IpAddr::from([192, 0, 2, 1])));
+        }
+        let response = self.router.clone().oneshot(request).await.unwrap();
+        let (parts, body) = response.into_parts();
+        let bytes = body.collect().await.unwrap().to_bytes();
+        let text = String::from_utf8(bytes.to_vec()).unwrap();
+        Got { status: parts.status, headers: parts.headers, text }
+    }
+
+    pub(crate) async fn get(&self, path: &str, token: Option<&str>) -> Got {
+        let mut request = Request::get(path);
+        if let Some(token) = token {
+            request = request.header(AUTHORIZATION, format!("Bearer {token}"));
+        }
+        self.send(request.body(Body::empty()).unwrap()).await
+    }
+
+    pub(crate) async fn post(
+        &self,
+        path: &str,
+        token: Option<&str>,
+        fields: &[(&str, &str)],
+    ) -> Got {
+        let mut request = Request::post(path).header(CONTENT_TYPE, FORM);
+        if let Some(token) = token {
+            request = request.header(AUTHORIZATION, format!("Bearer {token}"));
+        }
+        self.send(request.body(form(fields)).unwrap()).await
+    }
+
+    pub(crate) async fn app(&self) -> App {
+        self.app_with("read write follow push").await
+    }
+
+    pub(crate) async fn app_with(&self, scopes: &str) -> App {
+        let redirects = format!("{REDIRECT}\n{OOB}");
+        let fields =
+            [("client_name", "An app"), ("redirect_uris", redirects.as_str()), ("scopes", scopes)];
+        let got = self.post("/api/v1/apps", None, &fields).await;
+        assert_eq!(got.status, StatusCode::OK, "{got:?}");
+        let body = got.json();
+        let text = |name: &str| body[name].as_str().unwrap().to_owned();
+        App { id: text("client_id"), secret: text("client_secret") }
+    }
+
+    /// A browser whose user has just signed up.
+    pub(crate) async fn signed_up(&self, handle: &str) -> Browser {
+        let mut browser = Browser::default();
+        let page = browser.get(self, "/auth/sign-up").await;
+        assert_eq!(page.status, StatusCode::OK, "{page:?}");
+        let mut fields = page.hidden();
+        let email = format!("{handle}@example.org");
+        for (name, value) in
+            [("username", handle), ("email", &email), ("password", PASSWORD), ("agreement", "true")]
+        {
+            fields.insert(name.to_owned(), value.to_owned());
+        }
+        let got = browser.post(self, "/auth/sign-up", &fields).await;
+        assert_eq!(got.location(), "/settings");
+        browser
+    }
+}
+
+const FORM: &str = "application/x-www-form-urlencoded";
+
+fn form(fields: &[(&str, &str)]) -> Body {
+    Body::from(form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish())
+}
+
+/// An app that is registered.
+pub(crate) struct App {
+    pub(crate) id: String,
+    pub(crate) secret: String,
+}
+
+impl App {
+    /// The URL of its request for access.
+    pub(crate) fn url(&self, more: &[(&str, &str)]) -> String {
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        query.append_pair("response_type", "code").append_pair("client_id", &self.id);
+        if !more.iter().any(|(name, _)| *name == "redirect_uri") {
+            query.append_pair("redirect_uri", REDIRECT);
+        }
+        query.extend_pairs(more);
+        format!("/oauth/authorize?{}", query.finish())
+    }
+
+    /// Exchanges a code.
+    pub(crate) async fn exchange(&self, world: &World, code: &str, more: &[(&str, &str)]) -> Got {
+        let mut fields = vec![
+            ("grant_type", "authorization_code"),
+            ("client_id", self.id.as_str()),
+            ("client_secret", self.secret.as_str()),
+            ("code", code),
+        ];
+        if !more.iter().any(|(name, _)| *name == "redirect_uri") {
+            fields.push(("redirect_uri", REDIRECT));
+        }
+        fields.extend_from_slice(more);
+        world.post("/oauth/token", None, &fields).await
+    }
+
+    /// A token of its own.
+    pub(crate) async fn own_token(&self, world: &World, scope: &str) -> String {
+        let fields = [
+            ("grant_type", "client_credentials"),
+            ("client_id", self.id.as_str()),
+            ("client_secret", self.secret.as_str()),
+            ("scope", scope),
+        ];
+        let got = world.post("/oauth/token", None, &fields).await;
+        assert_eq!(got.status, StatusCode::OK, "{got:?}");
+        got.json()["access_token"].as_str().unwrap().to_owned()
+    }
+
+    /// A token of the user of a browser.
+    pub(crate) async fn user_token(
+        &self,
+        world: &World,
+        browser: &mut Browser,
+        scope: &str,
+    ) -> String {
+        let code = browser.allow(world, &self.url(&[("scope", scope)])).await;
+        let got = self.exchange(world, &code, &[]).await;
+        assert_eq!(got.status, StatusCode::OK, "{got:?}");
+        got.json()["access_token"].as_str().unwrap().to_owned()
+    }
+}
+
+/// A browser with its cookies.
+#[derive(Clone, Default)]
+pub(crate) struct Browser {
+    pub(crate) cookies: BTreeMap<String, String>,
+}
+
+impl Browser {
+    pub(crate) async fn get(&mut self, world: &World, path: &str) -> Got {
+        self.send(world, Method::GET, path, Body::empty()).await
+    }
+
+    pub(crate) async fn post(
+        &mut self,
+        world: &World,
+        path: &str,
+        fields: &BTreeMap<String, String>,
+    ) -> Got {
+        let fields: Vec<_> = fields.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
+        self.send(world, Method::POST, path, form(&fields)).await
+    }
+
+    async fn send(&mut self, world: &World, method: Method, path: &str, body: Body) -> Got {
+        let cookies: Vec<_> =
+            self.cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let request = Request::builder().method(method).uri(path);
+        let request = request.header(CONTENT_TYPE, FORM).header(COOKIE, cookies.join("; "));
+        let got = world.send(request.body(body).unwrap()).await;
+        for cookie in got.headers.get_all(SET_COOKIE) {
+            let cookie = cookie.to_str().unwrap();
+            assert!(cookie.contains("; HttpOnly; SameSite=Lax"), "{cookie}");
+            assert!(cookie.starts_with("__Host-") && cookie.ends_with("; Secure"), "{cookie}");
+            let (name, rest) = cookie.split_once('=').unwrap();
+            let value = rest.split(';').next().unwrap();
+            match value.is_empty() {
+                true => drop(self.cookies.remove(name)),
+                false => drop(self.cookies.insert(name.to_owned(), value.to_owned())),
+            }
+        }
+        got
+    }
+
+    /// Logs in and returns the response.
+    pub(crate) async fn log_in(&mut self, world: &World, name: &str, password: &str) -> Got {
+        let mut fields = self.get(world, "/auth/log-in").await.hidden();
+        fields.insert("username".into(), name.into());
+        fields.insert("password".into(), password.into());
+        self.post(world, "/auth/log-in", &fields).await
+    }
+
+    /// Presses a button on the page of an app's request.
+    pub(crate) async fn decide(&mut self, world: &World, url: &str, decision: &str) -> Got {
+        let page = self.get(world, url).await;
+        assert_eq!(page.status, StatusCode::OK, "{page:?}");
+        let mut fields = page.hidden();
+        fields.insert("decision".into(), decision.into());
+        self.post(world, "/oauth/authorize", &fields).await
+    }
+
+    /// Allows an app's request; returns the code.
+    pub(crate) async fn allow(&mut self, world: &World, url: &str) -> String {
+        self.decide(world, url, "allow").await.led_with("code").unwrap()
+    }
+}

@@ -1,0 +1,8 @@
+//! The API and the pages over a real node, without a network.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod attacks;
+mod client;
+mod flow;
+mod scopes;

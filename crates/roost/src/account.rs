@@ -1,0 +1,238 @@
+//! `roost account`: creates, lists and changes accounts of a data directory, also while its server runs.
+//!
+//! A running server takes the requests on a socket in its data directory, which only its user can enter. If no server
+//! runs, this process opens the directory itself.
+
+mod action;
+mod socket;
+
+use std::io::Read as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Subcommand};
+use feed::accounts::Role;
+use node::{Node, NodeOptions};
+
+use action::{Action, Answer};
+
+pub(crate) use socket::Socket;
+
+/// Random characters of a password that is made here.
+const PASSWORD_CHARS: usize = 20;
+
+/// Create, list and change accounts.
+///
+/// Works on a data directory, also while its server runs. An account belongs to a user; `create` registers the user if
+/// nobody has the handle yet. Passwords are generated and printed, or read from standard input with --password-stdin.
+#[derive(Args)]
+pub(crate) struct Account {
+    #[command(subcommand)]
+    action: Command,
+    /// Data directory of the server [default: ./roost-data]
+    #[arg(long, env = "ROOST_DATA", value_name = "DIR", global = true)]
+    data: Option<PathBuf>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Create an account and print its password
+    Create {
+        /// Handle of the user: 1 to 30 of a-z 0-9 _
+        handle: String,
+        /// E-mail address
+        #[arg(long)]
+        email: Option<String>,
+        /// Role of the account
+        #[arg(long, default_value = "user", value_parser = roles())]
+        role: Role,
+        /// Read the password from standard input
+        #[arg(long)]
+        password_stdin: bool,
+    },
+    /// List handles, e-mail addresses, roles, states and times of creation
+    List,
+    /// Create an invite and print its code
+    Invite {
+        /// Number of sign-ups with it
+        #[arg(long, value_name = "COUNT", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+        uses: u32,
+        /// Days until it expires
+        #[arg(long, value_name = "DAYS", default_value = "7", value_parser = clap::value_parser!(u32).range(1..=365))]
+        days: u32,
+    },
+    /// Set a new password and print it. All apps and browsers are logged out
+    ResetPassword {
+        /// Handle of the user
+        handle: String,
+        /// Read the password from standard input
+        #[arg(long)]
+        password_stdin: bool,
+    },
+    /// Disable an account: nobody can log in, and all apps and browsers are logged out
+    Disable {
+        /// Handle of the user
+        handle: String,
+    },
+    /// Enable an account that was disabled
+    Enable {
+        /// Handle of the user
+        handle: String,
+    },
+    /// Approve an account that waits for approval
+    Approve {
+        /// Handle of the user
+        handle: String,
+    },
+    /// Change the role of an account
+    Role {
+        /// Handle of the user
+        handle: String,
+        /// The new role
+        #[arg(value_parser = roles())]
+        role: Role,
+    },
+    /// Delete the user of an account with everything the user made. The handle stays taken
+    Delete {
+        /// Handle of the user
+        handle: String,
+        /// Do it without asking
+        #[arg(long, required = true)]
+        yes: bool,
+    },
+}
+
+fn roles() -> impl TypedValueParser<Value = Role> {
+    PossibleValuesParser::new(Role::ALL.map(Role::name))
+        .try_map(|name| Role::parse(&name).context("there is no such role"))
+}
+
+impl Account {
+    pub(crate) async fn run(self) -> anyhow::Result<()> {
+        let data = self.data.unwrap_or_else(|| PathBuf::from("roost-data"));
+        anyhow::ensure!(
+            data.is_dir(),
+            "there is no data directory {}; name one with --data, or start the server once",
+            data.display()
+        );
+        crate::key::check_owner(&data)?;
+        let (action, printed) = self.action.action()?;
+        let mut server = Server::find(data).await?;
+        let answered = match action {
+            Action::List { .. } => list(&mut server).await,
+            action => server.ask(&action).await.map(|_| ()),
+        };
+        server.close().await?;
+        answered?;
+        if let Some(printed) = printed {
+            println!("{printed}");
+        }
+        Ok(())
+    }
+}
+
+impl Command {
+    /// The request, and what is printed when it is done.
+    fn action(self) -> anyhow::Result<(Action, Option<String>)> {
+        Ok(match self {
+            Self::Create { handle, email, role, password_stdin } => {
+                let (password, printed) = password(password_stdin)?;
+                let role = role.name().to_owned();
+                (Action::Create { handle, email, role, password }, printed)
+            }
+            Self::List => (Action::List { after: None }, None),
+            Self::Invite { uses, days } => {
+                let code = mastodon::Secret::random().context("no random bytes")?;
+                let life_secs = days * 86_400;
+                let action = Action::Invite { code: hex(code.hash().0), uses, life_secs };
+                (action, Some(code.as_str().to_owned()))
+            }
+            Self::ResetPassword { handle, password_stdin } => {
+                let (password, printed) = password(password_stdin)?;
+                (Action::SetPassword { handle, password }, printed)
+            }
+            Self::Disable { handle } => (Action::set_state(handle, "disabled"), None),
+            Self::Enable { handle } | Self::Approve { handle } => {
+                (Action::set_state(handle, "active"), None)
+            }
+            Self::Role { handle, role } => {
+                (Action::SetRole { handle, role: role.name().to_owned() }, None)
+            }
+            Self::Delete { handle, .. } => (Action::Delete { handle }, None),
+        })
+    }
+}
+
+/// The hash of a password, and the password if it was made here.
+fn password(from_stdin: bool) -> anyhow::Result<(String, Option<String>)> {
+    let (password, is_new) = match from_stdin {
+        true => {
+            let mut text = String::new();
+            std::io::stdin().take(4_096).read_to_string(&mut text).context("no standard input")?;
+            (text.trim_end_matches(['\r', '\n']).to_owned(), false)
+        }
+        false => {
+            let secret = mastodon::Secret::random().context("no random bytes")?;
+            (secret.as_str().chars().take(PASSWORD_CHARS).collect(), true)
+        }
+    };
+    let hash = mastodon::password::hash(&password)?;
+    Ok((hash.as_str().to_owned(), is_new.then_some(password)))
+}
+
+fn hex(bytes: [u8; 32]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Who carries requests out: the server that runs, or this process.
+enum Server {
+    Running(PathBuf),
+    Opened(Node),
+}
+
+impl Server {
+    async fn find(data: PathBuf) -> anyhow::Result<Self> {
+        if socket::is_served(&data).await {
+            return Ok(Self::Running(data));
+        }
+        let options = NodeOptions::new(data);
+        crate::permissions::keep_new_files_private();
+        let opened = tokio::task::spawn_blocking(move || Node::open(&options)).await?;
+        Ok(Self::Opened(opened.context("no server answers for the data directory")?))
+    }
+
+    async fn ask(&self, action: &Action) -> anyhow::Result<Answer> {
+        match self {
+            Self::Running(data) => socket::ask(data, action).await,
+            Self::Opened(node) => action.run(node).await,
+        }
+    }
+
+    async fn close(self) -> anyhow::Result<()> {
+        if let Self::Opened(node) = self {
+            tokio::task::spawn_blocking(move || node.close()).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Prints all accounts, some at a time.
+async fn list(server: &mut Server) -> anyhow::Result<()> {
+    println!("{:30}  {:9}  {:8}  {:10}  E-MAIL", "HANDLE", "ROLE", "STATE", "CREATED");
+    let mut after = None;
+    loop {
+        let answer = server.ask(&Action::List { after }).await?;
+        for line in answer.lines {
+            println!("{line}");
+        }
+        after = answer.next;
+        if after.is_none() {
+            return Ok(());
+        }
+    }
+}
+
+/// Time that a request may take.
+const PATIENCE: Duration = Duration::from_secs(30);

@@ -1,0 +1,117 @@
+//! The socket on which a running server takes requests of `roost account`: one line of JSON each way.
+//!
+//! It is a file in the data directory that only the user of the server may use, as its other files. Connections are
+//! served one after the other, each for a bounded time.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use node::Node;
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::{UnixListener, UnixStream};
+
+use super::PATIENCE;
+use super::action::{Action, Answer};
+
+/// Its name in the data directory.
+const NAME: &str = "account.sock";
+/// Longest request, in bytes.
+const REQUEST_BYTES_MAX: u64 = 16 << 10;
+/// Longest response, in bytes.
+const RESPONSE_BYTES_MAX: u64 = 16 << 20;
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Response {
+    Done(Answer),
+    Error(String),
+}
+
+/// The socket of a running server, which is removed when it is dropped.
+pub(crate) struct Socket {
+    path: PathBuf,
+    listener: UnixListener,
+}
+
+impl Socket {
+    /// Makes it in the directory of a server, which holds its lock.
+    ///
+    /// # Errors
+    /// If it cannot be made, for example because the path is too long.
+    pub(crate) fn bind(data: &Path) -> io::Result<Self> {
+        let path = data.join(NAME);
+        // One that a process left which was killed.
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let listener = UnixListener::bind(&path)?;
+        Ok(Self { path, listener })
+    }
+
+    /// Carries out requests for as long as the server runs.
+    pub(crate) async fn serve(self, node: Node) {
+        loop {
+            match self.listener.accept().await {
+                Ok((stream, _)) => {
+                    let served = tokio::time::timeout(PATIENCE, answer(stream, &node)).await;
+                    if let Ok(Err(error)) = served {
+                        tracing::debug!(%error, "a request for accounts failed");
+                    }
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "cannot take requests for accounts; trying again");
+                    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+async fn answer(mut stream: UnixStream, node: &Node) -> anyhow::Result<()> {
+    let mut line = String::new();
+    BufReader::new(&mut stream).take(REQUEST_BYTES_MAX).read_line(&mut line).await?;
+    let done = match serde_json::from_str::<Action>(&line) {
+        Ok(action) => action.run(node).await,
+        Err(error) => Err(error.into()),
+    };
+    let response = match done {
+        Ok(answer) => Response::Done(answer),
+        Err(error) => Response::Error(crate::exit::message(&error)),
+    };
+    let mut bytes = serde_json::to_vec(&response)?;
+    bytes.push(b'\n');
+    stream.write_all(&bytes).await?;
+    Ok(stream.shutdown().await?)
+}
+
+/// Whether a server takes requests for this directory.
+pub(super) async fn is_served(data: &Path) -> bool {
+    UnixStream::connect(data.join(NAME)).await.is_ok()
+}
+
+/// Sends a request to the server of a directory.
+pub(super) async fn ask(data: &Path, action: &Action) -> anyhow::Result<Answer> {
+    let asked = async {
+        let mut stream = UnixStream::connect(data.join(NAME)).await?;
+        let mut bytes = serde_json::to_vec(action)?;
+        bytes.push(b'\n');
+        stream.write_all(&bytes).await?;
+        let mut line = Vec::new();
+        stream.take(RESPONSE_BYTES_MAX).read_to_end(&mut line).await?;
+        anyhow::Ok(serde_json::from_slice(&line)?)
+    };
+    let answered = tokio::time::timeout(PATIENCE, asked).await;
+    match answered.context("the server does not answer")?.context("the server does not answer")? {
+        Response::Done(answer) => Ok(answer),
+        Response::Error(error) => Err(anyhow::anyhow!(error)),
+    }
+}
