@@ -36,6 +36,11 @@ impl Run {
                     return;
                 }
                 assert_eq!(found, self.model.feed.mentions(user, &page), "mentions of {user}");
+                let viewer = self.node().node().viewer(Some(UserId(user)));
+                for post in found.items {
+                    let notified = self.model.feed.notified(user, post.0);
+                    assert_eq!(viewer.notified(post), notified, "{user} of mention {}", post.0);
+                }
             }
             4 => self.check_stories(user),
             5 => self.check_user(user),
@@ -157,6 +162,11 @@ impl Run {
             "profile of {user}"
         );
         assert_eq!(facts.counts(UserId(user)), self.model.feed.counts(user), "counts of {user}");
+        let viewer = self.node().node().viewer(Some(UserId(user)));
+        for (other, _) in (0..).zip(&self.model.feed.users).filter(|(_, other)| !other.deleted) {
+            let hidden = self.model.feed.are_hidden(user, other);
+            assert_eq!(viewer.visible_user(UserId(other)), !hidden, "{other} seen by {user}");
+        }
     }
 
     fn check_post(&mut self) {
@@ -230,6 +240,11 @@ impl Run {
         assert_eq!(last, self.model.last, "the last stamp");
         let found = (found.users as usize, found.posts as usize, found.follows as usize);
         assert_eq!(found, (feed.users.len(), feed.posts.len(), feed.follows.len()), "totals");
+        let totals = self.node().node().facts().totals();
+        if feed.erasing.is_empty() {
+            let found = (totals.blocks as usize, totals.mutes as usize);
+            assert_eq!(found, (feed.blocks.len(), feed.mutes.len()), "blocks and mutes");
+        }
         let samples = feed.samples.len();
         let mut count = 0;
         self.node().node().facts().each_sample(|_, _| count += 1);

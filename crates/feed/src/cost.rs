@@ -4,8 +4,9 @@ use rows::{Cost, WORK_PER_ROW};
 
 use crate::command::{Command, Request};
 use crate::limits::{
-    BIO_BYTES_MAX, ERASE_ROWS_MAX, ERASING_USERS_MAX, HANDLE_CHARS_MAX, NAME_BYTES_MAX,
-    POST_BYTES_MAX, POST_MENTIONS_MAX, SAMPLE_SETS_MAX, SWEEP_ROWS_MAX, SWEEP_SECONDS_MAX,
+    BIO_BYTES_MAX, ERASE_ROWS_MAX, ERASING_USERS_MAX, HANDLE_CHARS_MAX, MUTES_ENDED_MAX,
+    NAME_BYTES_MAX, POST_BYTES_MAX, POST_MENTIONS_MAX, SAMPLE_SETS_MAX, SWEEP_ROWS_MAX,
+    SWEEP_SECONDS_MAX,
 };
 use crate::text::PostText;
 
@@ -19,6 +20,9 @@ pub(crate) const POST_ROWS_MAX: usize = 3 + POST_MENTIONS_MAX;
 const _: () = assert!(POST_ROWS_MAX <= ERASE_ROWS_MAX);
 /// Looking up a handle and writing a mention, which takes longer than other rows.
 pub(crate) const MENTION_WORK: usize = 4 * WORK_PER_ROW;
+
+/// The ends of as many mutes as one command ends, and one that is only looked up.
+const END_MUTES: Cost = Cost::of_rows(5 * MUTES_ENDED_MAX + 4, 64 * (MUTES_ENDED_MAX + 1));
 
 impl Request {
     /// The highest cost.
@@ -47,9 +51,12 @@ impl Command {
             Self::Follow { .. }
             | Self::Unfollow { .. }
             | Self::Befriend { .. }
-            | Self::Unfriend { .. } => Cost::of_rows(6, 64),
+            | Self::Unfriend { .. }
+            | Self::Unblock { .. } => Cost::of_rows(6, 64),
             Self::FollowMany { others, .. } => {
-                Cost::of_rows(3 * others.len() + 3, 64 + 24 * others.len())
+                let cost = Cost::of_rows(3 * others.len() + 3, 64 + 24 * others.len());
+                // Blocks in both directions are looked up.
+                Cost { work: cost.work + 2 * others.len() * WORK_PER_ROW, ..cost }
             }
             Self::Post { text: post, .. } => {
                 let mentions = mentions(post);
@@ -60,7 +67,8 @@ impl Command {
                 // The author of the post replied to is mentioned as well.
                 let cost =
                     Cost::of_rows(6 + mentions(reply), text(reply) + 8 * mentions(reply) + 80);
-                let read = POST_BYTES_MAX;
+                // Whether the author may see that post.
+                let read = POST_BYTES_MAX + 5 * WORK_PER_ROW;
                 Cost { work: cost.work + mentions(reply) * MENTION_WORK + read, ..cost }
             }
             Self::EditPost { text: new, .. } => {
@@ -86,7 +94,7 @@ impl Command {
                 let cost = Cost::of_rows(4, HANDLE_CHARS_MAX + 64);
                 // Relations with each deleted user whose rows are not removed, and with the deleted user
                 // who is read twice.
-                let looked_up = 2 * 4 * (ERASING_USERS_MAX as usize + 1);
+                let looked_up = 2 * 6 * (ERASING_USERS_MAX as usize + 1);
                 Cost { work: cost.work + looked_up * WORK_PER_ROW + BIO_BYTES_MAX, ..cost }
             }
             Self::EraseUser { .. } => {
@@ -94,6 +102,9 @@ impl Command {
                 let read = ERASE_ROWS_MAX / 3 * (POST_BYTES_MAX + WORK_PER_ROW);
                 Cost { work: cost.work + read, ..cost }
             }
+            // A block with the follows and the friendship that end.
+            Self::Block { .. } | Self::Mute { .. } | Self::Unmute { .. } => Cost::of_rows(14, 128),
+            Self::EndMutes { .. } => END_MUTES,
             Self::Reserved(never) => match *never {},
         }
     }

@@ -1,5 +1,6 @@
 //! The facts as typed records: reads over any implementation of [`Rows`], and the writer's changes.
 
+mod blocks;
 mod deleted;
 mod samples;
 mod stories;
@@ -15,6 +16,8 @@ use crate::records::{Counts, Post, User};
 use crate::text::Handle;
 use crate::timeline::Posted;
 use crate::write;
+pub(crate) use blocks::HiddenCount;
+pub use blocks::MuteEnd;
 
 /// Typed reads. Any thread may use one.
 pub struct Facts<'a, R: Rows + ?Sized = dyn Rows + 'a> {

@@ -118,6 +118,15 @@ tables! {
         AuthorStories = 0x55,
         /// (deleted user, 0) -> 0. Rows are never removed. Packed.
         DeletedUsers = 0x56,
+        /// (user, user whom they block) -> 0. Packed.
+        Blocks = 0x58,
+        /// (blocked user, user who blocks them) -> 0. Packed.
+        BlockedBy = 0x59,
+        /// (user, user whom they mute) -> twice the end in milliseconds since 1970, or 0 without an end; plus 1 if
+        /// mentions are hidden too. Packed.
+        Mutes = 0x5a,
+        /// (muted user, user who mutes them) -> 0. Packed.
+        MutedBy = 0x5b,
     }
 }
 
@@ -181,5 +190,7 @@ tables! {
         KeyExpiry = 0x35,
         /// Node (16 bytes) -> its last group that counts. Only a log that several nodes share has senders.
         Sender = 0x36,
+        /// When a mute ends (milliseconds since 1970, 8 bytes), its user, the muted user (4 bytes each) -> nothing.
+        MuteEnd = 0x3a,
     }
 }

@@ -34,6 +34,10 @@ pub struct Totals {
     pub users_deleted: u32,
     /// Number of deleted users whose rows are not all removed.
     pub users_erasing: u32,
+    /// Number of blocks that have rows. If there are none, no read looks for one.
+    pub blocks: u64,
+    /// Number of mutes that have rows, as for blocks.
+    pub mutes: u64,
     /// No rows are left of stories that died in `sweep_second`, up to this id. The next sweep begins here,
     /// so that it does not walk over all rows removed before. Lost at a restart, which costs one such walk
     /// and changes nothing.

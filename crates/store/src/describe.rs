@@ -69,6 +69,10 @@ fn of_set(table: SetTable) -> (&'static str, &'static str) {
         SetTable::Friends => ("friends of user", "user"),
         SetTable::AuthorStories => ("stories of user", "story"),
         SetTable::DeletedUsers => ("deletion of user", "item"),
+        SetTable::Blocks => ("blocks of user", "user"),
+        SetTable::BlockedBy => ("users who block user", "user"),
+        SetTable::Mutes => ("mutes of user", "user"),
+        SetTable::MutedBy => ("users who mute user", "user"),
     }
 }
 
@@ -82,6 +86,7 @@ fn of_name(table: NameTable, name: &[u8]) -> String {
         NameTable::Idempotency => "the result of a request with an idempotency key".to_owned(),
         NameTable::KeyExpiry => "the expiry of a key".to_owned(),
         NameTable::Sender => format!("the sender \"{shown}\""),
+        NameTable::MuteEnd => "the end of a mute".to_owned(),
     }
 }
 

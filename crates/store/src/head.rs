@@ -12,8 +12,11 @@ pub(crate) const SEED_VERSION: u32 = 4;
 const DELETED_USERS_VERSION: u32 = 6;
 /// The first version whose lists of users are packed and whose buckets count their expiring keys.
 pub(crate) const PACKED_VERSION: u32 = 7;
-/// Postcard writes a zero in one byte. Numbers of deleted users, and of those whose rows are not removed.
-const NO_DELETED_USERS: [u8; 2] = [0; 2];
+/// The first version whose totals count blocks and mutes.
+const BLOCKS_VERSION: u32 = 8;
+/// Postcard writes a zero in one byte. Numbers of deleted users, and of those whose rows are not removed; of blocks and
+/// of mutes.
+const ADDED: [u8; 4] = [0; 4];
 
 /// The content of the row. Since version 4 of the format: version (`u32`), applied position (`u64`), seed (16 bytes),
 /// totals (postcard); numbers little endian. Earlier versions have no seed.
@@ -74,21 +77,25 @@ impl Head {
         }
         let mut totals = rest.to_vec();
         // What later versions added, a zero of one byte each: friendships, stories and the second of
-        // their sweep; spaces, keys that expire and, in version 3, the second of their sweep; then deleted
-        // users.
+        // their sweep; spaces, keys that expire and, in version 3, the second of their sweep; then what
+        // `ADDED` says.
         let missing = match found {
             1 => 6,
             2 => 3,
             _ => 0,
         };
-        totals.resize(totals.len() + missing + NO_DELETED_USERS.len(), 0);
+        totals.resize(totals.len() + missing + ADDED.len(), 0);
         Ok((found, Self { applied, hasher, totals: decode(&totals) }))
     }
 }
 
 /// The bytes that totals of a version from [`SEED_VERSION`] on lack at their end.
 fn missing(version: u32) -> &'static [u8] {
-    if version < DELETED_USERS_VERSION { &NO_DELETED_USERS } else { &[] }
+    match version {
+        ..DELETED_USERS_VERSION => &ADDED,
+        DELETED_USERS_VERSION..BLOCKS_VERSION => &[0; 2],
+        _ => &[],
+    }
 }
 
 /// The version of the format, and what follows it.

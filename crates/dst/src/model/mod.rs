@@ -2,6 +2,7 @@
 //! or views, and shares no rule with `feed` and `kv`: it implements their guarantees a second time.
 
 mod feed;
+mod hidden;
 mod keys;
 mod numbers;
 
@@ -43,7 +44,7 @@ pub(crate) enum Expected {
         answers: Vec<KeyAnswer>,
         now_ms: u64,
     },
-    /// A sweep, or the removal of a deleted user, which the node submits itself.
+    /// A sweep, the end of mutes, or the removal of a deleted user, which the node submits itself.
     Sweep,
 }
 
@@ -68,6 +69,10 @@ impl Model {
                 ..
             }) => {
                 self.feed.erased(*user, *remains);
+                Expected::Sweep
+            }
+            Logged::Feed(node::Request { command: Command::EndMutes { from_ms }, .. }) => {
+                self.feed.end_mutes(*from_ms, ms_of(first));
                 Expected::Sweep
             }
             Logged::Feed(request) => Expected::Reply(self.reply(first, request)),

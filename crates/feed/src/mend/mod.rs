@@ -7,6 +7,7 @@
 //! **Invariant:** rows that only commands have changed give no finding.
 //! **Invariant:** a second check finds nothing.
 
+mod blocks;
 mod counts;
 mod posts;
 mod records;
@@ -58,6 +59,8 @@ struct Counted {
     /// Each counts twice.
     friendships: u64,
     stories: u64,
+    blocks: u64,
+    mutes: u64,
     deleted: u32,
     erasing: u32,
     last_stamp: u64,
@@ -89,7 +92,7 @@ enum Pass {
 }
 
 /// Later passes rely on what earlier ones have made consistent.
-const PASSES: [Pass; 35] = [
+const PASSES: [Pass; 45] = [
     Pass::PointRecords(PointTable::User),
     Pass::PointRecords(PointTable::Counts),
     Pass::PointRecords(PointTable::Post),
@@ -100,6 +103,7 @@ const PASSES: [Pass; 35] = [
     Pass::NameRecords(NameTable::Idempotency),
     Pass::NameRecords(NameTable::SampleSet),
     Pass::NameRecords(NameTable::SampleLabel),
+    Pass::NameRecords(NameTable::MuteEnd),
     Pass::Members(SetTable::DeletedUsers),
     Pass::Members(SetTable::ErasingUsers),
     Pass::Names(NameTable::Handle),
@@ -109,6 +113,16 @@ const PASSES: [Pass; 35] = [
     Pass::Members(SetTable::AuthorPosts),
     Pass::Members(SetTable::Mentions),
     Pass::Members(SetTable::Replies),
+    Pass::Relations(SetTable::Blocks),
+    Pass::Relations(SetTable::BlockedBy),
+    Pass::Complete(SetTable::Blocks),
+    // Ends follows and friendships across blocks, before those are compared.
+    Pass::Members(SetTable::Blocks),
+    Pass::Relations(SetTable::Mutes),
+    Pass::Relations(SetTable::MutedBy),
+    Pass::Complete(SetTable::Mutes),
+    Pass::Names(NameTable::MuteEnd),
+    Pass::Members(SetTable::Mutes),
     Pass::Relations(SetTable::Following),
     Pass::Relations(SetTable::Followers),
     Pass::Complete(SetTable::Following),
@@ -149,9 +163,12 @@ impl Mend {
             Pass::Members(table) => self.members(table, &mut step, from.place),
             Pass::Relations(table) => self.add_relations(table, &mut step, from.place),
             Pass::Complete(table) => self.complete_relations(table, &mut step, from.place.0),
-            Pass::Names(table) => step.each_name(table, &from.name, |step, name, value| {
-                step.handle(name, value);
-            }),
+            Pass::Names(table) => {
+                step.each_name(table, &from.name, |step, name, value| match table {
+                    NameTable::MuteEnd => step.mute_end(name),
+                    _ => step.handle(name, value),
+                })
+            }
             Pass::NameRecords(table) => step.each_name(table, &from.name, |step, name, value| {
                 step.name_record(table, name, value);
             }),
@@ -204,9 +221,13 @@ impl Mend {
                 SetTable::StoryViews => self.view(step, (table, SetTable::Seen), owner, item),
                 SetTable::Seen => self.view(step, (table, SetTable::StoryViews), owner, item),
                 SetTable::Samples => self.sample_of_set(step, owner, item),
+                SetTable::Blocks => self.block(step, owner, item),
+                SetTable::Mutes => self.mute(step, owner, item, number),
                 SetTable::Following
                 | SetTable::Followers
                 | SetTable::Friends
+                | SetTable::BlockedBy
+                | SetTable::MutedBy
                 | SetTable::OrphanedSpaces
                 | SetTable::FreeSpaces => {}
             }

@@ -37,6 +37,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
             }
             NameTable::SampleSet => try_decode::<SampleSet>(value).is_some(),
             NameTable::SampleLabel => name.len() > 8 && try_decode::<u32>(value).is_some(),
+            NameTable::MuteEnd => name.len() == 16 && value.is_empty(),
             NameTable::Bucket | NameTable::KeyExpiry | NameTable::Sender => true,
         };
         if !is_record {
