@@ -92,12 +92,7 @@ impl Feed {
                 Ok(Done::Unfollowed)
             }
             Command::Befriend { user, other } => self.befriend(user, other),
-            Command::Unfriend { user, other } => {
-                let (user, other) = self.two(user, other, Refusal::SelfFriend)?;
-                self.friends.remove(&(user, other));
-                self.friends.remove(&(other, user));
-                Ok(Done::Unfriended)
-            }
+            Command::Unfriend { user, other } => self.unfriend(user, other),
             Command::Post { author, text } => self.post(stamp, author, text.as_str(), None),
             Command::Reply { author, text, parent } => {
                 self.post(stamp, author, text.as_str(), Some(parent.0))
@@ -123,13 +118,7 @@ impl Feed {
             Command::AddSample { set, label, .. } => {
                 self.add_sample(stamp, set.as_str(), label.as_str())
             }
-            Command::DeleteSample { sample } => {
-                if sample.is_built_in() {
-                    return Err(Refusal::SampleBuiltIn);
-                }
-                self.samples.remove(&sample.0).ok_or(Refusal::SampleNotFound)?;
-                Ok(Done::SampleDeleted)
-            }
+            Command::DeleteSample { sample } => self.delete_sample(*sample),
             Command::DeleteUser { user } => self.delete_user(user),
             Command::Block { .. }
             | Command::Unblock { .. }
@@ -214,6 +203,21 @@ impl Feed {
         }
         self.follows.extend(pairs);
         Ok(Done::Followed)
+    }
+
+    fn unfriend(&mut self, user: &UserRef, other: &UserRef) -> Outcome {
+        let (user, other) = self.two(user, other, Refusal::SelfFriend)?;
+        self.friends.remove(&(user, other));
+        self.friends.remove(&(other, user));
+        Ok(Done::Unfriended)
+    }
+
+    fn delete_sample(&mut self, sample: SampleId) -> Outcome {
+        if sample.is_built_in() {
+            return Err(Refusal::SampleBuiltIn);
+        }
+        self.samples.remove(&sample.0).ok_or(Refusal::SampleNotFound)?;
+        Ok(Done::SampleDeleted)
     }
 
     fn befriend(&mut self, user: &UserRef, other: &UserRef) -> Outcome {
