@@ -195,9 +195,9 @@ pub enum Command {
     },
     /// End mutes whose time is over. Sent by the node, never by a user.
     EndMutes {
-        /// No mute ends before this time, in milliseconds since 1970: so that applying the command does not walk over
-        /// rows removed before.
-        from_ms: u64,
+        /// Who mutes, and who is muted: at most
+        /// [`limits::MUTES_ENDED_MAX`](crate::limits::MUTES_ENDED_MAX). Mutes that do not end yet stay.
+        mutes: Vec<(UserId, UserId)>,
     },
 }
 

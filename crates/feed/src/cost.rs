@@ -4,9 +4,8 @@ use rows::{Cost, WORK_PER_ROW};
 
 use crate::command::{Command, Request};
 use crate::limits::{
-    BIO_BYTES_MAX, ERASE_ROWS_MAX, ERASING_USERS_MAX, HANDLE_CHARS_MAX, MUTES_ENDED_MAX,
-    NAME_BYTES_MAX, POST_BYTES_MAX, POST_MENTIONS_MAX, SAMPLE_SETS_MAX, SWEEP_ROWS_MAX,
-    SWEEP_SECONDS_MAX,
+    BIO_BYTES_MAX, ERASE_ROWS_MAX, ERASING_USERS_MAX, HANDLE_CHARS_MAX, NAME_BYTES_MAX,
+    POST_BYTES_MAX, POST_MENTIONS_MAX, SAMPLE_SETS_MAX, SWEEP_ROWS_MAX, SWEEP_SECONDS_MAX,
 };
 use crate::text::PostText;
 
@@ -20,9 +19,6 @@ pub(crate) const POST_ROWS_MAX: usize = 3 + POST_MENTIONS_MAX;
 const _: () = assert!(POST_ROWS_MAX <= ERASE_ROWS_MAX);
 /// Looking up a handle and writing a mention, which takes longer than other rows.
 pub(crate) const MENTION_WORK: usize = 4 * WORK_PER_ROW;
-
-/// The ends of as many mutes as one command ends, and one that is only looked up.
-const END_MUTES: Cost = Cost::of_rows(5 * MUTES_ENDED_MAX + 4, 64 * (MUTES_ENDED_MAX + 1));
 
 impl Request {
     /// The highest cost.
@@ -104,7 +100,7 @@ impl Command {
             }
             // A block with the follows and the friendship that end.
             Self::Block { .. } | Self::Mute { .. } | Self::Unmute { .. } => Cost::of_rows(14, 128),
-            Self::EndMutes { .. } => END_MUTES,
+            Self::EndMutes { mutes } => Cost::of_rows(5 * mutes.len() + 1, 64 * mutes.len()),
             Self::Reserved(never) => match *never {},
         }
     }

@@ -134,11 +134,13 @@ fn a_mute_ends_by_itself_when_its_last_time_is_over() {
     world.now_ms = first;
     assert_eq!(world.end_mutes(), 0, "the first end does not count");
     world.now_ms = second - 2;
-    assert_eq!(world.run(Command::EndMutes { from_ms: 0 }), Ok(Done::MutesEnded { mutes: 0 }));
+    assert_eq!(world.run(world.due_mutes()), Ok(Done::MutesEnded { mutes: 0 }));
     assert!(ends(&world).is_some(), "a millisecond before");
-    let late = Command::EndMutes { from_ms: second + 1 };
-    assert_eq!(world.run(late), Ok(Done::MutesEnded { mutes: 0 }), "none ends from then on");
-    assert_eq!(world.run(Command::EndMutes { from_ms: second }), Ok(Done::MutesEnded { mutes: 1 }));
+    let others = Command::EndMutes { mutes: vec![(BOB, ADA), (ADA, UserId(2)), (UserId(9), ADA)] };
+    assert_eq!(world.run(others), Ok(Done::MutesEnded { mutes: 0 }), "there are no such mutes");
+    world.now_ms = second - 1;
+    let twice = Command::EndMutes { mutes: vec![(ADA, BOB), (ADA, BOB)] };
+    assert_eq!(world.run(twice), Ok(Done::MutesEnded { mutes: 1 }));
     assert_eq!(world.effects, changed);
     assert_eq!((ends(&world), world.facts().counts(ADA)), (None, Counts::default()));
     assert_eq!(world.rows.totals().mutes, 0);
@@ -166,7 +168,7 @@ fn many_mutes_that_end_together_are_ended_a_bounded_number_at_a_time() {
     }
     world.now_ms += 2_000;
     for ended in [limits::MUTES_ENDED_MAX as u32, 19, 0] {
-        let outcome = world.run(Command::EndMutes { from_ms: 0 });
+        let outcome = world.run(world.due_mutes());
         assert_eq!(outcome, Ok(Done::MutesEnded { mutes: ended }));
     }
     assert_eq!(world.facts().users_in(SetTable::MutedBy, ADA, Span::ALL), []);

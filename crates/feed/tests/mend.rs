@@ -86,7 +86,7 @@ fn command(world: &World, act: &Act) -> Option<Command> {
         Act::Block(a, b, false) => support::unblock(id(a), id(b)),
         Act::Mute(a, b, secs) => support::mute(a, b, secs),
         Act::Unmute(a, b) => support::unmute(a, b),
-        Act::EndMutes => Command::EndMutes { from_ms: 0 },
+        Act::EndMutes => world.due_mutes(),
         Act::Post(a, b) => support::post(a, &format!("to @u{b} and @ada")),
         Act::Reply(a, n) => {
             Command::Reply { author: id(a), text: text("yes".into()), parent: post(n) }

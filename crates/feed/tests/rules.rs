@@ -376,7 +376,7 @@ fn entries_survive_their_bytes() {
         support::mute(1, 2, None),
         support::mute(1, 2, Some(315_360_000)),
         support::unmute(1, 2),
-        Command::EndMutes { from_ms: u64::MAX },
+        Command::EndMutes { mutes: vec![(UserId(1), UserId(2)), (UserId(7), UserId(u32::MAX))] },
     ] {
         let idempotency = Some(Idempotency { key: [1; 16], content: [2; 8] });
         let request = Request { idempotency, command };

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use feed::limits::{STORY_ROWS, SWEEP_ROWS_MAX, SWEEP_SECONDS_MAX};
+use feed::limits::{MUTES_ENDED_MAX, STORY_ROWS, SWEEP_ROWS_MAX, SWEEP_SECONDS_MAX};
 use feed::{Command, Done, Facts, Stamp};
 use rows::{Rows as _, Span};
 use store::unless_unreadable;
@@ -177,13 +177,14 @@ impl Shared {
         if totals.mutes == 0 {
             return None;
         }
-        let (ends_ms, ..) = *facts.first_mute_ends(*from_ms, 1).first()?;
-        if ends_ms > self.time.now_ms() {
-            return None;
-        }
+        let now_ms = self.time.now_ms();
+        let ends = facts.first_mute_ends(*from_ms, MUTES_ENDED_MAX);
+        let (first_ms, ..) = *ends.first().filter(|(ends_ms, ..)| *ends_ms <= now_ms)?;
         // A mute that is made later ends after the last stamp.
-        *from_ms = ends_ms.min(totals.last_stamp.map_or(0, Stamp::unix_ms));
-        self.submit_own(Command::EndMutes { from_ms: *from_ms })
+        *from_ms = first_ms.min(totals.last_stamp.map_or(0, Stamp::unix_ms));
+        let due = ends.into_iter().filter(|(ends_ms, ..)| *ends_ms <= now_ms);
+        let mutes = due.map(|(_, user, other)| (user, other)).collect();
+        self.submit_own(Command::EndMutes { mutes })
     }
 
     fn has_dead_stories(&self, from: u64, now: u64) -> bool {

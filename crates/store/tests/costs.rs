@@ -6,7 +6,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 
-use feed::limits::{ERASING_USERS_MAX, SAMPLE_SETS_MAX};
+use feed::limits::{ERASING_USERS_MAX, MUTES_ENDED_MAX, SAMPLE_SETS_MAX};
 use feed::{
     Bio, Command, Facts, Handle, Idempotency, Label, Lifetime, MuteTime, Name, PostId, PostText,
     Remains, Request, SampleBits, SampleId, SetName, StoryId, Txn, UserId, UserRef, apply,
@@ -405,7 +405,10 @@ fn feed_command(world: &World, step: &Step) -> Option<Command> {
             Command::Mute { user: user(*a), other: user(*b), mentions: true, time }
         }
         Step::Unmute(a, b) => Command::Unmute { user: user(*a), other: user(*b) },
-        Step::EndMutes => Command::EndMutes { from_ms: 0 },
+        Step::EndMutes => {
+            let ends = Facts::new(&world.counting.rows).first_mute_ends(0, MUTES_ENDED_MAX);
+            Command::EndMutes { mutes: ends.into_iter().map(|(_, a, b)| (a, b)).collect() }
+        }
         Step::Post(u, mentions) => Command::Post { author: user(*u), text: mentioning(*mentions) },
         Step::Reply(u, mentions, at) => {
             let (author, parent) = (user(*u), picked(&world.posts, *at)?);

@@ -1,7 +1,6 @@
 //! The expected blocks and mutes.
 
-use feed::limits::MUTES_ENDED_MAX;
-use feed::{Command, Done, Outcome, Refusal};
+use feed::{Command, Done, Outcome, Refusal, UserId};
 
 use super::{Feed, ms_of};
 
@@ -50,14 +49,14 @@ impl Feed {
         self.blocks.contains(&(user, other)) || self.blocks.contains(&(other, user))
     }
 
-    /// Some mutes have ended, the first ones of those whose time is over.
-    pub(super) fn end_mutes(&mut self, from_ms: u64, now_ms: u64) {
-        let ends = self.mutes.iter().filter_map(|(pair, (_, ends_ms))| Some(((*ends_ms)?, *pair)));
-        let over = |(ends_ms, _): &(u64, _)| (from_ms..=now_ms).contains(ends_ms);
-        let mut ends: Vec<_> = ends.filter(over).collect();
-        ends.sort_unstable();
-        for (_, pair) in ends.into_iter().take(MUTES_ENDED_MAX) {
-            self.mutes.remove(&pair);
+    /// The node has looked for mutes whose time is over.
+    pub(super) fn end_mutes(&mut self, mutes: &[(UserId, UserId)], now_ms: u64) {
+        for (user, other) in mutes {
+            let pair = (user.0, other.0);
+            let ends_ms = self.mutes.get(&pair).and_then(|(_, ends_ms)| *ends_ms);
+            if ends_ms.is_some_and(|ends_ms| ends_ms <= now_ms) {
+                self.mutes.remove(&pair);
+            }
         }
     }
 

@@ -71,8 +71,8 @@ impl Model {
                 self.feed.erased(*user, *remains);
                 Expected::Sweep
             }
-            Logged::Feed(node::Request { command: Command::EndMutes { from_ms }, .. }) => {
-                self.feed.end_mutes(*from_ms, ms_of(first));
+            Logged::Feed(node::Request { command: Command::EndMutes { mutes }, .. }) => {
+                self.feed.end_mutes(mutes, ms_of(first));
                 Expected::Sweep
             }
             Logged::Feed(request) => Expected::Reply(self.reply(first, request)),

@@ -85,26 +85,23 @@ pub(super) fn unmute(
     Ok(Done::Unmuted)
 }
 
-/// Ends mutes whose time is over at the stamp.
+/// Ends those of `mutes` whose time is over at the stamp.
 pub(super) fn end_mutes(
     txn: &mut Txn<'_>,
     stamp: Stamp,
-    from_ms: u64,
+    mutes: &[(UserId, UserId)],
     effects: &mut Vec<Effect>,
 ) -> Done {
-    let ends = txn.facts().first_mute_ends(from_ms, limits::MUTES_ENDED_MAX);
-    let mut mutes = 0;
-    for (ends_ms, user, other) in ends {
-        if ends_ms > stamp.unix_ms() {
-            break;
+    let mut ended = 0;
+    for (user, other) in mutes.iter().copied() {
+        let mute = txn.facts().mute(user, other);
+        let is_over = |mute: &Mute| mute.ends_ms.is_some_and(|ms| ms <= stamp.unix_ms());
+        if let Some(mute) = mute.filter(is_over) {
+            end(txn, (user, other), mute, effects);
+            ended += 1;
         }
-        let Some(mute) = txn.facts().mute(user, other) else {
-            unreachable!("a mute exists until its end is removed")
-        };
-        end(txn, (user, other), mute, effects);
-        mutes += 1;
     }
-    Done::MutesEnded { mutes }
+    Done::MutesEnded { mutes: ended }
 }
 
 fn end(txn: &mut Txn<'_>, (user, other): (UserId, UserId), mute: Mute, effects: &mut Vec<Effect>) {

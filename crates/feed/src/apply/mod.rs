@@ -83,7 +83,7 @@ fn run(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effect>) -> 
             block::mute(txn, stamp, (user, other), *mentions, *time, effects)
         }
         Command::Unmute { user, other } => block::unmute(txn, user, other, effects),
-        Command::EndMutes { from_ms } => Ok(block::end_mutes(txn, stamp, *from_ms, effects)),
+        Command::EndMutes { mutes } => Ok(block::end_mutes(txn, stamp, mutes, effects)),
         Command::Reserved(never) => match *never {},
     }
 }

@@ -3,7 +3,7 @@
 
 use feed::{
     Bio, Command, Done, Effect, Facts, Handle, Idempotency, Lifetime, MuteTime, Name, PostId,
-    PostText, Reply, StampedCommand, StoryId, Txn, UserId, UserRef, apply,
+    PostText, Reply, StampedCommand, StoryId, Txn, UserId, UserRef, apply, limits,
 };
 use rows::{Rows, Stamp, StampClock};
 use testkit::MemoryRows;
@@ -84,11 +84,17 @@ impl World {
         }
     }
 
+    /// The command that ends the mutes that end first, whether their time is over or not.
+    pub(crate) fn due_mutes(&self) -> Command {
+        let ends = self.facts().first_mute_ends(0, limits::MUTES_ENDED_MAX);
+        Command::EndMutes { mutes: ends.into_iter().map(|(_, one, other)| (one, other)).collect() }
+    }
+
     /// Ends all mutes whose time is over; returns how many.
     pub(crate) fn end_mutes(&mut self) -> u32 {
         let mut all = 0;
         loop {
-            match self.run(Command::EndMutes { from_ms: 0 }) {
+            match self.run(self.due_mutes()) {
                 Ok(Done::MutesEnded { mutes: 0 }) => return all,
                 Ok(Done::MutesEnded { mutes }) => all += mutes,
                 other => panic!("{other:?}"),
