@@ -21,8 +21,8 @@ use crate::guard::RouteKind;
 use crate::routes::Routes;
 use crate::state::AppState;
 use crate::v1::{
-    batch, buckets, context, events, follows, friends, keys, posts, recognitions, samples, stories,
-    timelines, users,
+    batch, blocks, buckets, context, events, follows, friends, keys, posts, recognitions, samples,
+    stories, timelines, users,
 };
 use crate::{backup, cluster, operations};
 
@@ -51,7 +51,7 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
             be read, 422 if a rule refuses it, 503 with `Retry-After` if the server is overloaded."
     ),
     tags(
-        (name = "users", description = "Profiles, follows, friends"),
+        (name = "users", description = "Profiles, follows, friends, blocks and mutes"),
         (name = "posts", description = "Single posts"),
         (name = "timelines", description = "Lists of posts, and live events"),
         (name = "stories", description = "Posts for friends that expire"),
@@ -65,6 +65,7 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
         users::register, users::list, users::profile, users::edit, users::delete,
         follows::follow, follows::unfollow, follows::following, follows::followers,
         friends::befriend, friends::unfriend, friends::friends,
+        blocks::block, blocks::unblock, blocks::blocks, blocks::mute, blocks::unmute, blocks::mutes,
         posts::create, posts::show, posts::edit, posts::delete, context::context,
         timelines::home, timelines::posts, timelines::mentions, events::events,
         stories::create, stories::show, stories::delete, stories::stories, stories::views,

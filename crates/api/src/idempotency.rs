@@ -84,9 +84,14 @@ fn scope(command: &Command) -> String {
         Command::AddSample { set, .. } => format!("add_sample {}", set.as_str()),
         Command::DeleteSample { sample } => format!("delete_sample {}", sample.0),
         Command::DeleteUser { user } => format!("delete_user {}", id(user)),
+        Command::Block { user, other } => format!("block {} {}", id(user), id(other)),
+        Command::Unblock { user, other } => format!("unblock {} {}", id(user), id(other)),
+        Command::Mute { user, other, .. } => format!("mute {} {}", id(user), id(other)),
+        Command::Unmute { user, other } => format!("unmute {} {}", id(user), id(other)),
         Command::SweepStories
         | Command::EraseUser { .. }
         | Command::Account(_)
+            | Command::EndMutes { .. }
         | Command::Reserved(_) => {
             unreachable!("these take no key")
         }
@@ -104,7 +109,11 @@ pub(crate) fn users_of(command: &mut Command) -> SmallVec<[&mut UserRef; 2]> {
         Command::Follow { user, other }
         | Command::Unfollow { user, other }
         | Command::Befriend { user, other }
-        | Command::Unfriend { user, other } => smallvec![user, other],
+        | Command::Unfriend { user, other }
+        | Command::Block { user, other }
+        | Command::Unblock { user, other }
+        | Command::Mute { user, other, .. }
+        | Command::Unmute { user, other } => smallvec![user, other],
         Command::FollowMany { user, others } => std::iter::once(user).chain(others).collect(),
         Command::Register { .. }
         | Command::EditPost { .. }
@@ -115,6 +124,7 @@ pub(crate) fn users_of(command: &mut Command) -> SmallVec<[&mut UserRef; 2]> {
         | Command::DeleteSample { .. }
         | Command::EraseUser { .. }
         | Command::Account(_)
+        | Command::EndMutes { .. }
         | Command::Reserved(_) => smallvec![],
     }
 }

@@ -10,11 +10,12 @@ use axum::http::header::{CONTENT_TYPE, LINK};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, Uri};
 use axum::response::Response;
-use feed::{Cursor, Order, Page, Span, Stamp, limits};
+use feed::{Cursor, Order, Page, Span, Stamp, UserRef, limits};
 use node::PageEnds;
 use serde::Serialize;
 
 use crate::error::ApiError;
+use crate::input::user;
 use crate::query::Query;
 
 /// Approximate length of both links of a page, in bytes.
@@ -61,6 +62,8 @@ impl<I: Into<u64>> From<PageEnds<I>> for Ends {
 pub(crate) struct Asked {
     pub(crate) place: Place,
     pub(crate) limit: usize,
+    /// The user on whose behalf it is read, if the route has one in its query.
+    pub(crate) viewer: Option<UserRef>,
     uri: Uri,
 }
 
@@ -68,8 +71,36 @@ impl<S: Send + Sync> FromRequestParts<S> for Asked {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
-        Self::parse(&parts.uri)
+        Self::parse(&parts.uri, &["limit", "before", "after"])
     }
+}
+
+/// A page that may be read on behalf of a user.
+pub(crate) struct AskedFor(pub(crate) Asked);
+
+impl<S: Send + Sync> FromRequestParts<S> for AskedFor {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        Asked::parse(&parts.uri, &["limit", "before", "after", "viewer"]).map(Self)
+    }
+}
+
+/// The user on whose behalf something is read that is no list.
+pub(crate) struct For(pub(crate) Option<UserRef>);
+
+impl<S: Send + Sync> FromRequestParts<S> for For {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        viewer(&mut Query::parse(&parts.uri, &["viewer"])?).map(Self)
+    }
+}
+
+/// The `viewer` of a query.
+pub(crate) fn viewer(query: &mut Query) -> Result<Option<UserRef>, ApiError> {
+    let viewer = query.text("viewer")?.map(|text| user(&text)).transpose();
+    viewer.map_err(|error| error.at("viewer"))
 }
 
 /// The `limit` of a query: the same bounds for every list.
@@ -90,9 +121,9 @@ fn cursor(query: &mut Query, name: &'static str) -> Result<Option<u64>, ApiError
 }
 
 impl Asked {
-    fn parse(uri: &Uri) -> Result<Self, ApiError> {
-        let mut query = Query::parse(uri, &["limit", "before", "after"])?;
-        let limit = limit(&mut query)?;
+    fn parse(uri: &Uri, known: &[&'static str]) -> Result<Self, ApiError> {
+        let mut query = Query::parse(uri, known)?;
+        let (limit, viewer) = (limit(&mut query)?, viewer(&mut query)?);
         let place = match (cursor(&mut query, "before")?, cursor(&mut query, "after")?) {
             (None, None) => Place::Start,
             (Some(before), None) => Place::Before(before),
@@ -101,7 +132,7 @@ impl Asked {
                 return Err(ApiError::bad_cursor("give before or after, not both").at("after"));
             }
         };
-        Ok(Self { place, limit, uri: uri.clone() })
+        Ok(Self { place, limit, viewer, uri: uri.clone() })
     }
 
     /// The page of a list in descending order; `id` converts numbers to ids of its items.
@@ -145,13 +176,32 @@ impl Asked {
     }
 
     fn link(&self, place: Place) -> String {
-        // The path matched a route and its user was parsed: it contains nothing that JSON escapes.
+        // The path matched a route and its users were parsed: it contains nothing that JSON escapes.
         let (path, limit) = (self.uri.path(), self.limit);
-        match place {
+        let mut link = match place {
             Place::Start => format!("{path}?limit={limit}"),
             Place::Before(id) => format!("{path}?limit={limit}&before={id}"),
             Place::After(id) => format!("{path}?limit={limit}&after={id}"),
+        };
+        let mut viewer = Vec::new();
+        push_viewer(self.viewer.as_ref(), &mut viewer);
+        link.push_str(&String::from_utf8_lossy(&viewer));
+        link
+    }
+}
+
+/// Appends the `viewer` of a query to a link, if there is one.
+pub(crate) fn push_viewer(viewer: Option<&UserRef>, link: &mut Vec<u8>) {
+    match viewer {
+        Some(UserRef::Id(id)) => {
+            link.extend_from_slice(b"&viewer=");
+            push_number(id.0.into(), link);
         }
+        Some(UserRef::Handle(handle)) => {
+            link.extend_from_slice(b"&viewer=@");
+            link.extend_from_slice(handle.as_str().as_bytes());
+        }
+        None => {}
     }
 }
 
@@ -250,7 +300,8 @@ mod tests {
     use super::*;
 
     fn check(query: &str, expect: Result<(Place, usize), (u16, &str)>) {
-        let asked = Asked::parse(&format!("/?{query}").parse().unwrap());
+        let asked =
+            Asked::parse(&format!("/?{query}").parse().unwrap(), &["limit", "before", "after"]);
         let parsed = asked.map(|asked| (asked.place, asked.limit));
         let parsed = parsed.map_err(|error| (error.status.as_u16(), error.code));
         assert_eq!(parsed, expect, "{query:?}");

@@ -63,6 +63,14 @@ pub(crate) struct PageQuery {
     after: Option<String>,
 }
 
+/// The user on whose behalf a route reads.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ViewerQuery {
+    /// An id or `@handle`: what is hidden from this user is left out, or is 404. Without it nothing is hidden.
+    viewer: Option<String>,
+}
+
 /// The requested page of a list that is read in one direction.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query)]

@@ -38,6 +38,11 @@ impl Run {
                     return;
                 }
                 assert_eq!(found, self.model.feed.mentions(user, &page), "mentions of {user}");
+                let viewer = self.node().node().viewer(Some(UserId(user)));
+                for post in found.items {
+                    let notified = self.model.feed.notified(user, post.0);
+                    assert_eq!(viewer.notified(post), notified, "{user} of mention {}", post.0);
+                }
             }
             4 => self.check_stories(user),
             5 => self.check_user(user),
@@ -129,7 +134,10 @@ impl Run {
             let views = views.unwrap_or_default().into_iter();
             let views = views.map(|(user, at_ms)| (user.0, at_ms));
             let views = views.filter(|(user, _)| !users[*user as usize].deleted);
-            assert!(views.eq(story.viewers.iter().map(|(user, at_ms)| (*user, *at_ms))));
+            let feed = &self.model.feed;
+            let viewers = story.viewers.iter().map(|(user, at_ms)| (*user, *at_ms));
+            let viewers = viewers.filter(|(user, _)| !feed.are_hidden(story.author, *user));
+            assert!(views.eq(viewers), "views of story {id}");
             let mut out = Vec::new();
             assert!(node.story(StoryId(*id), Some(UserId(user)), &mut out), "story {id} is live");
             let out = String::from_utf8_lossy(&out);
@@ -160,6 +168,11 @@ impl Run {
             "profile of {user}"
         );
         assert_eq!(facts.counts(UserId(user)), self.model.feed.counts(user), "counts of {user}");
+        let viewer = self.node().node().viewer(Some(UserId(user)));
+        for (other, _) in (0..).zip(&self.model.feed.users).filter(|(_, other)| !other.deleted) {
+            let hidden = self.model.feed.are_hidden(user, other);
+            assert_eq!(viewer.visible_user(UserId(other)), !hidden, "{other} seen by {user}");
+        }
     }
 
     /// Accounts, and what each token permits.
@@ -260,6 +273,11 @@ impl Run {
         assert_eq!(last, self.model.last, "the last stamp");
         let found = (found.users as usize, found.posts as usize, found.follows as usize);
         assert_eq!(found, (feed.users.len(), feed.posts.len(), feed.follows.len()), "totals");
+        let totals = self.node().node().facts().totals();
+        if feed.erasing.is_empty() {
+            let found = (totals.blocks as usize, totals.mutes as usize);
+            assert_eq!(found, (feed.blocks.len(), feed.mutes.len()), "blocks and mutes");
+        }
         let samples = feed.samples.len();
         let mut count = 0;
         self.node().node().facts().each_sample(|_, _| count += 1);

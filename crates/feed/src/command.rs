@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::accounts::{AccountCommand, AccountDone};
 use crate::ids::{PostId, SampleId, StoryId, UserId};
-use crate::lifetime::Lifetime;
+use crate::lifetime::{Lifetime, MuteTime};
 use crate::records::SampleBits;
 use crate::refusal::Refusal;
 use crate::text::{Bio, Handle, Label, Name, PostText, SetName};
@@ -164,11 +164,49 @@ pub enum Command {
     },
     /// Change accounts, or what they grant.
     Account(AccountCommand),
+    /// Block a user: ends follows and friendship between the two, and forbids new ones.
+    Block {
+        /// The user who blocks.
+        user: UserRef,
+        /// The blocked user.
+        other: UserRef,
+    },
+    /// Unblock a user.
+    Unblock {
+        /// The user who blocked.
+        user: UserRef,
+        /// The blocked user.
+        other: UserRef,
+    },
+    /// Mute a user, or change an existing mute.
+    Mute {
+        /// The user who mutes.
+        user: UserRef,
+        /// The muted user.
+        other: UserRef,
+        /// Whether mentions by the muted user are hidden too.
+        mentions: bool,
+        /// How long it lasts; `None` until it is ended.
+        time: Option<MuteTime>,
+    },
+    /// Unmute a user.
+    Unmute {
+        /// The user who muted.
+        user: UserRef,
+        /// The muted user.
+        other: UserRef,
+    },
+    /// End mutes whose time is over. Sent by the node, never by a user.
+    EndMutes {
+        /// Who mutes, and who is muted: at most
+        /// [`limits::MUTES_ENDED_MAX`](crate::limits::MUTES_ENDED_MAX). Mutes that do not end yet stay.
+        mutes: Vec<(UserId, UserId)>,
+    },
 }
 
 /// What can be left of a deleted user; [`Remains::next`] is the order in which it is removed. Stored as the position
 /// in the enum.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Remains {
     /// Their posts, with the mentions in them.
     Posts,
@@ -186,12 +224,20 @@ pub enum Remains {
     Views,
     /// Only the rows that say that something is left.
     Nothing,
-    /// What they granted to apps and browsers. Comes before [`Self::Nothing`].
+    /// What they granted to apps and browsers. Removed before [`Self::Nothing`], as those below.
     Grants,
+    /// Their blocks of other users.
+    Blocks,
+    /// The blocks of other users of them.
+    BlockedBy,
+    /// Their mutes of other users.
+    Mutes,
+    /// The mutes of other users of them.
+    MutedBy,
 }
 
 impl Remains {
-    /// The kind of rows to remove next.
+    /// The kind of rows to remove after these.
     #[must_use]
     pub const fn next(self) -> Self {
         match self {
@@ -202,7 +248,11 @@ impl Remains {
             Self::Friends => Self::Mentions,
             Self::Mentions => Self::Views,
             Self::Views => Self::Grants,
-            Self::Grants | Self::Nothing => Self::Nothing,
+            Self::Grants => Self::Blocks,
+            Self::Blocks => Self::BlockedBy,
+            Self::BlockedBy => Self::Mutes,
+            Self::Mutes => Self::MutedBy,
+            Self::MutedBy | Self::Nothing => Self::Nothing,
         }
     }
 }
@@ -246,6 +296,9 @@ impl Command {
                 | Self::DeleteSample { .. }
                 | Self::DeleteUser { .. }
                 | Self::EraseUser { .. }
+                | Self::Unblock { .. }
+                | Self::Unmute { .. }
+                | Self::EndMutes { .. }
         )
     }
 }
@@ -339,4 +392,17 @@ pub enum Done {
     UserErased,
     /// The result of a command about accounts.
     Account(AccountDone),
+    /// The user blocks the other; they may have done so before.
+    Blocked,
+    /// The user does not block the other; they may never have done so.
+    Unblocked,
+    /// The user mutes the other.
+    Muted,
+    /// The user does not mute the other; they may never have done so.
+    Unmuted,
+    /// Mutes whose time is over were ended.
+    MutesEnded {
+        /// Number of mutes that were ended: at most [`limits::MUTES_ENDED_MAX`](crate::limits::MUTES_ENDED_MAX).
+        mutes: u32,
+    },
 }

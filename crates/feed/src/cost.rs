@@ -59,9 +59,12 @@ impl Command {
             Self::Follow { .. }
             | Self::Unfollow { .. }
             | Self::Befriend { .. }
-            | Self::Unfriend { .. } => Cost::of_rows(6, 64),
+            | Self::Unfriend { .. }
+            | Self::Unblock { .. } => Cost::of_rows(6, 64),
             Self::FollowMany { others, .. } => {
-                Cost::of_rows(3 * others.len() + 3, 64 + 24 * others.len())
+                let cost = Cost::of_rows(3 * others.len() + 3, 64 + 24 * others.len());
+                // Blocks in both directions are looked up.
+                Cost { work: cost.work + 2 * others.len() * WORK_PER_ROW, ..cost }
             }
             Self::Post { text: post, .. } => {
                 let mentions = mentions(post);
@@ -72,7 +75,8 @@ impl Command {
                 // The author of the post replied to is mentioned as well.
                 let cost =
                     Cost::of_rows(6 + mentions(reply), text(reply) + 8 * mentions(reply) + 80);
-                let read = POST_BYTES_MAX;
+                // Whether the author may see that post.
+                let read = POST_BYTES_MAX + 5 * WORK_PER_ROW;
                 Cost { work: cost.work + mentions(reply) * MENTION_WORK + read, ..cost }
             }
             Self::EditPost { text: new, .. } => {
@@ -98,7 +102,7 @@ impl Command {
                 let cost = Cost::of_rows(6, HANDLE_CHARS_MAX + 64);
                 // Relations with each deleted user whose rows are not removed, and with the deleted user
                 // who is read twice.
-                let looked_up = 2 * 4 * (ERASING_USERS_MAX as usize + 1);
+                let looked_up = 2 * 6 * (ERASING_USERS_MAX as usize + 1);
                 Cost { work: cost.work + looked_up * WORK_PER_ROW + BIO_BYTES_MAX, ..cost }
             }
             Self::EraseUser { .. } => {
@@ -107,6 +111,9 @@ impl Command {
                 Cost { work: cost.work + read, ..cost }
             }
             Self::Account(command) => account_cost(command),
+            // A block with the follows and the friendship that end.
+            Self::Block { .. } | Self::Mute { .. } | Self::Unmute { .. } => Cost::of_rows(14, 128),
+            Self::EndMutes { mutes } => Cost::of_rows(5 * mutes.len() + 1, 64 * mutes.len()),
             Self::Reserved(never) => match *never {},
         }
     }

@@ -2,6 +2,17 @@
 
 use crate::ids::{PostId, SampleId, SampleSetId, StoryId, UserId};
 
+/// The relations of two users that end when one of them blocks the other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ended {
+    /// The user who blocks followed the other.
+    pub following: bool,
+    /// The blocked user followed the one who blocks.
+    pub followed: bool,
+    /// They were friends.
+    pub friends: bool,
+}
+
 /// A change made by an applied command, which the views apply in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
@@ -43,6 +54,8 @@ pub enum Effect {
     MentionChanged {
         /// The post.
         post: PostId,
+        /// Its author.
+        author: UserId,
         /// The user who is or was mentioned.
         user: UserId,
         /// Whether the post was deleted.
@@ -113,6 +126,20 @@ pub enum Effect {
         story: StoryId,
         /// The friend who viewed it.
         viewer: UserId,
+    },
+    /// `user` blocked `other`.
+    Blocked {
+        /// The user who blocked.
+        user: UserId,
+        /// The blocked user.
+        other: UserId,
+        /// The relations that ended with it.
+        ended: Ended,
+    },
+    /// `user` muted or unmuted another user, or a mute has ended.
+    MutesChanged {
+        /// The user who mutes.
+        user: UserId,
     },
     /// A user was deleted, and all they made is hidden. Most of it gets no other effect.
     UserDeleted {

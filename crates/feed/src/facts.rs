@@ -1,6 +1,7 @@
 //! The facts as typed records: reads over any implementation of [`Rows`], and the writer's changes.
 
 mod accounts;
+mod blocks;
 mod deleted;
 mod samples;
 mod stories;
@@ -18,6 +19,8 @@ use crate::records::{Counts, Post, User};
 use crate::text::Handle;
 use crate::timeline::Posted;
 use crate::write;
+pub(crate) use blocks::HiddenCount;
+pub use blocks::MuteEnd;
 
 /// Typed reads. Any thread may use one.
 pub struct Facts<'a, R: Rows + ?Sized = dyn Rows + 'a> {

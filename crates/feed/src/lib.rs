@@ -26,6 +26,7 @@ pub mod stories;
 pub mod text;
 pub mod thread;
 pub mod timeline;
+pub mod visible;
 pub mod write;
 
 pub use apply::apply;
@@ -33,13 +34,14 @@ pub use apply::post::addressees;
 pub use command::{
     Command, Done, Idempotency, Outcome, Remains, Reply, Request, StampedCommand, UserRef,
 };
-pub use effect::Effect;
+pub use effect::{Effect, Ended};
 pub use facts::{Facts, Txn};
 pub use ids::{PostId, SampleId, SampleSetId, StoryId, UserId};
-pub use lifetime::Lifetime;
+pub use lifetime::{Lifetime, MuteTime};
 pub use mend::Mend;
 pub use page::{Cursor, Page, PageOf};
-pub use records::{Counts, Post, Sample, SampleBits, SampleSet, Story, User};
+pub use records::{Counts, Mute, Post, Sample, SampleBits, SampleSet, Story, User};
 pub use refusal::Refusal;
 pub use rows::{Order, Rows, SetTable, Span, Stamp};
 pub use text::{Bio, Handle, Label, Name, PostText, SetName};
+pub use visible::Viewer;

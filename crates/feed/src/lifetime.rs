@@ -1,4 +1,4 @@
-//! How long a story is live. A value is within the limits by construction.
+//! How long a story is live, and how long a mute lasts. A value is within the limits by construction.
 
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +29,30 @@ impl Lifetime {
     }
 }
 
+/// How long a mute lasts that ends by itself, stored in seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MuteTime(u64);
+
+impl MuteTime {
+    /// Checks a number of seconds.
+    ///
+    /// # Errors
+    /// [`Refusal::BadMuteTime`] if it is not 1 to 315,360,000 (10 years).
+    pub fn from_secs(secs: u64) -> Result<Self, Refusal> {
+        if (1..=limits::MUTE_SECS_MAX).contains(&secs) {
+            Ok(Self(secs))
+        } else {
+            Err(Refusal::BadMuteTime)
+        }
+    }
+
+    /// In milliseconds.
+    #[must_use]
+    pub const fn ms(self) -> u64 {
+        self.0 * 1_000
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -44,6 +68,19 @@ mod tests {
             (u64::MAX, None),
         ] {
             assert_eq!(Lifetime::from_secs(secs).ok().map(Lifetime::ms), expect_ms, "{secs} s");
+        }
+    }
+
+    #[test]
+    fn a_mute_ends_after_one_second_to_ten_years() {
+        for (secs, expect_ms) in [
+            (0, None),
+            (1, Some(1_000)),
+            (315_360_000, Some(315_360_000_000)),
+            (315_360_001, None),
+            (u64::MAX, None),
+        ] {
+            assert_eq!(MuteTime::from_secs(secs).ok().map(MuteTime::ms), expect_ms, "{secs} s");
         }
     }
 }

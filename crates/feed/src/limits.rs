@@ -47,6 +47,15 @@ pub const FOLLOW_MANY_MAX: usize = 1_000;
 /// Most friends of one user. A stories home reads the newest stories of each, and a new story wakes at
 /// most this many live streams.
 pub const FRIENDS_MAX: u32 = 5_000;
+/// Most users that one user blocks. Reads look for single blocks, so they cost the same for any number, also for a user
+/// whom everybody blocks.
+pub const BLOCKS_MAX: u32 = 100_000;
+/// Most users that one user mutes. A home that is not in memory reads them all.
+pub const MUTES_MAX: u32 = 5_000;
+/// Longest time of a mute that ends by itself, in seconds: 10 years.
+pub const MUTE_SECS_MAX: u64 = 315_360_000;
+/// Most mutes that one command ends because their time is over.
+pub const MUTES_ENDED_MAX: usize = 64;
 /// Most posts of one user that exist at the same time: they are counted in 32 bits.
 pub const USER_POSTS_MAX: u32 = u32::MAX - 1;
 /// A repeated idempotency key is recognized for at least this many whole days.

@@ -90,6 +90,33 @@ pub struct Counts {
     pub following: u32,
     /// Number of friends.
     pub friends: u32,
+    /// Number of users whom this user blocks.
+    pub blocks: u32,
+    /// Number of users whom this user mutes.
+    pub mutes: u32,
+}
+
+/// A mute of one user by another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mute {
+    /// Whether mentions by the muted user are hidden too.
+    pub mentions: bool,
+    /// When it ends by itself, in milliseconds since 1970.
+    pub ends_ms: Option<u64>,
+}
+
+impl Mute {
+    /// The number of its row.
+    #[must_use]
+    pub fn number(self) -> u64 {
+        self.ends_ms.unwrap_or(0) << 1 | u64::from(self.mentions)
+    }
+
+    /// Reverses [`Mute::number`].
+    #[must_use]
+    pub fn of_number(number: u64) -> Self {
+        Self { mentions: number & 1 == 1, ends_ms: Some(number >> 1).filter(|ms| *ms > 0) }
+    }
 }
 
 impl Post {
@@ -130,11 +157,14 @@ impl Post {
 }
 
 impl Counts {
-    /// 16 bytes: four little-endian words in the order of the fields.
+    /// 16 bytes: four little-endian words in the order of the fields; 24 bytes if the user blocks or mutes anyone.
     #[must_use]
     pub fn encode(self) -> Value {
         let mut bytes = Value::new();
-        for word in [self.posts, self.followers, self.following, self.friends] {
+        let words =
+            [self.posts, self.followers, self.following, self.friends, self.blocks, self.mutes];
+        let len = if self.blocks == 0 && self.mutes == 0 { 4 } else { words.len() };
+        for word in words.into_iter().take(len) {
             bytes.extend_from_slice(&word.to_le_bytes());
         }
         bytes
@@ -148,7 +178,7 @@ impl Counts {
     pub fn decode(bytes: &[u8]) -> Self {
         match Self::try_decode(bytes) {
             Some(counts) => counts,
-            None => panic!("a counts row has 12 or 16 bytes, not {}", bytes.len()),
+            None => panic!("a counts row has 12, 16 or 24 bytes, not {}", bytes.len()),
         }
     }
 
@@ -157,9 +187,10 @@ impl Counts {
     pub fn try_decode(bytes: &[u8]) -> Option<Self> {
         let mut words = bytes.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word));
         let (posts, followers, following) = (words.next()?, words.next()?, words.next()?);
-        let friends = words.next().unwrap_or(0);
-        let is_whole = words.next().is_none() && bytes.len().is_multiple_of(4);
-        is_whole.then_some(Self { posts, followers, following, friends })
+        let mut later = || words.next().unwrap_or(0);
+        let (friends, blocks, mutes) = (later(), later(), later());
+        let is_whole = matches!(bytes.len(), 12 | 16 | 24);
+        is_whole.then_some(Self { posts, followers, following, friends, blocks, mutes })
     }
 }
 

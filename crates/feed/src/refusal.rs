@@ -98,6 +98,24 @@ pub enum Refusal {
     /// A command about accounts was refused.
     #[error(transparent)]
     Account(AccountRefusal),
+    /// A user tried to block themselves.
+    #[error("users cannot block themselves")]
+    SelfBlock,
+    /// A user tried to mute themselves.
+    #[error("users cannot mute themselves")]
+    SelfMute,
+    /// The user blocks the maximum number of users.
+    #[error("a user blocks at most {} others; unblock one of them first", limits::BLOCKS_MAX)]
+    TooManyBlocks,
+    /// The user mutes the maximum number of users.
+    #[error("a user mutes at most {} others; unmute one of them first", limits::MUTES_MAX)]
+    TooManyMutes,
+    /// The user blocks the other. Whoever is blocked is told that there is no such user.
+    #[error("the user blocks the other; unblock the other first")]
+    Blocked,
+    /// The time of a mute is too short or too long.
+    #[error("a mute lasts 1 to {} seconds", limits::MUTE_SECS_MAX)]
+    BadMuteTime,
 }
 
 impl From<AccountRefusal> for Refusal {
@@ -138,6 +156,12 @@ impl Refusal {
             Self::SamplesFull => "samples_full",
             Self::TooManyDeletions => "too_many_deletions",
             Self::Account(refusal) => refusal.code(),
+            Self::SelfBlock => "self_block",
+            Self::SelfMute => "self_mute",
+            Self::TooManyBlocks => "too_many_blocks",
+            Self::TooManyMutes => "too_many_mutes",
+            Self::Blocked => "blocked",
+            Self::BadMuteTime => "bad_duration",
         }
     }
 }

@@ -2,16 +2,17 @@
 //!
 //! Ancestors of a post are found through its references. Descendants are walked in **thread order**: a
 //! reply, then all replies to it, then the next reply to the same post; replies to one post in ascending
-//! order of ids. A deleted post ends the list of ancestors, and its replies are descendants of no post.
+//! order of ids. A deleted post ends the list of ancestors, and its replies are descendants of no post. For a viewer,
+//! a post that is hidden from them or that they do not want is as a deleted one.
 //!
-//! While the rows of a deleted user are removed, a page of descendants may count replies by them, which
-//! do not exist: their number has no bound, so reading on until the page is full has none either.
+//! A page of descendants also counts replies that are hidden from the viewer, and, while the rows of a deleted user are
+//! removed, replies by them: their number has no bound, so reading on until the page is full has none either.
 
 use rows::{Rows, Span};
 
-use crate::facts::Facts;
 use crate::ids::PostId;
 use crate::limits::{THREAD_ANCESTORS_MAX, THREAD_DEPTH_MAX};
+use crate::visible::Viewer;
 
 /// Where in thread order a page begins: after the last of these posts. Each replies to the one before it,
 /// the first to the post whose thread is read. Empty for the beginning; at most
@@ -30,8 +31,9 @@ pub struct Descendants {
 /// The ancestors of `post`: each replies to the one before it, oldest first. Returns the nearest
 /// [`THREAD_ANCESTORS_MAX`] at most.
 #[must_use]
-pub fn ancestors<R: Rows + ?Sized>(facts: Facts<'_, R>, post: PostId) -> Vec<PostId> {
-    let parent = |post: PostId| facts.post(post)?.in_reply_to.filter(|id| facts.has_post(*id));
+pub fn ancestors<R: Rows + ?Sized>(viewer: &Viewer<'_, R>, post: PostId) -> Vec<PostId> {
+    let facts = viewer.facts();
+    let parent = |post: PostId| facts.post(post)?.in_reply_to.filter(|id| shows(viewer, *id));
     let above = std::iter::successors(parent(post), |post| parent(*post));
     let mut found: Vec<_> = above.take(THREAD_ANCESTORS_MAX).collect();
     found.reverse();
@@ -44,27 +46,38 @@ pub fn ancestors<R: Rows + ?Sized>(facts: Facts<'_, R>, post: PostId) -> Vec<Pos
 /// Costs one read of at most `limit` + 1 rows for each post found and for each level.
 #[must_use]
 pub fn descendants<R: Rows + ?Sized>(
-    facts: Facts<'_, R>,
+    viewer: &Viewer<'_, R>,
     post: PostId,
     from: &[PostId],
     limit: usize,
 ) -> Descendants {
-    let mut walk = Walk { facts, limit, path: Vec::new(), posts: Vec::new(), last: Vec::new() };
+    let (path, posts, last) = (Vec::new(), Vec::new(), Vec::new());
+    let mut walk = Walk { viewer, limit, path, posts, found: 0, last };
     let all = walk.below(post, from);
     Descendants { posts: walk.posts, next: (!all).then_some(walk.last) }
 }
 
-struct Walk<'a, R: Rows + ?Sized> {
-    facts: Facts<'a, R>,
+/// Whether a post exists that the viewer may see and wants.
+fn shows<R: Rows + ?Sized>(viewer: &Viewer<'_, R>, post: PostId) -> bool {
+    match viewer.sees_all() {
+        true => viewer.facts().has_post(post),
+        false => viewer.facts().post(post).is_some_and(|post| viewer.wanted(&post)),
+    }
+}
+
+struct Walk<'v, 'a, R: Rows + ?Sized> {
+    viewer: &'v Viewer<'a, R>,
     limit: usize,
     /// From the post whose thread is read (not included) down to the current post.
     path: Vec<PostId>,
     posts: Vec<PostId>,
+    /// Number of posts on the page, with those that are not shown.
+    found: usize,
     /// The path to the last post of the page, once it is found.
     last: ThreadPath,
 }
 
-impl<R: Rows + ?Sized> Walk<'_, R> {
+impl<R: Rows + ?Sized> Walk<'_, '_, R> {
     /// Walks the descendants of `post`, the last of the path, that come after `from`; returns whether none
     /// are left.
     fn below(&mut self, post: PostId, from: &[PostId]) -> bool {
@@ -75,22 +88,27 @@ impl<R: Rows + ?Sized> Walk<'_, R> {
         if let Some((first, rest)) = from.split_first() {
             after = *first;
             // A post that was deleted since has no descendants.
-            if self.facts.is_reply(post, after) && !self.enter(after, rest) {
+            let is_reply = self.viewer.facts().is_reply(post, after);
+            if is_reply && self.shows(after) && !self.enter(after, rest) {
                 return false;
             }
         }
         // One more than fits on the page, to know whether there is more.
-        let wanted = self.limit - self.posts.len() + 1;
+        let wanted = self.limit - self.found + 1;
         let Some(span) = Span::above(after.0, wanted) else { return true };
-        for reply in self.facts.replies_to(post, span) {
-            if self.posts.len() == self.limit {
+        for reply in self.viewer.facts().replies_to(post, span) {
+            if self.found == self.limit {
                 return false;
             }
-            self.posts.push(reply);
-            if self.posts.len() == self.limit {
+            self.found += 1;
+            if self.found == self.limit {
                 self.last.clone_from(&self.path);
                 self.last.push(reply);
             }
+            if !self.shows(reply) {
+                continue;
+            }
+            self.posts.push(reply);
             if !self.enter(reply, &[]) {
                 return false;
             }
@@ -98,10 +116,13 @@ impl<R: Rows + ?Sized> Walk<'_, R> {
         true
     }
 
+    /// Whether to show a reply that has a row. Replies exist unless their author was deleted.
+    fn shows(&self, reply: PostId) -> bool {
+        let none_hidden = self.viewer.sees_all() && self.viewer.facts().totals().users_erasing == 0;
+        none_hidden || shows(self.viewer, reply)
+    }
+
     fn enter(&mut self, post: PostId, from: &[PostId]) -> bool {
-        if self.facts.totals().users_erasing > 0 && !self.facts.has_post(post) {
-            return true;
-        }
         self.path.push(post);
         let all = self.below(post, from);
         self.path.pop();

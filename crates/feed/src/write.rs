@@ -7,7 +7,7 @@ use rows::{NameTable, PointTable, PutRows, SetTable, Value, encode};
 
 use crate::accounts::{Account, Record as _};
 use crate::ids::{PostId, SampleId, SampleSetId, StoryId, UserId};
-use crate::records::{Counts, Post, Sample, SampleSet, Story, User};
+use crate::records::{Counts, Mute, Post, Sample, SampleSet, Story, User};
 use crate::text::{Handle, Label, PostText, SetName};
 
 /// A user's profile, without the handle's row.
@@ -50,6 +50,47 @@ pub fn friends(rows: &mut (impl PutRows + ?Sized), user: UserId, other: UserId, 
     let value = friends.then_some(0);
     rows.put_member(SetTable::Friends, user.0.into(), other.0.into(), value);
     rows.put_member(SetTable::Friends, other.0.into(), user.0.into(), value);
+}
+
+/// That `user` blocks `other`, in both directions; or, without `blocks`, that it is not so.
+pub fn block(rows: &mut (impl PutRows + ?Sized), user: UserId, other: UserId, blocks: bool) {
+    let value = blocks.then_some(0);
+    rows.put_member(SetTable::Blocks, user.0.into(), other.0.into(), value);
+    rows.put_member(SetTable::BlockedBy, other.0.into(), user.0.into(), value);
+}
+
+/// That `user` mutes `other`, in both directions, and when the mute ends.
+pub fn mute(rows: &mut (impl PutRows + ?Sized), user: UserId, other: UserId, mute: Mute) {
+    rows.put_member(SetTable::Mutes, user.0.into(), other.0.into(), Some(mute.number()));
+    rows.put_member(SetTable::MutedBy, other.0.into(), user.0.into(), Some(0));
+    if let Some(ends_ms) = mute.ends_ms {
+        let key = mute_end_key(ends_ms, user, other);
+        rows.put_name(NameTable::MuteEnd, &key, Some(Value::new()));
+    }
+}
+
+/// That `user`, who mutes `other` with `mute`, does not any more.
+pub fn unmute(rows: &mut (impl PutRows + ?Sized), user: UserId, other: UserId, mute: Mute) {
+    rows.put_member(SetTable::Mutes, user.0.into(), other.0.into(), None);
+    rows.put_member(SetTable::MutedBy, other.0.into(), user.0.into(), None);
+    if let Some(ends_ms) = mute.ends_ms {
+        rows.put_name(NameTable::MuteEnd, &mute_end_key(ends_ms, user, other), None);
+    }
+}
+
+pub(crate) fn mute_end_key(ends_ms: u64, user: UserId, other: UserId) -> Value {
+    let mut bytes = Value::from_slice(&ends_ms.to_be_bytes());
+    bytes.extend_from_slice(&user.0.to_be_bytes());
+    bytes.extend_from_slice(&other.0.to_be_bytes());
+    bytes
+}
+
+/// Reverses [`mute_end_key`].
+pub(crate) fn read_mute_end(key: &[u8]) -> Option<(u64, UserId, UserId)> {
+    let (ends_ms, users) = key.split_first_chunk()?;
+    let (user, other) = users.split_first_chunk()?;
+    let id = |bytes: &[u8; 4]| UserId(u32::from_be_bytes(*bytes));
+    Some((u64::from_be_bytes(*ends_ms), id(user), id(other.try_into().ok()?)))
 }
 
 /// A post in the post, author and reply tables. Mentions have separate rows: see [`mention`].

@@ -8,13 +8,14 @@ use feed::thread::{ancestors, descendants};
 use feed::timeline::gather;
 use feed::{
     Command, Counts, Cursor, Done, Effect, Facts, Idempotency, Name, Outcome, Page, Post, PostId,
-    PostText, Refusal, Remains, Rows, SetTable, Span, StampedCommand, StoryId, Txn, UserId, apply,
-    limits,
+    PostText, Refusal, Remains, Rows, SetTable, Span, StampedCommand, StoryId, Txn, UserId, Viewer,
+    apply, limits,
 };
 use proptest::prelude::*;
 use rows::PointTable;
 use support::{
-    World, befriend, follow, handle, id, post, post_story, register, unfollow, unfriend, view,
+    World, befriend, block, follow, handle, id, mute, post, post_story, register, unblock,
+    unfollow, unfriend, unmute, view,
 };
 use testkit::MemoryRows;
 
@@ -52,6 +53,14 @@ fn busy() -> (World, PostId, PostId, StoryId) {
         follow(id(1), id(2)),
         befriend(id(0), id(1)),
         befriend(id(2), id(1)),
+        // Of blocks and mutes, each direction and one between others.
+        mute(1, 0, Some(9)),
+        mute(0, 1, Some(9)),
+        mute(1, 2, None),
+        register("dan"),
+        block(id(0), id(3)),
+        block(id(3), id(0)),
+        block(id(1), id(3)),
     ] {
         world.run(command).unwrap();
     }
@@ -83,7 +92,8 @@ fn a_deleted_user_and_what_they_made_are_gone_at_once() {
     assert_eq!(facts.story(story), None);
     let totals = facts.totals();
     assert_eq!((totals.posts, totals.follows, totals.friendships), (1, 1, 1));
-    let bob = Counts { posts: 1, followers: 0, following: 1, friends: 1 };
+    let bob =
+        Counts { posts: 1, following: 1, friends: 1, blocks: 1, mutes: 1, ..Counts::default() };
     assert_eq!(facts.counts(UserId(1)), bob);
     for limit in [1, 2, usize::MAX] {
         let span = Span { limit, ..Span::ALL };
@@ -135,7 +145,8 @@ fn no_row_is_left_in_the_end_but_the_handle() {
     while erase(&mut world) {
         effects.append(&mut world.effects);
     }
-    let gone = Effect::MentionChanged { post: adas, user: UserId(1), deleted: true };
+    let gone =
+        Effect::MentionChanged { post: adas, author: UserId(0), user: UserId(1), deleted: true };
     assert!(
         effects.contains(&gone)
             && effects.contains(&Effect::StoryGone { story, author: UserId(0) })
@@ -202,6 +213,9 @@ fn check_erased(rows: &MemoryRows, user: UserId) {
 enum Step {
     Follow(u32, u32, bool),
     Befriend(u32, u32, bool),
+    Block(u32, u32, bool),
+    Mute(u32, u32, Option<u64>),
+    Unmute(u32, u32),
     Post(u32, Option<u32>),
     Reply(u32, usize),
     DeletePost(usize),
@@ -217,6 +231,9 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         5 => (user(), user(), prop::bool::weighted(0.8)).prop_map(|(a, b, on)| Step::Follow(a, b, on)),
         4 => (user(), user(), prop::bool::weighted(0.8)).prop_map(|(a, b, on)| Step::Befriend(a, b, on)),
+        2 => (user(), user(), prop::bool::weighted(0.5)).prop_map(|(a, b, on)| Step::Block(a, b, on)),
+        2 => (user(), user(), prop::option::of(1..9_u64)).prop_map(|(a, b, s)| Step::Mute(a, b, s)),
+        1 => (user(), user()).prop_map(|(a, b)| Step::Unmute(a, b)),
         4 => (user(), prop::option::of(user())).prop_map(|(a, to)| Step::Post(a, to)),
         4 => (user(), 0..1_000_usize).prop_map(|(a, at)| Step::Reply(a, at)),
         1 => (0..1_000_usize).prop_map(Step::DeletePost),
@@ -270,6 +287,16 @@ impl Worlds {
                 let set = if on { befriend } else { unfriend };
                 let _ = self.both(set(id(a), id(b)));
             }
+            Step::Block(a, b, on) if exists(&a) && exists(&b) => {
+                let set = if on { block } else { unblock };
+                let _ = self.both(set(id(a), id(b)));
+            }
+            Step::Mute(a, b, secs) if exists(&a) && exists(&b) => {
+                let _ = self.both(mute(a, b, secs));
+            }
+            Step::Unmute(a, b) if exists(&a) && exists(&b) => {
+                let _ = self.both(unmute(a, b));
+            }
             // In the other world a deleted user could still be mentioned.
             Step::Post(author, to) if exists(&author) && to.as_ref().is_none_or(exists) => {
                 let text = to.map_or("hi".into(), |to| format!("@{} hi", handles[to as usize]));
@@ -302,6 +329,8 @@ impl Worlds {
             Step::Sweep => {
                 self.deleting.sweep();
                 self.undoing.sweep();
+                self.deleting.end_mutes();
+                self.undoing.end_mutes();
             }
             Step::Delete(user) if exists(&user) => {
                 self.alive.retain(|other| *other != user);
@@ -357,8 +386,12 @@ fn undo(world: &mut World, user: u32) {
     let following = people(SetTable::Following).map(|other| unfollow(id(user), id(other.0)));
     let followers = people(SetTable::Followers).map(|other| unfollow(id(other.0), id(user)));
     let friends = people(SetTable::Friends).map(|other| unfriend(id(user), id(other.0)));
-    let all: Vec<_> =
-        posts.chain(stories).chain(following).chain(followers).chain(friends).collect();
+    let blocks = people(SetTable::Blocks).map(|other| unblock(id(user), id(other.0)));
+    let blocked = people(SetTable::BlockedBy).map(|other| unblock(id(other.0), id(user)));
+    let mutes = people(SetTable::Mutes).map(|other| unmute(user, other.0));
+    let muted = people(SetTable::MutedBy).map(|other| unmute(other.0, user));
+    let relations = following.chain(followers).chain(friends).chain(blocks).chain(blocked);
+    let all: Vec<_> = posts.chain(stories).chain(relations).chain(mutes).chain(muted).collect();
     for command in all {
         world.run(command).unwrap();
     }
@@ -367,7 +400,16 @@ fn undo(world: &mut World, user: u32) {
 /// All that a user can read, as text.
 fn seen_by(facts: Facts<'_, MemoryRows>, user: UserId, now_ms: u64) -> String {
     let people = |table| facts.users_in(table, user, Span::ALL);
-    let lists = [SetTable::Following, SetTable::Followers, SetTable::Friends].map(people);
+    let lists = [
+        SetTable::Following,
+        SetTable::Followers,
+        SetTable::Friends,
+        SetTable::Blocks,
+        SetTable::BlockedBy,
+        SetTable::Mutes,
+        SetTable::MutedBy,
+    ];
+    let lists = lists.map(people);
     let page = Page { cursor: Cursor::Newest, limit: 1_000 };
     let following = facts.following_all(user);
     let home = gather(user, &following, &page, |author, span| facts.posts_by(author, span));
@@ -383,10 +425,11 @@ fn seen_by(facts: Facts<'_, MemoryRows>, user: UserId, now_ms: u64) -> String {
 }
 
 fn thread(facts: Facts<'_, MemoryRows>, post: PostId) -> String {
-    let mut below = descendants(facts, post, &[], 1_000).posts;
+    let all = Viewer::new(facts, None);
+    let mut below = descendants(&all, post, &[], 1_000).posts;
     below.retain(|post| facts.has_post(*post));
     let below = facts.has_post(post).then_some(below);
-    format!("{:?} {:?} {below:?}", facts.post(post), ancestors(facts, post))
+    format!("{:?} {:?} {below:?}", facts.post(post), ancestors(&all, post))
 }
 
 fn replayed(log: &[StampedCommand], mut rows: MemoryRows) -> MemoryRows {

@@ -21,6 +21,10 @@ use testkit::MemoryRows;
 enum Act {
     Follow(u32, u32, bool),
     Befriend(u32, u32, bool),
+    Block(u32, u32, bool),
+    Mute(u32, u32, Option<u64>),
+    Unmute(u32, u32),
+    EndMutes,
     Post(u32, u32),
     Reply(u32, usize),
     EditPost(usize, u32),
@@ -43,6 +47,10 @@ fn act() -> impl Strategy<Value = Act> {
     prop_oneof![
         4 => (user(), user(), any::<bool>()).prop_map(|(a, b, yes)| Act::Follow(a, b, yes)),
         3 => (user(), user(), any::<bool>()).prop_map(|(a, b, yes)| Act::Befriend(a, b, yes)),
+        2 => (user(), user(), any::<bool>()).prop_map(|(a, b, yes)| Act::Block(a, b, yes)),
+        2 => (user(), user(), prop::option::of(1..5_u64)).prop_map(|(a, b, s)| Act::Mute(a, b, s)),
+        1 => (user(), user()).prop_map(|(a, b)| Act::Unmute(a, b)),
+        1 => Just(Act::EndMutes),
         4 => (user(), user()).prop_map(|(a, b)| Act::Post(a, b)),
         2 => (user(), any::<usize>()).prop_map(|(a, n)| Act::Reply(a, n)),
         1 => (any::<usize>(), user()).prop_map(|(n, b)| Act::EditPost(n, b)),
@@ -55,7 +63,7 @@ fn act() -> impl Strategy<Value = Act> {
         2 => (0..3_u8, 0..3_u8).prop_map(|(set, label)| Act::Sample(set, label)),
         1 => any::<usize>().prop_map(Act::DeleteSample),
         1 => (2..USERS).prop_map(Act::DeleteUser),
-        2 => (2..USERS, 0..8_u8).prop_map(|(a, step)| Act::Erase(a, step)),
+        2 => (2..USERS, 0..12_u8).prop_map(|(a, step)| Act::Erase(a, step)),
     ]
 }
 
@@ -74,6 +82,11 @@ fn command(world: &World, act: &Act) -> Option<Command> {
         Act::Follow(a, b, false) => support::unfollow(id(a), id(b)),
         Act::Befriend(a, b, true) => support::befriend(id(a), id(b)),
         Act::Befriend(a, b, false) => support::unfriend(id(a), id(b)),
+        Act::Block(a, b, true) => support::block(id(a), id(b)),
+        Act::Block(a, b, false) => support::unblock(id(a), id(b)),
+        Act::Mute(a, b, secs) => support::mute(a, b, secs),
+        Act::Unmute(a, b) => support::unmute(a, b),
+        Act::EndMutes => world.due_mutes(),
         Act::Post(a, b) => support::post(a, &format!("to @u{b} and @ada")),
         Act::Reply(a, n) => {
             Command::Reply { author: id(a), text: text("yes".into()), parent: post(n) }
@@ -148,6 +161,9 @@ fn derived(rows: &MemoryRows) -> Vec<(SetTable, u64, u64)> {
         SetTable::Seen,
         SetTable::Samples,
         SetTable::Replies,
+        SetTable::Blocks,
+        SetTable::BlockedBy,
+        SetTable::MutedBy,
     ];
     let found = tables.into_iter().flat_map(|table| {
         let (found, _) = rows.members_from(table, (0, 0), usize::MAX);
@@ -344,6 +360,10 @@ proptest! {
                 SetTable::Following => SetTable::Followers,
                 SetTable::Followers => SetTable::Following,
                 SetTable::Friends => SetTable::Friends,
+                SetTable::Blocks => SetTable::BlockedBy,
+                SetTable::BlockedBy => SetTable::Blocks,
+                // What a mute hides is only in the row of its user.
+                SetTable::MutedBy => SetTable::Mutes,
                 _ => table,
             };
             let is_relation = opposite != table || table == SetTable::Friends;
@@ -357,7 +377,7 @@ proptest! {
             }
             world.rows.put_point(PointTable::Counts, user, None);
         }
-        for table in [NameTable::Handle, NameTable::SampleLabel] {
+        for table in [NameTable::Handle, NameTable::SampleLabel, NameTable::MuteEnd] {
             for name in world.rows.first_names(table, &[], 3) {
                 world.rows.put_name(table, &name, None);
             }
@@ -366,6 +386,7 @@ proptest! {
             let mut wrong = world.rows.totals();
             (wrong.posts, wrong.follows, wrong.friendships, wrong.stories) = (7, 7, 7, 7);
             (wrong.users_deleted, wrong.users_erasing) = (0, 0);
+            (wrong.blocks, wrong.mutes) = (7, 0);
             world.rows.put_totals(wrong);
         }
         let findings = mend(&mut world.rows);

@@ -191,10 +191,13 @@ fn many_are_followed_or_none() {
 
 #[test]
 fn counts_of_formats_without_friends_have_no_friends() {
-    let counts = Counts { posts: 1, followers: 2, following: 3, friends: 4 };
+    let counts = Counts { posts: 1, followers: 2, following: 3, friends: 4, ..Counts::default() };
     let bytes = counts.encode();
-    assert_eq!(Counts::decode(&bytes), counts);
+    assert_eq!((Counts::decode(&bytes), bytes.len()), (counts, 16), "as in format 7");
     assert_eq!(Counts::decode(&bytes[..12]), Counts { friends: 0, ..counts });
+    for counts in [Counts { blocks: 5, ..counts }, Counts { mutes: 6, ..counts }] {
+        assert_eq!(Counts::decode(&counts.encode()), counts);
+    }
 }
 
 #[test]
@@ -249,7 +252,12 @@ fn deleting_a_post_removes_all_its_rows_once() {
     let delete = Command::DeletePost { post: id };
     assert_eq!(world.run(delete.clone()), Ok(Done::Deleted));
     let (author, reply_to) = (UserId(0), Some(UserId(1)));
-    let gone = |user| Effect::MentionChanged { post: id, user: UserId(user), deleted: true };
+    let gone = |user| Effect::MentionChanged {
+        post: id,
+        author: UserId(0),
+        user: UserId(user),
+        deleted: true,
+    };
     let deleted = Effect::PostDeleted { post: id, author, reply_to };
     assert_eq!(world.effects, [deleted, gone(1), gone(2)]);
     assert_eq!(world.run(delete), Err(Refusal::PostNotFound));
@@ -363,6 +371,12 @@ fn entries_survive_their_bytes() {
         Command::DeleteSample { sample: SampleId(u64::MAX >> 1) },
         Command::DeleteUser { user: handle("ada") },
         Command::EraseUser { user: UserId(7), remains: Remains::Views, from: u64::MAX },
+        support::block(id(1), handle("ada")),
+        support::unblock(handle("x"), id(2)),
+        support::mute(1, 2, None),
+        support::mute(1, 2, Some(315_360_000)),
+        support::unmute(1, 2),
+        Command::EndMutes { mutes: vec![(UserId(1), UserId(2)), (UserId(7), UserId(u32::MAX))] },
     ] {
         let idempotency = Some(Idempotency { key: [1; 16], content: [2; 8] });
         let request = Request { idempotency, command };

@@ -9,6 +9,7 @@ use feed::limits::{THREAD_ANCESTORS_MAX, THREAD_DEPTH_MAX};
 use feed::thread::{ancestors, descendants};
 use feed::{
     Command, Done, Effect, Facts, PostId, PostText, Refusal, Rows as _, SetTable, Span, UserId,
+    Viewer,
 };
 use proptest::prelude::*;
 use support::{World, id};
@@ -74,8 +75,9 @@ fn a_reply_outlives_its_post_and_leaves_no_rows_when_it_is_deleted() {
     let last = reply(&mut world, 2, parent, "thanks");
     world.run(Command::DeletePost { post: parent }).unwrap();
     assert_eq!(world.facts().post(last).unwrap().in_reply_to, Some(parent));
-    assert_eq!(ancestors(world.facts(), last), []);
-    assert_eq!(descendants(world.facts(), top, &[], 10).posts, []);
+    let all = Viewer::new(world.facts(), None);
+    assert_eq!(ancestors(&all, last), []);
+    assert_eq!(descendants(&all, top, &[], 10).posts, []);
     for post in [last, top] {
         world.run(Command::DeletePost { post }).unwrap();
     }
@@ -109,7 +111,8 @@ fn an_edit_replaces_only_the_text_and_the_mentions() {
             let found = world.facts().mentions_of(user, Span::ALL);
             assert_eq!(found.contains(&post), mentions.contains(&user), "{words:?}");
         }
-        let changed = |user| Effect::MentionChanged { post, user, deleted: false };
+        let author = UserId(0);
+        let changed = |user| Effect::MentionChanged { post, author, user, deleted: false };
         let mut effects =
             vec![Effect::PostEdited { post, author: UserId(0), reply_to: now.reply_to }];
         effects.extend(ids(concerned).into_iter().map(changed));
@@ -150,7 +153,7 @@ fn descendants_by(model: &Model, post: PostId, depth: usize, found: &mut Vec<Pos
 fn all_pages(facts: Facts<'_, MemoryRows>, post: PostId, limit: usize) -> Vec<PostId> {
     let (mut all, mut from) = (Vec::new(), Vec::new());
     loop {
-        let page = descendants(facts, post, &from, limit);
+        let page = descendants(&Viewer::new(facts, None), post, &from, limit);
         assert!(page.posts.len() <= limit && (page.next.is_none() || page.posts.len() == limit));
         all.extend(page.posts);
         let Some(next) = page.next else { return all };
@@ -208,7 +211,8 @@ proptest! {
     ) {
         let (world, model) = build(&steps);
         for post in model.keys() {
-            prop_assert_eq!(ancestors(world.facts(), *post), ancestors_by(&model, *post));
+            let all = Viewer::new(world.facts(), None);
+            prop_assert_eq!(ancestors(&all, *post), ancestors_by(&model, *post));
             let mut below = Vec::new();
             descendants_by(&model, *post, 0, &mut below);
             prop_assert_eq!(all_pages(world.facts(), *post, limit), below);
@@ -225,7 +229,7 @@ proptest! {
         let Some(top) = model.keys().next().copied() else { return Ok(()) };
         let mut below = Vec::new();
         descendants_by(&model, top, 0, &mut below);
-        let page = descendants(world.facts(), top, &[], limit);
+        let page = descendants(&Viewer::new(world.facts(), None), top, &[], limit);
         let Some(next) = page.next else { return Ok(()) };
         let post = next[gone.index(next.len())];
         world.run(Command::DeletePost { post }).unwrap();
@@ -233,7 +237,7 @@ proptest! {
         let mut left = Vec::new();
         descendants_by(&model, top, 0, &mut left);
         let rest: Vec<_> = below[limit..].iter().filter(|post| left.contains(post)).copied().collect();
-        let found = descendants(world.facts(), top, &next, 100).posts;
+        let found = descendants(&Viewer::new(world.facts(), None), top, &next, 100).posts;
         prop_assert_eq!(found, &rest[..rest.len().min(100)]);
     }
 }
@@ -247,15 +251,16 @@ fn threads_are_read_up_to_the_limits() {
         let last = posts[posts.len() - 1];
         posts.push(reply(&mut world, 1, last, "text"));
     }
-    let above = ancestors(world.facts(), posts[chain - 1]);
+    let above = ancestors(&Viewer::new(world.facts(), None), posts[chain - 1]);
     assert_eq!(above, posts[chain - 1 - THREAD_ANCESTORS_MAX..chain - 1]);
-    let below = descendants(world.facts(), posts[0], &[], 100);
+    let below = descendants(&Viewer::new(world.facts(), None), posts[0], &[], 100);
     assert_eq!((below.posts.as_slice(), below.next), (&posts[1..=THREAD_DEPTH_MAX], None));
     // An invented path is not part of this thread and returns no posts.
     let strange = world.post(0, "elsewhere");
     reply(&mut world, 1, strange, "text");
     for path in [vec![strange], vec![PostId(u64::MAX)], vec![strange; THREAD_DEPTH_MAX]] {
-        assert_eq!(descendants(world.facts(), posts[0], &path, 100).posts, []);
+        let all = Viewer::new(world.facts(), None);
+        assert_eq!(descendants(&all, posts[0], &path, 100).posts, []);
     }
 }
 

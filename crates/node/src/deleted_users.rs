@@ -69,13 +69,22 @@ fn read_ahead(facts: Facts<'_, Store>, remains: Remains, items: &[u64]) {
     for item in items {
         match remains {
             Remains::Posts => drop(facts.stored_post(PostId(*item))),
-            Remains::Following | Remains::Followers | Remains::Friends => {
+            Remains::Following
+            | Remains::Followers
+            | Remains::Friends
+            | Remains::BlockedBy
+            | Remains::MutedBy => {
                 if let Ok(other) = u32::try_from(*item) {
                     let _ = facts.stored_counts(UserId(other));
                 }
             }
             Remains::Grants => drop(facts.grant(GrantId(*item))),
-            Remains::Stories | Remains::Mentions | Remains::Views | Remains::Nothing => {}
+            Remains::Stories
+            | Remains::Mentions
+            | Remains::Views
+            | Remains::Blocks
+            | Remains::Mutes
+            | Remains::Nothing => {}
         }
     }
 }

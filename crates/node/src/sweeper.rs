@@ -1,5 +1,6 @@
 //! The sweeper: removes the rows of dead stories within seconds, and has their texts erased from every file
-//! in time. It also removes what is left of deleted users: see [`crate::deleted_users`].
+//! in time. It also ends mutes whose time is over, and removes what is left of deleted users: see
+//! [`crate::deleted_users`].
 //!
 //! Reads do not depend on it: a story is in no reply from its expiry on, swept or not. It checks the
 //! seconds of expiry that have passed and submits [`Command::SweepStories`] only if it finds something, so
@@ -9,8 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use feed::limits::{STORY_ROWS, SWEEP_ROWS_MAX, SWEEP_SECONDS_MAX};
-use feed::{Command, Done, Facts};
+use feed::limits::{MUTES_ENDED_MAX, STORY_ROWS, SWEEP_ROWS_MAX, SWEEP_SECONDS_MAX};
+use feed::{Command, Done, Facts, Stamp};
 use rows::{Rows as _, Span};
 use store::unless_unreadable;
 
@@ -34,6 +35,8 @@ pub(crate) struct Sweeper {
     erase_at: Option<Duration>,
     /// The last removal of rows of a deleted user, if any are left.
     erasing: Option<Progress>,
+    /// No mute ends before this time, in milliseconds since 1970.
+    mutes_from_ms: u64,
 }
 
 impl Sweeper {
@@ -42,7 +45,7 @@ impl Sweeper {
         let had_stories = shared.store.totals().sweep_second > 0;
         let erase_at =
             had_stories.then(|| shared.time.elapsed() + FIRST_ERASURE.min(erase_within / 2));
-        Self { shared, erase_within, erase_at, erasing: None }
+        Self { shared, erase_within, erase_at, erasing: None, mutes_from_ms: 0 }
     }
 
     /// Runs until the node stops. Notes in `last_run` that it runs.
@@ -63,6 +66,7 @@ impl Sweeper {
     fn work(&mut self) -> bool {
         let swept = self.shared.sweep();
         self.after_sweep(swept);
+        self.shared.end_mutes(&mut self.mutes_from_ms);
         self.shared.erase_users(&mut self.erasing)
     }
 
@@ -152,6 +156,35 @@ impl Shared {
             }
             low = 0;
         }
+    }
+
+    /// Ends mutes until none is left whose time is over. `from_ms`: no mute ends before. Blocks.
+    pub(crate) fn end_mutes(&self, from_ms: &mut u64) {
+        while let Some(reply) = self.submit_mute_ends(from_ms) {
+            let ended =
+                reply.blocking_recv().ok().and_then(|replies| replies.first()?.outcome.ok());
+            // If none: the time in the log is not that far, or the node is closing.
+            if !matches!(ended, Some(Done::MutesEnded { mutes: 1.. })) {
+                return;
+            }
+        }
+    }
+
+    /// Submits the end of some mutes; `None` if none is due, or the inbox does not accept it.
+    pub(crate) fn submit_mute_ends(&self, from_ms: &mut u64) -> Option<OwnReply> {
+        let facts = Facts::new(&self.store);
+        let totals = facts.totals();
+        if totals.mutes == 0 {
+            return None;
+        }
+        let now_ms = self.time.now_ms();
+        let ends = facts.first_mute_ends(*from_ms, MUTES_ENDED_MAX);
+        let (first_ms, ..) = *ends.first().filter(|(ends_ms, ..)| *ends_ms <= now_ms)?;
+        // A mute that is made later ends after the last stamp.
+        *from_ms = first_ms.min(totals.last_stamp.map_or(0, Stamp::unix_ms));
+        let due = ends.into_iter().filter(|(ends_ms, ..)| *ends_ms <= now_ms);
+        let mutes = due.map(|(_, user, other)| (user, other)).collect();
+        self.submit_own(Command::EndMutes { mutes })
     }
 
     fn has_dead_stories(&self, from: u64, now: u64) -> bool {

@@ -5,12 +5,14 @@
 mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use feed::{
-    Bio, Command, Cursor, Done, Handle, Name, Page, PageOf, PostId, PostText, UserId, UserRef,
+    Bio, Command, Cursor, Done, Handle, MuteTime, Name, Page, PageOf, PostId, PostText, Refusal,
+    UserId, UserRef,
 };
-use node::{Durability, Node, NodeOptions, Request, SUBMISSION_COMMANDS_MAX};
+use node::{Change, Clock, Durability, Node, NodeOptions, Request, SUBMISSION_COMMANDS_MAX};
 use proptest::prelude::*;
 
 const USERS: u32 = 6;
@@ -20,6 +22,9 @@ enum Step {
     Follow(u32, u32, bool),
     /// All of them with one command.
     FollowMany(u32, Vec<u32>),
+    Block(u32, u32, bool),
+    Mute(u32, u32, bool),
+    Mentions(u32),
     Post(u32, Option<u32>),
     /// Many posts in a row, so that rings overflow.
     Burst(u32, usize),
@@ -44,6 +49,11 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(user, other, on)| Step::Follow(user, other, on)),
         1 => (user.clone(), prop::collection::vec(user.clone(), 0..4))
             .prop_map(|(user, others)| Step::FollowMany(user, others)),
+        2 => (user.clone(), user.clone(), prop::bool::weighted(0.5))
+            .prop_map(|(user, other, on)| Step::Block(user, other, on)),
+        2 => (user.clone(), user.clone(), prop::bool::weighted(0.5))
+            .prop_map(|(user, other, on)| Step::Mute(user, other, on)),
+        1 => user.clone().prop_map(Step::Mentions),
         6 => (user.clone(), prop::option::of(user.clone())).prop_map(|(a, to)| Step::Post(a, to)),
         1 => (user.clone(), 1usize..70).prop_map(|(author, posts)| Step::Burst(author, posts)),
         3 => (user.clone(), 0usize..10_000).prop_map(|(author, at)| Step::Reply(author, at)),
@@ -64,6 +74,8 @@ fn step() -> impl Strategy<Value = Step> {
 #[derive(Default)]
 struct Model {
     follows: Vec<(u32, u32)>,
+    blocks: BTreeSet<(u32, u32)>,
+    mutes: BTreeSet<(u32, u32)>,
     posts: Vec<(PostId, u32, Option<u32>)>,
     /// What a post replied to, which may be deleted.
     parents: BTreeMap<PostId, PostId>,
@@ -73,8 +85,15 @@ struct Model {
 }
 
 impl Model {
+    fn are_hidden(&self, one: u32, other: u32) -> bool {
+        self.blocks.contains(&(one, other)) || self.blocks.contains(&(other, one))
+    }
+
     fn page(&self, reader: u32, page: &Page) -> PageOf<PostId> {
-        let follows = |other: u32| other == reader || self.follows.contains(&(reader, other));
+        let follows = |other: u32| {
+            let pair = (reader, other);
+            other == reader || self.follows.contains(&pair) && !self.mutes.contains(&pair)
+        };
         let seen = |(_, author, to): &&(PostId, u32, Option<u32>)| {
             follows(*author) && (*author == reader || to.is_none_or(follows))
         };
@@ -161,13 +180,16 @@ impl Subject {
     /// The users whom a step is about. Nobody finds those who are deleted.
     fn has_deleted(&self, step: &Step) -> bool {
         let users = match *step {
-            Step::Follow(user, other, _) => vec![user, other],
+            Step::Follow(user, other, _)
+            | Step::Block(user, other, _)
+            | Step::Mute(user, other, _) => vec![user, other],
             Step::FollowMany(user, ref others) => [&[user], others.as_slice()].concat(),
             Step::Post(user, _)
             | Step::Burst(user, _)
             | Step::Reply(user, _)
             | Step::Rename(user)
             | Step::DeleteUser(user)
+            | Step::Mentions(user)
             | Step::Read(user, _)
             | Step::ReadAround(user, ..) => vec![user],
             Step::Edit(_) | Step::Delete(_) | Step::Erase | Step::Restart | Step::Move => {
@@ -181,6 +203,8 @@ impl Subject {
         let model = &mut self.model;
         model.deleted.insert(user);
         model.follows.retain(|(one, other)| ![*one, *other].contains(&user));
+        model.blocks.retain(|(one, other)| ![*one, *other].contains(&user));
+        model.mutes.retain(|(one, other)| ![*one, *other].contains(&user));
         let (gone, left) = model.posts.iter().partition(|(_, author, _)| *author == user);
         model.posts = left;
         assert_eq!(self.submit(Command::DeleteUser { user: id(user) }), Ok(Done::UserDeleted));
@@ -222,7 +246,10 @@ impl Subject {
     fn follow_many(&mut self, user: u32, others: &[u32]) {
         let others_ids = others.iter().copied().map(id).collect();
         let command = Command::FollowMany { user: id(user), others: others_ids };
-        if self.submit(command) == Ok(Done::Followed) {
+        let hidden = others.iter().any(|other| self.model.are_hidden(user, *other));
+        let done = self.submit(command);
+        assert!(done.is_err() || !hidden, "nobody follows across a block");
+        if done.is_ok() {
             let followed: BTreeSet<u32> = others.iter().copied().collect();
             let follows = &mut self.model.follows;
             follows.retain(|(one, other)| *one != user || !followed.contains(other));
@@ -241,7 +268,7 @@ impl Subject {
             Step::Follow(user, other, on) => {
                 let (user_ref, other_ref) = (id(user), id(other));
                 self.model.follows.retain(|follow| *follow != (user, other));
-                if on && user != other {
+                if on && user != other && !self.model.are_hidden(user, other) {
                     self.model.follows.push((user, other));
                 }
                 let _ = self.submit(if on {
@@ -252,6 +279,9 @@ impl Subject {
                 self.check(user, &newest(20));
             }
             Step::FollowMany(user, ref others) => self.follow_many(user, others),
+            Step::Block(user, other, on) => self.block(user, other, on),
+            Step::Mute(user, other, on) => self.mute(user, other, on),
+            Step::Mentions(user) => self.check_mentions(user),
             Step::Post(author, to) => self.post(author, to),
             Step::Burst(author, posts) => (0..posts).for_each(|_| self.post(author, None)),
             Step::Reply(author, at) => self.reply(author, at),
@@ -298,6 +328,56 @@ impl Subject {
         }
     }
 
+    fn block(&mut self, user: u32, other: u32, on: bool) {
+        let (user_ref, other_ref) = (id(user), id(other));
+        let done = self.submit(match on {
+            true => Command::Block { user: user_ref, other: other_ref },
+            false => Command::Unblock { user: user_ref, other: other_ref },
+        });
+        if done.is_ok() && on {
+            self.model.blocks.insert((user, other));
+            self.model.follows.retain(|pair| ![(user, other), (other, user)].contains(pair));
+        } else {
+            self.model.blocks.remove(&(user, other));
+        }
+        for user in [user, other] {
+            self.check(user, &newest(20));
+            self.check_mentions(user);
+        }
+    }
+
+    fn mute(&mut self, user: u32, other: u32, on: bool) {
+        let (user_ref, other_ref) = (id(user), id(other));
+        let done = self.submit(match on {
+            true => Command::Mute { user: user_ref, other: other_ref, mentions: false, time: None },
+            false => Command::Unmute { user: user_ref, other: other_ref },
+        });
+        if done.is_ok() && on {
+            self.model.mutes.insert((user, other));
+        } else {
+            self.model.mutes.remove(&(user, other));
+        }
+        self.check(user, &newest(20));
+    }
+
+    /// The mentions of a user, without those by users hidden from them.
+    fn check_mentions(&self, user: u32) {
+        let mut json = b"[".to_vec();
+        self.node().mentions(UserId(user), &newest(100), &mut json);
+        json.push(b']');
+        let shown: Vec<serde_json::Value> = serde_json::from_slice(&json).unwrap();
+        for post in &shown {
+            let author: u32 = post["author"]["id"].as_str().unwrap().parse().unwrap();
+            assert!(!self.model.are_hidden(user, author), "{post} is shown to {user}");
+        }
+        let all = self.node().mention_ids(UserId(user), &newest(100)).items;
+        let is_shown = |post: &&PostId| {
+            let found = self.model.posts.iter().find(|(id, ..)| id == *post);
+            found.is_some_and(|(_, author, _)| !self.model.are_hidden(user, *author))
+        };
+        assert_eq!(shown.len(), all.iter().filter(is_shown).count());
+    }
+
     fn picked(&self, at: usize) -> Option<(PostId, u32, Option<u32>)> {
         self.model.posts.get(at % self.model.posts.len().max(1)).copied()
     }
@@ -306,7 +386,12 @@ impl Subject {
         let Some((parent, replied, _)) = self.picked(at) else { return };
         let text = PostText::parse("a reply").unwrap();
         let command = Command::Reply { author: id(author), text, parent };
-        let Ok(Done::Posted(post)) = self.submit(command) else { panic!("a reply is accepted") };
+        let done = self.submit(command);
+        if self.model.are_hidden(author, replied) {
+            assert_eq!(done, Err(Refusal::ParentNotFound));
+            return;
+        }
+        let Ok(Done::Posted(post)) = done else { panic!("a reply is accepted") };
         self.model.posts.push((post, author, Some(replied)));
         self.model.parents.insert(post, parent);
         assert_eq!(self.read(author, &newest(1)).items, [post], "one's own post is there at once");
@@ -339,7 +424,7 @@ impl Subject {
         }
         assert_eq!(shown["edited_at"].is_null(), !self.model.edits.contains_key(&post));
         let mut json = b"{".to_vec();
-        self.node().context(post, &[], 100, &mut json).unwrap();
+        self.node().context(None, post, &[], 100, &mut json).unwrap();
         json.push(b'}');
         let thread: serde_json::Value = serde_json::from_slice(&json).unwrap();
         let ids = |list: &str| -> Vec<String> {
@@ -478,6 +563,70 @@ fn a_watch_reports_posts_mentions_and_follows_and_nothing_else() {
     assert!(notified(&mut watch));
     post(2, "from a new followee");
     assert!(notified(&mut watch));
+}
+
+/// A node with a clock that the test sets, where user 1 follows user 0.
+fn with_clock() -> (Subject, Arc<AtomicU64>) {
+    let mut subject = Subject::new();
+    subject.node.take().unwrap().close();
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    let now_ms = Arc::new(AtomicU64::new(now.as_millis() as u64));
+    let clock = Arc::clone(&now_ms);
+    subject.options.clock = Clock::from_fn(move || clock.load(Ordering::Acquire));
+    subject.node = Some(Node::open(&subject.options).unwrap());
+    subject.submit(Command::Follow { user: id(1), other: id(0) }).unwrap();
+    (subject, now_ms)
+}
+
+#[test]
+fn a_mute_ends_by_itself_and_its_user_is_notified() {
+    let (subject, now_ms) = with_clock();
+    let text = PostText::parse("hello").unwrap();
+    let Ok(Done::Posted(post)) = subject.submit(Command::Post { author: id(0), text }) else {
+        panic!("a post is accepted")
+    };
+    let home = || subject.read(1, &newest(9)).items;
+    assert_eq!(home(), [post]);
+    let watch = subject.node().watch(UserId(1));
+    let time = Some(MuteTime::from_secs(60).unwrap());
+    let mute = Command::Mute { user: id(1), other: id(0), mentions: true, time };
+    subject.submit(mute).unwrap();
+    assert_eq!(home(), []);
+    let until = now_ms.load(Ordering::Acquire) + 60_000;
+    now_ms.store(until - 1, Ordering::Release);
+    subject.node().end_mutes();
+    assert_eq!(home(), []);
+    let read = watch.changes_end();
+    now_ms.store(until + 1, Ordering::Release);
+    subject.node().end_mutes();
+    assert_eq!(home(), [post], "as if it had never been muted");
+    let missed = watch.changes_after(read);
+    assert!(missed.iter().any(|(_, change)| *change == Change::Missed), "{missed:?}");
+    assert!(subject.node().facts().first_mute_ends(0, 1).is_empty());
+}
+
+#[test]
+fn whoever_blocks_is_notified_and_whoever_is_blocked_only_if_a_relation_ends() {
+    let subject = Subject::new();
+    subject.submit(Command::Follow { user: id(1), other: id(0) }).unwrap();
+    let watches = [0, 1, 2].map(|user| subject.node().watch(UserId(user)));
+    let changes = |user: usize, read: u64| {
+        subject.read(user as u32, &newest(1));
+        watches[user].changes_after(read).into_iter().map(|(_, change)| change).collect()
+    };
+    let begun = [0, 1, 2].map(|user| {
+        let _: Vec<Change> = changes(user, 0);
+        watches[user].changes_end()
+    });
+    for other in [1, 2] {
+        subject.submit(Command::Block { user: id(0), other: id(other) }).unwrap();
+    }
+    let of_blocker: Vec<Change> = changes(0, begun[0]);
+    assert!(of_blocker.iter().filter(|change| **change == Change::Missed).count() >= 2);
+    let of_follower: Vec<Change> = changes(1, begun[1]);
+    assert!(of_follower.contains(&Change::Unfollowed(UserId(0))), "{of_follower:?}");
+    let of_stranger: Vec<Change> = changes(2, begun[2]);
+    assert_eq!(of_stranger, [], "a block by a stranger is no news");
 }
 
 #[test]

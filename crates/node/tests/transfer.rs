@@ -3,7 +3,7 @@
 
 mod support;
 
-use feed::{Handle, Span, StoryId, UserId, UserRef};
+use feed::{Handle, Mute, Span, StoryId, UserId, UserRef};
 use kv::{BucketId, BucketName, Bytes, Expiry, KeyOp, KeyOps, Only};
 use node::{Clock, ImportError, Node, NodeOptions, OpenError};
 use proptest::prelude::*;
@@ -36,6 +36,7 @@ fn handle(text: &str) -> UserRef {
 
 const ANN: &str = r#"{"user":{"handle":"ann"}}"#;
 const BOB: &str = r#"{"user":{"handle":"bob"}}"#;
+const BLOCK: &str = r#"{"block":{"user":"ann","blocks":["bob"]}}"#;
 const STORY: &str = r#"{"story":{"author":"ann","text":"s","time":"2027-01-15T07:59:00Z"}}"#;
 
 /// The last line is refused with words that contain `what`, and nothing usable is left.
@@ -87,6 +88,14 @@ fn a_wrong_user_or_relation_is_refused_with_its_line() {
             ],
             "the user 1 is deleted",
         ),
+        (&[ANN, r#"{"block":{"user":0,"blocks":[0]}}"#], "block themselves"),
+        (&[ANN, BOB, r#"{"block":{"user":0,"blocks":[1,1]}}"#], "blocks 1 twice"),
+        (&[ANN, BOB, BLOCK, r#"{"follow":{"user":1,"follows":[0]}}"#], "blocks the other"),
+        (&[ANN, BOB, BLOCK, r#"{"friends":{"user":1,"friends":[0]}}"#], "blocks the other"),
+        (&[ANN, BOB, r#"{"follow":{"user":1,"follows":[0]}}"#, BLOCK], "come before follows"),
+        (&[ANN, r#"{"mute":{"user":0,"mutes":0}}"#], "mute themselves"),
+        (&[ANN, BOB, r#"{"mute":{"user":0,"mutes":1,"ends":0}}"#], "after 2024"),
+        (&[ANN, BOB, r#"{"mute":{"user":0,"mutes":1,"ends":18446744073709551615}}"#], "after 2024"),
         (&[ANN, HEADER], "in the middle"),
     ] {
         refused(lines, what);
@@ -237,6 +246,44 @@ fn a_file_that_is_cut_or_changed_is_refused() {
     assert!(text.contains("after the last line"), "{text}");
     let text = import(&file(&[ANN])[HEADER.len() + 1..]).unwrap_err().to_string();
     assert!(text.contains("line 1: the first line is"), "{text}");
+}
+
+#[test]
+fn blocks_and_mutes_are_those_of_their_lines_and_survive_an_export() {
+    let lines = [
+        ANN,
+        BOB,
+        BLOCK,
+        r#"{"mute":{"user":"bob","mutes":"ann","mentions":true}}"#,
+        r#"{"mute":{"user":0,"mutes":1,"ends":"2027-01-15T08:00:01Z"}}"#,
+    ];
+    let (first, folder) = node(&lines);
+    let check = |node: &Node, both: bool| {
+        let (facts, ann, bob) = (node.facts(), UserId(0), UserId(1));
+        assert!(facts.blocks(ann, bob) && !facts.blocks(bob, ann));
+        let forever = Mute { mentions: true, ends_ms: None };
+        assert_eq!(facts.mute(bob, ann), Some(forever));
+        let mute = Mute { mentions: false, ends_ms: Some(NOW_MS + 1_000) };
+        assert_eq!(facts.mute(ann, bob), Some(mute).filter(|_| both));
+        assert_eq!(facts.first_mute_ends(0, 9).len(), usize::from(both));
+        let counts = [ann, bob].map(|user| facts.counts(user)).map(|of| (of.blocks, of.mutes));
+        assert_eq!(counts, [(1, u32::from(both)), (0, 1)]);
+        let totals = facts.totals();
+        assert_eq!((totals.blocks, totals.mutes), (1, 1 + u64::from(both)));
+    };
+    check(&first, true);
+    first.close();
+    drop(first);
+    let before = NodeOptions { data: folder.path().join("data"), ..options() };
+    let (moved_to, _folder) = moved(&before);
+    let second = Node::open(&moved_to).unwrap();
+    check(&second, true);
+    second.close();
+    drop(second);
+    // What is over by then is not exported.
+    let later = NodeOptions { clock: Clock::from_fn(|| NOW_MS + 1_000), ..before };
+    let (moved_to, _folder) = moved(&later);
+    check(&Node::open(&moved_to).unwrap(), false);
 }
 
 /// Gives one line without an end.

@@ -126,6 +126,15 @@ tables! {
         AuthorStories = 0x55,
         /// (deleted user, 0) -> 0. Rows are never removed. Packed.
         DeletedUsers = 0x56,
+        /// (user, user whom they block) -> 0. Packed.
+        Blocks = 0x58,
+        /// (blocked user, user who blocks them) -> 0. Packed.
+        BlockedBy = 0x59,
+        /// (user, user whom they mute) -> twice the end in milliseconds since 1970, or 0 without an end; plus 1 if
+        /// mentions are hidden too. Packed.
+        Mutes = 0x5a,
+        /// (muted user, user who mutes them) -> 0. Packed.
+        MutedBy = 0x5b,
     }
 }
 
@@ -201,5 +210,7 @@ tables! {
         GrantExpiry = 0x3c,
         /// App id (8 bytes) that acts for no user -> nothing.
         UnusedApp = 0x3d,
+        /// When a mute ends (milliseconds since 1970, 8 bytes), its user, the muted user (4 bytes each) -> nothing.
+        MuteEnd = 0x3e,
     }
 }

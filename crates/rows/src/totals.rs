@@ -40,6 +40,10 @@ pub struct Totals {
     pub apps_unused: u32,
     /// Number of commands so far that ended grants: a cache of grants is valid while it stays the same.
     pub revocations: u64,
+    /// Number of blocks that have rows. If there are none, no read looks for one.
+    pub blocks: u64,
+    /// Number of mutes that have rows, as for blocks.
+    pub mutes: u64,
     /// No rows are left of stories that died in `sweep_second`, up to this id. The next sweep begins here,
     /// so that it does not walk over all rows removed before. Lost at a restart, which costs one such walk
     /// and changes nothing.

@@ -73,6 +73,10 @@ fn of_set(table: SetTable) -> (&'static str, &'static str) {
         SetTable::Friends => ("friends of user", "user"),
         SetTable::AuthorStories => ("stories of user", "story"),
         SetTable::DeletedUsers => ("deletion of user", "item"),
+        SetTable::Blocks => ("blocks of user", "user"),
+        SetTable::BlockedBy => ("users who block user", "user"),
+        SetTable::Mutes => ("mutes of user", "user"),
+        SetTable::MutedBy => ("users who mute user", "user"),
     }
 }
 
@@ -92,6 +96,7 @@ fn of_name(table: NameTable, name: &[u8]) -> String {
         NameTable::GrantOf => "a grant of a user or of an app".to_owned(),
         NameTable::GrantExpiry => "the expiry of a grant".to_owned(),
         NameTable::UnusedApp => "an app that nobody uses".to_owned(),
+        NameTable::MuteEnd => "the end of a mute".to_owned(),
     }
 }
 

@@ -12,13 +12,13 @@ pub(crate) const SEED_VERSION: u32 = 4;
 const DELETED_USERS_VERSION: u32 = 6;
 /// The first version whose lists of users are packed and whose buckets count their expiring keys.
 pub(crate) const PACKED_VERSION: u32 = 7;
-/// The first version whose totals count accounts.
+/// The first version whose totals count accounts, blocks and mutes.
 const ACCOUNTS_VERSION: u32 = 8;
-/// What versions added, a zero of one byte each as postcard writes it: numbers of accounts, of unused apps, and of
-/// revocations.
-const NO_ACCOUNTS: [u8; 3] = [0; 3];
+/// What versions added, a zero of one byte each as postcard writes it: numbers of accounts, of unused apps, of
+/// revocations, of blocks and of mutes.
+const NO_ACCOUNTS: [u8; 5] = [0; 5];
 /// Before these, numbers of deleted users, and of those whose rows are not removed.
-const NO_DELETED_USERS: [u8; 5] = [0; 5];
+const NO_DELETED_USERS: [u8; 7] = [0; 7];
 
 /// The content of the row. Since version 4 of the format: version (`u32`), applied position (`u64`), seed (16 bytes),
 /// totals (postcard); numbers little endian. Earlier versions have no seed.
@@ -79,14 +79,14 @@ impl Head {
         }
         let mut totals = rest.to_vec();
         // What later versions added, a zero of one byte each: friendships, stories and the second of
-        // their sweep; spaces, keys that expire and, in version 3, the second of their sweep; then deleted
-        // users.
+        // their sweep; spaces, keys that expire and, in version 3, the second of their sweep; then what
+        // `ADDED` says.
         let missing = match found {
             1 => 6,
             2 => 3,
             _ => 0,
         };
-        totals.resize(totals.len() + missing + NO_DELETED_USERS.len(), 0);
+        totals.resize(totals.len() + missing + ADDED.len(), 0);
         Ok((found, Self { applied, hasher, totals: decode(&totals) }))
     }
 }

@@ -92,5 +92,6 @@ pub use writer::StoreWriter;
 /// Version 6 has no packed sets: one row per item, and one bit per owner. Its buckets do not count their expiring keys.
 /// A store of version 4 to 6 is rewritten when it is opened.
 ///
-/// Version 7 has no accounts: its totals end before their fields. Its rows are those of version 8.
+/// Version 7 has no accounts, blocks and mutes: its totals end before theirs, and counts have 16 bytes. Its rows are those
+/// of version 8.
 pub const FORMAT_VERSION: u32 = 8;

@@ -11,12 +11,12 @@ use feed::accounts::{
     RedirectUri, Role, SecretHash, Website,
 };
 use feed::limits::{
-    APP_GRANTS_MAX, ERASING_USERS_MAX, INVITES_MAX, REDIRECT_URIS_MAX, SAMPLE_SETS_MAX,
+    APP_GRANTS_MAX, ERASING_USERS_MAX, INVITES_MAX, MUTES_ENDED_MAX, REDIRECT_URIS_MAX, SAMPLE_SETS_MAX,
     UNUSED_APPS_MAX, URI_BYTES_MAX, USER_GRANTS_MAX,
 };
 use feed::{
-    Bio, Command, Facts, Handle, Idempotency, Label, Lifetime, Name, PostId, PostText, Remains,
-    Request, SampleBits, SampleId, SetName, StoryId, Txn, UserId, UserRef, apply,
+    Bio, Command, Facts, Handle, Idempotency, Label, Lifetime, MuteTime, Name, PostId, PostText,
+    Remains, Request, SampleBits, SampleId, SetName, StoryId, Txn, UserId, UserRef, apply,
 };
 use kv::{
     Bucket, BucketId, BucketName, Bytes, Expiry, KeyAnswer, KeyOp, KeyOps, KeyRow, KeyRows,
@@ -257,6 +257,10 @@ enum Step {
     Follow(u8, u8, bool),
     FollowMany(u8, Vec<u8>),
     Befriend(u8, u8, bool),
+    Block(u8, u8, bool),
+    Mute(u8, u8, Option<u64>),
+    Unmute(u8, u8),
+    EndMutes,
     Post(u8, usize),
     Reply(u8, usize, usize),
     EditPost(usize, usize),
@@ -301,6 +305,10 @@ fn feed_step() -> impl Strategy<Value = Step> {
         1 => (user(), proptest::collection::vec(user(), 0..40))
             .prop_map(|(u, others)| Step::FollowMany(u, others)),
         2 => (user(), user(), any::<bool>()).prop_map(|(a, b, on)| Step::Befriend(a, b, on)),
+        2 => (user(), user(), any::<bool>()).prop_map(|(a, b, on)| Step::Block(a, b, on)),
+        2 => (user(), user(), proptest::option::of(1..9_u64)).prop_map(|(a, b, s)| Step::Mute(a, b, s)),
+        1 => (user(), user()).prop_map(|(a, b)| Step::Unmute(a, b)),
+        1 => Just(Step::EndMutes),
         3 => (user(), 0..250_usize).prop_map(|(u, n)| Step::Post(u, n)),
         2 => (user(), 0..250_usize, any::<usize>()).prop_map(|(u, n, at)| Step::Reply(u, n, at)),
         2 => (any::<usize>(), 0..250_usize).prop_map(|(at, n)| Step::EditPost(at, n)),
@@ -397,6 +405,17 @@ fn feed_command(world: &World, step: &Step) -> Option<Command> {
         Step::Follow(a, b, false) => Command::Unfollow { user: user(*a), other: user(*b) },
         Step::Befriend(a, b, true) => Command::Befriend { user: user(*a), other: user(*b) },
         Step::Befriend(a, b, false) => Command::Unfriend { user: user(*a), other: user(*b) },
+        Step::Block(a, b, true) => Command::Block { user: user(*a), other: user(*b) },
+        Step::Block(a, b, false) => Command::Unblock { user: user(*a), other: user(*b) },
+        Step::Mute(a, b, secs) => {
+            let time = secs.map(|secs| MuteTime::from_secs(secs).unwrap());
+            Command::Mute { user: user(*a), other: user(*b), mentions: true, time }
+        }
+        Step::Unmute(a, b) => Command::Unmute { user: user(*a), other: user(*b) },
+        Step::EndMutes => {
+            let ends = Facts::new(&world.counting.rows).first_mute_ends(0, MUTES_ENDED_MAX);
+            Command::EndMutes { mutes: ends.into_iter().map(|(_, a, b)| (a, b)).collect() }
+        }
         Step::Post(u, mentions) => Command::Post { author: user(*u), text: mentioning(*mentions) },
         Step::Reply(u, mentions, at) => {
             let (author, parent) = (user(*u), picked(&world.posts, *at)?);

@@ -1,7 +1,7 @@
 //! Stores of every format version so far open; those of later versions are refused.
 //!
 //! `fixtures/store-v8` was written by `make_the_fixture`, `fixtures/store-v7` by the same function before it made
-//! accounts, `fixtures/store-v6` before sets were packed and buckets counted their expiring keys, `fixtures/store-v5` by the same function when it
+//! accounts, blocks and mutes, `fixtures/store-v6` before sets were packed and buckets counted their expiring keys, `fixtures/store-v5` by the same function when it
 //! deleted no user yet, `fixtures/store-v4` when it wrote no reply yet, `fixtures/store-v3` by the same function when it
 //! wrote format 3, `fixtures/store-v2` when it did not write keys yet, `fixtures/store-v1` when it did not
 //! write stories either. A fixture is never written again once its version is released.
@@ -16,7 +16,7 @@ use feed::accounts::{
     RedirectUri, Role, SecretHash, Stage,
 };
 use feed::{
-    Command, Facts, Post, PostId, PostText, StampedCommand, Story, StoryId, Txn, UserId, UserRef,
+    Command, Facts, Mute, Post, PostId, PostText, StampedCommand, Story, StoryId, Txn, UserId, UserRef,
     apply,
 };
 use kv::{Bucket, BucketId, BucketName, KeyParts, KeyRow, KeyRows, KeyRowsMut, Space, WalkLimit};
@@ -31,6 +31,7 @@ const APPLIED: u64 = 4_711;
 const STORY: StoryId = StoryId(98 << 22);
 const STORY_EXPIRES_MS: u64 = 1_704_153_600_098;
 const KEY_EXPIRES_MS: u64 = 1_904_153_600_098;
+const MUTE: Mute = Mute { mentions: true, ends_ms: Some(KEY_EXPIRES_MS) };
 
 fn fixture(version: u32) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/fixtures/store-v{version}"))
@@ -227,6 +228,21 @@ fn check_accounts(rows: &impl Rows) {
     assert_eq!((id, session.user, session.app), (GrantId(103 << 22), Some(UserId(1)), None));
     assert_eq!(facts.grants_of_user(UserId(1)).len(), 2);
     assert_eq!((facts.totals().accounts, facts.totals().apps_unused), (1, 0));
+/// What version 8 added: a block, and a mute that ends.
+fn write_blocks(rows: &mut dyn RowsMut) {
+    let mut txn = Txn::new(rows);
+    txn.put_block(UserId(3), UserId(4), true);
+    txn.put_mute(UserId(3), UserId(5), MUTE);
+    txn.count(UserId(3), |counts| (counts.blocks, counts.mutes) = (1, 1));
+}
+
+fn check_blocks(rows: &impl Rows) {
+    let facts = Facts::new(rows);
+    assert!(facts.blocks(UserId(3), UserId(4)) && !facts.blocks(UserId(4), UserId(3)));
+    assert_eq!(facts.mute(UserId(3), UserId(5)), Some(MUTE));
+    assert_eq!(facts.first_mute_ends(0, 9), [(KEY_EXPIRES_MS, UserId(3), UserId(5))]);
+    let counts = facts.counts(UserId(3));
+    assert_eq!((counts.blocks, counts.mutes), (1, 1));
 }
 
 #[test]
@@ -244,6 +260,7 @@ fn make_the_fixture() {
     write_replies(&mut writer);
     write_deletions(&mut writer);
     write_accounts(&mut writer);
+    write_blocks(&mut writer);
     writer.freeze(APPLIED).unwrap().run().unwrap();
     drop(writer);
     // The engine sizes its (empty) journal down when it opens it again.
@@ -312,6 +329,7 @@ fn stores_of_versions_3_to_8_open_with_their_rows() {
         }
         if version >= 8 {
             write_accounts(&mut expected);
+            write_blocks(&mut expected);
         }
         // The first time, rows become those of the newest version.
         for (applied, is_first) in [(APPLIED, true), (APPLIED + 1, false)] {
@@ -332,10 +350,13 @@ fn stores_of_versions_3_to_8_open_with_their_rows() {
             if version < 8 && is_first {
                 write_accounts(&mut writer);
                 write_accounts(&mut expected);
+                write_blocks(&mut writer);
+                write_blocks(&mut expected);
             }
             check_replies(&writer);
             check_deletions(&writer);
             check_accounts(&writer);
+            check_blocks(&writer);
             assert!(writer.freeze(APPLIED + 1).unwrap().run().is_ok());
         }
         let old =

@@ -34,6 +34,12 @@ impl From<Refusal> for ApiError {
             | Refusal::TooManyPosts
             | Refusal::ParentNotFound
             | Refusal::Account(_)
+            | Refusal::SelfBlock
+            | Refusal::SelfMute
+            | Refusal::TooManyBlocks
+            | Refusal::TooManyMutes
+            | Refusal::Blocked
+            | Refusal::BadMuteTime
             | Refusal::KeyReused => StatusCode::UNPROCESSABLE_ENTITY,
         };
         let error = Self::new(status, refusal.code(), refusal.to_string());
@@ -54,7 +60,12 @@ fn field(refusal: Refusal) -> Option<&'static str> {
         Refusal::BadLifetime => "ttl_s",
         Refusal::BadLabel | Refusal::TooManyLabels => "label",
         Refusal::BadSet | Refusal::SetFull | Refusal::TooManySets => "set",
-        Refusal::SelfFollow | Refusal::SelfFriend => "other",
+        Refusal::SelfFollow
+        | Refusal::SelfFriend
+        | Refusal::SelfBlock
+        | Refusal::SelfMute
+        | Refusal::Blocked => "other",
+        Refusal::BadMuteTime => "duration_s",
         Refusal::ParentNotFound => "in_reply_to_id",
         Refusal::KeyReused => "Idempotency-Key",
         Refusal::UserNotFound
@@ -66,6 +77,8 @@ fn field(refusal: Refusal) -> Option<&'static str> {
         | Refusal::TooManyFollows
         | Refusal::TooManyFriends
         | Refusal::TooManyPosts
+        | Refusal::TooManyBlocks
+        | Refusal::TooManyMutes
         | Refusal::SamplesFull
         | Refusal::TooManyDeletions
         | Refusal::Account(_) => return None,

@@ -7,14 +7,15 @@ use axum::http::Uri;
 use axum::http::request::Parts;
 use axum::response::Response;
 use feed::thread::ThreadPath;
-use feed::{PostId, Refusal, Stamp, limits};
+use feed::{PostId, Refusal, Stamp, UserRef, limits};
+use node::Node;
 use utoipa::ToSchema;
 
 use crate::error::{ApiError, ErrorBody};
 use crate::guard::RouteKind;
 use crate::input::{OnePost, decimal};
-use crate::page::{json, limit, push_number};
-use crate::params::IdPath;
+use crate::page::{json, limit, push_number, push_viewer, viewer};
+use crate::params::{IdPath, ViewerQuery};
 use crate::query::Query;
 use crate::routes::Routes;
 use crate::state::AppState;
@@ -42,6 +43,7 @@ pub(crate) struct Context {
 pub(super) struct Below {
     limit: usize,
     after: ThreadPath,
+    viewer: Option<UserRef>,
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for Below {
@@ -53,12 +55,12 @@ impl<S: Send + Sync> FromRequestParts<S> for Below {
 }
 
 fn parse(uri: &Uri) -> Result<Below, ApiError> {
-    let mut query = Query::parse(uri, &["limit", "after"])?;
-    let limit = limit(&mut query)?;
+    let mut query = Query::parse(uri, &["limit", "after", "viewer"])?;
+    let (limit, viewer) = (limit(&mut query)?, viewer(&mut query)?);
     let after = query.text("after")?;
     let after = after.map_or(Some(Vec::new()), |path| parse_path(&path));
     let wrong = || ApiError::bad_cursor("take after from next of an earlier page").at("after");
-    Ok(Below { limit, after: after.ok_or_else(wrong)? })
+    Ok(Below { limit, after: after.ok_or_else(wrong)?, viewer })
 }
 
 /// Parses ids joined by dots; `None` if the cursor is invalid.
@@ -78,31 +80,42 @@ fn parse_path(path: &str) -> Option<ThreadPath> {
         IdPath,
         ("limit" = Option<u32>, Query, description = "Number of descendants", minimum = 1, maximum = 100),
         ("after" = Option<String>, Query, description = "Start of the page, from `next`"),
+        ViewerQuery,
     ),
     responses(
         (status = 200, description = "The thread", body = Context),
         (status = 400, description = "`bad_cursor`", body = ErrorBody),
-        (status = 404, description = "`post_not_found`", body = ErrorBody),
+        (status = 404, description = "`post_not_found`, `user_not_found`", body = ErrorBody),
     )
 )]
 pub(super) async fn context(
     State(state): State<Arc<AppState>>,
     OnePost(post): OnePost,
-    Below { limit, after }: Below,
+    Below { limit, after, viewer }: Below,
 ) -> Result<Response, ApiError> {
     let mut out = b"{".to_vec();
-    let found = state.read(move |node| Some((node.context(post, &after, limit, &mut out)?, out)));
-    let (next, mut out) = found.await?.ok_or(Refusal::PostNotFound)?;
+    let named = viewer.clone();
+    let read = move |node: &Node| {
+        let viewer = named.map(|user| node.resolve(&user).ok_or(Refusal::UserNotFound));
+        let next = node.context(viewer.transpose()?, post, &after, limit, &mut out);
+        Ok::<_, Refusal>((next.ok_or(Refusal::PostNotFound)?, out))
+    };
+    let (next, mut out) = state.read(read).await??;
     out.extend_from_slice(b",\"next\":");
     match next {
         None => out.extend_from_slice(b"null"),
-        Some(path) => write_next(post, limit, &path, &mut out),
+        Some(path) => write_next((post, viewer.as_ref()), limit, &path, &mut out),
     }
     out.push(b'}');
     Ok(json(out))
 }
 
-fn write_next(post: PostId, limit: usize, path: &[PostId], out: &mut Vec<u8>) {
+fn write_next(
+    (post, viewer): (PostId, Option<&UserRef>),
+    limit: usize,
+    path: &[PostId],
+    out: &mut Vec<u8>,
+) {
     out.extend_from_slice(b"\"/v1/posts/");
     push_number(post.0, out);
     out.extend_from_slice(b"/context?limit=");
@@ -114,6 +127,7 @@ fn write_next(post: PostId, limit: usize, path: &[PostId], out: &mut Vec<u8>) {
         }
         push_number(post.0, out);
     }
+    push_viewer(viewer, out);
     out.push(b'"');
 }
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use feed::{Command, Facts, Refusal, Rows, SetTable, UserId, UserRef};
+use feed::{Command, Facts, Refusal, Rows, SetTable, UserId, UserRef, Viewer};
+use node::Node;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -12,8 +13,8 @@ use crate::error::{ApiError, ErrorBody};
 use crate::guard::RouteKind;
 use crate::idempotency::Once;
 use crate::input::{OneUser, TwoUsers};
-use crate::page::{self, Asked, Ends, Reading};
-use crate::params::{KeyHeader, OtherPath, PageQuery, UserPath};
+use crate::page::{self, Asked, AskedFor, Ends, Reading};
+use crate::params::{KeyHeader, OtherPath, PageQuery, UserPath, ViewerQuery};
 use crate::routes::Routes;
 use crate::state::AppState;
 
@@ -62,8 +63,8 @@ pub(crate) struct UserPage {
     params(UserPath, OtherPath, KeyHeader),
     responses(
         (status = 204, description = "`user` follows `other`"),
-        (status = 404, description = "`user_not_found`", body = ErrorBody),
-        (status = 422, description = "`self_follow`, `too_many_follows`", body = ErrorBody),
+        (status = 404, description = "`user_not_found`, also if `other` blocks `user`", body = ErrorBody),
+        (status = 422, description = "`self_follow`, `too_many_follows`, `blocked`", body = ErrorBody),
     )
 )]
 pub(crate) async fn follow(
@@ -97,7 +98,7 @@ pub(crate) async fn unfollow(
 /// List followers
 #[utoipa::path(
     get, path = "/v1/users/{user}/followers", operation_id = "list_followers", tag = "users",
-    params(UserPath, PageQuery),
+    params(UserPath, PageQuery, ViewerQuery),
     responses(
         (status = 200, description = "A page of users", body = UserPage, headers(("Link" = String, description = "The neighboring pages"))),
         (status = 404, description = "`user_not_found`", body = ErrorBody),
@@ -107,7 +108,7 @@ pub(crate) async fn unfollow(
 pub(crate) async fn followers(
     State(state): State<Arc<AppState>>,
     OneUser(user): OneUser,
-    asked: Asked,
+    AskedFor(asked): AskedFor,
 ) -> Result<Response, ApiError> {
     users(&state, SetTable::Followers, user, &asked).await
 }
@@ -115,7 +116,7 @@ pub(crate) async fn followers(
 /// List followed users
 #[utoipa::path(
     get, path = "/v1/users/{user}/following", operation_id = "list_following", tag = "users",
-    params(UserPath, PageQuery),
+    params(UserPath, PageQuery, ViewerQuery),
     responses(
         (status = 200, description = "A page of users", body = UserPage, headers(("Link" = String, description = "The neighboring pages"))),
         (status = 404, description = "`user_not_found`", body = ErrorBody),
@@ -125,7 +126,7 @@ pub(crate) async fn followers(
 pub(crate) async fn following(
     State(state): State<Arc<AppState>>,
     OneUser(user): OneUser,
-    asked: Asked,
+    AskedFor(asked): AskedFor,
 ) -> Result<Response, ApiError> {
     users(&state, SetTable::Following, user, &asked).await
 }
@@ -137,15 +138,33 @@ pub(crate) async fn users(
     user: UserRef,
     asked: &Asked,
 ) -> Result<Response, ApiError> {
-    let span = asked.of_users();
+    let (span, viewer) = (asked.of_users(), asked.viewer.clone());
     let found = state.read(move |node| {
         let user = node.resolve(&user).ok_or(Refusal::UserNotFound)?;
+        let viewer = on_behalf_of(node, viewer.as_ref(), user)?;
         let facts = node.facts();
         let ids = span.map(|span| facts.users_in(table, user, span)).unwrap_or_default();
-        let listed = |id| (id, Listed::read(facts, id));
+        let listed = |id| {
+            let visible = viewer.visible_user(id).then(|| Listed::read(facts, id));
+            (id, visible.flatten())
+        };
         Ok::<_, Refusal>(ids.into_iter().map(listed).collect::<Vec<_>>())
     });
     Ok(page_of_users(asked, found.await??))
+}
+
+/// What a user may see, or the application itself (`None`), of what `other` has.
+///
+/// # Errors
+/// If there is no such user, or `other` is hidden from them.
+pub(crate) fn on_behalf_of<'a>(
+    node: &'a Node,
+    viewer: Option<&UserRef>,
+    other: UserId,
+) -> Result<Viewer<'a, impl Rows + use<'a>>, Refusal> {
+    let user = viewer.map(|user| node.resolve(user).ok_or(Refusal::UserNotFound)).transpose()?;
+    let viewer = node.viewer(user);
+    viewer.visible_user(other).then_some(viewer).ok_or(Refusal::UserNotFound)
 }
 
 /// The response with the users `found` by a scan of [`Asked::of_users`], each with their id. Deleted users

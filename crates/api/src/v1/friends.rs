@@ -10,8 +10,8 @@ use crate::error::{ApiError, ErrorBody};
 use crate::guard::RouteKind;
 use crate::idempotency::Once;
 use crate::input::{OneUser, TwoUsers};
-use crate::page::Asked;
-use crate::params::{KeyHeader, OtherPath, PageQuery, UserPath};
+use crate::page::AskedFor;
+use crate::params::{KeyHeader, OtherPath, PageQuery, UserPath, ViewerQuery};
 use crate::routes::Routes;
 use crate::state::AppState;
 use crate::v1::follows::{UserPage, users};
@@ -30,8 +30,8 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
     params(UserPath, OtherPath, KeyHeader),
     responses(
         (status = 204, description = "They are friends"),
-        (status = 404, description = "`user_not_found`", body = ErrorBody),
-        (status = 422, description = "`self_friend`, `too_many_friends`", body = ErrorBody),
+        (status = 404, description = "`user_not_found`, also if `other` blocks `user`", body = ErrorBody),
+        (status = 422, description = "`self_friend`, `too_many_friends`, `blocked`", body = ErrorBody),
     )
 )]
 pub(crate) async fn befriend(
@@ -65,7 +65,7 @@ pub(crate) async fn unfriend(
 /// List friends
 #[utoipa::path(
     get, path = "/v1/users/{user}/friends", operation_id = "list_friends", tag = "users",
-    params(UserPath, PageQuery),
+    params(UserPath, PageQuery, ViewerQuery),
     responses(
         (status = 200, description = "A page of users", body = UserPage, headers(("Link" = String, description = "The neighboring pages"))),
         (status = 404, description = "`user_not_found`", body = ErrorBody),
@@ -75,7 +75,7 @@ pub(crate) async fn unfriend(
 pub(crate) async fn friends(
     State(state): State<Arc<AppState>>,
     OneUser(user): OneUser,
-    asked: Asked,
+    AskedFor(asked): AskedFor,
 ) -> Result<Response, ApiError> {
     users(&state, SetTable::Friends, user, &asked).await
 }

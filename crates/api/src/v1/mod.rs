@@ -1,6 +1,7 @@
 //! The routes of version 1, a module per noun.
 
 pub(crate) mod batch;
+pub(crate) mod blocks;
 pub(crate) mod buckets;
 pub(crate) mod context;
 pub(crate) mod events;
@@ -21,6 +22,7 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
     users::route(routes);
     follows::route(routes);
     friends::route(routes);
+    blocks::route(routes);
     posts::route(routes);
     context::route(routes);
     timelines::route(routes);

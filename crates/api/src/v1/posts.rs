@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
-use feed::{Command, PostId, PostText, Refusal};
+use feed::{Command, PostId, PostText, Refusal, UserRef};
+use node::Node;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
@@ -13,15 +14,15 @@ use crate::error::{ApiError, ErrorBody};
 use crate::guard::RouteKind;
 use crate::idempotency::Once;
 use crate::input::{Input, OnePost, OneUser, decimal, given, post_number};
-use crate::page::json;
-use crate::params::{IdPath, KeyHeader, UserPath};
+use crate::page::{For, json};
+use crate::params::{IdPath, KeyHeader, UserPath, ViewerQuery};
 use crate::routes::Routes;
 use crate::state::AppState;
 use crate::v1::users::created;
 
 pub(crate) fn route(routes: &mut Routes<'_>) {
     routes.on("POST", "/v1/users/{user}/posts", RouteKind::Plain, create);
-    routes.on("GET", "/v1/posts/{id}", RouteKind::Plain, show);
+    routes.on("GET", "/v1/posts/{id}", RouteKind::Query, show);
     routes.on("PATCH", "/v1/posts/{id}", RouteKind::Plain, edit);
     routes.on("DELETE", "/v1/posts/{id}", RouteKind::Plain, delete);
 }
@@ -101,7 +102,7 @@ pub(crate) struct PostView {
         (
             status = 422,
             description = "`bad_text`, `too_many_posts`, `idempotency_key_reused`; `in_reply_to_not_found` if the \
-                post replied to does not exist or was deleted",
+                post replied to does not exist, was deleted, or is hidden from the author",
             body = ErrorBody
         ),
     )
@@ -137,17 +138,22 @@ fn gone<T>(changed: &Changed<T>) -> Response {
 
 /// Show a post
 #[utoipa::path(
-    get, path = "/v1/posts/{id}", operation_id = "get_post", tag = "posts", params(IdPath),
+    get, path = "/v1/posts/{id}", operation_id = "get_post", tag = "posts",
+    params(IdPath, ViewerQuery),
     responses(
         (status = 200, description = "The post", body = PostView),
-        (status = 404, description = "`post_not_found`", body = ErrorBody),
+        (status = 404, description = "`post_not_found`, `user_not_found`", body = ErrorBody),
     )
 )]
 pub(crate) async fn show(
     State(state): State<Arc<AppState>>,
     OnePost(post): OnePost,
+    For(viewer): For,
 ) -> Result<Response, ApiError> {
-    let post = rendered(&state, post).await?;
+    let post = match viewer {
+        None => rendered(&state, post).await?,
+        Some(viewer) => rendered_for(&state, viewer, post).await?,
+    };
     post.map(json).ok_or(Refusal::PostNotFound.into())
 }
 
@@ -192,6 +198,20 @@ pub(crate) async fn delete(
     Once(key): Once,
 ) -> Result<Response, ApiError> {
     state.carry_out(Command::DeletePost { post }, key).await
+}
+
+/// A post as JSON if a user may see it.
+async fn rendered_for(
+    state: &AppState,
+    viewer: UserRef,
+    post: PostId,
+) -> Result<Option<Vec<u8>>, ApiError> {
+    let read = move |node: &Node| {
+        let viewer = node.resolve(&viewer).ok_or(Refusal::UserNotFound)?;
+        let mut out = Vec::with_capacity(512);
+        Ok::<_, Refusal>(node.post_for(viewer, post, &mut out).then_some(out))
+    };
+    Ok(state.read(read).await??)
 }
 
 /// A post as JSON, from memory if possible.

@@ -11,10 +11,11 @@ use utoipa::ToSchema;
 use crate::error::{ApiError, ErrorBody};
 use crate::guard::RouteKind;
 use crate::input::OneUser;
-use crate::page::{Asked, Reading, opened};
-use crate::params::{PageQuery, UserPath};
+use crate::page::{Asked, AskedFor, Reading, opened};
+use crate::params::{PageQuery, UserPath, ViewerQuery};
 use crate::routes::Routes;
 use crate::state::AppState;
+use crate::v1::follows::on_behalf_of;
 use crate::v1::posts::PostView;
 
 /// Approximate size of a post in a response, in bytes: for the initial buffer of a page.
@@ -39,7 +40,7 @@ pub(crate) struct PostPage {
 
 /// Read the home timeline
 ///
-/// The newest posts of the users that the user follows now, and their own posts.
+/// The newest posts of the users that the user follows now and does not mute, and their own posts.
 #[utoipa::path(
     get, path = "/v1/users/{user}/timeline", operation_id = "list_home_posts", tag = "timelines",
     params(UserPath, PageQuery),
@@ -60,7 +61,7 @@ pub(crate) async fn home(
 /// List the posts of a user
 #[utoipa::path(
     get, path = "/v1/users/{user}/posts", operation_id = "list_posts", tag = "timelines",
-    params(UserPath, PageQuery),
+    params(UserPath, PageQuery, ViewerQuery),
     responses(
         (status = 200, description = "A page of posts", body = PostPage, headers(("Link" = String, description = "The neighboring pages"))),
         (status = 404, description = "`user_not_found`", body = ErrorBody),
@@ -70,12 +71,20 @@ pub(crate) async fn home(
 pub(crate) async fn posts(
     State(state): State<Arc<AppState>>,
     OneUser(user): OneUser,
-    asked: Asked,
+    AskedFor(asked): AskedFor,
 ) -> Result<Response, ApiError> {
-    from_facts(&state, user, &asked, Node::posts_by).await
+    let (page, viewer) = (asked.of(PostId), asked.viewer.clone());
+    let read = move |node: &Node, out: &mut Vec<u8>| {
+        let user = node.resolve(&user)?;
+        on_behalf_of(node, viewer.as_ref(), user).ok()?;
+        Some(node.posts_by(user, &page, out))
+    };
+    read_page(&state, &asked, read).await
 }
 
 /// List posts that mention a user
+///
+/// Without those by users whom a block hides, or whom the user mutes with their mentions.
 #[utoipa::path(
     get, path = "/v1/users/{user}/mentions", operation_id = "list_mentions", tag = "timelines",
     params(UserPath, PageQuery),
@@ -90,18 +99,10 @@ pub(crate) async fn mentions(
     OneUser(user): OneUser,
     asked: Asked,
 ) -> Result<Response, ApiError> {
-    from_facts(&state, user, &asked, Node::mentions).await
-}
-
-async fn from_facts(
-    state: &AppState,
-    user: UserRef,
-    asked: &Asked,
-    read: fn(&Node, UserId, &Page, &mut Vec<u8>) -> PageEnds,
-) -> Result<Response, ApiError> {
     let page = asked.of(PostId);
-    read_page(state, asked, move |node, out| Some(read(node, node.resolve(&user)?, &page, out)))
-        .await
+    let read =
+        move |node: &Node, out: &mut Vec<u8>| Some(node.mentions(node.resolve(&user)?, &page, out));
+    read_page(&state, &asked, read).await
 }
 
 /// Returns a page of a user's home timeline with `try_read` if all of it is in memory, which is usual for

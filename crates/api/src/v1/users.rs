@@ -8,6 +8,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use feed::{Bio, Command, Counts, Facts, Handle, Name, Order, Rows, Span, User, UserId};
+use node::Node;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -16,18 +17,18 @@ use crate::error::{ApiError, ErrorBody};
 use crate::guard::RouteKind;
 use crate::idempotency::Once;
 use crate::input::{Input, OneUser, given};
-use crate::page::{self, Asked, json};
-use crate::params::{KeyHeader, PageQuery, UserPath};
+use crate::page::{self, Asked, For, json};
+use crate::params::{KeyHeader, PageQuery, UserPath, ViewerQuery};
 use crate::query::Query;
 use crate::routes::Routes;
 use crate::state::AppState;
 use crate::time::rfc3339;
-use crate::v1::follows::page_of_users;
+use crate::v1::follows::{on_behalf_of, page_of_users};
 
 pub(crate) fn route(routes: &mut Routes<'_>) {
     routes.on("POST", "/v1/users", RouteKind::Plain, register);
     routes.on("GET", "/v1/users", RouteKind::Query, list);
-    routes.on("GET", "/v1/users/{user}", RouteKind::Plain, profile);
+    routes.on("GET", "/v1/users/{user}", RouteKind::Query, profile);
     routes.on("PATCH", "/v1/users/{user}", RouteKind::Plain, edit);
     routes.on("DELETE", "/v1/users/{user}", RouteKind::Plain, delete);
 }
@@ -149,7 +150,8 @@ pub(crate) fn created<T>(mut response: Response, path: String, changed: &Changed
 
 /// Show a user
 #[utoipa::path(
-    get, path = "/v1/users/{user}", operation_id = "get_user", tag = "users", params(UserPath),
+    get, path = "/v1/users/{user}", operation_id = "get_user", tag = "users",
+    params(UserPath, ViewerQuery),
     responses(
         (status = 200, description = "The user", body = Profile),
         (status = 404, description = "`user_not_found`", body = ErrorBody),
@@ -159,8 +161,14 @@ pub(crate) fn created<T>(mut response: Response, path: String, changed: &Changed
 pub(crate) async fn profile(
     State(state): State<Arc<AppState>>,
     OneUser(user): OneUser,
+    For(viewer): For,
 ) -> Result<Response, ApiError> {
-    let read = state.read(move |node| Profile::read(node.facts(), node.resolve(&user)?)).await?;
+    let read = move |node: &Node| {
+        let user = node.resolve(&user)?;
+        on_behalf_of(node, viewer.as_ref(), user).ok()?;
+        Profile::read(node.facts(), user)
+    };
+    let read = state.read(read).await?;
     read.map(|profile| json(profile.to_json())).ok_or(feed::Refusal::UserNotFound.into())
 }
 

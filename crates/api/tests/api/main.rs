@@ -5,6 +5,7 @@
 mod access;
 mod bad_input;
 mod batch;
+mod blocks;
 mod buckets;
 mod client;
 mod context;

@@ -96,10 +96,15 @@ fn examples_work() {
     server.befriend("one", "two");
     let api = server.get("/v1/openapi.json").json();
     let mut all = operations(&api);
-    // Deletions are last, after reads and changes, and that of the user is the last of them.
+    // Deletions are last, after reads and changes, and that of the user is the last of them. A block forbids follows.
     all.sort_by_key(|(method, path, _)| {
         let methods = ["put", "post", "patch", "get", "delete"];
-        (methods.iter().position(|known| known == method), path == "/v1/users/{user}")
+        let late = match path.as_str() {
+            "/v1/users/{user}/blocks/{other}" => 1,
+            "/v1/users/{user}" => 2,
+            _ => 0,
+        };
+        (methods.iter().position(|known| known == method), late)
     });
     for (method, path, operation) in all {
         let mut filled = path.clone();

@@ -1,15 +1,17 @@
 //! Commands of the feed.
 
-use feed::limits::{BIO_CHARS_MAX, NAME_CHARS_MAX, POST_BYTES_MAX, POST_CHARS_MAX, STORY_SECS_MAX};
+use feed::limits::{
+    BIO_CHARS_MAX, MUTE_SECS_MAX, NAME_CHARS_MAX, POST_BYTES_MAX, POST_CHARS_MAX, STORY_SECS_MAX,
+};
 use feed::{
-    Bio, Command, Handle, Idempotency, Label, Lifetime, Name, PostId, PostText, SampleBits,
-    SampleId, SetName, StoryId, UserId, UserRef,
+    Bio, Command, Handle, Idempotency, Label, Lifetime, MuteTime, Name, PostId, PostText,
+    SampleBits, SampleId, SetName, StoryId, UserId, UserRef,
 };
 use node::Request;
 
 use super::Generator;
 
-pub(super) const KINDS: usize = 16;
+pub(super) const KINDS: usize = 18;
 
 impl Generator {
     pub(crate) fn request(&mut self) -> Request {
@@ -67,8 +69,33 @@ impl Generator {
             // Users who are gone do nothing any more, so few go.
             13 if self.random.once_in(20) => Command::DeleteUser { user: self.user() },
             14 => self.account_command(),
-            _ => Command::EditPost { post: self.post(), text: self.text() },
+            13 | 15 => Command::EditPost { post: self.post(), text: self.text() },
+            16 => self.block(),
+            _ => self.mute(),
         }
+    }
+
+    /// Mostly unblocks, so that follows come back.
+    fn block(&mut self) -> Command {
+        let (user, other) = (self.user(), self.user());
+        match self.random.once_in(3) {
+            true => Command::Block { user, other },
+            false => Command::Unblock { user, other },
+        }
+    }
+
+    fn mute(&mut self) -> Command {
+        let (user, other) = (self.user(), self.user());
+        if self.random.once_in(3) {
+            return Command::Unmute { user, other };
+        }
+        let secs = match self.random.below(6) {
+            0 => None,
+            1 => Some(MUTE_SECS_MAX),
+            _ => Some(self.random.between(1, 20)),
+        };
+        let time = secs.and_then(|secs| MuteTime::from_secs(secs).ok());
+        Command::Mute { user, other, mentions: self.random.once_in(2), time }
     }
 
     fn register(&mut self) -> Command {

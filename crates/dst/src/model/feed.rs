@@ -54,6 +54,10 @@ pub(crate) struct Feed {
     pub(crate) follows: BTreeSet<(u32, u32)>,
     /// Each friendship in both directions.
     pub(crate) friends: BTreeSet<(u32, u32)>,
+    /// Who blocks whom.
+    pub(crate) blocks: BTreeSet<(u32, u32)>,
+    /// Who mutes whom: whether mentions are hidden too, and when it ends.
+    pub(crate) mutes: BTreeMap<(u32, u32), (bool, Option<u64>)>,
     pub(crate) posts: BTreeMap<u64, ModelPost>,
     pub(crate) stories: BTreeMap<u64, ModelStory>,
     /// Deleted users of whom rows may be left.
@@ -92,12 +96,7 @@ impl Feed {
                 Ok(Done::Unfollowed)
             }
             Command::Befriend { user, other } => self.befriend(user, other),
-            Command::Unfriend { user, other } => {
-                let (user, other) = self.two(user, other, Refusal::SelfFriend)?;
-                self.friends.remove(&(user, other));
-                self.friends.remove(&(other, user));
-                Ok(Done::Unfriended)
-            }
+            Command::Unfriend { user, other } => self.unfriend(user, other),
             Command::Post { author, text } => self.post(stamp, author, text.as_str(), None),
             Command::Reply { author, text, parent } => {
                 self.post(stamp, author, text.as_str(), Some(parent.0))
@@ -123,16 +122,17 @@ impl Feed {
             Command::AddSample { set, label, .. } => {
                 self.add_sample(stamp, set.as_str(), label.as_str())
             }
-            Command::DeleteSample { sample } => {
-                if sample.is_built_in() {
-                    return Err(Refusal::SampleBuiltIn);
-                }
-                self.samples.remove(&sample.0).ok_or(Refusal::SampleNotFound)?;
-                Ok(Done::SampleDeleted)
-            }
+            Command::DeleteSample { sample } => self.delete_sample(*sample),
             Command::DeleteUser { user } => self.delete_user(user),
             Command::Account(command) => self.account(stamp, command),
-            Command::SweepStories | Command::Reserved(_) | Command::EraseUser { .. } => {
+            Command::Block { .. }
+            | Command::Unblock { .. }
+            | Command::Mute { .. }
+            | Command::Unmute { .. } => self.hide(stamp, command),
+            Command::SweepStories
+            | Command::Reserved(_)
+            | Command::EraseUser { .. }
+            | Command::EndMutes { .. } => {
                 unreachable!("no client sends it")
             }
         }
@@ -187,6 +187,8 @@ impl Feed {
         }
         self.follows.retain(|(one, other)| *one != user && *other != user);
         self.friends.retain(|(one, other)| *one != user && *other != user);
+        self.blocks.retain(|(one, other)| *one != user && *other != user);
+        self.mutes.retain(|(one, other), _| *one != user && *other != user);
         Ok(Done::UserDeleted)
     }
 
@@ -203,13 +205,19 @@ impl Feed {
         }
     }
 
-    fn two(&self, user: &UserRef, other: &UserRef, same: Refusal) -> Result<(u32, u32), Refusal> {
+    pub(super) fn two(
+        &self,
+        user: &UserRef,
+        other: &UserRef,
+        same: Refusal,
+    ) -> Result<(u32, u32), Refusal> {
         let (user, other) = (self.resolve(user)?, self.resolve(other)?);
         if user == other { Err(same) } else { Ok((user, other)) }
     }
 
     fn follow(&mut self, user: &UserRef, other: &UserRef) -> Outcome {
         let pair = self.two(user, other, Refusal::SelfFollow)?;
+        self.refuse_blocked(pair)?;
         if !self.follows.contains(&pair) && self.following(pair.0).count() >= FOLLOWING_MAX as usize
         {
             return Err(Refusal::TooManyFollows);
@@ -224,6 +232,7 @@ impl Feed {
         self.resolve(user)?;
         others.iter().try_for_each(|other| self.resolve(other).map(|_| ()))?;
         let pairs: BTreeSet<_> = pairs.collect::<Result<_, _>>()?;
+        pairs.iter().try_for_each(|pair| self.refuse_blocked(*pair))?;
         let new = pairs.iter().filter(|pair| !self.follows.contains(pair)).count();
         let user = self.resolve(user)?;
         if self.following(user).count() + new > FOLLOWING_MAX as usize {
@@ -233,8 +242,24 @@ impl Feed {
         Ok(Done::Followed)
     }
 
+    fn unfriend(&mut self, user: &UserRef, other: &UserRef) -> Outcome {
+        let (user, other) = self.two(user, other, Refusal::SelfFriend)?;
+        self.friends.remove(&(user, other));
+        self.friends.remove(&(other, user));
+        Ok(Done::Unfriended)
+    }
+
+    fn delete_sample(&mut self, sample: SampleId) -> Outcome {
+        if sample.is_built_in() {
+            return Err(Refusal::SampleBuiltIn);
+        }
+        self.samples.remove(&sample.0).ok_or(Refusal::SampleNotFound)?;
+        Ok(Done::SampleDeleted)
+    }
+
     fn befriend(&mut self, user: &UserRef, other: &UserRef) -> Outcome {
         let (user, other) = self.two(user, other, Refusal::SelfFriend)?;
+        self.refuse_blocked((user, other))?;
         let full = |user| self.friends_of(user).count() >= FRIENDS_MAX as usize;
         if !self.friends.contains(&(user, other)) && (full(user) || full(other)) {
             return Err(Refusal::TooManyFriends);
@@ -247,7 +272,13 @@ impl Feed {
     fn post(&mut self, stamp: u64, author: &UserRef, text: &str, parent: Option<u64>) -> Outcome {
         let author = self.resolve(author)?;
         let replied = match parent {
-            Some(parent) => Some(self.posts.get(&parent).ok_or(Refusal::ParentNotFound)?.author),
+            Some(parent) => {
+                let parent = self.posts.get(&parent).ok_or(Refusal::ParentNotFound)?;
+                if self.are_hidden(author, parent.author) {
+                    return Err(Refusal::ParentNotFound);
+                }
+                Some(parent.author)
+            }
             None => None,
         };
         let (opening, mentions) = self.mentioned(text, replied, author);
@@ -346,10 +377,13 @@ impl Feed {
         self.friends.range((user, 0)..=(user, u32::MAX)).map(|(_, friend)| *friend)
     }
 
-    /// A page of the home timeline of `reader`: posts by the reader and by those whom the reader follows,
-    /// without replies by others to users whom the reader does not follow.
+    /// A page of the home timeline of `reader`: posts by the reader and by those whom the reader follows and does not
+    /// mute, without replies by others to users whom the reader does not follow, or mutes.
     pub(crate) fn home(&self, reader: u32, page: &Page) -> PageOf<PostId> {
-        let follows = |other: u32| other == reader || self.follows.contains(&(reader, other));
+        let follows = |other: u32| {
+            let pair = (reader, other);
+            other == reader || self.follows.contains(&pair) && !self.mutes.contains_key(&pair)
+        };
         let seen = |post: &ModelPost| {
             follows(post.author) && (post.author == reader || post.reply_to.is_none_or(follows))
         };
@@ -364,10 +398,13 @@ impl Feed {
         page_of(newest_first.map(|(id, _)| *id), page)
     }
 
-    /// The live stories of all friends of `user`, newest first.
+    /// The live stories of all friends of `user` whom they do not mute, newest first.
     pub(crate) fn stories_home(&self, user: u32, now_ms: u64) -> Vec<(u64, &ModelStory)> {
         let shown = |story: &ModelStory| {
-            now_ms < story.expires_ms && self.friends.contains(&(user, story.author))
+            let pair = (user, story.author);
+            now_ms < story.expires_ms
+                && self.friends.contains(&pair)
+                && !self.mutes.contains_key(&pair)
         };
         let newest_first = self.stories.iter().rev().filter(|(_, story)| shown(story));
         newest_first.map(|(id, story)| (*id, story)).collect()
@@ -380,6 +417,8 @@ impl Feed {
             followers: self.follows.iter().filter(|(_, other)| *other == user).count() as u32,
             following: self.following(user).count() as u32,
             friends: self.friends_of(user).count() as u32,
+            blocks: self.blocks.iter().filter(|(one, _)| *one == user).count() as u32,
+            mutes: self.mutes.keys().filter(|(one, _)| *one == user).count() as u32,
         }
     }
 }

@@ -3,6 +3,7 @@
 
 mod accounts;
 mod feed;
+mod hidden;
 mod keys;
 mod numbers;
 
@@ -45,7 +46,7 @@ pub(crate) enum Expected {
         answers: Vec<KeyAnswer>,
         now_ms: u64,
     },
-    /// A sweep, or the removal of a deleted user, which the node submits itself.
+    /// A sweep, the end of mutes, or the removal of a deleted user, which the node submits itself.
     Sweep,
 }
 
@@ -70,6 +71,10 @@ impl Model {
                 ..
             }) => {
                 self.feed.erased(*user, *remains, *from);
+                Expected::Sweep
+            }
+            Logged::Feed(node::Request { command: Command::EndMutes { mutes }, .. }) => {
+                self.feed.end_mutes(mutes, ms_of(first));
                 Expected::Sweep
             }
             Logged::Feed(request) => Expected::Reply(self.reply(first, request)),

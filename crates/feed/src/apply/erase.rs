@@ -9,7 +9,7 @@ use crate::accounts::GrantId;
 use crate::command::{Done, Outcome, Remains, UserRef};
 use crate::cost::{GRANT_ROWS, POST_ROWS_MAX};
 use crate::effect::Effect;
-use crate::facts::Txn;
+use crate::facts::{HiddenCount, Txn};
 use crate::ids::{PostId, StoryId, UserId};
 use crate::limits::{ERASE_ROWS_MAX, ERASING_USERS_MAX};
 use crate::records::Counts;
@@ -19,6 +19,8 @@ use crate::refusal::Refusal;
 const STORY_ROWS: usize = 5;
 /// Rows of a follow or a friendship: one for each of the two, and the counts of the other user.
 const RELATION_ROWS: usize = 3;
+/// Rows of a block or mute: one for each of the two, the end of a mute, and the counts of the other user.
+const HIDDEN_ROWS: usize = 4;
 /// Rows of a view.
 const VIEW_ROWS: usize = 2;
 
@@ -64,6 +66,8 @@ pub(super) fn erase(
             for grant in erase.items(remains, from, ERASE_ROWS_MAX / GRANT_ROWS) {
                 erase.txn.remove_grant(GrantId(grant));
             }
+        Remains::Blocks | Remains::BlockedBy | Remains::Mutes | Remains::MutedBy => {
+            erase.hidden(remains, from);
         }
         Remains::Nothing => erase.txn.finish_erasing(user),
     }
@@ -93,8 +97,12 @@ impl Erase<'_, '_> {
             };
             rows_left -= 3 + post.mentions.len();
             self.txn.remove_post(id, &post);
-            let deleted =
-                |user: &UserId| Effect::MentionChanged { post: id, user: *user, deleted: true };
+            let deleted = |user: &UserId| Effect::MentionChanged {
+                post: id,
+                author: post.author,
+                user: *user,
+                deleted: true,
+            };
             self.effects.extend(post.mentions.iter().map(deleted));
         }
     }
@@ -107,6 +115,29 @@ impl Erase<'_, '_> {
             };
             self.txn.hide_story(id, &story, stamp.unix_second());
             self.effects.push(Effect::StoryGone { story: id, author: self.user });
+        }
+    }
+
+    /// Blocks and mutes.
+    fn hidden(&mut self, remains: Remains, from: u64) {
+        let user = self.user;
+        for other in self.items(remains, from, ERASE_ROWS_MAX / HIDDEN_ROWS) {
+            let Ok(other) = u32::try_from(other).map(UserId) else { continue };
+            let of_user = matches!(remains, Remains::Blocks | Remains::Mutes);
+            let (one, two) = if of_user { (user, other) } else { (other, user) };
+            let count: HiddenCount = match remains {
+                Remains::Blocks | Remains::BlockedBy => {
+                    self.txn.put_block(one, two, false);
+                    |counts| &mut counts.blocks
+                }
+                _ => {
+                    if let Some(mute) = self.txn.facts().mute(one, two) {
+                        self.txn.remove_mute(one, two, mute);
+                    }
+                    |counts| &mut counts.mutes
+                }
+            };
+            self.txn.count_hidden(one, false, count);
         }
     }
 

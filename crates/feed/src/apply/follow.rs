@@ -17,17 +17,37 @@ pub(super) fn set(
     effects: &mut Vec<Effect>,
 ) -> Outcome {
     let (user, other) = super::resolve_two(txn, user, other, Refusal::SelfFollow)?;
-    if txn.facts().follows(user, other) != follows {
-        if follows && txn.facts().stored_counts(user).following >= limits::FOLLOWING_MAX {
+    if !follows {
+        if end(txn, user, other) {
+            effects.push(Effect::FollowingChanged { user, other, follows });
+        }
+        return Ok(Done::Unfollowed);
+    }
+    super::refuse_blocked(txn, user, other)?;
+    if !txn.facts().follows(user, other) {
+        if txn.facts().stored_counts(user).following >= limits::FOLLOWING_MAX {
             return Err(Refusal::TooManyFollows);
         }
-        txn.put_follow(user, other, follows);
-        txn.count(user, |counts| super::step(&mut counts.following, follows));
-        txn.count(other, |counts| super::step(&mut counts.followers, follows));
-        txn.total(|totals| super::step_total(&mut totals.follows, follows));
+        put(txn, user, other, true);
         effects.push(Effect::FollowingChanged { user, other, follows });
     }
-    Ok(if follows { Done::Followed } else { Done::Unfollowed })
+    Ok(Done::Followed)
+}
+
+/// Ends a follow; returns whether it existed.
+pub(super) fn end(txn: &mut Txn<'_>, user: UserId, other: UserId) -> bool {
+    let existed = txn.facts().follows(user, other);
+    if existed {
+        put(txn, user, other, false);
+    }
+    existed
+}
+
+fn put(txn: &mut Txn<'_>, user: UserId, other: UserId, follows: bool) {
+    txn.put_follow(user, other, follows);
+    txn.count(user, |counts| super::step(&mut counts.following, follows));
+    txn.count(other, |counts| super::step(&mut counts.followers, follows));
+    txn.total(|totals| super::step_total(&mut totals.follows, follows));
 }
 
 /// Follows all of `others`, or none of them if one is refused. Those who are followed already, or named
@@ -46,6 +66,7 @@ pub(super) fn many(
     }
     others.sort_unstable();
     others.dedup();
+    others.iter().try_for_each(|other| super::refuse_blocked(txn, user, *other))?;
     let following = txn.facts().stored_counts(user).following;
     if following > 0 {
         others.retain(|other| !txn.facts().follows(user, *other));

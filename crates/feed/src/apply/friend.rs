@@ -3,6 +3,7 @@
 use crate::command::{Done, Outcome, UserRef};
 use crate::effect::Effect;
 use crate::facts::Txn;
+use crate::ids::UserId;
 use crate::limits;
 use crate::refusal::Refusal;
 
@@ -14,16 +15,36 @@ pub(super) fn set(
     effects: &mut Vec<Effect>,
 ) -> Outcome {
     let (user, other) = super::resolve_two(txn, user, other, Refusal::SelfFriend)?;
-    if txn.facts().are_friends(user, other) != friends {
+    if !friends {
+        if end(txn, user, other) {
+            effects.push(Effect::FriendsChanged { user, other, friends });
+        }
+        return Ok(Done::Unfriended);
+    }
+    super::refuse_blocked(txn, user, other)?;
+    if !txn.facts().are_friends(user, other) {
         let full = |user| txn.facts().stored_counts(user).friends >= limits::FRIENDS_MAX;
-        if friends && (full(user) || full(other)) {
+        if full(user) || full(other) {
             return Err(Refusal::TooManyFriends);
         }
-        txn.put_friends(user, other, friends);
-        txn.count(user, |counts| super::step(&mut counts.friends, friends));
-        txn.count(other, |counts| super::step(&mut counts.friends, friends));
-        txn.total(|totals| super::step_total(&mut totals.friendships, friends));
+        put(txn, user, other, true);
         effects.push(Effect::FriendsChanged { user, other, friends });
     }
-    Ok(if friends { Done::Befriended } else { Done::Unfriended })
+    Ok(Done::Befriended)
+}
+
+/// Ends a friendship; returns whether it existed.
+pub(super) fn end(txn: &mut Txn<'_>, user: UserId, other: UserId) -> bool {
+    let existed = txn.facts().are_friends(user, other);
+    if existed {
+        put(txn, user, other, false);
+    }
+    existed
+}
+
+fn put(txn: &mut Txn<'_>, user: UserId, other: UserId, friends: bool) {
+    txn.put_friends(user, other, friends);
+    txn.count(user, |counts| super::step(&mut counts.friends, friends));
+    txn.count(other, |counts| super::step(&mut counts.friends, friends));
+    txn.total(|totals| super::step_total(&mut totals.friendships, friends));
 }

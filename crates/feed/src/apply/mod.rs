@@ -1,6 +1,7 @@
 //! The rules: one function per command. Each checks everything before it changes anything.
 
 mod account;
+mod block;
 mod erase;
 mod follow;
 mod friend;
@@ -79,8 +80,24 @@ fn run(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effect>) -> 
             Ok(erase::erase(txn, stamp, *user, (*remains, *from), effects))
         }
         Command::Account(command) => account::apply(txn, stamp, command),
+        Command::Block { user, other } => block::block(txn, user, other, effects),
+        Command::Unblock { user, other } => block::unblock(txn, user, other),
+        Command::Mute { user, other, mentions, time } => {
+            block::mute(txn, stamp, (user, other), *mentions, *time, effects)
+        }
+        Command::Unmute { user, other } => block::unmute(txn, user, other, effects),
+        Command::EndMutes { mutes } => Ok(block::end_mutes(txn, stamp, mutes, effects)),
         Command::Reserved(never) => match *never {},
     }
+}
+
+/// Refuses a relation that `user` wants with `other` if one of them blocks the other. For a blocked user, the one who
+/// blocks does not exist.
+fn refuse_blocked(txn: &Txn<'_>, user: UserId, other: UserId) -> Result<(), Refusal> {
+    if txn.facts().blocks(other, user) {
+        return Err(Refusal::UserNotFound);
+    }
+    if txn.facts().blocks(user, other) { Err(Refusal::Blocked) } else { Ok(()) }
 }
 
 /// Resolves two users. Refuses with `same` if they are the same user.

@@ -13,6 +13,7 @@ use crate::limits;
 use crate::records::Post;
 use crate::refusal::Refusal;
 use crate::text::{self, Handle, PostText};
+use crate::visible::Viewer;
 
 /// Publishes a post. It is a reply to `parent` if there is one, and else to the user whose handle is at
 /// the start of the text.
@@ -29,7 +30,10 @@ pub(super) fn publish(
         return Err(Refusal::TooManyPosts);
     }
     let replied = match parent {
-        Some(parent) => Some(txn.facts().post(parent).ok_or(Refusal::ParentNotFound)?.author),
+        Some(parent) => {
+            let parent = txn.facts().post(parent).filter(|post| sees(txn, author, post));
+            Some(parent.ok_or(Refusal::ParentNotFound)?.author)
+        }
         None => None,
     };
     let (reply_to, mentions) = addressees_in(txn, text, author, replied);
@@ -42,6 +46,11 @@ pub(super) fn publish(
     effects.push(Effect::Posted { post: id, author, reply_to: post.reply_to });
     effects.extend(post.mentions.iter().map(|user| Effect::Mentioned { post: id, user: *user }));
     Ok(Done::Posted(id))
+}
+
+/// Whether a user may see a post, and so may reply to it.
+fn sees(txn: &Txn<'_>, user: UserId, post: &Post) -> bool {
+    Viewer::new(txn.facts(), Some(user)).visible(post)
 }
 
 /// Changes the text and the mentions. The user replied to stays, so the post stays in the same homes.
@@ -63,7 +72,9 @@ pub(super) fn edit(
     effects.push(Effect::PostEdited { post: id, author: old.author, reply_to: old.reply_to });
     let only_before = old.mentions.iter().filter(|user| !new.mentions.contains(user));
     let concerned = new.mentions.iter().chain(only_before);
-    let changed = |user: &UserId| Effect::MentionChanged { post: id, user: *user, deleted: false };
+    let author = old.author;
+    let changed =
+        |user: &UserId| Effect::MentionChanged { post: id, author, user: *user, deleted: false };
     effects.extend(concerned.map(changed));
     Ok(Done::PostEdited)
 }
@@ -74,7 +85,9 @@ pub(super) fn delete(txn: &mut Txn<'_>, id: PostId, effects: &mut Vec<Effect>) -
     txn.count(post.author, |counts| super::step(&mut counts.posts, false));
     txn.total(|totals| super::step_total(&mut totals.posts, false));
     effects.push(Effect::PostDeleted { post: id, author: post.author, reply_to: post.reply_to });
-    let deleted = |user: &UserId| Effect::MentionChanged { post: id, user: *user, deleted: true };
+    let author = post.author;
+    let deleted =
+        |user: &UserId| Effect::MentionChanged { post: id, author, user: *user, deleted: true };
     effects.extend(post.mentions.iter().map(deleted));
     Ok(Done::Deleted)
 }

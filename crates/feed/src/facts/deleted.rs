@@ -71,6 +71,8 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
                     followers: counts.followers.saturating_sub(before.followers),
                     following: counts.following.saturating_sub(before.following),
                     friends: counts.friends.saturating_sub(before.friends),
+                    blocks: counts.blocks.saturating_sub(before.blocks),
+                    mutes: counts.mutes.saturating_sub(before.mutes),
                 };
             }
         }
@@ -83,6 +85,8 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
             found.followers += u32::from(self.follows(deleted, user));
             found.following += u32::from(self.follows(user, deleted));
             found.friends += u32::from(self.are_friends(user, deleted));
+            found.blocks += u32::from(self.blocks(user, deleted));
+            found.mutes += u32::from(self.mute(user, deleted).is_some());
         }
         found
     }
@@ -99,6 +103,10 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
             Remains::Mentions => SetTable::Mentions,
             Remains::Views => SetTable::Seen,
             Remains::Grants => return self.grants_from(user, from, limit),
+            Remains::Blocks => SetTable::Blocks,
+            Remains::BlockedBy => SetTable::BlockedBy,
+            Remains::Mutes => SetTable::Mutes,
+            Remains::MutedBy => SetTable::MutedBy,
             Remains::Nothing => return Vec::new(),
         };
         let rows = self.rows.members(table, user.0.into(), Span { low: from, limit, ..Span::ALL });

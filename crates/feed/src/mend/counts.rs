@@ -30,6 +30,8 @@ impl Mend {
                 followers: step.count(SetTable::Followers, user),
                 following: step.count(SetTable::Following, user),
                 friends: step.count(SetTable::Friends, user),
+                blocks: step.count(SetTable::Blocks, user),
+                mutes: step.count(SetTable::Mutes, user),
             };
             let stored = step.facts().stored_counts(id);
             if stored != counted {
@@ -52,6 +54,7 @@ impl Mend {
         totals.follows = self.counted.follows;
         totals.friendships = self.counted.friendships / 2;
         totals.stories = self.counted.stories;
+        (totals.blocks, totals.mutes) = (self.counted.blocks, self.counted.mutes);
         (totals.users_deleted, totals.users_erasing) = (self.counted.deleted, self.counted.erasing);
         (totals.accounts, totals.apps_unused) = self.accounts.totals();
         if self.counted.last_stamp > 0 {
@@ -74,6 +77,8 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
             ("followers", stored.followers, counted.followers),
             ("follows", stored.following, counted.following),
             ("friends", stored.friends, counted.friends),
+            ("blocks", stored.blocks, counted.blocks),
+            ("mutes", stored.mutes, counted.mutes),
         ] {
             if counted < stored {
                 self.lost(format!("user {user}: {} of {stored} {what}", stored - counted));

@@ -8,6 +8,7 @@
 //! **Invariant:** a second check finds nothing.
 
 mod accounts;
+mod blocks;
 mod counts;
 mod posts;
 mod records;
@@ -60,6 +61,8 @@ struct Counted {
     /// Each counts twice.
     friendships: u64,
     stories: u64,
+    blocks: u64,
+    mutes: u64,
     deleted: u32,
     erasing: u32,
     last_stamp: u64,
@@ -93,7 +96,7 @@ enum Pass {
 }
 
 /// Later passes rely on what earlier ones have made consistent.
-const PASSES: [Pass; 52] = [
+const PASSES: [Pass; 62] = [
     Pass::PointRecords(PointTable::User),
     Pass::PointRecords(PointTable::Counts),
     Pass::PointRecords(PointTable::Post),
@@ -111,6 +114,7 @@ const PASSES: [Pass; 52] = [
     Pass::NameRecords(NameTable::Email),
     Pass::NameRecords(NameTable::Invite),
     Pass::NameRecords(NameTable::GrantSecret),
+    Pass::NameRecords(NameTable::MuteEnd),
     Pass::Members(SetTable::DeletedUsers),
     Pass::Members(SetTable::ErasingUsers),
     Pass::Names(NameTable::Handle),
@@ -130,6 +134,16 @@ const PASSES: [Pass; 52] = [
     Pass::Members(SetTable::AuthorPosts),
     Pass::Members(SetTable::Mentions),
     Pass::Members(SetTable::Replies),
+    Pass::Relations(SetTable::Blocks),
+    Pass::Relations(SetTable::BlockedBy),
+    Pass::Complete(SetTable::Blocks),
+    // Ends follows and friendships across blocks, before those are compared.
+    Pass::Members(SetTable::Blocks),
+    Pass::Relations(SetTable::Mutes),
+    Pass::Relations(SetTable::MutedBy),
+    Pass::Complete(SetTable::Mutes),
+    Pass::Names(NameTable::MuteEnd),
+    Pass::Members(SetTable::Mutes),
     Pass::Relations(SetTable::Following),
     Pass::Relations(SetTable::Followers),
     Pass::Complete(SetTable::Following),
@@ -230,9 +244,13 @@ impl Mend {
                 SetTable::StoryViews => self.view(step, (table, SetTable::Seen), owner, item),
                 SetTable::Seen => self.view(step, (table, SetTable::StoryViews), owner, item),
                 SetTable::Samples => self.sample_of_set(step, owner, item),
+                SetTable::Blocks => self.block(step, owner, item),
+                SetTable::Mutes => self.mute(step, owner, item, number),
                 SetTable::Following
                 | SetTable::Followers
                 | SetTable::Friends
+                | SetTable::BlockedBy
+                | SetTable::MutedBy
                 | SetTable::OrphanedSpaces
                 | SetTable::FreeSpaces => {}
             }
@@ -290,6 +308,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
             NameTable::GrantOf => self.grant_of(name),
             NameTable::GrantExpiry => self.grant_expiry(name),
             NameTable::UnusedApp => self.unused_app(name),
+            NameTable::MuteEnd => self.mute_end(name),
             NameTable::Idempotency
             | NameTable::SampleSet
             | NameTable::SampleLabel

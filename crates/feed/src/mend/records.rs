@@ -45,6 +45,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
             NameTable::Email => try_decode::<UserId>(value).is_some(),
             NameTable::Invite => name.len() == 32 && Invite::try_of_row(value).is_some(),
             NameTable::GrantSecret => name.len() == 32 && try_decode::<u64>(value).is_some(),
+            NameTable::MuteEnd => name.len() == 16 && value.is_empty(),
             NameTable::Bucket | NameTable::KeyExpiry | NameTable::Sender => true,
             NameTable::GrantOf | NameTable::GrantExpiry | NameTable::UnusedApp => true,
         };

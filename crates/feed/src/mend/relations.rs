@@ -1,4 +1,4 @@
-//! Follows and friendships: each has a row for both users.
+//! Follows, friendships, blocks and mutes: each has a row for both users.
 //!
 //! Looking up the other row of each takes minutes, so whole tables are read in order. A first pass adds up hashes of the
 //! rows of both directions, for each block of users: the sums are equal if the rows agree, and otherwise differ but
@@ -19,11 +19,11 @@ const COMPARED_ROWS_MAX: u64 = 8 << 20;
 /// Rows that are read at a time to be compared.
 const READ_ROWS: usize = 1 << 16;
 
-/// A relation without its direction: the user who follows and the one who is followed, or two friends, the
+/// A relation without its direction: the user who follows, blocks or mutes and the other one, or two friends, the
 /// smaller id first.
 type Pair = (u32, u32);
 
-/// Follows or friendships, while they are compared.
+/// Relations of one kind, while they are compared.
 #[derive(Debug, Default)]
 pub(super) struct Relations {
     /// By the first user of each pair.
@@ -88,10 +88,12 @@ fn differing(blocks: &[Block], from: usize, rows_max: u64) -> Option<Range<usize
     range
 }
 
-/// Direction and pair of a row of one of the three tables.
+/// Direction and pair of a row of one of the tables.
 fn pair(table: SetTable, owner: u32, item: u32) -> (Direction, Pair) {
     match table {
-        SetTable::Followers => (Direction::Backward, (item, owner)),
+        SetTable::Followers | SetTable::BlockedBy | SetTable::MutedBy => {
+            (Direction::Backward, (item, owner))
+        }
         SetTable::Friends if owner > item => (Direction::Backward, (item, owner)),
         _ => (Direction::Forward, (owner, item)),
     }
@@ -101,6 +103,8 @@ fn pair(table: SetTable, owner: u32, item: u32) -> (Direction, Pair) {
 fn tables(table: SetTable) -> (SetTable, SetTable) {
     match table {
         SetTable::Friends => (SetTable::Friends, SetTable::Friends),
+        SetTable::Blocks => (SetTable::Blocks, SetTable::BlockedBy),
+        SetTable::Mutes => (SetTable::Mutes, SetTable::MutedBy),
         _ => (SetTable::Following, SetTable::Followers),
     }
 }
@@ -122,7 +126,7 @@ impl Mend {
                 step.rows.put_member(table, owner, item, None);
                 continue;
             };
-            if number != 0 {
+            if number != 0 && table != SetTable::Mutes {
                 step.derived(format!("{table:?} {owner}, {item}: the row is malformed"));
                 step.rows.put_member(table, owner, item, Some(0));
             }
@@ -131,7 +135,7 @@ impl Mend {
         next.map(|place| From { place, ..From::default() })
     }
 
-    /// Adds the missing rows of follows or friendships. `from`: the first block that is not compared.
+    /// Adds the missing rows of the relations of a kind. `from`: the first block that is not compared.
     pub(super) fn complete_relations<R: Scan + RowsMut>(
         &mut self,
         table: SetTable,

@@ -2,8 +2,8 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use feed::{
-    Bio, Command, Done, Effect, Facts, Handle, Idempotency, Lifetime, Name, PostId, PostText,
-    Reply, StampedCommand, StoryId, Txn, UserId, UserRef, apply,
+    Bio, Command, Done, Effect, Facts, Handle, Idempotency, Lifetime, MuteTime, Name, PostId,
+    PostText, Reply, StampedCommand, StoryId, Txn, UserId, UserRef, apply, limits,
 };
 use rows::{Rows, Stamp, StampClock};
 use testkit::MemoryRows;
@@ -84,6 +84,24 @@ impl World {
         }
     }
 
+    /// The command that ends the mutes that end first, whether their time is over or not.
+    pub(crate) fn due_mutes(&self) -> Command {
+        let ends = self.facts().first_mute_ends(0, limits::MUTES_ENDED_MAX);
+        Command::EndMutes { mutes: ends.into_iter().map(|(_, one, other)| (one, other)).collect() }
+    }
+
+    /// Ends all mutes whose time is over; returns how many.
+    pub(crate) fn end_mutes(&mut self) -> u32 {
+        let mut all = 0;
+        loop {
+            match self.run(self.due_mutes()) {
+                Ok(Done::MutesEnded { mutes: 0 }) => return all,
+                Ok(Done::MutesEnded { mutes }) => all += mutes,
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
     pub(crate) fn facts(&self) -> Facts<'_, MemoryRows> {
         Facts::new(&self.rows)
     }
@@ -135,6 +153,24 @@ pub(crate) fn unfriend(user: UserRef, other: UserRef) -> Command {
 pub(crate) fn post_story(author: u32, text: &str, secs: u64) -> Command {
     let (text, life) = (PostText::parse(text).unwrap(), Lifetime::from_secs(secs).unwrap());
     Command::PostStory { author: id(author), text, life }
+}
+
+pub(crate) fn block(user: UserRef, other: UserRef) -> Command {
+    Command::Block { user, other }
+}
+
+pub(crate) fn unblock(user: UserRef, other: UserRef) -> Command {
+    Command::Unblock { user, other }
+}
+
+/// With mentions.
+pub(crate) fn mute(user: u32, other: u32, secs: Option<u64>) -> Command {
+    let time = secs.map(|secs| MuteTime::from_secs(secs).unwrap());
+    Command::Mute { user: id(user), other: id(other), mentions: true, time }
+}
+
+pub(crate) fn unmute(user: u32, other: u32) -> Command {
+    Command::Unmute { user: id(user), other: id(other) }
 }
 
 pub(crate) fn view(story: StoryId, viewer: u32) -> Command {

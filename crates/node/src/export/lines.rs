@@ -12,7 +12,9 @@ use jiff::Timestamp;
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The format that this code writes, and the newest it reads.
+use super::counts::TransferCounts;
+
+/// The format that this code writes, and the newest it reads. Format 1 has no accounts, blocks and mutes.
 pub(crate) const FORMAT_VERSION: u32 = 2;
 /// Longest line, in bytes: more than that of the longest value in base64, or in text of which every character is
 /// escaped.
@@ -27,6 +29,8 @@ pub(crate) enum Line<'a> {
     #[serde(borrow)]
     Export(Header<'a>),
     User(User<'a>),
+    Block(Block),
+    Mute(Mute),
     Follow(Follow),
     Friends(Friends),
     Post(Post<'a>),
@@ -90,6 +94,27 @@ pub(crate) struct Account<'a> {
     pub(crate) state: Cow<'a, str>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) created: Option<Time>,
+}
+
+/// The users whom a user blocks.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Block {
+    pub(crate) user: Who,
+    pub(crate) blocks: Vec<Who>,
+}
+
+/// A user whom a user mutes.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Mute {
+    pub(crate) user: Who,
+    pub(crate) mutes: Who,
+    /// Whether mentions are hidden too.
+    #[serde(default)]
+    pub(crate) mentions: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) ends: Option<Time>,
 }
 
 /// The users that a user follows.
@@ -206,43 +231,6 @@ pub(crate) struct End<'a> {
     /// Of the lines between the first and the last, in hexadecimal digits.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub(crate) sha256: Option<Cow<'a, str>>,
-}
-
-/// Numbers of what is in an export.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct TransferCounts {
-    /// Users, deleted ones included.
-    pub users: u64,
-    /// Follows.
-    pub follows: u64,
-    /// Friendships; each counts once.
-    pub friendships: u64,
-    /// Posts.
-    pub posts: u64,
-    /// Stories.
-    pub stories: u64,
-    /// Views of stories.
-    pub views: u64,
-    /// Samples that were added.
-    pub samples: u64,
-    /// Buckets that have a name.
-    pub buckets: u64,
-    /// Keys.
-    pub keys: u64,
-}
-
-/// Shows the numbers in one line.
-impl fmt::Display for TransferCounts {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { users, follows, friendships, posts, stories, views, samples, buckets, keys } =
-            self;
-        write!(
-            out,
-            "{users} users, {follows} follows, {friendships} friendships, {posts} posts, {stories} stories with \
-             {views} views, {samples} samples, {buckets} named buckets, {keys} keys"
-        )
-    }
 }
 
 /// A user: a number or a handle.

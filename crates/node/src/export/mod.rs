@@ -5,6 +5,7 @@
 //! bytes, except for the first line.
 
 pub(crate) mod bytes;
+pub(crate) mod counts;
 pub(crate) mod lines;
 mod output;
 #[cfg(test)]
@@ -15,7 +16,7 @@ use std::io::{self, Write};
 
 use feed::{Post, PostId, Stamp, Story, StoryId, UserId};
 use kv::{BucketId, BucketName, WalkLimit};
-use rows::{Rows as _, Span};
+use rows::{Rows as _, SetTable, Span};
 use store::{SortedRow, Sorter, Store, StoreError, unless_unreadable};
 
 use crate::clock::Time as NodeTime;
@@ -23,7 +24,8 @@ use crate::lock::DataLock;
 use crate::node::recover_once;
 use crate::open_error::OpenError;
 use crate::options::NodeOptions;
-use lines::{Id, Line, Time, TransferCounts};
+use counts::TransferCounts;
+use lines::{Id, Line, Time};
 use output::Output;
 
 /// Memory for sorting keys, in bytes.
@@ -90,6 +92,7 @@ struct Export<'a, W: Write> {
 impl<W: Write> Export<'_, W> {
     fn write(&mut self, sorter: Sorter<SortedRow>) -> io::Result<()> {
         self.users()?;
+        self.hidden()?;
         self.relations()?;
         self.posts()?;
         self.stories()?;
@@ -127,6 +130,30 @@ impl<W: Write> Export<'_, W> {
             }));
         });
         done
+    }
+
+    /// The blocks and the mutes of each user.
+    fn hidden(&mut self) -> io::Result<()> {
+        let facts = feed::Facts::new(self.store);
+        for user in (0..facts.totals().users).map(UserId).filter(|user| facts.exists(*user)) {
+            let blocks = facts.users_in(SetTable::Blocks, user, Span::ALL);
+            self.counts.blocks += blocks.len() as u64;
+            if !blocks.is_empty() {
+                let blocks = blocks.into_iter().map(Into::into).collect();
+                self.out.line(&Line::Block(lines::Block { user: user.into(), blocks }))?;
+            }
+            for other in facts.users_in(SetTable::Mutes, user, Span::ALL) {
+                let mute = facts.mute(user, other);
+                let live = |mute: &feed::Mute| mute.ends_ms.is_none_or(|ms| self.now_ms < ms);
+                if let Some(feed::Mute { mentions, ends_ms }) = mute.filter(live) {
+                    self.counts.mutes += 1;
+                    let (mutes, ends) = (other.into(), ends_ms.map(Time));
+                    let line = lines::Mute { user: user.into(), mutes, mentions, ends };
+                    self.out.line(&Line::Mute(line))?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The follows of each user, and then friends; each friendship once, at the user with the smaller id.

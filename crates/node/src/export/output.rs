@@ -5,7 +5,8 @@ use std::io::{self, BufWriter, Write};
 use sha2::{Digest as _, Sha256};
 
 use super::bytes::to_hex;
-use super::lines::{End, Header, Line, TransferCounts};
+use super::counts::TransferCounts;
+use super::lines::{End, Header, Line};
 
 /// Buffer in bytes.
 const BUFFER_BYTES: usize = 1 << 20;

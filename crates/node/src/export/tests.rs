@@ -11,7 +11,8 @@ use feed::accounts::{
     RedirectUri, Role, SecretHash,
 };
 use feed::{
-    Bio, Command, Handle, Idempotency, Label, Lifetime, Name, PostText, SetName, UserId, UserRef,
+    Bio, Command, Handle, Idempotency, Label, Lifetime, MuteTime, Name, PostText, SetName, UserId,
+    UserRef,
 };
 use kv::{BucketId, BucketName, Bytes, Expiry, KeyOp, KeyOps, Only};
 use rows::{NameTable, PointTable, SetTable};
@@ -35,7 +36,7 @@ enum Kept {
 use Kept::{Derived, Exported, LeftOut, NeverWritten};
 
 /// The documents' words for rows of deleted users that are not removed yet.
-const DELETED: &str = "users who are deleted, expired stories and keys";
+const DELETED: &str = "users who are deleted, expired stories, mutes and keys";
 /// The documents' words for what accounts granted.
 const GRANTS: &str = "invites, apps, and the sessions and tokens of accounts";
 /// The documents' words for rows without a bucket.
@@ -54,6 +55,8 @@ fn point(table: PointTable) -> Kept {
 fn set(table: SetTable) -> Kept {
     match table {
         SetTable::Following | SetTable::Friends | SetTable::StoryViews => Exported,
+        SetTable::Blocks | SetTable::Mutes => Exported,
+        SetTable::BlockedBy | SetTable::MutedBy => Derived,
         SetTable::DeletedUsers => Exported,
         SetTable::Followers | SetTable::AuthorPosts | SetTable::Mentions => Derived,
         SetTable::AuthorStories | SetTable::Expiring | SetTable::Seen => Derived,
@@ -67,7 +70,7 @@ fn name(table: NameTable) -> Kept {
     match table {
         NameTable::Bucket => Exported,
         NameTable::Handle | NameTable::SampleSet | NameTable::SampleLabel => Derived,
-        NameTable::KeyExpiry => Derived,
+        NameTable::KeyExpiry | NameTable::MuteEnd => Derived,
         NameTable::Idempotency => LeftOut("idempotency keys"),
         NameTable::Sender => NeverWritten,
         NameTable::Email => Derived,
@@ -84,15 +87,18 @@ fn fill(options: &NodeOptions) {
         let reply = runtime.block_on(node.submit(Request::from(command))).unwrap();
         reply.outcome.unwrap()
     };
-    let [ann, bob, cyd] = [0, 1, 2].map(|id| UserRef::Id(UserId(id)));
+    let [ann, bob, cyd, dan] = [0, 1, 2, 3].map(|id| UserRef::Id(UserId(id)));
     let text = |text| PostText::parse(text).unwrap();
-    for handle in ["ann", "bob", "cyd"] {
+    for handle in ["ann", "bob", "cyd", "dan"] {
         let handle = Handle::parse(handle).unwrap();
         run(Command::Register { handle, name: Name::default(), bio: Bio::default() });
     }
     fill_accounts(&|command| run(Command::Account(command)), &ann);
     run(Command::Follow { user: ann.clone(), other: bob.clone() });
     run(Command::Befriend { user: ann.clone(), other: bob.clone() });
+    run(Command::Block { user: ann.clone(), other: dan.clone() });
+    let time = Some(MuteTime::from_secs(600_000).unwrap());
+    run(Command::Mute { user: ann.clone(), other: dan, mentions: true, time });
     let post = Command::Post { author: ann.clone(), text: text("hello @bob") };
     let idempotency = Some(Idempotency { key: [1; 16], content: [2; 8] });
     let request = Request { command: post, idempotency };

@@ -8,7 +8,8 @@ use sha2::{Digest as _, Sha256};
 
 use super::ImportError;
 use crate::export::bytes::to_hex;
-use crate::export::lines::{End, FORMAT_VERSION, Header, LINE_BYTES_MAX, Line, TransferCounts};
+use crate::export::counts::TransferCounts;
+use crate::export::lines::{End, FORMAT_VERSION, Header, LINE_BYTES_MAX, Line};
 
 /// Buffer in bytes.
 const BUFFER_BYTES: usize = 1 << 20;

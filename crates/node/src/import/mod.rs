@@ -16,7 +16,8 @@ use rows::Totals;
 use store::{Loader, StoreError};
 
 use crate::clock::Time as NodeTime;
-use crate::export::lines::{Line, TransferCounts};
+use crate::export::counts::TransferCounts;
+use crate::export::lines::Line;
 use crate::last_run::LastRun;
 use crate::lock::DataLock;
 use crate::open_error::OpenError;
@@ -129,6 +130,8 @@ impl Import {
         let (count, more) = match line {
             Line::Export(_) | Line::End(_) => return Err("it is in the middle of the file".into()),
             Line::User(line) => (&mut counts.users, users.add(loader, ids, &line).map(|()| 1)),
+            Line::Block(line) => (&mut counts.blocks, users.block(loader, &line)),
+            Line::Mute(line) => (&mut counts.mutes, users.mute(loader, &line).map(|()| 1)),
             Line::Follow(line) => (&mut counts.follows, users.follow(loader, &line)),
             Line::Friends(line) => (&mut counts.friendships, users.befriend(loader, &line)),
             Line::Post(line) => {
@@ -155,6 +158,7 @@ impl Import {
         let Self { mut loader, ids, counts, mut users, stories, samples, buckets, .. } = self;
         let mut totals =
             Totals { posts: counts.posts, last_stamp: ids.last(), ..Totals::default() };
+        (totals.blocks, totals.mutes) = (counts.blocks, counts.mutes);
         stories.finish(&mut loader, &mut totals, counts.stories);
         samples.finish(&mut loader);
         buckets.finish(&mut loader, &mut totals);

@@ -1,15 +1,15 @@
 //! Imports users, follows and friendships.
 
 use feed::accounts::{Account, AccountRefusal, AccountState, Email, PasswordHash, Role};
-use feed::limits::{FOLLOWING_MAX, FRIENDS_MAX, USER_POSTS_MAX, USERS_MAX};
+use feed::limits::{BLOCKS_MAX, FOLLOWING_MAX, FRIENDS_MAX, MUTES_MAX, USER_POSTS_MAX, USERS_MAX};
 use feed::{Bio, Counts, Handle, Name, Refusal, UserId, UserRef, write};
 use hashbrown::{HashMap, HashSet};
-use rows::{SetTable, Totals};
+use rows::{EPOCH_MS, SetTable, Stamp, Totals};
 use store::Loader;
 
 use super::Wrong;
 use super::ids::Ids;
-use crate::export::lines::{self, Follow, Friends, User, Who};
+use crate::export::lines::{self, Block, Follow, Friends, Mute, Time, User, Who};
 
 /// The users so far, in memory: their handles, and what is counted.
 #[derive(Default)]
@@ -19,6 +19,9 @@ pub(super) struct Users {
     deleted: HashSet<UserId>,
     accounts: u32,
     emails: HashSet<Email>,
+    /// Who blocks whom, 8 bytes each: neither follows, or is a friend of, the other.
+    blocks: HashSet<(UserId, UserId)>,
+    has_relations: bool,
     /// The first user who has more of something than is allowed.
     above: Option<(UserId, &'static str, usize, u32)>,
 }
@@ -121,27 +124,85 @@ impl Users {
         counts
     }
 
+    /// Returns the number of blocks.
+    pub(super) fn block(&mut self, loader: &mut Loader, line: &Block) -> Result<u64, Wrong> {
+        if self.has_relations {
+            return Err("blocks come before follows and friends".into());
+        }
+        let user = self.find(&line.user)?;
+        for other in &line.blocks {
+            let other = self.find(other)?;
+            if other == user {
+                return Err(Refusal::SelfBlock.into());
+            }
+            if !self.blocks.insert((user, other)) {
+                return Err(format!("the user {} blocks {} twice", user.0, other.0).into());
+            }
+            let blocks = &mut self.of(user).blocks;
+            if *blocks >= BLOCKS_MAX {
+                return Err(Refusal::TooManyBlocks.into());
+            }
+            *blocks += 1;
+            write::block(loader, user, other, true);
+        }
+        Ok(line.blocks.len() as u64)
+    }
+
+    pub(super) fn mute(&mut self, loader: &mut Loader, line: &Mute) -> Result<(), Wrong> {
+        let (user, other) = (self.find(&line.user)?, self.find(&line.mutes)?);
+        if other == user {
+            return Err(Refusal::SelfMute.into());
+        }
+        let mutes = &mut self.of(user).mutes;
+        if *mutes >= MUTES_MAX {
+            return Err(Refusal::TooManyMutes.into());
+        }
+        *mutes += 1;
+        let ends_ms = line.ends.map(|Time(ms)| ms);
+        if ends_ms.is_some_and(|ms| ms < EPOCH_MS || ms > Stamp::MAX.unix_ms()) {
+            return Err("a mute ends after 2024 and before 2093".into());
+        }
+        let mute = feed::Mute { mentions: line.mentions, ends_ms };
+        write::mute(loader, user, other, mute);
+        Ok(())
+    }
+
+    /// Refuses a relation of two users of whom one blocks the other.
+    fn refuse_blocked(&mut self, user: UserId, other: UserId) -> Result<(), Wrong> {
+        self.has_relations = true;
+        let are_blocked =
+            self.blocks.contains(&(user, other)) || self.blocks.contains(&(other, user));
+        match are_blocked {
+            true => {
+                Err(format!("one of the users {} and {} blocks the other", user.0, other.0).into())
+            }
+            false => Ok(()),
+        }
+    }
+
     /// Returns the number of follows.
-    pub(super) fn follow(&self, loader: &mut Loader, line: &Follow) -> Result<u64, Wrong> {
+    pub(super) fn follow(&mut self, loader: &mut Loader, line: &Follow) -> Result<u64, Wrong> {
         let user = self.find(&line.user)?;
         for other in &line.follows {
             let other = self.find(other)?;
             if other == user {
                 return Err(Refusal::SelfFollow.into());
             }
+            self.refuse_blocked(user, other)?;
             write::follow(loader, user, other, true);
         }
         Ok(line.follows.len() as u64)
     }
 
     /// Returns the number of friendships.
-    pub(super) fn befriend(&self, loader: &mut Loader, line: &Friends) -> Result<u64, Wrong> {
+    pub(super) fn befriend(&mut self, loader: &mut Loader, line: &Friends) -> Result<u64, Wrong> {
         let user = self.find(&line.user)?;
         for other in &line.friends {
             let other = self.find(other)?;
             if other == user {
                 return Err(Refusal::SelfFriend.into());
             }
+            self.refuse_blocked(user, other)?;
             write::friends(loader, user, other, true);
         }
         Ok(line.friends.len() as u64)

@@ -211,6 +211,11 @@ impl Node {
         self.threads.lock().end();
     }
 
+    /// Ends the mutes whose time is over, which a thread of the node also does by itself. Blocks.
+    pub fn end_mutes(&self) {
+        self.shared.end_mutes(&mut 0);
+    }
+
     /// Removes some of what is left of deleted users, which a thread of the node also does by itself; returns
     /// whether there may be more. Blocks.
     pub fn erase_users(&self) -> bool {

@@ -2,7 +2,7 @@
 //! worker may call them. The others may read the store and belong where blocking is allowed.
 
 use feed::timeline::Posted;
-use feed::{Facts, Page, PageOf, Post, PostId, UserId, UserRef};
+use feed::{Facts, Page, PageOf, Post, PostId, UserId, UserRef, Viewer};
 use rows::{PointTable, Rows as _, SetTable};
 use store::Store;
 use tokio::sync::watch;
@@ -89,10 +89,15 @@ impl Node {
         self.append(&self.home_ids(user, page), out)
     }
 
-    /// A page of posts that mention `user`, as [`Node::home`] does. It has fewer posts while posts of a
-    /// deleted user are removed. May block.
+    /// A page of posts that mention `user`, as [`Node::home`] does. It has fewer posts if some are hidden from
+    /// the user, and while posts of a deleted user are removed. May block.
     pub fn mentions(&self, user: UserId, page: &Page, out: &mut Vec<u8>) -> PageEnds {
-        self.append(&self.mention_ids(user, page), out)
+        let mut page = self.mention_ids(user, page);
+        let ends = ends(&page.items, page.more);
+        let viewer = self.viewer(Some(user));
+        page.items.retain(|post| viewer.notified(*post));
+        self.append_posts(&page.items, out);
+        ends
     }
 
     /// A page of the posts by `user`, as [`Node::home`] does. May block.
@@ -103,6 +108,28 @@ impl Node {
         };
         let ids = posts.into_iter().map(|(post, _)| post).collect();
         self.append(&PageOf::from_scan(ids, page), out)
+    }
+
+    /// Whether `user` may see `other`; `None` if only the facts can say.
+    #[must_use]
+    pub fn try_visible_user(&self, user: UserId, other: UserId) -> Option<bool> {
+        let store = &self.shared.store;
+        let may_block = |one: UserId, other: UserId| {
+            store.may_have_member(SetTable::Blocks, one.0.into(), other.0.into())
+        };
+        let is_certain =
+            store.totals().blocks == 0 || !may_block(user, other) && !may_block(other, user);
+        is_certain.then_some(true)
+    }
+
+    /// As [`Node::try_post`]; false also if `user` may not see it.
+    pub fn try_post_for(&self, user: UserId, post: PostId, out: &mut Vec<u8>) -> bool {
+        let store = &self.shared.store;
+        let visible = || {
+            let row = store.point_in_memory(PointTable::Post, post.0)?;
+            self.try_visible_user(user, Post::decode_head(&row).0)
+        };
+        (store.totals().blocks == 0 || visible() == Some(true)) && self.try_post(post, out)
     }
 
     /// Appends a post as JSON if it is in memory; false if not, whether the post exists or not.
@@ -116,6 +143,19 @@ impl Node {
     /// Appends a post as JSON; false if there is none. May block.
     pub fn post(&self, post: PostId, out: &mut Vec<u8>) -> bool {
         self.views().rendered.post(self.facts(), post, out)
+    }
+
+    /// As [`Node::post`]; false also if `user` may not see it. May block.
+    pub fn post_for(&self, user: UserId, post: PostId, out: &mut Vec<u8>) -> bool {
+        let viewer = self.viewer(Some(user));
+        let visible = || self.facts().post(post).is_some_and(|post| viewer.visible(&post));
+        (viewer.sees_all() || visible()) && self.post(post, out)
+    }
+
+    /// What a user may see, or the application itself (`None`). May block.
+    #[must_use]
+    pub fn viewer(&self, user: Option<UserId>) -> Viewer<'_, Store> {
+        Viewer::new(self.facts(), user)
     }
 
     /// The ids on a page of home(user); the user's timeline is active from now on. May block.
@@ -132,8 +172,8 @@ impl Node {
         Some(PageOf { items, more })
     }
 
-    /// The ids on a page of the posts that mention `user`, which may be by users who were deleted just now. May
-    /// block.
+    /// The ids on a page of the posts that mention `user`, which may be hidden from the user (see
+    /// [`Viewer::notified`]), or by users who were deleted just now. May block.
     #[must_use]
     pub fn mention_ids(&self, user: UserId, page: &Page) -> PageOf<PostId> {
         let scan = page.span(page.limit + 1).map(|span| self.facts().mentions_of(user, span));

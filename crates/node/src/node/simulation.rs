@@ -75,6 +75,9 @@ pub struct SimulatedNode {
     /// The last removal of rows of a deleted user, and the reply to the last command that removed some.
     erasing: Option<Progress>,
     erasure: Option<OwnReply>,
+    /// As for the thread: no mute ends before; and the reply to the last command that ended some.
+    mutes_from_ms: u64,
+    mutes: Option<OwnReply>,
     jobs: Queue,
     /// Number of submissions that the inbox has accepted.
     submitted: u64,
@@ -109,6 +112,8 @@ impl SimulatedNode {
             sweep: None,
             erasing: None,
             erasure: None,
+            mutes_from_ms: 0,
+            mutes: None,
             jobs,
             submitted: 0,
         })
@@ -170,12 +175,18 @@ impl SimulatedNode {
         self.node.shared.views.deliver();
     }
 
+    /// One step of the sweeper for mutes whose time is over: at a wake-up, or with the reply to a command.
+    pub fn end_mutes(&mut self) {
+        if is_pending(&mut self.mutes) {
+            return;
+        }
+        self.mutes = self.node.shared.submit_mute_ends(&mut self.mutes_from_ms);
+        self.submitted += u64::from(self.mutes.is_some());
+    }
+
     /// One step of the sweeper for deleted users: at a wake-up, or with the reply to a command.
     pub fn erase_users(&mut self) {
-        if let Some(mut reply) = self.erasure.take()
-            && let Err(oneshot::error::TryRecvError::Empty) = reply.try_recv()
-        {
-            self.erasure = Some(reply);
+        if is_pending(&mut self.erasure) {
             return;
         }
         self.erasure = self.node.shared.submit_erasure(&mut self.erasing);
@@ -252,4 +263,9 @@ impl SimulatedNode {
         self.writer.end()?;
         Ok(())
     }
+}
+
+/// Whether a reply has not come yet.
+fn is_pending(reply: &mut Option<OwnReply>) -> bool {
+    reply.as_mut().is_some_and(|reply| reply.try_recv() == Err(oneshot::error::TryRecvError::Empty))
 }

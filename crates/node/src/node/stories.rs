@@ -137,7 +137,10 @@ impl Node {
     ) -> Option<Vec<(UserId, u64)>> {
         let live = |found: &Story| found.is_live(self.now_ms()) && found.author == author;
         self.facts().story(story).filter(live)?;
-        Some(self.facts().story_views(story, span))
+        let viewer = self.viewer(Some(author));
+        let mut views = self.facts().story_views(story, span);
+        views.retain(|(user, _)| viewer.visible_user(*user));
+        Some(views)
     }
 
     /// Removes the rows of stories that expired or were deleted before the current second, which a thread

@@ -52,13 +52,13 @@ impl Views {
         }
         if page.cursor != Cursor::Newest && self.shard(user).lock().is_active(user) {
             // Beyond what is kept of an active timeline: gathering it anew would not help.
-            return self.gather(facts, user, &facts.following_all(user), page, None);
+            return self.gather(facts, user, &facts.home_authors(user), page, None);
         }
         for _ in 0..GATHER_ATTEMPTS {
             // First the position, then the facts: what the facts do not show yet is published after the
             // position.
             let position = self.stream.head();
-            let following = facts.following_all(user);
+            let following = facts.home_authors(user);
             let is_kept =
                 self.shard(user).lock().admits(user, following.len(), self.shard_bytes_max);
             let limit = if is_kept { KEPT } else { page.limit };
@@ -78,7 +78,7 @@ impl Views {
                 None => break,
             }
         }
-        self.gather(facts, user, &facts.following_all(user), page, None)
+        self.gather(facts, user, &facts.home_authors(user), page, None)
     }
 
     /// Gathers a page of home(user). If more than `enough` posts are in memory, it may have fewer posts than

@@ -131,11 +131,17 @@ impl Views {
                 }
                 Effect::ProfileChanged { user } => self.rendered.invalidate(user),
                 Effect::Mentioned { user, .. } => self.watchers(user).mentioned(user),
-                Effect::MentionChanged { post, user, deleted } => {
-                    let change = if deleted { Change::Deleted } else { Change::Edited };
-                    self.watchers(user).mention_changed(user, change(post));
+                Effect::MentionChanged { post, author, user, deleted } => {
+                    let change = match deleted {
+                        true => Change::MentionDeleted(post, author),
+                        false => Change::Edited(post),
+                    };
+                    self.watchers(user).mention_changed(user, change);
                 }
-                Effect::FriendsChanged { .. } | Effect::StoryPosted { .. } => {
+                Effect::FriendsChanged { .. }
+                | Effect::Blocked { .. }
+                | Effect::MutesChanged { .. }
+                | Effect::StoryPosted { .. } => {
                     self.stories.apply(*effect);
                     self.story_changes.fetch_add(1, Ordering::Release);
                 }
@@ -295,6 +301,8 @@ fn concerns_shards(effect: &Effect) -> bool {
         | Effect::FollowingChanged { .. }
         | Effect::FollowedMany { .. }
         | Effect::FriendsChanged { .. }
+        | Effect::Blocked { .. }
+        | Effect::MutesChanged { .. }
         | Effect::StoryPosted { .. }
         | Effect::StoryGone { .. }
         | Effect::UserDeleted { .. } => true,

@@ -16,7 +16,7 @@ mod budget;
 
 use std::sync::Arc;
 
-use feed::{Effect, Page, PostId, UserId};
+use feed::{Effect, Ended, Page, PostId, UserId};
 use hashbrown::HashMap;
 use smallvec::SmallVec;
 
@@ -164,22 +164,13 @@ impl Shard {
             }
             Effect::FollowedMany { user } => self.follows_changed(user),
             Effect::FollowingChanged { user, other, follows } => {
-                self.follows_changed(user);
-                if let Some(watchers) = self.watchers.any() {
-                    let change = if follows { Change::Followed } else { Change::Unfollowed };
-                    watchers.changed(user, change(other));
-                }
+                let change = if follows { Change::Followed } else { Change::Unfollowed };
+                self.follow_changed(user, change(other));
             }
+            Effect::Blocked { user, other, ended } => self.blocked(user, other, ended),
+            Effect::MutesChanged { user } => self.follow_changed(user, Change::Missed),
             Effect::FriendsChanged { user, other, friends } => {
-                let Some(mut table) = self.watchers.any() else { return true };
-                for (user, other) in [(user, other), (other, user)] {
-                    if friends {
-                        table.befriend(user, other);
-                    } else {
-                        table.unfriend(user, other);
-                    }
-                    table.notify(user);
-                }
+                self.friends_changed(user, other, friends);
             }
             Effect::StoryPosted { author, .. } | Effect::StoryGone { author, .. } => {
                 let woken = self.watchers.any().map_or(0, |table| table.notify_friends(author));
@@ -195,6 +186,43 @@ impl Shard {
             | Effect::SampleDeleted { .. } => {}
         }
         true
+    }
+
+    fn friends_changed(&self, user: UserId, other: UserId, friends: bool) {
+        let Some(mut table) = self.watchers.any() else { return };
+        for (user, other) in [(user, other), (other, user)] {
+            if friends {
+                table.befriend(user, other);
+            } else {
+                table.unfriend(user, other);
+            }
+            table.notify(user);
+        }
+    }
+
+    /// `user` blocked `other`. The watchers of `other` get the end of a follow or friendship, and nothing else that
+    /// would give the block away, or wake them each time.
+    fn blocked(&mut self, user: UserId, other: UserId, ended: Ended) {
+        if ended.following {
+            self.follows_changed(user);
+        }
+        if ended.followed {
+            self.follow_changed(other, Change::Unfollowed(user));
+        }
+        if ended.friends {
+            self.friends_changed(user, other, false);
+        }
+        if let Some(watchers) = self.watchers.any() {
+            watchers.changed(user, Change::Missed);
+        }
+    }
+
+    /// Drops the timeline of `user`, whose follows or mutes have changed, and wakes the watchers with `change`.
+    fn follow_changed(&mut self, user: UserId, change: Change) {
+        self.follows_changed(user);
+        if let Some(watchers) = self.watchers.any() {
+            watchers.changed(user, change);
+        }
     }
 
     /// Drops the timeline of `user`, unless it was gathered since; watchers read it again.

@@ -20,7 +20,7 @@ pub(crate) struct Stories {
 
 /// The data of a reader that a stories home depends on.
 struct Reader {
-    /// Sorted.
+    /// Friends whom the reader does not mute, sorted.
     friends: Box<[UserId]>,
     /// Sorted; all live stories from `seen_from` on that the reader has seen.
     seen: Box<[StoryId]>,
@@ -41,7 +41,7 @@ impl Reader {
         seen.reverse();
         let is_cut = seen.len() >= SEEN_MAX;
         let seen_from = seen.first().copied().filter(|_| is_cut).unwrap_or(StoryId(0));
-        Self { friends: facts.friends_all(user).into(), seen: seen.into(), seen_from }
+        Self { friends: facts.story_authors(user).into(), seen: seen.into(), seen_from }
     }
 
     /// With one more story seen.
@@ -81,11 +81,12 @@ impl Stories {
     /// Applies what a command did. Writer only, in order, once the facts show it.
     pub(super) fn apply(&self, effect: Effect) {
         match effect {
-            Effect::FriendsChanged { user, other, .. } => {
+            Effect::FriendsChanged { user, other, .. } | Effect::Blocked { user, other, .. } => {
                 for user in [user, other] {
                     self.readers.change(user, |_| None);
                 }
             }
+            Effect::MutesChanged { user } => self.readers.change(user, |_| None),
             Effect::StoryPosted { story, author, expires_ms } => {
                 self.recent.change(author, |recent| Some(recent.with((story, expires_ms))));
             }

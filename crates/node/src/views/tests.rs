@@ -26,6 +26,8 @@ const USERS: u32 = 5;
 #[derive(Clone, Debug)]
 enum Step {
     Follow(u32, u32, bool),
+    Block(u32, u32, bool),
+    Mute(u32, u32, bool),
     Post(u32, Option<u32>),
     Delete(usize),
     Edit(usize),
@@ -46,6 +48,8 @@ fn step() -> impl Strategy<Value = Step> {
     let user = 0..USERS;
     prop_oneof![
         3 => (user.clone(), user.clone(), any::<bool>()).prop_map(|(a, b, on)| Step::Follow(a, b, on)),
+        1 => (user.clone(), user.clone(), any::<bool>()).prop_map(|(a, b, on)| Step::Block(a, b, on)),
+        2 => (user.clone(), user.clone(), any::<bool>()).prop_map(|(a, b, on)| Step::Mute(a, b, on)),
         6 => (user.clone(), prop::option::of(user.clone())).prop_map(|(a, to)| Step::Post(a, to)),
         2 => (0usize..1_000).prop_map(Step::Delete),
         1 => (0usize..1_000).prop_map(Step::Edit),
@@ -96,11 +100,11 @@ impl Subject {
         let facts = Facts::new(&self.rows);
         let page = Page { cursor: Cursor::Newest, limit };
         let user = UserId(user);
-        gather(user, &facts.following_all(user), &page, |author, span| facts.posts_by(author, span))
+        gather(user, &facts.home_authors(user), &page, |author, span| facts.posts_by(author, span))
     }
 
     fn gather(&self, user: u32) -> Timeline {
-        let following = Facts::new(&self.rows).following_all(UserId(user));
+        let following = Facts::new(&self.rows).home_authors(UserId(user));
         let newest = self.home(user, KEPT);
         Timeline::new(UserId(user), following.into(), &newest, self.stream.head())
     }
@@ -159,6 +163,20 @@ impl Subject {
             }
             Step::Follow(user, other, false) => {
                 self.apply(Command::Unfollow { user: id(user), other: id(other) });
+            }
+            Step::Block(user, other, on) => {
+                let (user, other) = (id(user), id(other));
+                self.apply(match on {
+                    true => Command::Block { user, other },
+                    false => Command::Unblock { user, other },
+                });
+            }
+            Step::Mute(user, other, on) => {
+                let (user, other) = (id(user), id(other));
+                self.apply(match on {
+                    true => Command::Mute { user, other, mentions: true, time: None },
+                    false => Command::Unmute { user, other },
+                });
             }
             Step::Post(author, to) => {
                 let text = to.map_or("plain".into(), |to| format!("@u{to} hello"));

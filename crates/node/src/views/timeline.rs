@@ -39,7 +39,7 @@ impl CaughtUp {
 pub(super) struct Timeline {
     /// The owner.
     pub(super) user: UserId,
-    /// The users whom the owner follows, sorted.
+    /// The users whom the owner follows and does not mute, sorted.
     pub(super) following: Box<[UserId]>,
     /// Whether it was read since the eviction hand last passed it.
     pub(super) touched: bool,
@@ -106,6 +106,17 @@ impl Timeline {
                 match effect {
                     Effect::FollowingChanged { user, .. } | Effect::FollowedMany { user }
                         if user == self.user =>
+                    {
+                        caught_up.invalidated = true;
+                        return caught_up;
+                    }
+                    Effect::MutesChanged { user } if user == self.user => {
+                        caught_up.invalidated = true;
+                        return caught_up;
+                    }
+                    Effect::Blocked { user, other, ended }
+                        if user == self.user && ended.following
+                            || other == self.user && ended.followed =>
                     {
                         caught_up.invalidated = true;
                         return caught_up;

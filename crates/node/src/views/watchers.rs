@@ -31,8 +31,10 @@ pub(super) const CHANGES_MAX: usize = 32;
 /// Changes, in addition to new posts, of which a watcher of a user's timeline is notified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// A post was deleted that the user had at home or that mentioned them.
+    /// A post was deleted that the user had at home.
     Deleted(PostId),
+    /// A post by this user that mentioned the user was deleted.
+    MentionDeleted(PostId, UserId),
     /// A post that the user has at home, or that mentions or mentioned them, has another text.
     Edited(PostId),
     /// The user follows this user from now on.

@@ -164,18 +164,35 @@ impl Question {
             }
             match *change {
                 Change::Deleted(post) => write_id("delete", post.0, out),
+                Change::MentionDeleted(post, author) => {
+                    if self.may_see(node, source, author)? {
+                        write_id("delete", post.0, out);
+                    }
+                }
                 Change::Followed(other) => write_id("follow", other.0.into(), out),
                 Change::Unfollowed(other) => write_id("unfollow", other.0.into(), out),
                 Change::Missed => out.extend_from_slice(RESYNC),
                 Change::Edited(post) => {
                     let start = out.len();
                     out.extend_from_slice(b"event: edit\ndata: ");
-                    write_post(node, source, post, start, out)?;
+                    let written = match source {
+                        Source::Memory => node.try_post_for(self.user, post, out),
+                        Source::Facts => node.post_for(self.user, post, out),
+                    };
+                    end(written, source, start, out)?;
                 }
             }
             read = *number;
         }
         Some(read)
+    }
+
+    /// Whether the user may see an author. `None` if that is not in memory.
+    fn may_see(&self, node: &Node, source: Source, author: UserId) -> Option<bool> {
+        match source {
+            Source::Memory => node.try_visible_user(self.user, author),
+            Source::Facts => Some(node.viewer(Some(self.user)).visible_user(author)),
+        }
     }
 
     fn home(&self, node: &Node, source: Source) -> Option<PageOf<PostId>> {
@@ -228,8 +245,13 @@ impl Question {
         event.write(out);
         out.extend_from_slice(b"\ndata: ");
         let written = match (event.kind, source) {
-            (Kind::Home | Kind::Mention, _) => {
-                return write_post(node, source, PostId(event.id), start, out);
+            (Kind::Home, Source::Memory) => node.try_post(PostId(event.id), out),
+            (Kind::Home, Source::Facts) => node.post(PostId(event.id), out),
+            // Mentions are read from the facts.
+            (Kind::Mention, Source::Memory) => return None,
+            (Kind::Mention, Source::Facts) => {
+                let notified = node.viewer(Some(self.user)).notified(PostId(event.id));
+                notified && node.post(PostId(event.id), out)
             }
             (Kind::Story, Source::Memory) => {
                 let found = shown.binary_search_by(|shown| event.id.cmp(&shown.story.0));
@@ -240,21 +262,6 @@ impl Question {
         };
         end(written, source, start, out)
     }
-}
-
-/// Writes a post and the end of the event that begins at `start`, as [`end`] does.
-fn write_post(
-    node: &Node,
-    source: Source,
-    post: PostId,
-    start: usize,
-    out: &mut Vec<u8>,
-) -> Option<()> {
-    let written = match source {
-        Source::Memory => node.try_post(post, out),
-        Source::Facts => node.post(post, out),
-    };
-    end(written, source, start, out)
 }
 
 /// Ends the event that begins at `start`, or removes it if its post or story no longer exists. `None` if that

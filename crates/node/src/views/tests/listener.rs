@@ -43,7 +43,7 @@ impl Listener {
                     self.shown.extend(read(*post).filter(|_| shown));
                 }
                 Change::Missed => self.shown.clone_from(texts),
-                Change::Followed(_) | Change::Unfollowed(_) => {}
+                Change::Followed(_) | Change::Unfollowed(_) | Change::MentionDeleted(..) => {}
             }
         }
     }

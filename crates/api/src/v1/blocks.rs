@@ -1,0 +1,204 @@
+//! Blocks and mutes.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+use feed::{Command, MuteTime, Refusal, SetTable};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::error::{ApiError, ErrorBody};
+use crate::guard::RouteKind;
+use crate::idempotency::Once;
+use crate::input::{Input, OneUser, TwoUsers, given};
+use crate::page::Asked;
+use crate::params::{KeyHeader, OtherPath, PageQuery, UserPath};
+use crate::routes::Routes;
+use crate::state::AppState;
+use crate::time::rfc3339;
+use crate::v1::follows::{Listed, UserPage, page_of_users, users};
+
+pub(crate) fn route(routes: &mut Routes<'_>) {
+    routes.on("PUT", "/v1/users/{user}/blocks/{other}", RouteKind::Plain, block);
+    routes.on("DELETE", "/v1/users/{user}/blocks/{other}", RouteKind::Plain, unblock);
+    routes.on("GET", "/v1/users/{user}/blocks", RouteKind::Query, blocks);
+    routes.on("PUT", "/v1/users/{user}/mutes/{other}", RouteKind::Plain, mute);
+    routes.on("DELETE", "/v1/users/{user}/mutes/{other}", RouteKind::Plain, unmute);
+    routes.on("GET", "/v1/users/{user}/mutes", RouteKind::Query, mutes);
+}
+
+/// A mute to be created, or the new state of an existing one.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NewMute {
+    /// Whether mentions by the muted user are hidden too.
+    #[serde(default = "yes")]
+    #[schema(default = true)]
+    mentions: bool,
+    /// Seconds until it ends by itself, at most 315360000 (10 years). Without it, it does not end by itself.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(nullable = false, minimum = 1, maximum = 315_360_000, example = 3_600)]
+    duration_s: Option<u64>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// A muted user.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Muted {
+    #[serde(flatten)]
+    user: Listed,
+    /// Whether mentions by the muted user are hidden too.
+    mentions: bool,
+    /// When it ends by itself.
+    #[schema(format = DateTime, example = "2026-11-21T09:30:00.123Z")]
+    ends_at: Option<String>,
+}
+
+/// A page of muted users.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes the answer, which is written as bytes")]
+pub(crate) struct MutedPage {
+    items: Vec<Muted>,
+    /// Path of the next page.
+    next: Option<String>,
+    /// Path of the previous page.
+    prev: Option<String>,
+}
+
+/// Block a user
+///
+/// From now on neither exists for the other, with all they made before and after. Ends follows and friendship in both
+/// directions. Idempotent.
+#[utoipa::path(
+    put, path = "/v1/users/{user}/blocks/{other}", operation_id = "block_user", tag = "users",
+    params(UserPath, OtherPath, KeyHeader),
+    responses(
+        (status = 204, description = "`user` blocks `other`"),
+        (status = 404, description = "`user_not_found`", body = ErrorBody),
+        (status = 422, description = "`self_block`, `too_many_blocks`", body = ErrorBody),
+    )
+)]
+pub(crate) async fn block(
+    State(state): State<Arc<AppState>>,
+    TwoUsers(user, other): TwoUsers,
+    Once(key): Once,
+) -> Result<Response, ApiError> {
+    state.carry_out(Command::Block { user, other }, key).await
+}
+
+/// Unblock a user
+///
+/// Follows and friendship do not come back. Idempotent.
+#[utoipa::path(
+    delete, path = "/v1/users/{user}/blocks/{other}", operation_id = "unblock_user", tag = "users",
+    params(UserPath, OtherPath, KeyHeader),
+    responses(
+        (status = 204, description = "`user` does not block `other`"),
+        (status = 404, description = "`user_not_found`", body = ErrorBody),
+        (status = 422, description = "`self_block`", body = ErrorBody),
+    )
+)]
+pub(crate) async fn unblock(
+    State(state): State<Arc<AppState>>,
+    TwoUsers(user, other): TwoUsers,
+    Once(key): Once,
+) -> Result<Response, ApiError> {
+    state.carry_out(Command::Unblock { user, other }, key).await
+}
+
+/// List blocked users
+#[utoipa::path(
+    get, path = "/v1/users/{user}/blocks", operation_id = "list_blocks", tag = "users",
+    params(UserPath, PageQuery),
+    responses(
+        (status = 200, description = "A page of users", body = UserPage, headers(("Link" = String, description = "The neighboring pages"))),
+        (status = 404, description = "`user_not_found`", body = ErrorBody),
+        (status = 422, description = "`bad_limit`", body = ErrorBody),
+    )
+)]
+pub(crate) async fn blocks(
+    State(state): State<Arc<AppState>>,
+    OneUser(user): OneUser,
+    asked: Asked,
+) -> Result<Response, ApiError> {
+    users(&state, SetTable::Blocks, user, &asked).await
+}
+
+/// Mute a user
+///
+/// Leaves posts and stories of `other`, and replies to them, out of what `user` has at home and in threads. `other` does
+/// not notice. Replaces an existing mute.
+#[utoipa::path(
+    put, path = "/v1/users/{user}/mutes/{other}", operation_id = "mute_user", tag = "users",
+    request_body = NewMute, params(UserPath, OtherPath, KeyHeader),
+    responses(
+        (status = 204, description = "`user` mutes `other`"),
+        (status = 404, description = "`user_not_found`", body = ErrorBody),
+        (
+            status = 422,
+            description = "`self_mute`, `too_many_mutes`, `bad_duration`, `idempotency_key_reused`",
+            body = ErrorBody
+        ),
+    )
+)]
+pub(crate) async fn mute(
+    State(state): State<Arc<AppState>>,
+    TwoUsers(user, other): TwoUsers,
+    Input { body, key, .. }: Input<NewMute>,
+) -> Result<Response, ApiError> {
+    let time = body.duration_s.map(MuteTime::from_secs).transpose()?;
+    state.carry_out(Command::Mute { user, other, mentions: body.mentions, time }, key).await
+}
+
+/// Unmute a user
+///
+/// Idempotent.
+#[utoipa::path(
+    delete, path = "/v1/users/{user}/mutes/{other}", operation_id = "unmute_user", tag = "users",
+    params(UserPath, OtherPath, KeyHeader),
+    responses(
+        (status = 204, description = "`user` does not mute `other`"),
+        (status = 404, description = "`user_not_found`", body = ErrorBody),
+        (status = 422, description = "`self_mute`", body = ErrorBody),
+    )
+)]
+pub(crate) async fn unmute(
+    State(state): State<Arc<AppState>>,
+    TwoUsers(user, other): TwoUsers,
+    Once(key): Once,
+) -> Result<Response, ApiError> {
+    state.carry_out(Command::Unmute { user, other }, key).await
+}
+
+/// List muted users
+#[utoipa::path(
+    get, path = "/v1/users/{user}/mutes", operation_id = "list_mutes", tag = "users",
+    params(UserPath, PageQuery),
+    responses(
+        (status = 200, description = "A page of users", body = MutedPage, headers(("Link" = String, description = "The neighboring pages"))),
+        (status = 404, description = "`user_not_found`", body = ErrorBody),
+        (status = 422, description = "`bad_limit`", body = ErrorBody),
+    )
+)]
+pub(crate) async fn mutes(
+    State(state): State<Arc<AppState>>,
+    OneUser(user): OneUser,
+    asked: Asked,
+) -> Result<Response, ApiError> {
+    let span = asked.of_users();
+    let found = state.read(move |node| {
+        let user = node.resolve(&user).ok_or(Refusal::UserNotFound)?;
+        let facts = node.facts();
+        let ids = span.map(|span| facts.users_in(SetTable::Mutes, user, span)).unwrap_or_default();
+        let muted = |id| {
+            let (mute, user) = (facts.mute(user, id)?, Listed::read(facts, id)?);
+            Some(Muted { user, mentions: mute.mentions, ends_at: mute.ends_ms.map(rfc3339) })
+        };
+        Ok::<_, Refusal>(ids.into_iter().map(|id| (id, muted(id))).collect::<Vec<_>>())
+    });
+    Ok(page_of_users(&asked, found.await??))
+}

@@ -1,0 +1,69 @@
+//! The expected blocks and mutes.
+
+use feed::{Command, Done, Outcome, Refusal, UserId};
+
+use super::{Feed, ms_of};
+
+impl Feed {
+    /// Blocks, mutes, and their ends by a user.
+    pub(super) fn hide(&mut self, stamp: u64, command: &Command) -> Outcome {
+        match command {
+            Command::Block { user, other } => {
+                let (user, other) = self.two(user, other, Refusal::SelfBlock)?;
+                for pair in [(user, other), (other, user)] {
+                    self.follows.remove(&pair);
+                    self.friends.remove(&pair);
+                }
+                self.blocks.insert((user, other));
+                Ok(Done::Blocked)
+            }
+            Command::Unblock { user, other } => {
+                let pair = self.two(user, other, Refusal::SelfBlock)?;
+                self.blocks.remove(&pair);
+                Ok(Done::Unblocked)
+            }
+            Command::Mute { user, other, mentions, time } => {
+                let pair = self.two(user, other, Refusal::SelfMute)?;
+                let ends_ms = time.map(|time| ms_of(stamp) + time.ms());
+                self.mutes.insert(pair, (*mentions, ends_ms));
+                Ok(Done::Muted)
+            }
+            Command::Unmute { user, other } => {
+                let pair = self.two(user, other, Refusal::SelfMute)?;
+                self.mutes.remove(&pair);
+                Ok(Done::Unmuted)
+            }
+            _ => unreachable!("not of this kind"),
+        }
+    }
+
+    /// Whoever is blocked does not find the other; whoever blocks is told so.
+    pub(super) fn refuse_blocked(&self, (user, other): (u32, u32)) -> Result<(), Refusal> {
+        if self.blocks.contains(&(other, user)) {
+            return Err(Refusal::UserNotFound);
+        }
+        if self.blocks.contains(&(user, other)) { Err(Refusal::Blocked) } else { Ok(()) }
+    }
+
+    pub(crate) fn are_hidden(&self, user: u32, other: u32) -> bool {
+        self.blocks.contains(&(user, other)) || self.blocks.contains(&(other, user))
+    }
+
+    /// The node has looked for mutes whose time is over.
+    pub(super) fn end_mutes(&mut self, mutes: &[(UserId, UserId)], now_ms: u64) {
+        for (user, other) in mutes {
+            let pair = (user.0, other.0);
+            let ends_ms = self.mutes.get(&pair).and_then(|(_, ends_ms)| *ends_ms);
+            if ends_ms.is_some_and(|ends_ms| ends_ms <= now_ms) {
+                self.mutes.remove(&pair);
+            }
+        }
+    }
+
+    /// Whether `user` is told of a post that mentions them.
+    pub(crate) fn notified(&self, user: u32, post: u64) -> bool {
+        let Some(post) = self.posts.get(&post) else { return false };
+        let mute = self.mutes.get(&(user, post.author));
+        !self.are_hidden(user, post.author) && mute.is_none_or(|(mentions, _)| !mentions)
+    }
+}

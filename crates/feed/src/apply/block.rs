@@ -1,0 +1,111 @@
+//! Blocking and muting users.
+
+use rows::Stamp;
+
+use super::{follow, friend};
+use crate::command::{Done, Outcome, UserRef};
+use crate::effect::{Effect, Ended};
+use crate::facts::Txn;
+use crate::ids::UserId;
+use crate::lifetime::MuteTime;
+use crate::limits;
+use crate::records::Mute;
+use crate::refusal::Refusal;
+
+pub(super) fn block(
+    txn: &mut Txn<'_>,
+    user: &UserRef,
+    other: &UserRef,
+    effects: &mut Vec<Effect>,
+) -> Outcome {
+    let (user, other) = super::resolve_two(txn, user, other, Refusal::SelfBlock)?;
+    if txn.facts().blocks(user, other) {
+        return Ok(Done::Blocked);
+    }
+    if txn.facts().stored_counts(user).blocks >= limits::BLOCKS_MAX {
+        return Err(Refusal::TooManyBlocks);
+    }
+    let ended = Ended {
+        following: follow::end(txn, user, other),
+        followed: follow::end(txn, other, user),
+        friends: friend::end(txn, user, other),
+    };
+    txn.put_block(user, other, true);
+    txn.count(user, |counts| super::step(&mut counts.blocks, true));
+    effects.push(Effect::Blocked { user, other, ended });
+    Ok(Done::Blocked)
+}
+
+/// Follows and friendship do not come back.
+pub(super) fn unblock(txn: &mut Txn<'_>, user: &UserRef, other: &UserRef) -> Outcome {
+    let (user, other) = super::resolve_two(txn, user, other, Refusal::SelfBlock)?;
+    if txn.facts().blocks(user, other) {
+        txn.put_block(user, other, false);
+        txn.count(user, |counts| super::step(&mut counts.blocks, false));
+    }
+    Ok(Done::Unblocked)
+}
+
+pub(super) fn mute(
+    txn: &mut Txn<'_>,
+    stamp: Stamp,
+    (user, other): (&UserRef, &UserRef),
+    mentions: bool,
+    time: Option<MuteTime>,
+    effects: &mut Vec<Effect>,
+) -> Outcome {
+    let (user, other) = super::resolve_two(txn, user, other, Refusal::SelfMute)?;
+    let before = txn.facts().mute(user, other);
+    let mute = Mute { mentions, ends_ms: time.map(|time| stamp.unix_ms() + time.ms()) };
+    if before == Some(mute) {
+        return Ok(Done::Muted);
+    }
+    match before {
+        Some(before) => txn.remove_mute(user, other, before),
+        None if txn.facts().stored_counts(user).mutes >= limits::MUTES_MAX => {
+            return Err(Refusal::TooManyMutes);
+        }
+        None => txn.count(user, |counts| super::step(&mut counts.mutes, true)),
+    }
+    txn.put_mute(user, other, mute);
+    effects.push(Effect::MutesChanged { user });
+    Ok(Done::Muted)
+}
+
+pub(super) fn unmute(
+    txn: &mut Txn<'_>,
+    user: &UserRef,
+    other: &UserRef,
+    effects: &mut Vec<Effect>,
+) -> Outcome {
+    let (user, other) = super::resolve_two(txn, user, other, Refusal::SelfMute)?;
+    if let Some(mute) = txn.facts().mute(user, other) {
+        end(txn, (user, other), mute, effects);
+    }
+    Ok(Done::Unmuted)
+}
+
+/// Ends those of `mutes` whose time is over at the stamp.
+pub(super) fn end_mutes(
+    txn: &mut Txn<'_>,
+    stamp: Stamp,
+    mutes: &[(UserId, UserId)],
+    effects: &mut Vec<Effect>,
+) -> Done {
+    let mut ended = 0;
+    for (user, other) in mutes.iter().copied() {
+        let mute = txn.facts().mute(user, other);
+        let is_over = |mute: &Mute| mute.ends_ms.is_some_and(|ms| ms <= stamp.unix_ms());
+        if let Some(mute) = mute.filter(is_over) {
+            end(txn, (user, other), mute, effects);
+            ended += 1;
+        }
+    }
+    Done::MutesEnded { mutes: ended }
+}
+
+fn end(txn: &mut Txn<'_>, (user, other): (UserId, UserId), mute: Mute, effects: &mut Vec<Effect>) {
+    txn.remove_mute(user, other, mute);
+    txn.count_hidden(user, false, |counts| &mut counts.mutes);
+    effects.push(Effect::MutesChanged { user });
+}

@@ -1,0 +1,108 @@
+//! Who sees what: one place that every list, thread, timeline and stream asks.
+//!
+//! **Visible** is what a viewer may see. A block hides two users from each other, with all they made: for each, the
+//! other does not exist. **Wanted** is what a viewer has not muted. What is not wanted is left out where the viewer did
+//! not ask for its author: at home, in threads and among the stories of friends.
+//!
+//! Both depend on the facts of the moment alone, so a block or a mute also acts on what was made before it.
+
+use rows::{Rows, SetTable, Span};
+
+use crate::facts::Facts;
+use crate::ids::{PostId, UserId};
+use crate::records::{Mute, Post};
+
+/// A reader, and which rows about them exist at all: nobody is looked up for one who neither blocks, nor is blocked,
+/// nor mutes.
+pub struct Viewer<'a, R: Rows + ?Sized> {
+    facts: Facts<'a, R>,
+    /// None is the application itself, from which nothing is hidden.
+    user: Option<UserId>,
+    has_blocks: bool,
+    has_mutes: bool,
+}
+
+impl<'a, R: Rows + ?Sized> Viewer<'a, R> {
+    /// Reads on behalf of `user`, or of the application itself.
+    #[must_use]
+    pub fn new(facts: Facts<'a, R>, user: Option<UserId>) -> Self {
+        let totals = facts.totals();
+        let lists = |table| user.is_some_and(|user| facts.has_users_in(table, user));
+        let has_blocks =
+            totals.blocks > 0 && (lists(SetTable::Blocks) || lists(SetTable::BlockedBy));
+        let has_mutes = totals.mutes > 0 && lists(SetTable::Mutes);
+        Self { facts, user, has_blocks, has_mutes }
+    }
+
+    /// What the viewer reads.
+    #[must_use]
+    pub fn facts(&self) -> Facts<'a, R> {
+        self.facts
+    }
+
+    /// Whether everything that exists is visible and wanted.
+    #[must_use]
+    pub fn sees_all(&self) -> bool {
+        !self.has_blocks && !self.has_mutes
+    }
+
+    /// Whether the viewer may see a user who exists.
+    #[must_use]
+    pub fn visible_user(&self, other: UserId) -> bool {
+        match self.user {
+            Some(user) if self.has_blocks => !self.facts.is_blocked_between(user, other),
+            _ => true,
+        }
+    }
+
+    /// Whether the viewer may see a post that exists.
+    #[must_use]
+    pub fn visible(&self, post: &Post) -> bool {
+        self.visible_user(post.author)
+    }
+
+    /// Whether the viewer may see a post that exists, and has not muted its author.
+    #[must_use]
+    pub fn wanted(&self, post: &Post) -> bool {
+        self.visible(post) && self.mute_of(post.author).is_none()
+    }
+
+    /// Whether the viewer is told of a post that mentions them: it exists, they may see it, and no mute hides
+    /// mentions by its author.
+    #[must_use]
+    pub fn notified(&self, post: PostId) -> bool {
+        self.sees_all()
+            || self.facts.post(post).is_some_and(|post| {
+                self.visible(&post) && self.mute_of(post.author).is_none_or(|mute| !mute.mentions)
+            })
+    }
+
+    fn mute_of(&self, other: UserId) -> Option<Mute> {
+        self.user.filter(|_| self.has_mutes).and_then(|user| self.facts.mute(user, other))
+    }
+}
+
+impl<R: Rows + ?Sized> Facts<'_, R> {
+    /// The users whose posts `user` has at home, in ascending order of ids: those whom they follow and do not mute.
+    /// Nobody follows across a block.
+    #[must_use]
+    pub fn home_authors(&self, user: UserId) -> Vec<UserId> {
+        self.without_muted(user, self.following_all(user))
+    }
+
+    /// The users whose stories `user` has at home, in ascending order of ids: friends whom they do not mute.
+    #[must_use]
+    pub fn story_authors(&self, user: UserId) -> Vec<UserId> {
+        self.without_muted(user, self.friends_all(user))
+    }
+
+    fn without_muted(&self, user: UserId, mut users: Vec<UserId>) -> Vec<UserId> {
+        if self.totals().mutes > 0 && !users.is_empty() {
+            let muted = self.users_in(SetTable::Mutes, user, Span::ALL);
+            if !muted.is_empty() {
+                users.retain(|other| muted.binary_search(other).is_err());
+            }
+        }
+        users
+    }
+}

@@ -1,0 +1,54 @@
+//! Numbers of what is in an export: in its last line, and for the operator.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Numbers of what is in an export.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct TransferCounts {
+    /// Users, deleted ones included.
+    pub users: u64,
+    /// Blocks.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub blocks: u64,
+    /// Mutes.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub mutes: u64,
+    /// Follows.
+    pub follows: u64,
+    /// Friendships; each counts once.
+    pub friendships: u64,
+    /// Posts.
+    pub posts: u64,
+    /// Stories.
+    pub stories: u64,
+    /// Views of stories.
+    pub views: u64,
+    /// Samples that were added.
+    pub samples: u64,
+    /// Buckets that have a name.
+    pub buckets: u64,
+    /// Keys.
+    pub keys: u64,
+}
+
+/// As in format 1, which does not have the field.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde needs")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// Shows the numbers in one line.
+impl fmt::Display for TransferCounts {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { users, blocks, mutes, follows, friendships, posts, stories, .. } = self;
+        let Self { views, samples, buckets, keys, .. } = self;
+        write!(
+            out,
+            "{users} users, {blocks} blocks, {mutes} mutes, {follows} follows, {friendships} friendships, {posts} \
+             posts, {stories} stories with {views} views, {samples} samples, {buckets} named buckets, {keys} keys"
+        )
+    }
+}
