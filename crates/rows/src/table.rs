@@ -198,6 +198,8 @@ tables! {
         KeyExpiry = 0x35,
         /// Node (16 bytes) -> its last group that counts. Only a log that several nodes share has senders.
         Sender = 0x36,
+        /// When a mute ends (milliseconds since 1970, 8 bytes), its user, the muted user (4 bytes each) -> nothing.
+        MuteEnd = 0x37,
         /// E-mail address of an account -> user id.
         Email = 0x38,
         /// SHA-256 of the code of an invite -> invite.
@@ -210,7 +212,5 @@ tables! {
         GrantExpiry = 0x3c,
         /// App id (8 bytes) that acts for no user -> nothing.
         UnusedApp = 0x3d,
-        /// When a mute ends (milliseconds since 1970, 8 bytes), its user, the muted user (4 bytes each) -> nothing.
-        MuteEnd = 0x3e,
     }
 }

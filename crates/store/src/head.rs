@@ -80,13 +80,13 @@ impl Head {
         let mut totals = rest.to_vec();
         // What later versions added, a zero of one byte each: friendships, stories and the second of
         // their sweep; spaces, keys that expire and, in version 3, the second of their sweep; then what
-        // `ADDED` says.
+        // [`NO_DELETED_USERS`] has.
         let missing = match found {
             1 => 6,
             2 => 3,
             _ => 0,
         };
-        totals.resize(totals.len() + missing + ADDED.len(), 0);
+        totals.resize(totals.len() + missing + NO_DELETED_USERS.len(), 0);
         Ok((found, Self { applied, hasher, totals: decode(&totals) }))
     }
 }

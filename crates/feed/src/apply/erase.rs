@@ -66,6 +66,7 @@ pub(super) fn erase(
             for grant in erase.items(remains, from, ERASE_ROWS_MAX / GRANT_ROWS) {
                 erase.txn.remove_grant(GrantId(grant));
             }
+        }
         Remains::Blocks | Remains::BlockedBy | Remains::Mutes | Remains::MutedBy => {
             erase.hidden(remains, from);
         }
