@@ -8,21 +8,11 @@ use rows::Stamp;
 use serde::{Deserialize, Serialize};
 
 use crate::accounts::{AccountCommand, AccountDone};
-use crate::ids::{PostId, SampleId, StoryId, UserId};
+use crate::ids::{PostId, SampleId, StoryId, UserId, UserRef};
 use crate::lifetime::{Lifetime, MuteTime};
 use crate::records::SampleBits;
 use crate::refusal::Refusal;
 use crate::text::{Bio, Handle, Label, Name, PostText, SetName};
-
-/// A user as a caller names them. A handle never gets another owner, so resolving one while applying is
-/// as deterministic as an id, and a command may name a user registered by the command before it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum UserRef {
-    /// By number.
-    Id(UserId),
-    /// By handle.
-    Handle(Handle),
-}
 
 /// A request to change something.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

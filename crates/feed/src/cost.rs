@@ -3,13 +3,12 @@
 use rows::{Cost, WORK_PER_ROW};
 
 use crate::accounts::{AccountCommand, AppRequest, RedirectUri, Website};
-use crate::apply::grant::{SWEPT, UNUSED_REMOVED};
 use crate::command::{Command, Request};
 use crate::limits::{
     APP_GRANTS_MAX, APP_NAME_BYTES_MAX, BIO_BYTES_MAX, EMAIL_BYTES_MAX, ERASE_ROWS_MAX,
-    ERASING_USERS_MAX, HANDLE_CHARS_MAX, INVITES_MAX, NAME_BYTES_MAX, PASSWORD_HASH_BYTES_MAX,
-    POST_BYTES_MAX, POST_MENTIONS_MAX, REDIRECT_URIS_MAX, SAMPLE_SETS_MAX, SWEEP_ROWS_MAX,
-    SWEEP_SECONDS_MAX, URI_BYTES_MAX, USER_GRANTS_MAX,
+    ERASING_USERS_MAX, GRANTS_SWEPT, HANDLE_CHARS_MAX, INVITES_MAX, NAME_BYTES_MAX,
+    PASSWORD_HASH_BYTES_MAX, POST_BYTES_MAX, POST_MENTIONS_MAX, REDIRECT_URIS_MAX, SAMPLE_SETS_MAX,
+    SWEEP_ROWS_MAX, SWEEP_SECONDS_MAX, UNUSED_APPS_REMOVED, URI_BYTES_MAX, USER_GRANTS_MAX,
 };
 use crate::text::PostText;
 
@@ -30,7 +29,7 @@ pub(crate) const GRANT_ROWS: usize = 8;
 /// Bytes of these rows.
 const GRANT_BYTES: usize = 512;
 /// Rows of a new grant, of those that are removed for it, and of the list of the owner's grants.
-const GRANTING_ROWS: usize = (2 + 2 * SWEPT) * GRANT_ROWS + USER_GRANTS_MAX;
+const GRANTING_ROWS: usize = (2 + 2 * GRANTS_SWEPT) * GRANT_ROWS + USER_GRANTS_MAX;
 
 impl Request {
     /// The highest cost.
@@ -136,7 +135,7 @@ fn account_cost(command: &AccountCommand) -> Cost {
             Cost::of_rows(2 * INVITES_MAX + 2, (2 * INVITES_MAX + 2) * 64)
         }
         AccountCommand::RegisterApp(app) => {
-            let removed = UNUSED_REMOVED * (APP_GRANTS_MAX * GRANT_ROWS + 4);
+            let removed = UNUSED_APPS_REMOVED * (APP_GRANTS_MAX * GRANT_ROWS + 4);
             Cost::of_rows(removed + 3, removed * 64 + app_bytes(app))
         }
         AccountCommand::LogIn { .. }
@@ -145,7 +144,7 @@ fn account_cost(command: &AccountCommand) -> Cost {
         | AccountCommand::GrantApp { .. }
         | AccountCommand::GrantUser { .. } => {
             let read = ACCOUNT_BYTES + APP_BYTES_MAX;
-            let cost = Cost::of_rows(GRANTING_ROWS, (2 + 2 * SWEPT) * GRANT_BYTES);
+            let cost = Cost::of_rows(GRANTING_ROWS, (2 + 2 * GRANTS_SWEPT) * GRANT_BYTES);
             Cost { work: cost.work + read, ..cost }
         }
         AccountCommand::Revoke { .. } => Cost::of_rows(GRANT_ROWS, GRANT_BYTES),

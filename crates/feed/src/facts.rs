@@ -12,8 +12,8 @@ use rows::{
     NameTable, PointTable, Rows, RowsMut, SetTable, Span, Stamp, Totals, Value, decode, encode,
 };
 
-use crate::command::{Idempotency, Outcome, UserRef};
-use crate::ids::{PostId, UserId};
+use crate::command::{Idempotency, Outcome};
+use crate::ids::{PostId, UserId, UserRef};
 use crate::limits;
 use crate::records::{Counts, Post, User};
 use crate::text::Handle;

@@ -3,6 +3,8 @@
 use rows::Stamp;
 use serde::{Deserialize, Serialize};
 
+use crate::text::Handle;
+
 /// A user: their place in the order of registration, from 0. Dense, so tables can be arrays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct UserId(pub u32);
@@ -23,6 +25,16 @@ pub struct SampleId(pub u64);
 /// empty and then got samples again has another id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SampleSetId(pub u64);
+
+/// A user as a caller names them. A handle never gets another owner, so resolving one while applying is
+/// as deterministic as an id, and a command may name a user registered by the command before it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum UserRef {
+    /// By number.
+    Id(UserId),
+    /// By handle.
+    Handle(Handle),
+}
 
 impl PostId {
     /// Milliseconds since 1970 at which the post was accepted.

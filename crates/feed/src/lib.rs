@@ -31,12 +31,10 @@ pub mod write;
 
 pub use apply::apply;
 pub use apply::post::addressees;
-pub use command::{
-    Command, Done, Idempotency, Outcome, Remains, Reply, Request, StampedCommand, UserRef,
-};
+pub use command::{Command, Done, Idempotency, Outcome, Remains, Reply, Request, StampedCommand};
 pub use effect::{Effect, Ended};
 pub use facts::{Facts, Txn};
-pub use ids::{PostId, SampleId, SampleSetId, StoryId, UserId};
+pub use ids::{PostId, SampleId, SampleSetId, StoryId, UserId, UserRef};
 pub use lifetime::{Lifetime, MuteTime};
 pub use mend::Mend;
 pub use page::{Cursor, Page, PageOf};

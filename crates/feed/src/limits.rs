@@ -105,6 +105,10 @@ pub const UNUSED_APPS_MAX: u32 = 16_384;
 pub const USER_GRANTS_MAX: usize = 100;
 /// Most tokens of an app itself. The oldest ends when there is one more.
 pub const APP_GRANTS_MAX: usize = 8;
+/// Expired grants that are removed with each new one: so they do not pile up, without a clock of their own.
+pub const GRANTS_SWEPT: usize = 2;
+/// Most unused apps that are removed for a new one: two, because apps also become unused when a grant ends.
+pub const UNUSED_APPS_REMOVED: usize = 2;
 /// Life of an authorization code, in seconds: the most that RFC 6749 recommends.
 pub const CODE_SECS: u64 = 600;
 /// Life of the session of a browser, in seconds: 30 days.

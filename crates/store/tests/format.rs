@@ -228,6 +228,8 @@ fn check_accounts(rows: &impl Rows) {
     assert_eq!((id, session.user, session.app), (GrantId(103 << 22), Some(UserId(1)), None));
     assert_eq!(facts.grants_of_user(UserId(1)).len(), 2);
     assert_eq!((facts.totals().accounts, facts.totals().apps_unused), (1, 0));
+}
+
 /// What version 8 added: a block, and a mute that ends.
 fn write_blocks(rows: &mut dyn RowsMut) {
     let mut txn = Txn::new(rows);

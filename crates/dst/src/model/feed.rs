@@ -91,8 +91,7 @@ impl Feed {
             Command::Follow { user, other } => self.follow(user, other),
             Command::FollowMany { user, others } => self.follow_many(user, others),
             Command::Unfollow { user, other } => {
-                let pair = self.two(user, other, Refusal::SelfFollow)?;
-                self.follows.remove(&pair);
+                self.follows.remove(&self.two(user, other, Refusal::SelfFollow)?);
                 Ok(Done::Unfollowed)
             }
             Command::Befriend { user, other } => self.befriend(user, other),
@@ -201,7 +200,7 @@ impl Feed {
             let grants = self.accounts.grants.range(from..);
             let of_user = grants.filter(|(_, grant)| grant.user == Some(user.0)).map(|(id, _)| *id);
             let removed: Vec<u64> = of_user.take(ERASE_ROWS_MAX / 8).collect();
-            removed.iter().for_each(|id| drop(self.accounts.grants.remove(id)));
+            self.accounts.grants.retain(|id, _| !removed.contains(id));
         }
     }
 

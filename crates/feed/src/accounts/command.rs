@@ -5,8 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::records::{AccountState, AppId, GrantId, Role, SecretHash};
 use super::scopes::AccessScopes;
 use super::text::{AppName, Email, PasswordHash, RedirectUri, Website};
-use crate::command::UserRef;
-use crate::ids::UserId;
+use crate::ids::{UserId, UserRef};
 use crate::text::Handle;
 
 /// A change of accounts or of what they grant.

@@ -7,9 +7,9 @@ use crate::accounts::{
     Account, AccountCommand, AccountDone, AccountRefusal, AccountState, Email, GrantId, Invite,
     SecretHash,
 };
-use crate::command::{Done, Outcome, UserRef};
+use crate::command::{Done, Outcome};
 use crate::facts::Txn;
-use crate::ids::UserId;
+use crate::ids::{UserId, UserRef};
 use crate::limits;
 use crate::refusal::Refusal;
 use crate::text::{Bio, Handle, Name};

@@ -3,7 +3,7 @@
 use rows::Stamp;
 
 use super::{follow, friend};
-use crate::command::{Done, Outcome, UserRef};
+use crate::command::{Done, Outcome};
 use crate::effect::{Effect, Ended};
 use crate::facts::Txn;
 use crate::ids::UserId;

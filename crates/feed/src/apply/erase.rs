@@ -6,11 +6,11 @@
 use rows::Stamp;
 
 use crate::accounts::GrantId;
-use crate::command::{Done, Outcome, Remains, UserRef};
+use crate::command::{Done, Outcome, Remains};
 use crate::cost::{GRANT_ROWS, POST_ROWS_MAX};
 use crate::effect::Effect;
 use crate::facts::{HiddenCount, Txn};
-use crate::ids::{PostId, StoryId, UserId};
+use crate::ids::{PostId, StoryId, UserId, UserRef};
 use crate::limits::{ERASE_ROWS_MAX, ERASING_USERS_MAX};
 use crate::records::Counts;
 use crate::refusal::Refusal;

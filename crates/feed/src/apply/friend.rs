@@ -1,9 +1,9 @@
 //! Adding and removing friends.
 
-use crate::command::{Done, Outcome, UserRef};
+use crate::command::{Done, Outcome};
 use crate::effect::Effect;
 use crate::facts::Txn;
-use crate::ids::UserId;
+use crate::ids::{UserId, UserRef};
 use crate::limits;
 use crate::refusal::Refusal;
 

@@ -11,18 +11,13 @@ use crate::facts::Txn;
 use crate::ids::UserId;
 use crate::limits;
 
-/// Expired grants that are removed with each new one: so they do not pile up, without a clock of their own.
-pub(crate) const SWEPT: usize = 2;
-/// Most unused apps that are removed for a new one.
-pub(crate) const UNUSED_REMOVED: usize = 2;
-
 pub(super) fn register_app(txn: &mut Txn<'_>, stamp: Stamp, asked: &AppRequest) -> Accounted {
     if asked.redirects.is_empty() || asked.redirects.len() > limits::REDIRECT_URIS_MAX {
         return Err(AccountRefusal::BadRedirectUri.into());
     }
     let AppRequest { name, website, redirects, scopes, secret } = asked.clone();
     // Two, because apps also become unused when what they were granted ends.
-    for _ in 0..UNUSED_REMOVED {
+    for _ in 0..limits::UNUSED_APPS_REMOVED {
         if txn.facts().totals().apps_unused < limits::UNUSED_APPS_MAX {
             break;
         }
@@ -173,7 +168,7 @@ fn add(txn: &mut Txn<'_>, stamp: Stamp, grant: &Grant) -> Accounted {
 
 /// Removes some of what has expired.
 fn sweep(txn: &mut Txn<'_>, stamp: Stamp) {
-    for _ in 0..SWEPT {
+    for _ in 0..limits::GRANTS_SWEPT {
         let expired = txn.facts().first_expiry().filter(|(at, _)| *at <= stamp.unix_ms());
         let Some((_, id)) = expired else { return };
         let Some(grant) = txn.facts().grant(id) else {

@@ -5,17 +5,17 @@ mod block;
 mod erase;
 mod follow;
 mod friend;
-pub(crate) mod grant;
+mod grant;
 pub(crate) mod post;
 mod sample;
 mod story;
 mod sweep;
 mod user;
 
-use crate::command::{Command, Outcome, Reply, StampedCommand, UserRef};
+use crate::command::{Command, Outcome, Reply, StampedCommand};
 use crate::effect::Effect;
 use crate::facts::{Txn, step, step_total};
-use crate::ids::UserId;
+use crate::ids::{UserId, UserRef};
 use crate::records::Sample;
 use crate::refusal::Refusal;
 

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use rows::Stamp;
 
-use crate::command::{Done, Outcome, UserRef};
+use crate::command::{Done, Outcome};
 use crate::cost::MENTION_WORK;
 use crate::effect::Effect;
 use crate::facts::Txn;
-use crate::ids::{PostId, UserId};
+use crate::ids::{PostId, UserId, UserRef};
 use crate::limits;
 use crate::records::Post;
 use crate::refusal::Refusal;

@@ -5,10 +5,10 @@
 
 use rows::Stamp;
 
-use crate::command::{Done, Outcome, UserRef};
+use crate::command::{Done, Outcome};
 use crate::effect::Effect;
 use crate::facts::Txn;
-use crate::ids::StoryId;
+use crate::ids::{StoryId, UserRef};
 use crate::lifetime::Lifetime;
 use crate::records::Story;
 use crate::refusal::Refusal;

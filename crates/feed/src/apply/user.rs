@@ -2,10 +2,10 @@
 
 use rows::Stamp;
 
-use crate::command::{Done, Outcome, UserRef};
+use crate::command::{Done, Outcome};
 use crate::effect::Effect;
 use crate::facts::Txn;
-use crate::ids::UserId;
+use crate::ids::{UserId, UserRef};
 use crate::limits;
 use crate::records::User;
 use crate::refusal::Refusal;

@@ -13,8 +13,8 @@
 use rows::{PointTable, Rows, SetTable, Span};
 
 use super::{Facts, Txn, user_id};
-use crate::command::{Remains, UserRef};
-use crate::ids::UserId;
+use crate::command::Remains;
+use crate::ids::{UserId, UserRef};
 use crate::records::{Counts, User};
 use crate::text::{Bio, Name};
 use crate::write;
