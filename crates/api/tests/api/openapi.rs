@@ -96,15 +96,17 @@ fn examples_work() {
     server.befriend("one", "two");
     let api = server.get("/v1/openapi.json").json();
     let mut all = operations(&api);
-    // Deletions are last, after reads and changes, and that of the user is the last of them. A block forbids follows.
+    // Deletions are last, after reads and changes, and that of the user is the last of them. A block forbids
+    // follows, so it comes just before.
     all.sort_by_key(|(method, path, _)| {
         let methods = ["put", "post", "patch", "get", "delete"];
-        let late = match path.as_str() {
-            "/v1/users/{user}/blocks/{other}" => 1,
-            "/v1/users/{user}" => 2,
-            _ => 0,
-        };
-        (methods.iter().position(|known| known == method), late)
+        let at = methods.iter().position(|known| known == method);
+        match (method.as_str(), path.as_str()) {
+            ("put", "/v1/users/{user}/blocks/{other}") => (Some(methods.len()), 0),
+            ("delete", "/v1/users/{user}/blocks/{other}") => (Some(methods.len()), 1),
+            ("delete", "/v1/users/{user}") => (Some(methods.len()), 2),
+            _ => (at, 0),
+        }
     });
     for (method, path, operation) in all {
         let mut filled = path.clone();
