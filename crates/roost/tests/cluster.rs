@@ -38,8 +38,7 @@ impl World {
         let start = Instant::now();
         // The servers have to elect a leader first.
         loop {
-            let made =
-                run(["cluster", "init", "--experimental", "--data", text(&first), "--log", &urls]);
+            let made = run(["cluster", "init", "--experimental", "--data", text(&first), "--log", &urls]);
             if made.status.success() {
                 break;
             }
@@ -286,6 +285,24 @@ fn what_cannot_be_applied_stops_the_node_with_the_position() {
     assert_eq!(alone.client().get("/v1/users/@anna").expect(200).json()["handle"], "anna");
 }
 
+#[test]
+fn whoever_has_no_key_does_not_wait_for_a_position() {
+    let Some(mut world) = World::start(1) else { return };
+    world.stop(0);
+    let key = "a-key-of-this-test";
+    let mut command = serve(&world.data(0), &["--log", &world.servers.urls()]);
+    world.nodes[0] = Some(Server::start(command.env("ROOST_KEY", key)));
+    let after = [("Roost-After", "1000000")];
+    let get = |key: Option<&str>, path| {
+        let mut client = Client::new(world.address(0), key.map(str::to_owned));
+        client.send("GET", path, &after, b"").unwrap()
+    };
+    get(None, "/v1/users").assert_error(401, "unauthorized", "no key");
+    assert_eq!(get(None, "/healthz").status, 200);
+    get(Some(key), "/v1/users").assert_error(503, "lagging", "a position in the future");
+    get(None, "/v1/nothing").assert_error(401, "unauthorized", "no such path");
+}
+
 /// Each mistake is an error that says what to do, before anything is served.
 #[test]
 fn wrong_starts_say_what_to_do() {
@@ -294,8 +311,7 @@ fn wrong_starts_say_what_to_do() {
     let (data, other) = (world.data(0), world.data(9));
     let twice = run(["cluster", "init", "--experimental", "--data", text(&other), "--log", &urls]);
     assert!(twice.status.code() == Some(1) && twice.err.contains("in use"), "{twice:#?}");
-    let existing =
-        run(["cluster", "init", "--experimental", "--data", text(&data), "--log", &urls]);
+    let existing = run(["cluster", "init", "--experimental", "--data", text(&data), "--log", &urls]);
     assert!(existing.err.contains("another process uses"), "{existing:#?}");
     world.client(0).register("anna");
     world.stop(0);
