@@ -38,7 +38,8 @@ impl World {
         let start = Instant::now();
         // The servers have to elect a leader first.
         loop {
-            let made = run(["cluster", "init", "--experimental", "--data", text(&first), "--log", &urls]);
+            let made =
+                run(["cluster", "init", "--experimental", "--data", text(&first), "--log", &urls]);
             if made.status.success() {
                 break;
             }
@@ -311,7 +312,8 @@ fn wrong_starts_say_what_to_do() {
     let (data, other) = (world.data(0), world.data(9));
     let twice = run(["cluster", "init", "--experimental", "--data", text(&other), "--log", &urls]);
     assert!(twice.status.code() == Some(1) && twice.err.contains("in use"), "{twice:#?}");
-    let existing = run(["cluster", "init", "--experimental", "--data", text(&data), "--log", &urls]);
+    let existing =
+        run(["cluster", "init", "--experimental", "--data", text(&data), "--log", &urls]);
     assert!(existing.err.contains("another process uses"), "{existing:#?}");
     world.client(0).register("anna");
     world.stop(0);
