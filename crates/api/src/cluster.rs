@@ -1,12 +1,14 @@
 //! What only a node of a cluster has: `GET /v1/cluster`, and positions in requests and responses.
+//!
+//! **Invariant:** only a request whose key was checked waits for a position.
 
 use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
+use axum::http::{HeaderName, HeaderValue, Method};
 use axum::middleware::{Next, from_fn_with_state};
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
 use node::Node;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -14,15 +16,11 @@ use utoipa::ToSchema;
 use crate::error::{ApiError, ErrorBody};
 use crate::guard::RouteKind;
 use crate::page::{json, to_json};
-use crate::request_id::{RequestId, X_REQUEST_ID};
 use crate::routes::Routes;
 use crate::state::AppState;
 
 /// In responses to changes: a position in the log of the cluster at which the change has been made.
 const ROOST_POSITION: HeaderName = HeaderName::from_static("roost-position");
-/// In requests: the position that the node must have reached before it answers.
-const ROOST_AFTER: HeaderName = HeaderName::from_static("roost-after");
-
 pub(crate) fn route(routes: &mut Routes<'_>) {
     routes.on("GET", "/v1/cluster", RouteKind::Plain, cluster);
 }
@@ -38,13 +36,17 @@ pub(crate) struct ClusterView {
     node: String,
     /// Position in the log of the cluster up to which this node has made all changes
     position: u64,
-    /// Time of the last change in milliseconds since 1970; 0 if there was none since the start
+    /// Time of the last change in milliseconds since 1970
     position_ms: u64,
     /// Digest of the changes so far, 16 hexadecimal digits: nodes at the same position have the same
     #[schema(example = "00f1e2d3c4b5a697")]
     digest: String,
     /// Position up to which this node does not need the log any more, even after a crash
     checkpoint: u64,
+    /// Number of groups of the log that this node knows of and has not applied
+    lag_groups: u64,
+    /// For how many milliseconds this node has lacked a change, at most, or has not reached the log
+    lag_ms: u64,
     /// Whether the log of the cluster confirms changes in time
     accepts_changes: bool,
 }
@@ -66,12 +68,14 @@ pub(crate) async fn cluster(State(state): State<Arc<AppState>>) -> Result<Respon
         position_ms: status.position_ms,
         digest: format!("{:016x}", status.digest),
         checkpoint: status.checkpoint,
+        lag_groups: status.lag_groups,
+        lag_ms: u64::try_from(status.lag.as_millis()).unwrap_or(u64::MAX),
         accepts_changes: status.accepts_changes,
     };
     Ok(json(to_json(&view)))
 }
 
-/// Adds positions to all routes, if `node` is one of a cluster.
+/// Adds positions to the responses of all routes, if `node` is one of a cluster.
 pub(crate) fn with_positions(router: Router, node: &Node) -> Router {
     match node.cluster() {
         Some(_) => router.layer(from_fn_with_state(node.clone(), positions)),
@@ -81,56 +85,9 @@ pub(crate) fn with_positions(router: Router, node: &Node) -> Router {
 
 async fn positions(State(node): State<Node>, request: Request, next: Next) -> Response {
     let is_change = !matches!(*request.method(), Method::GET | Method::HEAD);
-    let after = match after(request.headers()) {
-        Ok(after) => after,
-        Err(error) => return refused(error),
-    };
-    if let Some(after) = after
-        && !node.applied(after).await
-    {
-        return refused(ApiError::lagging(after));
-    }
     let mut response = next.run(request).await;
     if is_change && let Some(status) = node.cluster() {
         response.headers_mut().insert(ROOST_POSITION, HeaderValue::from(status.position));
     }
     response
-}
-
-/// The position that a request waits for.
-fn after(headers: &HeaderMap) -> Result<Option<u64>, ApiError> {
-    let Some(value) = headers.get(ROOST_AFTER) else { return Ok(None) };
-    let number = value.to_str().ok().and_then(|text| text.parse().ok());
-    let wrong = || ApiError::bad_request("Roost-After must be a number: that of Roost-Position");
-    number.map(Some).ok_or_else(wrong)
-}
-
-fn refused(error: ApiError) -> Response {
-    let id = RequestId::next();
-    let mut response = error.into_response();
-    ApiError::finish(&mut response, id.as_str());
-    response.headers_mut().insert(X_REQUEST_ID, id.to_header());
-    response
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_position_is_a_number() {
-        for (value, expected) in [
-            (None, Ok(None)),
-            (Some("0"), Ok(Some(0))),
-            (Some("18446744073709551615"), Ok(Some(u64::MAX))),
-            (Some("18446744073709551616"), Err(())),
-            (Some("-1"), Err(())),
-            (Some(""), Err(())),
-            (Some("\u{e9}"), Err(())),
-        ] {
-            let mut headers = HeaderMap::new();
-            value.inspect(|value| _ = headers.insert(ROOST_AFTER, value.parse().unwrap()));
-            assert_eq!(after(&headers).map_err(drop), expected, "{value:?}");
-        }
-    }
 }

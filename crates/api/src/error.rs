@@ -14,6 +14,7 @@ use std::borrow::Cow;
 use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
@@ -216,6 +217,12 @@ impl ApiError {
     /// The node has not reached a position in time.
     pub(crate) fn lagging(position: u64) -> Self {
         let message = format!("this server has not reached position {position} yet; try again");
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "lagging", message)
+    }
+
+    /// The node lacks changes of others, or cannot know.
+    pub(crate) fn lags(lag: Duration) -> Self {
+        let message = format!("this server has lacked changes for {} ms", lag.as_millis());
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "lagging", message)
     }
 

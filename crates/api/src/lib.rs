@@ -10,6 +10,7 @@
 //! blocking reads, and the memory budgets of requests. **Invariant:** nothing here grows with the number of
 //! queued requests: above a limit they are refused with 503.
 
+mod after;
 mod auth;
 mod backup;
 mod body;
@@ -32,6 +33,7 @@ mod metrics;
 mod operations;
 mod page;
 mod params;
+mod positions;
 mod query;
 mod request_id;
 mod routes;
@@ -47,6 +49,7 @@ mod v1;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use edge::{Access, BlockingReads, FileSource};
@@ -82,12 +85,14 @@ pub struct ApiOptions {
     pub beside: Option<Router>,
     /// The file of the application keys, which backups include if it exists.
     pub keys_file: Option<PathBuf>,
+    /// A node of a cluster that lags longer than this is not ready.
+    pub max_lag: Duration,
     /// Additional metrics for `/metrics`.
     pub registry: Registry,
 }
 
 impl ApiOptions {
-    /// 4,096 connections, 64 reads at a time, 256 MiB for requests, stories of 24 hours, no pages.
+    /// 4,096 connections, 64 reads at a time, 256 MiB for requests, stories of 24 hours, a lag of 10 s, no pages.
     #[must_use]
     pub fn new(access: Access) -> Self {
         let Ok(story_life) = Lifetime::from_secs(limits::STORY_SECS_DEFAULT) else {
@@ -102,6 +107,7 @@ impl ApiOptions {
             pages: None,
             beside: None,
             keys_file: None,
+            max_lag: Duration::from_secs(10),
             registry: Registry::default(),
         }
     }

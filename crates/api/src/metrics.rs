@@ -144,6 +144,15 @@ impl Collector for Sampled {
         routes.iter().try_for_each(|route| route.encode_latencies(&mut latencies))?;
         drop(routes);
         Self::encode_sizes(&mut encoder, &self.node.sizes())?;
+        if let Some(cluster) = self.node.cluster() {
+            let (groups, position) = (cluster.lag_groups, cluster.position);
+            gauge(&mut encoder, "roost_cluster_position", "Last group that was applied", position)?;
+            let help = "Groups of the log that are known and not applied";
+            gauge(&mut encoder, "roost_cluster_lag_groups", help, groups)?;
+            let help = "How long a group, or the log, has been missing";
+            let lag = cluster.lag.as_secs();
+            gauge(&mut encoder, "roost_cluster_lag_seconds", help, lag)?;
+        }
         let memory = self.memory.used();
         gauge(&mut encoder, "roost_request_bytes", "Memory reserved by HTTP requests", memory)?;
         encode_process(&mut encoder)

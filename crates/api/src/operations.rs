@@ -45,11 +45,16 @@ pub(crate) async fn health() -> Response {
 /// Check that the server takes requests
 #[utoipa::path(
     get, path = "/readyz", operation_id = "check_readiness", tag = "operations", security(()),
-    responses((status = 200, description = "The server takes requests", body = Healthy), (status = 503, description = "`starting` or `stopping`", body = ErrorBody))
+    responses((status = 200, description = "The server takes requests", body = Healthy), (status = 503, description = "`starting`, `stopping` or `lagging`", body = ErrorBody))
 )]
 pub(crate) async fn readiness(State(state): State<Arc<AppState>>) -> Result<Response, ApiError> {
     if *state.closing.borrow() {
         return Err(ApiError::stopping());
+    }
+    if let Some(cluster) = state.node.cluster()
+        && cluster.lag > state.max_lag
+    {
+        return Err(ApiError::lags(cluster.lag));
     }
     Ok(json(b"{\"ok\":true}".to_vec()))
 }

@@ -11,6 +11,7 @@ use edge::FileSource;
 use node::Node;
 use tokio::sync::watch;
 
+use crate::after::After;
 use crate::error::ApiError;
 use crate::guard::{Guarded, RouteKind};
 use crate::memory::RequestMemory;
@@ -83,9 +84,20 @@ impl Routes<'_> {
     {
         let known = Method::from_bytes(method.as_bytes()).map(MethodFilter::try_from);
         let Ok(Ok(filter)) = known else { unreachable!("{method} is a method") };
-        let handler = Guarded::new(handler, entry, self.metrics.route(method, path));
+        let counters = self.metrics.route(method, path);
         let router = std::mem::take(&mut self.router);
-        self.router = router.route(path, on(filter, handler));
+        self.router = router.route(
+            path,
+            match entry {
+                RouteKind::Plain | RouteKind::Query => {
+                    on(filter, Guarded::new(After(handler), entry, counters))
+                }
+                // Whoever needs no key does not wait.
+                RouteKind::Public | RouteKind::Nowhere => {
+                    on(filter, Guarded::new(handler, entry, counters))
+                }
+            },
+        );
     }
 
     fn finish(self, state: Arc<AppState>) -> Router {

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use edge::{Access, BlockingReads};
 use feed::Lifetime;
@@ -14,6 +15,7 @@ use crate::error::ApiError;
 use crate::history::History;
 use crate::memory::RequestMemory;
 use crate::metrics::{HttpMetrics, Sampled};
+use crate::positions::Waiting;
 use crate::request_id::carry;
 use crate::streams::StreamReads;
 
@@ -37,6 +39,10 @@ pub(crate) struct AppState {
     pub(crate) memory: RequestMemory,
     pub(crate) registry: Registry,
     pub(crate) history: History,
+    /// None if the node is not one of a cluster.
+    pub(crate) positions: Option<Waiting>,
+    /// A node of a cluster that lags longer is not ready.
+    pub(crate) max_lag: Duration,
     /// True from the beginning of the shutdown.
     pub(crate) closing: watch::Receiver<bool>,
 }
@@ -58,8 +64,10 @@ impl AppState {
             memory: memory.clone(),
         }));
         Self {
+            positions: node.cluster().map(|_| Waiting::new()),
             node,
             access: options.access,
+            max_lag: options.max_lag,
             story_life: options.story_life,
             reads: options.reads,
             streams: StreamReads::default(),

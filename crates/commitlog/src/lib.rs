@@ -28,6 +28,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use crate::disk::DiskFile;
 
@@ -38,7 +39,7 @@ pub use read_only::{Checked, check, check_all};
 pub use reader::{LogReader, begin_after};
 pub use salvage::{LogDamage, LogSurvey, Stretch, salvage};
 pub use segment_check::{SegmentCheck, closed_segments};
-pub use shared::{Arrived, ClusterId, GroupId, NodeId, SharedLog};
+pub use shared::{Applied, Arrived, ClusterId, GroupId, Heard, NodeId, SharedLog};
 
 /// The position of a group in the log. The first group is at 1; 0 is before the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -71,13 +72,26 @@ pub trait Log: Send {
     /// returns its place: the group survives the end of the process, but not yet a power loss. A log that several
     /// nodes share returns none: the group is durable, and has its place, when [`Log::next`] gives it back.
     /// `time_ms` is the caller's time in milliseconds since 1970; a log that keeps its own time gives the group that
-    /// instead. A payload of another length is refused and changes nothing; any other error poisons the log.
+    /// instead, and keeps the caller's beside it. A payload of another length is refused and changes nothing; any other error poisons the log.
     fn append(&mut self, payload: &[u8], time_ms: u64) -> Result<Option<Placed>, LogError>;
 
     /// The next group of a log that several nodes share, of this node or another one, if it is here. Does not wait.
     /// An error poisons the log.
     fn next(&mut self) -> Result<Option<Arrived>, LogError> {
         Ok(None)
+    }
+
+    /// Whether a log that several nodes share cannot be trusted with changes now. It may pass.
+    fn refuses_changes(&self) -> bool {
+        false
+    }
+
+    /// No node needs the groups up to here of a log that several nodes share: it may drop them, at any time.
+    fn trim(&mut self, _up_to: Position) {}
+
+    /// The last position that a log that several nodes share is known to have.
+    fn end(&self) -> Heard {
+        Heard { position: self.last(), ago: Duration::ZERO }
     }
 
     /// Waits until every group appended so far survives a power loss. An error poisons the log.

@@ -27,6 +27,29 @@ pub struct GroupId {
     pub number: u64,
 }
 
+impl GroupId {
+    /// Of a message in the log that is no group, because another program wrote it: no group has this id.
+    pub const NONE: Self = Self { node: NodeId(0), epoch: 0, number: 0 };
+}
+
+/// How far a node has applied a shared log when it opens it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Applied {
+    /// The position of the last group that was applied.
+    pub position: Position,
+    /// The position and id of the last one that counted: the log must still have it there, or it is not the same log.
+    pub counted: Option<(Position, GroupId)>,
+}
+
+/// What the servers of a shared log said last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Heard {
+    /// The last position of the log then.
+    pub position: Position,
+    /// How long ago it was.
+    pub ago: Duration,
+}
+
 /// A group that a shared log gives to each of its nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arrived {
@@ -34,7 +57,9 @@ pub struct Arrived {
     pub position: Position,
     /// The time that the log gave it, in milliseconds since 1970.
     pub time_ms: u64,
-    /// Who appended it.
+    /// The time of the node when it appended it, as it said; none in early formats.
+    pub sent_ms: Option<u64>,
+    /// Who appended it. [`GroupId::NONE`] if it is none, and then it has no payload.
     pub id: GroupId,
     /// Whether it is the oldest group of this log that had not come back. A duplicate is not.
     pub is_own: bool,

@@ -7,7 +7,7 @@
 
 use std::time::{Duration, Instant};
 
-use commitlog::{ClusterId, NodeId, Position};
+use commitlog::{Applied, ClusterId, NodeId, Position};
 use jetlog::{JetLog, JetLogError, JetLogOptions};
 
 const CLUSTER: ClusterId = ClusterId(1);
@@ -25,7 +25,7 @@ fn main() -> Result<(), JetLogError> {
     let mut control = Control::new(&servers);
     for _ in 0..1_000 {
         let start = Instant::now();
-        log.append(&[7; 256])?;
+        log.append(&[7; 256], 0)?;
         own(&mut log)?;
         of_log.push(start.elapsed());
         let start = Instant::now();
@@ -43,7 +43,7 @@ fn main() -> Result<(), JetLogError> {
         let start = Instant::now();
         let (mut appended, mut back) = (0, 0);
         while back < groups {
-            while appended < groups && log.append(&payload).is_ok() {
+            while appended < groups && log.append(&payload, 0).is_ok() {
                 appended += 1;
             }
             own(&mut log)?;
@@ -64,7 +64,7 @@ fn main() -> Result<(), JetLogError> {
                     let mut log = open(&options, node)?;
                     let payload = vec![7; bytes];
                     for _ in 0..groups {
-                        log.append(&payload)?;
+                        log.append(&payload, 0)?;
                         own(&mut log)?;
                     }
                     Ok(())
@@ -116,10 +116,16 @@ impl Control {
 
 /// Opens the log for a node and skips what is in it.
 fn open(options: &JetLogOptions, node: u128) -> Result<JetLog, JetLogError> {
-    let mut last = JetLog::open(options, (CLUSTER, NodeId(node)), Position(0))?.last_at_open();
+    let mut last = JetLog::open(
+        options,
+        (CLUSTER, NodeId(node)),
+        Applied { position: Position(0), counted: None },
+    )?
+    .last_at_open();
     // Others may append meanwhile: read on from there.
     last.0 = last.0.saturating_sub(1);
-    let mut log = JetLog::open(options, (CLUSTER, NodeId(node)), last)?;
+    let mut log =
+        JetLog::open(options, (CLUSTER, NodeId(node)), Applied { position: last, counted: None })?;
     log.begin(1);
     Ok(log)
 }

@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use commitlog::{ClusterId, NodeId, Position};
+use commitlog::{Applied, ClusterId, NodeId, Position};
 use jetlog::{JetLog, JetLogError, JetLogOptions};
 use rustix::process::Signal;
 use testkit::nats::NatsServers;
@@ -24,7 +24,11 @@ fn main() -> Result<(), JetLogError> {
     let options = JetLogOptions::new(&servers.urls());
     // Until the servers have a leader.
     while JetLog::create(&options, CLUSTER, Position(0)).is_err() {}
-    let mut log = JetLog::open(&options, (CLUSTER, NodeId(1)), Position(0))?;
+    let mut log = JetLog::open(
+        &options,
+        (CLUSTER, NodeId(1)),
+        Applied { position: Position(0), counted: None },
+    )?;
     log.begin(1);
     phase(&mut log, "three servers")?;
     for at in (0..ROUNDS).flat_map(|_| 0..3) {
@@ -48,7 +52,7 @@ fn phase(log: &mut JetLog, name: &str) -> Result<(), JetLogError> {
     let mut troubles: Vec<String> = Vec::new();
     while start.elapsed() < PHASE || fluent_since.elapsed() < FLUENT {
         while log.under_way() < UNDER_WAY {
-            log.append(b"group")?;
+            log.append(b"group", 0)?;
         }
         match log.next(Duration::from_millis(5))? {
             Some(group) if group.is_own => {

@@ -5,6 +5,10 @@ use std::path::PathBuf;
 
 use commitlog::Position;
 
+/// What to do with a node that has more than the stream.
+const LOST_END: &str = "join the cluster again with a new directory, or, if other nodes refuse the stream too, make \
+    the node with the highest position a server of its own with roost cluster leave";
+
 /// The error of a log in a stream.
 #[derive(Debug, thiserror::Error)]
 pub enum JetLogError {
@@ -86,14 +90,14 @@ pub enum JetLogError {
         reason: String,
     },
     /// The stream would lose groups, or holds other messages.
-    #[error("the stream `{stream}` is configured so that it could lose changes: {}; mend it with: {command}", wrong.join(", "))]
+    #[error("the stream `{stream}` is configured so that it could lose changes: {}; {advice}", wrong.join(", "))]
     Config {
         /// Its name.
         stream: String,
         /// What it has, and what it must have.
         wrong: Vec<String>,
-        /// The command that mends it.
-        command: String,
+        /// What to do: the command that changes it back, if there is one.
+        advice: String,
     },
     /// The stream belongs to another program.
     #[error("the stream `{stream}` was not made for roost: use another name")]
@@ -114,7 +118,7 @@ pub enum JetLogError {
         expected: String,
     },
     /// Groups that this node needs were removed from the stream.
-    #[error("the stream begins at group {}, but this node needs those after {}: join it again", first.0, from.0)]
+    #[error("the stream begins at group {}, but this node needs those after {}: join the cluster again with a new directory", first.0, from.0)]
     StartsAfter {
         /// The oldest group.
         first: Position,
@@ -122,12 +126,22 @@ pub enum JetLogError {
         from: Position,
     },
     /// The stream has lost its end, or is another one.
-    #[error("the stream ends at group {}, but this node has applied group {}: the stream has lost changes", last.0, from.0)]
+    #[error("the stream ends at group {}, but this node has applied group {}: the stream has lost changes; {}", last.0, from.0, LOST_END)]
     Shorter {
         /// The last group of the stream.
         last: Position,
         /// The last group that this node has.
         from: Position,
+    },
+    /// The stream has lost its end and was continued, or is another one.
+    #[error(
+        "group {} of the stream is not the one that this node has applied there: the stream has lost changes; {}",
+        position.0,
+        LOST_END
+    )]
+    Differs {
+        /// Its position.
+        position: Position,
     },
     /// A message is missing in the middle.
     #[error("group {} is missing in the stream", position.0)]

@@ -7,7 +7,7 @@
 //! the current epoch of its node, or number 1 of a later epoch. By that rule each group that was appended
 //! counts once if it came back, whatever was lost, sent twice or reordered on its way.
 //!
-//! State: `window` has the groups of this node that have not come back. `publisher` and `reader` are tasks on a
+//! State: `window` has the groups of this node that have not come back. `publisher`, `reader` and `watch` are tasks on a
 //! thread of the log; the caller's thread never waits for the network, except in [`JetLog::open`] and, as long
 //! as it wants, in [`JetLog::next`].
 //! What always holds:
@@ -24,6 +24,7 @@ mod publisher;
 mod reader;
 mod shared;
 mod stream;
+mod watch;
 mod window;
 
 use std::sync::Arc;
@@ -34,7 +35,7 @@ use async_nats::jetstream::context::{
 };
 use async_nats::jetstream::stream::Stream;
 use async_nats::jetstream::{Context, ErrorCode};
-use commitlog::{Arrived, ClusterId, NodeId, Position};
+use commitlog::{Applied, Arrived, ClusterId, NodeId, Position};
 use tokio::runtime::Runtime;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
@@ -69,6 +70,7 @@ pub struct JetLog {
     last: Position,
     payload_bytes_max: usize,
     stopped: bool,
+    stream: Stream,
     /// The last field: its tasks end when the others are dropped.
     runtime: Runtime,
 }
@@ -106,19 +108,20 @@ impl JetLog {
         })
     }
 
-    /// Opens the stream of `cluster` for the node `node`, which has all groups up to `after`. Blocks.
+    /// Opens the stream of `cluster` for the node `node`, which has all groups that `applied` says. Blocks.
     ///
     /// # Errors
     /// [`JetLogError`]
     pub fn open(
         options: &JetLogOptions,
         (cluster, node): (ClusterId, NodeId),
-        after: Position,
+        applied: Applied,
     ) -> Result<Self, JetLogError> {
+        let after = applied.position;
         let runtime = runtime()?;
         let shared = Arc::new(Shared::new(Window::new(node, Instant::now())));
         let (arrived, arrivals) = mpsc::channel(QUEUE_GROUPS);
-        let (last, payload_bytes_max) = runtime.block_on(async {
+        let (stream, last, payload_bytes_max) = runtime.block_on(async {
             let reconnected = Arc::clone(&shared);
             let on_connect = move || {
                 // What was under way may be lost with the connection.
@@ -135,17 +138,25 @@ impl JetLog {
                 options: options.clone(),
                 cluster,
                 last: after,
+                known: applied.counted,
                 shared: Arc::clone(&shared),
                 arrivals: arrived,
                 room: Arc::new(Semaphore::new(QUEUE_BYTES)),
                 message_bytes_max,
                 short_since: None,
             };
-            reader::check_ends(&reader.stream.cached_info().state, after)?;
+            reader.check_at_open().await?;
+            tokio::spawn(watch::run(
+                reader.stream.clone(),
+                options.clone(),
+                cluster,
+                shared.clone(),
+            ));
+            let stream = reader.stream.clone();
             let (publishes, subject) = (Arc::clone(&shared), options.subject());
             tokio::spawn(publisher::run(client, context, subject, publishes));
             tokio::spawn(reader.run());
-            Ok::<_, JetLogError>((last, message_bytes_max.saturating_sub(HEADER_BYTES)))
+            Ok::<_, JetLogError>((stream, last, message_bytes_max.saturating_sub(HEADER_BYTES)))
         })?;
         Ok(Self {
             shared,
@@ -155,6 +166,7 @@ impl JetLog {
             last: after,
             payload_bytes_max,
             stopped: false,
+            stream,
             runtime,
         })
     }
@@ -182,14 +194,14 @@ impl JetLog {
     }
 
     /// Hands a group to the stream; returns its number in the epoch. The group has no position, and is not
-    /// durable, before it came back. Does not wait.
+    /// durable, before it came back. `time_ms` is the node's time in milliseconds since 1970. Does not wait.
     ///
     /// # Errors
     /// [`JetLogError::Busy`] and [`JetLogError::Length`], which change nothing, and [`JetLogError::Stopped`].
     ///
     /// # Panics
     /// Before [`JetLog::begin`].
-    pub fn append(&mut self, payload: &[u8]) -> Result<u64, JetLogError> {
+    pub fn append(&mut self, payload: &[u8], time_ms: u64) -> Result<u64, JetLogError> {
         let (bytes, max) = (payload.len(), self.payload_bytes_max);
         if self.stopped {
             return Err(JetLogError::Stopped);
@@ -201,7 +213,7 @@ impl JetLog {
         if !window.has_room(bytes) {
             return Err(JetLogError::Busy);
         }
-        let number = window.push(payload);
+        let number = window.push(payload, time_ms);
         drop(window);
         self.shared.changed.notify_one();
         Ok(number)
@@ -238,6 +250,21 @@ impl JetLog {
                 Err(error)
             }
         }
+    }
+
+    /// Removes the groups up to a position from the stream, if the servers can do so now. Does not wait.
+    pub fn trim(&self, up_to: Position) {
+        let (stream, shared) = (self.stream.clone(), Arc::clone(&self.shared));
+        self.runtime.spawn(async move {
+            match stream.purge().sequence(up_to.0 + 1).await {
+                Ok(purged) => {
+                    tracing::info!(up_to = up_to.0, groups = purged.purged, "trimmed the stream");
+                }
+                Err(error) => {
+                    shared.report(&format!("the stream is not trimmed: {}", with_causes(&error)));
+                }
+            }
+        });
     }
 
     /// Number of groups of this node that have not come back.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use commitlog::{Arrived, Log, LogError, NodeId, Placed, Position, SharedLog, SyncPoint};
+use commitlog::{Arrived, Heard, Log, LogError, NodeId, Placed, Position, SharedLog, SyncPoint};
 
 use crate::{JetLog, JetLogError};
 
@@ -13,13 +13,25 @@ impl From<JetLogError> for LogError {
 }
 
 impl Log for JetLog {
-    fn append(&mut self, payload: &[u8], _: u64) -> Result<Option<Placed>, LogError> {
-        self.append(payload)?;
+    fn append(&mut self, payload: &[u8], time_ms: u64) -> Result<Option<Placed>, LogError> {
+        self.append(payload, time_ms)?;
         Ok(None)
     }
 
     fn next(&mut self) -> Result<Option<Arrived>, LogError> {
         Ok(self.next(Duration::ZERO)?)
+    }
+
+    fn refuses_changes(&self) -> bool {
+        self.shared.refusal().is_some()
+    }
+
+    fn trim(&mut self, up_to: Position) {
+        JetLog::trim(self, up_to);
+    }
+
+    fn end(&self) -> Heard {
+        self.shared.heard()
     }
 
     fn sync_point(&self) -> SyncPoint {

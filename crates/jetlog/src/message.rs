@@ -3,23 +3,35 @@
 //! | bytes | content |
 //! |---|---|
 //! | 0 to 3 | `RGRP` |
-//! | 4 to 7 | version of this format: 1 |
+//! | 4 to 7 | version of this format: 2 |
 //! | 8 to 11 | CRC-32C of all other bytes |
 //! | 12 to 27 | node |
 //! | 28 to 35 | epoch |
 //! | 36 to 43 | number |
-//! | 44 on | payload, 1 byte or more |
+//! | 44 to 51 | the node's time when it appended the group, in milliseconds since 1970; not in version 1 |
+//! | 52 on, or 44 on in version 1 | payload, 1 byte or more |
 
 use bytes::{BufMut as _, Bytes, BytesMut};
 use commitlog::{GroupId, NodeId};
 
-/// The newest version of the format that this program writes and reads.
-pub(crate) const FORMAT_VERSION: u32 = 1;
+/// The newest version of the format that this program reads, and the one that it writes.
+pub(crate) const FORMAT_VERSION: u32 = 2;
+/// The first version with the node's time.
+const VERSION_WITH_TIME: u32 = 2;
 /// Bytes of a message before its payload.
-pub(crate) const HEADER_BYTES: usize = 44;
+pub(crate) const HEADER_BYTES: usize = 52;
 const MAGIC: &[u8; 4] = b"RGRP";
 
-/// Why a message is not a group.
+/// The content of a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Message {
+    pub(crate) id: GroupId,
+    /// The node's time when it appended the group, in milliseconds since 1970; none in version 1.
+    pub(crate) sent_ms: Option<u64>,
+    pub(crate) payload: Bytes,
+}
+
+/// Why a message cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Malformed {
     /// Description of the damage.
@@ -29,44 +41,58 @@ pub(crate) enum Malformed {
 }
 
 /// The message of a group.
-pub(crate) fn encode(id: GroupId, payload: &[u8]) -> Bytes {
-    let mut rest = BytesMut::with_capacity(HEADER_BYTES + payload.len());
-    rest.put_slice(MAGIC);
-    rest.put_u32_le(FORMAT_VERSION);
-    let mut named = rest.split_off(rest.len());
+pub(crate) fn encode(id: GroupId, sent_ms: u64, payload: &[u8]) -> Bytes {
+    let mut named = BytesMut::with_capacity(HEADER_BYTES + payload.len());
     named.put_u128_le(id.node.0);
     named.put_u64_le(id.epoch);
     named.put_u64_le(id.number);
+    named.put_u64_le(sent_ms);
     named.put_slice(payload);
-    let checksum = crc32c::crc32c_append(crc32c::crc32c(&rest), &named);
+    let version = FORMAT_VERSION.to_le_bytes();
     let mut message = BytesMut::with_capacity(HEADER_BYTES + payload.len());
-    message.put_slice(&rest);
-    message.put_u32_le(checksum);
+    message.put_slice(MAGIC);
+    message.put_slice(&version);
+    message.put_u32_le(checksum(version, &named));
     message.put_slice(&named);
     message.freeze()
 }
 
-/// The group of a message.
-pub(crate) fn decode(message: &Bytes) -> Result<(GroupId, Bytes), Malformed> {
-    let short = Malformed::Damaged("it is shorter than the header of a group");
-    let Some((magic, rest)) = message.split_first_chunk::<4>() else { return Err(short) };
-    let Some((version, rest)) = rest.split_first_chunk::<4>() else { return Err(short) };
-    let Some((checksum, named)) = rest.split_first_chunk::<4>() else { return Err(short) };
-    if magic != MAGIC {
-        return Err(Malformed::Damaged("it does not begin as a group: another program wrote it"));
-    }
+/// Of a group in a message: of everything but the checksum, with the bytes that it must begin with.
+fn checksum(version: [u8; 4], named: &[u8]) -> u32 {
+    crc32c::crc32c_append(crc32c::crc32c_append(crc32c::crc32c(MAGIC), &version), named)
+}
+
+/// The group of a message; none if another program wrote the message. A group is recognized by how it begins or by its
+/// checksum: so if it is damaged, it is not taken for a message of others.
+pub(crate) fn decode(message: &Bytes) -> Result<Option<Message>, Malformed> {
+    let begins = message.starts_with(MAGIC);
+    let short = match begins {
+        true => Err(Malformed::Damaged("it is shorter than the header of a group")),
+        false => Ok(None),
+    };
+    let Some((_, rest)) = message.split_first_chunk::<4>() else { return short };
+    let Some((version, rest)) = rest.split_first_chunk::<4>() else { return short };
+    let Some((expected, named)) = rest.split_first_chunk::<4>() else { return short };
     let found = u32::from_le_bytes(*version);
-    if found > FORMAT_VERSION {
+    if begins && found > FORMAT_VERSION {
         return Err(Malformed::Version(found));
     }
-    let expected =
-        crc32c::crc32c_append(crc32c::crc32c_append(crc32c::crc32c(magic), version), named);
-    if u32::from_le_bytes(*checksum) != expected {
-        return Err(Malformed::Damaged("it does not match its checksum"));
+    match (begins, u32::from_le_bytes(*expected) == checksum(*version, named)) {
+        (true, true) => {}
+        (true, false) => return Err(Malformed::Damaged("it does not match its checksum")),
+        (false, true) => return Err(Malformed::Damaged("it does not begin as a group")),
+        (false, false) => return Ok(None),
     }
-    let Some((node, rest)) = named.split_first_chunk::<16>() else { return Err(short) };
-    let Some((epoch, rest)) = rest.split_first_chunk::<8>() else { return Err(short) };
-    let Some((number, payload)) = rest.split_first_chunk::<8>() else { return Err(short) };
+    let Some((node, rest)) = named.split_first_chunk::<16>() else { return short };
+    let Some((epoch, rest)) = rest.split_first_chunk::<8>() else { return short };
+    let Some((number, rest)) = rest.split_first_chunk::<8>() else { return short };
+    let (sent_ms, payload) = match found >= VERSION_WITH_TIME {
+        true => {
+            let Some((sent_ms, payload)) = rest.split_first_chunk::<8>() else { return short };
+            (Some(u64::from_le_bytes(*sent_ms)), payload)
+        }
+        false => (None, rest),
+    };
     let id = GroupId {
         node: NodeId(u128::from_le_bytes(*node)),
         epoch: u64::from_le_bytes(*epoch),
@@ -75,7 +101,7 @@ pub(crate) fn decode(message: &Bytes) -> Result<(GroupId, Bytes), Malformed> {
     if payload.is_empty() || id.number == 0 || found == 0 {
         return Err(Malformed::Damaged("it has a header that no node writes"));
     }
-    Ok((id, message.slice_ref(payload)))
+    Ok(Some(Message { id, sent_ms, payload: message.slice_ref(payload) }))
 }
 
 #[cfg(test)]
@@ -83,37 +109,44 @@ mod tests {
     use super::*;
 
     const ID: GroupId = GroupId { node: NodeId(7 << 100), epoch: 1 << 40, number: 5 };
+    const SENT_MS: u64 = 1 << 41;
 
     #[test]
     fn a_message_is_read_as_it_was_written() {
         for payload in [&b"x"[..], &[0; 70_000]] {
-            let (id, read) = decode(&encode(ID, payload)).unwrap();
-            assert_eq!((id, &*read), (ID, payload));
+            let read = decode(&encode(ID, SENT_MS, payload)).unwrap().unwrap();
+            assert_eq!((read.id, read.sent_ms, &*read.payload), (ID, Some(SENT_MS), payload));
         }
     }
 
-    /// A change of the format must not change what version 1 means.
+    /// A change of the format must not change what earlier versions mean.
     #[test]
-    fn a_message_of_version_1_is_read() {
-        let fixture: &[u8] = b"RGRP\x01\0\0\0\xce\x59\x7d\x3f\
+    fn messages_of_earlier_versions_are_read() {
+        let version_1: &[u8] = b"RGRP\x01\0\0\0\xce\x59\x7d\x3f\
             \x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f\x10\
             \x11\0\0\0\0\0\0\0\x12\0\0\0\0\0\0\0payload";
-        let (id, payload) = decode(&Bytes::from_static(fixture)).unwrap();
         let node = NodeId(0x100f_0e0d_0c0b_0a09_0807_0605_0403_0201);
-        assert_eq!(id, GroupId { node, epoch: 17, number: 18 });
-        assert_eq!(&*payload, b"payload");
-        assert_eq!(&*encode(id, b"payload"), fixture);
+        let id = GroupId { node, epoch: 17, number: 18 };
+        let payload = Bytes::from_static(b"payload");
+        let read = decode(&Bytes::from_static(version_1)).unwrap().unwrap();
+        assert_eq!(read, Message { id, sent_ms: None, payload: payload.clone() });
+        let version_2: &[u8] = b"RGRP\x02\0\0\0\xcd\x8a\x4b\x77\
+            \x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f\x10\
+            \x11\0\0\0\0\0\0\0\x12\0\0\0\0\0\0\0\x13\0\0\0\0\0\0\0payload";
+        let read = decode(&Bytes::from_static(version_2)).unwrap().unwrap();
+        assert_eq!(read, Message { id, sent_ms: Some(19), payload });
+        assert_eq!(&*encode(id, 19, b"payload"), version_2);
     }
 
     #[test]
     fn a_message_that_was_changed_cut_or_extended_is_refused() {
-        let message = encode(ID, b"payload");
+        let message = encode(ID, SENT_MS, b"payload");
         for bit in 0..message.len() * 8 {
             let mut changed = message.to_vec();
             changed[bit / 8] ^= 1 << (bit % 8);
             assert!(decode(&changed.into()).is_err(), "bit {bit}");
         }
-        for bytes in 0..message.len() {
+        for bytes in MAGIC.len()..message.len() {
             assert!(decode(&message.slice(..bytes)).is_err(), "{bytes} bytes");
         }
         assert!(decode(&[&message[..], b"x"].concat().into()).is_err());
@@ -121,16 +154,23 @@ mod tests {
 
     #[test]
     fn a_message_of_a_newer_version_says_which() {
-        let mut newer = encode(ID, b"payload").to_vec();
-        newer[4] = 2;
-        assert_eq!(decode(&newer.into()), Err(Malformed::Version(2)));
+        let mut newer = encode(ID, SENT_MS, b"payload").to_vec();
+        newer[4] = 3;
+        assert_eq!(decode(&newer.into()), Err(Malformed::Version(3)));
     }
 
     #[test]
     fn headers_that_no_node_writes_are_refused() {
-        let unnumbered = encode(GroupId { number: 0, ..ID }, b"payload");
-        for message in [encode(ID, b""), unnumbered, Bytes::from_static(b"{\"order\": 7}")] {
+        let unnumbered = encode(GroupId { number: 0, ..ID }, SENT_MS, b"payload");
+        for message in [encode(ID, SENT_MS, b""), unnumbered] {
             assert!(matches!(decode(&message), Err(Malformed::Damaged(_))), "{message:?}");
+        }
+    }
+
+    #[test]
+    fn messages_of_other_programs_are_no_groups() {
+        for message in [&b""[..], b"RGR", b"{\"order\": 7}", &[0; 60], &[b'R'; 60]] {
+            assert_eq!(decode(&Bytes::from_static(message)), Ok(None), "{message:?}");
         }
     }
 }

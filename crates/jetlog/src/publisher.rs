@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use async_nats::Client;
 use async_nats::jetstream::Context;
 use async_nats::jetstream::context::{PublishError, PublishErrorKind};
+use commitlog::Position;
 
 use crate::connect::with_causes;
 use crate::shared::Shared;
@@ -33,9 +34,9 @@ pub(crate) async fn run(client: Client, context: Context, subject: String, share
                     Err(error) => Err(error),
                 };
                 match stored {
-                    Ok(_) => {
+                    Ok(stored) => {
                         pause = PAUSE;
-                        shared.window.lock().probe_stored();
+                        shared.window.lock().probe_stored(Position(stored.sequence));
                     }
                     Err(error) => {
                         shared.report(&format!("a group is not stored: {}", reason(&error)));

@@ -13,13 +13,14 @@ use async_nats::jetstream::Message;
 use async_nats::jetstream::consumer::pull::{Config, MessagesErrorKind};
 use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy};
 use async_nats::jetstream::stream::{Info, RawMessageErrorKind, State, Stream};
-use commitlog::{Arrived, ClusterId, Position};
+use bytes::Bytes;
+use commitlog::{Arrived, ClusterId, GroupId, Position};
 use futures_util::StreamExt as _;
 use tokio::sync::{Semaphore, mpsc};
 
 use crate::connect::with_causes;
 use crate::error::JetLogError;
-use crate::message::{FORMAT_VERSION, Malformed, decode};
+use crate::message::{FORMAT_VERSION, Malformed, Message as Group, decode};
 use crate::shared::Shared;
 use crate::window::Arrival;
 use crate::{Held, JetLogOptions, stream};
@@ -64,6 +65,8 @@ pub(crate) struct Reader {
     pub(crate) cluster: ClusterId,
     /// The position of the last message that was passed on.
     pub(crate) last: Position,
+    /// A message that was passed on, or that the node had applied before: the stream must still have it there.
+    pub(crate) known: Option<(Position, GroupId)>,
     pub(crate) shared: Arc<Shared>,
     pub(crate) arrivals: mpsc::Sender<Result<Held, JetLogError>>,
     /// Bytes that may wait in `arrivals`.
@@ -107,8 +110,13 @@ impl Reader {
 
     async fn try_read(&mut self) -> Result<(), Interrupted> {
         let info = self.info().await?;
-        stream::check(&info.config, &self.options, self.cluster)?;
+        match stream::check(&info.config, &self.options, self.cluster) {
+            // Changes are refused meanwhile: see `watch`.
+            Err(error @ JetLogError::Config { .. }) => self.shared.refuse(Some(error.to_string())),
+            checked => checked?,
+        }
         self.check_ends(&info.state)?;
+        self.check_known(&info.state).await?;
         let config = Config {
             deliver_policy: DeliverPolicy::ByStartSequence { start_sequence: self.last.0 + 1 },
             ack_policy: AckPolicy::None,
@@ -168,6 +176,43 @@ impl Reader {
         }
     }
 
+    /// Checks that the stream has what follows, and is the one that the node has applied.
+    ///
+    /// # Errors
+    /// [`JetLogError`]
+    pub(crate) async fn check_at_open(&self) -> Result<(), JetLogError> {
+        let state = &self.stream.cached_info().state;
+        check_ends(state, self.last)?;
+        match self.check_known(state).await {
+            Err(Interrupted::Stop(error)) => Err(error),
+            Err(Interrupted::Retry(reason)) => {
+                Err(JetLogError::Request { doing: "read the stream", reason })
+            }
+            Ok(()) | Err(Interrupted::Closed) => Ok(()),
+        }
+    }
+
+    /// Checks that the message at a position that was read is still the same, unless it was removed from the front: a
+    /// stream that lost its end and was continued has another one there.
+    async fn check_known(&self, state: &State) -> Result<(), Interrupted> {
+        let Some((position, id)) = self.known.filter(|(at, _)| at.0 >= state.first_sequence) else {
+            return Ok(());
+        };
+        let read = self.stream.get_raw_message(position.0);
+        let message = match tokio::time::timeout(INFO_TIMEOUT, read).await {
+            Ok(Ok(message)) => message,
+            Ok(Err(error)) if error.kind() == RawMessageErrorKind::NoMessageFound => {
+                return Err(JetLogError::Missing { position }.into());
+            }
+            Ok(Err(error)) => return Err(Interrupted::Retry(with_causes(&error))),
+            Err(_) => return Err(Interrupted::Retry("JetStream does not answer".into())),
+        };
+        match group(&message.payload, position)?.map_or(GroupId::NONE, |group| group.id) == id {
+            true => Ok(()),
+            false => Err(JetLogError::Differs { position }.into()),
+        }
+    }
+
     async fn pass_on(&mut self, message: &Message) -> Result<(), Interrupted> {
         let info = message.info().map_err(|error| Interrupted::Retry(error.to_string()))?;
         let position = Position(info.stream_sequence);
@@ -177,16 +222,25 @@ impl Reader {
         let time_ms = u64::try_from(info.published.unix_timestamp_nanos() / 1_000_000);
         let time_ms = time_ms.unwrap_or_default();
         let message = &message.message.payload;
-        let (id, payload) = decode(message).map_err(|error| malformed(error, position))?;
-        let arrival = self.shared.window.lock().arrived(id, message, Instant::now());
+        let group = group(message, position)?.unwrap_or_else(|| {
+            tracing::warn!(
+                position = position.0,
+                "another program wrote to the stream: that is skipped"
+            );
+            Group { id: GroupId::NONE, sent_ms: None, payload: Bytes::new() }
+        });
+        let Group { id, sent_ms, payload } = group;
+        let arrival = self.shared.window.lock().arrived((position, id), message, Instant::now());
         match arrival {
             Arrival::Superseded => return Err(JetLogError::Superseded { position }.into()),
             Arrival::Own | Arrival::Other => self.shared.changed.notify_one(),
         }
         self.shared.recovered();
+        self.shared.hear(Position(position.0 + info.pending));
         self.last = position;
+        self.known = Some((position, id));
         let is_own = arrival == Arrival::Own;
-        let arrived = Arrived { position, time_ms, id, is_own, payload };
+        let arrived = Arrived { position, time_ms, sent_ms, id, is_own, payload };
         let bytes = u32::try_from(message.len().min(crate::QUEUE_BYTES)).unwrap_or(u32::MAX);
         let room = Arc::clone(&self.room).acquire_many_owned(bytes).await;
         let room = room.map_err(|_| Interrupted::Closed)?;
@@ -210,13 +264,14 @@ impl Reader {
     }
 }
 
-fn malformed(error: Malformed, position: Position) -> JetLogError {
-    match error {
+/// The group in a message; none if another program wrote it.
+fn group(message: &Bytes, position: Position) -> Result<Option<Group>, JetLogError> {
+    decode(message).map_err(|error| match error {
         Malformed::Damaged(what) => JetLogError::Damaged { position, what },
         Malformed::Version(found) => {
             JetLogError::Version { position, found, known: FORMAT_VERSION }
         }
-    }
+    })
 }
 
 /// Checks that a stream has the group after `from`, if that was written, and ends with it or later.

@@ -1,7 +1,9 @@
 //! What the log and its two tasks share.
 
 use std::sync::OnceLock;
+use std::time::Instant;
 
+use commitlog::{Heard, Position};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
@@ -14,6 +16,10 @@ pub(crate) struct Shared {
     pub(crate) changed: Notify,
     /// The last trouble; none once a group arrived after it.
     trouble: Mutex<Option<String>>,
+    /// The last position of the stream that is known, and when a server said so.
+    heard: Mutex<(Position, Instant)>,
+    /// Why changes are refused: the configuration of the stream was changed.
+    refusal: Mutex<Option<String>>,
     /// Called after each group or error that arrived.
     pub(crate) wake: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
@@ -21,7 +27,15 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn new(window: Window) -> Self {
         let (changed, trouble, wake) = (Notify::new(), Mutex::new(None), OnceLock::new());
-        Self { window: Mutex::new(window), changed, trouble, wake }
+        let heard = Mutex::new((Position(0), Instant::now()));
+        Self {
+            window: Mutex::new(window),
+            changed,
+            trouble,
+            heard,
+            refusal: Mutex::new(None),
+            wake,
+        }
     }
 
     /// Takes note of a trouble that may pass by itself.
@@ -44,6 +58,36 @@ impl Shared {
     }
 
     pub(crate) fn trouble(&self) -> Option<String> {
-        self.trouble.lock().clone()
+        self.refusal().or_else(|| self.trouble.lock().clone())
+    }
+
+    /// A server says that this is the last position of the stream.
+    pub(crate) fn hear(&self, end: Position) {
+        let mut heard = self.heard.lock();
+        *heard = (heard.0.max(end), Instant::now());
+    }
+
+    pub(crate) fn heard(&self) -> Heard {
+        let (position, at) = *self.heard.lock();
+        Heard { position, ago: at.elapsed() }
+    }
+
+    /// Takes note of whether changes are refused, and why.
+    pub(crate) fn refuse(&self, why: Option<String>) {
+        let mut refusal = self.refusal.lock();
+        if *refusal == why {
+            return;
+        }
+        match &why {
+            Some(why) => tracing::error!("changes are refused: {why}"),
+            None => tracing::info!("the stream is configured as it must be again"),
+        }
+        *refusal = why;
+        drop(refusal);
+        self.wake();
+    }
+
+    pub(crate) fn refusal(&self) -> Option<String> {
+        self.refusal.lock().clone()
     }
 }

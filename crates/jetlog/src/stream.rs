@@ -1,4 +1,6 @@
-//! How the stream must be configured, and the commands of the `nats` program that make or mend one.
+//! How the stream must be configured, and the command of the `nats` program that changes it back.
+//!
+//! **Invariant:** no advice here removes the stream, or anything in it.
 
 use async_nats::jetstream::stream::{
     Compression, Config, DiscardPolicy, PersistenceMode, RetentionPolicy, StorageType,
@@ -11,6 +13,10 @@ use crate::error::JetLogError;
 
 /// The field of a stream's metadata that says to which cluster it belongs.
 pub(crate) const CLUSTER: &str = "roost_cluster";
+
+/// What to do with a stream that can never be used.
+const CANNOT_CHANGE: &str = "that cannot be changed: stop the nodes with SIGTERM and make a new cluster of one of them, \
+    with another stream, as docs/cluster.md says";
 
 /// The configuration of a new stream whose first group is at `first`.
 pub(crate) fn wanted(options: &JetLogOptions, cluster: ClusterId, first: u64) -> Config {
@@ -41,7 +47,7 @@ struct Requirement {
     /// What the stream has; empty if that is obvious.
     found: String,
     is_met: bool,
-    /// The flag of `nats stream add` and, unless it `is_fixed`, of `nats stream edit`.
+    /// The flag of `nats stream edit`, unless it `is_fixed`.
     flag: String,
     /// It cannot be changed in an existing stream.
     is_fixed: bool,
@@ -82,12 +88,7 @@ fn requirements(config: &Config, options: &JetLogOptions) -> Vec<Requirement> {
             config.num_replicas >= replicas,
             &format!("--replicas={replicas}"),
         ),
-        fixed(need(
-            "storage file",
-            "memory",
-            config.storage == StorageType::File,
-            "--storage=file",
-        )),
+        fixed(need("storage file", "memory", config.storage == StorageType::File, "")),
         Requirement { is_fixed: is_work_queue, ..retention },
         need("discard new", "old", config.discard == DiscardPolicy::New, "--discard=new"),
         unlimited("messages", config.max_messages <= 0, "--max-msgs=-1"),
@@ -99,7 +100,7 @@ fn requirements(config: &Config, options: &JetLogOptions) -> Vec<Requirement> {
         unlimited("age", config.max_age.is_zero(), "--max-age=0s"),
         unlimited("length of messages", config.max_message_size <= 0, "--max-msg-size=-1"),
         need("no deletion of messages", "allowed", config.deny_delete, "--deny-delete"),
-        fixed(need("purge", "denied", !config.deny_purge, "--no-deny-purge")),
+        fixed(need("purge", "denied", !config.deny_purge, "")),
         need("no rollup", "allowed", !config.allow_rollup, "--no-allow-rollup"),
         need("no compression", "s2", compression == Compression::None, "--compression=none"),
         need("acknowledgements", "none", !config.no_ack, "--ack"),
@@ -107,7 +108,7 @@ fn requirements(config: &Config, options: &JetLogOptions) -> Vec<Requirement> {
             "persist mode default",
             "async",
             config.persist_mode != Some(PersistenceMode::Async),
-            "--persist-mode=default",
+            "",
         )),
         fixed(need("no copies of other streams", "some", !copies, "")),
         fixed(need("not sealed", "sealed", !config.sealed, "")),
@@ -116,17 +117,6 @@ fn requirements(config: &Config, options: &JetLogOptions) -> Vec<Requirement> {
 
 fn unlimited(what: &str, is_met: bool, flag: &str) -> Requirement {
     need(&format!("no limit of {what}"), "one", is_met, flag)
-}
-
-/// The command that makes the stream for a cluster.
-pub(crate) fn add_command(options: &JetLogOptions, cluster: ClusterId, first: u64) -> String {
-    let config = wanted(options, cluster, first);
-    let mut words = vec![format!("nats stream add {} --defaults", options.stream)];
-    words.extend(requirements(&config, options).into_iter().map(|one| one.flag));
-    words.push(format!("--metadata={CLUSTER}={cluster}"));
-    words.extend((first > 1).then(|| format!("--first-sequence={first}")));
-    words.retain(|word| !word.is_empty());
-    words.join(" ")
 }
 
 /// The cluster to which the stream belongs.
@@ -154,14 +144,14 @@ pub(crate) fn check(
     if unmet.is_empty() {
         return Ok(());
     }
-    let command = if unmet.iter().any(|one| one.is_fixed) {
-        format!("nats stream rm --force {stream} && {}", add_command(options, cluster, 1))
+    let advice = if unmet.iter().any(|one| one.is_fixed) {
+        CANNOT_CHANGE.to_owned()
     } else {
         let flags: Vec<&str> = unmet.iter().map(|one| one.flag.as_str()).collect();
-        format!("nats stream edit {stream} --force {}", flags.join(" "))
+        format!("change it back with: nats stream edit {stream} --force {}", flags.join(" "))
     };
     let wrong = unmet.iter().map(|one| format!("{} instead of {}", one.found, one.what));
-    Err(JetLogError::Config { stream, wrong: wrong.collect(), command })
+    Err(JetLogError::Config { stream, wrong: wrong.collect(), advice })
 }
 
 #[cfg(test)]
@@ -174,16 +164,17 @@ mod tests {
         JetLogOptions::new("nats://127.0.0.1:4222")
     }
 
-    /// What is wrong with the configuration and the command that mends it; empty if nothing is.
+    /// What is wrong with the configuration and what to do; empty if nothing is.
     #[track_caller]
-    fn expect(change: impl FnOnce(&mut Config), wrong: &str, command: &str) {
+    fn expect(change: impl FnOnce(&mut Config), wrong: &str, advice: &str) {
         let mut config = wanted(&options(), CLUSTER_ID, 1);
         change(&mut config);
         match check(&config, &options(), CLUSTER_ID) {
-            Ok(()) => assert_eq!((wrong, command), ("", "")),
-            Err(JetLogError::Config { wrong: found, command: mends, .. }) => {
+            Ok(()) => assert_eq!((wrong, advice), ("", "")),
+            Err(JetLogError::Config { wrong: found, advice: given, .. }) => {
                 assert_eq!(found.join(", "), wrong);
-                assert!(mends.starts_with(command) && !command.is_empty(), "{mends}");
+                assert_eq!(given, advice);
+                assert!(!given.contains("stream rm"), "{given}");
             }
             Err(error) => panic!("{error}"),
         }
@@ -194,7 +185,8 @@ mod tests {
         expect(|_| (), "", "");
         expect(|config| config.num_replicas = 5, "", "");
         expect(|config| config.max_bytes = 1 << 40, "", "");
-        let edit = |flags: &str| format!("nats stream edit roost --force {flags}");
+        let edit =
+            |flags: &str| format!("change it back with: nats stream edit roost --force {flags}");
         expect(
             |config| config.num_replicas = 1,
             "1 instead of 3 replicas or more",
@@ -226,7 +218,7 @@ mod tests {
         expect(
             |config| config.storage = StorageType::Memory,
             "memory instead of storage file",
-            "nats stream rm --force roost && nats stream add roost --defaults --subjects=roost.groups",
+            CANNOT_CHANGE,
         );
     }
 

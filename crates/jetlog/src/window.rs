@@ -4,7 +4,8 @@
 //! Groups are sent in order and without waiting for the broker's answers. If one may be lost, all that have not
 //! come back are sent again from the oldest on. The first of them is a probe: the others wait until the broker
 //! says that it is stored. So a broker in trouble gets one message at a time, and the reason of the trouble is
-//! known.
+//! known. What is stored is not sent again while the reader has not reached its position: the trouble is on the way back,
+//! or at the node itself.
 //!
 //! **Invariant:** a group keeps its number and bytes however often it is sent.
 
@@ -12,7 +13,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use commitlog::{GroupId, NodeId};
+use commitlog::{GroupId, NodeId, Position};
 
 use crate::message::{HEADER_BYTES, encode};
 
@@ -56,6 +57,10 @@ pub(crate) struct Window {
     /// How many of `groups` were sent since the last restart.
     sent: usize,
     probing: bool,
+    /// Where the broker has stored the oldest group, if that is known.
+    stored: Option<Position>,
+    /// The number of the probe whose answer is awaited.
+    probe: u64,
     /// Groups up to here were sent before the last restart and may still overtake others.
     resent_up_to: u64,
     /// When the oldest group was sent or the last one came back.
@@ -72,6 +77,8 @@ impl Window {
             next: 1,
             sent: 0,
             probing: false,
+            stored: None,
+            probe: 0,
             resent_up_to: 0,
             progress: now,
         }
@@ -98,11 +105,11 @@ impl Window {
     ///
     /// # Panics
     /// Before [`Window::begin`].
-    pub(crate) fn push(&mut self, payload: &[u8]) -> u64 {
+    pub(crate) fn push(&mut self, payload: &[u8], sent_ms: u64) -> u64 {
         let Some(epoch) = self.epoch else { unreachable!("the epoch has begun") };
         let number = self.next;
         self.next += 1;
-        let message = encode(GroupId { node: self.node, epoch, number }, payload);
+        let message = encode(GroupId { node: self.node, epoch, number }, sent_ms, payload);
         self.bytes += message.len();
         self.groups.push_back((number, message));
         number
@@ -113,34 +120,41 @@ impl Window {
         if self.probing && self.sent > 0 {
             return None;
         }
-        let (_, message) = self.groups.get(self.sent)?;
+        let (number, message) = self.groups.get(self.sent)?;
         if self.sent == 0 {
             self.progress = now;
         }
         self.sent += 1;
         Some(match self.probing {
-            true => Send::Probe(message.clone()),
+            true => {
+                self.probe = *number;
+                Send::Probe(message.clone())
+            }
             false => Send::Plain(message.clone()),
         })
     }
 
-    /// The broker has stored the probe.
-    pub(crate) fn probe_stored(&mut self) {
+    /// The broker has stored the probe at this position.
+    pub(crate) fn probe_stored(&mut self, position: Position) {
         self.probing = false;
+        if self.groups.front().is_some_and(|(oldest, _)| *oldest == self.probe) {
+            self.stored = Some(position);
+        }
     }
 
-    /// Sends everything again.
+    /// Sends everything again, except an oldest group that the broker has.
     pub(crate) fn restart(&mut self, now: Instant) {
         let sent = self.groups.iter().take(self.sent).next_back();
         self.resent_up_to = sent.map_or(self.resent_up_to, |(number, _)| *number);
-        self.sent = 0;
-        self.probing = !self.groups.is_empty();
+        self.sent = usize::from(self.stored.is_some());
+        self.probing = !self.groups.is_empty() && self.stored.is_none();
         self.progress = now;
     }
 
-    /// When everything is to be sent again unless a group comes back; none if nothing was sent.
+    /// When everything is to be sent again unless a group comes back; none if nothing was sent, or the broker has the
+    /// oldest group.
     pub(crate) fn stalls_at(&self) -> Option<Instant> {
-        (self.sent > 0).then(|| self.progress + STALLED_AFTER)
+        (self.sent > 0 && self.stored.is_none()).then(|| self.progress + STALLED_AFTER)
     }
 
     /// Sends everything again if no group has come back for too long; returns whether it did.
@@ -152,8 +166,25 @@ impl Window {
         stalled
     }
 
-    /// Takes note of a group of the stream.
-    pub(crate) fn arrived(&mut self, id: GroupId, message: &Bytes, now: Instant) -> Arrival {
+    /// Takes note of a group of the stream, at a position.
+    pub(crate) fn arrived(
+        &mut self,
+        (position, id): (Position, GroupId),
+        message: &Bytes,
+        now: Instant,
+    ) -> Arrival {
+        let arrival = self.classify(id, message, now);
+        if arrival == Arrival::Own {
+            self.stored = None;
+        } else if self.stored.is_some_and(|stored| stored <= position) {
+            // It is not where the broker said.
+            self.stored = None;
+            self.restart(now);
+        }
+        arrival
+    }
+
+    fn classify(&mut self, id: GroupId, message: &Bytes, now: Instant) -> Arrival {
         let Some(epoch) = self.epoch.filter(|epoch| id.node == self.node && id.epoch >= *epoch)
         else {
             return Arrival::Other;

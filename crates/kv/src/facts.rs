@@ -11,6 +11,9 @@ use crate::limits::NUMBERED_BUCKETS;
 use crate::row::KeyRow;
 use crate::write;
 
+/// Owner and item of the number of rows in all spaces without a bucket.
+const ORPHANED_KEYS: (u64, u64) = (1, 0);
+
 /// Typed reads. Any thread may use one.
 pub struct Facts<'a, R: KeyRows + ?Sized = dyn KeyRows + 'a> {
     rows: &'a R,
@@ -158,6 +161,17 @@ impl<'a, R: KeyRows + ?Sized> Facts<'a, R> {
         rows.first().map(|(space, cursor)| (Space(*space as u32), *cursor))
     }
 
+    /// Number of rows of keys, also of spaces without a bucket. Too small while spaces are swept that lost their bucket
+    /// before these rows were counted.
+    pub(crate) fn stored_keys(&self) -> u64 {
+        self.rows.counted_keys().saturating_add(self.orphaned_keys())
+    }
+
+    fn orphaned_keys(&self) -> u64 {
+        let (owner, item) = ORPHANED_KEYS;
+        self.rows.member(SetTable::OrphanedSpaces, owner, item).unwrap_or(0)
+    }
+
     /// The first space that was used before and is empty.
     pub(crate) fn first_free_space(&self) -> Option<Space> {
         let first = Span { limit: 1, ..Span::ALL };
@@ -236,7 +250,14 @@ impl<'a> Txn<'a> {
         self.remove_orphaned_key(row, stamp);
     }
 
-    /// Removes a row that no bucket counts.
+    /// Records that so many rows more than before are of no bucket, or fewer.
+    pub(crate) fn count_orphaned_keys(&mut self, more: i64) {
+        let (owner, item) = ORPHANED_KEYS;
+        let keys = self.facts().orphaned_keys().saturating_add_signed(more);
+        self.rows.put_member(SetTable::OrphanedSpaces, owner, item, (keys > 0).then_some(keys));
+    }
+
+    /// Removes a row that no bucket counts, except from their number.
     pub(crate) fn remove_orphaned_key(&mut self, row: &KeyRow, stamp: Stamp) {
         self.expect(row, row.expires_ms(), false);
         self.rows.put_key(KeyRow::removed(row.space(), row.key(), stamp));
@@ -281,6 +302,7 @@ impl<'a> Txn<'a> {
         write::bucket_of_space(self.rows, bucket.space, None);
         if bucket.keys > 0 {
             self.put_orphaned_space(bucket.space, Some(0));
+            self.count_orphaned_keys(bucket.keys.cast_signed());
         } else {
             self.put_free_space(bucket.space, true);
         }

@@ -13,18 +13,23 @@ pub struct WalkLimit {
     pub rows: usize,
     /// Bytes of keys and values; exceeded by one row at most.
     pub bytes: usize,
-    /// Rows read, of other spaces too, after which the step ends even if it has found fewer, or none.
+    /// Rows read, of other spaces too, after which the step ends even if it has found fewer, or none. Where it ends
+    /// then depends on what is in memory.
     pub visits: usize,
+    /// The last cursor whose rows belong to the step.
+    pub up_to: u64,
 }
 
 impl WalkLimit {
     /// No limit.
-    pub const NONE: Self = Self { rows: usize::MAX, bytes: usize::MAX, visits: usize::MAX };
+    pub const NONE: Self =
+        Self { rows: usize::MAX, bytes: usize::MAX, visits: usize::MAX, up_to: u64::MAX };
 
     /// At most `rows` rows and about 4 MiB, out of about 16,384 rows read: less than a millisecond.
     #[must_use]
     pub const fn rows(rows: usize) -> Self {
-        Self { rows: if rows == 0 { 1 } else { rows }, bytes: 4 << 20, visits: 1 << 14 }
+        let rows = if rows == 0 { 1 } else { rows };
+        Self { rows, bytes: 4 << 20, visits: 1 << 14, up_to: u64::MAX }
     }
 }
 
@@ -45,12 +50,15 @@ pub trait KeyRows: Rows {
     fn prefetch_key(&self, _space: Space, _key: &[u8]) {}
     /// Rows of keys of `space` from `cursor` on, in an order chosen by the store, and the cursor to continue
     /// from if there may be more. Returns at most about `limit`. A walk always ends, and returns every row
-    /// that exists during the whole walk exactly once. The first cursor is 0.
+    /// that exists during the whole walk exactly once. The first cursor is 0. Without a limit of visits, what is
+    /// returned depends on nothing but the rows.
     fn keys(&self, space: Space, cursor: u64, limit: WalkLimit) -> (Vec<KeyRow>, Option<u64>);
     /// A bucket. Reads no row: all buckets are in memory.
     fn bucket(&self, bucket: BucketId) -> Option<Bucket>;
     /// Number of buckets, the numbered ones included.
     fn bucket_count(&self) -> usize;
+    /// Number of keys that all buckets count, those that have expired included.
+    fn counted_keys(&self) -> u64;
 }
 
 /// Reading all keys, while no other code changes rows.

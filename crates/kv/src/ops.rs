@@ -106,11 +106,26 @@ impl KeyOps {
         self.bytes.len()
     }
 
+    /// Checks operations that another program wrote: a newer one may have operations that this one does not know.
+    ///
+    /// # Errors
+    /// If one cannot be read, or there are fewer or more than they say.
+    pub fn check(&self) -> Result<(), postcard::Error> {
+        let mut rest = self.bytes.as_slice();
+        for _ in 0..self.count {
+            (_, rest) = postcard::take_from_bytes::<KeyOp<'_>>(rest)?;
+        }
+        match rest.is_empty() {
+            true => Ok(()),
+            false => Err(postcard::Error::DeserializeBadEncoding),
+        }
+    }
+
     /// Reads them back.
     ///
     /// # Panics
-    /// While reading, if the bytes are not operations: they were written by [`KeyOps::push`] and came
-    /// through the log's checksum.
+    /// While reading, if the bytes are not operations: they were written by [`KeyOps::push`], or
+    /// [checked](KeyOps::check).
     pub fn iter(&self) -> impl Iterator<Item = KeyOp<'_>> {
         let mut place = OpPlace::default();
         std::iter::from_fn(move || {

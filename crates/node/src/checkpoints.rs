@@ -168,26 +168,29 @@ impl Checkpoints {
         Ok(())
     }
 
-    /// Called at the end: writes everything to the store.
+    /// Called at the end, when everything up to `position` is applied: writes everything to the store. Returns whether
+    /// the store has everything then.
     pub(crate) fn last(
         &mut self,
         rows: &mut StoreWriter,
         log: &mut dyn Log,
-    ) -> Result<(), DiskError> {
+        position: Position,
+    ) -> Result<bool, DiskError> {
         self.finish(log)?;
-        if self.space.is_used_up() {
+        let is_stored = self.work == 0 || !self.space.is_used_up();
+        if !is_stored {
             tracing::warn!(
                 "no last checkpoint, because the disk is full: the next start replays the log"
             );
         } else if self.work > 0 {
-            self.start(rows, log);
+            self.start_at(position, rows, log);
             self.finish(log)?;
         }
         // The thread of the erasure holds the store, which may be opened again as soon as this node is closed.
         if let Some(erasure) = self.erasure.take() {
             erasure.join()?;
         }
-        Ok(())
+        Ok(is_stored)
     }
 
     fn is_running(&self) -> bool {
@@ -195,7 +198,10 @@ impl Checkpoints {
     }
 
     fn start(&mut self, rows: &mut StoreWriter, log: &dyn Log) {
-        let position = log.last();
+        self.start_at(log.last(), rows, log);
+    }
+
+    fn start_at(&mut self, position: Position, rows: &mut StoreWriter, log: &dyn Log) {
         let position = Position(position.0 + u64::from(rows::has_bug("checkpoint-ahead")));
         let Some(checkpoint) = rows.freeze(position.0) else { return };
         let metrics = Arc::clone(&self.metrics);

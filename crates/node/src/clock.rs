@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use rows::EPOCH_MS;
 
 /// 2093-01-01T00:00:00Z in milliseconds since 1970. Stamps end in September of that year.
-const LATEST_MS: u64 = 3_881_520_000_000;
+pub(crate) const LATEST_MS: u64 = 3_881_520_000_000;
 /// A difference between the machine's clock and the time of the node is reported from this length on.
 const REPORTED: Duration = Duration::from_secs(60);
 /// Interval between such reports.

@@ -3,11 +3,14 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use commitlog::{ClusterId, NodeId, Position};
+use commitlog::{ClusterId, Heard, NodeId, Position};
 use tokio::sync::watch;
 
 /// For how long a change waits for the log, and a read for a position.
 pub(crate) const CONFIRMED_WITHIN: Duration = Duration::from_secs(2);
+
+/// Servers of the log that say nothing for longer than this are missed: they say something every few seconds.
+const SILENT_FOR: Duration = Duration::from_secs(8);
 
 /// State of a node of a cluster. The writer changes it.
 pub(crate) struct Cluster {
@@ -21,9 +24,18 @@ pub(crate) struct Cluster {
     digest: AtomicU64,
     /// Position of the older of the last two checkpoints.
     checkpoint: AtomicU64,
-    /// Whether a group of this node has been under way for longer than [`CONFIRMED_WITHIN`]. A hint: nothing depends
-    /// on when it is seen.
+    /// Whether a group of this node has been under way for longer than [`CONFIRMED_WITHIN`], or the log refuses changes.
+    /// A hint: nothing depends on when it is seen.
     stalled: AtomicBool,
+    /// The last position of the log that is known.
+    end: AtomicU64,
+    /// Since when there have been groups that are known and not applied, in milliseconds since 1970; 0 if there are none.
+    behind_since_ms: AtomicU64,
+    /// For how long the servers of the log have said nothing, in milliseconds.
+    silent_ms: AtomicU64,
+    /// By how much the clock of the node was ahead of the log when the last group of its own was appended, in
+    /// milliseconds. A hint: what is swept is decided when a sweep is applied.
+    ahead_ms: AtomicU64,
 }
 
 /// State of a node of a cluster.
@@ -35,12 +47,16 @@ pub struct ClusterStatus {
     pub node: String,
     /// Position of the last group that was applied.
     pub position: u64,
-    /// Its time, in milliseconds since 1970; 0 if none was applied since the start.
+    /// Its time, in milliseconds since 1970.
     pub position_ms: u64,
     /// Digest of the groups up to there: nodes at the same position have the same.
     pub digest: u64,
     /// This node needs no group up to here, whatever happens to it: the older of its last two checkpoints.
     pub checkpoint: u64,
+    /// Number of groups of the log that are known and not applied.
+    pub lag_groups: u64,
+    /// For how long the node has lacked a group, at most, or has not known whether it lacks one.
+    pub lag: Duration,
     /// Whether changes are accepted: the log answers.
     pub accepts_changes: bool,
 }
@@ -49,16 +65,20 @@ impl Cluster {
     pub(crate) fn new(
         (id, node): (ClusterId, NodeId),
         (checkpoint, applied): (Position, Position),
-        digest: u64,
+        (digest, applied_ms): (u64, u64),
     ) -> Self {
         Self {
             id,
             node,
             applied: watch::Sender::new(applied.0),
-            applied_ms: AtomicU64::new(0),
+            applied_ms: AtomicU64::new(applied_ms),
             digest: AtomicU64::new(digest),
             checkpoint: AtomicU64::new(checkpoint.0),
             stalled: AtomicBool::new(false),
+            end: AtomicU64::new(applied.0),
+            behind_since_ms: AtomicU64::new(0),
+            silent_ms: AtomicU64::new(0),
+            ahead_ms: AtomicU64::new(0),
         }
     }
 
@@ -75,6 +95,31 @@ impl Cluster {
     /// Takes note of the older of the last two checkpoints.
     pub(crate) fn note_checkpoint(&self, position: Position) {
         self.checkpoint.store(position.0, Ordering::Relaxed);
+    }
+
+    /// The position of the last group that was applied.
+    pub(crate) fn position(&self) -> Position {
+        Position(*self.applied.borrow())
+    }
+
+    /// Takes note of what the servers of the log said last, after what is here was applied.
+    pub(crate) fn note_end(&self, heard: Heard, now_ms: u64) {
+        let is_behind = heard.position > self.position();
+        let since_ms = self.behind_since_ms.load(Ordering::Relaxed);
+        if is_behind != (since_ms > 0) {
+            self.behind_since_ms.store(if is_behind { now_ms } else { 0 }, Ordering::Relaxed);
+        }
+        let silent_ms = u64::try_from(heard.ago.as_millis()).unwrap_or(u64::MAX);
+        self.end.store(heard.position.0, Ordering::Relaxed);
+        self.silent_ms.store(silent_ms, Ordering::Relaxed);
+    }
+
+    pub(crate) fn set_ahead_ms(&self, ahead_ms: u64) {
+        self.ahead_ms.store(ahead_ms, Ordering::Relaxed);
+    }
+
+    pub(crate) fn ahead_ms(&self) -> u64 {
+        self.ahead_ms.load(Ordering::Relaxed)
     }
 
     pub(crate) fn set_stalled(&self, stalled: bool) {
@@ -99,16 +144,63 @@ impl Cluster {
         matches!(tokio::time::timeout(CONFIRMED_WITHIN, wait).await, Ok(Ok(_)))
     }
 
-    pub(crate) fn status(&self) -> ClusterStatus {
+    /// The state at `now_ms`, in milliseconds since 1970.
+    pub(crate) fn status(&self, now_ms: u64) -> ClusterStatus {
         let position = self.applied.borrow();
+        let position_ms = self.applied_ms.load(Ordering::Relaxed);
+        let lag_groups = self.end.load(Ordering::Relaxed).saturating_sub(*position);
+        // A node under load is always a little behind, and after a pause the last group is old: the shorter time counts.
+        let since_ms = self.behind_since_ms.load(Ordering::Relaxed);
+        let behind_ms = match since_ms {
+            0 => 0,
+            _ => now_ms.saturating_sub(since_ms.max(position_ms)),
+        };
+        let silent = Duration::from_millis(self.silent_ms.load(Ordering::Relaxed));
+        let silent = if silent > SILENT_FOR { silent } else { Duration::ZERO };
         ClusterStatus {
             cluster: self.id.to_string(),
             node: self.node.to_string(),
             position: *position,
-            position_ms: self.applied_ms.load(Ordering::Relaxed),
+            position_ms,
             digest: self.digest.load(Ordering::Relaxed),
             checkpoint: self.checkpoint.load(Ordering::Relaxed),
+            lag_groups,
+            lag: Duration::from_millis(behind_ms).max(silent),
             accepts_changes: !self.is_stalled(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lag_is_the_time_without_a_known_group() {
+        let ids = (ClusterId(1), NodeId(2));
+        let cluster = Cluster::new(ids, (Position(5), Position(10)), (0, 1_000));
+        let heard = |position, seconds| {
+            let (position, ago) = (Position(position), Duration::from_secs(seconds));
+            Heard { position, ago }
+        };
+        let lag = |cluster: &Cluster, now_ms| {
+            let status = cluster.status(now_ms);
+            (status.lag_groups, status.lag.as_millis())
+        };
+        cluster.note_end(heard(10, 0), 900_000);
+        assert_eq!(lag(&cluster, 900_000), (0, 0), "nothing happens");
+        cluster.note_end(heard(12, 0), 900_000);
+        assert_eq!(lag(&cluster, 900_000), (2, 0), "they have just come");
+        assert_eq!(lag(&cluster, 903_000), (2, 3_000));
+        cluster.note(Position(11), 902_500, 0);
+        cluster.note_end(heard(13, 8), 903_000);
+        assert_eq!(lag(&cluster, 903_000), (2, 500), "the last one was made half a second ago");
+        cluster.note(Position(13), 903_000, 0);
+        cluster.note_end(heard(13, 9), 904_000);
+        assert_eq!(
+            lag(&cluster, 904_000),
+            (0, 9_000),
+            "there may be more: nobody has said for long"
+        );
     }
 }

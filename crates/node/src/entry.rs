@@ -6,10 +6,24 @@
 
 use feed::{Idempotency, Request};
 use kv::KeyOps;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Marks operations on keys, in place of the number of a command.
 const KEYS: u32 = 14;
+/// Marks the limit of samples in the same place: a number that no command has.
+const SAMPLE_BYTES: u32 = 1 << 20;
+/// Marks the status of a node.
+const STATUS: u32 = SAMPLE_BYTES + 1;
+
+/// What a node says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Status {
+    /// It needs no group up to this position.
+    pub(crate) checkpoint: u64,
+    /// Where its digest was this one.
+    pub(crate) position: u64,
+    pub(crate) digest: u64,
+}
 
 /// One entry.
 #[derive(Debug)]
@@ -18,6 +32,11 @@ pub(crate) enum Entry {
     Feed(Request),
     /// Operations on keys of buckets. Takes as many stamps as there are operations.
     Kv(KeyOps),
+    /// Only in a log that several nodes share, before the first sample that a group adds: bytes that samples may take, by
+    /// the settings of the node. Takes no stamp.
+    SampleBytes(u64),
+    /// Only in a log that several nodes share: what the node says of itself. Takes no stamp.
+    Status(Status),
 }
 
 impl Entry {
@@ -26,6 +45,7 @@ impl Entry {
         match self {
             Self::Feed(_) => 1,
             Self::Kv(ops) => ops.stamps(),
+            Self::SampleBytes(_) | Self::Status(_) => 0,
         }
     }
 
@@ -34,6 +54,8 @@ impl Entry {
         match self {
             Self::Feed(request) => extend(request, bytes),
             Self::Kv(ops) => extend(&(None::<Idempotency>, KEYS, ops), bytes),
+            Self::SampleBytes(max) => extend(&(None::<Idempotency>, SAMPLE_BYTES, max), bytes),
+            Self::Status(status) => extend(&(None::<Idempotency>, STATUS, status), bytes),
         }
     }
 
@@ -47,6 +69,14 @@ impl Entry {
         if (idempotency, number) == (None, KEYS) {
             let (ops, rest) = postcard::take_from_bytes(rest)?;
             return Ok((Self::Kv(ops), rest));
+        }
+        if (idempotency, number) == (None, SAMPLE_BYTES) {
+            let (max, rest) = postcard::take_from_bytes(rest)?;
+            return Ok((Self::SampleBytes(max), rest));
+        }
+        if (idempotency, number) == (None, STATUS) {
+            let (status, rest) = postcard::take_from_bytes(rest)?;
+            return Ok((Self::Status(status), rest));
         }
         let (request, rest) = postcard::take_from_bytes(bytes)?;
         Ok((Self::Feed(request), rest))
@@ -89,6 +119,11 @@ mod tests {
             (keys, &keys_bytes),
             (delete, &[0, 17, 0, 9]),
             (erase, &[0, 18, 9, 7, 0xac, 2]),
+            (Entry::SampleBytes(300), &[0, 0x80, 0x80, 0x40, 0xac, 2]),
+            (
+                Entry::Status(Status { checkpoint: 300, position: 5, digest: 6 }),
+                &[0, 0x81, 0x80, 0x40, 0xac, 2, 5, 6],
+            ),
         ];
         for (entry, bytes) in cases {
             assert_eq!(entry.write(Vec::new()), bytes, "{entry:?}");

@@ -59,7 +59,7 @@ pub use budget::{MemoryBudget, Reservation};
 pub use clock::{Clock, ClockError};
 pub use cluster::ClusterStatus;
 pub use cluster_dir::{init_cluster, leave_cluster, mark_member};
-pub use commitlog::{ClusterId, LogError, NodeId, Position, SharedLog};
+pub use commitlog::{Applied, ClusterId, LogError, NodeId, Position, SharedLog};
 pub use export::counts::TransferCounts;
 pub use export::{ExportError, export};
 pub use feed::Request;

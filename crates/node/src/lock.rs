@@ -119,6 +119,14 @@ impl DataLock {
         Ok(lock)
     }
 
+    /// The same lock once more. It is held until both are dropped.
+    ///
+    /// # Errors
+    /// The operating system reports one.
+    pub(crate) fn again(&self) -> io::Result<Self> {
+        self.0.try_clone().map(Self)
+    }
+
     /// Says that everything in the directory is complete and belongs together.
     pub(crate) fn close(&mut self) -> io::Result<()> {
         self.mark("")

@@ -67,6 +67,8 @@ pub(crate) struct Shared {
     /// None if the log is the node's own.
     pub(crate) cluster: Option<Cluster>,
     pub(crate) stopped: AtomicBool,
+    /// Whether the store has everything that was applied, after the writer has ended.
+    pub(crate) is_stored: AtomicBool,
 }
 
 impl Shared {
@@ -81,6 +83,12 @@ impl Shared {
             return Err(SubmitError::Busy);
         }
         self.inbox.put(submission).map_err(|(error, _)| error)
+    }
+
+    /// The time at which a sweep would be applied now, in milliseconds since 1970: that of the log, which may be behind
+    /// the time of the node, if several nodes share it.
+    pub(crate) fn sweep_ms(&self) -> u64 {
+        self.time.now_ms().saturating_sub(self.cluster.as_ref().map_or(0, Cluster::ahead_ms))
     }
 
     /// Whether background threads are to end.
@@ -109,16 +117,28 @@ impl Shared {
         if fits { Ok(()) } else { Err(SubmitError::DiskFull) }
     }
 
-    /// As [`Shared::put`], but waits for room in the inbox and the views.
+    /// As [`Shared::put`], but waits for room in the inbox and the views; for a bounded time, if several nodes share the
+    /// log.
     pub(crate) async fn put_waiting(
         &self,
         submission: Submission<Ticket>,
     ) -> Result<(), SubmitError> {
         self.admit(&submission)?;
-        while submission.has_effects() && !self.views.has_room() {
-            self.views.room().await;
+        let put = async {
+            while submission.has_effects() && !self.views.has_room() {
+                self.views.room().await;
+            }
+            self.inbox.put_waiting(submission).await
+        };
+        match &self.cluster {
+            None => put.await,
+            Some(cluster) if cluster.is_stalled() => Err(SubmitError::NoLog),
+            // What is dropped while it waits was never in the inbox.
+            Some(_) => {
+                let put = tokio::time::timeout(CONFIRMED_WITHIN, put).await;
+                put.unwrap_or(Err(SubmitError::NoLog))
+            }
         }
-        self.inbox.put_waiting(submission).await
     }
 
     /// Waits for the reply to a submission that was accepted; for a bounded time, if several nodes share the log.

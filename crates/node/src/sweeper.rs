@@ -110,7 +110,7 @@ impl Shared {
 
     /// Whether a sweep is due.
     pub(crate) fn sweep_due(&self) -> Option<SweptSeconds> {
-        let now = self.time.now_ms() / 1_000;
+        let now = self.sweep_ms() / 1_000;
         // Set the mark before reading the facts: a deletion that is applied meanwhile sets the mark back.
         let from = self.sweep_from.swap(now, Ordering::AcqRel).min(now);
         self.has_dead_stories(from, now).then_some(SweptSeconds { from, now })

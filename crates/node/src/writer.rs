@@ -19,6 +19,7 @@ use crate::applier::{Applier, Input, Output};
 use crate::checkpoints::Checkpoints;
 use crate::fatal::DiskError;
 use crate::inbox::{Size, Ticket, Wakeup};
+use crate::lock::DataLock;
 use crate::metrics::Metrics;
 use crate::options::Durability;
 use crate::shared::Shared;
@@ -45,6 +46,8 @@ pub(crate) struct Writer {
     pub(crate) deliverer: Option<std::thread::Thread>,
     /// For a log that several nodes share.
     pub(crate) waiting: Waiting,
+    /// The lock of the directory of a node of a cluster.
+    pub(crate) lock: Option<DataLock>,
 }
 
 impl Writer {
@@ -53,8 +56,13 @@ impl Writer {
     /// # Errors
     /// When the disk fails. A failed write must not be tried again: the process ends.
     pub(crate) fn run(mut self) -> Result<(), DiskError> {
-        while self.turn(self.patience())? {}
-        self.end()
+        loop {
+            match self.turn(self.patience()) {
+                Ok(true) => {}
+                Ok(false) => return self.end(),
+                Err(error) => return Err(self.stopped_by(error)),
+            }
+        }
     }
 
     /// Longest time for which the writer may wait for new submissions.
@@ -91,10 +99,10 @@ impl Writer {
             Wakeup::Work => Input::Submit(taken),
             Wakeup::Closed if self.is_done() => return Ok(false),
             // Not even a sweep is logged then.
-            Wakeup::Idle if self.is_out_of_space() => return Ok(true),
+            Wakeup::Idle if self.is_out_of_space() || self.refuses_changes() => return Ok(true),
             Wakeup::Idle | Wakeup::Closed => Input::Tick,
         };
-        let output = self.applier.step(input, self.shared.time.now_ms());
+        let output = self.applier.step(input, self.shared.sweep_ms());
         match output.append {
             Some(payload) => {
                 if let Some(placed) = self.append(&payload)? {
@@ -118,7 +126,10 @@ impl Writer {
     /// See [`Writer::run`].
     pub(crate) fn end(&mut self) -> Result<(), DiskError> {
         self.log.sync()?;
-        self.checkpoints.last(self.applier.rows_mut(), &mut *self.log)
+        let last = self.log.last();
+        let is_stored = self.checkpoints.last(self.applier.rows_mut(), &mut *self.log, last)?;
+        self.shared.is_stored.store(is_stored, Ordering::Release);
+        Ok(())
     }
 
     /// Whether everything that was submitted is answered.
@@ -168,8 +179,9 @@ impl Writer {
 
     /// Hands the proposed group to the log; returns its place if it has one already.
     fn append(&mut self, payload: &[u8]) -> Result<Option<Placed>, DiskError> {
-        let Some(placed) = self.log.append(payload, self.shared.time.now_ms())? else {
-            self.waiting.begin();
+        let now_ms = self.shared.time.now_ms();
+        let Some(placed) = self.log.append(payload, now_ms)? else {
+            self.waiting.begin(now_ms);
             return Ok(None);
         };
         match self.durability {

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes as Payload;
 use commitlog::{
-    Arrived, ClusterId, GroupId, Log, LogError, NodeId, Placed, Position, SharedLog, SyncPoint,
+    Applied, Arrived, ClusterId, GroupId, Log, LogError, NodeId, Placed, Position, SharedLog,
+    SyncPoint,
 };
 use kv::{BucketId, Bytes, KeyAnswer, KeyOp, KeyOps};
 use node::{Durability, Node, NodeOptions, OpenError, SubmitError};
@@ -31,6 +32,8 @@ struct State {
     /// Groups at positions after this.
     after: u64,
     groups: Vec<(GroupId, Payload)>,
+    /// Whether changes are refused, as while the configuration is wrong.
+    refuses: bool,
     /// What was appended while the log is stopped.
     held: Option<Vec<(GroupId, Payload)>>,
     wakes: Vec<Arc<dyn Fn() + Send + Sync>>,
@@ -47,6 +50,19 @@ impl Stream {
         let wakes = state.wakes.clone();
         drop(state);
         self.grown.notify_all();
+        wakes.iter().for_each(|wake| wake());
+    }
+
+    /// A message of another program.
+    fn add_foreign(&self) {
+        self.add(GroupId::NONE, Payload::new());
+    }
+
+    fn refuse(&self, refuses: bool) {
+        let mut state = self.state.lock();
+        state.refuses = refuses;
+        let wakes = state.wakes.clone();
+        drop(state);
         wakes.iter().for_each(|wake| wake());
     }
 
@@ -94,10 +110,15 @@ impl Log for Access {
         Ok(Some(Arrived {
             position: self.taken,
             time_ms: TIME_MS + at as u64,
+            sent_ms: Some(TIME_MS),
             id,
             is_own,
             payload,
         }))
+    }
+
+    fn refuses_changes(&self) -> bool {
+        self.stream.state.lock().refuses
     }
 
     fn sync_point(&self) -> SyncPoint {
@@ -176,10 +197,11 @@ impl Member {
 
     fn start(&mut self) -> Result<(), OpenError> {
         let stream = Arc::clone(&self.stream);
-        self.node = Some(Node::open_shared(&self.options, |_, node, after| {
+        self.node = Some(Node::open_shared(&self.options, |_, node, applied: Applied| {
             let last_at_open = Position(stream.last());
             let (epoch, number, back) = (0, 0, 0);
-            let log = Access { stream, node, epoch, number, back, taken: after, last_at_open };
+            let taken = applied.position;
+            let log = Access { stream, node, epoch, number, back, taken, last_at_open };
             Ok(Box::new(log))
         })?);
         Ok(())
@@ -190,8 +212,7 @@ impl Member {
     }
 
     fn try_add(&self, key: &str) -> Result<i64, SubmitError> {
-        let op = KeyOp::Add { bucket: ZERO, key: Bytes::new(key.as_bytes()), by: 1 };
-        let ops: KeyOps = [op].into_iter().collect();
+        let ops = one_more(key);
         let replies = self.runtime.block_on(self.node().submit_keys(ops, Vec::new()))?;
         match replies.answers[..] {
             [KeyAnswer::Number(sum)] => Ok(sum),
@@ -213,6 +234,11 @@ impl Member {
         let last = self.stream.last();
         assert!(self.runtime.block_on(self.node().applied(last)), "it catches up");
     }
+}
+
+fn one_more(key: &str) -> KeyOps {
+    let op = KeyOp::Add { bucket: ZERO, key: Bytes::new(key.as_bytes()), by: 1 };
+    [op].into_iter().collect()
 }
 
 /// The directory of the first node of a cluster whose log is `stream`, and its id.
@@ -301,12 +327,99 @@ fn without_the_log_changes_are_refused_after_a_while_and_reads_go_on() {
     assert!(!one.node().cluster().unwrap().accepts_changes);
     assert!(other.node().cluster().unwrap().accepts_changes, "it has nothing under way");
     assert_eq!(one.sum("sum"), "1");
+    // So are those that would wait for room: Redis clients, and lines of batches.
+    for _ in 0..3 {
+        let waiting = one.node().submit_keys_waiting(one_more("other"), Vec::new());
+        assert_eq!(one.runtime.block_on(waiting).err(), Some(SubmitError::NoLog));
+    }
     let after = stream.last() + 1;
     assert!(!one.runtime.block_on(one.node().applied(after)), "a wait for a position ends");
     stream.go_on();
     wait_until(|| one.node().cluster().unwrap().accepts_changes);
     assert_eq!(one.sum("sum"), "2", "what was not confirmed was made, once");
     assert_eq!(other.add("sum"), 3);
+    assert_eq!(one.add("last"), 1);
+    assert_eq!(one.sum("other"), "", "what was refused is never made");
+}
+
+#[test]
+fn while_the_log_could_lose_changes_they_are_refused_and_others_are_applied() {
+    let (stream, [one, other]) = two();
+    assert_eq!(one.add("sum"), 1);
+    stream.refuse(true);
+    wait_until(|| one.try_add("refused") == Err(SubmitError::NoLog));
+    // What is on its way already comes from nodes that do not know yet.
+    let id = GroupId { node: NodeId(7), epoch: 1, number: 1 };
+    let payload = stream.state.lock().groups[0].1.clone();
+    stream.add(id, payload);
+    for member in [&one, &other] {
+        member.catch_up();
+        assert_eq!(member.sum("sum"), "2");
+        assert!(!member.node().cluster().unwrap().accepts_changes);
+    }
+    stream.refuse(false);
+    wait_until(|| one.node().cluster().unwrap().accepts_changes);
+    assert_eq!(one.add("sum"), 3);
+}
+
+#[test]
+fn messages_of_other_programs_change_nothing() {
+    let (stream, [one, mut other]) = two();
+    assert_eq!(one.add("sum"), 1);
+    stream.add_foreign();
+    assert_eq!(one.add("sum"), 2);
+    other.node = None;
+    stream.add_foreign();
+    other.start().unwrap();
+    for member in [&one, &other] {
+        member.catch_up();
+        assert_eq!(member.sum("sum"), "2");
+    }
+    let [of_one, of_other] = [&one, &other].map(|member| member.node().cluster().unwrap());
+    assert_eq!((of_one.position, of_one.digest), (of_other.position, of_other.digest));
+}
+
+/// A log that cannot be applied stops a start. What was applied before is kept, and the directory can leave.
+#[test]
+fn a_start_that_the_log_stops_loses_nothing() {
+    let (stream, [mut one, mut other]) = two();
+    assert_eq!(other.add("sum"), 1);
+    other.node = None;
+    assert_eq!((one.add("sum"), one.add("sum")), (2, 3));
+    // It would stop, too, and with it this process.
+    one.node = None;
+    let last = stream.last();
+    stream.add(GroupId { node: NodeId(7), epoch: 1, number: 1 }, Payload::from_static(&[0xff; 9]));
+    for _ in 0..2 {
+        let stopped = other.start().map(|()| other.node = None).unwrap_err();
+        let OpenError::Log(LogError::Shared(cause)) = stopped else { panic!("{stopped}") };
+        let expected = format!("group {} of the log cannot be read", last + 1);
+        assert!(cause.to_string().starts_with(&expected), "{cause}");
+    }
+    node::leave_cluster(&other.options.data, false).unwrap();
+    other.node = Some(Node::open(&other.options).unwrap());
+    assert_eq!(other.add("sum"), 4, "it has all that came before");
+}
+
+/// A node whose disk is full keeps changes in memory only: its directory does not have them when it stops.
+#[test]
+fn a_node_that_could_not_store_everything_does_not_leave_silently() {
+    let (_stream, [one, mut other]) = two();
+    other.node = None;
+    assert_eq!(one.add("sum"), 1);
+    let reserve = std::mem::replace(&mut other.options.disk_reserve, u64::MAX / 4);
+    other.start().unwrap();
+    assert_eq!(other.sum("sum"), "1");
+    other.node = None;
+    let lost = node::leave_cluster(&other.options.data, false).unwrap_err();
+    assert!(matches!(lost, OpenError::NotClosed(_)), "{lost}");
+    // With room on the disk a start and a stop store it.
+    other.options.disk_reserve = reserve;
+    other.start().unwrap();
+    other.node = None;
+    node::leave_cluster(&other.options.data, false).unwrap();
+    other.node = Some(Node::open(&other.options).unwrap());
+    assert_eq!(other.add("sum"), 2);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use jetlog::{JetLog, JetLogOptions};
-use node::{ClusterId, LogError, NodeId, Position, SharedLog};
+use node::{Applied, ClusterId, LogError, NodeId, SharedLog};
 
 use crate::settings::{Policy, Settings};
 
@@ -21,9 +21,9 @@ pub(crate) fn open_log(
     options: &JetLogOptions,
     cluster: ClusterId,
     node: NodeId,
-    after: Position,
+    applied: Applied,
 ) -> Result<Box<dyn SharedLog>, LogError> {
-    Ok(Box::new(JetLog::open(options, (cluster, node), after)?))
+    Ok(Box::new(JetLog::open(options, (cluster, node), applied)?))
 }
 
 impl Settings {

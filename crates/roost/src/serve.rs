@@ -178,6 +178,7 @@ fn server_options(
         ..ApiOptions::new(access)
     };
     api.keys_file = Some(key::path(&settings.data()));
+    api.max_lag = settings.max_lag.unwrap_or(api.max_lag);
     api.story_life = settings.story_life.unwrap_or(api.story_life);
     api.registry.register_collector(Box::new(redis.metrics.clone()));
     (api, redis)
@@ -186,14 +187,20 @@ fn server_options(
 /// Opens the node; `log` is that of its cluster, if it is one of a cluster.
 async fn open_node(options: NodeOptions, log: Option<JetLogOptions>) -> anyhow::Result<Node> {
     let data = options.data.display().to_string();
+    let is_member = log.is_some();
     let open = move || match log {
         None => Node::open(&options),
-        Some(log) => {
-            Node::open_shared(&options, |cluster, node, after| open_log(&log, cluster, node, after))
-        }
+        Some(log) => Node::open_shared(&options, |cluster, node, applied| {
+            open_log(&log, cluster, node, applied)
+        }),
     };
     let opened = tokio::task::spawn_blocking(open).await?;
     opened.map_err(|error| match error.is_damage() {
+        true if is_member => anyhow::anyhow!(
+            "{}; the other nodes have the same data: roost cluster join --from http://NODE:8998 --data DIR copies it to \
+             another directory",
+            exit::message(&error.into())
+        ),
         true => anyhow::anyhow!(
             "{}; roost verify {data} lists the damage, roost repair {data} --to DIR copies the readable data to \
              another directory, roost restore BACKUP --data DIR restores a backup",

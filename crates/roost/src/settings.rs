@@ -63,6 +63,11 @@ pub(crate) struct Settings {
     /// Trusted certificate authorities of the NATS servers, in a PEM file [default: those of the system]
     #[arg(long, env = "ROOST_NATS_TLS_CA", value_name = "FILE")]
     pub(crate) nats_tls_ca: Option<PathBuf>,
+    /// Longest time for which a node of a cluster may lack changes of others: after that `/readyz` returns 503
+    /// [default: 10s]
+    #[arg(long, env = "ROOST_MAX_LAG", value_name = "TIME", value_parser = duration)]
+    #[serde(deserialize_with = "duration_in_file")]
+    pub(crate) max_lag: Option<Duration>,
     /// When a change is synced to disk: before it is acknowledged (always), at most --fsync-interval
     /// later (interval), or whenever the operating system writes it (never). A crash of the process
     /// loses nothing under any policy; a power loss may, except under always [default: always]
@@ -232,6 +237,7 @@ impl Settings {
             log: self.log.or(file.log),
             nats_creds: self.nats_creds.or(file.nats_creds),
             nats_tls_ca: self.nats_tls_ca.or(file.nats_tls_ca),
+            max_lag: self.max_lag.or(file.max_lag),
             durability: self.durability.or(file.durability),
             fsync_interval: self.fsync_interval.or(file.fsync_interval),
             memory: self.memory.or(file.memory),

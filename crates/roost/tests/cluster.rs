@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
-use commitlog::{ClusterId, NodeId, Position};
+use commitlog::{Applied, ClusterId, NodeId};
 use jetlog::{JetLog, JetLogOptions};
 use serde_json::json;
 use tempfile::TempDir;
@@ -194,6 +194,8 @@ fn nothing_is_lost_or_doubled_while_nodes_and_servers_are_killed() {
             world.servers.restart(round);
             wait(100);
         }
+        // So many that each node says its digest several times; one that differs from the others would stop.
+        wait(4_000);
         done.store(true, Ordering::Relaxed);
         writers.into_iter().map(|writer| writer.join().unwrap()).collect()
     });
@@ -261,9 +263,9 @@ fn what_cannot_be_applied_stops_the_node_with_the_position() {
     world.client(0).register("anna");
     let options = JetLogOptions::new(&world.servers.urls());
     let cluster = JetLog::cluster(&options).unwrap();
-    let mut log = JetLog::open(&options, (cluster, NodeId(7)), Position(0)).unwrap();
+    let mut log = JetLog::open(&options, (cluster, NodeId(7)), Applied::default()).unwrap();
     log.begin(1);
-    log.append(&[0xff; 9]).unwrap();
+    log.append(&[0xff; 9], 0).unwrap();
     let position = loop {
         let group = log.next(PATIENCE).unwrap().unwrap();
         if group.is_own {
@@ -277,6 +279,29 @@ fn what_cannot_be_applied_stops_the_node_with_the_position() {
     let again = Process::start(&mut world.command(0)).ended();
     assert_eq!(again.status.code(), Some(1), "{again:#?}");
     assert!(again.err.contains(&expected), "{}", again.err);
+    // Nothing that it had acknowledged is lost.
+    let gone = run(["cluster", "leave", "--data", text(&world.data(0))]);
+    assert!(gone.status.success(), "{gone:#?}");
+    let alone = Server::open(&world.data(0), &[]);
+    assert_eq!(alone.client().get("/v1/users/@anna").expect(200).json()["handle"], "anna");
+}
+
+#[test]
+fn whoever_has_no_key_does_not_wait_for_a_position() {
+    let Some(mut world) = World::start(1) else { return };
+    world.stop(0);
+    let key = "a-key-of-this-test";
+    let mut command = serve(&world.data(0), &["--log", &world.servers.urls()]);
+    world.nodes[0] = Some(Server::start(command.env("ROOST_KEY", key)));
+    let after = [("Roost-After", "1000000")];
+    let get = |key: Option<&str>, path| {
+        let mut client = Client::new(world.address(0), key.map(str::to_owned));
+        client.send("GET", path, &after, b"").unwrap()
+    };
+    get(None, "/v1/users").assert_error(401, "unauthorized", "no key");
+    assert_eq!(get(None, "/healthz").status, 200);
+    get(Some(key), "/v1/users").assert_error(503, "lagging", "a position in the future");
+    get(None, "/v1/nothing").assert_error(401, "unauthorized", "no such path");
 }
 
 /// Each mistake is an error that says what to do, before anything is served.

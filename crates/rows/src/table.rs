@@ -104,7 +104,8 @@ tables! {
         Seen = 0x28,
         /// (set of samples, sample) -> 0.
         Samples = 0x29,
-        /// (0, space that no bucket has) -> the cursor from which its rows are not removed yet.
+        /// (0, space that no bucket has) -> the cursor from which its rows are not removed yet. (1, 0) -> the number of
+        /// rows in all of them.
         OrphanedSpaces = 0x2b,
         /// (0, space without rows that no bucket has) -> 0.
         FreeSpaces = 0x2c,

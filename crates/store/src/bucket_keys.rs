@@ -97,8 +97,10 @@ impl Store {
     ) -> (Vec<KeyRow>, Option<u64>) {
         let mut found = Vec::new();
         let (mut next, mut left) = (Some(cursor), limit);
-        while let Some(begin) = next.filter(|_| left.rows > 0 && left.bytes > 0 && left.visits > 0)
-        {
+        let has_more = |begin: &u64, left: &WalkLimit| {
+            left.rows > 0 && left.bytes > 0 && left.visits > 0 && *begin <= limit.up_to
+        };
+        while let Some(begin) = next.filter(|begin| has_more(begin, &left)) {
             let before = found.len();
             next = self.walk_piece(space, begin, &mut left, &mut found);
             let new = found.get(before..).unwrap_or_default();
@@ -127,7 +129,7 @@ impl Store {
         }
         // Checked again after the look-up: a row may have been dropped meanwhile.
         let end = if was_complete && shared.resident.is_complete() {
-            from | u64::MAX >> SHARD_BITS
+            limit.up_to.min(from | u64::MAX >> SHARD_BITS)
         } else {
             below.clear();
             self.rows_on_disk(space, from, limit, &mut below)
@@ -146,6 +148,7 @@ impl Store {
             collect(1, &frozen.keys);
         }
         left.visits = left.visits.saturating_sub(visited);
+        below.retain(|(hash, _)| *hash <= end);
         rows.extend(below.into_iter().map(|(hash, row)| (hash, 2, row)));
         rows.sort_unstable_by(|(hash, rank, row), (other_hash, other_rank, other)| {
             (hash, row.key(), rank).cmp(&(other_hash, other.key(), other_rank))
@@ -157,7 +160,7 @@ impl Store {
         last.checked_add(1)
     }
 
-    /// Collects rows on disk from `from` on, as many as `limit` says and all with the last one's hash;
+    /// Collects rows on disk from `from` to `limit.up_to`, as many as `limit` says and all with the last one's hash;
     /// returns the hash up to which these are all.
     fn rows_on_disk(
         &self,
@@ -177,6 +180,7 @@ impl Store {
             };
             let full = rows.len() >= limit.rows || bytes >= limit.bytes;
             match rows.last() {
+                _ if hash > limit.up_to => break,
                 Some((last, _)) if full && *last != hash => return *last,
                 _ => {
                     bytes += key.len() + row.len();
@@ -184,7 +188,7 @@ impl Store {
                 }
             }
         }
-        u64::MAX
+        limit.up_to
     }
 
     /// Reads keys from disk into memory until all are in memory, the budget is used up, or `stopped`

@@ -188,4 +188,8 @@ impl KeyRows for Store {
     fn bucket_count(&self) -> usize {
         self.shared().buckets.read().count()
     }
+
+    fn counted_keys(&self) -> u64 {
+        self.shared().buckets.read().keys()
+    }
 }

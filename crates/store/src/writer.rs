@@ -191,6 +191,10 @@ impl KeyRows for StoreWriter {
     fn bucket_count(&self) -> usize {
         self.store.bucket_count()
     }
+
+    fn counted_keys(&self) -> u64 {
+        self.store.counted_keys()
+    }
 }
 
 impl PutRows for StoreWriter {

@@ -110,6 +110,9 @@ impl KeyRows for Counting {
     fn bucket_count(&self) -> usize {
         self.rows.bucket_count()
     }
+    fn counted_keys(&self) -> u64 {
+        self.rows.counted_keys()
+    }
 }
 
 impl PutRows for Counting {

@@ -169,7 +169,7 @@ impl World {
             }),
             Step::Walk(space, rows, bytes) => {
                 let visits = if rows % 2 == 0 { rows } else { usize::MAX };
-                self.walk(Space(space), WalkLimit { rows, bytes, visits });
+                self.walk(Space(space), WalkLimit { rows, bytes, visits, ..WalkLimit::NONE });
             }
             Step::Warm => self.writer.as_ref().unwrap().store().warm_keys(|| false),
             Step::Freeze => self.freeze(),
@@ -269,7 +269,7 @@ impl World {
 
     fn read_keys(&self) {
         for space in (0..3).map(Space) {
-            self.walk(space, WalkLimit { rows: 7, bytes: 300, visits: 30 });
+            self.walk(space, WalkLimit { rows: 7, bytes: 300, visits: 30, ..WalkLimit::NONE });
             self.walk(space, WalkLimit::NONE);
             for key in (0..100u64).map(|number| number.to_string()) {
                 self.check(|rows| rows.key(space, key.as_bytes()));

@@ -141,6 +141,9 @@ impl KeyRows for MemoryRows {
         let mut found: Vec<KeyRow> = Vec::new();
         let (mut bytes, mut last) = (0, None);
         while let Some(((_, place, _), row)) = rows.next().filter(|((of, ..), _)| *of == space) {
+            if *place > limit.up_to {
+                break;
+            }
             let full = found.len() >= limit.rows || bytes >= limit.bytes;
             if full && last != Some(*place) {
                 return (found, Some(*place));
@@ -149,7 +152,7 @@ impl KeyRows for MemoryRows {
             bytes += row.data_bytes() as usize;
             found.push(row.clone());
         }
-        (found, None)
+        (found, limit.up_to.checked_add(1))
     }
 
     fn bucket(&self, bucket: BucketId) -> Option<Bucket> {
@@ -162,6 +165,10 @@ impl KeyRows for MemoryRows {
         let numbered = NUMBERED_BUCKETS as usize;
         let named = |id: &&BucketId| id.0 >= u64::from(NUMBERED_BUCKETS);
         numbered + self.buckets.keys().filter(named).count()
+    }
+
+    fn counted_keys(&self) -> u64 {
+        self.buckets.values().map(|bucket| bucket.keys).sum()
     }
 }
 

@@ -6,16 +6,17 @@ use super::*;
 
 const NODE: NodeId = NodeId(7);
 const EPOCH: u64 = 3;
+const SENT_MS: u64 = 4;
 
 fn window(now: Instant, groups: u64) -> Window {
     let mut window = Window::new(NODE, now);
     window.begin(EPOCH);
-    (1..=groups).for_each(|number| assert_eq!(window.push(&number.to_le_bytes()), number));
+    (1..=groups).for_each(|number| assert_eq!(window.push(&number.to_le_bytes(), SENT_MS), number));
     window
 }
 
 fn message(number: u64) -> Bytes {
-    encode(id(number), &number.to_le_bytes())
+    encode(id(number), SENT_MS, &number.to_le_bytes())
 }
 
 fn id(number: u64) -> GroupId {
@@ -23,7 +24,7 @@ fn id(number: u64) -> GroupId {
 }
 
 fn arrive(window: &mut Window, number: u64, now: Instant) -> Arrival {
-    window.arrived(id(number), &message(number), now)
+    window.arrived((Position(number), id(number)), &message(number), now)
 }
 
 #[test]
@@ -36,7 +37,7 @@ fn groups_are_sent_in_order_without_waiting_for_answers() {
     assert_eq!(window.next_to_send(now), None);
     assert_eq!(arrive(&mut window, 1, now), Arrival::Own);
     assert_eq!(arrive(&mut window, 1, now), Arrival::Other, "a duplicate");
-    assert_eq!((window.len(), window.push(b"x")), (2, 4));
+    assert_eq!((window.len(), window.push(b"x", SENT_MS)), (2, 4));
     assert!(matches!(window.next_to_send(now), Some(Send::Plain(_))));
 }
 
@@ -50,7 +51,7 @@ fn after_a_restart_the_oldest_is_sent_alone_until_it_is_stored() {
     assert_eq!(window.next_to_send(now), None, "the broker has not answered");
     window.restart(now);
     assert_eq!(window.next_to_send(now), Some(Send::Probe(message(1))), "it failed");
-    window.probe_stored();
+    window.probe_stored(Position(5));
     assert_eq!(window.next_to_send(now), Some(Send::Plain(message(2))));
     assert_eq!(arrive(&mut window, 1, now), Arrival::Own);
     assert_eq!(window.next_to_send(now), Some(Send::Plain(message(3))));
@@ -97,17 +98,50 @@ fn a_window_is_stalled_if_nothing_comes_back_for_a_second() {
     assert_eq!(window.stalls_at(), None);
 }
 
+/// The reader may not reach a group for a long time, because its node cannot apply others before it.
+#[test]
+fn a_group_that_the_broker_has_is_not_sent_again() {
+    let start = Instant::now();
+    let mut window = window(start, 2);
+    while window.next_to_send(start).is_some() {}
+    let mut now = start + STALLED_AFTER;
+    assert!(window.restart_if_stalled(now));
+    assert_eq!(window.next_to_send(now), Some(Send::Probe(message(1))));
+    window.probe_stored(Position(100));
+    assert_eq!(window.next_to_send(now), Some(Send::Plain(message(2))));
+    for _ in 0..100 {
+        now += STALLED_AFTER;
+        assert_eq!((window.stalls_at(), window.restart_if_stalled(now)), (None, false));
+        assert_eq!(window.next_to_send(now), None);
+    }
+    // A new connection: what was sent after it may be lost.
+    window.restart(now);
+    assert_eq!(window.next_to_send(now), Some(Send::Plain(message(2))));
+    assert_eq!(window.next_to_send(now), None);
+    let other = GroupId { node: NodeId(8), ..id(1) };
+    let arrived = window.arrived((Position(99), other), &message(1), now);
+    assert_eq!((arrived, window.next_to_send(now)), (Arrival::Other, None));
+    assert_eq!(window.arrived((Position(100), id(1)), &message(1), now), Arrival::Own);
+    assert!(window.restart_if_stalled(now + STALLED_AFTER), "of the next group nothing is known");
+    assert_eq!(window.next_to_send(now), Some(Send::Probe(message(2))));
+    // The reader passes the position, and something else was there.
+    window.probe_stored(Position(101));
+    assert_eq!(window.next_to_send(now), None);
+    assert_eq!(window.arrived((Position(101), other), &message(1), now), Arrival::Other);
+    assert_eq!(window.next_to_send(now), Some(Send::Probe(message(2))));
+}
+
 #[test]
 fn what_is_under_way_is_bounded_and_one_long_group_may_be_alone() {
     let now = Instant::now();
     let mut window = window(now, 0);
     assert!(window.has_room(BYTES_MAX + 1));
-    window.push(&[1; 4 << 20]);
+    window.push(&[1; 4 << 20], SENT_MS);
     assert!(window.has_room((4 << 20) - 2 * HEADER_BYTES));
     assert!(!window.has_room((4 << 20) - 2 * HEADER_BYTES + 1));
     for _ in 1..GROUPS_MAX {
         assert!(window.has_room(1));
-        window.push(b"x");
+        window.push(b"x", SENT_MS);
     }
     assert!(!window.has_room(1));
 }
@@ -128,7 +162,7 @@ fn another_process_in_the_name_of_this_node_is_noticed() {
         while window.next_to_send(now).is_some() {}
         let id = GroupId { node: NodeId(node), epoch, number };
         let payload = if is_changed { *b"changed." } else { number.to_le_bytes() };
-        let found = window.arrived(id, &encode(id, &payload), now);
+        let found = window.arrived((Position(9), id), &encode(id, SENT_MS, &payload), now);
         assert_eq!(found, expected, "{id:?} {is_changed}");
     }
 }
@@ -148,7 +182,7 @@ proptest! {
         while counted < 40 {
             if pushed < 40 && window.has_room(8) {
                 pushed += 1;
-                window.push(&u64::to_le_bytes(pushed));
+                window.push(&u64::to_le_bytes(pushed), SENT_MS);
             }
             let Some(send) = window.next_to_send(now) else {
                 now += STALLED_AFTER;
@@ -157,7 +191,7 @@ proptest! {
                 continue;
             };
             let (Send::Plain(sent) | Send::Probe(sent)) = &send;
-            let (id, _) = crate::message::decode(sent).unwrap();
+            let id = crate::message::decode(sent).unwrap().unwrap().id;
             let mut arriving = match faults.next() {
                 Some(0..=2) => vec![],
                 Some(3) => vec![id.number, id.number],
@@ -166,7 +200,7 @@ proptest! {
                 _ => vec![id.number],
             };
             if matches!(send, Send::Probe(_)) && !arriving.is_empty() {
-                window.probe_stored();
+                window.probe_stored(Position(id.number));
             }
             for number in arriving.drain(..) {
                 let counts = number == counted + 1;

@@ -1,5 +1,8 @@
 //! Removing rows that no client can read any more, a bounded number per command: keys that expired, then
 //! keys of spaces that no bucket has.
+//!
+//! **Invariant:** what a sweep removes, and where it ends, depends on the rows and on its stamp alone, and not on which
+//! rows are in memory: all nodes that apply it have the same rows.
 
 use rows::WORK_PER_ROW;
 
@@ -14,6 +17,12 @@ use crate::row::KeyRow;
 const WALK_ROWS: usize = 64;
 /// Expiries that are read at a time.
 const STRIDE: usize = 64;
+/// Rows of all spaces that a step of a walk may read where all of them are in memory.
+const STEP_ROWS: u64 = 16_384;
+/// A walk through a space takes between 2 to the power of these numbers of steps, if the limits of rows and bytes do
+/// not add more. A few even if few rows are stored: those that were removed may still be in memory. No more than a store
+/// divides its rows into.
+const STEPS_LOG: (u32, u32) = (5, 10);
 
 /// The work left for one sweep. The sweep ends after the row that uses it up.
 struct Budget {
@@ -77,7 +86,10 @@ impl Keys<'_, '_> {
         let id = self.txn.facts().bucket_of(row.space());
         match id.and_then(|id| Some((id, self.txn.facts().bucket(id)?))) {
             Some((id, bucket)) => self.txn.remove_key(id, bucket, row, self.stamp),
-            None => self.txn.remove_orphaned_key(row, self.stamp),
+            None => {
+                self.txn.remove_orphaned_key(row, self.stamp);
+                self.txn.count_orphaned_keys(-1);
+            }
         }
     }
 
@@ -87,7 +99,9 @@ impl Keys<'_, '_> {
             if budget.is_used_up() {
                 return true;
             }
-            let limit = WalkLimit { bytes: budget.bytes, ..WalkLimit::rows(budget.rows) };
+            let up_to = step_end(cursor, self.txn.facts().stored_keys());
+            let limit =
+                WalkLimit { rows: budget.rows, bytes: budget.bytes, up_to, ..WalkLimit::NONE };
             let (rows, next) = self.txn.facts().rows_of_keys(space, cursor, limit);
             // A walk may also read rows of other spaces.
             budget.rows = budget.rows.saturating_sub(WALK_ROWS);
@@ -96,11 +110,44 @@ impl Keys<'_, '_> {
                 self.txn.remove_orphaned_key(row, self.stamp);
                 budget.spend(row.data_bytes() as usize);
             }
+            if !rows.is_empty() {
+                self.txn.count_orphaned_keys(-(rows.len() as i64));
+            }
             self.txn.put_orphaned_space(space, next);
             if next.is_none() {
                 self.txn.put_free_space(space, true);
             }
         }
         false
+    }
+}
+
+/// The last cursor of the step that begins at `cursor`, if so many rows are stored in all spaces.
+fn step_end(cursor: u64, stored: u64) -> u64 {
+    let (least, most) = STEPS_LOG;
+    let steps = (least..most).find(|steps| stored >> steps <= STEP_ROWS).unwrap_or(most);
+    cursor | u64::MAX >> steps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_ends_at_a_multiple_that_depends_on_the_number_of_rows() {
+        for (cursor, stored, steps) in [
+            (0, 0, 5),
+            (0, 32 * STEP_ROWS, 5),
+            (0, 33 * STEP_ROWS, 6),
+            (0, 64 * STEP_ROWS + 63, 6),
+            (0, 1_000 * STEP_ROWS, 10),
+            (0, u64::MAX, 10),
+        ] {
+            assert_eq!(step_end(cursor, stored), u64::MAX >> steps, "{stored}");
+        }
+        assert_eq!(step_end(7 << 50, 0), u64::MAX >> 5, "the rest of the first step");
+        assert_eq!(step_end(u64::MAX >> 5, 0), u64::MAX >> 5);
+        assert_eq!(step_end((u64::MAX >> 5) + 1, 0), u64::MAX >> 4);
+        assert_eq!(step_end(u64::MAX - 1, 0), u64::MAX);
     }
 }

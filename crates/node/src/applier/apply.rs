@@ -86,8 +86,11 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
             let sweep = next_ops(&mut entries);
             let mut partial = self.partial_of(0);
             output.work += self.apply_ops(&sweep, time_ms, Vec::new(), &mut partial);
-            let more = matches!(partial.answers.first(), Some(KeyAnswer::Swept { more: true, .. }));
+            let swept = partial.answers.first();
+            let more = matches!(swept, Some(KeyAnswer::Swept { more: true, .. }));
             self.sweep_more = more;
+            self.sweep_found_nothing =
+                !more && !matches!(swept, Some(KeyAnswer::Swept { rows: 1.., .. }));
             if !more {
                 self.sweep_at_ms = time_ms + super::SWEEP_PAUSE_MS;
             }
@@ -100,6 +103,9 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         time_ms: u64,
         effects: &mut Vec<Effect>,
     ) -> (Reply, usize) {
+        if !self.admits_sample(&request.command) {
+            return (self.answer_without_memory(&request), 0);
+        }
         let stamp = self.clock.next(time_ms);
         let mut txn = feed::Txn::new(&mut self.rows);
         let reply = feed::apply(&mut txn, &request.stamped(stamp), effects);
@@ -163,7 +169,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
                 }
             };
             let stamps = entry.stamps();
-            self.clock = StampClock::new(stamp.after(stamps as u64 - 1));
+            self.clock = StampClock::new(stamp.after((stamps as u64).saturating_sub(1)));
             replayed.commands += stamps;
             replayed.work += self.apply_entry(entry, stamp, &mut effects);
             effects.clear();
@@ -186,6 +192,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
                 feed::apply(&mut txn, &request.stamped(stamp), effects);
                 txn.work()
             }
+            Entry::SampleBytes(_) | Entry::Status(_) => 0,
             Entry::Kv(ops) => {
                 // Keys of it may expire.
                 self.may_sweep = true;
@@ -208,14 +215,19 @@ impl Partial {
 }
 
 fn next_request(entries: &mut vec::IntoIter<Entry>) -> Request {
-    let Some(Entry::Feed(request)) = entries.next() else {
+    let Some(Entry::Feed(request)) = entries.find(is_submitted) else {
         unreachable!("each command that waits has an entry in the group")
     };
     request
 }
 
+/// Whether it is not one of the node itself, for the others.
+fn is_submitted(entry: &Entry) -> bool {
+    !matches!(entry, Entry::SampleBytes(_) | Entry::Status(_))
+}
+
 fn next_ops(entries: &mut vec::IntoIter<Entry>) -> KeyOps {
-    let Some(Entry::Kv(ops)) = entries.next() else {
+    let Some(Entry::Kv(ops)) = entries.find(is_submitted) else {
         unreachable!("operations on keys that wait have an entry in the group")
     };
     ops

@@ -134,8 +134,15 @@ impl<T> Group<T> {
 
     pub(super) fn log(&mut self, entry: Entry) {
         if let Entry::Feed(request) = &entry {
+            if let Some(limit) = self.samples.limit_of(&request.command) {
+                self.write(limit);
+            }
             self.samples.count(&request.command);
         }
+        self.write(entry);
+    }
+
+    fn write(&mut self, entry: Entry) {
         let mut payload = std::mem::take(&mut self.payload);
         payload.reserve(PAYLOAD_BYTES);
         self.payload = entry.write(payload);
@@ -149,7 +156,9 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         if self.proposed.is_some() {
             return;
         }
+        // Room for a sweep and for the limit of samples.
         let mut group = Group::new(self.payload_bytes_max.saturating_sub(ENTRY_BYTES_MAX));
+        group.samples = GroupSamples::new(self.is_shared.then_some(self.taught_bytes_max));
         // Groups of each kind by turns: a change that costs little waits for one group of those that cost
         // much, however many of these wait.
         if std::mem::take(&mut self.costly_next) {
@@ -165,6 +174,11 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
             self.costly_next = false;
         }
         self.add_sweep(&mut group, now_ms);
+        if self.is_shared
+            && let Some(status) = self.statuses.due()
+        {
+            group.write(Entry::Status(status));
+        }
         #[cfg(feature = "simulation")]
         self.taken.extend(group.waiting.iter().flat_map(Waiting::taken));
         if group.entries.is_empty() {
@@ -216,7 +230,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
 
     /// Whether there is something to do without new submissions.
     pub(crate) fn has_work(&self) -> bool {
-        self.has_queue() || self.sweep_more
+        self.has_queue() || self.sweep_more || self.is_shared && self.statuses.is_due()
     }
 
     fn take(&mut self, group: &mut Group<T>, queued: Queued<T>, costly: bool) -> Grouped<T> {
@@ -346,7 +360,8 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
     /// that it is never left out.
     fn add_sweep(&mut self, group: &mut Group<T>, now_ms: u64) {
         let idle = group.entries.is_empty();
-        if !self.may_sweep || now_ms < self.sweep_at_ms && !idle {
+        let waits = now_ms < self.sweep_at_ms && (!idle || self.sweep_found_nothing);
+        if !self.may_sweep || waits {
             return;
         }
         if self.keys().has_dead_keys(now_ms) {

@@ -20,15 +20,16 @@ mod queue;
 mod requests;
 mod senders;
 mod shared;
+mod status;
 #[cfg(test)]
 mod tests;
 
 use std::collections::VecDeque;
 
-use commitlog::{NodeId, PAYLOAD_BYTES_MAX, Placed};
+use commitlog::{NodeId, PAYLOAD_BYTES_MAX, Placed, Position};
 use feed::{Effect, Reply};
 use kv::{KeyAnswer, KeyRowsMut};
-use rows::{Cost, StampClock};
+use rows::StampClock;
 use smallvec::SmallVec;
 
 use crate::budget::{MemoryBudget, Reservation};
@@ -40,7 +41,10 @@ pub(crate) use group::{GROUP_COMMANDS_MAX, KEY_OPS_BYTES_MAX, PLAIN_WORK_MAX};
 use queue::Queued;
 #[cfg(feature = "simulation")]
 pub use queue::TakenPart;
+pub(crate) use senders::last_group;
+use shared::SharedGroup;
 pub(crate) use shared::{ANSWER_BYTES, SharedError};
+use status::Statuses;
 
 /// Interval at which a busy applier checks whether keys have expired, in milliseconds.
 const SWEEP_PAUSE_MS: u64 = 250;
@@ -70,12 +74,19 @@ pub(crate) struct Applier<R, T> {
     may_sweep: bool,
     /// Whether the last sweep left something.
     sweep_more: bool,
+    /// Whether the last sweep found nothing, because the log has an earlier time than this node: another one waits then
+    /// even if there is nothing else to do.
+    sweep_found_nothing: bool,
     /// Of the groups that count in a log that several nodes share.
     digest: u64,
     /// Longest payload that the log accepts, in bytes.
     payload_bytes_max: usize,
-    /// Of the operations on keys of the group that is applied, if it is one of a log that several nodes share.
-    applied_cost: Option<Cost>,
+    /// Whether the groups are those of a log that several nodes share.
+    is_shared: bool,
+    /// The group that is applied, if it is one of such a log.
+    shared: Option<SharedGroup>,
+    /// Of the nodes that share it.
+    statuses: Statuses,
     /// The part of each submission in groups, for the simulator.
     #[cfg(feature = "simulation")]
     pub(crate) taken: Vec<(u64, TakenPart)>,
@@ -103,6 +114,8 @@ pub(crate) struct Output<T> {
     pub(crate) commands: usize,
     /// Work of applying them, in the unit of [`rows::Cost::work`].
     pub(crate) work: usize,
+    /// No node needs the log up to here.
+    pub(crate) trim: Option<Position>,
 }
 
 /// The answers to a submission so far.
@@ -119,7 +132,7 @@ struct Partial {
 impl<T> Default for Output<T> {
     fn default() -> Self {
         let (answers, effects) = (Vec::new(), Vec::new());
-        Self { append: None, answers, effects, commands: 0, work: 0 }
+        Self { append: None, answers, effects, commands: 0, work: 0, trim: None }
     }
 }
 
@@ -132,7 +145,9 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         Self {
             digest: senders::last_digest(&rows),
             payload_bytes_max: PAYLOAD_BYTES_MAX,
-            applied_cost: None,
+            is_shared: false,
+            shared: None,
+            statuses: Statuses::default(),
             rows,
             clock: StampClock::new(last),
             plain: VecDeque::new(),
@@ -146,6 +161,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
             sweep_at_ms: 0,
             may_sweep: true,
             sweep_more: false,
+            sweep_found_nothing: false,
             #[cfg(feature = "simulation")]
             taken: Vec::new(),
         }
@@ -169,9 +185,10 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         output
     }
 
-    /// Proposes no group of more than this number of bytes.
-    pub(crate) fn limit_payload(&mut self, bytes: usize) {
-        self.payload_bytes_max = bytes.min(PAYLOAD_BYTES_MAX);
+    /// For a log that several nodes share: proposes no group of more than this number of bytes.
+    pub(crate) fn share(&mut self, payload_bytes_max: usize) {
+        self.is_shared = true;
+        self.payload_bytes_max = payload_bytes_max.min(PAYLOAD_BYTES_MAX);
     }
 
     /// Whether a proposed group has no place yet. No other one is proposed then.
@@ -181,7 +198,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
 
     /// The last epoch of a node in a log that several nodes share; 0 if there is none.
     pub(crate) fn last_epoch(&self, node: NodeId) -> u64 {
-        senders::last(&self.rows, node).epoch
+        senders::last_of(&self.rows, node).epoch
     }
 
     /// The digest of the groups that count in a log that several nodes share.

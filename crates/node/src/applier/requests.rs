@@ -2,7 +2,8 @@
 //! sample before it is logged.
 //!
 //! **Invariant:** after every group, the samples in the facts take at most the applier's memory for samples. So a
-//! start with the same memory can load them. A replay checks nothing: commands in the log were admitted.
+//! start with the same memory can load them. A replay checks nothing: commands in the log were admitted. In a log that
+//! several nodes share each group is checked again when it is applied: see `shared`.
 
 use feed::{Command, Refusal, Reply, Request};
 use kv::KeyRowsMut;
@@ -21,9 +22,23 @@ pub(super) struct GroupSamples {
     bytes: Option<usize>,
     /// Whether it adds or deletes a sample.
     changes: bool,
+    /// Bytes that samples may take, if that is to be in the group before the first one is added.
+    limit: Option<usize>,
 }
 
 impl GroupSamples {
+    pub(super) fn new(limit: Option<usize>) -> Self {
+        Self { limit, ..Self::default() }
+    }
+
+    /// The entry that comes before a command, if any.
+    pub(super) fn limit_of(&mut self, command: &Command) -> Option<Entry> {
+        if !matches!(command, Command::AddSample { .. }) {
+            return None;
+        }
+        self.limit.take().map(|bytes| Entry::SampleBytes(bytes as u64))
+    }
+
     /// Counts a command that is put into the group.
     pub(super) fn count(&mut self, command: &Command) {
         match command {
@@ -106,7 +121,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
 
     /// The reply to a command that adds a sample for which there is no memory: the first result, if it is a
     /// retry.
-    fn answer_without_memory(&self, request: &Request) -> Reply {
+    pub(super) fn answer_without_memory(&self, request: &Request) -> Reply {
         let full = Reply { outcome: Err(Refusal::SamplesFull), replayed: false };
         let last = self.rows.totals().last_stamp;
         let Some((idempotency, last)) = request.idempotency.as_ref().zip(last) else { return full };

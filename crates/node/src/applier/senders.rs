@@ -4,7 +4,7 @@
 //! are the same on all nodes.
 
 use commitlog::{Arrived, GroupId, NodeId, Position};
-use rows::{NameTable, Rows, RowsMut, decode, encode};
+use rows::{NameTable, Rows, RowsMut, Totals, decode, encode};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
@@ -23,34 +23,45 @@ pub(crate) struct Sender {
 
 /// The digest of the last group that counts; 0 if there is none.
 pub(crate) fn last_digest(rows: &impl Rows) -> u64 {
-    let (mut last, mut from) = (Sender::default(), Vec::new());
+    last_counted(rows).map_or(0, |(_, sender)| sender.digest)
+}
+
+/// The position and id of the last group that counts.
+pub(crate) fn last_group(rows: &impl Rows) -> Option<(Position, GroupId)> {
+    let (node, Sender { epoch, number, position, .. }) = last_counted(rows)?;
+    Some((Position(position), GroupId { node, epoch, number }))
+}
+
+fn last_counted(rows: &impl Rows) -> Option<(NodeId, Sender)> {
+    let (mut last, mut from) = (None::<(NodeId, Sender)>, Vec::new());
     while let Some(name) = rows.first_name(NameTable::Sender, &from) {
-        let sender = rows.name(NameTable::Sender, &name).map(|row| decode::<Sender>(&row));
-        last = sender.filter(|sender| sender.position > last.position).unwrap_or(last);
+        // Other names are those of statuses.
+        if let Ok(name) = <[u8; 16]>::try_from(&*name) {
+            let node = NodeId(u128::from_be_bytes(name));
+            let sender = last_of(rows, node);
+            if last.is_none_or(|(_, last)| sender.position > last.position) {
+                last = Some((node, sender));
+            }
+        }
         // The next possible name.
         from = [&name, [0].as_slice()].concat();
     }
-    last.digest
+    last
 }
 
 /// The last group of a node that counts.
-pub(crate) fn last(rows: &impl Rows, node: NodeId) -> Sender {
+pub(crate) fn last_of(rows: &impl Rows, node: NodeId) -> Sender {
     let row = rows.name(NameTable::Sender, &node.0.to_be_bytes());
     row.map(|row| decode::<Sender>(&row)).unwrap_or_default()
 }
 
-/// Whether a group counts: it has the next number of the current epoch of its node, or number 1 of a later epoch. Takes
-/// note of it then, and changes `digest`.
+/// Whether a group counts: it has the next number of the current epoch of its node, or number 1 of a later epoch.
 ///
 /// # Errors
 /// [`SharedError::Order`]
-pub(crate) fn accept(
-    rows: &mut impl RowsMut,
-    digest: &mut u64,
-    group: &Arrived,
-) -> Result<bool, SharedError> {
+pub(crate) fn counts(rows: &impl Rows, group: &Arrived) -> Result<bool, SharedError> {
     let GroupId { node, epoch, number } = group.id;
-    let last = last(rows, node);
+    let last = last_of(rows, node);
     let is_next = (epoch, number) == (last.epoch, last.number + 1);
     if !is_next && (epoch <= last.epoch || number != 1) {
         return Ok(false);
@@ -58,18 +69,29 @@ pub(crate) fn accept(
     if last.position >= group.position.0 {
         return Err(SharedError::Order { position: group.position, last: Position(last.position) });
     }
-    *digest = chained(*digest, group);
-    let sender = Sender { epoch, number, position: group.position.0, digest: *digest };
-    rows.put_name(NameTable::Sender, &node.0.to_be_bytes(), Some(encode(&sender)));
     Ok(true)
 }
 
-/// The digest after a group.
-fn chained(before: u64, group: &Arrived) -> u64 {
+/// Takes note of a group that counts; returns the digest after it.
+pub(crate) fn note(rows: &mut impl RowsMut, digest: u64, group: &Arrived) -> u64 {
+    let GroupId { node, epoch, number } = group.id;
+    let digest = chained(digest, group, rows.totals());
+    let sender = Sender { epoch, number, position: group.position.0, digest };
+    rows.put_name(NameTable::Sender, &node.0.to_be_bytes(), Some(encode(&sender)));
+    digest
+}
+
+/// The digest after a group, before which the facts had these totals.
+fn chained(before: u64, group: &Arrived, totals: Totals) -> u64 {
     let mut hash = Xxh3::with_seed(before);
     hash.update(&group.id.node.0.to_le_bytes());
     for number in [group.id.epoch, group.id.number, group.position.0, group.time_ms] {
         hash.update(&number.to_le_bytes());
+    }
+    if let Some(sent_ms) = group.sent_ms {
+        hash.update(&sent_ms.to_le_bytes());
+        // Facts that have become different show.
+        hash.update(&encode(&totals));
     }
     hash.update(&group.payload);
     hash.digest()

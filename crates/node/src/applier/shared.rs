@@ -2,22 +2,41 @@
 //!
 //! The cost of a change was computed from facts that may be older than those to which it is applied: another node may
 //! have made a value longer. So the cost of operations on keys is computed again, and what has become too large is
-//! refused.
+//! refused. In the same way samples are counted again: a group that adds some has the limit of its node.
+//!
+//! The time of a group is that of the broker. Its clock may be wrong: a time far ahead of the last stamp is taken only as
+//! far as the clock of the node agrees that appended the group, and never after 2092.
 //!
 //! **Invariant:** what is applied and what is refused depends on nothing but the rows and the log: all nodes agree.
 
 use commitlog::{Arrived, Placed, Position};
+use feed::Command;
 use kv::{KeyOps, KeyRowsMut, OpPlace};
-use rows::{CHANGE_BYTES_MAX, CHANGE_ROWS_MAX, Cost, WORK_PER_ROW};
+use rows::{CHANGE_BYTES_MAX, CHANGE_ROWS_MAX, Cost, Stamp, WORK_PER_ROW};
 
 use super::lengths::GroupLengths;
 use super::pieces::next_unit;
-use super::senders::accept;
+use super::senders::{counts, note};
 use super::{Applier, Output};
-use crate::entry::Entry;
+use crate::clock::LATEST_MS;
+use crate::entry::{Entry, Status};
+use crate::samples::{TAUGHT_BYTES, taught_bytes};
+
+/// A time that is further ahead of the last stamp needs two clocks, in milliseconds.
+pub(super) const LEAP_MS_MAX: u64 = 60_000;
 
 /// Rows of keys that answers keep until they are sent, in bytes.
 pub(crate) const ANSWER_BYTES: usize = 32 << 20;
+
+/// The group that is applied.
+pub(super) struct SharedGroup {
+    /// Of its operations on keys so far.
+    cost: Cost,
+    /// Bytes of all samples, at most: those that the group deletes still count. None until it is needed.
+    samples: Option<usize>,
+    /// Bytes that samples may take, as the node says that appended the group.
+    sample_bytes_max: usize,
+}
 
 /// Why a group of a shared log cannot be applied. The node has to stop.
 #[derive(Debug, thiserror::Error)]
@@ -36,6 +55,15 @@ pub(crate) enum SharedError {
         position.0
     )]
     Superseded {
+        /// Its position.
+        position: Position,
+    },
+    /// Most other nodes have other facts.
+    #[error(
+        "at group {} of the log this node has other facts than most other nodes: join the cluster again with a new directory",
+        position.0
+    )]
+    Differs {
         /// Its position.
         position: Position,
     },
@@ -61,30 +89,51 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         group: &Arrived,
         before: impl FnOnce(u64) -> G,
     ) -> Result<Output<T>, SharedError> {
-        let (position, time_ms) = (group.position, group.time_ms);
+        let position = group.position;
+        let time_ms = self.credible_ms(group);
         let mut output = Output::default();
-        if !accept(&mut self.rows, &mut self.digest, group)? {
+        if !counts(&self.rows, group)? {
             return match group.is_own {
                 true => Err(SharedError::Superseded { position }),
                 false => Ok(output),
             };
         }
-        self.applied_cost = Some(Cost::default());
+        // First: what stops the node changes nothing, so that a checkpoint has what was applied before.
+        let entries = match group.is_own {
+            true => Vec::new(),
+            false => read_entries(&group.payload)
+                .map_err(|source| SharedError::Entry { position, source })?,
+        };
+        self.digest = note(&mut self.rows, self.digest, group);
+        self.statuses.note(position, self.digest);
+        let sample_bytes_max = if group.is_own { self.taught_bytes_max } else { usize::MAX };
+        self.shared = Some(SharedGroup { cost: Cost::default(), samples: None, sample_bytes_max });
+        let status;
         if group.is_own {
             let _held = before(self.last_ms(time_ms));
+            status = self.proposed.as_ref().and_then(|group| status_of(&group.entries));
             self.apply(Placed { position, time_ms }, &mut output);
         } else {
-            let entries = read_entries(&group.payload);
-            let entries = entries.map_err(|source| SharedError::Entry { position, source })?;
             self.load_keys(&entries);
             let _held = before(self.last_ms_of(&entries, time_ms));
+            status = status_of(&entries);
             for entry in entries {
                 self.apply_foreign(entry, time_ms, &mut output);
             }
             output.work += output.commands * WORK_PER_ROW;
         }
-        self.applied_cost = None;
+        self.shared = None;
+        // Last: an error leaves a group that is applied.
+        if let Some(status) = status {
+            self.apply_status(group, status, time_ms, &mut output)?;
+        }
         Ok(output)
+    }
+
+    /// The time of a group, in milliseconds since 1970.
+    pub(crate) fn credible_ms(&self, group: &Arrived) -> u64 {
+        let last_ms = self.rows.totals().last_stamp.map_or(0, Stamp::unix_ms);
+        credible_ms(group.time_ms, group.sent_ms, last_ms)
     }
 
     /// Reads the rows of keys into memory that entries look up.
@@ -102,9 +151,18 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
     }
 
     fn apply_foreign(&mut self, entry: Entry, time_ms: u64, output: &mut Output<T>) {
-        if let Entry::Kv(ops) = &entry
-            && !self.admits(ops)
-        {
+        let admitted = match &entry {
+            Entry::Kv(ops) => self.admits(ops),
+            Entry::Feed(request) => self.admits_sample(&request.command),
+            Entry::SampleBytes(bytes_max) => {
+                if let Some(group) = &mut self.shared {
+                    group.sample_bytes_max = usize::try_from(*bytes_max).unwrap_or(usize::MAX);
+                }
+                false
+            }
+            Entry::Status(_) => false,
+        };
+        if !admitted {
             return;
         }
         let stamps = entry.stamps();
@@ -116,7 +174,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
     /// Whether operations can be applied within the limits of a group, by the facts as they are now. Always, in a log
     /// of one node: the facts are those with which the group was proposed.
     pub(super) fn admits(&mut self, ops: &KeyOps) -> bool {
-        let Some(mut sum) = self.applied_cost else { return true };
+        let Some(mut sum) = self.shared.as_ref().map(|group| group.cost) else { return true };
         if let Some(cost) = ops.known_cost() {
             sum = sum.and(cost);
         } else {
@@ -130,17 +188,58 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         let fits = sum.bytes <= CHANGE_BYTES_MAX
             && sum.rows <= CHANGE_ROWS_MAX
             && sum.answer <= ANSWER_BYTES;
-        if fits {
-            self.applied_cost = Some(sum);
+        if let Some(group) = self.shared.as_mut().filter(|_| fits) {
+            group.cost = sum;
         }
+        fits
+    }
+
+    /// Whether a command adds no sample, or the limit of the node that appended the group allows it, by the facts as they
+    /// are now. Always, in a log of one node.
+    pub(super) fn admits_sample(&mut self, command: &Command) -> bool {
+        let Some(group) = self.shared.as_mut() else { return true };
+        if !matches!(command, Command::AddSample { .. }) {
+            return true;
+        }
+        let facts = feed::Facts::new(&self.rows);
+        let mut bytes = group.samples.unwrap_or_else(|| taught_bytes(facts));
+        if bytes.saturating_add(TAUGHT_BYTES) > group.sample_bytes_max {
+            // What the group added may have been less.
+            bytes = taught_bytes(facts);
+        }
+        let fits = bytes.saturating_add(TAUGHT_BYTES) <= group.sample_bytes_max;
+        group.samples = Some(bytes + if fits { TAUGHT_BYTES } else { 0 });
         fits
     }
 }
 
+/// The time of a group that the broker received at `time_ms`, whose node appended it at `sent_ms` by its own clock, after
+/// a stamp of `last_ms`.
+pub(super) fn credible_ms(time_ms: u64, sent_ms: Option<u64>, last_ms: u64) -> u64 {
+    let is_leap = time_ms > last_ms.saturating_add(LEAP_MS_MAX);
+    let agreed_ms = match sent_ms {
+        Some(sent_ms) if is_leap => time_ms.min(sent_ms.max(last_ms)),
+        _ => time_ms,
+    };
+    agreed_ms.min(LATEST_MS)
+}
+
+/// The status that a group has, if any.
+fn status_of(entries: &[Entry]) -> Option<Status> {
+    entries.iter().rev().find_map(|entry| match entry {
+        Entry::Status(status) => Some(*status),
+        _ => None,
+    })
+}
+
+/// The entries of a group, all of which can be applied by this program.
 fn read_entries(mut payload: &[u8]) -> Result<Vec<Entry>, postcard::Error> {
     let mut entries = Vec::new();
     while !payload.is_empty() {
         let (entry, rest) = Entry::read(payload)?;
+        if let Entry::Kv(ops) = &entry {
+            ops.check()?;
+        }
         entries.push(entry);
         payload = rest;
     }

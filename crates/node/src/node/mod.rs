@@ -16,7 +16,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use commitlog::disk::RealDisk;
-use commitlog::{ClusterId, LocalLog, LogError, NodeId, Position, SharedLog};
+use commitlog::{Applied, ClusterId, LocalLog, LogError, NodeId, Position, SharedLog};
 use feed::{Reply, Request};
 use parking_lot::Mutex;
 use rows::Rows as _;
@@ -28,8 +28,8 @@ pub use self::reads::{PageEnds, Watch};
 pub use self::simulation::{Logged, PendingKeys, PendingRequests, SimulatedNode, SimulationError};
 
 pub(crate) use self::open::{Parts, recover_once, store_once};
-use crate::applier::GROUP_COMMANDS_MAX;
-use crate::cluster::{Cluster, ClusterStatus};
+use crate::applier::{GROUP_COMMANDS_MAX, last_group};
+use crate::cluster::ClusterStatus;
 use crate::identity;
 use crate::inbox::SubmitError;
 use crate::last_run::LastRun;
@@ -123,24 +123,32 @@ impl Node {
     }
 
     /// Opens the node in `options.data` as one of the cluster that the directory belongs to, on the log that `open_log`
-    /// opens for it from a position on: takes what the log has after the last checkpoint. Blocks.
+    /// opens for it from where it is: takes what the log has after the last checkpoint. Blocks.
     ///
     /// # Errors
     /// See [`OpenError`].
     pub fn open_shared(
         options: &NodeOptions,
-        open_log: impl FnOnce(ClusterId, NodeId, Position) -> Result<Box<dyn SharedLog>, LogError>,
+        open_log: impl FnOnce(ClusterId, NodeId, Applied) -> Result<Box<dyn SharedLog>, LogError>,
     ) -> Result<Self, OpenError> {
         let (mut lock, cluster) = DataLock::take_member(&options.data)?;
         let recover = || {
             let store = Store::open(&options.store_dir(), options.store())?;
             let identity = identity::read_or_make(&options.data)?;
             let node = identity::node(&identity);
-            let log = open_log(cluster, node, Position(store.1))?;
+            let (position, counted) = (Position(store.1), last_group(&store.0));
+            let log = open_log(cluster, node, Applied { position, counted })?;
+            let was_closed = lock.was_closed(&options.data)?;
             // Not before: a start that fails for the log changes nothing.
             lock.mark_used(&options.data)?;
             let beside = (identity, Background::Threads);
-            Parts::recover_shared(options, store, log, (cluster, beside))
+            let parts = Parts::recover_shared(options, store, log, (cluster, beside));
+            if was_closed && matches!(parts, Err(OpenError::Log(_))) {
+                // The store has what was applied until the log stopped the start, and had everything before.
+                let closed = lock.close();
+                closed.map_err(|error| OpenError::Directory(options.data.clone(), error))?;
+            }
+            parts
         };
         let parts = unless_unreadable(recover).ok_or_else(|| OpenError::unreadable(options))??;
         let last_run = LastRun::open(&options.data)?;
@@ -151,7 +159,8 @@ impl Node {
     /// The cluster that this node is one of; none if its log is its own.
     #[must_use]
     pub fn cluster(&self) -> Option<ClusterStatus> {
-        self.shared.cluster.as_ref().map(Cluster::status)
+        let now_ms = self.shared.time.now_ms();
+        self.shared.cluster.as_ref().map(|cluster| cluster.status(now_ms))
     }
 
     /// Waits until this node has applied the group at `position`, as long as others wait for an answer; returns whether
@@ -268,8 +277,11 @@ impl Threads {
             thread.thread().unpark();
             drop(thread.join());
         }
-        // Everything is in the store: a copy of the directory is complete and consistent from now on.
-        if let Some(lock) = &mut self.lock
+        // A copy of the directory is complete and consistent from now on: everything is in the store, or in the log of
+        // the directory.
+        let has_all =
+            self.shared.cluster.is_none() || self.shared.is_stored.load(Ordering::Acquire);
+        if let Some(lock) = self.lock.as_mut().filter(|_| has_all)
             && let Err(error) = lock.close()
         {
             tracing::warn!(%error, "cannot mark the data directory as closed");

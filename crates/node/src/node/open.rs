@@ -105,8 +105,18 @@ impl Parts {
         }
         let taught_bytes_max = taught_bytes_max(options.sample_memory);
         let mut applier = Applier::new(rows, MemoryBudget::new(ANSWER_BYTES), taught_bytes_max);
-        applier.limit_payload(log.payload_bytes_max());
-        let work = catch_up(&mut *log, applied, &mut applier, options)?;
+        applier.share(log.payload_bytes_max());
+        let mut up_to = applied;
+        let work = match catch_up(&mut *log, &mut up_to, &mut applier, options) {
+            Ok(work) => work,
+            Err(error) => {
+                // The next start, or `leave`, has what could be applied.
+                if let Some(checkpoint) = applier.rows_mut().freeze(up_to.0) {
+                    checkpoint.run()?;
+                }
+                return Err(error);
+            }
+        };
         check_samples(&applier, taught_bytes_max)?;
         tracing::info!(
             %cluster, node = %log.node(), replayed = work.commands, applied = log.last().0,
@@ -125,7 +135,9 @@ impl Parts {
                 }
             }),
         );
-        let cluster = Cluster::new((cluster, log.node()), (applied, log.last()), applier.digest());
+        let applied_ms = applier.facts().totals().last_stamp.map_or(0, rows::Stamp::unix_ms);
+        let digest = (applier.digest(), applied_ms);
+        let cluster = Cluster::new((cluster, log.node()), (applied, log.last()), digest);
         let of = (identity, background, Some(cluster));
         let parts = Self::new(options, applier, log, (applied, work.work), of);
         assert!(woken.set(Arc::downgrade(&parts.shared)).is_ok(), "it is set once");
@@ -173,6 +185,7 @@ impl Parts {
             checkpoint_due: AtomicBool::new(false),
             cluster,
             stopped: AtomicBool::new(false),
+            is_stored: AtomicBool::new(false),
         });
         let beside = (options.clock.clone(), background);
         let writer = Writer {
@@ -190,6 +203,7 @@ impl Parts {
             sync_slot: Arc::new(Mutex::new(None)),
             deliverer: None,
             waiting: Waiting::default(),
+            lock: None,
         };
         Self { shared, writer }
     }
@@ -197,7 +211,7 @@ impl Parts {
     /// Starts the threads.
     ///
     /// # Errors
-    /// [`OpenError::Archive`]
+    /// [`OpenError::Archive`] and [`OpenError::Directory`]
     pub(super) fn start(
         self,
         options: &NodeOptions,
@@ -261,6 +275,11 @@ impl Parts {
             others.push(spawn("archiver", move || archiver.run()));
         }
         writer.deliverer = Some(deliverer.thread().clone());
+        if shared.cluster.is_some() {
+            let again = lock.again();
+            let again = again.map_err(|error| OpenError::Directory(options.data.clone(), error));
+            writer.lock = Some(again?);
+        }
         let writer = Some(spawn("writer", move || writer.run()));
         others.push(deliverer);
         let threads = Threads { shared: Arc::clone(&shared), writer, others, lock: Some(lock) };
@@ -324,14 +343,16 @@ fn replay(
     Ok(replayed)
 }
 
-/// As [`replay`], for what a shared log had when it was opened. Waits for it as long as it takes.
+/// As [`replay`], for what a shared log had when it was opened. Waits for it as long as it takes. `up_to` is what is
+/// applied, also after an error.
 fn catch_up(
     log: &mut dyn SharedLog,
-    applied: Position,
+    up_to: &mut Position,
     applier: &mut Applier<StoreWriter, Ticket>,
     options: &NodeOptions,
 ) -> Result<Replayed, OpenError> {
     let mut replayed = Replayed::default();
+    let applied = *up_to;
     options.progress.begin(log.last_at_open().0.saturating_sub(applied.0));
     while log.last() < log.last_at_open() {
         let Some(group) = log.next_within(CATCH_UP_WAIT)? else {
@@ -342,9 +363,9 @@ fn catch_up(
         let done = done.map_err(|error| LogError::Shared(Box::new(error)))?;
         replayed.commands += done.commands;
         replayed.work += done.work;
-        let position = group.position.0;
-        write_if_much(applier.rows_mut(), position, &mut replayed, options)?;
-        options.progress.replayed(position - applied.0);
+        *up_to = group.position;
+        write_if_much(applier.rows_mut(), up_to.0, &mut replayed, options)?;
+        options.progress.replayed(up_to.0 - applied.0);
     }
     Ok(replayed)
 }

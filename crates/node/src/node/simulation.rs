@@ -58,6 +58,7 @@ impl Logged {
             entries.push(match entry {
                 Entry::Feed(request) => Self::Feed(request),
                 Entry::Kv(ops) => Self::Keys(ops),
+                Entry::SampleBytes(_) | Entry::Status(_) => unreachable!("its log is its own"),
             });
             payload = rest;
         }

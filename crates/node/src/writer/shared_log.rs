@@ -4,11 +4,12 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use commitlog::Placed;
+use commitlog::{LogError, Placed};
 
 use super::{PATIENCE, PATIENCE_WITH_EXPIRIES, Writer};
-use crate::cluster::CONFIRMED_WITHIN;
+use crate::cluster::{CONFIRMED_WITHIN, Cluster};
 use crate::fatal::DiskError;
+use crate::lock::DataLock;
 
 /// Groups that are applied before new submissions are looked at.
 const GROUPS_MAX: usize = 64;
@@ -22,6 +23,8 @@ const CLOSED_WITHIN: Duration = Duration::from_secs(5);
 pub(crate) struct Waiting {
     /// Since when a group of this node has been under way.
     since: Option<Instant>,
+    /// The time of the node when it was appended, in milliseconds since 1970.
+    appended_ms: u64,
     /// Whether the log may have more groups at once.
     more: bool,
     /// When the inbox was found closed.
@@ -30,8 +33,9 @@ pub(crate) struct Waiting {
 
 impl Waiting {
     /// A group is under way.
-    pub(super) fn begin(&mut self) {
+    pub(super) fn begin(&mut self, now_ms: u64) {
         self.since = Some(Instant::now());
+        self.appended_ms = now_ms;
     }
 
     fn is_stalled(&self) -> bool {
@@ -42,7 +46,8 @@ impl Waiting {
 impl Writer {
     pub(super) fn patience_with_others(&self) -> Duration {
         let can_propose = self.applier.has_work() && !self.applier.awaits_place();
-        if self.waiting.more || can_propose && !self.is_out_of_space() {
+        let may_propose = !self.is_out_of_space() && !self.refuses_changes();
+        if self.waiting.more || can_propose && may_propose {
             Duration::ZERO
         } else if self.applier.expects_sweep() || self.waiting.since.is_some() {
             PATIENCE_WITH_EXPIRIES
@@ -64,8 +69,10 @@ impl Writer {
         }
         self.waiting.more = more;
         if let Some(cluster) = &self.shared.cluster {
-            cluster.set_stalled(self.waiting.is_stalled());
+            cluster.set_stalled(self.waiting.is_stalled() || self.log.refuses_changes());
             cluster.note_checkpoint(self.checkpoints.oldest());
+            self.applier.set_checkpoint(self.checkpoints.oldest());
+            cluster.note_end(self.log.end(), self.shared.time.now_ms());
         }
         if self.shared.checkpoint_due.swap(false, Ordering::AcqRel) {
             self.checkpoints.take_soon(self.applier.rows_mut(), &mut *self.log)?;
@@ -88,6 +95,7 @@ impl Writer {
     fn apply_next(&mut self) -> Result<bool, DiskError> {
         let Some(group) = self.log.next()? else { return Ok(false) };
         let shared = &self.shared;
+        let time_ms = self.applier.credible_ms(&group);
         let output = self.applier.apply_shared(&group, |last_ms| {
             // Before a row of the group is visible, as for groups of a log of one node.
             shared.time.at_least(last_ms);
@@ -95,10 +103,46 @@ impl Writer {
         })?;
         if group.is_own {
             self.waiting.since = None;
+            let ahead_ms = self.waiting.appended_ms.saturating_sub(time_ms);
+            self.shared.cluster.as_ref().inspect(|cluster| cluster.set_ahead_ms(ahead_ms));
+        }
+        if let Some(up_to) = output.trim {
+            self.log.trim(up_to);
         }
         self.shared.log_last.store(group.position.0, Ordering::Release);
-        self.show(output, Placed { position: group.position, time_ms: group.time_ms })?;
+        self.show(output, Placed { position: group.position, time_ms })?;
         Ok(true)
+    }
+
+    /// Whether the log is no place for changes now: not even a sweep is proposed then.
+    pub(super) fn refuses_changes(&self) -> bool {
+        self.shared.cluster.is_some() && self.log.refuses_changes()
+    }
+
+    /// Takes a last checkpoint if the log of the cluster stopped the node, and closes the directory: it has all that the
+    /// node had applied, for another start and for `leave`. Returns the error that ends the process.
+    pub(super) fn stopped_by(&mut self, error: DiskError) -> DiskError {
+        let is_of_log = matches!(error, DiskError::Shared(_) | DiskError::Log(LogError::Shared(_)));
+        let Some(position) = self.shared.cluster.as_ref().map(Cluster::position) else {
+            return error;
+        };
+        if !is_of_log {
+            return error;
+        }
+        tracing::warn!(
+            position = position.0,
+            "the log of the cluster stops this node: taking a last checkpoint"
+        );
+        match self.checkpoints.last(self.applier.rows_mut(), &mut *self.log, position) {
+            Ok(true) => {
+                if let Some(Err(error)) = self.lock.as_mut().map(DataLock::close) {
+                    tracing::warn!(%error, "cannot mark the data directory as closed");
+                }
+            }
+            Ok(false) => {}
+            Err(error) => tracing::error!(%error, "no last checkpoint"),
+        }
+        error
     }
 
     /// Whether everything that was submitted is answered, or the log does not answer.

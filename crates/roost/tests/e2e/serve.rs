@@ -166,6 +166,7 @@ fn help_names_every_setting_of_the_server() {
         "log",
         "nats-creds",
         "nats-tls-ca",
+        "max-lag",
         "durability",
         "fsync-interval",
         "memory",

@@ -2,10 +2,14 @@
 
 use bytes::Bytes as Payload;
 use commitlog::{Arrived, GroupId, NodeId};
-use rows::{NameTable, PutRows as _, encode};
+use knn::{LABEL_BYTES, SAMPLE_BYTES};
+use rows::{NameTable, PutRows as _, RowsMut as _, encode};
 
 use super::*;
-use crate::applier::senders::{Sender, accept, last_digest};
+use crate::applier::senders::{Sender, counts, last_digest, last_group, note};
+use crate::applier::shared::{LEAP_MS_MAX, credible_ms};
+use crate::clock::LATEST_MS;
+use crate::samples::{TAUGHT_BYTES, taught_bytes};
 use crate::submission::KeyReplies;
 
 /// A message of the log; its index is its position less 1.
@@ -19,7 +23,8 @@ struct Message {
 fn arrived(message: &Message, position: u64, is_own: bool) -> Arrived {
     let Message { id, time_ms, ref payload } = *message;
     let payload = Payload::from(payload.clone());
-    Arrived { position: Position(position), time_ms, id, is_own, payload }
+    let sent_ms = Some(START_MS);
+    Arrived { position: Position(position), time_ms, sent_ms, id, is_own, payload }
 }
 
 fn group(id: GroupId, position: u64) -> Arrived {
@@ -129,7 +134,7 @@ fn a_group_counts_once_and_only_in_its_place() {
     let mut rows = MemoryRows::default();
     let (mut digest, mut position) = (0, 0);
     // Node, epoch, number; whether it counts.
-    for (node, epoch, number, counts) in [
+    for (node, epoch, number, expected) in [
         (1, 5, 2, false),
         (1, 5, 1, true),
         (1, 5, 1, false),
@@ -149,8 +154,13 @@ fn a_group_counts_once_and_only_in_its_place() {
         position += 1;
         let id = GroupId { node: NodeId(node), epoch, number };
         let before = digest;
-        assert_eq!(accept(&mut rows, &mut digest, &group(id, position)).unwrap(), counts, "{id:?}");
-        assert_eq!(digest != before, counts);
+        let group = group(id, position);
+        assert_eq!(counts(&rows, &group).unwrap(), expected, "{id:?}");
+        if expected {
+            digest = note(&mut rows, digest, &group);
+            assert_ne!(digest, before);
+            assert_eq!(last_group(&rows), Some((group.position, id)));
+        }
         assert_eq!(last_digest(&rows), digest);
     }
 }
@@ -159,11 +169,7 @@ fn a_group_counts_once_and_only_in_its_place() {
 fn the_digest_depends_on_everything_that_a_group_is() {
     let id = GroupId { node: NodeId(1), epoch: 1, number: 1 };
     let group = group(id, 3);
-    let digest = |group: &Arrived| {
-        let (mut rows, mut digest) = (MemoryRows::default(), 7);
-        assert!(accept(&mut rows, &mut digest, group).unwrap());
-        digest
-    };
+    let digest = |group: &Arrived| note(&mut MemoryRows::default(), 7, group);
     let same = digest(&Arrived { is_own: true, ..group.clone() });
     assert_eq!(digest(&group), same, "all nodes have the same, the one that appended it too");
     for other in [
@@ -171,6 +177,8 @@ fn the_digest_depends_on_everything_that_a_group_is() {
         Arrived { id: GroupId { epoch: 2, ..id }, ..group.clone() },
         Arrived { position: Position(4), ..group.clone() },
         Arrived { time_ms: 8, ..group.clone() },
+        Arrived { sent_ms: Some(8), ..group.clone() },
+        Arrived { sent_ms: None, ..group.clone() },
         Arrived { payload: Payload::from_static(b"y"), ..group.clone() },
     ] {
         assert_ne!(digest(&other), same, "{other:?}");
@@ -195,6 +203,11 @@ fn groups_that_cannot_be_applied_are_named() {
     assert_eq!(refused(&group(id, 3)), "the log gave group 3 after group 3");
     let unreadable = refused(&group(id, 8));
     assert!(unreadable.starts_with("group 8 of the log cannot be read"), "{unreadable}");
+    // One operation, with a number that no operation has.
+    let payload = Payload::from_static(&[0, 14, 1, 1, 100]);
+    let unknown = refused(&Arrived { payload, ..group(id, 8) });
+    assert!(unknown.starts_with("group 8 of the log cannot be read: a newer"), "{unknown}");
+    assert_eq!(last_group(&node.applier.rows).unwrap().0, Position(3), "nothing has changed");
 }
 
 /// A copy costs little when it is accepted, and much when another node has made the value long meanwhile.
@@ -235,7 +248,7 @@ fn what_has_become_too_large_is_refused_by_all_nodes_alike() {
 #[test]
 fn a_group_is_no_longer_than_the_log_accepts() {
     let mut node = Node::new(1);
-    node.applier.limit_payload(64 << 10);
+    node.applier.share(64 << 10);
     let value = vec![b'v'; 40_000];
     let put = |key: &'static str, value: &[u8]| {
         let (key, value) = (Bytes::new(key.as_bytes()), Bytes::new(value));
@@ -281,6 +294,179 @@ fn effects_of_all_nodes_are_for_the_views_of_each() {
     assert_eq!(one.answers, BTreeMap::from([(0, 1), (1, 1)]));
     assert!(one.effects > 0);
     assert_eq!((one.effects, &one.applier.rows), (other.effects, &other.applier.rows));
+}
+
+/// One clock alone does not make everything expire: neither that of the broker nor that of a node.
+#[test]
+fn a_leap_of_time_needs_the_clocks_of_the_broker_and_of_the_node() {
+    const HOUR_MS: u64 = 3_600_000;
+    const YEAR_MS: u64 = 8_766 * HOUR_MS;
+    // The broker's time, that of the node, the last stamp; the time of the group. In milliseconds after the start.
+    for (time, sent, last, expected) in [
+        (10, Some(5), 0, 10),
+        (LEAP_MS_MAX, Some(0), 0, LEAP_MS_MAX),
+        (LEAP_MS_MAX + 1, Some(0), 0, 0),
+        (YEAR_MS, Some(HOUR_MS), 7, HOUR_MS),
+        (YEAR_MS, Some(HOUR_MS), 2 * HOUR_MS, 2 * HOUR_MS),
+        (HOUR_MS, Some(YEAR_MS), 0, HOUR_MS),
+        (YEAR_MS, Some(YEAR_MS + 5), 0, YEAR_MS),
+        (5, Some(HOUR_MS), 2 * HOUR_MS, 5),
+        // Early formats have no time of the node.
+        (YEAR_MS, None, 0, YEAR_MS),
+    ] {
+        let found = credible_ms(START_MS + time, sent.map(|ms| START_MS + ms), START_MS + last);
+        assert_eq!(found - START_MS, expected, "{time} {sent:?} {last}");
+    }
+    for sent_ms in [None, Some(u64::MAX)] {
+        assert_eq!(credible_ms(u64::MAX, sent_ms, START_MS), LATEST_MS);
+    }
+}
+
+/// All nodes agree on the time, also the one whose group it was, and keys live on.
+#[test]
+fn a_broker_whose_clock_is_years_ahead_expires_nothing() {
+    let mut nodes = [1, 2].map(Node::new);
+    let (expiry, only) = (Expiry::In(1_000_000), Only::Always);
+    let (key, value) = (Bytes::new(b"sum"), Bytes::new(b"7"));
+    let put = KeyOp::Put { bucket: ZERO, key, value, expiry, only, old: false };
+    let changes = Changes::Keys { ops: [put].into_iter().collect(), reads: Vec::new() };
+    nodes[0].refusals_allowed = true;
+    nodes[0].step(Input::Submit(vec![Submission { changes, ticket: 0 }]));
+    let mut log = vec![nodes[0].message(START_MS).unwrap()];
+    nodes.iter_mut().for_each(|node| node.read(&log, 1));
+    nodes[1].step(Input::Submit(vec![add(1)]));
+    log.push(nodes[1].message(u64::MAX / 2).unwrap());
+    nodes.iter_mut().for_each(|node| node.read(&log, 1));
+    assert_eq!(nodes[1].answers, BTreeMap::from([(1, 8)]), "the key had not expired");
+    assert_eq!(nodes[0].applier.rows, nodes[1].applier.rows);
+    let last = nodes[0].applier.facts().totals().last_stamp.unwrap();
+    assert_eq!(last.unix_ms(), START_MS);
+}
+
+/// A node whose clock is ahead of the log sees that a key has expired before the log does.
+#[test]
+fn a_sweep_that_finds_nothing_is_not_proposed_again_at_once() {
+    let mut node = Node::new(1);
+    let (expiry, only) = (Expiry::In(10), Only::Always);
+    let (key, value) = (Bytes::new(b"a"), Bytes::new(b"7"));
+    let put = KeyOp::Put { bucket: ZERO, key, value, expiry, only, old: false };
+    let changes = Changes::Keys { ops: [put].into_iter().collect(), reads: Vec::new() };
+    node.refusals_allowed = true;
+    node.step(Input::Submit(vec![Submission { changes, ticket: 0 }]));
+    let mut log = vec![node.message(START_MS).unwrap()];
+    node.read(&log, 1);
+    // By the clock of the node all has expired; by that of the log nothing has.
+    let mut proposed = |node: &mut Node, now_ms| {
+        let output = node.applier.step(Input::Tick, now_ms);
+        let Some(payload) = output.append else { return false };
+        node.number += 1;
+        node.under_way = Some(payload);
+        log.push(node.message(START_MS + 1).unwrap());
+        node.read(&log, 1);
+        true
+    };
+    assert!(proposed(&mut node, START_MS + 100));
+    for now_ms in START_MS + 100..START_MS + 200 {
+        assert!(!proposed(&mut node, now_ms));
+    }
+    assert!(proposed(&mut node, START_MS + 1_000), "later it is");
+}
+
+fn sample(byte: u8) -> Changes {
+    let set = feed::SetName::parse("birds").unwrap();
+    let (label, bits) = (feed::Label::parse("wren").unwrap(), Box::new([byte; 128].into()));
+    let command = Command::AddSample { set, label, bits };
+    Changes::Requests([Request::from(command)].into_iter().collect())
+}
+
+/// Each node has room for one more, and both take it.
+#[test]
+fn samples_that_two_nodes_add_at_a_time_stay_within_the_limit() {
+    let with_room_for = |node, samples: usize| {
+        let mut node = Node::new(node);
+        let (rows, budget) = (MemoryRows::default(), MemoryBudget::new(1 << 20));
+        node.applier = Applier::new(rows, budget, samples * TAUGHT_BYTES);
+        node.applier.share(1 << 20);
+        node
+    };
+    let mut nodes = [with_room_for(1, 2), with_room_for(2, 2), with_room_for(3, 9)];
+    let mut log = Vec::new();
+    for (ticket, node) in nodes.iter_mut().take(2).enumerate() {
+        let samples = [2 * ticket, 2 * ticket + 1]
+            .map(|ticket| Submission { changes: sample(ticket as u8), ticket });
+        node.step(Input::Submit(samples.into()));
+        log.push(node.message(START_MS).unwrap());
+    }
+    nodes.iter_mut().for_each(|node| node.read(&log, 2));
+    assert_eq!(nodes[0].answers, BTreeMap::from([(0, 1), (1, 1)]));
+    assert_eq!(nodes[1].answers, BTreeMap::from([(2, 0), (3, 0)]), "there was no room any more");
+    for node in &nodes {
+        assert_eq!(node.applier.rows, nodes[0].applier.rows);
+        assert_eq!(taught_bytes(node.applier.facts()), 2 * SAMPLE_BYTES + LABEL_BYTES);
+    }
+}
+
+/// Nodes say what they have; one that has other facts than the others finds out.
+#[test]
+fn a_node_whose_facts_differ_stops_and_the_others_go_on() {
+    let mut nodes = [1, 2, 3].map(Node::new);
+    let mut log = Vec::new();
+    for node in &mut nodes {
+        node.applier.share(1 << 20);
+        node.applier.set_checkpoint(Position(1 << 17));
+    }
+    let mut totals = nodes[2].applier.rows.totals();
+    totals.posts += 1;
+    nodes[2].applier.rows.put_totals(totals);
+    let (mut stopped, mut trims) = (Vec::new(), 0);
+    for round in 0..3_000 {
+        let node = round % 3;
+        nodes[node].step(Input::Submit(vec![add(round)]));
+        log.extend(nodes[node].message(START_MS));
+        let position = log.len() as u64;
+        for (at, node) in nodes.iter_mut().enumerate() {
+            let message = &log[log.len() - 1];
+            let is_own = message.id.node == node.node;
+            match node.applier.apply_shared(&arrived(message, position, is_own), |_| ()) {
+                Ok(output) => trims += usize::from(output.trim.is_some()),
+                Err(error) => stopped.push((at, error.to_string())),
+            }
+            if is_own {
+                node.under_way = None;
+            }
+        }
+    }
+    assert!(!stopped.is_empty() && trims > 0);
+    for (node, error) in &stopped {
+        assert_eq!(*node, 2, "{error}");
+        assert!(error.contains("this node has other facts than most other nodes"), "{error}");
+    }
+    let statuses = nodes[0].applier.rows.first_names(NameTable::Sender, &[], 10);
+    assert_eq!(statuses.len(), 6, "a row of each node for what it sent, and one for what it said");
+    assert_eq!(nodes[0].applier.digest, nodes[1].applier.digest);
+    assert_ne!(nodes[0].applier.digest, nodes[2].applier.digest);
+}
+
+/// An idle node says what it has after others have made many changes, and nothing more.
+#[test]
+fn an_idle_node_says_its_status_now_and_then() {
+    let (mut one, mut idle) = (Node::new(1), Node::new(2));
+    idle.applier.share(1 << 20);
+    let (mut log, mut said) = (Vec::new(), 0);
+    for round in 0..3_000 {
+        one.step(Input::Submit(vec![add(round)]));
+        log.extend(one.message(START_MS));
+        one.read(&log, usize::MAX);
+        idle.read(&log, usize::MAX);
+        if idle.applier.has_work() {
+            idle.step(Input::Tick);
+            log.extend(idle.message(START_MS));
+            [&mut one, &mut idle].into_iter().for_each(|node| node.read(&log, usize::MAX));
+            said += 1;
+        }
+    }
+    assert_eq!(said, 2);
+    assert_eq!(one.applier.rows, idle.applier.rows);
 }
 
 #[derive(Clone, Debug)]

@@ -1,0 +1,48 @@
+//! The wrapper of every handler that needs a key, inside that of [`crate::guard`]: a request with `Roost-After` waits here
+//! until the node has reached the position. A request without it, and every one to a server that is not one of a cluster,
+//! costs a look at an option or a header.
+
+use std::sync::Arc;
+
+use axum::extract::Request;
+use axum::handler::Handler;
+use axum::http::HeaderMap;
+use axum::response::{IntoResponse as _, Response};
+use futures_util::future::{BoxFuture, Either, FutureExt as _};
+
+use crate::error::ApiError;
+use crate::positions::{ROOST_AFTER, after};
+use crate::state::AppState;
+
+/// A handler that first waits until the node has the position that the request names.
+#[derive(Clone)]
+pub(crate) struct After<H>(pub(crate) H);
+
+impl<H, T> Handler<T, Arc<AppState>> for After<H>
+where
+    H: Handler<T, Arc<AppState>>,
+    T: 'static,
+{
+    type Future = Either<H::Future, BoxFuture<'static, Response>>;
+
+    fn call(self, request: Request, state: Arc<AppState>) -> Self::Future {
+        let asks = state.positions.is_some() && request.headers().contains_key(ROOST_AFTER);
+        if !asks {
+            return Either::Left(self.0.call(request, state));
+        }
+        let waited = async move {
+            match reached(&state, request.headers()).await {
+                Ok(()) => self.0.call(request, state).await,
+                Err(error) => error.into_response(),
+            }
+        };
+        Either::Right(waited.boxed())
+    }
+}
+
+async fn reached(state: &AppState, headers: &HeaderMap) -> Result<(), ApiError> {
+    match (&state.positions, after(headers)?) {
+        (Some(waiting), Some(after)) => waiting.wait(after, state.node.applied(after)).await,
+        _ => Ok(()),
+    }
+}

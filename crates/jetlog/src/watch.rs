@@ -1,0 +1,37 @@
+//! The task that looks at the stream: at its configuration, because no changes are accepted while it could lose some, and
+//! at its end, to know how far the node is behind.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_nats::jetstream::stream::Stream;
+use commitlog::{ClusterId, Position};
+
+use crate::error::JetLogError;
+use crate::shared::Shared;
+use crate::{JetLogOptions, stream};
+
+/// Interval at which the state of the stream is read.
+const INTERVAL: Duration = Duration::from_secs(5);
+
+/// Runs until the log is dropped.
+pub(crate) async fn run(
+    stream: Stream,
+    options: JetLogOptions,
+    cluster: ClusterId,
+    shared: Arc<Shared>,
+) {
+    let mut interval = tokio::time::interval(INTERVAL);
+    loop {
+        interval.tick().await;
+        // If nobody answers, changes are refused for that.
+        let Ok(info) = stream.get_info().await else { continue };
+        shared.hear(Position(info.state.last_sequence));
+        match stream::check(&info.config, &options, cluster) {
+            Ok(()) => shared.refuse(None),
+            Err(error @ JetLogError::Config { .. }) => shared.refuse(Some(error.to_string())),
+            // The reader meets that too, and stops.
+            Err(_) => {}
+        }
+    }
+}
