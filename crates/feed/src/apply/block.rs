@@ -6,7 +6,7 @@ use super::{follow, friend};
 use crate::command::{Done, Outcome};
 use crate::effect::{Effect, Ended};
 use crate::facts::Txn;
-use crate::ids::UserId;
+use crate::ids::{UserId, UserRef};
 use crate::lifetime::MuteTime;
 use crate::limits;
 use crate::records::Mute;
