@@ -1,8 +1,7 @@
 //! Passwords: hashed with argon2id, a bounded number at a time.
 //!
-//! A hash takes 19 MiB and about 50 ms (the parameters that OWASP recommends). **Invariant:** at most
-//! [`RUNNING_MAX`] run at a time and [`WAITING_MAX`] wait, so that they take neither the memory nor all processors;
-//! beyond that they are refused.
+//! A hash takes 19 MiB and about 50 ms (the parameters that OWASP recommends). **Invariant:** one runs at a time and 16
+//! wait at most, so that they take neither the memory nor all processors; beyond that they are refused.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
