@@ -1,5 +1,6 @@
 //! A shard that is interrupted at any step of its work still answers as the facts do.
 
+mod hidden;
 mod listener;
 
 use std::collections::BTreeSet;
