@@ -52,6 +52,7 @@ const EDGES: [(&str, &[&str]); 26] = [
             "feed",
             "knn",
             "kv",
+            "mastodon",
             "node",
             "redis",
             "resp",

@@ -91,7 +91,7 @@ fn scope(command: &Command) -> String {
         Command::SweepStories
         | Command::EraseUser { .. }
         | Command::Account(_)
-            | Command::EndMutes { .. }
+        | Command::EndMutes { .. }
         | Command::Reserved(_) => {
             unreachable!("these take no key")
         }

@@ -11,8 +11,8 @@ use feed::accounts::{
     RedirectUri, Role, SecretHash, Website,
 };
 use feed::limits::{
-    APP_GRANTS_MAX, ERASING_USERS_MAX, INVITES_MAX, MUTES_ENDED_MAX, REDIRECT_URIS_MAX, SAMPLE_SETS_MAX,
-    UNUSED_APPS_MAX, URI_BYTES_MAX, USER_GRANTS_MAX,
+    APP_GRANTS_MAX, ERASING_USERS_MAX, INVITES_MAX, MUTES_ENDED_MAX, REDIRECT_URIS_MAX,
+    SAMPLE_SETS_MAX, UNUSED_APPS_MAX, URI_BYTES_MAX, USER_GRANTS_MAX,
 };
 use feed::{
     Bio, Command, Facts, Handle, Idempotency, Label, Lifetime, MuteTime, Name, PostId, PostText,

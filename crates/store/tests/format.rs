@@ -1,7 +1,8 @@
 //! Stores of every format version so far open; those of later versions are refused.
 //!
 //! `fixtures/store-v8` was written by `make_the_fixture`, `fixtures/store-v7` by the same function before it made
-//! accounts, blocks and mutes, `fixtures/store-v6` before sets were packed and buckets counted their expiring keys, `fixtures/store-v5` by the same function when it
+//! accounts, blocks and mutes, `fixtures/store-v6` before sets were packed and buckets counted their expiring keys,
+//! `fixtures/store-v5` by the same function when it
 //! deleted no user yet, `fixtures/store-v4` when it wrote no reply yet, `fixtures/store-v3` by the same function when it
 //! wrote format 3, `fixtures/store-v2` when it did not write keys yet, `fixtures/store-v1` when it did not
 //! write stories either. A fixture is never written again once its version is released.
@@ -16,8 +17,8 @@ use feed::accounts::{
     RedirectUri, Role, SecretHash, Stage,
 };
 use feed::{
-    Command, Facts, Mute, Post, PostId, PostText, StampedCommand, Story, StoryId, Txn, UserId, UserRef,
-    apply,
+    Command, Facts, Mute, Post, PostId, PostText, StampedCommand, Story, StoryId, Txn, UserId,
+    UserRef, apply,
 };
 use kv::{Bucket, BucketId, BucketName, KeyParts, KeyRow, KeyRows, KeyRowsMut, Space, WalkLimit};
 use rows::{NameTable, Order, PointTable, Rows, RowsMut, SetTable, Span, Stamp, Totals, Value};

@@ -7,8 +7,9 @@ use feed::accounts::{
     SecretHash,
 };
 use feed::limits::{APP_GRANTS_MAX, CODE_SECS, INVITES_MAX, SESSION_SECS, USER_GRANTS_MAX};
-use feed::{Refusal, UserId};
+use feed::{Bio, Command, Name, Outcome, Refusal, UserId};
 
+use super::feed::Feed;
 use super::ms_of;
 
 /// Expired grants that one command removes.
@@ -277,5 +278,33 @@ impl Accounts {
                 _ => drop(self.grants.remove(&id)),
             }
         }
+    }
+}
+
+impl Feed {
+    /// Sign-up registers a user; the other commands change only accounts.
+    pub(super) fn account(&mut self, stamp: u64, command: &AccountCommand) -> Outcome {
+        let done = match command {
+            AccountCommand::SignUp { handle, email, password, role, state, invite } => {
+                let is_free = !self.handles.contains_key(handle.as_str());
+                let email = email.as_ref().map(|email| email.as_str().to_owned());
+                self.accounts.admit(ms_of(stamp), email.as_ref(), invite.as_ref(), is_free)?;
+                let (handle, name, bio) = (handle.clone(), Name::default(), Bio::default());
+                self.apply(stamp, &Command::Register { handle, name, bio })?;
+                let (password, user) = (password.as_str().to_owned(), self.users.len() as u32 - 1);
+                let account = ModelAccount { email, password, role: *role, state: *state };
+                self.accounts.accounts.insert(user, account);
+                AccountDone::SignedUp(UserId(user))
+            }
+            AccountCommand::Open { user, .. }
+            | AccountCommand::SetPassword { user, .. }
+            | AccountCommand::SetRole { user, .. }
+            | AccountCommand::SetState { user, .. } => {
+                let user = self.resolve(user);
+                self.accounts.apply(stamp, user, command)?
+            }
+            command => self.accounts.apply(stamp, Err(Refusal::UserNotFound), command)?,
+        };
+        Ok(feed::Done::Account(done))
     }
 }

@@ -2,17 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use feed::accounts::{AccountCommand, AccountDone};
 use feed::limits::{
     ERASE_ROWS_MAX, ERASING_USERS_MAX, FOLLOWING_MAX, FRIENDS_MAX, SAMPLE_SETS_MAX, SET_LABELS_MAX,
     SET_SAMPLES_MAX,
 };
 use feed::{
-    Bio, Command, Counts, Done, Name, Outcome, Page, PageOf, PostId, Refusal, Remains, SampleId,
-    StoryId, UserId, UserRef,
+    Command, Counts, Done, Outcome, Page, PageOf, PostId, Refusal, Remains, SampleId, StoryId,
+    UserId, UserRef,
 };
 
-use super::accounts::{Accounts, ModelAccount};
+use super::accounts::Accounts;
 use super::{ms_of, page_of};
 
 /// A user; the id is the place in the list.
@@ -50,7 +49,7 @@ pub(crate) struct ModelStory {
 #[derive(Clone, Default)]
 pub(crate) struct Feed {
     pub(crate) users: Vec<ModelUser>,
-    handles: HashMap<String, u32>,
+    pub(super) handles: HashMap<String, u32>,
     pub(crate) follows: BTreeSet<(u32, u32)>,
     /// Each friendship in both directions.
     pub(crate) friends: BTreeSet<(u32, u32)>,
@@ -137,32 +136,7 @@ impl Feed {
         }
     }
 
-    fn account(&mut self, stamp: u64, command: &AccountCommand) -> Outcome {
-        let done = match command {
-            AccountCommand::SignUp { handle, email, password, role, state, invite } => {
-                let is_free = !self.handles.contains_key(handle.as_str());
-                let email = email.as_ref().map(|email| email.as_str().to_owned());
-                self.accounts.admit(ms_of(stamp), email.as_ref(), invite.as_ref(), is_free)?;
-                let (handle, name, bio) = (handle.clone(), Name::default(), Bio::default());
-                self.apply(stamp, &Command::Register { handle, name, bio })?;
-                let (password, user) = (password.as_str().to_owned(), self.users.len() as u32 - 1);
-                let account = ModelAccount { email, password, role: *role, state: *state };
-                self.accounts.accounts.insert(user, account);
-                AccountDone::SignedUp(UserId(user))
-            }
-            AccountCommand::Open { user, .. }
-            | AccountCommand::SetPassword { user, .. }
-            | AccountCommand::SetRole { user, .. }
-            | AccountCommand::SetState { user, .. } => {
-                let user = self.resolve(user);
-                self.accounts.apply(stamp, user, command)?
-            }
-            command => self.accounts.apply(stamp, Err(Refusal::UserNotFound), command)?,
-        };
-        Ok(Done::Account(done))
-    }
-
-    fn resolve(&self, user: &UserRef) -> Result<u32, Refusal> {
+    pub(super) fn resolve(&self, user: &UserRef) -> Result<u32, Refusal> {
         let known = match user {
             UserRef::Id(UserId(id)) => Some(*id).filter(|id| (*id as usize) < self.users.len()),
             UserRef::Handle(handle) => self.handles.get(handle.as_str()).copied(),
