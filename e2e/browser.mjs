@@ -30,8 +30,8 @@ export async function setUp() {
 }
 
 /** A window with its own session, as the user `me` if it is given. */
-export async function open(browser, server, { me = null, at = "/", viewport = WIDE, colorScheme = "light", reducedMotion = "no-preference", deviceScaleFactor = 1, bypassCSP = false, isMobile = false, hasTouch = false } = {}) {
-  const context = await browser.newContext({ viewport, colorScheme, reducedMotion, deviceScaleFactor, bypassCSP, isMobile, hasTouch });
+export async function open(browser, server, { me = null, at = "/", viewport = WIDE, colorScheme = "light", reducedMotion = "no-preference", deviceScaleFactor = 1, bypassCSP = false, isMobile = false, hasTouch = false, javaScriptEnabled = true } = {}) {
+  const context = await browser.newContext({ viewport, colorScheme, reducedMotion, deviceScaleFactor, bypassCSP, isMobile, hasTouch, javaScriptEnabled });
   const page = await context.newPage();
   page.faults = [];
   // A server that is down on purpose makes the browser itself complain; a test sets when this is allowed.

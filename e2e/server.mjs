@@ -46,7 +46,7 @@ export function run(args, line, env = {}) {
 
 export class Server {
   /** Starts one, in open mode unless a key is given. */
-  static async start({ key = null, durability = "never" } = {}) {
+  static async start({ key = null, durability = "never", settings = [] } = {}) {
     const server = new Server();
     server.data = mkdtempSync(join(tmpdir(), "roost-e2e-"));
     folders.add(server.data);
@@ -54,6 +54,7 @@ export class Server {
     server.port = await freePort();
     server.url = `http://127.0.0.1:${server.port}`;
     server.durability = durability;
+    server.settings = settings;
     await server.up();
     return server;
   }
@@ -62,6 +63,7 @@ export class Server {
   up() {
     const args = ["serve", "--data", this.data, "--listen", `127.0.0.1:${this.port}`, "--durability", this.durability];
     if (!this.key) args.push("--open");
+    args.push(...this.settings);
     const assets = process.env.ROOST_E2E_ASSETS;
     if (assets) args.push("--web-assets", assets);
     return new Promise((serves, failed) => {
