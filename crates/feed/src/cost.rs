@@ -59,11 +59,11 @@ impl Command {
             | Self::Unfollow { .. }
             | Self::Befriend { .. }
             | Self::Unfriend { .. }
-            | Self::Unblock { .. } => Cost::of_rows(6, 64),
+            | Self::Unblock { .. } => Cost::of_rows(8, 64),
             Self::FollowMany { others, .. } => {
                 let cost = Cost::of_rows(3 * others.len() + 3, 64 + 24 * others.len());
                 // Blocks in both directions are looked up.
-                Cost { work: cost.work + 2 * others.len() * WORK_PER_ROW, ..cost }
+                Cost { work: cost.work + 4 * others.len() * WORK_PER_ROW, ..cost }
             }
             Self::Post { text: post, .. } => {
                 let mentions = mentions(post);
@@ -111,7 +111,7 @@ impl Command {
             }
             Self::Account(command) => account_cost(command),
             // A block with the follows and the friendship that end.
-            Self::Block { .. } | Self::Mute { .. } | Self::Unmute { .. } => Cost::of_rows(14, 128),
+            Self::Block { .. } | Self::Mute { .. } | Self::Unmute { .. } => Cost::of_rows(16, 128),
             Self::EndMutes { mutes } => Cost::of_rows(5 * mutes.len() + 1, 64 * mutes.len()),
             Self::Reserved(never) => match *never {},
         }

@@ -77,6 +77,12 @@ impl<'a, R: Rows + ?Sized> Viewer<'a, R> {
             })
     }
 
+    /// As [`Viewer::notified`], of a post by `author` that may have been deleted.
+    #[must_use]
+    pub fn notified_by(&self, author: UserId) -> bool {
+        self.visible_user(author) && self.mute_of(author).is_none_or(|mute| !mute.mentions)
+    }
+
     fn mute_of(&self, other: UserId) -> Option<Mute> {
         self.user.filter(|_| self.has_mutes).and_then(|user| self.facts.mute(user, other))
     }

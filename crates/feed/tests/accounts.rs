@@ -273,6 +273,18 @@ fn a_new_password_ends_all_grants_but_the_session_that_sets_it() {
     assert!(!permits(&world, secret(2)));
     assert_eq!(run(&mut world, exchange(app, 4, None, 5)), refused(AccountRefusal::BadCode));
     assert!(world.facts().totals().revocations > revocations, "caches are told");
+    // A session that has ended, or is of somebody else, sets no password.
+    let of_bob = Some(granted(run(&mut world, log_in(BOB, secret(6)))));
+    run(
+        &mut world,
+        AccountCommand::SetPassword { user: id(0), password: password(OLD), keep: None },
+    )
+    .unwrap();
+    for keep in [keep, of_bob] {
+        let late = AccountCommand::SetPassword { user: id(0), password: password(NEW), keep };
+        assert_eq!(run(&mut world, late), refused(AccountRefusal::PasswordChanged));
+    }
+    assert!(permits(&world, secret(6)));
 }
 
 #[test]

@@ -7,8 +7,7 @@ use axum::extract::State;
 use axum::http::{Extensions, HeaderMap, StatusCode};
 use axum::{Extension, Json};
 use feed::accounts::{
-    AccessScopes, AccountCommand, AccountDone, AccountRefusal, AccountState, Email, PasswordHash,
-    Role,
+    AccountCommand, AccountDone, AccountRefusal, AccountState, Email, PasswordHash, Role,
 };
 use feed::{Command, Done, Handle, Refusal, Reply, UserId};
 use node::Request;
@@ -81,7 +80,8 @@ impl Server {
         let address = self.limiter.address(address);
         let account = self.limiter.name(&name.trim().to_lowercase());
         let is_allowed = self.limiter.allows(What::AddressFailures, address, now)
-            && self.limiter.allows(What::AccountFailures, account, now);
+            && self.limiter.allows(What::AccountFailures, account, now)
+            && self.limiter.take(What::LogIns, address, now);
         if !is_allowed {
             return Err(ApiError::too_many());
         }
@@ -95,9 +95,17 @@ impl Server {
                 Some((user, facts.account(user)?))
             })
             .await?;
+        // Only who knows the password can use these up.
+        let of_user = found.as_ref().map(|(user, _)| self.limiter.name(&user.0.to_string()));
+        if of_user.is_some_and(|user| !self.limiter.allows(What::LogIns, user, now)) {
+            return Err(ApiError::too_many());
+        }
         let stored = found.as_ref().map(|(_, account)| account.password.clone());
         let is_right = self.passwords.verify(password.to_owned(), stored).await?;
         let right = found.filter(|_| is_right);
+        if let (true, Some(user)) = (is_right, of_user) {
+            self.limiter.count(What::LogIns, user, now);
+        }
         // The state is told only to whoever knows the password.
         match right {
             Some((user, account)) if account.state == AccountState::Active => {
@@ -175,8 +183,9 @@ pub(crate) async fn sign_up(
         let why = "The account was made and waits for approval";
         return Err(ApiError::new(StatusCode::FORBIDDEN, why));
     }
+    // As in Mastodon, those of the app and not of the token: who signs up gives the app what it asks for.
     let app = state.read(move |node| node.facts().app(id)).await?;
-    let scopes: AccessScopes = app.ok_or_else(ApiError::bad_token)?.scopes;
+    let scopes = app.ok_or_else(ApiError::bad_token)?.scopes;
     let token = Secret::random()?;
     let hash = token.hash();
     let command = AccountCommand::GrantUser { app: id, user, password, scopes, token: hash };

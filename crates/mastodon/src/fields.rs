@@ -1,30 +1,99 @@
 //! The parameters of a request: those of a query, a form, a multipart form or JSON alike.
 //!
-//! **Invariant:** a body takes at most [`BODY_BYTES_MAX`] and [`BODY_TIMEOUT`], and [`BODIES_MAX`] are read at a time.
+//! **Invariant:** a body takes at most [`BODY_BYTES_MAX`] and [`BODY_TIMEOUT`], all together [`MEMORY`], and
+//! [`ADDRESS_BODIES_MAX`] of one address are read at a time. A body takes memory as it arrives, so connections on which
+//! nothing arrives keep nobody out.
 
+use std::collections::HashMap;
+use std::sync::Mutex;
 use std::time::Duration;
 
-use axum::body::Bytes;
+use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, Request};
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use futures_util::stream;
-use http_body_util::{BodyExt as _, Limited};
+use http_body_util::BodyExt as _;
 use serde_json::Value;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::error::ApiError;
-use crate::state::Shared;
+use crate::state::{Shared, client_address};
 
 /// Longest body, in bytes.
 const BODY_BYTES_MAX: usize = 64 << 10;
 /// Time within which a body must arrive.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
-/// Most bodies that are read at a time: 8 MiB of memory.
-pub(crate) const BODIES_MAX: usize = 128;
 /// Most memory of all bodies, in bytes.
-pub(crate) const MEMORY: usize = BODIES_MAX * BODY_BYTES_MAX;
+pub(crate) const MEMORY: usize = 8 << 20;
+/// Most bodies of one address that are read at a time.
+const ADDRESS_BODIES_MAX: u32 = 16;
 /// Most parameters.
 const FIELDS_MAX: usize = 256;
+/// Longest name of a parameter, in bytes.
+const NAME_BYTES_MAX: usize = 64;
+
+/// The bodies that are being read.
+pub(crate) struct Bodies {
+    /// A permit for each byte that has arrived.
+    bytes: Semaphore,
+    /// Number of bodies of each address, as a subject of the limiter.
+    of_address: Mutex<HashMap<u64, u32>>,
+}
+
+/// One of the bodies of an address.
+struct Reading<'a> {
+    bodies: &'a Bodies,
+    address: u64,
+}
+
+impl Bodies {
+    pub(crate) fn new() -> Self {
+        Self { bytes: Semaphore::new(MEMORY), of_address: Mutex::default() }
+    }
+
+    /// Counts a body; `None` if its address has too many.
+    fn begin(&self, address: u64) -> Option<Reading<'_>> {
+        let mut of_address = self.of_address.lock().ok()?;
+        let count = of_address.entry(address).or_default();
+        (*count < ADDRESS_BODIES_MAX).then(|| *count += 1)?;
+        Some(Reading { bodies: self, address })
+    }
+
+    /// Reads a body. The bytes are paid for until the permit is dropped.
+    async fn read(&self, mut body: Body) -> Result<(Bytes, Option<SemaphorePermit<'_>>), ApiError> {
+        let (mut whole, mut paid) = (Vec::new(), None::<SemaphorePermit<'_>>);
+        while let Some(frame) = body.frame().await {
+            let broken = |_| ApiError::invalid_request("the body is incomplete");
+            let Ok(data) = frame.map_err(broken)?.into_data() else { continue };
+            if whole.len() + data.len() > BODY_BYTES_MAX {
+                let why = "The body is too large";
+                return Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, why));
+            }
+            let more = self.bytes.try_acquire_many(data.len() as u32);
+            let more = more.map_err(|_| ApiError::overloaded())?;
+            match &mut paid {
+                Some(paid) => paid.merge(more),
+                None => paid = Some(more),
+            }
+            whole.extend_from_slice(&data);
+        }
+        Ok((whole.into(), paid))
+    }
+}
+
+impl Drop for Reading<'_> {
+    fn drop(&mut self) {
+        if let Ok(mut of_address) = self.bodies.of_address.lock()
+            && let Some(count) = of_address.get_mut(&self.address)
+        {
+            *count -= 1;
+            if *count == 0 {
+                of_address.remove(&self.address);
+            }
+        }
+    }
+}
 
 /// Parameters in the order of the request.
 #[derive(Clone, Debug, Default)]
@@ -82,11 +151,18 @@ impl Fields {
         let Value::Object(object) = value else { return Err(wrong()) };
         let mut fields = Vec::new();
         for (name, value) in object {
+            if name.len() > NAME_BYTES_MAX {
+                return Err(wrong());
+            }
             let values = match value {
                 Value::Array(values) => values,
                 value => vec![value],
             };
             for value in values {
+                // Before more is made of a few bytes: each value has a name of its own here.
+                if fields.len() > FIELDS_MAX {
+                    break;
+                }
                 match value {
                     Value::Null => {}
                     Value::String(text) => fields.push((name.clone(), text)),
@@ -120,16 +196,16 @@ impl FromRequest<Shared> for Fields {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, state: &Shared) -> Result<Self, ApiError> {
-        let _reads = state.bodies.try_acquire().map_err(|_| ApiError::overloaded())?;
+        let address = client_address(request.extensions(), request.headers());
+        let reading = state.bodies.begin(state.limiter.address(address));
+        let _reading = reading.ok_or_else(ApiError::too_many)?;
         let media = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let media = media.unwrap_or_default().to_owned();
-        let body = Limited::new(request.into_body(), BODY_BYTES_MAX).collect();
-        let body = tokio::time::timeout(BODY_TIMEOUT, body).await;
+        let body = state.bodies.read(request.into_body());
         let late =
             |_| ApiError::new(StatusCode::REQUEST_TIMEOUT, "The body did not arrive in time");
-        let large =
-            |_| ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "The body is too large or incomplete");
-        let bytes = body.map_err(late)?.map_err(large)?.to_bytes();
+        let body = tokio::time::timeout(BODY_TIMEOUT, body).await.map_err(late)?;
+        let (bytes, _paid) = body?;
         let kind = media.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         match kind.as_str() {
             "application/json" => Self::of_json(&bytes),
@@ -171,6 +247,41 @@ mod tests {
             assert!(Fields::of_json(bad.as_bytes()).is_err(), "{bad}");
         }
         assert!(Fields::of_query(&"a=1&".repeat(FIELDS_MAX + 1)).is_err());
+    }
+
+    #[test]
+    fn a_long_name_of_many_values_is_refused() {
+        let many = |name: &str, values: usize| {
+            let values = vec!["0"; values].join(",");
+            Fields::of_json(format!("{{\"{name}\":[{values}]}}").as_bytes())
+        };
+        assert!(many("a", FIELDS_MAX).is_ok());
+        assert!(many("a", FIELDS_MAX + 1).is_err());
+        assert!(many(&"a".repeat(NAME_BYTES_MAX), 1).is_ok());
+        assert!(many(&"a".repeat(NAME_BYTES_MAX + 1), 1).is_err());
+    }
+
+    #[tokio::test]
+    async fn bodies_are_counted_by_address_and_paid_for_by_their_bytes() {
+        let bodies = Bodies::new();
+        let of_one: Vec<_> = (0..ADDRESS_BODIES_MAX).map(|_| bodies.begin(1).unwrap()).collect();
+        assert!(bodies.begin(1).is_none());
+        let other = bodies.begin(2);
+        assert!(other.is_some(), "others are not kept out");
+        drop((of_one, other));
+        assert!(bodies.begin(1).is_some());
+        assert!(bodies.of_address.lock().unwrap().is_empty());
+
+        let large = || Body::from(vec![0; BODY_BYTES_MAX]);
+        let mut held = Vec::new();
+        for _ in 0..MEMORY / BODY_BYTES_MAX {
+            held.push(bodies.read(large()).await.unwrap());
+        }
+        assert!(bodies.read(Body::from("x")).await.is_err());
+        assert!(bodies.read(Body::empty()).await.is_ok(), "nothing is paid for nothing");
+        held.pop();
+        assert!(bodies.read(large()).await.is_ok());
+        assert!(bodies.read(Body::from(vec![0; BODY_BYTES_MAX + 1])).await.is_err());
     }
 
     #[tokio::test]

@@ -28,6 +28,8 @@ pub struct Rates {
     pub failures_of_address: Rate,
     /// Log-ins that fail, into one account. Higher than that of an address, because others can lock its user out.
     pub failures_of_account: Rate,
+    /// Log-ins from one address, and log-ins into one account that succeed: each computes a hash and is logged.
+    pub log_ins: Rate,
     /// Apps that are registered from one address.
     pub apps: Rate,
     /// Accounts that are made from one address.
@@ -42,6 +44,7 @@ impl Default for Rates {
         Self {
             failures_of_address: rate(20, 10),
             failures_of_account: rate(50, 10),
+            log_ins: rate(60, 10),
             apps: rate(30, 30),
             sign_ups: rate(5, 30),
             tokens: rate(60, 10),
@@ -54,8 +57,8 @@ impl Rates {
     #[must_use]
     pub fn unlimited() -> Self {
         let rate = Rate { times: u32::MAX, within: Duration::from_secs(1) };
-        let [failures_of_address, failures_of_account, apps, sign_ups, tokens] = [rate; 5];
-        Self { failures_of_address, failures_of_account, apps, sign_ups, tokens }
+        let [failures_of_address, failures_of_account, log_ins, apps, sign_ups, tokens] = [rate; 6];
+        Self { failures_of_address, failures_of_account, log_ins, apps, sign_ups, tokens }
     }
 }
 
@@ -64,6 +67,7 @@ impl Rates {
 pub(crate) enum What {
     AddressFailures,
     AccountFailures,
+    LogIns,
     Apps,
     SignUps,
     Tokens,
@@ -132,6 +136,7 @@ impl Limiter {
         match what {
             What::AddressFailures => self.rates.failures_of_address,
             What::AccountFailures => self.rates.failures_of_account,
+            What::LogIns => self.rates.log_ins,
             What::Apps => self.rates.apps,
             What::SignUps => self.rates.sign_ups,
             What::Tokens => self.rates.tokens,

@@ -9,11 +9,10 @@ use edge::ClientAddress;
 use feed::accounts::{AccountCommand, AccountDone};
 use feed::{Command, Done, Reply};
 use node::{Node, Request};
-use tokio::sync::Semaphore;
 
 use crate::MastodonOptions;
 use crate::error::ApiError;
-use crate::fields::BODIES_MAX;
+use crate::fields::Bodies;
 use crate::limiter::{Limiter, What};
 use crate::password::Passwords;
 use crate::tokens::Tokens;
@@ -25,8 +24,8 @@ pub(crate) struct Server {
     pub(crate) passwords: Passwords,
     pub(crate) limiter: Limiter,
     pub(crate) tokens: Tokens,
-    /// Permits of bodies that are read.
-    pub(crate) bodies: Semaphore,
+    /// Bodies that are being read.
+    pub(crate) bodies: Bodies,
 }
 
 /// What handlers get.
@@ -39,7 +38,7 @@ impl Server {
             passwords: Passwords::new(),
             limiter: Limiter::new(options.rates),
             tokens: Tokens::new(),
-            bodies: Semaphore::new(BODIES_MAX),
+            bodies: Bodies::new(),
             options,
         })
     }

@@ -177,7 +177,7 @@ impl Shared {
         if totals.mutes == 0 {
             return None;
         }
-        let now_ms = self.time.now_ms();
+        let now_ms = self.sweep_ms();
         let ends = facts.first_mute_ends(*from_ms, MUTES_ENDED_MAX);
         let (first_ms, ..) = *ends.first().filter(|(ends_ms, ..)| *ends_ms <= now_ms)?;
         // A mute that is made later ends after the last stamp.

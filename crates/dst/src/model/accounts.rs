@@ -81,8 +81,14 @@ impl Accounts {
             }
             AccountCommand::SetPassword { password, keep, .. } => {
                 let user = user?;
-                self.account(user)?.password = password.as_str().to_owned();
+                self.account(user)?;
                 let keep = keep.map(|keep| keep.0);
+                let is_of_user =
+                    |id: u64| self.grants.get(&id).is_some_and(|grant| grant.user == Some(user));
+                if !keep.is_none_or(is_of_user) {
+                    return Err(AccountRefusal::PasswordChanged.into());
+                }
+                self.account(user)?.password = password.as_str().to_owned();
                 self.grants.retain(|id, grant| grant.user != Some(user) || Some(*id) == keep);
                 Ok(AccountDone::Changed)
             }
@@ -170,12 +176,15 @@ impl Accounts {
         invite: Option<&SecretHash>,
         handle_is_free: bool,
     ) -> Result<(), Refusal> {
+        let is_valid = |code| self.invites.get(code).is_some_and(|(_, expires)| now_ms < *expires);
+        if !invite.is_none_or(is_valid) {
+            return Err(AccountRefusal::BadInvite.into());
+        }
         self.check_email(email)?;
-        let Some(code) = invite else { return Ok(()) };
-        let found = self.invites.get_mut(code).filter(|(_, expires_ms)| now_ms < *expires_ms);
-        let found = found.ok_or(AccountRefusal::BadInvite)?;
-        if handle_is_free {
-            found.0 -= 1;
+        if let Some(used) =
+            invite.filter(|_| handle_is_free).and_then(|code| self.invites.get_mut(code))
+        {
+            used.0 -= 1;
             self.invites.retain(|_, invite| invite.0 > 0);
         }
         Ok(())

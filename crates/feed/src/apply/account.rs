@@ -29,6 +29,12 @@ pub(super) fn apply(txn: &mut Txn<'_>, stamp: Stamp, command: &AccountCommand) -
         }
         AccountCommand::SetPassword { user, password, keep } => {
             let (user, account) = account_of(txn, user)?;
+            // The session in which it was asked has ended meanwhile: another new password must not be replaced.
+            let is_of_user =
+                |grant| txn.facts().grant(grant).is_some_and(|grant| grant.user == Some(user));
+            if !keep.is_none_or(is_of_user) {
+                return Err(AccountRefusal::PasswordChanged.into());
+            }
             end_grants(txn, user, *keep);
             txn.put_account(user, &Account { password: password.clone(), ..account });
             Ok(AccountDone::Changed)
@@ -84,7 +90,7 @@ fn sign_up(
     account: &Account,
     code: Option<&SecretHash>,
 ) -> Accounted {
-    check_email(txn, account.email.as_ref())?;
+    // First, so that who has no invite does not learn which addresses have accounts.
     let invite = match code {
         Some(code) => {
             let invite = txn.facts().invite(code, account.created.unix_ms());
@@ -92,6 +98,7 @@ fn sign_up(
         }
         None => None,
     };
+    check_email(txn, account.email.as_ref())?;
     let (name, bio) = (Name::default(), Bio::default());
     let user = match super::user::register(txn, account.created, handle, &name, &bio)? {
         Done::Registered(user) => user,

@@ -219,8 +219,16 @@ impl Txn<'_> {
 
     /// Replaces `old` by `new`, which has the same app and user.
     pub(crate) fn change_grant(&mut self, id: GrantId, old: &Grant, new: &Grant) {
-        self.take_grant(id, old);
+        // A reader sees one row after the other: what permits something before and after must not be missing in between.
         self.put_grant(id, new);
+        let (kept, secrets) = (new.secrets(), old.secrets());
+        for secret in secrets.into_iter().flatten().filter(|secret| !kept.contains(&Some(*secret)))
+        {
+            self.rows.put_name(NameTable::GrantSecret, &secret.0, None);
+        }
+        if let Some(at) = old.expires_ms().filter(|at| new.expires_ms() != Some(*at)) {
+            self.rows.put_name(NameTable::GrantExpiry, &expiry_key(at, id), None);
+        }
     }
 
     /// Ends a grant, if it exists: its secrets permit nothing any more.

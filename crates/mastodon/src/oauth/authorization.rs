@@ -83,6 +83,9 @@ impl Authorization {
         for name in PARAMETERS {
             one(name)?;
         }
+        if one("state")?.is_some_and(|state| state.len() > STATE_BYTES_MAX) {
+            return Err(invalid("the state is too long"));
+        }
         if one("response_type")? != Some("code") {
             let why = "the response type must be code";
             let error = ApiError::oauth(StatusCode::BAD_REQUEST, "unsupported_response_type", why);

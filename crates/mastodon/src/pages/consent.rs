@@ -1,13 +1,14 @@
 //! The page on which a user decides about an app.
 
 use axum::extract::{RawQuery, State};
+use axum::http::StatusCode;
 use axum::response::IntoResponse as _;
 use feed::accounts::{AccountCommand, RedirectUri, Website};
 use maud::html;
 
 use super::log_in;
 use super::page::{Answer, Page, see_other};
-use super::session::Browser;
+use super::session::{Browser, Form};
 use crate::error::ApiError;
 use crate::fields::Fields;
 use crate::oauth::authorization::{Authorization, PARAMETERS, Wrong};
@@ -26,7 +27,8 @@ pub(crate) async fn ask(
     let asked = match state.authorization(&fields).await {
         Ok(asked) => asked,
         Err(Wrong::Stay(error)) => return Err(error.into()),
-        Err(Wrong::Back(url)) => return Ok(see_other(&url)),
+        // Anybody can register an app: who follows a link to this page goes to another site only by another click.
+        Err(Wrong::Back(url)) => return Ok(refused(&url).into_response()),
     };
     let again = fields.is_true("force_login")?;
     let session = browser.session.filter(|_| !again);
@@ -41,12 +43,7 @@ pub(crate) async fn ask(
 }
 
 /// `POST /oauth/authorize`
-pub(crate) async fn decide(
-    State(state): State<Shared>,
-    browser: Browser,
-    fields: Fields,
-) -> Answer {
-    browser.check(&fields)?;
+pub(crate) async fn decide(State(state): State<Shared>, Form(browser, fields): Form) -> Answer {
     let Some((_, user)) = browser.session else { return Ok(log_in::first(&browser)) };
     let asked = match state.authorization(&fields).await {
         Ok(asked) => asked,
@@ -82,6 +79,15 @@ pub(crate) async fn decide(
         p.help { "It is valid for ten minutes." }
     };
     Ok(Page::new("Authorization code", main).into_response())
+}
+
+/// The page of a request that an app made wrongly.
+fn refused(url: &str) -> Page {
+    let main = html! {
+        p role="alert" { "The app asked for access in a way that is not possible." }
+        p { a href=(url) { "Back to the app" } }
+    };
+    Page { status: StatusCode::BAD_REQUEST, ..Page::new("This did not work", main) }
 }
 
 /// The parameters of the app's request, as a query.

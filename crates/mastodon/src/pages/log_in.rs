@@ -7,7 +7,7 @@ use feed::accounts::AccountCommand;
 use maud::html;
 
 use super::page::{Answer, Page, see_other};
-use super::session::Browser;
+use super::session::{Browser, Form};
 use crate::Registrations;
 use crate::error::ApiError;
 use crate::fields::Fields;
@@ -49,12 +49,10 @@ pub(crate) async fn show(
 /// `POST /auth/log-in`
 pub(crate) async fn log_in(
     State(state): State<Shared>,
-    browser: Browser,
     headers: HeaderMap,
     extensions: Extensions,
-    fields: Fields,
+    Form(browser, fields): Form,
 ) -> Answer {
-    browser.check(&fields)?;
     let next = fields.one("next")?;
     let (name, password) = (fields.one("username")?, fields.one("password")?);
     let (name, password) = (name.unwrap_or_default(), password.unwrap_or_default());
@@ -69,12 +67,7 @@ pub(crate) async fn log_in(
 }
 
 /// `POST /auth/log-out`
-pub(crate) async fn log_out(
-    State(state): State<Shared>,
-    browser: Browser,
-    fields: Fields,
-) -> Answer {
-    browser.check(&fields)?;
+pub(crate) async fn log_out(State(state): State<Shared>, Form(browser, _): Form) -> Answer {
     if let Some((grant, _)) = browser.session {
         state.submit(AccountCommand::Revoke { grant }).await?;
     }

@@ -3,7 +3,7 @@
 //! A browser without a session gets a cookie of its own for its forms. At log-in it gets a new session, whatever
 //! cookies it had before.
 
-use axum::extract::FromRequestParts;
+use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::header::{COOKIE, SET_COOKIE};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
@@ -41,7 +41,7 @@ impl Browser {
     }
 
     /// Refuses a form that a page of another site has sent.
-    pub(crate) fn check(&self, fields: &Fields) -> Result<(), ApiError> {
+    fn check(&self, fields: &Fields) -> Result<(), ApiError> {
         let given = fields.one(TOKEN)?.unwrap_or_default();
         let is_right: bool = given.as_bytes().ct_eq(form_token(&self.secret).as_bytes()).into();
         let why = "The form is too old, or it comes from another site; go back, reload the page and try again";
@@ -103,6 +103,22 @@ impl FromRequestParts<Shared> for Browser {
 
     async fn from_request_parts(parts: &mut Parts, state: &Shared) -> Result<Self, Failed> {
         Ok(browser(state, &parts.headers).await?)
+    }
+}
+
+/// A form that a browser has sent. The session is looked up after the whole form has arrived: one that ended meanwhile
+/// permits nothing, however long the form takes.
+pub(crate) struct Form(pub(crate) Browser, pub(crate) Fields);
+
+impl FromRequest<Shared> for Form {
+    type Rejection = Failed;
+
+    async fn from_request(request: Request, state: &Shared) -> Result<Self, Failed> {
+        let headers = request.headers().clone();
+        let fields = Fields::from_request(request, state).await?;
+        let browser = browser(state, &headers).await?;
+        browser.check(&fields)?;
+        Ok(Self(browser, fields))
     }
 }
 

@@ -10,10 +10,9 @@ use node::Node;
 
 use super::log_in;
 use super::page::{Answer, Page, see_other};
-use super::session::Browser;
+use super::session::{Browser, Form};
 use crate::entities::day;
 use crate::error::ApiError;
-use crate::fields::Fields;
 use crate::password::{BYTES_MAX, CHARS_MIN};
 use crate::state::{Server, Shared, client_address};
 
@@ -32,12 +31,7 @@ pub(crate) async fn show(State(state): State<Shared>, browser: Browser) -> Answe
 }
 
 /// `POST /settings/revoke`
-pub(crate) async fn revoke(
-    State(state): State<Shared>,
-    browser: Browser,
-    fields: Fields,
-) -> Answer {
-    browser.check(&fields)?;
+pub(crate) async fn revoke(State(state): State<Shared>, Form(browser, fields): Form) -> Answer {
     let Some((_, user)) = browser.session else { return Ok(log_in::first(&browser)) };
     let grant = fields.need("grant")?.parse().map(GrantId);
     let grant = grant.map_err(|_| ApiError::invalid_request("there is no such grant"))?;
@@ -52,12 +46,10 @@ pub(crate) async fn revoke(
 /// `POST /settings/password`
 pub(crate) async fn change_password(
     State(state): State<Shared>,
-    browser: Browser,
     headers: HeaderMap,
     extensions: Extensions,
-    fields: Fields,
+    Form(browser, fields): Form,
 ) -> Answer {
-    browser.check(&fields)?;
     let Some((session, user)) = browser.session else { return Ok(log_in::first(&browser)) };
     let profile = state.read(move |node| node.facts().user(user)).await?;
     let handle = profile.map(|user| user.handle.as_str().to_owned()).unwrap_or_default();

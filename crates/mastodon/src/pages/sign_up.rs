@@ -8,7 +8,7 @@ use maud::{Markup, html};
 
 use super::log_in::destination;
 use super::page::{Answer, Page, see_other};
-use super::session::Browser;
+use super::session::{Browser, Form};
 use crate::error::ApiError;
 use crate::fields::Fields;
 use crate::password::{BYTES_MAX, CHARS_MIN};
@@ -37,12 +37,10 @@ pub(crate) async fn show(
 /// `POST /auth/sign-up`
 pub(crate) async fn sign_up(
     State(state): State<Shared>,
-    browser: Browser,
     headers: HeaderMap,
     extensions: Extensions,
-    fields: Fields,
+    Form(browser, fields): Form,
 ) -> Answer {
-    browser.check(&fields)?;
     let address = client_address(&extensions, &headers);
     match state.sign_up(&fields, address).await {
         Ok(accounts::SignedUp { is_active: false, .. }) => {

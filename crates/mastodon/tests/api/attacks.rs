@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use axum::http::StatusCode;
+use axum::body::Body;
+use axum::http::header::{CONTENT_TYPE, COOKIE};
+use axum::http::{Request, StatusCode};
+use futures_util::StreamExt as _;
 use mastodon::{Rate, Rates};
 
 use crate::client::{Browser, PASSWORD, REDIRECT, World};
@@ -85,7 +88,8 @@ async fn a_challenge_cannot_be_left_out_or_weakened() {
         let mut more = vec![("code_challenge", CHALLENGE)];
         more.extend(method.map(|method| ("code_challenge_method", method)));
         let got = browser.get(&world, &app.url(&more)).await;
-        assert_eq!(got.led_with("error").as_deref(), Some("invalid_request"), "{method:?}");
+        assert_eq!(got.status, StatusCode::BAD_REQUEST, "{method:?}");
+        assert!(got.text.contains("error=invalid_request"), "{got:?}");
     }
     let with = app.url(&[("code_challenge", CHALLENGE), ("code_challenge_method", "S256")]);
     let code = browser.allow(&world, &with).await;
@@ -110,9 +114,14 @@ async fn an_app_cannot_ask_for_scopes_that_it_has_not_registered() {
     let app = world.app_with("read").await;
     let mut browser = world.signed_up("ada").await;
     for scope in ["write", "read write", "admin:read", "read:nothing"] {
+        // Anybody can register an app, so a link to this server leads nowhere else by itself.
         let got = browser.get(&world, &app.url(&[("scope", scope), ("state", "s")])).await;
-        assert_eq!(got.led_with("error").as_deref(), Some("invalid_scope"), "{scope}");
-        assert_eq!(got.led_with("state").as_deref(), Some("s"));
+        assert_eq!(got.status, StatusCode::BAD_REQUEST, "{scope}");
+        assert!(!got.headers.contains_key("location"), "{got:?}");
+        assert!(
+            got.text.contains("error=invalid_scope") && got.text.contains("state=s"),
+            "{got:?}"
+        );
     }
     // Nor by changing the form.
     let mut fields = browser.get(&world, &app.url(&[("scope", "read")])).await.hidden();
@@ -147,6 +156,52 @@ async fn a_user_revokes_only_their_own_grants() {
     fields.insert("grant".into(), grants["grant"].clone());
     eve.post(&world, "/settings/revoke", &fields).await;
     assert_eq!(world.get(ME, Some(&token)).await.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn a_session_that_ends_while_a_form_arrives_permits_nothing() {
+    let world = World::new();
+    let app = world.app().await;
+    let mut browser = world.signed_up("ada").await;
+    let mut consent = browser.get(&world, &app.url(&[])).await.hidden();
+    consent.insert("decision".into(), "allow".into());
+    let body = consent.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let body: String = form_urlencoded::Serializer::new(String::new()).extend_pairs(body).finish();
+    let (head, last) = body.split_at(body.len() - 1);
+    let (send, rest) = tokio::sync::oneshot::channel::<()>();
+    let (head, last) = (head.to_owned(), last.to_owned());
+    let parts = futures_util::stream::once(async { Ok::<_, std::convert::Infallible>(head) })
+        .chain(futures_util::stream::once(async move {
+            rest.await.unwrap();
+            Ok(last)
+        }));
+    let cookies: Vec<_> =
+        browser.cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let request = Request::post("/oauth/authorize")
+        .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
+        .header(COOKIE, cookies.join("; "))
+        .body(Body::from_stream(parts))
+        .unwrap();
+    let log_out = async {
+        let fields = browser.get(&world, "/settings").await.hidden();
+        let got = browser.post(&world, "/auth/log-out", &fields).await;
+        assert_eq!(got.location(), "/auth/log-in", "{got:?}");
+        send.send(()).unwrap();
+    };
+    let (got, ()) = tokio::join!(world.send(request), log_out);
+    assert_eq!(got.status, StatusCode::FORBIDDEN, "{got:?}");
+}
+
+#[tokio::test]
+async fn whoever_knows_a_password_cannot_keep_others_out() {
+    let world = World::with(|options| options.rates.log_ins.times = 3);
+    world.signed_up("ada").await;
+    world.signed_up("bob").await;
+    let mut statuses = Vec::new();
+    for _ in 0..4 {
+        statuses.push(Browser::default().log_in(&world, "ada", PASSWORD).await.status);
+    }
+    assert_eq!(statuses.last(), Some(&StatusCode::TOO_MANY_REQUESTS), "{statuses:?}");
 }
 
 #[tokio::test]

@@ -19,6 +19,10 @@ use crate::entry::Status;
 
 /// Groups of the log after which a node says its status again.
 const STATUS_EVERY: u64 = 1_024;
+/// Groups of the log for which the digest of a node counts: three statuses.
+const VOTES_FOR: u64 = 3 * STATUS_EVERY;
+/// The log keeps what any live node lacked so long ago, in milliseconds, for nodes that are about to join.
+const KEEP_MS: u64 = 3_600_000;
 /// Recent digests that are kept to compare: more than arrive while a status is under way.
 const DIGESTS: usize = 16_384;
 /// Groups that stay in the log before those that all nodes have in checkpoints, for nodes that are about to join.
@@ -47,8 +51,10 @@ pub(super) struct Statuses {
     has_said: bool,
     /// Position of the older of its last two checkpoints.
     checkpoint: u64,
-    /// Whether the last digest of another node that could be compared was the same.
-    votes: BTreeMap<NodeId, bool>,
+    /// Whether the last digest of another node that could be compared was the same, and its position.
+    votes: BTreeMap<NodeId, (u64, bool)>,
+    /// Up to where the log could be trimmed at recent times, in milliseconds, about one for each minute.
+    trims: VecDeque<(u64, Position)>,
 }
 
 impl Statuses {
@@ -82,12 +88,25 @@ impl Statuses {
         if !same {
             tracing::error!(%node, position = status.position, "another node has other facts");
         }
-        self.votes.insert(node, same);
+        self.votes.insert(node, (status.position, same));
+    }
+
+    /// Up to where the log could be trimmed [`KEEP_MS`] ago, if it can be up to `at` now.
+    fn trimmed_before(&mut self, at: Position, now_ms: u64) -> Option<Position> {
+        if self.trims.back().is_none_or(|(then_ms, _)| then_ms + 60_000 <= now_ms) {
+            self.trims.push_back((now_ms, at));
+        }
+        let old = self.trims.iter().take_while(|(then_ms, _)| then_ms + KEEP_MS <= now_ms).count();
+        self.trims.drain(..old.saturating_sub(1));
+        self.trims.front().filter(|_| old > 0).map(|(_, position)| *position)
     }
 
     /// Called when a status of this node has come back: whether more nodes have other facts than the same.
     fn is_outvoted(&mut self) -> bool {
-        let same = self.votes.values().filter(|same| **same).count();
+        // Nodes that have stopped, which may have another name since, do not count.
+        let last = self.digests.back().map_or(0, |(position, _)| *position);
+        self.votes.retain(|_, (position, _)| *position + VOTES_FOR >= last);
+        let same = self.votes.values().filter(|(_, same)| *same).count();
         let is_heard = std::mem::replace(&mut self.has_said, true);
         is_heard && self.votes.len() - same > same
     }
@@ -118,7 +137,8 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
             self.statuses.compare(node, status);
             return Ok(());
         }
-        output.trim = trimmed(&self.rows, time_ms);
+        output.trim =
+            trimmed(&self.rows, time_ms).and_then(|at| self.statuses.trimmed_before(at, time_ms));
         match self.statuses.is_outvoted() {
             true => Err(SharedError::Differs { position: Position(status.position) }),
             false => Ok(()),
@@ -172,6 +192,38 @@ mod tests {
             assert!(!statuses.is_outvoted(), "others may not have said theirs");
             assert_eq!(statuses.is_outvoted(), outvoted, "{votes:?}");
         }
+    }
+
+    #[test]
+    fn nodes_that_say_nothing_any_more_have_no_vote() {
+        let mut statuses = Statuses::default();
+        let status = |position, digest| Status { checkpoint: 0, position, digest };
+        statuses.note(Position(5), 50);
+        for stopped in [1, 2] {
+            statuses.compare(NodeId(stopped), status(5, 51));
+        }
+        assert!(!statuses.is_outvoted() && statuses.is_outvoted());
+        let later = 6 + VOTES_FOR;
+        statuses.note(Position(later), 70);
+        statuses.compare(NodeId(3), status(later, 70));
+        assert!(!statuses.is_outvoted());
+        assert_eq!(statuses.votes.len(), 1);
+    }
+
+    #[test]
+    fn what_was_needed_an_hour_ago_is_kept() {
+        let mut statuses = Statuses::default();
+        let mut at = |position, now_ms| {
+            statuses.trimmed_before(Position(position), now_ms).map(|position| position.0)
+        };
+        assert_eq!(at(10, 1_000), None);
+        assert_eq!(at(20, 2_000), None, "less than a minute later");
+        assert_eq!(at(30, 70_000), None);
+        assert_eq!(at(40, KEEP_MS + 1_000), Some(10));
+        assert_eq!(at(50, KEEP_MS + 69_000), Some(10));
+        assert_eq!(at(60, KEEP_MS + 70_000), Some(30));
+        assert_eq!(at(70, 9 * KEEP_MS), Some(60));
+        assert!(statuses.trims.len() < 4);
     }
 
     #[test]

@@ -48,11 +48,13 @@ fn a_server_that_never_syncs_loses_what_it_acknowledged() {
     if !SUPPORTED {
         return skipped("power losses: the layer works on Linux on x86-64");
     }
-    let mut machine = Machine::new("never", Accounting::Honest, 1);
-    let lost = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        machine.lose_power(LOSSES, &mut print);
-    }));
-    assert!(lost.is_err(), "no loss was found: the test cannot find any");
+    // Checkpoints are synced all the same, so a run can be lucky.
+    let is_lost = |seed| {
+        let mut machine = Machine::new("never", Accounting::Honest, seed);
+        let run = std::panic::AssertUnwindSafe(|| machine.lose_power(LOSSES, &mut print));
+        std::panic::catch_unwind(run).is_err()
+    };
+    assert!((1..=10).any(is_lost), "no loss was found: the test cannot find any");
 }
 
 /// `cargo xtask power`: as many losses and kills as the environment says.

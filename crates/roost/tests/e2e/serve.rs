@@ -190,6 +190,9 @@ fn help_names_every_setting_of_the_server() {
         "clock-jump",
         "web",
         "web-assets",
+        "public-url",
+        "registrations",
+        "password-grant",
         "log-format",
     ];
     // One that is no setting: it is for a single start.

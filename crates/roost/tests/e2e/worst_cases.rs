@@ -30,9 +30,9 @@ struct Small {
 }
 
 impl Small {
-    /// A server with 800 MiB, and no fsync: the end of a process loses nothing without it.
+    /// A server with 900 MiB, and no fsync: the end of a process loses nothing without it.
     fn start() -> Self {
-        Self::with(&["--memory", "800MiB", "--durability", "never"])
+        Self::with(&["--memory", "900MiB", "--durability", "never"])
     }
 
     fn with(settings: &[&'static str]) -> Self {

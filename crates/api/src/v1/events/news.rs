@@ -176,8 +176,13 @@ impl Question {
                     let start = out.len();
                     out.extend_from_slice(b"event: edit\ndata: ");
                     let written = match source {
-                        Source::Memory => node.try_post_for(self.user, post, out),
-                        Source::Facts => node.post_for(self.user, post, out),
+                        Source::Memory => {
+                            node.facts().totals().mutes == 0
+                                && node.try_post_for(self.user, post, out)
+                        }
+                        Source::Facts => {
+                            node.viewer(Some(self.user)).notified(post) && node.post(post, out)
+                        }
                     };
                     end(written, source, start, out)?;
                 }
@@ -187,11 +192,12 @@ impl Question {
         Some(read)
     }
 
-    /// Whether the user may see an author. `None` if that is not in memory.
+    /// Whether the user is notified of what an author does. `None` if that is not in memory.
     fn may_see(&self, node: &Node, source: Source, author: UserId) -> Option<bool> {
         match source {
+            Source::Memory if node.facts().totals().mutes > 0 => None,
             Source::Memory => node.try_visible_user(self.user, author),
-            Source::Facts => Some(node.viewer(Some(self.user)).visible_user(author)),
+            Source::Facts => Some(node.viewer(Some(self.user)).notified_by(author)),
         }
     }
 

@@ -40,7 +40,7 @@ fn raise_limit_of_files(needed: u64) {
 fn memory_stays_below_the_sum_of_the_budgets_with_thousands_of_slow_clients() {
     raise_limit_of_files(3_500);
     let small =
-        Small::with(&["--memory", "800MiB", "--max-connections", "2200", "--durability", "never"]);
+        Small::with(&["--memory", "900MiB", "--max-connections", "2200", "--durability", "never"]);
     // The caches, the overlay and the store are full before.
     let mut redis = small.redis();
     let value: Vec<u8> =
@@ -74,7 +74,7 @@ fn memory_stays_below_the_sum_of_the_budgets_with_thousands_of_slow_clients() {
         small.client().get("/healthz").expect(200);
         assert_eq!(small.redis().line("SET small 1"), Reply::ok());
     }
-    small.check_memory(800);
+    small.check_memory(900);
     assert_eq!((slow.len(), others.len()), (2_000, 1_000));
     drop((slow, others));
     small.check(800, |redis| {
@@ -92,7 +92,7 @@ fn pipelines_of_clients_that_read_nothing_with_and_without_the_key() {
     let data = tempfile::tempdir().unwrap();
     let start = || {
         let mut command = roost(["serve", "--listen", "127.0.0.1:0", "--data"]);
-        command.arg(data.path()).args(["--memory", "800MiB", "--durability", "never"]);
+        command.arg(data.path()).args(["--memory", "900MiB", "--durability", "never"]);
         command.args(["--redis-listen", "127.0.0.1:0"]).env("ROOST_KEY", KEY);
         let mut server = Server::start(&mut command);
         server.key = Some(KEY.into());
@@ -135,7 +135,7 @@ fn idle_connections_without_a_key_under_a_low_limit_of_files() {
         let mut command = Command::new("sh");
         command.args(["-c", "ulimit -n 300; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_roost")]);
         command.args(["serve", "--listen", "127.0.0.1:0", "--redis-listen", "127.0.0.1:0"]);
-        command.args(["--memory", "800MiB", "--durability", "never", "--data"]).arg(data.path());
+        command.args(["--memory", "900MiB", "--durability", "never", "--data"]).arg(data.path());
         let server = Server::start(command.env("ROOST_KEY", KEY));
         let redis = server.process.said("roost serves redis://").unwrap();
         (server, redis.parse::<SocketAddr>().unwrap())
