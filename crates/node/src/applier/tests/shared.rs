@@ -422,7 +422,8 @@ fn a_node_whose_facts_differ_stops_and_the_others_go_on() {
     for round in 0..3_000 {
         let node = round % 3;
         nodes[node].step(Input::Submit(vec![add(round)]));
-        log.extend(nodes[node].message(START_MS));
+        // Some hours in all: what joining nodes may need is kept for one.
+        log.extend(nodes[node].message(START_MS + 5_000 * round as u64));
         let position = log.len() as u64;
         for (at, node) in nodes.iter_mut().enumerate() {
             let message = &log[log.len() - 1];
