@@ -109,7 +109,7 @@ pub enum Refusal {
     /// The user mutes the maximum number of users.
     #[error("a user mutes at most {} others; unmute one of them first", limits::MUTES_MAX)]
     TooManyMutes,
-    /// The user blocks the other. Whoever is blocked is told that there is no such user.
+    /// The user blocks the other. For whoever is blocked there is no such user.
     #[error("the user blocks the other; unblock the other first")]
     Blocked,
     /// The time of a mute is too short or too long.

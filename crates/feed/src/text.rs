@@ -135,6 +135,7 @@ macro_rules! as_str {
     )*};
 }
 as_str!(Handle, Name, Bio, PostText, Label, SetName);
+pub(crate) use as_str;
 
 /// A mention found in a text: its position and its handle.
 #[derive(Clone, Debug, PartialEq, Eq)]

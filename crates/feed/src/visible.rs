@@ -67,7 +67,7 @@ impl<'a, R: Rows + ?Sized> Viewer<'a, R> {
         self.visible(post) && self.mute_of(post.author).is_none()
     }
 
-    /// Whether the viewer is told of a post that mentions them: it exists, they may see it, and no mute hides
+    /// Whether the viewer is notified of a post that mentions them: it exists, they may see it, and no mute hides
     /// mentions by its author.
     #[must_use]
     pub fn notified(&self, post: PostId) -> bool {

@@ -106,7 +106,7 @@ impl Server {
         if let (true, Some(user)) = (is_right, of_user) {
             self.limiter.count(What::LogIns, user, now);
         }
-        // The state is told only to whoever knows the password.
+        // Only whoever knows the password learns the state.
         match right {
             Some((user, account)) if account.state == AccountState::Active => {
                 Ok((user, account.password))

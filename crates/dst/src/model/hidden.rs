@@ -37,7 +37,7 @@ impl Feed {
         }
     }
 
-    /// Whoever is blocked does not find the other; whoever blocks is told so.
+    /// Whoever is blocked does not find the other; whoever blocks gets an error that says so.
     pub(super) fn refuse_blocked(&self, (user, other): (u32, u32)) -> Result<(), Refusal> {
         if self.blocks.contains(&(other, user)) {
             return Err(Refusal::UserNotFound);
@@ -60,7 +60,7 @@ impl Feed {
         }
     }
 
-    /// Whether `user` is told of a post that mentions them.
+    /// Whether `user` is notified of a post that mentions them.
     pub(crate) fn notified(&self, user: u32, post: u64) -> bool {
         let Some(post) = self.posts.get(&post) else { return false };
         let mute = self.mutes.get(&(user, post.author));

@@ -1,7 +1,7 @@
 //! Accounts of people, and the access that they grant to apps and browsers (OAuth 2).
 //!
 //! An account belongs to a user, at most one to each. It has a password, and it can be pending or disabled. A
-//! **grant** is a permission that a secret stands for: an authorization code, the access token that it becomes, a
+//! **grant** is a permission that whoever has its secret may use: an authorization code, the access token that it becomes, a
 //! token of an app itself, or the session of a browser. Commands and rows have only hashes of secrets: the caller
 //! makes 256 random bits, and hashes passwords, before it makes a command.
 //!

@@ -143,7 +143,7 @@ pub struct Grant {
     pub user: Option<UserId>,
     /// What it permits.
     pub scopes: AccessScopes,
-    /// The secrets that stand for it.
+    /// The secrets that prove it.
     pub stage: Stage,
 }
 

@@ -158,18 +158,7 @@ fn has_host(rest: &str) -> bool {
     authority.is_some_and(|authority| !authority.is_empty() && !authority.contains('@'))
 }
 
-macro_rules! as_str {
-    ($($type:ty),*) => {$(
-        impl $type {
-            /// The checked text.
-            #[must_use]
-            pub fn as_str(&self) -> &str {
-                &self.0
-            }
-        }
-    )*};
-}
-as_str!(Email, PasswordHash, AppName, Website, RedirectUri);
+crate::text::as_str!(Email, PasswordHash, AppName, Website, RedirectUri);
 
 #[cfg(test)]
 mod tests {
