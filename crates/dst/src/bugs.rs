@@ -7,6 +7,9 @@ use std::time::Instant;
 /// The environment variable with the name of the bug.
 const VARIABLE: &str = "ROOST_BUG";
 
+/// In so many commands a bug is found again, from a seed on: ten times what any of them has needed.
+const FOUND_WITHIN: u64 = 2_000_000;
+
 /// Names, and what each breaks.
 const BUGS: [(&str, &str); 24] = [
     ("acknowledge-before-sync", "a change is answered before its group is durable"),
@@ -72,9 +75,11 @@ pub(crate) fn find_all(part: &str, seconds: u64) -> ExitCode {
     if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Whether the bug is found with this seed.
-pub(crate) fn is_found_with(name: &str, seed: u64) -> bool {
-    run_with(name, &["--seed", &seed.to_string()]).is_some()
+/// Whether the bug is found with this seed or one of those that follow it: a seed repeats a run only as long as the
+/// simulator draws the same numbers.
+pub(crate) fn is_found_from(name: &str, seed: u64) -> bool {
+    let (seed, commands) = (seed.to_string(), FOUND_WITHIN.to_string());
+    run_with(name, &["--from", &seed, "--commands", &commands]).is_some()
 }
 
 /// The failure that a process with the bug reports, if any.
