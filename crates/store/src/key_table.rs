@@ -123,6 +123,9 @@ impl KeyTable {
     pub(crate) fn evict_from(&self, number: usize) -> Option<usize> {
         let mut shard = self.shard(number & LAST_SHARD).write();
         let shard = &mut *shard;
+        if shard.rows.is_empty() {
+            return None;
+        }
         let places = shard.rows.num_buckets();
         // Two rounds: in the first one all rows may turn out to be recently read.
         for _ in 0..2 * places {
