@@ -19,6 +19,7 @@ mod recognise;
 mod report;
 mod rig;
 mod scale;
+mod soak;
 mod stories;
 
 use std::path::PathBuf;
@@ -57,6 +58,9 @@ struct Arguments {
     /// Numbers of users of `scale`
     #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [10_000, 100_000, 1_000_000])]
     users: Vec<u32>,
+    /// Minutes of `soak`
+    #[arg(long, default_value_t = 120)]
+    minutes: u64,
     /// A Python that may have faiss-cpu, to compare with
     #[arg(long, value_name = "FILE", default_value = "python3")]
     python: PathBuf,
@@ -102,6 +106,9 @@ enum What {
     Scale,
     /// Latency of another client while one client floods one route
     Fairness,
+    /// Hours of mixed load at half capacity with restarts: whether memory, descriptors, disk and latency stay what
+    /// they are. Measured only if it is named
+    Soak,
 }
 
 /// How measurements are taken.
@@ -188,6 +195,9 @@ fn measure(plan: &Plan, arguments: &Arguments, report: &mut Report) -> anyhow::R
         }
         if arguments.what.contains(&What::Scale) {
             scale::measure(plan, &arguments.users, arguments.out.as_deref(), report).await?;
+        }
+        if arguments.what.contains(&What::Soak) {
+            soak::measure(plan, arguments.minutes, arguments.out.as_deref(), report).await?;
         }
         if wanted(What::Fairness) {
             fairness::measure(plan, &arguments.flood, report).await?;

@@ -269,11 +269,15 @@ impl PowerLaw {
     }
 }
 
-fn disk_mb(directory: &Path) -> anyhow::Result<f64> {
+/// Bytes of all files below a directory, in MB. A file may be removed meanwhile.
+pub(crate) fn disk_mb(directory: &Path) -> anyhow::Result<f64> {
     let mut bytes = 0;
     for entry in std::fs::read_dir(directory)? {
         let entry = entry?;
-        let metadata = entry.metadata()?;
+        let metadata = match entry.metadata() {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            metadata => metadata?,
+        };
         bytes +=
             if metadata.is_dir() { (disk_mb(&entry.path())? * 1e6) as u64 } else { metadata.len() };
     }
