@@ -11,14 +11,14 @@ use std::time::{Duration, Instant};
 
 use feed::timeline::gather;
 use feed::{Bio, Command, Cursor, Handle, Name, Page, PostText, UserId, UserRef};
-use node::{Durability, Node, NodeOptions, Request};
+use node::{Durability, Node, NodeOptions};
 use rustix::time::{ClockId, clock_gettime};
 use sim::Population;
 use sim::population::Making;
-use tokio::runtime::Runtime;
 
 use crate::Plan;
 use crate::report::{Report, Target};
+use crate::stories::submit_all;
 
 const USERS: u32 = 20_000;
 /// The default budgets are for so many times the users.
@@ -128,7 +128,7 @@ fn while_follows_are_written(node: &Node, act: impl FnOnce() -> f64) -> anyhow::
                     0 => Command::Follow { user: id(user), other: id(other) },
                     _ => Command::Unfollow { user: id(user), other: id(other) },
                 };
-                submit(node, &runtime, pairs.map(command))?;
+                submit_all(node, &runtime, pairs.map(command))?;
                 if done.load(Ordering::Acquire) {
                     break;
                 }
@@ -157,15 +157,15 @@ fn load(options: &NodeOptions, population: &Population) -> anyhow::Result<()> {
     };
     let readers = BIG_READERS.iter().flat_map(|(count, following)| (0..*count).map(|_| *following));
     let all = USERS + readers.clone().count() as u32 + WRITERS;
-    submit(&node, &runtime, (0..all).map(register))?;
+    submit_all(&node, &runtime, (0..all).map(register))?;
     let follow = |user, other| Command::Follow { user: id(user), other: id(other) };
     let usual = (0..USERS)
         .flat_map(|user| population.following(user).iter().map(move |other| follow(user, *other)));
-    submit(&node, &runtime, usual)?;
+    submit_all(&node, &runtime, usual)?;
     let big = (USERS..).zip(readers).flat_map(|(user, following)| {
         (0..following).map(move |n| follow(user, (n * 7 + user * 13) % USERS))
     });
-    submit(&node, &runtime, big)?;
+    submit_all(&node, &runtime, big)?;
     let mut state = 1_u64;
     let posts = (0..USERS * POSTS_EACH).map(|n| {
         state =
@@ -176,29 +176,13 @@ fn load(options: &NodeOptions, population: &Population) -> anyhow::Result<()> {
         let text = PostText::parse(&text).unwrap_or_else(|_| unreachable!("valid"));
         Command::Post { author: id(author), text }
     });
-    submit(&node, &runtime, posts)?;
+    submit_all(&node, &runtime, posts)?;
     node.close();
     Ok(())
 }
 
-fn submit(
-    node: &Node,
-    runtime: &Runtime,
-    commands: impl Iterator<Item = Command>,
-) -> anyhow::Result<()> {
-    let mut commands = commands.map(Request::from).peekable();
-    while commands.peek().is_some() {
-        let piece: Vec<Request> = commands.by_ref().take(BATCH).collect();
-        let replies = runtime.block_on(node.submit_all_waiting(piece))?;
-        if let Some(refusal) = replies.iter().find_map(|reply| reply.outcome.err()) {
-            anyhow::bail!("refused: {refusal:?}");
-        }
-    }
-    Ok(())
-}
-
 /// Waits until the store is not compacted any more and nothing more is read into memory.
-fn settle(node: &Node) {
+pub(crate) fn settle(node: &Node) {
     let mut state = (0, 0);
     let mut changed = Instant::now();
     while changed.elapsed() < Duration::from_secs(2) {

@@ -5,6 +5,7 @@ mod buckets;
 mod cold;
 mod cold_homes;
 mod control;
+mod disk;
 mod expiry;
 mod fairness;
 mod faiss;
@@ -104,6 +105,8 @@ enum What {
     /// Loading, memory, disk, capacity and restarts as the number of users grows. Takes half an hour, so it is
     /// measured only if it is named
     Scale,
+    /// Bytes on disk of each kind of record, and what comes back when half are deleted
+    Disk,
     /// Latency of another client while one client floods one route
     Fairness,
     /// Hours of mixed load at half capacity with restarts: whether memory, descriptors, disk and latency stay what
@@ -185,6 +188,9 @@ fn measure(plan: &Plan, arguments: &Arguments, report: &mut Report) -> anyhow::R
     }
     if wanted(What::ColdHomes) {
         cold_homes::measure(plan, report)?;
+    }
+    if wanted(What::Disk) {
+        disk::measure(report)?;
     }
     if wanted(What::Fanout) {
         fanout::measure(plan, report)?;

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use feed::{
-    Bio, Command, Cursor, Handle, Lifetime, Name, Page, PostText, StoryId, UserId, UserRef,
+    Bio, Command, Cursor, Done, Handle, Lifetime, Name, Page, PostText, StoryId, UserId, UserRef,
 };
 use node::{Durability, Node, NodeOptions, Request};
 use tokio::runtime::Runtime;
@@ -171,12 +171,24 @@ pub(crate) fn submit_all(
     runtime: &Runtime,
     commands: impl Iterator<Item = Command>,
 ) -> anyhow::Result<()> {
+    submit_each(node, runtime, commands, |_| ())
+}
+
+/// Submits many commands, of which none may be refused; `each` gets their results.
+pub(crate) fn submit_each(
+    node: &Node,
+    runtime: &Runtime,
+    commands: impl Iterator<Item = Command>,
+    mut each: impl FnMut(Done),
+) -> anyhow::Result<()> {
     let mut commands = commands.map(Request::from).peekable();
     while commands.peek().is_some() {
         let piece: Vec<Request> = commands.by_ref().take(4_000).collect();
-        let replies = runtime.block_on(node.submit_all(piece))?;
-        if let Some(refused) = replies.iter().find_map(|reply| reply.outcome.err()) {
-            anyhow::bail!("a command was refused: {refused:?}");
+        for reply in runtime.block_on(node.submit_all_waiting(piece))? {
+            match reply.outcome {
+                Ok(done) => each(done),
+                Err(refused) => anyhow::bail!("a command was refused: {refused:?}"),
+            }
         }
     }
     Ok(())
