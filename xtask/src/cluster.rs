@@ -1,6 +1,6 @@
-//! `cargo xtask cluster`: a cluster under load while nodes, NATS servers, links, disks and clocks fail.
+//! `cargo xtask cluster`: a cluster under load while nodes, NATS servers, links, disks and clocks fail; or its figures.
 //!
-//! The test itself is `crates/roost/tests/cluster/faults.rs`; this passes the numbers to it.
+//! The tests themselves are `faults.rs` and `figures.rs` in `crates/roost/tests/cluster`; this passes the numbers to them.
 
 use std::path::Path;
 
@@ -9,8 +9,10 @@ use anyhow::{Context as _, bail};
 use crate::{cargo, fetch, step, target};
 
 const USAGE: &str = "cargo xtask cluster [--minutes 30] [--seed NUMBER] [--out FOLDER]
+cargo xtask cluster --figures [--out FOLDER]
 
-Writes summary.txt, faults.csv and pauses.csv to the folder.";
+The first writes summary.txt, faults.csv and pauses.csv to the folder. The second measures a release build instead, and
+writes figures.txt.";
 /// Minutes in `cargo xtask test`.
 const TEST_MINUTES: &str = "2";
 
@@ -19,10 +21,13 @@ const TEST_MINUTES: &str = "2";
 /// # Errors
 /// If arguments are wrong, or something acknowledged was lost.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
-    let test = ["test", "-p", "roost", "--test", "cluster", "--"];
-    let mut test = cargo(root, &test);
-    test.args(["--ignored", "--exact", "--nocapture", "faults::campaign"]);
-    let (mut minutes, mut rest) = (30.0, arguments.iter());
+    let mut rest = arguments.iter().peekable();
+    let measures = rest.next_if(|first| *first == "--figures").is_some();
+    let mut test = cargo(root, &["test", "-p", "roost", "--test", "cluster"]);
+    test.args(measures.then_some("--release"));
+    let name = if measures { "figures::figures" } else { "faults::campaign" };
+    test.args(["--", "--ignored", "--exact", "--nocapture", name]);
+    let mut minutes = 30.0;
     while let Some(name) = rest.next() {
         let value = rest.next().with_context(|| format!("{name} has no value\n\n{USAGE}"))?;
         match name.as_str() {

@@ -65,10 +65,11 @@ pub(super) async fn run(
     let backends = Arc::new(backends);
     balancer::start(listener, Arc::clone(&backends));
     explain(address, &processes.nodes);
-    let writers = Writers::start(address);
-    let begin = Instant::now();
+    let mut writers = Writers::start(address);
+    let (seen, begin) = (Arc::clone(&writers.seen), Instant::now());
     let stopped = tokio::select! {
-        () = report(&writers.seen, &backends, begin) => Ok(()),
+        error = writers.failed() => Err(error),
+        () = report(&seen, &backends, begin) => Ok(()),
         stopped = kill(&mut processes.parts, begin) => stopped,
         () = sleep(duration) => Ok(()),
         _ = cancel.changed() => Ok(()),
@@ -89,7 +90,7 @@ async fn compare(writers: Writers, nodes: &[SocketAddr]) -> anyhow::Result<()> {
     for node in nodes {
         writers::check(*node, &written).await?;
     }
-    let posts: u64 = written.iter().map(|(_, posts)| posts).sum();
+    let posts: u64 = written.iter().map(|one| one.posts).sum();
     println!("Each of {posts} acknowledged posts is on all three nodes, once.");
     Ok(())
 }

@@ -37,16 +37,23 @@ impl Seen {
     }
 }
 
+/// What a client has written.
+pub(super) struct Written {
+    user: String,
+    /// Number of acknowledged posts.
+    pub(super) posts: u64,
+}
+
 /// Clients that write.
 pub(super) struct Writers {
     pub(super) seen: Arc<Seen>,
-    tasks: JoinSet<anyhow::Result<(u64, u64)>>,
+    tasks: JoinSet<anyhow::Result<Written>>,
     stop: watch::Sender<bool>,
 }
 
 #[derive(Deserialize)]
 struct User {
-    id: u64,
+    id: String,
     #[serde(default)]
     post_count: u64,
 }
@@ -62,11 +69,19 @@ impl Writers {
         Self { seen, tasks, stop }
     }
 
-    /// Stops them after their current posts; returns users and the number of their acknowledged posts.
+    /// Waits until one of them fails.
+    pub(super) async fn failed(&mut self) -> anyhow::Error {
+        match self.tasks.join_next().await {
+            Some(Ok(Err(error))) => error,
+            _ => anyhow::anyhow!("a client has ended"),
+        }
+    }
+
+    /// Stops them after their current posts; returns what they have written.
     ///
     /// # Errors
     /// If an answer was wrong.
-    pub(super) async fn stop(mut self) -> anyhow::Result<Vec<(u64, u64)>> {
+    pub(super) async fn stop(mut self) -> anyhow::Result<Vec<Written>> {
         self.stop.send_replace(true);
         let mut written = Vec::new();
         while let Some(writer) = self.tasks.join_next().await {
@@ -76,13 +91,13 @@ impl Writers {
     }
 }
 
-/// Registers a user and posts until it is stopped; returns the user and the number of posts.
+/// Registers a user and posts until it is stopped.
 async fn write(
     address: SocketAddr,
     writer: usize,
     seen: Arc<Seen>,
     stopped: watch::Receiver<bool>,
-) -> anyhow::Result<(u64, u64)> {
+) -> anyhow::Result<Written> {
     let mut client = Client { address, connection: None };
     let body = format!("{{\"handle\":\"writer{writer}\"}}");
     let made = client.insist("/v1/users", &format!("user-{writer}"), &body, &seen).await?;
@@ -98,7 +113,7 @@ async fn write(
         seen.longest_ms.fetch_max(took_ms, Ordering::Relaxed);
         sleep(PAUSE).await;
     }
-    Ok((id, posts))
+    Ok(Written { user: id, posts })
 }
 
 struct Client {
@@ -153,8 +168,8 @@ impl Client {
 ///
 /// # Errors
 /// If it has another number of posts, after some time.
-pub(super) async fn check(node: SocketAddr, written: &[(u64, u64)]) -> anyhow::Result<()> {
-    for (user, expected) in written {
+pub(super) async fn check(node: SocketAddr, written: &[Written]) -> anyhow::Result<()> {
+    for Written { user, posts: expected } in written {
         let (mut request, start) = (Vec::new(), Instant::now());
         Requests::new(&node.to_string(), None).get(&format!("/v1/users/{user}"), &mut request);
         loop {

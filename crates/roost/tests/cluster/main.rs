@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "what fails here is the test")]
 
 mod faults;
+mod figures;
 mod ledger;
 mod links;
 
@@ -20,8 +21,8 @@ use tempfile::TempDir;
 use testkit::PATIENCE;
 use testkit::http::Client;
 use testkit::machine::WrongClock;
-use testkit::nats::{NatsServers, nats};
-use testkit::process::{Ended, Process, Server, run, serve};
+use testkit::nats::{NatsServers, nats, program};
+use testkit::process::{Ended, Process, Server, roost, run, serve};
 use testkit::redis::Redis;
 
 use crate::links::Links;
@@ -443,6 +444,22 @@ fn wrong_credentials_are_refused_and_the_directory_belongs_to_no_cluster() {
         assert!(!init.err.contains("wrong"), "{}", init.err);
     }
     drop(Server::open(&data, &[]));
+}
+
+/// A new user sees a cluster with one command, or is told what is missing.
+#[test]
+fn a_demo_of_a_cluster_ends_with_all_nodes_compared() {
+    let Some(program) = program("nats-server") else { return };
+    let arguments = ["demo", "--cluster", "--listen", "127.0.0.1:0", "--duration", "3s"];
+    let shown = run(arguments.into_iter().chain(["--nats-server", text(&program)]));
+    assert_eq!(shown.status.code(), Some(0), "{shown:#?}");
+    let compared = shown.out.lines().last().unwrap();
+    assert!(compared.ends_with("acknowledged posts is on all three nodes, once."), "{compared}");
+    assert!(!compared.starts_with("Each of 0 "), "{compared}");
+    let mut without = roost(arguments);
+    let missing = Process::start(without.env("PATH", "").env("HOME", "/nowhere")).ended();
+    assert_eq!(missing.status.code(), Some(1), "{missing:#?}");
+    assert!(missing.err.contains("go install github.com/nats-io/nats-server"), "{missing:#?}");
 }
 
 /// A backup of a running node has everything, and becomes a server of its own.
