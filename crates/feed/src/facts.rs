@@ -4,6 +4,7 @@ mod accounts;
 mod blocks;
 mod deleted;
 mod samples;
+mod search;
 mod stories;
 
 pub(crate) use accounts::{expiry_key, owner_key};

@@ -22,10 +22,29 @@ pub(crate) enum Needs {
     Nothing,
     /// A valid token.
     Token,
+    /// If there is a token, a valid one with one of these scopes.
+    Anyone(&'static [AccessScope]),
     /// A token of an app itself, with this scope.
     App(AccessScope),
     /// A token that acts for a user, with one of these scopes.
     User(&'static [AccessScope]),
+}
+
+impl Needs {
+    /// The token that a route needs, for its documentation.
+    pub(crate) fn in_words(self) -> String {
+        let any_of = |scopes: &[AccessScope]| {
+            let names: Vec<_> = scopes.iter().map(|scope| format!("`{}`", scope.name())).collect();
+            names.join(" or ")
+        };
+        match self {
+            Self::Nothing => "none".to_owned(),
+            Self::Token => "any".to_owned(),
+            Self::Anyone(scopes) => format!("none, or {}", any_of(scopes)),
+            Self::App(scope) => format!("of the app, {}", any_of(&[scope])),
+            Self::User(scopes) => format!("of a user, {}", any_of(scopes)),
+        }
+    }
 }
 
 /// Checks the token, which the handler gets as an extension of the request.
@@ -43,12 +62,7 @@ pub(crate) async fn check(
     };
     let headers = response.headers_mut();
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
-    headers.insert(
-        ACCESS_CONTROL_EXPOSE_HEADERS,
-        HeaderValue::from_static(
-            "Link, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset",
-        ),
-    );
+    headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("Link"));
     headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     response
 }
@@ -73,10 +87,14 @@ async fn admit(
     if needs == Needs::Nothing {
         return Ok(None);
     }
+    if matches!(needs, Needs::Anyone(_)) && !headers.contains_key(AUTHORIZATION) {
+        return Ok(None);
+    }
     let token = bearer(headers).ok_or_else(ApiError::bad_token)?;
     let access = state.token(token).await?.ok_or_else(ApiError::bad_token)?;
     let is_allowed = match needs {
         Needs::Nothing | Needs::Token => true,
+        Needs::Anyone(scopes) => scopes.iter().any(|scope| access.allows(*scope)),
         Needs::App(scope) => access.user.is_none() && access.allows(scope),
         Needs::User(scopes) => {
             if access.user.is_none() {

@@ -11,28 +11,36 @@
 
 mod access;
 mod accounts;
+mod answers;
+mod api;
+mod endpoints;
 mod entities;
 mod error;
 mod fields;
+mod input;
 mod limiter;
 mod oauth;
 mod pages;
+mod paging;
 pub mod password;
 mod routes;
 mod secret;
 mod state;
 mod tokens;
+mod without;
 
 use axum::Router;
 use edge::BlockingReads;
 use node::Node;
 
+pub use endpoints::{Endpoint, EndpointState};
 pub use limiter::{Rate, Rates};
 pub use password::PasswordError;
 pub use secret::{Secret, hash};
 
-/// The most memory that it takes beside that of the node, in bytes: for hashing passwords, bodies, and cached tokens.
-pub const MEMORY: usize = password::MEMORY + fields::MEMORY + tokens::MEMORY;
+/// The most memory that it takes beside that of the node, in bytes: for hashing passwords, bodies, responses, and cached
+/// tokens.
+pub const MEMORY: usize = password::MEMORY + fields::MEMORY + tokens::MEMORY + answers::MEMORY;
 
 /// Who may sign up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -81,4 +89,12 @@ impl MastodonOptions {
 /// All routes over `node`.
 pub fn router(node: Node, options: MastodonOptions) -> Router {
     routes::routes(state::Server::new(node, options))
+}
+
+/// Every endpoint, also those of Mastodon's API that do not exist here, by path and method.
+#[must_use]
+pub fn endpoints() -> Vec<Endpoint> {
+    let mut endpoints: Vec<_> = routes::table().0.into_iter().map(|route| route.endpoint).collect();
+    endpoints.sort_by(|one, other| (one.path, one.method).cmp(&(other.path, other.method)));
+    endpoints
 }
