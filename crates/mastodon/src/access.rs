@@ -5,8 +5,9 @@ use axum::extract::{Request, State};
 use axum::http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, AUTHORIZATION, CACHE_CONTROL,
+    SEC_WEBSOCKET_PROTOCOL,
 };
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use feed::accounts::AccessScope;
@@ -28,6 +29,9 @@ pub(crate) enum Needs {
     App(AccessScope),
     /// A token that acts for a user, with one of these scopes.
     User(&'static [AccessScope]),
+    /// The same, of a stream: the token may also be in the query, or the protocol of a WebSocket, since pages of a
+    /// browser cannot set headers of these requests.
+    Stream(&'static [AccessScope]),
 }
 
 impl Needs {
@@ -42,7 +46,7 @@ impl Needs {
             Self::Token => "any".to_owned(),
             Self::Anyone(scopes) => format!("none, or {}", any_of(scopes)),
             Self::App(scope) => format!("of the app, {}", any_of(&[scope])),
-            Self::User(scopes) => format!("of a user, {}", any_of(scopes)),
+            Self::User(scopes) | Self::Stream(scopes) => format!("of a user, {}", any_of(scopes)),
         }
     }
 }
@@ -53,7 +57,8 @@ pub(crate) async fn check(
     mut request: Request,
     next: Next,
 ) -> Response {
-    let mut response = match admit(&state, needs, request.headers()).await {
+    let token = presented(needs, request.headers(), request.uri());
+    let mut response = match admit(&state, needs, token).await {
         Ok(access) => {
             access.map(|access| request.extensions_mut().insert(access));
             next.run(request).await
@@ -82,21 +87,15 @@ pub(crate) async fn preflight() -> Response {
 async fn admit(
     state: &Shared,
     needs: Needs,
-    headers: &HeaderMap,
+    token: Result<Option<String>, ApiError>,
 ) -> Result<Option<Access>, ApiError> {
-    if needs == Needs::Nothing {
-        return Ok(None);
-    }
-    if matches!(needs, Needs::Anyone(_)) && !headers.contains_key(AUTHORIZATION) {
-        return Ok(None);
-    }
-    let token = bearer(headers).ok_or_else(ApiError::bad_token)?;
-    let access = state.token(token).await?.ok_or_else(ApiError::bad_token)?;
+    let Some(token) = token? else { return Ok(None) };
+    let access = state.token(&token).await?.ok_or_else(ApiError::bad_token)?;
     let is_allowed = match needs {
         Needs::Nothing | Needs::Token => true,
         Needs::Anyone(scopes) => scopes.iter().any(|scope| access.allows(*scope)),
         Needs::App(scope) => access.user.is_none() && access.allows(scope),
-        Needs::User(scopes) => {
+        Needs::User(scopes) | Needs::Stream(scopes) => {
             if access.user.is_none() {
                 return Err(ApiError::no_user());
             }
@@ -104,6 +103,28 @@ async fn admit(
         }
     };
     if is_allowed { Ok(Some(access)) } else { Err(ApiError::out_of_scope()) }
+}
+
+/// The token of a request; none if it needs none.
+fn presented(needs: Needs, headers: &HeaderMap, uri: &Uri) -> Result<Option<String>, ApiError> {
+    let is_optional = matches!(needs, Needs::Anyone(_)) && !headers.contains_key(AUTHORIZATION);
+    if needs == Needs::Nothing || is_optional {
+        return Ok(None);
+    }
+    let mut token = bearer(headers).map(str::to_owned);
+    if let Needs::Stream(_) = needs {
+        token = token.or_else(|| elsewhere(headers, uri));
+    }
+    token.map(Some).ok_or_else(ApiError::bad_token)
+}
+
+/// The token in the query, or the protocol of a WebSocket.
+fn elsewhere(headers: &HeaderMap, uri: &Uri) -> Option<String> {
+    let query = uri.query().unwrap_or_default();
+    let mut pairs = form_urlencoded::parse(query.as_bytes());
+    let in_query = pairs.find(|(name, _)| name == "access_token").map(|(_, token)| token.into());
+    let protocol = || Some(headers.get(SEC_WEBSOCKET_PROTOCOL)?.to_str().ok()?.to_owned());
+    in_query.or_else(protocol)
 }
 
 /// The token of `Bearer TOKEN`. The scheme is case-insensitive (RFC 9110).

@@ -13,7 +13,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::error::ApiError;
 
 /// Most bytes of all responses that are being sent.
-pub(crate) const MEMORY: usize = 24 << 20;
+pub(crate) const MEMORY: usize = 20 << 20;
 
 /// The responses that are being sent: a permit for each byte.
 pub(crate) struct Answers(Arc<Semaphore>);

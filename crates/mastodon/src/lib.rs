@@ -26,12 +26,14 @@ pub mod password;
 mod routes;
 mod secret;
 mod state;
+mod streams;
 mod tokens;
 mod without;
 
 use axum::Router;
 use edge::BlockingReads;
 use node::Node;
+use tokio::sync::watch;
 
 pub use endpoints::{Endpoint, EndpointState};
 pub use limiter::{Rate, Rates};
@@ -40,7 +42,8 @@ pub use secret::{Secret, hash};
 
 /// The most memory that it takes beside that of the node, in bytes: for hashing passwords, bodies, responses, and cached
 /// tokens.
-pub const MEMORY: usize = password::MEMORY + fields::MEMORY + tokens::MEMORY + answers::MEMORY;
+pub const MEMORY: usize =
+    password::MEMORY + fields::MEMORY + tokens::MEMORY + answers::MEMORY + streams::MEMORY;
 
 /// Who may sign up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,6 +73,8 @@ pub struct MastodonOptions {
     pub reads: BlockingReads,
     /// What one address or account may do.
     pub rates: Rates,
+    /// True when the server stops: then streams end.
+    pub closing: Option<watch::Receiver<bool>>,
 }
 
 impl MastodonOptions {
@@ -82,6 +87,7 @@ impl MastodonOptions {
             password_grant: false,
             reads: BlockingReads::new(64),
             rates: Rates::default(),
+            closing: None,
         }
     }
 }

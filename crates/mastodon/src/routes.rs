@@ -9,8 +9,8 @@ use feed::accounts::AccessScope as S;
 
 use crate::access::{Needs, check, preflight};
 use crate::api::absent::Absent;
-use crate::api::timelines;
 use crate::api::{accounts as people, instance, links, notifications, relations, search, statuses};
+use crate::api::{streaming, timelines};
 use crate::endpoints::{Endpoints, Route};
 use crate::state::Shared;
 use crate::{accounts, oauth, pages, without};
@@ -65,6 +65,7 @@ pub(crate) fn table() -> Endpoints {
     statuses_and_timelines(&mut table);
     notifications_of_user(&mut table);
     about_the_server(&mut table);
+    streams(&mut table);
     without::add(&mut table);
     table
 }
@@ -130,6 +131,16 @@ fn notifications_of_user(table: &mut Endpoints) {
     let count = notifications::unread_count;
     table.get("/api/v1/notifications/unread_count", MY_NOTIFICATIONS, count);
     table.get("/api/v2/notifications/policy", MY_NOTIFICATIONS, notifications::policy);
+}
+
+fn streams(table: &mut Endpoints) {
+    let statuses = Needs::Stream(&[S::ReadStatuses]);
+    let notifications = Needs::Stream(&[S::ReadNotifications]);
+    table.get("/api/v1/streaming", statuses, streaming::connect);
+    table.get("/api/v1/streaming/health", PUBLIC, streaming::health);
+    table.get("/api/v1/streaming/user/notification", notifications, streaming::notifications);
+    // Of the channels that have no routes of their own those of hashtags, lists and conversations are silent.
+    table.get("/api/v1/streaming/{*channel}", statuses, streaming::listen);
 }
 
 fn about_the_server(table: &mut Endpoints) {

@@ -19,6 +19,7 @@ use crate::fields::Bodies;
 use crate::input::Once;
 use crate::limiter::{Limiter, What};
 use crate::password::Passwords;
+use crate::streams::Streams;
 use crate::tokens::Tokens;
 
 /// Reads for responses to changes that run at a time.
@@ -35,6 +36,8 @@ pub(crate) struct Server {
     pub(crate) bodies: Bodies,
     /// Permits of reads for responses to changes.
     done_reads: Arc<Semaphore>,
+    /// Live streams.
+    pub(crate) streams: Streams,
     /// Responses that are being sent.
     pub(crate) answers: Answers,
 }
@@ -51,6 +54,7 @@ impl Server {
             tokens: Tokens::new(),
             bodies: Bodies::new(),
             answers: Answers::new(),
+            streams: Streams::new(),
             done_reads: Arc::new(Semaphore::new(DONE_READS_MAX)),
             options,
         })

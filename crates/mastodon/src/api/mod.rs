@@ -8,4 +8,5 @@ pub(crate) mod notifications;
 pub(crate) mod relations;
 pub(crate) mod search;
 pub(crate) mod statuses;
+pub(crate) mod streaming;
 pub(crate) mod timelines;

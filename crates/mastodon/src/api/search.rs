@@ -78,7 +78,7 @@ fn offset(text: Option<&str>) -> usize {
     text.and_then(input::number).map_or(0, |offset| offset.min(READ_BESIDE as u64) as usize)
 }
 
-/// Users whose handles begin with `start` and whom the reader may see, in the order of handles; of them those whom
+/// Users whose handles begin with `start` and whom the reader knows, in the order of handles; of them those whom
 /// `follower` follows, if there is one.
 fn users<'e>(
     entities: &'e Entities<'_>,
@@ -88,8 +88,7 @@ fn users<'e>(
     let facts = entities.facts();
     let found = start.map(|start| facts.users_by_prefix(start, 80 + READ_BESIDE));
     let found: Vec<_> = found.unwrap_or_default();
-    let viewer = entities.viewer();
     found.into_iter().filter(move |user| {
-        viewer.visible_user(*user) && follower.is_none_or(|follower| facts.follows(follower, *user))
+        entities.knows(*user) && follower.is_none_or(|follower| facts.follows(follower, *user))
     })
 }

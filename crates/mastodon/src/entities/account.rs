@@ -25,14 +25,13 @@ impl Entities<'_> {
         let newest = Span::below(None, 1).map(|span| facts.posts_by(user, span));
         let last_status = newest.iter().flatten().next().map(|(post, ..)| day(post.unix_ms()));
         let (handle, bio) = (profile.handle.as_str(), profile.bio.as_str());
-        let name = Some(profile.name.as_str()).filter(|name| !name.is_empty()).unwrap_or(handle);
         let picture = format!("{base}/assets/icon.svg");
         let created = format!("{}T00:00:00.000Z", day(profile.registered.unix_ms()));
         Some(json!({
             "id": user.0.to_string(),
             "username": handle,
             "acct": handle,
-            "display_name": name,
+            "display_name": profile.name.as_str(),
             "note": html::content(bio, base, |_| None),
             "url": format!("{base}/@{handle}"),
             "uri": format!("{base}/users/{handle}"),

@@ -1,7 +1,7 @@
 //! A browser and an app that send requests to the router.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use axum::Router;
 use axum::body::Body;
@@ -12,6 +12,7 @@ use http_body_util::BodyExt as _;
 use mastodon::{MastodonOptions, Rates, Registrations};
 use node::{Node, NodeOptions};
 use serde_json::Value;
+use tokio::net::TcpListener;
 use tower::ServiceExt as _;
 
 pub(crate) const PASSWORD: &str = "correct horse battery";
@@ -23,6 +24,13 @@ pub(crate) struct World {
     pub(crate) node: Node,
     router: Router,
     _data: tempfile::TempDir,
+}
+
+/// Connections may hold clones of the node for longer than the directory exists.
+impl Drop for World {
+    fn drop(&mut self) {
+        self.node.close();
+    }
 }
 
 /// A response.
@@ -89,6 +97,21 @@ impl World {
         let bytes = body.collect().await.unwrap().to_bytes();
         let text = String::from_utf8(bytes.to_vec()).unwrap();
         Got { status: parts.status, headers: parts.headers, text }
+    }
+
+    /// Serves the router on a port; returns its address.
+    pub(crate) async fn listen(&self) -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let router = self.router.clone();
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        address
+    }
+
+    /// A response whose body is not read.
+    pub(crate) async fn begin(&self, path: &str, token: &str) -> axum::response::Response {
+        let request = Request::get(path).header(AUTHORIZATION, format!("Bearer {token}"));
+        self.router.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap()
     }
 
     pub(crate) async fn get(&self, path: &str, token: Option<&str>) -> Got {

@@ -40,6 +40,10 @@ async fn every_endpoint_refuses_every_token_that_is_not_enough() {
         optional += usize::from(needed.starts_with("none, or"));
         let tokens = [None, Some(&wrong), Some(&own), Some(narrow), Some(&ada.token)];
         for (number, token) in tokens.into_iter().enumerate() {
+            // Streams do not end.
+            if path.starts_with("/api/v1/streaming") && expect[number] == 0 {
+                continue;
+            }
             // The token of an app is not narrow, so what needs a client's secret is not meant here.
             if path.starts_with("/oauth/") {
                 continue;

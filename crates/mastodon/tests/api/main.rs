@@ -11,3 +11,4 @@ mod pages;
 mod scopes;
 mod server;
 mod statuses;
+mod streaming;
