@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use feed::{PostId, UserId};
+use feed::{PostId, UserId, Visibility};
 use node::Node;
 use tokio::sync::{Semaphore, broadcast};
 
@@ -161,7 +161,7 @@ async fn look(state: Shared) {
     }
 }
 
-/// The posts with ids above `after` up to `until` that are no replies to other users, oldest first.
+/// The public posts with ids above `after` up to `until` that are no replies to other users, oldest first.
 fn published(node: &Node, base: &str, after: u64, until: u64) -> Vec<Published> {
     let mut entities = Entities::new(node, base, None);
     let (mut found, mut read) = (Vec::new(), 0);
@@ -170,9 +170,13 @@ fn published(node: &Node, base: &str, after: u64, until: u64) -> Vec<Published> 
         let (rows, rest) = entities.facts().posts_before(from, ROWS_AT_ONCE);
         read += ROWS_AT_ONCE;
         before = rest.filter(|rest| rest.0 > after);
-        let new = rows.into_iter().take_while(|(_, (post, _))| post.0 > after);
-        let own = new.filter(|(author, (_, to))| to.is_none_or(|to| to == *author));
-        found.extend(own.map(|(_, (post, _))| post));
+        for row in rows.into_iter().take_while(|row| row.posted.0.0 > after) {
+            let (post, listed) = row.posted;
+            let is_reply = listed.reply_to.is_some_and(|to| to != row.author);
+            if !is_reply && listed.visibility == Visibility::Public {
+                found.push(post);
+            }
+        }
     }
     let newest = found.into_iter().take(PUBLIC_EVENTS_MAX).rev();
     let status = |post| Some(Published { post, status: entities.status(post)?.to_string() });

@@ -3,6 +3,7 @@
 use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
+use feed::timeline::Posted;
 use feed::{Bio, Command, Handle, Name, Page, PageOf, PostId, SetTable, Span, UserId, UserRef};
 use serde_json::{Value, json};
 
@@ -131,8 +132,11 @@ fn of_author(entities: &mut Entities<'_>, author: UserId, asked: &Asked, replies
         let rows = entities.facts().posts_by(author, rest);
         read += rows.len();
         // A thread of one author is no reply.
-        let is_shown = |to: Option<UserId>| replies || to.is_none_or(|to| to == author);
-        found.extend(rows.iter().filter(|(_, to)| is_shown(*to)).map(|(post, _)| *post));
+        let is_shown = |posted: &Posted| {
+            (replies || posted.1.reply_to.is_none_or(|to| to == author))
+                && entities.visible_posted(author, *posted)
+        };
+        found.extend(rows.iter().filter(|posted| is_shown(posted)).map(|(post, _)| *post));
         let last = rows.last().filter(|_| rows.len() == ROWS_AT_ONCE);
         span = last.and_then(|(post, _)| rest.beyond(post.0, ROWS_AT_ONCE));
     }

@@ -2,11 +2,13 @@
 
 use axum::extract::State;
 use axum::response::Response;
-use feed::{Command, Done, PostId, PostText, UserId, UserRef, thread};
+use feed::text::{Language, Warning};
+use feed::{Command, Done, NewPost, PostEdit, PostId, PostText, UserId, UserRef, thread};
 use serde_json::Value;
 
 use super::accounts::{ids, list};
 use crate::entities::Entities;
+use crate::entities::status::visibility;
 use crate::error::ApiError;
 use crate::fields::{Fields, Params};
 use crate::input::{self, Me, Once, Reader, StatusInPath};
@@ -59,6 +61,17 @@ fn text(fields: &Fields) -> Result<PostText, ApiError> {
     Ok(PostText::parse(text)?)
 }
 
+/// The warning of a status, and whether it is sensitive: with a warning it always is.
+fn warning(fields: &Fields) -> Result<(Warning, bool), ApiError> {
+    let warning = Warning::parse(fields.one("spoiler_text")?.unwrap_or_default())?;
+    let sensitive = fields.is_true("sensitive")? || !warning.as_str().is_empty();
+    Ok((warning, sensitive))
+}
+
+fn language(fields: &Fields) -> Result<Option<Language>, ApiError> {
+    Ok(fields.one("language")?.map(Language::parse).transpose()?)
+}
+
 /// `POST /api/v1/statuses`
 pub(crate) async fn create(
     State(state): State<Shared>,
@@ -66,19 +79,16 @@ pub(crate) async fn create(
     once: Once,
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
-    let (author, text) = (UserRef::Id(me), text(&fields)?);
-    if fields.one("visibility")?.is_some_and(|visibility| visibility != "public") {
-        return Err(ApiError::not_supported("visibility other than public"));
+    let mut new = NewPost::new(UserRef::Id(me), text(&fields)?);
+    if let Some(name) = fields.one("visibility")? {
+        new.visibility = visibility(name).ok_or_else(|| ApiError::invalid("no such visibility"))?;
     }
-    if fields.one("spoiler_text")?.is_some() || fields.is_true("sensitive")? {
-        return Err(ApiError::not_supported("content warnings"));
+    if let Some(id) = fields.one("in_reply_to_id")? {
+        new.parent = Some(input::post(id).ok_or_else(ApiError::not_found)?);
     }
-    let parent = fields.one("in_reply_to_id")?;
-    let parent = parent.map(|id| input::post(id).ok_or_else(ApiError::not_found)).transpose()?;
-    let command = match parent {
-        None => Command::Post { author, text },
-        Some(parent) => Command::Reply { author, text, parent },
-    };
+    (new.warning, new.sensitive) = warning(&fields)?;
+    new.language = language(&fields)?;
+    let command = Command::Publish(Box::new(new));
     match state.change(me, once, command).await? {
         Done::Posted(post) => state.changed_status(me, post).await,
         _ => Err(ApiError::internal()),
@@ -118,7 +128,16 @@ pub(crate) async fn edit(
 ) -> Result<Response, ApiError> {
     let text = text(&fields)?;
     state.own(me, post).await?;
-    state.change(me, once, Command::EditPost { post, text }).await?;
+    // As in Mastodon, a warning that is not sent is removed, and a language is kept.
+    let (warning, sensitive) = warning(&fields)?;
+    let edit = PostEdit {
+        post,
+        text: Some(text),
+        warning: Some(warning),
+        sensitive: Some(sensitive),
+        language: language(&fields)?.map(Some),
+    };
+    state.change(me, once, Command::Edit(Box::new(edit))).await?;
     state.changed_status(me, post).await
 }
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
-use feed::{PageOf, PostId};
+use feed::{PageOf, PostId, Visibility};
 
 use super::accounts::page_of_statuses;
 use crate::entities::Entities;
@@ -67,7 +67,8 @@ fn newest(entities: &Entities<'_>, asked: &Asked) -> PageOf<PostId> {
         let (rows, rest) = entities.facts().posts_before(from, ROWS_AT_ONCE);
         read += ROWS_AT_ONCE;
         before = rest;
-        for (author, (post, reply_to)) in rows {
+        for row in rows {
+            let (post, listed) = row.posted;
             if !asked.has(post.0) {
                 before = None;
                 break 'rows;
@@ -76,7 +77,8 @@ fn newest(entities: &Entities<'_>, asked: &Asked) -> PageOf<PostId> {
                 let post = entities.visible_post(post);
                 post.is_some_and(|post| entities.viewer().wanted(&post))
             };
-            if reply_to.is_some_and(|to| to != author) || !is_shown() {
+            let is_reply = listed.reply_to.is_some_and(|to| to != row.author);
+            if is_reply || listed.visibility != Visibility::Public || !is_shown() {
                 continue;
             }
             if found.len() == asked.limit {

@@ -1,6 +1,8 @@
 //! The entity `Status` and its parts.
 
-use feed::{Handle, Post, PostId, Span};
+use feed::text::Language;
+use feed::timeline::Posted;
+use feed::{Handle, Post, PostId, Span, UserId, Visibility};
 use serde_json::{Value, json};
 
 use super::time::time;
@@ -40,10 +42,10 @@ impl Entities<'_> {
             "edited_at": post.edited.map(|edited| time(edited.unix_ms())),
             "account": account,
             "content": content,
-            "visibility": "public",
-            "sensitive": false,
-            "spoiler_text": "",
-            "language": null,
+            "visibility": visibility_name(post.visibility),
+            "sensitive": post.sensitive,
+            "spoiler_text": post.warning.as_str(),
+            "language": post.language.as_ref().map(Language::as_str),
             "media_attachments": [],
             "mentions": mentions.collect::<Vec<_>>(),
             "tags": tags.collect::<Vec<_>>(),
@@ -71,7 +73,18 @@ impl Entities<'_> {
 
     /// A post that exists and is visible to the reader.
     pub(crate) fn visible_post(&self, id: PostId) -> Option<Post> {
-        self.facts().post(id).filter(|post| self.viewer().visible(post))
+        let post = self.facts().post(id)?;
+        (self.may_see(post.visibility) && self.viewer().visible(&post)).then_some(post)
+    }
+
+    /// As [`Entities::visible_post`], of a post in a list.
+    pub(crate) fn visible_posted(&self, author: UserId, posted: Posted) -> bool {
+        self.may_see(posted.1.visibility) && self.viewer().visible_posted(author, posted)
+    }
+
+    /// Whether there is a reader, or the post is for everybody: for the viewer, nobody is the application itself.
+    fn may_see(&self, visibility: Visibility) -> bool {
+        self.reader.is_some() || visibility.is_open()
     }
 
     /// The users whom a post mentions and the reader may see: ids and handles.
@@ -109,7 +122,8 @@ impl Entities<'_> {
     /// The entity `StatusSource`.
     pub(crate) fn source(&self, id: PostId) -> Option<Value> {
         let post = self.visible_post(id)?;
-        Some(json!({"id": id.0.to_string(), "text": post.text.as_str(), "spoiler_text": ""}))
+        let (text, warning) = (post.text.as_str(), post.warning.as_str());
+        Some(json!({"id": id.0.to_string(), "text": text, "spoiler_text": warning}))
     }
 
     /// The entities `StatusEdit` of a status. Texts of the past are not kept: there is only the current one.
@@ -130,6 +144,23 @@ impl Entities<'_> {
             "created_at": created,
         }]))
     }
+}
+
+/// The visibilities, by their names in Mastodon.
+const VISIBILITIES: [(&str, Visibility); 4] = [
+    ("public", Visibility::Public),
+    ("unlisted", Visibility::Unlisted),
+    ("private", Visibility::Followers),
+    ("direct", Visibility::Direct),
+];
+
+fn visibility_name(visibility: Visibility) -> &'static str {
+    VISIBILITIES.iter().find(|(_, other)| *other == visibility).map_or("direct", |(name, _)| name)
+}
+
+/// The visibility of this name.
+pub(crate) fn visibility(name: &str) -> Option<Visibility> {
+    VISIBILITIES.iter().find(|(other, _)| *other == name).map(|(_, visibility)| *visibility)
 }
 
 /// Appends an entity to a list of them.

@@ -12,3 +12,4 @@ mod scopes;
 mod server;
 mod statuses;
 mod streaming;
+mod visibility;
