@@ -23,7 +23,7 @@ pub(crate) enum Needs {
     Nothing,
     /// A valid token.
     Token,
-    /// If there is a token, a valid one with one of these scopes.
+    /// The same as [`Needs::User`], or if the operator allows it, no token at all or one of an app with such a scope.
     Anyone(&'static [AccessScope]),
     /// A token of an app itself, with this scope.
     App(AccessScope),
@@ -44,7 +44,7 @@ impl Needs {
         match self {
             Self::Nothing => "none".to_owned(),
             Self::Token => "any".to_owned(),
-            Self::Anyone(scopes) => format!("none, or {}", any_of(scopes)),
+            Self::Anyone(scopes) => format!("{}; or none", any_of(scopes)),
             Self::App(scope) => format!("of the app, {}", any_of(&[scope])),
             Self::User(scopes) | Self::Stream(scopes) => format!("of a user, {}", any_of(scopes)),
         }
@@ -89,8 +89,14 @@ async fn admit(
     needs: Needs,
     token: Result<Option<String>, ApiError>,
 ) -> Result<Option<Access>, ApiError> {
-    let Some(token) = token? else { return Ok(None) };
+    let is_closed = matches!(needs, Needs::Anyone(_)) && !state.options.anonymous_reads;
+    let Some(token) = token? else {
+        return if is_closed { Err(ApiError::bad_token()) } else { Ok(None) };
+    };
     let access = state.token(&token).await?.ok_or_else(ApiError::bad_token)?;
+    if is_closed && access.user.is_none() {
+        return Err(ApiError::no_user());
+    }
     let is_allowed = match needs {
         Needs::Nothing | Needs::Token => true,
         Needs::Anyone(scopes) => scopes.iter().any(|scope| access.allows(*scope)),

@@ -69,6 +69,8 @@ pub struct MastodonOptions {
     pub registrations: Registrations,
     /// Whether apps may ask for passwords themselves (`grant_type=password`).
     pub password_grant: bool,
+    /// Whether who is not a user may read what is public: without a token, or with one of an app itself.
+    pub anonymous_reads: bool,
     /// Runs reads that may block.
     pub reads: BlockingReads,
     /// What one address or account may do.
@@ -78,13 +80,14 @@ pub struct MastodonOptions {
 }
 
 impl MastodonOptions {
-    /// Sign-up is closed, apps may not ask for passwords, the usual rates.
+    /// Sign-up is closed, apps may not ask for passwords, only users read, the usual rates.
     #[must_use]
     pub fn new(base: &str) -> Self {
         Self {
             base: base.trim_end_matches('/').to_owned(),
             registrations: Registrations::Closed,
             password_grant: false,
+            anonymous_reads: false,
             reads: BlockingReads::new(64),
             rates: Rates::default(),
             closing: None,

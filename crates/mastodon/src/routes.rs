@@ -153,6 +153,7 @@ fn about_the_server(table: &mut Endpoints) {
     table.get("/api/v1/tags/{name}", READ_STATUSES, instance::tag);
     table.get("/.well-known/nodeinfo", PUBLIC, instance::nodeinfo_links);
     table.get("/nodeinfo/2.0", PUBLIC, instance::nodeinfo);
-    table.get("/.well-known/webfinger", PUBLIC, instance::webfinger);
+    // As other reads, it needs no token if the operator allows that.
+    table.get("/.well-known/webfinger", READ_ACCOUNTS, instance::webfinger);
     table.get("/health", PUBLIC, instance::health);
 }

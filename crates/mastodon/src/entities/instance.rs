@@ -63,14 +63,16 @@ fn configuration() -> Value {
     })
 }
 
-fn counts(facts: Facts<'_, Store>) -> (u32, u64) {
+/// Numbers of users and of posts; none if only users may read.
+fn counts(facts: Facts<'_, Store>, options: &MastodonOptions) -> (u32, u64) {
     let totals = facts.totals();
-    (totals.users - totals.users_deleted, totals.posts)
+    let counts = (totals.users - totals.users_deleted, totals.posts);
+    if options.anonymous_reads { counts } else { (0, 0) }
 }
 
 /// The entity `V1Instance`.
 pub(crate) fn version_1(facts: Facts<'_, Store>, options: &MastodonOptions) -> Value {
-    let (users, posts) = counts(facts);
+    let (users, posts) = counts(facts, options);
     let base = &options.base;
     json!({
         "uri": domain(base),
@@ -114,7 +116,7 @@ pub(crate) fn version_2(facts: Facts<'_, Store>, options: &MastodonOptions) -> V
         "version": version(),
         "source_url": format!("{base}/"),
         "description": DESCRIPTION,
-        "usage": {"users": {"active_month": counts(facts).0}},
+        "usage": {"users": {"active_month": counts(facts, options).0}},
         "thumbnail": {"url": format!("{base}/assets/icon.svg"), "blurhash": null, "versions": {}},
         "icon": [],
         "languages": ["en"],
@@ -135,7 +137,7 @@ pub(crate) fn version_2(facts: Facts<'_, Store>, options: &MastodonOptions) -> V
 
 /// The document of nodeinfo 2.0. Other servers are not reached, so there is no protocol.
 pub(crate) fn nodeinfo(facts: Facts<'_, Store>, options: &MastodonOptions) -> Value {
-    let (users, posts) = counts(facts);
+    let (users, posts) = counts(facts, options);
     json!({
         "version": "2.0",
         "software": {"name": "roost", "version": env!("CARGO_PKG_VERSION")},

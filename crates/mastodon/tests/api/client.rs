@@ -81,6 +81,7 @@ impl World {
         let mut options = MastodonOptions::new("https://social.example");
         options.registrations = Registrations::Open;
         options.rates = Rates::unlimited();
+        options.anonymous_reads = true;
         change(&mut options);
         let router = mastodon::router(node.clone(), options);
         Self { node, router, _data: data }
