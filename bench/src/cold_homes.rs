@@ -174,7 +174,7 @@ fn load(options: &NodeOptions, population: &Population) -> anyhow::Result<()> {
         let text =
             format!("{n}: {state:x} is what somebody had to say, about as long as most posts are");
         let text = PostText::parse(&text).unwrap_or_else(|_| unreachable!("valid"));
-        Command::Post { author: id(author), text }
+        Command::Publish(Box::new(feed::NewPost::new(id(author), text)))
     });
     submit_all(&node, &runtime, posts)?;
     node.close();
@@ -202,8 +202,7 @@ fn newest(limit: usize) -> Page {
 fn from_all_authors(node: &Node, user: UserId) {
     let facts = node.facts();
     let following = facts.following_all(user);
-    let by = |author, span| facts.posts_by(author, span);
-    black_box(gather(user, &following, &newest(KEPT), by));
+    black_box(gather(facts, user, &following, &newest(KEPT)));
 }
 
 /// Microseconds of processor time that `read` takes of this thread, on average.

@@ -93,7 +93,8 @@ fn newest() -> Page {
 
 fn post(author: u32) -> Request {
     let text = PostText::parse("To everyone").unwrap_or_else(|_| unreachable!("valid"));
-    Request::from(Command::Post { author: UserRef::Id(UserId(author)), text })
+    let post = feed::NewPost::new(UserRef::Id(UserId(author)), text);
+    Request::from(Command::Publish(Box::new(post)))
 }
 
 /// Nanoseconds per delivery, from the submission of a post until all of them are done.

@@ -3,8 +3,8 @@
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use feed::{
-    Bio, Command, Done, Handle, Lifetime, Name, PostId, PostText, Refusal, Sample, SampleId,
-    StoryId, UserId, UserRef,
+    Bio, Command, Done, Handle, Lifetime, Name, NewPost, PostEdit, PostId, PostText, Refusal,
+    Sample, SampleId, StoryId, UserId, UserRef,
 };
 use node::{Node, Request};
 
@@ -59,26 +59,20 @@ impl AppState {
 
     pub(crate) async fn submit_post(
         &self,
-        author: UserRef,
-        text: PostText,
-        parent: Option<PostId>,
+        post: NewPost,
         key: Option<Key>,
     ) -> Result<Changed<PostId>, ApiError> {
-        let command = match parent {
-            None => Command::Post { author, text },
-            Some(parent) => Command::Reply { author, text, parent },
-        };
+        let command = Command::Publish(Box::new(post));
         let posted = |done| if let Done::Posted(post) = done { Some(post) } else { None };
         self.submit(command, key, posted).await
     }
 
     pub(crate) async fn submit_post_edit(
         &self,
-        post: PostId,
-        text: PostText,
+        edit: PostEdit,
         key: Option<Key>,
     ) -> Result<Changed<()>, ApiError> {
-        self.submit(Command::EditPost { post, text }, key, |_| Some(())).await
+        self.submit(Command::Edit(Box::new(edit)), key, |_| Some(())).await
     }
 
     pub(crate) async fn submit_story(

@@ -73,10 +73,8 @@ fn scope(command: &Command) -> String {
         Command::Unfollow { user, other } => format!("unfollow {} {}", id(user), id(other)),
         Command::Befriend { user, other } => format!("befriend {} {}", id(user), id(other)),
         Command::Unfriend { user, other } => format!("unfriend {} {}", id(user), id(other)),
-        Command::Post { author, .. } | Command::Reply { author, .. } => {
-            format!("post {}", id(author))
-        }
-        Command::EditPost { post, .. } => format!("edit_post {}", post.0),
+        Command::Publish(post) => format!("post {}", id(&post.author)),
+        Command::Edit(edit) => format!("edit_post {}", edit.post.0),
         Command::DeletePost { post } => format!("delete_post {}", post.0),
         Command::PostStory { author, .. } => format!("post_story {}", id(author)),
         Command::DeleteStory { story } => format!("delete_story {}", story.0),
@@ -92,6 +90,9 @@ fn scope(command: &Command) -> String {
         | Command::EraseUser { .. }
         | Command::Account(_)
         | Command::EndMutes { .. }
+        | Command::Post { .. }
+        | Command::Reply { .. }
+        | Command::EditPost { .. }
         | Command::Reserved(_) => {
             unreachable!("these take no key")
         }
@@ -105,6 +106,7 @@ pub(crate) fn users_of(command: &mut Command) -> SmallVec<[&mut UserRef; 2]> {
         Command::Post { author, .. }
         | Command::Reply { author, .. }
         | Command::PostStory { author, .. } => smallvec![author],
+        Command::Publish(post) => smallvec![&mut post.author],
         Command::ViewStory { viewer, .. } => smallvec![viewer],
         Command::Follow { user, other }
         | Command::Unfollow { user, other }
@@ -117,6 +119,7 @@ pub(crate) fn users_of(command: &mut Command) -> SmallVec<[&mut UserRef; 2]> {
         Command::FollowMany { user, others } => std::iter::once(user).chain(others).collect(),
         Command::Register { .. }
         | Command::EditPost { .. }
+        | Command::Edit(_)
         | Command::DeletePost { .. }
         | Command::DeleteStory { .. }
         | Command::SweepStories
@@ -173,13 +176,13 @@ pub(crate) fn refuse(headers: &HeaderMap, why: &'static str) -> Result<(), ApiEr
 
 #[cfg(test)]
 mod tests {
-    use feed::{PostText, UserId};
+    use feed::{NewPost, PostText, UserId};
 
     use super::*;
 
     fn post(author: u32, text: &str) -> Command {
         let text = PostText::parse(text).unwrap();
-        Command::Post { author: UserRef::Id(UserId(author)), text }
+        Command::Publish(Box::new(NewPost::new(UserRef::Id(UserId(author)), text)))
     }
 
     fn follow(user: u32, other: u32) -> Command {

@@ -121,6 +121,11 @@ impl Seat {
         Busy(Arc::clone(self))
     }
 
+    /// The connection has another protocol from now on: no bytes belong to a head any more.
+    pub(crate) fn leave_http(&self) {
+        self.busy.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Counts received bytes: returns the number of bytes of a head, or `None` while a request is in
     /// progress, since they then belong to its body.
     pub(crate) fn arrived(&self, bytes: usize) -> Option<usize> {

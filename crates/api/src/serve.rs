@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use axum::Router;
+use axum::http::StatusCode;
 use edge::ClientAddress;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -177,7 +178,8 @@ impl Connection {
             .timer(PolledTimer)
             .header_read_timeout(HEAD_TIMEOUT)
             .max_buf_size(BUFFER_BYTES_MAX)
-            .serve_connection(TokioIo::new(stream), service);
+            .serve_connection(TokioIo::new(stream), service)
+            .with_upgrades();
         let mut connection = pin!(connection);
         let mut ends = false;
         let ended = loop {
@@ -247,9 +249,12 @@ async fn answer(
         request.extensions_mut().insert(peer);
     }
     if !seat.is_admitted() {
-        request.extensions_mut().insert(seat);
+        request.extensions_mut().insert(Arc::clone(&seat));
     }
     let response = router.call(request).await?;
+    if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+        seat.leave_http();
+    }
     Ok(response.map(|body| Holding::new(body, busy)))
 }
 

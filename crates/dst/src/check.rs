@@ -7,6 +7,7 @@ use kv::{BucketId, BucketName};
 use node::Found;
 
 use crate::events::Event;
+use crate::model::posts::ModelPost;
 use crate::model::{ModelAccount, ModelKey, ms_of};
 use crate::run::Run;
 
@@ -29,6 +30,7 @@ impl Run {
             0..3 => {
                 let page = self.page();
                 self.check_home(user, &page);
+                self.check_posts_by(user, &page);
             }
             3 => {
                 let page = self.page();
@@ -68,7 +70,7 @@ impl Run {
         let node = self.node().node();
         for (id, post) in self.model.feed.posts.iter().rev().take(50) {
             let found = node.facts().post(PostId(*id));
-            assert_eq!(found.map(|found| found.text.as_str().to_owned()), Some(post.text.clone()));
+            assert_eq!(found.map(model_post).as_ref(), Some(post), "post {id}");
         }
         self.check_accounts();
         self.check_totals();
@@ -225,15 +227,24 @@ impl Run {
         let Some(found) = node.facts().post(id) else {
             panic!("post {} is not in the facts", id.0)
         };
-        let mentions: Vec<u32> = found.mentions.iter().map(|user| user.0).collect();
-        assert_eq!(
-            (found.author.0, found.reply_to.map(|user| user.0), mentions),
-            (expected.author, expected.reply_to, expected.mentions.clone()),
-            "post {}",
-            id.0
-        );
-        assert_eq!(found.in_reply_to.map(|post| post.0), expected.parent, "parent of {}", id.0);
-        assert_eq!(found.edited.map(|stamp| stamp.0), expected.edited, "edit of {}", id.0);
+        for (user, _) in (0..).zip(&self.model.feed.users).filter(|(_, user)| !user.deleted) {
+            let sees = self.model.feed.sees(user, expected);
+            let viewer = node.viewer(Some(UserId(user)));
+            assert_eq!(viewer.visible(&found), sees, "post {} seen by {user}", id.0);
+        }
+        assert_eq!(model_post(found), *expected, "post {}", id.0);
+    }
+
+    /// The posts of another user on a page.
+    fn check_posts_by(&self, user: u32, page: &Page) {
+        let node = self.node().node();
+        let author = (user + 1) % self.model.feed.users.len().max(1) as u32;
+        let viewer = node.viewer(Some(UserId(user)));
+        let mut found = node.posted_by(UserId(author), page).items;
+        found.retain(|posted| viewer.visible_posted(UserId(author), *posted));
+        let found: Vec<PostId> = found.into_iter().map(|(post, _)| post).collect();
+        let expected = self.model.feed.posts_by(user, author, page);
+        assert_eq!(found, expected, "posts of {author} seen by {user}, {page:?}");
     }
 
     fn check_key(&mut self) {
@@ -327,5 +338,20 @@ impl Run {
         within("rendered posts", sizes.views.rendered_bytes, options.post_memory);
         within("newest posts", sizes.views.recent_bytes, options.post_memory);
         within("commands", sizes.queued_commands, options.queue_commands_max);
+    }
+}
+
+fn model_post(post: feed::Post) -> ModelPost {
+    ModelPost {
+        author: post.author.0,
+        text: post.text.as_str().to_owned(),
+        reply_to: post.reply_to.map(|user| user.0),
+        mentions: post.mentions.iter().map(|user| user.0).collect(),
+        parent: post.in_reply_to.map(|post| post.0),
+        edited: post.edited.map(|stamp| stamp.0),
+        visibility: post.visibility,
+        warning: post.warning.as_str().to_owned(),
+        sensitive: post.sensitive,
+        language: post.language.map(|language| language.as_str().to_owned()),
     }
 }

@@ -10,8 +10,10 @@ use serde::{Deserialize, Serialize};
 use crate::accounts::{AccountCommand, AccountDone};
 use crate::ids::{PostId, SampleId, StoryId, UserId, UserRef};
 use crate::lifetime::{Lifetime, MuteTime};
+use crate::post::{NewPost, PostEdit};
 use crate::records::SampleBits;
 use crate::refusal::Refusal;
+use crate::remains::Remains;
 use crate::text::{Bio, Handle, Label, Name, PostText, SetName};
 
 /// A request to change something.
@@ -49,7 +51,7 @@ pub enum Command {
         /// The followed.
         other: UserRef,
     },
-    /// Publish a post.
+    /// Publish a post. Only in logs of earlier versions: see [`Command::Publish`].
     Post {
         /// The author.
         author: UserRef,
@@ -114,7 +116,7 @@ pub enum Command {
     },
     /// No command has this number: in the log it marks an entry that is not a command of the feed.
     Reserved(Never),
-    /// Publish a reply to a post.
+    /// Publish a reply to a post. Only in logs of earlier versions: see [`Command::Publish`].
     Reply {
         /// The author.
         author: UserRef,
@@ -123,7 +125,7 @@ pub enum Command {
         /// The post replied to.
         parent: PostId,
     },
-    /// Change the text of a post.
+    /// Change the text of a post. Only in logs of earlier versions: see [`Command::Edit`].
     EditPost {
         /// The post.
         post: PostId,
@@ -192,59 +194,10 @@ pub enum Command {
         /// [`limits::MUTES_ENDED_MAX`](crate::limits::MUTES_ENDED_MAX). Mutes that do not end yet stay.
         mutes: Vec<(UserId, UserId)>,
     },
-}
-
-/// What can be left of a deleted user; [`Remains::next`] is the order in which it is removed. Stored as the position
-/// in the enum.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Remains {
-    /// Their posts, with the mentions in them.
-    Posts,
-    /// Their stories, which are deleted. The sweep removes them.
-    Stories,
-    /// Their follows of other users.
-    Following,
-    /// The follows of other users of them.
-    Followers,
-    /// Their friendships.
-    Friends,
-    /// Mentions of them in posts of other users.
-    Mentions,
-    /// Their views of stories of other users. Ephemeral.
-    Views,
-    /// Only the rows that say that something is left.
-    Nothing,
-    /// What they granted to apps and browsers. Removed before [`Self::Nothing`], as those below.
-    Grants,
-    /// Their blocks of other users.
-    Blocks,
-    /// The blocks of other users of them.
-    BlockedBy,
-    /// Their mutes of other users.
-    Mutes,
-    /// The mutes of other users of them.
-    MutedBy,
-}
-
-impl Remains {
-    /// The kind of rows to remove after these.
-    #[must_use]
-    pub const fn next(self) -> Self {
-        match self {
-            Self::Posts => Self::Stories,
-            Self::Stories => Self::Following,
-            Self::Following => Self::Followers,
-            Self::Followers => Self::Friends,
-            Self::Friends => Self::Mentions,
-            Self::Mentions => Self::Views,
-            Self::Views => Self::Grants,
-            Self::Grants => Self::Blocks,
-            Self::Blocks => Self::BlockedBy,
-            Self::BlockedBy => Self::Mutes,
-            Self::Mutes => Self::MutedBy,
-            Self::MutedBy | Self::Nothing => Self::Nothing,
-        }
-    }
+    /// Publish a post.
+    Publish(Box<NewPost>),
+    /// Edit a post.
+    Edit(Box<PostEdit>),
 }
 
 /// Has no value.

@@ -47,7 +47,6 @@ impl Request {
 impl Command {
     fn cost(&self) -> Cost {
         let text = |text: &PostText| text.as_str().len();
-        let mentions = |text: &PostText| text.as_str().matches('@').count().min(MENTIONS_MAX);
         match self {
             Self::Register { handle, name, bio } => {
                 let held = 2 * handle.as_str().len() + name.as_str().len() + bio.as_str().len();
@@ -65,25 +64,15 @@ impl Command {
                 // Blocks in both directions are looked up.
                 Cost { work: cost.work + 4 * others.len() * WORK_PER_ROW, ..cost }
             }
-            Self::Post { text: post, .. } => {
-                let mentions = mentions(post);
-                let cost = Cost::of_rows(4 + mentions, text(post) + 8 * mentions + 64);
-                Cost { work: cost.work + mentions * MENTION_WORK, ..cost }
+            Self::Publish(new) => post_cost(&new.text, new.warning.as_str(), new.parent.is_some()),
+            Self::Post { text, .. } => post_cost(text, "", false),
+            Self::Reply { text, .. } => post_cost(text, "", true),
+            Self::Edit(edit) => {
+                let mentions = edit.text.as_ref().map_or(0, mentions);
+                edit_cost(mentions, POST_BYTES_MAX, POST_BYTES_MAX)
             }
-            Self::Reply { text: reply, .. } => {
-                // The author of the post replied to is mentioned as well.
-                let cost =
-                    Cost::of_rows(6 + mentions(reply), text(reply) + 8 * mentions(reply) + 80);
-                // Whether the author may see that post.
-                let read = POST_BYTES_MAX + 5 * WORK_PER_ROW;
-                Cost { work: cost.work + mentions(reply) * MENTION_WORK + read, ..cost }
-            }
-            Self::EditPost { text: new, .. } => {
-                // Mentions of the old text, each removed, and mentions of the new text.
-                let rows = 2 + (MENTIONS_MAX + 1) + (mentions(new) + 1);
-                let cost = Cost::of_rows(rows, text(new) + 8 * mentions(new) + 80);
-                let read = 2 * POST_BYTES_MAX;
-                Cost { work: cost.work + mentions(new) * MENTION_WORK + read, ..cost }
+            Self::EditPost { text, .. } => {
+                edit_cost(mentions(text), text.as_str().len(), POST_BYTES_MAX)
             }
             Self::DeletePost { .. } => Cost::of_rows(6 + MENTIONS_MAX, 64),
             Self::PostStory { text: story, .. } => Cost::of_rows(5, text(story) + 64),
@@ -106,7 +95,7 @@ impl Command {
             }
             Self::EraseUser { .. } => {
                 let cost = Cost::of_rows(ERASE_ROWS_MAX, 16 * ERASE_ROWS_MAX);
-                let read = ERASE_ROWS_MAX / 3 * (POST_BYTES_MAX + WORK_PER_ROW);
+                let read = ERASE_ROWS_MAX / 3 * (2 * POST_BYTES_MAX + WORK_PER_ROW);
                 Cost { work: cost.work + read, ..cost }
             }
             Self::Account(command) => account_cost(command),
@@ -116,6 +105,27 @@ impl Command {
             Self::Reserved(never) => match *never {},
         }
     }
+}
+
+fn mentions(text: &PostText) -> usize {
+    text.as_str().matches('@').count().min(MENTIONS_MAX)
+}
+
+fn post_cost(text: &PostText, warning: &str, is_reply: bool) -> Cost {
+    let (bytes, mentions) = (text.as_str().len() + warning.len(), mentions(text));
+    // The author of the post replied to is mentioned as well, and the author must be able to see that post.
+    let (rows, read) = if is_reply { (6, 2 * POST_BYTES_MAX + 7 * WORK_PER_ROW) } else { (4, 0) };
+    let cost = Cost::of_rows(rows + mentions, bytes + 8 * mentions + 96);
+    Cost { work: cost.work + mentions * MENTION_WORK + read, ..cost }
+}
+
+/// Of an edit with so many mentions in the new text, which is written with the warning.
+fn edit_cost(mentions: usize, text_bytes: usize, warning_bytes: usize) -> Cost {
+    // Mentions of the old text, each removed, and mentions of the new text.
+    let rows = 2 + (MENTIONS_MAX + 1) + (mentions + 1);
+    let cost = Cost::of_rows(rows, text_bytes + warning_bytes + 8 * mentions + 96);
+    let read = 4 * POST_BYTES_MAX;
+    Cost { work: cost.work + mentions * MENTION_WORK + read, ..cost }
 }
 
 fn account_cost(command: &AccountCommand) -> Cost {

@@ -1,6 +1,7 @@
 //! The changes that an applied command made, as input for the views. Never stored.
 
 use crate::ids::{PostId, SampleId, SampleSetId, StoryId, UserId};
+use crate::post::{Listed, Recipients};
 
 /// The relations of two users that end when one of them blocks the other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -14,16 +15,27 @@ pub struct Ended {
 }
 
 /// A change made by an applied command, which the views apply in order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// A post was published.
+    /// A post was published that is not direct.
     Posted {
+        /// The post.
+        post: PostId,
+        /// Its author.
+        author: UserId,
+        /// What lists know about it.
+        listed: Listed,
+    },
+    /// A direct post was published.
+    DirectPosted {
         /// The post.
         post: PostId,
         /// Its author.
         author: UserId,
         /// The user it replies to, if it is a reply.
         reply_to: Option<UserId>,
+        /// The users it mentions, which never change.
+        to: Recipients,
     },
     /// `user` was mentioned.
     Mentioned {
@@ -38,19 +50,19 @@ pub enum Effect {
         post: PostId,
         /// Its author.
         author: UserId,
-        /// The user it replied to, if it was a reply.
-        reply_to: Option<UserId>,
+        /// What lists knew about it.
+        listed: Listed,
     },
-    /// The text of a post has changed.
+    /// A post was edited.
     PostEdited {
         /// The post.
         post: PostId,
         /// Its author.
         author: UserId,
-        /// The user it replies to, if it is a reply.
-        reply_to: Option<UserId>,
+        /// What lists know about it.
+        listed: Listed,
     },
-    /// A post that mentions `user`, or did before, was deleted or has another text.
+    /// A post that mentions `user`, or did before, was deleted or edited.
     MentionChanged {
         /// The post.
         post: PostId,

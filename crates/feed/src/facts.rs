@@ -4,6 +4,7 @@ mod accounts;
 mod blocks;
 mod deleted;
 mod samples;
+mod search;
 mod stories;
 
 pub(crate) use accounts::{expiry_key, owner_key};
@@ -15,6 +16,7 @@ use rows::{
 use crate::command::{Idempotency, Outcome};
 use crate::ids::{PostId, UserId, UserRef};
 use crate::limits;
+use crate::post::{Listed, Recipients, Visibility};
 use crate::records::{Counts, Post, User};
 use crate::text::Handle;
 use crate::timeline::Posted;
@@ -159,42 +161,48 @@ impl<'a, R: Rows + ?Sized> Facts<'a, R> {
         self.rows.member(SetTable::Replies, parent.0, reply.0).is_some()
     }
 
-    /// Replies to `parent` within `span` of post ids. Replies to a deleted post are still stored, and so may be
-    /// replies by a deleted author.
+    /// Replies to `parent` within `span` of post ids, each with whether everybody may see it who is not separated from
+    /// its author by a block. Replies to a deleted post are still stored, and so may be replies by a deleted author.
     #[must_use]
-    pub fn replies_to(&self, parent: PostId, span: Span) -> Vec<PostId> {
+    pub fn replies_to(&self, parent: PostId, span: Span) -> Vec<(PostId, bool)> {
         let rows = self.rows.members(SetTable::Replies, parent.0, span);
-        rows.into_iter().map(|(reply, _)| PostId(reply)).collect()
+        let is_open = |number| number < Visibility::Followers as u64;
+        rows.into_iter().map(|(reply, number)| (PostId(reply), is_open(number))).collect()
     }
 
-    /// Posts of `author` within `span` of post ids, each with the user it replies to.
+    /// Posts of `author` within `span` of post ids, each with what lists know about it. Not all of them are for
+    /// everybody: see [`Viewer::visible_posted`](crate::Viewer::visible_posted).
     #[must_use]
-    pub fn posts_by(&self, author: UserId, span: Span) -> Vec<(PostId, Option<UserId>)> {
+    pub fn posts_by(&self, author: UserId, span: Span) -> Vec<Posted> {
         if self.is_hidden(author) {
             return Vec::new();
         }
         let rows = self.rows.members(SetTable::AuthorPosts, author.0.into(), span);
-        rows.into_iter().map(|(post, reply)| (PostId(post), reply_of(reply))).collect()
+        rows.into_iter().map(|(post, number)| (PostId(post), Listed::of_number(number))).collect()
     }
 
     /// The newest posts by all users that are older than `before`, newest first, each with its author: up to
     /// `limit` rows. Also returns the post before which the next rows are; `None` if there are none.
     #[must_use]
-    pub fn posts_before(
-        &self,
-        before: PostId,
-        limit: usize,
-    ) -> (Vec<(UserId, Posted)>, Option<PostId>) {
+    pub fn posts_before(&self, before: PostId, limit: usize) -> (Vec<Loaded>, Option<PostId>) {
         let (mut posts, mut rows, mut last) = (Vec::new(), 0, None);
         self.rows.points_below(PointTable::Post, before.0, limit, &mut |post, row| {
-            let (author, reply_to) = Post::decode_head(row);
-            if !self.is_hidden(author) {
-                posts.push((author, (PostId(post), reply_to)));
+            let id = PostId(post);
+            let post = Post::decode(row);
+            if !self.is_hidden(post.author) {
+                let (author, posted) = (post.author, (id, post.listed()));
+                posts.push(Loaded { author, posted, recipients: post.recipients() });
             }
             rows += 1;
-            last = Some(PostId(post));
+            last = Some(id);
         });
         (posts, last.filter(|_| rows == limit))
+    }
+
+    /// Whether a post mentions `user`.
+    #[must_use]
+    pub fn is_mentioned(&self, user: UserId, post: PostId) -> bool {
+        self.rows.member(SetTable::Mentions, user.0.into(), post.0).is_some()
     }
 
     /// Posts that mention `user`, within `span` of post ids. Their authors may be deleted: see
@@ -220,6 +228,17 @@ impl<'a, R: Rows + ?Sized> Facts<'a, R> {
             self.rows.name(NameTable::Idempotency, &key).map(|row| decode(&row))
         })
     }
+}
+
+/// A post as it is loaded into memory for many readers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loaded {
+    /// Its author.
+    pub author: UserId,
+    /// Its id, and what lists know about it.
+    pub posted: Posted,
+    /// The users it mentions, if it is direct.
+    pub recipients: Option<Recipients>,
 }
 
 /// The writer's access to the facts: the reads of [`Facts`], and changes.
@@ -311,7 +330,7 @@ impl<'a> Txn<'a> {
         }
     }
 
-    /// Replaces `old` by `new`, which differs in the text, the mentions and when it was edited.
+    /// Replaces `old` by `new`, which has the same author, parent and visibility.
     pub fn edit_post(&mut self, id: PostId, old: &Post, new: &Post) {
         self.rows.put_point(PointTable::Post, id.0, Some(encode(new)));
         for user in old.mentions.iter().filter(|user| !new.mentions.contains(user)) {
@@ -356,10 +375,6 @@ impl<'a> Txn<'a> {
 
 fn user_id(number: u64) -> Option<UserId> {
     u32::try_from(number).ok().map(UserId)
-}
-
-fn reply_of(value: u64) -> Option<UserId> {
-    value.checked_sub(1).and_then(user_id)
 }
 
 fn idempotency_key(day: u32, key: &[u8; 16]) -> Value {

@@ -15,6 +15,8 @@ pub const BIO_BYTES_MAX: usize = 4_000;
 pub const POST_CHARS_MAX: usize = 500;
 /// Most bytes of such a text: a grapheme cluster may be long, so a limit on characters is not enough.
 pub const POST_BYTES_MAX: usize = 8_000;
+/// Longest tag of a language, in bytes, with the subtags that are cut: the longest that RFC 5646 asks for.
+pub const LANGUAGE_BYTES_MAX: usize = 35;
 /// Most users that a post mentions: a mention in the text has at least two characters, and the author of the
 /// post replied to is always mentioned.
 pub const POST_MENTIONS_MAX: usize = POST_CHARS_MAX / 2 + 1;

@@ -4,7 +4,8 @@ use rows::{Stamp, Value};
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{PostId, SampleSetId, UserId};
-use crate::text::{Bio, Handle, Label, Name, PostText, SetName};
+use crate::post::{Listed, Recipients, Visibility};
+use crate::text::{Bio, Handle, Label, Language, Name, PostText, SetName, Warning};
 
 /// A user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,8 +35,16 @@ pub struct Post {
     pub mentions: Vec<UserId>,
     /// The post replied to, which may be deleted by now.
     pub in_reply_to: Option<PostId>,
-    /// When the text was last changed.
+    /// When it was last edited.
     pub edited: Option<Stamp>,
+    /// Who may see it.
+    pub visibility: Visibility,
+    /// Shown instead of the text until the reader asks for it; may be empty.
+    pub warning: Warning,
+    /// Whether its images should be hidden until the reader asks for them.
+    pub sensitive: bool,
+    /// The language of the text.
+    pub language: Option<Language>,
 }
 
 /// A story that was posted and not swept yet. Its id contains the time when it was posted.
@@ -120,7 +129,8 @@ impl Mute {
 }
 
 impl Post {
-    /// Reverses [`rows::encode`]. Rows of formats before 5 end after the mentions; what they lack is `None`.
+    /// Reverses [`rows::encode`]. Rows of formats before 5 end after the mentions, those of formats before 9 after
+    /// `edited`; what they lack has its default.
     ///
     /// # Panics
     /// If the row is not one of ours: rows are checked by the store, so this is a broken invariant.
@@ -129,31 +139,26 @@ impl Post {
         rows::decode(&[bytes, &Self::ABSENT].concat())
     }
 
-    /// The author of a row, and the user it replies to.
-    ///
-    /// # Panics
-    /// As [`Post::decode`].
-    #[must_use]
-    pub fn decode_head(bytes: &[u8]) -> (UserId, Option<UserId>) {
-        /// The first three fields of [`Post`], as they are stored.
-        #[derive(Deserialize)]
-        struct Head<'a> {
-            author: UserId,
-            #[serde(borrow)]
-            _text: &'a [u8],
-            reply_to: Option<UserId>,
-        }
-        let Head { author, reply_to, .. } = rows::decode_start(bytes);
-        (author, reply_to)
-    }
     /// As [`Post::decode`], for bytes that may be damaged.
     #[must_use]
     pub fn try_decode(bytes: &[u8]) -> Option<Self> {
         rows::try_decode(&[bytes, &Self::ABSENT].concat())
     }
 
-    /// The bytes that postcard writes for the `None` of each added field.
-    const ABSENT: [u8; 2] = [0; 2];
+    /// What lists know about it.
+    #[must_use]
+    pub fn listed(&self) -> Listed {
+        Listed { reply_to: self.reply_to, visibility: self.visibility }
+    }
+
+    /// The users it mentions, if it is direct.
+    #[must_use]
+    pub fn recipients(&self) -> Option<Recipients> {
+        (self.visibility == Visibility::Direct).then(|| self.mentions.clone().into())
+    }
+
+    /// The bytes that postcard writes for the default of each added field.
+    const ABSENT: [u8; 6] = [0; 6];
 }
 
 impl Counts {

@@ -115,6 +115,16 @@ pub enum Refusal {
     /// The time of a mute is too short or too long.
     #[error("a mute lasts 1 to {} seconds", limits::MUTE_SECS_MAX)]
     BadMuteTime,
+    /// The content warning is malformed.
+    #[error(
+        "a warning is at most {} characters (at most {} bytes) without control characters",
+        limits::POST_CHARS_MAX,
+        limits::POST_BYTES_MAX
+    )]
+    BadWarning,
+    /// The language is malformed.
+    #[error("a language is a code of 2 or 3 letters")]
+    BadLanguage,
 }
 
 impl From<AccountRefusal> for Refusal {
@@ -161,6 +171,8 @@ impl Refusal {
             Self::TooManyMutes => "too_many_mutes",
             Self::Blocked => "blocked",
             Self::BadMuteTime => "bad_duration",
+            Self::BadWarning => "bad_warning",
+            Self::BadLanguage => "bad_language",
         }
     }
 }

@@ -81,6 +81,44 @@ impl PostText {
     }
 }
 
+/// The content warning of a post: at most 500 user-perceived characters, trimmed, possibly empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Warning(Box<str>);
+
+impl Warning {
+    /// Trims and checks `text`.
+    ///
+    /// # Errors
+    /// [`Refusal::BadWarning`] if it is too long or holds control characters other than line breaks and tabs.
+    pub fn parse(text: &str) -> Result<Self, Refusal> {
+        let text = text.trim();
+        let fits = fits(text, limits::POST_CHARS_MAX, limits::POST_BYTES_MAX);
+        if fits && is_prose(text) { Ok(Self(text.into())) } else { Err(Refusal::BadWarning) }
+    }
+}
+
+/// The language of a post: a code of ISO 639 with 2 or 3 letters, in lower case.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Language(Box<str>);
+
+impl Language {
+    /// Checks `text` and folds it to lower case. Subtags, as in `en-GB`, are cut.
+    ///
+    /// # Errors
+    /// [`Refusal::BadLanguage`] if it does not begin with 2 or 3 letters.
+    pub fn parse(text: &str) -> Result<Self, Refusal> {
+        let code = text.split(['-', '_']).next().unwrap_or_default();
+        let is_code =
+            (2..=3).contains(&code.len()) && code.bytes().all(|b| b.is_ascii_alphabetic());
+        let fits = text.len() <= limits::LANGUAGE_BYTES_MAX;
+        if is_code && fits {
+            Ok(Self(code.to_ascii_lowercase().into()))
+        } else {
+            Err(Refusal::BadLanguage)
+        }
+    }
+}
+
 /// The label of a sample: 1 to 32 bytes without control characters, exactly as given.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Label(Box<str>);
@@ -134,7 +172,7 @@ macro_rules! as_str {
         }
     )*};
 }
-as_str!(Handle, Name, Bio, PostText, Label, SetName);
+as_str!(Handle, Name, Bio, PostText, Warning, Language, Label, SetName);
 pub(crate) use as_str;
 
 /// A mention found in a text: its position and its handle.
@@ -247,6 +285,36 @@ mod tests {
             assert_eq!(Label::parse(text).is_ok(), label, "{text:?}");
             assert_eq!(SetName::parse(text).is_ok(), set, "{text:?}");
         }
+    }
+
+    #[test]
+    fn languages_are_codes_of_two_or_three_letters_without_subtags() {
+        for (text, expect) in [
+            ("en", Some("en")),
+            ("EN", Some("en")),
+            ("gsw", Some("gsw")),
+            ("en-GB", Some("en")),
+            ("zh_Hant_TW", Some("zh")),
+            ("", None),
+            ("e", None),
+            ("engl", None),
+            ("-en", None),
+            ("e1", None),
+            ("\u{e4}", None),
+            (&format!("en-{}", "x".repeat(limits::LANGUAGE_BYTES_MAX)), None),
+        ] {
+            let found = Language::parse(text).ok();
+            assert_eq!(found.as_ref().map(Language::as_str), expect, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn warnings_may_be_empty_and_are_as_long_as_posts_at_most() {
+        assert_eq!(Warning::parse("  food \n").unwrap().as_str(), "food");
+        assert_eq!(Warning::parse(" ").unwrap(), Warning::default());
+        assert!(Warning::parse(&"a".repeat(500)).is_ok());
+        assert_eq!(Warning::parse(&"a".repeat(501)), Err(Refusal::BadWarning));
+        assert_eq!(Warning::parse("a\u{0}b"), Err(Refusal::BadWarning));
     }
 
     fn check_mentions(text: &str, expect: &[(usize, &str)]) {

@@ -59,10 +59,7 @@ pub fn descendants<R: Rows + ?Sized>(
 
 /// Whether a post exists that the viewer may see and wants.
 fn shows<R: Rows + ?Sized>(viewer: &Viewer<'_, R>, post: PostId) -> bool {
-    match viewer.sees_all() {
-        true => viewer.facts().has_post(post),
-        false => viewer.facts().post(post).is_some_and(|post| viewer.wanted(&post)),
-    }
+    viewer.facts().post(post).is_some_and(|post| viewer.wanted(&post))
 }
 
 struct Walk<'v, 'a, R: Rows + ?Sized> {
@@ -89,14 +86,14 @@ impl<R: Rows + ?Sized> Walk<'_, '_, R> {
             after = *first;
             // A post that was deleted since has no descendants.
             let is_reply = self.viewer.facts().is_reply(post, after);
-            if is_reply && self.shows(after) && !self.enter(after, rest) {
+            if is_reply && shows(self.viewer, after) && !self.enter(after, rest) {
                 return false;
             }
         }
         // One more than fits on the page, to know whether there is more.
         let wanted = self.limit - self.found + 1;
         let Some(span) = Span::above(after.0, wanted) else { return true };
-        for reply in self.viewer.facts().replies_to(post, span) {
+        for (reply, is_open) in self.viewer.facts().replies_to(post, span) {
             if self.found == self.limit {
                 return false;
             }
@@ -105,7 +102,7 @@ impl<R: Rows + ?Sized> Walk<'_, '_, R> {
                 self.last.clone_from(&self.path);
                 self.last.push(reply);
             }
-            if !self.shows(reply) {
+            if !self.shows(reply, is_open) {
                 continue;
             }
             self.posts.push(reply);
@@ -117,9 +114,10 @@ impl<R: Rows + ?Sized> Walk<'_, '_, R> {
     }
 
     /// Whether to show a reply that has a row. Replies exist unless their author was deleted.
-    fn shows(&self, reply: PostId) -> bool {
-        let none_hidden = self.viewer.sees_all() && self.viewer.facts().totals().users_erasing == 0;
-        none_hidden || shows(self.viewer, reply)
+    fn shows(&self, reply: PostId, is_open: bool) -> bool {
+        let hides_nobody =
+            self.viewer.hides_nobody() && self.viewer.facts().totals().users_erasing == 0;
+        is_open && hides_nobody || shows(self.viewer, reply)
     }
 
     fn enter(&mut self, post: PostId, from: &[PostId]) -> bool {

@@ -1,7 +1,8 @@
 //! Who sees what: one place that every list, thread, timeline and stream asks.
 //!
 //! **Visible** is what a viewer may see. A block hides two users from each other, with all they made: for each, the
-//! other does not exist. **Wanted** is what a viewer has not muted. What is not wanted is left out where the viewer did
+//! other does not exist. A post that is not for everybody is visible to its author, to the users it mentions and, unless
+//! it is direct, to followers of the author. **Wanted** is what a viewer has not muted. What is not wanted is left out where the viewer did
 //! not ask for its author: at home, in threads and among the stories of friends.
 //!
 //! Both depend on the facts of the moment alone, so a block or a mute also acts on what was made before it.
@@ -10,7 +11,9 @@ use rows::{Rows, SetTable, Span};
 
 use crate::facts::Facts;
 use crate::ids::{PostId, UserId};
+use crate::post::Visibility;
 use crate::records::{Mute, Post};
+use crate::timeline::Posted;
 
 /// A reader, and which rows about them exist at all: nobody is looked up for one who neither blocks, nor is blocked,
 /// nor mutes.
@@ -40,9 +43,9 @@ impl<'a, R: Rows + ?Sized> Viewer<'a, R> {
         self.facts
     }
 
-    /// Whether everything that exists is visible and wanted.
+    /// Whether every user who exists is visible and wanted.
     #[must_use]
-    pub fn sees_all(&self) -> bool {
+    pub fn hides_nobody(&self) -> bool {
         !self.has_blocks && !self.has_mutes
     }
 
@@ -58,7 +61,30 @@ impl<'a, R: Rows + ?Sized> Viewer<'a, R> {
     /// Whether the viewer may see a post that exists.
     #[must_use]
     pub fn visible(&self, post: &Post) -> bool {
-        self.visible_user(post.author)
+        let is_mentioned = |user| post.mentions.contains(&user);
+        self.sees(post.author, post.visibility, is_mentioned)
+    }
+
+    /// As [`Viewer::visible`], of a post in a list. Reads no row for one that everybody may see.
+    #[must_use]
+    pub fn visible_posted(&self, author: UserId, (post, listed): Posted) -> bool {
+        let is_mentioned = |user| self.facts.is_mentioned(user, post);
+        self.sees(author, listed.visibility, is_mentioned)
+    }
+
+    fn sees(
+        &self,
+        author: UserId,
+        visibility: Visibility,
+        is_mentioned: impl FnOnce(UserId) -> bool,
+    ) -> bool {
+        let Some(user) = self.user.filter(|user| *user != author) else { return true };
+        let is_addressed = || match visibility {
+            Visibility::Public | Visibility::Unlisted => true,
+            Visibility::Followers => self.facts.follows(user, author) || is_mentioned(user),
+            Visibility::Direct => is_mentioned(user),
+        };
+        self.visible_user(author) && is_addressed()
     }
 
     /// Whether the viewer may see a post that exists, and has not muted its author.
@@ -67,14 +93,13 @@ impl<'a, R: Rows + ?Sized> Viewer<'a, R> {
         self.visible(post) && self.mute_of(post.author).is_none()
     }
 
-    /// Whether the viewer is notified of a post that mentions them: it exists, they may see it, and no mute hides
-    /// mentions by its author.
+    /// Whether the viewer is notified of a post that mentions or mentioned them: it exists, they may see it, and no mute
+    /// hides mentions by its author.
     #[must_use]
     pub fn notified(&self, post: PostId) -> bool {
-        self.sees_all()
-            || self.facts.post(post).is_some_and(|post| {
-                self.visible(&post) && self.mute_of(post.author).is_none_or(|mute| !mute.mentions)
-            })
+        self.facts.post(post).is_some_and(|post| {
+            self.visible(&post) && self.mute_of(post.author).is_none_or(|mute| !mute.mentions)
+        })
     }
 
     /// As [`Viewer::notified`], of a post by `author` that may have been deleted.

@@ -95,11 +95,11 @@ pub(crate) fn read_mute_end(key: &[u8]) -> Option<(u64, UserId, UserId)> {
 
 /// A post in the post, author and reply tables. Mentions have separate rows: see [`mention`].
 pub fn post(rows: &mut (impl PutRows + ?Sized), id: PostId, post: &Post) {
-    let reply = post.reply_to.map_or(0, |user| u64::from(user.0) + 1);
+    let number = post.listed().number();
     rows.put_point(PointTable::Post, id.0, Some(encode(post)));
-    rows.put_member(SetTable::AuthorPosts, post.author.0.into(), id.0, Some(reply));
+    rows.put_member(SetTable::AuthorPosts, post.author.0.into(), id.0, Some(number));
     if let Some(parent) = post.in_reply_to {
-        rows.put_member(SetTable::Replies, parent.0, id.0, Some(0));
+        rows.put_member(SetTable::Replies, parent.0, id.0, Some(post.visibility as u64));
     }
 }
 

@@ -43,7 +43,7 @@ fn a_reply_is_to_the_author_of_its_post_and_mentions_them_unless_it_is_their_own
         assert_eq!((post.reply_to, &post.mentions), (Some(UserId(1)), &mentions), "{words:?}");
         assert_eq!(post.in_reply_to, Some(parent));
         let mut effects =
-            vec![Effect::Posted { post: id, author: UserId(author), reply_to: Some(UserId(1)) }];
+            vec![Effect::Posted { post: id, author: UserId(author), listed: post.listed() }];
         effects.extend(mentions.iter().map(|user| Effect::Mentioned { post: id, user: *user }));
         assert_eq!(world.effects, effects, "{words:?}");
         for user in (0..3).map(UserId) {
@@ -114,7 +114,7 @@ fn an_edit_replaces_only_the_text_and_the_mentions() {
         let author = UserId(0);
         let changed = |user| Effect::MentionChanged { post, author, user, deleted: false };
         let mut effects =
-            vec![Effect::PostEdited { post, author: UserId(0), reply_to: now.reply_to }];
+            vec![Effect::PostEdited { post, author: UserId(0), listed: now.listed() }];
         effects.extend(ids(concerned).into_iter().map(changed));
         assert_eq!(world.effects, effects, "{words:?}");
         // The same text again changes nothing.

@@ -5,8 +5,9 @@ use axum::extract::{Request, State};
 use axum::http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, AUTHORIZATION, CACHE_CONTROL,
+    SEC_WEBSOCKET_PROTOCOL,
 };
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use feed::accounts::AccessScope;
@@ -22,10 +23,32 @@ pub(crate) enum Needs {
     Nothing,
     /// A valid token.
     Token,
+    /// The same as [`Needs::User`], or if the operator allows it, no token at all or one of an app with such a scope.
+    Anyone(&'static [AccessScope]),
     /// A token of an app itself, with this scope.
     App(AccessScope),
     /// A token that acts for a user, with one of these scopes.
     User(&'static [AccessScope]),
+    /// The same, of a stream: the token may also be in the query, or the protocol of a WebSocket, since pages of a
+    /// browser cannot set headers of these requests.
+    Stream(&'static [AccessScope]),
+}
+
+impl Needs {
+    /// The token that a route needs, for its documentation.
+    pub(crate) fn in_words(self) -> String {
+        let any_of = |scopes: &[AccessScope]| {
+            let names: Vec<_> = scopes.iter().map(|scope| format!("`{}`", scope.name())).collect();
+            names.join(" or ")
+        };
+        match self {
+            Self::Nothing => "none".to_owned(),
+            Self::Token => "any".to_owned(),
+            Self::Anyone(scopes) => format!("{}; or none", any_of(scopes)),
+            Self::App(scope) => format!("of the app, {}", any_of(&[scope])),
+            Self::User(scopes) | Self::Stream(scopes) => format!("of a user, {}", any_of(scopes)),
+        }
+    }
 }
 
 /// Checks the token, which the handler gets as an extension of the request.
@@ -34,7 +57,8 @@ pub(crate) async fn check(
     mut request: Request,
     next: Next,
 ) -> Response {
-    let mut response = match admit(&state, needs, request.headers()).await {
+    let token = presented(needs, request.headers(), request.uri());
+    let mut response = match admit(&state, needs, token).await {
         Ok(access) => {
             access.map(|access| request.extensions_mut().insert(access));
             next.run(request).await
@@ -43,12 +67,7 @@ pub(crate) async fn check(
     };
     let headers = response.headers_mut();
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
-    headers.insert(
-        ACCESS_CONTROL_EXPOSE_HEADERS,
-        HeaderValue::from_static(
-            "Link, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset",
-        ),
-    );
+    headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("Link"));
     headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     response
 }
@@ -68,17 +87,21 @@ pub(crate) async fn preflight() -> Response {
 async fn admit(
     state: &Shared,
     needs: Needs,
-    headers: &HeaderMap,
+    token: Result<Option<String>, ApiError>,
 ) -> Result<Option<Access>, ApiError> {
-    if needs == Needs::Nothing {
-        return Ok(None);
+    let is_closed = matches!(needs, Needs::Anyone(_)) && !state.options.anonymous_reads;
+    let Some(token) = token? else {
+        return if is_closed { Err(ApiError::bad_token()) } else { Ok(None) };
+    };
+    let access = state.token(&token).await?.ok_or_else(ApiError::bad_token)?;
+    if is_closed && access.user.is_none() {
+        return Err(ApiError::no_user());
     }
-    let token = bearer(headers).ok_or_else(ApiError::bad_token)?;
-    let access = state.token(token).await?.ok_or_else(ApiError::bad_token)?;
     let is_allowed = match needs {
         Needs::Nothing | Needs::Token => true,
+        Needs::Anyone(scopes) => scopes.iter().any(|scope| access.allows(*scope)),
         Needs::App(scope) => access.user.is_none() && access.allows(scope),
-        Needs::User(scopes) => {
+        Needs::User(scopes) | Needs::Stream(scopes) => {
             if access.user.is_none() {
                 return Err(ApiError::no_user());
             }
@@ -86,6 +109,28 @@ async fn admit(
         }
     };
     if is_allowed { Ok(Some(access)) } else { Err(ApiError::out_of_scope()) }
+}
+
+/// The token of a request; none if it needs none.
+fn presented(needs: Needs, headers: &HeaderMap, uri: &Uri) -> Result<Option<String>, ApiError> {
+    let is_optional = matches!(needs, Needs::Anyone(_)) && !headers.contains_key(AUTHORIZATION);
+    if needs == Needs::Nothing || is_optional {
+        return Ok(None);
+    }
+    let mut token = bearer(headers).map(str::to_owned);
+    if let Needs::Stream(_) = needs {
+        token = token.or_else(|| elsewhere(headers, uri));
+    }
+    token.map(Some).ok_or_else(ApiError::bad_token)
+}
+
+/// The token in the query, or the protocol of a WebSocket.
+fn elsewhere(headers: &HeaderMap, uri: &Uri) -> Option<String> {
+    let query = uri.query().unwrap_or_default();
+    let mut pairs = form_urlencoded::parse(query.as_bytes());
+    let in_query = pairs.find(|(name, _)| name == "access_token").map(|(_, token)| token.into());
+    let protocol = || Some(headers.get(SEC_WEBSOCKET_PROTOCOL)?.to_str().ok()?.to_owned());
+    in_query.or_else(protocol)
 }
 
 /// The token of `Bearer TOKEN`. The scheme is case-insensitive (RFC 9110).

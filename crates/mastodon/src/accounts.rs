@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use axum::extract::State;
 use axum::http::{Extensions, HeaderMap, StatusCode};
+use axum::response::Response;
 use axum::{Extension, Json};
 use feed::accounts::{
     AccountCommand, AccountDone, AccountRefusal, AccountState, Email, PasswordHash, Role,
@@ -13,14 +14,16 @@ use feed::{Command, Done, Handle, Refusal, Reply, UserId};
 use node::Request;
 use serde_json::Value;
 
+use crate::entities::Entities;
 use crate::error::ApiError;
 use crate::fields::Fields;
+use crate::input::Me;
 use crate::limiter::What;
 use crate::oauth::token;
 use crate::secret::{self, Secret};
 use crate::state::{Server, Shared, client_address};
 use crate::tokens::Access;
-use crate::{Registrations, entities, password};
+use crate::{Registrations, password};
 
 /// A new account.
 pub(crate) struct SignedUp {
@@ -194,12 +197,8 @@ pub(crate) async fn sign_up(
 }
 
 /// `GET /api/v1/accounts/verify_credentials`
-pub(crate) async fn verify(
-    State(state): State<Shared>,
-    Extension(access): Extension<Access>,
-) -> Result<Json<Value>, ApiError> {
-    let user = access.user.ok_or_else(ApiError::no_user)?;
-    let base = state.options.base.clone();
-    let entity = state.read(move |node| entities::own_account(node, user, &base)).await?;
-    entity.map(Json).ok_or_else(ApiError::bad_token)
+pub(crate) async fn verify(State(state): State<Shared>, Me(me): Me) -> Result<Response, ApiError> {
+    let read = move |_: &_, entities: &mut Entities<'_>| entities.own_account(me);
+    let account = state.entities(Some(me), read).await?.ok_or_else(ApiError::bad_token)?;
+    state.answers.entity(Some(account))
 }

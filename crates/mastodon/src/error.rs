@@ -63,6 +63,21 @@ impl ApiError {
         Self::new(StatusCode::FORBIDDEN, "This action is outside the authorized scopes")
     }
 
+    pub(crate) fn not_found() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "Record not found")
+    }
+
+    /// A parameter, or what a request asks for, cannot be accepted.
+    pub(crate) fn invalid(why: impl std::fmt::Display) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, format!("Validation failed: {why}"))
+    }
+
+    /// The model lacks what a request asks for.
+    pub(crate) fn not_supported(what: &str) -> Self {
+        let why = format!("This server has no {what}");
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, why)
+    }
+
     pub(crate) fn too_many() -> Self {
         Self::new(StatusCode::TOO_MANY_REQUESTS, "Too many requests; try again later")
     }
@@ -134,11 +149,15 @@ impl From<Refusal> for ApiError {
                 | AccountRefusal::PasswordChanged
                 | AccountRefusal::NoAccount,
             ) => Self::invalid_grant(),
-            Refusal::Full => Self::new(StatusCode::INSUFFICIENT_STORAGE, refusal.to_string()),
-            refusal => {
-                let error = format!("Validation failed: {refusal}");
-                Self::new(StatusCode::UNPROCESSABLE_ENTITY, error)
+            Refusal::UserNotFound | Refusal::PostNotFound | Refusal::ParentNotFound => {
+                Self::not_found()
             }
+            Refusal::Blocked => Self::new(
+                StatusCode::FORBIDDEN,
+                "This action is not allowed: unblock the user first",
+            ),
+            Refusal::Full => Self::new(StatusCode::INSUFFICIENT_STORAGE, refusal.to_string()),
+            refusal => Self::invalid(refusal),
         }
     }
 }
@@ -168,7 +187,7 @@ impl From<ReadError> for ApiError {
         match error {
             ReadError::Overloaded => Self::overloaded(),
             ReadError::Panicked(_) => {
-                tracing::error!("a read of accounts panicked");
+                tracing::error!("a read panicked");
                 Self::internal()
             }
         }

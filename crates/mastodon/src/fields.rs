@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, Request};
-use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
+use axum::http::{Method, StatusCode};
 use futures_util::stream;
 use http_body_util::BodyExt as _;
 use serde_json::Value;
@@ -32,6 +32,8 @@ const ADDRESS_BODIES_MAX: u32 = 16;
 const FIELDS_MAX: usize = 256;
 /// Longest name of a parameter, in bytes.
 const NAME_BYTES_MAX: usize = 64;
+/// Deepest objects and lists within a JSON object.
+const DEPTH_MAX: usize = 4;
 
 /// The bodies that are being read.
 pub(crate) struct Bodies {
@@ -135,13 +137,38 @@ impl Fields {
         Ok(matches!(self.one(name)?, Some("true" | "1" | "on" | "t")))
     }
 
+    /// Whether a parameter is true, and none if it is missing.
+    pub(crate) fn flag(&self, name: &str) -> Result<Option<bool>, ApiError> {
+        Ok(self.one(name)?.map(|value| !matches!(value, "false" | "0" | "off" | "f")))
+    }
+
+    /// Whether a parameter of this name, or of a part of it such as `name[part]`, has a value.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|(given, value)| {
+            let part = given
+                .strip_prefix(name)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('['));
+            part && !value.is_empty()
+        })
+    }
+
+    /// All parameters but those of these names, for the URL of another page.
+    pub(crate) fn without<'f>(
+        &'f self,
+        names: &'f [&str],
+    ) -> impl Iterator<Item = (&'f str, &'f str)> {
+        let pairs = self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        pairs.filter(|(name, _)| !names.contains(name))
+    }
+
     /// All values of a parameter, given as `name` or `name[]`.
     pub(crate) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
         let is_name = move |given: &str| given.strip_suffix("[]").unwrap_or(given) == name;
         self.0.iter().filter(move |(given, _)| is_name(given)).map(|(_, value)| value.as_str())
     }
 
-    /// Those of a JSON object: texts, numbers, booleans, and lists of them.
+    /// Those of a JSON object: texts, numbers, booleans, and lists of them. Objects within it are as in a form:
+    /// `{"a": {"b": 1}}` is `a[b]=1`.
     fn of_json(bytes: &[u8]) -> Result<Self, ApiError> {
         let wrong = || ApiError::invalid_request("the body is no JSON object of simple values");
         if bytes.iter().all(u8::is_ascii_whitespace) {
@@ -151,27 +178,7 @@ impl Fields {
         let Value::Object(object) = value else { return Err(wrong()) };
         let mut fields = Vec::new();
         for (name, value) in object {
-            if name.len() > NAME_BYTES_MAX {
-                return Err(wrong());
-            }
-            let values = match value {
-                Value::Array(values) => values,
-                value => vec![value],
-            };
-            for value in values {
-                // Before more is made of a few bytes: each value has a name of its own here.
-                if fields.len() > FIELDS_MAX {
-                    break;
-                }
-                match value {
-                    Value::Null => {}
-                    Value::String(text) => fields.push((name.clone(), text)),
-                    Value::Bool(_) | Value::Number(_) => {
-                        fields.push((name.clone(), value.to_string()));
-                    }
-                    Value::Array(_) | Value::Object(_) => return Err(wrong()),
-                }
-            }
+            flatten(name, value, 0, &mut fields).ok_or_else(wrong)?;
         }
         Self::of_pairs(fields.into_iter())
     }
@@ -189,6 +196,59 @@ impl Fields {
             }
         }
         Self::of_pairs(fields.into_iter())
+    }
+}
+
+/// Appends the values of a parameter, at most one more than there may be: each gets a name of its own, so that few bytes
+/// could become many. None if a name is too long, or objects are too deep.
+fn flatten(
+    name: String,
+    value: Value,
+    depth: usize,
+    fields: &mut Vec<(String, String)>,
+) -> Option<()> {
+    if name.len() > NAME_BYTES_MAX || depth > DEPTH_MAX {
+        return None;
+    }
+    if fields.len() > FIELDS_MAX {
+        return Some(());
+    }
+    match value {
+        Value::Null => {}
+        Value::String(text) => fields.push((name, text)),
+        Value::Bool(_) | Value::Number(_) => fields.push((name, value.to_string())),
+        Value::Array(values) => {
+            for (number, value) in values.into_iter().enumerate() {
+                let name = match value {
+                    Value::Object(_) => format!("{name}[{number}]"),
+                    Value::Array(_) => return None,
+                    _ => name.clone(),
+                };
+                flatten(name, value, depth + 1, fields)?;
+            }
+        }
+        Value::Object(values) => {
+            for (inner, value) in values {
+                flatten(format!("{name}[{inner}]"), value, depth + 1, fields)?;
+            }
+        }
+    }
+    Some(())
+}
+
+/// The parameters of a route of the API: those of the query, and those of the body if the method has one.
+pub(crate) struct Params(pub(crate) Fields);
+
+impl FromRequest<Shared> for Params {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &Shared) -> Result<Self, ApiError> {
+        let query = request.uri().query().unwrap_or_default();
+        let Fields(mut fields) = Fields::of_query(query)?;
+        if request.method() != Method::GET {
+            fields.append(&mut Fields::from_request(request, state).await?.0);
+        }
+        Fields::of_pairs(fields.into_iter()).map(Self)
     }
 }
 
@@ -243,7 +303,13 @@ mod tests {
         }
         assert!(json.is_true("yes").unwrap() && !json.is_true("n").unwrap());
         assert!(query.one("twice").is_err());
-        for bad in ["[]", "1", "{\"a\":{}}", "{\"a\":[[]]}", "{", "\"x\""] {
+        let deep = r#"{"a": {"b": [1, {"c": "x"}]}, "d": []}"#;
+        let deep = Fields::of_json(deep.as_bytes()).unwrap();
+        assert_eq!(deep.one("a[b]").unwrap(), Some("1"));
+        assert_eq!(deep.one("a[b][1][c]").unwrap(), Some("x"));
+        for bad in
+            ["[]", "1", r#"{"a":[[]]}"#, "{", "\"x\"", r#"{"a":{"b":{"c":{"d":{"e":{"f":1}}}}}}"#]
+        {
             assert!(Fields::of_json(bad.as_bytes()).is_err(), "{bad}");
         }
         assert!(Fields::of_query(&"a=1&".repeat(FIELDS_MAX + 1)).is_err());

@@ -11,28 +11,39 @@
 
 mod access;
 mod accounts;
+mod answers;
+mod api;
+mod endpoints;
 mod entities;
 mod error;
 mod fields;
+mod input;
 mod limiter;
 mod oauth;
 mod pages;
+mod paging;
 pub mod password;
 mod routes;
 mod secret;
 mod state;
+mod streams;
 mod tokens;
+mod without;
 
 use axum::Router;
 use edge::BlockingReads;
 use node::Node;
+use tokio::sync::watch;
 
+pub use endpoints::{Endpoint, EndpointState};
 pub use limiter::{Rate, Rates};
 pub use password::PasswordError;
 pub use secret::{Secret, hash};
 
-/// The most memory that it takes beside that of the node, in bytes: for hashing passwords, bodies, and cached tokens.
-pub const MEMORY: usize = password::MEMORY + fields::MEMORY + tokens::MEMORY;
+/// The most memory that it takes beside that of the node, in bytes: for hashing passwords, bodies, responses, and cached
+/// tokens.
+pub const MEMORY: usize =
+    password::MEMORY + fields::MEMORY + tokens::MEMORY + answers::MEMORY + streams::MEMORY;
 
 /// Who may sign up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,22 +69,28 @@ pub struct MastodonOptions {
     pub registrations: Registrations,
     /// Whether apps may ask for passwords themselves (`grant_type=password`).
     pub password_grant: bool,
+    /// Whether who is not a user may read what is public: without a token, or with one of an app itself.
+    pub anonymous_reads: bool,
     /// Runs reads that may block.
     pub reads: BlockingReads,
     /// What one address or account may do.
     pub rates: Rates,
+    /// True when the server stops: then streams end.
+    pub closing: Option<watch::Receiver<bool>>,
 }
 
 impl MastodonOptions {
-    /// Sign-up is closed, apps may not ask for passwords, the usual rates.
+    /// Sign-up is closed, apps may not ask for passwords, only users read, the usual rates.
     #[must_use]
     pub fn new(base: &str) -> Self {
         Self {
             base: base.trim_end_matches('/').to_owned(),
             registrations: Registrations::Closed,
             password_grant: false,
+            anonymous_reads: false,
             reads: BlockingReads::new(64),
             rates: Rates::default(),
+            closing: None,
         }
     }
 }
@@ -81,4 +98,12 @@ impl MastodonOptions {
 /// All routes over `node`.
 pub fn router(node: Node, options: MastodonOptions) -> Router {
     routes::routes(state::Server::new(node, options))
+}
+
+/// Every endpoint, also those of Mastodon's API that do not exist here, by path and method.
+#[must_use]
+pub fn endpoints() -> Vec<Endpoint> {
+    let mut endpoints: Vec<_> = routes::table().0.into_iter().map(|route| route.endpoint).collect();
+    endpoints.sort_by(|one, other| (one.path, one.method).cmp(&(other.path, other.method)));
+    endpoints
 }

@@ -1,29 +1,43 @@
 //! Every route, with what it needs of its client.
 
+use std::collections::BTreeSet;
+
 use axum::Router;
 use axum::middleware::from_fn_with_state;
-use axum::routing::{MethodRouter, get, options, post};
-use feed::accounts::AccessScope;
+use axum::routing::{any, get, options, post};
+use feed::accounts::AccessScope as S;
 
 use crate::access::{Needs, check, preflight};
+use crate::api::absent::Absent;
+use crate::api::{accounts as people, instance, links, notifications, relations, search, statuses};
+use crate::api::{streaming, timelines};
+use crate::endpoints::{Endpoints, Route};
 use crate::state::Shared;
-use crate::{accounts, oauth, pages};
+use crate::{accounts, oauth, pages, without};
+
+/// Routes that anybody may use, whatever token is sent.
+const PUBLIC: Needs = Needs::Nothing;
+const READ_ACCOUNTS: Needs = Needs::Anyone(&[S::ReadAccounts]);
+const READ_STATUSES: Needs = Needs::Anyone(&[S::ReadStatuses]);
+const MY_STATUSES: Needs = Needs::User(&[S::ReadStatuses]);
+const WRITE_STATUSES: Needs = Needs::User(&[S::WriteStatuses]);
+const WRITE_ACCOUNTS: Needs = Needs::User(&[S::WriteAccounts]);
+const MY_NOTIFICATIONS: Needs = Needs::User(&[S::ReadNotifications]);
 
 pub(crate) fn routes(state: Shared) -> Router {
-    let mut api = Api { router: Router::new(), state };
-    let public = Needs::Nothing;
-    api.add("/api/v1/apps", public, post(oauth::apps::register));
-    api.add("/api/v1/apps/verify_credentials", Needs::Token, get(oauth::apps::verify));
-    // The handler checks the client by its secret.
-    api.add("/oauth/token", public, post(oauth::token::token));
-    api.add("/oauth/revoke", public, post(oauth::token::revoke));
-    let metadata = get(oauth::metadata::metadata);
-    api.add("/.well-known/oauth-authorization-server", public, metadata);
-    let sign_up = Needs::App(AccessScope::WriteAccounts);
-    api.add("/api/v1/accounts", sign_up, post(accounts::sign_up));
-    let me = Needs::User(&[AccessScope::ReadAccounts, AccessScope::Profile]);
-    api.add("/api/v1/accounts/verify_credentials", me, get(accounts::verify));
-    let Api { router, state } = api;
+    let (mut router, mut paths) = (Router::new(), BTreeSet::new());
+    for Route { endpoint, needs, handler } in table().0 {
+        let guard = from_fn_with_state((state.clone(), needs), check);
+        router = router.route(endpoint.path, handler.layer(guard));
+        if paths.insert(endpoint.path) {
+            router = router.route(endpoint.path, options(preflight));
+        }
+    }
+    for path in ["/api/v1/{*rest}", "/api/v2/{*rest}"] {
+        let guard = from_fn_with_state((state.clone(), PUBLIC), check);
+        let unknown = any(|| async { Absent::Record.answer() }).layer(guard);
+        router = router.route(path, unknown.options(preflight));
+    }
     router.merge(pages()).with_state(state)
 }
 
@@ -37,17 +51,109 @@ fn pages() -> Router<Shared> {
         .route("/settings", get(pages::settings::show))
         .route("/settings/revoke", post(pages::settings::revoke))
         .route("/settings/password", post(pages::settings::change_password))
+        .route("/@{handle}", get(links::profile))
+        .route("/@{handle}/{id}", get(links::status))
+        .route("/users/{handle}", get(links::profile))
+        .route("/users/{handle}/statuses/{id}", get(links::status))
+        .route("/tags/{tag}", get(links::tag))
 }
 
-struct Api {
-    router: Router<Shared>,
-    state: Shared,
+pub(crate) fn table() -> Endpoints {
+    let mut table = Endpoints::default();
+    oauth_and_accounts(&mut table);
+    relations_of_accounts(&mut table);
+    statuses_and_timelines(&mut table);
+    notifications_of_user(&mut table);
+    about_the_server(&mut table);
+    streams(&mut table);
+    without::add(&mut table);
+    table
 }
 
-impl Api {
-    fn add(&mut self, path: &str, needs: Needs, route: MethodRouter<Shared>) {
-        let guard = from_fn_with_state((self.state.clone(), needs), check);
-        let route = route.layer(guard).merge(options(preflight));
-        self.router = std::mem::take(&mut self.router).route(path, route);
-    }
+fn oauth_and_accounts(table: &mut Endpoints) {
+    table.post("/api/v1/apps", PUBLIC, oauth::apps::register);
+    table.get("/api/v1/apps/verify_credentials", Needs::Token, oauth::apps::verify);
+    // The handler checks the client by its secret.
+    table.post("/oauth/token", PUBLIC, oauth::token::token);
+    table.post("/oauth/revoke", PUBLIC, oauth::token::revoke);
+    let metadata = oauth::metadata::metadata;
+    table.get("/.well-known/oauth-authorization-server", PUBLIC, metadata);
+    table.post("/api/v1/accounts", Needs::App(S::WriteAccounts), accounts::sign_up);
+    table.get("/api/v1/accounts", READ_ACCOUNTS, people::many);
+    let me = Needs::User(&[S::ReadAccounts, S::Profile]);
+    table.get("/api/v1/accounts/verify_credentials", me, accounts::verify);
+    table.patch("/api/v1/accounts/update_credentials", WRITE_ACCOUNTS, people::update);
+    table.get("/api/v1/accounts/lookup", READ_ACCOUNTS, people::lookup);
+    table.get("/api/v1/accounts/search", READ_ACCOUNTS, search::accounts);
+    table.get("/api/v1/accounts/{id}", READ_ACCOUNTS, people::show);
+    table.get("/api/v1/accounts/{id}/statuses", READ_STATUSES, people::statuses);
+    table.get("/api/v1/accounts/{id}/followers", READ_ACCOUNTS, people::followers);
+    table.get("/api/v1/accounts/{id}/following", READ_ACCOUNTS, people::following);
+    table.get("/api/v1/directory", READ_ACCOUNTS, instance::directory);
+    table.get("/api/v2/search", Needs::Anyone(&[S::ReadSearch]), search::all);
+}
+
+fn relations_of_accounts(table: &mut Endpoints) {
+    let follows = Needs::User(&[S::WriteFollows]);
+    let blocks = Needs::User(&[S::WriteBlocks]);
+    let mutes = Needs::User(&[S::WriteMutes]);
+    table.post("/api/v1/accounts/{id}/follow", follows, relations::follow);
+    table.post("/api/v1/accounts/{id}/unfollow", follows, relations::unfollow);
+    let remove = relations::remove_from_followers;
+    table.post("/api/v1/accounts/{id}/remove_from_followers", follows, remove);
+    table.post("/api/v1/accounts/{id}/block", blocks, relations::block);
+    table.post("/api/v1/accounts/{id}/unblock", blocks, relations::unblock);
+    table.post("/api/v1/accounts/{id}/mute", mutes, relations::mute);
+    table.post("/api/v1/accounts/{id}/unmute", mutes, relations::unmute);
+    let read = Needs::User(&[S::ReadFollows]);
+    table.get("/api/v1/accounts/relationships", read, relations::relationships);
+    table.get("/api/v1/accounts/familiar_followers", read, people::familiar);
+    table.get("/api/v1/blocks", Needs::User(&[S::ReadBlocks]), relations::blocks);
+    table.get("/api/v1/mutes", Needs::User(&[S::ReadMutes]), relations::mutes);
+}
+
+fn statuses_and_timelines(table: &mut Endpoints) {
+    table.post("/api/v1/statuses", WRITE_STATUSES, statuses::create);
+    table.get("/api/v1/statuses", READ_STATUSES, statuses::many);
+    table.get("/api/v1/statuses/{id}", READ_STATUSES, statuses::show);
+    table.put("/api/v1/statuses/{id}", WRITE_STATUSES, statuses::edit);
+    table.delete("/api/v1/statuses/{id}", WRITE_STATUSES, statuses::delete);
+    table.get("/api/v1/statuses/{id}/context", READ_STATUSES, statuses::context);
+    table.get("/api/v1/statuses/{id}/source", MY_STATUSES, statuses::source);
+    table.get("/api/v1/statuses/{id}/history", READ_STATUSES, statuses::history);
+    table.get("/api/v1/timelines/home", MY_STATUSES, timelines::home);
+    table.get("/api/v1/timelines/public", READ_STATUSES, timelines::public);
+}
+
+fn notifications_of_user(table: &mut Endpoints) {
+    table.get("/api/v1/notifications", MY_NOTIFICATIONS, notifications::list);
+    table.get("/api/v1/notifications/{id}", MY_NOTIFICATIONS, notifications::show);
+    let count = notifications::unread_count;
+    table.get("/api/v1/notifications/unread_count", MY_NOTIFICATIONS, count);
+    table.get("/api/v2/notifications/policy", MY_NOTIFICATIONS, notifications::policy);
+}
+
+fn streams(table: &mut Endpoints) {
+    let statuses = Needs::Stream(&[S::ReadStatuses]);
+    let notifications = Needs::Stream(&[S::ReadNotifications]);
+    table.get("/api/v1/streaming", statuses, streaming::connect);
+    table.get("/api/v1/streaming/health", PUBLIC, streaming::health);
+    table.get("/api/v1/streaming/user/notification", notifications, streaming::notifications);
+    // Of the channels that have no routes of their own those of hashtags, lists and conversations are silent.
+    table.get("/api/v1/streaming/{*channel}", statuses, streaming::listen);
+}
+
+fn about_the_server(table: &mut Endpoints) {
+    table.get("/api/v1/instance", PUBLIC, instance::version_1);
+    table.get("/api/v2/instance", PUBLIC, instance::version_2);
+    table.get("/api/v1/instance/extended_description", PUBLIC, instance::no_text);
+    table.get("/api/v1/instance/privacy_policy", PUBLIC, instance::no_text);
+    let preferences = Needs::User(&[S::ReadAccounts]);
+    table.get("/api/v1/preferences", preferences, instance::preferences);
+    table.get("/api/v1/tags/{name}", READ_STATUSES, instance::tag);
+    table.get("/.well-known/nodeinfo", PUBLIC, instance::nodeinfo_links);
+    table.get("/nodeinfo/2.0", PUBLIC, instance::nodeinfo);
+    // As other reads, it needs no token if the operator allows that.
+    table.get("/.well-known/webfinger", READ_ACCOUNTS, instance::webfinger);
+    table.get("/health", PUBLIC, instance::health);
 }

@@ -7,15 +7,23 @@ use std::time::Instant;
 use axum::http::{Extensions, HeaderMap};
 use edge::ClientAddress;
 use feed::accounts::{AccountCommand, AccountDone};
-use feed::{Command, Done, Reply};
+use feed::{Command, Done, Reply, UserId};
 use node::{Node, Request};
+use tokio::sync::Semaphore;
 
 use crate::MastodonOptions;
+use crate::answers::Answers;
+use crate::entities::Entities;
 use crate::error::ApiError;
 use crate::fields::Bodies;
+use crate::input::Once;
 use crate::limiter::{Limiter, What};
 use crate::password::Passwords;
+use crate::streams::Streams;
 use crate::tokens::Tokens;
+
+/// Reads for responses to changes that run at a time.
+const DONE_READS_MAX: usize = 8;
 
 /// State that all handlers share.
 pub(crate) struct Server {
@@ -26,6 +34,12 @@ pub(crate) struct Server {
     pub(crate) tokens: Tokens,
     /// Bodies that are being read.
     pub(crate) bodies: Bodies,
+    /// Permits of reads for responses to changes.
+    done_reads: Arc<Semaphore>,
+    /// Live streams.
+    pub(crate) streams: Streams,
+    /// Responses that are being sent.
+    pub(crate) answers: Answers,
 }
 
 /// What handlers get.
@@ -39,6 +53,9 @@ impl Server {
             limiter: Limiter::new(options.rates),
             tokens: Tokens::new(),
             bodies: Bodies::new(),
+            answers: Answers::new(),
+            streams: Streams::new(),
+            done_reads: Arc::new(Semaphore::new(DONE_READS_MAX)),
             options,
         })
     }
@@ -63,6 +80,47 @@ impl Server {
                 Err(ApiError::internal())
             }
         }
+    }
+
+    /// Submits a command of a user, under the key of the request if it has one.
+    pub(crate) async fn change(
+        &self,
+        me: UserId,
+        once: Once,
+        command: Command,
+    ) -> Result<Done, ApiError> {
+        let idempotency = once.of(me, &command);
+        let Reply { outcome, .. } = self.node.submit(Request { idempotency, command }).await?;
+        Ok(outcome?)
+    }
+
+    /// Reads entities for a reader.
+    pub(crate) async fn entities<T: Send + 'static>(
+        &self,
+        reader: Option<UserId>,
+        read: impl FnOnce(&Node, &mut Entities<'_>) -> T + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let base = self.options.base.clone();
+        self.read(move |node| read(node, &mut Entities::new(node, &base, reader))).await
+    }
+
+    /// Reads entities for the response to a change, which is never refused: the change cannot be undone.
+    pub(crate) async fn entities_done<T: Send + 'static>(
+        &self,
+        reader: UserId,
+        read: impl FnOnce(&mut Entities<'_>) -> T + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let turn = Arc::clone(&self.done_reads).acquire_owned().await;
+        let turn = turn.map_err(|_| ApiError::overloaded())?;
+        let (node, base) = (self.node.clone(), self.options.base.clone());
+        let read = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            read(&mut Entities::new(&node, &base, Some(reader)))
+        });
+        read.await.map_err(|error| {
+            tracing::error!(%error, "a read panicked");
+            ApiError::internal()
+        })
     }
 
     /// Counts something that an address does, and refuses what is above its rate.

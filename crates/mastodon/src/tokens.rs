@@ -27,6 +27,8 @@ pub(crate) struct Access {
     /// The user; none if an app acts for itself.
     pub(crate) user: Option<UserId>,
     scopes: AccessScopes,
+    /// Hash of the token.
+    hash: SecretHash,
 }
 
 impl Access {
@@ -73,7 +75,15 @@ impl Server {
         if text.len() > TOKEN_BYTES_MAX {
             return Ok(None);
         }
-        let hash = secret::hash(text);
+        self.access_of(secret::hash(text)).await
+    }
+
+    /// Whether what a token permitted is still permitted.
+    pub(crate) async fn is_valid(&self, access: &Access) -> bool {
+        matches!(self.access_of(access.hash).await, Ok(Some(found)) if found == *access)
+    }
+
+    async fn access_of(&self, hash: SecretHash) -> Result<Option<Access>, ApiError> {
         // Before the rows are read: a revocation meanwhile makes the entry invalid.
         let revocations = self.node.facts().totals().revocations;
         let now_ms = self.node.now_ms();
@@ -84,7 +94,8 @@ impl Server {
         }
         let found = self.read(move |node| node.facts().granted(&hash, now_ms)).await?;
         let Some((id, grant)) = found else { return Ok(None) };
-        let access = Access { grant: id, app: grant.app, user: grant.user, scopes: grant.scopes };
+        let access =
+            Access { grant: id, app: grant.app, user: grant.user, scopes: grant.scopes, hash };
         let expires_ms = match grant.app {
             Some(_) => u64::MAX,
             None => grant.expires_ms().unwrap_or(u64::MAX),

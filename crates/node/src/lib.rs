@@ -80,7 +80,7 @@ pub use progress::OpenProgress;
 pub use repair::{RepairError, Repaired, repair};
 pub use restore::{Restored, restore};
 pub use samples::TooManySnapshots;
-pub use store::Unreadable;
+pub use store::{Store, Unreadable};
 pub use submission::{KeyReplies, READ_BYTES_MAX, ReadAt, ReadRows};
 pub use verify::{DataReport, verify};
 pub use views::{Change, ViewSizes};

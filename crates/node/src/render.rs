@@ -62,7 +62,19 @@ pub(crate) fn post(
         }
         mentioned(*user, &names(*user)?.0, out);
     }
-    out.extend_from_slice(b"]}");
+    out.extend_from_slice(b"],\"visibility\":\"");
+    out.extend_from_slice(post.visibility.name().as_bytes());
+    out.extend_from_slice(b"\",\"warning\":");
+    string(post.warning.as_str(), out);
+    let sensitive: &[u8] = if post.sensitive { b"true" } else { b"false" };
+    out.extend_from_slice(b",\"sensitive\":");
+    out.extend_from_slice(sensitive);
+    out.extend_from_slice(b",\"language\":");
+    match &post.language {
+        Some(language) => string(language.as_str(), out),
+        None => out.extend_from_slice(b"null"),
+    }
+    out.push(b'}');
     Some(())
 }
 

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use feed::{
-    Bio, Command, Cursor, Done, Handle, MuteTime, Name, Page, PageOf, PostId, PostText, Refusal,
-    UserId, UserRef,
+    Bio, Command, Cursor, Done, Handle, MuteTime, Name, NewPost, Page, PageOf, PostEdit, PostId,
+    PostText, Refusal, UserId, UserRef, Visibility,
 };
 use node::{Change, Clock, Durability, Node, NodeOptions, Request, SUBMISSION_COMMANDS_MAX};
 use proptest::prelude::*;
@@ -79,6 +79,8 @@ struct Model {
     posts: Vec<(PostId, u32, Option<u32>)>,
     /// What a post replied to, which may be deleted.
     parents: BTreeMap<PostId, PostId>,
+    /// Who may see a post that is not public, and whom it mentioned when it was published.
+    visibility: BTreeMap<PostId, (Visibility, Option<u32>)>,
     edits: BTreeMap<PostId, String>,
     names: Vec<u32>,
     deleted: BTreeSet<u32>,
@@ -89,13 +91,30 @@ impl Model {
         self.blocks.contains(&(one, other)) || self.blocks.contains(&(other, one))
     }
 
+    /// Whether a reader may see a post.
+    fn sees(&self, reader: u32, post: PostId, author: u32) -> bool {
+        let public = (Visibility::Public, None);
+        let (visibility, to) = self.visibility.get(&post).copied().unwrap_or(public);
+        let follows = || self.follows.contains(&(reader, author));
+        let is_for = match visibility {
+            Visibility::Public | Visibility::Unlisted => true,
+            // The edits here mention nobody.
+            Visibility::Followers => {
+                follows() || to == Some(reader) && !self.edits.contains_key(&post)
+            }
+            Visibility::Direct => to == Some(reader),
+        };
+        reader == author || is_for && !self.are_hidden(reader, author)
+    }
+
     fn page(&self, reader: u32, page: &Page) -> PageOf<PostId> {
         let follows = |other: u32| {
             let pair = (reader, other);
             other == reader || self.follows.contains(&pair) && !self.mutes.contains(&pair)
         };
-        let seen = |(_, author, to): &&(PostId, u32, Option<u32>)| {
-            follows(*author) && (*author == reader || to.is_none_or(follows))
+        let seen = |(post, author, to): &&(PostId, u32, Option<u32>)| {
+            let is_wanted = *author == reader || to.is_none_or(follows);
+            follows(*author) && is_wanted && self.sees(reader, *post, *author)
         };
         let mut home: Vec<PostId> = self.posts.iter().filter(seen).map(|(p, _, _)| *p).collect();
         home.sort_by(|one, other| other.cmp(one));
@@ -162,10 +181,13 @@ impl Subject {
         let text = to.map_or("plain".into(), |to| format!("@u{to} hello"));
         let text = PostText::parse(&text).unwrap();
         let to = to.filter(|to| !self.model.deleted.contains(to));
-        let Ok(Done::Posted(id)) = self.submit(Command::Post { author: id(author), text }) else {
+        let visibility = Visibility::ALL[self.model.posts.len() % 4];
+        let new = NewPost { visibility, ..NewPost::new(id(author), text) };
+        let Ok(Done::Posted(id)) = self.submit(Command::Publish(Box::new(new))) else {
             panic!("a post is accepted");
         };
         self.model.posts.push((id, author, to));
+        self.model.visibility.insert(id, (visibility, to));
         assert_eq!(self.read(author, &newest(1)).items, [id], "one's own post is there at once");
     }
 
@@ -288,7 +310,8 @@ impl Subject {
             Step::Edit(at) => {
                 if let Some((post, author, _)) = self.picked(at) {
                     let text = format!("edit {}", self.model.edits.len());
-                    let edit = Command::EditPost { post, text: PostText::parse(&text).unwrap() };
+                    let edit = PostEdit::of_text(post, PostText::parse(&text).unwrap());
+                    let edit = Command::Edit(Box::new(edit));
                     assert_eq!(self.submit(edit), Ok(Done::PostEdited));
                     self.model.edits.insert(post, text);
                     self.check_thread(post);
@@ -385,9 +408,9 @@ impl Subject {
     fn reply(&mut self, author: u32, at: usize) {
         let Some((parent, replied, _)) = self.picked(at) else { return };
         let text = PostText::parse("a reply").unwrap();
-        let command = Command::Reply { author: id(author), text, parent };
-        let done = self.submit(command);
-        if self.model.are_hidden(author, replied) {
+        let new = NewPost { parent: Some(parent), ..NewPost::new(id(author), text) };
+        let done = self.submit(Command::Publish(Box::new(new)));
+        if !self.model.sees(author, parent, replied) {
             assert_eq!(done, Err(Refusal::ParentNotFound));
             return;
         }
@@ -451,7 +474,8 @@ impl Subject {
         let new = Some(Name::parse(&name).unwrap());
         self.submit(Command::EditProfile { user: id(user), name: new, bio: None }).unwrap();
         let mut json = Vec::new();
-        let ends = self.node().posts_by(UserId(user), &newest(100), &mut json);
+        let ends =
+            self.node().posts_by(&self.node().viewer(None), UserId(user), &newest(100), &mut json);
         let json = String::from_utf8(json).unwrap();
         let shown = json.matches(&format!("\"name\":\"{name}\"")).count();
         let posts = self.model.posts.iter().filter(|(_, author, _)| *author == user).count();
@@ -514,7 +538,8 @@ fn readers_see_all_that_was_acknowledged_while_a_writer_is_busy() {
         }
         for _ in 0..400 {
             let text = PostText::parse("news").unwrap();
-            let Ok(Done::Posted(post)) = subject.submit(Command::Post { author: id(0), text })
+            let Ok(Done::Posted(post)) =
+                subject.submit(Command::Publish(Box::new(NewPost::new(id(0), text))))
             else {
                 panic!("a post is accepted");
             };
@@ -551,7 +576,7 @@ fn a_watch_reports_posts_mentions_and_follows_and_nothing_else() {
     assert!(!notified(&mut watch));
     let post = |author, text| {
         let text = PostText::parse(text).unwrap();
-        subject.submit(Command::Post { author: id(author), text }).unwrap();
+        subject.submit(Command::Publish(Box::new(NewPost::new(id(author), text)))).unwrap();
     };
     post(0, "from a followee");
     assert!(notified(&mut watch) && !notified(&mut watch));
@@ -582,7 +607,9 @@ fn with_clock() -> (Subject, Arc<AtomicU64>) {
 fn a_mute_ends_by_itself_and_its_user_is_notified() {
     let (subject, now_ms) = with_clock();
     let text = PostText::parse("hello").unwrap();
-    let Ok(Done::Posted(post)) = subject.submit(Command::Post { author: id(0), text }) else {
+    let Ok(Done::Posted(post)) =
+        subject.submit(Command::Publish(Box::new(NewPost::new(id(0), text))))
+    else {
         panic!("a post is accepted")
     };
     let home = || subject.read(1, &newest(9)).items;

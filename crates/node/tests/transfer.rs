@@ -234,8 +234,8 @@ fn a_file_that_is_cut_or_changed_is_refused() {
     for (from, to, what) in [
         ("hello", "hullo", "do not match their digest"),
         ("\"posts\":1", "\"posts\":2", "it counts"),
-        ("\"format\":2", "\"format\":3", "format 3, but this program reads formats up to 2"),
-        ("\"format\":2", "\"format\":0", "the first line is"),
+        ("\"format\":3", "\"format\":4", "format 4, but this program reads formats up to 3"),
+        ("\"format\":3", "\"format\":0", "the first line is"),
         ("\"roost\":", "\"rooster\":", "the first line is"),
     ] {
         assert!(whole.contains(from), "{from}");
@@ -325,7 +325,7 @@ fn ids_and_times_that_are_missing_are_given_in_the_order_of_lines() {
     let times: Vec<u64> = posts.iter().map(|(post, _)| post.unix_ms()).collect();
     let new_year = 1_767_225_600_000;
     assert_eq!(times, [new_year, new_year, NOW_MS]);
-    assert_eq!(posts[2].1, Some(UserId(1)), "the user at the start of the text");
+    assert_eq!(posts[2].1.reply_to, Some(UserId(1)), "the user at the start of the text");
     let three = facts.post(posts[2].0).unwrap();
     assert_eq!((three.reply_to, three.mentions), (Some(UserId(1)), vec![UserId(1)]));
     assert!(facts.posts_by(UserId(1), Span::ALL)[0].0 > posts[2].0);
@@ -351,8 +351,11 @@ fn a_deleted_user_keeps_the_handle_and_is_shown_nowhere() {
     let facts = node.facts();
     assert_eq!(facts.first_by_handle(&Handle::parse("bob").unwrap()), Some(UserId(1)));
     assert_eq!(facts.mentions_of(UserId(1), Span::ALL), []);
-    let (post, reply_to) = facts.posts_by(UserId(0), Span::ALL)[0];
-    assert_eq!((reply_to, facts.post(post).unwrap().mentions), (Some(UserId(1)), vec![UserId(1)]));
+    let (post, listed) = facts.posts_by(UserId(0), Span::ALL)[0];
+    assert_eq!(
+        (listed.reply_to, facts.post(post).unwrap().mentions),
+        (Some(UserId(1)), vec![UserId(1)])
+    );
     assert_eq!(node.sizes().users, 1);
     node.close();
     drop(node);
@@ -501,7 +504,7 @@ fn an_export_says_what_is_in_it_and_the_first_line_alone_has_the_time() {
     assert_ne!(one, other);
     assert_eq!(facts(&one), facts(&other));
     assert!(one.starts_with(
-        r#"{"export":{"format":2,"roost":"test","time":"2027-01-15T08:00:00.000Z","last_id":""#
+        r#"{"export":{"format":3,"roost":"test","time":"2027-01-15T08:00:00.000Z","last_id":""#
     ));
     let end = one.lines().last().unwrap();
     assert!(

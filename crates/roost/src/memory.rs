@@ -9,12 +9,12 @@ use node::NodeOptions;
 
 const MIB: u64 = 1 << 20;
 /// The whole if it is not set: the sum of the defaults of the parts.
-const DEFAULT: u64 = 2_664 * MIB;
+const DEFAULT: u64 = 2_704 * MIB;
 /// Memory that cannot be set: changes being processed by the writer, log-ins and tokens, and 32 MiB for the program
 /// itself.
 const FIXED: u64 = node::FIXED_MEMORY as u64 + ACCOUNTS + 32 * MIB;
-/// Memory for hashing passwords, for bodies of the Mastodon API, and for tokens that are cached.
-const ACCOUNTS: u64 = 40 * MIB;
+/// Memory for hashing passwords, for bodies, responses and streams of the Mastodon API, and for tokens that are cached.
+const ACCOUNTS: u64 = 80 * MIB;
 const _: () = assert!(mastodon::MEMORY as u64 <= ACCOUNTS);
 /// Memory that cannot be set either, with `--archive`: the longest group of the log on its way into the archive.
 const ARCHIVE: u64 = node::ARCHIVE_MEMORY as u64;
@@ -226,7 +226,7 @@ mod tests {
         assert_eq!(divided, defaults);
         assert_eq!(memory.connections(), api.connections_max);
         assert!(memory.total() <= DEFAULT && memory.total() > DEFAULT - MIB);
-        assert_eq!(Memory::divide(mib(2_664), &Given::default()).unwrap(), memory);
+        assert_eq!(Memory::divide(mib(2_704), &Given::default()).unwrap(), memory);
     }
 
     #[test]
@@ -236,7 +236,7 @@ mod tests {
             Given { overlay: mib(32), redis: mib(1), max_connections: Some(100), ..timeline };
         let archive = Given { archive: true, ..several };
         for given in [Given::default(), timeline, several, archive] {
-            for whole in [930, 950, 1_000, 5_000, 1_000_000] {
+            for whole in [960, 950, 1_000, 5_000, 1_000_000] {
                 let memory = Memory::divide(mib(whole), &given).unwrap();
                 assert!(memory.total() <= whole * MIB, "{whole} {memory:?}");
                 assert!(memory.total() > (whole - 1) * MIB, "{whole} {memory:?}");
@@ -254,13 +254,13 @@ mod tests {
             let error = Memory::divide(mib(whole), given).unwrap_err().to_string();
             assert!(error.contains(needed), "{error}");
         };
-        check(791, &Given::default(), "792MiB");
-        assert!(Memory::divide(mib(792), &Given::default()).is_ok());
-        check(0, &Given::default(), "792MiB");
+        check(831, &Given::default(), "832MiB");
+        assert!(Memory::divide(mib(832), &Given::default()).is_ok());
+        check(0, &Given::default(), "832MiB");
         let large = Given { overlay: mib(500), ..Given::default() };
         check(1_000, &large, "2744MiB");
         // Archiving takes 132 MiB more.
-        check(923, &Given { archive: true, ..Given::default() }, "924MiB");
+        check(923, &Given { archive: true, ..Given::default() }, "964MiB");
         check(1_000, &Given { sample: mib(14), ..Given::default() }, "15MiB");
     }
 }

@@ -83,7 +83,9 @@ impl Serve {
         let keys = if open { None } else { Some(server_keys(&options.data)?) };
         let access = keys.as_ref().map_or(Access::Open, |keys| Access::Keys(keys.set()));
         let (mut api, redis_options) = server_options(&settings, &memory, access, connections_max);
-        let mastodon = settings.mastodon(listener.local_addr()?, &api.reads);
+        let (stopping, mut stopped) = watch::channel(false);
+        let mut mastodon = settings.mastodon(listener.local_addr()?, &api.reads);
+        mastodon.closing = Some(stopped.clone());
         api.beside = Some(mastodon::router(node.clone(), mastodon));
         // Nothing can fail after this point, so a failed start leaves no unread key.
         if let Some(keys) = keys {
@@ -97,7 +99,6 @@ impl Serve {
         }
         let accounts = serve_accounts(&options.data, &node);
         announce(&listener, redis.as_ref())?;
-        let (stopping, mut stopped) = watch::channel(false);
         let redis = redis.map(|redis| {
             let node = node.clone();
             tokio::spawn(async move {

@@ -1,6 +1,9 @@
 //! The settings of `roost serve`: a flag overrides an environment variable, which overrides the
 //! configuration file, which overrides the default.
 
+#[path = "settings/apps.rs"]
+mod apps;
+
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,8 +12,6 @@ use anyhow::Context as _;
 use api::Lifetime;
 use bytesize::ByteSize;
 use clap::{Args, ValueEnum};
-use edge::BlockingReads;
-use mastodon::{MastodonOptions, Registrations};
 use node::{ArchiveOptions, Durability, NodeOptions};
 use serde::Deserialize;
 use web::Pages;
@@ -78,7 +79,7 @@ pub(crate) struct Settings {
     #[serde(deserialize_with = "duration_in_file")]
     pub(crate) fsync_interval: Option<Duration>,
     /// Memory of the server, divided among the parts below; the rest is divided among those that are not set
-    /// [default: 2664MiB]
+    /// [default: 2704MiB]
     #[arg(long, env = "ROOST_MEMORY", value_name = "SIZE")]
     pub(crate) memory: Option<ByteSize>,
     /// Memory for home timelines of active users; those least recently read are evicted and gathered
@@ -186,6 +187,16 @@ pub(crate) struct Settings {
         value_name = "true|false"
     )]
     pub(crate) password_grant: Option<bool>,
+    /// Let everybody read what is public through the API for apps: without it, only users do [default: false]
+    #[arg(
+        long,
+        env = "ROOST_ANONYMOUS_READS",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        value_name = "true|false"
+    )]
+    pub(crate) anonymous_reads: Option<bool>,
     /// Format of the log on standard error: text, json, or auto, which is text on a terminal and json
     /// otherwise. ROOST_LOG sets the level, for example ROOST_LOG=debug [default: auto]
     #[arg(long, env = "ROOST_LOG_FORMAT", value_name = "FORMAT")]
@@ -264,6 +275,7 @@ impl Settings {
             public_url: self.public_url.or(file.public_url),
             registrations: self.registrations.or(file.registrations),
             password_grant: self.password_grant.or(file.password_grant),
+            anonymous_reads: self.anonymous_reads.or(file.anonymous_reads),
             log_format: self.log_format.or(file.log_format),
         })
     }
@@ -284,22 +296,6 @@ impl Settings {
             _ if self.web == Some(false) => None,
             Some(folder) => Some(Pages::Folder(folder.clone())),
             None => Some(Pages::Embedded),
-        }
-    }
-
-    /// Options of the Mastodon API. `listen` is the address that is bound.
-    pub(crate) fn mastodon(&self, listen: SocketAddr, reads: &BlockingReads) -> MastodonOptions {
-        let base = self.public_url.clone().unwrap_or_else(|| format!("http://{listen}"));
-        MastodonOptions {
-            registrations: match self.registrations.unwrap_or(SignUp::Closed) {
-                SignUp::Closed => Registrations::Closed,
-                SignUp::Invite => Registrations::Invite,
-                SignUp::Approval => Registrations::Approval,
-                SignUp::Open => Registrations::Open,
-            },
-            password_grant: self.password_grant.unwrap_or(false),
-            reads: reads.clone(),
-            ..MastodonOptions::new(&base)
         }
     }
 

@@ -18,7 +18,7 @@ use feed::accounts::{
 };
 use feed::{
     Command, Facts, Mute, Post, PostId, PostText, StampedCommand, Story, StoryId, Txn, UserId,
-    UserRef, apply,
+    UserRef, Visibility, Warning, apply,
 };
 use kv::{Bucket, BucketId, BucketName, KeyParts, KeyRow, KeyRows, KeyRowsMut, Space, WalkLimit};
 use rows::{NameTable, Order, PointTable, Rows, RowsMut, SetTable, Span, Stamp, Totals, Value};
@@ -148,7 +148,23 @@ const REPLY: PostId = PostId(51 << 22);
 fn reply() -> Post {
     let (text, edited) = (PostText::parse("a reply").unwrap(), Some(Stamp(60 << 22)));
     let (reply_to, mentions) = (Some(UserId(1)), vec![UserId(1)]);
-    Post { author: UserId(2), text, reply_to, mentions, in_reply_to: Some(PARENT), edited }
+    let plain = plain_post(UserId(2), text);
+    Post { reply_to, mentions, in_reply_to: Some(PARENT), edited, ..plain }
+}
+
+fn plain_post(author: UserId, text: PostText) -> Post {
+    Post {
+        author,
+        text,
+        reply_to: None,
+        mentions: Vec::new(),
+        in_reply_to: None,
+        edited: None,
+        visibility: Visibility::Public,
+        warning: Warning::default(),
+        sensitive: false,
+        language: None,
+    }
 }
 
 /// What version 5 added: a reply to a post, which is of an earlier version.
@@ -160,11 +176,10 @@ fn write_replies(rows: &mut dyn RowsMut) {
 fn check_replies(rows: &impl Rows) {
     let facts = Facts::new(rows);
     let (text, mentions) = (PostText::parse("text").unwrap(), vec![UserId(2)]);
-    let (author, reply_to, in_reply_to, edited) = (UserId(1), None, None, None);
-    let parent = Post { author, text, reply_to, mentions, in_reply_to, edited };
+    let parent = Post { mentions, ..plain_post(UserId(1), text) };
     assert_eq!(facts.post(PARENT), Some(parent));
     assert_eq!(facts.post(REPLY), Some(reply()));
-    assert_eq!(facts.replies_to(PARENT, Span::ALL), [REPLY]);
+    assert_eq!(facts.replies_to(PARENT, Span::ALL), [(REPLY, true)]);
 }
 
 /// What version 6 added: deleted users, of whom one has rows left.

@@ -40,6 +40,8 @@ impl From<Refusal> for ApiError {
             | Refusal::TooManyMutes
             | Refusal::Blocked
             | Refusal::BadMuteTime
+            | Refusal::BadWarning
+            | Refusal::BadLanguage
             | Refusal::KeyReused => StatusCode::UNPROCESSABLE_ENTITY,
         };
         let error = Self::new(status, refusal.code(), refusal.to_string());
@@ -66,6 +68,8 @@ fn field(refusal: Refusal) -> Option<&'static str> {
         | Refusal::SelfMute
         | Refusal::Blocked => "other",
         Refusal::BadMuteTime => "duration_s",
+        Refusal::BadWarning => "warning",
+        Refusal::BadLanguage => "language",
         Refusal::ParentNotFound => "in_reply_to_id",
         Refusal::KeyReused => "Idempotency-Key",
         Refusal::UserNotFound

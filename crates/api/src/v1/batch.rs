@@ -70,7 +70,7 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
 /// | `register` | `handle` | `name`, `bio`, `idempotency_key` |
 /// | `follow`, `unfollow`, `befriend`, `unfriend` | `user`, `other` | `idempotency_key` |
 /// | `follow` | `user`, `others`: 1 to 1,000 | `idempotency_key` |
-/// | `post` | `user`, `text` | `idempotency_key` |
+/// | `post` | `user`, `text` | `in_reply_to_id`, `visibility`, `warning`, `sensitive`, `language`, `idempotency_key` |
 /// | `post_story` | `user`, `text` | `ttl_s`, `idempotency_key` |
 /// | `view_story` | `user`, `id` | `idempotency_key` |
 /// | `add_sample` | `label`, `sample` | `set`, `idempotency_key` |

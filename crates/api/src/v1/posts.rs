@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
-use feed::{Command, PostId, PostText, Refusal, UserRef};
+use feed::{Command, Language, PostEdit, PostId, PostText, Refusal, UserRef, Visibility, Warning};
 use node::Node;
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -38,15 +38,67 @@ pub(crate) struct NewPost {
     #[serde(default, deserialize_with = "given")]
     #[schema(nullable = false)]
     in_reply_to_id: Option<String>,
+    /// Who may see it, besides the author and the users it mentions; by default everybody.
+    #[serde(default)]
+    visibility: VisibilityName,
+    /// At most 500 characters that are shown instead of the text until the reader asks for it.
+    #[serde(default)]
+    warning: String,
+    /// Whether images should be hidden until the reader asks for them.
+    #[serde(default)]
+    sensitive: bool,
+    /// The language of the text: a code of 2 or 3 letters. Subtags are cut.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(nullable = false, example = "en")]
+    language: Option<String>,
 }
 
-/// An edit of a post.
+/// Who may see a post, besides the author and the users it mentions.
+#[derive(Clone, Copy, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum VisibilityName {
+    /// Everybody.
+    #[default]
+    Public,
+    /// Everybody, but it is not in lists of the newest posts of all users.
+    Unlisted,
+    /// The followers of the author.
+    Followers,
+    /// Nobody else.
+    Direct,
+}
+
+impl From<VisibilityName> for Visibility {
+    fn from(name: VisibilityName) -> Self {
+        match name {
+            VisibilityName::Public => Self::Public,
+            VisibilityName::Unlisted => Self::Unlisted,
+            VisibilityName::Followers => Self::Followers,
+            VisibilityName::Direct => Self::Direct,
+        }
+    }
+}
+
+/// An edit of a post. A missing field stays as it is.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PostChange {
     /// 1 to 500 characters after trimming.
-    #[schema(example = "hello @bob and @cy")]
-    text: String,
+    #[serde(default, deserialize_with = "given")]
+    #[schema(nullable = false, example = "hello @bob and @cy")]
+    text: Option<String>,
+    /// The new warning; an empty one removes it.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(nullable = false)]
+    warning: Option<String>,
+    /// Whether images should be hidden until the reader asks for them.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(nullable = false)]
+    sensitive: Option<bool>,
+    /// The new language; an empty one removes it.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(nullable = false, example = "en")]
+    language: Option<String>,
 }
 
 /// A user named in a post.
@@ -76,7 +128,7 @@ pub(crate) struct PostView {
     text: String,
     #[schema(format = DateTime, example = "2026-11-21T09:30:00.123Z")]
     created_at: String,
-    /// When the text was last changed.
+    /// When it was last edited.
     #[schema(format = DateTime, example = "2026-11-21T09:31:00.123Z")]
     edited_at: Option<String>,
     /// The post replied to; null if there is none or it was deleted.
@@ -85,6 +137,12 @@ pub(crate) struct PostView {
     reply_to: Option<Mentioned>,
     /// Mentioned users: the author of the post replied to, then the users in the text.
     mentions: Vec<Mentioned>,
+    visibility: VisibilityName,
+    /// Shown instead of the text until the reader asks for it; may be empty.
+    warning: String,
+    sensitive: bool,
+    #[schema(example = "en")]
+    language: Option<String>,
 }
 
 /// Create a post
@@ -101,7 +159,7 @@ pub(crate) struct PostView {
         (status = 404, description = "`user_not_found`", body = ErrorBody),
         (
             status = 422,
-            description = "`bad_text`, `too_many_posts`, `idempotency_key_reused`; `in_reply_to_not_found` if the \
+            description = "`bad_text`, `bad_warning`, `bad_language`, `too_many_posts`, `idempotency_key_reused`; `in_reply_to_not_found` if the \
                 post replied to does not exist, was deleted, or is hidden from the author",
             body = ErrorBody
         ),
@@ -114,7 +172,16 @@ pub(crate) async fn create(
 ) -> Result<Response, ApiError> {
     let parent = body.in_reply_to_id.map(|id| post_number(decimal(&id))).transpose();
     let parent = parent.map_err(|error| error.at("in_reply_to_id"))?;
-    let post = state.submit_post(author, PostText::parse(&body.text)?, parent, key).await?;
+    let new = feed::NewPost {
+        author,
+        text: PostText::parse(&body.text)?,
+        parent,
+        visibility: body.visibility.into(),
+        warning: Warning::parse(&body.warning)?,
+        sensitive: body.sensitive,
+        language: body.language.as_deref().map(Language::parse).transpose()?,
+    };
+    let post = state.submit_post(new, key).await?;
     let id = post.value;
     Ok(match rendered_done(&state, id).await? {
         Some(body) => created(json(body), format!("/v1/posts/{}", id.0), &post),
@@ -159,14 +226,15 @@ pub(crate) async fn show(
 
 /// Edit a post
 ///
-/// Changes the text and its mentions. The post remains a reply to the same post.
+/// Changes the given fields, and with the text its mentions; a direct post keeps those it has. The post remains a reply to
+/// the same post, and visible to the same users.
 #[utoipa::path(
     patch, path = "/v1/posts/{id}", operation_id = "edit_post", tag = "posts",
     request_body = PostChange, params(IdPath, KeyHeader),
     responses(
         (status = 200, description = "The edited post", body = PostView),
         (status = 404, description = "`post_not_found`", body = ErrorBody),
-        (status = 422, description = "`bad_text`, `idempotency_key_reused`", body = ErrorBody),
+        (status = 422, description = "`bad_text`, `bad_warning`, `bad_language`, `idempotency_key_reused`", body = ErrorBody),
     )
 )]
 pub(crate) async fn edit(
@@ -174,7 +242,18 @@ pub(crate) async fn edit(
     OnePost(post): OnePost,
     Input { body, key, .. }: Input<PostChange>,
 ) -> Result<Response, ApiError> {
-    let edited = state.submit_post_edit(post, PostText::parse(&body.text)?, key).await?;
+    let language = |code: &str| match code {
+        "" => Ok(None),
+        code => Language::parse(code).map(Some),
+    };
+    let edit = PostEdit {
+        post,
+        text: body.text.as_deref().map(PostText::parse).transpose()?,
+        warning: body.warning.as_deref().map(Warning::parse).transpose()?,
+        sensitive: body.sensitive,
+        language: body.language.as_deref().map(language).transpose()?,
+    };
+    let edited = state.submit_post_edit(edit, key).await?;
     Ok(match rendered_done(&state, post).await? {
         Some(body) => edited.mark(json(body)),
         None => gone(&edited),

@@ -76,8 +76,8 @@ pub(crate) async fn posts(
     let (page, viewer) = (asked.of(PostId), asked.viewer.clone());
     let read = move |node: &Node, out: &mut Vec<u8>| {
         let user = node.resolve(&user)?;
-        on_behalf_of(node, viewer.as_ref(), user).ok()?;
-        Some(node.posts_by(user, &page, out))
+        let viewer = on_behalf_of(node, viewer.as_ref(), user).ok()?;
+        Some(node.posts_by(&viewer, user, &page, out))
     };
     read_page(&state, &asked, read).await
 }

@@ -18,7 +18,8 @@ fn a_post_is_returned_completely_and_exists_until_it_is_deleted() {
         json!({"id": id, "author": {"id": "0", "handle": "ada", "name": ""},
             "text": "@bob hi, @nobody \u{1F600}", "created_at": post["created_at"],
             "edited_at": null, "in_reply_to_id": null,
-            "reply_to": {"id": "1", "handle": "bob"}, "mentions": [{"id": "1", "handle": "bob"}]})
+            "reply_to": {"id": "1", "handle": "bob"}, "mentions": [{"id": "1", "handle": "bob"}],
+            "visibility": "public", "warning": "", "sensitive": false, "language": null})
     );
     let path = format!("/v1/posts/{id}");
     assert_eq!(created.header("location"), Some(path.as_str()));
@@ -149,4 +150,37 @@ fn an_edit_shows_everywhere_and_a_repeated_key_edits_once() {
     server.send("DELETE", &path, &[], b"");
     edit("m", "too late").assert_error(404, "post_not_found", "deleted");
     edit("k", " hello @cyd ").assert_error(404, "post_not_found", "a replay after it is deleted");
+}
+
+#[test]
+fn a_post_is_shown_to_those_it_is_for_with_its_warning_and_language() {
+    let server = TestServer::open();
+    server.register(&["ada", "bob", "cy", "dan"]);
+    server.send("PUT", "/v1/users/@cy/following/@ada", &[], b"");
+    let body = json!({"text": "to @bob", "visibility": "followers", "warning": " food ",
+        "sensitive": true, "language": "de-AT"});
+    let created = server.post("/v1/users/@ada/posts", &body);
+    assert_eq!(created.status, 201);
+    let post = created.json();
+    let shown = ["visibility", "warning", "sensitive", "language"].map(|field| &post[field]);
+    assert_eq!(shown, [&json!("followers"), &json!("food"), &json!(true), &json!("de")]);
+    let path = format!("/v1/posts/{}", post["id"].as_str().unwrap());
+    for (viewer, sees) in [("ada", true), ("bob", true), ("cy", true), ("dan", false)] {
+        let found = server.get(&format!("{path}?viewer=@{viewer}"));
+        assert_eq!(found.status == 200, sees, "{viewer}");
+        let list = server.get(&format!("/v1/users/@ada/posts?viewer=@{viewer}")).json();
+        assert_eq!(list["items"].as_array().unwrap().len(), usize::from(sees), "{viewer}");
+    }
+    let edit = json!({"warning": "", "language": "", "sensitive": false});
+    let edited = server.with_json("PATCH", &path, &[], &edit).json();
+    let shown = ["text", "warning", "sensitive", "language"].map(|field| &edited[field]);
+    assert_eq!(shown, [&json!("to @bob"), &json!(""), &json!(false), &json!(null)]);
+    for (body, code) in [
+        (json!({"text": "x", "warning": "w".repeat(501)}), "bad_warning"),
+        (json!({"text": "x", "language": "english"}), "bad_language"),
+    ] {
+        server.post("/v1/users/@ada/posts", &body).assert_error(422, code, &body.to_string());
+    }
+    let unknown = server.post("/v1/users/@ada/posts", &json!({"text": "x", "visibility": "all"}));
+    assert_eq!(unknown.status, 400);
 }

@@ -4,8 +4,9 @@ use feed::limits::{
     BIO_CHARS_MAX, MUTE_SECS_MAX, NAME_CHARS_MAX, POST_BYTES_MAX, POST_CHARS_MAX, STORY_SECS_MAX,
 };
 use feed::{
-    Bio, Command, Handle, Idempotency, Label, Lifetime, MuteTime, Name, PostId, PostText,
-    SampleBits, SampleId, SetName, StoryId, UserId, UserRef,
+    Bio, Command, Handle, Idempotency, Label, Language, Lifetime, MuteTime, Name, NewPost,
+    PostEdit, PostId, PostText, SampleBits, SampleId, SetName, StoryId, UserId, UserRef,
+    Visibility, Warning,
 };
 use node::Request;
 
@@ -49,7 +50,7 @@ impl Generator {
             }
             2 => Command::Follow { user: self.user(), other: self.user() },
             3 => Command::Unfollow { user: self.user(), other: self.user() },
-            4 => Command::Post { author: self.user(), text: self.text() },
+            4 => self.new_post(None),
             5 => Command::DeletePost { post: self.post() },
             6 => Command::Befriend { user: self.user(), other: self.user() },
             7 => Command::Unfriend { user: self.user(), other: self.user() },
@@ -65,14 +66,57 @@ impl Generator {
             9 => Command::DeleteStory { story: self.story() },
             10 => Command::ViewStory { story: self.story(), viewer: self.user() },
             11 => self.sample_command(),
-            12 => Command::Reply { author: self.user(), text: self.text(), parent: self.post() },
+            12 => {
+                let parent = self.post();
+                self.new_post(Some(parent))
+            }
             // Users who are gone do nothing any more, so few go.
             13 if self.random.once_in(20) => Command::DeleteUser { user: self.user() },
             14 => self.account_command(),
-            13 | 15 => Command::EditPost { post: self.post(), text: self.text() },
+            13 | 15 => self.edit(),
             16 => self.block(),
             _ => self.mute(),
         }
+    }
+
+    fn new_post(&mut self, parent: Option<PostId>) -> Command {
+        let visibility = match self.random.below(8) {
+            0 => Visibility::Unlisted,
+            1 => Visibility::Followers,
+            2 | 3 => Visibility::Direct,
+            _ => Visibility::Public,
+        };
+        let new = NewPost { parent, visibility, ..NewPost::new(self.user(), self.text()) };
+        Command::Publish(Box::new(NewPost {
+            warning: self.warning(),
+            sensitive: self.random.once_in(4),
+            language: self.language(),
+            ..new
+        }))
+    }
+
+    fn edit(&mut self) -> Command {
+        Command::Edit(Box::new(PostEdit {
+            post: self.post(),
+            text: (!self.random.once_in(4)).then(|| self.text()),
+            warning: self.random.once_in(4).then(|| self.warning()),
+            sensitive: self.random.once_in(4).then(|| self.random.once_in(2)),
+            language: self.random.once_in(4).then(|| self.language()),
+        }))
+    }
+
+    fn warning(&mut self) -> Warning {
+        let text = match self.random.below(8) {
+            0 => format!("w{}", self.nonce()),
+            1 if self.is_extreme() => "w".repeat(POST_CHARS_MAX),
+            _ => String::new(),
+        };
+        Warning::parse(&text).unwrap_or_default()
+    }
+
+    fn language(&mut self) -> Option<Language> {
+        let code = *self.random.pick(&["", "de", "en", "gsw"]);
+        Language::parse(code).ok()
     }
 
     /// Mostly unblocks, so that follows come back.

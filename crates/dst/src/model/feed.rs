@@ -6,13 +6,11 @@ use feed::limits::{
     ERASE_ROWS_MAX, ERASING_USERS_MAX, FOLLOWING_MAX, FRIENDS_MAX, SAMPLE_SETS_MAX, SET_LABELS_MAX,
     SET_SAMPLES_MAX,
 };
-use feed::{
-    Command, Counts, Done, Outcome, Page, PageOf, PostId, Refusal, Remains, SampleId, StoryId,
-    UserId, UserRef,
-};
+use feed::{Command, Counts, Done, Outcome, Refusal, Remains, SampleId, StoryId, UserId, UserRef};
 
 use super::accounts::Accounts;
-use super::{ms_of, page_of};
+use super::ms_of;
+use super::posts::ModelPost;
 
 /// A user; the id is the place in the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,17 +20,6 @@ pub(crate) struct ModelUser {
     pub(crate) bio: String,
     pub(crate) registered: u64,
     pub(crate) deleted: bool,
-}
-
-/// A post.
-#[derive(Clone, Debug)]
-pub(crate) struct ModelPost {
-    pub(crate) author: u32,
-    pub(crate) text: String,
-    pub(crate) reply_to: Option<u32>,
-    pub(crate) mentions: Vec<u32>,
-    pub(crate) parent: Option<u64>,
-    pub(crate) edited: Option<u64>,
 }
 
 /// A story that was not deleted.
@@ -95,11 +82,8 @@ impl Feed {
             }
             Command::Befriend { user, other } => self.befriend(user, other),
             Command::Unfriend { user, other } => self.unfriend(user, other),
-            Command::Post { author, text } => self.post(stamp, author, text.as_str(), None),
-            Command::Reply { author, text, parent } => {
-                self.post(stamp, author, text.as_str(), Some(parent.0))
-            }
-            Command::EditPost { post, text } => self.edit(stamp, *post, text.as_str()),
+            Command::Publish(new) => self.publish(stamp, new),
+            Command::Edit(edit) => self.edit(stamp, edit),
             Command::DeletePost { post } => {
                 self.posts.remove(&post.0).ok_or(Refusal::PostNotFound)?;
                 Ok(Done::Deleted)
@@ -127,6 +111,9 @@ impl Feed {
             | Command::Unblock { .. }
             | Command::Mute { .. }
             | Command::Unmute { .. } => self.hide(stamp, command),
+            Command::Post { .. } | Command::Reply { .. } | Command::EditPost { .. } => {
+                unreachable!("only logs of earlier versions have it")
+            }
             Command::SweepStories
             | Command::Reserved(_)
             | Command::EraseUser { .. }
@@ -242,69 +229,6 @@ impl Feed {
         Ok(Done::Befriended)
     }
 
-    fn post(&mut self, stamp: u64, author: &UserRef, text: &str, parent: Option<u64>) -> Outcome {
-        let author = self.resolve(author)?;
-        let replied = match parent {
-            Some(parent) => {
-                let parent = self.posts.get(&parent).ok_or(Refusal::ParentNotFound)?;
-                if self.are_hidden(author, parent.author) {
-                    return Err(Refusal::ParentNotFound);
-                }
-                Some(parent.author)
-            }
-            None => None,
-        };
-        let (opening, mentions) = self.mentioned(text, replied, author);
-        let reply_to = replied.or(opening);
-        let text = text.to_owned();
-        self.posts
-            .insert(stamp, ModelPost { author, text, reply_to, mentions, parent, edited: None });
-        Ok(Done::Posted(PostId(stamp)))
-    }
-
-    fn edit(&mut self, stamp: u64, id: PostId, text: &str) -> Outcome {
-        let old = self.posts.get(&id.0).ok_or(Refusal::PostNotFound)?.clone();
-        if old.text != text {
-            let replied = old.reply_to.filter(|_| old.parent.is_some());
-            let (_, mentions) = self.mentioned(text, replied, old.author);
-            let text = text.to_owned();
-            self.posts.insert(id.0, ModelPost { text, mentions, edited: Some(stamp), ..old });
-        }
-        Ok(Done::PostEdited)
-    }
-
-    /// The user with whose handle the text begins, and all users mentioned, each once: first the author of
-    /// the post replied to, unless that is the author.
-    fn mentioned(&self, text: &str, replied: Option<u32>, author: u32) -> (Option<u32>, Vec<u32>) {
-        let (mut opening, mut found) = (None, Vec::new());
-        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let mut before = None;
-        for (at, c) in text.char_indices() {
-            let begins = c == '@'
-                && before.is_none_or(|c: char| !c.is_alphanumeric() && c != '_' && c != '@');
-            before = Some(c);
-            if !begins {
-                continue;
-            }
-            let rest = &text[at + 1..];
-            let handle = &rest[..rest.find(|c| !is_part(c)).unwrap_or(rest.len())];
-            let Some(user) = self.handles.get(&handle.to_ascii_lowercase()) else { continue };
-            if self.users[*user as usize].deleted {
-                continue;
-            }
-            if at == 0 {
-                opening = Some(*user);
-            }
-            if !found.contains(user) {
-                found.push(*user);
-            }
-        }
-        if let Some(replied) = replied.filter(|user| *user != author && !found.contains(user)) {
-            found.insert(0, replied);
-        }
-        (opening, found)
-    }
-
     fn live_story(&self, stamp: u64, id: StoryId) -> Result<&ModelStory, Refusal> {
         let story = self.stories.get(&id.0).filter(|story| ms_of(stamp) < story.expires_ms);
         story.ok_or(Refusal::StoryNotFound)
@@ -342,33 +266,12 @@ impl Feed {
         Ok(Done::SampleAdded { sample: SampleId(stamp) })
     }
 
-    fn following(&self, user: u32) -> impl Iterator<Item = u32> {
+    pub(super) fn following(&self, user: u32) -> impl Iterator<Item = u32> {
         self.follows.range((user, 0)..=(user, u32::MAX)).map(|(_, other)| *other)
     }
 
     fn friends_of(&self, user: u32) -> impl Iterator<Item = u32> {
         self.friends.range((user, 0)..=(user, u32::MAX)).map(|(_, friend)| *friend)
-    }
-
-    /// A page of the home timeline of `reader`: posts by the reader and by those whom the reader follows and does not
-    /// mute, without replies by others to users whom the reader does not follow, or mutes.
-    pub(crate) fn home(&self, reader: u32, page: &Page) -> PageOf<PostId> {
-        let follows = |other: u32| {
-            let pair = (reader, other);
-            other == reader || self.follows.contains(&pair) && !self.mutes.contains_key(&pair)
-        };
-        let seen = |post: &ModelPost| {
-            follows(post.author) && (post.author == reader || post.reply_to.is_none_or(follows))
-        };
-        let newest_first = self.posts.iter().rev().filter(|(_, post)| seen(post));
-        page_of(newest_first.map(|(id, _)| *id), page)
-    }
-
-    /// A page of the posts that mention `user`.
-    pub(crate) fn mentions(&self, user: u32, page: &Page) -> PageOf<PostId> {
-        let newest_first =
-            self.posts.iter().rev().filter(|(_, post)| post.mentions.contains(&user));
-        page_of(newest_first.map(|(id, _)| *id), page)
     }
 
     /// The live stories of all friends of `user` whom they do not mute, newest first.

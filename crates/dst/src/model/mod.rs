@@ -6,6 +6,7 @@ mod feed;
 mod hidden;
 mod keys;
 mod numbers;
+pub(crate) mod posts;
 
 use std::collections::BTreeMap;
 

@@ -6,7 +6,7 @@
 use rows::Stamp;
 
 use crate::accounts::GrantId;
-use crate::command::{Done, Outcome, Remains};
+use crate::command::{Done, Outcome};
 use crate::cost::{GRANT_ROWS, POST_ROWS_MAX};
 use crate::effect::Effect;
 use crate::facts::{HiddenCount, Txn};
@@ -14,6 +14,7 @@ use crate::ids::{PostId, StoryId, UserId, UserRef};
 use crate::limits::{ERASE_ROWS_MAX, ERASING_USERS_MAX};
 use crate::records::Counts;
 use crate::refusal::Refusal;
+use crate::remains::Remains;
 
 /// Rows of a story that is deleted.
 const STORY_ROWS: usize = 5;

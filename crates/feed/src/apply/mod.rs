@@ -16,6 +16,7 @@ use crate::command::{Command, Outcome, Reply, StampedCommand};
 use crate::effect::Effect;
 use crate::facts::{Txn, step, step_total};
 use crate::ids::{UserId, UserRef};
+use crate::post::{NewPost, PostEdit};
 use crate::records::Sample;
 use crate::refusal::Refusal;
 
@@ -56,11 +57,19 @@ fn run(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effect>) -> 
         Command::Follow { user, other } => follow::set(txn, user, other, true, effects),
         Command::FollowMany { user, others } => follow::many(txn, user, others, effects),
         Command::Unfollow { user, other } => follow::set(txn, user, other, false, effects),
-        Command::Post { author, text } => post::publish(txn, stamp, author, text, None, effects),
-        Command::Reply { author, text, parent } => {
-            post::publish(txn, stamp, author, text, Some(*parent), effects)
+        Command::Publish(new) => post::publish(txn, stamp, new, effects),
+        Command::Post { author, text } => {
+            let new = NewPost::new(author.clone(), text.clone());
+            post::publish(txn, stamp, &new, effects)
         }
-        Command::EditPost { post, text } => post::edit(txn, stamp, *post, text, effects),
+        Command::Reply { author, text, parent } => {
+            let new = NewPost::new(author.clone(), text.clone());
+            post::publish(txn, stamp, &NewPost { parent: Some(*parent), ..new }, effects)
+        }
+        Command::Edit(edit) => post::edit(txn, stamp, edit, effects),
+        Command::EditPost { post, text } => {
+            post::edit(txn, stamp, &PostEdit::of_text(*post, text.clone()), effects)
+        }
         Command::DeletePost { post } => post::delete(txn, *post, effects),
         Command::Befriend { user, other } => friend::set(txn, user, other, true, effects),
         Command::Unfriend { user, other } => friend::set(txn, user, other, false, effects),

@@ -8,42 +8,54 @@ use crate::command::{Done, Outcome};
 use crate::cost::MENTION_WORK;
 use crate::effect::Effect;
 use crate::facts::Txn;
-use crate::ids::{PostId, UserId, UserRef};
+use crate::ids::{PostId, UserId};
 use crate::limits;
+use crate::post::{NewPost, PostEdit, Visibility};
 use crate::records::Post;
 use crate::refusal::Refusal;
 use crate::text::{self, Handle, PostText};
 use crate::visible::Viewer;
 
-/// Publishes a post. It is a reply to `parent` if there is one, and else to the user whose handle is at
+/// Publishes a post. It is a reply to its parent if there is one, and else to the user whose handle is at
 /// the start of the text.
 pub(super) fn publish(
     txn: &mut Txn<'_>,
     stamp: Stamp,
-    author: &UserRef,
-    text: &PostText,
-    parent: Option<PostId>,
+    new: &NewPost,
     effects: &mut Vec<Effect>,
 ) -> Outcome {
-    let author = super::resolve(txn, author)?;
+    let author = super::resolve(txn, &new.author)?;
     if txn.facts().stored_counts(author).posts >= limits::USER_POSTS_MAX {
         return Err(Refusal::TooManyPosts);
     }
-    let replied = match parent {
+    let replied = match new.parent {
         Some(parent) => {
             let parent = txn.facts().post(parent).filter(|post| sees(txn, author, post));
             Some(parent.ok_or(Refusal::ParentNotFound)?.author)
         }
         None => None,
     };
-    let (reply_to, mentions) = addressees_in(txn, text, author, replied);
-    let (text, edited) = (text.clone(), None);
-    let post = Post { author, text, reply_to, mentions, in_reply_to: parent, edited };
+    let (reply_to, mentions) = addressees_in(txn, &new.text, author, replied);
+    let post = Post {
+        author,
+        text: new.text.clone(),
+        reply_to,
+        mentions,
+        in_reply_to: new.parent,
+        edited: None,
+        visibility: new.visibility,
+        warning: new.warning.clone(),
+        sensitive: new.sensitive,
+        language: new.language.clone(),
+    };
     let id = PostId(stamp.0);
     txn.put_post(id, &post);
     txn.count(author, |counts| super::step(&mut counts.posts, true));
     txn.total(|totals| super::step_total(&mut totals.posts, true));
-    effects.push(Effect::Posted { post: id, author, reply_to: post.reply_to });
+    effects.push(match post.recipients() {
+        Some(to) => Effect::DirectPosted { post: id, author, reply_to, to },
+        None => Effect::Posted { post: id, author, listed: post.listed() },
+    });
     effects.extend(post.mentions.iter().map(|user| Effect::Mentioned { post: id, user: *user }));
     Ok(Done::Posted(id))
 }
@@ -53,26 +65,39 @@ fn sees(txn: &Txn<'_>, user: UserId, post: &Post) -> bool {
     Viewer::new(txn.facts(), Some(user)).visible(post)
 }
 
-/// Changes the text and the mentions. The user replied to stays, so the post stays in the same homes.
+/// Changes what a post says. The user replied to and who may see it stay, so the post stays in the same homes: an edit
+/// never changes whom a direct post mentions.
 pub(super) fn edit(
     txn: &mut Txn<'_>,
     stamp: Stamp,
-    id: PostId,
-    text: &PostText,
+    edit: &PostEdit,
     effects: &mut Vec<Effect>,
 ) -> Outcome {
-    let old = txn.facts().post(id).ok_or(Refusal::PostNotFound)?;
-    if old.text == *text {
+    let (id, old) = (edit.post, txn.facts().post(edit.post).ok_or(Refusal::PostNotFound)?);
+    let mut new = old.clone();
+    if let Some(text) = edit.text.as_ref().filter(|text| **text != old.text) {
+        new.text = text.clone();
+        if old.visibility != Visibility::Direct {
+            let replied = old.in_reply_to.and(old.reply_to);
+            (_, new.mentions) = addressees_in(txn, text, old.author, replied);
+        }
+    }
+    if let Some(warning) = &edit.warning {
+        new.warning = warning.clone();
+    }
+    if let Some(language) = &edit.language {
+        new.language = language.clone();
+    }
+    new.sensitive = edit.sensitive.unwrap_or(old.sensitive);
+    if new == old {
         return Ok(Done::PostEdited);
     }
-    let replied = old.in_reply_to.and(old.reply_to);
-    let (_, mentions) = addressees_in(txn, text, old.author, replied);
-    let new = Post { text: text.clone(), mentions, edited: Some(stamp), ..old.clone() };
+    new.edited = Some(stamp);
     txn.edit_post(id, &old, &new);
-    effects.push(Effect::PostEdited { post: id, author: old.author, reply_to: old.reply_to });
+    let author = old.author;
+    effects.push(Effect::PostEdited { post: id, author, listed: old.listed() });
     let only_before = old.mentions.iter().filter(|user| !new.mentions.contains(user));
     let concerned = new.mentions.iter().chain(only_before);
-    let author = old.author;
     let changed =
         |user: &UserId| Effect::MentionChanged { post: id, author, user: *user, deleted: false };
     effects.extend(concerned.map(changed));
@@ -84,7 +109,7 @@ pub(super) fn delete(txn: &mut Txn<'_>, id: PostId, effects: &mut Vec<Effect>) -
     txn.remove_post(id, &post);
     txn.count(post.author, |counts| super::step(&mut counts.posts, false));
     txn.total(|totals| super::step_total(&mut totals.posts, false));
-    effects.push(Effect::PostDeleted { post: id, author: post.author, reply_to: post.reply_to });
+    effects.push(Effect::PostDeleted { post: id, author: post.author, listed: post.listed() });
     let author = post.author;
     let deleted =
         |user: &UserId| Effect::MentionChanged { post: id, author, user: *user, deleted: true };

@@ -13,9 +13,9 @@
 use rows::{PointTable, Rows, SetTable, Span};
 
 use super::{Facts, Txn, user_id};
-use crate::command::Remains;
 use crate::ids::{UserId, UserRef};
 use crate::records::{Counts, User};
+use crate::remains::Remains;
 use crate::text::{Bio, Name};
 use crate::write;
 

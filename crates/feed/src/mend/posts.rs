@@ -24,9 +24,9 @@ impl Mend {
         }
         let last = post.edited.map_or(key, |edited| edited.0.max(key));
         self.counted.last_stamp = self.counted.last_stamp.max(last);
-        let reply = post.reply_to.map_or(0, |user| u64::from(user.0) + 1);
         let mut missing = Vec::new();
-        if step.set(SetTable::AuthorPosts, post.author.0.into(), key, Some(reply)) {
+        if step.set(SetTable::AuthorPosts, post.author.0.into(), key, Some(post.listed().number()))
+        {
             missing.push("by author");
         }
         // Mentions of deleted users are removed, and the post still names them.
@@ -37,7 +37,7 @@ impl Mend {
             }
         }
         if let Some(parent) = post.in_reply_to
-            && step.set(SetTable::Replies, parent.0, key, Some(0))
+            && step.set(SetTable::Replies, parent.0, key, Some(post.visibility as u64))
         {
             missing.push("by the post replied to");
         }

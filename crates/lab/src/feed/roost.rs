@@ -99,7 +99,8 @@ impl Client for RoostClient {
 
     async fn profile(&mut self, user: u32, page: &mut Vec<u64>) {
         self.out.clear();
-        let ends = self.engine.node().posts_by(UserId(user), &NEWEST, &mut self.out);
+        let node = self.engine.node();
+        let ends = node.posts_by(&node.viewer(None), UserId(user), &NEWEST, &mut self.out);
         page.extend([ends.first, ends.last].into_iter().flatten().map(|post| post.0));
     }
 

@@ -83,5 +83,6 @@ fn entity(id: AppId, app: &App) -> Value {
         "scopes": scopes,
         "redirect_uri": redirects.join("\n"),
         "redirect_uris": redirects,
+        "vapid_key": "",
     })
 }

@@ -11,7 +11,7 @@ use node::Node;
 use super::log_in;
 use super::page::{Answer, Page, see_other};
 use super::session::{Browser, Form};
-use crate::entities::day;
+use crate::entities::time::day;
 use crate::error::ApiError;
 use crate::password::{BYTES_MAX, CHARS_MIN};
 use crate::state::{Server, Shared, client_address};

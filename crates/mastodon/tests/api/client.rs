@@ -1,7 +1,7 @@
 //! A browser and an app that send requests to the router.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use axum::Router;
 use axum::body::Body;
@@ -12,6 +12,7 @@ use http_body_util::BodyExt as _;
 use mastodon::{MastodonOptions, Rates, Registrations};
 use node::{Node, NodeOptions};
 use serde_json::Value;
+use tokio::net::TcpListener;
 use tower::ServiceExt as _;
 
 pub(crate) const PASSWORD: &str = "correct horse battery";
@@ -23,6 +24,13 @@ pub(crate) struct World {
     pub(crate) node: Node,
     router: Router,
     _data: tempfile::TempDir,
+}
+
+/// Connections may hold clones of the node for longer than the directory exists.
+impl Drop for World {
+    fn drop(&mut self) {
+        self.node.close();
+    }
 }
 
 /// A response.
@@ -73,6 +81,7 @@ impl World {
         let mut options = MastodonOptions::new("https://social.example");
         options.registrations = Registrations::Open;
         options.rates = Rates::unlimited();
+        options.anonymous_reads = true;
         change(&mut options);
         let router = mastodon::router(node.clone(), options);
         Self { node, router, _data: data }
@@ -89,6 +98,21 @@ impl World {
         let bytes = body.collect().await.unwrap().to_bytes();
         let text = String::from_utf8(bytes.to_vec()).unwrap();
         Got { status: parts.status, headers: parts.headers, text }
+    }
+
+    /// Serves the router on a port; returns its address.
+    pub(crate) async fn listen(&self) -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let router = self.router.clone();
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        address
+    }
+
+    /// A response whose body is not read.
+    pub(crate) async fn begin(&self, path: &str, token: &str) -> axum::response::Response {
+        let request = Request::get(path).header(AUTHORIZATION, format!("Bearer {token}"));
+        self.router.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap()
     }
 
     pub(crate) async fn get(&self, path: &str, token: Option<&str>) -> Got {
@@ -110,6 +134,63 @@ impl World {
             request = request.header(AUTHORIZATION, format!("Bearer {token}"));
         }
         self.send(request.body(form(fields)).unwrap()).await
+    }
+
+    /// A request with parameters in the body, or in the query of a `GET`.
+    pub(crate) async fn call(
+        &self,
+        method: &str,
+        path: &str,
+        token: Option<&str>,
+        fields: &[(&str, &str)],
+    ) -> Got {
+        self.call_with(method, path, token, fields, &[]).await
+    }
+
+    /// As [`World::call`], with headers.
+    pub(crate) async fn call_with(
+        &self,
+        method: &str,
+        path: &str,
+        token: Option<&str>,
+        fields: &[(&str, &str)],
+        headers: &[(&str, &str)],
+    ) -> Got {
+        let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
+        let (path, body) = match method {
+            "GET" if !query.is_empty() => (format!("{path}?{query}"), Body::empty()),
+            _ => (path.to_owned(), Body::from(query)),
+        };
+        let mut request = Request::builder().method(method).uri(path).header(CONTENT_TYPE, FORM);
+        if let Some(token) = token {
+            request = request.header(AUTHORIZATION, format!("Bearer {token}"));
+        }
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        self.send(request.body(body).unwrap()).await
+    }
+
+    /// Users who signed up with an app, which has all scopes.
+    pub(crate) async fn people<const N: usize>(&self, handles: [&str; N]) -> [Person; N] {
+        let app = self.app_with(ALL_SCOPES).await;
+        let own = app.own_token(self, "write:accounts").await;
+        let mut people = Vec::new();
+        for handle in handles {
+            let email = format!("{handle}@example.org");
+            let fields = [
+                ("username", handle),
+                ("email", &email),
+                ("password", PASSWORD),
+                ("agreement", "true"),
+            ];
+            let got = self.post("/api/v1/accounts", Some(&own), &fields).await;
+            assert_eq!(got.status, StatusCode::OK, "{got:?}");
+            let token = got.json()["access_token"].as_str().unwrap().to_owned();
+            let me = self.get("/api/v1/accounts/verify_credentials", Some(&token)).await.json();
+            people.push(Person { id: me["id"].as_str().unwrap().to_owned(), token });
+        }
+        people.try_into().ok().unwrap()
     }
 
     pub(crate) async fn app(&self) -> App {
@@ -149,6 +230,65 @@ const FORM: &str = "application/x-www-form-urlencoded";
 
 fn form(fields: &[(&str, &str)]) -> Body {
     Body::from(form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish())
+}
+
+pub(crate) const ALL_SCOPES: &str = "read write follow push profile";
+
+/// A user with a token that has all scopes.
+pub(crate) struct Person {
+    pub(crate) id: String,
+    pub(crate) token: String,
+}
+
+impl Person {
+    /// The JSON of a response that must be 200.
+    pub(crate) async fn get(&self, world: &World, path: &str) -> Value {
+        let got = world.get(path, Some(&self.token)).await;
+        assert_eq!(got.status, StatusCode::OK, "{path}: {got:?}");
+        got.json()
+    }
+
+    /// As [`Person::get`], of a request that changes something.
+    pub(crate) async fn call(
+        &self,
+        world: &World,
+        method: &str,
+        path: &str,
+        fields: &[(&str, &str)],
+    ) -> Value {
+        let got = world.call(method, path, Some(&self.token), fields).await;
+        assert_eq!(got.status, StatusCode::OK, "{method} {path}: {got:?}");
+        got.json()
+    }
+
+    /// Publishes a status; returns its id.
+    pub(crate) async fn post(&self, world: &World, text: &str) -> String {
+        let status = self.call(world, "POST", "/api/v1/statuses", &[("status", text)]).await;
+        status["id"].as_str().unwrap().to_owned()
+    }
+
+    /// Publishes a reply; returns its id.
+    pub(crate) async fn reply(&self, world: &World, parent: &str, text: &str) -> String {
+        let fields = [("status", text), ("in_reply_to_id", parent)];
+        let status = self.call(world, "POST", "/api/v1/statuses", &fields).await;
+        status["id"].as_str().unwrap().to_owned()
+    }
+
+    /// Does something to another user.
+    pub(crate) async fn does(&self, world: &World, what: &str, other: &Person) -> Value {
+        self.call(world, "POST", &format!("/api/v1/accounts/{}/{what}", other.id), &[]).await
+    }
+
+    /// The ids in a list.
+    pub(crate) async fn ids(&self, world: &World, path: &str) -> Vec<String> {
+        ids(&self.get(world, path).await)
+    }
+}
+
+/// The ids of the entities in a list.
+pub(crate) fn ids(list: &Value) -> Vec<String> {
+    let list = list.as_array().unwrap().iter();
+    list.map(|entity| entity["id"].as_str().unwrap().to_owned()).collect()
 }
 
 /// An app that is registered.

@@ -3,6 +3,13 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod attacks;
+mod blocks;
 mod client;
+mod endpoints;
 mod flow;
+mod pages;
 mod scopes;
+mod server;
+mod statuses;
+mod streaming;
+mod visibility;

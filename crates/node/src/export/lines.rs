@@ -13,9 +13,11 @@ use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::counts::TransferCounts;
+use super::post_lines::{Post, Story, View};
 
-/// The format that this code writes, and the newest it reads. Format 1 has no accounts, blocks and mutes.
-pub(crate) const FORMAT_VERSION: u32 = 2;
+/// The format that this code writes, and the newest it reads. Format 1 has no accounts, blocks and mutes, format 2
+/// only public posts without warnings and languages.
+pub(crate) const FORMAT_VERSION: u32 = 3;
 /// Longest line, in bytes: more than that of the longest value in base64, or in text of which every character is
 /// escaped.
 pub(crate) const LINE_BYTES_MAX: usize = 48 << 20;
@@ -131,49 +133,6 @@ pub(crate) struct Follow {
 pub(crate) struct Friends {
     pub(crate) user: Who,
     pub(crate) friends: Vec<Who>,
-}
-
-#[derive(Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Post<'a> {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) id: Option<Id>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) time: Option<Time>,
-    pub(crate) author: Who,
-    #[serde(borrow)]
-    pub(crate) text: Cow<'a, str>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) in_reply_to: Option<Id>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) reply_to: Option<Who>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) mentions: Option<Vec<Who>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) edited: Option<Time>,
-}
-
-#[derive(Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Story<'a> {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) id: Option<Id>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) time: Option<Time>,
-    pub(crate) author: Who,
-    #[serde(borrow)]
-    pub(crate) text: Cow<'a, str>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) expires: Option<Time>,
-}
-
-/// The first view by a user of the story before it.
-#[derive(Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct View {
-    pub(crate) user: Who,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) time: Option<Time>,
 }
 
 #[derive(Debug, Deserialize, Serialize)]

@@ -8,13 +8,14 @@ pub(crate) mod bytes;
 pub(crate) mod counts;
 pub(crate) mod lines;
 mod output;
+pub(crate) mod post_lines;
 #[cfg(test)]
 mod tests;
 
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use feed::{Post, PostId, Stamp, Story, StoryId, UserId};
+use feed::{Post, PostId, Stamp, Story, StoryId, UserId, Visibility, Warning};
 use kv::{BucketId, BucketName, WalkLimit};
 use rows::{Rows as _, SetTable, Span};
 use store::{SortedRow, Sorter, Store, StoreError, unless_unreadable};
@@ -191,7 +192,7 @@ impl<W: Write> Export<'_, W> {
 
     fn post(&mut self, id: PostId, post: &Post) -> io::Result<()> {
         self.counts.posts += 1;
-        self.out.line(&Line::Post(lines::Post {
+        self.out.line(&Line::Post(post_lines::Post {
             id: Some(Id(id.0)),
             time: Some(Time(id.unix_ms())),
             author: post.author.into(),
@@ -200,6 +201,11 @@ impl<W: Write> Export<'_, W> {
             reply_to: post.reply_to.map(Into::into),
             mentions: Some(post.mentions.iter().map(|user| (*user).into()).collect()),
             edited: post.edited.map(|edited| Time(edited.unix_ms())),
+            visibility: (post.visibility != Visibility::Public)
+                .then(|| post.visibility.name().into()),
+            warning: (post.warning != Warning::default()).then(|| post.warning.as_str().into()),
+            sensitive: post.sensitive,
+            language: post.language.as_ref().map(|language| language.as_str().into()),
         }))
     }
 
@@ -219,7 +225,7 @@ impl<W: Write> Export<'_, W> {
         // A live story has a text.
         let Some(text) = self.facts().story_text(id) else { return Ok(()) };
         self.counts.stories += 1;
-        self.out.line(&Line::Story(lines::Story {
+        self.out.line(&Line::Story(post_lines::Story {
             id: Some(Id(id.0)),
             time: Some(Time(id.unix_ms())),
             author: story.author.into(),
@@ -234,7 +240,7 @@ impl<W: Write> Export<'_, W> {
                 if self.facts().exists(user) {
                     self.counts.views += 1;
                     let time = Some(Time(at_ms));
-                    self.out.line(&Line::View(lines::View { user: user.into(), time }))?;
+                    self.out.line(&Line::View(post_lines::View { user: user.into(), time }))?;
                 }
             }
             rest = last.and_then(|last| span.beyond(last.into(), STRIDE));

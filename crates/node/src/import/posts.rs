@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use feed::limits::{POST_MENTIONS_MAX, STORY_SECS_DEFAULT, STORY_SECS_MAX, STORY_SECS_MIN};
-use feed::{PostId, PostText, Refusal, StoryId, write};
+use feed::{Language, PostId, PostText, Refusal, StoryId, Visibility, Warning, write};
 use rows::{Stamp, Totals};
 use store::Loader;
 
 use super::Wrong;
 use super::ids::{Ids, Rising};
 use super::users::Users;
-use crate::export::lines::{Post, Story, View};
+use crate::export::post_lines::{Post, Story, View};
 
 /// The ids of posts so far.
 #[derive(Default)]
@@ -56,13 +56,34 @@ impl Posts {
             return Err("it was edited before it was written".into());
         }
         users.count_post(author)?;
-        let post = feed::Post { author, text, reply_to, mentions, in_reply_to, edited };
+        let (visibility, warning, language) = shown(line)?;
+        let post = feed::Post {
+            author,
+            text,
+            reply_to,
+            mentions,
+            in_reply_to,
+            edited,
+            visibility,
+            warning,
+            sensitive: line.sensitive,
+            language,
+        };
         write::post(loader, id, &post);
         for user in post.mentions.iter().filter(|user| !users.is_deleted(**user)) {
             write::mention(loader, *user, id);
         }
         Ok(())
     }
+}
+
+/// Who may see a post, its warning and its language.
+fn shown(line: &Post<'_>) -> Result<(Visibility, Warning, Option<Language>), Wrong> {
+    let visibility = line.visibility.as_deref().unwrap_or("public");
+    let visibility = Visibility::named(visibility).ok_or("there is no such visibility")?;
+    let warning = Warning::parse(line.warning.as_deref().unwrap_or_default())?;
+    let language = line.language.as_deref().map(Language::parse).transpose()?;
+    Ok((visibility, warning, language))
 }
 
 /// The stories so far. The last one is written when all its views are known.

@@ -3,7 +3,7 @@
 
 use feed::timeline::Posted;
 use feed::{Facts, Page, PageOf, Post, PostId, UserId, UserRef, Viewer};
-use rows::{PointTable, Rows as _, SetTable};
+use rows::{PointTable, Rows, SetTable};
 use store::Store;
 use tokio::sync::watch;
 
@@ -100,14 +100,31 @@ impl Node {
         ends
     }
 
-    /// A page of the posts by `user`, as [`Node::home`] does. May block.
-    pub fn posts_by(&self, user: UserId, page: &Page, out: &mut Vec<u8>) -> PageEnds {
-        let posts: Vec<Posted> = match page.span(page.limit + 1) {
+    /// A page of the posts by `user` that the viewer may see, as [`Node::home`] does. It has fewer posts if some are
+    /// hidden. May block.
+    pub fn posts_by<R: Rows + ?Sized>(
+        &self,
+        viewer: &Viewer<'_, R>,
+        user: UserId,
+        page: &Page,
+        out: &mut Vec<u8>,
+    ) -> PageEnds {
+        let posted = self.posted_by(user, page);
+        let visible = posted.items.iter().filter(|posted| viewer.visible_posted(user, **posted));
+        let visible: Vec<PostId> = visible.map(|(post, _)| *post).collect();
+        self.append_posts(&visible, out);
+        let ids: Vec<PostId> = posted.items.iter().map(|(post, _)| *post).collect();
+        ends(&ids, posted.more)
+    }
+
+    /// A page of all posts by `user`, whoever may see them: see [`Viewer::visible_posted`]. May block.
+    #[must_use]
+    pub fn posted_by(&self, user: UserId, page: &Page) -> PageOf<Posted> {
+        let posts = match page.span(page.limit + 1) {
             Some(span) => self.views().posts_by(self.facts(), user, span),
             None => Vec::new(),
         };
-        let ids = posts.into_iter().map(|(post, _)| post).collect();
-        self.append(&PageOf::from_scan(ids, page), out)
+        PageOf::from_scan(posts, page)
     }
 
     /// Whether `user` may see `other`; `None` if only the facts can say.
@@ -124,12 +141,14 @@ impl Node {
 
     /// As [`Node::try_post`]; false also if `user` may not see it.
     pub fn try_post_for(&self, user: UserId, post: PostId, out: &mut Vec<u8>) -> bool {
-        let store = &self.shared.store;
         let visible = || {
-            let row = store.point_in_memory(PointTable::Post, post.0)?;
-            self.try_visible_user(user, Post::decode_head(&row).0)
+            let row = self.shared.store.point_in_memory(PointTable::Post, post.0)?;
+            let post = Post::decode(&row);
+            let is_addressed =
+                post.visibility.is_open() || post.author == user || post.mentions.contains(&user);
+            Some(is_addressed && self.try_visible_user(user, post.author)?)
         };
-        (store.totals().blocks == 0 || visible() == Some(true)) && self.try_post(post, out)
+        visible() == Some(true) && self.try_post(post, out)
     }
 
     /// Appends a post as JSON if it is in memory; false if not, whether the post exists or not.
@@ -149,7 +168,7 @@ impl Node {
     pub fn post_for(&self, user: UserId, post: PostId, out: &mut Vec<u8>) -> bool {
         let viewer = self.viewer(Some(user));
         let visible = || self.facts().post(post).is_some_and(|post| viewer.visible(&post));
-        (viewer.sees_all() || visible()) && self.post(post, out)
+        visible() && self.post(post, out)
     }
 
     /// What a user may see, or the application itself (`None`). May block.

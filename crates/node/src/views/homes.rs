@@ -98,7 +98,7 @@ impl Views {
         if enough.is_some_and(|enough| items.len() > enough) {
             return PageOf { more: true, ..PageOf::from_scan(items, page) };
         }
-        let older = gather(user, following, &rest, |author, span| facts.posts_by(author, span));
+        let older = gather(facts, user, following, &rest);
         items.extend(older.items);
         PageOf { items, more: older.more }
     }

@@ -43,7 +43,7 @@ const SHARDS: usize = 16;
 /// Effects not yet consumed by every shard at which no more changes are accepted. Those that were
 /// accepted before still come: at most two inboxes of them, one effect for each command that is not a
 /// sweep, however many users it follows or mentions. With the default inbox the stream holds at most 163,840
-/// effects of 32 bytes, 5 MiB, and a read of a timeline that its shard has not reached applies as many: 2 ms.
+/// effects of 32 bytes, 5 MiB, with the recipients of direct posts besides (4 bytes each), and a read of a timeline that its shard has not reached applies as many: 2 ms.
 const BACKLOG_MAX: u64 = 1 << 17;
 /// Number of pending effects at which the deliverer is woken even if there are no watchers.
 const BACKLOG_WAKE: u64 = 1 << 12;
@@ -142,22 +142,23 @@ impl Views {
                 | Effect::Blocked { .. }
                 | Effect::MutesChanged { .. }
                 | Effect::StoryPosted { .. } => {
-                    self.stories.apply(*effect);
+                    self.stories.apply(effect);
                     self.story_changes.fetch_add(1, Ordering::Release);
                 }
-                Effect::StoryViewed { .. } => self.stories.apply(*effect),
+                Effect::StoryViewed { .. } => self.stories.apply(effect),
                 Effect::StoryGone { story, .. } => {
-                    self.stories.apply(*effect);
+                    self.stories.apply(effect);
                     self.rendered.forget(story);
                     self.story_changes.fetch_add(1, Ordering::Release);
                 }
                 Effect::UserDeleted { user } => {
-                    self.stories.apply(*effect);
+                    self.stories.apply(effect);
                     self.rendered.invalidate(user);
                     self.story_changes.fetch_add(1, Ordering::Release);
                 }
                 // Samples are a separate view.
                 Effect::Posted { .. }
+                | Effect::DirectPosted { .. }
                 | Effect::FollowingChanged { .. }
                 | Effect::FollowedMany { .. }
                 | Effect::SampleAdded { .. }
@@ -168,7 +169,7 @@ impl Views {
             [rest @ .., _] if rows::has_bug("lose-effect") && rest.len() > 5 => rest,
             all => all,
         };
-        self.stream.publish(effects.iter().copied().filter(concerns_shards));
+        self.stream.publish(effects.iter().filter(|effect| concerns_shards(effect)).cloned());
     }
 
     /// Whether a change may be submitted: false while the shards lag too far.
@@ -296,6 +297,7 @@ impl Views {
 fn concerns_shards(effect: &Effect) -> bool {
     match effect {
         Effect::Posted { .. }
+        | Effect::DirectPosted { .. }
         | Effect::PostDeleted { .. }
         | Effect::PostEdited { .. }
         | Effect::FollowingChanged { .. }

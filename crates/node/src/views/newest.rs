@@ -12,6 +12,8 @@
 //! **Invariant:** every live post whose id is at least `complete_from`, by a user who was not deleted, is in
 //! the list once its effect is published, and a deleted one is not. Older posts are read from the facts.
 //!
+//! The recipients of each direct post are beside the list, so that a home needs no rows for it.
+//!
 //! Posts of deleted users may be in the list. No user follows these users, and a read of the posts of one
 //! user checks whether that user was deleted.
 
@@ -22,8 +24,10 @@ mod tests;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
+use feed::facts::Loaded;
 use feed::timeline::{Posted, sees};
-use feed::{Cursor, Effect, Page, PostId, UserId};
+use feed::{Cursor, Effect, Listed, Page, PostId, Recipients, UserId, Visibility};
+use hashbrown::HashMap;
 use parking_lot::RwLock;
 use rows::{Order, Span};
 
@@ -46,6 +50,9 @@ pub(super) struct NewestPosts {
 
 struct List {
     links: Links,
+    /// Of the direct posts of the list.
+    recipients: HashMap<PostId, Recipients>,
+    recipient_bytes: usize,
     complete_from: u64,
     steps_max: usize,
     /// Posts that were deleted since a load began, if one is under way, and were not in the list.
@@ -55,27 +62,41 @@ struct List {
 impl NewestPosts {
     /// An empty list that takes at most `bytes`. It is complete from the post `complete_from` on.
     pub(super) fn new(bytes: usize, complete_from: u64) -> Self {
-        let list =
-            List { links: Links::new(bytes), complete_from, steps_max: STEPS_MAX, missed: None };
+        let list = List {
+            links: Links::new(bytes),
+            recipients: HashMap::new(),
+            recipient_bytes: 0,
+            complete_from,
+            steps_max: STEPS_MAX,
+            missed: None,
+        };
         Self { bytes_max: bytes, list: RwLock::new(list) }
     }
 
     /// Applies what a group of commands did. Writer only, in order, once the facts show it.
     pub(super) fn apply(&self, effects: &[Effect]) {
-        let concerns =
-            |effect: &Effect| matches!(effect, Effect::Posted { .. } | Effect::PostDeleted { .. });
+        let concerns = |effect: &Effect| {
+            use Effect::{DirectPosted, PostDeleted, Posted};
+            matches!(effect, Posted { .. } | DirectPosted { .. } | PostDeleted { .. })
+        };
         for piece in effects.chunks(PIECE) {
             if !piece.iter().any(concerns) {
                 continue;
             }
             let mut list = self.list.write();
             for effect in piece {
-                match *effect {
-                    Effect::Posted { post, author, reply_to } => {
-                        list.links.push_newest(author, (post, reply_to));
+                match effect {
+                    Effect::Posted { post, author, listed } => {
+                        list.links.push_newest(*author, (*post, *listed));
                         list.keep_within(self.bytes_max);
                     }
-                    Effect::PostDeleted { post, .. } => list.remove(post),
+                    Effect::DirectPosted { post, author, reply_to, to } => {
+                        let (reply_to, visibility) = (*reply_to, Visibility::Direct);
+                        list.add_recipients(*post, to);
+                        list.links.push_newest(*author, (*post, Listed { reply_to, visibility }));
+                        list.keep_within(self.bytes_max);
+                    }
+                    Effect::PostDeleted { post, .. } => list.remove(*post),
                     _ => {}
                 }
             }
@@ -86,7 +107,7 @@ impl NewestPosts {
     /// if no more are to be loaded. One thread at a time.
     pub(super) fn begin_load(&self) -> Option<PostId> {
         let mut list = self.list.write();
-        if list.complete_from == 0 || !list.links.has_room(self.bytes_max) {
+        if list.complete_from == 0 || !list.has_room(self.bytes_max) {
             return None;
         }
         list.missed = Some(Vec::new());
@@ -95,22 +116,20 @@ impl NewestPosts {
 
     /// Adds what the facts have before `before`, which [`NewestPosts::begin_load`] returned: all posts from
     /// `next` on, or all there are, newest first.
-    pub(super) fn end_load(
-        &self,
-        before: PostId,
-        posts: &[(UserId, Posted)],
-        next: Option<PostId>,
-    ) {
+    pub(super) fn end_load(&self, before: PostId, posts: &[Loaded], next: Option<PostId>) {
         let mut list = self.list.write();
         let Some(missed) = list.missed.take() else { return };
         // Otherwise the oldest posts have left meanwhile, or not all deletions are known.
         if list.complete_from != before.0 || missed.len() >= MISSED_MAX {
             return;
         }
-        let mut rest = posts.iter().filter(|(_, (post, _))| !missed.contains(post)).peekable();
-        while list.links.has_room(self.bytes_max)
-            && let Some((author, posted)) = rest.next()
+        let mut rest = posts.iter().filter(|loaded| !missed.contains(&loaded.posted.0)).peekable();
+        while list.has_room(self.bytes_max)
+            && let Some(Loaded { author, posted, recipients }) = rest.next()
         {
+            if let Some(to) = recipients {
+                list.add_recipients(posted.0, to);
+            }
             list.links.push_oldest(*author, *posted);
             list.complete_from = posted.0.0;
         }
@@ -135,11 +154,13 @@ impl NewestPosts {
         let span = page.span(page.limit + 1)?;
         let oneself = following.binary_search(&reader).is_err().then_some(reader);
         let authors = following.iter().copied().chain(oneself);
-        let wanted = |author, (post, reply_to): Posted| {
+        let list = self.list.read();
+        let wanted = |author, (post, listed): Posted| {
             let is_author = author == reader || following.binary_search(&author).is_ok();
-            (is_author && sees(reader, following, author, reply_to)).then_some(post)
+            let is_mentioned = || list.is_recipient(post, reader);
+            (is_author && sees(reader, following, author, listed, is_mentioned)).then_some(post)
         };
-        let rest = self.list.read().read(authors, span, wanted, found)?;
+        let rest = list.read(authors, span, wanted, found)?;
         let below = |high: u64| {
             high.checked_add(1).map_or(Cursor::Newest, |end| Cursor::Before(PostId(end)))
         };
@@ -169,22 +190,51 @@ impl NewestPosts {
 
     /// Bytes held.
     pub(super) fn bytes(&self) -> usize {
-        self.list.read().links.bytes()
+        self.list.read().bytes()
     }
 }
 
 impl List {
     fn keep_within(&mut self, bytes_max: usize) {
-        while self.links.bytes() > bytes_max
+        while self.bytes() > bytes_max
             && let Some(post) = self.links.pop_oldest()
         {
+            self.remove_recipients(post);
             if !rows::has_bug("forget-old-posts") {
                 self.complete_from = post.0 + 1;
             }
         }
     }
 
+    fn bytes(&self) -> usize {
+        self.links.bytes() + self.recipient_bytes
+    }
+
+    /// Whether another post that is not direct is within `bytes_max`.
+    fn has_room(&self, bytes_max: usize) -> bool {
+        self.links.has_room(bytes_max.saturating_sub(self.recipient_bytes))
+    }
+
+    fn is_recipient(&self, post: PostId, user: UserId) -> bool {
+        self.recipients.get(&post).is_some_and(|to| to.contains(&user))
+    }
+
+    fn add_recipients(&mut self, post: PostId, to: &Recipients) {
+        if self.recipients.insert(post, Recipients::clone(to)).is_none() {
+            self.recipient_bytes += recipient_bytes(to);
+        }
+    }
+
+    fn remove_recipients(&mut self, post: PostId) {
+        if !self.recipients.is_empty()
+            && let Some(to) = self.recipients.remove(&post)
+        {
+            self.recipient_bytes -= recipient_bytes(&to);
+        }
+    }
+
     fn remove(&mut self, post: PostId) {
+        self.remove_recipients(post);
         if !self.links.remove(post)
             && let Some(missed) = &mut self.missed
             && missed.len() < MISSED_MAX
@@ -223,7 +273,7 @@ impl List {
         let (mut left, mut steps, mut before) = (span.limit, 0, None);
         while let Some(mut top) = next.peek_mut() {
             let place = *top;
-            let Entry { post, author, reply_to, .. } = self.links.entry(place);
+            let Entry { post, author, listed } = self.links.entry(place);
             if post.0 < span.low {
                 return None;
             }
@@ -242,7 +292,7 @@ impl List {
                 continue;
             }
             before = Some(place);
-            if let Some(item) = wanted(author, (post, reply_to)) {
+            if let Some(item) = wanted(author, (post, listed)) {
                 found.push(item);
                 left -= 1;
                 if left == 0 {
@@ -282,9 +332,15 @@ impl List {
         let posts = posts.take_while(|entry| entry.post.0 <= span.high);
         found.extend(
             posts
-                .filter_map(|entry| wanted(entry.author, (entry.post, entry.reply_to)))
+                .filter_map(|entry| wanted(entry.author, (entry.post, entry.listed)))
                 .take(span.limit),
         );
         None
     }
+}
+
+/// Bytes of the recipients of a direct post, with their entry in the table and the vector behind it, at most.
+fn recipient_bytes(to: &Recipients) -> usize {
+    const ENTRY_BYTES: usize = 96;
+    ENTRY_BYTES + to.len() * size_of::<UserId>()
 }

@@ -30,7 +30,11 @@ impl Subject {
 
     fn write(&self) {
         self.facts.store(1, Ordering::Relaxed);
-        self.stream.publish([Effect::Posted { post: POST, author: BOB, reply_to: None }]);
+        self.stream.publish([Effect::Posted {
+            post: POST,
+            author: BOB,
+            listed: Default::default(),
+        }]);
     }
 
     /// As `Views::home` does it.

@@ -146,20 +146,25 @@ impl Shard {
     /// False if the steps did not suffice.
     fn apply(&mut self, effect: Effect, steps: &mut usize) -> bool {
         match effect {
-            Effect::Posted { post, author, reply_to } => {
+            Effect::Posted { post, author, listed } => {
                 return self.spread(author, steps, None, |timeline| {
-                    timeline.deliver(post, author, reply_to)
+                    timeline.deliver(post, author, listed)
                 });
             }
-            Effect::PostDeleted { post, author, reply_to } => {
+            Effect::DirectPosted { post, author, reply_to, to } => {
+                *steps = steps.saturating_sub(to.len());
+                for user in to.iter().copied().chain([author]) {
+                    self.deliver_direct(user, (post, author, reply_to));
+                }
+            }
+            Effect::PostDeleted { post, author, listed } => {
                 return self.spread(author, steps, Some(Change::Deleted(post)), |timeline| {
-                    timeline.remove(post);
-                    timeline.sees(author, reply_to)
+                    timeline.delete(post, author, listed)
                 });
             }
-            Effect::PostEdited { post, author, reply_to } => {
+            Effect::PostEdited { post, author, listed } => {
                 return self.spread(author, steps, Some(Change::Edited(post)), |timeline| {
-                    timeline.sees(author, reply_to)
+                    timeline.shows(post, author, listed)
                 });
             }
             Effect::FollowedMany { user } => self.follows_changed(user),
@@ -257,6 +262,21 @@ impl Shard {
             *steps = steps.saturating_sub(watchers.notify_friends(user));
         }
         true
+    }
+
+    /// Delivers a direct post to the user, if their timeline is here and has not applied it by itself.
+    fn deliver_direct(&mut self, user: UserId, post: (PostId, UserId, Option<UserId>)) {
+        let (post, author, reply_to) = post;
+        let Some(slot) = self.by_user.get(&user) else { return };
+        let Some(Some(timeline)) = self.slots.get_mut(*slot as usize) else { return };
+        let whole_from = self.gaps.last().map_or(0, |gap| gap.to);
+        let is_due = (whole_from..=self.cursor).contains(&timeline.current);
+        if is_due && timeline.deliver_direct(post, author, reply_to) {
+            self.tally.deliveries += 1;
+            if let Some(watchers) = self.watchers.any() {
+                watchers.notify(user);
+            }
+        }
     }
 
     /// Does `deliver` with the timelines of those who follow `author`; false if the steps did not

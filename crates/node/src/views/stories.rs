@@ -79,8 +79,8 @@ impl Stories {
     }
 
     /// Applies what a command did. Writer only, in order, once the facts show it.
-    pub(super) fn apply(&self, effect: Effect) {
-        match effect {
+    pub(super) fn apply(&self, effect: &Effect) {
+        match *effect {
             Effect::FriendsChanged { user, other, .. } | Effect::Blocked { user, other, .. } => {
                 for user in [user, other] {
                     self.readers.change(user, |_| None);
@@ -222,7 +222,7 @@ mod tests {
         let many = 5 * SEEN_MAX as u64;
         for n in 1..=many {
             rows.put_member(SetTable::Seen, 1, 2 * n, Some(0));
-            stories.apply(Effect::StoryViewed { story: StoryId(2 * n), viewer: ADA });
+            stories.apply(&Effect::StoryViewed { story: StoryId(2 * n), viewer: ADA });
             if n == 100 || n == many / 2 {
                 drop(stories.home(Facts::new(&rows), ADA, 0, &page));
             }
@@ -235,7 +235,7 @@ mod tests {
         assert_eq!(stories.try_seen(ADA, StoryId(2 * many - 1)), Some(false));
         // One that is older than what is held is seen late.
         rows.put_member(SetTable::Seen, 1, 1, Some(0));
-        stories.apply(Effect::StoryViewed { story: StoryId(1), viewer: ADA });
+        stories.apply(&Effect::StoryViewed { story: StoryId(1), viewer: ADA });
         assert_eq!(stories.try_seen(ADA, StoryId(1)), None);
         check(&rows, &stories, &[1, 2, 3, many]);
     }

@@ -52,7 +52,7 @@ impl Stream {
     pub(super) fn read(&self, cursor: u64) -> Option<Piece> {
         let kept = self.kept.lock();
         let skip = usize::try_from(cursor.checked_sub(kept.first)?).ok()?;
-        Some(kept.effects.range(skip.min(kept.effects.len())..).take(PIECE).copied().collect())
+        Some(kept.effects.range(skip.min(kept.effects.len())..).take(PIECE).cloned().collect())
     }
 
     /// Number of effects that some shard has not consumed yet.

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use feed::timeline::gather;
 use feed::{
-    Bio, Command, Cursor, Effect, Facts, Handle, Name, Page, PageOf, PostId, PostText,
-    StampedCommand, Txn, UserId, UserRef, apply,
+    Bio, Command, Cursor, Effect, Facts, Handle, Listed, Name, NewPost, Page, PageOf, PostEdit,
+    PostId, PostText, StampedCommand, Txn, UserId, UserRef, Visibility, apply,
 };
 use listener::Listener;
 use proptest::prelude::*;
@@ -101,7 +101,7 @@ impl Subject {
         let facts = Facts::new(&self.rows);
         let page = Page { cursor: Cursor::Newest, limit };
         let user = UserId(user);
-        gather(user, &facts.home_authors(user), &page, |author, span| facts.posts_by(author, span))
+        gather(facts, user, &facts.home_authors(user), &page)
     }
 
     fn gather(&self, user: u32) -> Timeline {
@@ -180,9 +180,8 @@ impl Subject {
                 });
             }
             Step::Post(author, to) => {
-                let text = to.map_or("plain".into(), |to| format!("@u{to} hello"));
-                let Ok(text) = PostText::parse(&text) else { panic!("a text") };
-                self.apply(Command::Post { author: id(author), text });
+                let new = new_post(id(author), to, self.stamp);
+                self.apply(Command::Publish(Box::new(new)));
                 self.posts.push(PostId(self.stamp));
             }
             Step::Delete(at) if !self.posts.is_empty() => {
@@ -194,7 +193,7 @@ impl Subject {
                 let Ok(text) = PostText::parse(&format!("edit {}", self.stamp)) else {
                     panic!("a text")
                 };
-                self.apply(Command::EditPost { post, text });
+                self.apply(Command::Edit(Box::new(PostEdit::of_text(post, text))));
             }
             Step::Delete(_) | Step::Edit(_) => {}
             Step::CatchUp(steps) => {
@@ -241,7 +240,7 @@ proptest! {
 
 /// A post of author 0, whom all users follow.
 fn posted(post: u64) -> Effect {
-    Effect::Posted { post: PostId(post), author: UserId(0), reply_to: None }
+    Effect::Posted { post: PostId(post), author: UserId(0), listed: Listed::default() }
 }
 
 /// An empty timeline of a user who follows author 0.
@@ -373,7 +372,11 @@ fn measure_deliveries_and_drops() {
     let posts = 400;
     for post in 0..posts {
         let author = UserId(1_000_000);
-        stream.publish([Effect::Posted { post: PostId(1 + post), author, reply_to: None }]);
+        stream.publish([Effect::Posted {
+            post: PostId(1 + post),
+            author,
+            listed: Listed::default(),
+        }]);
     }
     let start = std::time::Instant::now();
     while !shard.catch_up(&stream, 4_096) {}
@@ -391,4 +394,16 @@ fn measure_deliveries_and_drops() {
         start.elapsed().as_micros() as f64 / f64::from(TIMELINES),
         bytes / TIMELINES as usize
     );
+}
+
+/// A post that replies to user `to`, or only mentions them, of each visibility in turn; without one a public post.
+pub(super) fn new_post(author: UserRef, to: Option<u32>, turn: u64) -> NewPost {
+    let text = match (to, turn % 3) {
+        (Some(to), 0) => format!("@u{to} hello"),
+        (Some(to), _) => format!("hello @u{to}"),
+        (None, _) => "plain".into(),
+    };
+    let Ok(text) = PostText::parse(&text) else { panic!("a text") };
+    let visibility = to.map_or(Visibility::Public, |_| Visibility::ALL[(turn % 4) as usize]);
+    NewPost { visibility, ..NewPost::new(author, text) }
 }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use feed::timeline::sees;
-use feed::{Cursor, Effect, Page, PageOf, PostId, UserId};
+use feed::{Cursor, Effect, Listed, Page, PageOf, PostId, UserId, Visibility};
 
 use super::stream::Stream;
 use super::watchers::{CHANGES_MAX, Change};
@@ -64,14 +64,10 @@ impl Timeline {
         Self { user, following, touched: true, current, posts, complete: !newest.more }
     }
 
-    /// Applies a post by `author`, whom the user follows or is; false if they do not see it.
-    pub(super) fn deliver(
-        &mut self,
-        post: PostId,
-        author: UserId,
-        reply_to: Option<UserId>,
-    ) -> bool {
-        if !self.sees(author, reply_to) {
+    /// Applies a post by `author`, whom the user follows or is, and which mentions the user if it is direct; false if
+    /// they do not see it.
+    pub(super) fn deliver(&mut self, post: PostId, author: UserId, listed: Listed) -> bool {
+        if !sees(self.user, &self.following, author, listed, || true) {
             return false;
         }
         match self.posts.back() {
@@ -125,17 +121,22 @@ impl Timeline {
                         caught_up.invalidated = true;
                         return caught_up;
                     }
-                    Effect::Posted { post, author, reply_to } if self.follows(author) => {
-                        caught_up.delivered += u64::from(self.deliver(post, author, reply_to));
+                    Effect::Posted { post, author, listed } if self.follows(author) => {
+                        caught_up.delivered += u64::from(self.deliver(post, author, listed));
                     }
-                    Effect::PostDeleted { post, author, reply_to } if self.follows(author) => {
-                        self.remove(post);
-                        if self.sees(author, reply_to) {
+                    Effect::DirectPosted { post, author, reply_to, to } => {
+                        let is_addressed = author == self.user || to.contains(&self.user);
+                        if is_addressed && self.deliver_direct(post, author, reply_to) {
+                            caught_up.delivered += 1;
+                        }
+                    }
+                    Effect::PostDeleted { post, author, listed } if self.follows(author) => {
+                        if self.delete(post, author, listed) {
                             caught_up.push(Change::Deleted(post));
                         }
                     }
-                    Effect::PostEdited { post, author, reply_to }
-                        if self.follows(author) && self.sees(author, reply_to) =>
+                    Effect::PostEdited { post, author, listed }
+                        if self.follows(author) && self.shows(post, author, listed) =>
                     {
                         caught_up.push(Change::Edited(post));
                     }
@@ -147,9 +148,31 @@ impl Timeline {
         caught_up
     }
 
-    /// Whether the user has posts at home by `author`, whom they follow or are, that reply to `reply_to`.
-    pub(super) fn sees(&self, author: UserId, reply_to: Option<UserId>) -> bool {
-        sees(self.user, &self.following, author, reply_to)
+    /// Applies a direct post to the user, or by them; false if they do not see it.
+    pub(super) fn deliver_direct(
+        &mut self,
+        post: PostId,
+        author: UserId,
+        reply_to: Option<UserId>,
+    ) -> bool {
+        let listed = Listed { reply_to, visibility: Visibility::Direct };
+        self.follows(author) && self.deliver(post, author, listed)
+    }
+
+    /// Whether the user has a post at home by `author`, whom they follow or are. Of direct posts of others it finds those
+    /// that are kept here: who is mentioned is also notified of changes as such.
+    pub(super) fn shows(&self, post: PostId, author: UserId, listed: Listed) -> bool {
+        let is_kept = || self.posts.binary_search(&post).is_ok();
+        sees(self.user, &self.following, author, listed, is_kept)
+    }
+
+    /// Removes a post; returns [`Timeline::shows`] as it was before.
+    pub(super) fn delete(&mut self, post: PostId, author: UserId, listed: Listed) -> bool {
+        let shown = self.shows(post, author, listed);
+        if let Ok(at) = self.posts.binary_search(&post) {
+            self.posts.remove(at);
+        }
+        shown
     }
 
     fn follows(&self, author: UserId) -> bool {
@@ -160,13 +183,6 @@ impl Timeline {
         if self.posts.len() > kept {
             self.posts.pop_front();
             self.complete = false;
-        }
-    }
-
-    /// Removes a post.
-    pub(super) fn remove(&mut self, post: PostId) {
-        if let Ok(at) = self.posts.binary_search(&post) {
-            self.posts.remove(at);
         }
     }
 

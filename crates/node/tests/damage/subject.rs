@@ -176,10 +176,12 @@ fn dump(node: &Node) -> String {
         let handle = Handle::parse(&format!("u{}", user.0)).unwrap();
         writeln!(text, "by handle {:?}", facts.by_handle(&handle)).unwrap();
         let mut json = Vec::new();
-        for read in [Node::home, Node::mentions, Node::posts_by] {
+        for read in [Node::home, Node::mentions] {
             read(node, user, &page, &mut json);
             json.push(b'\n');
         }
+        node.posts_by(&node.viewer(None), user, &page, &mut json);
+        json.push(b'\n');
         text.push_str(std::str::from_utf8(&json).unwrap());
         for story in node.stories_of_friends(user, 100) {
             let story = story.story;

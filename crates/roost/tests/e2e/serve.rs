@@ -193,6 +193,7 @@ fn help_names_every_setting_of_the_server() {
         "public-url",
         "registrations",
         "password-grant",
+        "anonymous-reads",
         "log-format",
     ];
     // One that is no setting: it is for a single start.

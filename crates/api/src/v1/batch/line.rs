@@ -5,13 +5,14 @@ mod field;
 mod tests;
 
 use feed::limits::FOLLOW_MANY_MAX;
-use feed::{Bio, Command, Handle, Lifetime, Name, PostText, UserRef};
+use feed::{Bio, Command, Handle, Language, Lifetime, Name, NewPost, PostText, UserRef, Warning};
 use serde::Deserialize;
 
 use crate::changes::adding;
 use crate::error::ApiError;
 use crate::idempotency::Key;
 use crate::input::{given, object, post_number, sample_number, story_number};
+use crate::v1::posts::VisibilityName;
 use crate::v1::recognitions::Given;
 use crate::v1::samples::checked;
 use field::{Number, Text};
@@ -49,6 +50,14 @@ struct Line<'a> {
     sample: Option<Given>,
     #[serde(borrow, default, deserialize_with = "given")]
     set: Option<Text<'a>>,
+    #[serde(default, deserialize_with = "given")]
+    visibility: Option<VisibilityName>,
+    #[serde(borrow, default, deserialize_with = "given")]
+    warning: Option<Text<'a>>,
+    #[serde(default, deserialize_with = "given")]
+    sensitive: Option<bool>,
+    #[serde(borrow, default, deserialize_with = "given")]
+    language: Option<Text<'a>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -117,10 +126,24 @@ fn command(line: Line<'_>, fields: &mut Fields, story_life: Lifetime) -> Result<
             let text = PostText::parse(&fields.required("text", line.text)?.0)?;
             fields.used += usize::from(line.in_reply_to_id.is_some());
             let parent = line.in_reply_to_id.map(|id| post_number(id.number())).transpose();
-            match parent.map_err(|error| error.at("in_reply_to_id"))? {
-                None => Command::Post { author, text },
-                Some(parent) => Command::Reply { author, text, parent },
-            }
+            let parent = parent.map_err(|error| error.at("in_reply_to_id"))?;
+            fields.used += usize::from(line.visibility.is_some());
+            let visibility = line.visibility.unwrap_or_default().into();
+            let warning = fields.optional(line.warning.as_ref()).unwrap_or_default();
+            let warning = Warning::parse(warning)?;
+            fields.used += usize::from(line.sensitive.is_some());
+            let sensitive = line.sensitive.unwrap_or(false);
+            let language = fields.optional(line.language.as_ref()).map(Language::parse);
+            let language = language.transpose()?;
+            Command::Publish(Box::new(NewPost {
+                author,
+                text,
+                parent,
+                visibility,
+                warning,
+                sensitive,
+                language,
+            }))
         }
         Op::DeletePost => {
             Command::DeletePost { post: post_number(fields.required("id", line.id)?.number())? }
@@ -201,6 +224,10 @@ impl Line<'_> {
             self.label.is_some(),
             self.sample.is_some(),
             self.set.is_some(),
+            self.visibility.is_some(),
+            self.warning.is_some(),
+            self.sensitive.is_some(),
+            self.language.is_some(),
         ];
         given.into_iter().filter(|given| *given).count()
     }

@@ -4,6 +4,7 @@
 
 use utoipa::ToSchema;
 
+use crate::v1::posts::VisibilityName;
 use crate::v1::recognitions::Drawing;
 
 /// One line: a change. `op` says which other fields it has; a field that does not belong to it is refused.
@@ -31,6 +32,17 @@ pub(crate) struct BatchLine {
     bio: Option<String>,
     #[schema(nullable = false)]
     text: Option<String>,
+    /// The post replied to.
+    #[schema(nullable = false)]
+    in_reply_to_id: Option<String>,
+    #[schema(nullable = false)]
+    visibility: Option<VisibilityName>,
+    #[schema(nullable = false)]
+    warning: Option<String>,
+    #[schema(nullable = false)]
+    sensitive: Option<bool>,
+    #[schema(nullable = false)]
+    language: Option<String>,
     /// Seconds until the story expires.
     #[schema(nullable = false, minimum = 1, maximum = 604_800)]
     ttl_s: Option<u64>,

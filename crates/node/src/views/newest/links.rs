@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use feed::timeline::Posted;
-use feed::{PostId, UserId};
+use feed::{Listed, PostId, UserId};
 
 /// Ends take at most one part of so many of the memory: by default the first 2.6 million users have ends of
 /// their own.
@@ -20,7 +20,7 @@ const ENDS_MAX: usize = 1 << 28;
 /// A post's name in links, which it keeps: its place and how many posts have left before it, modulo [`NONE`].
 type Number = u32;
 const NONE: Number = Number::MAX;
-/// An id that no user has. The author of a post that was removed; a post that is no reply replies to it.
+/// An id that no user has: the author of a post that was removed.
 const NOBODY: UserId = UserId(u32::MAX);
 
 /// A post.
@@ -28,14 +28,15 @@ const NOBODY: UserId = UserId(u32::MAX);
 pub(super) struct Entry {
     pub(super) post: PostId,
     pub(super) author: UserId,
-    pub(super) reply_to: Option<UserId>,
+    pub(super) listed: Listed,
 }
 
 #[derive(Clone, Copy)]
 struct Linked {
     post: PostId,
+    /// See [`Listed::number`].
+    listed: u64,
     author: UserId,
-    reply_to: UserId,
     newer: Number,
     older: Number,
 }
@@ -50,7 +51,7 @@ struct Ends {
 const NO_POSTS: Ends = Ends { newest: NONE, oldest: NONE };
 const POST_BYTES: usize = size_of::<Linked>();
 const CHUNK_BYTES: usize = size_of::<[Ends; CHUNK]>() + size_of::<Option<Box<[Ends; CHUNK]>>>();
-const _: () = assert!(POST_BYTES == 24 && size_of::<Ends>() == 8);
+const _: () = assert!(POST_BYTES == 32 && size_of::<Ends>() == 8);
 
 /// See the module.
 pub(super) struct Links {
@@ -84,8 +85,8 @@ impl Links {
 
     /// The post at a place; the first is the oldest.
     pub(super) fn entry(&self, place: usize) -> Entry {
-        let Linked { post, author, reply_to, .. } = *self.linked(place);
-        Entry { post, author, reply_to: (reply_to != NOBODY).then_some(reply_to) }
+        let Linked { post, author, listed, .. } = *self.linked(place);
+        Entry { post, author, listed: Listed::of_number(listed) }
     }
 
     /// The posts before `before`, newest first.
@@ -106,15 +107,14 @@ impl Links {
     }
 
     /// Adds a post that is newer than all; nothing if it is not.
-    pub(super) fn push_newest(&mut self, author: UserId, (post, reply_to): Posted) {
+    pub(super) fn push_newest(&mut self, author: UserId, (post, listed): Posted) {
         if self.posts.back().is_some_and(|newest| newest.post >= post) {
             return;
         }
         let number = self.number(self.posts.len());
-        let reply_to = reply_to.unwrap_or(NOBODY);
         let ends = self.ends(author);
         let older = ends.newest;
-        self.posts.push_back(Linked { post, author, reply_to, newer: NONE, older });
+        self.posts.push_back(Linked { post, listed: listed.number(), author, newer: NONE, older });
         if let Some(older) = self.place(older) {
             self.linked_mut(older).newer = number;
         }
@@ -123,16 +123,15 @@ impl Links {
     }
 
     /// Adds a post that is older than all; nothing if it is not.
-    pub(super) fn push_oldest(&mut self, author: UserId, (post, reply_to): Posted) {
+    pub(super) fn push_oldest(&mut self, author: UserId, (post, listed): Posted) {
         if self.posts.front().is_some_and(|oldest| oldest.post <= post) {
             return;
         }
         self.first = self.first.checked_sub(1).unwrap_or(NONE - 1);
         let number = self.first;
-        let reply_to = reply_to.unwrap_or(NOBODY);
         let ends = self.ends(author);
         let newer = ends.oldest;
-        self.posts.push_front(Linked { post, author, reply_to, newer, older: NONE });
+        self.posts.push_front(Linked { post, listed: listed.number(), author, newer, older: NONE });
         if let Some(newer) = self.place(newer) {
             self.linked_mut(newer).older = number;
         }

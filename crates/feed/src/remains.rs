@@ -1,0 +1,56 @@
+//! The order in which what is left of a deleted user is removed.
+
+use serde::{Deserialize, Serialize};
+
+/// What can be left of a deleted user; [`Remains::next`] is the order in which it is removed. Stored as the position
+/// in the enum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Remains {
+    /// Their posts, with the mentions in them.
+    Posts,
+    /// Their stories, which are deleted. The sweep removes them.
+    Stories,
+    /// Their follows of other users.
+    Following,
+    /// The follows of other users of them.
+    Followers,
+    /// Their friendships.
+    Friends,
+    /// Mentions of them in posts of other users.
+    Mentions,
+    /// Their views of stories of other users. Ephemeral.
+    Views,
+    /// Only the rows that say that something is left.
+    Nothing,
+    /// What they granted to apps and browsers. Removed before [`Self::Nothing`], as those below.
+    Grants,
+    /// Their blocks of other users.
+    Blocks,
+    /// The blocks of other users of them.
+    BlockedBy,
+    /// Their mutes of other users.
+    Mutes,
+    /// The mutes of other users of them.
+    MutedBy,
+}
+
+impl Remains {
+    /// The kind of rows to remove after these.
+    #[must_use]
+    pub const fn next(self) -> Self {
+        match self {
+            Self::Posts => Self::Stories,
+            Self::Stories => Self::Following,
+            Self::Following => Self::Followers,
+            Self::Followers => Self::Friends,
+            Self::Friends => Self::Mentions,
+            Self::Mentions => Self::Views,
+            Self::Views => Self::Grants,
+            Self::Grants => Self::Blocks,
+            Self::Blocks => Self::BlockedBy,
+            Self::BlockedBy => Self::Mutes,
+            Self::Mutes => Self::MutedBy,
+            Self::MutedBy | Self::Nothing => Self::Nothing,
+        }
+    }
+}

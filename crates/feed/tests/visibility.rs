@@ -1,0 +1,146 @@
+//! Who sees a post, on every surface that `feed` has.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod support;
+
+use feed::thread::{ancestors, descendants};
+use feed::{
+    Command, Done, Effect, Language, NewPost, PostEdit, PostId, PostText, Refusal, Span, UserId,
+    Viewer, Visibility, Warning,
+};
+use support::{World, block, follow, id, unfollow};
+
+fn new(author: u32, text: &str, visibility: Visibility) -> NewPost {
+    NewPost { visibility, ..NewPost::new(id(author), PostText::parse(text).unwrap()) }
+}
+
+fn publish(world: &mut World, new: NewPost) -> PostId {
+    match world.run(Command::Publish(Box::new(new))) {
+        Ok(Done::Posted(post)) => post,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn edit(edit: PostEdit) -> Command {
+    Command::Edit(Box::new(edit))
+}
+
+/// Whether a user sees a post by user 0; in the facts, in the list of the author's posts, above and below others.
+fn sees(world: &World, user: Option<u32>, parent: PostId, post: PostId) -> bool {
+    let viewer = Viewer::new(world.facts(), user.map(UserId));
+    let visible = viewer.visible(&world.facts().post(post).unwrap());
+    let posted = world.facts().posts_by(UserId(0), Span::ALL);
+    let posted = *posted.iter().find(|(other, _)| *other == post).unwrap();
+    assert_eq!(viewer.visible_posted(UserId(0), posted), visible, "{user:?} in a list");
+    let below = descendants(&viewer, parent, &[], 9).posts;
+    assert_eq!(below.contains(&post), visible, "{user:?} below");
+    visible
+}
+
+#[test]
+fn a_post_is_seen_by_whom_it_is_for() {
+    // Who sees a post by 0 that mentions 1; 2 follows 0, and 3 does not.
+    for (visibility, expect) in [
+        (Visibility::Public, [true, true, true, true]),
+        (Visibility::Unlisted, [true, true, true, true]),
+        (Visibility::Followers, [true, true, true, false]),
+        (Visibility::Direct, [true, true, false, false]),
+    ] {
+        let mut world = World::new();
+        world.run(support::register("dan")).unwrap();
+        world.run(follow(id(2), id(0))).unwrap();
+        let parent = world.post(0, "a question");
+        let answer = new(0, "to @bob", visibility);
+        let post = publish(&mut world, NewPost { parent: Some(parent), ..answer });
+        let found = [0, 1, 2, 3].map(|user| sees(&world, Some(user), parent, post));
+        assert_eq!(found, expect, "{visibility:?}");
+        assert!(sees(&world, None, parent, post), "the application");
+        // Only who sees it can reply to it, and what is below it.
+        for (user, expect) in (0..).zip(expect) {
+            let reply = NewPost { parent: Some(post), ..new(user, "yes", Visibility::Public) };
+            let done = world.run(Command::Publish(Box::new(reply)));
+            match expect {
+                true => {
+                    let Ok(Done::Posted(reply)) = done else { panic!("{done:?}") };
+                    let viewer = Viewer::new(world.facts(), Some(UserId(3)));
+                    let above = ancestors(&viewer, reply);
+                    assert_eq!(above.last() == Some(&post), visibility.is_open(), "above");
+                }
+                false => assert_eq!(done, Err(Refusal::ParentNotFound), "{visibility:?}"),
+            }
+        }
+        // An unfollow and a block act on what was posted before.
+        world.run(unfollow(id(2), id(0))).unwrap();
+        assert_eq!(sees(&world, Some(2), parent, post), visibility.is_open());
+        world.run(block(id(0), id(1))).unwrap();
+        assert!(!sees(&world, Some(1), parent, post), "{visibility:?} across a block");
+    }
+}
+
+#[test]
+fn an_edit_changes_what_it_names_and_nothing_else() {
+    let mut world = World::new();
+    let post = publish(&mut world, new(0, "to @bob", Visibility::Followers));
+    let (warning, language) = (Warning::parse("food").unwrap(), Language::parse("de").ok());
+    let none = PostEdit { post, text: None, warning: None, sensitive: None, language: None };
+    for (change, expect) in [
+        (PostEdit { warning: Some(warning), ..none.clone() }, ("to @bob", "food", false, None)),
+        (PostEdit { sensitive: Some(true), ..none.clone() }, ("to @bob", "food", true, None)),
+        (
+            PostEdit { language: Some(language), ..none.clone() },
+            ("to @bob", "food", true, Some("de")),
+        ),
+        (
+            PostEdit::of_text(post, PostText::parse("to @cy").unwrap()),
+            ("to @cy", "food", true, Some("de")),
+        ),
+        (
+            PostEdit { warning: Some(Warning::default()), language: Some(None), ..none.clone() },
+            ("to @cy", "", true, None),
+        ),
+    ] {
+        assert_eq!(world.run(edit(change.clone())), Ok(Done::PostEdited));
+        let edited = world.log.last().unwrap().stamp;
+        let found = world.facts().post(post).unwrap();
+        assert_eq!((found.edited, found.visibility), (Some(edited), Visibility::Followers));
+        let language = found.language.as_ref().map(Language::as_str);
+        let shown = (found.text.as_str(), found.warning.as_str(), found.sensitive, language);
+        assert_eq!(shown, expect);
+        // Again it changes nothing.
+        assert_eq!(world.run(edit(change)), Ok(Done::PostEdited));
+        assert_eq!(world.facts().post(post).unwrap().edited, Some(edited));
+        assert!(world.effects.is_empty());
+    }
+    assert_eq!(world.run(edit(none.clone())), Ok(Done::PostEdited), "nothing is named");
+    let missing = PostEdit { post: PostId(7), ..none };
+    assert_eq!(world.run(edit(missing)), Err(Refusal::PostNotFound));
+}
+
+#[test]
+fn a_direct_post_keeps_its_recipients_when_it_is_edited() {
+    let mut world = World::new();
+    let post = publish(&mut world, new(0, "to @bob", Visibility::Direct));
+    let to = vec![UserId(1)].into();
+    let direct = Effect::DirectPosted { post, author: UserId(0), reply_to: None, to };
+    assert_eq!(world.effects, [direct, Effect::Mentioned { post, user: UserId(1) }]);
+    let text = PostText::parse("about @cy").unwrap();
+    world.run(edit(PostEdit::of_text(post, text))).unwrap();
+    let edited = world.facts().post(post).unwrap();
+    assert_eq!((edited.text.as_str(), edited.mentions), ("about @cy", vec![UserId(1)]));
+    assert!(world.facts().is_mentioned(UserId(1), post));
+    assert!(!world.facts().is_mentioned(UserId(2), post));
+}
+
+#[test]
+fn an_edit_that_mentions_somebody_no_more_hides_a_post_for_followers() {
+    let mut world = World::new();
+    let post = publish(&mut world, new(0, "to @bob", Visibility::Followers));
+    let visible = |world: &World| {
+        let viewer = Viewer::new(world.facts(), Some(UserId(1)));
+        (viewer.visible(&world.facts().post(post).unwrap()), viewer.notified(post))
+    };
+    assert_eq!(visible(&world), (true, true));
+    let text = PostText::parse("to nobody").unwrap();
+    world.run(edit(PostEdit::of_text(post, text))).unwrap();
+    assert_eq!(visible(&world), (false, false));
+}

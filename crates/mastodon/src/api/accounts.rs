@@ -1,0 +1,285 @@
+//! Accounts: reading them, their statuses and relations, finding them, and changing one's own.
+
+use axum::extract::State;
+use axum::http::Uri;
+use axum::response::Response;
+use feed::timeline::Posted;
+use feed::{Bio, Command, Handle, Name, Page, PageOf, PostId, SetTable, Span, UserId, UserRef};
+use serde_json::{Value, json};
+
+use crate::entities::Entities;
+use crate::entities::instance::domain;
+use crate::entities::status::push;
+use crate::error::ApiError;
+use crate::fields::{Fields, Params};
+use crate::input::{self, AccountInPath, Me, Once, Reader};
+use crate::paging::{self, Asked, Listed};
+use crate::state::Shared;
+
+/// Most ids of one request.
+pub(crate) const IDS_MAX: usize = 100;
+/// Rows of an author's posts that one request reads, if some kinds of them are left out.
+const ROWS_READ_MAX: usize = 1_000;
+/// Rows of them that are read at a time.
+const ROWS_AT_ONCE: usize = 100;
+
+/// `GET /api/v1/accounts/{id}`
+pub(crate) async fn show(
+    State(state): State<Shared>,
+    Reader(reader): Reader,
+    AccountInPath(user): AccountInPath,
+) -> Result<Response, ApiError> {
+    let read = move |_: &_, entities: &mut Entities<'_>| {
+        entities.knows(user).then(|| entities.account(user)).flatten()
+    };
+    let account = state.entities(reader, read).await?;
+    state.answers.entity(account)
+}
+
+/// `GET /api/v1/accounts?id[]=`
+pub(crate) async fn many(
+    State(state): State<Shared>,
+    Reader(reader): Reader,
+    Params(fields): Params,
+) -> Result<Response, ApiError> {
+    let ids = ids(&fields)?;
+    let read = move |_: &_, entities: &mut Entities<'_>| {
+        let known = ids.iter().filter_map(|id| input::user(id));
+        list(known, |user| entities.knows(user).then(|| entities.account(user)).flatten())
+    };
+    let found = state.entities(reader, read).await?;
+    state.answers.json(found)
+}
+
+/// The values of `id[]`.
+pub(crate) fn ids(fields: &Fields) -> Result<Vec<String>, ApiError> {
+    let mut ids: Vec<String> = fields.all("id").map(str::to_owned).collect();
+    ids.dedup();
+    if ids.len() > IDS_MAX {
+        return Err(ApiError::invalid(format!("there are more than {IDS_MAX} ids")));
+    }
+    Ok(ids)
+}
+
+/// A JSON list of the entities that exist.
+pub(crate) fn list<I>(
+    ids: impl Iterator<Item = I>,
+    mut entity: impl FnMut(I) -> Option<Value>,
+) -> Vec<u8> {
+    let mut out = vec![b'['];
+    for id in ids {
+        if let Some(entity) = entity(id) {
+            push(&entity, &mut out);
+        }
+    }
+    out.push(b']');
+    out
+}
+
+/// `GET /api/v1/accounts/lookup`
+pub(crate) async fn lookup(
+    State(state): State<Shared>,
+    Reader(reader): Reader,
+    Params(fields): Params,
+) -> Result<Response, ApiError> {
+    let name = handle(fields.one("acct")?.unwrap_or_default(), &state.options.base);
+    let handle = name.ok_or_else(ApiError::not_found)?;
+    let read = move |_: &_, entities: &mut Entities<'_>| {
+        let user = entities.facts().by_handle(&handle)?;
+        entities.knows(user).then(|| entities.account(user)).flatten()
+    };
+    let account = state.entities(reader, read).await?;
+    state.answers.entity(account)
+}
+
+/// The handle that `name`, `@name` or `name@host` names, if the host is this one.
+pub(crate) fn handle(name: &str, base: &str) -> Option<Handle> {
+    let name = name.trim();
+    let name = name.strip_prefix('@').unwrap_or(name);
+    let (name, host) = name.split_once('@').unwrap_or((name, domain(base)));
+    host.eq_ignore_ascii_case(domain(base)).then(|| Handle::parse(name).ok()).flatten()
+}
+
+/// `GET /api/v1/accounts/{id}/statuses`
+pub(crate) async fn statuses(
+    State(state): State<Shared>,
+    Reader(reader): Reader,
+    AccountInPath(user): AccountInPath,
+    uri: Uri,
+    Params(fields): Params,
+) -> Result<Response, ApiError> {
+    let asked = Asked::parse(&fields, paging::STATUSES)?;
+    let is_true = |name| Ok::<_, ApiError>(fields.flag(name)?.unwrap_or(false));
+    let replies = !is_true("exclude_replies")?;
+    // No post is pinned, has media or a hashtag that is indexed.
+    let none = is_true("pinned")? || is_true("only_media")? || fields.one("tagged")?.is_some();
+    let read = move |_: &_, entities: &mut Entities<'_>| {
+        let is_visible = entities.facts().exists(user) && entities.viewer().visible_user(user);
+        is_visible.then(|| match none {
+            true => Listed::default(),
+            false => of_author(entities, user, &asked, replies),
+        })
+    };
+    let listed = state.entities(reader, read).await?.ok_or_else(ApiError::not_found)?;
+    state.listed(uri.path(), &fields, &asked, listed)
+}
+
+fn of_author(entities: &mut Entities<'_>, author: UserId, asked: &Asked, replies: bool) -> Listed {
+    let page: Page = asked.page(PostId);
+    let (mut found, mut read) = (Vec::new(), 0);
+    let mut span = page.span(ROWS_AT_ONCE);
+    while let Some(rest) = span.filter(|_| read < ROWS_READ_MAX && found.len() <= page.limit) {
+        let rows = entities.facts().posts_by(author, rest);
+        read += rows.len();
+        // A thread of one author is no reply.
+        let is_shown = |posted: &Posted| {
+            (replies || posted.1.reply_to.is_none_or(|to| to == author))
+                && entities.visible_posted(author, *posted)
+        };
+        found.extend(rows.iter().filter(|posted| is_shown(posted)).map(|(post, _)| *post));
+        let last = rows.last().filter(|_| rows.len() == ROWS_AT_ONCE);
+        span = last.and_then(|(post, _)| rest.beyond(post.0, ROWS_AT_ONCE));
+    }
+    let is_cut = span.is_some() && found.len() <= page.limit;
+    let mut page = PageOf::from_scan(found, &page);
+    page.more |= is_cut;
+    page_of_statuses(entities, asked, page)
+}
+
+/// The page with these statuses.
+pub(crate) fn page_of_statuses(
+    entities: &mut Entities<'_>,
+    asked: &Asked,
+    mut page: PageOf<PostId>,
+) -> Listed {
+    asked.cut(&mut page.items, |post| post.0);
+    let mut json = vec![b'['];
+    let read = entities.statuses(&page.items, &mut json);
+    let more = page.more || read < page.items.len();
+    page.items.truncate(read);
+    let ends = page.items.first().zip(page.items.last()).map(|(first, last)| (first.0, last.0));
+    Listed { json, ends, more }
+}
+
+/// `GET /api/v1/accounts/{id}/followers`
+pub(crate) async fn followers(
+    State(state): State<Shared>,
+    Reader(reader): Reader,
+    AccountInPath(user): AccountInPath,
+    uri: Uri,
+    Params(fields): Params,
+) -> Result<Response, ApiError> {
+    related(&state, (reader, user), SetTable::Followers, &uri, &fields).await
+}
+
+/// `GET /api/v1/accounts/{id}/following`
+pub(crate) async fn following(
+    State(state): State<Shared>,
+    Reader(reader): Reader,
+    AccountInPath(user): AccountInPath,
+    uri: Uri,
+    Params(fields): Params,
+) -> Result<Response, ApiError> {
+    related(&state, (reader, user), SetTable::Following, &uri, &fields).await
+}
+
+async fn related(
+    state: &Shared,
+    (reader, user): (Option<UserId>, UserId),
+    table: SetTable,
+    uri: &Uri,
+    fields: &Fields,
+) -> Result<Response, ApiError> {
+    let asked = Asked::parse(fields, paging::ACCOUNTS)?;
+    let read = move |_: &_, entities: &mut Entities<'_>| {
+        let is_visible = entities.facts().exists(user) && entities.viewer().visible_user(user);
+        is_visible.then(|| {
+            page_of_accounts(entities, &asked, (table, user), |entities, other| {
+                let is_visible = entities.viewer().visible_user(other);
+                is_visible.then(|| entities.account(other)).flatten()
+            })
+        })
+    };
+    let listed = state.entities(reader, read).await?.ok_or_else(ApiError::not_found)?;
+    state.listed(uri.path(), fields, &asked, listed)
+}
+
+/// A page of the users whom `table` has for `owner`, by descending ids.
+pub(crate) fn page_of_accounts(
+    entities: &mut Entities<'_>,
+    asked: &Asked,
+    (table, owner): (SetTable, UserId),
+    mut entity: impl FnMut(&mut Entities<'_>, UserId) -> Option<Value>,
+) -> Listed {
+    let page: Page<u64> = asked.page(|id| id);
+    let scan = |span: Span| entities.facts().users_in(table, owner, span);
+    let users = page.span(page.limit + 1).map(scan).unwrap_or_default();
+    let PageOf { mut items, more } = PageOf::from_scan(users, &page);
+    asked.cut(&mut items, |user| user.0.into());
+    let mut json = vec![b'['];
+    for user in &items {
+        if let Some(entity) = entity(entities, *user) {
+            push(&entity, &mut json);
+        }
+    }
+    let ends = items.first().zip(items.last()).map(|(one, other)| (one.0.into(), other.0.into()));
+    Listed { json, ends, more }
+}
+
+/// `PATCH /api/v1/accounts/update_credentials`
+pub(crate) async fn update(
+    State(state): State<Shared>,
+    Me(me): Me,
+    once: Once,
+    Params(fields): Params,
+) -> Result<Response, ApiError> {
+    refuse_fixed(&fields)?;
+    // An empty text is one, too, so not `Fields::one`.
+    let text = |name| fields.without(&[]).find(|(given, _)| *given == name).map(|(_, text)| text);
+    let name = text("display_name").map(Name::parse).transpose()?;
+    let bio = text("note").map(Bio::parse).transpose()?;
+    if name.is_some() || bio.is_some() {
+        let command = Command::EditProfile { user: UserRef::Id(me), name, bio };
+        state.change(me, once, command).await?;
+    }
+    let account = state.entities_done(me, move |entities| entities.own_account(me)).await?;
+    state.answers.entity(account)
+}
+
+/// Refuses to set what every account has in the same way here.
+fn refuse_fixed(fields: &Fields) -> Result<(), ApiError> {
+    for name in ["avatar", "header"] {
+        if fields.has(name) {
+            return Err(ApiError::not_supported("pictures of accounts"));
+        }
+    }
+    for (name, only) in [
+        ("locked", false),
+        ("bot", false),
+        ("discoverable", true),
+        ("indexable", false),
+        ("hide_collections", false),
+        ("source[sensitive]", false),
+    ] {
+        if fields.flag(name)?.is_some_and(|value| value != only) {
+            return Err(ApiError::not_supported(&format!("setting {name} to {}", !only)));
+        }
+    }
+    if fields.one("source[privacy]")?.is_some_and(|privacy| privacy != "public") {
+        return Err(ApiError::not_supported("default visibility other than public"));
+    }
+    if fields.one("source[language]")?.is_some() {
+        return Err(ApiError::not_supported("default language of posts"));
+    }
+    // Apps send all fields of a form, also those that are empty.
+    match fields.has("fields_attributes") {
+        true => Err(ApiError::not_supported("fields of profiles")),
+        false => Ok(()),
+    }
+}
+
+/// `GET /api/v1/accounts/familiar_followers`
+pub(crate) async fn familiar(Params(fields): Params) -> Result<axum::Json<Value>, ApiError> {
+    let ids = ids(&fields)?.into_iter().map(|id| json!({"id": id, "accounts": []}));
+    Ok(axum::Json(ids.collect()))
+}

@@ -1,0 +1,132 @@
+//! What the server says about itself, and the documents by which other programs find its users.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::HeaderValue;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::Response;
+use serde_json::{Value, json};
+
+use super::accounts::{handle, list};
+use crate::entities::{Entities, html, instance};
+use crate::error::ApiError;
+use crate::fields::Params;
+use crate::input::{self, Reader};
+use crate::paging::limit;
+use crate::state::Shared;
+
+/// Users that a request for the directory reads at most.
+const DIRECTORY_READ_MAX: u32 = 400;
+
+/// `GET /api/v1/instance`
+pub(crate) async fn version_1(State(state): State<Shared>) -> Json<Value> {
+    Json(instance::version_1(state.node.facts(), &state.options))
+}
+
+/// `GET /api/v2/instance`
+pub(crate) async fn version_2(State(state): State<Shared>) -> Json<Value> {
+    Json(instance::version_2(state.node.facts(), &state.options))
+}
+
+/// `GET /nodeinfo/2.0`
+pub(crate) async fn nodeinfo(State(state): State<Shared>) -> Json<Value> {
+    Json(instance::nodeinfo(state.node.facts(), &state.options))
+}
+
+/// `GET /.well-known/nodeinfo`
+pub(crate) async fn nodeinfo_links(State(state): State<Shared>) -> Json<Value> {
+    let href = format!("{}/nodeinfo/2.0", state.options.base);
+    let rel = "http://nodeinfo.diaspora.software/ns/schema/2.0";
+    Json(json!({"links": [{"rel": rel, "href": href}]}))
+}
+
+/// `GET /.well-known/webfinger`
+pub(crate) async fn webfinger(
+    State(state): State<Shared>,
+    Params(fields): Params,
+) -> Result<Response, ApiError> {
+    let resource =
+        fields.one("resource")?.ok_or_else(|| ApiError::invalid("resource is missing"))?;
+    let base = state.options.base.clone();
+    let name = resource.strip_prefix("acct:");
+    let name = name.or_else(|| resource.strip_prefix(&base)?.strip_prefix("/@"));
+    let name = name.and_then(|name| handle(name, &base)).ok_or_else(ApiError::not_found)?;
+    let read = move |_: &_, entities: &mut Entities<'_>| {
+        let user = entities.facts().user(entities.facts().by_handle(&name)?)?;
+        let handle = user.handle.as_str();
+        let page = format!("{base}/@{handle}");
+        let rel = "http://webfinger.net/rel/profile-page";
+        Some(json!({
+            "subject": format!("acct:{handle}@{}", instance::domain(&base)),
+            "aliases": [page],
+            "links": [{"rel": rel, "type": "text/html", "href": page}],
+        }))
+    };
+    let found = state.entities(None, read).await?;
+    let mut response = state.answers.entity(found)?;
+    let jrd = HeaderValue::from_static("application/jrd+json; charset=utf-8");
+    response.headers_mut().insert(CONTENT_TYPE, jrd);
+    Ok(response)
+}
+
+/// `GET /api/v1/instance/extended_description` and `privacy_policy`: the operator has written none.
+pub(crate) async fn no_text() -> Json<Value> {
+    Json(json!({"content": "", "updated_at": "1970-01-01T00:00:00.000Z"}))
+}
+
+/// `GET /api/v1/preferences`
+pub(crate) async fn preferences() -> Json<Value> {
+    Json(json!({
+        "posting:default:visibility": "public",
+        "posting:default:sensitive": false,
+        "posting:default:language": null,
+        "reading:expand:media": "default",
+        "reading:expand:spoilers": false,
+        "reading:autoplay:gifs": false,
+    }))
+}
+
+/// `GET /api/v1/directory`: the newest users first, whatever the order that is asked for.
+pub(crate) async fn directory(
+    State(state): State<Shared>,
+    Reader(reader): Reader,
+    Params(fields): Params,
+) -> Result<Response, ApiError> {
+    let limit = limit(&fields, 40, 80)?;
+    let offset = fields.one("offset")?.and_then(input::number).unwrap_or(0);
+    let offset = u32::try_from(offset).unwrap_or(u32::MAX);
+    let read = move |_: &_, entities: &mut Entities<'_>| {
+        let end = entities.facts().totals().users.saturating_sub(offset);
+        let ids = (0..end).rev().take(DIRECTORY_READ_MAX as usize).map(feed::UserId);
+        let (facts, viewer) = (entities.facts(), entities.viewer());
+        let seen = ids.filter(|user| facts.exists(*user) && viewer.visible_user(*user));
+        let seen: Vec<_> = seen.take(limit).collect();
+        list(seen.into_iter(), |user| entities.account(user))
+    };
+    let found = state.entities(reader, read).await?;
+    state.answers.json(found)
+}
+
+/// `GET /api/v1/tags/{name}`
+pub(crate) async fn tag(
+    State(state): State<Shared>,
+    Path(name): Path<String>,
+) -> Result<Json<Value>, ApiError> {
+    let Some(tag) = html::tags(&format!("#{name}")).into_iter().next() else {
+        return Err(ApiError::not_found());
+    };
+    let url = html::tag_url(&state.options.base, &tag);
+    Ok(Json(json!({
+        "id": tag,
+        "name": tag,
+        "url": url,
+        "history": [],
+        "following": false,
+        "featuring": false,
+    })))
+}
+
+/// `GET /health`
+pub(crate) async fn health() -> &'static str {
+    "OK"
+}

@@ -1,0 +1,12 @@
+//! The handlers of the API, by topic.
+
+pub(crate) mod absent;
+pub(crate) mod accounts;
+pub(crate) mod instance;
+pub(crate) mod links;
+pub(crate) mod notifications;
+pub(crate) mod relations;
+pub(crate) mod search;
+pub(crate) mod statuses;
+pub(crate) mod streaming;
+pub(crate) mod timelines;

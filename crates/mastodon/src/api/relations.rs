@@ -1,0 +1,127 @@
+//! Follows, blocks and mutes.
+
+use axum::extract::State;
+use axum::http::Uri;
+use axum::response::Response;
+use feed::{Command, MuteTime, SetTable, UserId, UserRef};
+
+use super::accounts::{ids, list, page_of_accounts};
+use crate::entities::Entities;
+use crate::error::ApiError;
+use crate::fields::Params;
+use crate::input::{self, AccountInPath, Me, Once};
+use crate::paging::{self, Asked};
+use crate::state::{Server, Shared};
+
+/// `GET /api/v1/accounts/relationships`
+pub(crate) async fn relationships(
+    State(state): State<Shared>,
+    Me(me): Me,
+    Params(fields): Params,
+) -> Result<Response, ApiError> {
+    let ids = ids(&fields)?;
+    let read = move |_: &_, entities: &mut Entities<'_>| {
+        let users = ids.iter().filter_map(|id| input::user(id));
+        list(users, |user| entities.relationship(user))
+    };
+    let found = state.entities(Some(me), read).await?;
+    state.answers.json(found)
+}
+
+/// Changes the relation of two users, and answers with what it is then.
+async fn change(
+    state: &Server,
+    (me, other): (UserId, UserId),
+    once: Once,
+    command: impl FnOnce(UserRef, UserRef) -> Command,
+) -> Result<Response, ApiError> {
+    let known = state.entities(Some(me), move |_, entities| entities.knows(other)).await?;
+    if !known {
+        return Err(ApiError::not_found());
+    }
+    state.change(me, once, command(UserRef::Id(me), UserRef::Id(other))).await?;
+    let relation = state.entities_done(me, move |entities| entities.relationship(other)).await?;
+    state.answers.entity(relation)
+}
+
+/// Makes the handlers of changes without parameters that count.
+macro_rules! changes {
+    ($($(#[$doc:meta])* $name:ident => |$me:ident, $other:ident| $command:expr;)*) => {$(
+        $(#[$doc])*
+        pub(crate) async fn $name(
+            State(state): State<Shared>,
+            Me(me): Me,
+            AccountInPath(other): AccountInPath,
+            once: Once,
+        ) -> Result<Response, ApiError> {
+            change(&state, (me, other), once, |$me, $other| $command).await
+        }
+    )*};
+}
+
+changes! {
+    /// `POST /api/v1/accounts/{id}/follow`. Without boosts and notifications of posts, its parameters change nothing.
+    follow => |user, other| Command::Follow { user, other };
+    /// `POST /api/v1/accounts/{id}/unfollow`
+    unfollow => |user, other| Command::Unfollow { user, other };
+    /// `POST /api/v1/accounts/{id}/remove_from_followers`
+    remove_from_followers => |user, other| Command::Unfollow { user: other, other: user };
+    /// `POST /api/v1/accounts/{id}/block`
+    block => |user, other| Command::Block { user, other };
+    /// `POST /api/v1/accounts/{id}/unblock`
+    unblock => |user, other| Command::Unblock { user, other };
+    /// `POST /api/v1/accounts/{id}/unmute`
+    unmute => |user, other| Command::Unmute { user, other };
+}
+
+/// `POST /api/v1/accounts/{id}/mute`
+pub(crate) async fn mute(
+    State(state): State<Shared>,
+    Me(me): Me,
+    AccountInPath(other): AccountInPath,
+    once: Once,
+    Params(fields): Params,
+) -> Result<Response, ApiError> {
+    let mentions = fields.flag("notifications")?.unwrap_or(true);
+    let wrong = || ApiError::invalid("duration is a number of seconds");
+    let secs = fields.one("duration")?.map(|text| input::number(text).ok_or_else(wrong));
+    // 0 is forever.
+    let time = secs.transpose()?.filter(|secs| *secs > 0).map(MuteTime::from_secs).transpose()?;
+    let command = |user, other| Command::Mute { user, other, mentions, time };
+    change(&state, (me, other), once, command).await
+}
+
+/// `GET /api/v1/blocks`
+pub(crate) async fn blocks(
+    State(state): State<Shared>,
+    Me(me): Me,
+    uri: Uri,
+    Params(fields): Params,
+) -> Result<Response, ApiError> {
+    let asked = Asked::parse(&fields, paging::ACCOUNTS)?;
+    let read = move |_: &_, entities: &mut Entities<'_>| {
+        page_of_accounts(entities, &asked, (SetTable::Blocks, me), |entities, other| {
+            entities.account(other)
+        })
+    };
+    let listed = state.entities(Some(me), read).await?;
+    state.listed(uri.path(), &fields, &asked, listed)
+}
+
+/// `GET /api/v1/mutes`
+pub(crate) async fn mutes(
+    State(state): State<Shared>,
+    Me(me): Me,
+    uri: Uri,
+    Params(fields): Params,
+) -> Result<Response, ApiError> {
+    let asked = Asked::parse(&fields, paging::ACCOUNTS)?;
+    let read = move |_: &_, entities: &mut Entities<'_>| {
+        page_of_accounts(entities, &asked, (SetTable::Mutes, me), |entities, other| {
+            // Who is muted may block the reader.
+            entities.knows(other).then(|| entities.muted_account(other)).flatten()
+        })
+    };
+    let listed = state.entities(Some(me), read).await?;
+    state.listed(uri.path(), &fields, &asked, listed)
+}

@@ -1,0 +1,94 @@
+//! Search: users by the beginning of their handles, and posts and profiles by their URLs.
+
+use axum::extract::State;
+use axum::response::Response;
+use feed::{Handle, UserId};
+use serde_json::Value;
+
+use super::accounts::{handle, list};
+use crate::entities::Entities;
+use crate::entities::status::push;
+use crate::error::ApiError;
+use crate::fields::Params;
+use crate::input::{self, Reader};
+use crate::paging::limit;
+use crate::state::Shared;
+
+/// Users that a search reads beside those on its page: before it, deleted, or hidden.
+const READ_BESIDE: usize = 100;
+
+/// `GET /api/v1/accounts/search`
+pub(crate) async fn accounts(
+    State(state): State<Shared>,
+    Reader(reader): Reader,
+    Params(fields): Params,
+) -> Result<Response, ApiError> {
+    let (limit, offset) = (limit(&fields, 40, 80)?, offset(fields.one("offset")?));
+    let start = handle(fields.one("q")?.unwrap_or_default(), &state.options.base);
+    let followed = reader.filter(|_| fields.is_true("following").unwrap_or(false));
+    let read = move |_: &_, entities: &mut Entities<'_>| {
+        let found = users(entities, start.as_ref(), followed).skip(offset).take(limit);
+        let found: Vec<_> = found.collect();
+        list(found.into_iter(), |user| entities.account(user))
+    };
+    let found = state.entities(reader, read).await?;
+    state.answers.json(found)
+}
+
+/// `GET /api/v2/search`. Hashtags are not indexed, and texts are not searched.
+pub(crate) async fn all(
+    State(state): State<Shared>,
+    Reader(reader): Reader,
+    Params(fields): Params,
+) -> Result<Response, ApiError> {
+    let (limit, offset) = (limit(&fields, 20, 40)?, offset(fields.one("offset")?));
+    let query = fields.one("q")?.unwrap_or_default().trim().to_owned();
+    let kind = fields.one("type")?.unwrap_or_default().to_owned();
+    let base = state.options.base.clone();
+    let followed = reader.filter(|_| fields.is_true("following").unwrap_or(false));
+    let read = move |_: &_, entities: &mut Entities<'_>| {
+        let wants = |name: &str| kind.is_empty() || kind == name;
+        let path = query.strip_prefix(&base).and_then(|path| path.strip_prefix("/@"));
+        let (name, post) = match path.map(|path| path.split_once('/').unwrap_or((path, ""))) {
+            Some((_, post)) if !post.is_empty() => ("", post),
+            Some((name, _)) => (name, ""),
+            None => (query.as_str(), ""),
+        };
+        let mut out = b"{\"accounts\":[".to_vec();
+        if wants("accounts") && !name.is_empty() {
+            let start = handle(name, &base);
+            let found = users(entities, start.as_ref(), followed).skip(offset).take(limit);
+            for user in found.collect::<Vec<_>>() {
+                let account: Option<Value> = entities.account(user);
+                account.inspect(|account| push(account, &mut out));
+            }
+        }
+        out.extend_from_slice(b"],\"statuses\":[");
+        if wants("statuses") && offset == 0 {
+            entities.statuses(input::post(post).as_slice(), &mut out);
+        }
+        out.extend_from_slice(b"],\"hashtags\":[]}");
+        out
+    };
+    let found = state.entities(reader, read).await?;
+    state.answers.json(found)
+}
+
+fn offset(text: Option<&str>) -> usize {
+    text.and_then(input::number).map_or(0, |offset| offset.min(READ_BESIDE as u64) as usize)
+}
+
+/// Users whose handles begin with `start` and whom the reader knows, in the order of handles; of them those whom
+/// `follower` follows, if there is one.
+fn users<'e>(
+    entities: &'e Entities<'_>,
+    start: Option<&Handle>,
+    follower: Option<UserId>,
+) -> impl Iterator<Item = UserId> + use<'e> {
+    let facts = entities.facts();
+    let found = start.map(|start| facts.users_by_prefix(start, 80 + READ_BESIDE));
+    let found: Vec<_> = found.unwrap_or_default();
+    found.into_iter().filter(move |user| {
+        entities.knows(*user) && follower.is_none_or(|follower| facts.follows(follower, *user))
+    })
+}

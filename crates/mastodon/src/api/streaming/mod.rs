@@ -1,0 +1,124 @@
+//! Live streams: new posts at home and of all users, edits, deletions and notifications, as server-sent events or over a
+//! WebSocket.
+//!
+//! A stream begins now. Apps load their timelines when they connect, and again after they lost a connection.
+
+mod channel;
+mod events;
+mod news;
+mod socket;
+
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::Response;
+use feed::UserId;
+use futures_util::stream;
+use serde_json::Value;
+
+use self::channel::Channel;
+use self::events::{Batch, Events};
+use crate::error::ApiError;
+use crate::input::Me;
+use crate::state::Shared;
+use crate::streams::Open;
+use crate::tokens::Access;
+
+pub(crate) use self::socket::connect;
+
+/// An event.
+#[derive(Clone, Debug)]
+struct Event {
+    name: &'static str,
+    /// An entity as JSON, or an id.
+    payload: Arc<str>,
+}
+
+impl Event {
+    fn of(name: &'static str, entity: &Value) -> Self {
+        Self { name, payload: Arc::from(entity.to_string()) }
+    }
+
+    fn notification(entity: &Value) -> Self {
+        Self::of("notification", entity)
+    }
+
+    fn is_notification(&self) -> bool {
+        self.name == "notification"
+    }
+
+    /// Whether it is sent on a channel of its kind.
+    fn is_for(&self, channel: Channel) -> bool {
+        channel != Channel::Notifications || self.is_notification()
+    }
+}
+
+/// `GET /api/v1/streaming/{channel}`: `user`, `public/local` and so on.
+pub(crate) async fn listen(
+    State(state): State<Shared>,
+    Extension(access): Extension<Access>,
+    Me(user): Me,
+    Path(path): Path<String>,
+) -> Result<Response, ApiError> {
+    let unknown = || ApiError::new(StatusCode::BAD_REQUEST, "Unknown channel requested");
+    let channel = Channel::parse(&path.replace('/', ":")).ok_or_else(unknown)?;
+    begin(state, access, user, channel).await
+}
+
+/// `GET /api/v1/streaming/user/notification`
+pub(crate) async fn notifications(
+    State(state): State<Shared>,
+    Extension(access): Extension<Access>,
+    Me(user): Me,
+) -> Result<Response, ApiError> {
+    begin(state, access, user, Channel::Notifications).await
+}
+
+async fn begin(
+    state: Shared,
+    access: Access,
+    user: UserId,
+    channel: Channel,
+) -> Result<Response, ApiError> {
+    let open = Open::new(&state, user)?;
+    let mut events = Events::new(&state, access, user, open);
+    events.listen(&[channel]).await.ok_or_else(ApiError::internal)?;
+    let begin = (Some(b":connected\n\n".to_vec()), events);
+    let chunks = stream::unfold(begin, move |(greeting, mut events)| {
+        let state = Arc::clone(&state);
+        async move {
+            let bytes = match greeting {
+                Some(greeting) => greeting,
+                None => written(&events.next().await?, channel),
+            };
+            // A client that does not read ends here when there is no memory for its events.
+            let chunk = state.answers.hold(bytes).ok()?;
+            Some((Ok::<_, std::convert::Infallible>(chunk), (None, events)))
+        }
+    });
+    let mut response = Response::new(Body::from_stream(chunks));
+    let kind = HeaderValue::from_static("text/event-stream");
+    response.headers_mut().insert(CONTENT_TYPE, kind);
+    Ok(response)
+}
+
+/// Events as bytes. An entity has no line breaks, because JSON escapes them.
+fn written(batch: &Batch, channel: Channel) -> Vec<u8> {
+    let mut out = String::new();
+    for event in batch.events.iter().filter(|event| event.is_for(channel)) {
+        out.extend(["event: ", event.name, "\ndata: ", &event.payload, "\n\n"]);
+    }
+    if out.is_empty() {
+        out.push_str(":thump\n\n");
+    }
+    out.into_bytes()
+}
+
+/// `GET /api/v1/streaming/health`
+pub(crate) async fn health() -> &'static str {
+    "OK"
+}

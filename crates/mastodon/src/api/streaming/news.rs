@@ -1,0 +1,104 @@
+//! The events of one user after a position.
+
+use std::sync::Arc;
+
+use feed::{Cursor, Page, PageOf, PostId, UserId};
+use node::{Change, Node};
+
+use super::Event;
+use crate::entities::Entities;
+
+/// Posts that are read at a time.
+const PAGE: usize = 40;
+/// Bytes of events after which they are sent.
+pub(super) const EVENTS_BYTES: usize = 32 << 10;
+
+/// A question of a stream to the node.
+pub(super) struct Question {
+    pub(super) user: UserId,
+    /// Posts up to this id were reported.
+    pub(super) position: u64,
+    /// The id up to which everything is visible. Read before the changes.
+    pub(super) visible: u64,
+    /// Changes that were not reported, each with the number of changes up to it.
+    pub(super) changes: Vec<(u64, Change)>,
+    /// The number of changes before these.
+    pub(super) changes_read: u64,
+}
+
+/// The answer.
+pub(super) struct News {
+    pub(super) events: Vec<Event>,
+    pub(super) position: u64,
+    pub(super) changes_read: u64,
+    pub(super) more: bool,
+}
+
+impl Question {
+    /// Reads home and mentions after the position, and merges them up to the id that both reach. May block.
+    pub(super) fn answer(&self, node: &Node, base: &str) -> News {
+        let mut entities = Entities::new(node, base, Some(self.user));
+        let page = Page { cursor: Cursor::After(PostId(self.position)), limit: PAGE };
+        // Home first, so that the timeline is active and is notified of later changes.
+        let home = node.home_ids(self.user, &page);
+        let (mut events, mut bytes) = (Vec::new(), 0);
+        let mut changes_read = self.changes_read;
+        for (number, change) in &self.changes {
+            let event = changed(&mut entities, *change);
+            bytes += event.as_ref().map_or(0, |event| event.payload.len());
+            events.extend(event);
+            changes_read = *number;
+            if bytes >= EVENTS_BYTES {
+                return News { events, position: self.position, changes_read, more: true };
+            }
+        }
+        let mentions = node.mention_ids(self.user, &page);
+        let end =
+            [reach(&home), reach(&mentions)].into_iter().flatten().fold(self.visible, u64::min);
+        let due = |page: &PageOf<PostId>, is_mention: bool| {
+            let due = page.items.iter().filter(|post| post.0 <= end);
+            due.map(|post| (post.0, is_mention)).collect::<Vec<_>>()
+        };
+        let mut all = [due(&home, false), due(&mentions, true)].concat();
+        all.sort_unstable();
+        let mut more = home.more || mentions.more;
+        let mut position = self.position.max(end);
+        for (index, (post, is_mention)) in all.iter().enumerate() {
+            let event = match is_mention {
+                true => entities.mention(PostId(*post)).map(|found| Event::notification(&found)),
+                false => entities.status(PostId(*post)).map(|found| Event::of("update", &found)),
+            };
+            bytes += event.as_ref().map_or(0, |event| event.payload.len());
+            events.extend(event);
+            // A post and its mention are not taken apart.
+            let next = all.get(index + 1);
+            if bytes >= EVENTS_BYTES && next.is_some_and(|(next, _)| next != post) {
+                (position, more) = (*post, true);
+                break;
+            }
+        }
+        News { events, position, changes_read, more }
+    }
+}
+
+fn changed(entities: &mut Entities<'_>, change: Change) -> Option<Event> {
+    let deleted = |post: PostId| Event { name: "delete", payload: Arc::from(post.0.to_string()) };
+    match change {
+        Change::Deleted(post) => Some(deleted(post)),
+        Change::MentionDeleted(post, author) => {
+            entities.viewer().notified_by(author).then(|| deleted(post))
+        }
+        Change::Edited(post) => {
+            let is_wanted = entities.viewer().notified(post);
+            let status = is_wanted.then(|| entities.status(post)).flatten()?;
+            Some(Event::of("status.update", &status))
+        }
+        // Apps load home again when they connect, and have no event for this.
+        Change::Followed(_) | Change::Unfollowed(_) | Change::Missed => None,
+    }
+}
+
+/// The id up to which a page is complete, if there are more items.
+fn reach(page: &PageOf<PostId>) -> Option<u64> {
+    page.items.first().filter(|_| page.more).map(|newest| newest.0)
+}

@@ -1,0 +1,118 @@
+//! Streams over a WebSocket: one connection for several channels.
+
+use axum::Extension;
+use axum::extract::State;
+use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
+use axum::response::Response;
+use serde_json::{Value, json};
+
+use super::channel::Channel;
+use super::events::{Batch, Events};
+use crate::error::ApiError;
+use crate::fields::Params;
+use crate::input::Me;
+use crate::state::Shared;
+use crate::streams::Open;
+use crate::tokens::Access;
+
+/// Longest message of a client, in bytes.
+const MESSAGE_BYTES_MAX: usize = 4 << 10;
+/// What is read of a connection at a time, in bytes.
+const BUFFER_BYTES: usize = 1 << 10;
+
+/// `GET /api/v1/streaming`
+pub(crate) async fn connect(
+    State(state): State<Shared>,
+    Extension(access): Extension<Access>,
+    Me(user): Me,
+    upgrade: WebSocketUpgrade,
+    Params(fields): Params,
+) -> Result<Response, ApiError> {
+    let first = fields.one("stream")?.map(str::to_owned);
+    let open = Open::new(&state, user)?;
+    let upgrade = upgrade.max_message_size(MESSAGE_BYTES_MAX).max_frame_size(MESSAGE_BYTES_MAX);
+    let mut upgrade = upgrade.read_buffer_size(BUFFER_BYTES).write_buffer_size(0);
+    // The token, if it was sent as the protocol: browsers want it back.
+    let asked = upgrade.requested_protocols().next().cloned();
+    if let Some(asked) = asked {
+        upgrade.set_selected_protocol(asked);
+    }
+    Ok(upgrade.on_upgrade(move |socket| async move {
+        let events = Events::new(&state, access, user, open);
+        let connection = Connection { socket, events, channels: Vec::new() };
+        // None: the client is gone, or the stream has ended.
+        let _ = connection.run(first).await;
+    }))
+}
+
+struct Connection {
+    socket: WebSocket,
+    events: Events,
+    /// Each once.
+    channels: Vec<Channel>,
+}
+
+impl Connection {
+    async fn run(mut self, first: Option<String>) -> Option<()> {
+        if let Some(first) = first {
+            self.change("subscribe", &first).await?;
+        }
+        loop {
+            tokio::select! {
+                message = self.socket.recv() => match message?.ok()? {
+                    Message::Text(text) => self.receive(text.as_str()).await?,
+                    Message::Close(_) => return None,
+                    Message::Binary(_) | Message::Ping(_) | Message::Pong(_) => {}
+                },
+                batch = self.events.next() => self.send(&batch?).await?,
+            }
+        }
+    }
+
+    /// Carries out a request to subscribe or to unsubscribe.
+    async fn receive(&mut self, text: &str) -> Option<()> {
+        let request: Value = serde_json::from_str(text).unwrap_or_default();
+        let part = |name: &str| request.get(name).and_then(Value::as_str).unwrap_or_default();
+        let (kind, stream) = (part("type").to_owned(), part("stream").to_owned());
+        self.change(&kind, &stream).await
+    }
+
+    async fn change(&mut self, kind: &str, name: &str) -> Option<()> {
+        let Some(channel) = Channel::parse(name) else {
+            let error = json!({"error": "Unknown stream type", "status": 400});
+            return self.write(error.to_string()).await;
+        };
+        match kind {
+            "subscribe" if !self.channels.contains(&channel) => self.channels.push(channel),
+            "unsubscribe" => self.channels.retain(|other| *other != channel),
+            _ => {}
+        }
+        self.events.listen(&self.channels).await
+    }
+
+    async fn send(&mut self, batch: &Batch) -> Option<()> {
+        if batch.events.is_empty() {
+            return self.socket.send(Message::Ping(Vec::new().into())).await.ok();
+        }
+        for channel in self.channels.clone() {
+            if channel.is_of_user() != batch.is_own || !(batch.is_own || channel.is_public()) {
+                continue;
+            }
+            for event in batch.events.iter().filter(|event| event.is_for(channel)) {
+                let frame = json!({
+                    "stream": [channel.name()],
+                    "event": event.name,
+                    "payload": &*event.payload,
+                });
+                self.write(frame.to_string()).await?;
+            }
+        }
+        Some(())
+    }
+
+    async fn write(&mut self, text: String) -> Option<()> {
+        // A client that does not read ends here when there is no memory for what it gets.
+        let held = self.events.hold(text)?;
+        self.socket.send(Message::Text(held.try_into().ok()?)).await.ok()
+    }
+}

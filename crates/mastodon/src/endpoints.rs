@@ -1,0 +1,126 @@
+//! The table of routes: each with what it needs of its client, and how far it works.
+
+use axum::handler::Handler;
+use axum::routing::{MethodFilter, MethodRouter, on};
+
+use crate::access::Needs;
+use crate::api::absent::Absent;
+use crate::state::Shared;
+
+/// How far an endpoint of Mastodon's API works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndpointState {
+    /// It does what Mastodon's documentation says, as far as the model of roost allows.
+    Works,
+    /// It answers as a server that lacks the feature: with nothing, or with a refusal that says so.
+    WithoutFeature,
+    /// It does not exist: 404.
+    Missing,
+}
+
+/// An endpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Endpoint {
+    /// In capitals.
+    pub method: &'static str,
+    /// With parameters in braces.
+    pub path: &'static str,
+    /// The token that it needs, in words.
+    pub token: String,
+    /// How far it works.
+    pub state: EndpointState,
+}
+
+/// A route.
+pub(crate) struct Route {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) needs: Needs,
+    pub(crate) handler: MethodRouter<Shared>,
+}
+
+/// Routes under construction.
+#[derive(Default)]
+pub(crate) struct Endpoints(pub(crate) Vec<Route>);
+
+/// Makes the functions that add a route of a method.
+macro_rules! methods {
+    ($($name:ident = $filter:ident;)*) => {
+        impl Endpoints {$(
+            pub(crate) fn $name<H, T>(&mut self, path: &'static str, needs: Needs, handler: H)
+            where
+                H: Handler<T, Shared>,
+                T: 'static,
+            {
+                let handler = on(MethodFilter::$filter, handler);
+                self.add(stringify!($filter), path, needs, EndpointState::Works, handler);
+            }
+        )*}
+
+        fn filter(method: &str) -> MethodFilter {
+            $(if method == stringify!($filter) {
+                return MethodFilter::$filter;
+            })*
+            unreachable!("{method} is a method of a route")
+        }
+    };
+}
+
+methods! {
+    get = GET;
+    post = POST;
+    put = PUT;
+    patch = PATCH;
+    delete = DELETE;
+}
+
+impl Endpoints {
+    fn add(
+        &mut self,
+        method: &'static str,
+        path: &'static str,
+        needs: Needs,
+        state: EndpointState,
+        handler: MethodRouter<Shared>,
+    ) {
+        let token = needs.in_words();
+        let endpoint = Endpoint { method, path, token, state };
+        self.0.push(Route { endpoint, needs, handler });
+    }
+
+    /// Adds routes of a feature that the server does not have.
+    pub(crate) fn absent(
+        &mut self,
+        method: &'static str,
+        needs: Needs,
+        answer: Absent,
+        paths: &[&'static str],
+    ) {
+        for path in paths {
+            let handler = on(filter(method), move || async move { answer.answer() });
+            self.add(method, path, needs, EndpointState::WithoutFeature, handler);
+        }
+    }
+
+    /// Adds a route of a feature that the server does not have, whose answer depends on the path.
+    pub(crate) fn unchanged<H, T>(
+        &mut self,
+        method: &'static str,
+        path: &'static str,
+        needs: Needs,
+        handler: H,
+    ) where
+        H: Handler<T, Shared>,
+        T: 'static,
+    {
+        let handler = on(filter(method), handler);
+        self.add(method, path, needs, EndpointState::WithoutFeature, handler);
+    }
+
+    /// Adds endpoints that do not exist.
+    pub(crate) fn missing(&mut self, method: &'static str, paths: &[&'static str]) {
+        for path in paths {
+            let handler = on(filter(method), || async { Absent::Record.answer() });
+            self.add(method, path, Needs::Nothing, EndpointState::Missing, handler);
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! Texts as HTML: paragraphs, line breaks, and links for URLs, mentions and hashtags, with the classes that apps look
+//! for.
+//!
+//! **Invariant:** every character of a text passes through the template engine, which escapes it; markup comes from the
+//! templates here alone.
+
+use feed::Handle;
+use maud::{Markup, PreEscaped, html};
+
+/// As Mastodon writes it: some apps look for these bytes.
+const LINE_BREAK: PreEscaped<&str> = PreEscaped("<br />");
+/// Characters of a URL that are shown, after its scheme.
+const URL_CHARS_SHOWN: usize = 30;
+/// Longest hashtag that is linked, in characters.
+const TAG_CHARS_MAX: usize = 100;
+
+/// A part of a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Part<'t> {
+    Plain(&'t str),
+    Url(&'t str),
+    /// With the `@`; the handle, in lower case.
+    Mention(&'t str, Handle),
+    /// Without the `#`.
+    Tag(&'t str),
+}
+
+/// A text as HTML. `profile` is the URL of the user with a handle, if the text may link it.
+pub(crate) fn content(
+    text: &str,
+    base: &str,
+    profile: impl Fn(&Handle) -> Option<String>,
+) -> String {
+    let text = text.replace("\r\n", "\n").replace('\r', "\n");
+    let paragraphs = text.split("\n\n").map(|lines| lines.trim_matches('\n'));
+    let markup = html! {
+        @for paragraph in paragraphs.filter(|paragraph| !paragraph.is_empty()) {
+            p {
+                @for (number, line) in paragraph.split('\n').enumerate() {
+                    @if number > 0 { (LINE_BREAK) }
+                    @for part in parts(line) { (part_as_html(&part, base, &profile)) }
+                }
+            }
+        }
+    };
+    markup.into_string()
+}
+
+fn part_as_html(
+    part: &Part<'_>,
+    base: &str,
+    profile: impl Fn(&Handle) -> Option<String>,
+) -> Markup {
+    match part {
+        Part::Plain(text) => html! { (text) },
+        Part::Url(url) => link(url),
+        Part::Tag(tag) => html! {
+            a href=(tag_url(base, tag)) class="mention hashtag" rel="tag" { "#" span { (tag) } }
+        },
+        Part::Mention(text, handle) => match profile(handle) {
+            None => html! { (text) },
+            Some(url) => html! {
+                span class="h-card" translate="no" {
+                    a href=(url) class="u-url mention" { "@" span { (handle.as_str()) } }
+                }
+            },
+        },
+    }
+}
+
+fn link(url: &str) -> Markup {
+    let (scheme, rest) = url.split_at(url.find("//").map_or(0, |at| at + 2));
+    let shown = rest.char_indices().nth(URL_CHARS_SHOWN).map_or(rest.len(), |(at, _)| at);
+    let (shown, cut) = rest.split_at(shown);
+    html! {
+        a href=(url) target="_blank" rel="nofollow noopener" translate="no" {
+            span class="invisible" { (scheme) }
+            span class=(if cut.is_empty() { "" } else { "ellipsis" }) { (shown) }
+            span class="invisible" { (cut) }
+        }
+    }
+}
+
+/// The URL of a hashtag.
+pub(crate) fn tag_url(base: &str, tag: &str) -> String {
+    let tag: String = form_urlencoded::byte_serialize(tag.to_lowercase().as_bytes()).collect();
+    format!("{base}/tags/{tag}")
+}
+
+/// The hashtags of a text in lower case, each once, in their order.
+pub(crate) fn tags(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for part in parts(text) {
+        if let Part::Tag(tag) = part {
+            let tag = tag.to_lowercase();
+            if !found.contains(&tag) {
+                found.push(tag);
+            }
+        }
+    }
+    found
+}
+
+/// The parts of a text, in order; all of them together are the text.
+fn parts(text: &str) -> Vec<Part<'_>> {
+    let mut parts = Vec::new();
+    let mut mentions = feed::text::mentions(text).peekable();
+    // Where the plain text begins that is no part yet.
+    let (mut plain, mut at) = (0, 0);
+    while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
+        while mentions.peek().is_some_and(|mention| mention.start < at) {
+            mentions.next();
+        }
+        let before = text.get(..at).and_then(|before| before.chars().next_back());
+        let found = match rest.as_bytes().first() {
+            Some(b'h' | b'H') => url(rest, before).map(Part::Url),
+            Some(b'#') => tag(rest, before).map(Part::Tag),
+            Some(b'@') => mentions.next_if(|mention| mention.start == at).and_then(|mention| {
+                let name = rest.get(..=mention.handle.as_str().len())?;
+                Some(Part::Mention(name, mention.handle))
+            }),
+            _ => None,
+        };
+        let Some(part) = found else {
+            at += rest.chars().next().map_or(1, char::len_utf8);
+            continue;
+        };
+        parts.extend(text.get(plain..at).filter(|text| !text.is_empty()).map(Part::Plain));
+        at += match &part {
+            Part::Tag(tag) => tag.len() + 1,
+            Part::Plain(text) | Part::Url(text) | Part::Mention(text, _) => text.len(),
+        };
+        plain = at;
+        parts.push(part);
+    }
+    parts.extend(text.get(plain..).filter(|text| !text.is_empty()).map(Part::Plain));
+    parts
+}
+
+/// The URL with which `rest` begins. A sign at its end belongs to the sentence around it.
+fn url(rest: &str, before: Option<char>) -> Option<&str> {
+    if before.is_some_and(|before| before.is_alphanumeric() || before == '_') {
+        return None;
+    }
+    let scheme = ["https://", "http://"].into_iter().find(|scheme| {
+        rest.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme))
+    })?;
+    let ends = |c: char| c.is_whitespace() || c.is_control() || "<>\"`{}|\\^".contains(c);
+    let url = rest.get(..rest.find(ends).unwrap_or(rest.len()))?;
+    let mut url = url.trim_end_matches(|c| ".,;:!?'*_~".contains(c));
+    while let Some(inner) = url.strip_suffix([')', ']']) {
+        // Brackets that are opened within it are part of it.
+        let count = |open, close| (url.matches(open).count(), url.matches(close).count());
+        let (open, close) = if url.ends_with(')') { count('(', ')') } else { count('[', ']') };
+        if open >= close {
+            break;
+        }
+        url = inner.trim_end_matches(|c| ".,;:!?'*_~".contains(c));
+    }
+    let host = url.get(scheme.len()..)?;
+    host.starts_with(|c: char| c.is_alphanumeric() || c == '[').then_some(url)
+}
+
+/// The hashtag with which `rest` begins, without the `#`. It has a character that is no digit.
+fn tag(rest: &str, before: Option<char>) -> Option<&str> {
+    if before.is_some_and(|before| before.is_alphanumeric() || "_#/&".contains(before)) {
+        return None;
+    }
+    let tag = rest.get(1..)?;
+    let end = tag.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(tag.len());
+    let tag = tag.get(..end)?;
+    let is_word = tag.chars().any(char::is_alphabetic) && tag.chars().count() <= TAG_CHARS_MAX;
+    is_word.then_some(tag)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const BASE: &str = "https://social.example";
+
+    fn check(text: &str, expect: &str) {
+        let known = |handle: &Handle| {
+            (handle.as_str() == "ada").then(|| format!("{BASE}/@{}", handle.as_str()))
+        };
+        assert_eq!(content(text, BASE, known), expect, "{text:?}");
+    }
+
+    #[test]
+    fn a_text_has_paragraphs_line_breaks_and_links() {
+        check("one", "<p>one</p>");
+        check("one\ntwo\r\nthree", "<p>one<br />two<br />three</p>");
+        check("one\n\n\n\ntwo", "<p>one</p><p>two</p>");
+        check("<b>&\"x\"</b>", "<p>&lt;b&gt;&amp;&quot;x&quot;&lt;/b&gt;</p>");
+        check(
+            "hi @Ada, @bob",
+            "<p>hi <span class=\"h-card\" translate=\"no\"><a href=\"https://social.example/@ada\" \
+             class=\"u-url mention\">@<span>ada</span></a></span>, @bob</p>",
+        );
+        check(
+            "#Rust #1",
+            "<p><a href=\"https://social.example/tags/rust\" class=\"mention hashtag\" rel=\"tag\">\
+             #<span>Rust</span></a> #1</p>",
+        );
+        check(
+            "(https://a.example/x).",
+            "<p>(<a href=\"https://a.example/x\" target=\"_blank\" rel=\"nofollow noopener\" \
+             translate=\"no\"><span class=\"invisible\">https://</span><span class=\"\">\
+             a.example/x</span><span class=\"invisible\"></span></a>).</p>",
+        );
+    }
+
+    #[test]
+    fn urls_and_tags_end_where_a_reader_would_end_them() {
+        for (text, expect) in [
+            ("https://a.example", Some("https://a.example")),
+            ("see HTTP://a.example/b?c=d#e!", Some("HTTP://a.example/b?c=d#e")),
+            ("https://a.example/b_(c)", Some("https://a.example/b_(c)")),
+            ("(https://a.example/b)", Some("https://a.example/b")),
+            ("https://a.example/@ada", Some("https://a.example/@ada")),
+            ("https://a.example\"onclick=x", Some("https://a.example")),
+            ("xhttps://a.example", None),
+            ("https://", None),
+            ("https:///x", None),
+            ("javascript:alert(1)", None),
+        ] {
+            let found = parts(text).into_iter().find_map(|part| match part {
+                Part::Url(url) => Some(url),
+                _ => None,
+            });
+            assert_eq!(found, expect, "{text:?}");
+        }
+        for (text, expect) in [
+            ("#a #b_1 #A", vec!["a", "b_1"]),
+            ("x#a ##a &#38; /#a", vec![]),
+            ("#caf\u{e9}.", vec!["caf\u{e9}"]),
+            ("https://a.example/#a", vec![]),
+        ] {
+            assert_eq!(tags(text), expect, "{text:?}");
+        }
+    }
+
+    /// The text of HTML of the kind that is made here; none if it has any other markup.
+    fn text_of(html: &str) -> Option<String> {
+        let (mut text, mut rest) = (String::new(), html);
+        while let Some(start) = rest.find('<') {
+            text.push_str(rest.get(..start)?);
+            let end = start + rest.get(start..)?.find('>')?;
+            let tag = rest.get(start + 1..end)?.trim_end_matches(" /");
+            let name = tag.split(' ').next()?;
+            // Attributes are a name, and a value in quotes without quotes in it.
+            let quotes = tag.split('"').skip(1).step_by(2);
+            let names = tag.get(name.len()..)?.split('"').step_by(2).map(str::trim);
+            let known = ["", "href=", "class=", "rel=", "target=", "translate="];
+            if !["p", "/p", "br", "a", "/a", "span", "/span"].contains(&name)
+                || names.into_iter().any(|name| !known.contains(&name))
+                || quotes.into_iter().any(|value| value.contains(['<', '>']))
+            {
+                return None;
+            }
+            if name == "br" {
+                text.push('\n');
+            }
+            rest = rest.get(end + 1..)?;
+        }
+        text.push_str(rest);
+        let plain = text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"");
+        (!text.contains('>')).then(|| plain.replace("&amp;", "&"))
+    }
+
+    proptest! {
+        #[test]
+        fn markup_comes_from_templates_alone_and_no_text_is_lost(
+            text in r#"(<b>|&amp;|"|'|https?://|@ada|@[a-z]{1,3}|#[a-z0-9]{0,4}|[ <>\\/:=.()]|\n|\PC){0,60}"#,
+        ) {
+            let html = content(&text, BASE, |_| Some(format!("{BASE}/@ada")));
+            let found = text_of(&html);
+            prop_assert!(found.is_some(), "{html}");
+            let words = |text: &str| -> String {
+                text.to_lowercase().chars().filter(|c| *c != '\n' && *c != '\r').collect()
+            };
+            prop_assert_eq!(words(&found.unwrap()), words(&text), "{}", html);
+            prop_assert!(!html.to_lowercase().contains("href=\"javascript"));
+        }
+    }
+}

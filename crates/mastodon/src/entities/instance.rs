@@ -1,0 +1,150 @@
+//! What the server says about itself: the instance in two versions, and its configuration.
+
+use feed::Facts;
+use feed::limits::{BIO_CHARS_MAX, NAME_CHARS_MAX, POST_CHARS_MAX};
+use node::Store;
+use serde_json::{Value, json};
+
+use crate::{MastodonOptions, Registrations};
+
+/// The version of Mastodon that the API is like: clients decide by it what they call.
+const LIKE: &str = "4.2.0";
+/// What the server is.
+const DESCRIPTION: &str = "A server for social feeds";
+
+/// Its version, in the form that clients read.
+fn version() -> String {
+    format!("{LIKE} (compatible; roost {})", env!("CARGO_PKG_VERSION"))
+}
+
+/// Host and port of the server's URL.
+pub(crate) fn domain(base: &str) -> &str {
+    base.split_once("://").map_or(base, |(_, host)| host)
+}
+
+/// The URL at which streams begin.
+fn streaming(base: &str) -> String {
+    match base.strip_prefix("https://") {
+        Some(host) => format!("wss://{host}"),
+        None => format!("ws://{}", domain(base)),
+    }
+}
+
+/// Limits of posts and accounts, as clients enforce them.
+fn configuration() -> Value {
+    json!({
+        "accounts": {
+            "max_featured_tags": 0,
+            "max_pinned_statuses": 0,
+            "max_profile_fields": 0,
+            "max_display_name_length": NAME_CHARS_MAX,
+            "max_note_length": BIO_CHARS_MAX,
+        },
+        "statuses": {
+            "max_characters": POST_CHARS_MAX,
+            "max_media_attachments": 0,
+            "characters_reserved_per_url": 23,
+        },
+        "media_attachments": {
+            "supported_mime_types": [],
+            "description_limit": 0,
+            "image_size_limit": 0,
+            "image_matrix_limit": 0,
+            "video_size_limit": 0,
+            "video_frame_rate_limit": 0,
+            "video_matrix_limit": 0,
+        },
+        "polls": {
+            "max_options": 0,
+            "max_characters_per_option": 0,
+            "min_expiration": 0,
+            "max_expiration": 0,
+        },
+    })
+}
+
+/// Numbers of users and of posts; none if only users may read.
+fn counts(facts: Facts<'_, Store>, options: &MastodonOptions) -> (u32, u64) {
+    let totals = facts.totals();
+    let counts = (totals.users - totals.users_deleted, totals.posts);
+    if options.anonymous_reads { counts } else { (0, 0) }
+}
+
+/// The entity `V1Instance`.
+pub(crate) fn version_1(facts: Facts<'_, Store>, options: &MastodonOptions) -> Value {
+    let (users, posts) = counts(facts, options);
+    let base = &options.base;
+    json!({
+        "uri": domain(base),
+        "title": "roost",
+        "short_description": DESCRIPTION,
+        "description": DESCRIPTION,
+        "email": "",
+        "version": version(),
+        "urls": {"streaming_api": streaming(base)},
+        "stats": {"user_count": users, "status_count": posts, "domain_count": 0},
+        "thumbnail": format!("{base}/assets/icon.svg"),
+        "languages": ["en"],
+        "registrations": options.registrations != Registrations::Closed,
+        "approval_required": options.registrations == Registrations::Approval,
+        "invites_enabled": options.registrations == Registrations::Invite,
+        "configuration": configuration(),
+        "contact_account": null,
+        "rules": [],
+    })
+}
+
+/// The entity `Instance`.
+pub(crate) fn version_2(facts: Facts<'_, Store>, options: &MastodonOptions) -> Value {
+    let base = &options.base;
+    let mut configuration = configuration();
+    if let Some(fields) = configuration.as_object_mut() {
+        let urls = json!({
+            "streaming": streaming(base),
+            "status": null,
+            "about": null,
+            "privacy_policy": null,
+            "terms_of_service": null,
+        });
+        fields.insert("urls".to_owned(), urls);
+        fields.insert("vapid".to_owned(), json!({"public_key": ""}));
+        fields.insert("translation".to_owned(), json!({"enabled": false}));
+    }
+    json!({
+        "domain": domain(base),
+        "title": "roost",
+        "version": version(),
+        "source_url": format!("{base}/"),
+        "description": DESCRIPTION,
+        "usage": {"users": {"active_month": counts(facts, options).0}},
+        "thumbnail": {"url": format!("{base}/assets/icon.svg"), "blurhash": null, "versions": {}},
+        "icon": [],
+        "languages": ["en"],
+        "configuration": configuration,
+        "registrations": {
+            "enabled": options.registrations != Registrations::Closed,
+            "approval_required": options.registrations == Registrations::Approval,
+            "reason_required": false,
+            "message": null,
+            "min_age": null,
+            "url": format!("{base}/auth/sign-up"),
+        },
+        "api_versions": {"mastodon": 1},
+        "contact": {"email": "", "account": null},
+        "rules": [],
+    })
+}
+
+/// The document of nodeinfo 2.0. Other servers are not reached, so there is no protocol.
+pub(crate) fn nodeinfo(facts: Facts<'_, Store>, options: &MastodonOptions) -> Value {
+    let (users, posts) = counts(facts, options);
+    json!({
+        "version": "2.0",
+        "software": {"name": "roost", "version": env!("CARGO_PKG_VERSION")},
+        "protocols": [],
+        "services": {"inbound": [], "outbound": []},
+        "openRegistrations": options.registrations == Registrations::Open,
+        "usage": {"users": {"total": users}, "localPosts": posts},
+        "metadata": {},
+    })
+}

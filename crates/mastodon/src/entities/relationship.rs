@@ -1,0 +1,45 @@
+//! The entity `Relationship`.
+
+use feed::UserId;
+use serde_json::{Value, json};
+
+use super::Entities;
+use super::time::time;
+
+impl Entities<'_> {
+    /// How the reader and a user are related; none if the reader does not know the user, or is none.
+    pub(crate) fn relationship(&self, other: UserId) -> Option<Value> {
+        let reader = self.reader.filter(|_| self.knows(other))?;
+        let facts = self.facts();
+        let following = facts.follows(reader, other);
+        let mute = facts.mute(reader, other);
+        Some(json!({
+            "id": other.0.to_string(),
+            "following": following,
+            "showing_reblogs": following,
+            "notifying": false,
+            "languages": null,
+            "followed_by": facts.follows(other, reader),
+            "blocking": facts.blocks(reader, other),
+            // For whoever is blocked the other does not exist, so nobody is shown who blocks the reader alone.
+            "blocked_by": false,
+            "muting": mute.is_some(),
+            "muting_notifications": mute.is_some_and(|mute| mute.mentions),
+            "muting_expires_at": mute.and_then(|mute| mute.ends_ms).map(time),
+            "requested": false,
+            "requested_by": false,
+            "domain_blocking": false,
+            "endorsed": false,
+            "note": "",
+        }))
+    }
+
+    /// The entity `MutedAccount`: an account, and when its mute ends.
+    pub(crate) fn muted_account(&mut self, other: UserId) -> Option<Value> {
+        let mut entity = self.account(other)?;
+        let mute = self.reader.and_then(|reader| self.facts().mute(reader, other));
+        let ends = mute.and_then(|mute| mute.ends_ms).map(time);
+        entity.as_object_mut()?.insert("mute_expires_at".to_owned(), json!(ends));
+        Some(entity)
+    }
+}

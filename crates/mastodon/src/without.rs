@@ -1,0 +1,290 @@
+//! The routes of features that the server does not have, and those of Mastodon that do not exist here.
+
+use feed::accounts::AccessScope as S;
+
+use crate::access::Needs::{self, Nothing, User};
+use crate::api::absent::Absent::{List, Object, Record, Refused};
+use crate::api::statuses;
+use crate::endpoints::Endpoints;
+
+const WRITE_ACCOUNTS: Needs = User(&[S::WriteAccounts]);
+const WRITE_STATUSES: Needs = User(&[S::WriteStatuses]);
+const READ_STATUSES: Needs = User(&[S::ReadStatuses]);
+const READ_ACCOUNTS: Needs = User(&[S::ReadAccounts]);
+const READ_NOTIFICATIONS: Needs = User(&[S::ReadNotifications]);
+const WRITE_NOTIFICATIONS: Needs = User(&[S::WriteNotifications]);
+const READ_LISTS: Needs = User(&[S::ReadLists]);
+const WRITE_LISTS: Needs = User(&[S::WriteLists]);
+const READ_FILTERS: Needs = User(&[S::ReadFilters]);
+const WRITE_FILTERS: Needs = User(&[S::WriteFilters]);
+
+pub(crate) fn add(table: &mut Endpoints) {
+    lists(table);
+    of_statuses(table);
+    of_accounts(table);
+    of_filters_and_lists(table);
+    of_notifications(table);
+    of_media(table);
+    missing(table);
+}
+
+/// Lists that are always empty.
+fn lists(table: &mut Endpoints) {
+    table.absent(
+        "GET",
+        Nothing,
+        List,
+        &[
+            "/api/v1/custom_emojis",
+            "/api/v1/instance/activity",
+            "/api/v1/instance/domain_blocks",
+            "/api/v1/instance/peers",
+            "/api/v1/instance/rules",
+            "/api/v1/trends/links",
+            "/api/v1/trends/statuses",
+            "/api/v1/trends/tags",
+        ],
+    );
+    table.absent("GET", Nothing, Object, &["/api/v1/instance/translation_languages"]);
+    table.absent(
+        "GET",
+        Needs::Anyone(&[S::ReadStatuses]),
+        List,
+        &["/api/v1/timelines/tag/{hashtag}"],
+    );
+    table.absent("GET", User(&[S::Read]), List, &["/api/v1/suggestions", "/api/v2/suggestions"]);
+    table.absent("DELETE", User(&[S::Read]), Object, &["/api/v1/suggestions/{account_id}"]);
+    table.absent("GET", User(&[S::ReadBlocks]), List, &["/api/v1/domain_blocks"]);
+    let blocks = User(&[S::WriteBlocks]);
+    table.absent("POST", blocks, Refused("blocks of domains"), &["/api/v1/domain_blocks"]);
+    table.absent("DELETE", blocks, Object, &["/api/v1/domain_blocks"]);
+    table.absent("GET", User(&[S::Read]), List, &["/api/v1/announcements"]);
+    let dismiss = "/api/v1/announcements/{id}/dismiss";
+    table.absent("POST", WRITE_ACCOUNTS, Record, &[dismiss]);
+    let reaction = ["/api/v1/announcements/{id}/reactions/{name}"];
+    let favourites = User(&[S::WriteFavourites]);
+    table.absent("PUT", favourites, Record, &reaction);
+    table.absent("DELETE", favourites, Record, &reaction);
+}
+
+fn of_statuses(table: &mut Endpoints) {
+    for (needs, what, does, undoes) in [
+        (
+            User(&[S::WriteFavourites]),
+            "favourites",
+            "/api/v1/statuses/{id}/favourite",
+            "/api/v1/statuses/{id}/unfavourite",
+        ),
+        (
+            User(&[S::WriteBookmarks]),
+            "bookmarks",
+            "/api/v1/statuses/{id}/bookmark",
+            "/api/v1/statuses/{id}/unbookmark",
+        ),
+        (WRITE_ACCOUNTS, "pins", "/api/v1/statuses/{id}/pin", "/api/v1/statuses/{id}/unpin"),
+        (
+            User(&[S::WriteMutes]),
+            "mutes of threads",
+            "/api/v1/statuses/{id}/mute",
+            "/api/v1/statuses/{id}/unmute",
+        ),
+        (
+            WRITE_STATUSES,
+            "boosts",
+            "/api/v1/statuses/{id}/reblog",
+            "/api/v1/statuses/{id}/unreblog",
+        ),
+    ] {
+        table.absent("POST", needs, Refused(what), &[does]);
+        table.unchanged("POST", undoes, needs, statuses::unchanged);
+    }
+    for path in ["/api/v1/statuses/{id}/favourited_by", "/api/v1/statuses/{id}/reblogged_by"] {
+        table.unchanged("GET", path, Needs::Anyone(&[S::ReadStatuses]), statuses::nobody);
+    }
+    table.absent("GET", User(&[S::ReadFavourites]), List, &["/api/v1/favourites"]);
+    table.absent("GET", User(&[S::ReadBookmarks]), List, &["/api/v1/bookmarks"]);
+    let translate = ["/api/v1/statuses/{id}/translate"];
+    table.absent("POST", READ_STATUSES, Refused("translation"), &translate);
+    table.absent(
+        "GET",
+        READ_STATUSES,
+        List,
+        &["/api/v1/timelines/direct", "/api/v1/conversations", "/api/v1/scheduled_statuses"],
+    );
+    let scheduled = ["/api/v1/scheduled_statuses/{id}"];
+    table.absent("GET", READ_STATUSES, Record, &scheduled);
+    table.absent("PUT", WRITE_STATUSES, Record, &scheduled);
+    table.absent("DELETE", WRITE_STATUSES, Record, &scheduled);
+    let conversations = User(&[S::WriteConversations]);
+    table.absent("DELETE", conversations, Record, &["/api/v1/conversations/{id}"]);
+    table.absent("POST", conversations, Record, &["/api/v1/conversations/{id}/read"]);
+    table.absent("GET", READ_STATUSES, Object, &["/api/v1/markers"]);
+    // Apps save positions all the time and would show an error each time.
+    table.absent("POST", WRITE_STATUSES, Object, &["/api/v1/markers"]);
+    table.absent("GET", READ_STATUSES, Record, &["/api/v1/polls/{id}"]);
+    table.absent("POST", WRITE_STATUSES, Record, &["/api/v1/polls/{id}/votes"]);
+}
+
+fn of_accounts(table: &mut Endpoints) {
+    table.absent(
+        "GET",
+        Needs::Anyone(&[S::ReadAccounts]),
+        List,
+        &["/api/v1/accounts/{id}/endorsements", "/api/v1/accounts/{id}/featured_tags"],
+    );
+    table.absent(
+        "GET",
+        READ_ACCOUNTS,
+        List,
+        &[
+            "/api/v1/accounts/{id}/identity_proofs",
+            "/api/v1/endorsements",
+            "/api/v1/featured_tags",
+            "/api/v1/featured_tags/suggestions",
+        ],
+    );
+    table.absent("POST", WRITE_ACCOUNTS, Refused("featured tags"), &["/api/v1/featured_tags"]);
+    table.absent("DELETE", WRITE_ACCOUNTS, Record, &["/api/v1/featured_tags/{id}"]);
+    table.absent("POST", WRITE_ACCOUNTS, Refused("notes"), &["/api/v1/accounts/{id}/note"]);
+    table.absent(
+        "POST",
+        WRITE_ACCOUNTS,
+        Refused("endorsements"),
+        &[
+            "/api/v1/accounts/{id}/endorse",
+            "/api/v1/accounts/{id}/unendorse",
+            "/api/v1/accounts/{id}/pin",
+            "/api/v1/accounts/{id}/unpin",
+        ],
+    );
+    let pictures = ["/api/v1/profile/avatar", "/api/v1/profile/header"];
+    table.absent("DELETE", WRITE_ACCOUNTS, Refused("pictures of accounts"), &pictures);
+    let tags = ["/api/v1/tags/{name}/follow", "/api/v1/tags/{name}/unfollow"];
+    table.absent("POST", User(&[S::WriteFollows]), Refused("follows of hashtags"), &tags);
+    let feature = ["/api/v1/tags/{name}/feature", "/api/v1/tags/{name}/unfeature"];
+    table.absent("POST", WRITE_ACCOUNTS, Refused("featured tags"), &feature);
+    let follows = ["/api/v1/followed_tags", "/api/v1/follow_requests"];
+    table.absent("GET", User(&[S::ReadFollows]), List, &follows);
+    table.absent(
+        "POST",
+        User(&[S::WriteFollows]),
+        Record,
+        &[
+            "/api/v1/follow_requests/{account_id}/authorize",
+            "/api/v1/follow_requests/{account_id}/reject",
+        ],
+    );
+    table.absent("POST", User(&[S::WriteReports]), Refused("reports"), &["/api/v1/reports"]);
+}
+
+fn of_filters_and_lists(table: &mut Endpoints) {
+    table.absent("GET", READ_LISTS, List, &["/api/v1/lists", "/api/v1/accounts/{id}/lists"]);
+    table.absent("POST", WRITE_LISTS, Refused("lists"), &["/api/v1/lists"]);
+    let (list, accounts) = (["/api/v1/lists/{id}"], ["/api/v1/lists/{id}/accounts"]);
+    table.absent("GET", READ_LISTS, Record, &["/api/v1/timelines/list/{list_id}"]);
+    table.absent("GET", READ_LISTS, Record, &[list, accounts].concat());
+    table.absent("DELETE", WRITE_LISTS, Record, &[list, accounts].concat());
+    table.absent("PUT", WRITE_LISTS, Record, &list);
+    table.absent("POST", WRITE_LISTS, Record, &accounts);
+    let filters = ["/api/v1/filters", "/api/v2/filters"];
+    table.absent("GET", READ_FILTERS, List, &filters);
+    table.absent("POST", WRITE_FILTERS, Refused("filters"), &filters);
+    let filter = [
+        "/api/v1/filters/{id}",
+        "/api/v2/filters/{id}",
+        "/api/v2/filters/keywords/{id}",
+        "/api/v2/filters/statuses/{id}",
+    ];
+    table.absent("GET", READ_FILTERS, Record, &filter);
+    table.absent("DELETE", WRITE_FILTERS, Record, &filter);
+    table.absent("PUT", WRITE_FILTERS, Record, filter.split_at(3).0);
+    let parts = ["/api/v2/filters/{id}/keywords", "/api/v2/filters/{id}/statuses"];
+    table.absent("GET", READ_FILTERS, Record, &parts);
+    table.absent("POST", WRITE_FILTERS, Record, &parts);
+}
+
+fn of_notifications(table: &mut Endpoints) {
+    table.absent(
+        "POST",
+        WRITE_NOTIFICATIONS,
+        Refused("dismissal of notifications"),
+        &["/api/v1/notifications/clear", "/api/v1/notifications/{id}/dismiss"],
+    );
+    table.absent(
+        "PATCH",
+        WRITE_NOTIFICATIONS,
+        Refused("filters of notifications"),
+        &["/api/v2/notifications/policy"],
+    );
+    table.absent("GET", READ_NOTIFICATIONS, List, &["/api/v1/notifications/requests"]);
+    table.absent("GET", READ_NOTIFICATIONS, Record, &["/api/v1/notifications/requests/{id}"]);
+    table.absent(
+        "POST",
+        WRITE_NOTIFICATIONS,
+        Record,
+        &[
+            "/api/v1/notifications/requests/{id}/accept",
+            "/api/v1/notifications/requests/{id}/dismiss",
+        ],
+    );
+    let subscription = ["/api/v1/push/subscription"];
+    let (push, what) = (User(&[S::Push]), Refused("push notifications"));
+    table.absent("GET", push, Record, &subscription);
+    table.absent("PUT", push, Record, &subscription);
+    table.absent("POST", push, what, &subscription);
+    table.absent("DELETE", push, Object, &subscription);
+}
+
+fn of_media(table: &mut Endpoints) {
+    let (media, one) = (User(&[S::WriteMedia]), ["/api/v1/media/{id}"]);
+    table.absent("POST", media, Refused("media"), &["/api/v1/media", "/api/v2/media"]);
+    table.absent("GET", media, Record, &one);
+    table.absent("PUT", media, Record, &one);
+    table.absent("DELETE", media, Record, &one);
+}
+
+fn missing(table: &mut Endpoints) {
+    table.missing(
+        "GET",
+        &[
+            "/api/oembed",
+            "/api/v1/accounts/{id}/collections",
+            "/api/v1/accounts/{id}/in_collections",
+            "/api/v1/annual_reports",
+            "/api/v1/annual_reports/{year}",
+            "/api/v1/annual_reports/{year}/state",
+            "/api/v1/collections/{id}",
+            "/api/v1/instance/terms_of_service",
+            "/api/v1/instance/terms_of_service/{date}",
+            "/api/v1/notifications/requests/merged",
+            "/api/v1/profile",
+            "/api/v1/statuses/{id}/quotes",
+            "/api/v1/timelines/link",
+            "/api/v1_alpha/async_refreshes/{id}",
+            "/api/v2/notifications",
+            "/api/v2/notifications/unread_count",
+            "/api/v2/notifications/{group_key}",
+            "/api/v2/notifications/{group_key}/accounts",
+            "/oauth/userinfo",
+        ],
+    );
+    table.missing(
+        "POST",
+        &[
+            "/api/v1/annual_reports/{year}/generate",
+            "/api/v1/annual_reports/{year}/read",
+            "/api/v1/collections",
+            "/api/v1/collections/{id}/items",
+            "/api/v1/collections/{id}/items/{item}/revoke",
+            "/api/v1/emails/confirmations",
+            "/api/v1/notifications/requests/accept",
+            "/api/v1/notifications/requests/dismiss",
+            "/api/v1/statuses/{id}/quotes/{quoting}/revoke",
+            "/api/v2/notifications/{group_key}/dismiss",
+        ],
+    );
+    table.missing("PUT", &["/api/v1/statuses/{id}/interaction_policy"]);
+    table.missing("PATCH", &["/api/v1/collections/{id}", "/api/v1/profile"]);
+    let collections = ["/api/v1/collections/{id}", "/api/v1/collections/{id}/items/{item}"];
+    table.missing("DELETE", &collections);
+}

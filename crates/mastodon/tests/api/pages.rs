@@ -1,0 +1,123 @@
+//! Pages of statuses and accounts, and the links between them.
+
+use axum::http::header::LINK;
+
+use crate::client::{Got, Person, World, ids};
+
+/// The URL of a link, without the server.
+fn link(got: &Got, rel: &str) -> Option<String> {
+    let links = got.headers.get(LINK)?.to_str().unwrap().to_owned();
+    let end = format!("; rel=\"{rel}\"");
+    let url = links.split(", ").find_map(|link| link.strip_suffix(&end).map(str::to_owned))?;
+    let url = url.strip_prefix('<').unwrap().strip_suffix('>').unwrap();
+    Some(url.strip_prefix("https://social.example").unwrap().to_owned())
+}
+
+/// Follows links from `path` on; returns the ids of each page.
+async fn walk(world: &World, person: &Person, path: &str, rel: &str) -> Vec<Vec<String>> {
+    let (mut pages, mut path) = (Vec::new(), Some(path.to_owned()));
+    while let Some(next) = path {
+        let got = world.get(&next, Some(&person.token)).await;
+        assert_eq!(got.status.as_u16(), 200, "{next}: {got:?}");
+        let found = ids(&got.json());
+        path = link(&got, rel).filter(|_| !found.is_empty());
+        pages.push(found);
+    }
+    pages
+}
+
+#[tokio::test]
+async fn links_lead_through_all_statuses_downwards_and_upwards() {
+    let world = World::new();
+    let [ada, bob, eve] = world.people(["ada", "bob", "eve"]).await;
+    let mut posts = Vec::new();
+    for number in 0..7 {
+        posts.push(ada.post(&world, &format!("number {number}")).await);
+        // Left out of lists without replies, and of the timeline of all.
+        if number == 3 {
+            let by_eve = eve.post(&world, "mine").await;
+            ada.reply(&world, &by_eve, "a reply").await;
+            eve.call(&world, "DELETE", &format!("/api/v1/statuses/{by_eve}"), &[]).await;
+        }
+    }
+    posts.reverse();
+    bob.does(&world, "follow", &ada).await;
+    let own = format!("/api/v1/accounts/{}/statuses?exclude_replies=true&limit=3", ada.id);
+    let public = "/api/v1/timelines/public?local=true&limit=3".to_owned();
+    for path in [own, public] {
+        let pages = walk(&world, &bob, &path, "next").await;
+        assert_eq!(pages.concat(), posts, "{path}");
+        assert!(pages.iter().all(|page| page.len() <= 3) && pages.len() <= 4, "{pages:?}");
+        let up = format!("{path}&min_id={}", posts[6]);
+        let pages = walk(&world, &bob, &up, "prev").await;
+        let read: Vec<_> = pages.iter().rev().flatten().cloned().collect();
+        assert_eq!(read, posts[..6], "{up}");
+        assert_eq!(pages[0], posts[3..6], "the page directly above: {up}");
+    }
+    let home = "/api/v1/timelines/home?limit=3";
+    assert_eq!(walk(&world, &bob, home, "next").await.concat(), posts);
+    for (query, expect) in [
+        (format!("since_id={}", posts[2]), &posts[..2]),
+        (format!("max_id={}", posts[2]), &posts[3..]),
+        (format!("max_id={}&since_id={}", posts[1], posts[5]), &posts[2..5]),
+        (format!("max_id={}&min_id={}", posts[1], posts[5]), &posts[2..5]),
+        ("limit=2".to_owned(), &posts[..2]),
+        ("limit=1000000".to_owned(), &posts[..]),
+        ("max_id=0".to_owned(), &posts[..0]),
+    ] {
+        for path in ["/api/v1/timelines/home", "/api/v1/timelines/public"] {
+            assert_eq!(bob.ids(&world, &format!("{path}?{query}")).await, expect, "{path} {query}");
+        }
+    }
+    for bad in ["max_id=x", "min_id=1&min_id=2"] {
+        let got = world.get(&format!("/api/v1/timelines/home?{bad}"), Some(&bob.token)).await;
+        assert!(got.status.is_client_error(), "{bad}: {got:?}");
+    }
+}
+
+#[tokio::test]
+async fn links_lead_through_all_followers() {
+    let world = World::new();
+    let [ada, bob, eve, max] = world.people(["ada", "bob", "eve", "max"]).await;
+    for other in [&bob, &eve, &max] {
+        other.does(&world, "follow", &ada).await;
+        ada.does(&world, "follow", other).await;
+    }
+    let expect = [&max, &eve, &bob].map(|person| person.id.clone());
+    for list in ["followers", "following"] {
+        let path = format!("/api/v1/accounts/{}/{list}?limit=2", ada.id);
+        let pages = walk(&world, &ada, &path, "next").await;
+        assert_eq!(pages.concat(), expect, "{list}");
+        assert_eq!(pages[0].len(), 2);
+    }
+}
+
+#[tokio::test]
+async fn a_link_keeps_the_parameters_and_not_the_token() {
+    let world = World::new();
+    let [ada] = world.people(["ada"]).await;
+    for text in ["one", "two"] {
+        ada.post(&world, text).await;
+    }
+    let path = "/api/v1/timelines/public?limit=1&local=true&x=%22%3E%0d%0a&access_token=secret";
+    let got = world.get(path, Some(&ada.token)).await;
+    let next = link(&got, "next").unwrap();
+    assert!(next.contains("limit=1") && next.contains("local=true"), "{next}");
+    assert!(!next.contains("secret") && next.contains("x=%22%3E%0D%0A"), "{next}");
+}
+
+#[tokio::test]
+async fn lists_of_ids_are_bounded() {
+    let world = World::new();
+    let [ada] = world.people(["ada"]).await;
+    let many = |count: usize| (0..count).map(|id| format!("id[]={id}&")).collect::<String>();
+    for path in ["/api/v1/accounts", "/api/v1/statuses", "/api/v1/accounts/relationships"] {
+        for (count, expect) in [(100, 200), (101, 422), (300, 400)] {
+            let got = world.get(&format!("{path}?{}", many(count)), Some(&ada.token)).await;
+            assert_eq!(got.status.as_u16(), expect, "{path} {count}");
+        }
+        let got =
+            world.get(&format!("{path}?id[]=x&id=-1&id[]=99999999999"), Some(&ada.token)).await;
+        assert_eq!(got.text, "[]", "{path}");
+    }
+}

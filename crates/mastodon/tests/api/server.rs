@@ -1,0 +1,120 @@
+//! Accounts, search, and what the server says about itself.
+
+use serde_json::{Value, json};
+
+use crate::client::{World, ids};
+
+#[tokio::test]
+async fn a_profile_is_changed_and_what_is_fixed_is_refused() {
+    let world = World::new();
+    let [ada] = world.people(["ada"]).await;
+    let path = "/api/v1/accounts/update_credentials";
+    let fields = [
+        ("display_name", "Ada <3"),
+        ("note", "one\n\n<script>\nhttps://a.example/"),
+        ("locked", "false"),
+        ("discoverable", "true"),
+        ("source[privacy]", "public"),
+        ("fields_attributes[0][name]", ""),
+    ];
+    let me = ada.call(&world, "PATCH", path, &fields).await;
+    assert_eq!(me["display_name"], "Ada <3");
+    assert_eq!(me["source"]["note"], fields[1].1);
+    let note = me["note"].as_str().unwrap();
+    assert!(note.starts_with("<p>one</p><p>&lt;script&gt;<br /><a href=\"https://a.example/\""));
+    let cleared = ada.call(&world, "PATCH", path, &[("note", "")]).await;
+    assert_eq!((&cleared["note"], &cleared["display_name"]), (&json!(""), &json!("Ada <3")));
+    for (name, value) in [
+        ("avatar", "x"),
+        ("locked", "true"),
+        ("bot", "1"),
+        ("discoverable", "false"),
+        ("source[privacy]", "private"),
+        ("source[language]", "en"),
+        ("fields_attributes[0][name]", "Web"),
+        ("display_name", "a\nb"),
+    ] {
+        let got = world.call("PATCH", path, Some(&ada.token), &[(name, value)]).await;
+        assert_eq!(got.status.as_u16(), 422, "{name}: {got:?}");
+    }
+}
+
+#[tokio::test]
+async fn users_are_found_by_name_and_the_beginning_of_their_handles() {
+    let world = World::new();
+    let [ada, adam, bob] = world.people(["ada", "adam", "bob"]).await;
+    bob.does(&world, "follow", &adam).await;
+    for (query, expect) in [
+        ("q=ad", vec![&ada.id, &adam.id]),
+        ("q=@ADA", vec![&ada.id, &adam.id]),
+        ("q=ada@social.example", vec![&ada.id, &adam.id]),
+        ("q=ada@other.example", vec![]),
+        ("q=ad&limit=1", vec![&ada.id]),
+        ("q=ad&limit=1&offset=1", vec![&adam.id]),
+        ("q=ad&following=true", vec![&adam.id]),
+        ("q=", vec![]),
+        ("q=%25", vec![]),
+    ] {
+        let one = bob.ids(&world, &format!("/api/v1/accounts/search?{query}")).await;
+        assert_eq!(one.iter().collect::<Vec<_>>(), expect, "{query}");
+        let all = bob.get(&world, &format!("/api/v2/search?{query}")).await;
+        assert_eq!(ids(&all["accounts"]).iter().collect::<Vec<_>>(), expect, "{query}");
+        let none = bob.get(&world, &format!("/api/v2/search?type=statuses&{query}")).await;
+        assert_eq!(none["accounts"], json!([]));
+    }
+    let post = ada.post(&world, "x").await;
+    let url = format!("/api/v2/search?q=https://social.example/@ada/{post}");
+    assert_eq!(ids(&bob.get(&world, &url).await["statuses"]), [post]);
+    for (name, status) in [
+        ("ada", 200),
+        ("@ada@social.example", 200),
+        ("ada@other.example", 404),
+        ("eve", 404),
+        ("", 404),
+    ] {
+        let got = world.get(&format!("/api/v1/accounts/lookup?acct={name}"), None).await;
+        assert_eq!(got.status.as_u16(), status, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn the_server_describes_itself() {
+    let world = World::new();
+    let [ada] = world.people(["ada"]).await;
+    ada.post(&world, "x").await;
+    let get = async |path: &str| -> Value {
+        let got = world.get(path, None).await;
+        assert_eq!(got.status.as_u16(), 200, "{path}: {got:?}");
+        got.json()
+    };
+    let one = get("/api/v1/instance").await;
+    assert_eq!(one["uri"], "social.example");
+    assert_eq!(one["stats"], json!({"user_count": 1, "status_count": 1, "domain_count": 0}));
+    assert!(one["version"].as_str().unwrap().contains("compatible; roost"));
+    assert_eq!(one["configuration"]["statuses"]["max_characters"], 500);
+    let two = get("/api/v2/instance").await;
+    assert_eq!(two["domain"], "social.example");
+    assert_eq!(two["configuration"]["urls"]["streaming"], "wss://social.example");
+    assert_eq!(two["registrations"]["enabled"], true);
+    let links = get("/.well-known/nodeinfo").await;
+    assert_eq!(links["links"][0]["href"], "https://social.example/nodeinfo/2.0");
+    assert_eq!(get("/nodeinfo/2.0").await["usage"]["localPosts"], 1);
+    let found = get("/.well-known/webfinger?resource=acct:ada@social.example").await;
+    assert_eq!(found["subject"], "acct:ada@social.example");
+    for bad in ["", "?resource=acct:eve@social.example", "?resource=acct:ada@other.example"] {
+        let got = world.get(&format!("/.well-known/webfinger{bad}"), None).await;
+        assert!(got.status.is_client_error(), "{bad}: {got:?}");
+    }
+    for (path, to) in [
+        ("/@ada", "/#/@ada"),
+        ("/@ada/1", "/#/@ada"),
+        ("/users/ada", "/#/@ada"),
+        ("/users/ada/statuses/1", "/#/@ada"),
+        ("/tags/x", "/"),
+    ] {
+        assert_eq!(world.get(path, None).await.location(), to, "{path}");
+    }
+    for path in ["/@a-b", "/@ada/x", "/@%22/1"] {
+        assert_eq!(world.get(path, None).await.status.as_u16(), 404, "{path}");
+    }
+}

@@ -1,0 +1,267 @@
+//! Live streams, over real connections.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use feed::accounts::{AccountCommand, AccountState};
+use feed::{Command, UserId, UserRef};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+
+use crate::client::{Person, World};
+
+/// Reached only if the server hangs.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+async fn connect(address: SocketAddr, path: &str, headers: &str) -> BufReader<TcpStream> {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let head = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n");
+    stream.write_all(head.as_bytes()).await.unwrap();
+    BufReader::new(stream)
+}
+
+async fn line(stream: &mut BufReader<TcpStream>) -> Option<String> {
+    let mut line = String::new();
+    let read = tokio::time::timeout(PATIENCE, stream.read_line(&mut line)).await.unwrap();
+    (read.ok()? > 0).then(|| line.trim_end().to_owned())
+}
+
+/// A stream of server-sent events.
+struct Events(BufReader<TcpStream>);
+
+impl Events {
+    async fn open(address: SocketAddr, channel: &str, person: &Person) -> Self {
+        let headers = format!("Connection: close\r\nAuthorization: Bearer {}\r\n", person.token);
+        let path = format!("/api/v1/streaming/{channel}");
+        let mut stream = connect(address, &path, &headers).await;
+        while let Some(line) = line(&mut stream).await {
+            if line == ":connected" {
+                return Self(stream);
+            }
+        }
+        panic!("{channel} was not opened");
+    }
+
+    /// The next event and its data; none at the end.
+    async fn next(&mut self) -> Option<(String, String)> {
+        let mut event = None;
+        loop {
+            let line = line(&mut self.0).await?;
+            if let Some(name) = line.strip_prefix("event: ") {
+                event = Some(name.to_owned());
+            } else if let Some(data) = line.strip_prefix("data: ") {
+                return Some((event.unwrap(), data.to_owned()));
+            }
+        }
+    }
+
+    /// The name of the next event, and the id of its entity.
+    async fn entity(&mut self) -> (String, String) {
+        let (event, data) = self.next().await.unwrap();
+        let entity: Value = serde_json::from_str(&data).unwrap();
+        let id = entity.get("id").map(|id| id.as_str().unwrap().to_owned());
+        (event, id.unwrap_or(data))
+    }
+}
+
+/// A WebSocket.
+struct Socket(BufReader<TcpStream>);
+
+impl Socket {
+    async fn open(address: SocketAddr, query: &str, headers: &str) -> Self {
+        let headers = format!(
+            "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+             Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n{headers}"
+        );
+        let path = format!("/api/v1/streaming{query}");
+        let mut stream = connect(address, &path, &headers).await;
+        let status = line(&mut stream).await.unwrap();
+        assert!(status.contains(" 101 "), "{status}");
+        while !line(&mut stream).await.unwrap().is_empty() {}
+        Self(stream)
+    }
+
+    /// Sends a text of at most 125 bytes.
+    async fn send(&mut self, text: &str) {
+        // The mask of zeros changes no byte.
+        let head = [0x81, 0x80 | text.len() as u8, 0, 0, 0, 0];
+        let stream = self.0.get_mut();
+        stream.write_all(&[&head, text.as_bytes()].concat()).await.unwrap();
+    }
+
+    async fn bytes(&mut self, count: usize) -> Option<Vec<u8>> {
+        let mut bytes = vec![0; count];
+        let read = tokio::time::timeout(PATIENCE, self.0.read_exact(&mut bytes)).await.unwrap();
+        read.ok().map(|_| bytes)
+    }
+
+    /// The next text; none at the end.
+    async fn next(&mut self) -> Option<Value> {
+        loop {
+            let head = self.bytes(2).await?;
+            let length = match head[1] {
+                126 => {
+                    let length = self.bytes(2).await?;
+                    usize::from(length[0]) << 8 | usize::from(length[1])
+                }
+                127 => panic!("the frame is too long"),
+                length => usize::from(length),
+            };
+            let bytes = self.bytes(length).await?;
+            match head[0] & 15 {
+                1 => return Some(serde_json::from_slice(&bytes).unwrap()),
+                8 => return None,
+                _ => {}
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_user_gets_posts_mentions_edits_and_deletions() {
+    let world = World::new();
+    let [ada, bob, eve] = world.people(["ada", "bob", "eve"]).await;
+    ada.does(&world, "follow", &bob).await;
+    let address = world.listen().await;
+    let mut user = Events::open(address, "user", &ada).await;
+    let mut notified = Events::open(address, "user/notification", &ada).await;
+    let one = bob.post(&world, "one").await;
+    assert_eq!(user.entity().await, ("update".into(), one.clone()));
+    let two = eve.post(&world, "hello @ada").await;
+    assert_eq!(user.entity().await, ("notification".into(), two.clone()));
+    bob.call(&world, "PUT", &format!("/api/v1/statuses/{one}"), &[("status", "other")]).await;
+    assert_eq!(user.entity().await, ("status.update".into(), one.clone()));
+    bob.call(&world, "DELETE", &format!("/api/v1/statuses/{one}"), &[]).await;
+    assert_eq!(user.entity().await, ("delete".into(), one));
+    let three = bob.post(&world, "@ada both").await;
+    assert_eq!(user.entity().await, ("update".into(), three.clone()));
+    assert_eq!(user.entity().await, ("notification".into(), three.clone()));
+    assert_eq!(notified.entity().await, ("notification".into(), two));
+    assert_eq!(notified.entity().await, ("notification".into(), three));
+}
+
+#[tokio::test]
+async fn a_stream_has_nothing_of_whom_a_block_or_a_mute_hides() {
+    let world = World::new();
+    let [ada, bob, eve, max] = world.people(["ada", "bob", "eve", "max"]).await;
+    bob.does(&world, "block", &ada).await;
+    ada.does(&world, "mute", &eve).await;
+    let address = world.listen().await;
+    let mut all = Events::open(address, "public", &ada).await;
+    let mut own = Events::open(address, "user", &ada).await;
+    for (person, text) in [(&bob, "hidden @ada"), (&eve, "muted @ada"), (&max, "hello @ada")] {
+        let post = person.post(&world, text).await;
+        if text.starts_with("hello") {
+            assert_eq!(all.entity().await, ("update".into(), post.clone()));
+            assert_eq!(own.entity().await, ("notification".into(), post));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_socket_has_the_channels_that_it_subscribes_to() {
+    let world = World::new();
+    let [ada, bob] = world.people(["ada", "bob"]).await;
+    let address = world.listen().await;
+    let query = format!("?access_token={}&stream=public:local", ada.token);
+    let mut socket = Socket::open(address, &query, "").await;
+    // The server has read the request after it answered this one.
+    socket.send("{\"type\":\"subscribe\",\"stream\":\"nothing\"}").await;
+    let error = json!({"error": "Unknown stream type", "status": 400});
+    assert_eq!(socket.next().await, Some(error.clone()));
+    let one = bob.post(&world, "one").await;
+    let frame = socket.next().await.unwrap();
+    assert_eq!((&frame["stream"], &frame["event"]), (&json!(["public:local"]), &json!("update")));
+    let status: Value = serde_json::from_str(frame["payload"].as_str().unwrap()).unwrap();
+    assert_eq!(status["id"], one.as_str());
+    for text in [
+        "{\"type\":\"unsubscribe\",\"stream\":\"public:local\"}",
+        "{\"type\":\"subscribe\",\"stream\":\"user\"}",
+        "{\"type\":\"subscribe\",\"stream\":\"hashtag\",\"tag\":\"x\"}",
+        "no JSON",
+    ] {
+        socket.send(text).await;
+    }
+    assert_eq!(socket.next().await, Some(error));
+    bob.post(&world, "two").await;
+    let three = bob.post(&world, "@ada three").await;
+    let frame = socket.next().await.unwrap();
+    assert_eq!(frame["stream"], json!(["user"]));
+    assert!(frame["payload"].as_str().unwrap().contains(&three), "{frame}");
+    // Browsers send the token as the protocol.
+    let protocol = format!("Sec-WebSocket-Protocol: {}\r\n", bob.token);
+    let mut other = Socket::open(address, "?stream=nothing", &protocol).await;
+    assert!(other.next().await.unwrap()["error"].is_string());
+}
+
+#[tokio::test]
+async fn a_stream_ends_when_its_token_is_not_valid_any_more() {
+    let world = World::new();
+    let [ada, bob] = world.people(["ada", "bob"]).await;
+    let address = world.listen().await;
+    let mut events = Events::open(address, "public", &ada).await;
+    let mut socket =
+        Socket::open(address, &format!("?access_token={}&stream=user", ada.token), "").await;
+    let (user, state) = (UserRef::Id(UserId(0)), AccountState::Disabled);
+    let disable = Command::Account(AccountCommand::SetState { user, state });
+    world.node.submit(disable.into()).await.unwrap().outcome.unwrap();
+    bob.post(&world, "hello @ada").await;
+    assert_eq!(events.next().await, None);
+    assert_eq!(socket.next().await, None);
+}
+
+#[tokio::test]
+async fn streams_end_when_the_server_stops() {
+    let (closing, closed) = watch::channel(false);
+    let world = World::with(|options| options.closing = Some(closed));
+    let [ada] = world.people(["ada"]).await;
+    let address = world.listen().await;
+    let mut events = Events::open(address, "user", &ada).await;
+    closing.send_replace(true);
+    assert_eq!(events.next().await, None);
+}
+
+#[tokio::test]
+async fn a_user_has_a_bounded_number_of_streams() {
+    let world = World::new();
+    let [ada, bob] = world.people(["ada", "bob"]).await;
+    let mut open = Vec::new();
+    for _ in 0..32 {
+        open.push(world.begin("/api/v1/streaming/user", &ada.token).await);
+        assert_eq!(open.last().unwrap().status().as_u16(), 200);
+    }
+    let begin = async |person: &Person| {
+        world.begin("/api/v1/streaming/direct", &person.token).await.status().as_u16()
+    };
+    assert_eq!(begin(&ada).await, 429);
+    assert_eq!(begin(&bob).await, 200);
+    drop(open.pop());
+    assert_eq!(begin(&ada).await, 200);
+}
+
+#[tokio::test]
+async fn unknown_channels_are_refused_and_others_are_silent() {
+    let world = World::new();
+    let [ada] = world.people(["ada"]).await;
+    for (channel, expect) in [
+        ("public", 200),
+        ("public/local", 200),
+        ("public/remote", 200),
+        ("hashtag?tag=x", 200),
+        ("hashtag/local?tag=x", 200),
+        ("list?list=1", 200),
+        ("direct", 200),
+        ("health", 200),
+        ("nothing", 400),
+        ("user/nothing", 400),
+        ("", 404),
+    ] {
+        let got = world.begin(&format!("/api/v1/streaming/{channel}"), &ada.token).await;
+        assert_eq!(got.status().as_u16(), expect, "{channel}");
+    }
+    // No upgrade.
+    let got = world.get("/api/v1/streaming", Some(&ada.token)).await;
+    assert!(got.status.is_client_error(), "{got:?}");
+}

@@ -1,0 +1,59 @@
+//! Lines of posts and stories.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+use super::lines::{Id, Time, Who};
+
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Post<'a> {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) id: Option<Id>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) time: Option<Time>,
+    pub(crate) author: Who,
+    #[serde(borrow)]
+    pub(crate) text: Cow<'a, str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) in_reply_to: Option<Id>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) reply_to: Option<Who>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) mentions: Option<Vec<Who>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) edited: Option<Time>,
+    /// As in the API; missing if it is public.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub(crate) visibility: Option<Cow<'a, str>>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub(crate) warning: Option<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) sensitive: bool,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub(crate) language: Option<Cow<'a, str>>,
+}
+
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Story<'a> {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) id: Option<Id>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) time: Option<Time>,
+    pub(crate) author: Who,
+    #[serde(borrow)]
+    pub(crate) text: Cow<'a, str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) expires: Option<Time>,
+}
+
+/// The first view by a user of the story before it.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct View {
+    pub(crate) user: Who,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) time: Option<Time>,
+}
