@@ -3,6 +3,8 @@
 mod accounts;
 mod blocks;
 mod deleted;
+mod notifications;
+mod reactions;
 mod samples;
 mod stories;
 
@@ -340,7 +342,7 @@ impl<'a> Txn<'a> {
         }
     }
 
-    /// Removes a post from the four tables. Replies to it stay, and still refer to it.
+    /// Removes a post from the four tables. Replies to it stay, and still refer to it; reactions are removed later.
     pub fn remove_post(&mut self, id: PostId, post: &Post) {
         self.rows.put_point(PointTable::Post, id.0, None);
         self.rows.put_member(SetTable::AuthorPosts, post.author.0.into(), id.0, None);
@@ -350,6 +352,7 @@ impl<'a> Txn<'a> {
         if let Some(parent) = post.in_reply_to {
             self.rows.put_member(SetTable::Replies, parent.0, id.0, None);
         }
+        self.forget_reactions(id, post.author);
     }
 
     /// Stores the result of a command with a key, and removes up to two keys that are too old: the table

@@ -43,6 +43,12 @@ impl<'a, R: Rows + ?Sized> Viewer<'a, R> {
         self.facts
     }
 
+    /// Who reads; `None` is the application itself.
+    #[must_use]
+    pub fn user(&self) -> Option<UserId> {
+        self.user
+    }
+
     /// Whether every user who exists is visible and wanted.
     #[must_use]
     pub fn hides_nobody(&self) -> bool {

@@ -78,6 +78,12 @@ pub fn unmute(rows: &mut (impl PutRows + ?Sized), user: UserId, other: UserId, m
     }
 }
 
+/// Number of users who favourited a post.
+pub fn post_counts(rows: &mut (impl PutRows + ?Sized), id: PostId, favourites: u32) {
+    let row = (favourites > 0).then(|| Value::from_slice(&favourites.to_le_bytes()));
+    rows.put_point(PointTable::PostCounts, id.0, row);
+}
+
 pub(crate) fn mute_end_key(ends_ms: u64, user: UserId, other: UserId) -> Value {
     let mut bytes = Value::from_slice(&ends_ms.to_be_bytes());
     bytes.extend_from_slice(&user.0.to_be_bytes());

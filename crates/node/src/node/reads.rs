@@ -267,6 +267,16 @@ impl Watch {
         self.news.as_mut().map_or(0, |news| news.borrow_and_update().mentions)
     }
 
+    /// The number of notifications of the user since the first watch of them began, mentions included; see
+    /// [`Viewer::notifications`].
+    #[must_use]
+    pub fn notifications(&self) -> u64 {
+        self.news.as_ref().map_or(0, |news| {
+            let news = news.borrow();
+            news.mentions + news.notifications
+        })
+    }
+
     /// The number of changes since the first watch of the user began.
     #[must_use]
     pub fn changes_end(&self) -> u64 {

@@ -184,6 +184,7 @@ impl Shard {
             Effect::UserDeleted { user } => return self.forget(user, steps),
             // Not in the stream.
             Effect::Mentioned { .. }
+            | Effect::Notified { .. }
             | Effect::MentionChanged { .. }
             | Effect::ProfileChanged { .. }
             | Effect::StoryViewed { .. }
