@@ -17,10 +17,9 @@ use rows::{
 use crate::command::{Idempotency, Outcome};
 use crate::ids::{PostId, UserId, UserRef};
 use crate::limits;
-use crate::post::{Listed, Recipients, Visibility};
+use crate::post::{Listed, Loaded, Posted, Visibility};
 use crate::records::{Counts, Post, User};
 use crate::text::Handle;
-use crate::timeline::Posted;
 use crate::write;
 pub(crate) use blocks::HiddenCount;
 pub use blocks::MuteEnd;
@@ -229,17 +228,6 @@ impl<'a, R: Rows + ?Sized> Facts<'a, R> {
             self.rows.name(NameTable::Idempotency, &key).map(|row| decode(&row))
         })
     }
-}
-
-/// A post as it is loaded into memory for many readers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Loaded {
-    /// Its author.
-    pub author: UserId,
-    /// Its id, and what lists know about it.
-    pub posted: Posted,
-    /// The users it mentions, if it is direct.
-    pub recipients: Option<Recipients>,
 }
 
 /// The writer's access to the facts: the reads of [`Facts`], and changes.

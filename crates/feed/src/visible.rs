@@ -11,9 +11,8 @@ use rows::{Rows, SetTable, Span};
 
 use crate::facts::Facts;
 use crate::ids::{PostId, UserId};
-use crate::post::Visibility;
+use crate::post::{Posted, Visibility};
 use crate::records::{Mute, Post};
-use crate::timeline::Posted;
 
 /// A reader, and which rows about them exist at all: nobody is looked up for one who neither blocks, nor is blocked,
 /// nor mutes.

@@ -401,6 +401,31 @@ fn erasure(facts: Facts<'_, StoreWriter>) -> Option<Command> {
     Some(Command::EraseUser { user, remains, from: 0 })
 }
 
+fn social_command(world: &World, step: &Step) -> Option<Command> {
+    Some(match step {
+        Step::Publish(u, mentions, warning) => Command::Publish(Box::new(NewPost {
+            warning: Warning::parse(&"w".repeat(*warning)).unwrap(),
+            language: Language::parse("deu").ok(),
+            visibility: Visibility::ALL[warning % 4],
+            ..NewPost::new(user(*u), mentioning(*mentions))
+        })),
+        Step::React(u, at, kind, on) => {
+            let (post, reaction) = (picked(&world.posts, *at)?, Reaction::ALL[usize::from(*kind)]);
+            Command::React { user: user(*u), post, reaction, on: *on }
+        }
+        Step::SweepReactions => {
+            let post = Facts::new(&world.counting.rows).swept_post(PostId(0))?;
+            Command::SweepReactions { post, from: 0 }
+        }
+        Step::ClearNotifications(u) => Command::ClearNotifications { user: user(*u) },
+        Step::Dismiss(u, at) => {
+            let notification = NotificationId(picked(&world.posts, *at)?.0);
+            Command::DismissNotification { user: user(*u), notification }
+        }
+        _ => return None,
+    })
+}
+
 fn feed_command(world: &World, step: &Step) -> Option<Command> {
     Some(match step {
         Step::Register(u, bio) => Command::Register {
@@ -439,25 +464,6 @@ fn feed_command(world: &World, step: &Step) -> Option<Command> {
         Step::EditPost(at, mentions) => {
             Command::EditPost { post: picked(&world.posts, *at)?, text: mentioning(*mentions) }
         }
-        Step::Publish(u, mentions, warning) => Command::Publish(Box::new(NewPost {
-            warning: Warning::parse(&"w".repeat(*warning)).unwrap(),
-            language: Language::parse("deu").ok(),
-            visibility: Visibility::ALL[warning % 4],
-            ..NewPost::new(user(*u), mentioning(*mentions))
-        })),
-        Step::React(u, at, kind, on) => {
-            let (post, reaction) = (picked(&world.posts, *at)?, Reaction::ALL[usize::from(*kind)]);
-            Command::React { user: user(*u), post, reaction, on: *on }
-        }
-        Step::SweepReactions => {
-            let post = Facts::new(&world.counting.rows).swept_post(PostId(0))?;
-            Command::SweepReactions { post, from: 0 }
-        }
-        Step::ClearNotifications(u) => Command::ClearNotifications { user: user(*u) },
-        Step::Dismiss(u, at) => {
-            let notification = NotificationId(picked(&world.posts, *at)?.0);
-            Command::DismissNotification { user: user(*u), notification }
-        }
         Step::DeletePost(at) => Command::DeletePost { post: picked(&world.posts, *at)? },
         Step::Story(u, n) => Command::PostStory {
             author: user(*u),
@@ -478,7 +484,7 @@ fn feed_command(world: &World, step: &Step) -> Option<Command> {
             bits: Box::new(SampleBits::from([*label; 128])),
         },
         Step::Forget(at) => Command::DeleteSample { sample: picked(&world.samples, *at)? },
-        _ => return None,
+        step => return social_command(world, step),
     })
 }
 

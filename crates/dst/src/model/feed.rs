@@ -94,11 +94,7 @@ impl Feed {
             Command::Unfriend { user, other } => self.unfriend(user, other),
             Command::Publish(new) => self.publish(stamp, new),
             Command::Edit(edit) => self.edit(stamp, edit),
-            Command::DeletePost { post } => {
-                self.posts.remove(&post.0).ok_or(Refusal::PostNotFound)?;
-                self.forget_reactions();
-                Ok(Done::Deleted)
-            }
+            Command::DeletePost { post } => self.delete_post(*post),
             Command::PostStory { author, text, life } => {
                 let author = self.resolve(author)?;
                 let expires_ms = ms_of(stamp) + life.ms();

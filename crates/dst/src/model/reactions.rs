@@ -86,7 +86,7 @@ impl Feed {
         let mut rows: Vec<_> = stored.map(|((_, id), notice)| (*id, Some(*notice))).collect();
         let dismissed = self.dismissed.range((other, 0)..=(other, u64::MAX));
         rows.extend(dismissed.map(|(_, id)| (*id, None)));
-        rows.sort_unstable_by(|one, two| two.0.cmp(&one.0));
+        rows.sort_unstable_by_key(|(id, _)| std::cmp::Reverse(*id));
         let newest = rows.into_iter().take(FOLLOW_NOTICES_SEEN);
         let mut shown = newest.filter(|(id, _)| *id > cleared);
         if !shown.any(|(_, notice)| notice == Some((user, None))) {
@@ -103,8 +103,8 @@ impl Feed {
         let rows = stored.map(|((_, id), _)| *id).chain(dismissed.map(|(_, id)| *id));
         let rows: BTreeSet<u64> = rows.collect();
         let dropped = rows.len().saturating_sub(NOTIFICATIONS_MAX as usize);
-        if let Some(last) = rows.into_iter().take(dropped).last() {
-            self.cleared.insert(user, last);
+        if let Some(last) = rows.iter().nth(dropped.wrapping_sub(1)) {
+            self.cleared.insert(user, *last);
         }
     }
 
@@ -139,7 +139,7 @@ impl Feed {
                 notice,
             })
             .collect();
-        all.sort_unstable_by(|one, other| other.id.cmp(&one.id));
+        all.sort_unstable_by_key(|shown| std::cmp::Reverse(shown.id));
         all
     }
 }

@@ -8,12 +8,9 @@ use std::collections::BTreeMap;
 use rows::{Order, PointTable, Rows, SetTable, Span, Stamp, decode, encode};
 
 use super::{Facts, Txn};
-use crate::ids::{PostId, UserId};
+use crate::ids::UserId;
 use crate::limits;
-use crate::notification::{Inbox, Notice, Notification, NotificationId, Stored};
-use crate::page::{Page, PageOf};
-use crate::reaction::Reaction;
-use crate::visible::Viewer;
+use crate::notification::{Inbox, Stored};
 
 /// Rows that are removed with each new one, at most.
 const REMOVED_AT_ONCE: usize = 2;
@@ -27,7 +24,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     }
 
     /// The rows of a user's notifications, mentions included, within `span` of ids, in its order.
-    fn notification_rows(&self, user: UserId, span: Span) -> Vec<(u64, Option<Stored>)> {
+    pub(crate) fn notification_rows(&self, user: UserId, span: Span) -> Vec<(u64, Option<Stored>)> {
         let mentions = self.rows.members(SetTable::Mentions, user.0.into(), span);
         let stored = self.rows.members(SetTable::Notifications, user.0.into(), span);
         // A row with the id of a mention dismisses it.
@@ -51,72 +48,6 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         let number = Stored::Follow(actor).number();
         let cleared = self.inbox(user).cleared;
         rows.iter().any(|(id, found)| *found == number && *id > cleared)
-    }
-}
-
-impl<R: Rows + ?Sized> Viewer<'_, R> {
-    /// A page of the notifications of the viewer: all rows on it, each with its notification if it is shown. Nothing for
-    /// the application itself.
-    #[must_use]
-    pub fn notifications(
-        &self,
-        page: &Page<NotificationId>,
-    ) -> PageOf<(NotificationId, Option<Notification>)> {
-        let none = PageOf { items: Vec::new(), more: false };
-        let (Some(user), Some(span)) = (self.user(), page.span(page.limit + 1)) else {
-            return none;
-        };
-        let low = span.low.max(self.facts().inbox(user).cleared.saturating_add(1));
-        if low > span.high {
-            return none;
-        }
-        let rows = self.facts().notification_rows(user, Span { low, ..span });
-        let shown = |(id, stored)| {
-            let id = NotificationId(id);
-            (id, self.shown_notification(user, id, stored))
-        };
-        PageOf::from_scan(rows.into_iter().map(shown).collect(), page)
-    }
-
-    /// A notification of the viewer, if it is shown.
-    #[must_use]
-    pub fn notification(&self, id: NotificationId) -> Option<Notification> {
-        let user = self.user()?;
-        if id.0 <= self.facts().inbox(user).cleared {
-            return None;
-        }
-        let span = Span { low: id.0, high: id.0, limit: 1, order: Order::Ascending };
-        let (_, stored) = self.facts().notification_rows(user, span).into_iter().next()?;
-        self.shown_notification(user, id, stored)
-    }
-
-    fn shown_notification(
-        &self,
-        user: UserId,
-        id: NotificationId,
-        stored: Option<Stored>,
-    ) -> Option<Notification> {
-        let facts = self.facts();
-        let (actor, notice) = match stored {
-            None => {
-                let post = PostId(id.0);
-                let author = facts.post(post).filter(|post| self.visible(post))?.author;
-                (author, Notice::Mention(post))
-            }
-            Some(Stored::Dismissed) => return None,
-            Some(Stored::Favourite(actor)) => {
-                let span = Span { low: id.0, high: id.0, limit: 1, order: Order::Ascending };
-                let found = facts.reactions_of(actor, Reaction::Favourite, span);
-                let post = found.first().map(|(_, post)| *post)?;
-                facts.post(post).filter(|post| post.author == user)?;
-                (actor, Notice::Favourite(post))
-            }
-            Some(Stored::Follow(actor)) => {
-                facts.follows(actor, user).then_some((actor, Notice::Follow))?
-            }
-        };
-        let is_shown = facts.exists(actor) && self.notified_by(actor);
-        is_shown.then_some(Notification { id, actor, notice })
     }
 }
 

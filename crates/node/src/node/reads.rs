@@ -1,7 +1,7 @@
 //! Reading from a node. `try_` functions look only at memory and never wait for a disk: an async
 //! worker may call them. The others may read the store and belong where blocking is allowed.
 
-use feed::timeline::Posted;
+use feed::Posted;
 use feed::{Facts, Page, PageOf, Post, PostId, UserId, UserRef, Viewer};
 use rows::{PointTable, Rows, SetTable};
 use store::Store;

@@ -24,8 +24,9 @@ mod tests;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-use feed::facts::Loaded;
-use feed::timeline::{Posted, sees};
+use feed::Loaded;
+use feed::Posted;
+use feed::timeline::sees;
 use feed::{Cursor, Effect, Listed, Page, PostId, Recipients, UserId, Visibility};
 use hashbrown::HashMap;
 use parking_lot::RwLock;
