@@ -20,6 +20,22 @@ impl Reaction {
     /// All of them, in the order of the enum.
     pub const ALL: [Self; 3] = [Self::Favourite, Self::Bookmark, Self::Pin];
 
+    /// Its name in interfaces.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Favourite => "favourite",
+            Self::Bookmark => "bookmark",
+            Self::Pin => "pin",
+        }
+    }
+
+    /// Reverses [`Reaction::name`].
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|reaction| reaction.name() == name)
+    }
+
     /// The table with the reactions of each user by their stamps.
     #[must_use]
     pub const fn table(self) -> SetTable {

@@ -10,6 +10,7 @@ use rows::{PointTable, Rows, SetTable, Span};
 use super::{Facts, Txn, step};
 use crate::ids::{PostId, UserId};
 use crate::reaction::Reaction;
+use crate::write;
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
     /// The stamp of a reaction of `user` to a post, if there is one.
@@ -73,6 +74,23 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         !self.rows.members(SetTable::Reactions, post.0, one).is_empty()
     }
 
+    /// The reactions to a post from the item `from` on, each with its item, its user and its stamp. Users may be deleted.
+    #[must_use]
+    pub fn reactions_to(
+        &self,
+        post: PostId,
+        from: u64,
+        limit: usize,
+    ) -> Vec<(u64, Reaction, UserId, u64)> {
+        let span = Span { low: from, limit, ..Span::ALL };
+        let rows = self.rows.members(SetTable::Reactions, post.0, span).into_iter();
+        rows.filter_map(|(item, stamp)| {
+            let (reaction, user) = Reaction::of_item(item)?;
+            Some((item, reaction, user, stamp))
+        })
+        .collect()
+    }
+
     /// The items of reactions to a deleted post that are not removed, from `from` on.
     #[must_use]
     pub fn reactions_left(&self, post: PostId, from: u64, limit: usize) -> Vec<u64> {
@@ -97,8 +115,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
 impl Txn<'_> {
     /// Stores a reaction that does not exist yet.
     pub fn put_reaction(&mut self, user: UserId, post: PostId, reaction: Reaction, stamp: u64) {
-        self.rows.put_member(reaction.table(), user.0.into(), stamp, Some(post.0));
-        self.rows.put_member(SetTable::Reactions, post.0, reaction.item(user), Some(stamp));
+        write::reaction(self.rows, (user, post), reaction, stamp);
         if reaction == Reaction::Favourite {
             self.count_favourite(post, true);
         }
@@ -120,7 +137,7 @@ impl Txn<'_> {
     fn count_favourite(&mut self, post: PostId, up: bool) {
         let mut favourites = self.facts().stored_favourites(post);
         step(&mut favourites, up);
-        crate::write::post_counts(self.rows, post, favourites);
+        write::post_counts(self.rows, post, favourites);
     }
 
     /// Leaves the reactions to a post that is deleted to [`Txn::sweep_reactions`].
