@@ -86,7 +86,15 @@ fn scope(command: &Command) -> String {
         Command::Unblock { user, other } => format!("unblock {} {}", id(user), id(other)),
         Command::Mute { user, other, .. } => format!("mute {} {}", id(user), id(other)),
         Command::Unmute { user, other } => format!("unmute {} {}", id(user), id(other)),
+        Command::React { user, post, reaction, on } => {
+            format!("react {} {} {reaction:?} {on}", id(user), post.0)
+        }
+        Command::ClearNotifications { user } => format!("clear_notifications {}", id(user)),
+        Command::DismissNotification { user, notification } => {
+            format!("dismiss_notification {} {}", id(user), notification.0)
+        }
         Command::SweepStories
+        | Command::SweepReactions { .. }
         | Command::EraseUser { .. }
         | Command::Account(_)
         | Command::EndMutes { .. }
@@ -102,7 +110,11 @@ fn scope(command: &Command) -> String {
 /// The users that a command names.
 pub(crate) fn users_of(command: &mut Command) -> SmallVec<[&mut UserRef; 2]> {
     match command {
-        Command::EditProfile { user, .. } | Command::DeleteUser { user } => smallvec![user],
+        Command::EditProfile { user, .. }
+        | Command::DeleteUser { user }
+        | Command::React { user, .. }
+        | Command::ClearNotifications { user }
+        | Command::DismissNotification { user, .. } => smallvec![user],
         Command::Post { author, .. }
         | Command::Reply { author, .. }
         | Command::PostStory { author, .. } => smallvec![author],
@@ -123,6 +135,7 @@ pub(crate) fn users_of(command: &mut Command) -> SmallVec<[&mut UserRef; 2]> {
         | Command::DeletePost { .. }
         | Command::DeleteStory { .. }
         | Command::SweepStories
+        | Command::SweepReactions { .. }
         | Command::AddSample { .. }
         | Command::DeleteSample { .. }
         | Command::EraseUser { .. }

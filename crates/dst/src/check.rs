@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use feed::{Cursor, Page, PostId, StoryId, UserId, UserRef};
+use feed::{Cursor, NotificationId, Page, PostId, Reaction, StoryId, UserId, UserRef};
 use kv::{BucketId, BucketName};
 use node::Found;
 
@@ -47,7 +47,10 @@ impl Run {
                 }
             }
             4 => self.check_stories(user),
-            5 => self.check_user(user),
+            5 => {
+                self.check_user(user);
+                self.check_reactions(user);
+            }
             6 => self.check_post(),
             _ => self.check_key(),
         }
@@ -233,6 +236,33 @@ impl Run {
             assert_eq!(viewer.visible(&found), sees, "post {} seen by {user}", id.0);
         }
         assert_eq!(model_post(found), *expected, "post {}", id.0);
+        let of_post = self.model.feed.reactions.keys();
+        let of_post =
+            of_post.filter(|(_, post, kind)| (*post, *kind) == (id.0, Reaction::Favourite));
+        assert_eq!(node.facts().favourites(id) as usize, of_post.count(), "favourites of {}", id.0);
+    }
+
+    /// The reactions and notifications of a user.
+    fn check_reactions(&self, user: u32) {
+        let (node, expected) = (self.node().node(), &self.model.feed);
+        let facts = node.facts();
+        for reaction in Reaction::ALL {
+            let mut found = facts.reactions_of(UserId(user), reaction, rows::Span::ALL);
+            found.retain(|(_, post)| facts.has_post(*post));
+            let wanted = expected.reactions.iter();
+            let wanted = wanted.filter(|((of, _, kind), _)| *of == user && *kind == reaction);
+            let mut wanted: Vec<_> =
+                wanted.map(|((_, post, _), stamp)| (*stamp, PostId(*post))).collect();
+            wanted.sort_unstable();
+            assert_eq!(found, wanted, "{reaction:?} of {user}");
+            for (stamp, post) in wanted {
+                assert_eq!(facts.reaction(UserId(user), post, reaction), Some(stamp));
+            }
+        }
+        let viewer = node.viewer(Some(UserId(user)));
+        let page: Page<NotificationId> = Page { cursor: Cursor::Newest, limit: 1_000_000 };
+        let found = viewer.notifications(&page).items.into_iter().filter_map(|(_, shown)| shown);
+        assert_eq!(found.collect::<Vec<_>>(), expected.notifications(user), "notices of {user}");
     }
 
     /// The posts of another user on a page.

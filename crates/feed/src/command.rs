@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 use crate::accounts::{AccountCommand, AccountDone};
 use crate::ids::{PostId, SampleId, StoryId, UserId, UserRef};
 use crate::lifetime::{Lifetime, MuteTime};
+use crate::notification::NotificationId;
 use crate::post::{NewPost, PostEdit};
+use crate::reaction::Reaction;
 use crate::records::SampleBits;
 use crate::refusal::Refusal;
 use crate::remains::Remains;
@@ -198,6 +200,36 @@ pub enum Command {
     Publish(Box<NewPost>),
     /// Edit a post.
     Edit(Box<PostEdit>),
+    /// Favourite, bookmark or pin a post, or end that.
+    React {
+        /// The user.
+        user: UserRef,
+        /// The post.
+        post: PostId,
+        /// The kind of the reaction.
+        reaction: Reaction,
+        /// Whether the user reacts to it from now on.
+        on: bool,
+    },
+    /// Remove some reactions to a deleted post. Sent by the node, never by a user.
+    SweepReactions {
+        /// The post.
+        post: PostId,
+        /// No reaction to it has a smaller item.
+        from: u64,
+    },
+    /// Clear all notifications of a user.
+    ClearNotifications {
+        /// The user.
+        user: UserRef,
+    },
+    /// Dismiss a notification.
+    DismissNotification {
+        /// The user.
+        user: UserRef,
+        /// Its id.
+        notification: NotificationId,
+    },
 }
 
 /// Has no value.
@@ -242,6 +274,9 @@ impl Command {
                 | Self::Unblock { .. }
                 | Self::Unmute { .. }
                 | Self::EndMutes { .. }
+                | Self::React { on: false, .. }
+                | Self::SweepReactions { .. }
+                | Self::ClearNotifications { .. }
         )
     }
 }
@@ -348,4 +383,12 @@ pub enum Done {
         /// Number of mutes that were ended: at most [`limits::MUTES_ENDED_MAX`](crate::limits::MUTES_ENDED_MAX).
         mutes: u32,
     },
+    /// The user reacts to the post, or does not any more; that may have been so before.
+    Reacted,
+    /// Some reactions to a deleted post were removed.
+    ReactionsSwept,
+    /// All notifications of the user were cleared.
+    NotificationsCleared,
+    /// The notification was dismissed.
+    NotificationDismissed,
 }

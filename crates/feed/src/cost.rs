@@ -6,9 +6,10 @@ use crate::accounts::{AccountCommand, AppRequest, RedirectUri, Website};
 use crate::command::{Command, Request};
 use crate::limits::{
     APP_GRANTS_MAX, APP_NAME_BYTES_MAX, BIO_BYTES_MAX, EMAIL_BYTES_MAX, ERASE_ROWS_MAX,
-    ERASING_USERS_MAX, GRANTS_SWEPT, HANDLE_CHARS_MAX, INVITES_MAX, NAME_BYTES_MAX,
-    PASSWORD_HASH_BYTES_MAX, POST_BYTES_MAX, POST_MENTIONS_MAX, REDIRECT_URIS_MAX, SAMPLE_SETS_MAX,
-    SWEEP_ROWS_MAX, SWEEP_SECONDS_MAX, UNUSED_APPS_REMOVED, URI_BYTES_MAX, USER_GRANTS_MAX,
+    ERASING_USERS_MAX, FOLLOW_NOTICES_SEEN, GRANTS_SWEPT, HANDLE_CHARS_MAX, INVITES_MAX,
+    NAME_BYTES_MAX, PASSWORD_HASH_BYTES_MAX, PINS_MAX, POST_BYTES_MAX, POST_MENTIONS_MAX,
+    REDIRECT_URIS_MAX, SAMPLE_SETS_MAX, SWEEP_ROWS_MAX, SWEEP_SECONDS_MAX, UNUSED_APPS_REMOVED,
+    URI_BYTES_MAX, USER_GRANTS_MAX,
 };
 use crate::text::PostText;
 
@@ -17,8 +18,9 @@ use crate::text::PostText;
 const IDEMPOTENCY_ROWS: usize = 4;
 /// Most users that a text can mention.
 const MENTIONS_MAX: usize = POST_MENTIONS_MAX - 1;
-/// Most rows of a post: its own, that of its author, that of the post replied to, and mentions.
-pub(crate) const POST_ROWS_MAX: usize = 3 + POST_MENTIONS_MAX;
+/// Most rows of a post that is deleted: its own, that of its author, that of the post replied to, its counts, two of its
+/// author's pin, that its reactions are to be swept, and mentions.
+pub(crate) const POST_ROWS_MAX: usize = 7 + POST_MENTIONS_MAX;
 const _: () = assert!(POST_ROWS_MAX <= ERASE_ROWS_MAX);
 /// Looking up a handle and writing a mention, which takes longer than other rows.
 pub(crate) const MENTION_WORK: usize = 4 * WORK_PER_ROW;
@@ -54,8 +56,26 @@ impl Command {
             }
             // The whole row is written, including the fields that do not change.
             Self::EditProfile { .. } => Cost::of_rows(2, NAME_BYTES_MAX + BIO_BYTES_MAX + 128),
-            Self::Follow { .. }
-            | Self::Unfollow { .. }
+            // With a notification, and two that it replaces.
+            Self::Follow { .. } => {
+                let cost = Cost::of_rows(14, 192);
+                let read = FOLLOW_NOTICES_SEEN * WORK_PER_ROW;
+                Cost { work: cost.work + read, ..cost }
+            }
+            Self::React { .. } => {
+                let cost = Cost::of_rows(16, 256);
+                // Whether the user may see the post.
+                let read = 2 * POST_BYTES_MAX + (7 + PINS_MAX) * WORK_PER_ROW;
+                Cost { work: cost.work + read, ..cost }
+            }
+            Self::SweepReactions { .. } => Cost::of_rows(ERASE_ROWS_MAX + 4, 16 * ERASE_ROWS_MAX),
+            Self::ClearNotifications { .. } => Cost::of_rows(4, 64),
+            Self::DismissNotification { .. } => {
+                let cost = Cost::of_rows(12, 192);
+                let read = 2 * POST_BYTES_MAX + 12 * WORK_PER_ROW;
+                Cost { work: cost.work + read, ..cost }
+            }
+            Self::Unfollow { .. }
             | Self::Befriend { .. }
             | Self::Unfriend { .. }
             | Self::Unblock { .. } => Cost::of_rows(8, 64),
@@ -74,7 +94,7 @@ impl Command {
             Self::EditPost { text, .. } => {
                 edit_cost(mentions(text), text.as_str().len(), POST_BYTES_MAX)
             }
-            Self::DeletePost { .. } => Cost::of_rows(6 + MENTIONS_MAX, 64),
+            Self::DeletePost { .. } => Cost::of_rows(12 + MENTIONS_MAX, 192),
             Self::PostStory { text: story, .. } => Cost::of_rows(5, text(story) + 64),
             Self::DeleteStory { .. } | Self::ViewStory { .. } => Cost::of_rows(6, 64),
             Self::SweepStories => {

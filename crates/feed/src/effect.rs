@@ -153,6 +153,11 @@ pub enum Effect {
         /// The user who mutes.
         user: UserId,
     },
+    /// `user` has a new notification that is no mention.
+    Notified {
+        /// The user.
+        user: UserId,
+    },
     /// A user was deleted, and all they made is hidden. Most of it gets no other effect.
     UserDeleted {
         /// The user.

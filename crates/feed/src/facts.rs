@@ -3,6 +3,8 @@
 mod accounts;
 mod blocks;
 mod deleted;
+mod notifications;
+mod reactions;
 mod samples;
 mod search;
 mod stories;
@@ -16,10 +18,9 @@ use rows::{
 use crate::command::{Idempotency, Outcome};
 use crate::ids::{PostId, UserId, UserRef};
 use crate::limits;
-use crate::post::{Listed, Recipients, Visibility};
+use crate::post::{Listed, Loaded, Posted, Visibility};
 use crate::records::{Counts, Post, User};
 use crate::text::Handle;
-use crate::timeline::Posted;
 use crate::write;
 pub(crate) use blocks::HiddenCount;
 pub use blocks::MuteEnd;
@@ -230,17 +231,6 @@ impl<'a, R: Rows + ?Sized> Facts<'a, R> {
     }
 }
 
-/// A post as it is loaded into memory for many readers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Loaded {
-    /// Its author.
-    pub author: UserId,
-    /// Its id, and what lists know about it.
-    pub posted: Posted,
-    /// The users it mentions, if it is direct.
-    pub recipients: Option<Recipients>,
-}
-
 /// The writer's access to the facts: the reads of [`Facts`], and changes.
 pub struct Txn<'a> {
     rows: &'a mut dyn RowsMut,
@@ -341,7 +331,7 @@ impl<'a> Txn<'a> {
         }
     }
 
-    /// Removes a post from the four tables. Replies to it stay, and still refer to it.
+    /// Removes a post from the four tables. Replies to it stay, and still refer to it; reactions are removed later.
     pub fn remove_post(&mut self, id: PostId, post: &Post) {
         self.rows.put_point(PointTable::Post, id.0, None);
         self.rows.put_member(SetTable::AuthorPosts, post.author.0.into(), id.0, None);
@@ -351,6 +341,7 @@ impl<'a> Txn<'a> {
         if let Some(parent) = post.in_reply_to {
             self.rows.put_member(SetTable::Replies, parent.0, id.0, None);
         }
+        self.forget_reactions(id, post.author);
     }
 
     /// Stores the result of a command with a key, and removes up to two keys that are too old: the table

@@ -60,6 +60,12 @@ pub const MUTE_SECS_MAX: u64 = 315_360_000;
 pub const MUTES_ENDED_MAX: usize = 64;
 /// Most posts of one user that exist at the same time: they are counted in 32 bits.
 pub const USER_POSTS_MAX: u32 = u32::MAX - 1;
+/// Most posts that a user pins: as Mastodon.
+pub const PINS_MAX: usize = 5;
+/// Most notifications of one user that are stored; the oldest are removed for new ones. Mentions are not stored again.
+pub const NOTIFICATIONS_MAX: u32 = 1_000;
+/// Newest notifications of a user among which a follower is not announced again, when they unfollow and follow again.
+pub const FOLLOW_NOTICES_SEEN: usize = 40;
 /// A repeated idempotency key is recognized for at least this many whole days.
 pub const IDEMPOTENCY_DAYS: u32 = 1;
 /// Longest idempotency key, in bytes.

@@ -87,8 +87,22 @@ impl Listed {
     }
 }
 
+/// A post in a list: its id, and what the list knows about it.
+pub type Posted = (PostId, Listed);
+
 /// The users to whom a direct post is shown, besides its author.
 pub type Recipients = Arc<Vec<UserId>>;
+
+/// A post as it is loaded into memory for many readers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loaded {
+    /// Its author.
+    pub author: UserId,
+    /// Its id, and what lists know about it.
+    pub posted: Posted,
+    /// The users it mentions, if it is direct.
+    pub recipients: Option<Recipients>,
+}
 
 /// A post to be published.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -125,6 +125,18 @@ pub enum Refusal {
     /// The language is malformed.
     #[error("a language is a code of 2 or 3 letters")]
     BadLanguage,
+    /// A user tried to pin a post of somebody else.
+    #[error("users pin only posts of their own")]
+    PinNotOwn,
+    /// A user tried to pin a direct post.
+    #[error("a direct post cannot be pinned")]
+    PinDirect,
+    /// The user pins the maximum number of posts.
+    #[error("a user pins at most {} posts; unpin one of them first", limits::PINS_MAX)]
+    TooManyPins,
+    /// No such notification, or it was dismissed or cleared.
+    #[error("there is no such notification")]
+    NotificationNotFound,
 }
 
 impl From<AccountRefusal> for Refusal {
@@ -173,6 +185,10 @@ impl Refusal {
             Self::BadMuteTime => "bad_duration",
             Self::BadWarning => "bad_warning",
             Self::BadLanguage => "bad_language",
+            Self::PinNotOwn => "pin_not_own",
+            Self::PinDirect => "pin_direct",
+            Self::TooManyPins => "too_many_pins",
+            Self::NotificationNotFound => "notification_not_found",
         }
     }
 }

@@ -32,6 +32,14 @@ pub enum Remains {
     Mutes,
     /// The mutes of other users of them.
     MutedBy,
+    /// Posts that they favourited.
+    Favourites,
+    /// Posts that they bookmarked.
+    Bookmarks,
+    /// Posts that they pinned.
+    Pins,
+    /// Their notifications.
+    Notifications,
 }
 
 impl Remains {
@@ -50,7 +58,11 @@ impl Remains {
             Self::Blocks => Self::BlockedBy,
             Self::BlockedBy => Self::Mutes,
             Self::Mutes => Self::MutedBy,
-            Self::MutedBy | Self::Nothing => Self::Nothing,
+            Self::MutedBy => Self::Favourites,
+            Self::Favourites => Self::Bookmarks,
+            Self::Bookmarks => Self::Pins,
+            Self::Pins => Self::Notifications,
+            Self::Notifications | Self::Nothing => Self::Nothing,
         }
     }
 }

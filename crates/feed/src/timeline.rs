@@ -12,9 +12,6 @@ use crate::ids::{PostId, UserId};
 use crate::page::{Page, PageOf};
 use crate::post::{Listed, Visibility};
 
-/// A post in a timeline: its id, and what lists know about it.
-pub type Posted = (PostId, Listed);
-
 /// Whether a post by `author` is in the home timeline of `reader`, who follows `following` (sorted). The author is the
 /// reader or one of `following`. Of a direct post, `is_mentioned` says whether it mentions the reader.
 #[must_use]

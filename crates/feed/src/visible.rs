@@ -11,9 +11,8 @@ use rows::{Rows, SetTable, Span};
 
 use crate::facts::Facts;
 use crate::ids::{PostId, UserId};
-use crate::post::Visibility;
+use crate::post::{Posted, Visibility};
 use crate::records::{Mute, Post};
-use crate::timeline::Posted;
 
 /// A reader, and which rows about them exist at all: nobody is looked up for one who neither blocks, nor is blocked,
 /// nor mutes.
@@ -41,6 +40,12 @@ impl<'a, R: Rows + ?Sized> Viewer<'a, R> {
     #[must_use]
     pub fn facts(&self) -> Facts<'a, R> {
         self.facts
+    }
+
+    /// Who reads; `None` is the application itself.
+    #[must_use]
+    pub fn user(&self) -> Option<UserId> {
+        self.user
     }
 
     /// Whether every user who exists is visible and wanted.

@@ -7,6 +7,7 @@ use rows::{NameTable, PointTable, PutRows, SetTable, Value, encode};
 
 use crate::accounts::{Account, Record as _};
 use crate::ids::{PostId, SampleId, SampleSetId, StoryId, UserId};
+use crate::reaction::Reaction;
 use crate::records::{Counts, Mute, Post, Sample, SampleSet, Story, User};
 use crate::text::{Handle, Label, PostText, SetName};
 
@@ -76,6 +77,23 @@ pub fn unmute(rows: &mut (impl PutRows + ?Sized), user: UserId, other: UserId, m
     if let Some(ends_ms) = mute.ends_ms {
         rows.put_name(NameTable::MuteEnd, &mute_end_key(ends_ms, user, other), None);
     }
+}
+
+/// A reaction of a user to a post. The post counts favourites.
+pub fn reaction(
+    rows: &mut (impl PutRows + ?Sized),
+    (user, post): (UserId, PostId),
+    reaction: Reaction,
+    stamp: u64,
+) {
+    rows.put_member(reaction.table(), user.0.into(), stamp, Some(post.0));
+    rows.put_member(SetTable::Reactions, post.0, reaction.item(user), Some(stamp));
+}
+
+/// Number of users who favourited a post.
+pub fn post_counts(rows: &mut (impl PutRows + ?Sized), id: PostId, favourites: u32) {
+    let row = (favourites > 0).then(|| Value::from_slice(&favourites.to_le_bytes()));
+    rows.put_point(PointTable::PostCounts, id.0, row);
 }
 
 pub(crate) fn mute_end_key(ends_ms: u64, user: UserId, other: UserId) -> Value {

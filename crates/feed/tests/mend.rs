@@ -38,6 +38,10 @@ enum Act {
     DeleteSample(usize),
     DeleteUser(u32),
     Erase(u32, u8),
+    React(u32, usize, usize, bool),
+    Clear(u32),
+    Dismiss(u32, usize),
+    SweepReactions,
 }
 
 const USERS: u32 = 6;
@@ -63,7 +67,12 @@ fn act() -> impl Strategy<Value = Act> {
         2 => (0..3_u8, 0..3_u8).prop_map(|(set, label)| Act::Sample(set, label)),
         1 => any::<usize>().prop_map(Act::DeleteSample),
         1 => (2..USERS).prop_map(Act::DeleteUser),
-        2 => (2..USERS, 0..12_u8).prop_map(|(a, step)| Act::Erase(a, step)),
+        2 => (2..USERS, 0..16_u8).prop_map(|(a, step)| Act::Erase(a, step)),
+        6 => (user(), any::<usize>(), 0..3_usize, prop::bool::weighted(0.7))
+            .prop_map(|(a, n, kind, on)| Act::React(a, n, kind, on)),
+        1 => user().prop_map(Act::Clear),
+        1 => (user(), any::<usize>()).prop_map(|(a, n)| Act::Dismiss(a, n)),
+        1 => Just(Act::SweepReactions),
     ]
 }
 
@@ -122,6 +131,19 @@ fn command(world: &World, act: &Act) -> Option<Command> {
                 before = before.next();
             }
             Command::EraseUser { user: UserId(a), remains, from: 0 }
+        }
+        Act::React(a, n, kind, on) => {
+            let reaction = feed::Reaction::ALL[kind];
+            Command::React { user: id(a), post: post(n), reaction, on }
+        }
+        Act::Clear(a) => Command::ClearNotifications { user: id(a) },
+        Act::Dismiss(a, n) => {
+            let notification = feed::NotificationId(post(n).0);
+            Command::DismissNotification { user: id(a), notification }
+        }
+        Act::SweepReactions => {
+            let post = world.facts().swept_post(PostId(0)).unwrap_or(PostId(7));
+            Command::SweepReactions { post, from: 0 }
         }
         Act::Wait(_) => return None,
     })

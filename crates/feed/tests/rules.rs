@@ -53,7 +53,7 @@ fn a_refused_command_changes_nothing() {
 fn following_counts_both_ways_once_and_unfollowing_undoes_it() {
     let mut world = World::new();
     for (command, done, following, followers, effects) in [
-        (follow(id(0), id(1)), Done::Followed, 1, 1, 1),
+        (follow(id(0), id(1)), Done::Followed, 1, 1, 2),
         (follow(handle("ada"), handle("BOB")), Done::Followed, 1, 1, 0),
         (unfollow(id(0), id(1)), Done::Unfollowed, 0, 0, 1),
         (unfollow(id(0), id(1)), Done::Unfollowed, 0, 0, 0),

@@ -1,5 +1,5 @@
-//! Removes the rows of deleted users: looks for rows of one user, and submits commands that remove them, until
-//! none are left. Reads already hide these rows.
+//! Removes the rows of deleted users, and reactions to deleted posts: looks for rows of one user or post, and submits
+//! commands that remove them, until none are left. Reads already hide these rows.
 //!
 //! It runs on the thread of the sweeper. After a restart it continues with the rows that the facts still have.
 
@@ -16,19 +16,32 @@ const COMMANDS_AT_ONCE: usize = 64;
 /// Number of items of which rows are read before the writer removes them: as many as one command removes.
 const READ_AHEAD: usize = ERASE_ROWS_MAX / 3;
 
-/// Progress of the removal of a deleted user.
+/// Progress of the removals. No earlier rows are left than those named: a read does not walk over rows that are removed.
 #[derive(Clone, Copy)]
 pub(crate) struct Progress {
+    user: Option<UserProgress>,
+    /// The deleted post whose reactions are being removed, and the first item that may be left.
+    post: (PostId, u64),
+}
+
+impl Default for Progress {
+    fn default() -> Self {
+        Self { user: None, post: (PostId(0), 0) }
+    }
+}
+
+/// Progress of the removal of a deleted user.
+#[derive(Clone, Copy)]
+struct UserProgress {
     user: UserId,
     remains: Remains,
-    /// No earlier row of these is left: a read does not walk over those that are removed.
     from: u64,
 }
 
 impl Shared {
-    /// Removes some of what is left of deleted users, and keeps in `progress` how far it is; returns whether
+    /// Removes some of what is left of deleted users and posts, and keeps in `progress` how far it is; returns whether
     /// there may be more. Blocks.
-    pub(crate) fn erase_users(&self, progress: &mut Option<Progress>) -> bool {
+    pub(crate) fn erase_users(&self, progress: &mut Progress) -> bool {
         for _ in 0..COMMANDS_AT_ONCE {
             let Some(reply) = self.submit_erasure(progress) else { return false };
             if reply.blocking_recv().is_err() {
@@ -40,25 +53,39 @@ impl Shared {
     }
 
     /// Submits the next command; `None` if nothing is left, or the inbox does not accept it.
-    pub(crate) fn submit_erasure(&self, progress: &mut Option<Progress>) -> Option<OwnReply> {
-        *progress = next(Facts::new(&self.store), *progress);
-        let Progress { user, remains, from } = (*progress)?;
-        self.submit_own(Command::EraseUser { user, remains, from })
+    pub(crate) fn submit_erasure(&self, progress: &mut Progress) -> Option<OwnReply> {
+        let facts = Facts::new(&self.store);
+        progress.user = next(facts, progress.user);
+        if let Some(UserProgress { user, remains, from }) = progress.user {
+            return self.submit_own(Command::EraseUser { user, remains, from });
+        }
+        progress.post = next_post(facts, progress.post)?;
+        let (post, from) = progress.post;
+        self.submit_own(Command::SweepReactions { post, from })
     }
 }
 
+/// The deleted post whose reactions are to be removed next, and the first of them.
+fn next_post(facts: Facts<'_, Store>, (last, from): (PostId, u64)) -> Option<(PostId, u64)> {
+    // Older posts may have been deleted since.
+    let post = facts.swept_post(last).or_else(|| facts.swept_post(PostId(0)))?;
+    let from = if post == last { from } else { 0 };
+    let first = facts.reactions_left(post, from, 1).first().copied();
+    Some((post, first.unwrap_or(from)))
+}
+
 /// The rows to remove next.
-fn next(facts: Facts<'_, Store>, last: Option<Progress>) -> Option<Progress> {
+fn next(facts: Facts<'_, Store>, last: Option<UserProgress>) -> Option<UserProgress> {
     let user = *facts.erasing().first()?;
-    let start = Progress { user, remains: Remains::Posts, from: 0 };
+    let start = UserProgress { user, remains: Remains::Posts, from: 0 };
     let mut next = last.filter(|last| last.user == user).unwrap_or(start);
     while next.remains != Remains::Nothing {
         let rest = facts.remains(user, next.remains, next.from, READ_AHEAD);
         if let Some(first) = rest.first() {
             read_ahead(facts, next.remains, &rest);
-            return Some(Progress { from: *first, ..next });
+            return Some(UserProgress { from: *first, ..next });
         }
-        next = Progress { remains: next.remains.next(), from: 0, ..next };
+        next = UserProgress { remains: next.remains.next(), from: 0, ..next };
     }
     Some(next)
 }
@@ -84,6 +111,10 @@ fn read_ahead(facts: Facts<'_, Store>, remains: Remains, items: &[u64]) {
             | Remains::Views
             | Remains::Blocks
             | Remains::Mutes
+            | Remains::Favourites
+            | Remains::Bookmarks
+            | Remains::Pins
+            | Remains::Notifications
             | Remains::Nothing => {}
         }
     }

@@ -34,7 +34,7 @@ pub(crate) struct Sweeper {
     /// When something removed is to be erased, if anything is, by [`crate::Clock`]'s elapsed time.
     erase_at: Option<Duration>,
     /// The last removal of rows of a deleted user, if any are left.
-    erasing: Option<Progress>,
+    erasing: Progress,
     /// No mute ends before this time, in milliseconds since 1970.
     mutes_from_ms: u64,
 }
@@ -45,7 +45,7 @@ impl Sweeper {
         let had_stories = shared.store.totals().sweep_second > 0;
         let erase_at =
             had_stories.then(|| shared.time.elapsed() + FIRST_ERASURE.min(erase_within / 2));
-        Self { shared, erase_within, erase_at, erasing: None, mutes_from_ms: 0 }
+        Self { shared, erase_within, erase_at, erasing: Progress::default(), mutes_from_ms: 0 }
     }
 
     /// Runs until the node stops. Notes in `last_run` that it runs.

@@ -10,6 +10,7 @@ use proptest::prelude::*;
 use support::{exported, facts, imported, moved};
 
 const NOW_MS: u64 = 1_800_000_000_000;
+const POST: &str = r#"{"post":{"author":0,"text":"x","id":"4194304"}}"#;
 const HEADER: &str = r#"{"export":{"format":1}}"#;
 const END: &str = r#"{"end":{}}"#;
 
@@ -133,6 +134,15 @@ fn a_wrong_post_or_story_is_refused_with_its_line() {
                 r#"{"post":{"author":0,"text":"x","id":"4194304","reply_to":0,"in_reply_to":"4194304"}}"#,
             ],
             "an earlier post",
+        ),
+        (&[ANN, r#"{"post":{"author":0,"text":"x","visibility":"all"}}"#], "no such visibility"),
+        (&[ANN, r#"{"post":{"author":0,"text":"x","language":"english"}}"#], "2 or 3 letters"),
+        (&[ANN, r#"{"reaction":{"user":0,"kind":"pin","id":"4194304"}}"#], "no post comes before"),
+        (&[ANN, POST, r#"{"reaction":{"user":0,"kind":"like","id":"8388608"}}"#], "no such kind"),
+        (&[ANN, POST, r#"{"reaction":{"user":0,"kind":"pin","id":"4194304"}}"#], "not greater"),
+        (
+            &[ANN, BOB, POST, r#"{"reaction":{"user":1,"kind":"pin","id":"8388608"}}"#],
+            "of their own",
         ),
         (&[ANN, r#"{"post":{"author":0,"text":"x","mentions":[0,0]}}"#], "each once"),
         (

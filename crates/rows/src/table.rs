@@ -82,6 +82,10 @@ tables! {
         Grant = 0x1c,
         /// App id -> number of grants by which it acts for users; no row if there are none.
         AppUses = 0x1d,
+        /// Post id -> its counts; no row if all are zero.
+        PostCounts = 0x1e,
+        /// User id -> which notifications are stored and shown; no row if there were none.
+        Inbox = 0x1f,
     }
 }
 
@@ -109,15 +113,19 @@ tables! {
         OrphanedSpaces = 0x2b,
         /// (0, space without rows that no bucket has) -> 0.
         FreeSpaces = 0x2c,
-        /// (post, reply to it) -> 0. Rows of a deleted post stay until its replies are deleted.
+        /// (post, reply to it) -> who may see the reply. Rows of a deleted post stay until its replies are deleted.
         Replies = 0x2d,
         /// (0, deleted user whose rows are not all removed) -> 0.
         ErasingUsers = 0x2f,
+        /// (post, kind of the reaction times 2^32 plus the user) -> the stamp of the reaction.
+        Reactions = 0x42,
+        /// (0, deleted post whose reactions are not all removed) -> 0.
+        SweptPosts = 0x43,
         /// (follower, followed) -> 0. Packed.
         Following = 0x50,
         /// (followed, follower) -> 0. Packed.
         Followers = 0x51,
-        /// (author, post) -> 0, or the user replied to plus 1. Packed.
+        /// (author, post) -> 0, or the user replied to plus 1; and from bit 33 on, who may see it. Packed.
         AuthorPosts = 0x52,
         /// (mentioned, post) -> 0. Packed.
         Mentions = 0x53,
@@ -127,6 +135,8 @@ tables! {
         AuthorStories = 0x55,
         /// (deleted user, 0) -> 0. Rows are never removed. Packed.
         DeletedUsers = 0x56,
+        /// (user, stamp of the reaction) -> the post that they favourited. Packed.
+        Favourites = 0x57,
         /// (user, user whom they block) -> 0. Packed.
         Blocks = 0x58,
         /// (blocked user, user who blocks them) -> 0. Packed.
@@ -136,15 +146,23 @@ tables! {
         Mutes = 0x5a,
         /// (muted user, user who mutes them) -> 0. Packed.
         MutedBy = 0x5b,
+        /// (user, stamp of the reaction) -> the post that they bookmarked. Packed.
+        Bookmarks = 0x5c,
+        /// (user, stamp of the reaction) -> the post of their own that they pinned. Packed.
+        Pins = 0x5d,
+        /// (user, stamp of the cause) -> kind of the notification times 2^32, plus the user who caused it. Packed.
+        Notifications = 0x5e,
     }
 }
 
-/// Whether the tags of packed tables are above, and all others below, those of other kinds.
+/// Whether the tags of packed tables are above those of other kinds, and of the others the **early** ones below and the
+/// late ones between those of names and of packed tables.
 const fn are_apart(tables: &[SetTable]) -> bool {
     match tables {
         [first, rest @ ..] => {
             let packed = first.is_packed();
-            (first.tag() >= 0x50) == packed && (first.tag() <= 0x2f) != packed && are_apart(rest)
+            let other = first.is_early() || matches!(first.tag(), 0x42..=0x4f);
+            (first.tag() >= 0x50) == packed && other != packed && are_apart(rest)
         }
         [] => true,
     }
@@ -157,6 +175,12 @@ impl SetTable {
     #[must_use]
     pub const fn is_ephemeral(self) -> bool {
         matches!(self, Self::StoryViews | Self::Seen)
+    }
+
+    /// Whether its rows on disk are before those of names.
+    #[must_use]
+    pub const fn is_early(self) -> bool {
+        self.tag() <= 0x2f
     }
 
     /// Whether many items of an owner share a row: of all tables whose owners are users, but those whose
@@ -178,6 +202,8 @@ impl SetTable {
                 | Self::FreeSpaces
                 | Self::Replies
                 | Self::ErasingUsers
+                | Self::Reactions
+                | Self::SweptPosts
         )
     }
 }

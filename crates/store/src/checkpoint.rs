@@ -62,6 +62,7 @@ impl Checkpoint {
                 if part == Part::Facts {
                     rows.buckets(&frozen)?;
                     rows.keys(&keys_of_buckets)?;
+                    rows.sets(&frozen, |table| !table.is_early())?;
                 }
                 rows.packed(&shared.disk, &frozen, &sets)?;
                 Ok((rows.put, rows.removed))
@@ -208,15 +209,15 @@ impl Ingest<'_, '_> {
         })
     }
 
-    fn rows(&mut self, overlay: &Overlay) -> Result<(), StoreError> {
+    /// Writes the changes of some of the sets that are not packed.
+    fn sets(
+        &mut self,
+        overlay: &Overlay,
+        are_due: impl Fn(SetTable) -> bool,
+    ) -> Result<(), StoreError> {
         let part = self.part;
-        for table in PointTable::ALL.into_iter().filter(|table| Part::of_point(*table) == part) {
-            overlay.sorted_points(table, |key, value| {
-                self.put(&layout::point(table, key), value.map(Value::as_slice))
-            })?;
-        }
         let sets = SetTable::ALL.into_iter().filter(|table| Part::of_set(*table) == part);
-        for table in sets.filter(|table| !table.is_packed()) {
+        for table in sets.filter(|table| !table.is_packed() && are_due(*table)) {
             overlay.sorted_sets(table, |owner, items| {
                 items.iter().try_for_each(|(item, number)| {
                     let number = number.map(u64::to_be_bytes);
@@ -225,6 +226,17 @@ impl Ingest<'_, '_> {
                 })
             })?;
         }
+        Ok(())
+    }
+
+    fn rows(&mut self, overlay: &Overlay) -> Result<(), StoreError> {
+        let part = self.part;
+        for table in PointTable::ALL.into_iter().filter(|table| Part::of_point(*table) == part) {
+            overlay.sorted_points(table, |key, value| {
+                self.put(&layout::point(table, key), value.map(Value::as_slice))
+            })?;
+        }
+        self.sets(overlay, SetTable::is_early)?;
         let names = NameTable::ALL.into_iter().filter(|_| part == Part::Facts);
         for table in names {
             overlay.sorted_names(table, |key, value| {

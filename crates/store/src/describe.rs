@@ -52,6 +52,8 @@ fn of_point(table: PointTable) -> &'static str {
         PointTable::App => "app",
         PointTable::Grant => "grant",
         PointTable::AppUses => "uses of app",
+        PointTable::PostCounts => "counts of post",
+        PointTable::Inbox => "notifications of user",
     }
 }
 
@@ -77,6 +79,12 @@ fn of_set(table: SetTable) -> (&'static str, &'static str) {
         SetTable::BlockedBy => ("users who block user", "user"),
         SetTable::Mutes => ("mutes of user", "user"),
         SetTable::MutedBy => ("users who mute user", "user"),
+        SetTable::Reactions => ("reactions to post", "item"),
+        SetTable::SweptPosts => ("deleted posts with reactions", "post"),
+        SetTable::Favourites => ("favourites of user", "stamp"),
+        SetTable::Bookmarks => ("bookmarks of user", "stamp"),
+        SetTable::Pins => ("pins of user", "stamp"),
+        SetTable::Notifications => ("notifications of user", "stamp"),
     }
 }
 

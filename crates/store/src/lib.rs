@@ -94,4 +94,4 @@ pub use writer::StoreWriter;
 ///
 /// Version 7 has no accounts, blocks and mutes: its totals end before theirs, and counts have 16 bytes. Its rows are those
 /// of version 8.
-pub const FORMAT_VERSION: u32 = 8;
+pub const FORMAT_VERSION: u32 = 9;

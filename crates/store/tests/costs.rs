@@ -15,8 +15,9 @@ use feed::limits::{
     SAMPLE_SETS_MAX, UNUSED_APPS_MAX, URI_BYTES_MAX, USER_GRANTS_MAX,
 };
 use feed::{
-    Bio, Command, Facts, Handle, Idempotency, Label, Lifetime, MuteTime, Name, PostId, PostText,
-    Remains, Request, SampleBits, SampleId, SetName, StoryId, Txn, UserId, UserRef, apply,
+    Bio, Command, Facts, Handle, Idempotency, Label, Language, Lifetime, MuteTime, Name, NewPost,
+    NotificationId, PostId, PostText, Reaction, Remains, Request, SampleBits, SampleId, SetName,
+    StoryId, Txn, UserId, UserRef, Visibility, Warning, apply,
 };
 use kv::{
     Bucket, BucketId, BucketName, Bytes, Expiry, KeyAnswer, KeyOp, KeyOps, KeyRow, KeyRows,
@@ -268,6 +269,11 @@ enum Step {
     Reply(u8, usize, usize),
     EditPost(usize, usize),
     DeletePost(usize),
+    Publish(u8, usize, usize),
+    React(u8, usize, u8, bool),
+    SweepReactions,
+    ClearNotifications(u8),
+    Dismiss(u8, usize),
     Story(u8, usize),
     DeleteStory(usize),
     View(usize, u8),
@@ -316,6 +322,12 @@ fn feed_step() -> impl Strategy<Value = Step> {
         2 => (user(), 0..250_usize, any::<usize>()).prop_map(|(u, n, at)| Step::Reply(u, n, at)),
         2 => (any::<usize>(), 0..250_usize).prop_map(|(at, n)| Step::EditPost(at, n)),
         1 => any::<usize>().prop_map(Step::DeletePost),
+        2 => (user(), 0..200_usize, 0..400_usize).prop_map(|(u, n, w)| Step::Publish(u, n, w)),
+        6 => (user(), any::<usize>(), 0..3_u8, prop::bool::weighted(0.7))
+            .prop_map(|(u, at, kind, on)| Step::React(u, at, kind, on)),
+        1 => Just(Step::SweepReactions),
+        1 => user().prop_map(Step::ClearNotifications),
+        1 => (user(), any::<usize>()).prop_map(|(u, at)| Step::Dismiss(u, at)),
         2 => (user(), 1..500_usize).prop_map(|(u, n)| Step::Story(u, n)),
         1 => any::<usize>().prop_map(Step::DeleteStory),
         2 => (any::<usize>(), user()).prop_map(|(at, u)| Step::View(at, u)),
@@ -389,6 +401,31 @@ fn erasure(facts: Facts<'_, StoreWriter>) -> Option<Command> {
     Some(Command::EraseUser { user, remains, from: 0 })
 }
 
+fn social_command(world: &World, step: &Step) -> Option<Command> {
+    Some(match step {
+        Step::Publish(u, mentions, warning) => Command::Publish(Box::new(NewPost {
+            warning: Warning::parse(&"w".repeat(*warning)).unwrap(),
+            language: Language::parse("deu").ok(),
+            visibility: Visibility::ALL[warning % 4],
+            ..NewPost::new(user(*u), mentioning(*mentions))
+        })),
+        Step::React(u, at, kind, on) => {
+            let (post, reaction) = (picked(&world.posts, *at)?, Reaction::ALL[usize::from(*kind)]);
+            Command::React { user: user(*u), post, reaction, on: *on }
+        }
+        Step::SweepReactions => {
+            let post = Facts::new(&world.counting.rows).swept_post(PostId(0))?;
+            Command::SweepReactions { post, from: 0 }
+        }
+        Step::ClearNotifications(u) => Command::ClearNotifications { user: user(*u) },
+        Step::Dismiss(u, at) => {
+            let notification = NotificationId(picked(&world.posts, *at)?.0);
+            Command::DismissNotification { user: user(*u), notification }
+        }
+        _ => return None,
+    })
+}
+
 fn feed_command(world: &World, step: &Step) -> Option<Command> {
     Some(match step {
         Step::Register(u, bio) => Command::Register {
@@ -447,7 +484,7 @@ fn feed_command(world: &World, step: &Step) -> Option<Command> {
             bits: Box::new(SampleBits::from([*label; 128])),
         },
         Step::Forget(at) => Command::DeleteSample { sample: picked(&world.samples, *at)? },
-        _ => return None,
+        step => return social_command(world, step),
     })
 }
 

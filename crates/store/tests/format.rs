@@ -1,6 +1,7 @@
 //! Stores of every format version so far open; those of later versions are refused.
 //!
-//! `fixtures/store-v8` was written by `make_the_fixture`, `fixtures/store-v7` by the same function before it made
+//! `fixtures/store-v9` was written by `make_the_fixture`, `fixtures/store-v8` by the same function before it made a direct
+//! post, reactions and notifications, `fixtures/store-v7` by the same function before it made
 //! accounts, blocks and mutes, `fixtures/store-v6` before sets were packed and buckets counted their expiring keys,
 //! `fixtures/store-v5` by the same function when it
 //! deleted no user yet, `fixtures/store-v4` when it wrote no reply yet, `fixtures/store-v3` by the same function when it
@@ -17,8 +18,8 @@ use feed::accounts::{
     RedirectUri, Role, SecretHash, Stage,
 };
 use feed::{
-    Command, Facts, Mute, Post, PostId, PostText, StampedCommand, Story, StoryId, Txn, UserId,
-    UserRef, Visibility, Warning, apply,
+    Command, Facts, Language, Mute, Notice, NotificationId, Post, PostId, PostText, Reaction,
+    StampedCommand, Story, StoryId, Txn, UserId, UserRef, Viewer, Visibility, Warning, apply,
 };
 use kv::{Bucket, BucketId, BucketName, KeyParts, KeyRow, KeyRows, KeyRowsMut, Space, WalkLimit};
 use rows::{NameTable, Order, PointTable, Rows, RowsMut, SetTable, Span, Stamp, Totals, Value};
@@ -263,6 +264,48 @@ fn check_blocks(rows: &impl Rows) {
     assert_eq!((counts.blocks, counts.mutes), (1, 1));
 }
 
+const DIRECT: PostId = PostId(120 << 22);
+
+/// What version 9 added: a direct post with a warning, reactions and notifications.
+fn write_reactions(rows: &mut dyn RowsMut) {
+    let plain = plain_post(UserId(1), PostText::parse("direct").unwrap());
+    let (warning, language) = (Warning::parse("food").unwrap(), Language::parse("en").ok());
+    let direct = Post { mentions: vec![UserId(2)], warning, language, sensitive: true, ..plain };
+    let direct = Post { visibility: Visibility::Direct, ..direct };
+    Txn::new(rows).put_post(DIRECT, &direct);
+    let react =
+        |post, reaction| Command::React { user: UserRef::Id(UserId(2)), post, reaction, on: true };
+    let commands = [
+        react(DIRECT, Reaction::Favourite),
+        react(DIRECT, Reaction::Bookmark),
+        react(REPLY, Reaction::Pin),
+    ];
+    for (stamp, command) in (130..).zip(commands) {
+        let (stamp, idempotency) = (Stamp(stamp << 22), None);
+        let entry = StampedCommand { stamp, idempotency, command };
+        let reply = apply(&mut Txn::new(rows), &entry, &mut Vec::new());
+        assert!(reply.outcome.is_ok(), "{reply:?}");
+    }
+    rows.put_member(SetTable::SweptPosts, 0, 77 << 22, Some(0));
+}
+
+fn check_reactions(rows: &impl Rows) {
+    let facts = Facts::new(rows);
+    let post = facts.post(DIRECT).unwrap();
+    assert_eq!((post.visibility, post.warning.as_str()), (Visibility::Direct, "food"));
+    let [author, friend, other] =
+        [1, 2, 3].map(|user| Viewer::new(facts, Some(UserId(user))).visible(&post));
+    assert_eq!((author, friend, other), (true, true, false));
+    let reactions = Reaction::ALL.map(|kind| facts.reactions_of(UserId(2), kind, Span::ALL));
+    assert_eq!(reactions, [[(130 << 22, DIRECT)], [(131 << 22, DIRECT)], [(132 << 22, REPLY)]]);
+    assert_eq!(facts.reaction(UserId(2), DIRECT, Reaction::Bookmark), Some(131 << 22));
+    assert_eq!(facts.favourites(DIRECT), 1);
+    let viewer = Viewer::new(facts, Some(UserId(1)));
+    let shown = viewer.notification(NotificationId(130 << 22)).unwrap();
+    assert_eq!((shown.actor, shown.notice), (UserId(2), Notice::Favourite(DIRECT)));
+    assert_eq!(facts.swept_post(PostId(0)), Some(PostId(77 << 22)));
+}
+
 #[test]
 #[ignore = "writes the checked-in fixture"]
 fn make_the_fixture() {
@@ -279,6 +322,7 @@ fn make_the_fixture() {
     write_deletions(&mut writer);
     write_accounts(&mut writer);
     write_blocks(&mut writer);
+    write_reactions(&mut writer);
     writer.freeze(APPLIED).unwrap().run().unwrap();
     drop(writer);
     // The engine sizes its (empty) journal down when it opens it again.
@@ -330,8 +374,8 @@ fn a_store_of_version_2_opens_with_its_rows() {
 }
 
 #[test]
-fn stores_of_versions_3_to_8_open_with_their_rows() {
-    for version in [3, 4, 5, 6, 7, 8] {
+fn stores_of_versions_3_to_9_open_with_their_rows() {
+    for version in [3, 4, 5, 6, 7, 8, 9] {
         let dir = tempfile::tempdir().unwrap();
         copy(&fixture(version), dir.path());
         let mut expected = MemoryRows::default();
@@ -348,6 +392,9 @@ fn stores_of_versions_3_to_8_open_with_their_rows() {
         if version >= 8 {
             write_accounts(&mut expected);
             write_blocks(&mut expected);
+        }
+        if version >= 9 {
+            write_reactions(&mut expected);
         }
         // The first time, rows become those of the newest version.
         for (applied, is_first) in [(APPLIED, true), (APPLIED + 1, false)] {
@@ -371,6 +418,11 @@ fn stores_of_versions_3_to_8_open_with_their_rows() {
                 write_blocks(&mut writer);
                 write_blocks(&mut expected);
             }
+            if version < 9 && is_first {
+                write_reactions(&mut writer);
+                write_reactions(&mut expected);
+            }
+            check_reactions(&writer);
             check_replies(&writer);
             check_deletions(&writer);
             check_accounts(&writer);

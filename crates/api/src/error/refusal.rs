@@ -13,7 +13,8 @@ impl From<Refusal> for ApiError {
             Refusal::UserNotFound
             | Refusal::PostNotFound
             | Refusal::StoryNotFound
-            | Refusal::SampleNotFound => StatusCode::NOT_FOUND,
+            | Refusal::SampleNotFound
+            | Refusal::NotificationNotFound => StatusCode::NOT_FOUND,
             Refusal::HandleTaken | Refusal::SampleBuiltIn => StatusCode::CONFLICT,
             Refusal::Full
             | Refusal::SetFull
@@ -42,6 +43,9 @@ impl From<Refusal> for ApiError {
             | Refusal::BadMuteTime
             | Refusal::BadWarning
             | Refusal::BadLanguage
+            | Refusal::PinNotOwn
+            | Refusal::PinDirect
+            | Refusal::TooManyPins
             | Refusal::KeyReused => StatusCode::UNPROCESSABLE_ENTITY,
         };
         let error = Self::new(status, refusal.code(), refusal.to_string());
@@ -85,6 +89,10 @@ fn field(refusal: Refusal) -> Option<&'static str> {
         | Refusal::TooManyMutes
         | Refusal::SamplesFull
         | Refusal::TooManyDeletions
+        | Refusal::PinNotOwn
+        | Refusal::PinDirect
+        | Refusal::TooManyPins
+        | Refusal::NotificationNotFound
         | Refusal::Account(_) => return None,
     })
 }

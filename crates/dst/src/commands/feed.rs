@@ -5,14 +5,14 @@ use feed::limits::{
 };
 use feed::{
     Bio, Command, Handle, Idempotency, Label, Language, Lifetime, MuteTime, Name, NewPost,
-    PostEdit, PostId, PostText, SampleBits, SampleId, SetName, StoryId, UserId, UserRef,
-    Visibility, Warning,
+    NotificationId, PostEdit, PostId, PostText, Reaction, SampleBits, SampleId, SetName, StoryId,
+    UserId, UserRef, Visibility, Warning,
 };
 use node::Request;
 
 use super::Generator;
 
-pub(super) const KINDS: usize = 18;
+pub(super) const KINDS: usize = 20;
 
 impl Generator {
     pub(crate) fn request(&mut self) -> Request {
@@ -75,8 +75,26 @@ impl Generator {
             14 => self.account_command(),
             13 | 15 => self.edit(),
             16 => self.block(),
-            _ => self.mute(),
+            17 => self.mute(),
+            18 => self.react(),
+            _ => self.notifications(),
         }
+    }
+
+    fn react(&mut self) -> Command {
+        let reaction = *self.random.pick(&Reaction::ALL);
+        let (user, post) = (self.user(), self.post());
+        Command::React { user, post, reaction, on: !self.random.once_in(3) }
+    }
+
+    fn notifications(&mut self) -> Command {
+        let user = self.user();
+        if self.random.once_in(3) {
+            return Command::ClearNotifications { user };
+        }
+        // Mostly a mention, whose id is that of the post.
+        let PostId(notification) = self.post();
+        Command::DismissNotification { user, notification: NotificationId(notification) }
     }
 
     fn new_post(&mut self, parent: Option<PostId>) -> Command {

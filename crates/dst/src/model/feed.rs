@@ -6,7 +6,9 @@ use feed::limits::{
     ERASE_ROWS_MAX, ERASING_USERS_MAX, FOLLOWING_MAX, FRIENDS_MAX, SAMPLE_SETS_MAX, SET_LABELS_MAX,
     SET_SAMPLES_MAX,
 };
-use feed::{Command, Counts, Done, Outcome, Refusal, Remains, SampleId, StoryId, UserId, UserRef};
+use feed::{
+    Command, Counts, Done, Outcome, Reaction, Refusal, Remains, SampleId, StoryId, UserId, UserRef,
+};
 
 use super::accounts::Accounts;
 use super::ms_of;
@@ -51,6 +53,14 @@ pub(crate) struct Feed {
     /// Set and label of each sample.
     pub(crate) samples: BTreeMap<u64, (String, String)>,
     pub(crate) accounts: Accounts,
+    /// User, post and kind of each reaction, with its stamp.
+    pub(crate) reactions: BTreeMap<(u32, u64, Reaction), u64>,
+    /// User and stamp of each stored notification: who favourited what, or who followed.
+    pub(crate) notices: BTreeMap<(u32, u64), (u32, Option<u64>)>,
+    /// User and post of each mention that was dismissed.
+    pub(crate) dismissed: BTreeSet<(u32, u64)>,
+    /// The stamp up to which a user has cleared notifications.
+    pub(crate) cleared: BTreeMap<u32, u64>,
 }
 
 impl Feed {
@@ -74,7 +84,7 @@ impl Feed {
                 bio.iter().for_each(|bio| user.bio = bio.as_str().to_owned());
                 Ok(Done::Edited(UserId(id)))
             }
-            Command::Follow { user, other } => self.follow(user, other),
+            Command::Follow { user, other } => self.follow(stamp, user, other),
             Command::FollowMany { user, others } => self.follow_many(user, others),
             Command::Unfollow { user, other } => {
                 self.follows.remove(&self.two(user, other, Refusal::SelfFollow)?);
@@ -84,10 +94,7 @@ impl Feed {
             Command::Unfriend { user, other } => self.unfriend(user, other),
             Command::Publish(new) => self.publish(stamp, new),
             Command::Edit(edit) => self.edit(stamp, edit),
-            Command::DeletePost { post } => {
-                self.posts.remove(&post.0).ok_or(Refusal::PostNotFound)?;
-                Ok(Done::Deleted)
-            }
+            Command::DeletePost { post } => self.delete_post(*post),
             Command::PostStory { author, text, life } => {
                 let author = self.resolve(author)?;
                 let expires_ms = ms_of(stamp) + life.ms();
@@ -114,7 +121,11 @@ impl Feed {
             Command::Post { .. } | Command::Reply { .. } | Command::EditPost { .. } => {
                 unreachable!("only logs of earlier versions have it")
             }
+            Command::React { .. }
+            | Command::ClearNotifications { .. }
+            | Command::DismissNotification { .. } => self.react(stamp, command),
             Command::SweepStories
+            | Command::SweepReactions { .. }
             | Command::Reserved(_)
             | Command::EraseUser { .. }
             | Command::EndMutes { .. } => {
@@ -149,6 +160,8 @@ impl Feed {
         self.friends.retain(|(one, other)| *one != user && *other != user);
         self.blocks.retain(|(one, other)| *one != user && *other != user);
         self.mutes.retain(|(one, other), _| *one != user && *other != user);
+        self.reactions.retain(|(one, ..), _| *one != user);
+        self.forget_reactions();
         Ok(Done::UserDeleted)
     }
 
@@ -175,14 +188,16 @@ impl Feed {
         if user == other { Err(same) } else { Ok((user, other)) }
     }
 
-    fn follow(&mut self, user: &UserRef, other: &UserRef) -> Outcome {
+    fn follow(&mut self, stamp: u64, user: &UserRef, other: &UserRef) -> Outcome {
         let pair = self.two(user, other, Refusal::SelfFollow)?;
         self.refuse_blocked(pair)?;
         if !self.follows.contains(&pair) && self.following(pair.0).count() >= FOLLOWING_MAX as usize
         {
             return Err(Refusal::TooManyFollows);
         }
-        self.follows.insert(pair);
+        if self.follows.insert(pair) {
+            self.announce_follow(stamp, pair);
+        }
         Ok(Done::Followed)
     }
 

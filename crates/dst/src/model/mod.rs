@@ -7,6 +7,7 @@ mod hidden;
 mod keys;
 mod numbers;
 pub(crate) mod posts;
+mod reactions;
 
 use std::collections::BTreeMap;
 
@@ -72,6 +73,9 @@ impl Model {
                 ..
             }) => {
                 self.feed.erased(*user, *remains, *from);
+                Expected::Sweep
+            }
+            Logged::Feed(node::Request { command: Command::SweepReactions { .. }, .. }) => {
                 Expected::Sweep
             }
             Logged::Feed(node::Request { command: Command::EndMutes { mutes }, .. }) => {

@@ -74,6 +74,12 @@ impl Feed {
         Ok(Done::PostEdited)
     }
 
+    pub(super) fn delete_post(&mut self, post: PostId) -> Outcome {
+        self.posts.remove(&post.0).ok_or(Refusal::PostNotFound)?;
+        self.forget_reactions();
+        Ok(Done::Deleted)
+    }
+
     /// The user with whose handle the text begins, and all users mentioned, each once: first the author of
     /// the post replied to, unless that is the author.
     fn mentioned(&self, text: &str, replied: Option<u32>, author: u32) -> (Option<u32>, Vec<u32>) {

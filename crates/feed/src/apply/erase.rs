@@ -11,7 +11,8 @@ use crate::cost::{GRANT_ROWS, POST_ROWS_MAX};
 use crate::effect::Effect;
 use crate::facts::{HiddenCount, Txn};
 use crate::ids::{PostId, StoryId, UserId, UserRef};
-use crate::limits::{ERASE_ROWS_MAX, ERASING_USERS_MAX};
+use crate::limits::{ERASE_ROWS_MAX, ERASING_USERS_MAX, POST_MENTIONS_MAX};
+use crate::reaction::Reaction;
 use crate::records::Counts;
 use crate::refusal::Refusal;
 use crate::remains::Remains;
@@ -22,6 +23,8 @@ const STORY_ROWS: usize = 5;
 const RELATION_ROWS: usize = 3;
 /// Rows of a block or mute: one for each of the two, the end of a mute, and the counts of the other user.
 const HIDDEN_ROWS: usize = 4;
+/// Rows of a reaction: one for the user, one for the post, and the counts of the post.
+const REACTION_ROWS: usize = 3;
 /// Rows of a view.
 const VIEW_ROWS: usize = 2;
 
@@ -71,6 +74,17 @@ pub(super) fn erase(
         Remains::Blocks | Remains::BlockedBy | Remains::Mutes | Remains::MutedBy => {
             erase.hidden(remains, from);
         }
+        Remains::Favourites | Remains::Bookmarks | Remains::Pins => {
+            let reaction = match remains {
+                Remains::Favourites => Reaction::Favourite,
+                Remains::Bookmarks => Reaction::Bookmark,
+                _ => Reaction::Pin,
+            };
+            erase.txn.erase_reactions(user, reaction, from, ERASE_ROWS_MAX / REACTION_ROWS);
+        }
+        Remains::Notifications => {
+            erase.txn.erase_notifications(user, from, ERASE_ROWS_MAX / 2);
+        }
         Remains::Nothing => erase.txn.finish_erasing(user),
     }
     Done::UserErased
@@ -97,7 +111,7 @@ impl Erase<'_, '_> {
             let Some(post) = self.txn.facts().stored_post(id) else {
                 unreachable!("an author has rows of posts that are stored")
             };
-            rows_left -= 3 + post.mentions.len();
+            rows_left -= POST_ROWS_MAX - POST_MENTIONS_MAX + post.mentions.len();
             self.txn.remove_post(id, &post);
             let deleted = |user: &UserId| Effect::MentionChanged {
                 post: id,

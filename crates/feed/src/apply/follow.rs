@@ -1,18 +1,19 @@
 //! Following and unfollowing.
 
-use rows::WORK_PER_ROW;
+use rows::{Stamp, WORK_PER_ROW};
 
 use crate::command::{Done, Outcome};
 use crate::effect::Effect;
 use crate::facts::Txn;
 use crate::ids::{UserId, UserRef};
 use crate::limits;
+use crate::notification::Stored;
 use crate::refusal::Refusal;
 
 pub(super) fn set(
     txn: &mut Txn<'_>,
-    user: &UserRef,
-    other: &UserRef,
+    stamp: Stamp,
+    (user, other): (&UserRef, &UserRef),
     follows: bool,
     effects: &mut Vec<Effect>,
 ) -> Outcome {
@@ -30,6 +31,10 @@ pub(super) fn set(
         }
         put(txn, user, other, true);
         effects.push(Effect::FollowingChanged { user, other, follows });
+        if !txn.facts().is_follow_announced(other, user) {
+            txn.put_notification(other, stamp.0, Stored::Follow(user));
+            effects.push(Effect::Notified { user: other });
+        }
     }
     Ok(Done::Followed)
 }
@@ -50,7 +55,7 @@ fn put(txn: &mut Txn<'_>, user: UserId, other: UserId, follows: bool) {
     txn.total(|totals| super::step_total(&mut totals.follows, follows));
 }
 
-/// Follows all of `others`, or none of them if one is refused. Those who are followed already, or named
+/// Follows all of `others`, or none of them if one is refused, and notifies none of them. Those who are followed already, or named
 /// twice, stay as they are.
 pub(super) fn many(
     txn: &mut Txn<'_>,

@@ -7,6 +7,7 @@ mod follow;
 mod friend;
 mod grant;
 pub(crate) mod post;
+mod reaction;
 mod sample;
 mod story;
 mod sweep;
@@ -54,9 +55,9 @@ fn run(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effect>) -> 
         Command::EditProfile { user, name, bio } => {
             user::edit(txn, user, name.as_ref(), bio.as_ref(), effects)
         }
-        Command::Follow { user, other } => follow::set(txn, user, other, true, effects),
+        Command::Follow { user, other } => follow::set(txn, stamp, (user, other), true, effects),
         Command::FollowMany { user, others } => follow::many(txn, user, others, effects),
-        Command::Unfollow { user, other } => follow::set(txn, user, other, false, effects),
+        Command::Unfollow { user, other } => follow::set(txn, stamp, (user, other), false, effects),
         Command::Publish(new) => post::publish(txn, stamp, new, effects),
         Command::Post { author, text } => {
             let new = NewPost::new(author.clone(), text.clone());
@@ -96,6 +97,14 @@ fn run(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effect>) -> 
         }
         Command::Unmute { user, other } => block::unmute(txn, user, other, effects),
         Command::EndMutes { mutes } => Ok(block::end_mutes(txn, stamp, mutes, effects)),
+        Command::React { user, post, reaction, on } => {
+            reaction::set(txn, stamp, (user, *post), (*reaction, *on), effects)
+        }
+        Command::SweepReactions { post, from } => Ok(reaction::sweep(txn, *post, *from)),
+        Command::ClearNotifications { user } => reaction::clear_notifications(txn, stamp, user),
+        Command::DismissNotification { user, notification } => {
+            reaction::dismiss_notification(txn, user, *notification)
+        }
         Command::Reserved(never) => match *never {},
     }
 }

@@ -107,6 +107,10 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
             Remains::BlockedBy => SetTable::BlockedBy,
             Remains::Mutes => SetTable::Mutes,
             Remains::MutedBy => SetTable::MutedBy,
+            Remains::Favourites => SetTable::Favourites,
+            Remains::Bookmarks => SetTable::Bookmarks,
+            Remains::Pins => SetTable::Pins,
+            Remains::Notifications => SetTable::Notifications,
             Remains::Nothing => return Vec::new(),
         };
         let rows = self.rows.members(table, user.0.into(), Span { low: from, limit, ..Span::ALL });
@@ -150,6 +154,7 @@ impl Txn<'_> {
     /// Removes the last rows of a deleted user.
     pub fn finish_erasing(&mut self, user: UserId) {
         self.rows.put_point(PointTable::Counts, user.0.into(), None);
+        self.rows.put_point(PointTable::Inbox, user.0.into(), None);
         self.rows.put_member(SetTable::ErasingUsers, 0, user.0.into(), None);
         self.total(|totals| totals.users_erasing -= 1);
     }

@@ -11,6 +11,7 @@ mod accounts;
 mod blocks;
 mod counts;
 mod posts;
+mod reactions;
 mod records;
 mod relations;
 mod samples;
@@ -23,6 +24,7 @@ use rows::{Finding, NameTable, PointTable, RowsMut, Scan, SetTable, Stamp, Value
 
 use crate::facts::Facts;
 use crate::ids::UserId;
+use crate::reaction::Reaction;
 use crate::text::SetName;
 
 /// Rows of one step.
@@ -96,7 +98,7 @@ enum Pass {
 }
 
 /// Later passes rely on what earlier ones have made consistent.
-const PASSES: [Pass; 62] = [
+const PASSES: [Pass; 72] = [
     Pass::PointRecords(PointTable::User),
     Pass::PointRecords(PointTable::Counts),
     Pass::PointRecords(PointTable::Post),
@@ -111,6 +113,8 @@ const PASSES: [Pass; 62] = [
     Pass::PointRecords(PointTable::App),
     Pass::PointRecords(PointTable::Grant),
     Pass::PointRecords(PointTable::AppUses),
+    Pass::PointRecords(PointTable::PostCounts),
+    Pass::PointRecords(PointTable::Inbox),
     Pass::NameRecords(NameTable::Email),
     Pass::NameRecords(NameTable::Invite),
     Pass::NameRecords(NameTable::GrantSecret),
@@ -134,6 +138,14 @@ const PASSES: [Pass; 62] = [
     Pass::Members(SetTable::AuthorPosts),
     Pass::Members(SetTable::Mentions),
     Pass::Members(SetTable::Replies),
+    Pass::Members(SetTable::Favourites),
+    Pass::Members(SetTable::Bookmarks),
+    Pass::Members(SetTable::Pins),
+    Pass::Members(SetTable::Reactions),
+    Pass::Members(SetTable::SweptPosts),
+    Pass::Points(PointTable::PostCounts),
+    Pass::Members(SetTable::Notifications),
+    Pass::Points(PointTable::Inbox),
     Pass::Relations(SetTable::Blocks),
     Pass::Relations(SetTable::BlockedBy),
     Pass::Complete(SetTable::Blocks),
@@ -219,6 +231,8 @@ impl Mend {
                 PointTable::Grant => self.grant(step, key, &value),
                 PointTable::AppUses => self.app_uses(step, key, &value),
                 PointTable::App => self.app(step, key),
+                PointTable::PostCounts => step.post_counts(key),
+                PointTable::Inbox => step.inbox(key, &value),
                 PointTable::Counts | PointTable::BucketOfSpace => {}
             }
         }
@@ -246,6 +260,18 @@ impl Mend {
                 SetTable::Samples => self.sample_of_set(step, owner, item),
                 SetTable::Blocks => self.block(step, owner, item),
                 SetTable::Mutes => self.mute(step, owner, item, number),
+                SetTable::Favourites => {
+                    self.reaction_of_user(step, Reaction::Favourite, (owner, item, number));
+                }
+                SetTable::Bookmarks => {
+                    self.reaction_of_user(step, Reaction::Bookmark, (owner, item, number));
+                }
+                SetTable::Pins => {
+                    self.reaction_of_user(step, Reaction::Pin, (owner, item, number));
+                }
+                SetTable::Reactions => step.reaction_of_post(owner, item, number),
+                SetTable::SweptPosts => step.swept_post(owner, item),
+                SetTable::Notifications => self.notification(step, (owner, item, number)),
                 SetTable::Following
                 | SetTable::Followers
                 | SetTable::Friends

@@ -6,6 +6,7 @@ use super::{From, Rows, STEP_ROWS};
 use crate::accounts::{Account, App, Grant, Invite, Record as _};
 use crate::command::Outcome;
 use crate::ids::UserId;
+use crate::notification::Inbox;
 use crate::records::{Counts, Post, Sample, SampleSet, Story, User};
 use crate::text::PostText;
 
@@ -24,6 +25,8 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
                 PointTable::App => App::try_of_row(&value).is_some(),
                 PointTable::Grant => Grant::try_of_row(&value).is_some(),
                 PointTable::AppUses => try_decode::<u32>(&value).is_some(),
+                PointTable::PostCounts => value.len() == 4,
+                PointTable::Inbox => try_decode::<Inbox>(&value).is_some(),
                 PointTable::BucketOfSpace => true,
             };
             if !is_record {

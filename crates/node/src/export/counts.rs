@@ -22,6 +22,9 @@ pub struct TransferCounts {
     pub friendships: u64,
     /// Posts.
     pub posts: u64,
+    /// Favourites, bookmarks and pins.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub reactions: u64,
     /// Stories.
     pub stories: u64,
     /// Views of stories.
@@ -34,7 +37,7 @@ pub struct TransferCounts {
     pub keys: u64,
 }
 
-/// As in format 1, which does not have the field.
+/// As in earlier formats, which do not have the field.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde needs")]
 fn is_zero(number: &u64) -> bool {
     *number == 0
@@ -43,12 +46,12 @@ fn is_zero(number: &u64) -> bool {
 /// Shows the numbers in one line.
 impl fmt::Display for TransferCounts {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { users, blocks, mutes, follows, friendships, posts, stories, .. } = self;
-        let Self { views, samples, buckets, keys, .. } = self;
+        let Self { users, blocks, mutes, follows, friendships, posts, reactions, .. } = self;
+        let Self { stories, views, samples, buckets, keys, .. } = self;
         write!(
             out,
             "{users} users, {blocks} blocks, {mutes} mutes, {follows} follows, {friendships} friendships, {posts} \
-             posts, {stories} stories with {views} views, {samples} samples, {buckets} named buckets, {keys} keys"
+             posts with {reactions} reactions, {stories} stories with {views} views, {samples} samples, {buckets} named buckets, {keys} keys"
         )
     }
 }

@@ -13,10 +13,10 @@ use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::counts::TransferCounts;
-use super::post_lines::{Post, Story, View};
+use super::post_lines::{Post, Reaction, Story, View};
 
 /// The format that this code writes, and the newest it reads. Format 1 has no accounts, blocks and mutes, format 2
-/// only public posts without warnings and languages.
+/// only public posts without warnings and languages, and no reactions.
 pub(crate) const FORMAT_VERSION: u32 = 3;
 /// Longest line, in bytes: more than that of the longest value in base64, or in text of which every character is
 /// escaped.
@@ -36,6 +36,8 @@ pub(crate) enum Line<'a> {
     Follow(Follow),
     Friends(Friends),
     Post(Post<'a>),
+    #[serde(borrow)]
+    Reaction(Reaction<'a>),
     Story(Story<'a>),
     View(View),
     Sample(Sample<'a>),

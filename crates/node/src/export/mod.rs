@@ -206,7 +206,26 @@ impl<W: Write> Export<'_, W> {
             warning: (post.warning != Warning::default()).then(|| post.warning.as_str().into()),
             sensitive: post.sensitive,
             language: post.language.as_ref().map(|language| language.as_str().into()),
-        }))
+        }))?;
+        self.reactions(id)
+    }
+
+    fn reactions(&mut self, post: PostId) -> io::Result<()> {
+        let mut from = Some(0);
+        while let Some(first) = from {
+            let rows = self.facts().reactions_to(post, first, STRIDE);
+            let last = rows.last().filter(|_| rows.len() >= STRIDE);
+            from = last.and_then(|(item, ..)| item.checked_add(1));
+            for (_, reaction, user, stamp) in rows {
+                if !self.facts().is_hidden(user) {
+                    self.counts.reactions += 1;
+                    let (user, kind) = (user.into(), reaction.name().into());
+                    let line = post_lines::Reaction { user, kind, id: Id(stamp) };
+                    self.out.line(&Line::Reaction(line))?;
+                }
+            }
+        }
+        Ok(())
     }
 
     fn stories(&mut self) -> io::Result<()> {

@@ -57,3 +57,15 @@ pub(crate) struct View {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) time: Option<Time>,
 }
+
+/// A reaction to the post before it.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Reaction<'a> {
+    pub(crate) user: Who,
+    /// `favourite`, `bookmark` or `pin`.
+    #[serde(borrow)]
+    pub(crate) kind: Cow<'a, str>,
+    /// Greater than that of the post, and different for each reaction of a user.
+    pub(crate) id: Id,
+}

@@ -11,8 +11,8 @@ use feed::accounts::{
     RedirectUri, Role, SecretHash,
 };
 use feed::{
-    Bio, Command, Handle, Idempotency, Label, Lifetime, MuteTime, Name, PostText, SetName, UserId,
-    UserRef,
+    Bio, Command, Handle, Idempotency, Label, Lifetime, MuteTime, Name, PostText, Reaction,
+    SetName, UserId, UserRef,
 };
 use kv::{BucketId, BucketName, Bytes, Expiry, KeyOp, KeyOps, Only};
 use rows::{NameTable, PointTable, SetTable};
@@ -39,6 +39,8 @@ use Kept::{Derived, Exported, LeftOut, NeverWritten};
 const DELETED: &str = "users who are deleted, expired stories, mutes and keys";
 /// The documents' words for what accounts granted.
 const GRANTS: &str = "invites, apps, and the sessions and tokens of accounts";
+/// The documents' words for what users were notified of.
+const NOTIFICATIONS: &str = "notifications of favourites and follows";
 /// The documents' words for rows without a bucket.
 const EMPTIED: &str = "keys of buckets that were emptied";
 
@@ -46,7 +48,8 @@ fn point(table: PointTable) -> Kept {
     match table {
         PointTable::User | PointTable::Post | PointTable::Story | PointTable::StoryText => Exported,
         PointTable::Sample => Exported,
-        PointTable::Counts | PointTable::BucketOfSpace => Derived,
+        PointTable::Counts | PointTable::PostCounts | PointTable::BucketOfSpace => Derived,
+        PointTable::Inbox => LeftOut(NOTIFICATIONS),
         PointTable::Account => Exported,
         PointTable::App | PointTable::Grant | PointTable::AppUses => LeftOut(GRANTS),
     }
@@ -62,7 +65,10 @@ fn set(table: SetTable) -> Kept {
         SetTable::AuthorStories | SetTable::Expiring | SetTable::Seen => Derived,
         SetTable::Samples | SetTable::Replies => Derived,
         SetTable::OrphanedSpaces | SetTable::FreeSpaces => LeftOut(EMPTIED),
-        SetTable::ErasingUsers => LeftOut(DELETED),
+        SetTable::Reactions => Exported,
+        SetTable::Favourites | SetTable::Bookmarks | SetTable::Pins => Derived,
+        SetTable::Notifications => LeftOut(NOTIFICATIONS),
+        SetTable::ErasingUsers | SetTable::SweptPosts => LeftOut(DELETED),
     }
 }
 
@@ -105,6 +111,11 @@ fn fill(options: &NodeOptions) {
     let reply = runtime.block_on(node.submit(request)).unwrap();
     let Ok(feed::Done::Posted(parent)) = reply.outcome else { panic!("{reply:?}") };
     run(Command::Reply { author: bob.clone(), text: text("hi"), parent });
+    for (user, reaction) in
+        [(&bob, Reaction::Favourite), (&bob, Reaction::Bookmark), (&ann, Reaction::Pin)]
+    {
+        run(Command::React { user: user.clone(), post: parent, reaction, on: true });
+    }
     let life = Lifetime::from_secs(600_000).unwrap();
     let story = run(Command::PostStory { author: ann, text: text("once"), life });
     let feed::Done::StoryPosted { story, .. } = story else { panic!("{story:?}") };

@@ -137,6 +137,10 @@ impl Import {
             Line::Post(line) => {
                 (&mut counts.posts, posts.add(loader, (users, ids), &line).map(|()| 1))
             }
+            Line::Reaction(line) => {
+                let done = posts.reaction(loader, (users, ids), &line);
+                (&mut counts.reactions, done.map(|()| 1))
+            }
             Line::Story(line) => {
                 (&mut counts.stories, stories.add(loader, (users, ids), &line).map(|()| 1))
             }
@@ -155,7 +159,9 @@ impl Import {
 
     /// Makes the store.
     fn finish(self) -> Result<(), ImportError> {
-        let Self { mut loader, ids, counts, mut users, stories, samples, buckets, .. } = self;
+        let Self { mut loader, ids, counts, mut users, mut posts, stories, samples, buckets } =
+            self;
+        posts.flush(&mut loader);
         let mut totals =
             Totals { posts: counts.posts, last_stamp: ids.last(), ..Totals::default() };
         (totals.blocks, totals.mutes) = (counts.blocks, counts.mutes);

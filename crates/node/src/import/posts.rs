@@ -1,21 +1,36 @@
 //! Imports posts and stories.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
-use feed::limits::{POST_MENTIONS_MAX, STORY_SECS_DEFAULT, STORY_SECS_MAX, STORY_SECS_MIN};
-use feed::{Language, PostId, PostText, Refusal, StoryId, Visibility, Warning, write};
+use feed::limits::{
+    PINS_MAX, POST_MENTIONS_MAX, STORY_SECS_DEFAULT, STORY_SECS_MAX, STORY_SECS_MIN,
+};
+use feed::{
+    Language, PostId, PostText, Reaction, Refusal, StoryId, UserId, Visibility, Warning, write,
+};
 use rows::{Stamp, Totals};
 use store::Loader;
 
 use super::Wrong;
 use super::ids::{Ids, Rising};
 use super::users::Users;
-use crate::export::post_lines::{Post, Story, View};
+use crate::export::post_lines::{Post, Reaction as ReactionLine, Story, View};
 
-/// The ids of posts so far.
+/// The ids of posts so far, and the last post.
 #[derive(Default)]
 pub(super) struct Posts {
     ids: Rising,
+    last: Option<LastPost>,
+    /// Number of pins of users who pin something.
+    pins: HashMap<UserId, usize>,
+}
+
+/// The post to which reactions follow.
+struct LastPost {
+    id: PostId,
+    author: UserId,
+    visibility: Visibility,
+    favourites: u32,
 }
 
 impl Posts {
@@ -56,6 +71,7 @@ impl Posts {
             return Err("it was edited before it was written".into());
         }
         users.count_post(author)?;
+        self.flush(loader);
         let (visibility, warning, language) = shown(line)?;
         let post = feed::Post {
             author,
@@ -70,10 +86,54 @@ impl Posts {
             language,
         };
         write::post(loader, id, &post);
+        let favourites = 0;
+        self.last = Some(LastPost { id, author, visibility, favourites });
         for user in post.mentions.iter().filter(|user| !users.is_deleted(**user)) {
             write::mention(loader, *user, id);
         }
         Ok(())
+    }
+}
+
+impl Posts {
+    /// A reaction to the last post.
+    pub(super) fn reaction(
+        &mut self,
+        loader: &mut Loader,
+        (users, ids): (&Users, &mut Ids),
+        line: &ReactionLine<'_>,
+    ) -> Result<(), Wrong> {
+        let post = self.last.as_mut().ok_or("no post comes before it")?;
+        let user = users.find(&line.user)?;
+        let reaction = Reaction::named(&line.kind).ok_or("there is no such kind of reaction")?;
+        let stamp = ids.used(line.id)?.0;
+        if stamp <= post.id.0 {
+            return Err("its id is not greater than that of the post".into());
+        }
+        match reaction {
+            Reaction::Favourite => post.favourites += 1,
+            Reaction::Bookmark => {}
+            Reaction::Pin => {
+                let pins = self.pins.entry(user).or_default();
+                *pins += 1;
+                if post.author != user {
+                    return Err(Refusal::PinNotOwn.into());
+                } else if post.visibility == Visibility::Direct {
+                    return Err(Refusal::PinDirect.into());
+                } else if *pins > PINS_MAX {
+                    return Err(Refusal::TooManyPins.into());
+                }
+            }
+        }
+        write::reaction(loader, (user, post.id), reaction, stamp);
+        Ok(())
+    }
+
+    /// Puts what was counted of the last post.
+    pub(super) fn flush(&mut self, loader: &mut Loader) {
+        if let Some(post) = self.last.take() {
+            write::post_counts(loader, post.id, post.favourites);
+        }
     }
 }
 

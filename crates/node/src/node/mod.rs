@@ -30,6 +30,7 @@ pub use self::simulation::{Logged, PendingKeys, PendingRequests, SimulatedNode, 
 pub(crate) use self::open::{Parts, recover_once, store_once};
 use crate::applier::{GROUP_COMMANDS_MAX, last_group};
 use crate::cluster::ClusterStatus;
+use crate::deleted_users::Progress;
 use crate::identity;
 use crate::inbox::SubmitError;
 use crate::last_run::LastRun;
@@ -228,7 +229,7 @@ impl Node {
     /// Removes some of what is left of deleted users, which a thread of the node also does by itself; returns
     /// whether there may be more. Blocks.
     pub fn erase_users(&self) -> bool {
-        self.shared.erase_users(&mut None)
+        self.shared.erase_users(&mut Progress::default())
     }
 
     /// Counters and histograms of the write path.

@@ -1,7 +1,7 @@
 //! Reading from a node. `try_` functions look only at memory and never wait for a disk: an async
 //! worker may call them. The others may read the store and belong where blocking is allowed.
 
-use feed::timeline::Posted;
+use feed::Posted;
 use feed::{Facts, Page, PageOf, Post, PostId, UserId, UserRef, Viewer};
 use rows::{PointTable, Rows, SetTable};
 use store::Store;
@@ -265,6 +265,16 @@ impl Watch {
     /// earlier [`Node::visible_up_to`]. [`Watch::changed`] does not report again what is new until now.
     pub fn mentions(&mut self) -> u64 {
         self.news.as_mut().map_or(0, |news| news.borrow_and_update().mentions)
+    }
+
+    /// The number of notifications of the user since the first watch of them began, mentions included; see
+    /// [`Viewer::notifications`].
+    #[must_use]
+    pub fn notifications(&self) -> u64 {
+        self.news.as_ref().map_or(0, |news| {
+            let news = news.borrow();
+            news.mentions + news.notifications
+        })
     }
 
     /// The number of changes since the first watch of the user began.

@@ -74,7 +74,7 @@ pub struct SimulatedNode {
     /// Sweeps under way, and the reply to the last.
     sweep: Option<(SweptSeconds, OwnReply)>,
     /// The last removal of rows of a deleted user, and the reply to the last command that removed some.
-    erasing: Option<Progress>,
+    erasing: Progress,
     erasure: Option<OwnReply>,
     /// As for the thread: no mute ends before; and the reply to the last command that ended some.
     mutes_from_ms: u64,
@@ -111,7 +111,7 @@ impl SimulatedNode {
             writer,
             sweeper,
             sweep: None,
-            erasing: None,
+            erasing: Progress::default(),
             erasure: None,
             mutes_from_ms: 0,
             mutes: None,

@@ -3,7 +3,8 @@
 
 use std::sync::atomic::Ordering;
 
-use feed::timeline::{Posted, gather};
+use feed::Posted;
+use feed::timeline::gather;
 use feed::{Cursor, Facts, Page, PageOf, PostId, UserId};
 use rows::{Rows, Span};
 

@@ -131,6 +131,7 @@ impl Views {
                 }
                 Effect::ProfileChanged { user } => self.rendered.invalidate(user),
                 Effect::Mentioned { user, .. } => self.watchers(user).mentioned(user),
+                Effect::Notified { user } => self.watchers(user).notified(user),
                 Effect::MentionChanged { post, author, user, deleted } => {
                     let change = match deleted {
                         true => Change::MentionDeleted(post, author),
@@ -309,6 +310,7 @@ fn concerns_shards(effect: &Effect) -> bool {
         | Effect::StoryGone { .. }
         | Effect::UserDeleted { .. } => true,
         Effect::Mentioned { .. }
+        | Effect::Notified { .. }
         | Effect::MentionChanged { .. }
         | Effect::ProfileChanged { .. }
         | Effect::StoryViewed { .. }

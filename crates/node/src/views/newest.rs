@@ -24,8 +24,9 @@ mod tests;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-use feed::facts::Loaded;
-use feed::timeline::{Posted, sees};
+use feed::Loaded;
+use feed::Posted;
+use feed::timeline::sees;
 use feed::{Cursor, Effect, Listed, Page, PostId, Recipients, UserId, Visibility};
 use hashbrown::HashMap;
 use parking_lot::RwLock;
@@ -53,6 +54,8 @@ struct List {
     /// Of the direct posts of the list.
     recipients: HashMap<PostId, Recipients>,
     recipient_bytes: usize,
+    /// A post did not fit that was loaded: no more are.
+    is_full: bool,
     complete_from: u64,
     steps_max: usize,
     /// Posts that were deleted since a load began, if one is under way, and were not in the list.
@@ -66,6 +69,7 @@ impl NewestPosts {
             links: Links::new(bytes),
             recipients: HashMap::new(),
             recipient_bytes: 0,
+            is_full: false,
             complete_from,
             steps_max: STEPS_MAX,
             missed: None,
@@ -107,7 +111,7 @@ impl NewestPosts {
     /// if no more are to be loaded. One thread at a time.
     pub(super) fn begin_load(&self) -> Option<PostId> {
         let mut list = self.list.write();
-        if list.complete_from == 0 || !list.has_room(self.bytes_max) {
+        if list.complete_from == 0 || list.is_full || !list.has_room(self.bytes_max, None) {
             return None;
         }
         list.missed = Some(Vec::new());
@@ -124,9 +128,12 @@ impl NewestPosts {
             return;
         }
         let mut rest = posts.iter().filter(|loaded| !missed.contains(&loaded.posted.0)).peekable();
-        while list.has_room(self.bytes_max)
-            && let Some(Loaded { author, posted, recipients }) = rest.next()
-        {
+        while let Some(Loaded { author, posted, recipients }) = rest.peek() {
+            if !list.has_room(self.bytes_max, recipients.as_ref()) {
+                list.is_full = true;
+                break;
+            }
+            rest.next();
             if let Some(to) = recipients {
                 list.add_recipients(posted.0, to);
             }
@@ -210,9 +217,10 @@ impl List {
         self.links.bytes() + self.recipient_bytes
     }
 
-    /// Whether another post that is not direct is within `bytes_max`.
-    fn has_room(&self, bytes_max: usize) -> bool {
-        self.links.has_room(bytes_max.saturating_sub(self.recipient_bytes))
+    /// Whether another post with these recipients is within `bytes_max`.
+    fn has_room(&self, bytes_max: usize, to: Option<&Recipients>) -> bool {
+        let others = self.recipient_bytes + to.map_or(0, recipient_bytes);
+        self.links.has_room(bytes_max.saturating_sub(others))
     }
 
     fn is_recipient(&self, post: PostId, user: UserId) -> bool {

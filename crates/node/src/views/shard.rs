@@ -13,10 +13,11 @@
 //! except a post that is being spread.
 
 mod budget;
+mod relations;
 
 use std::sync::Arc;
 
-use feed::{Effect, Ended, Page, PostId, UserId};
+use feed::{Effect, Page, PostId, UserId};
 use hashbrown::HashMap;
 use smallvec::SmallVec;
 
@@ -184,6 +185,7 @@ impl Shard {
             Effect::UserDeleted { user } => return self.forget(user, steps),
             // Not in the stream.
             Effect::Mentioned { .. }
+            | Effect::Notified { .. }
             | Effect::MentionChanged { .. }
             | Effect::ProfileChanged { .. }
             | Effect::StoryViewed { .. }
@@ -191,35 +193,6 @@ impl Shard {
             | Effect::SampleDeleted { .. } => {}
         }
         true
-    }
-
-    fn friends_changed(&self, user: UserId, other: UserId, friends: bool) {
-        let Some(mut table) = self.watchers.any() else { return };
-        for (user, other) in [(user, other), (other, user)] {
-            if friends {
-                table.befriend(user, other);
-            } else {
-                table.unfriend(user, other);
-            }
-            table.notify(user);
-        }
-    }
-
-    /// `user` blocked `other`. The watchers of `other` get the end of a follow or friendship, and nothing else that
-    /// would give the block away, or wake them each time.
-    fn blocked(&mut self, user: UserId, other: UserId, ended: Ended) {
-        if ended.following {
-            self.follows_changed(user);
-        }
-        if ended.followed {
-            self.follow_changed(other, Change::Unfollowed(user));
-        }
-        if ended.friends {
-            self.friends_changed(user, other, false);
-        }
-        if let Some(watchers) = self.watchers.any() {
-            watchers.changed(user, Change::Missed);
-        }
     }
 
     /// Drops the timeline of `user`, whose follows or mutes have changed, and wakes the watchers with `change`.

@@ -2,16 +2,18 @@
 
 mod hidden;
 mod listener;
+mod posts;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use feed::timeline::gather;
 use feed::{
-    Bio, Command, Cursor, Effect, Facts, Handle, Listed, Name, NewPost, Page, PageOf, PostEdit,
-    PostId, PostText, StampedCommand, Txn, UserId, UserRef, Visibility, apply,
+    Bio, Command, Cursor, Effect, Facts, Handle, Listed, Name, Page, PageOf, PostEdit, PostId,
+    PostText, StampedCommand, Txn, UserId, UserRef, apply,
 };
 use listener::Listener;
+pub(super) use posts::new_post;
 use proptest::prelude::*;
 use rows::Stamp;
 use testkit::MemoryRows;
@@ -394,16 +396,4 @@ fn measure_deliveries_and_drops() {
         start.elapsed().as_micros() as f64 / f64::from(TIMELINES),
         bytes / TIMELINES as usize
     );
-}
-
-/// A post that replies to user `to`, or only mentions them, of each visibility in turn; without one a public post.
-pub(super) fn new_post(author: UserRef, to: Option<u32>, turn: u64) -> NewPost {
-    let text = match (to, turn % 3) {
-        (Some(to), 0) => format!("@u{to} hello"),
-        (Some(to), _) => format!("hello @u{to}"),
-        (None, _) => "plain".into(),
-    };
-    let Ok(text) = PostText::parse(&text) else { panic!("a text") };
-    let visibility = to.map_or(Visibility::Public, |_| Visibility::ALL[(turn % 4) as usize]);
-    NewPost { visibility, ..NewPost::new(author, text) }
 }

@@ -130,10 +130,10 @@ impl Timeline {
                             caught_up.delivered += 1;
                         }
                     }
-                    Effect::PostDeleted { post, author, listed } if self.follows(author) => {
-                        if self.delete(post, author, listed) {
-                            caught_up.push(Change::Deleted(post));
-                        }
+                    Effect::PostDeleted { post, author, listed }
+                        if self.follows(author) && self.delete(post, author, listed) =>
+                    {
+                        caught_up.push(Change::Deleted(post));
                     }
                     Effect::PostEdited { post, author, listed }
                         if self.follows(author) && self.shows(post, author, listed) =>

@@ -51,6 +51,8 @@ pub enum Change {
 pub(crate) struct News {
     /// Number of mentions since the first watch began.
     pub(crate) mentions: u64,
+    /// Number of other notifications since then.
+    pub(crate) notifications: u64,
     /// Number of changes before those that are kept.
     dropped: u64,
     changes: VecDeque<Change>,
@@ -142,6 +144,13 @@ impl Watchers {
     pub(super) fn mentioned(&self, user: UserId) {
         if let Some(table) = self.table_for_writer() {
             table.modify(user, |news| news.mentions += 1);
+        }
+    }
+
+    /// The facts show a new notification of `user` that is no mention. Writer only.
+    pub(super) fn notified(&self, user: UserId) {
+        if let Some(table) = self.table_for_writer() {
+            table.modify(user, |news| news.notifications += 1);
         }
     }
 

@@ -121,30 +121,7 @@ fn command(line: Line<'_>, fields: &mut Fields, story_life: Lifetime) -> Result<
                 _ => Command::Unfriend { user, other },
             }
         }
-        Op::Post => {
-            let author = fields.required("user", line.user)?.user()?;
-            let text = PostText::parse(&fields.required("text", line.text)?.0)?;
-            fields.used += usize::from(line.in_reply_to_id.is_some());
-            let parent = line.in_reply_to_id.map(|id| post_number(id.number())).transpose();
-            let parent = parent.map_err(|error| error.at("in_reply_to_id"))?;
-            fields.used += usize::from(line.visibility.is_some());
-            let visibility = line.visibility.unwrap_or_default().into();
-            let warning = fields.optional(line.warning.as_ref()).unwrap_or_default();
-            let warning = Warning::parse(warning)?;
-            fields.used += usize::from(line.sensitive.is_some());
-            let sensitive = line.sensitive.unwrap_or(false);
-            let language = fields.optional(line.language.as_ref()).map(Language::parse);
-            let language = language.transpose()?;
-            Command::Publish(Box::new(NewPost {
-                author,
-                text,
-                parent,
-                visibility,
-                warning,
-                sensitive,
-                language,
-            }))
-        }
+        Op::Post => Command::Publish(Box::new(new_post(line, fields)?)),
         Op::DeletePost => {
             Command::DeletePost { post: post_number(fields.required("id", line.id)?.number())? }
         }
@@ -171,6 +148,22 @@ fn command(line: Line<'_>, fields: &mut Fields, story_life: Lifetime) -> Result<
             Command::DeleteSample { sample: sample_number(id.number())? }
         }
     })
+}
+
+fn new_post(line: Line<'_>, fields: &mut Fields) -> Result<NewPost, ApiError> {
+    let author = fields.required("user", line.user)?.user()?;
+    let text = PostText::parse(&fields.required("text", line.text)?.0)?;
+    fields.used += usize::from(line.in_reply_to_id.is_some());
+    let parent = line.in_reply_to_id.map(|id| post_number(id.number())).transpose();
+    let parent = parent.map_err(|error| error.at("in_reply_to_id"))?;
+    fields.used += usize::from(line.visibility.is_some());
+    let visibility = line.visibility.unwrap_or_default().into();
+    let warning = fields.optional(line.warning.as_ref()).unwrap_or_default();
+    let warning = Warning::parse(warning)?;
+    fields.used += usize::from(line.sensitive.is_some());
+    let sensitive = line.sensitive.unwrap_or(false);
+    let language = fields.optional(line.language.as_ref()).map(Language::parse).transpose()?;
+    Ok(NewPost { author, text, parent, visibility, warning, sensitive, language })
 }
 
 /// The users of a list.

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use feed::timeline::Posted;
+use feed::Posted;
 use feed::{Listed, PostId, UserId};
 
 /// Ends take at most one part of so many of the memory: by default the first 2.6 million users have ends of

@@ -1,0 +1,145 @@
+//! The expected favourites, bookmarks, pins and notifications.
+
+use std::collections::BTreeSet;
+
+use feed::limits::{FOLLOW_NOTICES_SEEN, NOTIFICATIONS_MAX, PINS_MAX};
+use feed::{Command, Done, Notice, Notification, NotificationId, Outcome, PostId};
+use feed::{Reaction, Refusal, UserId, Visibility};
+
+use super::feed::Feed;
+
+impl Feed {
+    /// Reactions, and notifications that are cleared or dismissed by a user.
+    pub(super) fn react(&mut self, stamp: u64, command: &Command) -> Outcome {
+        match command {
+            Command::React { user, post, reaction, on } => {
+                let user = self.resolve(user)?;
+                self.set_reaction(stamp, (user, post.0, *reaction), *on)
+            }
+            Command::ClearNotifications { user } => {
+                let user = self.resolve(user)?;
+                self.cleared.insert(user, stamp);
+                Ok(Done::NotificationsCleared)
+            }
+            Command::DismissNotification { user, notification } => {
+                let user = self.resolve(user)?;
+                let shown = self.notifications(user);
+                let found = shown.iter().find(|shown| shown.id == *notification);
+                match found.ok_or(Refusal::NotificationNotFound)?.notice {
+                    Notice::Mention(post) => {
+                        self.dismissed.insert((user, post.0));
+                        self.drop_oldest(user);
+                    }
+                    _ => drop(self.notices.remove(&(user, notification.0))),
+                }
+                Ok(Done::NotificationDismissed)
+            }
+            _ => unreachable!("not of this kind"),
+        }
+    }
+
+    fn set_reaction(&mut self, stamp: u64, key: (u32, u64, Reaction), on: bool) -> Outcome {
+        let (user, post, reaction) = key;
+        let found = self.posts.get(&post).ok_or(Refusal::PostNotFound)?;
+        let (author, visibility) = (found.author, found.visibility);
+        let before = self.reactions.get(&key).copied();
+        if before.is_none() && !self.sees(user, found) {
+            return Err(Refusal::PostNotFound);
+        }
+        match before {
+            None if on => {
+                if reaction == Reaction::Pin {
+                    let pins = self.reactions.keys();
+                    let pins = pins.filter(|(of, _, kind)| *of == user && *kind == Reaction::Pin);
+                    if author != user {
+                        return Err(Refusal::PinNotOwn);
+                    } else if visibility == Visibility::Direct {
+                        return Err(Refusal::PinDirect);
+                    } else if pins.count() >= PINS_MAX {
+                        return Err(Refusal::TooManyPins);
+                    }
+                }
+                self.reactions.insert(key, stamp);
+                if reaction == Reaction::Favourite && author != user {
+                    self.notices.insert((author, stamp), (user, Some(post)));
+                    self.drop_oldest(author);
+                }
+            }
+            Some(before) if !on => {
+                self.reactions.remove(&key);
+                self.notices.remove(&(author, before));
+            }
+            _ => {}
+        }
+        Ok(Done::Reacted)
+    }
+
+    /// Removes reactions to posts that are gone. What they caused is still stored, and not shown.
+    pub(super) fn forget_reactions(&mut self) {
+        let posts = &self.posts;
+        self.reactions.retain(|(_, post, _), _| posts.contains_key(post));
+    }
+
+    pub(super) fn announce_follow(&mut self, stamp: u64, (user, other): (u32, u32)) {
+        let cleared = self.cleared.get(&other).copied().unwrap_or(0);
+        let stored = self.notices.range((other, 0)..=(other, u64::MAX));
+        let mut rows: Vec<_> = stored.map(|((_, id), notice)| (*id, Some(*notice))).collect();
+        let dismissed = self.dismissed.range((other, 0)..=(other, u64::MAX));
+        rows.extend(dismissed.map(|(_, id)| (*id, None)));
+        rows.sort_unstable_by_key(|(id, _)| std::cmp::Reverse(*id));
+        let newest = rows.into_iter().take(FOLLOW_NOTICES_SEEN);
+        let mut shown = newest.filter(|(id, _)| *id > cleared);
+        if !shown.any(|(_, notice)| notice == Some((user, None))) {
+            self.notices.insert((other, stamp), (user, None));
+            self.drop_oldest(other);
+        }
+    }
+
+    /// Clears the oldest notifications beyond those that are stored.
+    fn drop_oldest(&mut self, user: u32) {
+        let cleared = self.cleared.get(&user).copied().unwrap_or(0);
+        let stored = self.notices.range((user, cleared + 1)..=(user, u64::MAX));
+        let dismissed = self.dismissed.range((user, cleared + 1)..=(user, u64::MAX));
+        let rows = stored.map(|((_, id), _)| *id).chain(dismissed.map(|(_, id)| *id));
+        let rows: BTreeSet<u64> = rows.collect();
+        let dropped = rows.len().saturating_sub(NOTIFICATIONS_MAX as usize);
+        if let Some(last) = rows.iter().nth(dropped.wrapping_sub(1)) {
+            self.cleared.insert(user, *last);
+        }
+    }
+
+    /// The notifications of `user`, newest first.
+    pub(crate) fn notifications(&self, user: u32) -> Vec<Notification> {
+        let cleared = self.cleared.get(&user).copied().unwrap_or(0);
+        let mentions = self.posts.iter().filter(|(id, post)| {
+            post.mentions.contains(&user) && !self.dismissed.contains(&(user, **id))
+        });
+        let mentions = mentions.map(|(id, post)| (*id, post.author, Notice::Mention(PostId(*id))));
+        let stored = self.notices.range((user, 0)..=(user, u64::MAX));
+        let stored = stored.filter_map(|((_, id), (actor, post))| {
+            let notice = match post {
+                Some(post) => {
+                    let key = (*actor, *post, Reaction::Favourite);
+                    let exists = self.reactions.get(&key) == Some(id);
+                    exists.then_some(Notice::Favourite(PostId(*post)))?
+                }
+                None => self.follows.contains(&(*actor, user)).then_some(Notice::Follow)?,
+            };
+            Some((*id, *actor, notice))
+        });
+        let all = mentions.chain(stored).filter(|(id, actor, _)| {
+            let hides = self.mutes.get(&(user, *actor)).is_some_and(|(mentions, _)| *mentions);
+            let exists = !self.users[*actor as usize].deleted;
+            *id > cleared && exists && !hides && !self.are_hidden(user, *actor)
+        });
+        let mut all: Vec<Notification> = all
+            .map(|(id, actor, notice)| Notification {
+                id: NotificationId(id),
+                actor: UserId(actor),
+                notice,
+            })
+            .collect();
+        all.sort_unstable_by_key(|shown| std::cmp::Reverse(shown.id));
+        all
+    }
+}

@@ -1,0 +1,75 @@
+//! The notifications that a user is shown.
+
+use rows::{Order, Rows, Span};
+
+use crate::ids::{PostId, UserId};
+use crate::notification::{Notice, Notification, NotificationId, Stored};
+use crate::page::{Page, PageOf};
+use crate::reaction::Reaction;
+use crate::visible::Viewer;
+
+impl<R: Rows + ?Sized> Viewer<'_, R> {
+    /// A page of the notifications of the viewer: all rows on it, each with its notification if it is shown. Nothing for
+    /// the application itself.
+    #[must_use]
+    pub fn notifications(
+        &self,
+        page: &Page<NotificationId>,
+    ) -> PageOf<(NotificationId, Option<Notification>)> {
+        let none = PageOf { items: Vec::new(), more: false };
+        let (Some(user), Some(span)) = (self.user(), page.span(page.limit + 1)) else {
+            return none;
+        };
+        let low = span.low.max(self.facts().inbox(user).cleared.saturating_add(1));
+        if low > span.high {
+            return none;
+        }
+        let rows = self.facts().notification_rows(user, Span { low, ..span });
+        let shown = |(id, stored)| {
+            let id = NotificationId(id);
+            (id, self.shown_notification(user, id, stored))
+        };
+        PageOf::from_scan(rows.into_iter().map(shown).collect(), page)
+    }
+
+    /// A notification of the viewer, if it is shown.
+    #[must_use]
+    pub fn notification(&self, id: NotificationId) -> Option<Notification> {
+        let user = self.user()?;
+        if id.0 <= self.facts().inbox(user).cleared {
+            return None;
+        }
+        let span = Span { low: id.0, high: id.0, limit: 1, order: Order::Ascending };
+        let (_, stored) = self.facts().notification_rows(user, span).into_iter().next()?;
+        self.shown_notification(user, id, stored)
+    }
+
+    fn shown_notification(
+        &self,
+        user: UserId,
+        id: NotificationId,
+        stored: Option<Stored>,
+    ) -> Option<Notification> {
+        let facts = self.facts();
+        let (actor, notice) = match stored {
+            None => {
+                let post = PostId(id.0);
+                let author = facts.post(post).filter(|post| self.visible(post))?.author;
+                (author, Notice::Mention(post))
+            }
+            Some(Stored::Dismissed) => return None,
+            Some(Stored::Favourite(actor)) => {
+                let span = Span { low: id.0, high: id.0, limit: 1, order: Order::Ascending };
+                let found = facts.reactions_of(actor, Reaction::Favourite, span);
+                let post = found.first().map(|(_, post)| *post)?;
+                facts.post(post).filter(|post| post.author == user)?;
+                (actor, Notice::Favourite(post))
+            }
+            Some(Stored::Follow(actor)) => {
+                facts.follows(actor, user).then_some((actor, Notice::Follow))?
+            }
+        };
+        let is_shown = facts.exists(actor) && self.notified_by(actor);
+        is_shown.then_some(Notification { id, actor, notice })
+    }
+}

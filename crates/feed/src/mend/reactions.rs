@@ -1,0 +1,108 @@
+//! Reactions, their counts, and notifications.
+
+use rows::{PointTable, RowsMut, Scan, SetTable, Span, Value, encode};
+
+use super::{Mend, Rows, at};
+use crate::ids::PostId;
+use crate::notification::{Inbox, Stored};
+use crate::reaction::Reaction;
+
+impl Mend {
+    /// A reaction in the list of its user.
+    pub(super) fn reaction_of_user<R: Scan + RowsMut>(
+        &mut self,
+        step: &mut Rows<'_, R>,
+        reaction: Reaction,
+        (owner, stamp, post): (u64, u64, u64),
+    ) {
+        self.counted.last_stamp = self.counted.last_stamp.max(stamp);
+        let user = step.user(owner).filter(|user| !step.is_gone(*user));
+        let found = user.and_then(|user| step.facts().reaction(user, PostId(post), reaction));
+        if found != Some(stamp) {
+            let what = format!("{reaction:?} of user {owner}, {}", at(stamp));
+            step.derived(format!("{what}: the post has no such reaction"));
+            step.rows.put_member(reaction.table(), owner, stamp, None);
+        }
+    }
+
+    /// A notification, without its cause.
+    pub(super) fn notification<R: Scan + RowsMut>(
+        &mut self,
+        step: &mut Rows<'_, R>,
+        (owner, id, number): (u64, u64, u64),
+    ) {
+        self.counted.last_stamp = self.counted.last_stamp.max(id);
+        let user = step.user(owner).filter(|user| !step.is_gone(*user));
+        if user.is_none() || Stored::of_number(number).is_none() {
+            step.derived(format!("notification {} of user {owner} is malformed", at(id)));
+            step.rows.put_member(SetTable::Notifications, owner, id, None);
+        } else if step.rows.point(PointTable::Inbox, owner).is_none() {
+            let inbox = step.recounted(owner, Inbox::default());
+            step.derived(format!("Inbox {owner}: the row is missing"));
+            step.rows.put_point(PointTable::Inbox, owner, Some(encode(&inbox)));
+        }
+    }
+}
+
+impl<R: Scan + RowsMut> Rows<'_, R> {
+    /// A reaction of a post.
+    pub(super) fn reaction_of_post(&mut self, post: u64, item: u64, stamp: u64) {
+        let listed = Reaction::of_item(item).is_some_and(|(reaction, user)| {
+            self.rows.member(reaction.table(), user.0.into(), stamp) == Some(post)
+        });
+        if !listed {
+            self.derived(format!("Reactions {post}, {item}: the user has no such reaction"));
+            self.rows.put_member(SetTable::Reactions, post, item, None);
+            return;
+        }
+        if self.facts().stored_post(PostId(post)).is_none() {
+            if self.set(SetTable::SweptPosts, 0, post, Some(0)) {
+                self.derived(format!("Reactions {post}: the post does not exist"));
+            }
+        } else if self.rows.point(PointTable::PostCounts, post).is_none() {
+            self.post_counts(post);
+        }
+    }
+
+    /// The counts of a post.
+    pub(super) fn post_counts(&mut self, post: u64) {
+        let exists = self.facts().stored_post(PostId(post)).is_some();
+        let favourites = match exists {
+            true => self.facts().favourited_by(PostId(post), Span::ALL).len() as u32,
+            false => 0,
+        };
+        let row = (favourites > 0).then(|| Value::from_slice(&favourites.to_le_bytes()));
+        if self.put(PointTable::PostCounts, post, row) {
+            self.derived(format!("PostCounts {post}: the number of favourites is {favourites}"));
+        }
+    }
+
+    /// A deleted post whose reactions are to be removed.
+    pub(super) fn swept_post(&mut self, owner: u64, post: u64) {
+        if owner != 0 || self.facts().stored_post(PostId(post)).is_some() {
+            self.derived(format!("SweptPosts {owner}, {post}: the post exists"));
+            self.rows.put_member(SetTable::SweptPosts, owner, post, None);
+        }
+    }
+
+    /// Which notifications of a user are stored and shown.
+    pub(super) fn inbox(&mut self, owner: u64, value: &[u8]) {
+        let inbox: Inbox = rows::decode(value);
+        if self.user(owner).is_none_or(|user| self.is_gone(user)) {
+            self.derived(format!("Inbox {owner}: there is no such user"));
+            self.rows.put_point(PointTable::Inbox, owner, None);
+            return;
+        }
+        let wanted = self.recounted(owner, inbox);
+        if wanted != inbox {
+            self.derived(format!("Inbox {owner}: {} notifications are stored", wanted.stored));
+            self.rows.put_point(PointTable::Inbox, owner, Some(encode(&wanted)));
+        }
+    }
+
+    fn recounted(&self, owner: u64, inbox: Inbox) -> Inbox {
+        let rows = self.rows.members(SetTable::Notifications, owner, Span::ALL);
+        let first = rows.first().map_or(u64::MAX, |(id, _)| *id);
+        Inbox { stored: rows.len() as u32, from: inbox.from.min(first), ..inbox }
+    }
+}

@@ -1,0 +1,93 @@
+//! Notifications of a user.
+//!
+//! A notification has the stamp of its cause. Mentions are those that have a row anyway, and are not stored again;
+//! favourites and follows are stored, and so is that a mention was dismissed. A notification is shown only as long as its
+//! cause exists and the user may see it.
+
+use rows::Stamp;
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{PostId, UserId};
+
+/// A notification: the [`Stamp`] of the command that caused it; of a mention that is the id of the post.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct NotificationId(pub u64);
+
+impl From<NotificationId> for u64 {
+    fn from(id: NotificationId) -> Self {
+        id.0
+    }
+}
+
+impl NotificationId {
+    /// Milliseconds since 1970 at which its cause was accepted.
+    #[must_use]
+    pub const fn unix_ms(self) -> u64 {
+        Stamp(self.0).unix_ms()
+    }
+}
+
+/// What a user is notified of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// A post mentions the user.
+    Mention(PostId),
+    /// A post of the user was favourited.
+    Favourite(PostId),
+    /// The user is followed.
+    Follow,
+}
+
+/// A notification that is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Notification {
+    /// Its id.
+    pub id: NotificationId,
+    /// The user who caused it.
+    pub actor: UserId,
+    /// What it is about.
+    pub notice: Notice,
+}
+
+/// What is stored of a notification; its row has the kind times 2^32, plus the user who caused it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stored {
+    /// The mention in the post with this id is dismissed.
+    Dismissed,
+    /// By this user.
+    Favourite(UserId),
+    /// By this user.
+    Follow(UserId),
+}
+
+impl Stored {
+    pub(crate) const fn number(self) -> u64 {
+        match self {
+            Self::Dismissed => 0,
+            Self::Favourite(actor) => 1 << 32 | actor.0 as u64,
+            Self::Follow(actor) => 2 << 32 | actor.0 as u64,
+        }
+    }
+
+    /// Reverses [`Stored::number`].
+    pub(crate) const fn of_number(number: u64) -> Option<Self> {
+        let actor = UserId(number as u32);
+        match number >> 32 {
+            0 if actor.0 == 0 => Some(Self::Dismissed),
+            1 => Some(Self::Favourite(actor)),
+            2 => Some(Self::Follow(actor)),
+            _ => None,
+        }
+    }
+}
+
+/// Which notifications of a user are stored and shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Inbox {
+    /// Number of rows, with those that are not shown any more.
+    pub stored: u32,
+    /// No row has a smaller stamp: so that the oldest is found without walking over those that were removed.
+    pub from: u64,
+    /// Notifications up to this stamp are not shown.
+    pub cleared: u64,
+}
