@@ -60,7 +60,7 @@ impl NatsServers {
     }
 
     /// As [`NatsServers::start`]; the last server has its data on a disk of so many bytes, unless this user cannot mount
-    /// anything.
+    /// anything, and clients learn no addresses but those that they are given, which may be those of proxies.
     #[must_use]
     pub fn with_small_disk(count: usize, settings: &str, bytes: usize) -> Option<Self> {
         let jetstream = "jetstream { store_dir: \"DIR\", sync_interval: always }\n";
@@ -79,9 +79,9 @@ impl NatsServers {
             let mut text = format!("server_name: s{at}\nlisten: 127.0.0.1:{port}\n");
             text += &settings.replace("DIR", data.to_str().unwrap());
             if count > 1 {
-                let urls = urls.join(", ");
+                let (urls, hides) = (urls.join(", "), disk.is_some());
                 text += &format!(
-                    "\ncluster {{ name: test, no_advertise: true, listen: 127.0.0.1:{route}, routes: [{urls}] }}\n"
+                    "\ncluster {{ name: test, no_advertise: {hides}, listen: 127.0.0.1:{route}, routes: [{urls}] }}\n"
                 );
             }
             fs::write(folder.path().join(format!("{at}.conf")), text).unwrap();
