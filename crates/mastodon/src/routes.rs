@@ -31,9 +31,15 @@ pub(crate) fn routes(state: Shared) -> Router {
     let (mut router, mut paths) = (Router::new(), BTreeSet::new());
     for Route { endpoint, needs, handler } in table().0 {
         let guard = from_fn_with_state((state.clone(), needs), check);
-        router = router.route(endpoint.path, handler.layer(guard));
-        if paths.insert(endpoint.path) {
-            router = router.route(endpoint.path, options(preflight));
+        let handler = handler.layer(guard);
+        // Some clients end paths with a slash, which Mastodon ignores.
+        let slash = format!("{}/", endpoint.path);
+        let slash = Some(slash).filter(|path| path.starts_with("/api/") && !path.contains('*'));
+        for path in [Some(endpoint.path.to_owned()), slash].into_iter().flatten() {
+            router = router.route(&path, handler.clone());
+            if paths.insert(path.clone()) {
+                router = router.route(&path, options(preflight));
+            }
         }
     }
     for path in ["/api/v1/{*rest}", "/api/v2/{*rest}"] {
