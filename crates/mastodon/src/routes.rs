@@ -9,7 +9,9 @@ use feed::accounts::AccessScope as S;
 
 use crate::access::{Needs, check, preflight};
 use crate::api::absent::Absent;
-use crate::api::{accounts as people, instance, links, notifications, relations, search, statuses};
+use crate::api::{
+    accounts as people, instance, links, notifications, reactions, relations, search, statuses,
+};
 use crate::api::{streaming, timelines};
 use crate::endpoints::{Endpoints, Route};
 use crate::state::Shared;
@@ -22,15 +24,22 @@ const READ_STATUSES: Needs = Needs::Anyone(&[S::ReadStatuses]);
 const MY_STATUSES: Needs = Needs::User(&[S::ReadStatuses]);
 const WRITE_STATUSES: Needs = Needs::User(&[S::WriteStatuses]);
 const WRITE_ACCOUNTS: Needs = Needs::User(&[S::WriteAccounts]);
+const WRITE_NOTIFICATIONS: Needs = Needs::User(&[S::WriteNotifications]);
 const MY_NOTIFICATIONS: Needs = Needs::User(&[S::ReadNotifications]);
 
 pub(crate) fn routes(state: Shared) -> Router {
     let (mut router, mut paths) = (Router::new(), BTreeSet::new());
     for Route { endpoint, needs, handler } in table().0 {
         let guard = from_fn_with_state((state.clone(), needs), check);
-        router = router.route(endpoint.path, handler.layer(guard));
-        if paths.insert(endpoint.path) {
-            router = router.route(endpoint.path, options(preflight));
+        let handler = handler.layer(guard);
+        // Some clients end paths with a slash, which Mastodon ignores.
+        let slash = format!("{}/", endpoint.path);
+        let slash = Some(slash).filter(|path| path.starts_with("/api/") && !path.contains('*'));
+        for path in [Some(endpoint.path.to_owned()), slash].into_iter().flatten() {
+            router = router.route(&path, handler.clone());
+            if paths.insert(path.clone()) {
+                router = router.route(&path, options(preflight));
+            }
         }
     }
     for path in ["/api/v1/{*rest}", "/api/v2/{*rest}"] {
@@ -63,6 +72,7 @@ pub(crate) fn table() -> Endpoints {
     oauth_and_accounts(&mut table);
     relations_of_accounts(&mut table);
     statuses_and_timelines(&mut table);
+    reactions_to_statuses(&mut table);
     notifications_of_user(&mut table);
     about_the_server(&mut table);
     streams(&mut table);
@@ -125,9 +135,28 @@ fn statuses_and_timelines(table: &mut Endpoints) {
     table.get("/api/v1/timelines/public", READ_STATUSES, timelines::public);
 }
 
+fn reactions_to_statuses(table: &mut Endpoints) {
+    let favourites = Needs::User(&[S::WriteFavourites]);
+    let bookmarks = Needs::User(&[S::WriteBookmarks]);
+    table.post("/api/v1/statuses/{id}/favourite", favourites, reactions::favourite);
+    table.post("/api/v1/statuses/{id}/unfavourite", favourites, reactions::unfavourite);
+    table.post("/api/v1/statuses/{id}/bookmark", bookmarks, reactions::bookmark);
+    table.post("/api/v1/statuses/{id}/unbookmark", bookmarks, reactions::unbookmark);
+    table.post("/api/v1/statuses/{id}/pin", WRITE_ACCOUNTS, reactions::pin);
+    table.post("/api/v1/statuses/{id}/unpin", WRITE_ACCOUNTS, reactions::unpin);
+    table.get("/api/v1/statuses/{id}/favourited_by", READ_STATUSES, reactions::favourited_by);
+    let favourites = Needs::User(&[S::ReadFavourites]);
+    table.get("/api/v1/favourites", favourites, reactions::favourites);
+    let bookmarks = Needs::User(&[S::ReadBookmarks]);
+    table.get("/api/v1/bookmarks", bookmarks, reactions::bookmarks);
+}
+
 fn notifications_of_user(table: &mut Endpoints) {
     table.get("/api/v1/notifications", MY_NOTIFICATIONS, notifications::list);
     table.get("/api/v1/notifications/{id}", MY_NOTIFICATIONS, notifications::show);
+    table.post("/api/v1/notifications/clear", WRITE_NOTIFICATIONS, notifications::clear);
+    let dismiss = "/api/v1/notifications/{id}/dismiss";
+    table.post(dismiss, WRITE_NOTIFICATIONS, notifications::dismiss);
     let count = notifications::unread_count;
     table.get("/api/v1/notifications/unread_count", MY_NOTIFICATIONS, count);
     table.get("/api/v2/notifications/policy", MY_NOTIFICATIONS, notifications::policy);

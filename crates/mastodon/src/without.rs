@@ -70,19 +70,6 @@ fn lists(table: &mut Endpoints) {
 fn of_statuses(table: &mut Endpoints) {
     for (needs, what, does, undoes) in [
         (
-            User(&[S::WriteFavourites]),
-            "favourites",
-            "/api/v1/statuses/{id}/favourite",
-            "/api/v1/statuses/{id}/unfavourite",
-        ),
-        (
-            User(&[S::WriteBookmarks]),
-            "bookmarks",
-            "/api/v1/statuses/{id}/bookmark",
-            "/api/v1/statuses/{id}/unbookmark",
-        ),
-        (WRITE_ACCOUNTS, "pins", "/api/v1/statuses/{id}/pin", "/api/v1/statuses/{id}/unpin"),
-        (
             User(&[S::WriteMutes]),
             "mutes of threads",
             "/api/v1/statuses/{id}/mute",
@@ -98,11 +85,8 @@ fn of_statuses(table: &mut Endpoints) {
         table.absent("POST", needs, Refused(what), &[does]);
         table.unchanged("POST", undoes, needs, statuses::unchanged);
     }
-    for path in ["/api/v1/statuses/{id}/favourited_by", "/api/v1/statuses/{id}/reblogged_by"] {
-        table.unchanged("GET", path, Needs::Anyone(&[S::ReadStatuses]), statuses::nobody);
-    }
-    table.absent("GET", User(&[S::ReadFavourites]), List, &["/api/v1/favourites"]);
-    table.absent("GET", User(&[S::ReadBookmarks]), List, &["/api/v1/bookmarks"]);
+    let boosted = "/api/v1/statuses/{id}/reblogged_by";
+    table.unchanged("GET", boosted, Needs::Anyone(&[S::ReadStatuses]), statuses::nobody);
     let translate = ["/api/v1/statuses/{id}/translate"];
     table.absent("POST", READ_STATUSES, Refused("translation"), &translate);
     table.absent(
@@ -204,12 +188,6 @@ fn of_filters_and_lists(table: &mut Endpoints) {
 }
 
 fn of_notifications(table: &mut Endpoints) {
-    table.absent(
-        "POST",
-        WRITE_NOTIFICATIONS,
-        Refused("dismissal of notifications"),
-        &["/api/v1/notifications/clear", "/api/v1/notifications/{id}/dismiss"],
-    );
     table.absent(
         "PATCH",
         WRITE_NOTIFICATIONS,

@@ -3,8 +3,10 @@
 use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
-use feed::timeline::Posted;
-use feed::{Bio, Command, Handle, Name, Page, PageOf, PostId, SetTable, Span, UserId, UserRef};
+
+use feed::{
+    Bio, Command, Handle, Name, Page, PageOf, PostId, Posted, SetTable, Span, UserId, UserRef,
+};
 use serde_json::{Value, json};
 
 use crate::entities::Entities;
@@ -111,17 +113,28 @@ pub(crate) async fn statuses(
     let asked = Asked::parse(&fields, paging::STATUSES)?;
     let is_true = |name| Ok::<_, ApiError>(fields.flag(name)?.unwrap_or(false));
     let replies = !is_true("exclude_replies")?;
-    // No post is pinned, has media or a hashtag that is indexed.
-    let none = is_true("pinned")? || is_true("only_media")? || fields.one("tagged")?.is_some();
+    let is_pinned = is_true("pinned")?;
+    // No post has media or a hashtag that is indexed.
+    let none = is_true("only_media")? || fields.one("tagged")?.is_some();
     let read = move |_: &_, entities: &mut Entities<'_>| {
         let is_visible = entities.facts().exists(user) && entities.viewer().visible_user(user);
         is_visible.then(|| match none {
             true => Listed::default(),
+            false if is_pinned => pinned(entities, user),
             false => of_author(entities, user, &asked, replies),
         })
     };
     let listed = state.entities(reader, read).await?.ok_or_else(ApiError::not_found)?;
     state.listed(uri.path(), &fields, &asked, listed)
+}
+
+/// The posts that a user pins, the last pinned first: so few that they are one page.
+fn pinned(entities: &mut Entities<'_>, user: UserId) -> Listed {
+    let mut pins = entities.facts().pins(user);
+    pins.reverse();
+    let mut json = vec![b'['];
+    entities.statuses(&pins, &mut json);
+    Listed { json, ..Listed::default() }
 }
 
 fn of_author(entities: &mut Entities<'_>, author: UserId, asked: &Asked, replies: bool) -> Listed {
@@ -224,6 +237,18 @@ pub(crate) fn page_of_accounts(
     }
     let ends = items.first().zip(items.last()).map(|(one, other)| (one.0.into(), other.0.into()));
     Listed { json, ends, more }
+}
+
+/// The ends of a page of users; calls `each` with those on it.
+pub(crate) fn page_of(
+    asked: &Asked,
+    PageOf { mut items, more }: PageOf<UserId>,
+    each: impl FnMut(UserId),
+) -> Listed {
+    asked.cut(&mut items, |user| user.0.into());
+    let ends = items.first().zip(items.last()).map(|(one, other)| (one.0.into(), other.0.into()));
+    items.into_iter().for_each(each);
+    Listed { json: Vec::new(), ends, more }
 }
 
 /// `PATCH /api/v1/accounts/update_credentials`

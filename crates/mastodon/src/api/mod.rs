@@ -5,6 +5,7 @@ pub(crate) mod accounts;
 pub(crate) mod instance;
 pub(crate) mod links;
 pub(crate) mod notifications;
+pub(crate) mod reactions;
 pub(crate) mod relations;
 pub(crate) mod search;
 pub(crate) mod statuses;

@@ -1,25 +1,34 @@
-//! Notifications: mentions of the user.
+//! Notifications: mentions, favourites of one's posts, and follows.
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
-use feed::PostId;
+use feed::{Command, Notice, NotificationId, UserRef};
 use serde_json::{Value, json};
 
 use crate::entities::Entities;
 use crate::entities::status::push;
 use crate::error::ApiError;
 use crate::fields::{Fields, Params};
-use crate::input::{self, Me, StatusInPath};
+use crate::input::{self, Me, Once, StatusInPath};
 use crate::paging::{self, Asked, Listed};
 use crate::state::Shared;
 
-/// Whether a request asks for notifications of mentions, and by whom.
-fn wants_mentions(fields: &Fields) -> bool {
-    let mut types = fields.all("types").peekable();
-    let is_wanted = types.peek().is_none() || types.any(|name| name == "mention");
-    is_wanted && !fields.all("exclude_types").any(|name| name == "mention")
+/// The kinds that a request asks for.
+fn kinds(fields: &Fields) -> Vec<&'static str> {
+    let has = |list: &str, kind: &str| fields.all(list).any(|name| name == kind);
+    let all = fields.all("types").next().is_none();
+    let kinds = ["mention", "favourite", "follow"].into_iter();
+    kinds.filter(|kind| (all || has("types", kind)) && !has("exclude_types", kind)).collect()
+}
+
+fn kind(notice: Notice) -> &'static str {
+    match notice {
+        Notice::Mention(_) => "mention",
+        Notice::Favourite(_) => "favourite",
+        Notice::Follow => "follow",
+    }
 }
 
 /// `GET /api/v1/notifications`
@@ -32,23 +41,19 @@ pub(crate) async fn list(
     let asked = Asked::parse(&fields, paging::ACCOUNTS)?;
     let by = fields.one("account_id")?;
     let by = by.map(|id| input::user(id).ok_or_else(ApiError::not_found)).transpose()?;
-    let is_wanted = wants_mentions(&fields);
-    let read = move |node: &node::Node, entities: &mut Entities<'_>| {
-        if !is_wanted {
-            return Listed::default();
-        }
-        let mut page = node.mention_ids(me, &asked.page(PostId));
-        asked.cut(&mut page.items, |post| post.0);
+    let kinds = kinds(&fields);
+    let read = move |_: &_, entities: &mut Entities<'_>| {
+        let mut page = entities.viewer().notifications(&asked.page(NotificationId));
+        asked.cut(&mut page.items, |(id, _)| id.0);
         let ends = page.items.first().zip(page.items.last());
-        let ends = ends.map(|(first, last)| (first.0, last.0));
+        let ends = ends.map(|((first, _), (last, _))| (first.0, last.0));
         let mut json = vec![b'['];
-        for post in &page.items {
-            let author = || entities.facts().post(*post).map(|post| post.author);
-            if (by.is_none() || by == author())
-                && let Some(notification) = entities.mention(*post)
-            {
-                push(&notification, &mut json);
-            }
+        let found = page.items.into_iter().filter_map(|(_, found)| found);
+        let is_wanted =
+            |actor, notice| by.is_none_or(|by| by == actor) && kinds.contains(&kind(notice));
+        for found in found.filter(|found| is_wanted(found.actor, found.notice)) {
+            let entity = entities.notification(found);
+            entity.iter().for_each(|entity| push(entity, &mut json));
         }
         Listed { json, ends, more: page.more }
     };
@@ -60,11 +65,37 @@ pub(crate) async fn list(
 pub(crate) async fn show(
     State(state): State<Shared>,
     Me(me): Me,
-    StatusInPath(post): StatusInPath,
+    StatusInPath(id): StatusInPath,
 ) -> Result<Response, ApiError> {
-    let read = move |_: &_, entities: &mut Entities<'_>| entities.mention(post);
+    let read = move |_: &_, entities: &mut Entities<'_>| {
+        let found = entities.viewer().notification(NotificationId(id.0))?;
+        entities.notification(found)
+    };
     let found = state.entities(Some(me), read).await?;
     state.answers.entity(found)
+}
+
+/// `POST /api/v1/notifications/clear`
+pub(crate) async fn clear(
+    State(state): State<Shared>,
+    Me(me): Me,
+    once: Once,
+) -> Result<Json<Value>, ApiError> {
+    let user = UserRef::Id(me);
+    state.change(me, once, Command::ClearNotifications { user }).await?;
+    Ok(Json(json!({})))
+}
+
+/// `POST /api/v1/notifications/{id}/dismiss`
+pub(crate) async fn dismiss(
+    State(state): State<Shared>,
+    Me(me): Me,
+    StatusInPath(id): StatusInPath,
+    once: Once,
+) -> Result<Json<Value>, ApiError> {
+    let (user, notification) = (UserRef::Id(me), NotificationId(id.0));
+    state.change(me, once, Command::DismissNotification { user, notification }).await?;
+    Ok(Json(json!({})))
 }
 
 /// `GET /api/v1/notifications/unread_count`: without markers, nothing is unread.

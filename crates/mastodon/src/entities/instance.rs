@@ -1,7 +1,7 @@
 //! What the server says about itself: the instance in two versions, and its configuration.
 
 use feed::Facts;
-use feed::limits::{BIO_CHARS_MAX, NAME_CHARS_MAX, POST_CHARS_MAX};
+use feed::limits::{BIO_CHARS_MAX, NAME_CHARS_MAX, PINS_MAX, POST_CHARS_MAX};
 use node::Store;
 use serde_json::{Value, json};
 
@@ -35,7 +35,7 @@ fn configuration() -> Value {
     json!({
         "accounts": {
             "max_featured_tags": 0,
-            "max_pinned_statuses": 0,
+            "max_pinned_statuses": PINS_MAX,
             "max_profile_fields": 0,
             "max_display_name_length": NAME_CHARS_MAX,
             "max_note_length": BIO_CHARS_MAX,

@@ -1,28 +1,34 @@
 //! The entity `Notification`.
 
-use feed::PostId;
+use feed::{Notice, Notification};
 use serde_json::{Value, json};
 
 use super::Entities;
 use super::time::time;
 
 impl Entities<'_> {
-    /// The notification of a post that mentions the reader; none if they are not notified of it. Its id is that of the
-    /// post.
-    pub(crate) fn mention(&mut self, id: PostId) -> Option<Value> {
-        let reader = self.reader?;
-        let post = self.facts().post(id).filter(|post| post.mentions.contains(&reader))?;
-        if !self.viewer().notified(id) {
-            return None;
-        }
-        let (account, status) = (self.account(post.author)?, self.status(id)?);
-        Some(json!({
+    /// A notification of the reader; none if its status is not visible.
+    pub(crate) fn notification(&mut self, found: Notification) -> Option<Value> {
+        let Notification { id, actor, notice } = found;
+        let (kind, post) = match notice {
+            Notice::Mention(post) => ("mention", Some(post)),
+            Notice::Favourite(post) => ("favourite", Some(post)),
+            Notice::Follow => ("follow", None),
+        };
+        let status = match post {
+            Some(post) => Some(self.status(post)?),
+            None => None,
+        };
+        let mut entity = json!({
             "id": id.0.to_string(),
-            "type": "mention",
+            "type": kind,
             "created_at": time(id.unix_ms()),
             "group_key": format!("ungrouped-{}", id.0),
-            "account": account,
-            "status": status,
-        }))
+            "account": self.account(actor)?,
+        });
+        if let (Some(fields), Some(status)) = (entity.as_object_mut(), status) {
+            fields.insert("status".to_owned(), status);
+        }
+        Some(entity)
     }
 }

@@ -1,8 +1,8 @@
 //! The entity `Status` and its parts.
 
 use feed::text::Language;
-use feed::timeline::Posted;
-use feed::{Handle, Post, PostId, Span, UserId, Visibility};
+
+use feed::{Handle, Post, PostId, Posted, Reaction, UserId, Visibility};
 use serde_json::{Value, json};
 
 use super::time::time;
@@ -51,9 +51,9 @@ impl Entities<'_> {
             "tags": tags.collect::<Vec<_>>(),
             "emojis": [],
             "reblogs_count": 0,
-            "favourites_count": 0,
+            "favourites_count": self.facts().favourites(id),
             "quotes_count": 0,
-            "replies_count": self.replies(id),
+            "replies_count": self.facts().replies_count(id, REPLIES_COUNTED),
             "in_reply_to_id": parent.map(|(id, _)| id.0.to_string()),
             "in_reply_to_account_id": parent.map(|(_, author)| author.0.to_string()),
             "reblog": null,
@@ -62,9 +62,16 @@ impl Entities<'_> {
             "quote": null,
             "application": null,
         });
-        if let Some(fields) = status.as_object_mut().filter(|_| self.reader.is_some()) {
-            for name in ["favourited", "reblogged", "muted", "bookmarked", "pinned"] {
-                fields.insert(name.to_owned(), false.into());
+        if let Some((fields, reader)) = status.as_object_mut().zip(self.reader) {
+            let has = |reaction| self.facts().reaction(reader, id, reaction).is_some();
+            for (name, value) in [
+                ("favourited", has(Reaction::Favourite)),
+                ("bookmarked", has(Reaction::Bookmark)),
+                ("pinned", post.author == reader && has(Reaction::Pin)),
+                ("reblogged", false),
+                ("muted", false),
+            ] {
+                fields.insert(name.to_owned(), value.into());
             }
             fields.insert("filtered".to_owned(), json!([]));
         }
@@ -98,11 +105,6 @@ impl Entities<'_> {
             }
         }
         found
-    }
-
-    fn replies(&self, id: PostId) -> usize {
-        let span = Span { limit: REPLIES_COUNTED, ..Span::ALL };
-        self.facts().replies_to(id, span).len()
     }
 
     /// Appends statuses to `out` as JSON objects with commas between, until they are too long for one response; returns

@@ -8,6 +8,7 @@ mod client;
 mod endpoints;
 mod flow;
 mod pages;
+mod reactions;
 mod scopes;
 mod server;
 mod statuses;

@@ -92,6 +92,7 @@ async fn the_server_describes_itself() {
     assert_eq!(one["stats"], json!({"user_count": 1, "status_count": 1, "domain_count": 0}));
     assert!(one["version"].as_str().unwrap().contains("compatible; roost"));
     assert_eq!(one["configuration"]["statuses"]["max_characters"], 500);
+    assert_eq!(get("/api/v1/instance/").await, one, "a slash at the end makes no difference");
     let two = get("/api/v2/instance").await;
     assert_eq!(two["domain"], "social.example");
     assert_eq!(two["configuration"]["urls"]["streaming"], "wss://social.example");

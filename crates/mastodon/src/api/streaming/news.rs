@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use feed::{Cursor, Page, PageOf, PostId, UserId};
+use feed::{Cursor, NotificationId, Page, PageOf, PostId, UserId};
 use node::{Change, Node};
 
 use super::Event;
@@ -35,7 +35,7 @@ pub(super) struct News {
 }
 
 impl Question {
-    /// Reads home and mentions after the position, and merges them up to the id that both reach. May block.
+    /// Reads home and notifications after the position, and merges them up to the id that both reach. May block.
     pub(super) fn answer(&self, node: &Node, base: &str) -> News {
         let mut entities = Entities::new(node, base, Some(self.user));
         let page = Page { cursor: Cursor::After(PostId(self.position)), limit: PAGE };
@@ -52,28 +52,28 @@ impl Question {
                 return News { events, position: self.position, changes_read, more: true };
             }
         }
-        let mentions = node.mention_ids(self.user, &page);
-        let end =
-            [reach(&home), reach(&mentions)].into_iter().flatten().fold(self.visible, u64::min);
-        let due = |page: &PageOf<PostId>, is_mention: bool| {
-            let due = page.items.iter().filter(|post| post.0 <= end);
-            due.map(|post| (post.0, is_mention)).collect::<Vec<_>>()
-        };
-        let mut all = [due(&home, false), due(&mentions, true)].concat();
-        all.sort_unstable();
-        let mut more = home.more || mentions.more;
+        let page = Page { cursor: Cursor::After(NotificationId(self.position)), limit: PAGE };
+        let notices = entities.viewer().notifications(&page);
+        let reaches = [reach(&home, |post| post.0), reach(&notices, |(id, _)| id.0)];
+        let end = reaches.into_iter().flatten().fold(self.visible, u64::min);
+        let posts = home.items.iter().map(|post| (post.0, None));
+        let notified = notices.items.iter().filter_map(|(id, found)| Some((id.0, Some((*found)?))));
+        let mut all: Vec<_> = posts.chain(notified).filter(|(id, _)| *id <= end).collect();
+        // A post before the notification of it.
+        all.sort_by_key(|(id, notice)| (*id, notice.is_some()));
+        let mut more = home.more || notices.more;
         let mut position = self.position.max(end);
-        for (index, (post, is_mention)) in all.iter().enumerate() {
-            let event = match is_mention {
-                true => entities.mention(PostId(*post)).map(|found| Event::notification(&found)),
-                false => entities.status(PostId(*post)).map(|found| Event::of("update", &found)),
+        for (index, (id, notice)) in all.iter().enumerate() {
+            let event = match notice {
+                Some(found) => entities.notification(*found).map(|it| Event::notification(&it)),
+                None => entities.status(PostId(*id)).map(|it| Event::of("update", &it)),
             };
             bytes += event.as_ref().map_or(0, |event| event.payload.len());
             events.extend(event);
-            // A post and its mention are not taken apart.
+            // A post and the notification of it are not taken apart.
             let next = all.get(index + 1);
-            if bytes >= EVENTS_BYTES && next.is_some_and(|(next, _)| next != post) {
-                (position, more) = (*post, true);
+            if bytes >= EVENTS_BYTES && next.is_some_and(|(next, _)| next != id) {
+                (position, more) = (*id, true);
                 break;
             }
         }
@@ -99,6 +99,6 @@ fn changed(entities: &mut Entities<'_>, change: Change) -> Option<Event> {
 }
 
 /// The id up to which a page is complete, if there are more items.
-fn reach(page: &PageOf<PostId>) -> Option<u64> {
-    page.items.first().filter(|_| page.more).map(|newest| newest.0)
+fn reach<T>(page: &PageOf<T>, id: impl Fn(&T) -> u64) -> Option<u64> {
+    page.items.first().filter(|_| page.more).map(id)
 }

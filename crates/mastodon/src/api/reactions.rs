@@ -1,0 +1,109 @@
+//! Favourites, bookmarks and pins.
+
+use axum::extract::State;
+use axum::http::Uri;
+use axum::response::Response;
+use feed::{Command, Page, PageOf, PostId, Reaction, UserRef};
+
+use super::accounts::page_of;
+use crate::entities::Entities;
+use crate::entities::status::push;
+use crate::error::ApiError;
+use crate::fields::Params;
+use crate::input::{Me, Once, Reader, StatusInPath};
+use crate::paging::{self, Asked, Listed};
+use crate::state::Shared;
+
+/// Makes the handlers that change a reaction.
+macro_rules! changes {
+    ($($name:ident = $reaction:ident, $on:literal;)*) => {$(
+        pub(crate) async fn $name(
+            State(state): State<Shared>,
+            Me(me): Me,
+            StatusInPath(post): StatusInPath,
+            once: Once,
+        ) -> Result<Response, ApiError> {
+            let (user, reaction) = (UserRef::Id(me), Reaction::$reaction);
+            let command = Command::React { user, post, reaction, on: $on };
+            state.change(me, once, command).await?;
+            let status = state.entities_done(me, move |entities| entities.status(post)).await?;
+            state.answers.entity(status)
+        }
+    )*};
+}
+
+changes! {
+    favourite = Favourite, true;
+    unfavourite = Favourite, false;
+    bookmark = Bookmark, true;
+    unbookmark = Bookmark, false;
+    pin = Pin, true;
+    unpin = Pin, false;
+}
+
+/// Makes the handlers of the user's own lists.
+macro_rules! lists {
+    ($($name:ident = $reaction:ident;)*) => {$(
+        pub(crate) async fn $name(
+            State(state): State<Shared>,
+            Me(me): Me,
+            uri: Uri,
+            Params(fields): Params,
+        ) -> Result<Response, ApiError> {
+            let asked = Asked::parse(&fields, paging::STATUSES)?;
+            let read = move |_: &_, entities: &mut Entities<'_>| {
+                let page: Page<u64> = asked.page(|id| id);
+                let span = page.span(page.limit + 1);
+                let rows = span.map(|span| {
+                    entities.facts().reactions_of(me, Reaction::$reaction, span)
+                });
+                listed(entities, &asked, PageOf::from_scan(rows.unwrap_or_default(), &page))
+            };
+            let listed = state.entities(Some(me), read).await?;
+            state.listed(uri.path(), &fields, &asked, listed)
+        }
+    )*};
+}
+
+lists! {
+    favourites = Favourite;
+    bookmarks = Bookmark;
+}
+
+/// The page with these posts, which begins and ends with the stamps of the reactions.
+fn listed(entities: &mut Entities<'_>, asked: &Asked, mut page: PageOf<(u64, PostId)>) -> Listed {
+    asked.cut(&mut page.items, |(stamp, _)| *stamp);
+    let mut json = vec![b'['];
+    let posts: Vec<_> = page.items.iter().map(|(_, post)| *post).collect();
+    let read = entities.statuses(&posts, &mut json);
+    let more = page.more || read < page.items.len();
+    page.items.truncate(read);
+    let ends = page.items.first().zip(page.items.last());
+    Listed { json, ends: ends.map(|((first, _), (last, _))| (*first, *last)), more }
+}
+
+/// `GET /api/v1/statuses/{id}/favourited_by`
+pub(crate) async fn favourited_by(
+    State(state): State<Shared>,
+    Reader(reader): Reader,
+    StatusInPath(post): StatusInPath,
+    uri: Uri,
+    Params(fields): Params,
+) -> Result<Response, ApiError> {
+    let asked = Asked::parse(&fields, paging::ACCOUNTS)?;
+    let read = move |_: &_, entities: &mut Entities<'_>| {
+        entities.visible_post(post)?;
+        let (facts, page) = (entities.facts(), asked.page(|id: u64| id));
+        let users = page.span(page.limit + 1).map(|span| facts.favourited_by(post, span));
+        let page = PageOf::from_scan(users.unwrap_or_default(), &page);
+        let mut json = vec![b'['];
+        let listed = page_of(&asked, page, |user| {
+            let is_visible = facts.exists(user) && entities.viewer().visible_user(user);
+            let account = is_visible.then(|| entities.account(user)).flatten();
+            account.iter().for_each(|account| push(account, &mut json));
+        });
+        Some(Listed { json, ..listed })
+    };
+    let listed = state.entities(reader, read).await?.ok_or_else(ApiError::not_found)?;
+    state.listed(uri.path(), &fields, &asked, listed)
+}
