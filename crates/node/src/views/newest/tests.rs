@@ -3,7 +3,8 @@
 
 use feed::timeline::gather;
 use feed::{
-    Bio, Command, Cursor, Effect, Facts, Handle, Name, Page, PostId, Txn, UserId, UserRef, apply,
+    Bio, Command, Cursor, Effect, Facts, Handle, Name, NewPost, Page, PostId, PostText, Txn,
+    UserId, UserRef, Visibility, apply,
 };
 use proptest::prelude::*;
 use rows::{Order, Span, Stamp};
@@ -252,4 +253,18 @@ fn posts_are_loaded_again_if_too_many_were_deleted_meanwhile() {
     while subject.views.load_posts(Facts::new(&subject.rows)) {}
     assert!(is_in_memory(&subject, 1_000));
     subject.check_home(0, &Page { cursor: Cursor::Newest, limit: 3_000 });
+}
+
+#[test]
+fn loading_ends_also_if_the_recipients_of_a_direct_post_do_not_fit() {
+    for bytes in (520..760).step_by(4) {
+        let mut subject = Subject::new(bytes, STEPS_MAX);
+        let Ok(text) = PostText::parse("to @u1 and @u2") else { panic!("a text") };
+        let new = NewPost::new(UserRef::Id(UserId(0)), text);
+        let new = NewPost { visibility: Visibility::Direct, ..new };
+        (0..3).for_each(|_| subject.apply(Command::Publish(Box::new(new.clone()))));
+        subject.restart();
+        let loads = (0..100).take_while(|_| subject.views.load_posts(Facts::new(&subject.rows)));
+        assert!(loads.count() < 100, "with {bytes} bytes it is loaded again and again");
+    }
 }
