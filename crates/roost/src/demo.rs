@@ -18,6 +18,7 @@ use sim::{Drive, Population, SimulateOptions, StoryLoad, simulate};
 use crate::address::resolve;
 use crate::logging::{self, LogFormat};
 use crate::running::{Purpose, RunningServer};
+use crate::serve::stop_signals;
 use crate::simulate::cancelled_by_signal;
 
 /// Start a server in open mode with simulated users, or a cluster.
@@ -56,8 +57,7 @@ impl Demo {
         let [listen, redis] = [self.listen, self.redis_listen].map(free_unless_it_is);
         if self.cluster {
             let nats_server = cluster::nats_server(self.nats_server.as_deref())?;
-            let (_stop, cancel) = cancelled_by_signal()?;
-            return cluster::run(listen, &nats_server, self.duration, cancel).await;
+            return cluster::run(listen, &nats_server, self.duration, stop_signals()?).await;
         }
         let server = RunningServer::start(listen, Some(redis), Purpose::Demo).await;
         let server = server.context("the demo cannot start a server")?;

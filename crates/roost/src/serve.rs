@@ -248,6 +248,26 @@ async fn bind(listen: SocketAddr, flag: &str) -> anyhow::Result<TcpListener> {
     listener.with_context(|| format!("cannot listen on {listen}; choose another {flag}"))
 }
 
+/// A channel that changes with each SIGTERM, SIGINT and SIGHUP, which do not end the process: for a program that must
+/// end its children first.
+pub(crate) fn stop_signals() -> anyhow::Result<watch::Receiver<bool>> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut hang_up = signal(SignalKind::hangup())?;
+    let (stop, stopped) = watch::channel(false);
+    tokio::spawn(async move {
+        loop {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+                _ = hang_up.recv() => {}
+            }
+            stop.send_replace(true);
+        }
+    });
+    Ok(stopped)
+}
+
 /// Completes at the first SIGTERM or SIGINT. A second SIGINT ends the process at once.
 pub(crate) fn stop_signal() -> anyhow::Result<impl Future<Output = ()>> {
     let mut terminate = signal(SignalKind::terminate())?;

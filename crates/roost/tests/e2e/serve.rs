@@ -234,7 +234,8 @@ fn help_names_every_command_and_its_options() {
     }
     help_with("population", &[&users[..], &["out", "import"]].concat());
     help_with("repair", &["to", "drop-after"]);
-    help_with("demo", &["listen", "redis-listen", "users", "duration"]);
+    let demo = ["listen", "redis-listen", "users", "duration", "cluster", "nats-server"];
+    help_with("demo", &demo);
     help_with("recognise", &["k"]);
     help_with("key create", &["scope", "data", "config"]);
     help_with("key list", &["data", "config"]);
