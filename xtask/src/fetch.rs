@@ -14,10 +14,11 @@ const IOREDIS: &str = "ioredis@5.8.2";
 const OPENAPI_PYTHON: [&str; 2] =
     ["openapi-python-client==0.29.1", "openapi-spec-validator==0.9.0"];
 const OPENAPI_TYPESCRIPT: [&str; 2] = ["openapi-typescript@7.13.0", "typescript@5.9.3"];
-/// The server, and the program that runs the commands which error messages advise.
-const NATS: [(&str, &str); 2] = [
+/// The server, the program that runs the commands which error messages advise, and a proxy that cuts links.
+const NATS: [(&str, &str); 3] = [
     ("nats-server", "github.com/nats-io/nats-server/v2@v2.15.2"),
     ("nats", "github.com/nats-io/natscli/nats@v0.5.1"),
+    ("toxiproxy-server", "github.com/Shopify/toxiproxy/v2/cmd/server@v2.12.0"),
 ];
 
 /// Fetches what is missing; returns what cannot be had.
@@ -59,6 +60,11 @@ pub(crate) fn nats(target: &Path) -> Vec<String> {
             let mut go = Command::new("go");
             go.args(["install", module]).env("GOBIN", &folder).env("GOFLAGS", "-mod=mod");
             run(&mut go);
+            // Go names a program after the last folder of its package.
+            let built = module.rsplit('/').next().and_then(|last| last.split('@').next());
+            if let Some(built) = built.filter(|built| *built != program && *built == "server") {
+                fs::rename(folder.join(built), folder.join(program)).ok();
+            }
         }
         (!folder.join(program).is_file()).then(|| format!("{program}: go install {module}"))
     });

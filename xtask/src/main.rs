@@ -3,6 +3,7 @@
 
 mod browser;
 mod circles;
+mod cluster;
 mod dist;
 mod documents;
 mod dst;
@@ -26,6 +27,7 @@ cargo xtask dst [ARGS]      simulate the node with faults (options: --help)
 cargo xtask bench [ARGS]    run benchmarks (list: --help); raw data goes to runs/DATE-bench
 cargo xtask dist            build a release: an archive and a Debian package, in target/dist
 cargo xtask power [ARGS]    test power losses and kills under load (options: --help)
+cargo xtask cluster [ARGS]  test a cluster while its parts fail (options: --help)
 cargo xtask damage --minutes N [--out FILE]
                             damage random bits of every file of a data directory
 cargo xtask fuzz TARGET     look for inputs that fail (options: --help)";
@@ -40,6 +42,7 @@ fn main() -> anyhow::Result<()> {
             _ => bail!("{USAGE}"),
         },
         Some("tidy") => quick(&root),
+        Some("cluster") => cluster::run(&root, &arguments.collect::<Vec<_>>()),
         Some("dst") => dst::run(&root, &arguments.collect::<Vec<_>>()),
         Some("dist") => dist::run(&root, &arguments.collect::<Vec<_>>()),
         Some("bench") => bench(&root, &arguments.collect::<Vec<_>>()),
@@ -78,6 +81,7 @@ fn test(root: &Path, install: bool) -> anyhow::Result<()> {
     let races = ["test", "-p", "node", "--features", "loom", "--lib", "--quiet", "--", "races"];
     step(cargo(root, &races))?;
     dst::test(root)?;
+    cluster::test(root)?;
     if browser::missing(root).is_none() {
         step(&mut browser::tests(root))?;
     }

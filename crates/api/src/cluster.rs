@@ -49,6 +49,8 @@ pub(crate) struct ClusterView {
     lag_ms: u64,
     /// Whether the log of the cluster confirms changes in time
     accepts_changes: bool,
+    /// Version of the commands that all live nodes know: changes that need a later one get 503 (`upgrading`)
+    commands: u32,
 }
 
 /// Get the state of a node of a cluster
@@ -71,6 +73,7 @@ pub(crate) async fn cluster(State(state): State<Arc<AppState>>) -> Result<Respon
         lag_groups: status.lag_groups,
         lag_ms: u64::try_from(status.lag.as_millis()).unwrap_or(u64::MAX),
         accepts_changes: status.accepts_changes,
+        commands: status.commands,
     };
     Ok(json(to_json(&view)))
 }

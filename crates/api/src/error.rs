@@ -292,6 +292,9 @@ impl From<SubmitError> for ApiError {
             SubmitError::NoLog => {
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, "log_unavailable", error.to_string())
             }
+            SubmitError::Upgrading => {
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, "upgrading", error.to_string())
+            }
             SubmitError::Unconfirmed => {
                 let message = format!("{error}; try again with the same Idempotency-Key");
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, "unconfirmed", message)

@@ -28,7 +28,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use crate::disk::DiskFile;
 
@@ -66,33 +65,14 @@ pub struct Placed {
     pub time_ms: u64,
 }
 
-/// The operations of a log that the writer uses.
+/// What all logs have.
 pub trait Log: Send {
     /// Hands over a group of 1 to [`PAYLOAD_BYTES_MAX`] bytes. A log of one node writes it after the last one and
     /// returns its place: the group survives the end of the process, but not yet a power loss. A log that several
-    /// nodes share returns none: the group is durable, and has its place, when [`Log::next`] gives it back.
+    /// nodes share returns none: the group is durable, and has its place, when [`SharedLog::next`] gives it back.
     /// `time_ms` is the caller's time in milliseconds since 1970; a log that keeps its own time gives the group that
     /// instead, and keeps the caller's beside it. A payload of another length is refused and changes nothing; any other error poisons the log.
     fn append(&mut self, payload: &[u8], time_ms: u64) -> Result<Option<Placed>, LogError>;
-
-    /// The next group of a log that several nodes share, of this node or another one, if it is here. Does not wait.
-    /// An error poisons the log.
-    fn next(&mut self) -> Result<Option<Arrived>, LogError> {
-        Ok(None)
-    }
-
-    /// Whether a log that several nodes share cannot be trusted with changes now. It may pass.
-    fn refuses_changes(&self) -> bool {
-        false
-    }
-
-    /// No node needs the groups up to here of a log that several nodes share: it may drop them, at any time.
-    fn trim(&mut self, _up_to: Position) {}
-
-    /// The last position that a log that several nodes share is known to have.
-    fn end(&self) -> Heard {
-        Heard { position: self.last(), ago: Duration::ZERO }
-    }
 
     /// Waits until every group appended so far survives a power loss. An error poisons the log.
     fn sync(&mut self) -> Result<(), LogError> {
@@ -102,26 +82,26 @@ pub trait Log: Send {
     /// A sync of everything appended so far, to run on another thread while this one goes on appending.
     fn sync_point(&self) -> SyncPoint;
 
+    /// The position of the last group that has its place here; 0 if there has never been one.
+    fn last(&self) -> Position;
+}
+
+/// A log of one node, in files of this machine, which can be read again.
+pub trait OwnLog: Log {
     /// Drops old groups, none of them after `up_to`: only whole segments, and never the last one.
     /// Returns the bytes freed on the disk. An error poisons the log.
     fn cut(&mut self, up_to: Position) -> Result<u64, LogError>;
 
-    /// Makes the next group begin a new segment, so that [`Log::cut`] can drop all that came before.
+    /// Makes the next group begin a new segment, so that [`OwnLog::cut`] can drop all that came before.
     /// False if the segment is still being prepared: ask again later. An error poisons the log.
     fn renew(&mut self) -> Result<bool, LogError>;
 
     /// Whether the last segment has no groups yet.
     fn is_renewed(&self) -> bool;
 
-    /// The position of the last group that has its place here; 0 if there has never been one.
-    fn last(&self) -> Position;
-
-    /// The bytes on this machine from the oldest group kept to the last one, with headers and padding.
+    /// The bytes from the oldest group kept to the last one, with headers and padding.
     fn size(&self) -> u64;
-}
 
-/// A log of one node, which can be read again.
-pub trait OwnLog: Log {
     /// Gives every group after `after` to `each`, in order, and stops at its first error.
     fn read(
         &self,

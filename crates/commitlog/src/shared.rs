@@ -79,12 +79,24 @@ pub trait SharedLog: Log {
     /// The longest payload that it accepts, in bytes.
     fn payload_bytes_max(&self) -> usize;
 
-    /// As [`Log::next`], but waits up to `wait` for a group.
+    /// The next group, of this node or another one, if it is here. Does not wait. An error poisons the log.
+    fn next(&mut self) -> Result<Option<Arrived>, LogError>;
+
+    /// As [`SharedLog::next`], but waits up to `wait` for a group.
     fn next_within(&mut self, wait: Duration) -> Result<Option<Arrived>, LogError>;
 
     /// Lets this node append, in an epoch that must be greater than all of it before. From then on `wake` is called
-    /// after each group, or error, that [`Log::next`] can give.
+    /// after each group, or error, that [`SharedLog::next`] can give.
     fn begin(&mut self, epoch: u64, wake: Box<dyn Fn() + Send + Sync>);
+
+    /// Whether the log cannot be trusted with changes now. It may pass.
+    fn refuses_changes(&self) -> bool;
+
+    /// No node needs the groups up to here: the log may drop them, at any time.
+    fn trim(&mut self, up_to: Position);
+
+    /// The last position that the log is known to have.
+    fn end(&self) -> Heard;
 }
 
 /// Identifies the nodes that share a log: 32 hexadecimal digits.

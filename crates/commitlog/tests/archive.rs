@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use commitlog::disk::{Disk, DiskFile, RealDisk};
 use commitlog::{
     Archive, ArchiveError, ArchiveReader, LocalLog, Log as _, LogError, LogOptions, LogReader,
-    Position,
+    OwnLog as _, Position,
 };
 
 /// Eight sectors, so that short histories have many segments.

@@ -56,6 +56,12 @@ impl Log for RecordingLog {
         self.inner.sync_point()
     }
 
+    fn last(&self) -> Position {
+        self.inner.last()
+    }
+}
+
+impl OwnLog for RecordingLog {
     fn cut(&mut self, up_to: Position) -> Result<u64, LogError> {
         self.inner.cut(up_to)
     }
@@ -68,16 +74,10 @@ impl Log for RecordingLog {
         self.inner.is_renewed()
     }
 
-    fn last(&self) -> Position {
-        self.inner.last()
-    }
-
     fn size(&self) -> u64 {
         self.inner.size()
     }
-}
 
-impl OwnLog for RecordingLog {
     fn read(
         &self,
         after: Position,

@@ -18,45 +18,12 @@ impl Log for JetLog {
         Ok(None)
     }
 
-    fn next(&mut self) -> Result<Option<Arrived>, LogError> {
-        Ok(self.next(Duration::ZERO)?)
-    }
-
-    fn refuses_changes(&self) -> bool {
-        self.shared.refusal().is_some()
-    }
-
-    fn trim(&mut self, up_to: Position) {
-        JetLog::trim(self, up_to);
-    }
-
-    fn end(&self) -> Heard {
-        self.shared.heard()
-    }
-
     fn sync_point(&self) -> SyncPoint {
         SyncPoint::durable(self.last)
     }
 
-    /// Nothing is on this machine.
-    fn cut(&mut self, _: Position) -> Result<u64, LogError> {
-        Ok(0)
-    }
-
-    fn renew(&mut self) -> Result<bool, LogError> {
-        Ok(true)
-    }
-
-    fn is_renewed(&self) -> bool {
-        true
-    }
-
     fn last(&self) -> Position {
         self.last
-    }
-
-    fn size(&self) -> u64 {
-        0
     }
 }
 
@@ -82,5 +49,21 @@ impl SharedLog for JetLog {
         self.begin(epoch);
         // What arrived before was not announced.
         self.shared.wake();
+    }
+
+    fn next(&mut self) -> Result<Option<Arrived>, LogError> {
+        Ok(self.next(Duration::ZERO)?)
+    }
+
+    fn refuses_changes(&self) -> bool {
+        self.shared.refusal().is_some()
+    }
+
+    fn trim(&mut self, up_to: Position) {
+        JetLog::trim(self, up_to);
+    }
+
+    fn end(&self) -> Heard {
+        self.shared.heard()
     }
 }

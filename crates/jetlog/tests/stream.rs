@@ -9,7 +9,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use async_nats::jetstream::stream::{Config, DiscardPolicy, StorageType};
-use commitlog::{Applied, Arrived, ClusterId, GroupId, Log as _, NodeId, Position};
+use commitlog::{Applied, Arrived, ClusterId, GroupId, NodeId, Position, SharedLog as _};
 use jetlog::{JetLog, JetLogError, JetLogOptions};
 use rustix::process::Signal;
 use testkit::PATIENCE;
@@ -636,7 +636,7 @@ fn tls_needs_the_authority_of_the_servers() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| folder.path().join(name);
     if !make_certificates(folder.path()) {
-        testkit::nats::skipped("TLS: openssl is missing");
+        testkit::skipped("TLS: openssl is missing");
         return;
     }
     let tls = format!(

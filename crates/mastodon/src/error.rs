@@ -156,6 +156,7 @@ impl From<SubmitError> for ApiError {
             SubmitError::Unreadable => Self::internal(),
             SubmitError::Busy
             | SubmitError::NoLog
+            | SubmitError::Upgrading
             | SubmitError::Unconfirmed
             | SubmitError::Stopped => Self::overloaded(),
         }

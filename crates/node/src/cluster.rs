@@ -1,10 +1,14 @@
 //! What a node knows of the log that it shares with others.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use commitlog::{ClusterId, Heard, NodeId, Position};
 use tokio::sync::watch;
+
+use crate::inbox::SubmitError;
+use crate::submission::Changes;
+use crate::versions::{COMMANDS, needed_for};
 
 /// For how long a change waits for the log, and a read for a position.
 pub(crate) const CONFIRMED_WITHIN: Duration = Duration::from_secs(2);
@@ -36,6 +40,9 @@ pub(crate) struct Cluster {
     /// By how much the clock of the node was ahead of the log when the last group of its own was appended, in
     /// milliseconds. A hint: what is swept is decided when a sweep is applied.
     ahead_ms: AtomicU64,
+    /// The version of commands that all live nodes can apply. One that is not up to date is as if the change had been
+    /// submitted earlier.
+    commands: AtomicU32,
 }
 
 /// State of a node of a cluster.
@@ -59,6 +66,8 @@ pub struct ClusterStatus {
     pub lag: Duration,
     /// Whether changes are accepted: the log answers.
     pub accepts_changes: bool,
+    /// The version of commands that all live nodes can apply.
+    pub commands: u32,
 }
 
 impl Cluster {
@@ -79,6 +88,7 @@ impl Cluster {
             behind_since_ms: AtomicU64::new(0),
             silent_ms: AtomicU64::new(0),
             ahead_ms: AtomicU64::new(0),
+            commands: AtomicU32::new(0),
         }
     }
 
@@ -137,6 +147,23 @@ impl Cluster {
         self.stalled.load(Ordering::Relaxed)
     }
 
+    /// Takes note of the version of commands that all live nodes can apply.
+    pub(crate) fn set_commands(&self, commands: u32) {
+        self.commands.store(commands, Ordering::Relaxed);
+    }
+
+    /// Whether the log accepts changes, and all nodes can apply these.
+    pub(crate) fn admit(&self, changes: &Changes) -> Result<(), SubmitError> {
+        let commands = self.commands.load(Ordering::Relaxed);
+        if self.is_stalled() {
+            Err(SubmitError::NoLog)
+        } else if commands < COMMANDS && needed_for(changes) > commands {
+            Err(SubmitError::Upgrading)
+        } else {
+            Ok(())
+        }
+    }
+
     /// Waits up to [`CONFIRMED_WITHIN`] until the group at `position` is applied; returns whether it is.
     pub(crate) async fn applied(&self, position: u64) -> bool {
         let mut applied = self.applied.subscribe();
@@ -167,6 +194,7 @@ impl Cluster {
             lag_groups,
             lag: Duration::from_millis(behind_ms).max(silent),
             accepts_changes: !self.is_stalled(),
+            commands: self.commands.load(Ordering::Relaxed),
         }
     }
 }

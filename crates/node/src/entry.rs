@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 const KEYS: u32 = 14;
 /// Marks the limit of samples in the same place: a number that no command has.
 const SAMPLE_BYTES: u32 = 1 << 20;
-/// Marks the status of a node.
-const STATUS: u32 = SAMPLE_BYTES + 1;
+/// Marks the status of a node. The number before it was that of a status without versions, before the first release.
+const STATUS: u32 = SAMPLE_BYTES + 2;
 
 /// What a node says of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,6 +23,10 @@ pub(crate) struct Status {
     /// Where its digest was this one.
     pub(crate) position: u64,
     pub(crate) digest: u64,
+    /// The version of commands that it can apply; see [`crate::versions`].
+    pub(crate) commands: u32,
+    /// Identifies the rules by which it applies them.
+    pub(crate) rules: u64,
 }
 
 /// One entry.
@@ -121,8 +125,14 @@ mod tests {
             (erase, &[0, 18, 9, 7, 0xac, 2]),
             (Entry::SampleBytes(300), &[0, 0x80, 0x80, 0x40, 0xac, 2]),
             (
-                Entry::Status(Status { checkpoint: 300, position: 5, digest: 6 }),
-                &[0, 0x81, 0x80, 0x40, 0xac, 2, 5, 6],
+                Entry::Status(Status {
+                    checkpoint: 300,
+                    position: 5,
+                    digest: 6,
+                    commands: 7,
+                    rules: 8,
+                }),
+                &[0, 0x82, 0x80, 0x40, 0xac, 2, 5, 6, 7, 8],
             ),
         ];
         for (entry, bytes) in cases {

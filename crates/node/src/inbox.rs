@@ -101,6 +101,11 @@ pub enum SubmitError {
     /// The log that several nodes share has not confirmed the change in time. It may still be made.
     #[error("the log of the cluster has not confirmed the change in time; it may still be made")]
     Unconfirmed,
+    /// Some node that shares the log runs an earlier version, which cannot apply the change.
+    #[error(
+        "a node of the cluster runs an earlier version, which does not know this change, and it was not made; update all nodes"
+    )]
+    Upgrading,
     /// The change depends on a row that cannot be read.
     #[error("the server cannot read the data for this change: its disk is damaged")]
     Unreadable,

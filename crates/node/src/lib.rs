@@ -33,6 +33,7 @@ mod lock;
 mod membership;
 mod metrics;
 mod node;
+mod node_log;
 mod open_error;
 mod options;
 mod progress;
@@ -48,6 +49,7 @@ mod sweeper;
 mod sync;
 mod threads;
 mod verify;
+mod versions;
 mod views;
 mod writer;
 

@@ -75,9 +75,6 @@ impl Shared {
     /// Adds a submission to the inbox, unless there is no room for it, for its effects in the views, or on the
     /// disk.
     pub(crate) fn put(&self, submission: Submission<Ticket>) -> Result<(), SubmitError> {
-        if self.cluster.as_ref().is_some_and(Cluster::is_stalled) {
-            return Err(SubmitError::NoLog);
-        }
         self.admit(&submission)?;
         if submission.has_effects() && !self.views.has_room() {
             return Err(SubmitError::Busy);
@@ -108,6 +105,9 @@ impl Shared {
     }
 
     fn admit(&self, submission: &Submission<Ticket>) -> Result<(), SubmitError> {
+        if let Some(cluster) = &self.cluster {
+            cluster.admit(&submission.changes)?;
+        }
         self.admit_if(|| submission.changes.only_remove())
     }
 
@@ -132,7 +132,6 @@ impl Shared {
         };
         match &self.cluster {
             None => put.await,
-            Some(cluster) if cluster.is_stalled() => Err(SubmitError::NoLog),
             // What is dropped while it waits was never in the inbox.
             Some(_) => {
                 let put = tokio::time::timeout(CONFIRMED_WITHIN, put).await;

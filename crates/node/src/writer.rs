@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use commitlog::{Log, Placed, SyncPoint};
+use commitlog::{Placed, SyncPoint};
 use feed::Effect;
 use parking_lot::Mutex;
 use store::StoreWriter;
@@ -21,6 +21,7 @@ use crate::fatal::DiskError;
 use crate::inbox::{Size, Ticket, Wakeup};
 use crate::lock::DataLock;
 use crate::metrics::Metrics;
+use crate::node_log::NodeLog;
 use crate::options::Durability;
 use crate::shared::Shared;
 use crate::submission::Answer;
@@ -37,7 +38,7 @@ pub(crate) type SyncSlot = Mutex<Option<SyncPoint>>;
 /// State of the writer thread.
 pub(crate) struct Writer {
     pub(crate) shared: Arc<Shared>,
-    pub(crate) log: Box<dyn Log>,
+    pub(crate) log: NodeLog,
     pub(crate) applier: Applier<StoreWriter, Ticket>,
     pub(crate) checkpoints: Checkpoints,
     pub(crate) durability: Durability,
@@ -110,7 +111,7 @@ impl Writer {
                 }
             }
             None if output.answers.is_empty() => {
-                self.checkpoints.when_idle(self.applier.rows_mut(), &mut *self.log)?;
+                self.checkpoints.when_idle(self.applier.rows_mut(), &mut self.log)?;
             }
             None => self.answer(output.answers),
         }
@@ -125,9 +126,9 @@ impl Writer {
     /// # Errors
     /// See [`Writer::run`].
     pub(crate) fn end(&mut self) -> Result<(), DiskError> {
-        self.log.sync()?;
-        let last = self.log.last();
-        let is_stored = self.checkpoints.last(self.applier.rows_mut(), &mut *self.log, last)?;
+        self.log.any_mut().sync()?;
+        let last = self.log.any().last();
+        let is_stored = self.checkpoints.last(self.applier.rows_mut(), &mut self.log, last)?;
         self.shared.is_stored.store(is_stored, Ordering::Release);
         Ok(())
     }
@@ -171,7 +172,7 @@ impl Writer {
             cluster.note(placed.position, placed.time_ms, self.applier.digest());
         }
         self.answer(answers);
-        self.checkpoints.when_due(self.applier.rows_mut(), &mut *self.log, work)?;
+        self.checkpoints.when_due(self.applier.rows_mut(), &mut self.log, work)?;
         let overlay_bytes = self.applier.rows_mut().overlay_bytes() as u64;
         self.shared.overlay_bytes.store(overlay_bytes, Ordering::Relaxed);
         Ok(())
@@ -180,7 +181,7 @@ impl Writer {
     /// Hands the proposed group to the log; returns its place if it has one already.
     fn append(&mut self, payload: &[u8]) -> Result<Option<Placed>, DiskError> {
         let now_ms = self.shared.time.now_ms();
-        let Some(placed) = self.log.append(payload, now_ms)? else {
+        let Some(placed) = self.log.any_mut().append(payload, now_ms)? else {
             self.waiting.begin(now_ms);
             return Ok(None);
         };
@@ -188,10 +189,10 @@ impl Writer {
             Durability::Always if rows::has_bug("acknowledge-before-sync") => {}
             Durability::Always => {
                 let start = Instant::now();
-                self.log.sync()?;
+                self.log.any_mut().sync()?;
                 Metrics::observe(&self.shared.metrics.fsync, start.elapsed());
             }
-            Durability::Interval(_) => *self.sync_slot.lock() = Some(self.log.sync_point()),
+            Durability::Interval(_) => *self.sync_slot.lock() = Some(self.log.any().sync_point()),
             Durability::Never => {}
         }
         self.shared.log_last.store(placed.position.0, Ordering::Release);

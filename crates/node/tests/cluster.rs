@@ -1,14 +1,14 @@
 //! Several nodes on one log, without a broker: the log is in memory, gives groups twice, and can be stopped and damaged.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
-use std::process::Command;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes as Payload;
 use commitlog::{
-    Applied, Arrived, ClusterId, GroupId, Log, LogError, NodeId, Placed, Position, SharedLog,
-    SyncPoint,
+    Applied, Arrived, ClusterId, GroupId, Heard, Log, LogError, NodeId, Placed, Position,
+    SharedLog, SyncPoint,
 };
 use kv::{BucketId, Bytes, KeyAnswer, KeyOp, KeyOps};
 use node::{Durability, Node, NodeOptions, OpenError, SubmitError};
@@ -100,49 +100,12 @@ impl Log for Access {
         Ok(None)
     }
 
-    fn next(&mut self) -> Result<Option<Arrived>, LogError> {
-        let state = self.stream.state.lock();
-        let at = (self.taken.0 - state.after) as usize;
-        let Some((id, payload)) = state.groups.get(at).cloned() else { return Ok(None) };
-        self.taken.0 += 1;
-        let is_own = (id.node, id.epoch, id.number) == (self.node, self.epoch, self.back + 1);
-        self.back += u64::from(is_own);
-        Ok(Some(Arrived {
-            position: self.taken,
-            time_ms: TIME_MS + at as u64,
-            sent_ms: Some(TIME_MS),
-            id,
-            is_own,
-            payload,
-        }))
-    }
-
-    fn refuses_changes(&self) -> bool {
-        self.stream.state.lock().refuses
-    }
-
     fn sync_point(&self) -> SyncPoint {
         SyncPoint::durable(self.taken)
     }
 
-    fn cut(&mut self, _: Position) -> Result<u64, LogError> {
-        Ok(0)
-    }
-
-    fn renew(&mut self) -> Result<bool, LogError> {
-        Ok(true)
-    }
-
-    fn is_renewed(&self) -> bool {
-        true
-    }
-
     fn last(&self) -> Position {
         self.taken
-    }
-
-    fn size(&self) -> u64 {
-        0
     }
 }
 
@@ -171,6 +134,33 @@ impl SharedLog for Access {
     fn begin(&mut self, epoch: u64, wake: Box<dyn Fn() + Send + Sync>) {
         self.epoch = epoch;
         self.stream.state.lock().wakes.push(wake.into());
+    }
+
+    fn next(&mut self) -> Result<Option<Arrived>, LogError> {
+        let state = self.stream.state.lock();
+        let at = (self.taken.0 - state.after) as usize;
+        let Some((id, payload)) = state.groups.get(at).cloned() else { return Ok(None) };
+        self.taken.0 += 1;
+        let is_own = (id.node, id.epoch, id.number) == (self.node, self.epoch, self.back + 1);
+        self.back += u64::from(is_own);
+        Ok(Some(Arrived {
+            position: self.taken,
+            time_ms: TIME_MS + at as u64,
+            sent_ms: Some(TIME_MS),
+            id,
+            is_own,
+            payload,
+        }))
+    }
+
+    fn refuses_changes(&self) -> bool {
+        self.stream.state.lock().refuses
+    }
+
+    fn trim(&mut self, _: Position) {}
+
+    fn end(&self) -> Heard {
+        Heard { position: self.taken, ago: Duration::ZERO }
     }
 }
 
@@ -250,12 +240,23 @@ fn first(stream: &Stream, data: TempDir) -> (TempDir, ClusterId) {
     (data, cluster.unwrap())
 }
 
+/// Not by a process, which for a moment would hold the locks of other tests.
+fn copy(from: &Path, to: &Path) {
+    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let (from, to) = (entry.path(), to.join(entry.file_name()));
+        if from.is_dir() {
+            std::fs::create_dir(&to).unwrap();
+            copy(&from, &to);
+        } else {
+            std::fs::copy(&from, &to).unwrap();
+        }
+    }
+}
+
 /// Copies a directory that is closed, as another node.
 fn copied(from: &TempDir) -> TempDir {
     let to = tempfile::tempdir().unwrap();
-    let contents = format!("{}/.", from.path().display());
-    let status = Command::new("cp").args(["-r", &contents]).arg(to.path()).status().unwrap();
-    assert!(status.success());
+    copy(from.path(), to.path());
     // A node that has not run has none yet.
     std::fs::remove_file(to.path().join("identity")).ok();
     to
@@ -267,6 +268,9 @@ fn two() -> (Arc<Stream>, [Member; 2]) {
     let (one, _) = first(&stream, tempfile::tempdir().unwrap());
     let other = copied(&one);
     let members = [one, other].map(|data| Member::in_dir(data, &stream));
+    // Each says its version first, and everything comes twice.
+    wait_until(|| stream.last() >= 4);
+    members.iter().for_each(Member::catch_up);
     (stream, members)
 }
 
@@ -351,7 +355,11 @@ fn while_the_log_could_lose_changes_they_are_refused_and_others_are_applied() {
     wait_until(|| one.try_add("refused") == Err(SubmitError::NoLog));
     // What is on its way already comes from nodes that do not know yet.
     let id = GroupId { node: NodeId(7), epoch: 1, number: 1 };
-    let payload = stream.state.lock().groups[0].1.clone();
+    let change = |groups: &[(GroupId, Payload)]| {
+        let group = groups.iter().find(|(_, payload)| payload.windows(3).any(|at| at == b"sum"));
+        group.unwrap().1.clone()
+    };
+    let payload = change(&stream.state.lock().groups);
     stream.add(id, payload);
     for member in [&one, &other] {
         member.catch_up();
@@ -361,6 +369,35 @@ fn while_the_log_could_lose_changes_they_are_refused_and_others_are_applied() {
     stream.refuse(false);
     wait_until(|| one.node().cluster().unwrap().accepts_changes);
     assert_eq!(one.add("sum"), 3);
+}
+
+/// The status of another node that can apply commands of a version.
+fn status(number: u64, commands: u8) -> (GroupId, Payload) {
+    let id = GroupId { node: NodeId(7), epoch: 1, number };
+    // An entry with the number of a status; checkpoint, position, digest; versions of commands and rules.
+    (id, Payload::from(vec![0, 0x82, 0x80, 0x40, 0, 0, 0, commands, 0]))
+}
+
+/// What a node of an earlier version could not apply is refused on all nodes until it is updated.
+#[test]
+fn changes_that_a_node_does_not_know_are_refused_until_it_is_updated() {
+    let (stream, [one, other]) = two();
+    assert_eq!((one.add("sum"), other.add("sum")), (1, 2));
+    let commands = one.node().cluster().unwrap().commands;
+    let (id, payload) = status(1, 0);
+    stream.add(id, payload);
+    for member in [&one, &other] {
+        wait_until(|| member.try_add("refused") == Err(SubmitError::Upgrading));
+        assert_eq!(member.node().cluster().unwrap().commands, 0);
+        let waiting = member.node().submit_keys_waiting(one_more("refused"), Vec::new());
+        assert_eq!(member.runtime.block_on(waiting).err(), Some(SubmitError::Upgrading));
+    }
+    let (id, payload) = status(2, 1);
+    stream.add(id, payload);
+    wait_until(|| other.node().cluster().unwrap().commands == commands);
+    assert_eq!(other.add("sum"), 3);
+    one.catch_up();
+    assert_eq!(one.sum("sum"), "3");
 }
 
 #[test]

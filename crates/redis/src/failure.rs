@@ -146,7 +146,7 @@ impl From<SubmitError> for Failure {
         let code = match error {
             SubmitError::Busy => "BUSY",
             // What clients of Redis know of a cluster that cannot answer now.
-            SubmitError::NoLog | SubmitError::Unconfirmed => "TRYAGAIN",
+            SubmitError::NoLog | SubmitError::Unconfirmed | SubmitError::Upgrading => "TRYAGAIN",
             SubmitError::Stopped | SubmitError::Unreadable => "ERR",
             // The code that Redis returns when its memory is full.
             SubmitError::DiskFull => "OOM",

@@ -1,6 +1,12 @@
 //! `roost demo`: starts a server with simulated users, and prints commands to try.
 
+mod balancer;
+mod cluster;
+mod processes;
+mod writers;
+
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -14,7 +20,7 @@ use crate::logging::{self, LogFormat};
 use crate::running::{Purpose, RunningServer};
 use crate::simulate::cancelled_by_signal;
 
-/// Start a server in open mode with simulated users.
+/// Start a server in open mode with simulated users, or a cluster.
 ///
 /// The data is in a temporary directory, which is removed at the end. Ctrl-C stops the demo.
 #[derive(Args)]
@@ -31,6 +37,13 @@ pub(crate) struct Demo {
     /// Length of the run
     #[arg(long, value_name = "TIME", default_value = "8h", value_parser = crate::settings::duration)]
     duration: Duration,
+    /// Start three nodes and three NATS servers behind one address instead, and kill one after the other while clients
+    /// post. Requires nats-server
+    #[arg(long, conflicts_with_all = ["redis_listen", "users"])]
+    cluster: bool,
+    /// The program nats-server [default: that in PATH]
+    #[arg(long, value_name = "FILE", requires = "cluster")]
+    nats_server: Option<PathBuf>,
 }
 
 const SEED: u64 = 1;
@@ -41,6 +54,11 @@ impl Demo {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         logging::start(LogFormat::Auto);
         let [listen, redis] = [self.listen, self.redis_listen].map(free_unless_it_is);
+        if self.cluster {
+            let nats_server = cluster::nats_server(self.nats_server.as_deref())?;
+            let (_stop, cancel) = cancelled_by_signal()?;
+            return cluster::run(listen, &nats_server, self.duration, cancel).await;
+        }
         let server = RunningServer::start(listen, Some(redis), Purpose::Demo).await;
         let server = server.context("the demo cannot start a server")?;
         let population = Population::made(&Making::of(self.users, SEED));

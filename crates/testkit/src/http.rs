@@ -2,6 +2,7 @@
 
 use std::io::{self, BufRead, BufReader, Read, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -14,6 +15,8 @@ pub struct Client {
     pub address: SocketAddr,
     key: Option<String>,
     connection: Option<BufReader<TcpStream>>,
+    /// No read or write waits longer.
+    patience: Duration,
 }
 
 /// An answer, its body whole.
@@ -83,7 +86,13 @@ impl Client {
     /// A client that presents `key`, if any. It connects with its first request.
     #[must_use]
     pub fn new(address: SocketAddr, key: Option<String>) -> Self {
-        Self { address, key, connection: None }
+        Self { address, key, connection: None, patience: PATIENCE }
+    }
+
+    /// The same client, if it waits no longer than this for a server.
+    #[must_use]
+    pub fn within(self, patience: Duration) -> Self {
+        Self { patience, ..self }
     }
 
     /// Sends a request, over a new connection if needed.
@@ -104,7 +113,7 @@ impl Client {
         // Taken out until the answer is whole: an error loses it.
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
-            None => connect(self.address)?,
+            None => connect_within(self.address, self.patience)?,
         };
         connection.get_mut().write_all(&request)?;
         let (status, head) = read_head(&mut connection)?;
@@ -250,10 +259,14 @@ pub fn number(id: &Value) -> u64 {
 /// # Errors
 /// There is no server.
 pub fn connect(address: SocketAddr) -> io::Result<BufReader<TcpStream>> {
-    let stream = TcpStream::connect(address)?;
+    connect_within(address, PATIENCE)
+}
+
+fn connect_within(address: SocketAddr, patience: Duration) -> io::Result<BufReader<TcpStream>> {
+    let stream = TcpStream::connect_timeout(&address, patience)?;
     stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(patience))?;
+    stream.set_write_timeout(Some(patience))?;
     Ok(BufReader::new(stream))
 }
 

@@ -2,7 +2,6 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io::Write as _;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,7 +9,9 @@ use std::process::{Command, Stdio};
 use rustix::process::Signal;
 use tempfile::TempDir;
 
+use crate::machine::SmallDisk;
 use crate::process::Process;
+use crate::skipped;
 
 /// The program of this name: where `cargo xtask test` puts it, or in `PATH`. Reports a skipped test if there is
 /// none; in CI, which sets `ROOST_NO_SKIP`, that is a failure.
@@ -27,18 +28,13 @@ pub fn program(name: &str) -> Option<PathBuf> {
     found
 }
 
-/// Reports that something was not tested, and why. In CI, which sets `ROOST_NO_SKIP`, it is a failure.
-pub fn skipped(what: &str) {
-    assert!(std::env::var_os("ROOST_NO_SKIP").is_none(), "nothing may be skipped here: {what}");
-    // The print macros would hide it for a test that passes.
-    std::io::stderr().write_all(format!("SKIPPED: {what}\n").as_bytes()).unwrap();
-}
-
 /// Running servers; their data is removed at the end.
 pub struct NatsServers {
     program: PathBuf,
-    folder: TempDir,
     servers: Vec<Server>,
+    /// A small disk for the data of the last server, if it was asked for.
+    disk: Option<SmallDisk>,
+    folder: TempDir,
 }
 
 struct Server {
@@ -60,6 +56,18 @@ impl NatsServers {
     /// of the server.
     #[must_use]
     pub fn start_with(count: usize, settings: &str) -> Option<Self> {
+        Self::configured(count, settings, None)
+    }
+
+    /// As [`NatsServers::start`]; the last server has its data on a disk of so many bytes, unless this user cannot mount
+    /// anything, and clients learn no addresses but those that they are given, which may be those of proxies.
+    #[must_use]
+    pub fn with_small_disk(count: usize, settings: &str, bytes: usize) -> Option<Self> {
+        let jetstream = "jetstream { store_dir: \"DIR\", sync_interval: always }\n";
+        Self::configured(count, &format!("{jetstream}{settings}"), Some(bytes))
+    }
+
+    fn configured(count: usize, settings: &str, disk: Option<usize>) -> Option<Self> {
         let program = program("nats-server")?;
         let folder = tempfile::tempdir().unwrap();
         let (ports, routes) = (free_ports(count), free_ports(count));
@@ -67,18 +75,21 @@ impl NatsServers {
             routes.iter().map(|port| format!("nats://127.0.0.1:{port}")).collect();
         for (at, (port, route)) in ports.iter().zip(&routes).enumerate() {
             let data = folder.path().join(at.to_string());
+            fs::create_dir(&data).unwrap();
             let mut text = format!("server_name: s{at}\nlisten: 127.0.0.1:{port}\n");
             text += &settings.replace("DIR", data.to_str().unwrap());
             if count > 1 {
-                let urls = urls.join(", ");
+                let (urls, hides) = (urls.join(", "), disk.is_some());
                 text += &format!(
-                    "\ncluster {{ name: test, listen: 127.0.0.1:{route}, routes: [{urls}] }}\n"
+                    "\ncluster {{ name: test, no_advertise: {hides}, listen: 127.0.0.1:{route}, routes: [{urls}] }}\n"
                 );
             }
             fs::write(folder.path().join(format!("{at}.conf")), text).unwrap();
         }
         let servers = ports.into_iter().map(|port| Server { port, process: None }).collect();
-        let mut servers = Self { program, folder, servers };
+        let last = folder.path().join((count - 1).to_string());
+        let disk = disk.and_then(|bytes| SmallDisk::new(&last, bytes));
+        let mut servers = Self { program, servers, disk, folder };
         (0..count).for_each(|at| servers.launch(at));
         (0..count).for_each(|at| servers.wait(at));
         Some(servers)
@@ -89,6 +100,12 @@ impl NatsServers {
     pub fn urls(&self) -> String {
         let urls = (0..self.servers.len()).map(|at| self.url(at));
         urls.collect::<Vec<_>>().join(",")
+    }
+
+    /// Number of servers, also of those that are down.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.servers.len()
     }
 
     /// The address of one server.
@@ -108,6 +125,12 @@ impl NatsServers {
         self.wait(at);
     }
 
+    /// A path on the small disk, if there is one.
+    #[must_use]
+    pub fn on_small_disk(&self, name: &str) -> Option<PathBuf> {
+        Some(self.disk.as_ref()?.outside(name))
+    }
+
     /// Sends a signal to a server.
     pub fn signal(&self, at: usize, signal: Signal) {
         self.servers[at].process.as_ref().expect("it runs").signal(signal);
@@ -116,13 +139,22 @@ impl NatsServers {
     fn launch(&mut self, at: usize) {
         let config = self.folder.path().join(format!("{at}.conf"));
         let mut command = Command::new(&self.program);
-        command.arg("--config").arg(config).stdin(Stdio::null());
+        command.arg("--config").arg(config);
+        if let Some(disk) = self.disk.as_ref().filter(|_| at + 1 == self.servers.len()) {
+            command = disk.inside(&command);
+        }
+        command.stdin(Stdio::null());
         self.servers[at].process = Some(Process::start(&mut command));
     }
 
-    fn wait(&self, at: usize) {
+    fn wait(&mut self, at: usize) {
         let process = self.servers[at].process.as_ref().expect("it was launched");
-        assert!(process.logged("Server is ready").is_some(), "nats-server does not start");
+        if process.logged("Server is ready").is_none() {
+            panic!(
+                "nats-server does not start: {:#?}",
+                self.servers[at].process.take().map(Process::ended)
+            );
+        }
     }
 }
 

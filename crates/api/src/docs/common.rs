@@ -22,7 +22,7 @@ const ALWAYS: [(&str, &str, &str); 5] = [
         "503",
         "Unavailable",
         "`overloaded`, `starting`, `stopping`: nothing was changed; retry after `Retry-After`. Of a node of a cluster also \
-         `log_unavailable`, `lagging`, and `unconfirmed`: the change may still be made",
+         `log_unavailable`, `upgrading`, `lagging`, and `unconfirmed`: the change may still be made",
     ),
 ];
 

@@ -14,10 +14,12 @@
 
 mod apply;
 mod group;
+mod hashed;
 mod lengths;
 mod pieces;
 mod queue;
 mod requests;
+mod said;
 mod senders;
 mod shared;
 mod status;
@@ -38,6 +40,7 @@ use crate::submission::{Answer, ReadRows, Submission};
 pub(crate) use apply::Replayed;
 use group::Group;
 pub(crate) use group::{GROUP_COMMANDS_MAX, KEY_OPS_BYTES_MAX, PLAIN_WORK_MAX};
+use hashed::HashedRows;
 use queue::Queued;
 #[cfg(feature = "simulation")]
 pub use queue::TakenPart;
@@ -51,7 +54,7 @@ const SWEEP_PAUSE_MS: u64 = 250;
 
 /// State of the sequencer and applier. A `T` says where to send an answer.
 pub(crate) struct Applier<R, T> {
-    rows: R,
+    rows: HashedRows<R>,
     clock: StampClock,
     /// Submissions that are not in a group yet: plain and costly ones.
     plain: VecDeque<Queued<T>>,
@@ -148,7 +151,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
             is_shared: false,
             shared: None,
             statuses: Statuses::default(),
-            rows,
+            rows: HashedRows::new(rows),
             clock: StampClock::new(last),
             plain: VecDeque::new(),
             costly: VecDeque::new(),
@@ -185,8 +188,9 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         output
     }
 
-    /// For a log that several nodes share: proposes no group of more than this number of bytes.
-    pub(crate) fn share(&mut self, payload_bytes_max: usize) {
+    /// For a log that several nodes share, as this node: proposes no group of more than this number of bytes.
+    pub(crate) fn share(&mut self, node: NodeId, payload_bytes_max: usize) {
+        self.begin_statuses(node);
         self.is_shared = true;
         self.payload_bytes_max = payload_bytes_max.min(PAYLOAD_BYTES_MAX);
     }
@@ -198,7 +202,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
 
     /// The last epoch of a node in a log that several nodes share; 0 if there is none.
     pub(crate) fn last_epoch(&self, node: NodeId) -> u64 {
-        senders::last_of(&self.rows, node).epoch
+        senders::last_of(&self.rows.inner, node).epoch
     }
 
     /// The digest of the groups that count in a log that several nodes share.
@@ -208,17 +212,17 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
 
     /// The facts of the feed.
     pub(crate) fn facts(&self) -> feed::Facts<'_, R> {
-        feed::Facts::new(&self.rows)
+        feed::Facts::new(&self.rows.inner)
     }
 
     /// The facts of buckets.
     fn keys(&self) -> kv::Facts<'_, R> {
-        kv::Facts::new(&self.rows)
+        kv::Facts::new(&self.rows.inner)
     }
 
     /// The rows, for checkpoints: nothing else changes them.
     pub(crate) fn rows_mut(&mut self) -> &mut R {
-        &mut self.rows
+        &mut self.rows.inner
     }
 
     /// Whether the proposed group changes keys.

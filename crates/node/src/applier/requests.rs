@@ -123,7 +123,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
     /// retry.
     pub(super) fn answer_without_memory(&self, request: &Request) -> Reply {
         let full = Reply { outcome: Err(Refusal::SamplesFull), replayed: false };
-        let last = self.rows.totals().last_stamp;
+        let last = self.rows.inner.totals().last_stamp;
         let Some((idempotency, last)) = request.idempotency.as_ref().zip(last) else { return full };
         match self.facts().remembered(idempotency, last) {
             Some((content, outcome)) if content == idempotency.content => {

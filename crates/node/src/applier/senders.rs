@@ -72,31 +72,34 @@ pub(crate) fn counts(rows: &impl Rows, group: &Arrived) -> Result<bool, SharedEr
     Ok(true)
 }
 
-/// Takes note of a group that counts; returns the digest after it.
-pub(crate) fn note(rows: &mut impl RowsMut, digest: u64, group: &Arrived) -> u64 {
+/// Takes note of a group that counts, with the hash of the rows that it changed; returns the digest after it.
+pub(crate) fn note(rows: &mut impl RowsMut, digest: u64, group: &Arrived, changes: u64) -> u64 {
     let GroupId { node, epoch, number } = group.id;
-    let digest = chained(digest, group, rows.totals());
-    let sender = Sender { epoch, number, position: group.position.0, digest };
-    rows.put_name(NameTable::Sender, &node.0.to_be_bytes(), Some(encode(&sender)));
+    let digest = chained(digest, group, (changes, rows.totals()));
+    put(rows, node, Sender { epoch, number, position: group.position.0, digest });
     digest
 }
 
-/// The digest after a group, before which the facts had these totals.
-fn chained(before: u64, group: &Arrived, totals: Totals) -> u64 {
+/// Gives the last group of a node, which is the last of all, another digest.
+pub(crate) fn put_digest(rows: &mut impl RowsMut, node: NodeId, digest: u64) {
+    let sender = last_of(rows, node);
+    put(rows, node, Sender { digest, ..sender });
+}
+
+fn put(rows: &mut impl RowsMut, node: NodeId, sender: Sender) {
+    rows.put_name(NameTable::Sender, &node.0.to_be_bytes(), Some(encode(&sender)));
+}
+
+/// The digest after a group that changed rows with this hash, and after which the facts have these totals.
+fn chained(before: u64, group: &Arrived, (changes, totals): (u64, Totals)) -> u64 {
     let mut hash = Xxh3::with_seed(before);
     hash.update(&group.id.node.0.to_le_bytes());
-    for number in [group.id.epoch, group.id.number, group.position.0, group.time_ms] {
+    let sent_ms = group.sent_ms.unwrap_or(u64::MAX);
+    let GroupId { epoch, number, .. } = group.id;
+    for number in [epoch, number, group.position.0, group.time_ms, sent_ms, changes] {
         hash.update(&number.to_le_bytes());
     }
-    if let Some(sent_ms) = group.sent_ms {
-        hash.update(&sent_ms.to_le_bytes());
-        // Facts that have become different show. These numbers, and not all totals: later versions have others.
-        let Totals { users, posts, follows, stories, keys_expiring, last_stamp, .. } = totals;
-        let last_stamp = last_stamp.map_or(0, |stamp| stamp.0);
-        for number in [users.into(), posts, follows, stories, keys_expiring, last_stamp] {
-            hash.update(&u64::to_le_bytes(number));
-        }
-    }
+    hash.update(&encode(&totals));
     hash.update(&group.payload);
     hash.digest()
 }

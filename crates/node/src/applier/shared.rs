@@ -58,13 +58,16 @@ pub(crate) enum SharedError {
         /// Its position.
         position: Position,
     },
-    /// Most other nodes have other facts.
+    /// Most other nodes have other rows.
     #[error(
-        "at group {} of the log this node has other facts than most other nodes: join the cluster again with a new directory",
+        "this node has made other rows of the log than most other nodes, by a group after {} and up to {}: join the cluster again with a new directory",
+        after.0,
         position.0
     )]
     Differs {
-        /// Its position.
+        /// Where another node last had the same digest; 0 if that is not known.
+        after: Position,
+        /// The first position where one had another.
         position: Position,
     },
     /// The log gave a group that is older than one that was applied.
@@ -92,7 +95,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         let position = group.position;
         let time_ms = self.credible_ms(group);
         let mut output = Output::default();
-        if !counts(&self.rows, group)? {
+        if !counts(&self.rows.inner, group)? {
             return match group.is_own {
                 true => Err(SharedError::Superseded { position }),
                 false => Ok(output),
@@ -104,8 +107,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
             false => read_entries(&group.payload)
                 .map_err(|source| SharedError::Entry { position, source })?,
         };
-        self.digest = note(&mut self.rows, self.digest, group);
-        self.statuses.note(position, self.digest);
+        self.rows.begin();
         let sample_bytes_max = if group.is_own { self.taught_bytes_max } else { usize::MAX };
         self.shared = Some(SharedGroup { cost: Cost::default(), samples: None, sample_bytes_max });
         let status;
@@ -123,6 +125,9 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
             output.work += output.commands * WORK_PER_ROW;
         }
         self.shared = None;
+        let changes = self.rows.end();
+        self.digest = note(&mut self.rows.inner, self.digest, group, changes);
+        self.statuses.note(position, self.digest);
         // Last: an error leaves a group that is applied.
         if let Some(status) = status {
             self.apply_status(group, status, time_ms, &mut output)?;
@@ -132,7 +137,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
 
     /// The time of a group, in milliseconds since 1970.
     pub(crate) fn credible_ms(&self, group: &Arrived) -> u64 {
-        let last_ms = self.rows.totals().last_stamp.map_or(0, Stamp::unix_ms);
+        let last_ms = self.rows.inner.totals().last_stamp.map_or(0, Stamp::unix_ms);
         credible_ms(group.time_ms, group.sent_ms, last_ms)
     }
 
@@ -201,7 +206,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         if !matches!(command, Command::AddSample { .. }) {
             return true;
         }
-        let facts = feed::Facts::new(&self.rows);
+        let facts = feed::Facts::new(&self.rows.inner);
         let mut bytes = group.samples.unwrap_or_else(|| taught_bytes(facts));
         if bytes.saturating_add(TAUGHT_BYTES) > group.sample_bytes_max {
             // What the group added may have been less.

@@ -1,8 +1,12 @@
 //! What nodes say of themselves in a log that they share: how far their checkpoints are, so that the log can be trimmed,
-//! and their digest, so that a node whose facts differ is found.
+//! their digest, so that a node whose rows differ is found, and their version, so that none proposes what another one
+//! cannot apply.
 //!
 //! A node adds its status to a group of its own about every [`STATUS_EVERY`] groups of the log, also if it has nothing
-//! else to say then. So an idle cluster writes nothing.
+//! else to say then, and at its start if its version is another one than it said last. So an idle cluster writes nothing.
+//!
+//! Digests are compared as long as all live nodes have the same rules: another release may make other rows of the same
+//! commands. Once all have the same again, the digest begins anew.
 //!
 //! **Invariant:** the row of a status depends on the log alone. Votes and recent digests are in memory only, and change no
 //! row.
@@ -11,48 +15,41 @@ use std::collections::{BTreeMap, VecDeque};
 
 use commitlog::{Arrived, NodeId, Position};
 use kv::KeyRowsMut;
-use rows::{NameTable, Rows, decode, encode};
-use serde::{Deserialize, Serialize};
 
-use super::{Applier, Output, SharedError};
+use super::said::{self, Common, Now, SILENT_GROUPS};
+use super::{Applier, Output, SharedError, senders};
 use crate::entry::Status;
+use crate::versions::{COMMANDS, rules};
 
 /// Groups of the log after which a node says its status again.
-const STATUS_EVERY: u64 = 1_024;
-/// Groups of the log for which the digest of a node counts: three statuses.
-const VOTES_FOR: u64 = 3 * STATUS_EVERY;
+pub(super) const STATUS_EVERY: u64 = 1_024;
 /// The log keeps what any live node lacked so long ago, in milliseconds, for nodes that are about to join.
 const KEEP_MS: u64 = 3_600_000;
 /// Recent digests that are kept to compare: more than arrive while a status is under way.
 const DIGESTS: usize = 16_384;
-/// Groups that stay in the log before those that all nodes have in checkpoints, for nodes that are about to join.
-const MARGIN: u64 = 65_536;
-/// The log does not wait for a node that has said nothing for this long, in milliseconds of the log: a week.
-const AWAY_MS: u64 = 7 * 86_400_000;
-/// The last byte of the name of a row with a status; a row without it is one of [`super::senders`].
-const MARK: u8 = 1;
-
-/// The row of a node.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Said {
-    checkpoint: u64,
-    /// The time of the group, in milliseconds since 1970.
-    at_ms: u64,
-}
 
 /// What this node knows of others, and has said itself.
 #[derive(Default)]
 pub(super) struct Statuses {
+    /// This node; none in a log of one node.
+    node: Option<NodeId>,
     /// The position of the last group that counts, and the digests after recent ones.
     digests: VecDeque<(u64, u64)>,
     /// Where this node said its status last.
     said_at: u64,
+    /// Whether what it said last is of another version, or it has said nothing yet.
+    is_unsaid: bool,
     /// Whether a status of this node has come back: when the next one does, the others have said theirs, too.
     has_said: bool,
     /// Position of the older of its last two checkpoints.
     checkpoint: u64,
+    /// What live nodes have in common, if any has said something.
+    common: Option<Common>,
     /// Whether the last digest of another node that could be compared was the same, and its position.
     votes: BTreeMap<NodeId, (u64, bool)>,
+    /// Where another node last had the same digest, and where one first had another, if one had.
+    same_at: u64,
+    differs_at: Option<u64>,
     /// Up to where the log could be trimmed at recent times, in milliseconds, about one for each minute.
     trims: VecDeque<(u64, Position)>,
 }
@@ -68,27 +65,49 @@ impl Statuses {
 
     /// The status to say now, if it is time.
     pub(super) fn due(&mut self) -> Option<Status> {
-        let (position, digest) = *self.digests.back()?;
-        if position < self.said_at + STATUS_EVERY {
+        if !self.is_due() {
             return None;
         }
-        self.said_at = position;
-        Some(Status { checkpoint: self.checkpoint, position, digest })
+        let (position, digest) = self.last();
+        (self.said_at, self.is_unsaid) = (position, false);
+        let checkpoint = self.checkpoint;
+        Some(Status { checkpoint, position, digest, commands: COMMANDS, rules: rules() })
     }
 
     /// Whether a status is due.
     pub(super) fn is_due(&self) -> bool {
-        self.digests.back().is_some_and(|(position, _)| *position >= self.said_at + STATUS_EVERY)
+        self.is_unsaid || self.last().0 >= self.said_at + STATUS_EVERY
+    }
+
+    /// The position of the last group that counts, and the digest after it.
+    fn last(&self) -> (u64, u64) {
+        self.digests.back().copied().unwrap_or_default()
     }
 
     fn compare(&mut self, node: NodeId, status: Status) {
+        // What this node said before it started again is not another opinion.
+        if self.node == Some(node) || !self.is_comparable(&status) {
+            return;
+        }
         let at = self.digests.binary_search_by_key(&status.position, |(position, _)| *position);
         let Some((_, ours)) = at.ok().and_then(|at| self.digests.get(at)) else { return };
         let same = *ours == status.digest;
-        if !same {
-            tracing::error!(%node, position = status.position, "another node has other facts");
+        if same {
+            (self.same_at, self.differs_at) = (status.position, None);
+        } else {
+            self.differs_at.get_or_insert(status.position);
+            tracing::error!(%node, position = status.position, "another node has other rows");
         }
         self.votes.insert(node, (status.position, same));
+    }
+
+    /// Whether its digest and that of this node are of the same groups and the same rules.
+    fn is_comparable(&self, status: &Status) -> bool {
+        let same_rules = |common: Common| common.rules == Some(rules());
+        status.rules == rules()
+            && self
+                .common
+                .is_some_and(|common| same_rules(common) && status.position > common.since)
     }
 
     /// Up to where the log could be trimmed [`KEEP_MS`] ago, if it can be up to `at` now.
@@ -104,8 +123,8 @@ impl Statuses {
     /// Called when a status of this node has come back: whether more nodes have other facts than the same.
     fn is_outvoted(&mut self) -> bool {
         // Nodes that have stopped, which may have another name since, do not count.
-        let last = self.digests.back().map_or(0, |(position, _)| *position);
-        self.votes.retain(|_, (position, _)| *position + VOTES_FOR >= last);
+        let (last, _) = self.last();
+        self.votes.retain(|_, (position, _)| *position + SILENT_GROUPS >= last);
         let same = self.votes.values().filter(|(_, same)| *same).count();
         let is_heard = std::mem::replace(&mut self.has_said, true);
         is_heard && self.votes.len() - same > same
@@ -113,15 +132,36 @@ impl Statuses {
 }
 
 impl<R: KeyRowsMut, T> Applier<R, T> {
+    /// Begins to share a log, as this node.
+    pub(super) fn begin_statuses(&mut self, node: NodeId) {
+        let rows = &self.rows.inner;
+        let said = said::said_by(rows, node);
+        let (statuses, is_said) = (&mut self.statuses, |said: &said::Said| {
+            (said.commands, said.rules) == (COMMANDS, rules())
+        });
+        statuses.node = Some(node);
+        statuses.is_unsaid = !said.as_ref().is_some_and(is_said);
+        statuses.said_at = said.map_or(0, |said| said.position);
+        statuses.common = said::common(rows);
+        if let Some((position, _)) = senders::last_group(rows) {
+            statuses.note(position, self.digest);
+        }
+    }
+
     /// This node needs no group up to here any more.
     pub(crate) fn set_checkpoint(&mut self, position: Position) {
         self.statuses.checkpoint = position.0;
     }
 
-    /// Applies the status in a group at `time_ms`.
+    /// The version of commands that all live nodes can apply, as far as they have said.
+    pub(crate) fn common_commands(&self) -> u32 {
+        self.statuses.common.map_or(COMMANDS, |common| common.commands)
+    }
+
+    /// Applies the status in a group at `time_ms`, the last part of it.
     ///
     /// # Errors
-    /// [`SharedError::Differs`], if this node has said its status and is alone with its facts.
+    /// [`SharedError::Differs`], if this node has said its status and most others have other rows.
     pub(super) fn apply_status(
         &mut self,
         group: &Arrived,
@@ -129,45 +169,49 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         time_ms: u64,
         output: &mut Output<T>,
     ) -> Result<(), SharedError> {
-        let node = group.id.node;
-        let said = Said { checkpoint: status.checkpoint, at_ms: time_ms };
-        let name = [&node.0.to_be_bytes()[..], &[MARK]].concat();
-        self.rows.put_name(NameTable::Sender, &name, Some(encode(&said)));
+        let (node, rows) = (group.id.node, &mut self.rows.inner);
+        let now = Now { position: group.position.0, ms: time_ms };
+        said::put(rows, node, status, now);
+        if let Some(common) = said::update_common(rows, now) {
+            tracing::info!(
+                commands = common.commands,
+                same = common.rules.is_some(),
+                "the versions of the nodes"
+            );
+            self.statuses.common = Some(common);
+            // Some had other rules until here.
+            self.digest = 0;
+            senders::put_digest(rows, node, self.digest);
+        }
         if !group.is_own {
             self.statuses.compare(node, status);
             return Ok(());
         }
-        output.trim =
-            trimmed(&self.rows, time_ms).and_then(|at| self.statuses.trimmed_before(at, time_ms));
-        match self.statuses.is_outvoted() {
-            true => Err(SharedError::Differs { position: Position(status.position) }),
-            false => Ok(()),
+        let trimmed = said::trimmed(rows, now);
+        output.trim = trimmed.and_then(|at| self.statuses.trimmed_before(at, time_ms));
+        let Statuses { same_at, differs_at, .. } = self.statuses;
+        match differs_at.filter(|_| self.statuses.is_outvoted()) {
+            Some(at) => {
+                Err(SharedError::Differs { after: Position(same_at), position: Position(at) })
+            }
+            None => Ok(()),
         }
     }
-}
-
-/// Up to where no node needs the log, with a margin.
-fn trimmed(rows: &impl Rows, now_ms: u64) -> Option<Position> {
-    let (mut least, mut from) = (None::<u64>, Vec::new());
-    while let Some(name) = rows.first_name(NameTable::Sender, &from) {
-        let is_status = name.len() == 17 && name.last() == Some(&MARK);
-        let row = rows.name(NameTable::Sender, &name).filter(|_| is_status);
-        let said = row.map(|row| decode::<Said>(&row));
-        if let Some(said) = said.filter(|said| said.at_ms.saturating_add(AWAY_MS) > now_ms) {
-            least = Some(least.map_or(said.checkpoint, |least| least.min(said.checkpoint)));
-        }
-        // The next possible name.
-        from = [&name, [0].as_slice()].concat();
-    }
-    least.and_then(|least| least.checked_sub(MARGIN)).map(Position)
 }
 
 #[cfg(test)]
 mod tests {
-    use rows::PutRows as _;
-    use testkit::MemoryRows;
-
     use super::*;
+
+    /// Of a node of three that have the same rules.
+    fn statuses() -> Statuses {
+        let common = Common { commands: COMMANDS, rules: Some(rules()), since: 1 };
+        Statuses { common: Some(common), ..Statuses::default() }
+    }
+
+    fn status(position: u64, digest: u64) -> Status {
+        Status { checkpoint: 0, position, digest, commands: COMMANDS, rules: rules() }
+    }
 
     #[test]
     fn a_node_is_outvoted_if_more_nodes_differ_than_agree() {
@@ -179,11 +223,10 @@ mod tests {
             (&[false, false], true),
             (&[true, false, false], true),
         ] {
-            let mut statuses = Statuses::default();
+            let mut statuses = statuses();
             statuses.note(Position(5), 50);
             statuses.note(Position(7), 70);
             for (node, same) in votes.iter().enumerate() {
-                let status = |position, digest| Status { checkpoint: 0, position, digest };
                 let node = NodeId(node as u128);
                 statuses.compare(node, status(7, if *same { 70 } else { 71 }));
                 // There was no group that counts, or it is forgotten.
@@ -196,14 +239,13 @@ mod tests {
 
     #[test]
     fn nodes_that_say_nothing_any_more_have_no_vote() {
-        let mut statuses = Statuses::default();
-        let status = |position, digest| Status { checkpoint: 0, position, digest };
+        let mut statuses = statuses();
         statuses.note(Position(5), 50);
         for stopped in [1, 2] {
             statuses.compare(NodeId(stopped), status(5, 51));
         }
         assert!(!statuses.is_outvoted() && statuses.is_outvoted());
-        let later = 6 + VOTES_FOR;
+        let later = 6 + SILENT_GROUPS;
         statuses.note(Position(later), 70);
         statuses.compare(NodeId(3), status(later, 70));
         assert!(!statuses.is_outvoted());
@@ -226,24 +268,25 @@ mod tests {
         assert!(statuses.trims.len() < 4);
     }
 
+    /// Another release may make other rows of the same log, and a digest before `since` has another beginning.
     #[test]
-    fn the_log_is_trimmed_to_what_no_live_node_needs() {
-        let mut rows = MemoryRows::default();
-        assert_eq!(trimmed(&rows, AWAY_MS), None);
-        for (node, checkpoint, at_ms, expected) in [
-            (1, MARGIN - 1, 10, None),
-            (1, MARGIN + 100, 10, Some(100)),
-            (2, MARGIN + 70, 20, Some(70)),
-            (3, MARGIN + 90, 20, Some(70)),
-            // Now the first two have been away for too long.
-            (3, MARGIN + 95, AWAY_MS + 20, Some(95)),
-        ] {
-            let name = [&u128::to_be_bytes(node)[..], &[MARK]].concat();
-            let said = Said { checkpoint, at_ms };
-            rows.put_name(NameTable::Sender, &name, Some(encode(&said)));
-            // A row of another kind.
-            rows.put_name(NameTable::Sender, &name[..16], Some(encode(&[7_u8; 32])));
-            assert_eq!(trimmed(&rows, at_ms).map(|at| at.0), expected, "{node} {checkpoint}");
+    fn only_digests_of_the_same_rules_are_compared() {
+        let with = |change: &dyn Fn(&mut Statuses, &mut Status)| {
+            let (mut statuses, mut said) = (statuses(), status(7, 71));
+            statuses.note(Position(7), 70);
+            change(&mut statuses, &mut said);
+            statuses.compare(NodeId(2), said);
+            statuses.votes.len()
+        };
+        assert_eq!(with(&|_, _| ()), 1);
+        assert_eq!(with(&|_, said| said.rules += 1), 0);
+        assert_eq!(with(&|statuses, _| statuses.node = Some(NodeId(2))), 0, "it is itself");
+        assert_eq!(with(&|statuses, _| statuses.common = None), 0);
+        for (rules, since, compared) in
+            [(Some(rules()), 6, 1), (Some(rules()), 7, 0), (Some(9), 6, 0), (None, 6, 0)]
+        {
+            let common = Common { commands: 9, rules, since };
+            assert_eq!(with(&|statuses, _| statuses.common = Some(common)), compared, "{common:?}");
         }
     }
 }

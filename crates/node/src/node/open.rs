@@ -25,6 +25,7 @@ use crate::inbox::{Inbox, Ticket};
 use crate::last_run::LastRun;
 use crate::lock::DataLock;
 use crate::metrics::Metrics;
+use crate::node_log::NodeLog;
 use crate::open_error::OpenError;
 use crate::options::{Durability, NodeOptions};
 use crate::samples::{SampleSets, memory_for, taught_bytes, taught_bytes_max};
@@ -85,7 +86,7 @@ impl Parts {
             replayed = work.commands, applied = applied.0, elapsed = ?start.elapsed(), "recovered"
         );
         let of = (identity, background, None);
-        Ok(Self::new(options, applier, log, (applied, work.work), of))
+        Ok(Self::new(options, applier, NodeLog::Own(log), (applied, work.work), of))
     }
 
     /// As [`Parts::recover`], with a log that several nodes share: applies what it has, and begins to append.
@@ -105,7 +106,7 @@ impl Parts {
         }
         let taught_bytes_max = taught_bytes_max(options.sample_memory);
         let mut applier = Applier::new(rows, MemoryBudget::new(ANSWER_BYTES), taught_bytes_max);
-        applier.share(log.payload_bytes_max());
+        applier.share(log.node(), log.payload_bytes_max());
         let mut up_to = applied;
         let work = match catch_up(&mut *log, &mut up_to, &mut applier, options) {
             Ok(work) => work,
@@ -138,8 +139,9 @@ impl Parts {
         let applied_ms = applier.facts().totals().last_stamp.map_or(0, rows::Stamp::unix_ms);
         let digest = (applier.digest(), applied_ms);
         let cluster = Cluster::new((cluster, log.node()), (applied, log.last()), digest);
+        cluster.set_commands(applier.common_commands());
         let of = (identity, background, Some(cluster));
-        let parts = Self::new(options, applier, log, (applied, work.work), of);
+        let parts = Self::new(options, applier, NodeLog::Shared(log), (applied, work.work), of);
         assert!(woken.set(Arc::downgrade(&parts.shared)).is_ok(), "it is set once");
         parts.shared.inbox.wake();
         Ok(parts)
@@ -148,7 +150,7 @@ impl Parts {
     fn new(
         options: &NodeOptions,
         mut applier: Applier<StoreWriter, Ticket>,
-        log: Box<dyn Log>,
+        log: NodeLog,
         (applied, replayed): (Position, usize),
         (identity, background, cluster): (String, Background, Option<Cluster>),
     ) -> Self {
@@ -166,7 +168,7 @@ impl Parts {
             metrics: Arc::clone(&metrics),
             visible_up_to: AtomicU64::new(rows.totals().last_stamp.map_or(0, |stamp| stamp.0)),
             log_bytes: AtomicU64::new(log.size()),
-            log_last: AtomicU64::new(log.last().0),
+            log_last: AtomicU64::new(log.any().last().0),
             log_dir: options.log_dir(),
             identity,
             archive: Arc::clone(&archive),

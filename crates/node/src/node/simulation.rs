@@ -129,7 +129,7 @@ impl SimulatedNode {
     /// The last position of the log.
     #[must_use]
     pub fn log_last(&self) -> Position {
-        self.writer.log.last()
+        self.writer.log.any().last()
     }
 
     /// Submits commands; they are applied by a later [`SimulatedNode::turn`]. Returns the number of the

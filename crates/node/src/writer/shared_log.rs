@@ -70,12 +70,15 @@ impl Writer {
         self.waiting.more = more;
         if let Some(cluster) = &self.shared.cluster {
             cluster.set_stalled(self.waiting.is_stalled() || self.log.refuses_changes());
+            cluster.set_commands(self.applier.common_commands());
             cluster.note_checkpoint(self.checkpoints.oldest());
             self.applier.set_checkpoint(self.checkpoints.oldest());
-            cluster.note_end(self.log.end(), self.shared.time.now_ms());
+            if let Some(log) = self.log.shared() {
+                cluster.note_end(log.end(), self.shared.time.now_ms());
+            }
         }
         if self.shared.checkpoint_due.swap(false, Ordering::AcqRel) {
-            self.checkpoints.take_soon(self.applier.rows_mut(), &mut *self.log)?;
+            self.checkpoints.take_soon(self.applier.rows_mut(), &mut self.log)?;
         }
         if closed {
             self.waiting.closed.get_or_insert_with(Instant::now);
@@ -93,7 +96,8 @@ impl Writer {
 
     /// Applies the next group; false if none is here.
     fn apply_next(&mut self) -> Result<bool, DiskError> {
-        let Some(group) = self.log.next()? else { return Ok(false) };
+        let Some(log) = self.log.shared() else { return Ok(false) };
+        let Some(group) = log.next()? else { return Ok(false) };
         let shared = &self.shared;
         let time_ms = self.applier.credible_ms(&group);
         let output = self.applier.apply_shared(&group, |last_ms| {
@@ -106,8 +110,8 @@ impl Writer {
             let ahead_ms = self.waiting.appended_ms.saturating_sub(time_ms);
             self.shared.cluster.as_ref().inspect(|cluster| cluster.set_ahead_ms(ahead_ms));
         }
-        if let Some(up_to) = output.trim {
-            self.log.trim(up_to);
+        if let (Some(up_to), Some(log)) = (output.trim, self.log.shared()) {
+            log.trim(up_to);
         }
         self.shared.log_last.store(group.position.0, Ordering::Release);
         self.show(output, Placed { position: group.position, time_ms })?;
@@ -116,7 +120,7 @@ impl Writer {
 
     /// Whether the log is no place for changes now: not even a sweep is proposed then.
     pub(super) fn refuses_changes(&self) -> bool {
-        self.shared.cluster.is_some() && self.log.refuses_changes()
+        self.log.refuses_changes()
     }
 
     /// Takes a last checkpoint if the log of the cluster stopped the node, and closes the directory: it has all that the
@@ -133,7 +137,7 @@ impl Writer {
             position = position.0,
             "the log of the cluster stops this node: taking a last checkpoint"
         );
-        match self.checkpoints.last(self.applier.rows_mut(), &mut *self.log, position) {
+        match self.checkpoints.last(self.applier.rows_mut(), &mut self.log, position) {
             Ok(true) => {
                 if let Some(Err(error)) = self.lock.as_mut().map(DataLock::close) {
                     tracing::warn!(%error, "cannot mark the data directory as closed");

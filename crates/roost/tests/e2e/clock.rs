@@ -5,35 +5,21 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::json;
+use testkit::machine::WrongClock;
 
 use crate::support::process::{Process, Server, serve};
 use crate::support::redis::{Redis, Reply};
-use crate::support::skipped;
 
-/// The library, or `None` if it is not on this machine.
-fn library() -> Option<PathBuf> {
-    let folders = std::fs::read_dir("/usr/lib").ok()?.flatten().map(|entry| entry.path());
-    let libraries = folders.map(|folder| folder.join("faketime/libfaketimeMT.so.1"));
-    let found = libraries.into_iter().find(|path| path.exists());
-    if found.is_none() {
-        skipped("wrong clocks: libfaketime is not installed (apt-get install faketime)");
-    }
-    found
-}
-
-/// `roost serve` whose clock is set in a file, as libfaketime wants it: `+3d`, or `@2200-01-01 00:00:00`.
+/// `roost serve` with a clock that is wrong.
 struct Wrong {
-    library: PathBuf,
+    clock: WrongClock,
     folder: tempfile::TempDir,
 }
 
 impl Wrong {
     fn new() -> Option<Self> {
-        Some(Self { library: library()?, folder: tempfile::tempdir().unwrap() })
-    }
-
-    fn file(&self) -> PathBuf {
-        self.folder.path().join("time")
+        let folder = tempfile::tempdir().unwrap();
+        Some(Self { clock: WrongClock::new(folder.path().join("time"))?, folder })
     }
 
     fn data(&self) -> PathBuf {
@@ -41,22 +27,14 @@ impl Wrong {
     }
 
     fn set(&self, time: &str) {
-        // Replaced as a whole, since the server may read it at any time.
-        let new = self.folder.path().join("new");
-        std::fs::write(&new, time).unwrap();
-        std::fs::rename(new, self.file()).unwrap();
+        self.clock.set(time);
     }
 
     fn command(&self, time: &str, more: &[&str]) -> Command {
         self.set(time);
         let redis = ["--open", "--redis-listen", "127.0.0.1:0"];
         let mut command = serve(&self.data(), &[&redis, more].concat());
-        command
-            .env("LD_PRELOAD", &self.library)
-            .env("FAKETIME_TIMESTAMP_FILE", self.file())
-            .env("FAKETIME_NO_CACHE", "1")
-            .env("FAKETIME_DONT_FAKE_MONOTONIC", "1")
-            .env("TZ", "UTC");
+        self.clock.give(&mut command);
         command
     }
 

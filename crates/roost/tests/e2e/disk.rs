@@ -11,33 +11,28 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use crate::support::http::Client;
-use crate::support::process::{Process, Server, serve};
+use crate::support::process::{Server, serve};
 use crate::support::redis::{Redis, Reply};
-use crate::support::{PATIENCE, skipped};
+use testkit::machine::SmallDisk;
+
+use crate::support::PATIENCE;
 
 const MIB: usize = 1 << 20;
 /// Bytes of the disk.
 const DISK: usize = 160 * MIB;
 
-/// A disk of its own, which a process holds that does nothing else.
+/// A disk of its own.
 struct Small {
     data: tempfile::TempDir,
-    holder: Process,
+    disk: SmallDisk,
 }
 
 impl Small {
     /// `None` if this user cannot mount anything.
     fn new() -> Option<Self> {
         let data = tempfile::tempdir().unwrap();
-        let mount = "mount -t tmpfs -o size=$1 tmpfs $0 && echo mounted && exec sleep 600";
-        let mut command = Command::new("unshare");
-        command.args(["-rm", "sh", "-c", mount]).arg(data.path()).arg(DISK.to_string());
-        let holder = Process::start(&mut command);
-        if holder.said("mounted").is_none() {
-            skipped("full disks: unshare cannot mount a disk here");
-            return None;
-        }
-        Some(Self { data, holder })
+        let disk = SmallDisk::new(data.path(), DISK)?;
+        Some(Self { data, disk })
     }
 
     /// The command of a server whose data is on the disk.
@@ -50,11 +45,7 @@ impl Small {
 
     /// A command that sees the disk.
     fn inside(&self, inner: &Command) -> Command {
-        let holder = self.holder.id().as_raw_nonzero().to_string();
-        let mut command = Command::new("nsenter");
-        command.args(["-t", &holder, "-U", "-m", "--preserve-credentials", "--"]);
-        command.arg(inner.get_program()).args(inner.get_args());
-        command
+        self.disk.inside(inner)
     }
 
     fn start(&self) -> (Server, Redis) {
@@ -65,8 +56,7 @@ impl Small {
 
     /// A file on the disk that has nothing to do with the server.
     fn other(&self) -> PathBuf {
-        let root = format!("/proc/{}/root", self.holder.id().as_raw_nonzero());
-        PathBuf::from(root).join(self.data.path().strip_prefix("/").unwrap()).join("other")
+        self.disk.outside("other")
     }
 
     /// Uses up the disk to the last byte.

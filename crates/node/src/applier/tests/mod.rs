@@ -106,7 +106,7 @@ impl World {
             let group = Group { position, time_ms: Some(*time_ms), payload };
             applier.replay(group).unwrap();
         }
-        applier.rows
+        applier.rows.inner
     }
 }
 
@@ -161,7 +161,7 @@ fn a_transaction_that_would_change_too_much_is_refused_before_it_is_logged() {
     assert!(matches!(answers[0], KeyAnswer::Written { .. }));
     assert!(matches!(answers[6], KeyAnswer::Written { .. }));
     assert_eq!(world.applier.keys().bucket(ZERO).unwrap().keys, 2);
-    assert_eq!(world.replayed(), world.applier.rows);
+    assert_eq!(world.replayed(), world.applier.rows.inner);
 
     let many: Vec<String> = (0..100_000).map(|number| number.to_string()).collect();
     let keys: Vec<_> = many.iter().map(|key| Bytes::new(key.as_bytes())).collect();
@@ -337,7 +337,7 @@ fn many_keys_that_expire_at_once_are_removed_in_bounded_pieces() {
     world.work(Vec::new());
     assert_eq!(world.applier.keys().bucket(ZERO).unwrap().keys, 0);
     assert_eq!(world.log.len() - logged, 3_000_usize.div_ceil(512));
-    assert_eq!(world.replayed(), world.applier.rows);
+    assert_eq!(world.replayed(), world.applier.rows.inner);
 }
 
 #[test]
@@ -373,7 +373,7 @@ fn a_key_that_is_empty_or_too_long_is_never_written_and_never_exists() {
         ] {
             assert_eq!(world.run(std::slice::from_ref(&op)), [answer], "{op:?}");
         }
-        assert_eq!(world.replayed(), world.applier.rows);
+        assert_eq!(world.replayed(), world.applier.rows.inner);
         world.log.truncate(logged);
         world.applier = Applier::new(world.replayed(), world.budget.clone(), usize::MAX);
     }
@@ -390,7 +390,7 @@ fn a_long_submission_leaves_others_their_share_of_every_group() {
     world.work(long.into_iter().chain([short]).collect());
     assert_eq!(world.answers[&ticket].0, 1, "in the first group");
     assert!(world.log.len() > 10);
-    assert_eq!(world.replayed(), world.applier.rows);
+    assert_eq!(world.replayed(), world.applier.rows.inner);
 }
 
 #[test]
@@ -513,9 +513,9 @@ proptest! {
             });
         }
         prop_assert_eq!(world.answers.len(), world.tickets);
-        prop_assert!(world.replayed() == world.applier.rows);
+        prop_assert!(world.replayed() == world.applier.rows.inner);
         prop_assert_eq!(world.budget.used(), 0);
-        let last = world.applier.rows.totals().last_stamp;
+        let last = world.applier.rows.inner.totals().last_stamp;
         prop_assert!(world.log.is_empty() || last >= Some(Stamp::first_of(START_MS)));
     }
 }

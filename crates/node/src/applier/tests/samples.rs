@@ -61,7 +61,7 @@ fn taught(outcomes: &[Outcome]) -> Vec<SampleId> {
 #[track_caller]
 fn check_within(world: &World) {
     assert!(taught_bytes(world.applier.facts()) <= world.applier.taught_bytes_max);
-    assert_eq!(world.replayed(), world.applier.rows, "a replay admits what was logged");
+    assert_eq!(world.replayed(), world.applier.rows.inner, "a replay admits what was logged");
 }
 
 #[test]
@@ -91,9 +91,9 @@ fn samples_beyond_the_limit_are_not_logged_and_change_nothing() {
         [Err(Refusal::SamplesFull), Ok(Done::Registered(_)), Err(Refusal::SamplesFull)]
     ));
     assert_eq!(world.log.len(), 1);
-    let before = world.applier.rows.clone();
+    let before = world.applier.rows.inner.clone();
     assert_eq!(taught(&run(&mut world, vec![teach("x"); 4_096])), []);
-    assert_eq!((world.log.len(), &world.applier.rows), (1, &before));
+    assert_eq!((world.log.len(), &world.applier.rows.inner), (1, &before));
 }
 
 #[test]

@@ -3,14 +3,17 @@
 use bytes::Bytes as Payload;
 use commitlog::{Arrived, GroupId, NodeId};
 use knn::{LABEL_BYTES, SAMPLE_BYTES};
+use kv::KeyRowsMut as _;
 use rows::{NameTable, PutRows as _, RowsMut as _, encode};
 
 use super::*;
 use crate::applier::senders::{Sender, counts, last_digest, last_group, note};
 use crate::applier::shared::{LEAP_MS_MAX, credible_ms};
 use crate::clock::LATEST_MS;
+use crate::entry::Status;
 use crate::samples::{TAUGHT_BYTES, taught_bytes};
 use crate::submission::KeyReplies;
+use crate::versions::{COMMANDS, rules};
 
 /// A message of the log; its index is its position less 1.
 #[derive(Clone)]
@@ -117,7 +120,7 @@ impl Node {
 
     /// Loses what is in memory only, after a checkpoint.
     fn restart(&mut self) {
-        let rows = self.applier.rows.clone();
+        let rows = self.applier.rows.inner.clone();
         self.applier = Applier::new(rows, MemoryBudget::new(1 << 20), 0);
         (self.epoch, self.number, self.under_way) = (self.epoch + 1, 0, None);
     }
@@ -157,7 +160,7 @@ fn a_group_counts_once_and_only_in_its_place() {
         let group = group(id, position);
         assert_eq!(counts(&rows, &group).unwrap(), expected, "{id:?}");
         if expected {
-            digest = note(&mut rows, digest, &group);
+            digest = note(&mut rows, digest, &group, 0);
             assert_ne!(digest, before);
             assert_eq!(last_group(&rows), Some((group.position, id)));
         }
@@ -169,7 +172,8 @@ fn a_group_counts_once_and_only_in_its_place() {
 fn the_digest_depends_on_everything_that_a_group_is() {
     let id = GroupId { node: NodeId(1), epoch: 1, number: 1 };
     let group = group(id, 3);
-    let digest = |group: &Arrived| note(&mut MemoryRows::default(), 7, group);
+    let digest = |group: &Arrived| note(&mut MemoryRows::default(), 7, group, 0);
+    assert_ne!(note(&mut MemoryRows::default(), 7, &group, 1), digest(&group), "other rows");
     let same = digest(&Arrived { is_own: true, ..group.clone() });
     assert_eq!(digest(&group), same, "all nodes have the same, the one that appended it too");
     for other in [
@@ -191,7 +195,7 @@ fn groups_that_cannot_be_applied_are_named() {
     let mut node = Node::new(1);
     let sender = Sender { epoch: 9, number: 1, position: 3, digest: 1 };
     let name = node.node.0.to_be_bytes();
-    node.applier.rows.put_name(NameTable::Sender, &name, Some(encode(&sender)));
+    node.applier.rows.inner.put_name(NameTable::Sender, &name, Some(encode(&sender)));
     node.step(Input::Submit(vec![add(0)]));
     let message = node.message(START_MS).unwrap();
     let mut refused = |group: &Arrived| {
@@ -207,7 +211,7 @@ fn groups_that_cannot_be_applied_are_named() {
     let payload = Payload::from_static(&[0, 14, 1, 1, 100]);
     let unknown = refused(&Arrived { payload, ..group(id, 8) });
     assert!(unknown.starts_with("group 8 of the log cannot be read: a newer"), "{unknown}");
-    assert_eq!(last_group(&node.applier.rows).unwrap().0, Position(3), "nothing has changed");
+    assert_eq!(last_group(&node.applier.rows.inner).unwrap().0, Position(3), "nothing has changed");
 }
 
 /// A copy costs little when it is accepted, and much when another node has made the value long meanwhile.
@@ -232,7 +236,7 @@ fn what_has_become_too_large_is_refused_by_all_nodes_alike() {
     [&mut one, &mut other, &mut fresh].into_iter().for_each(|node| node.read(&log, 2));
     assert_eq!(one.answers, BTreeMap::from([(0, -4), (1, 1)]), "four copies refused, one sum");
     for node in [&one, &other, &fresh] {
-        assert_eq!(node.applier.rows, one.applier.rows);
+        assert_eq!(node.applier.rows.inner, one.applier.rows.inner);
         assert!(node.applier.keys().key(kv::Space(0), b"a").is_none());
         assert!(node.applier.keys().key(kv::Space(0), b"sum").is_some());
     }
@@ -240,15 +244,15 @@ fn what_has_become_too_large_is_refused_by_all_nodes_alike() {
     other.step(Input::Submit(vec![add(1)]));
     let log = [log.to_vec(), vec![other.message(START_MS).unwrap()]].concat();
     [&mut one, &mut other, &mut fresh].into_iter().for_each(|node| node.read(&log, 1));
-    assert_eq!(one.applier.rows, other.applier.rows);
-    assert_eq!(one.applier.rows, fresh.applier.rows);
+    assert_eq!(one.applier.rows.inner, other.applier.rows.inner);
+    assert_eq!(one.applier.rows.inner, fresh.applier.rows.inner);
 }
 
 /// A log of short messages gets no longer ones.
 #[test]
 fn a_group_is_no_longer_than_the_log_accepts() {
     let mut node = Node::new(1);
-    node.applier.share(64 << 10);
+    node.applier.share(node.node, 64 << 10);
     let value = vec![b'v'; 40_000];
     let put = |key: &'static str, value: &[u8]| {
         let (key, value) = (Bytes::new(key.as_bytes()), Bytes::new(value));
@@ -293,7 +297,7 @@ fn effects_of_all_nodes_are_for_the_views_of_each() {
     }
     assert_eq!(one.answers, BTreeMap::from([(0, 1), (1, 1)]));
     assert!(one.effects > 0);
-    assert_eq!((one.effects, &one.applier.rows), (other.effects, &other.applier.rows));
+    assert_eq!((one.effects, &one.applier.rows.inner), (other.effects, &other.applier.rows.inner));
 }
 
 /// One clock alone does not make everything expire: neither that of the broker nor that of a node.
@@ -338,7 +342,7 @@ fn a_broker_whose_clock_is_years_ahead_expires_nothing() {
     log.push(nodes[1].message(u64::MAX / 2).unwrap());
     nodes.iter_mut().for_each(|node| node.read(&log, 1));
     assert_eq!(nodes[1].answers, BTreeMap::from([(1, 8)]), "the key had not expired");
-    assert_eq!(nodes[0].applier.rows, nodes[1].applier.rows);
+    assert_eq!(nodes[0].applier.rows.inner, nodes[1].applier.rows.inner);
     let last = nodes[0].applier.facts().totals().last_stamp.unwrap();
     assert_eq!(last.unix_ms(), START_MS);
 }
@@ -386,7 +390,7 @@ fn samples_that_two_nodes_add_at_a_time_stay_within_the_limit() {
         let mut node = Node::new(node);
         let (rows, budget) = (MemoryRows::default(), MemoryBudget::new(1 << 20));
         node.applier = Applier::new(rows, budget, samples * TAUGHT_BYTES);
-        node.applier.share(1 << 20);
+        node.applier.share(node.node, 1 << 20);
         node
     };
     let mut nodes = [with_room_for(1, 2), with_room_for(2, 2), with_room_for(3, 9)];
@@ -401,29 +405,61 @@ fn samples_that_two_nodes_add_at_a_time_stay_within_the_limit() {
     assert_eq!(nodes[0].answers, BTreeMap::from([(0, 1), (1, 1)]));
     assert_eq!(nodes[1].answers, BTreeMap::from([(2, 0), (3, 0)]), "there was no room any more");
     for node in &nodes {
-        assert_eq!(node.applier.rows, nodes[0].applier.rows);
+        assert_eq!(node.applier.rows.inner, nodes[0].applier.rows.inner);
         assert_eq!(taught_bytes(node.applier.facts()), 2 * SAMPLE_BYTES + LABEL_BYTES);
     }
 }
 
-/// Nodes say what they have; one that has other facts than the others finds out.
+/// Nodes say what they have; one that makes other rows than the others finds out, also if only their content differs.
 #[test]
-fn a_node_whose_facts_differ_stops_and_the_others_go_on() {
+fn a_node_whose_rows_differ_stops_and_the_others_go_on() {
+    let counted = |node: &mut Node| {
+        let mut totals = node.applier.rows.inner.totals();
+        totals.friendships += 1;
+        node.applier.rows.inner.put_totals(totals);
+    };
+    let valued = |node: &mut Node| {
+        let facts = node.applier.keys();
+        let row = facts.key(kv::Space(0), b"sum").expect("it was made");
+        let row = kv::KeyRow::new(kv::KeyParts { value: b"8", ..row.parts() });
+        node.applier.rows.inner.put_key(row);
+    };
+    for (name, change) in [("counted", &counted as &dyn Fn(&mut Node)), ("valued", &valued)] {
+        let (stopped, trims) = three_nodes(2_000, change);
+        assert!(!stopped.is_empty() && trims > 0, "{name}");
+        for (node, error) in &stopped {
+            assert_eq!(*node, 2, "{name}: {error}");
+            let expected =
+                "this node has made other rows of the log than most other nodes, by a group after ";
+            let range =
+                error.strip_prefix(expected).and_then(|rest| rest.split_once(':')).unwrap().0;
+            let (after, up_to) = range.split_once(" and up to ").unwrap();
+            let (after, up_to): (usize, usize) = (after.parse().unwrap(), up_to.parse().unwrap());
+            assert!(after <= 2_000 && up_to > 2_000 && up_to - after < 1_500, "{name}: {error}");
+        }
+    }
+    let (stopped, trims) = three_nodes(2_000, &|_| ());
+    assert!(stopped.is_empty() && trims > 0, "{stopped:?}");
+}
+
+/// Three nodes, the last of which is changed after a group: those that stop, with the error, and how often the log could
+/// be trimmed.
+fn three_nodes(changed_at: usize, change: &dyn Fn(&mut Node)) -> (Vec<(usize, String)>, usize) {
     let mut nodes = [1, 2, 3].map(Node::new);
     let mut log = Vec::new();
     for node in &mut nodes {
-        node.applier.share(1 << 20);
+        node.applier.share(node.node, 1 << 20);
         node.applier.set_checkpoint(Position(1 << 17));
     }
-    let mut totals = nodes[2].applier.rows.totals();
-    totals.posts += 1;
-    nodes[2].applier.rows.put_totals(totals);
     let (mut stopped, mut trims) = (Vec::new(), 0);
-    for round in 0..3_000 {
+    for round in 0..6_000 {
         let node = round % 3;
+        if round == changed_at {
+            change(&mut nodes[2]);
+        }
         nodes[node].step(Input::Submit(vec![add(round)]));
         // Some hours in all: what joining nodes may need is kept for one.
-        log.extend(nodes[node].message(START_MS + 5_000 * round as u64));
+        log.extend(nodes[node].message(START_MS + 2_500 * round as u64));
         let position = log.len() as u64;
         for (at, node) in nodes.iter_mut().enumerate() {
             let message = &log[log.len() - 1];
@@ -437,22 +473,47 @@ fn a_node_whose_facts_differ_stops_and_the_others_go_on() {
             }
         }
     }
-    assert!(!stopped.is_empty() && trims > 0);
-    for (node, error) in &stopped {
-        assert_eq!(*node, 2, "{error}");
-        assert!(error.contains("this node has other facts than most other nodes"), "{error}");
-    }
-    let statuses = nodes[0].applier.rows.first_names(NameTable::Sender, &[], 10);
-    assert_eq!(statuses.len(), 6, "a row of each node for what it sent, and one for what it said");
-    assert_eq!(nodes[0].applier.digest, nodes[1].applier.digest);
-    assert_ne!(nodes[0].applier.digest, nodes[2].applier.digest);
+    let said = nodes[0].applier.rows.inner.first_names(NameTable::Sender, &[], 10);
+    assert_eq!(said.len(), 7, "two rows of each node, and one of what they have in common");
+    let [one, other, changed] = nodes.map(|node| node.applier.digest);
+    assert_eq!((one, one == changed), (other, stopped.is_empty()));
+    (stopped, trims)
+}
+
+/// What the rules of another release made does not count once all nodes have the same again.
+#[test]
+fn the_digest_begins_anew_when_all_nodes_have_the_same_rules_again() {
+    let [mut one, mut other] = [1, 2].map(Node::new);
+    [&mut one, &mut other].into_iter().for_each(|node| node.applier.share(node.node, 1 << 20));
+    let said = |node: u128, number, rules| {
+        let status = Status { checkpoint: 0, position: 0, digest: 0, commands: COMMANDS, rules };
+        let id = GroupId { node: NodeId(node), epoch: 1, number };
+        let payload = Entry::Status(status).write(Vec::new());
+        Message { id, time_ms: START_MS, payload }
+    };
+    let mut log = vec![said(8, 1, rules()), said(9, 1, rules())];
+    [&mut one, &mut other].into_iter().for_each(|node| node.read(&log, 2));
+    assert_eq!(one.applier.digest, other.applier.digest);
+    // The other one runs a release meanwhile that makes another digest of the same group.
+    log.push(said(9, 2, 7));
+    [&mut one, &mut other].into_iter().for_each(|node| node.read(&log, 1));
+    other.applier.digest += 1;
+    log.push(said(8, 2, rules()));
+    [&mut one, &mut other].into_iter().for_each(|node| node.read(&log, 1));
+    assert_ne!(one.applier.digest, other.applier.digest);
+    log.extend([said(9, 3, rules()), said(8, 3, rules())]);
+    [&mut one, &mut other].into_iter().for_each(|node| node.read(&log, 1));
+    assert_eq!((one.applier.digest, other.applier.digest), (0, 0));
+    [&mut one, &mut other].into_iter().for_each(|node| node.read(&log, 1));
+    assert_ne!(one.applier.digest, 0);
+    assert_eq!(last_digest(&one.applier.rows.inner), other.applier.digest);
 }
 
 /// An idle node says what it has after others have made many changes, and nothing more.
 #[test]
 fn an_idle_node_says_its_status_now_and_then() {
     let (mut one, mut idle) = (Node::new(1), Node::new(2));
-    idle.applier.share(1 << 20);
+    idle.applier.share(idle.node, 1 << 20);
     let (mut log, mut said) = (Vec::new(), 0);
     for round in 0..3_000 {
         one.step(Input::Submit(vec![add(round)]));
@@ -466,8 +527,8 @@ fn an_idle_node_says_its_status_now_and_then() {
             said += 1;
         }
     }
-    assert_eq!(said, 2);
-    assert_eq!(one.applier.rows, idle.applier.rows);
+    assert_eq!(said, 3, "once at its start");
+    assert_eq!(one.applier.rows.inner, idle.applier.rows.inner);
 }
 
 #[derive(Clone, Debug)]
@@ -533,7 +594,7 @@ proptest! {
         fresh.read(&log, usize::MAX);
         let mut sums: Vec<i64> = Vec::new();
         for node in &nodes {
-            prop_assert_eq!(&node.applier.rows, &fresh.applier.rows);
+            prop_assert_eq!(&node.applier.rows.inner, &fresh.applier.rows.inner);
             prop_assert_eq!(node.applier.digest, fresh.applier.digest);
             sums.extend(node.answers.values());
         }

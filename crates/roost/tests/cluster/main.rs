@@ -2,7 +2,11 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "what fails here is the test")]
 
-use std::collections::BTreeMap;
+mod faults;
+mod figures;
+mod ledger;
+mod links;
+
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,14 +20,22 @@ use serde_json::json;
 use tempfile::TempDir;
 use testkit::PATIENCE;
 use testkit::http::Client;
-use testkit::nats::NatsServers;
-use testkit::process::{Ended, Process, Server, run, serve};
+use testkit::machine::WrongClock;
+use testkit::nats::{NatsServers, nats, program};
+use testkit::process::{Ended, Process, Server, roost, run, serve};
+use testkit::redis::Redis;
+
+use crate::links::Links;
 
 /// Writers, each with a user of its own.
 const WRITERS: usize = 3;
 
 struct World {
     servers: NatsServers,
+    /// Between the nodes and the servers, if they can be cut.
+    links: Option<Links>,
+    /// Of the nodes, if they can be wrong.
+    clocks: Vec<WrongClock>,
     folder: TempDir,
     nodes: Vec<Option<Server>>,
 }
@@ -33,7 +45,16 @@ impl World {
     /// nats-server.
     fn start(nodes: usize) -> Option<Self> {
         let servers = NatsServers::start(3, "max_payload: 8MB\n")?;
-        let mut world = Self { servers, folder: tempfile::tempdir().unwrap(), nodes: Vec::new() };
+        Some(Self::with(servers, None, false, nodes))
+    }
+
+    /// A cluster with this number of nodes on servers, which the nodes reach by links, if there are any. The nodes have
+    /// clocks that can be set, if they are to and can.
+    fn with(servers: NatsServers, links: Option<Links>, clocks: bool, nodes: usize) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let clock = |node| WrongClock::new(folder.path().join(format!("clock-{node}")));
+        let clocks = (0..nodes).filter(|_| clocks).map_while(clock).collect();
+        let mut world = Self { servers, links, clocks, folder, nodes: Vec::new() };
         let (first, urls) = (world.data(0), world.servers.urls());
         let start = Instant::now();
         // The servers have to elect a leader first.
@@ -53,7 +74,7 @@ impl World {
             world.nodes.push(None);
             world.restart(node);
         }
-        Some(world)
+        world
     }
 
     fn data(&self, node: usize) -> PathBuf {
@@ -67,8 +88,12 @@ impl World {
     }
 
     fn command(&self, node: usize) -> Command {
-        let mut command = serve(&self.data(node), &["--log", &self.servers.urls()]);
+        let urls = self.links.as_ref().map_or(self.servers.urls(), |links| links.urls(node));
+        let mut command = serve(&self.data(node), &["--log", &urls]);
         command.args(["--open", "--redis-listen", "127.0.0.1:0"]);
+        if let Some(clock) = self.clocks.get(node) {
+            clock.give(&mut command);
+        }
         command
     }
 
@@ -90,6 +115,36 @@ impl World {
 
     fn addresses(&self) -> Vec<SocketAddr> {
         self.nodes.iter().flatten().map(|node| node.address).collect()
+    }
+
+    fn redis_addresses(&self) -> Vec<SocketAddr> {
+        let address = |node: &Server| node.process.said("roost serves redis://").unwrap();
+        self.nodes.iter().flatten().map(|node| address(node).parse().unwrap()).collect()
+    }
+
+    fn redis(&self, node: usize) -> Redis {
+        Redis::new(self.redis_addresses()[node])
+    }
+
+    /// Waits until all nodes are at one position with one digest; returns these.
+    fn same_digests(&self) -> (u64, String) {
+        let start = Instant::now();
+        loop {
+            let states = self.nodes.iter().flatten().map(|node| {
+                let status = node.client().get("/v1/cluster").expect(200).json();
+                (
+                    status["position"].as_u64().unwrap(),
+                    status["digest"].as_str().unwrap().to_owned(),
+                )
+            });
+            let mut states: Vec<(u64, String)> = states.collect();
+            let found = states.clone();
+            states.dedup();
+            if let [state] = states.as_slice() {
+                return state.clone();
+            }
+            assert!(start.elapsed() < PATIENCE, "all nodes reach one position: {found:?}");
+        }
     }
 
     fn client(&self, node: usize) -> Client {
@@ -207,18 +262,8 @@ fn nothing_is_lost_or_doubled_while_nodes_and_servers_are_killed() {
             assert!(found == *expected, "node {node}: {found:?}\n{expected:?}");
         }
     }
-    // The groups that count are the same everywhere.
-    let mut digests = BTreeMap::new();
-    let start = Instant::now();
-    while digests.values().all(|nodes| *nodes < 3) {
-        assert!(start.elapsed() < PATIENCE, "all nodes reach one position: {digests:?}");
-        digests.clear();
-        for node in 0..3 {
-            let status = world.client(node).get("/v1/cluster").expect(200).json();
-            let of = (status["position"].as_u64(), status["digest"].as_str().map(str::to_owned));
-            *digests.entry(of).or_insert(0) += 1;
-        }
-    }
+    // The groups that count, and the rows that they made, are the same everywhere.
+    world.same_digests();
 }
 
 #[test]
@@ -348,11 +393,73 @@ fn wrong_starts_say_what_to_do() {
     assert!(killed.status.code() == Some(1) && killed.err.contains("--accept-loss"), "{killed:#?}");
     world.restart(0);
     world.stop(0);
+    // A stream of the same name that another product made.
+    let url = world.servers.url(0);
+    if nats(&url, ["stream", "rm", "roost", "--force"]).is_some() {
+        let add = ["stream", "add", "roost", "--subjects=orders", "--replicas=3", "--defaults"];
+        assert!(nats(&url, add).is_some());
+        let foreign = refused(&data, &["--log", &urls]);
+        assert!(foreign.contains("was not made for roost: use another name"), "{foreign}");
+    }
     let gone = run(["cluster", "leave", "--data", text(&data)]);
     assert!(gone.status.success(), "{gone:#?}");
     let alone = Server::open(&data, &[]);
     assert_eq!(alone.client().get("/v1/users/@anna").expect(200).json()["handle"], "anna");
     alone.client().get("/v1/cluster").assert_error(404, "no_cluster", "it has left");
+}
+
+/// Of a directory and its copy only one goes on, and the other one says what to do.
+#[test]
+fn two_processes_as_one_node_do_not_both_serve() {
+    let Some(mut world) = World::start(1) else { return };
+    let user = world.client(0).register("anna");
+    world.stop(0);
+    let copy = world.data(7);
+    let copied = Command::new("cp").arg("-r").arg(world.data(0)).arg(&copy).status().unwrap();
+    assert!(copied.success());
+    world.restart(0);
+    let urls = world.servers.urls();
+    let other = Server::start(serve(&copy, &["--log", &urls]).arg("--open"));
+    other.client().publish(user, "hello");
+    let ended = world.nodes[0].take().unwrap().process.ended();
+    assert!(!ended.status.success());
+    let expected = "each node needs a data directory of its own";
+    assert!(ended.err.contains("another process writes as this node"), "{}", ended.err);
+    assert!(ended.err.contains(expected), "{}", ended.err);
+    assert_eq!(texts(&mut other.client(), user.into(), 0), ["hello"]);
+}
+
+#[test]
+fn wrong_credentials_are_refused_and_the_directory_belongs_to_no_cluster() {
+    let settings = "authorization { user: roost, password: right }\n";
+    let Some(servers) = NatsServers::start(1, settings) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    for credentials in ["", "roost:wrong@"] {
+        let log = servers.url(0).replace("nats://", &format!("nats://{credentials}"));
+        let init = run(["cluster", "init", "--experimental", "--data", text(&data), "--log", &log]);
+        assert_eq!(init.status.code(), Some(1), "{init:#?}");
+        assert!(init.err.contains("refuse the credentials, or require some"), "{}", init.err);
+        assert!(init.err.contains("check the credentials file"), "{}", init.err);
+        assert!(!init.err.contains("wrong"), "{}", init.err);
+    }
+    drop(Server::open(&data, &[]));
+}
+
+/// A new user sees a cluster with one command, or is told what is missing.
+#[test]
+fn a_demo_of_a_cluster_ends_with_all_nodes_compared() {
+    let Some(program) = program("nats-server") else { return };
+    let arguments = ["demo", "--cluster", "--listen", "127.0.0.1:0", "--duration", "3s"];
+    let shown = run(arguments.into_iter().chain(["--nats-server", text(&program)]));
+    assert_eq!(shown.status.code(), Some(0), "{shown:#?}");
+    let compared = shown.out.lines().last().unwrap();
+    assert!(compared.ends_with("acknowledged posts is on all three nodes, once."), "{compared}");
+    assert!(!compared.starts_with("Each of 0 "), "{compared}");
+    let mut without = roost(arguments);
+    let missing = Process::start(without.env("PATH", "").env("HOME", "/nowhere")).ended();
+    assert_eq!(missing.status.code(), Some(1), "{missing:#?}");
+    assert!(missing.err.contains("go install github.com/nats-io/nats-server"), "{missing:#?}");
 }
 
 /// A backup of a running node has everything, and becomes a server of its own.

@@ -1,0 +1,288 @@
+//! Rows that hash how they are changed, so that nodes which share a log can compare what a group changed.
+//!
+//! The hash has tables, keys and new contents of all changed rows, in the order of the changes. It costs a pass over
+//! the bytes that are written, and reads nothing. Rows of ephemeral tables are left out: a restart may have applied
+//! more of the log to them than to the others.
+//!
+//! **Invariant:** without [`HashedRows::begin`] nothing is hashed: a log of one node costs nothing more.
+
+use kv::{Bucket, BucketId, KeyParts, KeyRow, KeyRows, KeyRowsMut, Space, WalkLimit};
+use rows::{NameTable, PointTable, PutRows, Rows, RowsMut, SetTable, Span, Stamp, Totals, Value};
+use xxhash_rust::xxh3::Xxh3;
+
+/// Marks a row of a key, in place of the tag of a table.
+const KEY: u8 = 1;
+/// Marks a bucket in the same place.
+const BUCKET: u8 = 2;
+
+/// Rows, and the hash of their changes while it is wanted.
+pub(super) struct HashedRows<R> {
+    /// The rows, for changes that are not hashed.
+    pub(super) inner: R,
+    hash: Option<Box<Xxh3>>,
+}
+
+impl<R> HashedRows<R> {
+    pub(super) fn new(inner: R) -> Self {
+        Self { inner, hash: None }
+    }
+
+    /// Hashes changes from now on.
+    pub(super) fn begin(&mut self) {
+        self.hash = Some(Box::new(Xxh3::new()));
+    }
+
+    /// The hash of the changes since [`HashedRows::begin`].
+    pub(super) fn end(&mut self) -> u64 {
+        self.hash.take().map_or(0, |hash| hash.digest())
+    }
+
+    /// Hashes a change of the row `key` of a table.
+    fn note(&mut self, table: u8, key: &[u8], content: Option<&[u8]>) {
+        let Some(hash) = &mut self.hash else { return };
+        // With lengths, so that no two changes have the same bytes. A removed row has a length that no row has.
+        let lengths = [key.len() as u64, content.map_or(u64::MAX, |content| content.len() as u64)];
+        hash.update(&[table]);
+        lengths.iter().for_each(|length| hash.update(&length.to_le_bytes()));
+        hash.update(key);
+        hash.update(content.unwrap_or_default());
+    }
+
+    fn note_point(&mut self, table: PointTable, key: u64, value: Option<&Value>) {
+        if !table.is_ephemeral() {
+            self.note(table.tag(), &key.to_le_bytes(), value.map(|value| &**value));
+        }
+    }
+
+    fn note_member(&mut self, table: SetTable, owners: &[u64], item: u64, value: Option<u64>) {
+        if self.hash.is_none() || table.is_ephemeral() {
+            return;
+        }
+        let value = value.map(u64::to_le_bytes);
+        for owner in owners {
+            let (owner, item) = (owner.to_le_bytes(), item.to_le_bytes());
+            self.note(table.tag(), [owner, item].as_flattened(), value.as_ref().map(|v| &v[..]));
+        }
+    }
+
+    fn note_key(&mut self, row: &KeyRow) {
+        if self.hash.is_none() {
+            return;
+        }
+        let KeyParts { space, key, value, expires_ms, version: Stamp(version) } = row.parts();
+        self.note(KEY, key, (!row.is_removed()).then_some(value));
+        let rest = [u64::from(space.0), expires_ms.unwrap_or(u64::MAX), version];
+        self.note(KEY, rest.map(u64::to_le_bytes).as_flattened(), None);
+    }
+}
+
+impl<R: Rows> Rows for HashedRows<R> {
+    fn point(&self, table: PointTable, key: u64) -> Option<Value> {
+        self.inner.point(table, key)
+    }
+
+    fn each_point(&self, table: PointTable, each: &mut dyn FnMut(u64, &[u8])) {
+        self.inner.each_point(table, each);
+    }
+
+    fn points_below(
+        &self,
+        table: PointTable,
+        below: u64,
+        limit: usize,
+        each: &mut dyn FnMut(u64, &[u8]),
+    ) {
+        self.inner.points_below(table, below, limit, each);
+    }
+
+    fn member(&self, table: SetTable, owner: u64, item: u64) -> Option<u64> {
+        self.inner.member(table, owner, item)
+    }
+
+    fn members(&self, table: SetTable, owner: u64, span: Span) -> Vec<(u64, u64)> {
+        self.inner.members(table, owner, span)
+    }
+
+    fn name(&self, table: NameTable, key: &[u8]) -> Option<Value> {
+        self.inner.name(table, key)
+    }
+
+    fn first_names(&self, table: NameTable, from: &[u8], limit: usize) -> Vec<Vec<u8>> {
+        self.inner.first_names(table, from, limit)
+    }
+
+    fn totals(&self) -> Totals {
+        self.inner.totals()
+    }
+}
+
+impl<R: KeyRows> KeyRows for HashedRows<R> {
+    fn key(&self, space: Space, key: &[u8]) -> Option<KeyRow> {
+        self.inner.key(space, key)
+    }
+
+    fn has_cold_keys(&self) -> bool {
+        self.inner.has_cold_keys()
+    }
+
+    fn load_key(&self, space: Space, key: &[u8]) -> bool {
+        self.inner.load_key(space, key)
+    }
+
+    fn prefetch_key(&self, space: Space, key: &[u8]) {
+        self.inner.prefetch_key(space, key);
+    }
+
+    fn keys(&self, space: Space, cursor: u64, limit: WalkLimit) -> (Vec<KeyRow>, Option<u64>) {
+        self.inner.keys(space, cursor, limit)
+    }
+
+    fn bucket(&self, bucket: BucketId) -> Option<Bucket> {
+        self.inner.bucket(bucket)
+    }
+
+    fn bucket_count(&self) -> usize {
+        self.inner.bucket_count()
+    }
+
+    fn counted_keys(&self) -> u64 {
+        self.inner.counted_keys()
+    }
+}
+
+impl<R: PutRows> PutRows for HashedRows<R> {
+    fn put_point(&mut self, table: PointTable, key: u64, value: Option<Value>) {
+        self.note_point(table, key, value.as_ref());
+        self.inner.put_point(table, key, value);
+    }
+
+    fn put_member(&mut self, table: SetTable, owner: u64, item: u64, value: Option<u64>) {
+        self.note_member(table, &[owner], item, value);
+        self.inner.put_member(table, owner, item, value);
+    }
+
+    fn put_points(&mut self, table: PointTable, rows: Vec<(u64, Option<Value>)>) {
+        if self.hash.is_some() {
+            rows.iter().for_each(|(key, value)| self.note_point(table, *key, value.as_ref()));
+        }
+        self.inner.put_points(table, rows);
+    }
+
+    fn put_member_of_many(
+        &mut self,
+        table: SetTable,
+        owners: &[u64],
+        item: u64,
+        value: Option<u64>,
+    ) {
+        self.note_member(table, owners, item, value);
+        self.inner.put_member_of_many(table, owners, item, value);
+    }
+
+    fn put_name(&mut self, table: NameTable, key: &[u8], value: Option<Value>) {
+        self.note(table.tag(), key, value.as_deref());
+        self.inner.put_name(table, key, value);
+    }
+}
+
+impl<R: RowsMut> RowsMut for HashedRows<R> {
+    fn put_totals(&mut self, totals: Totals) {
+        // They are hashed once, as they are after the group.
+        self.inner.put_totals(totals);
+    }
+}
+
+impl<R: KeyRowsMut> KeyRowsMut for HashedRows<R> {
+    fn put_key(&mut self, row: KeyRow) {
+        self.note_key(&row);
+        self.inner.put_key(row);
+    }
+
+    fn put_bucket(&mut self, id: BucketId, bucket: Option<Bucket>) {
+        let content = bucket.filter(|_| self.hash.is_some()).map(Bucket::encode);
+        self.note(BUCKET, &id.0.to_le_bytes(), content.as_deref());
+        self.inner.put_bucket(id, bucket);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use testkit::MemoryRows;
+
+    use super::*;
+
+    fn hash(change: impl FnOnce(&mut HashedRows<MemoryRows>)) -> u64 {
+        let mut rows = HashedRows::new(MemoryRows::default());
+        rows.begin();
+        change(&mut rows);
+        rows.end()
+    }
+
+    fn key(key: &[u8], value: &[u8], expires_ms: Option<u64>, version: u64) -> KeyRow {
+        let (space, version) = (Space(0), Stamp(version));
+        KeyRow::new(KeyParts { space, key, value, expires_ms, version })
+    }
+
+    #[test]
+    fn every_part_of_every_row_shows() {
+        let value = |bytes: &[u8]| Some(Value::from_slice(bytes));
+        let (point, set, name) = (PointTable::Post, SetTable::Following, NameTable::Handle);
+        let bucket = |keys| Some(Bucket { keys, ..Bucket::empty(Space(7)) });
+        let hashes = [
+            hash(|_| ()),
+            hash(|rows| rows.put_point(point, 1, value(b"a"))),
+            hash(|rows| rows.put_point(point, 1, value(b"b"))),
+            hash(|rows| rows.put_point(point, 2, value(b"a"))),
+            hash(|rows| rows.put_point(PointTable::User, 1, value(b"a"))),
+            hash(|rows| rows.put_point(point, 1, None)),
+            hash(|rows| rows.put_point(point, 1, value(b""))),
+            hash(|rows| rows.put_member(set, 1, 2, Some(3))),
+            hash(|rows| rows.put_member(set, 1, 2, Some(4))),
+            hash(|rows| rows.put_member(set, 1, 2, None)),
+            hash(|rows| rows.put_member(set, 2, 1, Some(3))),
+            hash(|rows| rows.put_name(name, b"ab", value(b"c"))),
+            hash(|rows| rows.put_name(name, b"a", value(b"bc"))),
+            hash(|rows| rows.put_name(name, b"a", None)),
+            hash(|rows| rows.put_key(key(b"a", b"b", None, 1))),
+            hash(|rows| rows.put_key(key(b"a", b"c", None, 1))),
+            hash(|rows| rows.put_key(key(b"a", b"b", Some(5), 1))),
+            hash(|rows| rows.put_key(key(b"a", b"b", None, 2))),
+            hash(|rows| rows.put_key(KeyRow::removed(Space(0), b"a", Stamp(1)))),
+            hash(|rows| rows.put_bucket(BucketId(99), bucket(1))),
+            hash(|rows| rows.put_bucket(BucketId(99), bucket(2))),
+            hash(|rows| rows.put_bucket(BucketId(98), bucket(1))),
+        ];
+        let mut different = hashes.to_vec();
+        different.sort_unstable();
+        different.dedup();
+        assert_eq!(different.len(), hashes.len());
+    }
+
+    /// A store may put many rows at once, or one after the other.
+    #[test]
+    fn many_rows_at_once_are_as_each_by_itself() {
+        let (points, set) = (PointTable::Post, SetTable::Mentions);
+        let value = Some(Value::from_slice(b"a"));
+        let rows = vec![(1, value.clone()), (2, None)];
+        let at_once = hash(|of| of.put_points(points, rows));
+        let each = hash(|rows| {
+            rows.put_point(points, 1, value);
+            rows.put_point(points, 2, None);
+        });
+        assert_eq!(at_once, each);
+        let at_once = hash(|rows| rows.put_member_of_many(set, &[4, 5], 6, Some(7)));
+        let each = hash(|rows| [4, 5].iter().for_each(|of| rows.put_member(set, *of, 6, Some(7))));
+        assert_eq!(at_once, each);
+    }
+
+    #[test]
+    fn ephemeral_rows_do_not_show() {
+        let text = hash(|rows| {
+            rows.put_point(PointTable::StoryText, 1, Some(Value::from_slice(b"a")));
+            rows.put_points(PointTable::StoryText, vec![(2, None)]);
+            rows.put_member(SetTable::Seen, 1, 2, Some(0));
+            rows.put_member_of_many(SetTable::StoryViews, &[1, 2], 2, Some(0));
+        });
+        assert_eq!(text, hash(|_| ()));
+    }
+}

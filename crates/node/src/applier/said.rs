@@ -1,0 +1,180 @@
+//! The rows of what nodes say of themselves in a log that they share, and what follows from all of them: up to where the
+//! log is needed, and what the live nodes have in common.
+//!
+//! **Invariant:** all of this depends on nothing but the log up to here: it is the same on all nodes.
+
+use commitlog::{NodeId, Position};
+use rows::{NameTable, Rows, RowsMut, decode, encode};
+use serde::{Deserialize, Serialize};
+
+use super::status::STATUS_EVERY;
+use crate::entry::Status;
+
+/// Groups that stay in the log before those that all nodes have in checkpoints, for nodes that are about to join.
+const MARGIN: u64 = 65_536;
+/// The log does not wait for a node that has said nothing for this long, in milliseconds of the log: a week.
+const AWAY_MS: u64 = 7 * 86_400_000;
+/// The versions of a node that has said nothing for this long do not count, in milliseconds of the log: an hour.
+const SILENT_MS: u64 = 3_600_000;
+/// A node that has said nothing is away, or silent, only after so many groups: three statuses. While nothing happens
+/// nobody says anything.
+pub(super) const SILENT_GROUPS: u64 = 3 * STATUS_EVERY;
+/// The last byte of the name of a row with what a node said; a row without it is one of [`super::senders`].
+const SAID: u8 = 2;
+/// The name of the row with what the nodes have in common.
+const COMMON: &[u8] = &[3];
+
+/// The row of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Said {
+    /// It needs no group up to this position.
+    pub(super) checkpoint: u64,
+    /// Position and time of the group, in milliseconds since 1970.
+    pub(super) position: u64,
+    pub(super) at_ms: u64,
+    /// See [`crate::versions`].
+    pub(super) commands: u32,
+    pub(super) rules: u64,
+}
+
+/// What the live nodes have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Common {
+    /// The version of commands that all of them can apply.
+    pub(super) commands: u32,
+    /// Their rules, if they have the same.
+    pub(super) rules: Option<u64>,
+    /// The position of the group since which it is so.
+    pub(super) since: u64,
+}
+
+/// A position of the log, and its time in milliseconds since 1970.
+#[derive(Clone, Copy)]
+pub(super) struct Now {
+    pub(super) position: u64,
+    pub(super) ms: u64,
+}
+
+impl Now {
+    /// Whether a node has said nothing for so long.
+    fn misses(self, said: &Said, for_ms: u64) -> bool {
+        let is_late = said.at_ms.saturating_add(for_ms) <= self.ms;
+        is_late && said.position.saturating_add(SILENT_GROUPS) <= self.position
+    }
+}
+
+fn name_of(node: NodeId) -> Vec<u8> {
+    [&node.0.to_be_bytes()[..], &[SAID]].concat()
+}
+
+/// What a node said last.
+pub(super) fn said_by(rows: &impl Rows, node: NodeId) -> Option<Said> {
+    rows.name(NameTable::Sender, &name_of(node)).map(|row| decode(&row))
+}
+
+/// Takes note of what a node says.
+pub(super) fn put(rows: &mut impl RowsMut, node: NodeId, status: Status, now: Now) {
+    let Status { checkpoint, commands, rules, .. } = status;
+    let said = Said { checkpoint, position: now.position, at_ms: now.ms, commands, rules };
+    rows.put_name(NameTable::Sender, &name_of(node), Some(encode(&said)));
+}
+
+/// What all nodes said last that are not missed for so long.
+fn said(rows: &impl Rows, now: Now, for_ms: u64) -> Vec<Said> {
+    let (mut all, mut from) = (Vec::new(), Vec::new());
+    while let Some(name) = rows.first_name(NameTable::Sender, &from) {
+        let is_said = name.len() == 17 && name.last() == Some(&SAID);
+        let row = rows.name(NameTable::Sender, &name).filter(|_| is_said);
+        all.extend(row.map(|row| decode::<Said>(&row)));
+        // The next possible name.
+        from = [&name, [0].as_slice()].concat();
+    }
+    all.retain(|said| !now.misses(said, for_ms));
+    all
+}
+
+/// Up to where no node needs the log, with a margin.
+pub(super) fn trimmed(rows: &impl Rows, now: Now) -> Option<Position> {
+    let least = said(rows, now, AWAY_MS).iter().map(|said| said.checkpoint).min()?;
+    least.checked_sub(MARGIN).map(Position)
+}
+
+/// What the live nodes have in common, as of the last time that any of them said something.
+pub(super) fn common(rows: &impl Rows) -> Option<Common> {
+    rows.name(NameTable::Sender, COMMON).map(|row| decode(&row))
+}
+
+/// Computes again what the live nodes have in common; returns it if it has changed.
+pub(super) fn update_common(rows: &mut impl RowsMut, now: Now) -> Option<Common> {
+    let live = said(rows, now, SILENT_MS);
+    let commands = live.iter().map(|said| said.commands).min()?;
+    let rules = live.first().map(|said| said.rules);
+    let rules = rules.filter(|rules| live.iter().all(|said| said.rules == *rules));
+    let before = common(rows);
+    if before.is_some_and(|before| (before.commands, before.rules) == (commands, rules)) {
+        return None;
+    }
+    let common = Common { commands, rules, since: now.position };
+    rows.put_name(NameTable::Sender, COMMON, Some(encode(&common)));
+    Some(common)
+}
+
+#[cfg(test)]
+mod tests {
+    use testkit::MemoryRows;
+
+    use super::*;
+
+    fn status(checkpoint: u64, commands: u32, rules: u64) -> Status {
+        Status { checkpoint, position: 0, digest: 0, commands, rules }
+    }
+
+    #[test]
+    fn the_log_is_trimmed_to_what_no_live_node_needs() {
+        let mut rows = MemoryRows::default();
+        assert_eq!(trimmed(&rows, Now { position: 0, ms: AWAY_MS }), None);
+        for (node, checkpoint, position, ms, expected) in [
+            (1, MARGIN - 1, 0, 10, None),
+            (1, MARGIN + 100, 0, 10, Some(100)),
+            (2, MARGIN + 70, 0, 20, Some(70)),
+            (3, MARGIN + 90, 0, 20, Some(70)),
+            // A week in which nothing happened.
+            (3, MARGIN + 95, SILENT_GROUPS - 1, AWAY_MS + 20, Some(70)),
+            // Now the first two have been away for too long.
+            (3, MARGIN + 96, SILENT_GROUPS, AWAY_MS + 20, Some(96)),
+        ] {
+            let now = Now { position, ms };
+            put(&mut rows, NodeId(node), status(checkpoint, 1, 1), now);
+            // A row of another kind.
+            let name = u128::to_be_bytes(node);
+            rows::PutRows::put_name(&mut rows, NameTable::Sender, &name, Some(encode(&[7_u8; 32])));
+            assert_eq!(trimmed(&rows, now).map(|at| at.0), expected, "{node} {checkpoint}");
+        }
+    }
+
+    /// An update of three nodes, one by one; the third one is replaced.
+    #[test]
+    fn nodes_have_in_common_what_the_live_ones_all_have() {
+        let mut rows = MemoryRows::default();
+        let later = SILENT_GROUPS + 2;
+        for (node, commands, rules, position, ms, expected) in [
+            (1, 4, 40, 1, 1, Some((4, Some(40)))),
+            (2, 4, 40, 2, 1, None),
+            (3, 4, 40, 2, 1, None),
+            (1, 5, 50, 3, 2, Some((4, None))),
+            (1, 5, 50, 4, 2, None),
+            (2, 5, 50, 5, 2, None),
+            (1, 5, 50, later - 1, SILENT_MS + 1, None),
+            (2, 5, 50, later, SILENT_MS, None),
+            (2, 5, 50, later, SILENT_MS + 1, Some((5, Some(50)))),
+            (4, 3, 50, later + 1, SILENT_MS + 1, Some((3, Some(50)))),
+        ] {
+            let now = Now { position, ms };
+            put(&mut rows, NodeId(node), status(0, commands, rules), now);
+            let expected =
+                expected.map(|(commands, rules)| Common { commands, rules, since: position });
+            assert_eq!(update_common(&mut rows, now), expected, "{node} at {position}");
+            assert!(expected.is_none() || common(&rows) == expected);
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Versions, for nodes that share a log and do not all run the same version of roost, as during an update one by one.
+//!
+//! **Invariant:** a command keeps the version in which it was added, and a node of that version or a later one can apply
+//! it. No node proposes a command that a live one cannot apply; see [`crate::applier`].
+
+use feed::Command;
+use kv::KeyOp;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::submission::Changes;
+
+/// The version of the commands that this program knows: the highest of [`of_command`] and [`of_op`].
+pub(crate) const COMMANDS: u32 = 1;
+
+/// The version in which a command was added. A new command begins with a version that was never released.
+fn of_command(_: &Command) -> u32 {
+    1
+}
+
+/// The version in which an operation on keys was added.
+fn of_op(_: &KeyOp<'_>) -> u32 {
+    1
+}
+
+/// The version that a node must have to apply changes; 0 for none.
+pub(crate) fn needed_for(changes: &Changes) -> u32 {
+    let needed = match changes {
+        Changes::Requests(requests) => {
+            requests.iter().map(|request| of_command(&request.command)).max()
+        }
+        Changes::Keys { ops, .. } => ops.iter().map(|op| of_op(&op)).max(),
+    };
+    needed.unwrap_or(0)
+}
+
+/// Identifies the rules by which this program applies commands: nodes with the same rules make the same rows of the same
+/// log. Other releases may make others, so it is a digest of the release.
+pub(crate) fn rules() -> u64 {
+    xxh3_64(env!("CARGO_PKG_VERSION").as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use feed::accounts::AccountCommand;
+    use serde::de::{Deserialize, Deserializer, Error as _, Visitor, value::Error};
+
+    use super::*;
+
+    /// Deserializes nothing, but fails with the names of the variants of an enum.
+    struct Variants;
+
+    impl<'de> Deserializer<'de> for Variants {
+        type Error = Error;
+
+        fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Error> {
+            Err(Error::custom("it is no enum"))
+        }
+
+        fn deserialize_enum<V: Visitor<'de>>(
+            self,
+            _: &'static str,
+            variants: &'static [&'static str],
+            _: V,
+        ) -> Result<V::Value, Error> {
+            Err(Error::custom(variants.len()))
+        }
+
+        serde::forward_to_deserialize_any! {
+            bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit
+            unit_struct newtype_struct seq tuple tuple_struct map struct identifier ignored_any
+        }
+    }
+
+    fn variants<'de, T: Deserialize<'de>>() -> String {
+        T::deserialize(Variants).err().map_or_else(String::new, |error| error.to_string())
+    }
+
+    /// If this fails, there is a new command: say in [`of_command`] or [`of_op`] since which version it exists, raise
+    /// [`COMMANDS`] if the last version was released, and correct the numbers.
+    #[test]
+    fn every_command_has_its_version() {
+        let known = [variants::<Command>(), variants::<AccountCommand>(), variants::<KeyOp<'_>>()];
+        assert_eq!((COMMANDS, known.join(" ").as_str()), (1, "26 13 20"));
+    }
+}

@@ -1,0 +1,88 @@
+//! The links between nodes and NATS servers: proxies of toxiproxy, which can be cut and slowed down.
+
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use serde_json::json;
+use testkit::PATIENCE;
+use testkit::http::Client;
+use testkit::nats::{NatsServers, program};
+use testkit::process::Process;
+
+/// A proxy for each node and server.
+pub(crate) struct Links {
+    _process: Process,
+    api: Client,
+    /// Of each node, ports that lead to the servers.
+    ports: Vec<Vec<u16>>,
+}
+
+impl Links {
+    /// None, reported, without toxiproxy.
+    pub(crate) fn new(nodes: usize, servers: &NatsServers) -> Option<Self> {
+        let program = program("toxiproxy-server")?;
+        let port = free_port();
+        let mut command = Command::new(program);
+        command.args(["-host", "127.0.0.1", "-port", &port.to_string()]).stdin(Stdio::null());
+        let process = Process::start(&mut command);
+        let mut api = Client::new(SocketAddr::from((Ipv4Addr::LOCALHOST, port)), None);
+        let start = Instant::now();
+        while api.send("GET", "/version", &[], b"").is_err() {
+            assert!(start.elapsed() < PATIENCE, "toxiproxy does not start");
+            std::thread::yield_now();
+        }
+        let mut links = Self { _process: process, api, ports: Vec::new() };
+        for node in 0..nodes {
+            let ports = (0..servers.count()).map(|server| {
+                let (port, upstream) = (free_port(), servers.url(server).replace("nats://", ""));
+                let (name, listen) = (name(node, server), format!("127.0.0.1:{port}"));
+                let proxy = json!({"name": name, "listen": listen, "upstream": upstream});
+                links.api.post("/proxies", &proxy).expect(201);
+                port
+            });
+            let ports = ports.collect();
+            links.ports.push(ports);
+        }
+        Some(links)
+    }
+
+    /// Addresses of the servers for a node.
+    pub(crate) fn urls(&self, node: usize) -> String {
+        let urls = self.ports[node].iter().map(|port| format!("nats://127.0.0.1:{port}"));
+        urls.collect::<Vec<_>>().join(",")
+    }
+
+    /// Cuts the link of a node to a server, or to all.
+    pub(crate) fn cut(&mut self, node: usize, server: Option<usize>) {
+        for at in (0..self.ports[node].len()).filter(|at| server.is_none_or(|only| only == *at)) {
+            let path = format!("/proxies/{}", name(node, at));
+            self.api.post(&path, &json!({"enabled": false})).expect(200);
+        }
+    }
+
+    /// Delays everything between a node and all servers, in each direction.
+    pub(crate) fn slow_down(&mut self, node: usize, by_ms: u64) {
+        for at in 0..self.ports[node].len() {
+            let path = format!("/proxies/{}/toxics", name(node, at));
+            for stream in ["upstream", "downstream"] {
+                let attributes = json!({"latency": by_ms, "jitter": by_ms / 2});
+                let toxic = json!({"type": "latency", "stream": stream, "attributes": attributes});
+                self.api.post(&path, &toxic).expect(200);
+            }
+        }
+    }
+
+    /// Makes all links as they should be.
+    pub(crate) fn heal(&mut self) {
+        self.api.post("/reset", &json!({})).expect(204);
+    }
+}
+
+fn name(node: usize, server: usize) -> String {
+    format!("{node}-{server}")
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port()
+}

@@ -1,0 +1,92 @@
+//! A machine that is not as it should be, for single processes: a clock that is wrong, and a small disk.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::process::Process;
+use crate::skipped;
+
+/// The clock of processes under libfaketime, which changes what the machine's clock says and leaves the rate at which
+/// time passes.
+#[derive(Debug)]
+pub struct WrongClock {
+    library: PathBuf,
+    file: PathBuf,
+}
+
+impl WrongClock {
+    /// A clock that is set in a file. None, reported, if libfaketime is not on this machine.
+    #[must_use]
+    pub fn new(file: PathBuf) -> Option<Self> {
+        let folders = std::fs::read_dir("/usr/lib").ok()?.flatten().map(|entry| entry.path());
+        let libraries = folders.map(|folder| folder.join("faketime/libfaketimeMT.so.1"));
+        let Some(library) = libraries.into_iter().find(|path| path.exists()) else {
+            skipped("wrong clocks: libfaketime is not installed (apt-get install faketime)");
+            return None;
+        };
+        let clock = Self { library, file };
+        clock.set("+0");
+        Some(clock)
+    }
+
+    /// Sets the clock as libfaketime wants it: `+3d`, or `@2200-01-01 00:00:00`.
+    pub fn set(&self, time: &str) {
+        // Replaced as a whole, since a process may read it at any time.
+        let new = self.file.with_extension("new");
+        std::fs::write(&new, time).unwrap();
+        std::fs::rename(new, &self.file).unwrap();
+    }
+
+    /// Gives a command this clock.
+    pub fn give(&self, command: &mut Command) {
+        command
+            .env("LD_PRELOAD", &self.library)
+            .env("FAKETIME_TIMESTAMP_FILE", &self.file)
+            .env("FAKETIME_NO_CACHE", "1")
+            .env("FAKETIME_DONT_FAKE_MONOTONIC", "1")
+            .env("TZ", "UTC");
+    }
+}
+
+/// A disk in memory that only chosen processes see. Another process holds it, which does nothing else.
+#[derive(Debug)]
+pub struct SmallDisk {
+    folder: PathBuf,
+    holder: Process,
+}
+
+impl SmallDisk {
+    /// A disk of so many bytes in a folder that exists. None, reported, if this user cannot mount anything.
+    #[must_use]
+    pub fn new(folder: &Path, bytes: usize) -> Option<Self> {
+        let mount = "mount -t tmpfs -o size=$1 tmpfs $0 && echo mounted && exec sleep infinity";
+        let mut command = Command::new("unshare");
+        command.args(["-rm", "sh", "-c", mount]).arg(folder).arg(bytes.to_string());
+        let holder = Process::start(&mut command);
+        if holder.said("mounted").is_none() {
+            skipped("full disks: unshare cannot mount a disk here");
+            return None;
+        }
+        Some(Self { folder: folder.to_owned(), holder })
+    }
+
+    /// A command that sees the disk.
+    #[must_use]
+    pub fn inside(&self, inner: &Command) -> Command {
+        let mut command = Command::new("nsenter");
+        command.args(["-t", &self.id(), "-U", "-m", "--preserve-credentials", "--"]);
+        command.arg(inner.get_program()).args(inner.get_args());
+        command
+    }
+
+    /// The path of a file on the disk for processes that do not see it, as this one.
+    #[must_use]
+    pub fn outside(&self, name: &str) -> PathBuf {
+        let root = PathBuf::from(format!("/proc/{}/root", self.id()));
+        root.join(self.folder.strip_prefix("/").unwrap()).join(name)
+    }
+
+    fn id(&self) -> String {
+        self.holder.id().as_raw_nonzero().to_string()
+    }
+}

@@ -1,0 +1,53 @@
+//! `cargo xtask cluster`: a cluster under load while nodes, NATS servers, links, disks and clocks fail; or its figures.
+//!
+//! The tests themselves are `faults.rs` and `figures.rs` in `crates/roost/tests/cluster`; this passes the numbers to them.
+
+use std::path::Path;
+
+use anyhow::{Context as _, bail};
+
+use crate::{cargo, fetch, step, target};
+
+const USAGE: &str = "cargo xtask cluster [--minutes 30] [--seed NUMBER] [--out FOLDER]
+cargo xtask cluster --figures [--out FOLDER]
+
+The first writes summary.txt, faults.csv and pauses.csv to the folder. The second measures a release build instead, and
+writes figures.txt.";
+/// Minutes in `cargo xtask test`.
+const TEST_MINUTES: &str = "2";
+
+/// Runs the campaign.
+///
+/// # Errors
+/// If arguments are wrong, or something acknowledged was lost.
+pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
+    let mut rest = arguments.iter().peekable();
+    let measures = rest.next_if(|first| *first == "--figures").is_some();
+    let mut test = cargo(root, &["test", "-p", "roost", "--test", "cluster"]);
+    test.args(measures.then_some("--release"));
+    let name = if measures { "figures::figures" } else { "faults::campaign" };
+    test.args(["--", "--ignored", "--exact", "--nocapture", name]);
+    let mut minutes = 30.0;
+    while let Some(name) = rest.next() {
+        let value = rest.next().with_context(|| format!("{name} has no value\n\n{USAGE}"))?;
+        match name.as_str() {
+            "--minutes" => minutes = value.parse::<f64>()?,
+            "--seed" => drop(test.env("ROOST_TEST_SEED", value)),
+            "--out" => drop(test.env("ROOST_CLUSTER_OUT", std::path::absolute(value)?)),
+            _ => bail!("{USAGE}"),
+        }
+    }
+    for missing in fetch::nats(&target(root)) {
+        println!("missing: {missing}");
+    }
+    test.env("ROOST_CLUSTER_SECONDS", format!("{:.0}", minutes * 60.0));
+    step(&mut test)
+}
+
+/// What `cargo xtask test` runs.
+///
+/// # Errors
+/// See [`run`].
+pub(crate) fn test(root: &Path) -> anyhow::Result<()> {
+    run(root, &["--minutes".into(), TEST_MINUTES.into()])
+}
