@@ -627,9 +627,9 @@ fn a_group_of_the_longest_posts_and_follows_fits_a_message_of_the_log() {
     let handle = "h".repeat(limits::HANDLE_CHARS_MAX);
     let others = vec![UserRef::Handle(Handle::parse(&handle).unwrap()); limits::FOLLOW_MANY_MAX];
     let commands = [
-        Command::Publish(Box::new(new.clone())),
-        Command::FollowMany { user: author, others },
         Command::Publish(Box::new(new)),
+        Command::FollowMany { user: author.clone(), others: others.clone() },
+        Command::FollowMany { user: author, others },
     ];
     let commands = commands.iter().cycle().take(30).cloned();
     let requests: Vec<Request> = commands.map(Request::from).collect();
