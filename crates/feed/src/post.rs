@@ -45,6 +45,13 @@ impl Visibility {
         Self::ALL.into_iter().find(|visibility| visibility.name() == name)
     }
 
+    /// Whether a post of this visibility may be named to all who see a reply to it of the other one: it is for everybody,
+    /// or the reply is for fewer.
+    #[must_use]
+    pub const fn shows_to_all_of(self, reply: Self) -> bool {
+        self.is_open() || self as u8 <= reply as u8
+    }
+
     /// Of its position in the enum.
     pub(crate) const fn of_number(number: u64) -> Self {
         match number {

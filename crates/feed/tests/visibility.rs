@@ -144,6 +144,10 @@ fn an_edit_that_mentions_somebody_no_more_hides_a_post_for_followers() {
     let text = PostText::parse("to nobody").unwrap();
     world.run(edit(PostEdit::of_text(post, text))).unwrap();
     assert_eq!(visible(&world), (false, false));
+    // For them it is as deleted.
+    let (author, user) = (UserId(0), UserId(1));
+    let gone = Effect::MentionChanged { post, author, user, deleted: true };
+    assert_eq!(world.effects[1..], [gone]);
 }
 
 const HOUR_MS: u64 = 3_600_000;

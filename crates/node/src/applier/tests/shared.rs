@@ -286,8 +286,8 @@ fn effects_of_all_nodes_are_for_the_views_of_each() {
     let requests = [
         register("anna"),
         Request::from(Command::Post {
-            author: feed::UserRef::Id(feed::UserId(0)),
-            text: feed::PostText::parse("hello").unwrap(),
+            author: UserRef::Id(UserId(0)),
+            text: PostText::parse("hello").unwrap(),
         }),
     ];
     for (ticket, request) in requests.into_iter().enumerate() {
