@@ -270,9 +270,9 @@ impl Run {
         let node = self.node().node();
         let author = (user + 1) % self.model.feed.users.len().max(1) as u32;
         let viewer = node.viewer(Some(UserId(user)));
-        let mut found = node.posted_by(UserId(author), page).items;
-        found.retain(|posted| viewer.visible_posted(UserId(author), *posted));
-        let found: Vec<PostId> = found.into_iter().map(|(post, _)| post).collect();
+        let found = node.visible_posts(&viewer, UserId(author), page);
+        assert_eq!(found.end, None, "there are few posts");
+        let found = found.posts;
         let expected = self.model.feed.posts_by(user, author, page);
         assert_eq!(found, expected, "posts of {author} seen by {user}, {page:?}");
     }

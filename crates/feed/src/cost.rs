@@ -144,7 +144,8 @@ fn edit_cost(mentions: usize, text_bytes: usize, warning_bytes: usize) -> Cost {
     // Mentions of the old text, each removed, and mentions of the new text.
     let rows = 2 + (MENTIONS_MAX + 1) + (mentions + 1);
     let cost = Cost::of_rows(rows, text_bytes + warning_bytes + 8 * mentions + 96);
-    let read = 4 * POST_BYTES_MAX;
+    // And whether those who are mentioned no more follow the author.
+    let read = 4 * POST_BYTES_MAX + (MENTIONS_MAX + 1) * WORK_PER_ROW;
     Cost { work: cost.work + mentions * MENTION_WORK + read, ..cost }
 }
 

@@ -70,7 +70,7 @@ pub enum Effect {
         author: UserId,
         /// The user who is or was mentioned.
         user: UserId,
-        /// Whether the post was deleted.
+        /// Whether the post was deleted, or the user sees it no more.
         deleted: bool,
     },
     /// `user` followed or unfollowed `other`.

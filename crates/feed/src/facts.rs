@@ -162,13 +162,18 @@ impl<'a, R: Rows + ?Sized> Facts<'a, R> {
         self.rows.member(SetTable::Replies, parent.0, reply.0).is_some()
     }
 
-    /// Replies to `parent` within `span` of post ids, each with whether everybody may see it who is not separated from
-    /// its author by a block. Replies to a deleted post are still stored, and so may be replies by a deleted author.
+    /// Replies to `parent` within `span` of post ids, each with who may see it. Replies to a deleted post are still stored,
+    /// and so may be replies by a deleted author.
     #[must_use]
-    pub fn replies_to(&self, parent: PostId, span: Span) -> Vec<(PostId, bool)> {
+    pub fn replies_to(&self, parent: PostId, span: Span) -> Vec<(PostId, Visibility)> {
         let rows = self.rows.members(SetTable::Replies, parent.0, span);
-        let is_open = |number| number < Visibility::Followers as u64;
-        rows.into_iter().map(|(reply, number)| (PostId(reply), is_open(number))).collect()
+        let reply = |(reply, number)| (PostId(reply), Visibility::of_number(number));
+        rows.into_iter().map(reply).collect()
+    }
+
+    /// Whether a post exists and is by `author`, without reading it.
+    pub(crate) fn is_by(&self, author: UserId, post: PostId) -> bool {
+        self.rows.member(SetTable::AuthorPosts, author.0.into(), post.0).is_some()
     }
 
     /// Posts of `author` within `span` of post ids, each with what lists know about it. Not all of them are for

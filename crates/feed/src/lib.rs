@@ -23,6 +23,7 @@ mod mend;
 mod notification;
 mod page;
 mod post;
+pub mod profile;
 mod reaction;
 pub mod records;
 mod refusal;

@@ -49,10 +49,14 @@ pub struct Notification {
     pub notice: Notice,
 }
 
+/// The row of a notification has its id. That a mention is dismissed has the id plus this, so that no limit on the others
+/// concerns it.
+pub(crate) const DISMISSED: u64 = 1 << 63;
+
 /// What is stored of a notification; its row has the kind times 2^32, plus the user who caused it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stored {
-    /// The mention in the post with this id is dismissed.
+    /// The mention in the post with this id is dismissed. Its row has the id plus [`DISMISSED`].
     Dismissed,
     /// By this user.
     Favourite(UserId),
@@ -84,7 +88,7 @@ impl Stored {
 /// Which notifications of a user are stored and shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inbox {
-    /// Number of rows, with those that are not shown any more.
+    /// Number of rows, with those that are not shown any more, without those of dismissed mentions.
     pub stored: u32,
     /// No row has a smaller stamp: so that the oldest is found without walking over those that were removed.
     pub from: u64,

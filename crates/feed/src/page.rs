@@ -1,8 +1,10 @@
 //! Pages of items in the order of ids: the start of a page, and its items.
 
-use rows::Span;
+use rows::{Order, Span, Stamp};
 
 use crate::ids::PostId;
+
+const HOUR_MS: u64 = 3_600_000;
 
 /// The start of a page of posts (or of stories, with their ids).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,4 +59,21 @@ impl<T> PageOf<T> {
         }
         Self { items, more }
     }
+}
+
+/// The part of a span of ids up to the next whole hour, and the cursor of the rest, if there is a rest: so that a page can
+/// end after ids that the reader must not learn.
+pub(crate) fn up_to_hour(span: Span) -> (Span, Option<u64>) {
+    let hour = |ms: u64| Stamp::first_of(ms / HOUR_MS * HOUR_MS).0;
+    let (end, next) = match span.order {
+        Order::Descending => {
+            let start = hour(Stamp(span.high).unix_ms());
+            (start - 1, start)
+        }
+        Order::Ascending => {
+            let end = hour(Stamp(span.low).unix_ms() + HOUR_MS);
+            (end, end - 1)
+        }
+    };
+    span.until(end).map_or((span, None), |part| (part, (part != span).then_some(next)))
 }

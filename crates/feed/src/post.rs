@@ -45,6 +45,23 @@ impl Visibility {
         Self::ALL.into_iter().find(|visibility| visibility.name() == name)
     }
 
+    /// Whether a post of this visibility may be named to all who see a reply to it of the other one: it is for everybody,
+    /// or the reply is for fewer.
+    #[must_use]
+    pub const fn shows_to_all_of(self, reply: Self) -> bool {
+        self.is_open() || self as u8 <= reply as u8
+    }
+
+    /// Of its position in the enum.
+    pub(crate) const fn of_number(number: u64) -> Self {
+        match number {
+            0 => Self::Public,
+            1 => Self::Unlisted,
+            2 => Self::Followers,
+            _ => Self::Direct,
+        }
+    }
+
     /// Whether everybody may see it who is not separated from the author by a block.
     #[must_use]
     pub const fn is_open(self) -> bool {
@@ -77,12 +94,7 @@ impl Listed {
     pub fn of_number(number: u64) -> Self {
         let reply = number & ((1 << Self::VISIBILITY_SHIFT) - 1);
         let reply_to = reply.checked_sub(1).and_then(|user| u32::try_from(user).ok()).map(UserId);
-        let visibility = match number >> Self::VISIBILITY_SHIFT & 3 {
-            0 => Visibility::Public,
-            1 => Visibility::Unlisted,
-            2 => Visibility::Followers,
-            _ => Visibility::Direct,
-        };
+        let visibility = Visibility::of_number(number >> Self::VISIBILITY_SHIFT & 3);
         Self { reply_to, visibility }
     }
 }

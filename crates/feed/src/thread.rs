@@ -5,18 +5,25 @@
 //! order of ids. A deleted post ends the list of ancestors, and its replies are descendants of no post. For a viewer,
 //! a post that is hidden from them or that they do not want is as a deleted one.
 //!
-//! A page of descendants also counts replies that are hidden from the viewer, and, while the rows of a deleted user are
-//! removed, replies by them: their number has no bound, so reading on until the page is full has none either.
+//! **Invariant:** replies that are not shown take no place on a page, and no cursor names one. Their number has no bound:
+//! after many of them a page ends at the last post that is shown, or if there is none, at a whole hour.
 
 use rows::{Rows, Span};
 
 use crate::ids::PostId;
 use crate::limits::{THREAD_ANCESTORS_MAX, THREAD_DEPTH_MAX};
+use crate::page::up_to_hour;
+use crate::post::Visibility;
 use crate::visible::Viewer;
+
+/// Replies not shown after which a page ends.
+const HIDDEN_MAX: usize = 4_096;
+/// Most rows of one read after the first.
+const READ_ROWS_MAX: usize = 512;
 
 /// Where in thread order a page begins: after the last of these posts. Each replies to the one before it,
 /// the first to the post whose thread is read. Empty for the beginning; at most
-/// [`THREAD_DEPTH_MAX`] posts, which may have been deleted.
+/// [`THREAD_DEPTH_MAX`] posts, which may have been deleted; the last one may be no post.
 pub type ThreadPath = Vec<PostId>;
 
 /// Some of the posts below a post.
@@ -43,7 +50,8 @@ pub fn ancestors<R: Rows + ?Sized>(viewer: &Viewer<'_, R>, post: PostId) -> Vec<
 /// The first `limit` (at least 1) posts below `post`, at most [`THREAD_DEPTH_MAX`] levels, that come after `from` in
 /// thread order.
 ///
-/// Costs one read of at most `limit` + 1 rows for each post found and for each level.
+/// Costs one read of at most `limit` + 1 rows for each post found and for each level, and reads of 4,096 rows of replies
+/// that are not shown. If there is no post among them, it also reads those of the rest of the hour of the last one.
 #[must_use]
 pub fn descendants<R: Rows + ?Sized>(
     viewer: &Viewer<'_, R>,
@@ -52,7 +60,7 @@ pub fn descendants<R: Rows + ?Sized>(
     limit: usize,
 ) -> Descendants {
     let (path, posts, last) = (Vec::new(), Vec::new(), Vec::new());
-    let mut walk = Walk { viewer, limit, path, posts, found: 0, last };
+    let mut walk = Walk { viewer, limit, path, posts, hidden: 0, last };
     let all = walk.below(post, from);
     Descendants { posts: walk.posts, next: (!all).then_some(walk.last) }
 }
@@ -68,9 +76,9 @@ struct Walk<'v, 'a, R: Rows + ?Sized> {
     /// From the post whose thread is read (not included) down to the current post.
     path: Vec<PostId>,
     posts: Vec<PostId>,
-    /// Number of posts on the page, with those that are not shown.
-    found: usize,
-    /// The path to the last post of the page, once it is found.
+    /// Number of replies that are not shown.
+    hidden: usize,
+    /// The path to the last post so far.
     last: ThreadPath,
 }
 
@@ -91,21 +99,44 @@ impl<R: Rows + ?Sized> Walk<'_, '_, R> {
             }
         }
         // One more than fits on the page, to know whether there is more.
-        let wanted = self.limit - self.found + 1;
-        let Some(span) = Span::above(after.0, wanted) else { return true };
-        for (reply, is_open) in self.viewer.facts().replies_to(post, span) {
-            if self.found == self.limit {
+        let mut rest = Span::above(after.0, self.limit - self.posts.len() + 1);
+        let mut hour = None;
+        while let Some(span) = rest {
+            let replies = self.viewer.facts().replies_to(post, span);
+            let last = replies.last().filter(|_| replies.len() >= span.limit);
+            rest = last.and_then(|(reply, _)| span.beyond(reply.0, READ_ROWS_MAX));
+            if !self.read(replies) {
                 return false;
             }
-            self.found += 1;
-            if self.found == self.limit {
-                self.last.clone_from(&self.path);
-                self.last.push(reply);
-            }
-            if !self.shows(reply, is_open) {
+            if self.hidden < HIDDEN_MAX || hour.is_some() {
                 continue;
             }
+            let Some(span) = rest else { continue };
+            if !self.posts.is_empty() {
+                return false;
+            }
+            let (part, next) = up_to_hour(span);
+            (rest, hour) = (Some(part), next);
+        }
+        let Some(hour) = hour.filter(|_| self.posts.is_empty()) else { return hour.is_none() };
+        self.last.clone_from(&self.path);
+        self.last.push(PostId(hour));
+        false
+    }
+
+    /// Walks these replies to the last post of the path; returns whether the page has room for more.
+    fn read(&mut self, replies: Vec<(PostId, Visibility)>) -> bool {
+        for (reply, visibility) in replies {
+            if !self.shows(reply, visibility) {
+                self.hidden += 1;
+                continue;
+            }
+            if self.posts.len() == self.limit {
+                return false;
+            }
             self.posts.push(reply);
+            self.last.clone_from(&self.path);
+            self.last.push(reply);
             if !self.enter(reply, &[]) {
                 return false;
             }
@@ -114,10 +145,14 @@ impl<R: Rows + ?Sized> Walk<'_, '_, R> {
     }
 
     /// Whether to show a reply that has a row. Replies exist unless their author was deleted.
-    fn shows(&self, reply: PostId, is_open: bool) -> bool {
-        let hides_nobody =
-            self.viewer.hides_nobody() && self.viewer.facts().totals().users_erasing == 0;
-        is_open && hides_nobody || shows(self.viewer, reply)
+    fn shows(&self, reply: PostId, visibility: Visibility) -> bool {
+        let facts = self.viewer.facts();
+        let is_addressed = |user| facts.is_mentioned(user, reply) || facts.is_by(user, reply);
+        if visibility == Visibility::Direct && !self.viewer.user().is_none_or(is_addressed) {
+            return false;
+        }
+        let hides_nobody = self.viewer.hides_nobody() && facts.totals().users_erasing == 0;
+        visibility.is_open() && hides_nobody || shows(self.viewer, reply)
     }
 
     fn enter(&mut self, post: PostId, from: &[PostId]) -> bool {

@@ -457,3 +457,27 @@ proptest! {
         prop_assert_eq!(mend(&mut world.rows), vec![]);
     }
 }
+
+#[test]
+fn a_lost_table_of_reactions_comes_back_from_the_other() {
+    let mut world = World::new();
+    let post = world.post(0, "a post");
+    for reaction in feed::Reaction::ALL {
+        let user = support::id(0);
+        world.run(Command::React { user, post, reaction, on: true }).unwrap();
+    }
+    let whole = world.rows.clone();
+    for reaction in feed::Reaction::ALL {
+        let stamp = world.facts().reaction(UserId(0), post, reaction).unwrap();
+        let mut rows = whole.clone();
+        rows.put_member(reaction.table(), 0, stamp, None);
+        assert!(!mend(&mut rows).is_empty());
+        assert!(rows == whole, "{reaction:?} of the user");
+    }
+    let mut rows = whole.clone();
+    for (item, _) in whole.members(SetTable::Reactions, post.0, Span::ALL) {
+        rows.put_member(SetTable::Reactions, post.0, item, None);
+    }
+    assert!(!mend(&mut rows).is_empty());
+    assert!(rows == whole, "those of the post");
+}

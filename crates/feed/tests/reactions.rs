@@ -250,13 +250,32 @@ fn a_limited_number_of_notifications_is_stored_and_the_oldest_go_first() {
     assert_eq!(world.facts().inbox(UserId(0)).stored, NOTIFICATIONS_MAX);
     let shown = notices(&world, 0);
     let newest = posts[20..].iter().rev().map(|post| (1, Notice::Favourite(*post)));
+    let newest = newest.chain([(1, Notice::Mention(mention))]);
     assert!(shown.iter().copied().eq(newest), "{} of them", shown.len());
-    assert!(world.facts().is_mentioned(UserId(0), mention), "the mention itself is still there");
+    // Dismissing a mention takes nothing away from the others.
+    let notification = NotificationId(mention.0);
+    world.run(Command::DismissNotification { user: id(0), notification }).unwrap();
+    assert_eq!(notices(&world, 0).len(), NOTIFICATIONS_MAX as usize);
     // After they are cleared, new ones remove two each.
     world.run(Command::ClearNotifications { user: id(0) }).unwrap();
     for post in &posts[..10] {
         favourite(&mut world, 2, *post).unwrap();
     }
-    assert_eq!(stored_notices(&world, 0), NOTIFICATIONS_MAX as usize - 10);
+    assert_eq!(world.facts().inbox(UserId(0)).stored, NOTIFICATIONS_MAX - 10);
     assert_eq!(notices(&world, 0).len(), 10);
+}
+
+#[test]
+fn a_muted_user_neither_notifies_nor_takes_room() {
+    let mut world = World::new();
+    let post = world.post(0, "a post");
+    favourite(&mut world, 1, post).unwrap();
+    world.run(mute(0, 2, None)).unwrap();
+    favourite(&mut world, 2, post).unwrap();
+    assert_eq!(world.effects, []);
+    world.run(follow(id(2), id(0))).unwrap();
+    assert!(!world.effects.contains(&Effect::Notified { user: UserId(0) }));
+    assert_eq!(stored_notices(&world, 0), 1);
+    world.run(unmute(0, 2)).unwrap();
+    assert_eq!(notices(&world, 0), [(1, Notice::Favourite(post))], "what was hidden stays so");
 }

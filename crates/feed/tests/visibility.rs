@@ -3,10 +3,11 @@
 
 mod support;
 
+use feed::profile::{self, Visible};
 use feed::thread::{ancestors, descendants};
 use feed::{
-    Command, Done, Effect, Language, NewPost, PostEdit, PostId, PostText, Refusal, Span, UserId,
-    Viewer, Visibility, Warning,
+    Command, Cursor, Done, Effect, Language, NewPost, Page, PostEdit, PostId, PostText, Refusal,
+    Span, UserId, Viewer, Visibility, Warning,
 };
 use support::{World, block, follow, id, unfollow};
 
@@ -143,4 +144,110 @@ fn an_edit_that_mentions_somebody_no_more_hides_a_post_for_followers() {
     let text = PostText::parse("to nobody").unwrap();
     world.run(edit(PostEdit::of_text(post, text))).unwrap();
     assert_eq!(visible(&world), (false, false));
+    // For them it is as deleted.
+    let (author, user) = (UserId(0), UserId(1));
+    let gone = Effect::MentionChanged { post, author, user, deleted: true };
+    assert_eq!(world.effects[1..], [gone]);
+}
+
+const HOUR_MS: u64 = 3_600_000;
+
+/// A page of the posts of user 0, as user 1 sees them.
+fn profile(world: &World, cursor: Cursor, limit: usize) -> Visible {
+    let viewer = Viewer::new(world.facts(), Some(UserId(1)));
+    let page = Page { cursor, limit };
+    profile::posts(&viewer, UserId(0), &page, |span| world.facts().posts_by(UserId(0), span))
+}
+
+#[test]
+fn hidden_posts_take_no_place_on_a_profile_and_end_no_page() {
+    let mut world = World::new();
+    let mut shown = Vec::new();
+    for _ in 0..3 {
+        shown.push(publish(&mut world, new(0, "hello", Visibility::Public)));
+        for _ in 0..30 {
+            publish(&mut world, new(0, "to @cy", Visibility::Direct));
+        }
+    }
+    let page = |cursor, expect: &[PostId], more| {
+        let found = profile(&world, cursor, 2);
+        let items = found.posts.items;
+        assert_eq!((items.as_slice(), found.posts.more, found.end), (expect, more, None));
+    };
+    page(Cursor::Newest, &[shown[2], shown[1]], true);
+    page(Cursor::Before(shown[1]), &shown[..1], false);
+    page(Cursor::After(PostId(0)), &[shown[1], shown[0]], true);
+    page(Cursor::After(shown[1]), &shown[2..], false);
+}
+
+#[test]
+fn pages_after_very_many_hidden_posts_end_at_a_whole_hour() {
+    let mut world = World::new();
+    world.now_ms = world.now_ms / HOUR_MS * HOUR_MS;
+    let top = publish(&mut world, new(2, "a question", Visibility::Public));
+    let reply = |visibility| NewPost { parent: Some(top), ..new(0, "to @cy", visibility) };
+    let first = publish(&mut world, reply(Visibility::Public));
+    let mut hidden = Vec::new();
+    for many in [600, 4_200, 600] {
+        world.now_ms += HOUR_MS;
+        hidden.extend((0..many).map(|_| publish(&mut world, reply(Visibility::Direct))));
+    }
+    world.now_ms += HOUR_MS;
+    let last = publish(&mut world, reply(Visibility::Public));
+    let hour_of = |post: PostId| post.unix_ms() / HOUR_MS;
+    let is_hour = |cursor: PostId| {
+        assert!(!hidden.contains(&cursor) && cursor != first && cursor != last);
+        hour_of(PostId(cursor.0 - 1)) != hour_of(cursor)
+            || hour_of(PostId(cursor.0 + 1)) != hour_of(cursor)
+    };
+
+    let down = profile(&world, Cursor::Newest, 9);
+    assert_eq!((down.posts.items.as_slice(), down.posts.more), (&[last][..], true));
+    let hour = down.end.unwrap();
+    assert!(is_hour(hour), "{hour:?}");
+    let down = profile(&world, Cursor::Before(hour), 9);
+    assert_eq!((down.posts.items, down.posts.more, down.end), (vec![first], false, None));
+
+    let up = profile(&world, Cursor::After(first), 9);
+    assert_eq!((up.posts.items.as_slice(), up.posts.more), (&[][..], true));
+    let hour = up.end.unwrap();
+    assert!(is_hour(hour), "{hour:?}");
+    let up = profile(&world, Cursor::After(hour), 9);
+    assert_eq!((up.posts.items, up.posts.more, up.end), (vec![last], false, None));
+
+    let viewer = Viewer::new(world.facts(), Some(UserId(1)));
+    let page = descendants(&viewer, top, &[], 9);
+    assert_eq!((page.posts, page.next), (vec![first], Some(vec![first])));
+    let page = descendants(&viewer, top, &[first], 9);
+    let next = page.next.unwrap();
+    assert!(page.posts.is_empty() && next.len() == 1 && is_hour(next[0]), "{next:?}");
+    let page = descendants(&viewer, top, &next, 9);
+    assert_eq!((page.posts, page.next), (vec![last], None));
+}
+
+#[test]
+fn hidden_replies_take_no_place_in_a_thread_and_do_not_count() {
+    let mut world = World::new();
+    world.run(support::register("dan")).unwrap();
+    let top = publish(&mut world, new(0, "a question", Visibility::Public));
+    let mut shown = Vec::new();
+    for _ in 0..3 {
+        for _ in 0..30 {
+            let reply = new(2, "psst", Visibility::Direct);
+            publish(&mut world, NewPost { parent: Some(top), ..reply });
+        }
+        let reply = NewPost { parent: Some(top), ..new(3, "yes", Visibility::Public) };
+        shown.push(publish(&mut world, reply));
+    }
+    let viewer = Viewer::new(world.facts(), Some(UserId(1)));
+    let page = descendants(&viewer, top, &[], 2);
+    assert_eq!((page.posts.as_slice(), page.next), (&shown[..2], Some(vec![shown[1]])));
+    let page = descendants(&viewer, top, &[shown[1]], 2);
+    assert_eq!((page.posts.as_slice(), page.next), (&shown[2..], None));
+    let author = Viewer::new(world.facts(), Some(UserId(2)));
+    assert_eq!(descendants(&author, top, &[], 100).posts.len(), 93, "their author sees them");
+    assert_eq!(world.facts().replies_count(top, 40), 3);
+    assert_eq!(world.facts().replies_count(top, 2), 2);
+    world.run(Command::DeleteUser { user: id(3) }).unwrap();
+    assert_eq!(world.facts().replies_count(top, 40), 0, "their author is deleted");
 }

@@ -5,7 +5,7 @@
 
 use feed::accounts::GrantId;
 use feed::limits::ERASE_ROWS_MAX;
-use feed::{Command, Facts, PostId, Remains, UserId};
+use feed::{Command, Facts, PostId, Reaction, Remains, Span, UserId};
 use store::Store;
 
 use crate::shared::{OwnReply, Shared};
@@ -70,8 +70,12 @@ fn next_post(facts: Facts<'_, Store>, (last, from): (PostId, u64)) -> Option<(Po
     // Older posts may have been deleted since.
     let post = facts.swept_post(last).or_else(|| facts.swept_post(PostId(0)))?;
     let from = if post == last { from } else { 0 };
-    let first = facts.reactions_left(post, from, 1).first().copied();
-    Some((post, first.unwrap_or(from)))
+    let left = facts.reactions_to(post, from, ERASE_ROWS_MAX / 2);
+    for (_, reaction, user, stamp) in &left {
+        let span = Span { low: *stamp, high: *stamp, ..Span::ALL };
+        drop(facts.reactions_of(*user, *reaction, span));
+    }
+    Some((post, left.first().map_or(from, |(item, ..)| *item)))
 }
 
 /// The rows to remove next.
@@ -82,7 +86,7 @@ fn next(facts: Facts<'_, Store>, last: Option<UserProgress>) -> Option<UserProgr
     while next.remains != Remains::Nothing {
         let rest = facts.remains(user, next.remains, next.from, READ_AHEAD);
         if let Some(first) = rest.first() {
-            read_ahead(facts, next.remains, &rest);
+            read_ahead(facts, user, next.remains, &rest);
             return Some(UserProgress { from: *first, ..next });
         }
         next = UserProgress { remains: next.remains.next(), from: 0, ..next };
@@ -92,10 +96,22 @@ fn next(facts: Facts<'_, Store>, last: Option<UserProgress>) -> Option<UserProgr
 
 /// Reads what the writer will read, so that it finds it in the cache of the store: all changes would wait
 /// while it reads the disk.
-fn read_ahead(facts: Facts<'_, Store>, remains: Remains, items: &[u64]) {
+fn read_ahead(facts: Facts<'_, Store>, user: UserId, remains: Remains, items: &[u64]) {
     for item in items {
+        let reacted = |reaction| {
+            let span = Span { low: *item, high: *item, ..Span::ALL };
+            for (_, post) in facts.reactions_of(user, reaction, span) {
+                let _ = (facts.reaction(user, post, reaction), facts.favourites(post));
+            }
+        };
         match remains {
-            Remains::Posts => drop(facts.stored_post(PostId(*item))),
+            Remains::Posts => {
+                drop(facts.stored_post(PostId(*item)));
+                drop(facts.reactions_left(PostId(*item), 0, 1));
+            }
+            Remains::Favourites => reacted(Reaction::Favourite),
+            Remains::Bookmarks => reacted(Reaction::Bookmark),
+            Remains::Pins => reacted(Reaction::Pin),
             Remains::Following
             | Remains::Followers
             | Remains::Friends
@@ -111,9 +127,6 @@ fn read_ahead(facts: Facts<'_, Store>, remains: Remains, items: &[u64]) {
             | Remains::Views
             | Remains::Blocks
             | Remains::Mutes
-            | Remains::Favourites
-            | Remains::Bookmarks
-            | Remains::Pins
             | Remains::Notifications
             | Remains::Nothing => {}
         }

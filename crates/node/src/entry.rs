@@ -6,6 +6,7 @@
 
 use feed::{Idempotency, Request};
 use kv::KeyOps;
+use postcard::ser_flavors::Size;
 use serde::{Deserialize, Serialize};
 
 /// Marks operations on keys, in place of the number of a command.
@@ -87,6 +88,14 @@ impl Entry {
     }
 }
 
+/// Number of bytes of [`Entry::Feed`] with this request.
+pub(crate) fn request_bytes(request: &Request) -> usize {
+    match postcard::serialize_with_flavor(request, Size::default()) {
+        Ok(bytes) => bytes,
+        Err(error) => unreachable!("a request serializes: {error}"),
+    }
+}
+
 fn extend<T: Serialize>(entry: &T, bytes: Vec<u8>) -> Vec<u8> {
     match postcard::to_extend(entry, bytes) {
         Ok(bytes) => bytes,
@@ -137,6 +146,9 @@ mod tests {
         ];
         for (entry, bytes) in cases {
             assert_eq!(entry.write(Vec::new()), bytes, "{entry:?}");
+            if let Entry::Feed(request) = &entry {
+                assert_eq!(request_bytes(request), bytes.len());
+            }
             let followed = [bytes, b"next"].concat();
             let (read, rest) = Entry::read(&followed).unwrap();
             assert_eq!((read.write(Vec::new()).as_slice(), rest), (bytes, &b"next"[..]));

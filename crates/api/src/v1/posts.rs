@@ -131,7 +131,7 @@ pub(crate) struct PostView {
     /// When it was last edited.
     #[schema(format = DateTime, example = "2026-11-21T09:31:00.123Z")]
     edited_at: Option<String>,
-    /// The post replied to; null if there is none or it was deleted.
+    /// The post replied to; null if there is none, it was deleted, or fewer users may see it than the reply.
     in_reply_to_id: Option<String>,
     /// The author of the post replied to, or else the user whose handle begins the text.
     reply_to: Option<Mentioned>,

@@ -159,6 +159,12 @@ fn deletions_and_edits_are_sent_only_to_users_who_have_the_post() {
     expect(&mut events, &[("delete", &mention)]);
     delete(&old);
     expect(&mut events, &[("delete", &old)]);
+    let followers = json!({"text": "to @ada", "visibility": "followers"});
+    let followers = server.post("/v1/users/@cyd/posts", &followers).json();
+    expect(&mut events, &[("mention", "to @ada")]);
+    let followers = followers["id"].as_str().unwrap();
+    edit(followers, "she may not see this");
+    expect(&mut events, &[("delete", followers)]);
     let own = server.publish("ada", "mine");
     expect(&mut events, &[("post", "mine")]);
     delete(&own);

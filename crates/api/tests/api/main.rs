@@ -21,5 +21,6 @@ mod rules;
 mod stories;
 mod timelines;
 mod users;
+mod visibility;
 mod web;
 mod worst_cases;

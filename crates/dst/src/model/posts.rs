@@ -140,12 +140,11 @@ impl Feed {
         page_of(newest_first.map(|(id, _)| *id), page)
     }
 
-    /// A page of the posts by `author` that `reader` may see, of the page of all of them.
-    pub(crate) fn posts_by(&self, reader: u32, author: u32, page: &Page) -> Vec<PostId> {
-        let newest_first = self.posts.iter().rev().filter(|(_, post)| post.author == author);
-        let all = page_of(newest_first.map(|(id, _)| *id), page);
-        let visible = |post: &PostId| self.sees(reader, &self.posts[&post.0]);
-        all.items.into_iter().filter(visible).collect()
+    /// A page of the posts by `author` that `reader` may see.
+    pub(crate) fn posts_by(&self, reader: u32, author: u32, page: &Page) -> PageOf<PostId> {
+        let visible = |post: &ModelPost| post.author == author && self.sees(reader, post);
+        let newest_first = self.posts.iter().rev().filter(|(_, post)| visible(post));
+        page_of(newest_first.map(|(id, _)| *id), page)
     }
 
     /// A page of the posts that mention `user`.

@@ -1,7 +1,5 @@
 //! The expected favourites, bookmarks, pins and notifications.
 
-use std::collections::BTreeSet;
-
 use feed::limits::{FOLLOW_NOTICES_SEEN, NOTIFICATIONS_MAX, PINS_MAX};
 use feed::{Command, Done, Notice, Notification, NotificationId, Outcome, PostId};
 use feed::{Reaction, Refusal, UserId, Visibility};
@@ -26,10 +24,7 @@ impl Feed {
                 let shown = self.notifications(user);
                 let found = shown.iter().find(|shown| shown.id == *notification);
                 match found.ok_or(Refusal::NotificationNotFound)?.notice {
-                    Notice::Mention(post) => {
-                        self.dismissed.insert((user, post.0));
-                        self.drop_oldest(user);
-                    }
+                    Notice::Mention(post) => drop(self.dismissed.insert((user, post.0))),
                     _ => drop(self.notices.remove(&(user, notification.0))),
                 }
                 Ok(Done::NotificationDismissed)
@@ -61,8 +56,7 @@ impl Feed {
                 }
                 self.reactions.insert(key, stamp);
                 if reaction == Reaction::Favourite && author != user {
-                    self.notices.insert((author, stamp), (user, Some(post)));
-                    self.drop_oldest(author);
+                    self.notify(author, stamp, (user, Some(post)));
                 }
             }
             Some(before) if !on => {
@@ -82,29 +76,30 @@ impl Feed {
 
     pub(super) fn announce_follow(&mut self, stamp: u64, (user, other): (u32, u32)) {
         let cleared = self.cleared.get(&other).copied().unwrap_or(0);
-        let stored = self.notices.range((other, 0)..=(other, u64::MAX));
-        let mut rows: Vec<_> = stored.map(|((_, id), notice)| (*id, Some(*notice))).collect();
-        let dismissed = self.dismissed.range((other, 0)..=(other, u64::MAX));
-        rows.extend(dismissed.map(|(_, id)| (*id, None)));
-        rows.sort_unstable_by_key(|(id, _)| std::cmp::Reverse(*id));
-        let newest = rows.into_iter().take(FOLLOW_NOTICES_SEEN);
-        let mut shown = newest.filter(|(id, _)| *id > cleared);
-        if !shown.any(|(_, notice)| notice == Some((user, None))) {
-            self.notices.insert((other, stamp), (user, None));
-            self.drop_oldest(other);
+        let stored = self.notices.range((other, 0)..=(other, u64::MAX)).rev();
+        let newest = stored.take(FOLLOW_NOTICES_SEEN);
+        let mut shown = newest.filter(|((_, id), _)| *id > cleared);
+        if !shown.any(|(_, notice)| *notice == (user, None)) {
+            self.notify(other, stamp, (user, None));
         }
     }
 
-    /// Clears the oldest notifications beyond those that are stored.
-    fn drop_oldest(&mut self, user: u32) {
+    /// Whether a mute hides what `actor` does from the notifications of `user`.
+    fn hides_notices(&self, user: u32, actor: u32) -> bool {
+        self.mutes.get(&(user, actor)).is_some_and(|(mentions, _)| *mentions)
+    }
+
+    /// Notifies `user`, and drops the oldest of what is stored beyond the limit.
+    fn notify(&mut self, user: u32, stamp: u64, (actor, post): (u32, Option<u64>)) {
+        if self.hides_notices(user, actor) || self.are_hidden(user, actor) {
+            return;
+        }
+        self.notices.insert((user, stamp), (actor, post));
         let cleared = self.cleared.get(&user).copied().unwrap_or(0);
         let stored = self.notices.range((user, cleared + 1)..=(user, u64::MAX));
-        let dismissed = self.dismissed.range((user, cleared + 1)..=(user, u64::MAX));
-        let rows = stored.map(|((_, id), _)| *id).chain(dismissed.map(|(_, id)| *id));
-        let rows: BTreeSet<u64> = rows.collect();
-        let dropped = rows.len().saturating_sub(NOTIFICATIONS_MAX as usize);
-        if let Some(last) = rows.iter().nth(dropped.wrapping_sub(1)) {
-            self.cleared.insert(user, *last);
+        let keys: Vec<_> = stored.map(|(key, _)| *key).collect();
+        for key in keys.iter().rev().skip(NOTIFICATIONS_MAX as usize) {
+            self.notices.remove(key);
         }
     }
 
@@ -128,7 +123,7 @@ impl Feed {
             Some((*id, *actor, notice))
         });
         let all = mentions.chain(stored).filter(|(id, actor, _)| {
-            let hides = self.mutes.get(&(user, *actor)).is_some_and(|(mentions, _)| *mentions);
+            let hides = self.hides_notices(user, *actor);
             let exists = !self.users[*actor as usize].deleted;
             *id > cleared && exists && !hides && !self.are_hidden(user, *actor)
         });

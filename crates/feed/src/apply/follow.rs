@@ -32,8 +32,7 @@ pub(super) fn set(
         put(txn, user, other, true);
         effects.push(Effect::FollowingChanged { user, other, follows });
         if !txn.facts().is_follow_announced(other, user) {
-            txn.put_notification(other, stamp.0, Stored::Follow(user));
-            effects.push(Effect::Notified { user: other });
+            super::reaction::notify(txn, other, stamp, Stored::Follow(user), effects);
         }
     }
     Ok(Done::Followed)

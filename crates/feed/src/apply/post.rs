@@ -98,9 +98,14 @@ pub(super) fn edit(
     effects.push(Effect::PostEdited { post: id, author, listed: old.listed() });
     let only_before = old.mentions.iter().filter(|user| !new.mentions.contains(user));
     let concerned = new.mentions.iter().chain(only_before);
-    let changed =
-        |user: &UserId| Effect::MentionChanged { post: id, author, user: *user, deleted: false };
-    effects.extend(concerned.map(changed));
+    for user in concerned {
+        // For those who see it no more, it is deleted. Whom a direct post mentions does not change.
+        let deleted = new.visibility == Visibility::Followers
+            && *user != author
+            && !new.mentions.contains(user)
+            && !txn.facts().follows(*user, author);
+        effects.push(Effect::MentionChanged { post: id, author, user: *user, deleted });
+    }
     Ok(Done::PostEdited)
 }
 

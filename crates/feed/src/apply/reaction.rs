@@ -40,8 +40,7 @@ pub(super) fn set(
             }
             txn.put_reaction(user, id, reaction, stamp.0);
             if is_notified {
-                txn.put_notification(post.author, stamp.0, Stored::Favourite(user));
-                effects.push(Effect::Notified { user: post.author });
+                notify(txn, post.author, stamp, Stored::Favourite(user), effects);
             }
         }
         Some(before) if !on => {
@@ -53,6 +52,21 @@ pub(super) fn set(
         _ => {}
     }
     Ok(Done::Reacted)
+}
+
+/// Notifies a user of what another one did, unless a mute or a block hides what that one does.
+pub(super) fn notify(
+    txn: &mut Txn<'_>,
+    user: UserId,
+    stamp: Stamp,
+    stored: Stored,
+    effects: &mut Vec<Effect>,
+) {
+    let (Stored::Favourite(actor) | Stored::Follow(actor)) = stored else { return };
+    if Viewer::new(txn.facts(), Some(user)).notified_by(actor) {
+        txn.put_notification(user, stamp.0, stored);
+        effects.push(Effect::Notified { user });
+    }
 }
 
 fn check_pin(txn: &Txn<'_>, user: UserId, post: &Post) -> Result<(), Refusal> {
@@ -90,7 +104,7 @@ pub(super) fn dismiss_notification(
     let user = super::resolve(txn, user)?;
     let found = Viewer::new(txn.facts(), Some(user)).notification(id);
     match found.ok_or(Refusal::NotificationNotFound)?.notice {
-        Notice::Mention(_) => txn.put_notification(user, id.0, Stored::Dismissed),
+        Notice::Mention(_) => txn.dismiss_mention(user, id.0),
         Notice::Favourite(_) | Notice::Follow => txn.remove_notification(user, id.0),
     }
     Ok(Done::NotificationDismissed)

@@ -1,7 +1,8 @@
 //! Facts about notifications: see [`crate::notification`].
 //!
 //! **Invariant:** a user has at most [`NOTIFICATIONS_MAX`](crate::limits::NOTIFICATIONS_MAX) rows that are shown, and each
-//! new row removes up to two that are not: so adding one, or clearing all, is a constant number of rows.
+//! new row removes up to two that are not: so adding one, or clearing all, is a constant number of rows. Mentions are not
+//! among them, nor is what is stored of dismissed ones, so others cannot make a mention disappear.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,7 @@ use rows::{Order, PointTable, Rows, SetTable, Span, Stamp, decode, encode};
 use super::{Facts, Txn};
 use crate::ids::UserId;
 use crate::limits;
-use crate::notification::{Inbox, Stored};
+use crate::notification::{DISMISSED, Inbox, Stored};
 
 /// Rows that are removed with each new one, at most.
 const REMOVED_AT_ONCE: usize = 2;
@@ -26,15 +27,19 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     /// The rows of a user's notifications, mentions included, within `span` of ids, in its order.
     pub(crate) fn notification_rows(&self, user: UserId, span: Span) -> Vec<(u64, Option<Stored>)> {
         let mentions = self.rows.members(SetTable::Mentions, user.0.into(), span);
-        let stored = self.rows.members(SetTable::Notifications, user.0.into(), span);
-        // A row with the id of a mention dismisses it.
+        let stored = |low, high| {
+            let span = Span { low, high, ..span };
+            self.rows.members(SetTable::Notifications, user.0.into(), span).into_iter()
+        };
+        let high = span.high.min(DISMISSED - 1);
         let mut rows: BTreeMap<u64, Option<Stored>> =
             mentions.into_iter().map(|(post, _)| (post, None)).collect();
-        rows.extend(
-            stored
-                .into_iter()
-                .filter_map(|(id, number)| Some((id, Some(Stored::of_number(number)?)))),
-        );
+        if span.low <= high {
+            let others = stored(span.low, high);
+            rows.extend(others.filter_map(|(id, row)| Some((id, Some(Stored::of_number(row)?)))));
+            let dismissed = stored(span.low + DISMISSED, high + DISMISSED);
+            rows.extend(dismissed.map(|(id, _)| (id - DISMISSED, Some(Stored::Dismissed))));
+        }
         match span.order {
             Order::Ascending => rows.into_iter().take(span.limit).collect(),
             Order::Descending => rows.into_iter().rev().take(span.limit).collect(),
@@ -43,7 +48,9 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
 
     /// Whether the newest notifications of `user` include that `actor` follows them.
     pub(crate) fn is_follow_announced(&self, user: UserId, actor: UserId) -> bool {
-        let Some(newest) = Span::below(None, limits::FOLLOW_NOTICES_SEEN) else { return false };
+        let Some(newest) = Span::below(Some(DISMISSED), limits::FOLLOW_NOTICES_SEEN) else {
+            return false;
+        };
         let rows = self.rows.members(SetTable::Notifications, user.0.into(), newest);
         let number = Stored::Follow(actor).number();
         let cleared = self.inbox(user).cleared;
@@ -59,7 +66,7 @@ impl Txn<'_> {
         inbox.stored += 1;
         inbox.from = inbox.from.min(id);
         for _ in 0..REMOVED_AT_ONCE {
-            let oldest = Span { low: inbox.from, limit: 1, ..Span::ALL };
+            let oldest = Span { low: inbox.from, high: DISMISSED - 1, limit: 1, ..Span::ALL };
             let oldest = self.rows.members(SetTable::Notifications, user.0.into(), oldest);
             let Some((oldest, _)) = oldest.first().copied() else { break };
             inbox.from = oldest;
@@ -69,9 +76,14 @@ impl Txn<'_> {
             self.rows.put_member(SetTable::Notifications, user.0.into(), oldest, None);
             inbox.stored -= 1;
             inbox.from = oldest + 1;
-            inbox.cleared = inbox.cleared.max(oldest);
         }
         self.put_inbox(user, inbox);
+    }
+
+    /// Shows a mention no more.
+    pub(crate) fn dismiss_mention(&mut self, user: UserId, id: u64) {
+        let row = Some(Stored::Dismissed.number());
+        self.rows.put_member(SetTable::Notifications, user.0.into(), id + DISMISSED, row);
     }
 
     /// Removes a notification if it is stored.
@@ -93,7 +105,10 @@ impl Txn<'_> {
     pub(crate) fn erase_notifications(&mut self, user: UserId, from: u64, limit: usize) {
         let span = Span { low: from, limit, ..Span::ALL };
         for (id, _) in self.rows.members(SetTable::Notifications, user.0.into(), span) {
-            self.remove_notification(user, id);
+            match id < DISMISSED {
+                true => self.remove_notification(user, id),
+                false => self.rows.put_member(SetTable::Notifications, user.0.into(), id, None),
+            }
         }
     }
 

@@ -9,8 +9,12 @@ use rows::{PointTable, Rows, SetTable, Span};
 
 use super::{Facts, Txn, step};
 use crate::ids::{PostId, UserId};
+use crate::post::Visibility;
 use crate::reaction::Reaction;
 use crate::write;
+
+/// Replies that are read to count those that everybody may see.
+const REPLIES_READ: usize = 1_000;
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
     /// The stamp of a reaction of `user` to a post, if there is one.
@@ -54,11 +58,14 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         favourites.unwrap_or(0)
     }
 
-    /// Number of replies to a post that everybody may see, counted up to `max`.
+    /// Number of replies to a post that everybody may see, counted up to `max`, among its oldest 1,000 replies.
     #[must_use]
     pub fn replies_count(&self, post: PostId, max: usize) -> usize {
-        let replies = self.replies_to(post, Span { limit: max, ..Span::ALL });
-        replies.into_iter().filter(|(_, is_open)| *is_open).count()
+        let replies = self.replies_to(post, Span { limit: REPLIES_READ, ..Span::ALL }).into_iter();
+        let is_counted = |(reply, visibility): &(PostId, Visibility)| {
+            visibility.is_open() && (self.totals().users_erasing == 0 || self.has_post(*reply))
+        };
+        replies.filter(is_counted).take(max).count()
     }
 
     /// The posts that `user` pins, in the order in which they pinned them.

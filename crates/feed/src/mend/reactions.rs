@@ -4,7 +4,7 @@ use rows::{PointTable, RowsMut, Scan, SetTable, Span, Value, encode};
 
 use super::{Mend, Rows, at};
 use crate::ids::PostId;
-use crate::notification::{Inbox, Stored};
+use crate::notification::{DISMISSED, Inbox, Stored};
 use crate::reaction::Reaction;
 
 impl Mend {
@@ -18,10 +18,17 @@ impl Mend {
         self.counted.last_stamp = self.counted.last_stamp.max(stamp);
         let user = step.user(owner).filter(|user| !step.is_gone(*user));
         let found = user.and_then(|user| step.facts().reaction(user, PostId(post), reaction));
-        if found != Some(stamp) {
-            let what = format!("{reaction:?} of user {owner}, {}", at(stamp));
-            step.derived(format!("{what}: the post has no such reaction"));
-            step.rows.put_member(reaction.table(), owner, stamp, None);
+        if found == Some(stamp) {
+            return;
+        }
+        let what = format!("{reaction:?} of user {owner}, {}", at(stamp));
+        step.derived(format!("{what}: the post has no such reaction"));
+        let exists = |post| step.facts().stored_post(post).is_some();
+        match user.filter(|_| found.is_none() && exists(PostId(post))) {
+            Some(user) => {
+                step.rows.put_member(SetTable::Reactions, post, reaction.item(user), Some(stamp))
+            }
+            None => step.rows.put_member(reaction.table(), owner, stamp, None),
         }
     }
 
@@ -31,12 +38,14 @@ impl Mend {
         step: &mut Rows<'_, R>,
         (owner, id, number): (u64, u64, u64),
     ) {
-        self.counted.last_stamp = self.counted.last_stamp.max(id);
+        let stamp = id & !DISMISSED;
+        self.counted.last_stamp = self.counted.last_stamp.max(stamp);
         let user = step.user(owner).filter(|user| !step.is_gone(*user));
-        if user.is_none() || Stored::of_number(number).is_none() {
-            step.derived(format!("notification {} of user {owner} is malformed", at(id)));
+        let dismisses = Stored::of_number(number).map(|stored| stored == Stored::Dismissed);
+        if user.is_none() || dismisses != Some(id != stamp) {
+            step.derived(format!("notification {} of user {owner} is malformed", at(stamp)));
             step.rows.put_member(SetTable::Notifications, owner, id, None);
-        } else if step.rows.point(PointTable::Inbox, owner).is_none() {
+        } else if id == stamp && step.rows.point(PointTable::Inbox, owner).is_none() {
             let inbox = step.recounted(owner, Inbox::default());
             step.derived(format!("Inbox {owner}: the row is missing"));
             step.rows.put_point(PointTable::Inbox, owner, Some(encode(&inbox)));
@@ -47,13 +56,23 @@ impl Mend {
 impl<R: Scan + RowsMut> Rows<'_, R> {
     /// A reaction of a post.
     pub(super) fn reaction_of_post(&mut self, post: u64, item: u64, stamp: u64) {
-        let listed = Reaction::of_item(item).is_some_and(|(reaction, user)| {
-            self.rows.member(reaction.table(), user.0.into(), stamp) == Some(post)
+        let of_user = Reaction::of_item(item).map(|(reaction, user)| {
+            let found = self.rows.member(reaction.table(), user.0.into(), stamp);
+            (reaction, user, found)
         });
-        if !listed {
-            self.derived(format!("Reactions {post}, {item}: the user has no such reaction"));
-            self.rows.put_member(SetTable::Reactions, post, item, None);
-            return;
+        match of_user {
+            Some((.., Some(found))) if found == post => {}
+            Some((reaction, user, None))
+                if self.user(user.0.into()).is_some_and(|user| !self.is_gone(user)) =>
+            {
+                self.derived(format!("Reactions {post}, {item}: the user has no such reaction"));
+                self.rows.put_member(reaction.table(), user.0.into(), stamp, Some(post));
+            }
+            _ => {
+                self.derived(format!("Reactions {post}, {item}: there is no such user"));
+                self.rows.put_member(SetTable::Reactions, post, item, None);
+                return;
+            }
         }
         if self.facts().stored_post(PostId(post)).is_none() {
             if self.set(SetTable::SweptPosts, 0, post, Some(0)) {
@@ -101,7 +120,8 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
     }
 
     fn recounted(&self, owner: u64, inbox: Inbox) -> Inbox {
-        let rows = self.rows.members(SetTable::Notifications, owner, Span::ALL);
+        let span = Span { high: DISMISSED - 1, ..Span::ALL };
+        let rows = self.rows.members(SetTable::Notifications, owner, span);
         let first = rows.first().map_or(u64::MAX, |(id, _)| *id);
         Inbox { stored: rows.len() as u32, from: inbox.from.min(first), ..inbox }
     }

@@ -2,7 +2,7 @@
 //! as many as one group may hold.
 
 use commitlog::PAYLOAD_BYTES_MAX;
-use feed::limits::POST_BYTES_MAX;
+use feed::limits::{FOLLOW_MANY_MAX, HANDLE_CHARS_MAX, POST_BYTES_MAX};
 use kv::{KeyOp, KeyOps, KeyRefusal, KeyRowsMut, OpPlace};
 use rows::{CHANGE_BYTES_MAX, CHANGE_ROWS_MAX, Cost, WORK_PER_ROW};
 use smallvec::SmallVec;
@@ -29,18 +29,23 @@ const COSTLY_WORK_MAX: usize = 4 << 20;
 const SHARE_WORK_MAX: usize = 2 << 20;
 /// Work of a submission of short changes that is taken whole: it may carry the changes of many clients.
 const WHOLE_WORK_MAX: usize = 8 << 20;
-/// Bytes that a command takes in the log besides its longest text.
+/// Bytes that a command takes in the log besides its longest texts.
 const ENTRY_BYTES_MAX: usize = 1_024;
-/// Bytes that a command that is no operation on keys takes in the log, at most.
-pub(super) const REQUEST_BYTES_MAX: usize = POST_BYTES_MAX + ENTRY_BYTES_MAX;
+/// Bytes that a command that is no operation on keys takes in the log, at most: it has two long texts, or names many
+/// users.
+const REQUEST_BYTES_MAX: usize = ENTRY_BYTES_MAX
+    + if 2 * POST_BYTES_MAX > FOLLOWED_BYTES_MAX { 2 * POST_BYTES_MAX } else { FOLLOWED_BYTES_MAX };
+/// Bytes of the users whom one command follows: each a handle with its length and its kind.
+const FOLLOWED_BYTES_MAX: usize = FOLLOW_MANY_MAX * (HANDLE_CHARS_MAX + 2);
+/// Shortest messages that a shared log must accept, in bytes: longer than any command but operations on keys.
+pub(crate) const SHARED_PAYLOAD_MIN: usize = 64 << 10;
 /// Most bytes of operations on keys in one submission.
 pub(crate) const KEY_OPS_BYTES_MAX: usize = 48 << 20;
 /// Bytes with which a payload begins.
 const PAYLOAD_BYTES: usize = 4 << 10;
 
-// One more for a sweep.
-const _: () =
-    assert!(GROUP_COMMANDS_MAX * REQUEST_BYTES_MAX + ENTRY_BYTES_MAX <= PAYLOAD_BYTES_MAX);
+// The longest command has room in the shortest payload, with what no submission asked for.
+const _: () = assert!(REQUEST_BYTES_MAX + ENTRY_BYTES_MAX <= SHARED_PAYLOAD_MIN);
 const _: () = assert!(KEY_OPS_BYTES_MAX + 2 * ENTRY_BYTES_MAX <= PAYLOAD_BYTES_MAX);
 
 /// Commands that share one append.

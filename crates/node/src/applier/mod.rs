@@ -39,7 +39,7 @@ use crate::entry::Entry;
 use crate::submission::{Answer, ReadRows, Submission};
 pub(crate) use apply::Replayed;
 use group::Group;
-pub(crate) use group::{GROUP_COMMANDS_MAX, KEY_OPS_BYTES_MAX, PLAIN_WORK_MAX};
+pub(crate) use group::{GROUP_COMMANDS_MAX, KEY_OPS_BYTES_MAX, PLAIN_WORK_MAX, SHARED_PAYLOAD_MIN};
 use hashed::HashedRows;
 use queue::Queued;
 #[cfg(feature = "simulation")]

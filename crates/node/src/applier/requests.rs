@@ -9,9 +9,9 @@ use feed::{Command, Refusal, Reply, Request};
 use kv::KeyRowsMut;
 
 use super::Applier;
-use super::group::{Group, Grouped, REQUEST_BYTES_MAX};
+use super::group::{Group, Grouped};
 use super::queue::{Part, Queued, Rest, Waiting};
-use crate::entry::Entry;
+use crate::entry::{Entry, request_bytes};
 use crate::samples::{TAUGHT_BYTES, taught_bytes};
 
 /// Changes of samples by a group.
@@ -73,7 +73,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         let (mut count, mut waits) = (0, false);
         while let Some(request) = requests.as_slice().first() {
             let cost = request.cost();
-            if group.is_shared_out() || !group.has_room(&cost, 1, REQUEST_BYTES_MAX) {
+            if group.is_shared_out() || !group.has_room(&cost, 1, request_bytes(request)) {
                 break;
             }
             let admission = self.admission(&mut group.samples, request);

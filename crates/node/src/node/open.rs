@@ -13,7 +13,7 @@ use rows::Rows as _;
 use store::{Store, StoreError, StoreWriter, unless_unreadable};
 
 use super::{Node, Threads};
-use crate::applier::{ANSWER_BYTES, Applier, Replayed};
+use crate::applier::{ANSWER_BYTES, Applier, Replayed, SHARED_PAYLOAD_MIN};
 use crate::archive::Archiver;
 use crate::archive_progress::ArchiveProgress;
 use crate::budget::MemoryBudget;
@@ -40,8 +40,6 @@ use crate::writer::{self, Waiting, Writer};
 /// More memory than any samples need, in bytes.
 const SAMPLE_MEMORY_ANY: usize = 1 << 40;
 
-/// Shortest messages that a shared log must accept, in bytes: longer than any command but operations on keys.
-const SHARED_PAYLOAD_MIN: usize = 64 << 10;
 /// A start reports that it waits for the log after this time.
 const CATCH_UP_WAIT: Duration = Duration::from_secs(5);
 

@@ -1,8 +1,8 @@
 //! Reading from a node. `try_` functions look only at memory and never wait for a disk: an async
 //! worker may call them. The others may read the store and belong where blocking is allowed.
 
-use feed::Posted;
-use feed::{Facts, Page, PageOf, Post, PostId, UserId, UserRef, Viewer};
+use feed::profile::Visible;
+use feed::{Cursor, Facts, Page, PageOf, Post, PostId, UserId, UserRef, Viewer};
 use rows::{PointTable, Rows, SetTable};
 use store::Store;
 use tokio::sync::watch;
@@ -100,8 +100,7 @@ impl Node {
         ends
     }
 
-    /// A page of the posts by `user` that the viewer may see, as [`Node::home`] does. It has fewer posts if some are
-    /// hidden. May block.
+    /// A page of the posts by `user` that the viewer may see, as [`Node::home`] does; see [`feed::profile`]. May block.
     pub fn posts_by<R: Rows + ?Sized>(
         &self,
         viewer: &Viewer<'_, R>,
@@ -109,22 +108,24 @@ impl Node {
         page: &Page,
         out: &mut Vec<u8>,
     ) -> PageEnds {
-        let posted = self.posted_by(user, page);
-        let visible = posted.items.iter().filter(|posted| viewer.visible_posted(user, **posted));
-        let visible: Vec<PostId> = visible.map(|(post, _)| *post).collect();
-        self.append_posts(&visible, out);
-        let ids: Vec<PostId> = posted.items.iter().map(|(post, _)| *post).collect();
-        ends(&ids, posted.more)
+        let Visible { posts, end } = self.visible_posts(viewer, user, page);
+        let ends = self.append(&posts, out);
+        match page.cursor {
+            Cursor::After(_) => PageEnds { first: end.or(ends.first), ..ends },
+            Cursor::Newest | Cursor::Before(_) => PageEnds { last: end.or(ends.last), ..ends },
+        }
     }
 
-    /// A page of all posts by `user`, whoever may see them: see [`Viewer::visible_posted`]. May block.
+    /// The ids on a page of the posts by `user` that the viewer may see. May block.
     #[must_use]
-    pub fn posted_by(&self, user: UserId, page: &Page) -> PageOf<Posted> {
-        let posts = match page.span(page.limit + 1) {
-            Some(span) => self.views().posts_by(self.facts(), user, span),
-            None => Vec::new(),
-        };
-        PageOf::from_scan(posts, page)
+    pub fn visible_posts<R: Rows + ?Sized>(
+        &self,
+        viewer: &Viewer<'_, R>,
+        user: UserId,
+        page: &Page,
+    ) -> Visible {
+        let read = |span| self.views().posts_by(self.facts(), user, span);
+        feed::profile::posts(viewer, user, page, read)
     }
 
     /// Whether `user` may see `other`; `None` if only the facts can say.

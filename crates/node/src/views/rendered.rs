@@ -137,9 +137,9 @@ impl Rendered {
         out: &mut Vec<u8>,
     ) -> bool {
         // What is not in memory may exist all the same.
-        let exists = |id| in_memory(id).map(|_| true);
+        let parent = |id| in_memory(id).map(Some);
         self.kept(Key::Post(id.0), out)
-            || self.render_post(id, &in_memory, exists, |user| self.names(user), out)
+            || self.render_post(id, &in_memory, parent, |user| self.names(user), out)
     }
 
     /// Appends a post, rendered from the facts if need be; false if there is none.
@@ -150,23 +150,26 @@ impl Rendered {
         out: &mut Vec<u8>,
     ) -> bool {
         let names = |user| self.names(user).or_else(|| self.load_user(facts, user));
-        let exists = |id| Some(facts.has_post(id));
+        let parent = |id| Some(facts.post(id));
         self.kept(Key::Post(id.0), out)
-            || self.render_post(id, |id| facts.post(id), exists, names, out)
+            || self.render_post(id, |id| facts.post(id), parent, names, out)
     }
 
     fn render_post(
         &self,
         id: PostId,
         read: impl Fn(PostId) -> Option<Post>,
-        exists: impl Fn(PostId) -> Option<bool>,
+        parent: impl Fn(PostId) -> Option<Option<Post>>,
         names: impl Fn(UserId) -> Option<Arc<NamedUser>>,
         out: &mut Vec<u8>,
     ) -> bool {
         let known = |user| names(user).map(|known| known.names.clone());
         let write = |post: &Post, out: &mut Vec<u8>| {
+            // A rendering is for all who see the post: some of them may not see a post replied to that is for fewer.
             let parent = match post.in_reply_to {
-                Some(parent) => exists(parent)?.then_some(parent),
+                Some(id) => parent(id)?
+                    .filter(|to| to.visibility.shows_to_all_of(post.visibility))
+                    .map(|_| id),
                 None => None,
             };
             render::post(id, post, parent, known, out)

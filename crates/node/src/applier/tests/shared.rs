@@ -2,11 +2,13 @@
 
 use bytes::Bytes as Payload;
 use commitlog::{Arrived, GroupId, NodeId};
+use feed::{NewPost, PostText, UserId, UserRef, Warning, limits};
 use knn::{LABEL_BYTES, SAMPLE_BYTES};
 use kv::KeyRowsMut as _;
 use rows::{NameTable, PutRows as _, RowsMut as _, encode};
 
 use super::*;
+use crate::applier::SHARED_PAYLOAD_MIN;
 use crate::applier::senders::{Sender, counts, last_digest, last_group, note};
 use crate::applier::shared::{LEAP_MS_MAX, credible_ms};
 use crate::clock::LATEST_MS;
@@ -284,8 +286,8 @@ fn effects_of_all_nodes_are_for_the_views_of_each() {
     let requests = [
         register("anna"),
         Request::from(Command::Post {
-            author: feed::UserRef::Id(feed::UserId(0)),
-            text: feed::PostText::parse("hello").unwrap(),
+            author: UserRef::Id(UserId(0)),
+            text: PostText::parse("hello").unwrap(),
         }),
     ];
     for (ticket, request) in requests.into_iter().enumerate() {
@@ -607,4 +609,41 @@ proptest! {
         prop_assert!(sums.last().is_none_or(|last| *last <= sum));
         prop_assert!(answered as i64 <= sum && sum <= submitted as i64, "{} {}", answered, sum);
     }
+}
+
+#[test]
+fn a_group_of_the_longest_posts_and_follows_fits_a_message_of_the_log() {
+    let mut node = Node::new(1);
+    node.applier.share(NodeId(1), SHARED_PAYLOAD_MIN);
+    // 500 characters of 16 bytes each.
+    let longest = format!("\u{e9}{}", "\u{301}".repeat(7));
+    let longest = longest.repeat(limits::POST_BYTES_MAX / 16);
+    let author = UserRef::Id(UserId(0));
+    let new = NewPost {
+        warning: Warning::parse(&longest).unwrap(),
+        ..NewPost::new(author.clone(), PostText::parse(&longest).unwrap())
+    };
+    assert_eq!(new.text.as_str().len(), limits::POST_BYTES_MAX);
+    let handle = "h".repeat(limits::HANDLE_CHARS_MAX);
+    let others = vec![UserRef::Handle(Handle::parse(&handle).unwrap()); limits::FOLLOW_MANY_MAX];
+    let commands = [
+        Command::Publish(Box::new(new)),
+        Command::FollowMany { user: author.clone(), others: others.clone() },
+        Command::FollowMany { user: author, others },
+    ];
+    let commands = commands.iter().cycle().take(30).cloned();
+    let requests: Vec<Request> = commands.map(Request::from).collect();
+    let changes = Changes::Requests(requests.into());
+    node.refusals_allowed = true;
+    node.step(Input::Submit(vec![Submission { changes, ticket: 0 }]));
+    let (mut log, mut longest) = (Vec::new(), 0);
+    while let Some(message) = node.message(START_MS) {
+        longest = longest.max(message.payload.len());
+        assert!(message.payload.len() <= SHARED_PAYLOAD_MIN, "{} bytes", message.payload.len());
+        log.push(message);
+        let read = log.len();
+        node.read(&log, read);
+    }
+    assert!(longest > SHARED_PAYLOAD_MIN / 2, "groups are filled: {longest} bytes");
+    assert!(node.answers.contains_key(&0), "all of them are in the log");
 }

@@ -1,0 +1,56 @@
+//! The posts of one user as another one may see them.
+//!
+//! **Invariant:** a page says nothing about posts that the viewer may not see: they take no place on it, and its ends are
+//! posts on it, or whole hours. So a page after many hidden posts is a bounded read, but for those of one hour.
+
+use rows::{Rows, Span};
+
+use crate::ids::{PostId, UserId};
+use crate::page::{Page, PageOf, up_to_hour};
+use crate::post::Posted;
+use crate::visible::Viewer;
+
+/// Rows that are read for one page before it ends at the next whole hour.
+const ROWS_MAX: usize = 4_096;
+/// Most rows of one read.
+const READ_ROWS_MAX: usize = 512;
+
+/// A page of posts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Visible {
+    /// The posts.
+    pub posts: PageOf<PostId>,
+    /// Where the next page begins if it is not the last post: only after many hidden posts.
+    pub end: Option<PostId>,
+}
+
+/// A page of the posts by `author` that the viewer may see. `read` returns the posts within a span, in its order.
+pub fn posts<R: Rows + ?Sized>(
+    viewer: &Viewer<'_, R>,
+    author: UserId,
+    page: &Page,
+    mut read: impl FnMut(Span) -> Vec<Posted>,
+) -> Visible {
+    let wanted = page.limit + 1;
+    let (mut items, mut rows, mut end) = (Vec::new(), 0, None);
+    let mut rest = page.span(wanted);
+    while let Some(span) = rest {
+        let found = read(span);
+        rows += found.len();
+        let visible = found.iter().filter(|posted| viewer.visible_posted(author, **posted));
+        items.extend(visible.map(|(post, _)| *post));
+        let last = found.last().filter(|_| found.len() >= span.limit && items.len() < wanted);
+        rest = last.and_then(|(post, _)| span.beyond(post.0, READ_ROWS_MAX));
+        if rows >= ROWS_MAX
+            && end.is_none()
+            && let Some(span) = rest
+        {
+            let (part, next) = up_to_hour(span);
+            (rest, end) = (Some(part), next.map(PostId));
+        }
+    }
+    end = end.filter(|_| items.len() <= page.limit);
+    let mut posts = PageOf::from_scan(items, page);
+    posts.more |= end.is_some();
+    Visible { posts, end }
+}
