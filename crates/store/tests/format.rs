@@ -180,7 +180,7 @@ fn check_replies(rows: &impl Rows) {
     let parent = Post { mentions, ..plain_post(UserId(1), text) };
     assert_eq!(facts.post(PARENT), Some(parent));
     assert_eq!(facts.post(REPLY), Some(reply()));
-    assert_eq!(facts.replies_to(PARENT, Span::ALL), [(REPLY, feed::Visibility::Public)]);
+    assert_eq!(facts.replies_to(PARENT, Span::ALL), [(REPLY, Visibility::Public)]);
 }
 
 /// What version 6 added: deleted users, of whom one has rows left.
