@@ -124,12 +124,15 @@ fn presented(needs: Needs, headers: &HeaderMap, uri: &Uri) -> Result<Option<Stri
     token.map(Some).ok_or_else(ApiError::bad_token)
 }
 
-/// The token in the query, or the protocol of a WebSocket.
+/// The token in the query, or the first protocol of a WebSocket.
 fn elsewhere(headers: &HeaderMap, uri: &Uri) -> Option<String> {
     let query = uri.query().unwrap_or_default();
     let mut pairs = form_urlencoded::parse(query.as_bytes());
     let in_query = pairs.find(|(name, _)| name == "access_token").map(|(_, token)| token.into());
-    let protocol = || Some(headers.get(SEC_WEBSOCKET_PROTOCOL)?.to_str().ok()?.to_owned());
+    let protocol = || {
+        let protocols = headers.get(SEC_WEBSOCKET_PROTOCOL)?.to_str().ok()?;
+        protocols.split(',').next().map(|first| first.trim().to_owned())
+    };
     in_query.or_else(protocol)
 }
 

@@ -10,7 +10,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 
-use crate::client::{Person, World};
+use crate::client::{ALL_SCOPES, Person, World};
 
 /// Reached only if the server hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -191,9 +191,45 @@ async fn a_socket_has_the_channels_that_it_subscribes_to() {
     assert_eq!(frame["stream"], json!(["user"]));
     assert!(frame["payload"].as_str().unwrap().contains(&three), "{frame}");
     // Browsers send the token as the protocol.
-    let protocol = format!("Sec-WebSocket-Protocol: {}\r\n", bob.token);
-    let mut other = Socket::open(address, "?stream=nothing", &protocol).await;
-    assert!(other.next().await.unwrap()["error"].is_string());
+    for path in ["?stream=nothing", "/?stream=nothing"] {
+        let protocol = format!("Sec-WebSocket-Protocol: {}, other\r\n", bob.token);
+        let mut other = Socket::open(address, path, &protocol).await;
+        assert!(other.next().await.unwrap()["error"].is_string());
+    }
+}
+
+#[tokio::test]
+async fn a_channel_needs_its_scope() {
+    let world = World::new();
+    let [ada] = world.people(["ada"]).await;
+    let app = world.app_with(ALL_SCOPES).await;
+    let mut browser = world.signed_up("bob").await;
+    let statuses = app.user_token(&world, &mut browser, "read:statuses").await;
+    let notifications = app.user_token(&world, &mut browser, "read:notifications").await;
+    for (channel, token, expect) in [
+        ("user", &statuses, 200),
+        ("public", &statuses, 200),
+        ("user/notification", &statuses, 403),
+        ("user", &notifications, 403),
+        ("public", &notifications, 403),
+        ("user/notification", &notifications, 200),
+    ] {
+        let got = world.begin(&format!("/api/v1/streaming/{channel}"), token).await;
+        assert_eq!(got.status().as_u16(), expect, "{channel}");
+    }
+    let address = world.listen().await;
+    let query = format!("?access_token={notifications}&stream=user");
+    let mut socket = Socket::open(address, &query, "").await;
+    assert_eq!(socket.next().await.unwrap()["status"], 403);
+    socket.send("{\"type\":\"subscribe\",\"stream\":\"user:notification\"}").await;
+    socket.send("{\"type\":\"subscribe\",\"stream\":\"public\"}").await;
+    assert_eq!(socket.next().await.unwrap()["status"], 403);
+    ada.post(&world, "hello @bob").await;
+    let frame = socket.next().await.unwrap();
+    assert_eq!(
+        (&frame["stream"], &frame["event"]),
+        (&json!(["user:notification"]), &json!("notification"))
+    );
 }
 
 #[tokio::test]
@@ -256,7 +292,9 @@ async fn unknown_channels_are_refused_and_others_are_silent() {
         ("health", 200),
         ("nothing", 400),
         ("user/nothing", 400),
-        ("", 404),
+        ("", 400),
+        ("?stream=user", 200),
+        ("?stream=nothing", 400),
     ] {
         let got = world.begin(&format!("/api/v1/streaming/{channel}"), &ada.token).await;
         assert_eq!(got.status().as_u16(), expect, "{channel}");

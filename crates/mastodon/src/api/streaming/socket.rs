@@ -1,16 +1,13 @@
 //! Streams over a WebSocket: one connection for several channels.
 
-use axum::Extension;
-use axum::extract::State;
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
 use axum::response::Response;
+use feed::UserId;
 use serde_json::{Value, json};
 
 use super::channel::Channel;
 use super::events::{Batch, Events};
 use crate::error::ApiError;
-use crate::fields::Params;
-use crate::input::Me;
 use crate::state::Shared;
 use crate::streams::Open;
 use crate::tokens::Access;
@@ -20,16 +17,18 @@ const MESSAGE_BYTES_MAX: usize = 4 << 10;
 /// What is read of a connection at a time, in bytes.
 const BUFFER_BYTES: usize = 1 << 10;
 
-/// `GET /api/v1/streaming`
-pub(crate) async fn connect(
-    State(state): State<Shared>,
-    Extension(access): Extension<Access>,
-    Me(user): Me,
+/// Opens a WebSocket, with its first channel if the client names one.
+///
+/// # Errors
+/// If there are too many streams.
+pub(super) fn open(
+    state: &Shared,
+    access: Access,
+    user: UserId,
     upgrade: WebSocketUpgrade,
-    Params(fields): Params,
+    first: Option<String>,
 ) -> Result<Response, ApiError> {
-    let first = fields.one("stream")?.map(str::to_owned);
-    let open = Open::new(&state, user)?;
+    let (state, open) = (Shared::clone(state), Open::new(state, user)?);
     let upgrade = upgrade.max_message_size(MESSAGE_BYTES_MAX).max_frame_size(MESSAGE_BYTES_MAX);
     let mut upgrade = upgrade.read_buffer_size(BUFFER_BYTES).write_buffer_size(0);
     // The token, if it was sent as the protocol: browsers want it back.
@@ -39,7 +38,7 @@ pub(crate) async fn connect(
     }
     Ok(upgrade.on_upgrade(move |socket| async move {
         let events = Events::new(&state, access, user, open);
-        let connection = Connection { socket, events, channels: Vec::new() };
+        let connection = Connection { socket, access, events, channels: Vec::new() };
         // None: the client is gone, or the stream has ended.
         let _ = connection.run(first).await;
     }))
@@ -47,6 +46,7 @@ pub(crate) async fn connect(
 
 struct Connection {
     socket: WebSocket,
+    access: Access,
     events: Events,
     /// Each once.
     channels: Vec<Channel>,
@@ -78,10 +78,13 @@ impl Connection {
     }
 
     async fn change(&mut self, kind: &str, name: &str) -> Option<()> {
+        let error = |text: &str, status: u16| json!({"error": text, "status": status}).to_string();
         let Some(channel) = Channel::parse(name) else {
-            let error = json!({"error": "Unknown stream type", "status": 400});
-            return self.write(error.to_string()).await;
+            return self.write(error("Unknown stream type", 400)).await;
         };
+        if !self.access.allows(channel.scope()) {
+            return self.write(error(ApiError::out_of_scope().message(), 403)).await;
+        }
         match kind {
             "subscribe" if !self.channels.contains(&channel) => self.channels.push(channel),
             "unsubscribe" => self.channels.retain(|other| *other != channel),
