@@ -103,7 +103,7 @@ async fn begin(
         async move {
             let bytes = match greeting {
                 Some(greeting) => greeting,
-                None => written(&events.next().await?, channel),
+                None => next(&mut events, channel).await?,
             };
             // A client that does not read ends here when there is no memory for its events.
             let chunk = state.answers.hold(bytes).ok()?;
@@ -116,16 +116,21 @@ async fn begin(
     Ok(response)
 }
 
-/// Events as bytes. An entity has no line breaks, because JSON escapes them.
-fn written(batch: &Batch, channel: Channel) -> Vec<u8> {
-    let mut out = String::new();
-    for event in batch.events.iter().filter(|event| event.is_for(channel)) {
-        out.extend(["event: ", event.name, "\ndata: ", &event.payload, "\n\n"]);
+/// The next events as bytes, or a sign of life. An entity has no line breaks, because JSON escapes them.
+async fn next(events: &mut Events, channel: Channel) -> Option<Vec<u8>> {
+    loop {
+        let due = events.ready().await?;
+        let (Batch::Own(found) | Batch::Public(found)) = events.read(due).await? else {
+            return Some(b":thump\n\n".to_vec());
+        };
+        let mut out = String::new();
+        for event in found.iter().filter(|event| event.is_for(channel)) {
+            out.extend(["event: ", event.name, "\ndata: ", &event.payload, "\n\n"]);
+        }
+        if !out.is_empty() {
+            return Some(out.into_bytes());
+        }
     }
-    if out.is_empty() {
-        out.push_str(":thump\n\n");
-    }
-    out.into_bytes()
 }
 
 /// `GET /api/v1/streaming/health`

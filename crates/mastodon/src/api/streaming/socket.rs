@@ -4,9 +4,10 @@ use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
 use axum::response::Response;
 use feed::UserId;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::channel::Channel;
-use super::events::{Batch, Events};
+use super::events::{Batch, Events, PACE};
 use crate::error::ApiError;
 use crate::state::Shared;
 use crate::streams::Open;
@@ -38,7 +39,8 @@ pub(super) fn open(
     }
     Ok(upgrade.on_upgrade(move |socket| async move {
         let events = Events::new(&state, access, user, open);
-        let connection = Connection { socket, access, events, channels: Vec::new() };
+        let (channels, receive_from) = (Vec::new(), Instant::now());
+        let connection = Connection { socket, access, events, channels, receive_from };
         // None: the client is gone, or the stream has ended.
         let _ = connection.run(first).await;
     }))
@@ -50,6 +52,8 @@ struct Connection {
     events: Events,
     /// Each once.
     channels: Vec<Channel>,
+    /// No message is received before this time: a message may need a read.
+    receive_from: Instant,
 }
 
 impl Connection {
@@ -58,13 +62,24 @@ impl Connection {
             self.change("subscribe", &first).await?;
         }
         loop {
+            let message = async {
+                tokio::time::sleep_until(self.receive_from).await;
+                self.socket.recv().await
+            };
+            // The branch that is dropped has only waited: a message does not end a read.
             tokio::select! {
-                message = self.socket.recv() => match message?.ok()? {
-                    Message::Text(text) => self.receive(text.as_str()).await?,
-                    Message::Close(_) => return None,
-                    Message::Binary(_) | Message::Ping(_) | Message::Pong(_) => {}
-                },
-                batch = self.events.next() => self.send(&batch?).await?,
+                message = message => {
+                    self.receive_from = Instant::now() + PACE;
+                    match message?.ok()? {
+                        Message::Text(text) => self.receive(text.as_str()).await?,
+                        Message::Close(_) => return None,
+                        Message::Binary(_) | Message::Ping(_) | Message::Pong(_) => {}
+                    }
+                }
+                due = self.events.ready() => {
+                    let batch = self.events.read(due?).await?;
+                    self.send(&batch).await?;
+                }
             }
         }
     }
@@ -94,14 +109,15 @@ impl Connection {
     }
 
     async fn send(&mut self, batch: &Batch) -> Option<()> {
-        if batch.events.is_empty() {
-            return self.socket.send(Message::Ping(Vec::new().into())).await.ok();
-        }
-        for channel in self.channels.clone() {
-            if channel.is_of_user() != batch.is_own || !(batch.is_own || channel.is_public()) {
-                continue;
+        let (events, is_wanted): (_, fn(Channel) -> bool) = match batch {
+            Batch::Own(events) => (events, Channel::is_of_user),
+            Batch::Public(events) => (events, Channel::is_public),
+            Batch::KeepAlive => {
+                return self.socket.send(Message::Ping(Vec::new().into())).await.ok();
             }
-            for event in batch.events.iter().filter(|event| event.is_for(channel)) {
+        };
+        for channel in self.channels.clone().into_iter().filter(|channel| is_wanted(*channel)) {
+            for event in events.iter().filter(|event| event.is_for(channel)) {
                 let frame = json!({
                     "stream": [channel.name()],
                     "event": event.name,
