@@ -10,6 +10,7 @@ use axum::http::header::{
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
+use edge::GuestConnection;
 use feed::accounts::AccessScope;
 
 use crate::error::ApiError;
@@ -60,6 +61,12 @@ pub(crate) async fn check(
     let token = presented(needs, request.headers(), request.uri());
     let mut response = match admit(&state, needs, token).await {
         Ok(access) => {
+            let is_user = access.is_some_and(|access| access.user.is_some());
+            if let Some(connection) = request.extensions().get::<GuestConnection>()
+                && is_user
+            {
+                connection.0.admit();
+            }
             access.map(|access| request.extensions_mut().insert(access));
             next.run(request).await
         }
