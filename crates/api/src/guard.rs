@@ -23,9 +23,8 @@ use crate::held::Holding;
 use crate::memory::{ANSWER_BYTES_FREE, RequestMemory};
 use crate::metrics::RouteCounters;
 use crate::request_id::{self, RequestId, X_REQUEST_ID};
-use crate::seats::Seat;
 use crate::state::AppState;
-use edge::{LineGate, Scope};
+use edge::{GuestConnection, LineGate, Scope};
 
 /// Whether a handler needs a key, and whether it reads the query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,9 +89,9 @@ fn admit(
 ) -> Result<(), ApiError> {
     auth::admit(&state.access, needs, request.version(), request.uri(), request.headers())?;
     if needs != Needs::Nothing
-        && let Some(seat) = request.extensions().get::<Arc<Seat>>()
+        && let Some(connection) = request.extensions().get::<GuestConnection>()
     {
-        seat.admit();
+        connection.0.admit();
     }
     if entry == RouteKind::Plain && request.uri().query().is_some_and(|query| !query.is_empty()) {
         return Err(ApiError::bad_request("this path takes no query parameters"));

@@ -5,14 +5,13 @@
 
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use node::Reservation;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf, Take};
 
 use crate::memory::RequestMemory;
-use crate::seats::Seat;
+use crate::seats::SeatGuard;
 
 /// Bytes of a head that every connection may buffer: the initial buffer of the library.
 const HEAD_BYTES_FREE: usize = 8 << 10;
@@ -25,14 +24,14 @@ const NO_MEMORY: &[u8] =
 /// Wraps the stream of a connection.
 pub(crate) struct HeadGuard<S> {
     inner: Take<S>,
-    seat: Arc<Seat>,
+    taken: SeatGuard,
     memory: RequestMemory,
     held: Option<Reservation>,
 }
 
 impl<S: AsyncRead + Unpin> HeadGuard<S> {
-    pub(crate) fn new(inner: S, seat: Arc<Seat>, memory: RequestMemory) -> Self {
-        Self { inner: inner.take(READ_BYTES), seat, memory, held: None }
+    pub(crate) fn new(inner: S, taken: SeatGuard, memory: RequestMemory) -> Self {
+        Self { inner: inner.take(READ_BYTES), taken, memory, held: None }
     }
 
     fn stream(&mut self) -> Pin<&mut S> {
@@ -61,7 +60,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for HeadGuard<S> {
         let before = buf.filled().len();
         this.inner.set_limit(READ_BYTES);
         ready!(Pin::new(&mut this.inner).poll_read(cx, buf))?;
-        if let Some(head) = this.seat.arrived(buf.filled().len() - before)
+        if let Some(head) = this.taken.seat.arrived(buf.filled().len() - before)
             && !this.hold(head)
         {
             // If the socket cannot accept the response now, the connection is closed without it.
@@ -104,7 +103,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for HeadGuard<S> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use tokio::io::AsyncWriteExt as _;
+    use tokio::sync::Semaphore;
 
     use super::*;
     use crate::seats::Seats;
@@ -112,9 +114,11 @@ mod tests {
     #[tokio::test]
     async fn long_heads_are_reserved_and_bodies_are_not() {
         let memory = RequestMemory::new(1 << 20);
-        let taken = Arc::new(Seats::default()).take();
+        let permit = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
+        let taken = Arc::new(Seats::default()).take(permit);
+        let seat = Arc::clone(&taken.seat);
         let (near, mut far) = tokio::io::duplex(1 << 20);
-        let mut near = HeadGuard::new(near, Arc::clone(&taken.0), memory.clone());
+        let mut near = HeadGuard::new(near, taken, memory.clone());
         far.write_all(&[b'x'; 200 << 10]).await.unwrap();
         let mut buffer = vec![0; 64 << 10];
         let mut read = near.read(&mut buffer).await.unwrap();
@@ -124,7 +128,7 @@ mod tests {
         }
         assert_eq!(memory.used(), 2 * read as u64);
         // The following bytes are a body.
-        let under_way = taken.0.begin();
+        let under_way = seat.begin();
         for _ in 0..10 {
             assert!(near.read(&mut buffer).await.unwrap() > 0);
         }

@@ -69,7 +69,7 @@ pub struct ApiOptions {
     /// The authorized clients.
     pub access: Access,
     /// Maximum number of open connections, at least 1. A further connection replaces one that has presented no
-    /// key, or an idle one.
+    /// key and no token of a user, or an idle one.
     pub connections_max: u32,
     /// Runs reads that may block.
     pub reads: BlockingReads,

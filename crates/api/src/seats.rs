@@ -1,7 +1,7 @@
 //! The open connections, and which of them to close when the limit is reached.
 //!
-//! A connection is a guest until it is authorized: by a valid key, or in open mode by any request that is
-//! accepted. When the limit is reached, each new connection replaces the oldest guest; if there are no guests,
+//! A connection is a guest until it is authorized: by a valid key or a user's token, or in open mode by any request that
+//! is accepted. When the limit is reached, each new connection replaces the oldest guest; if there are no guests,
 //! idle connections are closed. So clients without a key, however many, cannot block clients with a key.
 //!
 //! **Invariant:** an authorized connection is only closed early while it has no request in progress.
@@ -10,8 +10,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
+use edge::Guest;
 use parking_lot::Mutex;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, OwnedSemaphorePermit};
 
 /// Number of pulses after which an idle connection may be closed early: 5 to 10 s.
 const IDLE_PULSES: u32 = 2;
@@ -47,11 +48,15 @@ pub(crate) struct Seat {
     closing: Notify,
 }
 
-/// A connection in the list of all connections; removed when dropped.
-pub(crate) struct SeatGuard(pub(crate) Arc<Seat>);
+/// A connection in the list of all connections, with its permit. Dropped with the stream of the connection, whichever
+/// protocol is spoken on it.
+pub(crate) struct SeatGuard {
+    pub(crate) seat: Arc<Seat>,
+    _permit: OwnedSemaphorePermit,
+}
 
 impl Seats {
-    pub(crate) fn take(self: &Arc<Self>) -> SeatGuard {
+    pub(crate) fn take(self: &Arc<Self>, permit: OwnedSemaphorePermit) -> SeatGuard {
         let mut state = self.state.lock();
         let seat = Arc::new(Seat {
             number: state.next,
@@ -64,7 +69,7 @@ impl Seats {
         });
         state.next += 1;
         state.guests.insert(seat.number, Arc::clone(&seat));
-        SeatGuard(seat)
+        SeatGuard { seat, _permit: permit }
     }
 
     /// Counts a pulse: some seconds have passed.
@@ -96,17 +101,6 @@ impl Seats {
 impl Seat {
     pub(crate) fn is_admitted(&self) -> bool {
         self.admitted.load(Ordering::Relaxed)
-    }
-
-    /// Marks the connection as authorized.
-    pub(crate) fn admit(&self) {
-        if !self.admitted.swap(true, Ordering::Relaxed) {
-            let mut state = self.seats.state.lock();
-            // A connection that is being closed stays so.
-            if let Some(seat) = state.guests.remove(&self.number) {
-                state.admitted.insert(self.number, seat);
-            }
-        }
     }
 
     /// Completes when the connection must be closed in favor of another one.
@@ -141,11 +135,23 @@ impl Seat {
     }
 }
 
+impl Guest for Seat {
+    fn admit(&self) {
+        if !self.admitted.swap(true, Ordering::Relaxed) {
+            let mut state = self.seats.state.lock();
+            // A connection that is being closed stays so.
+            if let Some(seat) = state.guests.remove(&self.number) {
+                state.admitted.insert(self.number, seat);
+            }
+        }
+    }
+}
+
 impl Drop for SeatGuard {
     fn drop(&mut self) {
-        let mut state = self.0.seats.state.lock();
-        state.guests.remove(&self.0.number);
-        state.admitted.remove(&self.0.number);
+        let mut state = self.seat.seats.state.lock();
+        state.guests.remove(&self.seat.number);
+        state.admitted.remove(&self.seat.number);
     }
 }
 
@@ -166,20 +172,26 @@ mod tests {
     use std::pin::pin;
     use std::task::{Context, Poll, Waker};
 
+    use tokio::sync::Semaphore;
+
     use super::*;
 
+    fn permit() -> OwnedSemaphorePermit {
+        Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap()
+    }
+
     fn is_closing(taken: &SeatGuard) -> bool {
-        let closing = pin!(taken.0.closing());
+        let closing = pin!(taken.seat.closing());
         closing.poll(&mut Context::from_waker(Waker::noop())) == Poll::Ready(())
     }
 
     #[test]
     fn the_oldest_guest_is_closed_first_and_then_idle_connections() {
         let seats = Arc::new(Seats::default());
-        let all: Vec<SeatGuard> = (0..5).map(|_| seats.take()).collect();
-        all[0].0.admit();
-        all[2].0.admit();
-        let under_way = all[2].0.begin();
+        let all: Vec<SeatGuard> = (0..5).map(|_| seats.take(permit())).collect();
+        all[0].seat.admit();
+        all[2].seat.admit();
+        let under_way = all[2].seat.begin();
         for goes in [1, 3, 4] {
             seats.make_room();
             let closing: Vec<usize> = (0..5).filter(|at| is_closing(&all[*at])).collect();
@@ -205,8 +217,8 @@ mod tests {
     #[test]
     fn dropped_connections_are_removed() {
         let seats = Arc::new(Seats::default());
-        let (guest, admitted) = (seats.take(), seats.take());
-        admitted.0.admit();
+        let (guest, admitted) = (seats.take(permit()), seats.take(permit()));
+        admitted.seat.admit();
         drop((guest, admitted));
         let state = seats.state.lock();
         assert!(state.guests.is_empty() && state.admitted.is_empty());

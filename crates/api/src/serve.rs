@@ -1,7 +1,7 @@
 //! The accept loop and the life of a connection.
 //!
-//! **Invariant:** every open connection holds a permit, so one semaphore both limits connections and
-//! waits until all have ended.
+//! **Invariant:** every open connection holds a permit, also after it has left HTTP, so one semaphore both limits
+//! connections and waits until all have ended.
 
 use std::convert::Infallible;
 use std::future::{Future, poll_fn};
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::http::StatusCode;
-use edge::ClientAddress;
+use edge::{ClientAddress, Guest, GuestConnection};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -92,8 +92,8 @@ pub async fn serve(
     drop(listener);
     closing.send_replace(true);
     tracing::info!("shutting down");
-    // Connections end within the grace period; when all permits are free, all have ended.
-    drop(server.permits.acquire_many(connections_max).await);
+    // When all permits are free, all connections have ended. Those that have left HTTP are not ended from here.
+    drop(tokio::time::timeout(GRACE, server.permits.acquire_many(connections_max)).await);
     Ok(())
 }
 
@@ -116,15 +116,12 @@ impl Server {
             let permit = self.permit().await;
             let connection = Connection {
                 peer: self.has_beside.then(|| ClientAddress(peer.ip())),
-                taken: self.seats.take(),
+                taken: self.seats.take(permit),
                 router: self.router.clone(),
                 memory: self.memory.clone(),
                 closed: self.closed.clone(),
             };
-            tokio::spawn(async move {
-                connection.serve(stream).await;
-                drop(permit);
-            });
+            tokio::spawn(connection.serve(stream));
         }
     }
 
@@ -163,17 +160,17 @@ impl Connection {
         if stream.set_nodelay(true).is_err() {
             return;
         }
-        let seat = &taken.0;
+        let seat = Arc::clone(&taken.seat);
         let turn = Turn::new();
         let service = service_fn(|request| {
-            let answer = answer(router.clone(), (Arc::clone(seat), peer), request);
+            let answer = answer(router.clone(), (Arc::clone(&seat), peer), request);
             async {
                 turn.wait().await;
                 answer.await
             }
         });
         let stream = StallGuard::new(stream, STALL_TIMEOUT);
-        let stream = HeadGuard::new(stream, Arc::clone(seat), memory);
+        let stream = HeadGuard::new(stream, taken, memory);
         let connection = http1::Builder::new()
             .timer(PolledTimer)
             .header_read_timeout(HEAD_TIMEOUT)
@@ -249,7 +246,7 @@ async fn answer(
         request.extensions_mut().insert(peer);
     }
     if !seat.is_admitted() {
-        request.extensions_mut().insert(Arc::clone(&seat));
+        request.extensions_mut().insert(GuestConnection(Arc::clone(&seat) as Arc<dyn Guest>));
     }
     let response = router.call(request).await?;
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
@@ -14,6 +15,17 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// The address of the peer of a connection, as an extension of its requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientAddress(pub IpAddr);
+
+/// A connection that is not authorized yet.
+pub trait Guest: Send + Sync {
+    /// Marks it as authorized.
+    fn admit(&self);
+}
+
+/// The connection of a request while it is not authorized, as an extension of the request: whoever authorizes the request
+/// also admits the connection. Guests are closed when there are too many connections.
+#[derive(Clone)]
+pub struct GuestConnection(pub Arc<dyn Guest>);
 
 /// The next connection of `listener` and the address of its peer. Errors are logged, at most once per second,
 /// and it tries again.

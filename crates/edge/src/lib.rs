@@ -11,7 +11,7 @@ mod line_gate;
 pub mod process;
 mod reads;
 
-pub use accept::{ClientAddress, accept};
+pub use accept::{ClientAddress, Guest, GuestConnection, accept};
 pub use access::{Access, Grant, KeyHash, KeySet, Scope, Scopes};
 pub use file::{FileSource, Lookup, StaticFile};
 pub use line_gate::LineGate;

@@ -10,6 +10,7 @@ use axum::http::header::{
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
+use edge::GuestConnection;
 use feed::accounts::AccessScope;
 
 use crate::error::ApiError;
@@ -60,6 +61,12 @@ pub(crate) async fn check(
     let token = presented(needs, request.headers(), request.uri());
     let mut response = match admit(&state, needs, token).await {
         Ok(access) => {
+            let is_user = access.is_some_and(|access| access.user.is_some());
+            if let Some(connection) = request.extensions().get::<GuestConnection>()
+                && is_user
+            {
+                connection.0.admit();
+            }
             access.map(|access| request.extensions_mut().insert(access));
             next.run(request).await
         }
@@ -124,12 +131,15 @@ fn presented(needs: Needs, headers: &HeaderMap, uri: &Uri) -> Result<Option<Stri
     token.map(Some).ok_or_else(ApiError::bad_token)
 }
 
-/// The token in the query, or the protocol of a WebSocket.
+/// The token in the query, or the first protocol of a WebSocket.
 fn elsewhere(headers: &HeaderMap, uri: &Uri) -> Option<String> {
     let query = uri.query().unwrap_or_default();
     let mut pairs = form_urlencoded::parse(query.as_bytes());
     let in_query = pairs.find(|(name, _)| name == "access_token").map(|(_, token)| token.into());
-    let protocol = || Some(headers.get(SEC_WEBSOCKET_PROTOCOL)?.to_str().ok()?.to_owned());
+    let protocol = || {
+        let protocols = headers.get(SEC_WEBSOCKET_PROTOCOL)?.to_str().ok()?;
+        protocols.split(',').next().map(|first| first.trim().to_owned())
+    };
     in_query.or_else(protocol)
 }
 

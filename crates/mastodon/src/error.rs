@@ -19,11 +19,13 @@ pub(crate) struct ApiError {
     error: String,
     description: Option<String>,
     details: Option<Value>,
+    /// Seconds after which the client may try again.
+    retry_s: Option<u16>,
 }
 
 impl ApiError {
     pub(crate) fn new(status: StatusCode, error: impl Into<String>) -> Self {
-        Self { status, error: error.into(), description: None, details: None }
+        Self { status, error: error.into(), description: None, details: None, retry_s: None }
     }
 
     /// An error of OAuth: a code, and what it means here.
@@ -79,11 +81,18 @@ impl ApiError {
     }
 
     pub(crate) fn too_many() -> Self {
-        Self::new(StatusCode::TOO_MANY_REQUESTS, "Too many requests; try again later")
+        let why = "Too many requests; try again later";
+        Self { retry_s: Some(600), ..Self::new(StatusCode::TOO_MANY_REQUESTS, why) }
+    }
+
+    pub(crate) fn too_many_streams() -> Self {
+        let why = "Too many streams are open; close one, or try again later";
+        Self { retry_s: Some(5), ..Self::new(StatusCode::TOO_MANY_REQUESTS, why) }
     }
 
     pub(crate) fn overloaded() -> Self {
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, "The server is busy; try again in a second")
+        let why = "The server is busy; try again in a second";
+        Self { retry_s: Some(1), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, why) }
     }
 
     pub(crate) fn internal() -> Self {
@@ -128,11 +137,8 @@ impl IntoResponse for ApiError {
         if self.status == StatusCode::UNAUTHORIZED {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"roost\""));
         }
-        if self.status == StatusCode::SERVICE_UNAVAILABLE {
-            headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
-        }
-        if self.status == StatusCode::TOO_MANY_REQUESTS {
-            headers.insert(RETRY_AFTER, HeaderValue::from_static("600"));
+        if let Some(seconds) = self.retry_s {
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
         response
     }

@@ -163,13 +163,14 @@ fn notifications_of_user(table: &mut Endpoints) {
 }
 
 fn streams(table: &mut Endpoints) {
-    let statuses = Needs::Stream(&[S::ReadStatuses]);
-    let notifications = Needs::Stream(&[S::ReadNotifications]);
-    table.get("/api/v1/streaming", statuses, streaming::connect);
+    // The scope that a channel needs is checked when it is known.
+    let either = Needs::Stream(&[S::ReadStatuses, S::ReadNotifications]);
+    for path in ["/api/v1/streaming", "/api/v1/streaming/"] {
+        table.get(path, either, streaming::connect);
+    }
     table.get("/api/v1/streaming/health", PUBLIC, streaming::health);
-    table.get("/api/v1/streaming/user/notification", notifications, streaming::notifications);
-    // Of the channels that have no routes of their own those of hashtags, lists and conversations are silent.
-    table.get("/api/v1/streaming/{*channel}", statuses, streaming::listen);
+    // Those of hashtags, lists and conversations are silent.
+    table.get("/api/v1/streaming/{*channel}", either, streaming::listen);
 }
 
 fn about_the_server(table: &mut Endpoints) {

@@ -1,7 +1,7 @@
 //! What live streams share: how many there may be, the permits of their reads, and the newest posts of all users.
 //!
 //! **Invariant:** a stream has no queue of its own. It reads from a position, or from the shared ring of
-//! [`PUBLIC_EVENTS_MAX`] events; one that falls behind the ring ends.
+//! [`PUBLIC_EVENTS_MAX`] events; one that is slower than the ring misses events of it.
 //! **Invariant:** reads of streams take none of the permits of requests.
 
 use std::collections::HashMap;
@@ -25,6 +25,8 @@ const USER_STREAMS_MAX: u32 = 32;
 const READS_MAX: usize = 4;
 /// Newest posts that are kept for streams of all users' posts.
 const PUBLIC_EVENTS_MAX: usize = 64;
+/// Newest posts that one look sends, fewer than are kept: so streams have time for them until the next look.
+const PUBLIC_LOOK_MAX: usize = PUBLIC_EVENTS_MAX / 4;
 /// Memory of a WebSocket with its buffers and its task, in bytes. What it sends is counted as responses are.
 const STREAM_BYTES: usize = 4 << 10;
 /// Most memory of the newest posts, of at most about 64 KiB each, and of all streams, in bytes.
@@ -41,7 +43,7 @@ const ROWS_AT_ONCE: usize = 80;
 pub(crate) struct Published {
     pub(crate) post: PostId,
     /// The entity `Status`, for no reader in particular.
-    pub(crate) status: String,
+    pub(crate) status: Arc<str>,
 }
 
 /// See the module.
@@ -73,9 +75,9 @@ impl Streams {
     fn count(&self, user: UserId) -> Option<()> {
         let mut open = self.open.lock().ok()?;
         let (of_user, all) = &mut *open;
-        let count = of_user.entry(user).or_default();
-        (*count < USER_STREAMS_MAX && *all < STREAMS_MAX).then(|| {
-            *count += 1;
+        let count = of_user.get(&user).copied().unwrap_or(0);
+        (count < USER_STREAMS_MAX && *all < STREAMS_MAX).then(|| {
+            of_user.insert(user, count + 1);
             *all += 1;
         })
     }
@@ -87,7 +89,7 @@ impl Open {
     /// # Errors
     /// If there are too many.
     pub(crate) fn new(state: &Shared, user: UserId) -> Result<Self, ApiError> {
-        state.streams.count(user).ok_or_else(ApiError::too_many)?;
+        state.streams.count(user).ok_or_else(ApiError::too_many_streams)?;
         Ok(Self { state: Arc::clone(state), user })
     }
 }
@@ -178,7 +180,25 @@ fn published(node: &Node, base: &str, after: u64, until: u64) -> Vec<Published> 
             }
         }
     }
-    let newest = found.into_iter().take(PUBLIC_EVENTS_MAX).rev();
-    let status = |post| Some(Published { post, status: entities.status(post)?.to_string() });
+    let newest = found.into_iter().take(PUBLIC_LOOK_MAX).rev();
+    let status = |post| {
+        let status = Arc::from(entities.status(post)?.to_string());
+        Some(Published { post, status })
+    };
     newest.filter_map(status).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_that_is_refused_is_not_counted() {
+        let streams = Streams::new();
+        for user in 0..STREAMS_MAX {
+            assert!(streams.count(UserId(user)).is_some());
+        }
+        assert!(streams.count(UserId(STREAMS_MAX)).is_none());
+        assert_eq!(streams.open.lock().unwrap().0.len(), STREAMS_MAX as usize);
+    }
 }

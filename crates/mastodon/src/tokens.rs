@@ -4,7 +4,7 @@
 //! was read: so a revocation is effective with its reply, whoever sent it.
 
 use feed::UserId;
-use feed::accounts::{AccessScope, AccessScopes, AppId, GrantId, SecretHash};
+use feed::accounts::{AccessScope, AccessScopes, AppId, Grant, GrantId, SecretHash};
 use quick_cache::sync::Cache;
 
 use crate::error::ApiError;
@@ -47,6 +47,14 @@ struct Cached {
     expires_ms: u64,
 }
 
+/// A point in time.
+#[derive(Clone, Copy)]
+struct Now {
+    /// Number of revocations until now.
+    revocations: u64,
+    ms: u64,
+}
+
 /// The cache.
 pub(crate) struct Tokens(Cache<SecretHash, Cached>);
 
@@ -78,29 +86,46 @@ impl Server {
         self.access_of(secret::hash(text)).await
     }
 
-    /// Whether what a token permitted is still permitted.
+    /// Whether what a token permitted is still permitted, for a stream. A server that is busy ends no stream.
     pub(crate) async fn is_valid(&self, access: &Access) -> bool {
-        matches!(self.access_of(access.hash).await, Ok(Some(found)) if found == *access)
+        let (hash, now) = (access.hash, self.now());
+        if let Some(cached) = self.cached(&hash, now) {
+            return cached == *access;
+        }
+        let found = self.read_for_stream(move |node, _| node.facts().granted(&hash, now.ms)).await;
+        self.cache(hash, now, found.flatten()) == Some(*access)
     }
 
     async fn access_of(&self, hash: SecretHash) -> Result<Option<Access>, ApiError> {
-        // Before the rows are read: a revocation meanwhile makes the entry invalid.
-        let revocations = self.node.facts().totals().revocations;
-        let now_ms = self.node.now_ms();
-        let is_valid =
-            |cached: &Cached| cached.revocations == revocations && now_ms < cached.expires_ms;
-        if let Some(cached) = self.tokens.0.get(&hash).filter(is_valid) {
-            return Ok(Some(cached.access));
+        let now = self.now();
+        if let Some(cached) = self.cached(&hash, now) {
+            return Ok(Some(cached));
         }
-        let found = self.read(move |node| node.facts().granted(&hash, now_ms)).await?;
-        let Some((id, grant)) = found else { return Ok(None) };
+        let found = self.read(move |node| node.facts().granted(&hash, now.ms)).await?;
+        Ok(self.cache(hash, now, found))
+    }
+
+    /// Before the rows are read: a revocation meanwhile makes the entry invalid.
+    fn now(&self) -> Now {
+        Now { revocations: self.node.facts().totals().revocations, ms: self.node.now_ms() }
+    }
+
+    fn cached(&self, hash: &SecretHash, now: Now) -> Option<Access> {
+        let cached = self.tokens.0.get(hash)?;
+        let is_valid = cached.revocations == now.revocations && now.ms < cached.expires_ms;
+        is_valid.then_some(cached.access)
+    }
+
+    fn cache(&self, hash: SecretHash, now: Now, found: Option<(GrantId, Grant)>) -> Option<Access> {
+        let (id, grant) = found?;
         let access =
             Access { grant: id, app: grant.app, user: grant.user, scopes: grant.scopes, hash };
         let expires_ms = match grant.app {
             Some(_) => u64::MAX,
             None => grant.expires_ms().unwrap_or(u64::MAX),
         };
+        let revocations = now.revocations;
         self.tokens.0.insert(hash, Cached { revocations, access, expires_ms });
-        Ok(Some(access))
+        Some(access)
     }
 }

@@ -1,6 +1,12 @@
 //! Every route of the API with every kind of token.
 
-use axum::http::StatusCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use axum::body::Body;
+use axum::http::header::AUTHORIZATION;
+use axum::http::{Request, StatusCode};
+use edge::{Guest, GuestConnection};
 use feed::accounts::{AccountCommand, AccountState};
 use feed::{Command, UserId, UserRef};
 
@@ -76,4 +82,25 @@ async fn a_token_of_a_disabled_or_deleted_account_is_refused_at_once() {
     assert!(got.text.contains("disabled"), "{got:?}");
     let got = bob.log_in(&world, "bob", crate::client::PASSWORD).await;
     assert_eq!(got.status, StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test]
+async fn a_token_of_a_user_admits_its_connection() {
+    #[derive(Default)]
+    struct Connection(AtomicBool);
+    impl Guest for Connection {
+        fn admit(&self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+    let world = World::new();
+    let [ada] = world.people(["ada"]).await;
+    let own = world.app().await.own_token(&world, "read").await;
+    for (token, expect) in [("x", false), (&own, false), (&ada.token, true)] {
+        let connection = Arc::new(Connection::default());
+        let request = Request::get(APP).header(AUTHORIZATION, format!("Bearer {token}"));
+        let request = request.extension(GuestConnection(Arc::clone(&connection) as Arc<dyn Guest>));
+        world.send(request.body(Body::empty()).unwrap()).await;
+        assert_eq!(connection.0.load(Ordering::Relaxed), expect, "{token}");
+    }
 }

@@ -1,16 +1,20 @@
 //! Live streams, over real connections.
 
 use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Waker};
 use std::time::Duration;
 
+use edge::BlockingReads;
 use feed::accounts::{AccountCommand, AccountState};
-use feed::{Command, UserId, UserRef};
+use feed::{Command, NewPost, PostText, UserId, UserRef};
+use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 
-use crate::client::{Person, World};
+use crate::client::{ALL_SCOPES, Person, World};
 
 /// Reached only if the server hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -191,9 +195,45 @@ async fn a_socket_has_the_channels_that_it_subscribes_to() {
     assert_eq!(frame["stream"], json!(["user"]));
     assert!(frame["payload"].as_str().unwrap().contains(&three), "{frame}");
     // Browsers send the token as the protocol.
-    let protocol = format!("Sec-WebSocket-Protocol: {}\r\n", bob.token);
-    let mut other = Socket::open(address, "?stream=nothing", &protocol).await;
-    assert!(other.next().await.unwrap()["error"].is_string());
+    for path in ["?stream=nothing", "/?stream=nothing"] {
+        let protocol = format!("Sec-WebSocket-Protocol: {}, other\r\n", bob.token);
+        let mut other = Socket::open(address, path, &protocol).await;
+        assert!(other.next().await.unwrap()["error"].is_string());
+    }
+}
+
+#[tokio::test]
+async fn a_channel_needs_its_scope() {
+    let world = World::new();
+    let [ada] = world.people(["ada"]).await;
+    let app = world.app_with(ALL_SCOPES).await;
+    let mut browser = world.signed_up("bob").await;
+    let statuses = app.user_token(&world, &mut browser, "read:statuses").await;
+    let notifications = app.user_token(&world, &mut browser, "read:notifications").await;
+    for (channel, token, expect) in [
+        ("user", &statuses, 200),
+        ("public", &statuses, 200),
+        ("user/notification", &statuses, 403),
+        ("user", &notifications, 403),
+        ("public", &notifications, 403),
+        ("user/notification", &notifications, 200),
+    ] {
+        let got = world.begin(&format!("/api/v1/streaming/{channel}"), token).await;
+        assert_eq!(got.status().as_u16(), expect, "{channel}");
+    }
+    let address = world.listen().await;
+    let query = format!("?access_token={notifications}&stream=user");
+    let mut socket = Socket::open(address, &query, "").await;
+    assert_eq!(socket.next().await.unwrap()["status"], 403);
+    socket.send("{\"type\":\"subscribe\",\"stream\":\"user:notification\"}").await;
+    socket.send("{\"type\":\"subscribe\",\"stream\":\"public\"}").await;
+    assert_eq!(socket.next().await.unwrap()["status"], 403);
+    ada.post(&world, "hello @bob").await;
+    let frame = socket.next().await.unwrap();
+    assert_eq!(
+        (&frame["stream"], &frame["event"]),
+        (&json!(["user:notification"]), &json!("notification"))
+    );
 }
 
 #[tokio::test]
@@ -210,6 +250,115 @@ async fn a_stream_ends_when_its_token_is_not_valid_any_more() {
     bob.post(&world, "hello @ada").await;
     assert_eq!(events.next().await, None);
     assert_eq!(socket.next().await, None);
+}
+
+#[tokio::test]
+async fn a_stream_outlives_the_revocation_of_another_token_on_a_busy_server() {
+    let reads = BlockingReads::new(1);
+    let world = World::with(|options| options.reads = reads.clone());
+    let [ada, bob] = world.people(["ada", "bob"]).await;
+    let address = world.listen().await;
+    let mut events = Events::open(address, "public", &ada).await;
+    let (user, state) = (UserRef::Id(UserId(1)), AccountState::Disabled);
+    let disable = Command::Account(AccountCommand::SetState { user, state });
+    world.node.submit(disable.into()).await.unwrap().outcome.unwrap();
+    // Now every cached token must be looked up, and no read of a request is admitted.
+    let (done, wait) = std::sync::mpsc::channel::<()>();
+    let wait = Arc::new(Mutex::new(wait));
+    let mut reading = Vec::new();
+    loop {
+        let wait = Arc::clone(&wait);
+        let mut read = Box::pin(reads.run(move || wait.lock().unwrap().recv().is_err()));
+        if read.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready() {
+            break;
+        }
+        reading.push(read);
+    }
+    let text = PostText::parse("hello").unwrap();
+    let publish = Command::Publish(Box::new(NewPost::new(UserRef::Id(UserId(0)), text)));
+    world.node.submit(publish.into()).await.unwrap().outcome.unwrap();
+    assert_eq!(events.entity().await.0, "update");
+    drop((done, bob));
+}
+
+#[tokio::test]
+async fn a_stream_ends_when_it_has_missed_changes() {
+    let world = World::new();
+    let [ada, bob] = world.people(["ada", "bob"]).await;
+    ada.does(&world, "follow", &bob).await;
+    let mut posts = Vec::new();
+    for number in 0..40 {
+        posts.push(bob.post(&world, &number.to_string()).await);
+    }
+    let mut body = world.begin("/api/v1/streaming/user", &ada.token).await.into_body();
+    assert_eq!(body.frame().await.unwrap().unwrap().into_data().unwrap(), ":connected\n\n");
+    // Nothing is read meanwhile.
+    for post in posts {
+        bob.call(&world, "DELETE", &format!("/api/v1/statuses/{post}"), &[]).await;
+    }
+    assert!(body.frame().await.is_none());
+}
+
+#[tokio::test]
+async fn a_slow_stream_of_all_posts_goes_on_with_the_newest() {
+    let world = World::new();
+    let [ada] = world.people(["ada"]).await;
+    let address = world.listen().await;
+    let mut slow = world.begin("/api/v1/streaming/public", &ada.token).await.into_body();
+    drop(slow.frame().await.unwrap().unwrap());
+    let mut reader = Events::open(address, "public", &ada).await;
+    let mut last = String::new();
+    // More than are kept for it.
+    for _ in 0..80 {
+        last = ada.post(&world, "x").await;
+        assert_eq!(reader.entity().await.1, last);
+    }
+    let mut text = String::new();
+    while !text.contains(&format!("\"id\":\"{last}\"")) {
+        let frame = slow.frame().await.expect("it does not end").unwrap();
+        text.push_str(std::str::from_utf8(&frame.into_data().unwrap()).unwrap());
+    }
+}
+
+#[tokio::test]
+async fn a_post_of_all_users_mentions_nobody_whom_a_block_hides() {
+    let world = World::new();
+    let [ada, bob, eve] = world.people(["ada", "bob", "eve"]).await;
+    ada.does(&world, "block", &bob).await;
+    let address = world.listen().await;
+    let (mut one, mut other) =
+        (Events::open(address, "public", &ada).await, Events::open(address, "public", &eve).await);
+    eve.post(&world, "hello @bob").await;
+    for (stream, mentions) in [(&mut one, 0), (&mut other, 1)] {
+        let status: Value = serde_json::from_str(&stream.next().await.unwrap().1).unwrap();
+        assert_eq!(status["mentions"].as_array().unwrap().len(), mentions, "{status}");
+    }
+}
+
+#[tokio::test]
+async fn messages_of_a_client_do_not_hold_up_its_events() {
+    const MESSAGES: usize = 5_000;
+    let world = World::new();
+    let [ada, bob] = world.people(["ada", "bob"]).await;
+    ada.does(&world, "follow", &bob).await;
+    let address = world.listen().await;
+    let query = format!("?access_token={}&stream=user", ada.token);
+    let mut socket = Socket::open(address, &query, "").await;
+    let post = bob.post(&world, "hello").await;
+    // Each has an answer.
+    for _ in 0..MESSAGES {
+        socket.send("{}").await;
+    }
+    let mut answers = 0;
+    let frame = loop {
+        let frame = socket.next().await.unwrap();
+        if frame.get("event").is_some() {
+            break frame;
+        }
+        answers += 1;
+    };
+    assert!(frame["payload"].as_str().unwrap().contains(&post), "{frame}");
+    assert!(answers < MESSAGES, "the event came after the answers");
 }
 
 #[tokio::test]
@@ -235,7 +384,9 @@ async fn a_user_has_a_bounded_number_of_streams() {
     let begin = async |person: &Person| {
         world.begin("/api/v1/streaming/direct", &person.token).await.status().as_u16()
     };
-    assert_eq!(begin(&ada).await, 429);
+    let refused = world.begin("/api/v1/streaming/direct", &ada.token).await;
+    assert_eq!(refused.status().as_u16(), 429);
+    assert_eq!(refused.headers()["retry-after"], "5");
     assert_eq!(begin(&bob).await, 200);
     drop(open.pop());
     assert_eq!(begin(&ada).await, 200);
@@ -256,6 +407,9 @@ async fn unknown_channels_are_refused_and_others_are_silent() {
         ("health", 200),
         ("nothing", 400),
         ("user/nothing", 400),
+        ("", 400),
+        ("?stream=user", 200),
+        ("?stream=nothing", 400),
     ] {
         let got = world.begin(&format!("/api/v1/streaming/{channel}"), &ada.token).await;
         assert_eq!(got.status().as_u16(), expect, "{channel}");

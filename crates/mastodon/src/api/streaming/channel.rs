@@ -1,5 +1,7 @@
 //! The channels of streams, by their names in Mastodon.
 
+use feed::accounts::AccessScope;
+
 /// What a client subscribes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Channel {
@@ -39,6 +41,14 @@ impl Channel {
             Self::User => "user",
             Self::Notifications => "user:notification",
             Self::Public(name) | Self::Silent(name) => name,
+        }
+    }
+
+    /// The scope that a token needs.
+    pub(super) fn scope(self) -> AccessScope {
+        match self {
+            Self::Notifications => AccessScope::ReadNotifications,
+            Self::User | Self::Public(_) | Self::Silent(_) => AccessScope::ReadStatuses,
         }
     }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use axum::body::Bytes;
 use feed::accounts::AccessScope;
-use feed::{Cursor, Page, PostId, UserId};
-use node::{Node, Watch};
+use feed::{Cursor, Page, UserId};
+use node::{Change, Node, Watch};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
@@ -15,14 +15,15 @@ use tokio::time::Instant;
 use super::Event;
 use super::channel::Channel;
 use super::news::{News, Question};
+use crate::entities::Entities;
 use crate::state::Shared;
 use crate::streams::{self, Open, Published};
 use crate::tokens::Access;
 
 /// Interval at which a sign of life is sent.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// Time between two reads: events that arrive meanwhile are read together.
-const PACE: Duration = Duration::from_millis(50);
+/// Time between two reads, of events or of the client's messages: events that arrive meanwhile are read together.
+pub(super) const PACE: Duration = Duration::from_millis(50);
 /// Posts of all users that are sent together.
 const PUBLIC_AT_ONCE: usize = 16;
 
@@ -33,8 +34,8 @@ pub(super) struct Events {
     user: UserId,
     own: Option<Own>,
     public: Option<Receiver<Arc<Published>>>,
-    /// Posts of all users that were received and not sent. They survive a call of [`Events::next`] that is dropped.
-    received: Vec<Arc<Published>>,
+    /// When a sign of life is due.
+    keep_alive: Instant,
     _open: Open,
 }
 
@@ -48,17 +49,31 @@ struct Own {
     from: Instant,
 }
 
-/// Events, and whether they are of the user's own channels.
-pub(super) struct Batch {
-    pub(super) events: Vec<Event>,
-    pub(super) is_own: bool,
+/// What there is to do for a client.
+pub(super) enum Due {
+    /// Read what is new for the user.
+    Own,
+    /// Read a post of all users, and those after it.
+    Public(Arc<Published>),
+    /// Send a sign of life.
+    KeepAlive,
+}
+
+/// What is sent.
+pub(super) enum Batch {
+    /// Events of the user's own channels, maybe none.
+    Own(Vec<Event>),
+    /// Posts of all users, maybe none.
+    Public(Vec<Event>),
+    /// A sign of life.
+    KeepAlive,
 }
 
 impl Events {
     pub(super) fn new(state: &Shared, access: Access, user: UserId, open: Open) -> Self {
         let state = Arc::clone(state);
-        let received = Vec::new();
-        Self { state, access, user, own: None, public: None, received, _open: open }
+        let keep_alive = Instant::now() + KEEP_ALIVE;
+        Self { state, access, user, own: None, public: None, keep_alive, _open: open }
     }
 
     /// Begins with what these channels need, and ends with what they do not.
@@ -86,9 +101,9 @@ impl Events {
         Some(())
     }
 
-    /// The next events; none of them when there are none for a while. `None` at the end: the token was revoked, the
-    /// server stops, or the client was too slow. A call that is dropped loses nothing.
-    pub(super) async fn next(&mut self) -> Option<Batch> {
+    /// Waits until there is something to do. `None` when the server stops. A call that is dropped has read nothing and
+    /// loses nothing.
+    pub(super) async fn ready(&mut self) -> Option<Due> {
         let mut closing = self.state.options.closing.clone();
         let closed = async {
             match &mut closing {
@@ -96,15 +111,48 @@ impl Events {
                 None => pending().await,
             }
         };
-        let batch = async {
-            let batch = self.wait().await?;
-            // After the read, which may have waited: nothing is sent for a revoked token.
-            self.state.is_valid(&self.access).await.then_some(batch)
+        let changed = async {
+            let Some(own) = &mut self.own else { return pending().await };
+            if !own.due {
+                own.watch.changed().await;
+                own.due = true;
+            }
+            tokio::time::sleep_until(own.from).await;
+        };
+        let published = async {
+            let Some(public) = &mut self.public else { return pending().await };
+            loop {
+                match public.recv().await {
+                    Ok(published) => return Some(published),
+                    // It continues with the oldest post that is kept.
+                    Err(RecvError::Lagged(_)) => {}
+                    Err(RecvError::Closed) => return None,
+                }
+            }
         };
         tokio::select! {
             () = closed => None,
-            batch = batch => batch,
+            () = changed => Some(Due::Own),
+            published = published => published.map(Due::Public),
+            () = tokio::time::sleep_until(self.keep_alive) => Some(Due::KeepAlive),
         }
+    }
+
+    /// Reads what is due. `None` at the end: the token was revoked, or changes were missed. A call that is dropped loses
+    /// events.
+    pub(super) async fn read(&mut self, due: Due) -> Option<Batch> {
+        let batch = match due {
+            Due::Own => Batch::Own(self.read_own().await?),
+            Due::Public(first) => Batch::Public(self.read_public(first).await?),
+            Due::KeepAlive => {
+                self.keep_alive = Instant::now() + KEEP_ALIVE;
+                // Reading activates the timeline if it is not active: only active timelines are notified.
+                self.own.iter_mut().for_each(|own| own.due = true);
+                Batch::KeepAlive
+            }
+        };
+        // After the read, which may have waited: nothing is sent for a revoked token.
+        self.state.is_valid(&self.access).await.then_some(batch)
     }
 
     /// Bytes to be sent; none if too many bytes wait to be sent.
@@ -112,66 +160,23 @@ impl Events {
         self.state.answers.hold(text.into_bytes()).ok()
     }
 
-    async fn wait(&mut self) -> Option<Batch> {
-        let keep_alive = Instant::now() + KEEP_ALIVE;
-        loop {
-            if !self.received.is_empty() {
-                let events = self.read_public().await?;
-                if !events.is_empty() {
-                    return Some(Batch { events, is_own: false });
-                }
-            }
-            if self.own.as_ref().is_some_and(|own| own.due) {
-                let events = self.read_own().await?;
-                if !events.is_empty() {
-                    return Some(Batch { events, is_own: true });
-                }
-                continue;
-            }
-            let changed = async {
-                match &mut self.own {
-                    Some(own) => {
-                        own.watch.changed().await;
-                        own.due = true;
-                    }
-                    None => pending().await,
-                }
-            };
-            let published = async {
-                match &mut self.public {
-                    Some(public) => public.recv().await,
-                    None => pending().await,
-                }
-            };
-            tokio::select! {
-                () = changed => {}
-                published = published => match published {
-                    Ok(published) => self.received.push(published),
-                    Err(RecvError::Lagged(_) | RecvError::Closed) => return None,
-                },
-                () = tokio::time::sleep_until(keep_alive) => {
-                    // Reading activates the timeline if it is not active: only active timelines are notified.
-                    self.own.iter_mut().for_each(|own| own.due = true);
-                    return Some(Batch { events: Vec::new(), is_own: true });
-                }
-            }
-        }
-    }
-
     async fn read_own(&mut self) -> Option<Vec<Event>> {
         let Some(own) = &mut self.own else { return Some(Vec::new()) };
-        tokio::time::sleep_until(own.from).await;
         // The order matters: everything visible up to this id is included in what is read next.
         let visible = self.state.node.visible_up_to().0;
         own.watch.mentions();
+        let changes = own.watch.changes_after(own.changes_read);
+        if changes.iter().any(|(_, change)| *change == Change::Missed) {
+            // Apps have no event that makes them load their timelines again, so they must connect again.
+            return None;
+        }
         let question = Question {
             user: self.user,
             position: own.position,
             visible,
-            changes: own.watch.changes_after(own.changes_read),
+            changes,
             changes_read: own.changes_read,
         };
-        // If this call is dropped, the same is read again.
         let news = self.state.read_for_stream(move |node, base| question.answer(node, base)).await;
         let News { mut events, position, changes_read, more } = news?;
         if !self.access.allows(AccessScope::ReadNotifications) {
@@ -183,27 +188,30 @@ impl Events {
     }
 
     /// Of the posts of all users those that the user wants.
-    async fn read_public(&mut self) -> Option<Vec<Event>> {
+    async fn read_public(&mut self, first: Arc<Published>) -> Option<Vec<Event>> {
+        let mut received = vec![first];
         while let Some(public) = &mut self.public
-            && self.received.len() < PUBLIC_AT_ONCE
+            && received.len() < PUBLIC_AT_ONCE
             && let Ok(published) = public.try_recv()
         {
-            self.received.push(published);
+            received.push(published);
         }
-        let (user, received) = (self.user, self.received.clone());
-        let wanted = move |node: &Node, _: &str| {
-            let viewer = node.viewer(Some(user));
-            let is_wanted =
-                |id: PostId| viewer.facts().post(id).is_some_and(|post| viewer.wanted(&post));
-            let wanted = received.into_iter().filter(|published| is_wanted(published.post));
-            let event = |published: Arc<Published>| Event {
-                name: "update",
-                payload: Arc::from(published.status.as_str()),
+        let user = self.user;
+        let wanted = move |node: &Node, base: &str| {
+            let mut entities = Entities::new(node, base, Some(user));
+            let event = |published: &Arc<Published>| {
+                let post = entities.facts().post(published.post)?;
+                let is_wanted = entities.viewer().wanted(&post);
+                // Who blocks or is blocked gets no mentions of these users.
+                let payload = match entities.viewer().hides_nobody() {
+                    _ if !is_wanted => return None,
+                    true => Arc::clone(&published.status),
+                    false => Arc::from(entities.status(published.post)?.to_string()),
+                };
+                Some(Event { name: "update", payload })
             };
-            wanted.map(event).collect()
+            received.iter().filter_map(event).collect()
         };
-        let events = self.state.read_for_stream(wanted).await?;
-        self.received.clear();
-        Some(events)
+        self.state.read_for_stream(wanted).await
     }
 }

@@ -12,6 +12,8 @@ use std::sync::Arc;
 
 use axum::Extension;
 use axum::body::Body;
+use axum::extract::ws::WebSocketUpgrade;
+use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::{Path, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, StatusCode};
@@ -23,12 +25,11 @@ use serde_json::Value;
 use self::channel::Channel;
 use self::events::{Batch, Events};
 use crate::error::ApiError;
+use crate::fields::Params;
 use crate::input::Me;
 use crate::state::Shared;
 use crate::streams::Open;
 use crate::tokens::Access;
-
-pub(crate) use self::socket::connect;
 
 /// An event.
 #[derive(Clone, Debug)]
@@ -57,6 +58,21 @@ impl Event {
     }
 }
 
+/// `GET /api/v1/streaming`: a WebSocket, or server-sent events of the channel in `stream`.
+pub(crate) async fn connect(
+    State(state): State<Shared>,
+    Extension(access): Extension<Access>,
+    Me(user): Me,
+    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+    Params(fields): Params,
+) -> Result<Response, ApiError> {
+    let stream = fields.one("stream")?;
+    match upgrade {
+        Ok(upgrade) => socket::open(&state, access, user, upgrade, stream.map(str::to_owned)),
+        Err(_) => begin(state, access, user, stream.unwrap_or_default()).await,
+    }
+}
+
 /// `GET /api/v1/streaming/{channel}`: `user`, `public/local` and so on.
 pub(crate) async fn listen(
     State(state): State<Shared>,
@@ -64,26 +80,20 @@ pub(crate) async fn listen(
     Me(user): Me,
     Path(path): Path<String>,
 ) -> Result<Response, ApiError> {
-    let unknown = || ApiError::new(StatusCode::BAD_REQUEST, "Unknown channel requested");
-    let channel = Channel::parse(&path.replace('/', ":")).ok_or_else(unknown)?;
-    begin(state, access, user, channel).await
-}
-
-/// `GET /api/v1/streaming/user/notification`
-pub(crate) async fn notifications(
-    State(state): State<Shared>,
-    Extension(access): Extension<Access>,
-    Me(user): Me,
-) -> Result<Response, ApiError> {
-    begin(state, access, user, Channel::Notifications).await
+    begin(state, access, user, &path.replace('/', ":")).await
 }
 
 async fn begin(
     state: Shared,
     access: Access,
     user: UserId,
-    channel: Channel,
+    channel: &str,
 ) -> Result<Response, ApiError> {
+    let unknown = || ApiError::new(StatusCode::BAD_REQUEST, "Unknown channel requested");
+    let channel = Channel::parse(channel).ok_or_else(unknown)?;
+    if !access.allows(channel.scope()) {
+        return Err(ApiError::out_of_scope());
+    }
     let open = Open::new(&state, user)?;
     let mut events = Events::new(&state, access, user, open);
     events.listen(&[channel]).await.ok_or_else(ApiError::internal)?;
@@ -93,7 +103,7 @@ async fn begin(
         async move {
             let bytes = match greeting {
                 Some(greeting) => greeting,
-                None => written(&events.next().await?, channel),
+                None => next(&mut events, channel).await?,
             };
             // A client that does not read ends here when there is no memory for its events.
             let chunk = state.answers.hold(bytes).ok()?;
@@ -106,16 +116,21 @@ async fn begin(
     Ok(response)
 }
 
-/// Events as bytes. An entity has no line breaks, because JSON escapes them.
-fn written(batch: &Batch, channel: Channel) -> Vec<u8> {
-    let mut out = String::new();
-    for event in batch.events.iter().filter(|event| event.is_for(channel)) {
-        out.extend(["event: ", event.name, "\ndata: ", &event.payload, "\n\n"]);
+/// The next events as bytes, or a sign of life. An entity has no line breaks, because JSON escapes them.
+async fn next(events: &mut Events, channel: Channel) -> Option<Vec<u8>> {
+    loop {
+        let due = events.ready().await?;
+        let (Batch::Own(found) | Batch::Public(found)) = events.read(due).await? else {
+            return Some(b":thump\n\n".to_vec());
+        };
+        let mut out = String::new();
+        for event in found.iter().filter(|event| event.is_for(channel)) {
+            out.extend(["event: ", event.name, "\ndata: ", &event.payload, "\n\n"]);
+        }
+        if !out.is_empty() {
+            return Some(out.into_bytes());
+        }
     }
-    if out.is_empty() {
-        out.push_str(":thump\n\n");
-    }
-    out.into_bytes()
 }
 
 /// `GET /api/v1/streaming/health`

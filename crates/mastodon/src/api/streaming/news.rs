@@ -35,7 +35,8 @@ pub(super) struct News {
 }
 
 impl Question {
-    /// Reads home and notifications after the position, and merges them up to the id that both reach. May block.
+    /// Reads home and notifications after the position, and merges them up to the id that both reach. What is not visible
+    /// up to is due later: nothing else wakes the stream for it. May block.
     pub(super) fn answer(&self, node: &Node, base: &str) -> News {
         let mut entities = Entities::new(node, base, Some(self.user));
         let page = Page { cursor: Cursor::After(PostId(self.position)), limit: PAGE };
@@ -58,10 +59,12 @@ impl Question {
         let end = reaches.into_iter().flatten().fold(self.visible, u64::min);
         let posts = home.items.iter().map(|post| (post.0, None));
         let notified = notices.items.iter().filter_map(|(id, found)| Some((id.0, Some((*found)?))));
-        let mut all: Vec<_> = posts.chain(notified).filter(|(id, _)| *id <= end).collect();
+        let mut all: Vec<_> = posts.chain(notified).collect();
+        let read = all.len();
+        all.retain(|(id, _)| *id <= end);
         // A post before the notification of it.
         all.sort_by_key(|(id, notice)| (*id, notice.is_some()));
-        let mut more = home.more || notices.more;
+        let mut more = all.len() < read || home.more || notices.more;
         let mut position = self.position.max(end);
         for (index, (id, notice)) in all.iter().enumerate() {
             let event = match notice {
@@ -93,7 +96,7 @@ fn changed(entities: &mut Entities<'_>, change: Change) -> Option<Event> {
             let status = is_wanted.then(|| entities.status(post)).flatten()?;
             Some(Event::of("status.update", &status))
         }
-        // Apps load home again when they connect, and have no event for this.
+        // Apps have no event for these.
         Change::Followed(_) | Change::Unfollowed(_) | Change::Missed => None,
     }
 }
@@ -101,4 +104,35 @@ fn changed(entities: &mut Entities<'_>, change: Change) -> Option<Event> {
 /// The id up to which a page is complete, if there are more items.
 fn reach<T>(page: &PageOf<T>, id: impl Fn(&T) -> u64) -> Option<u64> {
     page.items.first().filter(|_| page.more).map(id)
+}
+
+#[cfg(test)]
+mod tests {
+    use feed::{Command, Handle, Name, NewPost, PostText, UserRef};
+    use node::NodeOptions;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_post_that_is_not_visible_up_to_yet_is_due_later() {
+        let data = tempfile::tempdir().unwrap();
+        let node = Node::open(&NodeOptions::new(data.path())).unwrap();
+        let submit = async |command: Command| {
+            node.submit(command.into()).await.unwrap().outcome.unwrap();
+        };
+        let (handle, name) = (Handle::parse("ada").unwrap(), Name::parse("Ada").unwrap());
+        submit(Command::Register { handle, name, bio: feed::Bio::default() }).await;
+        let before = node.visible_up_to().0;
+        let (author, text) = (UserRef::Id(UserId(0)), PostText::parse("x").unwrap());
+        submit(Command::Publish(Box::new(NewPost::new(author, text)))).await;
+        let question = |visible| {
+            let (changes, changes_read) = (Vec::new(), 0);
+            Question { user: UserId(0), position: before, visible, changes, changes_read }
+        };
+        let early = question(before).answer(&node, "");
+        assert_eq!((early.events.len(), early.position, early.more), (0, before, true));
+        let later = question(node.visible_up_to().0).answer(&node, "");
+        assert_eq!((later.events.len(), later.more), (1, false));
+        node.close();
+    }
 }

@@ -1,16 +1,14 @@
 //! Streams over a WebSocket: one connection for several channels.
 
-use axum::Extension;
-use axum::extract::State;
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
 use axum::response::Response;
+use feed::UserId;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::channel::Channel;
-use super::events::{Batch, Events};
+use super::events::{Batch, Events, PACE};
 use crate::error::ApiError;
-use crate::fields::Params;
-use crate::input::Me;
 use crate::state::Shared;
 use crate::streams::Open;
 use crate::tokens::Access;
@@ -20,16 +18,18 @@ const MESSAGE_BYTES_MAX: usize = 4 << 10;
 /// What is read of a connection at a time, in bytes.
 const BUFFER_BYTES: usize = 1 << 10;
 
-/// `GET /api/v1/streaming`
-pub(crate) async fn connect(
-    State(state): State<Shared>,
-    Extension(access): Extension<Access>,
-    Me(user): Me,
+/// Opens a WebSocket, with its first channel if the client names one.
+///
+/// # Errors
+/// If there are too many streams.
+pub(super) fn open(
+    state: &Shared,
+    access: Access,
+    user: UserId,
     upgrade: WebSocketUpgrade,
-    Params(fields): Params,
+    first: Option<String>,
 ) -> Result<Response, ApiError> {
-    let first = fields.one("stream")?.map(str::to_owned);
-    let open = Open::new(&state, user)?;
+    let (state, open) = (Shared::clone(state), Open::new(state, user)?);
     let upgrade = upgrade.max_message_size(MESSAGE_BYTES_MAX).max_frame_size(MESSAGE_BYTES_MAX);
     let mut upgrade = upgrade.read_buffer_size(BUFFER_BYTES).write_buffer_size(0);
     // The token, if it was sent as the protocol: browsers want it back.
@@ -39,7 +39,8 @@ pub(crate) async fn connect(
     }
     Ok(upgrade.on_upgrade(move |socket| async move {
         let events = Events::new(&state, access, user, open);
-        let connection = Connection { socket, events, channels: Vec::new() };
+        let (channels, receive_from) = (Vec::new(), Instant::now());
+        let connection = Connection { socket, access, events, channels, receive_from };
         // None: the client is gone, or the stream has ended.
         let _ = connection.run(first).await;
     }))
@@ -47,9 +48,12 @@ pub(crate) async fn connect(
 
 struct Connection {
     socket: WebSocket,
+    access: Access,
     events: Events,
     /// Each once.
     channels: Vec<Channel>,
+    /// No message is received before this time: a message may need a read.
+    receive_from: Instant,
 }
 
 impl Connection {
@@ -58,13 +62,24 @@ impl Connection {
             self.change("subscribe", &first).await?;
         }
         loop {
+            let message = async {
+                tokio::time::sleep_until(self.receive_from).await;
+                self.socket.recv().await
+            };
+            // The branch that is dropped has only waited: a message does not end a read.
             tokio::select! {
-                message = self.socket.recv() => match message?.ok()? {
-                    Message::Text(text) => self.receive(text.as_str()).await?,
-                    Message::Close(_) => return None,
-                    Message::Binary(_) | Message::Ping(_) | Message::Pong(_) => {}
-                },
-                batch = self.events.next() => self.send(&batch?).await?,
+                message = message => {
+                    self.receive_from = Instant::now() + PACE;
+                    match message?.ok()? {
+                        Message::Text(text) => self.receive(text.as_str()).await?,
+                        Message::Close(_) => return None,
+                        Message::Binary(_) | Message::Ping(_) | Message::Pong(_) => {}
+                    }
+                }
+                due = self.events.ready() => {
+                    let batch = self.events.read(due?).await?;
+                    self.send(&batch).await?;
+                }
             }
         }
     }
@@ -78,10 +93,13 @@ impl Connection {
     }
 
     async fn change(&mut self, kind: &str, name: &str) -> Option<()> {
+        let error = |text: &str, status: u16| json!({"error": text, "status": status}).to_string();
         let Some(channel) = Channel::parse(name) else {
-            let error = json!({"error": "Unknown stream type", "status": 400});
-            return self.write(error.to_string()).await;
+            return self.write(error("Unknown stream type", 400)).await;
         };
+        if !self.access.allows(channel.scope()) {
+            return self.write(error(ApiError::out_of_scope().message(), 403)).await;
+        }
         match kind {
             "subscribe" if !self.channels.contains(&channel) => self.channels.push(channel),
             "unsubscribe" => self.channels.retain(|other| *other != channel),
@@ -91,14 +109,15 @@ impl Connection {
     }
 
     async fn send(&mut self, batch: &Batch) -> Option<()> {
-        if batch.events.is_empty() {
-            return self.socket.send(Message::Ping(Vec::new().into())).await.ok();
-        }
-        for channel in self.channels.clone() {
-            if channel.is_of_user() != batch.is_own || !(batch.is_own || channel.is_public()) {
-                continue;
+        let (events, is_wanted): (_, fn(Channel) -> bool) = match batch {
+            Batch::Own(events) => (events, Channel::is_of_user),
+            Batch::Public(events) => (events, Channel::is_public),
+            Batch::KeepAlive => {
+                return self.socket.send(Message::Ping(Vec::new().into())).await.ok();
             }
-            for event in batch.events.iter().filter(|event| event.is_for(channel)) {
+        };
+        for channel in self.channels.clone().into_iter().filter(|channel| is_wanted(*channel)) {
+            for event in events.iter().filter(|event| event.is_for(channel)) {
                 let frame = json!({
                     "stream": [channel.name()],
                     "event": event.name,
