@@ -26,7 +26,7 @@ impl Mend {
         let exists = |post| step.facts().stored_post(post).is_some();
         match user.filter(|_| found.is_none() && exists(PostId(post))) {
             Some(user) => {
-                step.rows.put_member(SetTable::Reactions, post, reaction.item(user), Some(stamp))
+                step.rows.put_member(SetTable::Reactions, post, reaction.item(user), Some(stamp));
             }
             None => step.rows.put_member(reaction.table(), owner, stamp, None),
         }
