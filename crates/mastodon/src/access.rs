@@ -11,10 +11,13 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use edge::GuestConnection;
+use feed::UserId;
 use feed::accounts::AccessScope;
 
+use crate::answers::Client;
 use crate::error::ApiError;
-use crate::state::Shared;
+use crate::limiter::What;
+use crate::state::{Shared, client_address};
 use crate::tokens::Access;
 
 /// What a route needs of its client.
@@ -61,14 +64,14 @@ pub(crate) async fn check(
     let token = presented(needs, request.headers(), request.uri());
     let mut response = match admit(&state, needs, token).await {
         Ok(access) => {
-            let is_user = access.is_some_and(|access| access.user.is_some());
+            let user = access.as_ref().and_then(|access| access.user);
             if let Some(connection) = request.extensions().get::<GuestConnection>()
-                && is_user
+                && user.is_some()
             {
                 connection.0.admit();
             }
             access.map(|access| request.extensions_mut().insert(access));
-            next.run(request).await
+            run(&state, needs, user, request, next).await.unwrap_or_else(ApiError::into_response)
         }
         Err(error) => error.into_response(),
     };
@@ -77,6 +80,35 @@ pub(crate) async fn check(
     headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("Link"));
     headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     response
+}
+
+/// Lets the handler respond, within what one client may ask for and be sent.
+async fn run(
+    state: &Shared,
+    needs: Needs,
+    user: Option<UserId>,
+    request: Request,
+    next: Next,
+) -> Result<Response, ApiError> {
+    let client = client(state, user, &request);
+    match client {
+        Client::User(user) => state.limit(What::Requests, user.0.into())?,
+        Client::Address(address) if matches!(needs, Needs::Anyone(_)) => {
+            state.limit(What::AnonymousReads, address)?;
+        }
+        Client::Address(_) => {}
+    }
+    let is_change = !request.method().is_safe();
+    if is_change {
+        state.answers.check(client)?;
+    }
+    state.answers.send(client, is_change, next.run(request).await).await
+}
+
+/// Whom the limits of a request are for.
+fn client(state: &Shared, user: Option<UserId>, request: &Request) -> Client {
+    let address = || client_address(request.extensions(), request.headers());
+    user.map_or_else(|| Client::Address(state.limiter.address(address())), Client::User)
 }
 
 /// Answers a browser that asks whether a page of another origin may send a request. Tokens are in a header that pages

@@ -14,6 +14,7 @@ use feed::{Command, Done, Handle, Refusal, Reply, UserId};
 use node::Request;
 use serde_json::Value;
 
+use crate::answers;
 use crate::entities::Entities;
 use crate::error::ApiError;
 use crate::fields::Fields;
@@ -53,7 +54,7 @@ impl Server {
             }
         };
         let (handle, email, password) = checked(fields)?;
-        self.limit(What::SignUps, address)?;
+        self.limit_address(What::SignUps, address)?;
         let password = self.passwords.hash(password).await?;
         let (role, stored) = (Role::User, password.clone());
         let email = Some(email);
@@ -86,7 +87,7 @@ impl Server {
             && self.limiter.allows(What::AccountFailures, account, now)
             && self.limiter.take(What::LogIns, address, now);
         if !is_allowed {
-            return Err(ApiError::too_many());
+            return Err(ApiError::above_rate(self.limiter.rate(What::LogIns).within));
         }
         let email = Email::parse(name).ok();
         let handle = Handle::parse(name.trim()).ok();
@@ -101,7 +102,7 @@ impl Server {
         // Only who knows the password can use these up.
         let of_user = found.as_ref().map(|(user, _)| self.limiter.name(&user.0.to_string()));
         if of_user.is_some_and(|user| !self.limiter.allows(What::LogIns, user, now)) {
-            return Err(ApiError::too_many());
+            return Err(ApiError::above_rate(self.limiter.rate(What::LogIns).within));
         }
         let stored = found.as_ref().map(|(_, account)| account.password.clone());
         let is_right = self.passwords.verify(password.to_owned(), stored).await?;
@@ -200,5 +201,5 @@ pub(crate) async fn sign_up(
 pub(crate) async fn verify(State(state): State<Shared>, Me(me): Me) -> Result<Response, ApiError> {
     let read = move |_: &_, entities: &mut Entities<'_>| entities.own_account(me);
     let account = state.entities(Some(me), read).await?.ok_or_else(ApiError::bad_token)?;
-    state.answers.entity(Some(account))
+    answers::entity(Some(account))
 }

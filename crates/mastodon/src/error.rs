@@ -1,5 +1,7 @@
 //! Error responses of the API: `{"error": …}`, with the fields that the documentation of Mastodon names.
 
+use std::time::Duration;
+
 use axum::Json;
 use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
@@ -19,13 +21,18 @@ pub(crate) struct ApiError {
     error: String,
     description: Option<String>,
     details: Option<Value>,
-    /// Seconds after which the client may try again.
-    retry_s: Option<u16>,
+    retry_after_secs: Option<u64>,
 }
 
 impl ApiError {
     pub(crate) fn new(status: StatusCode, error: impl Into<String>) -> Self {
-        Self { status, error: error.into(), description: None, details: None, retry_s: None }
+        Self {
+            status,
+            error: error.into(),
+            description: None,
+            details: None,
+            retry_after_secs: None,
+        }
     }
 
     /// An error of OAuth: a code, and what it means here.
@@ -80,19 +87,27 @@ impl ApiError {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, why)
     }
 
+    /// The client has too much open at a time, which ends soon.
     pub(crate) fn too_many() -> Self {
-        let why = "Too many requests; try again later";
-        Self { retry_s: Some(600), ..Self::new(StatusCode::TOO_MANY_REQUESTS, why) }
+        Self::above_rate(Duration::from_secs(10))
     }
 
+    /// The client has too many streams open.
     pub(crate) fn too_many_streams() -> Self {
         let why = "Too many streams are open; close one, or try again later";
-        Self { retry_s: Some(5), ..Self::new(StatusCode::TOO_MANY_REQUESTS, why) }
+        let error = Self::new(StatusCode::TOO_MANY_REQUESTS, why);
+        Self { retry_after_secs: Some(5), ..error }
+    }
+
+    /// The client has done something too often within this time.
+    pub(crate) fn above_rate(within: Duration) -> Self {
+        let error = Self::new(StatusCode::TOO_MANY_REQUESTS, "Too many requests; try again later");
+        Self { retry_after_secs: Some(within.as_secs().max(1)), ..error }
     }
 
     pub(crate) fn overloaded() -> Self {
         let why = "The server is busy; try again in a second";
-        Self { retry_s: Some(1), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, why) }
+        Self { retry_after_secs: Some(1), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, why) }
     }
 
     pub(crate) fn internal() -> Self {
@@ -137,9 +152,7 @@ impl IntoResponse for ApiError {
         if self.status == StatusCode::UNAUTHORIZED {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"roost\""));
         }
-        if let Some(seconds) = self.retry_s {
-            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
-        }
+        self.retry_after_secs.map(|secs| headers.insert(RETRY_AFTER, secs.into()));
         response
     }
 }

@@ -152,13 +152,19 @@ impl Fields {
         })
     }
 
-    /// All parameters but those of these names, for the URL of another page.
-    pub(crate) fn without<'f>(
+    /// The first value of a parameter, which may be empty.
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+        let first = self.0.iter().find(|(given, _)| given == name);
+        first.map(|(_, value)| value.as_str())
+    }
+
+    /// The parameters of these names, in the order of the request.
+    pub(crate) fn of_names<'f>(
         &'f self,
         names: &'f [&str],
     ) -> impl Iterator<Item = (&'f str, &'f str)> {
         let pairs = self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        pairs.filter(|(name, _)| !names.contains(name))
+        pairs.filter(|(name, _)| names.contains(name))
     }
 
     /// All values of a parameter, given as `name` or `name[]`.
@@ -261,12 +267,19 @@ impl FromRequest<Shared> for Fields {
         let _reading = reading.ok_or_else(ApiError::too_many)?;
         let media = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let media = media.unwrap_or_default().to_owned();
+        let kind = media.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         let body = state.bodies.read(request.into_body());
         let late =
             |_| ApiError::new(StatusCode::REQUEST_TIMEOUT, "The body did not arrive in time");
         let body = tokio::time::timeout(BODY_TIMEOUT, body).await.map_err(late)?;
-        let (bytes, _paid) = body?;
-        let kind = media.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        // A file makes a form so long: apps show the reason of a 422, and of a 413 only that something failed.
+        let of_form = |error: ApiError| match error.status() {
+            StatusCode::PAYLOAD_TOO_LARGE if kind == "multipart/form-data" => {
+                ApiError::not_supported("pictures or other media, and reads no form above 64 KiB")
+            }
+            _ => error,
+        };
+        let (bytes, _paid) = body.map_err(of_form)?;
         match kind.as_str() {
             "application/json" => Self::of_json(&bytes),
             "multipart/form-data" => {

@@ -1,7 +1,8 @@
 //! Counts what one address or account has done in the current window, and refuses more than is allowed.
 //!
-//! **Invariant:** at most [`COUNTERS_MAX`] counters exist; the least used ones are forgotten first. Forgetting one
-//! takes an attacker as many requests as there are counters, each of which costs a password hash or a command.
+//! **Invariant:** at most [`COUNTERS_MAX`] counters of each group exist; the least used ones are forgotten first.
+//! Forgetting one takes an attacker as many requests as there are counters, each of which costs a password hash or a
+//! command. Reads, which cost less, are counted apart, so that they make no failed log-in forgotten.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::net::IpAddr;
@@ -36,6 +37,12 @@ pub struct Rates {
     pub sign_ups: Rate,
     /// Tokens that are issued to apps, to one address.
     pub tokens: Rate,
+    /// Requests of one user.
+    pub requests: Rate,
+    /// Reads of one address without a user.
+    pub anonymous_reads: Rate,
+    /// Posts that one user publishes.
+    pub posts: Rate,
 }
 
 impl Default for Rates {
@@ -48,6 +55,9 @@ impl Default for Rates {
             apps: rate(30, 30),
             sign_ups: rate(5, 30),
             tokens: rate(60, 10),
+            requests: rate(1_500, 5),
+            anonymous_reads: rate(300, 5),
+            posts: rate(300, 180),
         }
     }
 }
@@ -57,8 +67,17 @@ impl Rates {
     #[must_use]
     pub fn unlimited() -> Self {
         let rate = Rate { times: u32::MAX, within: Duration::from_secs(1) };
-        let [failures_of_address, failures_of_account, log_ins, apps, sign_ups, tokens] = [rate; 6];
-        Self { failures_of_address, failures_of_account, log_ins, apps, sign_ups, tokens }
+        Self {
+            failures_of_address: rate,
+            failures_of_account: rate,
+            log_ins: rate,
+            apps: rate,
+            sign_ups: rate,
+            tokens: rate,
+            requests: rate,
+            anonymous_reads: rate,
+            posts: rate,
+        }
     }
 }
 
@@ -71,6 +90,9 @@ pub(crate) enum What {
     Apps,
     SignUps,
     Tokens,
+    Requests,
+    AnonymousReads,
+    Posts,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -83,18 +105,25 @@ struct Counter {
 pub(crate) struct Limiter {
     rates: Rates,
     counters: Cache<(What, u64), Counter>,
+    /// Those of requests of all kinds.
+    requests: Cache<(What, u64), Counter>,
     hasher: RandomState,
 }
 
 impl Limiter {
     pub(crate) fn new(rates: Rates) -> Self {
-        Self { rates, counters: Cache::new(COUNTERS_MAX), hasher: RandomState::new() }
+        Self {
+            rates,
+            counters: Cache::new(COUNTERS_MAX),
+            requests: Cache::new(COUNTERS_MAX),
+            hasher: RandomState::new(),
+        }
     }
 
     /// Whether `subject` may do it once more. Counts nothing.
     pub(crate) fn allows(&self, what: What, subject: u64, now: Instant) -> bool {
         let rate = self.rate(what);
-        let counter = self.counters.get(&(what, subject));
+        let counter = self.counters(what).get(&(what, subject));
         let counter = counter.filter(|counter| now < counter.began + rate.within);
         counter.is_none_or(|counter| counter.times < rate.times)
     }
@@ -103,11 +132,12 @@ impl Limiter {
     pub(crate) fn count(&self, what: What, subject: u64, now: Instant) {
         let rate = self.rate(what);
         let key = (what, subject);
-        let counter = self.counters.get(&key).filter(|counter| now < counter.began + rate.within);
+        let counter =
+            self.counters(what).get(&key).filter(|counter| now < counter.began + rate.within);
         let mut counter = counter.unwrap_or(Counter { times: 0, began: now });
         counter.times = counter.times.saturating_add(1);
         // Two at the same time may count as one: the limits are not exact.
-        self.counters.insert(key, counter);
+        self.counters(what).insert(key, counter);
     }
 
     /// Counts it if it is allowed; returns whether it is.
@@ -132,7 +162,14 @@ impl Limiter {
         self.hasher.hash_one(name)
     }
 
-    fn rate(&self, what: What) -> Rate {
+    fn counters(&self, what: What) -> &Cache<(What, u64), Counter> {
+        match what {
+            What::Requests | What::AnonymousReads => &self.requests,
+            _ => &self.counters,
+        }
+    }
+
+    pub(crate) fn rate(&self, what: What) -> Rate {
         match what {
             What::AddressFailures => self.rates.failures_of_address,
             What::AccountFailures => self.rates.failures_of_account,
@@ -140,6 +177,9 @@ impl Limiter {
             What::Apps => self.rates.apps,
             What::SignUps => self.rates.sign_ups,
             What::Tokens => self.rates.tokens,
+            What::Requests => self.rates.requests,
+            What::AnonymousReads => self.rates.anonymous_reads,
+            What::Posts => self.rates.posts,
         }
     }
 }

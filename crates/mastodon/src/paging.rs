@@ -1,17 +1,40 @@
 //! Pages: `max_id`, `since_id`, `min_id`, `limit`, and the `Link` header that leads to the pages beside one.
+//!
+//! **Invariant:** a list has at most [`PAGE_BYTES`] and one entity more; what does not fit is on the next page.
 
 use axum::http::HeaderValue;
 use axum::http::header::LINK;
 use axum::response::Response;
-use feed::{Cursor, Page};
+use feed::{Cursor, Page, PageOf};
+use serde_json::Value;
 
+use crate::answers;
+use crate::entities::status::push;
 use crate::error::ApiError;
 use crate::fields::Fields;
 use crate::input::number;
 use crate::state::Server;
 
-/// The parameters that say where a page begins, and the token, which belongs into no URL.
-const CURSORS: [&str; 4] = ["max_id", "since_id", "min_id", "access_token"];
+/// A list ends when it has this many bytes. An entity has at most about 64 KiB.
+pub(crate) const PAGE_BYTES: usize = 256 << 10;
+/// The parameters that the URL of another page repeats: those that choose what is listed.
+const REPEATED: [&str; 12] = [
+    "limit",
+    "local",
+    "remote",
+    "only_media",
+    "exclude_replies",
+    "exclude_reblogs",
+    "pinned",
+    "types[]",
+    "types",
+    "exclude_types[]",
+    "exclude_types",
+    "account_id",
+];
+/// Most parameters that are repeated, and most bytes of a value: `Link` stays below 8 KiB, which is what proxies accept.
+const REPEATED_MAX: usize = 32;
+const REPEATED_BYTES_MAX: usize = 40;
 
 /// Default and greatest number of items on a page.
 #[derive(Clone, Copy)]
@@ -37,9 +60,9 @@ pub(crate) struct Asked {
 /// Some items, and what is needed for the links.
 #[derive(Debug, Default)]
 pub(crate) struct Listed {
-    /// JSON objects in `[` and `]`.
+    /// JSON objects with commas between.
     pub(crate) json: Vec<u8>,
-    /// The greatest and the smallest id that was read.
+    /// The greatest and the smallest id that the page covers.
     pub(crate) ends: Option<(u64, u64)>,
     /// Whether there are more in the direction of reading.
     pub(crate) more: bool,
@@ -86,9 +109,47 @@ impl Asked {
         self.max
     }
 
-    /// Keeps of a page that was read the ids between the bounds.
-    pub(crate) fn cut<T>(&self, items: &mut Vec<T>, id: impl Fn(&T) -> u64) {
+    /// Makes the entities of a page that was read. It begins where reading began, so that what does not fit in a
+    /// response is on the next page in the direction of reading. `stopped` is the last id that was read, if reading
+    /// ended before the page was full: then the next page begins there, also if this one is empty.
+    pub(crate) fn list<T>(
+        &self,
+        PageOf { mut items, more }: PageOf<T>,
+        stopped: Option<u64>,
+        id: impl Fn(&T) -> u64,
+        mut entity: impl FnMut(T) -> Option<Value>,
+    ) -> Listed {
         items.retain(|item| self.has(id(item)));
+        if self.up {
+            items.reverse();
+        }
+        let (mut entities, mut bytes, mut is_full) = (Vec::new(), 0, false);
+        let mut ends = None;
+        let extend = |ends: Option<(u64, u64)>, at: u64| {
+            ends.map_or((at, at), |(greatest, smallest)| (greatest.max(at), smallest.min(at)))
+        };
+        for item in items {
+            is_full = bytes >= PAGE_BYTES;
+            if is_full {
+                break;
+            }
+            ends = Some(extend(ends, id(&item)));
+            let mut json = Vec::new();
+            entity(item).iter().for_each(|entity| push(entity, &mut json));
+            bytes += json.len();
+            entities.extend((!json.is_empty()).then_some(json));
+        }
+        if self.up {
+            entities.reverse();
+        }
+        let stopped = stopped.filter(|_| !is_full);
+        ends = stopped.map(|at| extend(ends, at)).or(ends);
+        let mut json = Vec::with_capacity(bytes + entities.len() + 2);
+        for entity in entities {
+            json.extend((!json.is_empty()).then_some(b','));
+            json.extend(entity);
+        }
+        Listed { json, ends, more: more || is_full || stopped.is_some() }
     }
 }
 
@@ -108,15 +169,18 @@ impl Server {
         listed: Listed,
     ) -> Result<Response, ApiError> {
         let Listed { mut json, ends, more } = listed;
-        if json.is_empty() {
-            json.push(b'[');
-        }
+        json.insert(0, b'[');
         json.push(b']');
-        let mut response = self.answers.json(json)?;
+        let mut response = answers::json(json);
         let Some((first, last)) = ends else { return Ok(response) };
         let url = |name: &str, id: u64| {
             let mut query = form_urlencoded::Serializer::new(String::new());
-            query.extend_pairs(fields.without(&CURSORS)).append_pair(name, &id.to_string());
+            let is_plain = |text: &str| {
+                let is_word = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+                is_word && text.len() <= REPEATED_BYTES_MAX
+            };
+            let pairs = fields.of_names(&REPEATED).filter(|(_, value)| is_plain(value));
+            query.extend_pairs(pairs.take(REPEATED_MAX)).append_pair(name, &id.to_string());
             format!("{}{path}?{}", self.options.base, query.finish())
         };
         let mut links = Vec::new();

@@ -100,7 +100,9 @@ fn oauth_and_accounts(table: &mut Endpoints) {
     table.get("/api/v1/accounts/{id}/followers", READ_ACCOUNTS, people::followers);
     table.get("/api/v1/accounts/{id}/following", READ_ACCOUNTS, people::following);
     table.get("/api/v1/directory", READ_ACCOUNTS, instance::directory);
-    table.get("/api/v2/search", Needs::Anyone(&[S::ReadSearch]), search::all);
+    for path in ["/api/v1/search", "/api/v2/search"] {
+        table.get(path, Needs::Anyone(&[S::ReadSearch]), search::all);
+    }
 }
 
 fn relations_of_accounts(table: &mut Endpoints) {

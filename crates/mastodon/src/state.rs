@@ -124,11 +124,15 @@ impl Server {
     }
 
     /// Counts something that an address does, and refuses what is above its rate.
-    pub(crate) fn limit(&self, what: What, address: IpAddr) -> Result<(), ApiError> {
-        let subject = self.limiter.address(address);
+    pub(crate) fn limit_address(&self, what: What, address: IpAddr) -> Result<(), ApiError> {
+        self.limit(what, self.limiter.address(address))
+    }
+
+    /// Counts something that a subject of the limiter does, and refuses what is above its rate.
+    pub(crate) fn limit(&self, what: What, subject: u64) -> Result<(), ApiError> {
         match self.limiter.take(what, subject, Instant::now()) {
             true => Ok(()),
-            false => Err(ApiError::too_many()),
+            false => Err(ApiError::above_rate(self.limiter.rate(what).within)),
         }
     }
 

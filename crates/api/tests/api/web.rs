@@ -20,6 +20,7 @@ fn pages_are_public_and_have_a_content_security_policy() {
             ("/", "text/html; charset=utf-8"),
             ("/assets/js/main.js", "text/javascript; charset=utf-8"),
             ("/assets/css/base.css", "text/css; charset=utf-8"),
+            ("/assets/icon.png", "image/png"),
             ("/assets/icon.svg", "image/svg+xml"),
         ] {
             let page = server.get(path);

@@ -1,5 +1,7 @@
 //! Accounts: reading them, their statuses and relations, finding them, and changing one's own.
 
+use std::collections::HashSet;
+
 use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
@@ -9,13 +11,14 @@ use feed::{
 };
 use serde_json::{Value, json};
 
+use crate::answers;
 use crate::entities::Entities;
 use crate::entities::instance::domain;
 use crate::entities::status::push;
 use crate::error::ApiError;
 use crate::fields::{Fields, Params};
 use crate::input::{self, AccountInPath, Me, Once, Reader};
-use crate::paging::{self, Asked, Listed};
+use crate::paging::{self, Asked, Listed, PAGE_BYTES};
 use crate::state::Shared;
 
 /// Most ids of one request.
@@ -35,7 +38,7 @@ pub(crate) async fn show(
         entities.knows(user).then(|| entities.account(user)).flatten()
     };
     let account = state.entities(reader, read).await?;
-    state.answers.entity(account)
+    answers::entity(account)
 }
 
 /// `GET /api/v1/accounts?id[]=`
@@ -50,29 +53,31 @@ pub(crate) async fn many(
         list(known, |user| entities.knows(user).then(|| entities.account(user)).flatten())
     };
     let found = state.entities(reader, read).await?;
-    state.answers.json(found)
+    Ok(answers::json(found))
 }
 
-/// The values of `id[]`.
+/// The values of `id[]`, each once.
 pub(crate) fn ids(fields: &Fields) -> Result<Vec<String>, ApiError> {
-    let mut ids: Vec<String> = fields.all("id").map(str::to_owned).collect();
-    ids.dedup();
+    let mut seen = HashSet::new();
+    let first = fields.all("id").filter(|id| seen.insert(id.trim_start_matches('0')));
+    let ids: Vec<_> = first.map(str::to_owned).collect();
     if ids.len() > IDS_MAX {
         return Err(ApiError::invalid(format!("there are more than {IDS_MAX} ids")));
     }
     Ok(ids)
 }
 
-/// A JSON list of the entities that exist.
+/// A JSON list of the entities that exist, until they are too long for one response.
 pub(crate) fn list<I>(
     ids: impl Iterator<Item = I>,
     mut entity: impl FnMut(I) -> Option<Value>,
 ) -> Vec<u8> {
     let mut out = vec![b'['];
     for id in ids {
-        if let Some(entity) = entity(id) {
-            push(&entity, &mut out);
+        if out.len() >= PAGE_BYTES {
+            break;
         }
+        entity(id).iter().for_each(|entity| push(entity, &mut out));
     }
     out.push(b']');
     out
@@ -91,7 +96,7 @@ pub(crate) async fn lookup(
         entities.knows(user).then(|| entities.account(user)).flatten()
     };
     let account = state.entities(reader, read).await?;
-    state.answers.entity(account)
+    answers::entity(account)
 }
 
 /// The handle that `name`, `@name` or `name@host` names, if the host is this one.
@@ -117,8 +122,7 @@ pub(crate) async fn statuses(
     // No post has media or a hashtag that is indexed.
     let none = is_true("only_media")? || fields.one("tagged")?.is_some();
     let read = move |_: &_, entities: &mut Entities<'_>| {
-        let is_visible = entities.facts().exists(user) && entities.viewer().visible_user(user);
-        is_visible.then(|| match none {
+        entities.is_visible(user).then(|| match none {
             true => Listed::default(),
             false if is_pinned => pinned(entities, user),
             false => of_author(entities, user, &asked, replies),
@@ -132,18 +136,19 @@ pub(crate) async fn statuses(
 fn pinned(entities: &mut Entities<'_>, user: UserId) -> Listed {
     let mut pins = entities.facts().pins(user);
     pins.reverse();
-    let mut json = vec![b'['];
+    let mut json = Vec::new();
     entities.statuses(&pins, &mut json);
     Listed { json, ..Listed::default() }
 }
 
 fn of_author(entities: &mut Entities<'_>, author: UserId, asked: &Asked, replies: bool) -> Listed {
     let page: Page = asked.page(PostId);
-    let (mut found, mut read) = (Vec::new(), 0);
+    let (mut found, mut read, mut stopped) = (Vec::new(), 0, None);
     let mut span = page.span(ROWS_AT_ONCE);
     while let Some(rest) = span.filter(|_| read < ROWS_READ_MAX && found.len() <= page.limit) {
         let rows = entities.facts().posts_by(author, rest);
         read += rows.len();
+        stopped = rows.last().map(|(post, _)| post.0);
         // A thread of one author is no reply.
         let is_shown = |posted: &Posted| {
             (replies || posted.1.reply_to.is_none_or(|to| to == author))
@@ -153,25 +158,9 @@ fn of_author(entities: &mut Entities<'_>, author: UserId, asked: &Asked, replies
         let last = rows.last().filter(|_| rows.len() == ROWS_AT_ONCE);
         span = last.and_then(|(post, _)| rest.beyond(post.0, ROWS_AT_ONCE));
     }
-    let is_cut = span.is_some() && found.len() <= page.limit;
-    let mut page = PageOf::from_scan(found, &page);
-    page.more |= is_cut;
-    page_of_statuses(entities, asked, page)
-}
-
-/// The page with these statuses.
-pub(crate) fn page_of_statuses(
-    entities: &mut Entities<'_>,
-    asked: &Asked,
-    mut page: PageOf<PostId>,
-) -> Listed {
-    asked.cut(&mut page.items, |post| post.0);
-    let mut json = vec![b'['];
-    let read = entities.statuses(&page.items, &mut json);
-    let more = page.more || read < page.items.len();
-    page.items.truncate(read);
-    let ends = page.items.first().zip(page.items.last()).map(|(first, last)| (first.0, last.0));
-    Listed { json, ends, more }
+    let stopped = stopped.filter(|_| span.is_some() && found.len() <= page.limit);
+    let page = PageOf::from_scan(found, &page);
+    asked.list(page, stopped, |post| post.0, |post| entities.status(post))
 }
 
 /// `GET /api/v1/accounts/{id}/followers`
@@ -205,11 +194,9 @@ async fn related(
 ) -> Result<Response, ApiError> {
     let asked = Asked::parse(fields, paging::ACCOUNTS)?;
     let read = move |_: &_, entities: &mut Entities<'_>| {
-        let is_visible = entities.facts().exists(user) && entities.viewer().visible_user(user);
-        is_visible.then(|| {
+        entities.is_visible(user).then(|| {
             page_of_accounts(entities, &asked, (table, user), |entities, other| {
-                let is_visible = entities.viewer().visible_user(other);
-                is_visible.then(|| entities.account(other)).flatten()
+                entities.is_visible(other).then(|| entities.account(other)).flatten()
             })
         })
     };
@@ -227,28 +214,8 @@ pub(crate) fn page_of_accounts(
     let page: Page<u64> = asked.page(|id| id);
     let scan = |span: Span| entities.facts().users_in(table, owner, span);
     let users = page.span(page.limit + 1).map(scan).unwrap_or_default();
-    let PageOf { mut items, more } = PageOf::from_scan(users, &page);
-    asked.cut(&mut items, |user| user.0.into());
-    let mut json = vec![b'['];
-    for user in &items {
-        if let Some(entity) = entity(entities, *user) {
-            push(&entity, &mut json);
-        }
-    }
-    let ends = items.first().zip(items.last()).map(|(one, other)| (one.0.into(), other.0.into()));
-    Listed { json, ends, more }
-}
-
-/// The ends of a page of users; calls `each` with those on it.
-pub(crate) fn page_of(
-    asked: &Asked,
-    PageOf { mut items, more }: PageOf<UserId>,
-    each: impl FnMut(UserId),
-) -> Listed {
-    asked.cut(&mut items, |user| user.0.into());
-    let ends = items.first().zip(items.last()).map(|(one, other)| (one.0.into(), other.0.into()));
-    items.into_iter().for_each(each);
-    Listed { json: Vec::new(), ends, more }
+    let page = PageOf::from_scan(users, &page);
+    asked.list(page, None, |user| user.0.into(), |user| entity(entities, user))
 }
 
 /// `PATCH /api/v1/accounts/update_credentials`
@@ -260,18 +227,18 @@ pub(crate) async fn update(
 ) -> Result<Response, ApiError> {
     refuse_fixed(&fields)?;
     // An empty text is one, too, so not `Fields::one`.
-    let text = |name| fields.without(&[]).find(|(given, _)| *given == name).map(|(_, text)| text);
-    let name = text("display_name").map(Name::parse).transpose()?;
-    let bio = text("note").map(Bio::parse).transpose()?;
+    let name = fields.text("display_name").map(Name::parse).transpose()?;
+    let bio = fields.text("note").map(Bio::parse).transpose()?;
     if name.is_some() || bio.is_some() {
         let command = Command::EditProfile { user: UserRef::Id(me), name, bio };
         state.change(me, once, command).await?;
     }
     let account = state.entities_done(me, move |entities| entities.own_account(me)).await?;
-    state.answers.entity(account)
+    answers::entity(account)
 }
 
-/// Refuses to set what every account has in the same way here.
+/// Refuses to set what every account has in the same way here. The defaults of new posts (`source`) are ignored: apps
+/// send them with every change, and `source` in the response says what they are.
 fn refuse_fixed(fields: &Fields) -> Result<(), ApiError> {
     for name in ["avatar", "header"] {
         if fields.has(name) {
@@ -284,17 +251,10 @@ fn refuse_fixed(fields: &Fields) -> Result<(), ApiError> {
         ("discoverable", true),
         ("indexable", false),
         ("hide_collections", false),
-        ("source[sensitive]", false),
     ] {
         if fields.flag(name)?.is_some_and(|value| value != only) {
             return Err(ApiError::not_supported(&format!("setting {name} to {}", !only)));
         }
-    }
-    if fields.one("source[privacy]")?.is_some_and(|privacy| privacy != "public") {
-        return Err(ApiError::not_supported("default visibility other than public"));
-    }
-    if fields.one("source[language]")?.is_some() {
-        return Err(ApiError::not_supported("default language of posts"));
     }
     // Apps send all fields of a form, also those that are empty.
     match fields.has("fields_attributes") {

@@ -8,6 +8,7 @@ use axum::response::Response;
 use serde_json::{Value, json};
 
 use super::accounts::{handle, list};
+use crate::answers;
 use crate::entities::{Entities, html, instance};
 use crate::error::ApiError;
 use crate::fields::Params;
@@ -52,7 +53,8 @@ pub(crate) async fn webfinger(
     let name = name.or_else(|| resource.strip_prefix(&base)?.strip_prefix("/@"));
     let name = name.and_then(|name| handle(name, &base)).ok_or_else(ApiError::not_found)?;
     let read = move |_: &_, entities: &mut Entities<'_>| {
-        let user = entities.facts().user(entities.facts().by_handle(&name)?)?;
+        let user = entities.facts().by_handle(&name).filter(|user| entities.is_visible(*user))?;
+        let user = entities.facts().user(user)?;
         let handle = user.handle.as_str();
         let page = format!("{base}/@{handle}");
         let rel = "http://webfinger.net/rel/profile-page";
@@ -63,7 +65,7 @@ pub(crate) async fn webfinger(
         }))
     };
     let found = state.entities(None, read).await?;
-    let mut response = state.answers.entity(found)?;
+    let mut response = answers::entity(found)?;
     let jrd = HeaderValue::from_static("application/jrd+json; charset=utf-8");
     response.headers_mut().insert(CONTENT_TYPE, jrd);
     Ok(response)
@@ -98,13 +100,12 @@ pub(crate) async fn directory(
     let read = move |_: &_, entities: &mut Entities<'_>| {
         let end = entities.facts().totals().users.saturating_sub(offset);
         let ids = (0..end).rev().take(DIRECTORY_READ_MAX as usize).map(feed::UserId);
-        let (facts, viewer) = (entities.facts(), entities.viewer());
-        let seen = ids.filter(|user| facts.exists(*user) && viewer.visible_user(*user));
+        let seen = ids.filter(|user| entities.is_visible(*user));
         let seen: Vec<_> = seen.take(limit).collect();
         list(seen.into_iter(), |user| entities.account(user))
     };
     let found = state.entities(reader, read).await?;
-    state.answers.json(found)
+    Ok(answers::json(found))
 }
 
 /// `GET /api/v1/tags/{name}`

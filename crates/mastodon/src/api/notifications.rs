@@ -4,15 +4,15 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
-use feed::{Command, Notice, NotificationId, UserRef};
+use feed::{Command, Notice, Notification, NotificationId, UserRef};
 use serde_json::{Value, json};
 
+use crate::answers;
 use crate::entities::Entities;
-use crate::entities::status::push;
 use crate::error::ApiError;
 use crate::fields::{Fields, Params};
 use crate::input::{self, Me, Once, StatusInPath};
-use crate::paging::{self, Asked, Listed};
+use crate::paging::{self, Asked};
 use crate::state::Shared;
 
 /// The kinds that a request asks for.
@@ -43,19 +43,14 @@ pub(crate) async fn list(
     let by = by.map(|id| input::user(id).ok_or_else(ApiError::not_found)).transpose()?;
     let kinds = kinds(&fields);
     let read = move |_: &_, entities: &mut Entities<'_>| {
-        let mut page = entities.viewer().notifications(&asked.page(NotificationId));
-        asked.cut(&mut page.items, |(id, _)| id.0);
-        let ends = page.items.first().zip(page.items.last());
-        let ends = ends.map(|((first, _), (last, _))| (first.0, last.0));
-        let mut json = vec![b'['];
-        let found = page.items.into_iter().filter_map(|(_, found)| found);
+        let page = entities.viewer().notifications(&asked.page(NotificationId));
         let is_wanted =
             |actor, notice| by.is_none_or(|by| by == actor) && kinds.contains(&kind(notice));
-        for found in found.filter(|found| is_wanted(found.actor, found.notice)) {
-            let entity = entities.notification(found);
-            entity.iter().for_each(|entity| push(entity, &mut json));
-        }
-        Listed { json, ends, more: page.more }
+        let entity = |(_, found): (_, Option<Notification>)| {
+            let found = found.filter(|found| is_wanted(found.actor, found.notice))?;
+            entities.notification(found)
+        };
+        asked.list(page, None, |(id, _)| id.0, entity)
     };
     let listed = state.entities(Some(me), read).await?;
     state.listed(uri.path(), &fields, &asked, listed)
@@ -72,7 +67,7 @@ pub(crate) async fn show(
         entities.notification(found)
     };
     let found = state.entities(Some(me), read).await?;
-    state.answers.entity(found)
+    answers::entity(found)
 }
 
 /// `POST /api/v1/notifications/clear`

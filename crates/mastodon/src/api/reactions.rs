@@ -3,15 +3,14 @@
 use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
-use feed::{Command, Page, PageOf, PostId, Reaction, UserRef};
+use feed::{Command, Page, PageOf, Reaction, UserRef};
 
-use super::accounts::page_of;
+use crate::answers;
 use crate::entities::Entities;
-use crate::entities::status::push;
 use crate::error::ApiError;
 use crate::fields::Params;
 use crate::input::{Me, Once, Reader, StatusInPath};
-use crate::paging::{self, Asked, Listed};
+use crate::paging::{self, Asked};
 use crate::state::Shared;
 
 /// Makes the handlers that change a reaction.
@@ -27,7 +26,7 @@ macro_rules! changes {
             let command = Command::React { user, post, reaction, on: $on };
             state.change(me, once, command).await?;
             let status = state.entities_done(me, move |entities| entities.status(post)).await?;
-            state.answers.entity(status)
+            answers::entity(status)
         }
     )*};
 }
@@ -57,7 +56,9 @@ macro_rules! lists {
                 let rows = span.map(|span| {
                     entities.facts().reactions_of(me, Reaction::$reaction, span)
                 });
-                listed(entities, &asked, PageOf::from_scan(rows.unwrap_or_default(), &page))
+                let page = PageOf::from_scan(rows.unwrap_or_default(), &page);
+                // It begins and ends with the stamps of the reactions.
+                asked.list(page, None, |(stamp, _)| *stamp, |(_, post)| entities.status(post))
             };
             let listed = state.entities(Some(me), read).await?;
             state.listed(uri.path(), &fields, &asked, listed)
@@ -68,18 +69,6 @@ macro_rules! lists {
 lists! {
     favourites = Favourite;
     bookmarks = Bookmark;
-}
-
-/// The page with these posts, which begins and ends with the stamps of the reactions.
-fn listed(entities: &mut Entities<'_>, asked: &Asked, mut page: PageOf<(u64, PostId)>) -> Listed {
-    asked.cut(&mut page.items, |(stamp, _)| *stamp);
-    let mut json = vec![b'['];
-    let posts: Vec<_> = page.items.iter().map(|(_, post)| *post).collect();
-    let read = entities.statuses(&posts, &mut json);
-    let more = page.more || read < page.items.len();
-    page.items.truncate(read);
-    let ends = page.items.first().zip(page.items.last());
-    Listed { json, ends: ends.map(|((first, _), (last, _))| (*first, *last)), more }
 }
 
 /// `GET /api/v1/statuses/{id}/favourited_by`
@@ -96,13 +85,12 @@ pub(crate) async fn favourited_by(
         let (facts, page) = (entities.facts(), asked.page(|id: u64| id));
         let users = page.span(page.limit + 1).map(|span| facts.favourited_by(post, span));
         let page = PageOf::from_scan(users.unwrap_or_default(), &page);
-        let mut json = vec![b'['];
-        let listed = page_of(&asked, page, |user| {
-            let is_visible = facts.exists(user) && entities.viewer().visible_user(user);
-            let account = is_visible.then(|| entities.account(user)).flatten();
-            account.iter().for_each(|account| push(account, &mut json));
-        });
-        Some(Listed { json, ..listed })
+        Some(asked.list(
+            page,
+            None,
+            |user| user.0.into(),
+            |user| entities.is_visible(user).then(|| entities.account(user)).flatten(),
+        ))
     };
     let listed = state.entities(reader, read).await?.ok_or_else(ApiError::not_found)?;
     state.listed(uri.path(), &fields, &asked, listed)

@@ -6,6 +6,7 @@ use axum::response::Response;
 use feed::{Command, MuteTime, SetTable, UserId, UserRef};
 
 use super::accounts::{ids, list, page_of_accounts};
+use crate::answers;
 use crate::entities::Entities;
 use crate::error::ApiError;
 use crate::fields::Params;
@@ -25,7 +26,7 @@ pub(crate) async fn relationships(
         list(users, |user| entities.relationship(user))
     };
     let found = state.entities(Some(me), read).await?;
-    state.answers.json(found)
+    Ok(answers::json(found))
 }
 
 /// Changes the relation of two users, and answers with what it is then.
@@ -41,7 +42,7 @@ async fn change(
     }
     state.change(me, once, command(UserRef::Id(me), UserRef::Id(other))).await?;
     let relation = state.entities_done(me, move |entities| entities.relationship(other)).await?;
-    state.answers.entity(relation)
+    answers::entity(relation)
 }
 
 /// Makes the handlers of changes without parameters that count.

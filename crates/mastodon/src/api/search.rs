@@ -2,10 +2,11 @@
 
 use axum::extract::State;
 use axum::response::Response;
-use feed::{Handle, UserId};
+use feed::{Handle, PostId, UserId};
 use serde_json::Value;
 
 use super::accounts::{handle, list};
+use crate::answers;
 use crate::entities::Entities;
 use crate::entities::status::push;
 use crate::error::ApiError;
@@ -32,10 +33,23 @@ pub(crate) async fn accounts(
         list(found.into_iter(), |user| entities.account(user))
     };
     let found = state.entities(reader, read).await?;
-    state.answers.json(found)
+    Ok(answers::json(found))
 }
 
-/// `GET /api/v2/search`. Hashtags are not indexed, and texts are not searched.
+/// The name of a user, or the post, that a query means: by the `url` or the `uri` of an account or a status, or as a name.
+fn named<'q>(query: &'q str, base: &str) -> (&'q str, Option<PostId>) {
+    let path: Vec<_> = match query.strip_prefix(base).and_then(|path| path.strip_prefix('/')) {
+        Some(path) => path.split('/').collect(),
+        None => return (query, None),
+    };
+    match path.as_slice() {
+        [name] | ["users", name] => (name, None),
+        [_, post] | ["users", _, "statuses", post] => ("", input::post(post)),
+        _ => ("", None),
+    }
+}
+
+/// `GET /api/v2/search`, and `/api/v1/search` of older clients. Hashtags are not indexed, and texts are not searched.
 pub(crate) async fn all(
     State(state): State<Shared>,
     Reader(reader): Reader,
@@ -48,12 +62,7 @@ pub(crate) async fn all(
     let followed = reader.filter(|_| fields.is_true("following").unwrap_or(false));
     let read = move |_: &_, entities: &mut Entities<'_>| {
         let wants = |name: &str| kind.is_empty() || kind == name;
-        let path = query.strip_prefix(&base).and_then(|path| path.strip_prefix("/@"));
-        let (name, post) = match path.map(|path| path.split_once('/').unwrap_or((path, ""))) {
-            Some((_, post)) if !post.is_empty() => ("", post),
-            Some((name, _)) => (name, ""),
-            None => (query.as_str(), ""),
-        };
+        let (name, post) = named(&query, &base);
         let mut out = b"{\"accounts\":[".to_vec();
         if wants("accounts") && !name.is_empty() {
             let start = handle(name, &base);
@@ -65,13 +74,13 @@ pub(crate) async fn all(
         }
         out.extend_from_slice(b"],\"statuses\":[");
         if wants("statuses") && offset == 0 {
-            entities.statuses(input::post(post).as_slice(), &mut out);
+            entities.statuses(post.as_slice(), &mut out);
         }
         out.extend_from_slice(b"],\"hashtags\":[]}");
         out
     };
     let found = state.entities(reader, read).await?;
-    state.answers.json(found)
+    Ok(answers::json(found))
 }
 
 fn offset(text: Option<&str>) -> usize {

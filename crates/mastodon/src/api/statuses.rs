@@ -7,28 +7,32 @@ use feed::{Command, Done, NewPost, PostEdit, PostId, PostText, UserId, UserRef, 
 use serde_json::Value;
 
 use super::accounts::{ids, list};
+use crate::answers;
 use crate::entities::Entities;
 use crate::entities::status::visibility;
 use crate::error::ApiError;
 use crate::fields::{Fields, Params};
 use crate::input::{self, Me, Once, Reader, StatusInPath};
+use crate::limiter::What;
 use crate::state::{Server, Shared};
 
-/// Replies that are shown with a status; each costs a read.
+/// Replies that are shown with a status.
 const DESCENDANTS_MAX: usize = 100;
+/// Pages of as many replies that are read for them, each of which costs a read: some replies are hidden from the reader.
+const DESCENDANT_PAGES_MAX: usize = 10;
 
 impl Server {
     /// The response with a status that the reader may see.
     async fn status(&self, reader: Option<UserId>, post: PostId) -> Result<Response, ApiError> {
         let read = move |_: &_, entities: &mut Entities<'_>| entities.status(post);
         let status = self.entities(reader, read).await?;
-        self.answers.entity(status)
+        answers::entity(status)
     }
 
     /// The response to a change of a status.
     async fn changed_status(&self, me: UserId, post: PostId) -> Result<Response, ApiError> {
         let status = self.entities_done(me, move |entities| entities.status(post)).await?;
-        self.answers.entity(status)
+        answers::entity(status)
     }
 
     /// Checks that a status exists and is the user's own.
@@ -88,6 +92,7 @@ pub(crate) async fn create(
     }
     (new.warning, new.sensitive) = warning(&fields)?;
     new.language = language(&fields)?;
+    state.limit(What::Posts, me.0.into())?;
     let command = Command::Publish(Box::new(new));
     match state.change(me, once, command).await? {
         Done::Posted(post) => state.changed_status(me, post).await,
@@ -115,7 +120,7 @@ pub(crate) async fn many(
         list(ids.iter().filter_map(|id| input::post(id)), |post| entities.status(post))
     };
     let found = state.entities(reader, read).await?;
-    state.answers.json(found)
+    Ok(answers::json(found))
 }
 
 /// `PUT /api/v1/statuses/{id}`
@@ -157,7 +162,7 @@ pub(crate) async fn delete(
     let status: Option<Value> = state.entities(Some(me), read).await?;
     let status = status.ok_or_else(ApiError::not_found)?;
     state.change(me, once, Command::DeletePost { post }).await?;
-    state.answers.entity(Some(status))
+    answers::entity(Some(status))
 }
 
 /// `GET /api/v1/statuses/{id}/context`
@@ -169,16 +174,29 @@ pub(crate) async fn context(
     let read = move |_: &_, entities: &mut Entities<'_>| {
         entities.visible_post(post)?;
         let ancestors = thread::ancestors(entities.viewer(), post);
-        let descendants = thread::descendants(entities.viewer(), post, &[], DESCENDANTS_MAX);
+        let descendants = descendants(entities, post);
         let mut out = b"{\"ancestors\":[".to_vec();
         entities.statuses(&ancestors, &mut out);
         out.extend_from_slice(b"],\"descendants\":[");
-        entities.statuses(&descendants.posts, &mut out);
+        entities.statuses(&descendants, &mut out);
         out.extend_from_slice(b"]}");
         Some(out)
     };
     let found = state.entities(reader, read).await?;
-    state.answers.json(found.ok_or_else(ApiError::not_found)?)
+    Ok(answers::json(found.ok_or_else(ApiError::not_found)?))
+}
+
+/// The first replies below a post that are shown to the reader.
+fn descendants(entities: &Entities<'_>, post: PostId) -> Vec<PostId> {
+    let (mut found, mut next) = (Vec::new(), Some(Vec::new()));
+    for _ in 0..DESCENDANT_PAGES_MAX {
+        let Some(from) = next.filter(|_| found.len() < DESCENDANTS_MAX) else { break };
+        let page = thread::descendants(entities.viewer(), post, &from, DESCENDANTS_MAX);
+        found.extend(page.posts);
+        next = page.next;
+    }
+    found.truncate(DESCENDANTS_MAX);
+    found
 }
 
 /// `GET /api/v1/statuses/{id}/source`
@@ -189,7 +207,7 @@ pub(crate) async fn source(
 ) -> Result<Response, ApiError> {
     let read = move |_: &_, entities: &mut Entities<'_>| entities.source(post);
     let source = state.entities(Some(me), read).await?;
-    state.answers.entity(source)
+    answers::entity(source)
 }
 
 /// `GET /api/v1/statuses/{id}/history`
@@ -200,7 +218,7 @@ pub(crate) async fn history(
 ) -> Result<Response, ApiError> {
     let read = move |_: &_, entities: &mut Entities<'_>| entities.history(post);
     let history = state.entities(reader, read).await?;
-    state.answers.entity(history)
+    answers::entity(history)
 }
 
 /// What undoes something that a status cannot have: answers with the status as it is.
@@ -220,7 +238,7 @@ pub(crate) async fn nobody(
 ) -> Result<Response, ApiError> {
     let read = move |_: &_, entities: &mut Entities<'_>| entities.visible_post(post).is_some();
     match state.entities(reader, read).await? {
-        true => state.answers.json(b"[]".to_vec()),
+        true => Ok(answers::json(b"[]".to_vec())),
         false => Err(ApiError::not_found()),
     }
 }

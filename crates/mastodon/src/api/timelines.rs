@@ -7,7 +7,6 @@ use axum::http::Uri;
 use axum::response::Response;
 use feed::{PageOf, PostId, Visibility};
 
-use super::accounts::page_of_statuses;
 use crate::entities::Entities;
 use crate::error::ApiError;
 use crate::fields::Params;
@@ -16,7 +15,7 @@ use crate::paging::{self, Asked, Listed};
 use crate::state::Shared;
 
 /// Posts of all users that one request reads: some of them are replies, or hidden from the reader.
-const ROWS_READ_MAX: usize = 400;
+const ROWS_READ_MAX: usize = 1_000;
 /// Posts that are read at a time.
 const ROWS_AT_ONCE: usize = 80;
 
@@ -30,7 +29,7 @@ pub(crate) async fn home(
     let asked = Asked::parse(&fields, paging::STATUSES)?;
     let read = move |node: &node::Node, entities: &mut Entities<'_>| {
         let page = node.home_ids(me, &asked.page(PostId));
-        page_of_statuses(entities, &asked, page)
+        asked.list(page, None, |post| post.0, |post| entities.status(post))
     };
     let listed = state.entities(Some(me), read).await?;
     state.listed(uri.path(), &fields, &asked, listed)
@@ -49,8 +48,8 @@ pub(crate) async fn public(
     let read = move |_: &_, entities: &mut Entities<'_>| match none {
         true => Listed::default(),
         false => {
-            let page = newest(entities, &asked);
-            page_of_statuses(entities, &asked, page)
+            let (page, stopped) = newest(entities, &asked);
+            asked.list(page, stopped, |post| post.0, |post| entities.status(post))
         }
     };
     let listed = state.entities(reader, read).await?;
@@ -58,8 +57,9 @@ pub(crate) async fn public(
 }
 
 /// The newest posts that are no replies to other users and that the reader wants. A page upwards (`min_id`) is read from
-/// the newest post down, so it begins directly above the id only if that is among the newest [`ROWS_READ_MAX`].
-fn newest(entities: &Entities<'_>, asked: &Asked) -> PageOf<PostId> {
+/// the newest post down, so it begins directly above the id only if that is among the newest [`ROWS_READ_MAX`]. Also
+/// returns the last id that was read, if there are more rows and the page is not full.
+fn newest(entities: &Entities<'_>, asked: &Asked) -> (PageOf<PostId>, Option<u64>) {
     let (mut found, mut read) = (VecDeque::new(), 0);
     let mut before = Some(PostId(asked.max().unwrap_or(u64::MAX)));
     let mut more = false;
@@ -91,5 +91,6 @@ fn newest(entities: &Entities<'_>, asked: &Asked) -> PageOf<PostId> {
             found.push_back(post);
         }
     }
-    PageOf { items: found.into(), more: more || before.is_some() }
+    let stopped = before.filter(|_| !more).map(|post| post.0);
+    (PageOf { items: found.into(), more }, stopped)
 }

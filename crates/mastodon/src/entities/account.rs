@@ -25,7 +25,7 @@ impl Entities<'_> {
         let newest = Span::below(None, 1).map(|span| facts.posts_by(user, span));
         let last_status = newest.iter().flatten().next().map(|(post, ..)| day(post.unix_ms()));
         let (handle, bio) = (profile.handle.as_str(), profile.bio.as_str());
-        let picture = format!("{base}/assets/icon.svg");
+        let picture = format!("{base}/assets/icon.png");
         let created = format!("{}T00:00:00.000Z", day(profile.registered.unix_ms()));
         Some(json!({
             "id": user.0.to_string(),

@@ -12,6 +12,7 @@ pub(crate) mod time;
 
 use std::collections::HashMap;
 
+use feed::accounts::AccountState;
 use feed::{Facts, UserId, Viewer};
 use node::{Node, Store};
 use serde_json::Value;
@@ -45,10 +46,21 @@ impl<'a> Entities<'a> {
 
     /// Whether the reader may see a user, or blocks them: whom one blocks is in one's list of blocks.
     pub(crate) fn knows(&self, user: UserId) -> bool {
-        let facts = self.facts();
-        facts.exists(user)
-            && (self.viewer.visible_user(user)
-                || self.reader.is_some_and(|reader| facts.blocks(reader, user)))
+        let blocks = |reader| self.facts().blocks(reader, user);
+        self.is_approved(user)
+            && (self.viewer.visible_user(user) || self.reader.is_some_and(blocks))
+    }
+
+    /// Whether the reader may see a user.
+    pub(crate) fn is_visible(&self, user: UserId) -> bool {
+        self.viewer.visible_user(user) && self.is_approved(user)
+    }
+
+    /// Whether a user exists whose account does not wait for approval. Users need no account.
+    fn is_approved(&self, user: UserId) -> bool {
+        let account = || self.facts().account(user);
+        self.facts().exists(user)
+            && account().is_none_or(|account| account.state != AccountState::Pending)
     }
 
     fn handle(&mut self, user: UserId) -> Option<String> {

@@ -7,11 +7,10 @@ use serde_json::{Value, json};
 
 use super::time::time;
 use super::{Entities, html};
+use crate::paging::PAGE_BYTES;
 
 /// Replies that are counted; for more, this number is shown.
 const REPLIES_COUNTED: usize = 100;
-/// A page of statuses ends when it has this many bytes. A status has at most about 64 KiB.
-const PAGE_BYTES: usize = 1 << 20;
 
 impl Entities<'_> {
     /// A status; none if it does not exist, or is not visible to the reader.
@@ -107,18 +106,15 @@ impl Entities<'_> {
         found
     }
 
-    /// Appends statuses to `out` as JSON objects with commas between, until they are too long for one response; returns
-    /// how many ids were read. What the reader may not see is left out.
-    pub(crate) fn statuses(&mut self, ids: &[PostId], out: &mut Vec<u8>) -> usize {
-        for (read, id) in ids.iter().enumerate() {
+    /// Appends statuses to `out` as JSON objects with commas between, until they are too long for one response. What the
+    /// reader may not see is left out.
+    pub(crate) fn statuses(&mut self, ids: &[PostId], out: &mut Vec<u8>) {
+        for id in ids {
             if out.len() >= PAGE_BYTES {
-                return read;
+                break;
             }
-            if let Some(status) = self.status(*id) {
-                push(&status, out);
-            }
+            self.status(*id).iter().for_each(|status| push(status, out));
         }
-        ids.len()
     }
 
     /// The entity `StatusSource`.

@@ -29,7 +29,7 @@ pub(crate) async fn register(
 ) -> Result<Json<Value>, ApiError> {
     let secret = Secret::random()?;
     let request = request(&fields, &secret)?;
-    state.limit(What::Apps, client_address(&extensions, &headers))?;
+    state.limit_address(What::Apps, client_address(&extensions, &headers))?;
     let app = App {
         name: request.name.clone(),
         website: request.website.clone(),

@@ -31,11 +31,11 @@ pub(crate) async fn token(
     let token = Secret::random()?;
     let (grant, scopes) = match kind {
         "authorization_code" => {
-            state.limit(What::Tokens, address)?;
+            state.limit_address(What::Tokens, address)?;
             state.exchange(id, &fields, token.hash()).await?
         }
         "client_credentials" => {
-            state.limit(What::Tokens, address)?;
+            state.limit_address(What::Tokens, address)?;
             let scopes = asked(&fields, &app)?;
             let command = AccountCommand::GrantApp { app: id, scopes, token: token.hash() };
             (granted(state.submit(command).await?)?, scopes)

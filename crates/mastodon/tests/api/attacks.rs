@@ -282,6 +282,36 @@ async fn guessing_passwords_ends_after_some_failures() {
 }
 
 #[tokio::test]
+async fn what_one_user_or_address_asks_for_has_a_rate() {
+    let rate = |times| Rate { times, within: Duration::from_secs(300) };
+    let world = World::with(|options| {
+        options.rates.requests = rate(8);
+        options.rates.anonymous_reads = rate(3);
+        options.rates.posts = rate(2);
+    });
+    let [ada, bob] = world.people(["ada", "bob"]).await;
+    let publish = async || {
+        let got = world.post("/api/v1/statuses", Some(&ada.token), &[("status", "x")]).await;
+        got.status.as_u16()
+    };
+    assert_eq!([publish().await, publish().await, publish().await], [200, 200, 429]);
+    let read = async |token: Option<&str>, times: usize| {
+        let mut last = world.get("/api/v1/timelines/public", token).await;
+        for _ in 1..times {
+            last = world.get("/api/v1/timelines/public", token).await;
+        }
+        last
+    };
+    assert_eq!(read(Some(&ada.token), 4).await.status.as_u16(), 200);
+    let got = read(Some(&ada.token), 1).await;
+    assert_eq!((got.status.as_u16(), got.headers["retry-after"].to_str().unwrap()), (429, "300"));
+    assert_eq!(read(Some(&bob.token), 4).await.status.as_u16(), 200, "of each user");
+    assert_eq!(read(None, 3).await.status.as_u16(), 200);
+    assert_eq!(read(None, 1).await.status.as_u16(), 429);
+    assert_eq!(world.get("/api/v1/instance", None).await.status.as_u16(), 200);
+}
+
+#[tokio::test]
 async fn markup_of_apps_and_users_is_shown_as_text() {
     let world = World::new();
     let fields = [

@@ -187,12 +187,34 @@ async fn whether_sign_up_is_possible_is_a_setting() {
         let expect = if expect == StatusCode::OK { StatusCode::SEE_OTHER } else { got.status };
         assert_eq!(got.status, expect);
         assert_eq!(got.text.contains("waits for approval"), pending, "{got:?}");
+        let is_found = async |is_approved: bool| {
+            for path in [
+                "/api/v1/accounts/0",
+                "/api/v1/accounts?id[]=0",
+                "/api/v1/accounts/lookup?acct=ada",
+                "/api/v1/accounts/search?q=a",
+                "/api/v2/search?q=ada",
+                "/api/v1/directory",
+                "/.well-known/webfinger?resource=acct:ada@social.example",
+            ] {
+                let got = world.get(path, None).await;
+                assert_eq!(
+                    got.text.contains("ada"),
+                    is_approved,
+                    "{registrations:?} {path}: {got:?}"
+                );
+            }
+            let got = world.get("/api/v1/accounts/0/statuses", None).await;
+            assert_eq!(got.status == StatusCode::OK, is_approved);
+        };
+        is_found(account.is_some() && !pending).await;
         if pending {
             let user = UserRef::Id(UserId(0));
             let approve = AccountCommand::SetState { user, state: AccountState::Active };
             world.node.submit(Command::Account(approve).into()).await.unwrap().outcome.unwrap();
             let got = browser.log_in(&world, "ada", PASSWORD).await;
             assert_eq!(got.status, StatusCode::SEE_OTHER);
+            is_found(true).await;
         }
     }
 }

@@ -7,6 +7,7 @@ mod blocks;
 mod client;
 mod endpoints;
 mod flow;
+mod lists;
 mod pages;
 mod reactions;
 mod scopes;

@@ -1,5 +1,8 @@
 //! Accounts, search, and what the server says about itself.
 
+use axum::body::Body;
+use axum::http::Request;
+use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
 use serde_json::{Value, json};
 
 use crate::client::{World, ids};
@@ -14,12 +17,19 @@ async fn a_profile_is_changed_and_what_is_fixed_is_refused() {
         ("note", "one\n\n<script>\nhttps://a.example/"),
         ("locked", "false"),
         ("discoverable", "true"),
-        ("source[privacy]", "public"),
+        // The defaults of new posts are ignored.
+        ("source[privacy]", "private"),
+        ("source[language]", "en"),
+        ("source[sensitive]", "true"),
         ("fields_attributes[0][name]", ""),
     ];
     let me = ada.call(&world, "PATCH", path, &fields).await;
     assert_eq!(me["display_name"], "Ada <3");
     assert_eq!(me["source"]["note"], fields[1].1);
+    assert_eq!(
+        (&me["source"]["privacy"], &me["source"]["sensitive"]),
+        (&json!("public"), &json!(false))
+    );
     let note = me["note"].as_str().unwrap();
     assert!(note.starts_with("<p>one</p><p>&lt;script&gt;<br /><a href=\"https://a.example/\""));
     let cleared = ada.call(&world, "PATCH", path, &[("note", "")]).await;
@@ -29,14 +39,24 @@ async fn a_profile_is_changed_and_what_is_fixed_is_refused() {
         ("locked", "true"),
         ("bot", "1"),
         ("discoverable", "false"),
-        ("source[privacy]", "private"),
-        ("source[language]", "en"),
         ("fields_attributes[0][name]", "Web"),
         ("display_name", "a\nb"),
     ] {
         let got = world.call("PATCH", path, Some(&ada.token), &[(name, value)]).await;
         assert_eq!(got.status.as_u16(), 422, "{name}: {got:?}");
     }
+    let form = |kind: &str| {
+        let head =
+            "--x\r\nContent-Disposition: form-data; name=\"avatar\"; filename=\"a.png\"\r\n\r\n";
+        let request = Request::patch(path).header(CONTENT_TYPE, kind);
+        let request = request.header(AUTHORIZATION, format!("Bearer {}", ada.token));
+        let body = format!("{head}{}\r\n--x--\r\n", "x".repeat(100_000));
+        world.send(request.body(Body::from(body)).unwrap())
+    };
+    let got = form("multipart/form-data; boundary=x").await;
+    assert_eq!(got.status.as_u16(), 422);
+    assert!(got.text.contains("no pictures"), "a reason that apps show: {got:?}");
+    assert_eq!(form("application/json").await.status.as_u16(), 413);
 }
 
 #[tokio::test]
@@ -63,8 +83,26 @@ async fn users_are_found_by_name_and_the_beginning_of_their_handles() {
         assert_eq!(none["accounts"], json!([]));
     }
     let post = ada.post(&world, "x").await;
-    let url = format!("/api/v2/search?q=https://social.example/@ada/{post}");
-    assert_eq!(ids(&bob.get(&world, &url).await["statuses"]), [post]);
+    for version in ["v1", "v2"] {
+        for (path, accounts, statuses) in [
+            (format!("@ada/{post}"), vec![], vec![&post]),
+            (format!("users/ada/statuses/{post}"), vec![], vec![&post]),
+            ("@ada".to_owned(), vec![&ada.id], vec![]),
+            ("users/ada".to_owned(), vec![&ada.id], vec![]),
+            ("users/ada/statuses/x".to_owned(), vec![], vec![]),
+            ("users/ada/inbox".to_owned(), vec![], vec![]),
+            (String::new(), vec![], vec![]),
+        ] {
+            let query = format!("/api/{version}/search?q=https://social.example/{path}");
+            let found = bob.get(&world, &query).await;
+            assert_eq!(
+                ids(&found["accounts"]).iter().take(1).collect::<Vec<_>>(),
+                accounts,
+                "{query}"
+            );
+            assert_eq!(ids(&found["statuses"]).iter().collect::<Vec<_>>(), statuses, "{query}");
+        }
+    }
     for (name, status) in [
         ("ada", 200),
         ("@ada@social.example", 200),
