@@ -215,7 +215,7 @@ pub(crate) enum Policy {
     Never,
 }
 
-/// See [`Registrations`].
+/// See [`mastodon::Registrations`].
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum SignUp {
