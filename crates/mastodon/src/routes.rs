@@ -167,9 +167,7 @@ fn notifications_of_user(table: &mut Endpoints) {
 fn streams(table: &mut Endpoints) {
     // The scope that a channel needs is checked when it is known.
     let either = Needs::Stream(&[S::ReadStatuses, S::ReadNotifications]);
-    for path in ["/api/v1/streaming", "/api/v1/streaming/"] {
-        table.get(path, either, streaming::connect);
-    }
+    table.get("/api/v1/streaming", either, streaming::connect);
     table.get("/api/v1/streaming/health", PUBLIC, streaming::health);
     // Those of hashtags, lists and conversations are silent.
     table.get("/api/v1/streaming/{*channel}", either, streaming::listen);
