@@ -34,7 +34,11 @@ struct Kind {
 const KINDS: [Kind; 4] = [
     Kind { name: "follow, both directions", make: follow, delete: unfollow },
     Kind { name: "post of 78 bytes, half of them random", make: post, delete: delete_posts },
-    Kind { name: "story of 78 bytes, half of them random", make: tell, delete: delete_stories },
+    Kind {
+        name: "story of 78 bytes, half of them random",
+        make: post_stories,
+        delete: delete_stories,
+    },
     Kind { name: "key with a value of 100 bytes", make: put, delete: remove },
 ];
 
@@ -115,7 +119,7 @@ fn delete_posts(node: &Node, runtime: &Runtime, ids: &[u64]) -> anyhow::Result<(
     submit_all(node, runtime, ids.iter().map(|post| Command::DeletePost { post: PostId(*post) }))
 }
 
-fn tell(node: &Node, runtime: &Runtime, ids: &mut Vec<u64>) -> anyhow::Result<()> {
+fn post_stories(node: &Node, runtime: &Runtime, ids: &mut Vec<u64>) -> anyhow::Result<()> {
     let life = Lifetime::from_secs(86_400).unwrap_or_else(|_| unreachable!("a day"));
     let stories = (0..STORIES).map(|n| {
         let (author, text) = (id(n.wrapping_mul(7_919) % USERS), checked(n));

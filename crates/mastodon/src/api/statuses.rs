@@ -45,7 +45,7 @@ impl Server {
     }
 }
 
-/// The text of a new or edited status. What the model lacks is refused, so that nobody is told that it was done.
+/// The text of a new or edited status. What the model lacks is refused, so that no app shows it as done.
 fn text(fields: &Fields) -> Result<PostText, ApiError> {
     for (name, what) in [
         ("media_ids", "media"),
