@@ -71,6 +71,8 @@ pub struct MastodonOptions {
     pub password_grant: bool,
     /// Whether who is not a user may read what is public: without a token, or with one of an app itself.
     pub anonymous_reads: bool,
+    /// Most connections of the server, of which live streams take at most half.
+    pub connections_max: u32,
     /// Runs reads that may block.
     pub reads: BlockingReads,
     /// What one address or account may do.
@@ -88,6 +90,7 @@ impl MastodonOptions {
             registrations: Registrations::Closed,
             password_grant: false,
             anonymous_reads: false,
+            connections_max: 4_096,
             reads: BlockingReads::new(64),
             rates: Rates::default(),
             closing: None,

@@ -54,7 +54,7 @@ impl Server {
             tokens: Tokens::new(),
             bodies: Bodies::new(),
             answers: Answers::new(),
-            streams: Streams::new(),
+            streams: Streams::new(options.connections_max),
             done_reads: Arc::new(Semaphore::new(DONE_READS_MAX)),
             options,
         })

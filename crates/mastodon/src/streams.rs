@@ -17,7 +17,7 @@ use crate::entities::Entities;
 use crate::error::ApiError;
 use crate::state::{Server, Shared};
 
-/// Most streams.
+/// Most streams, however many connections there may be.
 const STREAMS_MAX: u32 = 4_096;
 /// Most streams of one user.
 const USER_STREAMS_MAX: u32 = 32;
@@ -50,6 +50,8 @@ pub(crate) struct Published {
 pub(crate) struct Streams {
     /// Number of streams of each user, and of all.
     open: Mutex<(HashMap<UserId, u32>, u32)>,
+    /// Most streams.
+    streams_max: u32,
     turns: Arc<Semaphore>,
     public: broadcast::Sender<Arc<Published>>,
     /// Whether a task looks for new posts.
@@ -63,9 +65,11 @@ pub(crate) struct Open {
 }
 
 impl Streams {
-    pub(crate) fn new() -> Self {
+    /// Of a server with so many connections at most: streams take half of them, so that others remain for requests.
+    pub(crate) fn new(connections_max: u32) -> Self {
         Self {
             open: Mutex::default(),
+            streams_max: (connections_max / 2).clamp(1, STREAMS_MAX),
             turns: Arc::new(Semaphore::new(READS_MAX)),
             public: broadcast::Sender::new(PUBLIC_EVENTS_MAX),
             is_looking: AtomicBool::new(false),
@@ -76,7 +80,7 @@ impl Streams {
         let mut open = self.open.lock().ok()?;
         let (of_user, all) = &mut *open;
         let count = of_user.get(&user).copied().unwrap_or(0);
-        (count < USER_STREAMS_MAX && *all < STREAMS_MAX).then(|| {
+        (count < USER_STREAMS_MAX && *all < self.streams_max).then(|| {
             of_user.insert(user, count + 1);
             *all += 1;
         })
@@ -194,11 +198,15 @@ mod tests {
 
     #[test]
     fn a_stream_that_is_refused_is_not_counted() {
-        let streams = Streams::new();
-        for user in 0..STREAMS_MAX {
-            assert!(streams.count(UserId(user)).is_some());
+        for (connections, streams_max) in
+            [(1, 1), (100, 50), (4_096, 2_048), (u32::MAX, STREAMS_MAX)]
+        {
+            let streams = Streams::new(connections);
+            for user in 0..streams_max {
+                assert!(streams.count(UserId(user)).is_some());
+            }
+            assert!(streams.count(UserId(streams_max)).is_none());
+            assert_eq!(streams.open.lock().unwrap().0.len(), streams_max as usize);
         }
-        assert!(streams.count(UserId(STREAMS_MAX)).is_none());
-        assert_eq!(streams.open.lock().unwrap().0.len(), STREAMS_MAX as usize);
     }
 }
