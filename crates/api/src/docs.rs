@@ -21,8 +21,8 @@ use crate::guard::RouteKind;
 use crate::routes::Routes;
 use crate::state::AppState;
 use crate::v1::{
-    batch, blocks, buckets, context, events, follows, friends, keys, posts, recognitions, samples,
-    stories, timelines, users,
+    batch, blocks, buckets, context, events, follows, friends, keys, notifications, posts,
+    reactions, recognitions, samples, stories, timelines, users,
 };
 use crate::{backup, cluster, operations};
 
@@ -52,8 +52,8 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
     ),
     tags(
         (name = "users", description = "Profiles, follows, friends, blocks and mutes"),
-        (name = "posts", description = "Single posts"),
-        (name = "timelines", description = "Lists of posts, and live events"),
+        (name = "posts", description = "Single posts, and reactions to them"),
+        (name = "timelines", description = "Lists of posts, notifications, and live events"),
         (name = "stories", description = "Posts for friends that expire"),
         (name = "buckets", description = "Keys and values, shared with Redis clients"),
         (name = "recognizer", description = "Classifying drawings by their nearest neighbors"),
@@ -67,6 +67,10 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
         friends::befriend, friends::unfriend, friends::friends,
         blocks::block, blocks::unblock, blocks::blocks, blocks::mute, blocks::unmute, blocks::mutes,
         posts::create, posts::show, posts::edit, posts::delete, context::context,
+        reactions::favourite, reactions::unfavourite, reactions::favourites, reactions::bookmark,
+        reactions::unbookmark, reactions::bookmarks, reactions::pin, reactions::unpin, reactions::pins,
+        reactions::reactions, reactions::favourited_by,
+        notifications::notifications, notifications::clear, notifications::dismiss,
         timelines::home, timelines::posts, timelines::mentions, events::events,
         stories::create, stories::show, stories::delete, stories::stories, stories::views,
         stories::home, stories::show_to, stories::of_friend, stories::view,

@@ -7,7 +7,7 @@ use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
-use feed::{Handle, PostId, SampleId, Stamp, StoryId, UserId, UserRef};
+use feed::{Handle, NotificationId, PostId, SampleId, Stamp, StoryId, UserId, UserRef};
 use node::Reservation;
 use serde::de::{DeserializeOwned, Deserializer, Error as _, Visitor};
 use serde::{Deserialize, de};
@@ -77,8 +77,8 @@ pub(crate) struct OnePost(pub(crate) PostId);
 /// The story in the path.
 pub(crate) struct OneStory(pub(crate) StoryId);
 
-/// The user and the story in the path.
-pub(crate) struct UserAndStory(pub(crate) UserRef, pub(crate) StoryId);
+/// The user in the path, and what the last part of the path names.
+pub(crate) struct UserAnd<T>(pub(crate) UserRef, pub(crate) T);
 
 /// The sample in the path.
 pub(crate) struct OneSample(pub(crate) SampleId);
@@ -116,12 +116,12 @@ impl<S: Send + Sync> FromRequestParts<S> for OneStory {
     }
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for UserAndStory {
+impl<S: Send + Sync, T: FromParam + Send> FromRequestParts<S> for UserAnd<T> {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
-        let (user, story) = path::<(Param<UserRef>, Param<StoryId>)>(parts).await?;
-        Ok(Self(user.0?, story.0?))
+        let (user, other) = path::<(Param<UserRef>, Param<T>)>(parts).await?;
+        Ok(Self(user.0?, other.0?))
     }
 }
 
@@ -145,7 +145,8 @@ pub(crate) async fn path<T: DeserializeOwned + Send>(parts: &mut Parts) -> Resul
 /// gets the original error.
 struct Param<T>(Result<T, ApiError>);
 
-trait FromParam: Sized {
+/// What a parameter of a path names.
+pub(crate) trait FromParam: Sized {
     fn from_param(text: &str) -> Result<Self, ApiError>;
 }
 
@@ -158,6 +159,12 @@ impl FromParam for UserRef {
 impl FromParam for PostId {
     fn from_param(text: &str) -> Result<Self, ApiError> {
         post_number(decimal(text))
+    }
+}
+
+impl FromParam for NotificationId {
+    fn from_param(text: &str) -> Result<Self, ApiError> {
+        stamp(decimal(text)).map(Self)
     }
 }
 

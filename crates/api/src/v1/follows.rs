@@ -42,6 +42,18 @@ impl Listed {
         let (handle, name) = (user.handle.as_str().to_owned(), user.name.as_str().to_owned());
         Some(Self { id: id.0.to_string(), handle, name })
     }
+
+    /// Reads those of the users whom the viewer may see. May block.
+    pub(crate) fn visible<R: Rows + ?Sized>(
+        viewer: &Viewer<'_, R>,
+        ids: Vec<UserId>,
+    ) -> Vec<(UserId, Option<Self>)> {
+        let listed = |id| {
+            let visible = viewer.visible_user(id).then(|| Self::read(viewer.facts(), id));
+            (id, visible.flatten())
+        };
+        ids.into_iter().map(listed).collect()
+    }
 }
 
 /// A page of users.
@@ -142,15 +154,22 @@ pub(crate) async fn users(
     let found = state.read(move |node| {
         let user = node.resolve(&user).ok_or(Refusal::UserNotFound)?;
         let viewer = on_behalf_of(node, viewer.as_ref(), user)?;
-        let facts = node.facts();
-        let ids = span.map(|span| facts.users_in(table, user, span)).unwrap_or_default();
-        let listed = |id| {
-            let visible = viewer.visible_user(id).then(|| Listed::read(facts, id));
-            (id, visible.flatten())
-        };
-        Ok::<_, Refusal>(ids.into_iter().map(listed).collect::<Vec<_>>())
+        let ids = span.map(|span| node.facts().users_in(table, user, span)).unwrap_or_default();
+        Ok::<_, Refusal>(Listed::visible(&viewer, ids))
     });
     Ok(page_of_users(asked, found.await??))
+}
+
+/// What a user may see, or the application itself (`None`).
+///
+/// # Errors
+/// If there is no such user.
+pub(crate) fn viewer<'a>(
+    node: &'a Node,
+    named: Option<&UserRef>,
+) -> Result<Viewer<'a, impl Rows + use<'a>>, Refusal> {
+    let user = named.map(|user| node.resolve(user).ok_or(Refusal::UserNotFound)).transpose()?;
+    Ok(node.viewer(user))
 }
 
 /// What a user may see, or the application itself (`None`), of what `other` has.
@@ -159,11 +178,10 @@ pub(crate) async fn users(
 /// If there is no such user, or `other` is hidden from them.
 pub(crate) fn on_behalf_of<'a>(
     node: &'a Node,
-    viewer: Option<&UserRef>,
+    named: Option<&UserRef>,
     other: UserId,
 ) -> Result<Viewer<'a, impl Rows + use<'a>>, Refusal> {
-    let user = viewer.map(|user| node.resolve(user).ok_or(Refusal::UserNotFound)).transpose()?;
-    let viewer = node.viewer(user);
+    let viewer = viewer(node, named)?;
     viewer.visible_user(other).then_some(viewer).ok_or(Refusal::UserNotFound)
 }
 

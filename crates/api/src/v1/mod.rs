@@ -8,7 +8,9 @@ pub(crate) mod events;
 pub(crate) mod follows;
 pub(crate) mod friends;
 pub(crate) mod keys;
+pub(crate) mod notifications;
 pub(crate) mod posts;
+pub(crate) mod reactions;
 pub(crate) mod recognitions;
 pub(crate) mod samples;
 pub(crate) mod stories;
@@ -25,6 +27,8 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
     blocks::route(routes);
     posts::route(routes);
     context::route(routes);
+    reactions::route(routes);
+    notifications::route(routes);
     timelines::route(routes);
     stories::route(routes);
     recognitions::route(routes);

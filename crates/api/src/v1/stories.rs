@@ -15,7 +15,7 @@ use utoipa::ToSchema;
 use crate::error::{ApiError, ErrorBody};
 use crate::guard::RouteKind;
 use crate::idempotency::Once;
-use crate::input::{Input, OneStory, OneUser, TwoUsers, UserAndStory, given};
+use crate::input::{Input, OneStory, OneUser, TwoUsers, UserAnd, given};
 use crate::page::{Asked, json};
 use crate::params::{IdPath, KeyHeader, OtherPath, PageQuery, UserPath};
 use crate::routes::Routes;
@@ -158,7 +158,7 @@ pub(crate) async fn show(
 )]
 pub(crate) async fn show_to(
     State(state): State<Arc<AppState>>,
-    UserAndStory(user, story): UserAndStory,
+    UserAnd(user, story): UserAnd<StoryId>,
 ) -> Result<Response, ApiError> {
     Ok(json(state.read(move |node| render(node, story, Some(&user))).await??))
 }
@@ -268,7 +268,7 @@ pub(crate) async fn home(
 )]
 pub(crate) async fn view(
     State(state): State<Arc<AppState>>,
-    UserAndStory(viewer, story): UserAndStory,
+    UserAnd(viewer, story): UserAnd<StoryId>,
     Once(key): Once,
 ) -> Result<Response, ApiError> {
     state.carry_out(Command::ViewStory { story, viewer }, key).await
@@ -288,7 +288,7 @@ pub(crate) async fn view(
 )]
 pub(crate) async fn views(
     State(state): State<Arc<AppState>>,
-    UserAndStory(author, story): UserAndStory,
+    UserAnd(author, story): UserAnd<StoryId>,
     asked: Asked,
 ) -> Result<Response, ApiError> {
     // The page is empty, but the story must still exist.

@@ -16,6 +16,7 @@ mod legacy;
 mod openapi;
 mod operations;
 mod posts;
+mod reactions;
 mod recognitions;
 mod rules;
 mod stories;

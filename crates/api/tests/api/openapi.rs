@@ -111,10 +111,13 @@ fn examples_work() {
     for (method, path, operation) in all {
         let mut filled = path.clone();
         for parameter in operation["parameters"].as_array().unwrap_or(&Vec::new()) {
+            let name = parameter["name"].as_str().unwrap();
+            if parameter["in"] == "query" && parameter["required"] == true {
+                filled = format!("{filled}?{name}={}", parameter["example"].as_str().unwrap());
+            }
             if parameter["in"] != "path" {
                 continue;
             }
-            let name = parameter["name"].as_str().unwrap();
             // Posts, stories and samples are created here: no example can contain their ids.
             let example = if name == "id" {
                 made(&server, &path)
@@ -165,5 +168,7 @@ fn made(server: &TestServer, path: &str) -> String {
         let body = json!({"label": "x", "sample": "0".repeat(256)});
         return server.post("/v1/samples", &body).json()["id"].as_str().unwrap().to_owned();
     }
-    server.publish("one", "x")
+    // Of a mention of user 0 the notification has the id of the post.
+    let author = if path.contains("notifications") { "two" } else { "one" };
+    server.publish(author, "hi @one")
 }

@@ -98,7 +98,9 @@ fn every_response_has_a_unique_id() {
 }
 
 /// Every change with its response, and whether it supports a key.
-fn changes(post: &str, story: &str, sample: &str) -> Vec<(&'static str, String, Value, u16, bool)> {
+fn changes(
+    [post, mention, story, sample]: [&str; 4],
+) -> Vec<(&'static str, String, Value, u16, bool)> {
     let drawing = "0".repeat(256);
     let path = |path: &str| path.to_owned();
     vec![
@@ -114,6 +116,14 @@ fn changes(post: &str, story: &str, sample: &str) -> Vec<(&'static str, String, 
         ("DELETE", path("/v1/users/@ada/mutes/@cyd"), Value::Null, 204, true),
         ("POST", path("/v1/users/@ada/posts"), json!({"text": "x"}), 201, true),
         ("PATCH", format!("/v1/posts/{post}"), json!({"text": "y"}), 200, true),
+        ("PUT", format!("/v1/users/@bob/favourites/{post}"), Value::Null, 204, true),
+        ("DELETE", format!("/v1/users/@bob/favourites/{post}"), Value::Null, 204, true),
+        ("PUT", format!("/v1/users/@bob/bookmarks/{post}"), Value::Null, 204, true),
+        ("DELETE", format!("/v1/users/@bob/bookmarks/{post}"), Value::Null, 204, true),
+        ("PUT", format!("/v1/users/@ada/pins/{post}"), Value::Null, 204, true),
+        ("DELETE", format!("/v1/users/@ada/pins/{post}"), Value::Null, 204, true),
+        ("DELETE", format!("/v1/users/@cyd/notifications/{mention}"), Value::Null, 204, true),
+        ("DELETE", path("/v1/users/@cyd/notifications"), Value::Null, 204, true),
         ("DELETE", format!("/v1/posts/{post}"), Value::Null, 204, true),
         ("POST", path("/v1/users/@ada/stories"), json!({"text": "x"}), 201, true),
         ("PUT", format!("/v1/users/@bob/viewed_stories/{story}"), Value::Null, 204, true),
@@ -144,7 +154,8 @@ fn an_idempotency_key_works_on_every_change_or_is_refused() {
         let body = if body.is_null() { String::new() } else { body.to_string() };
         server.send(method, path, headers, body.as_bytes())
     };
-    let changes = changes(&post, &story, &sample);
+    let mention = server.publish("ada", "hi @cyd");
+    let changes = changes([&post, &mention, &story, &sample]);
     // The OpenAPI document has no other changes.
     let api = server.get("/v1/openapi.json").json();
     let documented = api["paths"].as_object().unwrap().values().flat_map(|path| {
@@ -179,6 +190,11 @@ fn an_idempotency_key_works_on_every_change_or_is_refused() {
 fn every_list_has_the_same_shape_and_bounds() {
     let server = prepared();
     let story = server.post_story("ada", "x", 60);
+    let post = server.publish("ada", "x");
+    for path in [format!("/v1/users/0/pins/{post}"), format!("/v1/users/1/favourites/{post}")] {
+        assert_eq!(server.send("PUT", &path, &[], b"").status, 204, "{path}");
+    }
+    server.publish("bob", "hi @ada");
     for (path, items) in [
         ("/v1/users".to_owned(), 3),
         ("/v1/users?handle=ada".to_owned(), 1),
@@ -187,9 +203,14 @@ fn every_list_has_the_same_shape_and_bounds() {
         ("/v1/users/0/friends".to_owned(), 1),
         ("/v1/users/0/blocks".to_owned(), 0),
         ("/v1/users/0/mutes".to_owned(), 0),
-        ("/v1/users/0/posts".to_owned(), 0),
-        ("/v1/users/0/timeline".to_owned(), 0),
-        ("/v1/users/0/mentions".to_owned(), 0),
+        ("/v1/users/0/posts".to_owned(), 1),
+        ("/v1/users/0/timeline".to_owned(), 1),
+        ("/v1/users/0/mentions".to_owned(), 1),
+        ("/v1/users/0/favourites".to_owned(), 0),
+        ("/v1/users/0/bookmarks".to_owned(), 0),
+        ("/v1/users/0/pins".to_owned(), 1),
+        ("/v1/users/0/notifications".to_owned(), 2),
+        (format!("/v1/posts/{post}/favourites"), 1),
         ("/v1/users/0/stories".to_owned(), 1),
         ("/v1/users/1/timeline/stories".to_owned(), 1),
         ("/v1/users/1/friends/0/stories".to_owned(), 1),

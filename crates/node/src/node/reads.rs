@@ -2,7 +2,7 @@
 //! worker may call them. The others may read the store and belong where blocking is allowed.
 
 use feed::profile::Visible;
-use feed::{Cursor, Facts, Page, PageOf, Post, PostId, UserId, UserRef, Viewer};
+use feed::{Cursor, Facts, Page, PageOf, Post, PostId, Reaction, UserId, UserRef, Viewer};
 use rows::{PointTable, Rows, SetTable};
 use store::Store;
 use tokio::sync::watch;
@@ -98,6 +98,25 @@ impl Node {
         page.items.retain(|post| viewer.notified(*post));
         self.append_posts(&page.items, out);
         ends
+    }
+
+    /// A page of the posts to which `user` reacted, by descending stamps of the reactions, which are its ends. Without posts
+    /// that the viewer may not see, so it may have fewer. May block.
+    pub fn reacted<R: Rows + ?Sized>(
+        &self,
+        viewer: &Viewer<'_, R>,
+        user: UserId,
+        reaction: Reaction,
+        page: &Page<u64>,
+        out: &mut Vec<u8>,
+    ) -> PageEnds<u64> {
+        let span = page.span(page.limit + 1);
+        let rows = span.map(|span| self.facts().reactions_of(user, reaction, span));
+        let PageOf { items, more } = PageOf::from_scan(rows.unwrap_or_default(), page);
+        let (stamps, mut posts): (Vec<_>, Vec<_>) = items.into_iter().unzip();
+        posts.retain(|post| self.facts().post(*post).is_some_and(|post| viewer.visible(&post)));
+        self.append_posts(&posts, out);
+        ends(&stamps, more)
     }
 
     /// A page of the posts by `user` that the viewer may see, as [`Node::home`] does; see [`feed::profile`]. May block.

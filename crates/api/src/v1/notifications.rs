@@ -1,0 +1,174 @@
+//! Notifications: mentions, favourites of one's posts, and follows.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+use feed::{Command, Notice, Notification, NotificationId};
+use node::{Node, PageEnds};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::error::{ApiError, ErrorBody};
+use crate::guard::RouteKind;
+use crate::idempotency::Once;
+use crate::input::{OneUser, UserAnd};
+use crate::page::{Asked, to_json};
+use crate::params::{IdPath, KeyHeader, PageQuery, UserPath};
+use crate::routes::Routes;
+use crate::state::AppState;
+use crate::time::rfc3339;
+use crate::v1::follows::Listed;
+use crate::v1::timelines::read_page;
+
+pub(crate) fn route(routes: &mut Routes<'_>) {
+    routes.on("GET", "/v1/users/{user}/notifications", RouteKind::Query, notifications);
+    routes.on("DELETE", "/v1/users/{user}/notifications", RouteKind::Plain, clear);
+    routes.on("DELETE", "/v1/users/{user}/notifications/{id}", RouteKind::Plain, dismiss);
+}
+
+/// What a notification is about.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum NoticeKind {
+    /// A post mentions the user.
+    Mention,
+    /// A post of the user was favourited.
+    Favourite,
+    /// The user is followed.
+    Follow,
+}
+
+/// A notification.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct NotificationView {
+    #[schema(example = "381482917519855616")]
+    id: String,
+    kind: NoticeKind,
+    #[schema(format = DateTime, example = "2026-11-21T09:30:00.123Z")]
+    created_at: String,
+    /// Who caused it.
+    user: Listed,
+    /// The post that mentions the user, or that was favourited.
+    #[serde(skip)]
+    #[schema(value_type = Option<crate::v1::posts::PostView>)]
+    post: Option<Vec<u8>>,
+}
+
+/// A page of notifications, newest first.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes the answer, which is written as bytes")]
+pub(crate) struct NotificationPage {
+    items: Vec<NotificationView>,
+    /// Path of the page of older notifications.
+    next: Option<String>,
+    /// Path of the page of newer notifications.
+    prev: Option<String>,
+}
+
+/// List notifications
+///
+/// Mentions, favourites of posts by the user, and follows, without what a block or a mute hides. Of favourites and follows
+/// the newest 1,000 are kept.
+#[utoipa::path(
+    get, path = "/v1/users/{user}/notifications", operation_id = "list_notifications", tag = "timelines",
+    params(UserPath, PageQuery),
+    responses(
+        (
+            status = 200,
+            description = "A page of notifications",
+            body = NotificationPage,
+            headers(("Link" = String, description = "The neighboring pages"))
+        ),
+        (status = 404, description = "`user_not_found`", body = ErrorBody),
+        (status = 422, description = "`bad_limit`", body = ErrorBody),
+    )
+)]
+pub(crate) async fn notifications(
+    State(state): State<Arc<AppState>>,
+    OneUser(user): OneUser,
+    asked: Asked,
+) -> Result<Response, ApiError> {
+    let page = asked.of(NotificationId);
+    let read = move |node: &Node, out: &mut Vec<u8>| {
+        let found = node.viewer(Some(node.resolve(&user)?)).notifications(&page);
+        let ids = |found: Option<&(NotificationId, _)>| found.map(|(id, _)| *id);
+        let (first, last) = (ids(found.items.first()), ids(found.items.last()));
+        let mut is_first = true;
+        for item in found.items.into_iter().filter_map(|(_, found)| view(node, found?)) {
+            out.extend((!is_first).then_some(b','));
+            is_first = false;
+            append(&item, out);
+        }
+        Some(PageEnds { first, last, more: found.more })
+    };
+    read_page(&state, &asked, read).await
+}
+
+fn view(node: &Node, found: Notification) -> Option<NotificationView> {
+    let (kind, post) = match found.notice {
+        Notice::Mention(post) => (NoticeKind::Mention, Some(post)),
+        Notice::Favourite(post) => (NoticeKind::Favourite, Some(post)),
+        Notice::Follow => (NoticeKind::Follow, None),
+    };
+    let rendered = post.map(|post| {
+        let mut json = Vec::new();
+        node.post(post, &mut json).then_some(json)
+    });
+    Some(NotificationView {
+        id: found.id.0.to_string(),
+        kind,
+        created_at: rfc3339(found.id.unix_ms()),
+        user: Listed::read(node.facts(), found.actor)?,
+        // A post that was deleted meanwhile has no notification.
+        post: rendered.map_or(Some(None), |post| post.map(Some))?,
+    })
+}
+
+/// Appends it with its post, which is JSON already.
+fn append(item: &NotificationView, out: &mut Vec<u8>) {
+    let mut json = to_json(item);
+    json.pop();
+    out.extend_from_slice(&json);
+    out.extend_from_slice(b",\"post\":");
+    out.extend_from_slice(item.post.as_deref().unwrap_or(b"null"));
+    out.push(b'}');
+}
+
+/// Clear all notifications
+///
+/// Those until now are not listed any more. Mentions stay in the list of mentions. Idempotent.
+#[utoipa::path(
+    delete, path = "/v1/users/{user}/notifications", operation_id = "clear_notifications", tag = "timelines",
+    params(UserPath, KeyHeader),
+    responses(
+        (status = 204, description = "They are not listed any more"),
+        (status = 404, description = "`user_not_found`", body = ErrorBody),
+        (status = 422, description = "`idempotency_key_reused`", body = ErrorBody),
+    )
+)]
+pub(crate) async fn clear(
+    State(state): State<Arc<AppState>>,
+    OneUser(user): OneUser,
+    Once(key): Once,
+) -> Result<Response, ApiError> {
+    state.carry_out(Command::ClearNotifications { user }, key).await
+}
+
+/// Dismiss a notification
+#[utoipa::path(
+    delete, path = "/v1/users/{user}/notifications/{id}", operation_id = "dismiss_notification", tag = "timelines",
+    params(UserPath, IdPath, KeyHeader),
+    responses(
+        (status = 204, description = "It is not listed any more"),
+        (status = 404, description = "`user_not_found`, `notification_not_found`", body = ErrorBody),
+        (status = 422, description = "`idempotency_key_reused`", body = ErrorBody),
+    )
+)]
+pub(crate) async fn dismiss(
+    State(state): State<Arc<AppState>>,
+    UserAnd(user, notification): UserAnd<NotificationId>,
+    Once(key): Once,
+) -> Result<Response, ApiError> {
+    state.carry_out(Command::DismissNotification { user, notification }, key).await
+}
