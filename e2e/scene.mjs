@@ -26,6 +26,14 @@ const POSTS = [
   ["jonas", "First loaves out. The street smells like a promise, and @noor is already at the door."],
 ];
 
+/** Replies to the newest post of ada: author, text, other fields. */
+const THREAD = [
+  ["mira", "@ada The kettle first, always. Where do the seeds go?"],
+  ["yuki", "@ada Which floor? Asking for a telescope."],
+  ["ada", "@yuki The fourth, and the roof is open.", { visibility: "followers" }],
+  ["jonas", "@ada Bread is on its way.", { warning: "food" }],
+];
+
 const STORIES = [
   ["mira", "The moss terrarium fogged up overnight, and it looks like a small planet with weather of its own.", 1800],
   ["mira", "And now the fog is gone.", 3600],
@@ -55,6 +63,13 @@ export async function settle(server) {
     if (other !== "tomasz") await server.befriend("ada", other);
   }
   for (const post of POSTS) await server.post(...post);
+  const about = (await server.ask("GET", "/v1/users/@ada/posts")).items[0];
+  let above = about;
+  for (const [author, text, further] of THREAD) {
+    const reply = await server.ask("POST", `/v1/users/@${author}/posts`, { text, in_reply_to_id: above.id, ...further });
+    if (author === "yuki") above = reply;
+  }
+  for (const fan of ["mira", "jonas", "yuki"]) await server.ask("PUT", `/v1/users/@${fan}/favourites/${about.id}`);
   for (const story of STORIES) await server.postStory(...story);
   for (const bucket of ["app", "drafts"]) await server.ask("PUT", `/v1/buckets/${bucket}`);
   for (const [key, value, ttl] of KEYS) await server.keep("app", key, value, ttl);

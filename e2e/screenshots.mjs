@@ -31,6 +31,11 @@ const SHOTS = [
     await page.getByRole("button", { name: "2 new posts" }).waitFor();
     return () => Promise.all(posts.map(({ id }) => server.ask("DELETE", `/v1/posts/${id}`)));
   }],
+  ["thread", "/#/@ada", async (page) => {
+    await page.locator(".feed .post", { hasText: "The kettle works" }).locator("a.when").click();
+    await page.locator(".thread .post").nth(4).waitFor();
+  }],
+  ["notifications", "/#/notifications", async (page) => page.locator(".notices > li").nth(6).waitFor()],
   ["mentions", "/#/mentions", async (page) => page.locator(".feed .post").first().waitFor()],
   ["profile", "/#/@mira", async (page) => page.locator(".feed .post").first().waitFor()],
   ["stories", "/#/stories", async (page) => page.locator(".storycard").nth(3).waitFor()],

@@ -80,10 +80,10 @@ test("a mention is a link, marks the page of mentions, and is completed while wr
   await field.press("Control+Enter");
   await writer.locator(".feed .post .text a", { hasText: "@m_reader" }).click();
   await writer.getByRole("heading", { level: 1, name: "Reader" }).waitFor();
-  await reader.getByRole("link", { name: "Mentions 1 new" }).waitFor();
-  await reader.getByRole("link", { name: "Mentions" }).click();
-  await reader.locator(".feed .post", { hasText: "good morning" }).waitFor();
-  assert.equal(await reader.getByRole("link", { name: "Mentions 1 new" }).count(), 0);
+  await reader.getByRole("link", { name: "Notifications 1 new" }).waitFor();
+  await reader.getByRole("link", { name: "Notifications" }).click();
+  await reader.locator(".notices .post", { hasText: "good morning" }).waitFor();
+  assert.equal(await reader.getByRole("link", { name: "Notifications 1 new" }).count(), 0);
   await close(writer);
   await close(reader);
 });

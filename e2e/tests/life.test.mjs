@@ -113,7 +113,7 @@ test("a first visit takes less than 100 kB and a font", async (context) => {
   await page.getByText("post number 29").waitFor();
   const usable = await page.evaluate(() => globalThis.usable);
   const home = bytes;
-  for (const title of ["Mentions", "Stories", "Draw", "Buckets", "Dashboard"]) {
+  for (const title of ["Notifications", "Stories", "Draw", "Buckets", "Dashboard"]) {
     await page.getByRole("link", { name: title, exact: true }).click();
     await page.getByRole("heading", { level: 1, name: title }).waitFor();
   }

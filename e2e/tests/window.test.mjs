@@ -35,7 +35,7 @@ test("with many stories a page is as wide as a phone, and all of it can be reach
       assert.ok(x >= 0 && y >= 0 && x + width <= 390 && y + height <= 844, `${at}: ${await locator.textContent()} ${JSON.stringify([x, y, width, height])}`);
     };
     const tabs = page.getByRole("navigation", { name: "Feed" }).getByRole("link");
-    assert.deepEqual(await tabs.allTextContents(), ["Home", "Mentions", "Stories", "Profile", "Tools"].map((title) => (title === "Mentions" ? "Mentions0 new" : title)));
+    assert.deepEqual(await tabs.allTextContents(), ["Home", "Notifications", "Stories", "Profile", "Tools"].map((title) => (title === "Notifications" ? "Notifications0 new" : title)));
     for (let tab = 0; tab < 5; tab += 1) await inside(tabs.nth(tab));
     await page.locator(".rings li button").nth(1).click();
     for (const name of ["Close", "Next story"]) await inside(page.getByRole("dialog").getByRole("button", { name }));

@@ -2,7 +2,7 @@
 // unreachable server. Nothing here depends on pages.
 
 import { pause } from "./dom.js";
-import { key } from "./session.js";
+import { key, whoami } from "./session.js";
 
 /** An error: `status` is 0 if there was no response. */
 export class ApiError extends Error {
@@ -108,6 +108,12 @@ export async function insist(method, path, { headers, key = newKey(), waiting, s
       await pause(waitMs, signal);
     }
   }
+}
+
+/** The path of what the current user may see of `path`. */
+export function visible(path) {
+  const me = whoami();
+  return me ? `${path}${path.includes("?") ? "&" : "?"}viewer=${me.id}` : path;
 }
 
 /** The path of a user. */

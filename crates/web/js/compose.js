@@ -19,9 +19,10 @@ let composers = 0;
 
 /**
  * A form for a text. `sent` is called with the result, `closed` on Escape if the form can be closed. `to` is
- * the target, `place` the name of its draft; `more` adds controls, `extra` adds fields to the request.
+ * the target, `place` the name of its draft; `options` are controls of further fields (see `audience`), `extra` adds
+ * fields to the request.
  */
-export function composer({ label, hint = "", begin = "", verb = "Post", small = false, to = "posts", place = to, more = null, extra = () => ({}), sent, closed }) {
+export function composer({ label, hint = "", begin = "", verb = "Post", small = false, to = "posts", place = to, options, extra = {}, sent, closed }) {
   const me = whoami();
   const kept = draft(place);
   let key = kept?.key ?? newKey();
@@ -33,11 +34,11 @@ export function composer({ label, hint = "", begin = "", verb = "Post", small = 
   const count = h("span.unseen", { id: `${id}-count` });
   const button = h("button.pill.main", { type: "submit", disabled: true }, verb);
   const wait = h("span.wait", { role: "status" });
-  const box = h("div.field", null, h("label.unseen", { for: id }, label), field);
+  const box = h("div.field", null, h("label.unseen", { for: id }, label), options.above, field);
   const form = h(`form.composer${small ? ".small" : ""}`, { onsubmit: submit },
     face(me, small ? "s" : "m"),
     h("div.writing", null, box,
-      h("div.below", null, more, wait,
+      h("div.below", null, options.more, wait,
         h("span.count", null, svg("svg", { viewBox: "0 0 24 24", "aria-hidden": "true" }, svg("circle", { cx: 12, cy: 12, r: 9 }), arc), number, count),
         closed ? h("button.pill.quiet", { type: "button", onclick: closed }, "Cancel") : null,
         button)));
@@ -65,13 +66,14 @@ export function composer({ label, hint = "", begin = "", verb = "Post", small = 
     field.readOnly = true;
     try {
       const made = await insist("POST", `${user(me.id)}/${to}`, {
-        json: { text, ...extra() },
+        json: { text, ...options.fields(), ...extra },
         key,
         waiting: () => { wait.textContent = "Waiting for the server. This will be sent."; },
       });
       keepDraft(place);
       key = newKey();
       field.value = begin;
+      options.set(null);
       say(to === "stories" ? "Story posted." : "Posted.");
       sent?.(made);
     } catch (problem) {
@@ -88,7 +90,8 @@ export function composer({ label, hint = "", begin = "", verb = "Post", small = 
   // An edited text is a new request, with a new key.
   form.addEventListener("input", () => {
     key = newKey();
-    keepDraft(place, field.value.trim() === begin.trim() ? null : { text: field.value, key });
+    const unsent = { text: field.value, fields: options.fields(), key };
+    keepDraft(place, field.value.trim() === begin.trim() ? null : unsent);
   });
   field.addEventListener("focus", () => loadFollowees().catch(() => null), { once: true });
   field.addEventListener("keydown", (event) => {
@@ -96,6 +99,7 @@ export function composer({ label, hint = "", begin = "", verb = "Post", small = 
     if (event.key === "Escape") closed?.();
   });
   field.value = kept?.text ?? begin;
+  if (kept?.fields) options.set(kept.fields);
   measure();
   form.begin = () => {
     field.focus();

@@ -2,7 +2,7 @@
 // distant posts are dropped and loaded again. **Invariant:** posts are in the order of their
 // ids, each once, without a gap: a response for an earlier window is dropped.
 
-import { get, server } from "./api.js";
+import { get, server, visible } from "./api.js";
 import { h, put } from "./dom.js";
 import { icon } from "./icons.js";
 import { live } from "./live.js";
@@ -24,11 +24,13 @@ export class Feed {
   #shown;
 
   /**
-   * `path` is the path of the pages; `empty` builds the content for an empty list; `holds` returns whether a
-   * post written here belongs to the list; `at` is the initial position.
+   * `path` is the path of the list; `empty` builds the content for an empty list; `holds` returns whether a
+   * post written here belongs to the list; `at` is the initial position; `own` means that the list is the current
+   * user's.
    */
-  constructor({ path, label, empty, signal, holds = () => true, at = null }) {
+  constructor({ path, label, empty, signal, holds = () => true, at = null, own = true }) {
     this.path = path;
+    this.mine = own;
     this.empty = empty;
     this.signal = signal;
     this.holds = holds;
@@ -86,10 +88,10 @@ export class Feed {
     if (this.nodes.size === 0) put(this.foot, skeleton());
     const { at } = this;
     try {
-      let page = await get(`${this.path}?limit=${PAGE}`, signal);
+      let page = await this.#get("", signal);
       const last = page.items.at(-1)?.id;
       const further = at?.anchor && page.next && newer(last, at.anchor.id) > 0;
-      if (further) page = await get(`${this.path}?limit=${PAGE}${upTo(at.anchor.id)}`, signal);
+      if (further) page = await this.#get(upTo(at.anchor.id), signal);
       if (signal.aborted) return;
       this.at = null;
       this.nodes.clear();
@@ -106,6 +108,16 @@ export class Feed {
     } catch (problem) {
       this.#failed(problem, signal, () => this.load());
     }
+  }
+
+  /** The path of a page. */
+  #page(cursor) {
+    const path = `${this.path}?limit=${PAGE}${cursor}`;
+    return this.mine ? path : visible(path);
+  }
+
+  #get(cursor, signal) {
+    return get(this.#page(cursor), signal);
   }
 
   /** Inserts posts at their positions; posts that are in the list already stay. */
@@ -147,7 +159,7 @@ export class Feed {
   async #check(id) {
     if (!this.nodes.has(id)) return;
     try {
-      this.#rewrite(await get(`/v1/posts/${id}`, this.signal));
+      this.#rewrite(await get(visible(`/v1/posts/${id}`), this.signal));
     } catch (problem) {
       if (problem.status === 404) this.remove(id);
     }
@@ -159,7 +171,7 @@ export class Feed {
     if (!first) return this.load();
     const { signal } = this.turn;
     this.edited.clear();
-    const page = await get(`${this.path}?limit=${PAGE}${upTo(first)}`, signal).catch(() => null);
+    const page = await this.#get(upTo(first), signal).catch(() => null);
     if (!page || signal.aborted) return undefined;
     const known = new Map(page.items.map((post) => [post.id, post]));
     const last = page.next && page.items.at(-1).id;
@@ -224,14 +236,14 @@ export class Feed {
     const first = this.list.firstElementChild?.dataset.id;
     if (!this.cut || !first) return false;
     const { signal } = this.turn;
-    const page = await get(`${this.path}?limit=${PAGE}&after=${first}`, signal).catch(() => null);
+    const page = await this.#get(`&after=${first}`, signal).catch(() => null);
     if (!page || signal.aborted) return false;
     this.cut = page.prev !== null;
     this.add(page.items);
     while (this.list.children.length > WINDOW) {
       this.nodes.delete(this.list.lastElementChild.dataset.id);
       this.list.lastElementChild.remove();
-      this.older = `${this.path}?limit=${PAGE}&before=${this.list.lastElementChild.dataset.id}`;
+      this.older = this.#page(`&before=${this.list.lastElementChild.dataset.id}`);
     }
     return true;
   }

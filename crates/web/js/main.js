@@ -12,18 +12,19 @@ import { say } from "./say.js";
 
 const page = (name, title, options = {}) => ({ name, title, load: () => import(`./pages/${name}.js`), ...options });
 const anonymous = true;
-const FEED = [page("home", "Home"), page("mentions", "Mentions"), page("stories", "Stories")];
+const FEED = [page("home", "Home"), page("notifications", "Notifications"), page("stories", "Stories")];
 const TOOLS = [page("draw", "Draw", { anonymous }), page("buckets", "Buckets", { anonymous }), page("dashboard", "Dashboard", { anonymous })];
 const WHO = page("who", "Welcome", { anonymous });
-const OTHERS = [page("tools", "Tools", { anonymous }), WHO, page("lock", "Application key", { anonymous })];
+const OTHERS = [page("tools", "Tools", { anonymous }), WHO, page("lock", "Application key", { anonymous }), page("mentions", "Mentions")];
 const PAGES = [...FEED, ...TOOLS, ...OTHERS];
+const POST = page("post", "Post", { anonymous });
 const PROFILE = page("profile", "Profile", { anonymous });
 const MISSING = page("missing", "Page not found", { anonymous });
 
 const main = document.getElementById("main");
 const aside = document.getElementById("aside");
 const badge = h("b.badge");
-const tab = (name, title, href = `#/${name}`) => h("a", { href }, icon(name), h("span", null, title), name === "mentions" ? badge : null);
+const tab = (name, title, href = `#/${name}`) => h("a", { href }, icon(name), h("span", null, title), name === "notifications" ? badge : null);
 const links = new Map([...FEED, ...TOOLS, OTHERS[0]].map(({ name, title }) => [name, tab(name, title)]));
 const own = tab("profile", "Profile", "#/who");
 let leave = new AbortController();
@@ -42,6 +43,7 @@ function plain(part) {
 function route() {
   const [first, second = ""] = location.hash.replace(/^#\/?/, "").split("/").map(plain);
   if (first.startsWith("@")) return [PROFILE, { handle: first.slice(1).toLowerCase(), list: second }];
+  if (first === "post") return [POST, { id: second }];
   const found = first === "" ? PAGES[0] : PAGES.find(({ name }) => name === first) ?? MISSING;
   return [!found.anonymous && !whoami() ? WHO : found, { about: second }];
 }
@@ -56,7 +58,7 @@ async function show(at) {
   document.body.dataset.page = shown.name;
   aside.hidden = true;
   put(aside);
-  if (shown.name === "mentions") unread = 0;
+  if (isNoticed(shown.name)) unread = 0;
   mark(shown.name, asked.handle);
   try {
     const { render } = await shown.load().catch(() => {
@@ -76,6 +78,9 @@ async function show(at) {
   }
 }
 
+/** Whether a page shows mentions. */
+const isNoticed = (name) => name === "notifications" || name === "mentions";
+
 function here(link, is) {
   if (is) link.setAttribute("aria-current", "page");
   else link.removeAttribute("aria-current");
@@ -84,7 +89,7 @@ function here(link, is) {
 /** Marks the current page, and shows the number of unread mentions. */
 function mark(name, handle) {
   const tool = TOOLS.some((page) => page.name === name);
-  for (const [page, link] of links) here(link, page === name || (page === "tools" && tool));
+  for (const [page, link] of links) here(link, page === name || (page === "tools" && tool) || (page === "notifications" && isNoticed(name)));
   badge.hidden = unread === 0;
   put(badge, unread > 99 ? "99+" : String(unread), h("span.unseen", null, " new"));
   const me = whoami();
@@ -126,7 +131,7 @@ server.addEventListener("locked", () => {
 changes.addEventListener("change", () => { unread = 0; });
 live.addEventListener("mention", () => {
   const [shown, { handle }] = route();
-  if (shown.name === "mentions") return;
+  if (isNoticed(shown.name)) return;
   unread += 1;
   mark(shown.name, handle);
 });

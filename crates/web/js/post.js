@@ -1,14 +1,20 @@
 // One post, and its actions.
 
 import { ask } from "./api.js";
+import { audience, seenBy } from "./audience.js";
 import { composer } from "./compose.js";
-import { h } from "./dom.js";
+import { h, put } from "./dom.js";
 import { icon } from "./icons.js";
 import { face, remember, named, profile } from "./people.js";
-import { carry, say, toast } from "./say.js";
+import { reactionButtons } from "./reactions.js";
+import { say, toast } from "./say.js";
 import { whoami } from "./session.js";
+import { ask as sure } from "./sure.js";
 import { replyTo, rich } from "./text.js";
 import { when } from "./time.js";
+
+/** Number of texts shown so far, for their names. */
+let texts = 0;
 
 /**
  * A post as an article. `gone` is called after its author deleted it; `replied` is called with the reply.
@@ -21,23 +27,42 @@ export function article(post, { gone, replied } = {}) {
   const node = h("article.post", { "data-id": post.id, "aria-label": `Post by ${author.name || author.handle}` },
     h("a", { href: profile(author.handle), tabindex: -1, "aria-hidden": "true" }, face(author)),
     h("div.body", null,
-      h("header", null, named(author), when(post.created_at), h("span.edited")),
-      h("p.text", { dir: "auto" }),
+      h("header", null, named(author), h("a.when", { href: thread(post.id) }, when(post.created_at)), h("span.edited"), seenBy(post)),
+      h("div.said"),
       actions));
   rewrite(node, post);
-  if (me) actions.append(replyButton(post, node, replied));
-  if (me?.id === author.id) actions.append(deleteButton(post, node, gone));
+  if (me) actions.append(replyButton(post, node, replied), ...reactionButtons(post));
+  if (me?.id === author.id) actions.append(deleteButton(post, gone));
   return node;
 }
 
+/** The page of a post and its thread. */
+export const thread = (id) => `#/post/${id}`;
+
 /** Shows the text of a post as it is now. */
 export function rewrite(node, post) {
-  node.querySelector(".text").replaceChildren(...rich(post.text, post.mentions));
+  const shown = node.querySelector(".said .text:not([hidden])") !== null;
+  const text = h("p.text", { dir: "auto" }, ...rich(post.text, post.mentions));
+  put(node.querySelector(".said"), post.warning ? warned(post, text, shown) : null, text);
   node.querySelector(".edited").textContent = post.edited_at ? "edited" : "";
 }
 
-function action(name, label, onclick) {
-  return h("button.action", { type: "button", onclick }, icon(name), h("span", null, label));
+/** The content warning of a post, and the button that shows its text. */
+function warned(post, text, shown) {
+  text.id = `text-${post.id}-${texts += 1}`;
+  const button = h("button.pill", { type: "button", "aria-controls": text.id, onclick: () => show(text.hidden) });
+  function show(on) {
+    text.hidden = !on;
+    button.setAttribute("aria-expanded", String(on));
+    button.textContent = on ? "Show less" : "Show more";
+  }
+  show(shown);
+  return h("p.warned", { dir: "auto" }, icon("warning"), h("span", null, post.warning), button);
+}
+
+function action(name, label, onclick, { plain = false } = {}) {
+  const named = plain ? { "aria-label": label, title: label } : {};
+  return h("button.action", { type: "button", onclick, ...named }, icon(name), plain ? null : h("span", null, label));
 }
 
 function replyButton(post, node, replied) {
@@ -48,6 +73,8 @@ function replyButton(post, node, replied) {
       label: `Reply to @${post.author.handle}`,
       begin: replyTo(post.author.handle),
       place: `reply ${post.id}`,
+      options: audience(post),
+      extra: { in_reply_to_id: post.id },
       small: true,
       sent: (reply) => {
         box.remove();
@@ -65,19 +92,9 @@ function replyButton(post, node, replied) {
   return button;
 }
 
-/** Asks for confirmation before it deletes: deletion cannot be undone. */
-function deleteButton(post, node, gone) {
-  const button = action("delete", "Delete post", () => {
-    const sure = h("button.action.bad", { type: "button", onclick: () => carry(sure, remove) }, "Delete");
-    const keep = h("button.action", { type: "button", onclick: back }, "Cancel");
-    const question = h("span.sure", { role: "group", "aria-label": "Delete this post?" }, h("span", null, "Delete this post?"), sure, keep);
-    button.replaceWith(question);
-    sure.focus();
-    function back() {
-      question.replaceWith(button);
-      button.focus();
-    }
-  });
+/** Asks before it deletes: deletion cannot be undone. */
+function deleteButton(post, gone) {
+  const button = action("delete", "Delete post", () => sure(button, "Delete this post?", "Delete", remove), { plain: true });
   async function remove() {
     try {
       await ask("DELETE", `/v1/posts/${post.id}`);

@@ -15,10 +15,10 @@ pub(crate) async fn profile(Path(handle): Path<String>) -> Response {
     }
 }
 
-/// `GET /@{handle}/{id}` and `/users/{handle}/statuses/{id}`: the pages show posts on the profiles of their authors.
+/// `GET /@{handle}/{id}` and `/users/{handle}/statuses/{id}`
 pub(crate) async fn status(Path((handle, id)): Path<(String, String)>) -> Response {
     match (Handle::parse(&handle), input::post(&id)) {
-        (Ok(handle), Some(_)) => Redirect::to(&format!("/#/@{}", handle.as_str())).into_response(),
+        (Ok(_), Some(post)) => Redirect::to(&format!("/#/post/{}", post.0)).into_response(),
         _ => ApiError::not_found().into_response(),
     }
 }

@@ -146,9 +146,9 @@ async fn the_server_describes_itself() {
     }
     for (path, to) in [
         ("/@ada", "/#/@ada"),
-        ("/@ada/1", "/#/@ada"),
+        ("/@ada/1", "/#/post/1"),
         ("/users/ada", "/#/@ada"),
-        ("/users/ada/statuses/1", "/#/@ada"),
+        ("/users/ada/statuses/1", "/#/post/1"),
         ("/tags/x", "/"),
     ] {
         assert_eq!(world.get(path, None).await.location(), to, "{path}");

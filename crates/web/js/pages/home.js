@@ -2,6 +2,7 @@
 // header, so that the page does not move during reading.
 
 import { get, user } from "../api.js";
+import { audience } from "../audience.js";
 import { composer } from "../compose.js";
 import { h, put } from "../dom.js";
 import { Feed } from "../feed.js";
@@ -25,7 +26,7 @@ export async function render({ main, aside, signal, at }) {
   put(main,
     h("header.head", null, h("h1", null, "Home"), fresh),
     tray({ signal }),
-    composer({ label: "Write a post", hint: "What is happening?", sent: (post) => feed.own(post) }),
+    composer({ label: "Write a post", hint: "What is happening?", options: audience(), sent: (post) => feed.own(post) }),
     start, feed.node);
   await loaded;
   if (signal.aborted || !feed.loaded) return;

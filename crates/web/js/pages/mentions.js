@@ -7,6 +7,7 @@ import { icon } from "../icons.js";
 import { live } from "../live.js";
 import { profile } from "../people.js";
 import { whoami } from "../session.js";
+import { head } from "./notifications.js";
 
 export async function render({ main, signal, at }) {
   const me = whoami();
@@ -15,7 +16,7 @@ export async function render({ main, signal, at }) {
   const feed = new Feed({ path: `${user(me.id)}/mentions`, label: "Mentions", empty, signal, holds, at });
   live.addEventListener("mention", ({ detail }) => feed.own(detail), { signal });
   live.addEventListener("fresh", () => (feed.ids().length && scrollY === 0 ? feed.load() : null), { signal });
-  put(main, h("header.head", null, h("h1", null, "Mentions")), feed.node);
+  put(main, ...head("mentions"), feed.node);
   await feed.load();
 }
 

@@ -1,10 +1,11 @@
 // The profile of a user: posts, follows, followers and friends, with buttons to follow and befriend.
 
-import { ask, get, user } from "../api.js";
+import { ask, get, user, visible } from "../api.js";
 import { h, put } from "../dom.js";
 import { Feed, fault, skeleton } from "../feed.js";
 import { icon } from "../icons.js";
 import { live } from "../live.js";
+import { article } from "../post.js";
 import { face, line, remember, profile, tieButton, tied } from "../people.js";
 import { carry, say } from "../say.js";
 import { reload } from "../route.js";
@@ -12,6 +13,8 @@ import { become, whoami } from "../session.js";
 
 const LISTS = { followers: "Followers", following: "Following", friends: "Friends" };
 const COUNTS = { followers: "follower_count", following: "following_count", friends: "friend_count" };
+/** Lists of posts that only the user sees. */
+const OWN = { favourites: "Favourites", bookmarks: "Bookmarks" };
 const NOBODY = { followers: "has no followers yet", following: "follows nobody yet", friends: "has no friends yet" };
 
 export async function render({ main, signal, handle, list, at }) {
@@ -24,9 +27,11 @@ export async function render({ main, signal, handle, list, at }) {
   remember(person);
   document.title = `${person.name || person.handle} · roost`;
   const counts = h("nav.tabs", { "aria-label": "Profile" });
-  const tabs = () => put(counts, tab("Posts", "", person.post_count), ...Object.keys(LISTS).map((name) => tab(LISTS[name], name, person[COUNTS[name]])));
+  const own = person.id === whoami()?.id ? Object.keys(OWN) : [];
+  const tabs = () => put(counts, tab("Posts", "", person.post_count), ...Object.keys(LISTS).map((name) => tab(LISTS[name], name, person[COUNTS[name]])),
+    ...own.map((name) => tab(OWN[name], name)));
   const tab = (title, name, count) => h("a", { href: `${profile(person.handle)}${name && `/${name}`}`, "aria-current": name === list ? "page" : null },
-    h("b", null, String(count)), ` ${title}`);
+    count === undefined ? null : h("b", null, String(count)), count === undefined ? title : ` ${title}`);
   tabs();
   const buttons = h("div.ties");
   const below = h("div");
@@ -37,13 +42,51 @@ export async function render({ main, signal, handle, list, at }) {
     tabs();
   });
   if (list in LISTS) return people(person, list, below, signal);
+  if (own.includes(list)) return reacted(person, list, below, signal);
   const holds = (post) => post.author.id === person.id;
-  const feed = new Feed({ path: `${user(person.id)}/posts`, label: `Posts by ${person.name || person.handle}`, empty: () => silent(person), signal, holds, at });
+  const feed = new Feed({ own: false, path: `${user(person.id)}/posts`, label: `Posts by ${person.name || person.handle}`, empty: () => silent(person), signal, holds, at });
   live.addEventListener("post", ({ detail }) => {
     if (holds(detail) && feed.loaded) feed.own(detail);
   }, { signal });
-  put(below, feed.node);
-  return feed.load();
+  const pins = h("section.pins", { "aria-label": "Pinned posts" });
+  put(below, pins, feed.node);
+  await Promise.all([feed.load(), pinned(person, pins, signal).catch(() => null)]);
+}
+
+/** The pinned posts, above the others. */
+async function pinned(person, pins, signal) {
+  const { items } = await get(visible(`${user(person.id)}/pins?limit=100`), signal);
+  const shown = items.map((post) => {
+    const node = article(post, { gone: () => node.remove() });
+    node.prepend(h("p.pinned", null, icon("pin"), "Pinned"));
+    return node;
+  });
+  put(pins, ...shown);
+}
+
+/** The posts that the user favourited or bookmarked, the last one first. */
+async function reacted(person, list, below, signal) {
+  const posts = h("div.posts");
+  const more = h("button.pill", { type: "button", hidden: true }, "Show more");
+  put(below, skeleton(3));
+  let next = `${user(person.id)}/${list}?limit=30`;
+  async function load() {
+    const page = await get(next, signal);
+    next = page.next;
+    posts.append(...page.items.map((post) => {
+      const node = article(post, { gone: () => node.remove() });
+      return node;
+    }));
+    more.hidden = !next;
+    if (posts.children.length || next) return put(below, h("section.feed", { "aria-label": OWN[list] }, posts), more);
+    const what = list === "favourites" ? "favourited" : "bookmarked";
+    return put(below, h("div.blank", null, icon(list.slice(0, -1)), h("h2", null, `You have not ${what} any posts`),
+      h("a.pill", { href: "#/home" }, "Go to your timeline")));
+  }
+  more.addEventListener("click", () => carry(more, load));
+  await load().catch((problem) => {
+    if (!signal.aborted) put(below, fault(problem, () => reacted(person, list, below, signal)));
+  });
 }
 
 function card(person, buttons) {
@@ -73,7 +116,7 @@ async function people(person, list, below, signal) {
   const items = h("ul.people");
   const more = h("button.pill", { type: "button" }, "Show more");
   put(below, skeleton(3));
-  let next = `${user(person.id)}/${list}?limit=50`;
+  let next = visible(`${user(person.id)}/${list}?limit=50`);
   async function load() {
     const page = await get(next, signal);
     next = page.next;

@@ -33,8 +33,11 @@ function storyComposer(storyList) {
   const select = h("select", { id: "life", name: "life" }, ...choices);
   return composer({
     label: "Post a story", hint: "Share something with your friends for a while…", verb: "Post story", to: "stories",
-    more: h("span.choice", null, h("label", { for: "life" }, "Expires after"), select),
-    extra: () => ({ ttl_s: Number(select.value) }),
+    options: {
+      more: h("span.choice", null, h("label", { for: "life" }, "Expires after"), select),
+      fields: () => ({ ttl_s: Number(select.value) }),
+      set: (fields) => { select.value = String(fields?.ttl_s ?? select.value); },
+    },
     sent: (story) => storyList.add(story),
   });
 }

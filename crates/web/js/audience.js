@@ -1,0 +1,47 @@
+// Who may see a post, and its content warning.
+
+import { h } from "./dom.js";
+import { icon } from "./icons.js";
+
+const NAMES = { public: "Public", unlisted: "Unlisted", followers: "Followers", direct: "Mentioned users" };
+/** Maximum length of a content warning, in characters. */
+const WARNING_MAX = 500;
+
+/** What a post shows of its visibility: nothing if it is public. */
+export const seenBy = ({ visibility }) => (visibility === "public" ? null : h("span.private", null, icon("lock"), NAMES[visibility]));
+
+/**
+ * Controls of a composer: `more` beside its button, `above` its text. `fields` are those of the request, `set` restores
+ * them. A reply begins with the visibility and the warning of its post.
+ */
+export function audience(begin = {}) {
+  const choices = Object.entries(NAMES).map(([value, name]) => h("option", { value }, name));
+  const select = h("select", { "aria-label": "Who sees it" }, ...choices);
+  const field = h("input.warning", { type: "text", maxlength: WARNING_MAX, placeholder: "Content warning", "aria-label": "Content warning", autocomplete: "off", dir: "auto" });
+  const button = h("button.action", { type: "button", "aria-pressed": "false", "aria-label": "Content warning", title: "Content warning", onclick: turn }, icon("warning"));
+
+  function show(on) {
+    field.hidden = !on;
+    button.setAttribute("aria-pressed", String(on));
+  }
+  function turn() {
+    show(field.hidden);
+    if (field.hidden && field.value) {
+      field.value = "";
+      field.dispatchEvent(new Event("input", { bubbles: true }));
+    }
+    if (!field.hidden) field.focus();
+  }
+  function set({ visibility = "public", warning = "" } = {}) {
+    select.value = visibility;
+    field.value = warning;
+    show(warning !== "");
+  }
+  set(begin);
+  return {
+    more: h("span.audience", null, button, select),
+    above: field,
+    fields: () => ({ visibility: select.value, warning: field.value.trim() }),
+    set: (fields) => set(fields ?? begin),
+  };
+}

@@ -1,0 +1,79 @@
+// Notifications: mentions, favourites of own posts, and follows.
+
+import { ask as request, get, user } from "../api.js";
+import { h, put } from "../dom.js";
+import { fault, skeleton } from "../feed.js";
+import { icon } from "../icons.js";
+import { live } from "../live.js";
+import { face, named, profile } from "../people.js";
+import { article, thread } from "../post.js";
+import { carry, say } from "../say.js";
+import { whoami } from "../session.js";
+import { ask } from "../sure.js";
+import { when } from "../time.js";
+
+const PAGE = 40;
+const TABS = { notifications: "All", mentions: "Mentions" };
+
+/** The header of this page and of that of mentions. */
+export function head(current, ...more) {
+  const tab = ([name, title]) => h("a", { href: `#/${name}`, "aria-current": name === current ? "page" : null }, title);
+  return [h("header.head", null, h("h1", null, "Notifications"), ...more),
+    h("nav.tabs", { "aria-label": "Notifications" }, ...Object.entries(TABS).map(tab))];
+}
+
+export async function render({ main, signal }) {
+  const path = `${user(whoami().id)}/notifications`;
+  const list = h("ul.notices");
+  const more = h("button.pill", { type: "button", hidden: true, onclick: () => carry(more, older) }, "Show more");
+  const clear = h("button.action", { type: "button", hidden: true, onclick: () => ask(clear, "Clear all notifications?", "Clear", cleared) }, "Clear all");
+  const below = h("div", null, skeleton(4));
+  let next = null;
+  put(main, ...head("notifications", clear), list, below);
+
+  function show(page) {
+    list.append(...page.items.map(notice));
+    next = page.next;
+    more.hidden = !next;
+    clear.hidden = list.children.length === 0;
+    put(below, list.children.length || next ? more : empty());
+  }
+  async function load() {
+    const page = await get(`${path}?limit=${PAGE}`, signal);
+    put(list);
+    show(page);
+  }
+  async function older() {
+    show(await get(next, signal));
+  }
+  async function cleared() {
+    await request("DELETE", path);
+    say("Notifications cleared.");
+    await render({ main, signal });
+  }
+  const news = () => (scrollY === 0 ? load().catch(() => null) : null);
+  live.addEventListener("mention", news, { signal });
+  live.addEventListener("fresh", news, { signal });
+  await load().catch((problem) => {
+    if (!signal.aborted) put(below, fault(problem, () => render({ main, signal })));
+  });
+}
+
+/** A mention is shown as its post, anything else as a line. */
+function notice({ id, kind, user: actor, post, created_at }) {
+  if (kind === "mention") return h("li", { "data-id": id }, article(post));
+  const follows = kind === "follow";
+  const said = follows ? " follows you" : h("a", { href: thread(post.id) }, " favourited your post");
+  return h("li.notice", { "data-id": id, "data-kind": kind },
+    icon(follows ? "profile" : "favourite"),
+    h("a", { href: profile(actor.handle), tabindex: -1, "aria-hidden": "true" }, face(actor, "s")),
+    h("div", null, h("p", null, named(actor), said, " ", when(created_at)),
+      post ? h("p.excerpt", { dir: "auto" }, post.warning || post.text) : null));
+}
+
+function empty() {
+  const { handle } = whoami();
+  return h("div.blank", null, icon("notifications"), h("h2", null, "No notifications"),
+    h("p", null, "Mentions, favourites of your posts and new followers appear here."),
+    h("div.row", null, h("a.pill.main", { href: "#/home" }, "Go to your timeline"), h("a.pill", { href: profile(handle) }, "View your profile")));
+}

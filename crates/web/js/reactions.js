@@ -1,0 +1,62 @@
+// The buttons that favourite, bookmark and pin a post. Their states are loaded for many posts at once.
+
+import { ask as request, get, user } from "./api.js";
+import { h } from "./dom.js";
+import { icon } from "./icons.js";
+import { carry, say } from "./say.js";
+import { whoami } from "./session.js";
+
+/** Maximum number of posts of a request. */
+const POSTS_MAX = 100;
+const KINDS = {
+  favourites: { icon: "favourite", label: "Favourite", state: "favourited", on: "Favourited.", off: "Favourite removed." },
+  bookmarks: { icon: "bookmark", label: "Bookmark", state: "bookmarked", on: "Bookmarked.", off: "Bookmark removed." },
+  pins: { icon: "pin", label: "Pin to profile", state: "pinned", on: "Pinned to your profile.", off: "Unpinned." },
+};
+
+/** Buttons whose state is not loaded yet, by the id of their post. */
+let waiting = new Map();
+
+/** The buttons of a post. */
+export function reactionButtons(post) {
+  const canPin = post.author.id === whoami().id && post.visibility !== "direct";
+  const kinds = Object.entries(KINDS).filter(([kind]) => canPin || kind !== "pins");
+  const buttons = kinds.map(([kind, words]) => button(post, kind, words));
+  if (waiting.size === 0) queueMicrotask(load);
+  waiting.set(post.id, [...(waiting.get(post.id) ?? []), ...buttons]);
+  return buttons.map(({ node }) => node);
+}
+
+function button(post, kind, words) {
+  const number = h("span.number", { "aria-hidden": "true" });
+  const node = h("button.action", { type: "button", "aria-pressed": "false", onclick: () => carry(node, toggle) }, icon(words.icon), number);
+  let [on, count] = [false, 0];
+  function show(state) {
+    on = state[words.state];
+    count = kind === "favourites" ? state.favourite_count : 0;
+    node.setAttribute("aria-pressed", String(on));
+    node.setAttribute("aria-label", count ? `${words.label}, ${count}` : words.label);
+    node.title = words.label;
+    number.textContent = count ? String(count) : "";
+  }
+  async function toggle() {
+    await request(on ? "DELETE" : "PUT", `${user(whoami().id)}/${kind}/${post.id}`);
+    show({ [words.state]: !on, favourite_count: Math.max(0, count + (on ? -1 : 1)) });
+    say(on ? words.on : words.off);
+  }
+  show({ [words.state]: false, favourite_count: 0 });
+  return { node, show };
+}
+
+/** Loads the states of the buttons that were made since the last call. */
+async function load() {
+  const buttons = waiting;
+  waiting = new Map();
+  const ids = [...buttons.keys()];
+  for (let at = 0; at < ids.length; at += POSTS_MAX) {
+    const path = `${user(whoami().id)}/reactions?posts=${ids.slice(at, at + POSTS_MAX).join(",")}`;
+    // Without it the buttons still work.
+    const { items } = await get(path).catch(() => ({ items: [] }));
+    for (const state of items) buttons.get(state.id)?.forEach(({ show }) => show(state));
+  }
+}
