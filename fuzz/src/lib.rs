@@ -2,7 +2,7 @@
 //! `tests/replay.rs` runs them on the inputs in `corpus/` in every test run; `runner/` is the program that looks
 //! for new inputs (`cargo xtask fuzz TARGET`).
 //!
-//! State: the servers of `http` and `redis`, one for all inputs.
+//! State: the servers of `http`, `mastodon` and `redis`, one for all inputs.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "what fails here is the test")]
 
@@ -29,6 +29,7 @@ mod failure;
 mod globs;
 mod http;
 mod log;
+mod mastodon;
 mod redis;
 mod resp;
 mod rows;
@@ -42,6 +43,7 @@ pub mod targets {
     pub use crate::globs::globs;
     pub use crate::http::{batch, http};
     pub use crate::log::log;
+    pub use crate::mastodon::mastodon;
     pub use crate::redis::redis;
     pub use crate::resp::resp;
     pub use crate::rows::rows;
@@ -51,13 +53,14 @@ pub mod targets {
 pub type Target = fn(&[u8]);
 
 /// All targets, by name; their inputs are in the folder of that name in `corpus/`.
-pub const TARGETS: [(&str, Target); 9] = [
+pub const TARGETS: [(&str, Target); 10] = [
     ("batch", targets::batch),
     ("config", targets::config),
     ("drawings", targets::drawings),
     ("globs", targets::globs),
     ("http", targets::http),
     ("log", targets::log),
+    ("mastodon", targets::mastodon),
     ("redis", targets::redis),
     ("resp", targets::resp),
     ("rows", targets::rows),
