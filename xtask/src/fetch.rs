@@ -1,6 +1,6 @@
 //! Downloads tools of tests that are not part of the Rust toolchain: Redis's own test suite and two of its client
-//! libraries; a validator of OpenAPI and two generators of clients; NATS. All are stored in `fetched` in the target
-//! directory.
+//! libraries; a validator of OpenAPI and two generators of clients; clients of Mastodon's API; NATS. All are stored in
+//! `fetched` in the target directory.
 
 use std::fs;
 use std::path::Path;
@@ -14,6 +14,19 @@ const IOREDIS: &str = "ioredis@5.8.2";
 const OPENAPI_PYTHON: [&str; 2] =
     ["openapi-python-client==0.29.1", "openapi-spec-validator==0.9.0"];
 const OPENAPI_TYPESCRIPT: [&str; 2] = ["openapi-typescript@7.13.0", "typescript@5.9.3"];
+/// Clients of Mastodon's API, what runs toot's own tests, and what makes random requests of a description.
+const MASTODON_PYTHON: [&str; 5] = [
+    "Mastodon.py==2.3.3",
+    "toot==0.52.1",
+    "pytest==9.2.0",
+    "jsonschema==4.26.0",
+    "schemathesis==4.32.5",
+];
+/// toot's tests are in its source package alone.
+const TOOT: &str = "toot==0.52.1 \
+    --hash=sha256:b737173be5587522077c18c4024eb1741a4a30e59d3165e72fd6ce4519d2fecb\n";
+/// The last version for Node.js 20.
+const MASTO: &str = "masto@7.12.0";
 /// The server, the program that runs the commands which error messages advise, and a proxy that cuts links.
 const NATS: [(&str, &str); 3] = [
     ("nats-server", "github.com/nats-io/nats-server/v2@v2.15.2"),
@@ -47,6 +60,31 @@ pub(crate) fn openapi(target: &Path) -> Vec<String> {
     missing.extend(python(&py, &OPENAPI_PYTHON, "clients generated in Python"));
     missing.extend(node(&ts, &OPENAPI_TYPESCRIPT, "clients generated in TypeScript"));
     missing
+}
+
+/// Fetches clients of Mastodon's API; returns what cannot be had.
+pub(crate) fn mastodon(target: &Path) -> Vec<String> {
+    let fetched = target.join("fetched");
+    let (py, js) = (fetched.join("mastodon-python"), fetched.join("masto"));
+    let mut missing = Vec::new();
+    missing.extend(python(&py, &MASTODON_PYTHON, "clients of Mastodon's API in Python"));
+    missing.extend(node(&js, &[MASTO], "the client masto.js"));
+    missing.extend(toot(&fetched.join("toot")));
+    missing
+}
+
+/// Fetches and unpacks toot's source package; returns a message if it cannot.
+fn toot(folder: &Path) -> Option<String> {
+    let has_tests = || folder.join("toot-0.52.1/tests/integration").is_dir();
+    if !has_tests() {
+        fs::create_dir_all(folder).ok();
+        fs::write(folder.join("requirements.txt"), TOOT).ok();
+        let pip = ["-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:"];
+        let files = ["--require-hashes", "--requirement", "requirements.txt"];
+        run(Command::new("python3").args(pip).args(files).current_dir(folder));
+        run(Command::new("tar").args(["xzf", "toot-0.52.1.tar.gz"]).current_dir(folder));
+    }
+    (!has_tests()).then(|| "toot's own tests: pip download --no-binary :all: toot==0.52.1".into())
 }
 
 /// Builds NATS with Go; returns what cannot be had.

@@ -119,6 +119,12 @@ const PROGRAMS: [(&str, &str, &str); 15] = [
     ("zsh", "zsh", "completions of zsh"),
 ];
 
+/// Files that are not part of the project, and what is tested with them.
+const SHARED: [(&str, &str); 2] = [
+    ("the real friendship graph", "data/reed98/edges.txt"),
+    ("responses against a description of Mastodon's API", "mastodon-openapi.json"),
+];
+
 /// Provides what the tests use beyond the Rust toolchain: system packages only if `may_install`, the rest
 /// in the target folder and in `e2e/`. Returns what cannot be had.
 fn prepare(root: &Path, may_install: bool) -> Vec<String> {
@@ -140,14 +146,14 @@ fn prepare(root: &Path, may_install: bool) -> Vec<String> {
         .collect();
     skipped.extend(fetch::redis(&target(root)));
     skipped.extend(fetch::openapi(&target(root)));
+    skipped.extend(fetch::mastodon(&target(root)));
     skipped.extend(fetch::nats(&target(root)));
     skipped.extend(browser::prepare(root));
     let shared = std::env::var_os("ROOST_SHARED").map_or(root.join("../shared"), PathBuf::from);
-    if !shared.join("data/reed98/edges.txt").exists() {
-        skipped.push(
-            "the real friendship graph: set ROOST_SHARED to a folder with data/reed98/edges.txt"
-                .into(),
-        );
+    for (what, file) in SHARED {
+        if !shared.join(file).exists() {
+            skipped.push(format!("{what}: set ROOST_SHARED to a folder with {file}"));
+        }
     }
     skipped
 }

@@ -76,6 +76,11 @@ impl ApiError {
         Self::new(StatusCode::NOT_FOUND, "Record not found")
     }
 
+    pub(crate) fn bad_method() -> Self {
+        let why = "This endpoint has no such method";
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, why)
+    }
+
     /// A parameter, or what a request asks for, cannot be accepted.
     pub(crate) fn invalid(why: impl std::fmt::Display) -> Self {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, format!("Validation failed: {why}"))

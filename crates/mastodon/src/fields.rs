@@ -8,10 +8,10 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use axum::body::{Body, Bytes};
+use axum::body::{Body, Bytes, HttpBody as _};
 use axum::extract::{FromRequest, Request};
+use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
-use axum::http::{Method, StatusCode};
 use futures_util::stream;
 use http_body_util::BodyExt as _;
 use serde_json::Value;
@@ -242,7 +242,7 @@ fn flatten(
     Some(())
 }
 
-/// The parameters of a route of the API: those of the query, and those of the body if the method has one.
+/// The parameters of a route of the API: those of the query, and those of the body, which some clients send with `GET`.
 pub(crate) struct Params(pub(crate) Fields);
 
 impl FromRequest<Shared> for Params {
@@ -251,7 +251,7 @@ impl FromRequest<Shared> for Params {
     async fn from_request(request: Request, state: &Shared) -> Result<Self, ApiError> {
         let query = request.uri().query().unwrap_or_default();
         let Fields(mut fields) = Fields::of_query(query)?;
-        if request.method() != Method::GET {
+        if !request.body().is_end_stream() {
             fields.append(&mut Fields::from_request(request, state).await?.0);
         }
         Fields::of_pairs(fields.into_iter()).map(Self)

@@ -14,6 +14,7 @@ use crate::api::{
 };
 use crate::api::{streaming, timelines};
 use crate::endpoints::{Endpoints, Route};
+use crate::error::ApiError;
 use crate::state::Shared;
 use crate::{accounts, oauth, pages, without};
 
@@ -47,6 +48,7 @@ pub(crate) fn routes(state: Shared) -> Router {
         let unknown = any(|| async { Absent::Record.answer() }).layer(guard);
         router = router.route(path, unknown.options(preflight));
     }
+    let router = router.method_not_allowed_fallback(|| async { ApiError::bad_method() });
     router.merge(pages()).with_state(state)
 }
 

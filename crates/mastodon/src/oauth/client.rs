@@ -41,15 +41,19 @@ impl Server {
     }
 }
 
-/// Id and secret of `Basic`, if the request has such a header.
+/// Id and secret of `Basic`, if the request has such a header. Another scheme is ignored: some clients send their token
+/// with every request.
 fn basic(headers: &HeaderMap) -> Result<Option<(String, String)>, ApiError> {
-    let Some(value) = headers.get(AUTHORIZATION) else { return Ok(None) };
-    let decoded = value.to_str().ok().and_then(|value| {
-        let (scheme, rest) = value.split_at_checked(6)?;
-        let bytes = scheme.eq_ignore_ascii_case("basic ").then(|| STANDARD.decode(rest.trim()));
-        let text = String::from_utf8(bytes?.ok()?).ok()?;
+    let value = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let of_scheme = value.and_then(|value| value.split_at_checked(6));
+    let Some((_, encoded)) = of_scheme.filter(|(name, _)| name.eq_ignore_ascii_case("basic "))
+    else {
+        return Ok(None);
+    };
+    let decoded = || {
+        let text = String::from_utf8(STANDARD.decode(encoded.trim()).ok()?).ok()?;
         // Both are form-urlencoded in it; neither has a character for which that matters.
         text.split_once(':').map(|(id, secret)| (id.to_owned(), secret.to_owned()))
-    });
-    decoded.map(Some).ok_or_else(ApiError::invalid_client)
+    };
+    decoded().map(Some).ok_or_else(ApiError::invalid_client)
 }

@@ -1,12 +1,22 @@
-//! Every endpoint with every kind of token, and the documentation of them.
+//! Every endpoint with every kind of token and for every kind of reader, and the documentation of them. The tests are made
+//! from the table of routes, so that a new route is part of them.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
+use feed::accounts::{AccountCommand, AccountState};
+use feed::{Command, UserId, UserRef};
 use mastodon::{Endpoint, EndpointState, endpoints};
+use serde_json::Value;
 
-use crate::client::{ALL_SCOPES, World};
+use crate::client::{ALL_SCOPES, Person, World};
+
+/// Streams do not end: `streaming.rs` reads them.
+fn is_stream(path: &str) -> bool {
+    path.starts_with("/api/v1/streaming")
+}
 
 /// A path with ids in the place of parameters.
 fn concrete(path: &str) -> String {
@@ -23,25 +33,30 @@ async fn every_endpoint_refuses_every_token_that_is_not_enough() {
     let mut browser = world.signed_up("bob").await;
     let push = app.user_token(&world, &mut browser, "push").await;
     let profile = app.user_token(&world, &mut browser, "profile").await;
+    let [eve] = world.people(["eve"]).await;
+    let user = UserRef::Id(UserId(eve.id.parse().unwrap()));
+    let disable = AccountCommand::SetState { user, state: AccountState::Disabled };
+    world.node.submit(Command::Account(disable).into()).await.unwrap().outcome.unwrap();
     let (mut of_users, mut optional) = (0, 0);
     for Endpoint { method, path, token: needed, state } in endpoints() {
         let narrow = if needed.contains("push") { &profile } else { &push };
         let wrong = "x".repeat(43);
-        // No token, an unknown one, one of the app, one without the scope, one with all scopes: 0 is none of 401 and 403.
-        let expect: [u16; 5] = match needed.as_str() {
-            "none" => [0, 0, 0, 0, 0],
-            "any" => [401, 401, 0, 0, 0],
-            "of the app, `write:accounts`" => [401, 401, 0, 403, 403],
-            _ if needed.ends_with("`; or none") => [0, 401, 0, 403, 0],
-            _ if needed.starts_with("of a user, `") => [401, 401, 422, 403, 0],
+        // No token, an unknown one, one of a disabled account, one of the app, one without the scope, one with all
+        // scopes: 0 is none of 401 and 403.
+        let expect: [u16; 6] = match needed.as_str() {
+            "none" => [0, 0, 0, 0, 0, 0],
+            "any" => [401, 401, 401, 0, 0, 0],
+            "of the app, `write:accounts`" => [401, 401, 401, 0, 403, 403],
+            _ if needed.ends_with("`; or none") => [0, 401, 401, 0, 403, 0],
+            _ if needed.starts_with("of a user, `") => [401, 401, 401, 422, 403, 0],
             other => panic!("{method} {path} needs {other}"),
         };
         of_users += usize::from(expect[0] == 401);
         optional += usize::from(needed.ends_with("; or none"));
-        let tokens = [None, Some(&wrong), Some(&own), Some(narrow), Some(&ada.token)];
+        let disabled = Some(&eve.token);
+        let tokens = [None, Some(&wrong), disabled, Some(&own), Some(narrow), Some(&ada.token)];
         for (number, token) in tokens.into_iter().enumerate() {
-            // Streams do not end.
-            if path.starts_with("/api/v1/streaming") && expect[number] == 0 {
+            if is_stream(path) && expect[number] == 0 {
                 continue;
             }
             // The token of an app is not narrow, so what needs a client's secret is not meant here.
@@ -65,6 +80,265 @@ async fn every_endpoint_refuses_every_token_that_is_not_enough() {
         }
     }
     assert!(of_users > 100 && optional > 10, "{of_users} {optional}");
+}
+
+/// The scopes that an endpoint accepts, by their names.
+fn scopes_of(needed: &str) -> Vec<&str> {
+    needed.split('`').skip(1).step_by(2).collect()
+}
+
+/// Whether a token with a scope may do what needs another one. `follow` is what `write` had of users before it was split.
+fn allows(scope: &str, needed: &str) -> bool {
+    let is_part = needed.strip_prefix(scope).is_some_and(|rest| rest.starts_with(':'));
+    let of_follow = ["follows", "blocks", "mutes"];
+    let is_of_follow = needed.split_once(':').is_some_and(|(_, what)| of_follow.contains(&what));
+    scope == needed || is_part || scope == "follow" && is_of_follow
+}
+
+#[tokio::test]
+async fn a_scope_opens_the_endpoints_that_need_it_and_no_others() {
+    let world = World::new();
+    let metadata = world.get("/.well-known/oauth-authorization-server", None).await.json();
+    let scopes = metadata["scopes_supported"].as_array().unwrap().iter();
+    let scopes: Vec<_> = scopes.map(|scope| scope.as_str().unwrap().to_owned()).collect();
+    let app = world.app_with(&scopes.join(" ")).await;
+    let mut browser = world.signed_up("ada").await;
+    let mut opened = BTreeMap::new();
+    for scope in &scopes {
+        let token = app.user_token(&world, &mut browser, scope).await;
+        for Endpoint { method, path, token: needed, .. } in endpoints() {
+            let of_app = needed.starts_with("of the app");
+            if scopes_of(&needed).is_empty() || of_app || is_stream(path) {
+                continue;
+            }
+            let got = world.call(method, &concrete(path), Some(&token), &[]).await;
+            let may = scopes_of(&needed).iter().any(|needed| allows(scope, needed));
+            let what = format!("{scope}: {method} {path} {got:?}");
+            assert_eq!(got.status.as_u16() == 403, !may, "{what}");
+            *opened.entry(scope.as_str()).or_insert(0) += usize::from(may);
+        }
+    }
+    assert!(opened["read"] > 60 && opened["write:favourites"] > 1, "{opened:?}");
+}
+
+/// What the id in a path names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Account,
+    Status,
+    Notification,
+}
+
+/// None if a path has no id, or the id of something that the server does not have.
+fn kind(endpoint: &Endpoint) -> Option<Kind> {
+    let path = endpoint.path;
+    let kinds = [
+        ("/api/v1/accounts/{", Kind::Account),
+        ("/api/v1/statuses/{", Kind::Status),
+        ("/api/v1/notifications/{", Kind::Notification),
+    ];
+    let found = kinds.into_iter().find(|(start, _)| path.starts_with(start));
+    let is_known = found.is_some()
+        || !path.contains('{')
+        || endpoint.state != EndpointState::Works
+        || path == "/api/v1/tags/{name}"
+        || is_stream(path);
+    assert!(is_known, "say here what the id in {path} names");
+    found.map(|(_, kind)| kind).filter(|_| endpoint.state != EndpointState::Missing)
+}
+
+/// A path with an id.
+fn with_id(path: &str, id: &str) -> String {
+    let parts = path.split('/').map(|part| if part.starts_with('{') { id } else { part });
+    parts.collect::<Vec<_>>().join("/")
+}
+
+/// An author whom others may not see, or not all of it; and the others.
+struct Hidden {
+    world: World,
+    quentin: Person,
+    /// Follows the author.
+    fay: Person,
+    /// Has nothing to do with the author.
+    eve: Person,
+    /// Is blocked by the author.
+    bob: Person,
+    /// Blocks the author.
+    dan: Person,
+    /// A token of an app itself.
+    own: String,
+    open: String,
+    private: String,
+    deleted: String,
+    /// A notification of the author.
+    notification: String,
+}
+
+impl Hidden {
+    async fn new() -> Self {
+        let world = World::new();
+        let names = ["quentin", "fay", "eve", "bob", "dan"];
+        let [quentin, fay, eve, bob, dan] = world.people(names).await;
+        for reader in [&fay, &bob] {
+            reader.does(&world, "follow", &quentin).await;
+        }
+        let open = quentin.post(&world, "publicwords @bob @eve @dan").await;
+        let fields = [("status", "privatewords @fay"), ("visibility", "private")];
+        let private = quentin.call(&world, "POST", "/api/v1/statuses", &fields).await;
+        let private = private["id"].as_str().unwrap().to_owned();
+        let deleted = quentin.post(&world, "deletedwords").await;
+        let path = format!("/api/v1/statuses/{deleted}");
+        quentin.call(&world, "DELETE", &path, &[]).await;
+        for post in [&open, &private] {
+            let path = format!("/api/v1/statuses/{post}");
+            fay.call(&world, "POST", &format!("{path}/favourite"), &[]).await;
+            fay.call(&world, "POST", &format!("{path}/bookmark"), &[]).await;
+        }
+        quentin.does(&world, "block", &bob).await;
+        dan.does(&world, "block", &quentin).await;
+        let notification = quentin.ids(&world, "/api/v1/notifications").await.swap_remove(0);
+        let own = world.app_with(ALL_SCOPES).await.own_token(&world, ALL_SCOPES).await;
+        Self { world, quentin, fay, eve, bob, dan, own, open, private, deleted, notification }
+    }
+
+    /// What the author sees of it all.
+    async fn seen(&self) -> Vec<Value> {
+        let mut seen = Vec::new();
+        for path in [
+            format!("/api/v1/accounts/{}/statuses", self.quentin.id),
+            format!("/api/v1/accounts/{}/followers", self.quentin.id),
+            "/api/v1/notifications".to_owned(),
+            "/api/v1/accounts/verify_credentials".to_owned(),
+        ] {
+            seen.push(self.quentin.get(&self.world, &path).await);
+        }
+        seen
+    }
+}
+
+#[tokio::test]
+async fn what_is_hidden_from_a_reader_is_as_if_it_did_not_exist_and_stays_as_it_is() {
+    let it = Hidden::new().await;
+    let before = it.seen().await;
+    let cases = [
+        ("private, no token", Kind::Status, &it.private, None),
+        ("private, an app", Kind::Status, &it.private, Some(&it.own)),
+        ("private, a stranger", Kind::Status, &it.private, Some(&it.eve.token)),
+        ("blocked", Kind::Status, &it.open, Some(&it.bob.token)),
+        ("who blocks", Kind::Status, &it.open, Some(&it.dan.token)),
+        ("deleted", Kind::Status, &it.deleted, Some(&it.fay.token)),
+        ("deleted, its author", Kind::Status, &it.deleted, Some(&it.quentin.token)),
+        ("blocked", Kind::Account, &it.quentin.id, Some(&it.bob.token)),
+        ("of another user", Kind::Notification, &it.notification, Some(&it.eve.token)),
+        ("of whom it names", Kind::Notification, &it.notification, Some(&it.fay.token)),
+    ];
+    let mut checked = BTreeMap::new();
+    for endpoint in endpoints() {
+        let Some(kind) = kind(&endpoint) else { continue };
+        let Endpoint { method, path, state, .. } = endpoint;
+        for (what, _, id, token) in cases.iter().filter(|case| case.1 == kind) {
+            // Users have ids from 0, and statuses and notifications have stamps, which are greater.
+            let none = if kind == Kind::Account { "4000000000" } else { "1" };
+            let token = token.map(String::as_str);
+            let fields = [("status", "changed")];
+            let hidden = it.world.call(method, &with_id(path, id), token, &fields).await;
+            let none = it.world.call(method, &with_id(path, none), token, &fields).await;
+            let what = format!("{what}: {method} {path} {hidden:?}");
+            assert_eq!((hidden.status, &hidden.text), (none.status, &none.text), "{what}");
+            // To dismiss what is not in the list is no error, as in Mastodon.
+            let is_refused = !hidden.status.is_success() || path.ends_with("/dismiss");
+            assert!(is_refused || state != EndpointState::Works, "{what}");
+            *checked.entry(format!("{kind:?}")).or_insert(0) += 1;
+        }
+    }
+    assert!(checked["Status"] > 100 && checked["Account"] > 15, "{checked:?}");
+    assert_eq!(it.seen().await, before);
+}
+
+/// What only the author of a status may do.
+const OF_AUTHORS: [(&str, &str); 3] = [
+    ("PUT", "/api/v1/statuses/{id}"),
+    ("DELETE", "/api/v1/statuses/{id}"),
+    ("POST", "/api/v1/statuses/{id}/pin"),
+];
+
+#[tokio::test]
+async fn what_only_an_author_may_do_is_refused_to_all_other_readers() {
+    let it = Hidden::new().await;
+    let content = it.quentin.get(&it.world, &format!("/api/v1/statuses/{}/source", it.open)).await;
+    let mut refused = Vec::new();
+    for endpoint in endpoints() {
+        if kind(&endpoint) != Some(Kind::Status) {
+            continue;
+        }
+        let Endpoint { method, path, .. } = endpoint;
+        for (who, token) in [("follower", &it.fay.token), ("stranger", &it.eve.token)] {
+            let fields = [("status", "changed")];
+            let got = it.world.call(method, &with_id(path, &it.open), Some(token), &fields).await;
+            let is_missing = got.status.as_u16() == 422 && got.text.contains("This server has no");
+            if !got.status.is_success() && !is_missing {
+                assert!(OF_AUTHORS.contains(&(method, path)), "{who}: {method} {path} {got:?}");
+                refused.push((method, path));
+            }
+        }
+    }
+    assert_eq!(refused.len(), OF_AUTHORS.len() * 2, "{refused:?}");
+    let path = format!("/api/v1/statuses/{}", it.open);
+    assert_eq!(it.quentin.get(&it.world, &format!("{path}/source")).await, content);
+    assert_eq!(it.quentin.get(&it.world, &path).await["pinned"], false);
+}
+
+#[tokio::test]
+async fn no_response_shows_what_is_hidden_from_its_reader() {
+    let it = Hidden::new().await;
+    let ids = [&it.open, &it.private];
+    // Endpoints ignore parameters of others.
+    let mut fields = vec![
+        ("q", "quentin"),
+        ("acct", "quentin"),
+        ("account_id", &it.quentin.id),
+        ("resource", "acct:quentin@social.example"),
+    ];
+    fields.extend(ids.into_iter().chain([&it.quentin.id]).map(|id| ("id[]", id.as_str())));
+    let readers = [
+        ("nobody", None, ["privatewords"].as_slice()),
+        ("an app", Some(&it.own), &["privatewords"]),
+        ("stranger", Some(&it.eve.token), &["privatewords"]),
+        ("blocked", Some(&it.bob.token), &["privatewords", "publicwords", "quentin"]),
+        ("follower", Some(&it.fay.token), &[]),
+    ];
+    // In how many responses a reader sees a word.
+    let mut seen = BTreeMap::new();
+    for endpoint in endpoints() {
+        let Endpoint { method, path, .. } = endpoint;
+        if method != "GET" || is_stream(path) {
+            continue;
+        }
+        let ids = match kind(&endpoint) {
+            Some(Kind::Account) => vec![&it.quentin.id],
+            Some(Kind::Status) => vec![&it.open, &it.private],
+            Some(Kind::Notification) => vec![&it.notification],
+            None => vec![&it.open],
+        };
+        for (reader, token, hidden) in readers {
+            // Other programs ask for it without a token, so it says what everybody may know.
+            if path == "/.well-known/webfinger" && reader == "blocked" {
+                continue;
+            }
+            let token = token.map(String::as_str);
+            for id in &ids {
+                let got = it.world.call(method, &with_id(path, id), token, &fields).await;
+                for word in ["privatewords", "publicwords", "quentin", "deletedwords"] {
+                    let shows = got.text.contains(word);
+                    let may = !hidden.contains(&word) && word != "deletedwords";
+                    assert!(may || !shows, "{reader} sees {word}: {path} {got:?}");
+                    *seen.entry((reader, word)).or_insert(0) += usize::from(shows);
+                }
+            }
+        }
+    }
+    assert!(seen[&("follower", "privatewords")] > 7, "{seen:?}");
+    assert!(seen[&("nobody", "publicwords")] > 3 && seen[&("an app", "quentin")] > 10, "{seen:?}");
 }
 
 #[tokio::test]
@@ -118,6 +392,17 @@ async fn ids_that_are_none_are_not_found() {
     ] {
         let got = world.call(method, path, Some(&ada.token), &[("status", "x")]).await;
         assert_eq!(got.status.as_u16(), 404, "{method} {path}: {got:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_method_that_an_endpoint_lacks_is_refused_with_a_text() {
+    let world = World::new();
+    let [ada] = world.people(["ada"]).await;
+    for Endpoint { path, .. } in endpoints() {
+        let got = world.call("TRACE", &concrete(path), Some(&ada.token), &[]).await;
+        assert_eq!(got.status.as_u16(), 405, "{path}: {got:?}");
+        assert!(got.json()["error"].is_string() && got.headers.contains_key("allow"), "{got:?}");
     }
 }
 

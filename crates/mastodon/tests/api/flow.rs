@@ -3,6 +3,8 @@
 use axum::body::Body;
 use axum::http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use axum::http::{Method, Request, StatusCode};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use feed::accounts::{AccountCommand, AccountState};
 use feed::{Command, UserId, UserRef};
 use mastodon::Registrations;
@@ -331,5 +333,34 @@ async fn pages_of_other_origins_may_ask_the_api_and_nothing_else() {
     for path in ["/oauth/authorize", "/auth/log-in", "/settings"] {
         let got = ask(path).await;
         assert!(!got.headers.contains_key(ACCESS_CONTROL_ALLOW_ORIGIN), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn an_app_that_sends_its_token_with_every_request_gets_and_revokes_tokens() {
+    let world = World::with(|options| options.password_grant = true);
+    let app = world.app().await;
+    world.signed_up("ada").await;
+    let client = [("client_id", app.id.as_str()), ("client_secret", app.secret.as_str())];
+    let own = app.own_token(&world, "read").await;
+    let grant = [("grant_type", "password"), ("username", "ada"), ("password", PASSWORD)];
+    let got = world.post("/oauth/token", Some(&own), &[&client[..], &grant].concat()).await;
+    let token = got.json()["access_token"].as_str().unwrap().to_owned();
+    let revoke = [&client[..], &[("token", token.as_str())]].concat();
+    // Mastodon.py does so.
+    let got = world.post("/oauth/revoke", Some(&token), &revoke).await;
+    assert_eq!(got.status, StatusCode::OK, "{got:?}");
+    let got = world.get("/api/v1/accounts/verify_credentials", Some(&token)).await;
+    assert_eq!(got.status, StatusCode::UNAUTHORIZED);
+    for (header, status) in [
+        (STANDARD.encode(format!("{}:{}", app.id, app.secret)), 200),
+        (STANDARD.encode(format!("{}:wrong", app.id)), 403),
+        (STANDARD.encode("no colon"), 403),
+        ("!".to_owned(), 403),
+    ] {
+        // The body is right, but what is presented as `Basic` counts.
+        let headers = [("authorization", &*format!("Basic {header}"))];
+        let got = world.call_with("POST", "/oauth/revoke", None, &revoke, &headers).await;
+        assert_eq!(got.status.as_u16(), status, "{header}: {got:?}");
     }
 }

@@ -157,3 +157,20 @@ async fn the_server_describes_itself() {
         assert_eq!(world.get(path, None).await.status.as_u16(), 404, "{path}");
     }
 }
+
+#[tokio::test]
+async fn parameters_of_a_read_may_be_in_its_body() {
+    let world = World::new();
+    let [ada, bob] = world.people(["ada", "bob"]).await;
+    let path = "/api/v1/accounts/relationships";
+    let ask = |kind: &str, body: String| {
+        let request = Request::get(path).header(CONTENT_TYPE, kind);
+        let request = request.header(AUTHORIZATION, format!("Bearer {}", ada.token));
+        world.send(request.body(Body::from(body)).unwrap())
+    };
+    // Mastodon.py does so.
+    let got = ask("application/json", format!("{{\"id\": [\"{}\"]}}", bob.id)).await;
+    assert_eq!(ids(&got.json()), [bob.id.as_str()]);
+    assert_eq!(ask("application/json", "x".repeat(100_000)).await.status.as_u16(), 413);
+    assert_eq!(ask("application/json", String::new()).await.json(), json!([]));
+}

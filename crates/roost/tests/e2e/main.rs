@@ -20,6 +20,7 @@ mod export;
 mod generated;
 mod graph;
 mod live;
+mod mastodon;
 mod packaging;
 mod population;
 mod power;

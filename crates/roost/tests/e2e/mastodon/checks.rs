@@ -1,0 +1,81 @@
+//! All responses against a description of Mastodon's API: their shapes, and what random requests do.
+//!
+//! The description is among the shared data. It has paths, parameters and fields, and no text.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use super::{HERE, python, server};
+use crate::support::process::Server;
+use crate::support::{said, shared, skipped};
+
+/// Fewer responses mean that something was not compared.
+const COMPARED_MIN: usize = 100;
+/// Random examples per endpoint in a test run; a campaign has its number in `ROOST_EXAMPLES`.
+const EXAMPLES: &str = "12";
+
+/// The description; `None` if it is missing, which is reported.
+fn description() -> Option<PathBuf> {
+    let file = shared().map(|shared| shared.join("mastodon-openapi.json"));
+    let file = file.filter(|file| file.is_file());
+    if file.is_none() {
+        skipped(
+            "a description of Mastodon's API: set ROOST_SHARED to a folder with mastodon-openapi.json",
+        );
+    }
+    file
+}
+
+/// Writes the endpoints of the server to a file.
+fn endpoints(data: &Path) -> PathBuf {
+    let rows = ::mastodon::endpoints().into_iter().map(|endpoint| {
+        let state = format!("{:?}", endpoint.state);
+        json!({"method": endpoint.method, "path": endpoint.path, "state": state})
+    });
+    let file = data.join("endpoints.json");
+    std::fs::write(&file, json!(rows.collect::<Vec<_>>()).to_string()).unwrap();
+    file
+}
+
+/// Runs a program of this folder on a new server, which says at the end what it counted.
+fn run(data: &Path, program: &str, more: &[&str]) -> Option<(Server, String)> {
+    let (description, mut python) = (description()?, python()?);
+    let server = server(data, &["--anonymous-reads"]);
+    python.arg(format!("{HERE}/{program}")).arg(format!("http://{}", server.address));
+    python.arg(endpoints(data)).arg(description).args(more);
+    let counted = said(&python.output().unwrap()).trim_end().to_owned();
+    std::io::stderr().write_all(format!("{program}: {counted}\n").as_bytes()).unwrap();
+    Some((server, counted))
+}
+
+/// The number with which a text begins.
+fn number(counted: &str) -> usize {
+    counted.split(' ').next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn every_response_has_the_shape_that_mastodon_describes() {
+    let data = tempfile::tempdir().unwrap();
+    let Some((server, counted)) = run(data.path(), "shapes.py", &[]) else { return };
+    assert!(number(&counted) >= COMPARED_MIN, "{counted}");
+    server.stop();
+}
+
+#[test]
+fn random_requests_fail_nothing() {
+    let data = tempfile::tempdir().unwrap();
+    let folder = data.path().to_str().unwrap();
+    let campaign = std::env::var("ROOST_EXAMPLES");
+    // The second phase takes a minute, and is not random.
+    let (examples, phases) = match &campaign {
+        Ok(examples) => (examples.as_str(), "coverage,fuzzing"),
+        Err(_) => (EXAMPLES, "fuzzing"),
+    };
+    let run = run(data.path(), "random_requests.py", &[folder, examples, phases]);
+    let Some((server, counted)) = run else { return };
+    assert!(number(&counted) > 500, "{counted}");
+    let ended = server.stop();
+    assert!(!ended.err.contains("panicked"), "{}", ended.err);
+}

@@ -1,0 +1,267 @@
+"""The life of an account with Mastodon.py. Its arguments are the URL of a server whose sign-up is open, and a folder.
+
+Ada logs in with a browser, Bob signs up in the app. Prints `done` at the end.
+"""
+
+import queue
+import re
+import sys
+import threading
+from html import unescape
+
+import requests
+from mastodon import Mastodon, StreamListener
+from mastodon.errors import (
+    MastodonAPIError,
+    MastodonIllegalArgumentError,
+    MastodonNotFoundError,
+    MastodonUnauthorizedError,
+)
+
+URL = sys.argv[1]
+PASSWORD = "correct horse battery"
+SCOPES = ["read", "write", "follow"]
+# As long as the other tests wait for something that never takes so long.
+PATIENCE_SECS = 60
+
+
+class Events(StreamListener):
+    """The events of a stream, as pairs of a name and what they say."""
+
+    def __init__(self):
+        self.queue = queue.Queue()
+
+    def handle_stream(self, response):
+        self.queue.put(("open", None))
+        super().handle_stream(response)
+
+    def on_update(self, status):
+        self.queue.put(("update", status))
+
+    def on_status_update(self, status):
+        self.queue.put(("status.update", status))
+
+    def on_delete(self, status_id):
+        self.queue.put(("delete", status_id))
+
+    def on_notification(self, notification):
+        self.queue.put(("notification", notification))
+
+    def next(self, name):
+        found, value = self.queue.get(timeout=PATIENCE_SECS)
+        assert found == name, (found, value)
+        return value
+
+
+def refused(error, call, *args, **options):
+    try:
+        call(*args, **options)
+    except error as refusal:
+        # Errors for one status are subclasses of that for all.
+        assert type(refusal) is error, refusal
+        return str(refusal)
+    raise AssertionError(f"{call.__name__} is not refused")
+
+
+def ids(entities):
+    return [entity.id for entity in entities]
+
+
+def in_form(page):
+    """The hidden fields of the first form of a page."""
+    form = page.text.split("</form>")[0]
+    fields = re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)"', form)
+    return {name: unescape(value) for name, value in fields}
+
+
+def code(app, name):
+    """A code that a user copies from the browser."""
+    browser = requests.Session()
+    page = browser.get(app.auth_request_url(scopes=SCOPES, allow_http=True))
+    fields = in_form(page) | {"username": name, "password": PASSWORD}
+    page = browser.post(URL + "/auth/log-in", data=fields)
+    assert page.ok and "asks for access" in page.text, page.text
+    page = browser.post(URL + "/oauth/authorize", data=in_form(page) | {"decision": "allow"})
+    return re.search(r'<code class="secret">([^<]+)</code>', page.text)[1]
+
+
+def registered():
+    app_id, secret = Mastodon.create_app("Life", scopes=SCOPES, api_base_url=URL)
+    return app_id, secret, Mastodon(client_id=app_id, client_secret=secret, api_base_url=URL)
+
+
+def listened(user):
+    """The events of a user's stream, which is open."""
+    events = Events()
+    threading.Thread(target=user.stream_user, args=(events,), daemon=True).start()
+    events.next("open")
+    return events
+
+
+def users():
+    app_id, secret, app = registered()
+    sign_up = {"password": PASSWORD, "agreement": True, "scopes": SCOPES}
+    app.create_account("ada", email="ada@example.org", **sign_up)
+    taken = refused(
+        MastodonIllegalArgumentError, app.create_account, "ada", email="a@example.org", **sign_up
+    )
+    assert "username" in taken, taken
+    ada = Mastodon(client_id=app_id, client_secret=secret, api_base_url=URL)
+    ada.log_in(code=code(ada, "ada"), scopes=SCOPES, allow_http=True)
+    _, _, bob = registered()
+    bob.create_account("bob", email="bob@example.org", **sign_up)
+    assert ada.me().acct == "ada" and bob.me().acct == "bob"
+    assert ada.app_verify_credentials().name == "Life"
+    return ada, bob
+
+
+def server(ada):
+    assert ada.instance_v1().uri == URL.removeprefix("http://") == ada.instance_v2().domain
+    assert ada.instance_health() and ada.stream_healthy()
+    assert ada.instance_nodeinfo().software.name == "roost"
+    assert ada.preferences()["posting:default:visibility"] == "public"
+    assert ada.custom_emojis() == [] and ada.filters_v2() == [] and ada.announcements() == []
+
+
+def profile(ada, bob):
+    me = ada.account_update_credentials(display_name="Ada L.", note="I post.")
+    assert (me.display_name, me.source.note) == ("Ada L.", "I post.")
+    assert "I post." in bob.account(me.id).note
+
+
+def finds(bob, ada_id):
+    assert ids(bob.account_search("ad")) == [ada_id] == ids(bob.search_v2("@ada").accounts)
+    assert bob.account_lookup("ada").id == ada_id
+    refused(MastodonNotFoundError, bob.account_lookup, "nobody")
+    assert ada_id in ids(bob.directory())
+
+
+def follows(ada, bob, ada_id, bob_id):
+    assert bob.account_follow(ada_id).following
+    [relation] = ada.account_relationships([bob_id])
+    assert relation.followed_by and not relation.following
+    assert ids(ada.account_followers(ada_id)) == [bob_id] == ids(ada.account_followers(ada.me()))
+    assert ids(bob.account_following(bob_id)) == [ada_id]
+    assert bob.account_familiar_followers([ada_id])[0].accounts == []
+
+
+def posts(ada, bob, ada_id, events):
+    post = ada.status_post(
+        "hello @bob #hi", spoiler_text="warning", language="en", idempotency_key="first"
+    )
+    again = ada.status_post(
+        "hello @bob #hi", spoiler_text="warning", language="en", idempotency_key="first"
+    )
+    assert again.id == post.id, "a retry publishes nothing"
+    assert post.sensitive and [tag.name for tag in post.tags] == ["hi"]
+    assert [mention.acct for mention in post.mentions] == ["bob"]
+    heard = {events.queue.get(timeout=PATIENCE_SECS)[0] for _ in range(2)}
+    assert heard == {"update", "notification"}, heard
+    edited = ada.status_update(post.id, "hello @bob, edited", spoiler_text="")
+    assert edited.edited_at and "edited" in edited.content
+    assert "edited" in events.next("status.update").content
+    assert bob.status_source(post.id).text == "hello @bob, edited"
+    assert "edited" in bob.status_history(post.id)[-1].content
+    assert ids(bob.timeline_home()) == [post.id] == ids(bob.timeline_public())
+    assert ids(bob.timeline_local()) == [post.id] == ids(bob.account_statuses(ada_id))
+    assert ids(bob.statuses([post.id])) == [post.id]
+    return post.id
+
+
+def replies_and_reactions(ada, bob, ada_id, bob_id, post):
+    reply = bob.status_reply(bob.status(post), "a reply")
+    assert reply.in_reply_to_id == post and reply.in_reply_to_account_id == ada_id
+    assert ids(ada.status_context(post).descendants) == [reply.id]
+    assert ids(ada.status_context(reply.id).ancestors) == [post]
+    assert bob.status_favourite(post).favourites_count == 1
+    assert ids(ada.status_favourited_by(post)) == [bob_id] and ids(bob.favourites()) == [post]
+    assert bob.status_bookmark(post).bookmarked and ids(bob.bookmarks()) == [post]
+    assert ada.status_pin(post).pinned and ids(bob.account_statuses(ada_id, pinned=True)) == [post]
+    found = ada.notifications()
+    assert [notice.type for notice in found] == ["favourite", "mention", "follow"], found
+    assert ids(ada.notifications(types=["mention"])) == [found[1].id]
+    assert ada.notifications(found[1].id).status.id == reply.id
+    ada.notifications_dismiss(found[1].id)
+    assert ids(ada.notifications()) == [found[0].id, found[2].id]
+    ada.notifications_clear()
+    assert ada.notifications() == [] and ada.notifications_unread_count().count == 0
+    assert not bob.status_unfavourite(post).favourited and bob.favourites() == []
+    assert not bob.status_unbookmark(post).bookmarked and bob.bookmarks() == []
+    assert not ada.status_unpin(post).pinned
+    bob.status_delete(reply.id)
+    assert ada.status_context(post).descendants == []
+
+
+def pages(ada, bob):
+    posted = [ada.status_post(f"post {number}", visibility="private").id for number in range(5)]
+    first = bob.timeline_home(limit=2)
+    assert ids(first) == posted[:2:-1]
+    second = bob.fetch_next(first)
+    assert ids(second) == posted[2:0:-1]
+    assert ids(bob.fetch_previous(second)) == ids(first)
+    assert ids(bob.fetch_remaining(first))[:5] == posted[::-1]
+    return posted
+
+
+def hides(ada, bob, ada_id, bob_id, post):
+    assert bob.account_mute(ada_id, duration=3_600).muting
+    assert ids(bob.mutes()) == [ada_id] and bob.timeline_home() == []
+    assert not bob.account_unmute(ada_id).muting and bob.mutes() == []
+    assert ada.account_remove_from_followers(bob_id).followed_by is False
+    bob.account_follow(ada_id)
+    assert not bob.account_unfollow(ada_id).following
+    assert ada.account_block(bob_id).blocking and ids(ada.blocks()) == [bob_id]
+    refused(MastodonNotFoundError, bob.account, ada_id)
+    refused(MastodonNotFoundError, bob.status, post)
+    refused(MastodonNotFoundError, bob.account_follow, ada_id)
+    assert not ada.account_unblock(bob_id).blocking and ada.blocks() == []
+    assert bob.status(post).id == post
+
+
+def lacks(ada, post):
+    for call, *args in [
+        (ada.status_reblog, post),
+        (ada.list_create, "friends"),
+        (ada.account_note_set, ada.me().id, "me"),
+        (ada.tag_follow, "hi"),
+    ]:
+        assert "has no" in refused(MastodonAPIError, call, *args)
+
+
+def deletes(ada, bob, posted, events):
+    for post in posted:
+        assert ada.status_delete(post).text
+        refused(MastodonNotFoundError, bob.status, post)
+    heard = set()
+    while not heard >= set(map(int, posted)):
+        name, value = events.queue.get(timeout=PATIENCE_SECS)
+        heard |= {int(value)} if name == "delete" else set()
+
+
+def ends(ada, bob):
+    token = ada.access_token
+    ada.revoke_access_token(allow_http=True)
+    ada = Mastodon(access_token=token, api_base_url=URL)
+    refused(MastodonUnauthorizedError, ada.account_verify_credentials)
+    assert bob.account_verify_credentials().acct == "bob"
+
+
+def main():
+    ada, bob = users()
+    ada_id, bob_id = ada.me().id, bob.me().id
+    server(ada)
+    profile(ada, bob)
+    finds(bob, ada_id)
+    follows(ada, bob, ada_id, bob_id)
+    heard_by_bob, heard_by_ada = listened(bob), listened(ada)
+    post = posts(ada, bob, ada_id, heard_by_bob)
+    replies_and_reactions(ada, bob, ada_id, bob_id, post)
+    deletes(ada, bob, [post, *pages(ada, bob)], heard_by_ada)
+    last = ada.status_post("last").id
+    hides(ada, bob, ada_id, bob_id, last)
+    lacks(ada, last)
+    ends(ada, bob)
+    print("done")
+
+
+main()

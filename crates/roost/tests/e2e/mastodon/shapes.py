@@ -1,0 +1,197 @@
+"""Compares responses with a description of Mastodon's API: `shapes.py URL ENDPOINTS DESCRIPTION`.
+
+Reads with every GET endpoint, and makes every change that works; each must be described, or be named below with the
+reason. Prints the number of responses that were compared.
+"""
+
+import datetime
+import re
+import sys
+
+from jsonschema import Draft202012Validator, FormatChecker
+
+from world import description, endpoints, nameless, register, sign_up, sign_up_fields
+
+URL, ENDPOINTS, DESCRIPTION = sys.argv[1:]
+document, operations = description(DESCRIPTION)
+
+# What the description does not have, or has without a schema; with the schema that fits, if there is one.
+UNDESCRIBED = {
+    "GET /.well-known/nodeinfo": None,
+    "GET /.well-known/webfinger": None,
+    "GET /api/v1/instance/translation_languages": None,
+    "GET /api/v1/preferences": "Preferences",
+    "GET /api/v1/search": "Search",
+    "GET /health": None,
+    "GET /nodeinfo/2.0": None,
+    "POST /api/v1/notifications/clear": None,
+    "POST /api/v1/notifications/{id}/dismiss": None,
+    "POST /oauth/revoke": None,
+}
+# Where a response differs on purpose.
+DIFFERENT = {
+    # There is no /oauth/userinfo.
+    "GET /.well-known/oauth-authorization-server: $: 'userinfo_endpoint' is a required property",
+    # It is a list in Mastodon, too.
+    "GET /api/v1/filters: $: [] is not of type 'object'",
+}
+# Streams do not end; other tests read them.
+STREAMS = "/api/v1/streaming"
+
+formats = FormatChecker(formats=())
+
+
+@formats.checks("date-time", raises=ValueError)
+def is_time(value):
+    return not isinstance(value, str) or datetime.datetime.fromisoformat(value).tzinfo is not None
+
+
+@formats.checks("date", raises=ValueError)
+def is_day(value):
+    return not isinstance(value, str) or bool(datetime.date.fromisoformat(value))
+
+
+@formats.checks("uri")
+def is_uri(value):
+    return not isinstance(value, str) or bool(re.fullmatch(r"[a-z][a-z0-9+.-]*:\S+", value))
+
+
+class Shapes:
+    """Responses so far."""
+
+    def __init__(self):
+        self.compared = 0
+        self.wrong = []
+        self.undescribed = set()
+
+    def schema(self, name, method, path, status):
+        operation = operations.get((method, nameless(path)), {})
+        response = operation.get("responses", {}).get(str(status), {})
+        found = response.get("content", {}).get("application/json", {}).get("schema")
+        if found is None and status == 200:
+            self.undescribed.add(name)
+            known = UNDESCRIBED.get(name)
+            found = known and {"$ref": f"#/components/schemas/{known}"}
+        return found
+
+    def compare(self, method, path, response):
+        name = f"{method} {path}"
+        if response.status_code not in (200, 404, 422):
+            self.wrong.append(f"{name}: {response.status_code} {response.text}")
+            return
+        schema = self.schema(name, method, path, response.status_code)
+        if schema is None:
+            return
+        if response.headers["Content-Type"].split(";")[0] != "application/json":
+            self.wrong.append(f"{name}: {response.headers['Content-Type']}")
+        whole = {**schema, "components": document["components"]}
+        validator = Draft202012Validator(whole, format_checker=formats)
+        for error in validator.iter_errors(response.json()):
+            self.wrong.append(f"{name}: {error.json_path}: {error.message[:300]}")
+        self.compared += 1
+
+
+class World:
+    """Ada has everything that a list can show; Eve makes the changes."""
+
+    def __init__(self):
+        self.app, own = register(URL)
+        self.own = own
+        self.ada, self.bob, self.eve = (sign_up(own, name) for name in ("ada", "bob", "eve"))
+        ada, bob, eve = self.ada, self.bob, self.eve
+        names = {"display_name": "Ada", "note": "I post. #hi https://a.example/"}
+        ada.done("PATCH", "/api/v1/accounts/update_credentials", names)
+        for one, other in [(ada, bob), (bob, ada), (eve, bob)]:
+            one.done("POST", f"/api/v1/accounts/{other.id}/follow")
+        root = ada.post("root @bob #hi https://a.example/", language="en")
+        self.status = bob.post("@ada reply", in_reply_to_id=root, spoiler_text="warning")
+        ada.post("@bob reply", in_reply_to_id=self.status)
+        bob.done("PUT", f"/api/v1/statuses/{self.status}", {"status": "@ada edited"})
+        for what in ("favourite", "bookmark"):
+            ada.done("POST", f"/api/v1/statuses/{self.status}/{what}")
+        bob.done("POST", f"/api/v1/statuses/{root}/favourite")
+        ada.done("POST", f"/api/v1/statuses/{root}/pin")
+        for what, name in [("block", "blocked"), ("mute", "muted")]:
+            other = sign_up(own, name).id
+            ada.done("POST", f"/api/v1/accounts/{other}/{what}", {"duration": 3_600})
+        [self.notification, *_] = ada.done("GET", "/api/v1/notifications")
+
+    def concrete(self, path):
+        for start, value in [
+            ("/api/v1/accounts/", self.bob.id),
+            ("/api/v1/statuses/", self.status),
+            ("/api/v1/notifications/", self.notification["id"]),
+        ]:
+            if path.startswith(start):
+                return re.sub(r"\{[^}]*\}", value, path)
+        return re.sub(r"\{[^}]*\}", "hi", path)
+
+    def query(self, path):
+        return {
+            "/.well-known/webfinger": {"resource": f"acct:ada@{URL.split('//')[1]}"},
+            "/api/v1/accounts": {"id[]": self.bob.id},
+            "/api/v1/accounts/familiar_followers": {"id[]": self.bob.id},
+            "/api/v1/accounts/lookup": {"acct": "bob"},
+            "/api/v1/accounts/relationships": {"id[]": [self.bob.id, self.eve.id]},
+            "/api/v1/accounts/search": {"q": "b"},
+            "/api/v1/search": {"q": "b"},
+            "/api/v1/statuses": {"id[]": self.status},
+            "/api/v2/search": {"q": "b"},
+        }.get(path)
+
+    def changes(self):
+        """Every change, in an order in which each succeeds: who makes it, where, with which parameters."""
+        ada, bob, eve, app = self.ada, self.bob, self.eve, self.app
+        yield self.own, "POST", "/api/v1/apps", {"client_name": "x", "redirect_uris": "https://a.example/"}
+        grant = {"grant_type": "password", "username": "eve", "password": "correct horse battery"}
+        yield self.own, "POST", "/oauth/token", {**grant, **app}
+        yield self.own, "POST", "/oauth/revoke", {**app, "token": "unknown"}
+        yield self.own, "POST", "/api/v1/accounts", sign_up_fields("new")
+        yield eve, "PATCH", "/api/v1/accounts/update_credentials", {"display_name": "Eve"}
+        for what in ("follow", "unfollow", "block", "unblock", "mute", "unmute", "remove_from_followers"):
+            yield eve, "POST", "/api/v1/accounts/{id}/" + what, None
+        yield eve, "POST", "/api/v1/statuses", {"status": "new #hi"}
+        for what in ("favourite", "unfavourite", "bookmark", "unbookmark"):
+            yield eve, "POST", "/api/v1/statuses/{id}/" + what, None
+        for what in ("pin", "unpin"):
+            yield bob, "POST", "/api/v1/statuses/{id}/" + what, None
+        yield bob, "PUT", "/api/v1/statuses/{id}", {"status": "edited again"}
+        yield bob, "DELETE", "/api/v1/statuses/{id}", None
+        yield ada, "POST", "/api/v1/notifications/{id}/dismiss", None
+        yield ada, "POST", "/api/v1/notifications/clear", None
+
+
+def main():
+    shapes, world = Shapes(), World()
+    found = [row for row in endpoints(ENDPOINTS) if not row["path"].startswith(STREAMS)]
+    works = {(row["method"], row["path"]) for row in found if row["state"] == "Works"}
+    for row in found:
+        path = row["path"]
+        if row["method"] != "GET" or row["state"] == "Missing":
+            continue
+        is_of_app = path == "/api/v1/apps/verify_credentials"
+        client = world.own if is_of_app else world.ada
+        response = client.send("GET", world.concrete(path), world.query(path))
+        shapes.compare("GET", path, response)
+        # Where it can show something, it does: an empty list has any shape.
+        if row["state"] == "Works" and response.text in ("[]", ""):
+            shapes.wrong.append(f"GET {path} shows nothing")
+        if row["state"] == "Works" and response.status_code != 200:
+            shapes.wrong.append(f"GET {path}: {response.status_code} {response.text}")
+    made = set()
+    for client, method, path, fields in world.changes():
+        response = client.send(method, world.concrete(path), fields)
+        shapes.compare(method, path, response)
+        assert response.status_code == 200, f"{method} {path}: {response.text}"
+        made.add((method, path))
+    changes = {(method, path) for method, path in works if method != "GET"}
+    assert made == changes, f"changes that are not made here: {changes - made}"
+    unknown = [line for line in shapes.wrong if line not in DIFFERENT]
+    assert not unknown, "\n".join(unknown)
+    assert DIFFERENT == set(shapes.wrong), f"not different any more: {DIFFERENT - set(shapes.wrong)}"
+    undescribed = set(UNDESCRIBED)
+    assert shapes.undescribed == undescribed, shapes.undescribed ^ undescribed
+    print(f"{shapes.compared} responses")
+
+
+main()

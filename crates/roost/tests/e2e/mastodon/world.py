@@ -1,0 +1,92 @@
+"""Users with tokens, and what they have done, for the checks of all endpoints."""
+
+import itertools
+import json
+
+import requests
+
+PASSWORD = "correct horse battery"
+SCOPES = "read write follow push profile"
+numbers = itertools.count(1)
+
+
+class User:
+    """A client with a token of a user, or without one."""
+
+    def __init__(self, url, token=None):
+        self.url = url
+        self.token = token
+
+    def send(self, method, path, fields=None, **options):
+        # The limits of sign-ups are for an address: a proxy on the same machine says for whom it asks.
+        number = next(numbers)
+        headers = {"X-Forwarded-For": f"10.1.{number >> 8 & 255}.{number & 255}"}
+        if self.token:
+            headers["Authorization"] = f"Bearer {self.token}"
+        body = "params" if method == "GET" else "json"
+        options[body] = fields
+        return requests.request(method, self.url + path, headers=headers, timeout=60, **options)
+
+    def done(self, method, path, fields=None):
+        """The entity of a response that must be a success."""
+        response = self.send(method, path, fields)
+        assert response.status_code == 200, f"{method} {path}: {response.text}"
+        return response.json()
+
+    def post(self, text, **more):
+        return self.done("POST", "/api/v1/statuses", {"status": text, **more})["id"]
+
+
+def register(url):
+    """An app; also a client with a token of its own."""
+    fields = {
+        "client_name": "Checks",
+        "redirect_uris": "urn:ietf:wg:oauth:2.0:oob",
+        "scopes": SCOPES,
+        "website": "https://app.example/",
+    }
+    app = User(url).done("POST", "/api/v1/apps", fields)
+    keys = {name: app[name] for name in ("client_id", "client_secret")}
+    fields = {"grant_type": "client_credentials", "scope": SCOPES, **keys}
+    token = User(url).done("POST", "/oauth/token", fields)["access_token"]
+    return keys, User(url, token)
+
+
+def sign_up_fields(name):
+    return {
+        "username": name,
+        "email": f"{name}@example.org",
+        "password": PASSWORD,
+        "agreement": True,
+        "locale": "en",
+    }
+
+
+def sign_up(app, name):
+    token = app.done("POST", "/api/v1/accounts", sign_up_fields(name))["access_token"]
+    user = User(app.url, token)
+    user.id = user.done("GET", "/api/v1/accounts/verify_credentials")["id"]
+    return user
+
+
+def endpoints(file):
+    """Those of the server: method, path and state."""
+    with open(file) as text:
+        return json.load(text)
+
+
+def description(file):
+    """The description of Mastodon's API, without the names of parameters in paths."""
+    with open(file) as text:
+        document = json.load(text)
+    operations = {}
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            if method in ("get", "post", "put", "patch", "delete"):
+                operations[method.upper(), nameless(path)] = operation
+    return document, operations
+
+
+def nameless(path):
+    """A path with `{}` for each parameter."""
+    return "/".join("{}" if part.startswith("{") else part for part in path.split("/"))
