@@ -39,7 +39,6 @@ mod request_id;
 mod routes;
 mod seats;
 mod serve;
-mod stall;
 mod state;
 mod streams;
 #[cfg(test)]

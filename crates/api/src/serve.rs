@@ -13,13 +13,12 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::http::StatusCode;
-use edge::{ClientAddress, Guest, GuestConnection};
+use edge::{ClientAddress, Guest, GuestConnection, Listener, Stream};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use node::Node;
-use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tower::Service as _;
 
@@ -28,7 +27,6 @@ use crate::head::HeadGuard;
 use crate::held::Holding;
 use crate::memory::RequestMemory;
 use crate::seats::{Busy, Seat, SeatGuard, Seats};
-use crate::stall::StallGuard;
 use crate::{ApiOptions, routes};
 
 /// Time limit for a request's head, from the start of the connection or the previous response. So idle
@@ -36,8 +34,6 @@ use crate::{ApiOptions, routes};
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 /// Interval at which connections are woken to check that deadline.
 const PULSE: Duration = Duration::from_secs(5);
-/// Within this time a peer must receive 16 KiB, or everything that is to be sent.
-const STALL_TIMEOUT: Duration = Duration::from_secs(30);
 /// Time that connections have to finish their requests at shutdown.
 const GRACE: Duration = Duration::from_secs(10);
 /// Interval at which a new connection asks to replace another one while none is free.
@@ -55,11 +51,12 @@ const BUFFER_BYTES_MAX: usize = 64 * 1_024;
 /// # Errors
 /// If the address of the listener cannot be read.
 pub async fn serve(
-    listener: TcpListener,
+    listener: impl Into<Listener>,
     node: Node,
     options: ApiOptions,
     shutdown: impl Future,
 ) -> io::Result<()> {
+    let mut listener = listener.into();
     let address = listener.local_addr()?;
     let (closing, closed) = watch::channel(false);
     let memory = RequestMemory::new(options.request_memory);
@@ -74,7 +71,7 @@ pub async fn serve(
         seats: Arc::default(),
         permits: Arc::new(Semaphore::new(connections_max as usize)),
     };
-    tracing::info!(%address, "serving");
+    tracing::info!(%address, tls = listener.is_secure(), "serving");
     let pulses = async {
         let mut pulse = tokio::time::interval(PULSE);
         loop {
@@ -85,7 +82,7 @@ pub async fn serve(
     };
     tokio::select! {
         _ = shutdown => {}
-        never = server.accept(&listener) => match never {},
+        never = server.accept(&mut listener) => match never {},
         never = beside => match never {},
         () = pulses => unreachable!("a pulse follows every pulse"),
     }
@@ -110,9 +107,9 @@ struct Server {
 
 impl Server {
     /// Accepts connections and serves each in its own task.
-    async fn accept(&self, listener: &TcpListener) -> Infallible {
+    async fn accept(&self, listener: &mut Listener) -> Infallible {
         loop {
-            let (stream, peer) = edge::accept(listener).await;
+            let (stream, peer) = listener.accept().await;
             let permit = self.permit().await;
             let connection = Connection {
                 peer: self.has_beside.then(|| ClientAddress(peer.ip())),
@@ -154,12 +151,8 @@ struct Connection {
 }
 
 impl Connection {
-    async fn serve(self, stream: TcpStream) {
+    async fn serve(self, stream: Stream) {
         let Self { peer, taken, router, memory, closed: mut closing } = self;
-        // Responses are written in one piece, so waiting for more data has no benefit.
-        if stream.set_nodelay(true).is_err() {
-            return;
-        }
         let seat = Arc::clone(&taken.seat);
         let turn = Turn::new();
         let service = service_fn(|request| {
@@ -169,7 +162,6 @@ impl Connection {
                 answer.await
             }
         });
-        let stream = StallGuard::new(stream, STALL_TIMEOUT);
         let stream = HeadGuard::new(stream, taken, memory);
         let connection = http1::Builder::new()
             .timer(PolledTimer)
@@ -259,6 +251,7 @@ async fn answer(
 mod tests {
     use node::NodeOptions;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::{TcpListener, TcpStream};
     use tokio::time::Instant;
 
     use super::*;

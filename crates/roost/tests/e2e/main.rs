@@ -30,4 +30,5 @@ mod serve;
 mod simulate;
 mod support;
 mod threads;
+mod tls;
 mod worst_cases;
