@@ -6,6 +6,7 @@
 use std::convert::Infallible;
 use std::future::{Future, poll_fn};
 use std::io;
+use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::http::StatusCode;
-use edge::{ClientAddress, Guest, GuestConnection, Listener, Stream};
+use edge::{ClientAddress, Guest, GuestConnection, Listener, Stream, TrustedProxies};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -61,11 +62,11 @@ pub async fn serve(
     let (closing, closed) = watch::channel(false);
     let memory = RequestMemory::new(options.request_memory);
     let connections_max = options.connections_max.max(1);
-    let has_beside = options.beside.is_some();
+    let proxies = options.beside.is_some().then(|| Arc::new(options.trusted_proxies.clone()));
     let (router, beside) = routes::routes(node, options, closed.clone(), memory.clone());
     let server = Server {
         router,
-        has_beside,
+        proxies,
         memory,
         closed,
         seats: Arc::default(),
@@ -97,7 +98,8 @@ pub async fn serve(
 /// State that all connections share.
 struct Server {
     router: Router,
-    has_beside: bool,
+    /// Set if there are routes beside the API, which need the addresses of clients.
+    proxies: Option<Arc<TrustedProxies>>,
     memory: RequestMemory,
     /// Notified at every pulse; true at shutdown.
     closed: watch::Receiver<bool>,
@@ -112,7 +114,7 @@ impl Server {
             let (stream, peer) = listener.accept().await;
             let permit = self.permit().await;
             let connection = Connection {
-                peer: self.has_beside.then(|| ClientAddress(peer.ip())),
+                peer: self.proxies.clone().map(|proxies| Peer { address: peer.ip(), proxies }),
                 taken: self.seats.take(permit),
                 router: self.router.clone(),
                 memory: self.memory.clone(),
@@ -140,10 +142,17 @@ impl Server {
     }
 }
 
+/// Who sends the requests of a connection, for itself or as a proxy.
+#[derive(Clone)]
+struct Peer {
+    address: IpAddr,
+    proxies: Arc<TrustedProxies>,
+}
+
 /// A connection to be served.
 struct Connection {
     /// Set if there are routes beside the API.
-    peer: Option<ClientAddress>,
+    peer: Option<Peer>,
     taken: SeatGuard,
     router: Router,
     memory: RequestMemory,
@@ -156,7 +165,7 @@ impl Connection {
         let seat = Arc::clone(&taken.seat);
         let turn = Turn::new();
         let service = service_fn(|request| {
-            let answer = answer(router.clone(), (Arc::clone(&seat), peer), request);
+            let answer = answer(router.clone(), (Arc::clone(&seat), peer.as_ref()), request);
             async {
                 turn.wait().await;
                 answer.await
@@ -230,12 +239,13 @@ impl Turn {
 /// Handles a request, which is in progress until its response is sent.
 async fn answer(
     mut router: Router,
-    (seat, peer): (Arc<Seat>, Option<ClientAddress>),
+    (seat, peer): (Arc<Seat>, Option<&Peer>),
     mut request: hyper::Request<Incoming>,
 ) -> Result<hyper::Response<Holding<Busy>>, Infallible> {
     let busy = seat.begin();
     if let Some(peer) = peer.filter(|_| !request.uri().path().starts_with("/v1/")) {
-        request.extensions_mut().insert(peer);
+        let client = peer.proxies.client(peer.address, request.headers());
+        request.extensions_mut().insert(ClientAddress(client));
     }
     if !seat.is_admitted() {
         request.extensions_mut().insert(GuestConnection(Arc::clone(&seat) as Arc<dyn Guest>));

@@ -209,6 +209,7 @@ fn server_options(
         ..ApiOptions::new(access)
     };
     api.keys_file = Some(key::path(&settings.data()));
+    api.trusted_proxies = settings.trusted_proxies.clone().unwrap_or_default();
     api.max_lag = settings.max_lag.unwrap_or(api.max_lag);
     api.story_life = settings.story_life.unwrap_or(api.story_life);
     api.registry.register_collector(Box::new(redis.metrics.clone()));

@@ -14,6 +14,7 @@ use anyhow::Context as _;
 use api::Lifetime;
 use bytesize::ByteSize;
 use clap::Args;
+use edge::TrustedProxies;
 use node::{ArchiveOptions, Durability, NodeOptions};
 use serde::Deserialize;
 use web::Pages;
@@ -23,7 +24,10 @@ use crate::logging::LogFormat;
 use crate::memory::{Given, Memory};
 
 pub(crate) use values::{Policy, duration};
-use values::{SignUp, duration_in_file, erase_within, erase_within_in_file, life, life_in_file};
+use values::{
+    SignUp, duration_in_file, erase_within, erase_within_in_file, life, life_in_file,
+    trusted_proxies_in_file,
+};
 
 /// All settings. The field names are the flags, the keys of the file and, in capitals after `ROOST_`, the
 /// environment variables.
@@ -191,6 +195,11 @@ pub(crate) struct Settings {
     #[arg(long, env = "ROOST_PUBLIC_URL", value_name = "URL", value_parser = public_url)]
     #[serde(deserialize_with = "public_url_in_file")]
     pub(crate) public_url: Option<String>,
+    /// Networks and addresses of proxies that are believed about the addresses of clients (X-Forwarded-For), with commas
+    /// between: 10.0.0.0/8,192.0.2.1. A list replaces the default [default: 127.0.0.0/8,::1]
+    #[arg(long, env = "ROOST_TRUSTED_PROXIES", value_name = "CIDR,...")]
+    #[serde(deserialize_with = "trusted_proxies_in_file")]
+    pub(crate) trusted_proxies: Option<TrustedProxies>,
     /// Who may sign up: nobody (closed), whoever has an invite (invite), everybody with approval by an operator
     /// (approval), or everybody (open). See docs/accounts.md [default: closed]
     #[arg(long, env = "ROOST_REGISTRATIONS", value_name = "WHO")]
@@ -269,6 +278,7 @@ impl Settings {
             web: self.web.or(file.web),
             web_assets: self.web_assets.or(file.web_assets),
             public_url: self.public_url.or(file.public_url),
+            trusted_proxies: self.trusted_proxies.or(file.trusted_proxies),
             registrations: self.registrations.or(file.registrations),
             password_grant: self.password_grant.or(file.password_grant),
             anonymous_reads: self.anonymous_reads.or(file.anonymous_reads),

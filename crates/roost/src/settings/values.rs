@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use api::Lifetime;
 use clap::ValueEnum;
+use edge::TrustedProxies;
 use serde::Deserialize;
 
 /// Shortest time within which expired stories can be erased. Half of it passes before an erasure
@@ -78,4 +79,11 @@ pub(super) fn life_in_file<'de, D: serde::Deserializer<'de>>(
 ) -> Result<Option<Lifetime>, D::Error> {
     let secs = u64::deserialize(deserializer)?;
     Lifetime::from_secs(secs).map(Some).map_err(serde::de::Error::custom)
+}
+
+pub(super) fn trusted_proxies_in_file<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<TrustedProxies>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    text.parse().map(Some).map_err(serde::de::Error::custom)
 }

@@ -194,6 +194,7 @@ fn help_names_every_setting_of_the_server() {
         "web",
         "web-assets",
         "public-url",
+        "trusted-proxies",
         "registrations",
         "password-grant",
         "anonymous-reads",
