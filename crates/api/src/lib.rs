@@ -39,7 +39,6 @@ mod request_id;
 mod routes;
 mod seats;
 mod serve;
-mod stall;
 mod state;
 mod streams;
 #[cfg(test)]
@@ -52,7 +51,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use edge::{Access, BlockingReads, FileSource};
+use edge::{Access, BlockingReads, FileSource, TrustedProxies};
 use feed::limits;
 use node::Node;
 use prometheus_client::registry::Registry;
@@ -83,6 +82,8 @@ pub struct ApiOptions {
     /// Routes of another crate that are served beside the API. They check their clients themselves; each request has
     /// an [`edge::ClientAddress`].
     pub beside: Option<Router>,
+    /// The proxies that are believed about the addresses of clients.
+    pub trusted_proxies: TrustedProxies,
     /// The file of the application keys, which backups include if it exists.
     pub keys_file: Option<PathBuf>,
     /// A node of a cluster that lags longer than this is not ready.
@@ -106,6 +107,7 @@ impl ApiOptions {
             story_life,
             pages: None,
             beside: None,
+            trusted_proxies: TrustedProxies::default(),
             keys_file: None,
             max_lag: Duration::from_secs(10),
             registry: Registry::default(),

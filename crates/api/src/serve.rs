@@ -6,6 +6,7 @@
 use std::convert::Infallible;
 use std::future::{Future, poll_fn};
 use std::io;
+use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,13 +14,12 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::http::StatusCode;
-use edge::{ClientAddress, Guest, GuestConnection};
+use edge::{ClientAddress, Guest, GuestConnection, Listener, Stream, TrustedProxies};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use node::Node;
-use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tower::Service as _;
 
@@ -28,7 +28,6 @@ use crate::head::HeadGuard;
 use crate::held::Holding;
 use crate::memory::RequestMemory;
 use crate::seats::{Busy, Seat, SeatGuard, Seats};
-use crate::stall::StallGuard;
 use crate::{ApiOptions, routes};
 
 /// Time limit for a request's head, from the start of the connection or the previous response. So idle
@@ -36,8 +35,6 @@ use crate::{ApiOptions, routes};
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 /// Interval at which connections are woken to check that deadline.
 const PULSE: Duration = Duration::from_secs(5);
-/// Within this time a peer must receive 16 KiB, or everything that is to be sent.
-const STALL_TIMEOUT: Duration = Duration::from_secs(30);
 /// Time that connections have to finish their requests at shutdown.
 const GRACE: Duration = Duration::from_secs(10);
 /// Interval at which a new connection asks to replace another one while none is free.
@@ -55,26 +52,27 @@ const BUFFER_BYTES_MAX: usize = 64 * 1_024;
 /// # Errors
 /// If the address of the listener cannot be read.
 pub async fn serve(
-    listener: TcpListener,
+    listener: impl Into<Listener>,
     node: Node,
     options: ApiOptions,
     shutdown: impl Future,
 ) -> io::Result<()> {
+    let mut listener = listener.into();
     let address = listener.local_addr()?;
     let (closing, closed) = watch::channel(false);
     let memory = RequestMemory::new(options.request_memory);
     let connections_max = options.connections_max.max(1);
-    let has_beside = options.beside.is_some();
+    let proxies = options.beside.is_some().then(|| Arc::new(options.trusted_proxies.clone()));
     let (router, beside) = routes::routes(node, options, closed.clone(), memory.clone());
     let server = Server {
         router,
-        has_beside,
+        proxies,
         memory,
         closed,
         seats: Arc::default(),
         permits: Arc::new(Semaphore::new(connections_max as usize)),
     };
-    tracing::info!(%address, "serving");
+    tracing::info!(%address, tls = listener.is_secure(), "serving");
     let pulses = async {
         let mut pulse = tokio::time::interval(PULSE);
         loop {
@@ -85,7 +83,7 @@ pub async fn serve(
     };
     tokio::select! {
         _ = shutdown => {}
-        never = server.accept(&listener) => match never {},
+        never = server.accept(&mut listener) => match never {},
         never = beside => match never {},
         () = pulses => unreachable!("a pulse follows every pulse"),
     }
@@ -100,7 +98,8 @@ pub async fn serve(
 /// State that all connections share.
 struct Server {
     router: Router,
-    has_beside: bool,
+    /// Set if there are routes beside the API, which need the addresses of clients.
+    proxies: Option<Arc<TrustedProxies>>,
     memory: RequestMemory,
     /// Notified at every pulse; true at shutdown.
     closed: watch::Receiver<bool>,
@@ -110,12 +109,12 @@ struct Server {
 
 impl Server {
     /// Accepts connections and serves each in its own task.
-    async fn accept(&self, listener: &TcpListener) -> Infallible {
+    async fn accept(&self, listener: &mut Listener) -> Infallible {
         loop {
-            let (stream, peer) = edge::accept(listener).await;
+            let (stream, peer) = listener.accept().await;
             let permit = self.permit().await;
             let connection = Connection {
-                peer: self.has_beside.then(|| ClientAddress(peer.ip())),
+                peer: self.proxies.clone().map(|proxies| Peer { address: peer.ip(), proxies }),
                 taken: self.seats.take(permit),
                 router: self.router.clone(),
                 memory: self.memory.clone(),
@@ -143,10 +142,17 @@ impl Server {
     }
 }
 
+/// Who sends the requests of a connection, for itself or as a proxy.
+#[derive(Clone)]
+struct Peer {
+    address: IpAddr,
+    proxies: Arc<TrustedProxies>,
+}
+
 /// A connection to be served.
 struct Connection {
     /// Set if there are routes beside the API.
-    peer: Option<ClientAddress>,
+    peer: Option<Peer>,
     taken: SeatGuard,
     router: Router,
     memory: RequestMemory,
@@ -154,22 +160,17 @@ struct Connection {
 }
 
 impl Connection {
-    async fn serve(self, stream: TcpStream) {
+    async fn serve(self, stream: Stream) {
         let Self { peer, taken, router, memory, closed: mut closing } = self;
-        // Responses are written in one piece, so waiting for more data has no benefit.
-        if stream.set_nodelay(true).is_err() {
-            return;
-        }
         let seat = Arc::clone(&taken.seat);
         let turn = Turn::new();
         let service = service_fn(|request| {
-            let answer = answer(router.clone(), (Arc::clone(&seat), peer), request);
+            let answer = answer(router.clone(), (Arc::clone(&seat), peer.as_ref()), request);
             async {
                 turn.wait().await;
                 answer.await
             }
         });
-        let stream = StallGuard::new(stream, STALL_TIMEOUT);
         let stream = HeadGuard::new(stream, taken, memory);
         let connection = http1::Builder::new()
             .timer(PolledTimer)
@@ -238,12 +239,13 @@ impl Turn {
 /// Handles a request, which is in progress until its response is sent.
 async fn answer(
     mut router: Router,
-    (seat, peer): (Arc<Seat>, Option<ClientAddress>),
+    (seat, peer): (Arc<Seat>, Option<&Peer>),
     mut request: hyper::Request<Incoming>,
 ) -> Result<hyper::Response<Holding<Busy>>, Infallible> {
     let busy = seat.begin();
     if let Some(peer) = peer.filter(|_| !request.uri().path().starts_with("/v1/")) {
-        request.extensions_mut().insert(peer);
+        let client = peer.proxies.client(peer.address, request.headers());
+        request.extensions_mut().insert(ClientAddress(client));
     }
     if !seat.is_admitted() {
         request.extensions_mut().insert(GuestConnection(Arc::clone(&seat) as Arc<dyn Guest>));
@@ -259,6 +261,7 @@ async fn answer(
 mod tests {
     use node::NodeOptions;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::{TcpListener, TcpStream};
     use tokio::time::Instant;
 
     use super::*;

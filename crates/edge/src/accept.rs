@@ -12,7 +12,7 @@ use crate::LineGate;
 /// Pause after `accept` failed (out of file descriptors).
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The address of the peer of a connection, as an extension of its requests.
+/// The address of the client of a request, as an extension of it: see [`TrustedProxies`](crate::TrustedProxies).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientAddress(pub IpAddr);
 

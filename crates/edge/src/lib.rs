@@ -1,4 +1,4 @@
-//! Code that the servers of all protocols share: authorization, accepting connections, bounded reads that may
+//! Code that the servers of all protocols share: authorization, accepting connections, TLS, bounded reads that may
 //! block, static files, and rate-limited log lines.
 //!
 //! **Invariant:** nothing here depends on a protocol or on the node.
@@ -8,11 +8,20 @@ mod access;
 pub mod etag;
 mod file;
 mod line_gate;
+mod listener;
 pub mod process;
+mod proxies;
 mod reads;
+mod stall;
+mod stream;
+mod tls;
 
 pub use accept::{ClientAddress, Guest, GuestConnection, accept};
 pub use access::{Access, Grant, KeyHash, KeySet, Scope, Scopes};
 pub use file::{FileSource, Lookup, StaticFile};
 pub use line_gate::LineGate;
+pub use listener::{HANDSHAKE_MEMORY, HANDSHAKES_MAX, Listener};
+pub use proxies::{NetworkError, TrustedProxies};
 pub use reads::{Abandoned, BlockingReads, Length, ReadError};
+pub use stream::{Stream, TLS_BYTES};
+pub use tls::{Certificate, CertificateError, Tls};

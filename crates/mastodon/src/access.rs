@@ -107,7 +107,7 @@ async fn run(
 
 /// Whom the limits of a request are for.
 fn client(state: &Shared, user: Option<UserId>, request: &Request) -> Client {
-    let address = || client_address(request.extensions(), request.headers());
+    let address = || client_address(request.extensions());
     user.map_or_else(|| Client::Address(state.limiter.address(address())), Client::User)
 }
 

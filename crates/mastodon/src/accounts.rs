@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::time::Instant;
 
 use axum::extract::State;
-use axum::http::{Extensions, HeaderMap, StatusCode};
+use axum::http::{Extensions, StatusCode};
 use axum::response::Response;
 use axum::{Extension, Json};
 use feed::accounts::{
@@ -176,12 +176,11 @@ fn of_field(refusal: Refusal) -> ApiError {
 pub(crate) async fn sign_up(
     State(state): State<Shared>,
     Extension(access): Extension<Access>,
-    headers: HeaderMap,
     extensions: Extensions,
     fields: Fields,
 ) -> Result<Json<Value>, ApiError> {
     let id = access.app.ok_or_else(ApiError::bad_token)?;
-    let address = client_address(&extensions, &headers);
+    let address = client_address(&extensions);
     let SignedUp { user, password, is_active } = state.sign_up(&fields, address).await?;
     if !is_active {
         let why = "The account was made and waits for approval";

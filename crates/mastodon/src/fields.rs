@@ -262,7 +262,7 @@ impl FromRequest<Shared> for Fields {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, state: &Shared) -> Result<Self, ApiError> {
-        let address = client_address(request.extensions(), request.headers());
+        let address = client_address(request.extensions());
         let reading = state.bodies.begin(state.limiter.address(address));
         let _reading = reading.ok_or_else(ApiError::too_many)?;
         let media = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());

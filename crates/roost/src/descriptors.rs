@@ -1,4 +1,4 @@
-//! File descriptors: each connection takes one, and some are reserved for the log and the store.
+//! File descriptors: each connection takes one, and some are reserved for the log, the store and TLS handshakes.
 //!
 //! **Invariant:** connections take at most the limit of the operating system minus the reserve, so the log
 //! can always open a segment and the store a table.
@@ -25,23 +25,24 @@ pub(crate) fn raise_limit() -> u64 {
     }
 }
 
-/// The number of connections for each of `listeners` under a limit of open files: `asked`, or else `default`,
-/// lowered to the limit.
+/// The number of connections for each of `listeners` under a limit of open files, of which `handshakes` are for
+/// connections in a TLS handshake: `asked`, or else `default`, lowered to the limit.
 ///
 /// # Errors
 /// If the limit is too low for a server, or for `asked`.
 pub(crate) fn connections(
     limit: u64,
-    listeners: u64,
+    (listeners, handshakes): (u64, u64),
     asked: Option<u32>,
     default: u32,
 ) -> anyhow::Result<u32> {
-    let most = limit.saturating_sub(RESERVED) / listeners;
+    let reserved = RESERVED + handshakes;
+    let most = limit.saturating_sub(reserved) / listeners;
     let advice = "raise the hard limit, for example with LimitNOFILE of systemd or ulimit -n";
     anyhow::ensure!(
         most >= CONNECTIONS_MIN,
         "the limit of open files is {limit}, and roost needs at least {}; {advice}",
-        RESERVED + CONNECTIONS_MIN * listeners
+        reserved + CONNECTIONS_MIN * listeners
     );
     if let Some(asked) = asked {
         anyhow::ensure!(
@@ -67,8 +68,8 @@ mod tests {
 
     #[test]
     fn connections_leave_the_reserve() {
-        let check = |limit, listeners, asked, expect: Result<u32, &str>| {
-            let found = connections(limit, listeners, asked, 4_096);
+        let check_with = |limit, (listeners, handshakes), asked, expect: Result<u32, &str>| {
+            let found = connections(limit, (listeners, handshakes), asked, 4_096);
             match (found, expect) {
                 (Ok(found), Ok(expect)) => {
                     assert_eq!(found, expect, "{limit} {listeners} {asked:?}");
@@ -77,6 +78,10 @@ mod tests {
                 (found, expect) => panic!("{found:?}, not {expect:?}"),
             }
         };
+        let check =
+            |limit, listeners, asked, expect| check_with(limit, (listeners, 0), asked, expect);
+        check_with(2_048, (1, 512), None, Ok(1_280));
+        check_with(700, (1, 512), None, Err("at least 784"));
         check(1 << 20, 1, None, Ok(4_096));
         check(1 << 20, 1, Some(20_000), Ok(20_000));
         check(1_024, 1, None, Ok(768));

@@ -7,7 +7,6 @@
 mod command;
 mod file;
 
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +14,8 @@ use std::time::Duration;
 use anyhow::Context as _;
 use edge::{KeyHash, KeySet, Scopes};
 use file::StoredKey;
+
+use crate::files::{Identity, replace};
 
 pub(crate) use command::{Key, check_owner};
 pub(crate) use file::{check, path, restore};
@@ -88,7 +89,7 @@ impl ServerKeys {
                 let key = make()?;
                 // Before its hash is stored: in the other order a crash could leave a key that no
                 // user can read.
-                file::replace(&path, key.as_bytes())?;
+                replace(&path, key.as_bytes())?;
                 *keys = Some(vec![StoredKey::new(FIRST_NAME, Scopes::ALL, &key)?]);
             }
             Ok(keys.clone())
@@ -128,17 +129,6 @@ impl ServerKeys {
             }
         }
         now
-    }
-}
-
-/// The identity of a version of the file: device, inode, length, and modification time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Identity(u64, u64, u64, i64, i64);
-
-impl Identity {
-    fn of(path: &Path) -> Option<Self> {
-        let file = std::fs::metadata(path).ok()?;
-        Some(Self(file.dev(), file.ino(), file.len(), file.mtime(), file.mtime_nsec()))
     }
 }
 

@@ -8,6 +8,7 @@ mod dashboard;
 mod demo;
 mod descriptors;
 mod exit;
+mod files;
 mod generate;
 mod key;
 mod lab;
@@ -24,6 +25,7 @@ mod service;
 mod settings;
 mod simulate;
 mod starting;
+mod tls;
 
 use std::process::ExitCode;
 

@@ -5,6 +5,7 @@
 
 use api::CONNECTION_BYTES;
 use bytesize::ByteSize;
+use edge::{HANDSHAKE_MEMORY, TLS_BYTES};
 use node::NodeOptions;
 
 const MIB: u64 = 1 << 20;
@@ -18,6 +19,8 @@ const ACCOUNTS: u64 = 80 * MIB;
 const _: () = assert!(mastodon::MEMORY as u64 <= ACCOUNTS);
 /// Memory that cannot be set either, with `--archive`: the longest group of the log on its way into the archive.
 const ARCHIVE: u64 = node::ARCHIVE_MEMORY as u64;
+/// Memory that cannot be set either, with TLS: connections in a handshake.
+const TLS: u64 = HANDSHAKE_MEMORY as u64;
 /// The overlay takes up to this many times its setting while checkpoints run.
 const OVERLAY_TIMES: u64 = 4;
 /// With less for samples not even the built-in ones are served.
@@ -41,6 +44,8 @@ pub(crate) struct Given {
     pub(crate) max_connections: Option<u32>,
     /// Whether the log is archived.
     pub(crate) archive: bool,
+    /// Whether HTTP connections use TLS.
+    pub(crate) tls: bool,
 }
 
 /// Bytes of every part.
@@ -57,6 +62,8 @@ pub(crate) struct Memory {
     pub(crate) redis: u64,
     /// Memory of HTTP connections, in addition to that of their requests.
     pub(crate) connections: u64,
+    /// As much of it as one connection takes.
+    connection: u64,
     /// Memory that cannot be set.
     pub(crate) fixed: u64,
 }
@@ -74,8 +81,8 @@ impl Memory {
             "--sample-memory is at least {}MiB, for the digits that every server has",
             SAMPLE_MIN / MIB
         );
-        let connections =
-            given.max_connections.map(|count| u64::from(count) * CONNECTION_BYTES as u64);
+        let connection = CONNECTION_BYTES as u64 + if given.tls { TLS_BYTES as u64 } else { 0 };
+        let connections = given.max_connections.map(|count| u64::from(count) * connection);
         let parts = [
             (16, bytes(given.timeline)),
             (12, bytes(given.post)),
@@ -87,7 +94,8 @@ impl Memory {
             (8, bytes(given.redis)),
             (6, connections),
         ];
-        let fixed = FIXED + if given.archive { ARCHIVE } else { 0 };
+        let fixed =
+            FIXED + if given.archive { ARCHIVE } else { 0 } + if given.tls { TLS } else { 0 };
         let unit = match whole {
             Some(whole) => unit((whole.as_u64(), fixed), &parts)?,
             None => unit((DEFAULT, FIXED), &parts.map(|(units, _)| (units, None)))?,
@@ -104,6 +112,7 @@ impl Memory {
             request,
             redis,
             connections,
+            connection,
             fixed,
         })
     }
@@ -127,7 +136,7 @@ impl Memory {
 
     /// Largest number of connections.
     pub(crate) fn connections(&self) -> u32 {
-        u32::try_from(self.connections / CONNECTION_BYTES as u64).unwrap_or(u32::MAX)
+        u32::try_from(self.connections / self.connection).unwrap_or(u32::MAX)
     }
 
     pub(crate) fn set_node(&self, options: &mut NodeOptions) {
@@ -235,7 +244,8 @@ mod tests {
         let several =
             Given { overlay: mib(32), redis: mib(1), max_connections: Some(100), ..timeline };
         let archive = Given { archive: true, ..several };
-        for given in [Given::default(), timeline, several, archive] {
+        let tls = Given { tls: true, ..Given::default() };
+        for given in [Given::default(), timeline, several, archive, tls] {
             for whole in [980, 990, 1_000, 5_000, 1_000_000] {
                 let memory = Memory::divide(mib(whole), &given).unwrap();
                 assert!(memory.total() <= whole * MIB, "{whole} {memory:?}");
@@ -246,6 +256,18 @@ mod tests {
         // Set one by one, without `--memory`, they have no upper bound.
         let large = Memory::divide(None, &Given { timeline: mib(9_000), ..Given::default() });
         assert_eq!(large.unwrap().post, 384 * MIB);
+    }
+
+    #[test]
+    fn a_connection_over_tls_counts_with_what_tls_takes() {
+        let plain = Memory::divide(None, &Given::default()).unwrap();
+        let tls = Given { tls: true, ..Given::default() };
+        let memory = Memory::divide(None, &tls).unwrap();
+        assert_eq!((plain.connections(), memory.connections()), (4_096, 1_755));
+        assert_eq!(memory.total() - plain.total(), HANDSHAKE_MEMORY as u64);
+        let asked = Given { max_connections: Some(4_096), ..tls };
+        let memory = Memory::divide(None, &asked).unwrap();
+        assert_eq!((memory.connections(), memory.connections / MIB), (4_096, 448));
     }
 
     #[test]

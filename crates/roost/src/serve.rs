@@ -7,8 +7,9 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use api::ApiOptions;
 use clap::Args;
-use edge::{Access, BlockingReads};
+use edge::{Access, BlockingReads, HANDSHAKES_MAX, Listener};
 use jetlog::JetLogOptions;
+use jiff::Timestamp;
 use node::{Node, NodeOptions};
 use prometheus_client::registry::Registry;
 use redis::{RedisMetrics, RedisOptions};
@@ -21,6 +22,7 @@ use crate::cluster_log::open_log;
 use crate::key::ServerKeys;
 use crate::memory::Memory;
 use crate::settings::Settings;
+use crate::tls::{Https, Source};
 use crate::{account, descriptors, exit, key, logging, permissions, service, starting};
 
 /// Largest number of concurrent reads, of all protocols, that may wait for a disk. 16 times as many may be
@@ -29,10 +31,10 @@ const READS_MAX: usize = 64;
 
 /// Run the server.
 ///
-/// By default it serves http://127.0.0.1:8998 from ./roost-data. The first start creates an application
-/// key and prints the path of the file that contains it; `roost key` creates and revokes keys. Every
-/// request needs `Authorization: Bearer KEY`. A key in the environment variable ROOST_KEY is accepted as
-/// well, with all scopes, and is not stored.
+/// By default it serves http://127.0.0.1:8998 from ./roost-data, and https if it has a certificate. The first start
+/// creates an application key and prints the path of the file that contains it; `roost key` creates and revokes keys.
+/// Every request needs `Authorization: Bearer KEY`. A key in the environment variable ROOST_KEY is accepted as well, with
+/// all scopes, and is not stored.
 ///
 /// A flag overrides its environment variable, which overrides the configuration file (the same names, for
 /// example `fsync-interval = "1s"`), which overrides the default.
@@ -55,28 +57,22 @@ impl Serve {
             None => self.settings,
         };
         logging::start(settings.log_format.unwrap_or_default());
-        let listen = settings.listen();
-        let open = settings.open.unwrap_or(false);
-        for listen in [Some(listen), settings.redis_listen].into_iter().flatten() {
-            anyhow::ensure!(
-                !open || listen.ip().is_loopback(),
-                "--open requires no key, so the server listens on loopback addresses only, not on {listen}; \
-                 listen on 127.0.0.1 or remove --open"
-            );
-        }
+        let open = is_open(&settings)?;
         let log = settings.cluster_log()?;
         let memory = settings.memory()?;
         let connections_max = connections_max(&settings, &memory)?;
+        let https = https(&settings)?;
         memory.log();
         permissions::keep_new_files_private();
         // From here on a signal to stop takes effect at once.
         let mut stop = Box::pin(stop_signal()?);
-        let (listener, redis) = listeners(listen, settings.redis_listen).await?;
+        let (listener, redis) = listeners(settings.listen(), settings.redis_listen).await?;
+        let mut listener = Listener::new(listener, https.as_ref().map(Https::tls));
         let mut options = settings.node_options(&memory);
         options.accept_clock = self.accept_clock;
         let node = tokio::select! {
             node = open_node(options.clone(), log) => node?,
-            never = starting::answer(&listener, redis.as_ref(), &options.progress) => match never {},
+            never = starting::answer(&mut listener, redis.as_ref(), &options.progress) => match never {},
             () = &mut stop => end_start(),
         };
         permissions::warn_of_readable_files(&options.data);
@@ -88,13 +84,15 @@ impl Serve {
         mastodon.connections_max = connections_max;
         mastodon.closing = Some(stopped.clone());
         api.beside = Some(mastodon::router(node.clone(), mastodon));
+        if let Some(mut https) = https {
+            https.store()?;
+            tokio::spawn(https.follow());
+        }
         // Nothing can fail after this point, so a failed start leaves no unread key.
         if let Some(keys) = keys {
             if let Some(path) = keys.make_first()? {
-                println!(
-                    "the application key is in {}; copy it and delete the file",
-                    path.display()
-                );
+                let path = path.display();
+                println!("the application key is in {path}; copy it and delete the file");
             }
             tokio::spawn(keys.follow());
         }
@@ -145,6 +143,32 @@ async fn end(task: Option<JoinHandle<()>>) {
     }
 }
 
+/// Whether no key is required, which is allowed on loopback addresses only.
+fn is_open(settings: &Settings) -> anyhow::Result<bool> {
+    let open = settings.open.unwrap_or(false);
+    for listen in [Some(settings.listen()), settings.redis_listen].into_iter().flatten() {
+        anyhow::ensure!(
+            !open || listen.ip().is_loopback(),
+            "--open requires no key, so the server listens on loopback addresses only, not on {listen}; \
+             listen on 127.0.0.1 or remove --open"
+        );
+    }
+    Ok(open)
+}
+
+/// The certificate, if https is served.
+fn https(settings: &Settings) -> anyhow::Result<Option<Https>> {
+    let source = Source::of(settings)?;
+    if source.is_some()
+        && let Some(url) = settings.public_url.as_ref().filter(|url| url.starts_with("http://"))
+    {
+        tracing::warn!(
+            "--public-url is {url} although the server speaks https; users need https://"
+        );
+    }
+    source.map(|source| Https::open(source, Timestamp::now())).transpose()
+}
+
 fn server_keys(data: &Path) -> anyhow::Result<ServerKeys> {
     ServerKeys::open(data, std::env::var("ROOST_KEY").ok().as_deref())
 }
@@ -153,7 +177,13 @@ fn server_keys(data: &Path) -> anyhow::Result<ServerKeys> {
 fn connections_max(settings: &Settings, memory: &Memory) -> anyhow::Result<u32> {
     let limit = descriptors::raise_limit();
     let listeners = if settings.redis_listen.is_some() { 2 } else { 1 };
-    descriptors::connections(limit, listeners, settings.max_connections, memory.connections())
+    let handshakes = if settings.is_https() { HANDSHAKES_MAX as u64 } else { 0 };
+    descriptors::connections(
+        limit,
+        (listeners, handshakes),
+        settings.max_connections,
+        memory.connections(),
+    )
 }
 
 /// Options of both servers. They share one pool of reads.
@@ -180,6 +210,7 @@ fn server_options(
         ..ApiOptions::new(access)
     };
     api.keys_file = Some(key::path(&settings.data()));
+    api.trusted_proxies = settings.trusted_proxies.clone().unwrap_or_default();
     api.max_lag = settings.max_lag.unwrap_or(api.max_lag);
     api.story_life = settings.story_life.unwrap_or(api.story_life);
     api.registry.register_collector(Box::new(redis.metrics.clone()));
@@ -235,11 +266,12 @@ async fn listeners(
 }
 
 /// Prints the addresses, and notifies the service manager.
-fn announce(http: &TcpListener, redis: Option<&TcpListener>) -> anyhow::Result<()> {
+fn announce(http: &Listener, redis: Option<&TcpListener>) -> anyhow::Result<()> {
     if let Some(redis) = redis {
         println!("roost serves redis://{}", redis.local_addr()?);
     }
-    println!("roost serves http://{}", http.local_addr()?);
+    let scheme = if http.is_secure() { "https" } else { "http" };
+    println!("roost serves {scheme}://{}", http.local_addr()?);
     service::ready();
     Ok(())
 }

@@ -3,6 +3,8 @@
 
 #[path = "settings/apps.rs"]
 mod apps;
+#[path = "settings/values.rs"]
+mod values;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -11,7 +13,8 @@ use std::time::Duration;
 use anyhow::Context as _;
 use api::Lifetime;
 use bytesize::ByteSize;
-use clap::{Args, ValueEnum};
+use clap::Args;
+use edge::TrustedProxies;
 use node::{ArchiveOptions, Durability, NodeOptions};
 use serde::Deserialize;
 use web::Pages;
@@ -20,9 +23,11 @@ use crate::address::{in_file, public_url, public_url_in_file, resolve};
 use crate::logging::LogFormat;
 use crate::memory::{Given, Memory};
 
-/// Shortest time within which expired stories can be erased. Half of it passes before an erasure
-/// begins.
-const ERASE_WITHIN_MIN: Duration = Duration::from_secs(10);
+pub(crate) use values::{Policy, duration};
+use values::{
+    SignUp, duration_in_file, erase_within, erase_within_in_file, life, life_in_file,
+    trusted_proxies_in_file,
+};
 
 /// All settings. The field names are the flags, the keys of the file and, in capitals after `ROOST_`, the
 /// environment variables.
@@ -40,6 +45,24 @@ pub(crate) struct Settings {
     #[arg(long, env = "ROOST_REDIS_LISTEN", value_name = "HOST:PORT", value_parser = resolve)]
     #[serde(deserialize_with = "in_file")]
     pub(crate) redis_listen: Option<SocketAddr>,
+    /// Serve https instead of http with the certificates in this PEM file: that of the server first, then those of the
+    /// authorities between. A running server notices when the file is replaced [default: none]
+    #[arg(long, env = "ROOST_TLS_CERT", value_name = "FILE")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// Private key of --tls-cert, in a PEM file [default: none]
+    #[arg(long, env = "ROOST_TLS_KEY", value_name = "FILE")]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// Serve https with a certificate that the server makes itself for the host of --public-url, localhost and the
+    /// address of --listen: tls-cert.pem in the data directory. Clients trust it only if they are set to [default: false]
+    #[arg(
+        long,
+        env = "ROOST_TLS_SELF_SIGNED",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        value_name = "true|false"
+    )]
+    pub(crate) tls_self_signed: Option<bool>,
     /// Number of threads that serve Redis clients [default: half of the processors]
     #[arg(long, env = "ROOST_REDIS_THREADS", value_name = "COUNT")]
     pub(crate) redis_threads: Option<usize>,
@@ -167,11 +190,16 @@ pub(crate) struct Settings {
     /// binary]
     #[arg(long, env = "ROOST_WEB_ASSETS", value_name = "DIR")]
     pub(crate) web_assets: Option<PathBuf>,
-    /// URL of the server as its users see it, without a path: https://HOST behind a proxy [default: http:// and the
-    /// address of --listen]
+    /// URL of the server as its users see it, without a path: https://HOST with TLS or a proxy [default: http:// or
+    /// https:// and the address of --listen]
     #[arg(long, env = "ROOST_PUBLIC_URL", value_name = "URL", value_parser = public_url)]
     #[serde(deserialize_with = "public_url_in_file")]
     pub(crate) public_url: Option<String>,
+    /// Networks and addresses of proxies that are believed about the addresses of clients (X-Forwarded-For), with commas
+    /// between: 10.0.0.0/8,192.0.2.1. A list replaces the default [default: 127.0.0.0/8,::1]
+    #[arg(long, env = "ROOST_TRUSTED_PROXIES", value_name = "CIDR,...")]
+    #[serde(deserialize_with = "trusted_proxies_in_file")]
+    pub(crate) trusted_proxies: Option<TrustedProxies>,
     /// Who may sign up: nobody (closed), whoever has an invite (invite), everybody with approval by an operator
     /// (approval), or everybody (open). See docs/accounts.md [default: closed]
     #[arg(long, env = "ROOST_REGISTRATIONS", value_name = "WHO")]
@@ -203,32 +231,6 @@ pub(crate) struct Settings {
     pub(crate) log_format: Option<LogFormat>,
 }
 
-/// See [`Durability`].
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Policy {
-    /// A change is on disk before it is acknowledged.
-    Always,
-    /// A change is on disk within `--fsync-interval`.
-    Interval,
-    /// Syncing is left to the operating system.
-    Never,
-}
-
-/// See [`mastodon::Registrations`].
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum SignUp {
-    /// Nobody may sign up.
-    Closed,
-    /// Whoever has an invite.
-    Invite,
-    /// Everybody, with approval.
-    Approval,
-    /// Everybody.
-    Open,
-}
-
 impl Settings {
     /// These settings, completed by those of `file`.
     ///
@@ -243,6 +245,9 @@ impl Settings {
             data: self.data.or(file.data),
             listen: self.listen.or(file.listen),
             redis_listen: self.redis_listen.or(file.redis_listen),
+            tls_cert: self.tls_cert.or(file.tls_cert),
+            tls_key: self.tls_key.or(file.tls_key),
+            tls_self_signed: self.tls_self_signed.or(file.tls_self_signed),
             redis_threads: self.redis_threads.or(file.redis_threads),
             open: self.open.or(file.open),
             log: self.log.or(file.log),
@@ -273,6 +278,7 @@ impl Settings {
             web: self.web.or(file.web),
             web_assets: self.web_assets.or(file.web_assets),
             public_url: self.public_url.or(file.public_url),
+            trusted_proxies: self.trusted_proxies.or(file.trusted_proxies),
             registrations: self.registrations.or(file.registrations),
             password_grant: self.password_grant.or(file.password_grant),
             anonymous_reads: self.anonymous_reads.or(file.anonymous_reads),
@@ -288,6 +294,11 @@ impl Settings {
     /// The address to bind to.
     pub(crate) fn listen(&self) -> SocketAddr {
         self.listen.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 8998)))
+    }
+
+    /// Whether https is served.
+    pub(crate) fn is_https(&self) -> bool {
+        self.tls_cert.is_some() || self.tls_key.is_some() || self.tls_self_signed == Some(true)
     }
 
     /// The source of the pages.
@@ -315,6 +326,7 @@ impl Settings {
             redis: self.redis_memory,
             max_connections: self.max_connections,
             archive: self.archive.is_some(),
+            tls: self.is_https(),
         };
         Memory::divide(self.memory, &given)
     }
@@ -341,49 +353,6 @@ impl Settings {
         options.clock_jump_max = self.clock_jump.unwrap_or(options.clock_jump_max);
         options
     }
-}
-
-/// A time such as `1s`, `500ms` or `2m`.
-pub(crate) fn duration(text: &str) -> anyhow::Result<Duration> {
-    let duration: jiff::SignedDuration =
-        text.parse().map_err(|_| anyhow::anyhow!("a time looks like 1s, 500ms or 2m"))?;
-    let duration = Duration::try_from(duration).context("a time cannot be negative")?;
-    anyhow::ensure!(!duration.is_zero(), "a time must be longer than 0");
-    Ok(duration)
-}
-
-fn duration_in_file<'de, D: serde::Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<Duration>, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    duration(&text).map(Some).map_err(serde::de::Error::custom)
-}
-
-/// A time within which an erasure can finish: each rewrites the texts of all stories.
-fn erase_within(text: &str) -> anyhow::Result<Duration> {
-    let time = duration(text)?;
-    anyhow::ensure!(time >= ERASE_WITHIN_MIN, "it must be at least 10s: an erasure rewrites files");
-    Ok(time)
-}
-
-fn erase_within_in_file<'de, D: serde::Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<Duration>, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    erase_within(&text).map(Some).map_err(serde::de::Error::custom)
-}
-
-/// The TTL of a story in seconds.
-fn life(text: &str) -> anyhow::Result<Lifetime> {
-    let secs = text.parse().context("a TTL is a number of seconds")?;
-    Ok(Lifetime::from_secs(secs)?)
-}
-
-fn life_in_file<'de, D: serde::Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<Lifetime>, D::Error> {
-    let secs = u64::deserialize(deserializer)?;
-    Lifetime::from_secs(secs).map(Some).map_err(serde::de::Error::custom)
 }
 
 #[cfg(test)]

@@ -8,8 +8,9 @@ use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::time::Duration;
 
+use edge::Listener;
 use node::OpenProgress;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
@@ -34,7 +35,7 @@ enum Protocol {
 
 /// Replies to the clients of both listeners, and logs the progress, until it is dropped.
 pub(crate) async fn answer(
-    http: &TcpListener,
+    http: &mut Listener,
     redis: Option<&TcpListener>,
     progress: &OpenProgress,
 ) -> Infallible {
@@ -42,20 +43,20 @@ pub(crate) async fn answer(
     let mut lines = tokio::time::interval(LOG_EVERY);
     lines.tick().await;
     loop {
-        let (socket, protocol) = tokio::select! {
-            accepted = edge::accept(http) => (accepted.0, Protocol::Http),
-            accepted = accept_redis(redis) => (accepted, Protocol::Redis),
+        let reply = tokio::select! {
+            (stream, _) = http.accept() => {
+                tokio::spawn(reply_in_time(stream, Protocol::Http, progress.clone()))
+            }
+            stream = accept_redis(redis) => {
+                tokio::spawn(reply_in_time(stream, Protocol::Redis, progress.clone()))
+            }
             _ = lines.tick() => {
                 tracing::info!("starting: {progress}");
                 service::status(&format!("starting: {progress}"));
                 continue;
             }
         };
-        let progress = progress.clone();
-        // A client that is gone or too slow gets no answer.
-        let reply =
-            async move { drop(timeout(PATIENCE, reply(socket, protocol, &progress)).await) };
-        replies.push_back(tokio::spawn(reply).abort_handle());
+        replies.push_back(reply.abort_handle());
         if replies.len() > CONNECTIONS_MAX
             && let Some(oldest) = replies.pop_front()
         {
@@ -71,8 +72,17 @@ async fn accept_redis(redis: Option<&TcpListener>) -> TcpStream {
     }
 }
 
-async fn reply(
-    mut socket: TcpStream,
+/// A client that is gone or too slow gets no reply.
+async fn reply_in_time<S: AsyncRead + AsyncWrite + Unpin>(
+    stream: S,
+    protocol: Protocol,
+    progress: OpenProgress,
+) {
+    drop(timeout(PATIENCE, reply(stream, protocol, &progress)).await);
+}
+
+async fn reply<S: AsyncRead + AsyncWrite + Unpin>(
+    mut socket: S,
     protocol: Protocol,
     progress: &OpenProgress,
 ) -> std::io::Result<()> {

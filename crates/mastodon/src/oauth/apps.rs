@@ -1,7 +1,7 @@
 //! Registering apps.
 
 use axum::extract::State;
-use axum::http::{Extensions, HeaderMap};
+use axum::http::Extensions;
 use axum::{Extension, Json};
 use feed::accounts::{
     AccessScopes, AccountCommand, AccountDone, AccountRefusal, App, AppId, AppName, AppRequest,
@@ -23,13 +23,12 @@ pub(crate) const DEFAULT_SCOPES: &str = "read";
 /// `POST /api/v1/apps`
 pub(crate) async fn register(
     State(state): State<Shared>,
-    headers: HeaderMap,
     extensions: Extensions,
     fields: Fields,
 ) -> Result<Json<Value>, ApiError> {
     let secret = Secret::random()?;
     let request = request(&fields, &secret)?;
-    state.limit_address(What::Apps, client_address(&extensions, &headers))?;
+    state.limit_address(What::Apps, client_address(&extensions))?;
     let app = App {
         name: request.name.clone(),
         website: request.website.clone(),

@@ -26,7 +26,7 @@ pub(crate) async fn token(
     fields: Fields,
 ) -> Result<Json<Value>, ApiError> {
     let kind = fields.need("grant_type")?;
-    let address = client_address(&extensions, &headers);
+    let address = client_address(&extensions);
     let (id, app) = state.client(&fields, &headers).await?;
     let token = Secret::random()?;
     let (grant, scopes) = match kind {

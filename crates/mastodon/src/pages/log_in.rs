@@ -1,7 +1,7 @@
 //! The log-in page.
 
 use axum::extract::{RawQuery, State};
-use axum::http::{Extensions, HeaderMap};
+use axum::http::Extensions;
 use axum::response::{IntoResponse as _, Response};
 use feed::accounts::AccountCommand;
 use maud::html;
@@ -49,14 +49,13 @@ pub(crate) async fn show(
 /// `POST /auth/log-in`
 pub(crate) async fn log_in(
     State(state): State<Shared>,
-    headers: HeaderMap,
     extensions: Extensions,
     Form(browser, fields): Form,
 ) -> Answer {
     let next = fields.one("next")?;
     let (name, password) = (fields.one("username")?, fields.one("password")?);
     let (name, password) = (name.unwrap_or_default(), password.unwrap_or_default());
-    let address = client_address(&extensions, &headers);
+    let address = client_address(&extensions);
     match state.compare(name, password, address).await {
         Ok((user, password)) => {
             let session = state.begin_session(user, password).await?;

@@ -1,7 +1,7 @@
 //! The settings of an account: apps and browsers that may act for it, and its password.
 
 use axum::extract::State;
-use axum::http::{Extensions, HeaderMap, StatusCode};
+use axum::http::{Extensions, StatusCode};
 use axum::response::IntoResponse as _;
 use feed::accounts::{AccountCommand, Grant, GrantId, Stage};
 use feed::{UserId, UserRef};
@@ -46,7 +46,6 @@ pub(crate) async fn revoke(State(state): State<Shared>, Form(browser, fields): F
 /// `POST /settings/password`
 pub(crate) async fn change_password(
     State(state): State<Shared>,
-    headers: HeaderMap,
     extensions: Extensions,
     Form(browser, fields): Form,
 ) -> Answer {
@@ -55,7 +54,7 @@ pub(crate) async fn change_password(
     let handle = profile.map(|user| user.handle.as_str().to_owned()).unwrap_or_default();
     let current = fields.one("current_password")?.unwrap_or_default();
     let new = fields.one("new_password")?.unwrap_or_default();
-    let address = client_address(&extensions, &headers);
+    let address = client_address(&extensions);
     let changed = async {
         crate::password::check(new)?;
         state.compare(&handle, current, address).await?;

@@ -1,7 +1,7 @@
 //! The sign-up page.
 
 use axum::extract::{RawQuery, State};
-use axum::http::{Extensions, HeaderMap, StatusCode};
+use axum::http::{Extensions, StatusCode};
 use axum::response::IntoResponse as _;
 use feed::limits::HANDLE_CHARS_MAX;
 use maud::{Markup, html};
@@ -37,11 +37,10 @@ pub(crate) async fn show(
 /// `POST /auth/sign-up`
 pub(crate) async fn sign_up(
     State(state): State<Shared>,
-    headers: HeaderMap,
     extensions: Extensions,
     Form(browser, fields): Form,
 ) -> Answer {
-    let address = client_address(&extensions, &headers);
+    let address = client_address(&extensions);
     match state.sign_up(&fields, address).await {
         Ok(accounts::SignedUp { is_active: false, .. }) => {
             let main = html! {

@@ -5,7 +5,7 @@
 //! SHA-256 hashes.
 
 use std::fs::{self, File};
-use std::io::{ErrorKind, Read as _, Write as _};
+use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -13,6 +13,8 @@ use anyhow::Context as _;
 use edge::{KeyHash, Scope, Scopes};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+
+use crate::files::replace;
 
 const FILE: &str = "keys.json";
 const LOCK: &str = "keys.lock";
@@ -162,26 +164,6 @@ fn old_key(data: &Path) -> anyhow::Result<Option<Vec<StoredKey>>> {
         Ok(Some(vec![key]))
     };
     read().with_context(|| format!("cannot read the application key in {}", path.display()))
-}
-
-/// Replaces a file in one step; only this user may read it. It is on disk afterwards.
-///
-/// # Errors
-/// If it cannot be written.
-pub(super) fn replace(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let write = || -> anyhow::Result<()> {
-        // The operating system gives temporary files to this user alone (0600).
-        let mut file = tempfile::NamedTempFile::new_in(folder)?;
-        file.write_all(bytes)?;
-        file.write_all(b"\n")?;
-        file.as_file().sync_all()?;
-        file.persist(path)?;
-        // The directory entry as well: a key cannot be shown again.
-        File::open(folder)?.sync_all()?;
-        Ok(())
-    };
-    write().with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// A SHA-256 as 64 hexadecimal digits.

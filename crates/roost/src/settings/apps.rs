@@ -10,7 +10,8 @@ use super::{Settings, SignUp};
 impl Settings {
     /// Options of the Mastodon API. `listen` is the address that is bound.
     pub(crate) fn mastodon(&self, listen: SocketAddr, reads: &BlockingReads) -> MastodonOptions {
-        let base = self.public_url.clone().unwrap_or_else(|| format!("http://{listen}"));
+        let scheme = if self.is_https() { "https" } else { "http" };
+        let base = self.public_url.clone().unwrap_or_else(|| format!("{scheme}://{listen}"));
         MastodonOptions {
             registrations: match self.registrations.unwrap_or(SignUp::Closed) {
                 SignUp::Closed => Registrations::Closed,

@@ -70,6 +70,25 @@ fn ttls_and_the_time_to_erase_have_bounds() {
 }
 
 #[test]
+fn trusted_proxies_are_a_list_of_networks() {
+    for (text, is_right) in [
+        ("10.0.0.0/8", true),
+        ("10.0.0.0/8,192.0.2.1, 2001:db8::/32", true),
+        ("10.1.2.3/8", false),
+        ("proxy.example", false),
+        ("", false),
+    ] {
+        let line = Line::try_parse_from(["roost", "--trusted-proxies", text]);
+        let file = toml::from_str::<Settings>(&format!("trusted-proxies = {text:?}"));
+        assert_eq!((line.is_ok(), file.is_ok()), (is_right, is_right), "{text}");
+        if let (Ok(line), Ok(file)) = (line, file) {
+            assert_eq!(line.settings.trusted_proxies, file.trusted_proxies);
+            assert_eq!(line.settings.trusted_proxies, text.parse().ok());
+        }
+    }
+}
+
+#[test]
 fn a_wrong_file_is_refused_with_its_name() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("roost.toml");

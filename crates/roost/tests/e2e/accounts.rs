@@ -102,3 +102,30 @@ fn a_server_that_was_killed_leaves_a_socket_that_does_no_harm() {
     assert!(done(data, &["list"]).contains("ann"));
     server.stop();
 }
+
+#[test]
+fn only_trusted_proxies_choose_the_address_that_limits_are_for() {
+    // How many apps a client can register that forges another address in each request.
+    let registered = |flags: &[&str], forged: &dyn Fn(u32) -> String| {
+        let data = tempfile::tempdir().unwrap();
+        let server = Server::start(&mut serve(data.path(), flags));
+        let app = json!({"client_name": "An app", "redirect_uris": "urn:ietf:wg:oauth:2.0:oob"});
+        let mut client = Client::new(server.address, None);
+        let send = |number: &u32| {
+            let forwarded = forged(*number);
+            let headers =
+                [("X-Forwarded-For", forwarded.as_str()), ("Content-Type", "application/json")];
+            let sent = client.send("POST", "/api/v1/apps", &headers, app.to_string().as_bytes());
+            sent.unwrap().status == 200
+        };
+        (0..40).filter(send).count()
+    };
+    let alone = |number: u32| format!("192.0.2.{number}");
+    let before_another = |number: u32| format!("192.0.2.{number}, 198.51.100.1");
+    assert_eq!(registered(&[], &alone), 40, "a proxy on this machine is trusted");
+    assert_eq!(registered(&[], &before_another), 30, "what its client sends is not");
+    let far = ["--trusted-proxies", "10.0.0.0/8"];
+    assert_eq!(registered(&far, &alone), 30, "this machine is not in the list");
+    let both = ["--trusted-proxies", "127.0.0.1,198.51.100.0/24"];
+    assert_eq!(registered(&both, &before_another), 40);
+}

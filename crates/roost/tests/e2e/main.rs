@@ -31,4 +31,5 @@ mod serve;
 mod simulate;
 mod support;
 mod threads;
+mod tls;
 mod worst_cases;

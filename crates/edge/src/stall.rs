@@ -14,6 +14,7 @@ const PROGRESS_BYTES: usize = 16 << 10;
 
 /// Wraps a stream. A write that makes progress costs one comparison; only one that cannot proceed
 /// starts the clock.
+#[derive(Debug)]
 pub(crate) struct StallGuard<S> {
     inner: S,
     patience: Duration,

@@ -1,0 +1,345 @@
+//! A listener whose connections have completed their TLS handshakes, if it uses TLS.
+//!
+//! Handshakes are made in tasks, before a connection counts as one of the server. **Invariant:** at most
+//! [`HANDSHAKES_MAX`] connections are in a handshake, each for at most [`HANDSHAKE_TIMEOUT`]; a new one replaces the
+//! oldest. They compute on half of the processors at a time, in the order of their arrival, so that a flood of them
+//! leaves the rest to requests.
+
+use std::collections::VecDeque;
+use std::future::{Future, poll_fn};
+use std::io;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
+
+use crate::accept::accept;
+use crate::stall::StallGuard;
+use crate::stream::{Arrivals, Stream, TLS_BYTES, UNSENT_BYTES_MAX};
+use crate::tls::Tls;
+
+/// Most connections that are in a handshake.
+pub const HANDSHAKES_MAX: usize = 512;
+/// The most memory of all handshakes together, in bytes.
+pub const HANDSHAKE_MEMORY: usize = HANDSHAKES_MAX * TLS_BYTES;
+/// Longest time of a handshake.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+/// Within this time a peer must receive 16 KiB, or everything that is to be sent.
+const STALL_TIMEOUT: Duration = Duration::from_secs(30);
+/// The first byte of every connection over TLS: the type of a record with a handshake message.
+const HANDSHAKE_RECORD: u8 = 22;
+const HTTPS_ONLY: &str = r#"{"error":"https_only","message":"this port speaks HTTPS alone: begin the URL with https://"}"#;
+
+/// Accepts connections, with or without TLS.
+#[derive(Debug)]
+pub struct Listener {
+    tcp: TcpListener,
+    tls: Option<Arc<Tls>>,
+    handshakes: JoinSet<Option<(Stream, SocketAddr)>>,
+    by_age: VecDeque<AbortHandle>,
+}
+
+impl Listener {
+    /// Accepts connections of `tcp`, over TLS if there is one.
+    #[must_use]
+    pub fn new(tcp: TcpListener, tls: Option<Arc<Tls>>) -> Self {
+        Self { tcp, tls, handshakes: JoinSet::new(), by_age: VecDeque::new() }
+    }
+
+    /// The address that it is bound to.
+    ///
+    /// # Errors
+    /// If the system does not say.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.tcp.local_addr()
+    }
+
+    /// Whether connections use TLS.
+    #[must_use]
+    pub fn is_secure(&self) -> bool {
+        self.tls.is_some()
+    }
+
+    /// The next connection whose handshake is complete, and the address of its peer. Nothing is lost if the future is
+    /// dropped.
+    pub async fn accept(&mut self) -> (Stream, SocketAddr) {
+        loop {
+            tokio::select! {
+                // In this order no complete handshake is left when a new one begins.
+                biased;
+                Some(ended) = self.handshakes.join_next() => {
+                    self.by_age.retain(|handshake| !handshake.is_finished());
+                    if let Ok(Some(connection)) = ended {
+                        return connection;
+                    }
+                }
+                (socket, peer) = accept(&self.tcp) => {
+                    // What is sent is written in one piece, so waiting for more has no benefit.
+                    if socket.set_nodelay(true).is_err() {
+                        continue;
+                    }
+                    match &self.tls {
+                        None => return (Stream::plain(guarded(socket)), peer),
+                        Some(tls) => {
+                            let tls = Arc::clone(tls);
+                            self.start(async move { Some((shake_hands(socket, tls).await?, peer)) });
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Starts a handshake in place of the oldest one if there are too many.
+    fn start(
+        &mut self,
+        handshake: impl Future<Output = Option<(Stream, SocketAddr)>> + Send + 'static,
+    ) {
+        let handshake = async { timeout(HANDSHAKE_TIMEOUT, handshake).await.ok().flatten() };
+        self.by_age.push_back(self.handshakes.spawn(handshake));
+        if self.by_age.len() > HANDSHAKES_MAX
+            && let Some(oldest) = self.by_age.pop_front()
+        {
+            oldest.abort();
+        }
+    }
+}
+
+impl From<TcpListener> for Listener {
+    fn from(tcp: TcpListener) -> Self {
+        Self::new(tcp, None)
+    }
+}
+
+fn guarded(socket: TcpStream) -> StallGuard<TcpStream> {
+    StallGuard::new(socket, STALL_TIMEOUT)
+}
+
+/// Makes a handshake; `None` if it fails.
+async fn shake_hands(socket: TcpStream, tls: Arc<Tls>) -> Option<Stream> {
+    let mut first = [0];
+    if socket.peek(&mut first).await.ok()? == 0 {
+        return None;
+    }
+    if first.iter().all(u8::is_ascii_alphabetic) {
+        // It ends in an error if the client does not wait for the reply.
+        drop(refuse_plain_http(socket).await);
+        return None;
+    }
+    let [HANDSHAKE_RECORD] = first else { return None };
+    let socket = Arrivals::new(guarded(socket));
+    let accepting = TlsAcceptor::from(tls.config())
+        .accept_with(socket, |session| session.set_buffer_limit(Some(UNSENT_BYTES_MAX)));
+    match in_turns(accepting, &tls.turns).await {
+        Ok(stream) => Some(Stream::tls(stream)),
+        Err(error) => {
+            tracing::debug!(%error, "a TLS handshake failed");
+            None
+        }
+    }
+}
+
+/// Polls a future under a permit, which it does not hold while it waits for its peer.
+async fn in_turns<T>(future: impl Future<Output = T>, turns: &Semaphore) -> T {
+    let mut future = pin!(future);
+    loop {
+        let turn = turns.acquire().await;
+        let polled = poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx))).await;
+        drop(turn);
+        if let Poll::Ready(done) = polled {
+            return done;
+        }
+        let mut is_woken = false;
+        poll_fn(|_| match std::mem::replace(&mut is_woken, true) {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        })
+        .await;
+    }
+}
+
+/// Replies to a client that does not use TLS.
+async fn refuse_plain_http(mut socket: TcpStream) -> io::Result<()> {
+    let response = format!(
+        "HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n\
+         {HTTPS_ONLY}",
+        HTTPS_ONLY.len()
+    );
+    socket.write_all(response.as_bytes()).await?;
+    socket.shutdown().await?;
+    // With bytes unread the operating system would reset the connection, and the reply could be lost.
+    let mut rest = [0; 1 << 10];
+    while socket.read(&mut rest).await? > 0 {}
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use rcgen::{CertificateParams, KeyPair};
+    use tokio::time::Instant;
+    use tokio_rustls::TlsConnector;
+    use tokio_rustls::client::TlsStream;
+    use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
+    use tokio_rustls::rustls::{ClientConfig, ClientConnection, RootCertStore, crypto};
+
+    use super::*;
+    use crate::tls::Certificate;
+
+    /// A listener with a new certificate, and a client that trusts it.
+    async fn listener() -> (Listener, SocketAddr, Arc<ClientConfig>) {
+        let key = KeyPair::generate().unwrap();
+        let params = CertificateParams::new(["localhost".to_owned()]).unwrap();
+        let cert = params.self_signed(&key).unwrap();
+        let (chain, secret) = (cert.pem(), key.serialize_pem());
+        let served =
+            Certificate::from_pem(chain.as_bytes(), secret.as_bytes(), Timestamp::now()).unwrap();
+        let mut roots = RootCertStore::empty();
+        roots.add(CertificateDer::clone(cert.der())).unwrap();
+        let provider = Arc::new(crypto::ring::default_provider());
+        let client = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = tcp.local_addr().unwrap();
+        (Listener::new(tcp, Some(Tls::new(&served))), address, Arc::new(client))
+    }
+
+    /// Accepts connections for ever, and sends back what they send.
+    async fn echo(mut listener: Listener) {
+        loop {
+            let (stream, _) = listener.accept().await;
+            tokio::spawn(async move {
+                let (mut read, mut write) = tokio::io::split(stream);
+                drop(tokio::io::copy(&mut read, &mut write).await);
+            });
+        }
+    }
+
+    async fn connect(client: &Arc<ClientConfig>, address: SocketAddr) -> TlsStream<TcpStream> {
+        let name = ServerName::try_from("localhost").unwrap();
+        let stream = TcpStream::connect(address).await.unwrap();
+        TlsConnector::from(Arc::clone(client)).connect(name, stream).await.unwrap()
+    }
+
+    fn hello(client: &Arc<ClientConfig>) -> Vec<u8> {
+        let name = ServerName::try_from("localhost").unwrap();
+        let mut bytes = Vec::new();
+        let mut session = ClientConnection::new(Arc::clone(client), name).unwrap();
+        session.write_tls(&mut bytes).unwrap();
+        bytes
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_handshake_ends_after_ten_seconds_however_slowly_its_bytes_arrive() {
+        let (listener, address, client) = listener().await;
+        tokio::spawn(echo(listener));
+        let hello = hello(&client);
+        for (bytes, pause) in [
+            (&[][..], HANDSHAKE_TIMEOUT),
+            (&hello[..20], HANDSHAKE_TIMEOUT),
+            (&hello[..], HANDSHAKE_TIMEOUT),
+            (&hello[..100], Duration::from_millis(150)),
+            (b"GET / HTTP/1.1", Duration::from_secs(3)),
+        ] {
+            let start = Instant::now();
+            let (mut read, mut write) = TcpStream::connect(address).await.unwrap().into_split();
+            let bytes = bytes.to_vec();
+            let sending = tokio::spawn(async move {
+                for byte in bytes {
+                    if write.write_all(&[byte]).await.is_err() {
+                        break;
+                    }
+                    tokio::time::sleep(pause / 100).await;
+                }
+                // What is sent stays open.
+                std::future::pending::<()>().await;
+                drop(write);
+            });
+            let mut reply = Vec::new();
+            // An end by a reset is an end.
+            drop(read.read_to_end(&mut reply).await);
+            // The clock is paused and advances from timer to timer.
+            assert!(start.elapsed() <= HANDSHAKE_TIMEOUT + Duration::from_secs(1));
+            sending.abort();
+        }
+    }
+
+    #[tokio::test]
+    async fn a_new_handshake_replaces_the_oldest_and_none_that_is_complete() {
+        let (listener, address, client) = listener().await;
+        tokio::spawn(echo(listener));
+        let mut complete = connect(&client, address).await;
+        let mut oldest = TcpStream::connect(address).await.unwrap();
+        oldest.write_all(&[HANDSHAKE_RECORD]).await.unwrap();
+        let mut others = Vec::new();
+        for _ in 0..HANDSHAKES_MAX {
+            others.push(TcpStream::connect(address).await.unwrap());
+        }
+        // It ends because of them, and long before its time.
+        drop(oldest.read_to_end(&mut Vec::new()).await);
+        for stream in [&mut complete, &mut connect(&client, address).await] {
+            stream.write_all(b"back").await.unwrap();
+            let mut back = [0; 4];
+            stream.read_exact(&mut back).await.unwrap();
+            assert_eq!(&back, b"back");
+        }
+        drop(others);
+    }
+
+    #[tokio::test]
+    async fn handshake_messages_without_an_end_are_not_buffered() {
+        let (listener, address, client) = listener().await;
+        tokio::spawn(echo(listener));
+        // A first message that announces 60,000 bytes, in records of 1,000.
+        let mut message = [&[1, 0, 0xea, 0x60][..], &[3; 60_000]].concat();
+        let mut sent = 0;
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        for part in message.chunks(1_000) {
+            let record = [&[HANDSHAKE_RECORD, 3, 1, 0x03, 0xe8][..], part].concat();
+            if part.len() < 1_000 || stream.write_all(&record).await.is_err() {
+                break;
+            }
+            sent += record.len();
+        }
+        assert!(sent > 20_000, "{sent}");
+        drop(stream.read_to_end(&mut message).await);
+        // After the handshake as well: an encrypted record may be long, but must end.
+        let mut stream = connect(&client, address).await;
+        let (socket, _) = stream.get_mut();
+        for _ in 0..20 {
+            // Records of the type of changed cipher specifications are ignored, up to a number.
+            drop(socket.write_all(&[20, 3, 3, 0, 1, 1].repeat(1_000)).await);
+        }
+        drop(socket.read_to_end(&mut message).await);
+        let mut stream = connect(&client, address).await;
+        let long: Vec<u8> = (0..1 << 20).map(|at: u32| (at % 251) as u8).collect();
+        let (mut read, mut write) = tokio::io::split(&mut stream);
+        let mut back = vec![0; long.len()];
+        let (written, read) = tokio::join!(write.write_all(&long), read.read_exact(&mut back));
+        written.unwrap();
+        read.unwrap();
+        assert!(back == long, "data of any length is");
+    }
+
+    #[tokio::test]
+    async fn plain_http_gets_a_reply_and_an_end() {
+        let (listener, address, _) = listener().await;
+        tokio::spawn(echo(listener));
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).await.unwrap();
+        assert!(reply.starts_with("HTTP/1.1 400 ") && reply.ends_with(HTTPS_ONLY), "{reply}");
+    }
+}

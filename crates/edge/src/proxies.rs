@@ -1,0 +1,241 @@
+//! The proxies whose word is believed about the address of a client.
+//!
+//! Everybody can send `X-Forwarded-For`. Each proxy appends the address of its own peer, so the header is read from its
+//! end. **Invariant:** an address is believed only if a trusted proxy wrote it.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::str::FromStr;
+
+use http::HeaderMap;
+use thiserror::Error;
+
+/// Most networks of a list: every forwarded address is compared with all of them.
+const NETWORKS_MAX: usize = 64;
+/// Most proxies between a client and this server.
+const PROXIES_MAX: usize = 16;
+
+/// A network, for example `10.0.0.0/8`, or a single address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Network {
+    address: IpAddr,
+    /// Bits of the address that all its addresses have.
+    prefix: u32,
+}
+
+/// Why a list of networks is wrong.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum NetworkError {
+    /// No network.
+    #[error("`{0}` is no network: write 10.0.0.0/8 or 192.0.2.1, several with commas between")]
+    Syntax(String),
+    /// An address in a network, with the network.
+    #[error("`{0}` is an address in a network, which is written {1}")]
+    Host(String, String),
+    /// More than are allowed.
+    #[error("there are more than {NETWORKS_MAX} networks")]
+    TooMany,
+}
+
+/// The proxies that are trusted: by default those on this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrustedProxies(Vec<Network>);
+
+impl Default for TrustedProxies {
+    fn default() -> Self {
+        Self(vec![
+            Network { address: IpAddr::V4(Ipv4Addr::new(127, 0, 0, 0)), prefix: 8 },
+            Network { address: IpAddr::V6(Ipv6Addr::LOCALHOST), prefix: 128 },
+        ])
+    }
+}
+
+impl FromStr for TrustedProxies {
+    type Err = NetworkError;
+
+    fn from_str(text: &str) -> Result<Self, NetworkError> {
+        let networks: Vec<Network> =
+            text.split(',').map(|network| network.trim().parse()).collect::<Result<_, _>>()?;
+        if networks.len() > NETWORKS_MAX {
+            return Err(NetworkError::TooMany);
+        }
+        Ok(Self(networks))
+    }
+}
+
+impl TrustedProxies {
+    /// The address of the client for whom `peer` sends a request with these headers: the last one that is not of a
+    /// trusted proxy.
+    #[must_use]
+    pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+        let mut client = peer.to_canonical();
+        if !self.trusts(client) {
+            return client;
+        }
+        let values = headers.get_all("x-forwarded-for").iter().rev();
+        let forwarded = values.flat_map(|value| value.as_bytes().rsplit(|byte| *byte == b','));
+        for address in forwarded.take(PROXIES_MAX) {
+            // What is left of something else was not written by a proxy that is known.
+            let Some(address) = parse(address) else { break };
+            client = address;
+            if !self.trusts(client) {
+                break;
+            }
+        }
+        client
+    }
+
+    fn trusts(&self, address: IpAddr) -> bool {
+        self.0.iter().any(|network| network.contains(address))
+    }
+}
+
+/// An address with or without a port, as proxies write it.
+fn parse(bytes: &[u8]) -> Option<IpAddr> {
+    let text = std::str::from_utf8(bytes).ok()?.trim();
+    let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
+    let address = bare.parse().or_else(|_| text.parse().map(|address: SocketAddr| address.ip()));
+    address.ok().map(|address: IpAddr| address.to_canonical())
+}
+
+impl Network {
+    fn contains(&self, address: IpAddr) -> bool {
+        match (self.address, address) {
+            (IpAddr::V4(_), IpAddr::V4(_)) | (IpAddr::V6(_), IpAddr::V6(_)) => {
+                first(address, self.prefix) == self.address
+            }
+            _ => false,
+        }
+    }
+}
+
+impl FromStr for Network {
+    type Err = NetworkError;
+
+    fn from_str(text: &str) -> Result<Self, NetworkError> {
+        let wrong = || NetworkError::Syntax(text.to_owned());
+        let (address, prefix) = match text.split_once('/') {
+            Some((address, prefix)) => (address, Some(prefix.parse().map_err(|_| wrong())?)),
+            None => (text, None),
+        };
+        let address: IpAddr = address.parse().map_err(|_| wrong())?;
+        let bits = if address.is_ipv4() { 32 } else { 128 };
+        let prefix = prefix.unwrap_or(bits);
+        if prefix > bits {
+            return Err(wrong());
+        }
+        match first(address, prefix) {
+            first if first == address => Ok(Self { address, prefix }),
+            first => Err(NetworkError::Host(text.to_owned(), format!("{first}/{prefix}"))),
+        }
+    }
+}
+
+/// The first address of the network that begins with `prefix` bits of an address.
+fn first(address: IpAddr, prefix: u32) -> IpAddr {
+    match address {
+        IpAddr::V4(address) => {
+            let mask = u32::MAX.checked_shl(32 - prefix.min(32)).unwrap_or(0);
+            IpAddr::V4(Ipv4Addr::from_bits(address.to_bits() & mask))
+        }
+        IpAddr::V6(address) => {
+            let mask = u128::MAX.checked_shl(128 - prefix.min(128)).unwrap_or(0);
+            IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & mask))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    fn client(proxies: &TrustedProxies, peer: &str, forwarded: &[&str]) -> String {
+        let mut headers = HeaderMap::new();
+        for value in forwarded {
+            headers.append("x-forwarded-for", HeaderValue::from_str(value).unwrap());
+        }
+        proxies.client(peer.parse().unwrap(), &headers).to_string()
+    }
+
+    #[test]
+    fn the_client_is_the_last_address_that_is_not_of_a_trusted_proxy() {
+        let by_default = TrustedProxies::default();
+        let networks: TrustedProxies = "10.0.0.0/8, 192.0.2.1,2001:db8::/32".parse().unwrap();
+        for (proxies, peer, forwarded, expect) in [
+            (&by_default, "127.0.0.1", &[][..], "127.0.0.1"),
+            (&by_default, "127.0.0.1", &["192.0.2.7"], "192.0.2.7"),
+            (&by_default, "127.9.9.9", &["192.0.2.7"], "192.0.2.7"),
+            (&by_default, "::1", &["198.51.100.1, 192.0.2.7"], "192.0.2.7"),
+            (&by_default, "::ffff:127.0.0.1", &["::ffff:192.0.2.7"], "192.0.2.7"),
+            (&by_default, "127.0.0.1", &["198.51.100.1", "192.0.2.7"], "192.0.2.7"),
+            (&by_default, "127.0.0.1", &["192.0.2.7, 127.0.0.1"], "192.0.2.7"),
+            (&by_default, "127.0.0.1", &["192.0.2.7:4711"], "192.0.2.7"),
+            (&by_default, "127.0.0.1", &["[2001:db8::7]:4711"], "2001:db8::7"),
+            (&by_default, "127.0.0.1", &["[2001:db8::7]"], "2001:db8::7"),
+            (&networks, "10.1.2.3", &["192.0.2.7"], "192.0.2.7"),
+            (&networks, "10.1.2.3", &["192.0.2.7, 192.0.2.1,10.0.0.9"], "192.0.2.7"),
+            (&networks, "2001:db8:1::1", &["2001:db9::1"], "2001:db9::1"),
+            // All are proxies: the farthest one asks for itself.
+            (&networks, "10.1.2.3", &["10.0.0.1, 192.0.2.1"], "10.0.0.1"),
+        ] {
+            assert_eq!(client(proxies, peer, forwarded), expect, "{peer} {forwarded:?}");
+        }
+    }
+
+    #[test]
+    fn a_forged_header_changes_nothing() {
+        let by_default = TrustedProxies::default();
+        let networks: TrustedProxies = "10.0.0.0/8".parse().unwrap();
+        let far = ["10.0.0.1,"; 100].concat();
+        for (proxies, peer, forwarded, expect) in [
+            // Of a peer that is not trusted.
+            (&by_default, "203.0.113.9", &["192.0.2.7"][..], "203.0.113.9"),
+            (&by_default, "203.0.113.9", &["127.0.0.1"], "203.0.113.9"),
+            (&by_default, "10.0.0.1", &["192.0.2.7"], "10.0.0.1"),
+            (&by_default, "::ffff:203.0.113.9", &["192.0.2.7"], "203.0.113.9"),
+            (&by_default, "::7f00:1", &["192.0.2.7"], "::7f00:1"),
+            (&networks, "127.0.0.1", &["192.0.2.7"], "127.0.0.1"),
+            (&networks, "11.0.0.1", &["192.0.2.7"], "11.0.0.1"),
+            // Before what a trusted proxy wrote.
+            (&networks, "10.0.0.1", &["10.0.0.2, 192.0.2.7"], "192.0.2.7"),
+            (&networks, "10.0.0.1", &["1.1.1.1", "10.0.0.2", "192.0.2.7, 10.0.0.3"], "192.0.2.7"),
+            (&networks, "10.0.0.1", &["1.1.1.1, unknown"], "10.0.0.1"),
+            (&networks, "10.0.0.1", &["1.1.1.1, unknown, 10.0.0.4"], "10.0.0.4"),
+            (&networks, "10.0.0.1", &["1.1.1.1,"], "10.0.0.1"),
+            (&networks, "10.0.0.1", &[""], "10.0.0.1"),
+            (&networks, "10.0.0.1", &["1.1.1.1, 192.0.2.7 1.1.1.1"], "10.0.0.1"),
+            (&networks, "10.0.0.1", &["1.1.1.1, 300.1.1.1"], "10.0.0.1"),
+            // More proxies than anybody has.
+            (&networks, "10.0.0.1", &["1.1.1.1", far.trim_end_matches(',')], "10.0.0.1"),
+        ] {
+            assert_eq!(client(proxies, peer, forwarded), expect, "{peer} {forwarded:?}");
+        }
+    }
+
+    #[test]
+    fn a_list_has_networks_and_addresses() {
+        let many = vec!["10.0.0.1"; NETWORKS_MAX + 1].join(",");
+        for (text, part) in [
+            ("", "is no network"),
+            ("10.0.0.0/8,", "is no network"),
+            ("10.0.0.0/33", "is no network"),
+            ("10.0.0.0/-1", "is no network"),
+            ("10.0.0.0/", "is no network"),
+            ("2001:db8::/129", "is no network"),
+            ("example.org", "is no network"),
+            ("10.1.2.3/8", "is written 10.0.0.0/8"),
+            ("2001:db8::1/32", "is written 2001:db8::/32"),
+            (many.as_str(), "more than 64"),
+        ] {
+            let error = text.parse::<TrustedProxies>().unwrap_err().to_string();
+            assert!(error.contains(part), "{text:?}: {error}");
+        }
+        for text in ["0.0.0.0/0", "::/0", "10.0.0.1/32", "::1/128", "10.0.0.1,::1"] {
+            assert!(text.parse::<TrustedProxies>().is_ok(), "{text}");
+        }
+        let all: TrustedProxies = "0.0.0.0/0".parse().unwrap();
+        assert_eq!(client(&all, "203.0.113.9", &["192.0.2.7"]), "192.0.2.7");
+        assert_eq!(client(&all, "2001:db8::1", &["192.0.2.7"]), "2001:db8::1");
+    }
+}

@@ -1,0 +1,179 @@
+//! The stream of a connection, with or without TLS.
+//!
+//! **Invariant:** a connection over TLS holds at most [`TLS_BYTES`] more than one without: what arrived and is not
+//! decrypted yet, one decrypted record, and what is encrypted and not sent yet are bounded.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio_rustls::server::TlsStream;
+
+use crate::stall::StallGuard;
+
+/// Bytes that may arrive before a handshake is complete or something is decrypted: the longest record of TLS, and
+/// handshake messages before it. The TLS library by itself buffers 64 KiB of an incomplete message.
+const ARRIVED_BYTES_MAX: usize = 24 << 10;
+/// Bytes that may be encrypted and not sent yet.
+pub(crate) const UNSENT_BYTES_MAX: usize = 16 << 10;
+/// Bytes of the decrypted record that is being read.
+const RECORD_BYTES_MAX: usize = 16 << 10;
+/// The most memory of a connection over TLS, in addition to that of one without: see the constants above; the rest is
+/// the state of the session.
+pub const TLS_BYTES: usize = ARRIVED_BYTES_MAX + UNSENT_BYTES_MAX + RECORD_BYTES_MAX + (8 << 10);
+
+/// A socket whose peer must not stop reading.
+pub(crate) type Socket = StallGuard<TcpStream>;
+
+/// The stream of a connection. Writes fail when the peer takes too little for 30 s.
+#[derive(Debug)]
+pub struct Stream(Kind);
+
+#[derive(Debug)]
+enum Kind {
+    Plain(Socket),
+    Tls(Box<TlsStream<Arrivals<Socket>>>),
+}
+
+impl Stream {
+    pub(crate) fn plain(socket: Socket) -> Self {
+        Self(Kind::Plain(socket))
+    }
+
+    /// A stream whose handshake is complete.
+    pub(crate) fn tls(mut stream: TlsStream<Arrivals<Socket>>) -> Self {
+        stream.get_mut().0.forget();
+        Self(Kind::Tls(Box::new(stream)))
+    }
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match &mut self.get_mut().0 {
+            Kind::Plain(socket) => Pin::new(socket).poll_read(cx, buf),
+            Kind::Tls(stream) => {
+                let before = buf.filled().len();
+                ready!(Pin::new(&mut *stream).poll_read(cx, buf))?;
+                if buf.filled().len() > before {
+                    stream.get_mut().0.forget();
+                }
+                Poll::Ready(Ok(()))
+            }
+        }
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        match &mut self.get_mut().0 {
+            Kind::Plain(socket) => Pin::new(socket).poll_write(cx, bytes),
+            Kind::Tls(stream) => Pin::new(stream).poll_write(cx, bytes),
+        }
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        match &mut self.get_mut().0 {
+            Kind::Plain(socket) => Pin::new(socket).poll_write_vectored(cx, slices),
+            Kind::Tls(stream) => Pin::new(stream).poll_write_vectored(cx, slices),
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        match &self.0 {
+            Kind::Plain(socket) => socket.is_write_vectored(),
+            Kind::Tls(stream) => stream.is_write_vectored(),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.get_mut().0 {
+            Kind::Plain(socket) => Pin::new(socket).poll_flush(cx),
+            Kind::Tls(stream) => Pin::new(stream).poll_flush(cx),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.get_mut().0 {
+            Kind::Plain(socket) => Pin::new(socket).poll_shutdown(cx),
+            Kind::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
+        }
+    }
+}
+
+/// A stream that fails when more than [`ARRIVED_BYTES_MAX`] arrive and nothing comes of them.
+#[derive(Debug)]
+pub(crate) struct Arrivals<S> {
+    inner: S,
+    bytes: usize,
+}
+
+impl<S> Arrivals<S> {
+    pub(crate) fn new(inner: S) -> Self {
+        Self { inner, bytes: 0 }
+    }
+
+    /// Counts from 0 again: what arrived is decrypted.
+    fn forget(&mut self) {
+        self.bytes = 0;
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Arrivals<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
+        ready!(Pin::new(&mut self.inner).poll_read(cx, buf))?;
+        self.bytes += buf.filled().len() - before;
+        Poll::Ready(match self.bytes <= ARRIVED_BYTES_MAX {
+            true => Ok(()),
+            false => Err(io::Error::new(io::ErrorKind::InvalidData, "too much that is not data")),
+        })
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Arrivals<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.inner).poll_write(cx, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.inner).poll_write_vectored(cx, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.inner.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_shutdown(cx)
+    }
+}

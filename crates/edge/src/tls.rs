@@ -1,0 +1,206 @@
+//! Certificates of a server, and the settings of its TLS connections: versions 1.2 and 1.3, HTTP/1.1.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use jiff::Timestamp;
+use sha2::{Digest as _, Sha256};
+use thiserror::Error;
+use tokio::sync::Semaphore;
+use tokio_rustls::rustls::client::{verify_server_cert_signed_by_trust_anchor, verify_server_name};
+use tokio_rustls::rustls::pki_types::pem::{Error as PemError, PemObject as _};
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use tokio_rustls::rustls::server::{NoServerSessionStorage, ParsedCertificate};
+use tokio_rustls::rustls::{
+    self, CertificateError as Invalid, RootCertStore, ServerConfig, crypto,
+};
+
+/// Longest chain of certificates, in bytes without PEM: every handshake holds it until it is sent.
+const CHAIN_BYTES_MAX: usize = 16 << 10;
+
+/// A certificate with its private key, ready to be served.
+#[derive(Debug)]
+pub struct Certificate {
+    config: Arc<ServerConfig>,
+    leaf: CertificateDer<'static>,
+    expires: Timestamp,
+}
+
+/// Why a certificate cannot be served.
+#[derive(Debug, Error)]
+pub enum CertificateError {
+    /// The chain is empty.
+    #[error(
+        "the certificate file has no certificate in PEM form (-----BEGIN CERTIFICATE-----); it needs the certificate of \
+         the server and then those of the authorities between"
+    )]
+    NoCertificate,
+    /// A certificate is no X.509 certificate in PEM form.
+    #[error("the certificate file is damaged or no PEM file: {0}")]
+    Unreadable(String),
+    /// The chain is longer than every client would accept.
+    #[error(
+        "the certificate file has more than 16 KiB of certificates; leave out what clients do not need"
+    )]
+    TooLong,
+    /// The certificate is no longer valid.
+    #[error("the certificate expired on {0}; renew it")]
+    Expired(Timestamp),
+    /// The certificate is not valid yet.
+    #[error("the certificate is not valid before {0}; check the clock of this machine")]
+    NotValidYet(Timestamp),
+    /// The file of the key has none.
+    #[error(
+        "the key file has no private key in PEM form (-----BEGIN PRIVATE KEY-----); an encrypted key must be decrypted \
+         first: openssl pkey -in FILE -out NEW"
+    )]
+    NoKey,
+    /// The private key is of another certificate.
+    #[error(
+        "the private key does not belong to the certificate of the server, which must be the first one in the \
+         certificate file"
+    )]
+    Mismatch,
+    /// The private key is damaged or of an unknown kind.
+    #[error(
+        "the private key cannot be used: {0}; it must be of ECDSA (P-256, P-384), Ed25519 or RSA (2048 to 8192 bits)"
+    )]
+    Key(String),
+}
+
+impl Certificate {
+    /// A chain of certificates and the private key of the first one, from two PEM files.
+    ///
+    /// # Errors
+    /// If the files are wrong, do not belong together, or the certificate is not valid at `now`.
+    pub fn from_pem(chain: &[u8], key: &[u8], now: Timestamp) -> Result<Self, CertificateError> {
+        let chain = CertificateDer::pem_slice_iter(chain).collect::<Result<Vec<_>, _>>();
+        let chain = chain.map_err(|error| CertificateError::Unreadable(error.to_string()))?;
+        let leaf = chain.first().ok_or(CertificateError::NoCertificate)?.clone();
+        if chain.iter().map(|certificate| certificate.len()).sum::<usize>() > CHAIN_BYTES_MAX {
+            return Err(CertificateError::TooLong);
+        }
+        let expires = validity(&leaf, now)?;
+        let key = PrivateKeyDer::from_pem_slice(key).map_err(|error| match error {
+            PemError::NoItemsFound => CertificateError::NoKey,
+            error => CertificateError::Key(error.to_string()),
+        })?;
+        Ok(Self { config: Arc::new(config(chain, key)?), leaf, expires })
+    }
+
+    /// The SHA-256 of the certificate of the server, as browsers and `openssl` show it.
+    #[must_use]
+    pub fn fingerprint(&self) -> String {
+        let bytes = Sha256::digest(&self.leaf);
+        let digits: Vec<String> = bytes.iter().map(|byte| format!("{byte:02X}")).collect();
+        digits.join(":")
+    }
+
+    /// The last second at which it is valid.
+    #[must_use]
+    pub fn expires(&self) -> Timestamp {
+        self.expires
+    }
+
+    /// Whether it is for the server of this host name or IP address.
+    #[must_use]
+    pub fn is_for(&self, name: &str) -> bool {
+        ServerName::try_from(name).is_ok_and(|name| {
+            ParsedCertificate::try_from(&self.leaf)
+                .is_ok_and(|leaf| verify_server_name(&leaf, &name).is_ok())
+        })
+    }
+}
+
+fn config(
+    chain: Vec<CertificateDer<'static>>,
+    key: PrivateKeyDer<'static>,
+) -> Result<ServerConfig, CertificateError> {
+    let wrong = |error: rustls::Error| match error {
+        rustls::Error::InconsistentKeys(_) => CertificateError::Mismatch,
+        rustls::Error::InvalidCertificate(error) => CertificateError::Unreadable(error.to_string()),
+        error => CertificateError::Key(error.to_string()),
+    };
+    let mut config =
+        ServerConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .map_err(wrong)?
+            .with_no_client_auth()
+            .with_single_cert(chain, key)
+            .map_err(wrong)?;
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    // Clients keep their sessions as encrypted tickets, so that the server keeps nothing for them.
+    config.ticketer = crypto::ring::Ticketer::new().map_err(wrong)?;
+    config.session_storage = Arc::new(NoServerSessionStorage {});
+    Ok(config)
+}
+
+/// The end of the time for which a certificate is valid.
+///
+/// # Errors
+/// If it is not valid at `now`, or is no certificate.
+fn validity(
+    certificate: &CertificateDer<'_>,
+    now: Timestamp,
+) -> Result<Timestamp, CertificateError> {
+    let unreadable = |error: rustls::Error| CertificateError::Unreadable(error.to_string());
+    let parsed = ParsedCertificate::try_from(certificate).map_err(unreadable)?;
+    // Its times are checked before its issuer, which does not matter here and is never trusted.
+    let check = |time: Duration| {
+        let (roots, time) = (RootCertStore::empty(), UnixTime::since_unix_epoch(time));
+        verify_server_cert_signed_by_trust_anchor(&parsed, &roots, &[], time, &[])
+    };
+    let now = Duration::from_secs(now.as_second().max(0).unsigned_abs());
+    match check(now) {
+        Err(rustls::Error::InvalidCertificate(Invalid::ExpiredContext { not_after, .. })) => {
+            return Err(CertificateError::Expired(timestamp(not_after)));
+        }
+        Err(rustls::Error::InvalidCertificate(Invalid::NotValidYetContext {
+            not_before, ..
+        })) => return Err(CertificateError::NotValidYet(timestamp(not_before))),
+        _ => {}
+    }
+    // At the end of time every certificate has expired, and the error says when.
+    match check(Duration::MAX) {
+        Err(rustls::Error::InvalidCertificate(Invalid::ExpiredContext { not_after, .. })) => {
+            Ok(timestamp(not_after))
+        }
+        Err(error) => Err(unreadable(error)),
+        Ok(()) => Ok(Timestamp::MAX),
+    }
+}
+
+fn timestamp(time: UnixTime) -> Timestamp {
+    let seconds = i64::try_from(time.as_secs()).ok();
+    seconds.and_then(|seconds| Timestamp::from_second(seconds).ok()).unwrap_or(Timestamp::MAX)
+}
+
+/// What all TLS connections of a server share.
+#[derive(Debug)]
+pub struct Tls {
+    config: ArcSwap<ServerConfig>,
+    /// Permits to compute for a handshake: see [`Listener`](crate::Listener).
+    pub(crate) turns: Semaphore,
+}
+
+impl Tls {
+    /// Serves this certificate.
+    #[must_use]
+    pub fn new(certificate: &Certificate) -> Arc<Self> {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        Arc::new(Self {
+            config: ArcSwap::new(Arc::clone(&certificate.config)),
+            turns: Semaphore::new((processors / 2).max(1)),
+        })
+    }
+
+    /// Serves this certificate to connections that begin from now on.
+    pub fn replace(&self, certificate: &Certificate) {
+        self.config.store(Arc::clone(&certificate.config));
+    }
+
+    pub(crate) fn config(&self) -> Arc<ServerConfig> {
+        self.config.load_full()
+    }
+}

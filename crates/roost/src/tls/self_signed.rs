@@ -1,0 +1,128 @@
+//! A certificate that the server makes and signs itself, in the data directory.
+//!
+//! **Invariant:** a stored certificate is used only if it is for all names and valid for a while. Any other is made
+//! again, with a new key, so two files that do not belong together do no harm.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use edge::Certificate;
+use jiff::{SignedDuration, Timestamp};
+use rcgen::{
+    CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, KeyPair, KeyUsagePurpose,
+};
+
+use crate::files::replace;
+
+/// The file of the certificate, which clients may get.
+const CERT: &str = "tls-cert.pem";
+/// The file of its private key.
+const KEY: &str = "tls-key.pem";
+/// The time for which a certificate is valid: no client accepts more than 398 days.
+const VALID: Duration = Duration::from_secs(397 * 86_400);
+/// It is made again when it is valid for less than this.
+const RENEW_BEFORE: SignedDuration = SignedDuration::from_hours(30 * 24);
+/// How long before it is made it is valid: clocks of clients differ.
+const VALID_BEFORE: Duration = Duration::from_secs(86_400);
+
+/// A certificate of the server for these names.
+#[derive(Debug, PartialEq)]
+pub(crate) struct SelfSigned {
+    data: PathBuf,
+    names: Vec<String>,
+}
+
+/// The contents of the files of a new certificate.
+pub(super) struct Made {
+    cert: String,
+    key: String,
+}
+
+impl SelfSigned {
+    /// For the host of the public URL, this machine, and the address that is listened on, if it is one.
+    pub(crate) fn new(data: PathBuf, public_url: Option<&str>, listen: IpAddr) -> Self {
+        let mut names = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).to_vec();
+        let listen = Some(listen).filter(|listen| !listen.is_unspecified());
+        let more = listen.map(|listen| listen.to_string());
+        for name in more.into_iter().chain(public_url.map(host)) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        Self { data, names }
+    }
+
+    /// The stored certificate, or else a new one, which must be stored.
+    ///
+    /// # Errors
+    /// If a name cannot be in a certificate.
+    pub(super) fn load_or_make(
+        &self,
+        now: Timestamp,
+    ) -> anyhow::Result<(Certificate, Option<Made>)> {
+        let [cert, key] = [CERT, KEY].map(|file| super::contents(&self.data.join(file)));
+        if let (Ok(cert), Ok(key)) = (cert, key)
+            && let Ok(stored) = Certificate::from_pem(&cert, &key, now)
+            && !is_due(&stored, now)
+            && self.names.iter().all(|name| stored.is_for(name))
+        {
+            return Ok((stored, None));
+        }
+        self.make(now).map(|(certificate, made)| (certificate, Some(made)))
+    }
+
+    /// A new certificate with a new key.
+    ///
+    /// # Errors
+    /// If a name cannot be in a certificate.
+    pub(super) fn make(&self, now: Timestamp) -> anyhow::Result<(Certificate, Made)> {
+        let names = self.names.join(", ");
+        let cannot = || format!("cannot make a certificate for {names}; see --public-url");
+        let made = make(&self.names, now).with_context(cannot)?;
+        let certificate = Certificate::from_pem(made.cert.as_bytes(), made.key.as_bytes(), now);
+        let certificate = certificate.with_context(cannot)?;
+        anyhow::ensure!(self.names.iter().all(|name| certificate.is_for(name)), cannot());
+        tracing::info!(names, "made a self-signed TLS certificate");
+        Ok((certificate, made))
+    }
+
+    /// Writes a new certificate, which its owner alone may read.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub(super) fn store(&self, made: &Made) -> anyhow::Result<()> {
+        replace(&self.data.join(KEY), made.key.trim_end().as_bytes())?;
+        replace(&self.data.join(CERT), made.cert.trim_end().as_bytes())
+    }
+}
+
+/// Whether a certificate must be made again.
+pub(super) fn is_due(certificate: &Certificate, now: Timestamp) -> bool {
+    certificate.expires().duration_since(now) < RENEW_BEFORE
+}
+
+fn make(names: &[String], now: Timestamp) -> Result<Made, rcgen::Error> {
+    let key = KeyPair::generate()?;
+    let mut params = CertificateParams::new(names)?;
+    let now = rcgen::date_time_ymd(1970, 1, 1)
+        + Duration::from_secs(now.as_second().max(0).unsigned_abs());
+    (params.not_before, params.not_after) = (now - VALID_BEFORE, now + VALID);
+    params.distinguished_name = DistinguishedName::new();
+    params.distinguished_name.push(DnType::CommonName, "roost");
+    params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    let cert = params.self_signed(&key)?;
+    Ok(Made { cert: cert.pem(), key: key.serialize_pem() })
+}
+
+/// The host of a URL without a path.
+fn host(url: &str) -> String {
+    let authority = url.split_once("://").map_or(url, |(_, authority)| authority);
+    let host = match authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((address, _)) => address,
+        None => authority.split_once(':').map_or(authority, |(host, _)| host),
+    };
+    host.to_ascii_lowercase()
+}
