@@ -106,6 +106,8 @@ fn changes(post: &str, story: &str, sample: &str) -> Vec<(&'static str, String, 
         ("PATCH", path("/v1/users/@ada"), json!({"name": "Ada"}), 200, true),
         ("PUT", path("/v1/users/@ada/following/@bob"), Value::Null, 204, true),
         ("DELETE", path("/v1/users/@ada/following/@bob"), Value::Null, 204, true),
+        ("PUT", path("/v1/users/@ada/follow_requests/@bob"), Value::Null, 204, true),
+        ("DELETE", path("/v1/users/@ada/follow_requests/@cyd"), Value::Null, 204, true),
         ("PUT", path("/v1/users/@ada/friends/@cyd"), Value::Null, 204, true),
         ("DELETE", path("/v1/users/@ada/friends/@cyd"), Value::Null, 204, true),
         ("PUT", path("/v1/users/@ada/blocks/@cyd"), Value::Null, 204, true),
@@ -144,6 +146,10 @@ fn an_idempotency_key_works_on_every_change_or_is_refused() {
         let body = if body.is_null() { String::new() } else { body.to_string() };
         server.send(method, path, headers, body.as_bytes())
     };
+    let locked = json!({"locked": true});
+    assert_eq!(server.with_json("PATCH", "/v1/users/@ada", &[], &locked).status, 200);
+    server.follow("bob", "ada");
+    server.follow("cyd", "ada");
     let changes = changes(&post, &story, &sample);
     // The OpenAPI document has no other changes.
     let api = server.get("/v1/openapi.json").json();
@@ -183,6 +189,7 @@ fn every_list_has_the_same_shape_and_bounds() {
         ("/v1/users".to_owned(), 3),
         ("/v1/users?handle=ada".to_owned(), 1),
         ("/v1/users/0/followers".to_owned(), 0),
+        ("/v1/users/0/follow_requests".to_owned(), 0),
         ("/v1/users/0/following".to_owned(), 0),
         ("/v1/users/0/friends".to_owned(), 1),
         ("/v1/users/0/blocks".to_owned(), 0),
