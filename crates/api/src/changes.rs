@@ -4,7 +4,7 @@ use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use feed::{
     Bio, Command, Done, Handle, Lifetime, Name, NewPost, PostEdit, PostId, PostText, Refusal,
-    Sample, SampleId, StoryId, UserId, UserRef,
+    Sample, SampleId, StoryId, UserEdit, UserId, UserRef,
 };
 use node::{Node, Request};
 
@@ -47,12 +47,10 @@ impl AppState {
 
     pub(crate) async fn submit_edit(
         &self,
-        user: UserRef,
-        name: Option<Name>,
-        bio: Option<Bio>,
+        edit: UserEdit,
         key: Option<Key>,
     ) -> Result<Changed<UserId>, ApiError> {
-        let command = Command::EditProfile { user, name, bio };
+        let command = Command::EditUser(Box::new(edit));
         let edited = |done| if let Done::Edited(user) = done { Some(user) } else { None };
         self.submit(command, key, edited).await
     }

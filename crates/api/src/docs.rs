@@ -64,6 +64,7 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
     paths(
         users::register, users::list, users::profile, users::edit, users::delete,
         follows::follow, follows::unfollow, follows::following, follows::followers,
+        follows::requests, follows::accept, follows::reject,
         friends::befriend, friends::unfriend, friends::friends,
         blocks::block, blocks::unblock, blocks::blocks, blocks::mute, blocks::unmute, blocks::mutes,
         posts::create, posts::show, posts::edit, posts::delete, context::context,

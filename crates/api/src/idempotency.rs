@@ -7,7 +7,7 @@
 use axum::extract::FromRequestParts;
 use axum::http::HeaderMap;
 use axum::http::request::Parts;
-use feed::{Command, Idempotency, NewPost, PostEdit, UserRef, limits};
+use feed::{Command, Idempotency, NewPost, PostEdit, UserEdit, UserRef, limits};
 use sha2::{Digest as _, Sha256};
 use smallvec::{SmallVec, smallvec};
 
@@ -76,6 +76,11 @@ fn earlier_form(command: &Command) -> Option<Command> {
             let is_plain = **edit == PostEdit::of_text(post, text.clone());
             is_plain.then_some(Command::EditPost { post, text })
         }
+        Command::EditUser(edit) => {
+            let UserEdit { user, name, bio, .. } = (**edit).clone();
+            let is_plain = **edit == UserEdit::of_texts(user.clone(), name.clone(), bio.clone());
+            is_plain.then_some(Command::EditProfile { user, name, bio })
+        }
         _ => None,
     }
 }
@@ -88,7 +93,7 @@ fn scope(command: &Command) -> String {
     };
     match command {
         Command::Register { .. } => "register".into(),
-        Command::EditProfile { user, .. } => format!("edit_profile {}", id(user)),
+        Command::EditUser(edit) => format!("edit_profile {}", id(&edit.user)),
         Command::Follow { user, other } => format!("follow {} {}", id(user), id(other)),
         // Whom the user follows is the content.
         Command::FollowMany { user, .. } => format!("follow_many {}", id(user)),
@@ -115,6 +120,11 @@ fn scope(command: &Command) -> String {
         Command::DismissNotification { user, notification } => {
             format!("dismiss_notification {} {}", id(user), notification.0)
         }
+        Command::SetNote { user, other, .. } => format!("set_note {} {}", id(user), id(other)),
+        Command::AnswerRequest { user, other, accept } => {
+            format!("answer_request {} {} {accept}", id(user), id(other))
+        }
+        Command::SetMarkers(update) => format!("set_markers {}", id(&update.user)),
         Command::SweepStories
         | Command::SweepReactions { .. }
         | Command::EraseUser { .. }
@@ -123,6 +133,7 @@ fn scope(command: &Command) -> String {
         | Command::Post { .. }
         | Command::Reply { .. }
         | Command::EditPost { .. }
+        | Command::EditProfile { .. }
         | Command::Reserved(_) => {
             unreachable!("these take no key")
         }
@@ -141,6 +152,8 @@ pub(crate) fn users_of(command: &mut Command) -> SmallVec<[&mut UserRef; 2]> {
         | Command::Reply { author, .. }
         | Command::PostStory { author, .. } => smallvec![author],
         Command::Publish(post) => smallvec![&mut post.author],
+        Command::EditUser(edit) => smallvec![&mut edit.user],
+        Command::SetMarkers(update) => smallvec![&mut update.user],
         Command::ViewStory { viewer, .. } => smallvec![viewer],
         Command::Follow { user, other }
         | Command::Unfollow { user, other }
@@ -149,6 +162,8 @@ pub(crate) fn users_of(command: &mut Command) -> SmallVec<[&mut UserRef; 2]> {
         | Command::Block { user, other }
         | Command::Unblock { user, other }
         | Command::Mute { user, other, .. }
+        | Command::SetNote { user, other, .. }
+        | Command::AnswerRequest { user, other, .. }
         | Command::Unmute { user, other } => smallvec![user, other],
         Command::FollowMany { user, others } => std::iter::once(user).chain(others).collect(),
         Command::Register { .. }
@@ -211,7 +226,7 @@ pub(crate) fn refuse(headers: &HeaderMap, why: &'static str) -> Result<(), ApiEr
 
 #[cfg(test)]
 mod tests {
-    use feed::{PostId, PostText, UserId, Visibility};
+    use feed::{Name, PostId, PostText, UserId, Visibility};
 
     use super::*;
 
@@ -240,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_post_has_the_digest_that_it_had_in_earlier_versions() {
+    fn what_earlier_versions_could_do_has_the_digest_that_it_had_in_earlier_versions() {
         let check = |command: Command, json: &str| {
             let digest = Key::parse(b"k").unwrap().digest(&command).content;
             assert_eq!(digest, first(&Sha256::digest(json)), "{json}");
@@ -254,9 +269,18 @@ mod tests {
         let edit = PostEdit::of_text(PostId(2), text);
         let edit = Command::Edit(Box::new(edit));
         check(edit, r#"{"EditPost":{"post":2,"text":"x"}}"#);
+        let name = Name::parse("x").ok();
+        let edit = UserEdit::of_texts(UserRef::Id(UserId(1)), name, None);
+        let user_edit = |edit: UserEdit| Command::EditUser(Box::new(edit));
+        check(
+            user_edit(edit.clone()),
+            r#"{"EditProfile":{"user":{"Id":1},"name":"x","bio":null}}"#,
+        );
         let direct = NewPost { visibility: Visibility::Direct, ..new.clone() };
         let digest = |new| Key::parse(b"k").unwrap().digest(&publish(new)).content;
         assert_ne!(digest(direct), digest(new), "other fields are content");
+        let digest = |edit| Key::parse(b"k").unwrap().digest(&user_edit(edit)).content;
+        assert_ne!(digest(UserEdit { bot: Some(true), ..edit.clone() }), digest(edit));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Compares reads of the node with the model.
 
+mod settings;
+
 use std::collections::BTreeMap;
 
 use feed::{Cursor, NotificationId, Page, PostId, Reaction, StoryId, UserId, UserRef};
@@ -161,9 +163,9 @@ impl Run {
         }
         assert_eq!(resolved, Some(UserId(user)));
         let Some(found) = facts.user(UserId(user)) else { panic!("user {user} does not exist") };
-        let found = (found.handle, found.name, found.bio, found.registered.0);
+        self.check_settings(user, &found);
         assert_eq!(
-            (found.0.as_str(), found.1.as_str(), found.2.as_str(), found.3),
+            (found.handle.as_str(), found.name.as_str(), found.bio.as_str(), found.registered.0),
             (
                 expected.handle.as_str(),
                 expected.name.as_str(),

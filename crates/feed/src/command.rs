@@ -1,22 +1,24 @@
 //! Commands and their results.
 //!
-//! [`Request`] is what the log stores, as postcard bytes. Variants of [`Command`], [`Done`] and [`Refusal`]
-//! are stored as their position in the enum: new ones are added at the end, and none is ever removed or
-//! moved within a format version.
+//! [`Request`] is what the log stores, as postcard bytes. Variants of [`Command`], [`Done`] and
+//! [`Refusal`](crate::Refusal) are stored as their position in the enum: new ones are added at the end, and none is
+//! ever removed or moved within a format version.
 
 use rows::Stamp;
 use serde::{Deserialize, Serialize};
 
-use crate::accounts::{AccountCommand, AccountDone};
+use crate::accounts::AccountCommand;
+pub use crate::done::{Done, Outcome, Reply};
 use crate::ids::{PostId, SampleId, StoryId, UserId, UserRef};
 use crate::lifetime::{Lifetime, MuteTime};
+use crate::marker::MarkersUpdate;
 use crate::notification::NotificationId;
 use crate::post::{NewPost, PostEdit};
 use crate::reaction::Reaction;
 use crate::records::SampleBits;
-use crate::refusal::Refusal;
 use crate::remains::Remains;
-use crate::text::{Bio, Handle, Label, Name, PostText, SetName};
+use crate::settings::UserEdit;
+use crate::text::{Bio, Handle, Label, Name, Note, PostText, SetName};
 
 /// A request to change something.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,7 +32,7 @@ pub enum Command {
         /// Shown on the profile.
         bio: Bio,
     },
-    /// Change a profile; `None` leaves a field as it is.
+    /// Change a profile; `None` leaves a field as it is. Only in logs of earlier versions: see [`Command::EditUser`].
     EditProfile {
         /// The user whose profile it is.
         user: UserRef,
@@ -39,14 +41,14 @@ pub enum Command {
         /// New biography.
         bio: Option<Bio>,
     },
-    /// Follow a user.
+    /// Follow a user, or ask to if the user is locked.
     Follow {
         /// The follower.
         user: UserRef,
         /// The followed.
         other: UserRef,
     },
-    /// Unfollow a user.
+    /// Unfollow a user, or take a request to follow back.
     Unfollow {
         /// The follower.
         user: UserRef,
@@ -149,7 +151,7 @@ pub enum Command {
         /// before.
         from: u64,
     },
-    /// Follow many users: all of them, or none if one is refused.
+    /// Follow many users, or ask those to who are locked: all of them, or none if one is refused.
     FollowMany {
         /// The follower.
         user: UserRef,
@@ -230,6 +232,28 @@ pub enum Command {
         /// Its id.
         notification: NotificationId,
     },
+    /// Change a profile and settings.
+    EditUser(Box<UserEdit>),
+    /// Set markers.
+    SetMarkers(Box<MarkersUpdate>),
+    /// Set the note of a user about another one, or about themselves.
+    SetNote {
+        /// The author.
+        user: UserRef,
+        /// The user whom it is about.
+        other: UserRef,
+        /// The new note; an empty one removes it.
+        note: Note,
+    },
+    /// Accept or reject the request of a user to follow.
+    AnswerRequest {
+        /// The user who is asked.
+        user: UserRef,
+        /// The user who asks.
+        other: UserRef,
+        /// Whether `other` follows `user` from now on.
+        accept: bool,
+    },
 }
 
 /// Has no value.
@@ -258,8 +282,10 @@ impl Command {
     /// Whether it only removes something.
     #[must_use]
     pub fn removes(&self) -> bool {
-        if let Self::Account(command) = self {
-            return command.removes();
+        match self {
+            Self::Account(command) => return command.removes(),
+            Self::SetNote { note, .. } => return note.as_str().is_empty(),
+            _ => {}
         }
         matches!(
             self,
@@ -277,6 +303,7 @@ impl Command {
                 | Self::React { on: false, .. }
                 | Self::SweepReactions { .. }
                 | Self::ClearNotifications { .. }
+                | Self::AnswerRequest { accept: false, .. }
         )
     }
 }
@@ -304,91 +331,4 @@ pub struct StampedCommand {
     pub idempotency: Option<Idempotency>,
     /// The command.
     pub command: Command,
-}
-
-/// The result of a command.
-pub type Outcome = Result<Done, Refusal>;
-
-/// The answer to a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reply {
-    /// The result.
-    pub outcome: Outcome,
-    /// Whether an earlier command with the same idempotency key gave this outcome.
-    pub replayed: bool,
-}
-
-/// The result of an applied command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Done {
-    /// A user was registered.
-    Registered(UserId),
-    /// A profile was changed.
-    Edited(UserId),
-    /// The user follows the other; the follow may have existed before.
-    Followed,
-    /// The user does not follow the other; the follow may never have existed.
-    Unfollowed,
-    /// A post was published.
-    Posted(PostId),
-    /// A post was deleted.
-    Deleted,
-    /// The two users are friends; they may have been friends before.
-    Befriended,
-    /// The two users are not friends; they may never have been friends.
-    Unfriended,
-    /// A story was posted.
-    StoryPosted {
-        /// The story.
-        story: StoryId,
-        /// When it expires, in milliseconds since 1970: from then on no user can see it.
-        expires_ms: u64,
-    },
-    /// A story was deleted.
-    StoryDeleted,
-    /// The story was viewed; the user may have viewed it before.
-    StoryViewed,
-    /// Rows of stories were removed.
-    Swept {
-        /// Number of stories whose last row was removed.
-        stories: u32,
-        /// Whether there is more to remove: sweep again soon.
-        more: bool,
-    },
-    /// A sample was added.
-    SampleAdded {
-        /// The sample.
-        sample: SampleId,
-    },
-    /// A sample was deleted.
-    SampleDeleted,
-    /// The text of a post was changed.
-    PostEdited,
-    /// A user was deleted.
-    UserDeleted,
-    /// Some of what was left of a deleted user was removed.
-    UserErased,
-    /// The result of a command about accounts.
-    Account(AccountDone),
-    /// The user blocks the other; they may have done so before.
-    Blocked,
-    /// The user does not block the other; they may never have done so.
-    Unblocked,
-    /// The user mutes the other.
-    Muted,
-    /// The user does not mute the other; they may never have done so.
-    Unmuted,
-    /// Mutes whose time is over were ended.
-    MutesEnded {
-        /// Number of mutes that were ended: at most [`limits::MUTES_ENDED_MAX`](crate::limits::MUTES_ENDED_MAX).
-        mutes: u32,
-    },
-    /// The user reacts to the post, or does not any more; that may have been so before.
-    Reacted,
-    /// Some reactions to a deleted post were removed.
-    ReactionsSwept,
-    /// All notifications of the user were cleared.
-    NotificationsCleared,
-    /// The notification was dismissed.
-    NotificationDismissed,
 }

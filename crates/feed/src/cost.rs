@@ -6,12 +6,12 @@ use crate::accounts::{AccountCommand, AppRequest, RedirectUri, Website};
 use crate::command::{Command, Request};
 use crate::limits::{
     APP_GRANTS_MAX, APP_NAME_BYTES_MAX, BIO_BYTES_MAX, EMAIL_BYTES_MAX, ERASE_ROWS_MAX,
-    ERASING_USERS_MAX, FOLLOW_NOTICES_SEEN, GRANTS_SWEPT, HANDLE_CHARS_MAX, INVITES_MAX,
-    NAME_BYTES_MAX, PASSWORD_HASH_BYTES_MAX, PINS_MAX, POST_BYTES_MAX, POST_MENTIONS_MAX,
-    REDIRECT_URIS_MAX, SAMPLE_SETS_MAX, SWEEP_ROWS_MAX, SWEEP_SECONDS_MAX, UNUSED_APPS_REMOVED,
-    URI_BYTES_MAX, USER_GRANTS_MAX,
+    ERASING_USERS_MAX, FIELD_BYTES_MAX, FOLLOW_NOTICES_SEEN, GRANTS_SWEPT, HANDLE_CHARS_MAX,
+    INVITES_MAX, NAME_BYTES_MAX, NOTE_BYTES_MAX, PASSWORD_HASH_BYTES_MAX, PINS_MAX, POST_BYTES_MAX,
+    POST_MENTIONS_MAX, PROFILE_FIELDS_MAX, REDIRECT_URIS_MAX, SAMPLE_SETS_MAX, SWEEP_ROWS_MAX,
+    SWEEP_SECONDS_MAX, UNUSED_APPS_REMOVED, URI_BYTES_MAX, USER_GRANTS_MAX,
 };
-use crate::text::PostText;
+use crate::text::{Note, PostText};
 
 /// Rows that remembering an idempotency key changes: its own, two old ones that are removed, and one that
 /// is only looked up.
@@ -24,6 +24,13 @@ pub(crate) const POST_ROWS_MAX: usize = 7 + POST_MENTIONS_MAX;
 const _: () = assert!(POST_ROWS_MAX <= ERASE_ROWS_MAX);
 /// Looking up a handle and writing a mention, which takes longer than other rows.
 pub(crate) const MENTION_WORK: usize = 4 * WORK_PER_ROW;
+
+/// Most bytes of the row of a user.
+const USER_BYTES_MAX: usize = HANDLE_CHARS_MAX
+    + NAME_BYTES_MAX
+    + BIO_BYTES_MAX
+    + 2 * PROFILE_FIELDS_MAX * (FIELD_BYTES_MAX + 2)
+    + 128;
 
 /// Most rows of a grant: its own, those of two secrets, that of its owner, of its expiry, the uses of its app, and
 /// whether the app is unused; and one that is only looked up.
@@ -55,10 +62,10 @@ impl Command {
                 Cost::of_rows(3, held + 64)
             }
             // The whole row is written, including the fields that do not change.
-            Self::EditProfile { .. } => Cost::of_rows(2, NAME_BYTES_MAX + BIO_BYTES_MAX + 128),
+            Self::EditProfile { .. } | Self::EditUser(_) => Cost::of_rows(3, USER_BYTES_MAX),
             // With a notification, and two that it replaces.
             Self::Follow { .. } => {
-                let cost = Cost::of_rows(14, 192);
+                let cost = Cost::of_rows(18, 256);
                 let read = FOLLOW_NOTICES_SEEN * WORK_PER_ROW;
                 Cost { work: cost.work + read, ..cost }
             }
@@ -70,6 +77,8 @@ impl Command {
             }
             Self::SweepReactions { .. } => Cost::of_rows(ERASE_ROWS_MAX + 4, 16 * ERASE_ROWS_MAX),
             Self::ClearNotifications { .. } => Cost::of_rows(4, 64),
+            Self::SetMarkers(_) => Cost::of_rows(2, 128),
+            Self::SetNote { note, .. } => note_cost(note),
             Self::DismissNotification { .. } => {
                 let cost = Cost::of_rows(12, 192);
                 let read = 2 * POST_BYTES_MAX + 12 * WORK_PER_ROW;
@@ -78,12 +87,9 @@ impl Command {
             Self::Unfollow { .. }
             | Self::Befriend { .. }
             | Self::Unfriend { .. }
-            | Self::Unblock { .. } => Cost::of_rows(8, 64),
-            Self::FollowMany { others, .. } => {
-                let cost = Cost::of_rows(3 * others.len() + 3, 64 + 24 * others.len());
-                // Blocks in both directions are looked up.
-                Cost { work: cost.work + 4 * others.len() * WORK_PER_ROW, ..cost }
-            }
+            | Self::Unblock { .. }
+            | Self::AnswerRequest { .. } => Cost::of_rows(14, 128),
+            Self::FollowMany { others, .. } => follows_cost(others.len()),
             Self::Publish(new) => post_cost(&new.text, new.warning.as_str(), new.parent.is_some()),
             Self::Post { text, .. } => post_cost(text, "", false),
             Self::Reply { text, .. } => post_cost(text, "", true),
@@ -110,8 +116,8 @@ impl Command {
                 let cost = Cost::of_rows(6, HANDLE_CHARS_MAX + 64);
                 // Relations with each deleted user whose rows are not removed, and with the deleted user
                 // who is read twice.
-                let looked_up = 2 * 6 * (ERASING_USERS_MAX as usize + 1);
-                Cost { work: cost.work + looked_up * WORK_PER_ROW + BIO_BYTES_MAX, ..cost }
+                let looked_up = 2 * 9 * (ERASING_USERS_MAX as usize + 1);
+                Cost { work: cost.work + looked_up * WORK_PER_ROW + USER_BYTES_MAX, ..cost }
             }
             Self::EraseUser { .. } => {
                 let cost = Cost::of_rows(ERASE_ROWS_MAX, 16 * ERASE_ROWS_MAX);
@@ -119,8 +125,8 @@ impl Command {
                 Cost { work: cost.work + read, ..cost }
             }
             Self::Account(command) => account_cost(command),
-            // A block with the follows and the friendship that end.
-            Self::Block { .. } | Self::Mute { .. } | Self::Unmute { .. } => Cost::of_rows(16, 128),
+            // A block with the follows, the requests and the friendship that end.
+            Self::Block { .. } | Self::Mute { .. } | Self::Unmute { .. } => Cost::of_rows(24, 192),
             Self::EndMutes { mutes } => Cost::of_rows(5 * mutes.len() + 1, 64 * mutes.len()),
             Self::Reserved(never) => match *never {},
         }
@@ -147,6 +153,20 @@ fn edit_cost(mentions: usize, text_bytes: usize, warning_bytes: usize) -> Cost {
     // And whether those who are mentioned no more follow the author.
     let read = 4 * POST_BYTES_MAX + (MENTIONS_MAX + 1) * WORK_PER_ROW;
     Cost { work: cost.work + mentions * MENTION_WORK + read, ..cost }
+}
+
+/// Of following so many users, or asking them to.
+fn follows_cost(others: usize) -> Cost {
+    // A request has two rows more than a follow.
+    let cost = Cost::of_rows(5 * others + 3, 64 + 48 * others);
+    // Blocks in both directions, locks and requests are looked up.
+    Cost { work: cost.work + 6 * others * WORK_PER_ROW, ..cost }
+}
+
+fn note_cost(note: &Note) -> Cost {
+    let cost = Cost::of_rows(10, note.as_str().len() + 128);
+    // The note before it is read.
+    Cost { work: cost.work + NOTE_BYTES_MAX, ..cost }
 }
 
 fn account_cost(command: &AccountCommand) -> Cost {

@@ -3,8 +3,11 @@
 mod accounts;
 mod blocks;
 mod deleted;
+mod markers;
+mod notes;
 mod notifications;
 mod reactions;
+mod requests;
 mod samples;
 mod search;
 mod stories;
@@ -66,13 +69,13 @@ impl<'a, R: Rows + ?Sized> Facts<'a, R> {
     /// The profile of a user who may be deleted: then it has only the handle and the time.
     #[must_use]
     pub fn stored_user(&self, user: UserId) -> Option<User> {
-        self.rows.point(PointTable::User, u64::from(user.0)).map(|row| decode(&row))
+        self.rows.point(PointTable::User, u64::from(user.0)).map(|row| User::decode(&row))
     }
 
     /// Calls `each` with every user, deleted ones included, in the order of ids. Reads all of them in one scan.
     pub fn each_stored_user(&self, mut each: impl FnMut(UserId, User)) {
         self.rows.each_point(PointTable::User, &mut |id, row| {
-            user_id(id).into_iter().for_each(|id| each(id, decode(row)));
+            user_id(id).into_iter().for_each(|id| each(id, User::decode(row)));
         });
     }
 

@@ -68,6 +68,9 @@ impl<R: Rows + ?Sized> Viewer<'_, R> {
             Some(Stored::Follow(actor)) => {
                 facts.follows(actor, user).then_some((actor, Notice::Follow))?
             }
+            Some(Stored::FollowRequest(actor)) => {
+                facts.requests(actor, user).then_some((actor, Notice::FollowRequest))?
+            }
         };
         let is_shown = facts.exists(actor) && self.notified_by(actor);
         is_shown.then_some(Notification { id, actor, notice })

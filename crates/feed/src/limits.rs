@@ -11,10 +11,22 @@ pub const NAME_BYTES_MAX: usize = 400;
 pub const BIO_CHARS_MAX: usize = 500;
 /// Most bytes of a biography.
 pub const BIO_BYTES_MAX: usize = 4_000;
+/// Most fields of a profile.
+pub const PROFILE_FIELDS_MAX: usize = 4;
+/// Most user-perceived characters of the name, and of the value, of a field.
+pub const FIELD_CHARS_MAX: usize = 255;
+/// Most bytes of each of these.
+pub const FIELD_BYTES_MAX: usize = 768;
 /// Most user-perceived characters of the text of a post or story, after trimming.
 pub const POST_CHARS_MAX: usize = 500;
 /// Most bytes of such a text: a grapheme cluster may be long, so a limit on characters is not enough.
 pub const POST_BYTES_MAX: usize = 8_000;
+/// Most user-perceived characters of a note about a user.
+pub const NOTE_CHARS_MAX: usize = 2_000;
+/// Most bytes of a note.
+pub const NOTE_BYTES_MAX: usize = 8_000;
+/// Most notes of one user: 8 MB of texts, which nobody else reads.
+pub const NOTES_MAX: u32 = 1_000;
 /// Longest tag of a language, in bytes, with the subtags that are cut: the longest that RFC 5646 asks for.
 pub const LANGUAGE_BYTES_MAX: usize = 35;
 /// Most users that a post mentions: a mention in the text has at least two characters, and the author of the
@@ -130,3 +142,4 @@ const _: () = assert!(PAGE_DEFAULT <= MENTIONS_PAGE_MAX && MENTIONS_PAGE_MAX <= 
 const _: () = assert!(0 < STORY_SECS_MIN && STORY_SECS_MIN <= STORY_SECS_DEFAULT);
 const _: () = assert!(STORY_SECS_DEFAULT <= STORY_SECS_MAX);
 const _: () = assert!(POST_CHARS_MAX <= POST_BYTES_MAX && NAME_CHARS_MAX <= NAME_BYTES_MAX);
+const _: () = assert!(FIELD_CHARS_MAX <= FIELD_BYTES_MAX && NOTE_CHARS_MAX <= NOTE_BYTES_MAX);

@@ -1,7 +1,7 @@
 //! Notifications of a user.
 //!
 //! A notification has the stamp of its cause. Mentions are those that have a row anyway, and are not stored again;
-//! favourites and follows are stored, and so is that a mention was dismissed. A notification is shown only as long as its
+//! favourites, follows and requests to follow are stored, and so is that a mention was dismissed. A notification is shown only as long as its
 //! cause exists and the user may see it.
 
 use rows::Stamp;
@@ -36,6 +36,8 @@ pub enum Notice {
     Favourite(PostId),
     /// The user is followed.
     Follow,
+    /// Somebody asks to follow the user.
+    FollowRequest,
 }
 
 /// A notification that is shown.
@@ -62,6 +64,8 @@ pub(crate) enum Stored {
     Favourite(UserId),
     /// By this user.
     Follow(UserId),
+    /// By this user.
+    FollowRequest(UserId),
 }
 
 impl Stored {
@@ -70,6 +74,7 @@ impl Stored {
             Self::Dismissed => 0,
             Self::Favourite(actor) => 1 << 32 | actor.0 as u64,
             Self::Follow(actor) => 2 << 32 | actor.0 as u64,
+            Self::FollowRequest(actor) => 3 << 32 | actor.0 as u64,
         }
     }
 
@@ -80,6 +85,7 @@ impl Stored {
             0 if actor.0 == 0 => Some(Self::Dismissed),
             1 => Some(Self::Favourite(actor)),
             2 => Some(Self::Follow(actor)),
+            3 => Some(Self::FollowRequest(actor)),
             _ => None,
         }
     }

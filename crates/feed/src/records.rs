@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{PostId, SampleSetId, UserId};
 use crate::post::{Listed, Recipients, Visibility};
+use crate::settings::{PostDefaults, ProfileFields};
 use crate::text::{Bio, Handle, Label, Language, Name, PostText, SetName, Warning};
 
 /// A user.
@@ -18,6 +19,63 @@ pub struct User {
     pub bio: Bio,
     /// When they registered.
     pub registered: Stamp,
+    /// Pairs of a name and a value on the profile.
+    pub fields: ProfileFields,
+    /// Whether a program writes the posts.
+    pub bot: bool,
+    /// Whether lists of users to discover leave the user out.
+    pub undiscoverable: bool,
+    /// Whether the user agrees to searches of their public posts.
+    pub indexable: bool,
+    /// The defaults of new posts.
+    pub defaults: PostDefaults,
+}
+
+impl User {
+    /// A user with a handle and nothing else.
+    #[must_use]
+    pub fn new(handle: Handle, registered: Stamp) -> Self {
+        Self {
+            handle,
+            name: Name::default(),
+            bio: Bio::default(),
+            registered,
+            fields: ProfileFields::default(),
+            bot: false,
+            undiscoverable: false,
+            indexable: false,
+            defaults: PostDefaults::default(),
+        }
+    }
+
+    /// The bytes of its row: what postcard writes, without the last bytes if they say no more than the defaults. So
+    /// most rows end after `registered`, as those of formats before 10 do.
+    #[must_use]
+    pub fn encode(&self) -> Value {
+        let mut row = rows::encode(self);
+        if row.ends_with(&Self::ABSENT) {
+            row.truncate(row.len() - Self::ABSENT.len());
+        }
+        row
+    }
+
+    /// Reverses [`User::encode`].
+    ///
+    /// # Panics
+    /// If the row is not one of ours: rows are checked by the store, so this is a broken invariant.
+    #[must_use]
+    pub fn decode(bytes: &[u8]) -> Self {
+        rows::decode(&[bytes, &Self::ABSENT].concat())
+    }
+
+    /// As [`User::decode`], for bytes that may be damaged.
+    #[must_use]
+    pub fn try_decode(bytes: &[u8]) -> Option<Self> {
+        rows::try_decode(&[bytes, &Self::ABSENT].concat())
+    }
+
+    /// The bytes that postcard writes for the default of each added field.
+    const ABSENT: [u8; 7] = [0; 7];
 }
 
 /// A post. Its id contains the time when it was written.
@@ -103,6 +161,12 @@ pub struct Counts {
     pub blocks: u32,
     /// Number of users whom this user mutes.
     pub mutes: u32,
+    /// Number of notes of this user about users.
+    pub notes: u32,
+    /// Number of users who ask to follow this user.
+    pub requests: u32,
+    /// Number of users whom this user asks to follow.
+    pub requested: u32,
 }
 
 /// A mute of one user by another.
@@ -162,13 +226,20 @@ impl Post {
 }
 
 impl Counts {
-    /// 16 bytes: four little-endian words in the order of the fields; 24 bytes if the user blocks or mutes anyone.
+    /// Little-endian words in the order of the fields: 16 bytes; 24 bytes if the user blocks or mutes anyone, and 36 if
+    /// there are notes or requests.
     #[must_use]
     pub fn encode(self) -> Value {
         let mut bytes = Value::new();
+        let Self { posts, followers, following, friends, blocks, mutes, .. } = self;
+        let Self { notes, requests, requested, .. } = self;
         let words =
-            [self.posts, self.followers, self.following, self.friends, self.blocks, self.mutes];
-        let len = if self.blocks == 0 && self.mutes == 0 { 4 } else { words.len() };
+            [posts, followers, following, friends, blocks, mutes, notes, requests, requested];
+        let len = match (blocks | mutes, notes | requests | requested) {
+            (0, 0) => 4,
+            (_, 0) => 6,
+            _ => words.len(),
+        };
         for word in words.into_iter().take(len) {
             bytes.extend_from_slice(&word.to_le_bytes());
         }
@@ -183,7 +254,7 @@ impl Counts {
     pub fn decode(bytes: &[u8]) -> Self {
         match Self::try_decode(bytes) {
             Some(counts) => counts,
-            None => panic!("a counts row has 12, 16 or 24 bytes, not {}", bytes.len()),
+            None => panic!("a counts row has 12, 16, 24 or 36 bytes, not {}", bytes.len()),
         }
     }
 
@@ -194,8 +265,19 @@ impl Counts {
         let (posts, followers, following) = (words.next()?, words.next()?, words.next()?);
         let mut later = || words.next().unwrap_or(0);
         let (friends, blocks, mutes) = (later(), later(), later());
-        let is_whole = matches!(bytes.len(), 12 | 16 | 24);
-        is_whole.then_some(Self { posts, followers, following, friends, blocks, mutes })
+        let (notes, requests, requested) = (later(), later(), later());
+        let is_whole = matches!(bytes.len(), 12 | 16 | 24 | 36);
+        is_whole.then_some(Self {
+            posts,
+            followers,
+            following,
+            friends,
+            blocks,
+            mutes,
+            notes,
+            requests,
+            requested,
+        })
     }
 }
 

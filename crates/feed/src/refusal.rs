@@ -137,6 +137,35 @@ pub enum Refusal {
     /// No such notification, or it was dismissed or cleared.
     #[error("there is no such notification")]
     NotificationNotFound,
+    /// A field of a profile is malformed.
+    #[error(
+        "a field has a name, and name and value are at most {} characters (at most {} bytes) on one line",
+        limits::FIELD_CHARS_MAX,
+        limits::FIELD_BYTES_MAX
+    )]
+    BadField,
+    /// A profile has too many fields.
+    #[error("a profile has at most {} fields", limits::PROFILE_FIELDS_MAX)]
+    TooManyFields,
+    /// A marker has changed since it was read.
+    #[error("the marker was changed by another request; read it and try again")]
+    StaleMarker,
+    /// A note is malformed.
+    #[error(
+        "a note is at most {} characters (at most {} bytes) without control characters",
+        limits::NOTE_CHARS_MAX,
+        limits::NOTE_BYTES_MAX
+    )]
+    BadNote,
+    /// The user has the maximum number of notes.
+    #[error(
+        "a user has at most {} notes about others; remove one of them first",
+        limits::NOTES_MAX
+    )]
+    TooManyNotes,
+    /// The other user does not ask to follow the user.
+    #[error("there is no such request to follow")]
+    RequestNotFound,
 }
 
 impl From<AccountRefusal> for Refusal {
@@ -189,6 +218,12 @@ impl Refusal {
             Self::PinDirect => "pin_direct",
             Self::TooManyPins => "too_many_pins",
             Self::NotificationNotFound => "notification_not_found",
+            Self::BadField => "bad_field",
+            Self::TooManyFields => "too_many_fields",
+            Self::StaleMarker => "stale_marker",
+            Self::BadNote => "bad_note",
+            Self::TooManyNotes => "too_many_notes",
+            Self::RequestNotFound => "request_not_found",
         }
     }
 }

@@ -40,6 +40,14 @@ pub enum Remains {
     Pins,
     /// Their notifications.
     Notifications,
+    /// Their notes about users.
+    Notes,
+    /// The notes of users about them.
+    NotedBy,
+    /// The requests of users to follow them.
+    FollowRequests,
+    /// Their requests to follow users.
+    Requested,
 }
 
 impl Remains {
@@ -62,7 +70,11 @@ impl Remains {
             Self::Favourites => Self::Bookmarks,
             Self::Bookmarks => Self::Pins,
             Self::Pins => Self::Notifications,
-            Self::Notifications | Self::Nothing => Self::Nothing,
+            Self::Notifications => Self::Notes,
+            Self::Notes => Self::NotedBy,
+            Self::NotedBy => Self::FollowRequests,
+            Self::FollowRequests => Self::Requested,
+            Self::Requested | Self::Nothing => Self::Nothing,
         }
     }
 }

@@ -97,6 +97,23 @@ impl Warning {
     }
 }
 
+/// What a user writes down about another one, for nobody else: at most 2,000 user-perceived characters, trimmed. An
+/// empty one is none.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Note(Box<str>);
+
+impl Note {
+    /// Trims and checks `text`.
+    ///
+    /// # Errors
+    /// [`Refusal::BadNote`] if it is too long or holds control characters other than line breaks and tabs.
+    pub fn parse(text: &str) -> Result<Self, Refusal> {
+        let text = text.trim();
+        let fits = fits(text, limits::NOTE_CHARS_MAX, limits::NOTE_BYTES_MAX);
+        if fits && is_prose(text) { Ok(Self(text.into())) } else { Err(Refusal::BadNote) }
+    }
+}
+
 /// The language of a post: a code of ISO 639 with 2 or 3 letters, in lower case.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Language(Box<str>);
@@ -172,7 +189,7 @@ macro_rules! as_str {
         }
     )*};
 }
-as_str!(Handle, Name, Bio, PostText, Warning, Language, Label, SetName);
+as_str!(Handle, Name, Bio, PostText, Warning, Note, Language, Label, SetName);
 pub(crate) use as_str;
 
 /// A mention found in a text: its position and its handle.
@@ -209,7 +226,7 @@ fn is_prose(text: &str) -> bool {
 }
 
 /// Bytes first: counting grapheme clusters of a huge text would cost what the limit forbids.
-fn fits(text: &str, chars_max: usize, bytes_max: usize) -> bool {
+pub(crate) fn fits(text: &str, chars_max: usize, bytes_max: usize) -> bool {
     text.len() <= bytes_max
         && (text.len() <= chars_max || text.graphemes(true).count() <= chars_max)
 }
@@ -305,6 +322,16 @@ mod tests {
         ] {
             let found = Language::parse(text).ok();
             assert_eq!(found.as_ref().map(Language::as_str), expect, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn notes_may_be_empty_and_are_longer_than_posts() {
+        assert_eq!(Note::parse("  a\nfriend ").unwrap().as_str(), "a\nfriend");
+        assert_eq!(Note::parse("\n").unwrap(), Note::default());
+        assert!(Note::parse(&"\u{4e00}".repeat(2_000)).is_ok());
+        for wrong in ["a".repeat(2_001), "e\u{301}\u{301}".repeat(2_000), "\u{0}".to_owned()] {
+            assert_eq!(Note::parse(&wrong), Err(Refusal::BadNote), "{} bytes", wrong.len());
         }
     }
 

@@ -7,13 +7,14 @@ use rows::{NameTable, PointTable, PutRows, SetTable, Value, encode};
 
 use crate::accounts::{Account, Record as _};
 use crate::ids::{PostId, SampleId, SampleSetId, StoryId, UserId};
+use crate::marker::Markers;
 use crate::reaction::Reaction;
 use crate::records::{Counts, Mute, Post, Sample, SampleSet, Story, User};
-use crate::text::{Handle, Label, PostText, SetName};
+use crate::text::{Handle, Label, Note, PostText, SetName};
 
 /// A user's profile, without the handle's row.
 pub fn user(rows: &mut (impl PutRows + ?Sized), id: UserId, user: &User) {
-    rows.put_point(PointTable::User, id.0.into(), Some(encode(user)));
+    rows.put_point(PointTable::User, id.0.into(), Some(user.encode()));
 }
 
 /// That a handle belongs to a user.
@@ -32,6 +33,36 @@ pub fn account(rows: &mut (impl PutRows + ?Sized), id: UserId, account: &Account
     if let Some(email) = &account.email {
         rows.put_name(NameTable::Email, email.as_str().as_bytes(), Some(encode(&id)));
     }
+}
+
+/// Up to where a user has read timelines.
+pub fn markers(rows: &mut (impl PutRows + ?Sized), id: UserId, markers: Markers) {
+    rows.put_point(PointTable::Markers, id.0.into(), Some(encode(&markers)));
+}
+
+/// The note of a user about another one; an empty one is none. The author counts it.
+pub fn note(rows: &mut (impl PutRows + ?Sized), user: UserId, other: UserId, note: &Note) {
+    let is_some = !note.as_str().is_empty();
+    rows.put_point(PointTable::Note, note_key(user, other), is_some.then(|| encode(note)));
+    let value = is_some.then_some(0);
+    rows.put_member(SetTable::Notes, user.0.into(), other.0.into(), value);
+    rows.put_member(SetTable::NotedBy, other.0.into(), user.0.into(), value);
+}
+
+pub(crate) fn note_key(user: UserId, other: UserId) -> u64 {
+    u64::from(user.0) << 32 | u64::from(other.0)
+}
+
+/// That others must ask a user before they follow; or, without `locked`, that it is not so.
+pub fn locked(rows: &mut (impl PutRows + ?Sized), user: UserId, locked: bool) {
+    rows.put_member(SetTable::LockedUsers, user.0.into(), 0, locked.then_some(0));
+}
+
+/// That `user` asks to follow `other`, in both directions; or, without `requests`, that it is not so. Both count it.
+pub fn request(rows: &mut (impl PutRows + ?Sized), user: UserId, other: UserId, requests: bool) {
+    let value = requests.then_some(0);
+    rows.put_member(SetTable::Requested, user.0.into(), other.0.into(), value);
+    rows.put_member(SetTable::FollowRequests, other.0.into(), user.0.into(), value);
 }
 
 /// A user's counts.

@@ -8,14 +8,14 @@ use feed::thread::{ancestors, descendants};
 use feed::timeline::gather;
 use feed::{
     Command, Counts, Cursor, Done, Effect, Facts, Idempotency, Listed, Name, Outcome, Page, Post,
-    PostId, PostText, Refusal, Remains, Rows, SetTable, Span, StampedCommand, StoryId, Txn, UserId,
-    Viewer, apply, limits,
+    PostId, PostText, ProfileFields, Refusal, Remains, Rows, SetTable, Span, StampedCommand,
+    StoryId, Txn, User, UserEdit, UserId, Viewer, Visibility, apply, limits,
 };
 use proptest::prelude::*;
-use rows::PointTable;
+use rows::{PointTable, Scan as _};
 use support::{
-    World, befriend, block, follow, handle, id, mute, post, post_story, register, unblock,
-    unfollow, unfriend, unmute, view,
+    World, befriend, block, edit_user, follow, handle, id, mute, note, post, post_story, register,
+    unblock, unfollow, unfriend, unmute, view,
 };
 use testkit::MemoryRows;
 
@@ -103,7 +103,7 @@ fn a_deleted_user_and_what_they_made_are_gone_at_once() {
     }
     assert!(facts.post(bobs).unwrap().mentions.contains(&UserId(0)), "as the text does");
     let text = || PostText::parse("hi").unwrap();
-    let edit = Command::EditProfile { user: id(0), name: None, bio: None };
+    let edit = edit_user(UserEdit::new(id(0)));
     let reply = Command::Reply { author: id(1), text: text(), parent: adas };
     for (command, refusal) in [
         (delete(0), Refusal::UserNotFound),
@@ -136,8 +136,23 @@ fn a_deleted_user_and_what_they_made_are_gone_at_once() {
 #[test]
 fn no_row_is_left_in_the_end_but_the_handle() {
     let (mut world, adas, _, story) = busy();
-    let name = Some(Name::parse("Ada L.").unwrap());
-    world.run(Command::EditProfile { user: id(0), name, bio: None }).unwrap();
+    let edit = UserEdit {
+        name: Some(Name::parse("Ada L.").unwrap()),
+        fields: Some(ProfileFields::parse([("Web", "a.example")]).unwrap()),
+        bot: Some(true),
+        visibility: Some(Visibility::Followers),
+        ..UserEdit::new(id(0))
+    };
+    world.run(edit_user(edit)).unwrap();
+    world.run(support::mark(0, 7, None)).unwrap();
+    for (user, other) in [(0, 0), (0, 2), (2, 0)] {
+        world.run(note(user, other, "a note")).unwrap();
+    }
+    for (user, other) in [(0, 2), (2, 0)] {
+        world.run(support::lock(other, true)).unwrap();
+        world.run(unfollow(id(user), id(other))).unwrap();
+        world.run(follow(id(user), id(other))).unwrap();
+    }
     world.run(delete(0)).unwrap();
     world.run(delete(1)).unwrap();
     let totals = world.rows.totals();
@@ -157,7 +172,7 @@ fn no_row_is_left_in_the_end_but_the_handle() {
     check_erased(&world.rows, UserId(0));
     check_erased(&world.rows, UserId(1));
     let left = world.facts().stored_user(UserId(0)).unwrap();
-    assert_eq!((left.handle.as_str(), left.name.as_str()), ("ada", ""));
+    assert_eq!(left, User::new(left.handle.clone(), left.registered), "nothing but the handle");
     assert_eq!(world.facts().counts(UserId(2)), Counts::default());
     let late = Command::EraseUser { user: UserId(0), remains: Remains::Nothing, from: 0 };
     let before = world.snapshot();
@@ -195,11 +210,23 @@ fn only_so_many_deleted_users_may_have_rows_left() {
 fn check_erased(rows: &MemoryRows, user: UserId) {
     let number = u64::from(user.0);
     assert!(Facts::new(rows).is_deleted(user) && !Facts::new(rows).is_erasing(user));
-    assert_eq!(rows.point(PointTable::Counts, number), None);
+    for other in 0..USERS {
+        let note = Facts::new(rows).note(user, UserId(other));
+        assert_eq!((note, Facts::new(rows).note(UserId(other), user)), (None, None));
+    }
+    for table in [SetTable::Notes, SetTable::NotedBy, SetTable::Requested, SetTable::FollowRequests]
+    {
+        let rows = rows.members_from(table, (0, 0), usize::MAX).0;
+        assert!(rows.iter().all(|(owner, item, _)| *owner != number && *item != number));
+    }
+    for table in [PointTable::Counts, PointTable::Inbox, PointTable::Markers] {
+        assert_eq!(rows.point(table, number), None, "{table:?}");
+    }
     let lists = SetTable::ALL.into_iter().filter(|table| table.has_dense_owners());
     for table in lists.filter(|table| *table != SetTable::DeletedUsers) {
         assert_eq!(rows.members(table, number, Span::ALL), [], "{table:?}");
-        for other in 0..u64::from(USERS) {
+        // The items of other lists are users, posts or stories.
+        for other in (0..u64::from(USERS)).filter(|_| table != SetTable::LockedUsers) {
             assert_eq!(rows.member(table, other, number), None, "{table:?} of {other}");
         }
     }
@@ -217,6 +244,8 @@ enum Step {
     Block(u32, u32, bool),
     Mute(u32, u32, Option<u64>),
     Unmute(u32, u32),
+    Note(u32, u32, &'static str),
+    Lock(u32, bool),
     Post(u32, Option<u32>),
     Reply(u32, usize),
     DeletePost(usize),
@@ -235,6 +264,8 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (user(), user(), prop::bool::weighted(0.5)).prop_map(|(a, b, on)| Step::Block(a, b, on)),
         2 => (user(), user(), prop::option::of(1..9_u64)).prop_map(|(a, b, s)| Step::Mute(a, b, s)),
         1 => (user(), user()).prop_map(|(a, b)| Step::Unmute(a, b)),
+        3 => (user(), user(), prop::sample::select(vec!["", "a", "b"])).prop_map(|(a, b, text)| Step::Note(a, b, text)),
+        2 => (user(), any::<bool>()).prop_map(|(a, on)| Step::Lock(a, on)),
         4 => (user(), prop::option::of(user())).prop_map(|(a, to)| Step::Post(a, to)),
         4 => (user(), 0..1_000_usize).prop_map(|(a, at)| Step::Reply(a, at)),
         1 => (0..1_000_usize).prop_map(Step::DeletePost),
@@ -295,9 +326,9 @@ impl Worlds {
             Step::Mute(a, b, secs) if exists(&a) && exists(&b) => {
                 let _ = self.both(mute(a, b, secs));
             }
-            Step::Unmute(a, b) if exists(&a) && exists(&b) => {
-                let _ = self.both(unmute(a, b));
-            }
+            Step::Unmute(a, b) if exists(&a) && exists(&b) => drop(self.both(unmute(a, b))),
+            Step::Note(a, b, text) if exists(&a) && exists(&b) => drop(self.both(note(a, b, text))),
+            Step::Lock(a, on) if exists(&a) => drop(self.both(support::lock(a, on))),
             // In the other world a deleted user could still be mentioned.
             Step::Post(author, to) if exists(&author) && to.as_ref().is_none_or(exists) => {
                 let text = to.map_or("hi".into(), |to| format!("@{} hi", handles[to as usize]));
@@ -391,8 +422,14 @@ fn undo(world: &mut World, user: u32) {
     let blocked = people(SetTable::BlockedBy).map(|other| unblock(id(other.0), id(user)));
     let mutes = people(SetTable::Mutes).map(|other| unmute(user, other.0));
     let muted = people(SetTable::MutedBy).map(|other| unmute(other.0, user));
+    let asked = people(SetTable::Requested).map(|other| unfollow(id(user), id(other.0)));
+    let asking = people(SetTable::FollowRequests).map(|other| unfollow(id(other.0), id(user)));
+    let notes = people(SetTable::Notes).map(|other| note(user, other.0, ""));
+    let noted = people(SetTable::NotedBy).map(|other| note(other.0, user, ""));
     let relations = following.chain(followers).chain(friends).chain(blocks).chain(blocked);
-    let all: Vec<_> = posts.chain(stories).chain(relations).chain(mutes).chain(muted).collect();
+    let all = posts.chain(stories).chain(relations).chain(mutes).chain(muted);
+    // After the blocks, which hide users from authors of notes.
+    let all: Vec<_> = all.chain(asked).chain(asking).chain(notes).chain(noted).collect();
     for command in all {
         world.run(command).unwrap();
     }
@@ -409,6 +446,10 @@ fn seen_by(facts: Facts<'_, MemoryRows>, user: UserId, now_ms: u64) -> String {
         SetTable::BlockedBy,
         SetTable::Mutes,
         SetTable::MutedBy,
+        SetTable::Notes,
+        SetTable::NotedBy,
+        SetTable::Requested,
+        SetTable::FollowRequests,
     ];
     let lists = lists.map(people);
     let page = Page { cursor: Cursor::Newest, limit: 1_000 };

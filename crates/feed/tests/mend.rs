@@ -42,6 +42,10 @@ enum Act {
     Clear(u32),
     Dismiss(u32, usize),
     SweepReactions,
+    Markers(u32, u64),
+    Note(u32, u32, bool),
+    Lock(u32, bool),
+    Answer(u32, u32, bool),
 }
 
 const USERS: u32 = 6;
@@ -67,18 +71,27 @@ fn act() -> impl Strategy<Value = Act> {
         2 => (0..3_u8, 0..3_u8).prop_map(|(set, label)| Act::Sample(set, label)),
         1 => any::<usize>().prop_map(Act::DeleteSample),
         1 => (2..USERS).prop_map(Act::DeleteUser),
-        2 => (2..USERS, 0..16_u8).prop_map(|(a, step)| Act::Erase(a, step)),
+        2 => (2..USERS, 0..20_u8).prop_map(|(a, step)| Act::Erase(a, step)),
         6 => (user(), any::<usize>(), 0..3_usize, prop::bool::weighted(0.7))
             .prop_map(|(a, n, kind, on)| Act::React(a, n, kind, on)),
         1 => user().prop_map(Act::Clear),
         1 => (user(), any::<usize>()).prop_map(|(a, n)| Act::Dismiss(a, n)),
         1 => Just(Act::SweepReactions),
+        1 => (user(), 0..9_u64).prop_map(|(a, n)| Act::Markers(a, n)),
+        2 => (user(), user(), prop::bool::weighted(0.8)).prop_map(|(a, b, on)| Act::Note(a, b, on)),
+        2 => (user(), prop::bool::weighted(0.7)).prop_map(|(a, on)| Act::Lock(a, on)),
+        1 => (user(), user(), any::<bool>()).prop_map(|(a, b, yes)| Act::Answer(a, b, yes)),
     ]
 }
 
 fn chosen(rows: &MemoryRows, table: PointTable, number: usize) -> u64 {
     let (found, _) = rows.points_from(table, 0, usize::MAX);
     found.get(number % found.len().max(1)).map_or(1, |(key, _)| *key)
+}
+
+fn mark(world: &World, user: u32, last_read: u64) -> Command {
+    let home = world.facts().markers(UserId(user)).home;
+    support::mark(user, last_read, home.map(|marker| marker.version))
 }
 
 fn command(world: &World, act: &Act) -> Option<Command> {
@@ -136,6 +149,10 @@ fn command(world: &World, act: &Act) -> Option<Command> {
             let reaction = feed::Reaction::ALL[kind];
             Command::React { user: id(a), post: post(n), reaction, on }
         }
+        Act::Markers(a, last_read) => mark(world, a, last_read),
+        Act::Lock(a, on) => support::lock(a, on),
+        Act::Answer(a, b, yes) => support::answer(a, b, yes),
+        Act::Note(a, b, on) => support::note(a, b, if on { "a note" } else { "" }),
         Act::Clear(a) => Command::ClearNotifications { user: id(a) },
         Act::Dismiss(a, n) => {
             let notification = feed::NotificationId(post(n).0);
@@ -186,6 +203,10 @@ fn derived(rows: &MemoryRows) -> Vec<(SetTable, u64, u64)> {
         SetTable::Blocks,
         SetTable::BlockedBy,
         SetTable::MutedBy,
+        SetTable::Notes,
+        SetTable::NotedBy,
+        SetTable::Requested,
+        SetTable::FollowRequests,
     ];
     let found = tables.into_iter().flat_map(|table| {
         let (found, _) = rows.members_from(table, (0, 0), usize::MAX);
@@ -384,6 +405,8 @@ proptest! {
                 SetTable::Friends => SetTable::Friends,
                 SetTable::Blocks => SetTable::BlockedBy,
                 SetTable::BlockedBy => SetTable::Blocks,
+                SetTable::Requested => SetTable::FollowRequests,
+                SetTable::FollowRequests => SetTable::Requested,
                 // What a mute hides is only in the row of its user.
                 SetTable::MutedBy => SetTable::Mutes,
                 _ => table,
@@ -444,8 +467,9 @@ proptest! {
             world.rows.put_member(table, owner, item, None);
         }
         let findings = mend(&mut world.rows);
-        // Nobody sees the counts of a deleted user.
-        let is_seen = |index: &prop::sample::Index| index.get(&all).0 != PointTable::Counts;
+        // Nobody sees the counts of a deleted user, and nothing else says that there are markers.
+        let unseen = [PointTable::Counts, PointTable::Markers];
+        let is_seen = |index: &prop::sample::Index| !unseen.contains(&index.get(&all).0);
         prop_assert!(!points.iter().any(is_seen) || !findings.is_empty());
         prop_assert_eq!(mend(&mut world.rows), vec![]);
         for act in later {

@@ -4,19 +4,20 @@
 mod support;
 
 use feed::{
-    Bio, Command, Counts, Done, Effect, Idempotency, Label, Lifetime, Listed, Name, Post, PostId,
-    PostText, Refusal, Remains, Request, SampleId, SetName, StampedCommand, StoryId, Txn, UserId,
-    UserRef, Visibility, Warning, apply, limits,
+    Bio, Command, Counts, Done, Effect, Handle, Idempotency, Label, Language, Lifetime, Listed,
+    Name, Post, PostDefaults, PostId, PostText, ProfileFields, Refusal, Remains, Request, SampleId,
+    SetName, StampedCommand, StoryId, Txn, User, UserEdit, UserId, UserRef, Visibility, Warning,
+    apply, limits,
 };
 use rows::{Rows, SetTable, Span, Stamp};
 use support::{
-    DAY_MS, World, befriend, follow, handle, id, post, post_story, register, unfollow, unfriend,
-    view,
+    DAY_MS, World, befriend, edit_user, follow, handle, id, post, post_story, register, unfollow,
+    unfriend, view,
 };
 
 #[test]
 fn a_refused_command_changes_nothing() {
-    let edit = |user| Command::EditProfile { user, name: None, bio: None };
+    let edit = |user| edit_user(UserEdit::new(user));
     for (command, refusal) in [
         (register("ada"), Refusal::HandleTaken),
         (register("ADA"), Refusal::HandleTaken),
@@ -290,10 +291,69 @@ fn an_edit_changes_only_the_given_fields_and_has_an_effect_only_for_names() {
         ((None, None), ("Ada L.", "counts"), 0),
     ] {
         let (name, bio) = edit;
-        world.run(Command::EditProfile { user: id(0), name, bio }).unwrap();
+        world.run(edit_user(UserEdit::of_texts(id(0), name, bio))).unwrap();
         let user = world.facts().user(UserId(0)).unwrap();
         assert_eq!((user.name.as_str(), user.bio.as_str()), expect);
         assert_eq!(world.effects.len(), effects);
+    }
+}
+
+#[test]
+fn settings_are_changed_one_by_one_and_stay_when_others_change() {
+    let fields = ProfileFields::parse([("Web", "https://a.example"), ("Pronouns", "")]).unwrap();
+    let language = Language::parse("de").ok();
+    let none = UserEdit::new(id(0));
+    let (fields, private) = (Some(fields), Some(Visibility::Followers));
+    let mut world = World::new();
+    let mut expect = world.facts().user(UserId(0)).unwrap();
+    type Change = fn(&mut User);
+    let edits: [(UserEdit, Change); 10] = [
+        (UserEdit { fields: fields.clone(), ..none.clone() }, |_| {}),
+        (UserEdit { bot: Some(true), ..none.clone() }, |user| user.bot = true),
+        (UserEdit { discoverable: Some(false), ..none.clone() }, |user| user.undiscoverable = true),
+        (UserEdit { indexable: Some(true), ..none.clone() }, |user| user.indexable = true),
+        (UserEdit { visibility: private, ..none.clone() }, |user| {
+            user.defaults.visibility = Visibility::Followers;
+        }),
+        (UserEdit { sensitive: Some(true), ..none.clone() }, |user| user.defaults.sensitive = true),
+        (UserEdit { language: Some(language), ..none.clone() }, |user| {
+            user.defaults.language = Language::parse("de").ok();
+        }),
+        (UserEdit { discoverable: Some(true), ..none.clone() }, |user| user.undiscoverable = false),
+        (UserEdit { language: Some(None), ..none.clone() }, |user| user.defaults.language = None),
+        (none, |_| {}),
+    ];
+    for (edit, change) in edits {
+        expect.fields = edit.fields.clone().unwrap_or(expect.fields);
+        change(&mut expect);
+        assert_eq!(world.run(edit_user(edit.clone())), Ok(Done::Edited(UserId(0))));
+        assert_eq!(world.facts().user(UserId(0)), Some(expect.clone()), "{edit:?}");
+        assert_eq!(world.effects, [], "{edit:?}");
+    }
+    assert_eq!(expect.fields.as_slice().len(), 2);
+    // As logs of earlier versions have it.
+    let name = Name::parse("Ada L.").ok();
+    world.run(Command::EditProfile { user: id(0), name: name.clone(), bio: None }).unwrap();
+    let expect = User { name: name.unwrap(), ..expect };
+    assert_eq!(world.facts().user(UserId(0)), Some(expect));
+}
+
+#[test]
+fn a_row_of_a_user_of_earlier_formats_has_the_defaults() {
+    let user = User::new(Handle::parse("ada").unwrap(), Stamp(7));
+    let old = [3, b'a', b'd', b'a', 0, 0, 7];
+    assert_eq!(user.encode().as_slice(), old, "settings take bytes only where there are any");
+    assert_eq!((User::decode(&old), User::try_decode(&old)), (user.clone(), Some(user.clone())));
+    assert_eq!(User::try_decode(&old[..2]), None);
+    // The bytes that are left out may be the end of a field.
+    let fields = ProfileFields::parse([("a", "")]).unwrap();
+    let language = Language::parse("de").ok();
+    for user in [
+        User { fields: fields.clone(), ..user.clone() },
+        User { bot: true, ..user.clone() },
+        User { fields, defaults: PostDefaults { language, ..PostDefaults::default() }, ..user },
+    ] {
+        assert_eq!(User::decode(&user.encode()), user);
     }
 }
 
@@ -357,6 +417,12 @@ fn entries_survive_their_bytes() {
     for command in [
         register("ada"),
         Command::EditProfile { user: id(0), name: None, bio: Some(Bio::parse("b").unwrap()) },
+        edit_user(UserEdit {
+            fields: ProfileFields::parse([("a", "b"); 4]).ok(),
+            language: Some(Language::parse("de").ok()),
+            bot: Some(true),
+            ..UserEdit::new(handle("ada"))
+        }),
         follow(id(1), handle("ada")),
         unfollow(handle("x"), id(u32::MAX)),
         post(0, "text @ada"),

@@ -173,13 +173,15 @@ impl From<Refusal> for ApiError {
                 | AccountRefusal::PasswordChanged
                 | AccountRefusal::NoAccount,
             ) => Self::invalid_grant(),
-            Refusal::UserNotFound | Refusal::PostNotFound | Refusal::ParentNotFound => {
-                Self::not_found()
-            }
+            Refusal::UserNotFound
+            | Refusal::PostNotFound
+            | Refusal::ParentNotFound
+            | Refusal::RequestNotFound => Self::not_found(),
             Refusal::Blocked => Self::new(
                 StatusCode::FORBIDDEN,
                 "This action is not allowed: unblock the user first",
             ),
+            Refusal::StaleMarker => Self::new(StatusCode::CONFLICT, refusal.to_string()),
             Refusal::Full => Self::new(StatusCode::INSUFFICIENT_STORAGE, refusal.to_string()),
             refusal => Self::invalid(refusal),
         }

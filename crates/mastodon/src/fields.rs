@@ -152,6 +152,14 @@ impl Fields {
         })
     }
 
+    /// What follows `name[` in the names of parameters, without the bracket at the end, and their values, which may be
+    /// empty.
+    pub(crate) fn within<'f>(&'f self, name: &'f str) -> impl Iterator<Item = (&'f str, &'f str)> {
+        let inner =
+            move |given: &'f str| given.strip_prefix(name)?.strip_prefix('[')?.strip_suffix(']');
+        self.0.iter().filter_map(move |(given, value)| Some((inner(given)?, value.as_str())))
+    }
+
     /// The first value of a parameter, which may be empty.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         let first = self.0.iter().find(|(given, _)| given == name);
@@ -221,6 +229,9 @@ fn flatten(
     }
     match value {
         Value::Null => {}
+        // As forms write it.
+        Value::Array(values) if values.is_empty() => fields.push((format!("{name}[]"), "".into())),
+        Value::Object(values) if values.is_empty() => fields.push((format!("{name}[]"), "".into())),
         Value::String(text) => fields.push((name, text)),
         Value::Bool(_) | Value::Number(_) => fields.push((name, value.to_string())),
         Value::Array(values) => {
@@ -320,6 +331,9 @@ mod tests {
         let deep = Fields::of_json(deep.as_bytes()).unwrap();
         assert_eq!(deep.one("a[b]").unwrap(), Some("1"));
         assert_eq!(deep.one("a[b][1][c]").unwrap(), Some("x"));
+        assert_eq!(deep.within("a").collect::<Vec<_>>(), [("b", "1"), ("b][1][c", "x")]);
+        assert_eq!(deep.within("d").collect::<Vec<_>>(), [("", "")], "an empty list");
+        assert!(!deep.has("d"));
         for bad in
             ["[]", "1", r#"{"a":[[]]}"#, "{", "\"x\"", r#"{"a":{"b":{"c":{"d":{"e":{"f":1}}}}}}"#]
         {

@@ -10,7 +10,8 @@ use feed::accounts::AccessScope as S;
 use crate::access::{Needs, check, preflight};
 use crate::api::absent::Absent;
 use crate::api::{
-    accounts as people, instance, links, notifications, reactions, relations, search, statuses,
+    accounts as people, instance, links, markers, notifications, profile, reactions, relations,
+    search, statuses,
 };
 use crate::api::{streaming, timelines};
 use crate::endpoints::{Endpoints, Route};
@@ -94,7 +95,7 @@ fn oauth_and_accounts(table: &mut Endpoints) {
     table.get("/api/v1/accounts", READ_ACCOUNTS, people::many);
     let me = Needs::User(&[S::ReadAccounts, S::Profile]);
     table.get("/api/v1/accounts/verify_credentials", me, accounts::verify);
-    table.patch("/api/v1/accounts/update_credentials", WRITE_ACCOUNTS, people::update);
+    table.patch("/api/v1/accounts/update_credentials", WRITE_ACCOUNTS, profile::update);
     table.get("/api/v1/accounts/lookup", READ_ACCOUNTS, people::lookup);
     table.get("/api/v1/accounts/search", READ_ACCOUNTS, search::accounts);
     table.get("/api/v1/accounts/{id}", READ_ACCOUNTS, people::show);
@@ -119,7 +120,11 @@ fn relations_of_accounts(table: &mut Endpoints) {
     table.post("/api/v1/accounts/{id}/unblock", blocks, relations::unblock);
     table.post("/api/v1/accounts/{id}/mute", mutes, relations::mute);
     table.post("/api/v1/accounts/{id}/unmute", mutes, relations::unmute);
+    table.post("/api/v1/accounts/{id}/note", WRITE_ACCOUNTS, relations::note);
+    table.post("/api/v1/follow_requests/{account_id}/authorize", follows, relations::authorize);
+    table.post("/api/v1/follow_requests/{account_id}/reject", follows, relations::reject);
     let read = Needs::User(&[S::ReadFollows]);
+    table.get("/api/v1/follow_requests", read, relations::requests);
     table.get("/api/v1/accounts/relationships", read, relations::relationships);
     table.get("/api/v1/accounts/familiar_followers", read, people::familiar);
     table.get("/api/v1/blocks", Needs::User(&[S::ReadBlocks]), relations::blocks);
@@ -137,6 +142,8 @@ fn statuses_and_timelines(table: &mut Endpoints) {
     table.get("/api/v1/statuses/{id}/history", READ_STATUSES, statuses::history);
     table.get("/api/v1/timelines/home", MY_STATUSES, timelines::home);
     table.get("/api/v1/timelines/public", READ_STATUSES, timelines::public);
+    table.get("/api/v1/markers", MY_STATUSES, markers::show);
+    table.post("/api/v1/markers", WRITE_STATUSES, markers::set);
 }
 
 fn reactions_to_statuses(table: &mut Endpoints) {
@@ -181,7 +188,7 @@ fn about_the_server(table: &mut Endpoints) {
     table.get("/api/v1/instance/extended_description", PUBLIC, instance::no_text);
     table.get("/api/v1/instance/privacy_policy", PUBLIC, instance::no_text);
     let preferences = Needs::User(&[S::ReadAccounts]);
-    table.get("/api/v1/preferences", preferences, instance::preferences);
+    table.get("/api/v1/preferences", preferences, profile::preferences);
     table.get("/api/v1/tags/{name}", READ_STATUSES, instance::tag);
     table.get("/.well-known/nodeinfo", PUBLIC, instance::nodeinfo_links);
     table.get("/nodeinfo/2.0", PUBLIC, instance::nodeinfo);

@@ -7,7 +7,7 @@ use std::time::Instant;
 use axum::http::Extensions;
 use edge::ClientAddress;
 use feed::accounts::{AccountCommand, AccountDone};
-use feed::{Command, Done, Reply, UserId};
+use feed::{Command, Done, Idempotency, Reply, UserId};
 use node::{Node, Request};
 use tokio::sync::Semaphore;
 
@@ -89,7 +89,15 @@ impl Server {
         once: Once,
         command: Command,
     ) -> Result<Done, ApiError> {
-        let idempotency = once.of(me, &command);
+        self.change_once(once.of(me, &command), command).await
+    }
+
+    /// As [`Server::change`], under a key that is digested already.
+    pub(crate) async fn change_once(
+        &self,
+        idempotency: Option<Idempotency>,
+        command: Command,
+    ) -> Result<Done, ApiError> {
         let Reply { outcome, .. } = self.node.submit(Request { idempotency, command }).await?;
         Ok(outcome?)
     }

@@ -102,9 +102,6 @@ fn of_statuses(table: &mut Endpoints) {
     let conversations = User(&[S::WriteConversations]);
     table.absent("DELETE", conversations, Record, &["/api/v1/conversations/{id}"]);
     table.absent("POST", conversations, Record, &["/api/v1/conversations/{id}/read"]);
-    table.absent("GET", READ_STATUSES, Object, &["/api/v1/markers"]);
-    // Apps save positions all the time and would show an error each time.
-    table.absent("POST", WRITE_STATUSES, Object, &["/api/v1/markers"]);
     table.absent("GET", READ_STATUSES, Record, &["/api/v1/polls/{id}"]);
     table.absent("POST", WRITE_STATUSES, Record, &["/api/v1/polls/{id}/votes"]);
 }
@@ -129,7 +126,6 @@ fn of_accounts(table: &mut Endpoints) {
     );
     table.absent("POST", WRITE_ACCOUNTS, Refused("featured tags"), &["/api/v1/featured_tags"]);
     table.absent("DELETE", WRITE_ACCOUNTS, Record, &["/api/v1/featured_tags/{id}"]);
-    table.absent("POST", WRITE_ACCOUNTS, Refused("notes"), &["/api/v1/accounts/{id}/note"]);
     table.absent(
         "POST",
         WRITE_ACCOUNTS,
@@ -147,17 +143,7 @@ fn of_accounts(table: &mut Endpoints) {
     table.absent("POST", User(&[S::WriteFollows]), Refused("follows of hashtags"), &tags);
     let feature = ["/api/v1/tags/{name}/feature", "/api/v1/tags/{name}/unfeature"];
     table.absent("POST", WRITE_ACCOUNTS, Refused("featured tags"), &feature);
-    let follows = ["/api/v1/followed_tags", "/api/v1/follow_requests"];
-    table.absent("GET", User(&[S::ReadFollows]), List, &follows);
-    table.absent(
-        "POST",
-        User(&[S::WriteFollows]),
-        Record,
-        &[
-            "/api/v1/follow_requests/{account_id}/authorize",
-            "/api/v1/follow_requests/{account_id}/reject",
-        ],
-    );
+    table.absent("GET", User(&[S::ReadFollows]), List, &["/api/v1/followed_tags"]);
     table.absent("POST", User(&[S::WriteReports]), Refused("reports"), &["/api/v1/reports"]);
 }
 

@@ -116,7 +116,10 @@ fn read_ahead(facts: Facts<'_, Store>, user: UserId, remains: Remains, items: &[
             | Remains::Followers
             | Remains::Friends
             | Remains::BlockedBy
-            | Remains::MutedBy => {
+            | Remains::MutedBy
+            | Remains::NotedBy
+            | Remains::FollowRequests
+            | Remains::Requested => {
                 if let Ok(other) = u32::try_from(*item) {
                     let _ = facts.stored_counts(UserId(other));
                 }
@@ -128,6 +131,7 @@ fn read_ahead(facts: Facts<'_, Store>, user: UserId, remains: Remains, items: &[
             | Remains::Blocks
             | Remains::Mutes
             | Remains::Notifications
+            | Remains::Notes
             | Remains::Nothing => {}
         }
     }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use feed::{
     Bio, Command, Cursor, Done, Handle, MuteTime, Name, NewPost, Page, PageOf, PostEdit, PostId,
-    PostText, Refusal, UserId, UserRef, Visibility,
+    PostText, Refusal, UserEdit, UserId, UserRef, Visibility,
 };
 use node::{Change, Clock, Durability, Node, NodeOptions, Request, SUBMISSION_COMMANDS_MAX};
 use proptest::prelude::*;
@@ -480,7 +480,8 @@ impl Subject {
         self.model.names.push(user);
         let name = format!("name {}", self.model.names.len());
         let new = Some(Name::parse(&name).unwrap());
-        self.submit(Command::EditProfile { user: id(user), name: new, bio: None }).unwrap();
+        let edit = UserEdit::of_texts(id(user), new, None);
+        self.submit(Command::EditUser(Box::new(edit))).unwrap();
         let mut json = Vec::new();
         let ends =
             self.node().posts_by(&self.node().viewer(None), UserId(user), &newest(100), &mut json);

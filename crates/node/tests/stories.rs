@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use feed::{
     Bio, Command, Cursor, Done, Handle, Lifetime, Name, Outcome, Page, PostId, PostText, Refusal,
-    StoryId, UserId, UserRef,
+    StoryId, UserEdit, UserId, UserRef,
 };
 use node::{Clock, Durability, Node, NodeOptions, Request};
 use proptest::prelude::*;
@@ -260,7 +260,7 @@ fn the_text_of_a_dead_story_is_erased_from_every_file() {
     subject.node().erase_stories();
     // The node erases on its own threads, in its own time; each change makes it check.
     while !files("perishable-4711").is_empty() || !files("withdrawn-4712").is_empty() {
-        subject.submit(Command::EditProfile { user: id(0), name: None, bio: None }).unwrap();
+        subject.submit(Command::EditUser(Box::new(UserEdit::new(id(0))))).unwrap();
         std::thread::yield_now();
     }
     assert!(!files("lasting-4713").is_empty());
@@ -287,7 +287,7 @@ fn the_stories_of_a_deleted_user_are_erased_from_every_file() {
     subject.node().erase_stories();
     // The node erases on its own threads, in its own time; each change makes it check.
     while !files("withering-0862").is_empty() {
-        subject.submit(Command::EditProfile { user: id(1), name: None, bio: None }).unwrap();
+        subject.submit(Command::EditUser(Box::new(UserEdit::new(id(1))))).unwrap();
         std::thread::yield_now();
     }
     assert!(!files("staying-9357").is_empty());

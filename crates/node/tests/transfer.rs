@@ -3,7 +3,9 @@
 
 mod support;
 
-use feed::{Handle, Mute, Span, StoryId, UserId, UserRef};
+use feed::{
+    Handle, Language, Marker, Mute, Span, Stamp, StoryId, User, UserId, UserRef, Visibility,
+};
 use kv::{BucketId, BucketName, Bytes, Expiry, KeyOp, KeyOps, Only};
 use node::{Clock, ImportError, Node, NodeOptions, OpenError};
 use proptest::prelude::*;
@@ -37,6 +39,7 @@ fn handle(text: &str) -> UserRef {
 
 const ANN: &str = r#"{"user":{"handle":"ann"}}"#;
 const BOB: &str = r#"{"user":{"handle":"bob"}}"#;
+const NOTE: &str = r#"{"note":{"user":"ann","about":"ann","text":"x"}}"#;
 const BLOCK: &str = r#"{"block":{"user":"ann","blocks":["bob"]}}"#;
 const STORY: &str = r#"{"story":{"author":"ann","text":"s","time":"2027-01-15T07:59:00Z"}}"#;
 
@@ -75,6 +78,12 @@ fn a_wrong_user_or_relation_is_refused_with_its_line() {
         (&[r#"{"user":{"handle":"ann","id":1}}"#], "has the id 0, not 1"),
         (&[r#"{"user":{"handle":"ann","name":"Ann","deleted":true}}"#], "nothing is left"),
         (&[ANN, r#"{"user":{"handle":"ANN"}}"#], "taken"),
+        (&[r#"{"user":{"handle":"ann","bot":true,"deleted":true}}"#], "nothing is left"),
+        (
+            &[r#"{"user":{"handle":"ann","fields":[{"name":"","value":"x"}]}}"#],
+            "a field has a name",
+        ),
+        (&[r#"{"user":{"handle":"ann","defaults":{"visibility":"all"}}}"#], "no such visibility"),
         (&[ANN, r#"{"follow":{"user":"ann","follows":["bob"]}}"#], "of a user bob"),
         (&[ANN, r#"{"follow":{"user":1,"follows":[]}}"#], "with the id 1"),
         (&[ANN, r#"{"follow":{"user":0,"follows":[0]}}"#], "follow themselves"),
@@ -97,6 +106,12 @@ fn a_wrong_user_or_relation_is_refused_with_its_line() {
         (&[ANN, r#"{"mute":{"user":0,"mutes":0}}"#], "mute themselves"),
         (&[ANN, BOB, r#"{"mute":{"user":0,"mutes":1,"ends":0}}"#], "after 2024"),
         (&[ANN, BOB, r#"{"mute":{"user":0,"mutes":1,"ends":18446744073709551615}}"#], "after 2024"),
+        (&[ANN, r#"{"note":{"user":0,"about":1,"text":"x"}}"#], "with the id 1"),
+        (&[ANN, r#"{"note":{"user":0,"about":0,"text":" "}}"#], "a note has a text"),
+        (&[ANN, NOTE, NOTE], "duplicates line 3"),
+        (&[r#"{"user":{"handle":"ann","locked":true,"deleted":true}}"#], "nothing is left"),
+        (&[ANN, r#"{"request":{"user":0,"requests":[0]}}"#], "follow themselves"),
+        (&[ANN, BOB, BLOCK, r#"{"request":{"user":1,"requests":[0]}}"#], "blocks the other"),
         (&[ANN, HEADER], "in the middle"),
     ] {
         refused(lines, what);
@@ -244,8 +259,8 @@ fn a_file_that_is_cut_or_changed_is_refused() {
     for (from, to, what) in [
         ("hello", "hullo", "do not match their digest"),
         ("\"posts\":1", "\"posts\":2", "it counts"),
-        ("\"format\":3", "\"format\":4", "format 4, but this program reads formats up to 3"),
-        ("\"format\":3", "\"format\":0", "the first line is"),
+        ("\"format\":4", "\"format\":5", "format 5, but this program reads formats up to 4"),
+        ("\"format\":4", "\"format\":0", "the first line is"),
         ("\"roost\":", "\"rooster\":", "the first line is"),
     ] {
         assert!(whole.contains(from), "{from}");
@@ -256,6 +271,43 @@ fn a_file_that_is_cut_or_changed_is_refused() {
     assert!(text.contains("after the last line"), "{text}");
     let text = import(&file(&[ANN])[HEADER.len() + 1..]).unwrap_err().to_string();
     assert!(text.contains("line 1: the first line is"), "{text}");
+}
+
+#[test]
+fn settings_markers_and_notes_are_those_of_their_lines_and_survive_an_export() {
+    let ann = r#"{"user":{"handle":"ann","fields":[{"name":"Web","value":"a.example"}],"bot":true,
+        "discoverable":false,"indexable":true,"locked":true,
+        "defaults":{"visibility":"followers","sensitive":true,"language":"de"},
+        "home_marker":{"last_read":"7","version":3,"updated":"4194304"},
+        "notifications_marker":{"last_read":"8"}}}"#;
+    let note = r#"{"note":{"user":"ann","about":"bob","text":"met in Rome"}}"#;
+    let request = r#"{"request":{"user":"bob","requests":["ann"]}}"#;
+    let (first, folder) = node(&[&ann.replace('\n', ""), BOB, note, request]);
+    let users = |node: &Node| [0, 1].map(|id| node.facts().user(UserId(id)).unwrap());
+    let of_ann = |node: &Node| {
+        let (facts, ann) = (node.facts(), UserId(0));
+        assert!(facts.is_locked(ann) && facts.requests(UserId(1), ann));
+        let counts = [ann, UserId(1)].map(|user| facts.counts(user));
+        assert_eq!(counts.map(|counts| (counts.requests, counts.requested)), [(1, 0), (0, 1)]);
+        (facts.markers(ann), facts.note(ann, UserId(1)), facts.counts(ann).notes)
+    };
+    let [ann, bob] = users(&first);
+    let (markers, note, notes) = of_ann(&first);
+    let home = Marker { last_read: 7, version: 3, updated: Stamp(4_194_304) };
+    assert_eq!((markers.home, markers.notifications.unwrap().last_read), (Some(home), 8));
+    assert_eq!((note.as_ref().unwrap().as_str(), notes), ("met in Rome", 1));
+    let [field] = ann.fields.as_slice() else { panic!("{ann:?}") };
+    assert_eq!((field.name(), field.value()), ("Web", "a.example"));
+    assert_eq!((ann.bot, ann.undiscoverable, ann.indexable), (true, true, true));
+    assert_eq!(ann.defaults.visibility, Visibility::Followers);
+    assert_eq!(ann.defaults.language, Language::parse("de").ok());
+    assert_eq!(bob, User::new(bob.handle.clone(), bob.registered));
+    first.close();
+    drop(first);
+    let before = NodeOptions { data: folder.path().join("data"), ..options() };
+    let (moved_to, _folder) = moved(&before);
+    let second = Node::open(&moved_to).unwrap();
+    assert_eq!((users(&second), of_ann(&second)), ([ann, bob], (markers, note, notes)));
 }
 
 #[test]
@@ -514,7 +566,7 @@ fn an_export_says_what_is_in_it_and_the_first_line_alone_has_the_time() {
     assert_ne!(one, other);
     assert_eq!(facts(&one), facts(&other));
     assert!(one.starts_with(
-        r#"{"export":{"format":3,"roost":"test","time":"2027-01-15T08:00:00.000Z","last_id":""#
+        r#"{"export":{"format":4,"roost":"test","time":"2027-01-15T08:00:00.000Z","last_id":""#
     ));
     let end = one.lines().last().unwrap();
     assert!(

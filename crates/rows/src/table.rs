@@ -74,6 +74,10 @@ tables! {
         Sample = 0x15,
         /// Space -> bucket id; no row if no bucket has it, or if it is the first space of a numbered bucket.
         BucketOfSpace = 0x16,
+        /// User id -> up to where the user has read timelines; no row before there are markers.
+        Markers = 0x17,
+        /// User id times 2^32, plus the id of the user whom it is about -> the user's note.
+        Note = 0x18,
         /// User id -> account.
         Account = 0x1a,
         /// App id -> app.
@@ -121,6 +125,14 @@ tables! {
         Reactions = 0x42,
         /// (0, deleted post whose reactions are not all removed) -> 0.
         SweptPosts = 0x43,
+        /// (user, user whom they have a note about) -> 0.
+        Notes = 0x44,
+        /// (user, user who has a note about them) -> 0.
+        NotedBy = 0x45,
+        /// (user, user who asks to follow them) -> 0.
+        FollowRequests = 0x46,
+        /// (user, user whom they ask to follow) -> 0.
+        Requested = 0x47,
         /// (follower, followed) -> 0. Packed.
         Following = 0x50,
         /// (followed, follower) -> 0. Packed.
@@ -152,6 +164,8 @@ tables! {
         Pins = 0x5d,
         /// (user, stamp of the cause) -> kind of the notification times 2^32, plus the user who caused it. Packed.
         Notifications = 0x5e,
+        /// (user whom others must ask to follow, 0) -> 0. Packed.
+        LockedUsers = 0x5f,
     }
 }
 
@@ -183,14 +197,15 @@ impl SetTable {
         self.tag() <= 0x2f
     }
 
-    /// Whether many items of an owner share a row: of all tables whose owners are users, but those whose
-    /// removed items must be erased soon.
+    /// Whether many items of an owner share a row: of all tables with dense owners, but those whose removed items must
+    /// be erased soon.
     #[must_use]
     pub const fn is_packed(self) -> bool {
         self.has_dense_owners() && !self.is_ephemeral()
     }
 
-    /// Whether owners are users, numbered without gaps, so that an array of them stays small.
+    /// Whether owners are users, numbered without gaps and most of them with items, so that an array of them stays
+    /// small.
     #[must_use]
     pub const fn has_dense_owners(self) -> bool {
         !matches!(
@@ -204,6 +219,10 @@ impl SetTable {
                 | Self::ErasingUsers
                 | Self::Reactions
                 | Self::SweptPosts
+                | Self::Notes
+                | Self::NotedBy
+                | Self::FollowRequests
+                | Self::Requested
         )
     }
 }

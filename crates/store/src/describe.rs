@@ -54,6 +54,8 @@ fn of_point(table: PointTable) -> &'static str {
         PointTable::AppUses => "uses of app",
         PointTable::PostCounts => "counts of post",
         PointTable::Inbox => "notifications of user",
+        PointTable::Markers => "markers of user",
+        PointTable::Note => "note",
     }
 }
 
@@ -80,6 +82,11 @@ fn of_set(table: SetTable) -> (&'static str, &'static str) {
         SetTable::Mutes => ("mutes of user", "user"),
         SetTable::MutedBy => ("users who mute user", "user"),
         SetTable::Reactions => ("reactions to post", "item"),
+        SetTable::Notes => ("notes of user", "user"),
+        SetTable::NotedBy => ("notes about user", "user"),
+        SetTable::FollowRequests => ("requests to follow user", "user"),
+        SetTable::Requested => ("requests of user", "user"),
+        SetTable::LockedUsers => ("lock of user", "item"),
         SetTable::SweptPosts => ("deleted posts with reactions", "post"),
         SetTable::Favourites => ("favourites of user", "stamp"),
         SetTable::Bookmarks => ("bookmarks of user", "stamp"),

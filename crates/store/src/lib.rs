@@ -94,4 +94,8 @@ pub use writer::StoreWriter;
 ///
 /// Version 7 has no accounts, blocks and mutes: its totals end before theirs, and counts have 16 bytes. Its rows are those
 /// of version 8.
-pub const FORMAT_VERSION: u32 = 9;
+///
+/// Version 8 has no visibility, warning and language of posts, and no reactions and notifications. Version 9 has no
+/// settings of users, whose rows end after the time of registration, and no markers,
+/// notes and requests to follow; counts have at most 24 bytes.
+pub const FORMAT_VERSION: u32 = 10;

@@ -11,13 +11,14 @@ use feed::accounts::{
     RedirectUri, Role, SecretHash, Website,
 };
 use feed::limits::{
-    APP_GRANTS_MAX, ERASING_USERS_MAX, INVITES_MAX, MUTES_ENDED_MAX, REDIRECT_URIS_MAX,
-    SAMPLE_SETS_MAX, UNUSED_APPS_MAX, URI_BYTES_MAX, USER_GRANTS_MAX,
+    APP_GRANTS_MAX, ERASING_USERS_MAX, INVITES_MAX, MUTES_ENDED_MAX, PROFILE_FIELDS_MAX,
+    REDIRECT_URIS_MAX, SAMPLE_SETS_MAX, UNUSED_APPS_MAX, URI_BYTES_MAX, USER_GRANTS_MAX,
 };
 use feed::{
-    Bio, Command, Facts, Handle, Idempotency, Label, Language, Lifetime, MuteTime, Name, NewPost,
-    NotificationId, PostId, PostText, Reaction, Remains, Request, SampleBits, SampleId, SetName,
-    StoryId, Txn, UserId, UserRef, Visibility, Warning, apply,
+    Bio, Command, Facts, Handle, Idempotency, Label, Language, Lifetime, Marker, MarkerUpdate,
+    MarkersUpdate, MuteTime, Name, NewPost, Note, NotificationId, PostId, PostText, ProfileFields,
+    Reaction, Remains, Request, SampleBits, SampleId, SetName, StoryId, Txn, UserEdit, UserId,
+    UserRef, Visibility, Warning, apply,
 };
 use kv::{
     Bucket, BucketId, BucketName, Bytes, Expiry, KeyAnswer, KeyOp, KeyOps, KeyRow, KeyRows,
@@ -272,6 +273,10 @@ enum Step {
     Publish(u8, usize, usize),
     React(u8, usize, u8, bool),
     SweepReactions,
+    Mark(u8, u64),
+    Note(u8, u8, usize),
+    Lock(u8, bool),
+    Answer(u8, u8, bool),
     ClearNotifications(u8),
     Dismiss(u8, usize),
     Story(u8, usize),
@@ -326,6 +331,10 @@ fn feed_step() -> impl Strategy<Value = Step> {
         6 => (user(), any::<usize>(), 0..3_u8, prop::bool::weighted(0.7))
             .prop_map(|(u, at, kind, on)| Step::React(u, at, kind, on)),
         1 => Just(Step::SweepReactions),
+        1 => (user(), any::<u64>()).prop_map(|(u, n)| Step::Mark(u, n)),
+        1 => (user(), any::<bool>()).prop_map(|(u, on)| Step::Lock(u, on)),
+        1 => (user(), user(), any::<bool>()).prop_map(|(a, b, yes)| Step::Answer(a, b, yes)),
+        1 => (user(), user(), 0..2_000_usize).prop_map(|(a, b, n)| Step::Note(a, b, n / 9 * 9)),
         1 => user().prop_map(Step::ClearNotifications),
         1 => (user(), any::<usize>()).prop_map(|(u, at)| Step::Dismiss(u, at)),
         2 => (user(), 1..500_usize).prop_map(|(u, n)| Step::Story(u, n)),
@@ -418,6 +427,29 @@ fn social_command(world: &World, step: &Step) -> Option<Command> {
             Command::SweepReactions { post, from: 0 }
         }
         Step::ClearNotifications(u) => Command::ClearNotifications { user: user(*u) },
+        Step::Lock(u, locked) => Command::EditUser(Box::new(UserEdit {
+            locked: Some(*locked),
+            ..UserEdit::new(user(*u))
+        })),
+        Step::Answer(a, b, accept) => {
+            Command::AnswerRequest { user: user(*a), other: user(*b), accept: *accept }
+        }
+        Step::Note(a, b, chars) => {
+            let note = Note::parse(&"\u{1F600}".repeat(chars.saturating_sub(500))).unwrap();
+            Command::SetNote { user: user(*a), other: user(*b), note }
+        }
+        Step::Mark(u, last_read) => {
+            let markers = Facts::new(&world.counting.rows).markers(UserId(u32::from(*u)));
+            let update = |marker: Option<Marker>| {
+                let replaces = marker.map(|marker| marker.version);
+                Some(MarkerUpdate { last_read: *last_read, replaces })
+            };
+            Command::SetMarkers(Box::new(MarkersUpdate {
+                user: user(*u),
+                home: update(markers.home),
+                notifications: update(markers.notifications),
+            }))
+        }
         Step::Dismiss(u, at) => {
             let notification = NotificationId(picked(&world.posts, *at)?.0);
             Command::DismissNotification { user: user(*u), notification }
@@ -435,7 +467,14 @@ fn feed_command(world: &World, step: &Step) -> Option<Command> {
         },
         Step::Edit(u, bio) => {
             let bio = Bio::parse(&"b".repeat(bio / 8)).unwrap();
-            Command::EditProfile { user: user(*u), name: None, bio: Some(bio) }
+            let field = "\u{4e00}".repeat(255);
+            let fields = [(&*field, &*field); PROFILE_FIELDS_MAX];
+            Command::EditUser(Box::new(UserEdit {
+                bio: Some(bio),
+                fields: ProfileFields::parse(fields).ok(),
+                language: Some(Language::parse("deu").ok()),
+                ..UserEdit::new(user(*u))
+            }))
         }
         Step::Follow(a, b, true) => Command::Follow { user: user(*a), other: user(*b) },
         Step::FollowMany(u, others) => {
@@ -645,12 +684,15 @@ fn deletions_cost_no_more_than_they_were_costed_at() {
         world.request(Request::from(Command::Register { handle, name, bio }));
     }
     let id = |user| UserRef::Id(UserId(user));
+    let note = Note::parse("a note").unwrap();
     for other in 1..=others {
         for command in [
             Command::Follow { user: id(0), other: id(other) },
             Command::Follow { user: id(other), other: id(0) },
             Command::Befriend { user: id(0), other: id(other) },
             Command::Post { author: id(other), text: PostText::parse("@w0").unwrap() },
+            Command::SetNote { user: id(0), other: id(other), note: note.clone() },
+            Command::SetNote { user: id(other), other: id(0), note: note.clone() },
         ] {
             world.request(Request::from(command));
         }

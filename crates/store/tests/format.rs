@@ -1,7 +1,7 @@
 //! Stores of every format version so far open; those of later versions are refused.
 //!
-//! `fixtures/store-v9` was written by `make_the_fixture`, `fixtures/store-v8` by the same function before it made a direct
-//! post, reactions and notifications, `fixtures/store-v7` by the same function before it made
+//! `fixtures/store-v10` was written by `make_the_fixture`, `fixtures/store-v9` by the same function before it made settings
+//! of users, `fixtures/store-v8` before it made a direct post, reactions and notifications, `fixtures/store-v7` by the same function before it made
 //! accounts, blocks and mutes, `fixtures/store-v6` before sets were packed and buckets counted their expiring keys,
 //! `fixtures/store-v5` by the same function when it
 //! deleted no user yet, `fixtures/store-v4` when it wrote no reply yet, `fixtures/store-v3` by the same function when it
@@ -18,8 +18,10 @@ use feed::accounts::{
     RedirectUri, Role, SecretHash, Stage,
 };
 use feed::{
-    Command, Facts, Language, Mute, Notice, NotificationId, Post, PostId, PostText, Reaction,
-    StampedCommand, Story, StoryId, Txn, UserId, UserRef, Viewer, Visibility, Warning, apply,
+    Command, Facts, Handle, Language, Marker, MarkerUpdate, Markers, MarkersUpdate, Mute, Note,
+    Notice, NotificationId, Post, PostDefaults, PostId, PostText, ProfileFields, Reaction,
+    StampedCommand, Story, StoryId, Txn, User, UserEdit, UserId, UserRef, Viewer, Visibility,
+    Warning, apply,
 };
 use kv::{Bucket, BucketId, BucketName, KeyParts, KeyRow, KeyRows, KeyRowsMut, Space, WalkLimit};
 use rows::{NameTable, Order, PointTable, Rows, RowsMut, SetTable, Span, Stamp, Totals, Value};
@@ -223,10 +225,7 @@ fn write_accounts(rows: &mut dyn RowsMut) {
         AccountCommand::LogIn { user, password, session: secret(5) },
     ];
     for (stamp, command) in (100..).zip(commands) {
-        let (stamp, idempotency) = (Stamp(stamp << 22), None);
-        let entry = StampedCommand { stamp, idempotency, command: Command::Account(command) };
-        let reply = apply(&mut Txn::new(rows), &entry, &mut Vec::new());
-        assert!(reply.outcome.is_ok(), "{reply:?}");
+        run(rows, stamp, Command::Account(command));
     }
 }
 
@@ -281,10 +280,7 @@ fn write_reactions(rows: &mut dyn RowsMut) {
         react(REPLY, Reaction::Pin),
     ];
     for (stamp, command) in (130..).zip(commands) {
-        let (stamp, idempotency) = (Stamp(stamp << 22), None);
-        let entry = StampedCommand { stamp, idempotency, command };
-        let reply = apply(&mut Txn::new(rows), &entry, &mut Vec::new());
-        assert!(reply.outcome.is_ok(), "{reply:?}");
+        run(rows, stamp, command);
     }
     rows.put_member(SetTable::SweptPosts, 0, 77 << 22, Some(0));
 }
@@ -306,6 +302,59 @@ fn check_reactions(rows: &impl Rows) {
     assert_eq!(facts.swept_post(PostId(0)), Some(PostId(77 << 22)));
 }
 
+/// A user as formats before 10 wrote it: handle, name, biography, time of registration.
+const OLD_USER: [u8; 7] = [3, b'b', b'o', b'b', 0, 0, 9];
+
+/// What version 10 added: settings, markers and notes of a user, and a request to follow. Another user is of an earlier version.
+fn write_settings(rows: &mut dyn RowsMut) {
+    rows.put_point(PointTable::User, 38, Some(Value::from_slice(&OLD_USER)));
+    Txn::new(rows).put_user(UserId(39), &user_with_settings());
+    let home = Some(MarkerUpdate { last_read: 7, replaces: None });
+    let update = MarkersUpdate { user: UserRef::Id(UserId(1)), home, notifications: None };
+    run(rows, 140, Command::SetMarkers(Box::new(update)));
+    let note = Note::parse("a note").unwrap();
+    let (user, other) = (UserRef::Id(UserId(1)), UserRef::Id(UserId(2)));
+    run(rows, 141, Command::SetNote { user, other, note });
+    let locked = UserEdit { locked: Some(true), ..UserEdit::new(UserRef::Id(UserId(39))) };
+    run(rows, 142, Command::EditUser(Box::new(locked)));
+    // The counts of most users are no numbers of rows here, so not by a command.
+    feed::write::request(rows, UserId(2), UserId(39), true);
+}
+
+/// Applies a command, which must succeed.
+fn run(rows: &mut dyn RowsMut, stamp: u64, command: Command) {
+    let entry = StampedCommand { stamp: Stamp(stamp << 22), idempotency: None, command };
+    let reply = apply(&mut Txn::new(rows), &entry, &mut Vec::new());
+    assert!(reply.outcome.is_ok(), "{reply:?}");
+}
+
+fn user_with_settings() -> User {
+    let language = Language::parse("de").ok();
+    User {
+        fields: ProfileFields::parse([("Web", "https://a.example")]).unwrap(),
+        bot: true,
+        undiscoverable: true,
+        indexable: true,
+        defaults: PostDefaults { visibility: Visibility::Followers, sensitive: true, language },
+        ..User::new(Handle::parse("ada").unwrap(), Stamp(9))
+    }
+}
+
+fn check_settings(rows: &impl Rows) {
+    let facts = Facts::new(rows);
+    let bob = User::new(Handle::parse("bob").unwrap(), Stamp(9));
+    assert_eq!(facts.stored_user(UserId(38)), Some(bob));
+    assert_eq!(facts.stored_user(UserId(39)), Some(user_with_settings()));
+    let home = Some(Marker { last_read: 7, version: 0, updated: Stamp(140 << 22) });
+    assert_eq!(facts.markers(UserId(1)), Markers { home, notifications: None });
+    assert_eq!(facts.note(UserId(1), UserId(2)), Note::parse("a note").ok());
+    assert_eq!(facts.users_in(SetTable::NotedBy, UserId(2), Span::ALL), [UserId(1)]);
+    assert_eq!(facts.counts(UserId(1)).notes, 1);
+    assert!(facts.is_locked(UserId(39)) && !facts.is_locked(UserId(2)));
+    assert!(facts.requests(UserId(2), UserId(39)));
+    assert_eq!(facts.users_in(SetTable::FollowRequests, UserId(39), Span::ALL), [UserId(2)]);
+}
+
 #[test]
 #[ignore = "writes the checked-in fixture"]
 fn make_the_fixture() {
@@ -323,6 +372,7 @@ fn make_the_fixture() {
     write_accounts(&mut writer);
     write_blocks(&mut writer);
     write_reactions(&mut writer);
+    write_settings(&mut writer);
     writer.freeze(APPLIED).unwrap().run().unwrap();
     drop(writer);
     // The engine sizes its (empty) journal down when it opens it again.
@@ -374,8 +424,8 @@ fn a_store_of_version_2_opens_with_its_rows() {
 }
 
 #[test]
-fn stores_of_versions_3_to_9_open_with_their_rows() {
-    for version in [3, 4, 5, 6, 7, 8, 9] {
+fn stores_of_versions_3_to_10_open_with_their_rows() {
+    for version in [3, 4, 5, 6, 7, 8, 9, 10] {
         let dir = tempfile::tempdir().unwrap();
         copy(&fixture(version), dir.path());
         let mut expected = MemoryRows::default();
@@ -395,6 +445,9 @@ fn stores_of_versions_3_to_9_open_with_their_rows() {
         }
         if version >= 9 {
             write_reactions(&mut expected);
+        }
+        if version >= 10 {
+            write_settings(&mut expected);
         }
         // The first time, rows become those of the newest version.
         for (applied, is_first) in [(APPLIED, true), (APPLIED + 1, false)] {
@@ -422,6 +475,11 @@ fn stores_of_versions_3_to_9_open_with_their_rows() {
                 write_reactions(&mut writer);
                 write_reactions(&mut expected);
             }
+            if version < 10 && is_first {
+                write_settings(&mut writer);
+                write_settings(&mut expected);
+            }
+            check_settings(&writer);
             check_reactions(&writer);
             check_replies(&writer);
             check_deletions(&writer);

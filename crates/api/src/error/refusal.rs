@@ -14,8 +14,11 @@ impl From<Refusal> for ApiError {
             | Refusal::PostNotFound
             | Refusal::StoryNotFound
             | Refusal::SampleNotFound
-            | Refusal::NotificationNotFound => StatusCode::NOT_FOUND,
-            Refusal::HandleTaken | Refusal::SampleBuiltIn => StatusCode::CONFLICT,
+            | Refusal::NotificationNotFound
+            | Refusal::RequestNotFound => StatusCode::NOT_FOUND,
+            Refusal::HandleTaken | Refusal::SampleBuiltIn | Refusal::StaleMarker => {
+                StatusCode::CONFLICT
+            }
             Refusal::Full
             | Refusal::SetFull
             | Refusal::TooManyLabels
@@ -46,6 +49,10 @@ impl From<Refusal> for ApiError {
             | Refusal::PinNotOwn
             | Refusal::PinDirect
             | Refusal::TooManyPins
+            | Refusal::BadField
+            | Refusal::TooManyFields
+            | Refusal::BadNote
+            | Refusal::TooManyNotes
             | Refusal::KeyReused => StatusCode::UNPROCESSABLE_ENTITY,
         };
         let error = Self::new(status, refusal.code(), refusal.to_string());
@@ -62,6 +69,7 @@ fn field(refusal: Refusal) -> Option<&'static str> {
         Refusal::BadHandle | Refusal::HandleTaken => "handle",
         Refusal::BadName => "name",
         Refusal::BadBio => "bio",
+        Refusal::BadField | Refusal::TooManyFields => "fields",
         Refusal::BadText => "text",
         Refusal::BadLifetime => "ttl_s",
         Refusal::BadLabel | Refusal::TooManyLabels => "label",
@@ -92,6 +100,10 @@ fn field(refusal: Refusal) -> Option<&'static str> {
         | Refusal::PinNotOwn
         | Refusal::PinDirect
         | Refusal::TooManyPins
+        | Refusal::StaleMarker
+        | Refusal::RequestNotFound
+        | Refusal::BadNote
+        | Refusal::TooManyNotes
         | Refusal::NotificationNotFound
         | Refusal::Account(_) => return None,
     })

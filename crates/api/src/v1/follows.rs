@@ -1,4 +1,4 @@
-//! Follows: follow, unfollow, list.
+//! Follows: follow, unfollow, list; and requests to follow users who are locked.
 
 use std::sync::Arc;
 
@@ -23,6 +23,9 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
     routes.on("DELETE", "/v1/users/{user}/following/{other}", RouteKind::Plain, unfollow);
     routes.on("GET", "/v1/users/{user}/followers", RouteKind::Query, followers);
     routes.on("GET", "/v1/users/{user}/following", RouteKind::Query, following);
+    routes.on("GET", "/v1/users/{user}/follow_requests", RouteKind::Query, requests);
+    routes.on("PUT", "/v1/users/{user}/follow_requests/{other}", RouteKind::Plain, accept);
+    routes.on("DELETE", "/v1/users/{user}/follow_requests/{other}", RouteKind::Plain, reject);
 }
 
 /// A user in a list.
@@ -69,12 +72,12 @@ pub(crate) struct UserPage {
 
 /// Follow a user
 ///
-/// Idempotent.
+/// If `other` is locked, `user` asks to follow, and follows once `other` accepts. Idempotent.
 #[utoipa::path(
     put, path = "/v1/users/{user}/following/{other}", operation_id = "follow_user", tag = "users",
     params(UserPath, OtherPath, KeyHeader),
     responses(
-        (status = 204, description = "`user` follows `other`"),
+        (status = 204, description = "`user` follows `other`, or asks to"),
         (status = 404, description = "`user_not_found`, also if `other` blocks `user`", body = ErrorBody),
         (status = 422, description = "`self_follow`, `too_many_follows`, `blocked`", body = ErrorBody),
     )
@@ -89,7 +92,7 @@ pub(crate) async fn follow(
 
 /// Unfollow a user
 ///
-/// Idempotent.
+/// Also takes a request to follow back. Idempotent.
 #[utoipa::path(
     delete, path = "/v1/users/{user}/following/{other}", operation_id = "unfollow_user", tag = "users",
     params(UserPath, OtherPath, KeyHeader),
@@ -105,6 +108,58 @@ pub(crate) async fn unfollow(
     Once(key): Once,
 ) -> Result<Response, ApiError> {
     state.carry_out(Command::Unfollow { user, other }, key).await
+}
+
+/// Accept a request to follow
+#[utoipa::path(
+    put, path = "/v1/users/{user}/follow_requests/{other}", operation_id = "accept_follow_request", tag = "users",
+    params(UserPath, OtherPath, KeyHeader),
+    responses(
+        (status = 204, description = "`other` follows `user`"),
+        (status = 404, description = "`user_not_found`, `request_not_found`", body = ErrorBody),
+    )
+)]
+pub(crate) async fn accept(
+    State(state): State<Arc<AppState>>,
+    TwoUsers(user, other): TwoUsers,
+    Once(key): Once,
+) -> Result<Response, ApiError> {
+    state.carry_out(Command::AnswerRequest { user, other, accept: true }, key).await
+}
+
+/// Reject a request to follow
+#[utoipa::path(
+    delete, path = "/v1/users/{user}/follow_requests/{other}", operation_id = "reject_follow_request", tag = "users",
+    params(UserPath, OtherPath, KeyHeader),
+    responses(
+        (status = 204, description = "`other` does not ask to follow `user` any more"),
+        (status = 404, description = "`user_not_found`, `request_not_found`", body = ErrorBody),
+    )
+)]
+pub(crate) async fn reject(
+    State(state): State<Arc<AppState>>,
+    TwoUsers(user, other): TwoUsers,
+    Once(key): Once,
+) -> Result<Response, ApiError> {
+    state.carry_out(Command::AnswerRequest { user, other, accept: false }, key).await
+}
+
+/// List requests to follow a user
+#[utoipa::path(
+    get, path = "/v1/users/{user}/follow_requests", operation_id = "list_follow_requests", tag = "users",
+    params(UserPath, PageQuery),
+    responses(
+        (status = 200, description = "A page of the users who ask", body = UserPage, headers(("Link" = String, description = "The neighboring pages"))),
+        (status = 404, description = "`user_not_found`", body = ErrorBody),
+        (status = 422, description = "`bad_limit`", body = ErrorBody),
+    )
+)]
+pub(crate) async fn requests(
+    State(state): State<Arc<AppState>>,
+    OneUser(user): OneUser,
+    asked: Asked,
+) -> Result<Response, ApiError> {
+    users(&state, SetTable::FollowRequests, user, &asked).await
 }
 
 /// List followers

@@ -7,7 +7,10 @@ use axum::http::header::LOCATION;
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
-use feed::{Bio, Command, Counts, Facts, Handle, Name, Order, Rows, Span, User, UserId};
+use feed::{
+    Bio, Command, Counts, Facts, Handle, Name, Order, ProfileField, ProfileFields, Rows, Span,
+    User, UserEdit, UserId,
+};
 use node::Node;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -60,6 +63,38 @@ pub(crate) struct ProfileChange {
     #[serde(default, deserialize_with = "given")]
     #[schema(nullable = false)]
     bio: Option<String>,
+    /// All fields: at most 4, of which those without name and value are left out.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(nullable = false)]
+    fields: Option<Vec<Field>>,
+    /// Whether a program writes the posts.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(nullable = false)]
+    bot: Option<bool>,
+    /// Whether lists of users to discover show the user.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(nullable = false)]
+    discoverable: Option<bool>,
+    /// Whether the user agrees to searches of their public posts.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(nullable = false)]
+    indexable: Option<bool>,
+    /// Whether others must ask before they follow. Requests are answered one by one, also after that.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(nullable = false)]
+    locked: Option<bool>,
+}
+
+/// A field of a profile.
+#[derive(Deserialize, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Field {
+    /// 1 to 255 characters on one line.
+    #[schema(example = "Website")]
+    name: String,
+    /// At most 255 characters on one line.
+    #[schema(example = "https://ada.example")]
+    value: String,
 }
 
 /// A user's profile.
@@ -71,6 +106,12 @@ pub(crate) struct Profile {
     handle: String,
     name: String,
     bio: String,
+    fields: Vec<Field>,
+    bot: bool,
+    discoverable: bool,
+    indexable: bool,
+    /// Whether others must ask before they follow.
+    locked: bool,
     #[schema(format = DateTime, example = "2026-11-21T09:30:00.123Z")]
     created_at: String,
     post_count: u32,
@@ -90,13 +131,24 @@ pub(crate) struct ProfilePage {
     prev: Option<String>,
 }
 
+impl From<&ProfileField> for Field {
+    fn from(field: &ProfileField) -> Self {
+        Self { name: field.name().to_owned(), value: field.value().to_owned() }
+    }
+}
+
 impl Profile {
-    fn new(id: UserId, user: &User, counts: Counts) -> Self {
+    fn new(id: UserId, user: &User, counts: Counts, locked: bool) -> Self {
         Self {
             id: id.0.to_string(),
             handle: user.handle.as_str().to_owned(),
             name: user.name.as_str().to_owned(),
             bio: user.bio.as_str().to_owned(),
+            fields: user.fields.as_slice().iter().map(Field::from).collect(),
+            bot: user.bot,
+            discoverable: !user.undiscoverable,
+            indexable: user.indexable,
+            locked,
             created_at: rfc3339(user.registered.unix_ms()),
             post_count: counts.posts,
             follower_count: counts.followers,
@@ -107,7 +159,7 @@ impl Profile {
 
     /// Reads a profile. May block.
     fn read<R: Rows + ?Sized>(facts: Facts<'_, R>, id: UserId) -> Option<Self> {
-        facts.user(id).map(|user| Self::new(id, &user, facts.counts(id)))
+        facts.user(id).map(|user| Self::new(id, &user, facts.counts(id), facts.is_locked(id)))
     }
 
     fn to_json(&self) -> Vec<u8> {
@@ -185,7 +237,7 @@ async fn profile_of(state: &AppState, id: UserId) -> Result<Response, ApiError> 
     responses(
         (status = 200, description = "The edited user", body = Profile),
         (status = 404, description = "`user_not_found`", body = ErrorBody),
-        (status = 422, description = "`bad_name`, `bad_bio`, `idempotency_key_reused`", body = ErrorBody),
+        (status = 422, description = "`bad_name`, `bad_bio`, `bad_field`, `too_many_fields`, `idempotency_key_reused`", body = ErrorBody),
     )
 )]
 pub(crate) async fn edit(
@@ -193,9 +245,20 @@ pub(crate) async fn edit(
     OneUser(user): OneUser,
     Input { body, key, .. }: Input<ProfileChange>,
 ) -> Result<Response, ApiError> {
-    let name = body.name.as_deref().map(Name::parse).transpose()?;
-    let bio = body.bio.as_deref().map(Bio::parse).transpose()?;
-    let user = state.submit_edit(user, name, bio, key).await?;
+    let parse = |fields: &Vec<Field>| {
+        ProfileFields::parse(fields.iter().map(|field| (&*field.name, &*field.value)))
+    };
+    let edit = UserEdit {
+        name: body.name.as_deref().map(Name::parse).transpose()?,
+        bio: body.bio.as_deref().map(Bio::parse).transpose()?,
+        fields: body.fields.as_ref().map(parse).transpose()?,
+        bot: body.bot,
+        discoverable: body.discoverable,
+        indexable: body.indexable,
+        locked: body.locked,
+        ..UserEdit::new(user)
+    };
+    let user = state.submit_edit(edit, key).await?;
     Ok(user.mark(profile_of(&state, user.value).await?))
 }
 

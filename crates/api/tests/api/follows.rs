@@ -70,3 +70,29 @@ fn followers_are_read_in_both_directions_by_the_links() {
     assert_eq!(ids(&server.get("/v1/users/3/followers").json()), [0u64; 0]);
     server.get("/v1/users/25/followers").assert_error(404, "user_not_found", "no such user");
 }
+
+#[test]
+fn a_locked_user_is_asked_and_answers() {
+    let server = TestServer::open();
+    server.register(&["ada", "bob", "cyd"]);
+    let locked = server.with_json("PATCH", "/v1/users/@ada", &[], &json!({"locked": true}));
+    assert_eq!(locked.json()["locked"], true);
+    let send = |method: &str, path: &str| server.send(method, path, &[], b"");
+    let list = |path: &str| ids(&server.get(path).json());
+    for user in ["bob", "cyd"] {
+        let path = format!("/v1/users/@{user}/following/@ada");
+        assert_eq!(send("PUT", &path).status, 204, "{user}");
+    }
+    assert_eq!(list("/v1/users/@ada/follow_requests"), [1, 2]);
+    assert_eq!(list("/v1/users/@ada/followers"), [0u64; 0]);
+    assert_eq!(send("PUT", "/v1/users/@ada/follow_requests/@cyd").status, 204);
+    assert_eq!(send("DELETE", "/v1/users/@ada/follow_requests/1").status, 204);
+    assert_eq!(list("/v1/users/@ada/follow_requests"), [0u64; 0]);
+    assert_eq!(list("/v1/users/@ada/followers"), [2]);
+    for method in ["PUT", "DELETE"] {
+        for other in ["@bob", "@cyd", "@ada"] {
+            let answer = send(method, &format!("/v1/users/@ada/follow_requests/{other}"));
+            answer.assert_error(404, "request_not_found", other);
+        }
+    }
+}

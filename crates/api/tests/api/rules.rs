@@ -108,6 +108,8 @@ fn changes(
         ("PATCH", path("/v1/users/@ada"), json!({"name": "Ada"}), 200, true),
         ("PUT", path("/v1/users/@ada/following/@bob"), Value::Null, 204, true),
         ("DELETE", path("/v1/users/@ada/following/@bob"), Value::Null, 204, true),
+        ("PUT", path("/v1/users/@ada/follow_requests/@bob"), Value::Null, 204, true),
+        ("DELETE", path("/v1/users/@ada/follow_requests/@cyd"), Value::Null, 204, true),
         ("PUT", path("/v1/users/@ada/friends/@cyd"), Value::Null, 204, true),
         ("DELETE", path("/v1/users/@ada/friends/@cyd"), Value::Null, 204, true),
         ("PUT", path("/v1/users/@ada/blocks/@cyd"), Value::Null, 204, true),
@@ -154,6 +156,10 @@ fn an_idempotency_key_works_on_every_change_or_is_refused() {
         let body = if body.is_null() { String::new() } else { body.to_string() };
         server.send(method, path, headers, body.as_bytes())
     };
+    let locked = json!({"locked": true});
+    assert_eq!(server.with_json("PATCH", "/v1/users/@ada", &[], &locked).status, 200);
+    server.follow("bob", "ada");
+    server.follow("cyd", "ada");
     let mention = server.publish("ada", "hi @cyd");
     let changes = changes([&post, &mention, &story, &sample]);
     // The OpenAPI document has no other changes.
@@ -199,6 +205,7 @@ fn every_list_has_the_same_shape_and_bounds() {
         ("/v1/users".to_owned(), 3),
         ("/v1/users?handle=ada".to_owned(), 1),
         ("/v1/users/0/followers".to_owned(), 0),
+        ("/v1/users/0/follow_requests".to_owned(), 0),
         ("/v1/users/0/following".to_owned(), 0),
         ("/v1/users/0/friends".to_owned(), 1),
         ("/v1/users/0/blocks".to_owned(), 0),

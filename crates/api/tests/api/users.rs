@@ -16,7 +16,8 @@ fn a_registered_user_is_returned_completely_and_found_by_id_and_handle() {
     assert_eq!(
         user,
         json!({"id": "0", "handle": "ada", "name": "Ada L.", "bio": "first\nof all",
-            "created_at": time, "post_count": 0, "follower_count": 0, "following_count": 0,
+            "fields": [], "bot": false, "discoverable": true, "indexable": false,
+            "locked": false, "created_at": time, "post_count": 0, "follower_count": 0, "following_count": 0,
             "friend_count": 0})
     );
     for path in ["/v1/users/0", "/v1/users/@ada", "/v1/users/@ADA", "/v1/users/%40ada"] {
@@ -53,6 +54,36 @@ fn an_edit_of_a_profile_keeps_absent_fields() {
         assert_eq!((&user["name"], &user["bio"]), (&json!(name), &json!(bio)), "{change}");
         assert_eq!(server.get("/v1/users/0").json(), user);
     }
+}
+
+#[test]
+fn fields_and_settings_of_a_profile_are_changed_one_by_one() {
+    let server = TestServer::open();
+    server.register(&["ada"]);
+    let edit =
+        |change: &serde_json::Value| server.with_json("PATCH", "/v1/users/@ada", &[], change);
+    let web = json!([{"name": "Web", "value": "https://a.example"}]);
+    for (change, name, expect) in [
+        (json!({"fields": [{"name": " Web ", "value": "https://a.example"}]}), "fields", &web),
+        (json!({"bot": true}), "bot", &json!(true)),
+        (json!({"discoverable": false}), "discoverable", &json!(false)),
+        (json!({"indexable": true}), "indexable", &json!(true)),
+        (json!({}), "fields", &web),
+        (json!({"fields": [{"name": "", "value": ""}]}), "fields", &json!([])),
+        (json!({"name": "Ada"}), "bot", &json!(true)),
+    ] {
+        assert_eq!(&edit(&change).json()[name], expect, "{change}");
+        assert_eq!(&server.get("/v1/users/@ada").json()[name], expect, "{change}");
+    }
+    let field = json!({"name": "a", "value": "b"});
+    for (fields, code) in [
+        (json!([{"name": "", "value": "x"}]), "bad_field"),
+        (json!([{"name": "a", "value": "x".repeat(256)}]), "bad_field"),
+        (json!([field, field, field, field, field]), "too_many_fields"),
+    ] {
+        edit(&json!({ "fields": fields })).assert_error(422, code, code);
+    }
+    edit(&json!({"fields": null})).assert_error(400, "bad_json", "null");
 }
 
 #[test]

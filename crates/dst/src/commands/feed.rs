@@ -1,18 +1,20 @@
 //! Commands of the feed.
 
 use feed::limits::{
-    BIO_CHARS_MAX, MUTE_SECS_MAX, NAME_CHARS_MAX, POST_BYTES_MAX, POST_CHARS_MAX, STORY_SECS_MAX,
+    BIO_CHARS_MAX, FIELD_CHARS_MAX, MUTE_SECS_MAX, NAME_CHARS_MAX, NOTE_CHARS_MAX, POST_BYTES_MAX,
+    POST_CHARS_MAX, PROFILE_FIELDS_MAX, STORY_SECS_MAX,
 };
 use feed::{
-    Bio, Command, Handle, Idempotency, Label, Language, Lifetime, MuteTime, Name, NewPost,
-    NotificationId, PostEdit, PostId, PostText, Reaction, SampleBits, SampleId, SetName, StoryId,
-    UserId, UserRef, Visibility, Warning,
+    Bio, Command, Handle, Idempotency, Label, Language, Lifetime, MarkerUpdate, MarkersUpdate,
+    MuteTime, Name, NewPost, Note, NotificationId, PostEdit, PostId, PostText, ProfileFields,
+    Reaction, SampleBits, SampleId, SetName, StoryId, UserEdit, UserId, UserRef, Visibility,
+    Warning,
 };
 use node::Request;
 
 use super::Generator;
 
-pub(super) const KINDS: usize = 20;
+pub(super) const KINDS: usize = 23;
 
 impl Generator {
     pub(crate) fn request(&mut self) -> Request {
@@ -38,11 +40,7 @@ impl Generator {
         let weights = self.feed_weights;
         match self.random.weighted(&weights) {
             0 => self.register(),
-            1 => {
-                let name = self.random.once_in(2).then(|| self.name());
-                let bio = self.random.once_in(2).then(|| self.bio());
-                Command::EditProfile { user: self.user(), name, bio }
-            }
+            1 => self.edit_user(),
             2 if self.random.once_in(4) => {
                 let count = self.random.below(12);
                 let others = (0..count).map(|_| self.user()).collect();
@@ -77,8 +75,66 @@ impl Generator {
             16 => self.block(),
             17 => self.mute(),
             18 => self.react(),
+            19 => self.set_markers(),
+            20 => self.set_note(),
+            21 => {
+                let (user, other) = (self.user(), self.user());
+                Command::AnswerRequest { user, other, accept: self.random.once_in(2) }
+            }
             _ => self.notifications(),
         }
+    }
+
+    fn edit_user(&mut self) -> Command {
+        let user = self.user();
+        let mut flag = || self.random.once_in(4).then(|| self.random.once_in(2));
+        let (bot, discoverable, indexable) = (flag(), flag(), flag());
+        let (sensitive, locked) = (flag(), flag());
+        Command::EditUser(Box::new(UserEdit {
+            user,
+            name: self.random.once_in(2).then(|| self.name()),
+            bio: self.random.once_in(2).then(|| self.bio()),
+            fields: self.random.once_in(4).then(|| self.fields()),
+            bot,
+            discoverable,
+            indexable,
+            visibility: self.random.once_in(4).then(|| *self.random.pick(&Visibility::ALL)),
+            sensitive,
+            language: self.random.once_in(4).then(|| self.language()),
+            locked,
+        }))
+    }
+
+    fn fields(&mut self) -> ProfileFields {
+        let text = match self.is_extreme() {
+            true => "\u{4e00}".repeat(FIELD_CHARS_MAX),
+            false => format!("f{}", self.nonce()),
+        };
+        let count = self.random.index(PROFILE_FIELDS_MAX + 1);
+        let pairs = std::iter::repeat_n((text.as_str(), text.as_str()), count);
+        ProfileFields::parse(pairs).unwrap_or_default()
+    }
+
+    /// Mostly of the version that there is if all changes before succeeded.
+    fn set_markers(&mut self) -> Command {
+        let user = UserRef::Id(UserId(self.random.below(self.users.min(3)) as u32));
+        let [home, notifications] = [(); 2].map(|()| {
+            let versions = [None, Some(0), Some(1), Some(2), Some(3)];
+            let replaces = *self.random.pick(&versions);
+            let last_read = self.random.below(4);
+            self.random.once_in(2).then_some(MarkerUpdate { last_read, replaces })
+        });
+        Command::SetMarkers(Box::new(MarkersUpdate { user, home, notifications }))
+    }
+
+    fn set_note(&mut self) -> Command {
+        let text = match self.random.below(4) {
+            0 => String::new(),
+            _ if self.is_extreme() => "n".repeat(NOTE_CHARS_MAX),
+            _ => format!("n{}", self.nonce()),
+        };
+        let note = Note::parse(&text).unwrap_or_default();
+        Command::SetNote { user: self.user(), other: self.user(), note }
     }
 
     fn react(&mut self) -> Command {

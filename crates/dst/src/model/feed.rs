@@ -3,16 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use feed::limits::{
-    ERASE_ROWS_MAX, ERASING_USERS_MAX, FOLLOWING_MAX, FRIENDS_MAX, SAMPLE_SETS_MAX, SET_LABELS_MAX,
+    ERASE_ROWS_MAX, ERASING_USERS_MAX, FRIENDS_MAX, SAMPLE_SETS_MAX, SET_LABELS_MAX,
     SET_SAMPLES_MAX,
 };
 use feed::{
-    Command, Counts, Done, Outcome, Reaction, Refusal, Remains, SampleId, StoryId, UserId, UserRef,
+    Bio, Command, Counts, Done, Handle, MarkedTimeline, Name, Outcome, ProfileFields, Reaction,
+    Refusal, Remains, SampleId, StoryId, UserEdit, UserId, UserRef, Visibility,
 };
 
 use super::accounts::Accounts;
 use super::ms_of;
 use super::posts::ModelPost;
+use super::reactions::Cause;
 
 /// A user; the id is the place in the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,7 +23,22 @@ pub(crate) struct ModelUser {
     pub(crate) name: String,
     pub(crate) bio: String,
     pub(crate) registered: u64,
+    pub(crate) settings: ModelSettings,
     pub(crate) deleted: bool,
+}
+
+/// What a user has set beside name and biography.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ModelSettings {
+    /// Names and values.
+    pub(crate) fields: Vec<(String, String)>,
+    pub(crate) bot: bool,
+    pub(crate) undiscoverable: bool,
+    pub(crate) indexable: bool,
+    pub(crate) visibility: Visibility,
+    pub(crate) sensitive: bool,
+    pub(crate) language: Option<String>,
+    pub(crate) locked: bool,
 }
 
 /// A story that was not deleted.
@@ -40,6 +57,8 @@ pub(crate) struct Feed {
     pub(crate) users: Vec<ModelUser>,
     pub(super) handles: HashMap<String, u32>,
     pub(crate) follows: BTreeSet<(u32, u32)>,
+    /// Who asks to follow whom.
+    pub(crate) requests: BTreeSet<(u32, u32)>,
     /// Each friendship in both directions.
     pub(crate) friends: BTreeSet<(u32, u32)>,
     /// Who blocks whom.
@@ -55,41 +74,29 @@ pub(crate) struct Feed {
     pub(crate) accounts: Accounts,
     /// User, post and kind of each reaction, with its stamp.
     pub(crate) reactions: BTreeMap<(u32, u64, Reaction), u64>,
-    /// User and stamp of each stored notification: who favourited what, or who followed.
-    pub(crate) notices: BTreeMap<(u32, u64), (u32, Option<u64>)>,
+    /// User and stamp of each stored notification: who caused it, and how.
+    pub(crate) notices: BTreeMap<(u32, u64), (u32, Cause)>,
     /// User and post of each mention that was dismissed.
     pub(crate) dismissed: BTreeSet<(u32, u64)>,
     /// The stamp up to which a user has cleared notifications.
     pub(crate) cleared: BTreeMap<u32, u64>,
+    /// Notes by their authors and the users whom they are about.
+    pub(crate) notes: BTreeMap<(u32, u32), String>,
+    /// User and timeline of each marker: the last item read, the version, and the stamp of the change.
+    pub(crate) markers: BTreeMap<(u32, MarkedTimeline), (u64, u32, u64)>,
 }
 
 impl Feed {
     pub(super) fn apply(&mut self, stamp: u64, command: &Command) -> Outcome {
         match command {
-            Command::Register { handle, name, bio } => {
-                let handle = handle.as_str().to_owned();
-                if self.handles.contains_key(&handle) {
-                    return Err(Refusal::HandleTaken);
-                }
-                let id = self.users.len() as u32;
-                self.handles.insert(handle.clone(), id);
-                let (name, bio) = (name.as_str().to_owned(), bio.as_str().to_owned());
-                self.users.push(ModelUser { handle, name, bio, registered: stamp, deleted: false });
-                Ok(Done::Registered(UserId(id)))
-            }
-            Command::EditProfile { user, name, bio } => {
-                let id = self.resolve(user)?;
-                let user = &mut self.users[id as usize];
-                name.iter().for_each(|name| user.name = name.as_str().to_owned());
-                bio.iter().for_each(|bio| user.bio = bio.as_str().to_owned());
-                Ok(Done::Edited(UserId(id)))
-            }
+            Command::Register { handle, name, bio } => self.register(stamp, handle, name, bio),
+            Command::EditUser(edit) => self.edit_user(edit),
+            Command::SetNote { user, other, note } => self.set_note(user, other, note),
+            Command::SetMarkers(update) => self.set_markers(stamp, update),
             Command::Follow { user, other } => self.follow(stamp, user, other),
             Command::FollowMany { user, others } => self.follow_many(user, others),
-            Command::Unfollow { user, other } => {
-                self.follows.remove(&self.two(user, other, Refusal::SelfFollow)?);
-                Ok(Done::Unfollowed)
-            }
+            Command::Unfollow { user, other } => self.unfollow(user, other),
+            Command::AnswerRequest { user, other, accept } => self.answer(user, other, *accept),
             Command::Befriend { user, other } => self.befriend(user, other),
             Command::Unfriend { user, other } => self.unfriend(user, other),
             Command::Publish(new) => self.publish(stamp, new),
@@ -118,7 +125,10 @@ impl Feed {
             | Command::Unblock { .. }
             | Command::Mute { .. }
             | Command::Unmute { .. } => self.hide(stamp, command),
-            Command::Post { .. } | Command::Reply { .. } | Command::EditPost { .. } => {
+            Command::Post { .. }
+            | Command::Reply { .. }
+            | Command::EditPost { .. }
+            | Command::EditProfile { .. } => {
                 unreachable!("only logs of earlier versions have it")
             }
             Command::React { .. }
@@ -132,6 +142,45 @@ impl Feed {
                 unreachable!("no client sends it")
             }
         }
+    }
+
+    fn register(&mut self, stamp: u64, handle: &Handle, name: &Name, bio: &Bio) -> Outcome {
+        let handle = handle.as_str().to_owned();
+        if self.handles.contains_key(&handle) {
+            return Err(Refusal::HandleTaken);
+        }
+        let id = self.users.len() as u32;
+        self.handles.insert(handle.clone(), id);
+        self.users.push(ModelUser {
+            handle,
+            name: name.as_str().to_owned(),
+            bio: bio.as_str().to_owned(),
+            registered: stamp,
+            settings: ModelSettings::default(),
+            deleted: false,
+        });
+        Ok(Done::Registered(UserId(id)))
+    }
+
+    fn edit_user(&mut self, edit: &UserEdit) -> Outcome {
+        let id = self.resolve(&edit.user)?;
+        let user = &mut self.users[id as usize];
+        edit.name.iter().for_each(|name| user.name = name.as_str().to_owned());
+        edit.bio.iter().for_each(|bio| user.bio = bio.as_str().to_owned());
+        let settings = &mut user.settings;
+        if let Some(fields) = &edit.fields {
+            settings.fields = texts(fields);
+        }
+        edit.bot.iter().for_each(|bot| settings.bot = *bot);
+        edit.discoverable.iter().for_each(|yes| settings.undiscoverable = !yes);
+        edit.indexable.iter().for_each(|indexable| settings.indexable = *indexable);
+        edit.visibility.iter().for_each(|visibility| settings.visibility = *visibility);
+        edit.sensitive.iter().for_each(|sensitive| settings.sensitive = *sensitive);
+        if let Some(language) = &edit.language {
+            settings.language = language.as_ref().map(|code| code.as_str().to_owned());
+        }
+        edit.locked.iter().for_each(|locked| settings.locked = *locked);
+        Ok(Done::Edited(UserId(id)))
     }
 
     pub(super) fn resolve(&self, user: &UserRef) -> Result<u32, Refusal> {
@@ -157,10 +206,13 @@ impl Feed {
             story.viewers.remove(&user);
         }
         self.follows.retain(|(one, other)| *one != user && *other != user);
+        self.requests.retain(|(one, other)| *one != user && *other != user);
         self.friends.retain(|(one, other)| *one != user && *other != user);
         self.blocks.retain(|(one, other)| *one != user && *other != user);
         self.mutes.retain(|(one, other), _| *one != user && *other != user);
         self.reactions.retain(|(one, ..), _| *one != user);
+        self.markers.retain(|(one, _), _| *one != user);
+        self.notes.retain(|(one, other), _| *one != user && *other != user);
         self.forget_reactions();
         Ok(Done::UserDeleted)
     }
@@ -186,35 +238,6 @@ impl Feed {
     ) -> Result<(u32, u32), Refusal> {
         let (user, other) = (self.resolve(user)?, self.resolve(other)?);
         if user == other { Err(same) } else { Ok((user, other)) }
-    }
-
-    fn follow(&mut self, stamp: u64, user: &UserRef, other: &UserRef) -> Outcome {
-        let pair = self.two(user, other, Refusal::SelfFollow)?;
-        self.refuse_blocked(pair)?;
-        if !self.follows.contains(&pair) && self.following(pair.0).count() >= FOLLOWING_MAX as usize
-        {
-            return Err(Refusal::TooManyFollows);
-        }
-        if self.follows.insert(pair) {
-            self.announce_follow(stamp, pair);
-        }
-        Ok(Done::Followed)
-    }
-
-    fn follow_many(&mut self, user: &UserRef, others: &[UserRef]) -> Outcome {
-        let pairs = others.iter().map(|other| self.two(user, other, Refusal::SelfFollow));
-        // The user is looked up even if there are no others, and an unknown one is refused before oneself.
-        self.resolve(user)?;
-        others.iter().try_for_each(|other| self.resolve(other).map(|_| ()))?;
-        let pairs: BTreeSet<_> = pairs.collect::<Result<_, _>>()?;
-        pairs.iter().try_for_each(|pair| self.refuse_blocked(*pair))?;
-        let new = pairs.iter().filter(|pair| !self.follows.contains(pair)).count();
-        let user = self.resolve(user)?;
-        if self.following(user).count() + new > FOLLOWING_MAX as usize {
-            return Err(Refusal::TooManyFollows);
-        }
-        self.follows.extend(pairs);
-        Ok(Done::Followed)
     }
 
     fn unfriend(&mut self, user: &UserRef, other: &UserRef) -> Outcome {
@@ -310,6 +333,15 @@ impl Feed {
             friends: self.friends_of(user).count() as u32,
             blocks: self.blocks.iter().filter(|(one, _)| *one == user).count() as u32,
             mutes: self.mutes.keys().filter(|(one, _)| *one == user).count() as u32,
+            notes: self.notes.keys().filter(|(one, _)| *one == user).count() as u32,
+            requests: self.requests.iter().filter(|(_, other)| *other == user).count() as u32,
+            requested: self.requests.iter().filter(|(one, _)| *one == user).count() as u32,
         }
     }
+}
+
+/// The names and values of fields.
+pub(crate) fn texts(fields: &ProfileFields) -> Vec<(String, String)> {
+    let fields = fields.as_slice().iter();
+    fields.map(|field| (field.name().to_owned(), field.value().to_owned())).collect()
 }

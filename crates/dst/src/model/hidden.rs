@@ -12,6 +12,7 @@ impl Feed {
                 let (user, other) = self.two(user, other, Refusal::SelfBlock)?;
                 for pair in [(user, other), (other, user)] {
                     self.follows.remove(&pair);
+                    self.requests.remove(&pair);
                     self.friends.remove(&pair);
                 }
                 self.blocks.insert((user, other));

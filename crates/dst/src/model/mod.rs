@@ -3,8 +3,11 @@
 
 mod accounts;
 mod feed;
+mod follows;
 mod hidden;
 mod keys;
+mod markers;
+mod notes;
 mod numbers;
 pub(crate) mod posts;
 mod reactions;
@@ -16,7 +19,7 @@ use kv::KeyAnswer;
 use node::Logged;
 
 pub(crate) use self::accounts::ModelAccount;
-pub(crate) use self::feed::Feed;
+pub(crate) use self::feed::{Feed, ModelSettings, texts};
 pub(crate) use self::keys::{Keys, ModelKey, same};
 
 /// Stamps: 41 bits of milliseconds since 2024, 22 bits of sequence.

@@ -6,6 +6,15 @@ use feed::{Reaction, Refusal, UserId, Visibility};
 
 use super::feed::Feed;
 
+/// What a stored notification is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// A favourite of this post.
+    Favourite(u64),
+    Follow,
+    Request,
+}
+
 impl Feed {
     /// Reactions, and notifications that are cleared or dismissed by a user.
     pub(super) fn react(&mut self, stamp: u64, command: &Command) -> Outcome {
@@ -56,7 +65,7 @@ impl Feed {
                 }
                 self.reactions.insert(key, stamp);
                 if reaction == Reaction::Favourite && author != user {
-                    self.notify(author, stamp, (user, Some(post)));
+                    self.notify(author, stamp, (user, Cause::Favourite(post)));
                 }
             }
             Some(before) if !on => {
@@ -74,13 +83,14 @@ impl Feed {
         self.reactions.retain(|(_, post, _), _| posts.contains_key(post));
     }
 
-    pub(super) fn announce_follow(&mut self, stamp: u64, (user, other): (u32, u32)) {
+    /// Notifies a user of a follow or a request, unless the newest notifications say so already.
+    pub(super) fn announce(&mut self, stamp: u64, (user, other): (u32, u32), cause: Cause) {
         let cleared = self.cleared.get(&other).copied().unwrap_or(0);
         let stored = self.notices.range((other, 0)..=(other, u64::MAX)).rev();
         let newest = stored.take(FOLLOW_NOTICES_SEEN);
         let mut shown = newest.filter(|((_, id), _)| *id > cleared);
-        if !shown.any(|(_, notice)| *notice == (user, None)) {
-            self.notify(other, stamp, (user, None));
+        if !shown.any(|(_, notice)| *notice == (user, cause)) {
+            self.notify(other, stamp, (user, cause));
         }
     }
 
@@ -90,11 +100,11 @@ impl Feed {
     }
 
     /// Notifies `user`, and drops the oldest of what is stored beyond the limit.
-    fn notify(&mut self, user: u32, stamp: u64, (actor, post): (u32, Option<u64>)) {
+    fn notify(&mut self, user: u32, stamp: u64, (actor, cause): (u32, Cause)) {
         if self.hides_notices(user, actor) || self.are_hidden(user, actor) {
             return;
         }
-        self.notices.insert((user, stamp), (actor, post));
+        self.notices.insert((user, stamp), (actor, cause));
         let cleared = self.cleared.get(&user).copied().unwrap_or(0);
         let stored = self.notices.range((user, cleared + 1)..=(user, u64::MAX));
         let keys: Vec<_> = stored.map(|(key, _)| *key).collect();
@@ -111,14 +121,19 @@ impl Feed {
         });
         let mentions = mentions.map(|(id, post)| (*id, post.author, Notice::Mention(PostId(*id))));
         let stored = self.notices.range((user, 0)..=(user, u64::MAX));
-        let stored = stored.filter_map(|((_, id), (actor, post))| {
-            let notice = match post {
-                Some(post) => {
+        let stored = stored.filter_map(|((_, id), (actor, cause))| {
+            let notice = match cause {
+                Cause::Favourite(post) => {
                     let key = (*actor, *post, Reaction::Favourite);
                     let exists = self.reactions.get(&key) == Some(id);
                     exists.then_some(Notice::Favourite(PostId(*post)))?
                 }
-                None => self.follows.contains(&(*actor, user)).then_some(Notice::Follow)?,
+                Cause::Follow => {
+                    self.follows.contains(&(*actor, user)).then_some(Notice::Follow)?
+                }
+                Cause::Request => {
+                    self.requests.contains(&(*actor, user)).then_some(Notice::FollowRequest)?
+                }
             };
             Some((*id, *actor, notice))
         });

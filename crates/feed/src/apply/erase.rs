@@ -16,15 +16,18 @@ use crate::reaction::Reaction;
 use crate::records::Counts;
 use crate::refusal::Refusal;
 use crate::remains::Remains;
+use crate::text::Note;
 
 /// Rows of a story that is deleted.
 const STORY_ROWS: usize = 5;
-/// Rows of a follow or a friendship: one for each of the two, and the counts of the other user.
+/// Rows of a follow, a request or a friendship: one for each of the two, and the counts of the other user.
 const RELATION_ROWS: usize = 3;
 /// Rows of a block or mute: one for each of the two, the end of a mute, and the counts of the other user.
 const HIDDEN_ROWS: usize = 4;
 /// Rows of a reaction: one for the user, one for the post, and the counts of the post.
 const REACTION_ROWS: usize = 3;
+/// Rows of a note: its text, one for each of the two users, and the counts of its author.
+const NOTE_ROWS: usize = 4;
 /// Rows of a view.
 const VIEW_ROWS: usize = 2;
 
@@ -84,6 +87,26 @@ pub(super) fn erase(
         }
         Remains::Notifications => {
             erase.txn.erase_notifications(user, from, ERASE_ROWS_MAX / 2);
+        }
+        Remains::FollowRequests | Remains::Requested => {
+            for other in erase.items(remains, from, ERASE_ROWS_MAX / RELATION_ROWS) {
+                let Ok(other) = u32::try_from(other).map(UserId) else { continue };
+                let (asking, asked) = match remains {
+                    Remains::Requested => (user, other),
+                    _ => (other, user),
+                };
+                erase.txn.put_request(asking, asked, false);
+            }
+        }
+        Remains::Notes | Remains::NotedBy => {
+            for other in erase.items(remains, from, ERASE_ROWS_MAX / NOTE_ROWS) {
+                let Ok(other) = u32::try_from(other).map(UserId) else { continue };
+                let (author, about) = match remains {
+                    Remains::Notes => (user, other),
+                    _ => (other, user),
+                };
+                erase.txn.put_note(author, about, &Note::default());
+            }
         }
         Remains::Nothing => erase.txn.finish_erasing(user),
     }

@@ -1,4 +1,4 @@
-//! Following and unfollowing.
+//! Following and unfollowing, and requests to follow users who are locked.
 
 use rows::{Stamp, WORK_PER_ROW};
 
@@ -25,21 +25,62 @@ pub(super) fn set(
         return Ok(Done::Unfollowed);
     }
     super::refuse_blocked(txn, user, other)?;
-    if !txn.facts().follows(user, other) {
-        if txn.facts().stored_counts(user).following >= limits::FOLLOWING_MAX {
-            return Err(Refusal::TooManyFollows);
-        }
-        put(txn, user, other, true);
-        effects.push(Effect::FollowingChanged { user, other, follows });
-        if !txn.facts().is_follow_announced(other, user) {
-            super::reaction::notify(txn, other, stamp, Stored::Follow(user), effects);
-        }
+    if txn.facts().follows(user, other) {
+        return Ok(Done::Followed);
     }
-    Ok(Done::Followed)
+    let (is_locked, asks) = (txn.facts().is_locked(other), txn.facts().requests(user, other));
+    if is_locked && asks {
+        return Ok(Done::FollowRequested);
+    }
+    let counts = txn.facts().stored_counts(user);
+    if !asks && counts.following + counts.requested >= limits::FOLLOWING_MAX {
+        return Err(Refusal::TooManyFollows);
+    }
+    let stored = match is_locked {
+        true => {
+            txn.put_request(user, other, true);
+            Stored::FollowRequest(user)
+        }
+        false => {
+            if asks {
+                txn.put_request(user, other, false);
+            }
+            put(txn, user, other, true);
+            effects.push(Effect::FollowingChanged { user, other, follows });
+            Stored::Follow(user)
+        }
+    };
+    if !txn.facts().is_announced(other, stored) {
+        super::reaction::notify(txn, other, stamp, stored, effects);
+    }
+    Ok(if is_locked { Done::FollowRequested } else { Done::Followed })
 }
 
-/// Ends a follow; returns whether it existed.
+/// Answers the request of `other` to follow `user`.
+pub(super) fn answer(
+    txn: &mut Txn<'_>,
+    user: &UserRef,
+    other: &UserRef,
+    accept: bool,
+    effects: &mut Vec<Effect>,
+) -> Outcome {
+    let (user, other) = super::resolve_two(txn, user, other, Refusal::RequestNotFound)?;
+    if !txn.facts().requests(other, user) {
+        return Err(Refusal::RequestNotFound);
+    }
+    txn.put_request(other, user, false);
+    if accept && !txn.facts().follows(other, user) {
+        put(txn, other, user, true);
+        effects.push(Effect::FollowingChanged { user: other, other: user, follows: true });
+    }
+    Ok(Done::RequestAnswered)
+}
+
+/// Ends a follow, and a request; returns whether the follow existed.
 pub(super) fn end(txn: &mut Txn<'_>, user: UserId, other: UserId) -> bool {
+    if txn.facts().requests(user, other) {
+        txn.put_request(user, other, false);
+    }
     let existed = txn.facts().follows(user, other);
     if existed {
         put(txn, user, other, false);
@@ -71,17 +112,26 @@ pub(super) fn many(
     others.sort_unstable();
     others.dedup();
     others.iter().try_for_each(|other| super::refuse_blocked(txn, user, *other))?;
-    let following = txn.facts().stored_counts(user).following;
-    if following > 0 {
+    let counts = txn.facts().stored_counts(user);
+    if counts.following > 0 {
         others.retain(|other| !txn.facts().follows(user, *other));
     }
-    if following as usize + others.len() > limits::FOLLOWING_MAX as usize {
+    let has_asked = |other: &UserId| counts.requested > 0 && txn.facts().requests(user, *other);
+    let (mut locked, open): (Vec<_>, Vec<_>) =
+        others.into_iter().partition(|other| txn.facts().is_locked(*other));
+    locked.retain(|other| !has_asked(other));
+    // Those who were locked when the user asked.
+    let asked: Vec<_> = open.iter().copied().filter(has_asked).collect();
+    let new = locked.len() + open.len() - asked.len();
+    if (counts.following + counts.requested) as usize + new > limits::FOLLOWING_MAX as usize {
         return Err(Refusal::TooManyFollows);
     }
-    txn.put_follows(user, &others);
+    asked.iter().for_each(|other| txn.put_request(user, *other, false));
+    txn.put_follows(user, &open);
+    locked.iter().for_each(|other| txn.put_request(user, *other, true));
     // As one of many, a follow takes half of the time of a separate command.
-    txn.add_work(others.len() * WORK_PER_ROW / 2);
-    if !others.is_empty() {
+    txn.add_work(open.len() * WORK_PER_ROW / 2);
+    if !open.is_empty() {
         effects.push(Effect::FollowedMany { user });
     }
     Ok(Done::Followed)

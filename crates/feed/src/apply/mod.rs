@@ -6,6 +6,8 @@ mod erase;
 mod follow;
 mod friend;
 mod grant;
+mod marker;
+mod note;
 pub(crate) mod post;
 mod reaction;
 mod sample;
@@ -20,6 +22,7 @@ use crate::ids::{UserId, UserRef};
 use crate::post::{NewPost, PostEdit};
 use crate::records::Sample;
 use crate::refusal::Refusal;
+use crate::settings::UserEdit;
 
 /// Applies one stamped command: changes the facts of `txn`, appends to `effects` what the views
 /// need, and returns the result. A refused command changes nothing.
@@ -52,8 +55,10 @@ fn run(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effect>) -> 
     let stamp = entry.stamp;
     match &entry.command {
         Command::Register { handle, name, bio } => user::register(txn, stamp, handle, name, bio),
+        Command::EditUser(edit) => user::edit(txn, edit, effects),
         Command::EditProfile { user, name, bio } => {
-            user::edit(txn, user, name.as_ref(), bio.as_ref(), effects)
+            let edit = UserEdit::of_texts(user.clone(), name.clone(), bio.clone());
+            user::edit(txn, &edit, effects)
         }
         Command::Follow { user, other } => follow::set(txn, stamp, (user, other), true, effects),
         Command::FollowMany { user, others } => follow::many(txn, user, others, effects),
@@ -105,6 +110,11 @@ fn run(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effect>) -> 
         Command::DismissNotification { user, notification } => {
             reaction::dismiss_notification(txn, user, *notification)
         }
+        Command::SetNote { user, other, note } => note::set(txn, user, other, note),
+        Command::AnswerRequest { user, other, accept } => {
+            follow::answer(txn, user, other, *accept, effects)
+        }
+        Command::SetMarkers(update) => marker::set(txn, stamp, update),
         Command::Reserved(never) => match *never {},
     }
 }

@@ -62,7 +62,10 @@ pub(super) fn notify(
     stored: Stored,
     effects: &mut Vec<Effect>,
 ) {
-    let (Stored::Favourite(actor) | Stored::Follow(actor)) = stored else { return };
+    let (Stored::Favourite(actor) | Stored::Follow(actor) | Stored::FollowRequest(actor)) = stored
+    else {
+        return;
+    };
     if Viewer::new(txn.facts(), Some(user)).notified_by(actor) {
         txn.put_notification(user, stamp.0, stored);
         effects.push(Effect::Notified { user });
@@ -105,7 +108,9 @@ pub(super) fn dismiss_notification(
     let found = Viewer::new(txn.facts(), Some(user)).notification(id);
     match found.ok_or(Refusal::NotificationNotFound)?.notice {
         Notice::Mention(_) => txn.dismiss_mention(user, id.0),
-        Notice::Favourite(_) | Notice::Follow => txn.remove_notification(user, id.0),
+        Notice::Favourite(_) | Notice::Follow | Notice::FollowRequest => {
+            txn.remove_notification(user, id.0);
+        }
     }
     Ok(Done::NotificationDismissed)
 }

@@ -5,10 +5,11 @@ use rows::Stamp;
 use crate::command::{Done, Outcome};
 use crate::effect::Effect;
 use crate::facts::Txn;
-use crate::ids::{UserId, UserRef};
+use crate::ids::UserId;
 use crate::limits;
 use crate::records::User;
 use crate::refusal::Refusal;
+use crate::settings::UserEdit;
 use crate::text::{Bio, Handle, Name};
 
 pub(super) fn register(
@@ -25,33 +26,38 @@ pub(super) fn register(
     if id.0 >= limits::USERS_MAX {
         return Err(Refusal::Full);
     }
-    let user =
-        User { handle: handle.clone(), name: name.clone(), bio: bio.clone(), registered: stamp };
-    txn.put_user(id, &user);
+    let (name, bio) = (name.clone(), bio.clone());
+    txn.put_user(id, &User { name, bio, ..User::new(handle.clone(), stamp) });
     txn.put_handle(handle, id);
     // Last: from here on readers treat the id as a registered user.
     txn.total(|totals| totals.users += 1);
     Ok(Done::Registered(id))
 }
 
-pub(super) fn edit(
-    txn: &mut Txn<'_>,
-    user: &UserRef,
-    name: Option<&Name>,
-    bio: Option<&Bio>,
-    effects: &mut Vec<Effect>,
-) -> Outcome {
-    let id = super::resolve(txn, user)?;
+pub(super) fn edit(txn: &mut Txn<'_>, edit: &UserEdit, effects: &mut Vec<Effect>) -> Outcome {
+    let id = super::resolve(txn, &edit.user)?;
     let Some(mut user) = txn.facts().user(id) else {
         return Err(Refusal::UserNotFound);
     };
-    if let Some(name) = name.filter(|name| **name != user.name) {
-        user.name = name.clone();
+    if edit.name.as_ref().is_some_and(|name| *name != user.name) {
         effects.push(Effect::ProfileChanged { user: id });
     }
-    if let Some(bio) = bio {
-        user.bio = bio.clone();
-    }
+    set(&mut user.name, edit.name.as_ref());
+    set(&mut user.bio, edit.bio.as_ref());
+    set(&mut user.fields, edit.fields.as_ref());
+    set(&mut user.bot, edit.bot.as_ref());
+    set(&mut user.undiscoverable, edit.discoverable.map(|discoverable| !discoverable).as_ref());
+    set(&mut user.indexable, edit.indexable.as_ref());
+    set(&mut user.defaults.visibility, edit.visibility.as_ref());
+    set(&mut user.defaults.sensitive, edit.sensitive.as_ref());
+    set(&mut user.defaults.language, edit.language.as_ref());
     txn.put_user(id, &user);
+    if let Some(locked) = edit.locked {
+        txn.lock(id, locked);
+    }
     Ok(Done::Edited(id))
+}
+
+fn set<T: Clone>(field: &mut T, new: Option<&T>) {
+    new.into_iter().for_each(|new| field.clone_from(new));
 }

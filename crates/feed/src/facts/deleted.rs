@@ -16,7 +16,6 @@ use super::{Facts, Txn, user_id};
 use crate::ids::{UserId, UserRef};
 use crate::records::{Counts, User};
 use crate::remains::Remains;
-use crate::text::{Bio, Name};
 use crate::write;
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
@@ -73,6 +72,9 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
                     friends: counts.friends.saturating_sub(before.friends),
                     blocks: counts.blocks.saturating_sub(before.blocks),
                     mutes: counts.mutes.saturating_sub(before.mutes),
+                    notes: counts.notes.saturating_sub(before.notes),
+                    requests: counts.requests.saturating_sub(before.requests),
+                    requested: counts.requested.saturating_sub(before.requested),
                 };
             }
         }
@@ -87,6 +89,9 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
             found.friends += u32::from(self.are_friends(user, deleted));
             found.blocks += u32::from(self.blocks(user, deleted));
             found.mutes += u32::from(self.mute(user, deleted).is_some());
+            found.notes += u32::from(self.has_note(user, deleted));
+            found.requests += u32::from(self.requests(deleted, user));
+            found.requested += u32::from(self.requests(user, deleted));
         }
         found
     }
@@ -111,6 +116,10 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
             Remains::Bookmarks => SetTable::Bookmarks,
             Remains::Pins => SetTable::Pins,
             Remains::Notifications => SetTable::Notifications,
+            Remains::Notes => SetTable::Notes,
+            Remains::NotedBy => SetTable::NotedBy,
+            Remains::FollowRequests => SetTable::FollowRequests,
+            Remains::Requested => SetTable::Requested,
             Remains::Nothing => return Vec::new(),
         };
         let rows = self.rows.members(table, user.0.into(), Span { low: from, limit, ..Span::ALL });
@@ -123,9 +132,7 @@ impl Txn<'_> {
     pub fn delete_user(&mut self, id: UserId, user: User) {
         // Without relations with deleted users: they were subtracted when those users were deleted.
         let counts = self.facts().counts(id);
-        let (name, bio) = (Name::default(), Bio::default());
-        let user = User { name, bio, ..user };
-        write::user(self.rows, id, &user);
+        write::user(self.rows, id, &User::new(user.handle, user.registered));
         write::deleted(self.rows, id);
         self.remove_account(id);
         self.rows.put_member(SetTable::ErasingUsers, 0, id.0.into(), Some(0));
@@ -155,6 +162,8 @@ impl Txn<'_> {
     pub fn finish_erasing(&mut self, user: UserId) {
         self.rows.put_point(PointTable::Counts, user.0.into(), None);
         self.rows.put_point(PointTable::Inbox, user.0.into(), None);
+        self.rows.put_point(PointTable::Markers, user.0.into(), None);
+        self.rows.put_member(SetTable::LockedUsers, user.0.into(), 0, None);
         self.rows.put_member(SetTable::ErasingUsers, 0, user.0.into(), None);
         self.total(|totals| totals.users_erasing -= 1);
     }

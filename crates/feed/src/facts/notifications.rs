@@ -46,13 +46,13 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         }
     }
 
-    /// Whether the newest notifications of `user` include that `actor` follows them.
-    pub(crate) fn is_follow_announced(&self, user: UserId, actor: UserId) -> bool {
+    /// Whether the newest notifications of `user` include one like this.
+    pub(crate) fn is_announced(&self, user: UserId, stored: Stored) -> bool {
         let Some(newest) = Span::below(Some(DISMISSED), limits::FOLLOW_NOTICES_SEEN) else {
             return false;
         };
         let rows = self.rows.members(SetTable::Notifications, user.0.into(), newest);
-        let number = Stored::Follow(actor).number();
+        let number = stored.number();
         let cleared = self.inbox(user).cleared;
         rows.iter().any(|(id, found)| *found == number && *id > cleared)
     }

@@ -1,4 +1,4 @@
-//! Blocks and mutes: no follow or friendship is across a block, and each mute that ends by itself has a row for its
+//! Blocks and mutes: no follow, request or friendship is across a block, and each mute that ends by itself has a row for its
 //! end. Both directions of each agree before these are checked.
 
 use rows::{NameTable, RowsMut, Scan, SetTable, Value};
@@ -20,6 +20,8 @@ impl Mend {
         for (table, opposite, user, other) in [
             (SetTable::Following, SetTable::Followers, owner, item),
             (SetTable::Following, SetTable::Followers, item, owner),
+            (SetTable::Requested, SetTable::FollowRequests, owner, item),
+            (SetTable::Requested, SetTable::FollowRequests, item, owner),
             (SetTable::Friends, SetTable::Friends, owner, item),
         ] {
             // Both, since they are compared later.

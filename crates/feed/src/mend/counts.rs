@@ -32,6 +32,9 @@ impl Mend {
                 friends: step.count(SetTable::Friends, user),
                 blocks: step.count(SetTable::Blocks, user),
                 mutes: step.count(SetTable::Mutes, user),
+                notes: step.count(SetTable::Notes, user),
+                requests: step.count(SetTable::FollowRequests, user),
+                requested: step.count(SetTable::Requested, user),
             };
             let stored = step.facts().stored_counts(id);
             if stored != counted {
@@ -79,6 +82,9 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
             ("friends", stored.friends, counted.friends),
             ("blocks", stored.blocks, counted.blocks),
             ("mutes", stored.mutes, counted.mutes),
+            ("notes", stored.notes, counted.notes),
+            ("requests to follow", stored.requests, counted.requests),
+            ("own requests", stored.requested, counted.requested),
         ] {
             if counted < stored {
                 self.lost(format!("user {user}: {} of {stored} {what}", stored - counted));

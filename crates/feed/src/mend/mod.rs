@@ -10,6 +10,7 @@
 mod accounts;
 mod blocks;
 mod counts;
+mod notes;
 mod posts;
 mod reactions;
 mod records;
@@ -98,7 +99,7 @@ enum Pass {
 }
 
 /// Later passes rely on what earlier ones have made consistent.
-const PASSES: [Pass; 72] = [
+const PASSES: [Pass; 82] = [
     Pass::PointRecords(PointTable::User),
     Pass::PointRecords(PointTable::Counts),
     Pass::PointRecords(PointTable::Post),
@@ -115,6 +116,8 @@ const PASSES: [Pass; 72] = [
     Pass::PointRecords(PointTable::AppUses),
     Pass::PointRecords(PointTable::PostCounts),
     Pass::PointRecords(PointTable::Inbox),
+    Pass::PointRecords(PointTable::Markers),
+    Pass::PointRecords(PointTable::Note),
     Pass::NameRecords(NameTable::Email),
     Pass::NameRecords(NameTable::Invite),
     Pass::NameRecords(NameTable::GrantSecret),
@@ -146,6 +149,10 @@ const PASSES: [Pass; 72] = [
     Pass::Points(PointTable::PostCounts),
     Pass::Members(SetTable::Notifications),
     Pass::Points(PointTable::Inbox),
+    Pass::Points(PointTable::Markers),
+    Pass::Points(PointTable::Note),
+    Pass::Members(SetTable::Notes),
+    Pass::Members(SetTable::NotedBy),
     Pass::Relations(SetTable::Blocks),
     Pass::Relations(SetTable::BlockedBy),
     Pass::Complete(SetTable::Blocks),
@@ -159,6 +166,10 @@ const PASSES: [Pass; 72] = [
     Pass::Relations(SetTable::Following),
     Pass::Relations(SetTable::Followers),
     Pass::Complete(SetTable::Following),
+    Pass::Relations(SetTable::Requested),
+    Pass::Relations(SetTable::FollowRequests),
+    Pass::Complete(SetTable::Requested),
+    Pass::Members(SetTable::LockedUsers),
     Pass::Relations(SetTable::Friends),
     Pass::Complete(SetTable::Friends),
     Pass::Points(PointTable::Story),
@@ -233,6 +244,8 @@ impl Mend {
                 PointTable::App => self.app(step, key),
                 PointTable::PostCounts => step.post_counts(key),
                 PointTable::Inbox => step.inbox(key, &value),
+                PointTable::Note => step.note(key),
+                PointTable::Markers => self.markers(step, key, &value),
                 PointTable::Counts | PointTable::BucketOfSpace => {}
             }
         }
@@ -249,6 +262,7 @@ impl Mend {
         for (owner, item, number) in found {
             match table {
                 SetTable::DeletedUsers => self.deleted_user(step, owner, item),
+                SetTable::LockedUsers => step.locked_user(owner, item),
                 SetTable::ErasingUsers => self.erasing_user(step, owner, item),
                 SetTable::AuthorPosts => step.author_post(owner, item),
                 SetTable::Mentions => step.mention(owner, item),
@@ -270,10 +284,13 @@ impl Mend {
                     self.reaction_of_user(step, Reaction::Pin, (owner, item, number));
                 }
                 SetTable::Reactions => step.reaction_of_post(owner, item, number),
+                SetTable::Notes | SetTable::NotedBy => step.noted(table, owner, item),
                 SetTable::SweptPosts => step.swept_post(owner, item),
                 SetTable::Notifications => self.notification(step, (owner, item, number)),
                 SetTable::Following
                 | SetTable::Followers
+                | SetTable::Requested
+                | SetTable::FollowRequests
                 | SetTable::Friends
                 | SetTable::BlockedBy
                 | SetTable::MutedBy

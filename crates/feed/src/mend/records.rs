@@ -6,16 +6,17 @@ use super::{From, Rows, STEP_ROWS};
 use crate::accounts::{Account, App, Grant, Invite, Record as _};
 use crate::command::Outcome;
 use crate::ids::UserId;
+use crate::marker::Markers;
 use crate::notification::Inbox;
 use crate::records::{Counts, Post, Sample, SampleSet, Story, User};
-use crate::text::PostText;
+use crate::text::{Note, PostText};
 
 impl<R: Scan + RowsMut> Rows<'_, R> {
     pub(super) fn point_records(&mut self, table: PointTable, from: u64) -> Option<From> {
         let (found, next) = self.rows.points_from(table, from, STEP_ROWS);
         for (key, value) in found {
             let is_record = match table {
-                PointTable::User => try_decode::<User>(&value).is_some(),
+                PointTable::User => User::try_decode(&value).is_some(),
                 PointTable::Counts => Counts::try_decode(&value).is_some(),
                 PointTable::Post => Post::try_decode(&value).is_some(),
                 PointTable::Story => try_decode::<Story>(&value).is_some(),
@@ -27,6 +28,8 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
                 PointTable::AppUses => try_decode::<u32>(&value).is_some(),
                 PointTable::PostCounts => value.len() == 4,
                 PointTable::Inbox => try_decode::<Inbox>(&value).is_some(),
+                PointTable::Note => try_decode::<Note>(&value).is_some(),
+                PointTable::Markers => try_decode::<Markers>(&value).is_some(),
                 PointTable::BucketOfSpace => true,
             };
             if !is_record {

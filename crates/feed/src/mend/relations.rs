@@ -1,4 +1,4 @@
-//! Follows, friendships, blocks and mutes: each has a row for both users.
+//! Follows, requests, friendships, blocks and mutes: each has a row for both users.
 //!
 //! Looking up the other row of each takes minutes, so whole tables are read in order. A first pass adds up hashes of the
 //! rows of both directions, for each block of users: the sums are equal if the rows agree, and otherwise differ but
@@ -91,9 +91,10 @@ fn differing(blocks: &[Block], from: usize, rows_max: u64) -> Option<Range<usize
 /// Direction and pair of a row of one of the tables.
 fn pair(table: SetTable, owner: u32, item: u32) -> (Direction, Pair) {
     match table {
-        SetTable::Followers | SetTable::BlockedBy | SetTable::MutedBy => {
-            (Direction::Backward, (item, owner))
-        }
+        SetTable::Followers
+        | SetTable::BlockedBy
+        | SetTable::MutedBy
+        | SetTable::FollowRequests => (Direction::Backward, (item, owner)),
         SetTable::Friends if owner > item => (Direction::Backward, (item, owner)),
         _ => (Direction::Forward, (owner, item)),
     }
@@ -105,6 +106,7 @@ fn tables(table: SetTable) -> (SetTable, SetTable) {
         SetTable::Friends => (SetTable::Friends, SetTable::Friends),
         SetTable::Blocks => (SetTable::Blocks, SetTable::BlockedBy),
         SetTable::Mutes => (SetTable::Mutes, SetTable::MutedBy),
+        SetTable::Requested => (SetTable::Requested, SetTable::FollowRequests),
         _ => (SetTable::Following, SetTable::Followers),
     }
 }

@@ -5,8 +5,9 @@ use rows::{NameTable, PointTable, RowsMut, Scan, SetTable, Stamp, decode, encode
 use super::{From, Mend, Rows, STEP_ROWS};
 use crate::ids::UserId;
 use crate::limits;
+use crate::marker::Markers;
 use crate::records::User;
-use crate::text::{Bio, Handle, Name};
+use crate::text::Handle;
 
 impl<R: Scan + RowsMut> Rows<'_, R> {
     pub(super) fn is_deleted(&self, user: UserId) -> bool {
@@ -20,7 +21,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         let handle =
             handle.filter(|handle| handle.as_str().as_bytes() == name && id.0 < limits::USERS_MAX);
         let stored: Option<User> =
-            self.rows.point(PointTable::User, id.0.into()).map(|row| decode(&row));
+            self.rows.point(PointTable::User, id.0.into()).map(|row| User::decode(&row));
         match (handle, stored) {
             (Some(handle), Some(user)) if user.handle == handle => {}
             (Some(handle), None) => {
@@ -31,7 +32,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
                         id.0
                     )),
                     false => self.lost(format!(
-                        "user {} ({name}): the name, bio and time of registration are lost",
+                        "user {} ({name}): the profile and the time of registration are lost",
                         id.0
                     )),
                 }
@@ -44,12 +45,19 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         }
     }
 
+    /// That a user is locked, who must exist.
+    pub(super) fn locked_user(&mut self, owner: u64, item: u64) {
+        if item != 0 || self.user(owner).is_none_or(|user| self.is_gone(user)) {
+            self.derived(format!("LockedUsers {owner}, {item}: there is no such user"));
+            self.set(SetTable::LockedUsers, owner, item, None);
+        }
+    }
+
     fn put_user(&mut self, id: UserId, handle: Handle) {
-        let user =
-            User { handle, name: Name::default(), bio: Bio::default(), registered: Stamp::MIN };
+        let user = User::new(handle, Stamp::MIN);
         let handle = user.handle.as_str().as_bytes();
         self.rows.put_name(NameTable::Handle, handle, Some(encode(&id)));
-        self.rows.put_point(PointTable::User, id.0.into(), Some(encode(&user)));
+        self.rows.put_point(PointTable::User, id.0.into(), Some(user.encode()));
     }
 
     /// A user of whom nothing is known gets a handle that is free.
@@ -78,7 +86,7 @@ impl Mend {
         key: u64,
         value: &[u8],
     ) {
-        let user: User = decode(value);
+        let user = User::decode(value);
         let Some(id) = u32::try_from(key).ok().filter(|id| *id < limits::USERS_MAX).map(UserId)
         else {
             step.lost(format!("User {key}: there is no such user"));
@@ -134,6 +142,23 @@ impl Mend {
             step.rows.put_totals(totals);
         }
         None
+    }
+
+    /// The markers of a user, who must exist.
+    pub(super) fn markers<R: Scan + RowsMut>(
+        &mut self,
+        step: &mut Rows<'_, R>,
+        key: u64,
+        value: &[u8],
+    ) {
+        let markers: Markers = decode(value);
+        let updated = [markers.home, markers.notifications].into_iter().flatten();
+        let last = updated.map(|marker| marker.updated.0).max().unwrap_or(0);
+        self.counted.last_stamp = self.counted.last_stamp.max(last);
+        if step.user(key).is_none_or(|user| step.is_gone(user)) {
+            step.derived(format!("Markers {key}: there is no such user"));
+            step.put(PointTable::Markers, key, None);
+        }
     }
 
     pub(super) fn deleted_user<R: Scan + RowsMut>(

@@ -2,8 +2,9 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use feed::{
-    Bio, Command, Done, Effect, Facts, Handle, Idempotency, Lifetime, MuteTime, Name, PostId,
-    PostText, Reply, StampedCommand, StoryId, Txn, UserId, UserRef, apply, limits,
+    Bio, Command, Done, Effect, Facts, Handle, Idempotency, Lifetime, MarkerUpdate, MarkersUpdate,
+    MuteTime, Name, Note, PostId, PostText, Reply, StampedCommand, StoryId, Txn, UserEdit, UserId,
+    UserRef, apply, limits,
 };
 use rows::{Rows, Stamp, StampClock};
 use testkit::MemoryRows;
@@ -128,6 +129,32 @@ pub(crate) fn handle(handle: &str) -> UserRef {
 pub(crate) fn register(handle: &str) -> Command {
     let handle = Handle::parse(handle).unwrap();
     Command::Register { handle, name: Name::default(), bio: Bio::default() }
+}
+
+pub(crate) fn edit_user(edit: UserEdit) -> Command {
+    Command::EditUser(Box::new(edit))
+}
+
+/// Moves the marker of the home timeline.
+pub(crate) fn mark(user: u32, last_read: u64, replaces: Option<u32>) -> Command {
+    let home = Some(MarkerUpdate { last_read, replaces });
+    let update = MarkersUpdate { user: id(user), home, notifications: None };
+    Command::SetMarkers(Box::new(update))
+}
+
+/// Locks or unlocks a user.
+pub(crate) fn lock(user: u32, locked: bool) -> Command {
+    edit_user(UserEdit { locked: Some(locked), ..UserEdit::new(id(user)) })
+}
+
+/// The answer of a user to the request of another one.
+pub(crate) fn answer(user: u32, other: u32, accept: bool) -> Command {
+    Command::AnswerRequest { user: id(user), other: id(other), accept }
+}
+
+/// Sets the note of a user about another one.
+pub(crate) fn note(user: u32, other: u32, text: &str) -> Command {
+    Command::SetNote { user: id(user), other: id(other), note: Note::parse(text).unwrap() }
 }
 
 pub(crate) fn post(author: u32, text: &str) -> Command {

@@ -1,4 +1,4 @@
-//! Accounts: reading them, their statuses and relations, finding them, and changing one's own.
+//! Accounts: reading them, their statuses and relations, and finding them.
 
 use std::collections::HashSet;
 
@@ -6,9 +6,7 @@ use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
 
-use feed::{
-    Bio, Command, Handle, Name, Page, PageOf, PostId, Posted, SetTable, Span, UserId, UserRef,
-};
+use feed::{Handle, Page, PageOf, PostId, Posted, SetTable, Span, UserId};
 use serde_json::{Value, json};
 
 use crate::answers;
@@ -17,7 +15,7 @@ use crate::entities::instance::domain;
 use crate::entities::status::push;
 use crate::error::ApiError;
 use crate::fields::{Fields, Params};
-use crate::input::{self, AccountInPath, Me, Once, Reader};
+use crate::input::{self, AccountInPath, Reader};
 use crate::paging::{self, Asked, Listed, PAGE_BYTES};
 use crate::state::Shared;
 
@@ -216,51 +214,6 @@ pub(crate) fn page_of_accounts(
     let users = page.span(page.limit + 1).map(scan).unwrap_or_default();
     let page = PageOf::from_scan(users, &page);
     asked.list(page, None, |user| user.0.into(), |user| entity(entities, user))
-}
-
-/// `PATCH /api/v1/accounts/update_credentials`
-pub(crate) async fn update(
-    State(state): State<Shared>,
-    Me(me): Me,
-    once: Once,
-    Params(fields): Params,
-) -> Result<Response, ApiError> {
-    refuse_fixed(&fields)?;
-    // An empty text is one, too, so not `Fields::one`.
-    let name = fields.text("display_name").map(Name::parse).transpose()?;
-    let bio = fields.text("note").map(Bio::parse).transpose()?;
-    if name.is_some() || bio.is_some() {
-        let command = Command::EditProfile { user: UserRef::Id(me), name, bio };
-        state.change(me, once, command).await?;
-    }
-    let account = state.entities_done(me, move |entities| entities.own_account(me)).await?;
-    answers::entity(account)
-}
-
-/// Refuses to set what every account has in the same way here. The defaults of new posts (`source`) are ignored: apps
-/// send them with every change, and `source` in the response says what they are.
-fn refuse_fixed(fields: &Fields) -> Result<(), ApiError> {
-    for name in ["avatar", "header"] {
-        if fields.has(name) {
-            return Err(ApiError::not_supported("pictures of accounts"));
-        }
-    }
-    for (name, only) in [
-        ("locked", false),
-        ("bot", false),
-        ("discoverable", true),
-        ("indexable", false),
-        ("hide_collections", false),
-    ] {
-        if fields.flag(name)?.is_some_and(|value| value != only) {
-            return Err(ApiError::not_supported(&format!("setting {name} to {}", !only)));
-        }
-    }
-    // Apps send all fields of a form, also those that are empty.
-    match fields.has("fields_attributes") {
-        true => Err(ApiError::not_supported("fields of profiles")),
-        false => Ok(()),
-    }
 }
 
 /// `GET /api/v1/accounts/familiar_followers`

@@ -76,19 +76,7 @@ pub(crate) async fn no_text() -> Json<Value> {
     Json(json!({"content": "", "updated_at": "1970-01-01T00:00:00.000Z"}))
 }
 
-/// `GET /api/v1/preferences`
-pub(crate) async fn preferences() -> Json<Value> {
-    Json(json!({
-        "posting:default:visibility": "public",
-        "posting:default:sensitive": false,
-        "posting:default:language": null,
-        "reading:expand:media": "default",
-        "reading:expand:spoilers": false,
-        "reading:autoplay:gifs": false,
-    }))
-}
-
-/// `GET /api/v1/directory`: the newest users first, whatever the order that is asked for.
+/// `GET /api/v1/directory`: the newest users first, whatever the order that is asked for. Users leave it by a setting.
 pub(crate) async fn directory(
     State(state): State<Shared>,
     Reader(reader): Reader,
@@ -100,7 +88,8 @@ pub(crate) async fn directory(
     let read = move |_: &_, entities: &mut Entities<'_>| {
         let end = entities.facts().totals().users.saturating_sub(offset);
         let ids = (0..end).rev().take(DIRECTORY_READ_MAX as usize).map(feed::UserId);
-        let seen = ids.filter(|user| entities.is_visible(*user));
+        let listed = |user| entities.facts().user(user).is_some_and(|user| !user.undiscoverable);
+        let seen = ids.filter(|user| entities.is_visible(*user) && listed(*user));
         let seen: Vec<_> = seen.take(limit).collect();
         list(seen.into_iter(), |user| entities.account(user))
     };

@@ -1,10 +1,10 @@
-//! Notifications: mentions, favourites of one's posts, and follows.
+//! Notifications: mentions, favourites of one's posts, follows and requests to follow.
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
-use feed::{Command, Notice, Notification, NotificationId, UserRef};
+use feed::{Command, Cursor, Notice, Notification, NotificationId, Page, UserId, UserRef};
 use serde_json::{Value, json};
 
 use crate::answers;
@@ -15,12 +15,30 @@ use crate::input::{self, Me, Once, StatusInPath};
 use crate::paging::{self, Asked};
 use crate::state::Shared;
 
-/// The kinds that a request asks for.
-fn kinds(fields: &Fields) -> Vec<&'static str> {
-    let has = |list: &str, kind: &str| fields.all(list).any(|name| name == kind);
-    let all = fields.all("types").next().is_none();
-    let kinds = ["mention", "favourite", "follow"].into_iter();
-    kinds.filter(|kind| (all || has("types", kind)) && !has("exclude_types", kind)).collect()
+/// Most notifications that are counted as unread.
+const UNREAD_MAX: usize = 100;
+
+/// The notifications that a request asks for.
+struct Wanted {
+    /// Those that this user caused.
+    by: Option<UserId>,
+    kinds: Vec<&'static str>,
+}
+
+impl Wanted {
+    fn parse(fields: &Fields) -> Result<Self, ApiError> {
+        let by = fields.one("account_id")?;
+        let by = by.map(|id| input::user(id).ok_or_else(ApiError::not_found)).transpose()?;
+        let has = |list: &str, kind: &str| fields.all(list).any(|name| name == kind);
+        let all = fields.all("types").next().is_none();
+        let kinds = ["mention", "favourite", "follow", "follow_request"].into_iter();
+        let asked = |kind: &&str| (all || has("types", kind)) && !has("exclude_types", kind);
+        Ok(Self { by, kinds: kinds.filter(asked).collect() })
+    }
+
+    fn has(&self, found: &Notification) -> bool {
+        self.by.is_none_or(|by| by == found.actor) && self.kinds.contains(&kind(found.notice))
+    }
 }
 
 fn kind(notice: Notice) -> &'static str {
@@ -28,6 +46,7 @@ fn kind(notice: Notice) -> &'static str {
         Notice::Mention(_) => "mention",
         Notice::Favourite(_) => "favourite",
         Notice::Follow => "follow",
+        Notice::FollowRequest => "follow_request",
     }
 }
 
@@ -39,16 +58,11 @@ pub(crate) async fn list(
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
     let asked = Asked::parse(&fields, paging::ACCOUNTS)?;
-    let by = fields.one("account_id")?;
-    let by = by.map(|id| input::user(id).ok_or_else(ApiError::not_found)).transpose()?;
-    let kinds = kinds(&fields);
+    let wanted = Wanted::parse(&fields)?;
     let read = move |_: &_, entities: &mut Entities<'_>| {
         let page = entities.viewer().notifications(&asked.page(NotificationId));
-        let is_wanted =
-            |actor, notice| by.is_none_or(|by| by == actor) && kinds.contains(&kind(notice));
         let entity = |(_, found): (_, Option<Notification>)| {
-            let found = found.filter(|found| is_wanted(found.actor, found.notice))?;
-            entities.notification(found)
+            entities.notification(found.filter(|found| wanted.has(found))?)
         };
         asked.list(page, None, |(id, _)| id.0, entity)
     };
@@ -93,9 +107,23 @@ pub(crate) async fn dismiss(
     Ok(Json(json!({})))
 }
 
-/// `GET /api/v1/notifications/unread_count`: without markers, nothing is unread.
-pub(crate) async fn unread_count() -> Json<Value> {
-    Json(json!({"count": 0}))
+/// `GET /api/v1/notifications/unread_count`: how many of the first after the user's marker are shown.
+pub(crate) async fn unread_count(
+    State(state): State<Shared>,
+    Me(me): Me,
+    Params(fields): Params,
+) -> Result<Json<Value>, ApiError> {
+    let limit = paging::limit(&fields, UNREAD_MAX, UNREAD_MAX)?;
+    let wanted = Wanted::parse(&fields)?;
+    let read = move |_: &_, entities: &mut Entities<'_>| {
+        let marker = entities.facts().markers(me).notifications;
+        let after = NotificationId(marker.map_or(0, |marker| marker.last_read));
+        let page = Page { cursor: Cursor::After(after), limit };
+        let found = entities.viewer().notifications(&page).items.into_iter();
+        found.filter_map(|(_, found)| found).filter(|found| wanted.has(found)).count()
+    };
+    let count = state.entities(Some(me), read).await?;
+    Ok(Json(json!({"count": count})))
 }
 
 /// `GET /api/v2/notifications/policy`: nothing is filtered.

@@ -1,9 +1,9 @@
-//! Follows, blocks and mutes.
+//! Follows and requests to follow, blocks, mutes and notes.
 
 use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
-use feed::{Command, MuteTime, SetTable, UserId, UserRef};
+use feed::{Command, MuteTime, Note, SetTable, UserId, UserRef};
 
 use super::accounts::{ids, list, page_of_accounts};
 use crate::answers;
@@ -71,6 +71,10 @@ changes! {
     block => |user, other| Command::Block { user, other };
     /// `POST /api/v1/accounts/{id}/unblock`
     unblock => |user, other| Command::Unblock { user, other };
+    /// `POST /api/v1/follow_requests/{account_id}/authorize`
+    authorize => |user, other| Command::AnswerRequest { user, other, accept: true };
+    /// `POST /api/v1/follow_requests/{account_id}/reject`
+    reject => |user, other| Command::AnswerRequest { user, other, accept: false };
     /// `POST /api/v1/accounts/{id}/unmute`
     unmute => |user, other| Command::Unmute { user, other };
 }
@@ -92,6 +96,19 @@ pub(crate) async fn mute(
     change(&state, (me, other), once, command).await
 }
 
+/// `POST /api/v1/accounts/{id}/note`: without a comment, the note is removed.
+pub(crate) async fn note(
+    State(state): State<Shared>,
+    Me(me): Me,
+    AccountInPath(other): AccountInPath,
+    once: Once,
+    Params(fields): Params,
+) -> Result<Response, ApiError> {
+    let note = Note::parse(fields.text("comment").unwrap_or_default())?;
+    let command = |user, other| Command::SetNote { user, other, note };
+    change(&state, (me, other), once, command).await
+}
+
 /// `GET /api/v1/blocks`
 pub(crate) async fn blocks(
     State(state): State<Shared>,
@@ -102,6 +119,23 @@ pub(crate) async fn blocks(
     let asked = Asked::parse(&fields, paging::ACCOUNTS)?;
     let read = move |_: &_, entities: &mut Entities<'_>| {
         page_of_accounts(entities, &asked, (SetTable::Blocks, me), |entities, other| {
+            entities.account(other)
+        })
+    };
+    let listed = state.entities(Some(me), read).await?;
+    state.listed(uri.path(), &fields, &asked, listed)
+}
+
+/// `GET /api/v1/follow_requests`
+pub(crate) async fn requests(
+    State(state): State<Shared>,
+    Me(me): Me,
+    uri: Uri,
+    Params(fields): Params,
+) -> Result<Response, ApiError> {
+    let asked = Asked::parse(&fields, paging::ACCOUNTS)?;
+    let read = move |_: &_, entities: &mut Entities<'_>| {
+        page_of_accounts(entities, &asked, (SetTable::FollowRequests, me), |entities, other| {
             entities.account(other)
         })
     };

@@ -35,6 +35,26 @@ impl Server {
         answers::entity(status)
     }
 
+    /// Gives a new status of a user the user's defaults in the place of what was not sent.
+    async fn fill_in(
+        &self,
+        me: UserId,
+        new: &mut NewPost,
+        fields: &Fields,
+    ) -> Result<(), ApiError> {
+        let defaults = self.defaults(me).await?.ok_or_else(ApiError::not_found)?;
+        if fields.one("visibility")?.is_none() {
+            new.visibility = defaults.visibility;
+        }
+        if fields.flag("sensitive")?.is_none() {
+            new.sensitive |= defaults.sensitive;
+        }
+        if fields.one("language")?.is_none() {
+            new.language = defaults.language;
+        }
+        Ok(())
+    }
+
     /// Checks that a status exists and is the user's own.
     async fn own(&self, me: UserId, post: PostId) -> Result<(), ApiError> {
         let read = move |_: &_, entities: &mut Entities<'_>| {
@@ -93,8 +113,11 @@ pub(crate) async fn create(
     (new.warning, new.sensitive) = warning(&fields)?;
     new.language = language(&fields)?;
     state.limit(What::Posts, me.0.into())?;
+    // A retry is recognized by what was sent: the defaults may be others by then.
+    let idempotency = once.of(me, &Command::Publish(Box::new(new.clone())));
+    state.fill_in(me, &mut new, &fields).await?;
     let command = Command::Publish(Box::new(new));
-    match state.change(me, once, command).await? {
+    match state.change_once(idempotency, command).await? {
         Done::Posted(post) => state.changed_status(me, post).await,
         _ => Err(ApiError::internal()),
     }

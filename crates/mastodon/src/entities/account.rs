@@ -1,9 +1,10 @@
 //! The entities `Account` and `CredentialAccount`.
 
 use feed::accounts::Role;
-use feed::{Span, UserId};
+use feed::{Language, ProfileField, ProfileFields, Span, UserId};
 use serde_json::{Value, json};
 
+use super::status::visibility_name;
 use super::time::day;
 use super::{Entities, html};
 
@@ -41,11 +42,11 @@ impl Entities<'_> {
             "header": picture,
             "header_static": picture,
             "header_description": "",
-            "locked": false,
-            "bot": false,
+            "locked": facts.is_locked(user),
+            "bot": profile.bot,
             "group": false,
-            "discoverable": true,
-            "indexable": false,
+            "discoverable": !profile.undiscoverable,
+            "indexable": profile.indexable,
             "noindex": false,
             "hide_collections": false,
             "moved": null,
@@ -56,7 +57,7 @@ impl Entities<'_> {
             "statuses_count": counts.posts,
             "followers_count": counts.followers,
             "following_count": counts.following,
-            "fields": [],
+            "fields": fields(&profile.fields, |value| html::line(value, base)),
             "emojis": [],
             "roles": [],
         }))
@@ -67,23 +68,44 @@ impl Entities<'_> {
         let mut entity = self.account(user)?;
         let facts = self.facts();
         let (profile, account) = (facts.user(user)?, facts.account(user)?);
-        let fields = entity.as_object_mut()?;
+        let defaults = &profile.defaults;
         let source = json!({
-            "privacy": "public",
-            "sensitive": false,
-            "language": null,
+            "privacy": visibility_name(defaults.visibility),
+            "sensitive": defaults.sensitive,
+            "language": defaults.language.as_ref().map(Language::as_str),
             "note": profile.bio.as_str(),
-            "fields": [],
-            "follow_requests_count": 0,
-            "discoverable": true,
-            "indexable": false,
+            "fields": fields(&profile.fields, str::to_owned),
+            "follow_requests_count": facts.counts(user).requests,
+            "discoverable": !profile.undiscoverable,
+            "indexable": profile.indexable,
             "hide_collections": false,
             "attribution_domains": [],
         });
-        fields.insert("source".to_owned(), source);
-        fields.insert("role".to_owned(), role(account.role));
+        let parts = entity.as_object_mut()?;
+        parts.insert("source".to_owned(), source);
+        parts.insert("role".to_owned(), role(account.role));
         Some(entity)
     }
+
+    /// The entity `Preferences` of a user; none if the user does not exist.
+    pub(crate) fn preferences(&self, user: UserId) -> Option<Value> {
+        let defaults = self.facts().user(user)?.defaults;
+        Some(json!({
+            "posting:default:visibility": visibility_name(defaults.visibility),
+            "posting:default:sensitive": defaults.sensitive,
+            "posting:default:language": defaults.language.as_ref().map(Language::as_str),
+            "reading:expand:media": "default",
+            "reading:expand:spoilers": false,
+            "reading:autoplay:gifs": false,
+        }))
+    }
+}
+
+/// The entities `Field`. Nobody verifies links.
+fn fields(fields: &ProfileFields, shown: impl Fn(&str) -> String) -> Vec<Value> {
+    let fields = fields.as_slice().iter();
+    let field = |field: &ProfileField| json!({"name": field.name(), "value": shown(field.value()), "verified_at": null});
+    fields.map(field).collect()
 }
 
 /// The entity `Role`.

@@ -38,12 +38,21 @@ pub(crate) fn content(
             p {
                 @for (number, line) in paragraph.split('\n').enumerate() {
                     @if number > 0 { (LINE_BREAK) }
-                    @for part in parts(line) { (part_as_html(&part, base, &profile)) }
+                    (line_as_html(line, base, &profile))
                 }
             }
         }
     };
     markup.into_string()
+}
+
+/// A text on one line as HTML without a paragraph.
+pub(crate) fn line(text: &str, base: &str) -> String {
+    line_as_html(text, base, |_| None).into_string()
+}
+
+fn line_as_html(line: &str, base: &str, profile: impl Fn(&Handle) -> Option<String>) -> Markup {
+    html! { @for part in parts(line) { (part_as_html(&part, base, &profile)) } }
 }
 
 fn part_as_html(

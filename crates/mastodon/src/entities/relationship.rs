@@ -1,6 +1,6 @@
 //! The entity `Relationship`.
 
-use feed::UserId;
+use feed::{Note, UserId};
 use serde_json::{Value, json};
 
 use super::Entities;
@@ -13,6 +13,7 @@ impl Entities<'_> {
         let facts = self.facts();
         let following = facts.follows(reader, other);
         let mute = facts.mute(reader, other);
+        let note = facts.note(reader, other);
         Some(json!({
             "id": other.0.to_string(),
             "following": following,
@@ -26,11 +27,11 @@ impl Entities<'_> {
             "muting": mute.is_some(),
             "muting_notifications": mute.is_some_and(|mute| mute.mentions),
             "muting_expires_at": mute.and_then(|mute| mute.ends_ms).map(time),
-            "requested": false,
-            "requested_by": false,
+            "requested": facts.requests(reader, other),
+            "requested_by": facts.requests(other, reader),
             "domain_blocking": false,
             "endorsed": false,
-            "note": "",
+            "note": note.as_ref().map_or("", Note::as_str),
         }))
     }
 

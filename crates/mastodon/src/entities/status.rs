@@ -152,7 +152,8 @@ const VISIBILITIES: [(&str, Visibility); 4] = [
     ("direct", Visibility::Direct),
 ];
 
-fn visibility_name(visibility: Visibility) -> &'static str {
+/// The name of a visibility.
+pub(crate) fn visibility_name(visibility: Visibility) -> &'static str {
     VISIBILITIES.iter().find(|(_, other)| *other == visibility).map_or("direct", |(name, _)| name)
 }
 

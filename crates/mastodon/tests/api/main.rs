@@ -12,6 +12,7 @@ mod pages;
 mod reactions;
 mod scopes;
 mod server;
+mod settings;
 mod statuses;
 mod streaming;
 mod visibility;

@@ -15,32 +15,24 @@ async fn a_profile_is_changed_and_what_is_fixed_is_refused() {
     let fields = [
         ("display_name", "Ada <3"),
         ("note", "one\n\n<script>\nhttps://a.example/"),
-        ("locked", "false"),
-        ("discoverable", "true"),
-        // The defaults of new posts are ignored.
-        ("source[privacy]", "private"),
-        ("source[language]", "en"),
-        ("source[sensitive]", "true"),
-        ("fields_attributes[0][name]", ""),
+        ("hide_collections", "false"),
     ];
     let me = ada.call(&world, "PATCH", path, &fields).await;
     assert_eq!(me["display_name"], "Ada <3");
     assert_eq!(me["source"]["note"], fields[1].1);
-    assert_eq!(
-        (&me["source"]["privacy"], &me["source"]["sensitive"]),
-        (&json!("public"), &json!(false))
-    );
     let note = me["note"].as_str().unwrap();
     assert!(note.starts_with("<p>one</p><p>&lt;script&gt;<br /><a href=\"https://a.example/\""));
     let cleared = ada.call(&world, "PATCH", path, &[("note", "")]).await;
     assert_eq!((&cleared["note"], &cleared["display_name"]), (&json!(""), &json!("Ada <3")));
     for (name, value) in [
         ("avatar", "x"),
-        ("locked", "true"),
-        ("bot", "1"),
-        ("discoverable", "false"),
-        ("fields_attributes[0][name]", "Web"),
+        ("hide_collections", "true"),
         ("display_name", "a\nb"),
+        ("fields_attributes[0][value]", "without a name"),
+        ("fields_attributes[][name]", "a\nb"),
+        ("source[privacy]", "direct"),
+        ("source[privacy]", "followers"),
+        ("source[language]", "english"),
     ] {
         let got = world.call("PATCH", path, Some(&ada.token), &[(name, value)]).await;
         assert_eq!(got.status.as_u16(), 422, "{name}: {got:?}");

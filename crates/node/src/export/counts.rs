@@ -16,8 +16,14 @@ pub struct TransferCounts {
     /// Mutes.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub mutes: u64,
+    /// Notes.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub notes: u64,
     /// Follows.
     pub follows: u64,
+    /// Requests to follow.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub requests: u64,
     /// Friendships; each counts once.
     pub friendships: u64,
     /// Posts.
@@ -46,11 +52,12 @@ fn is_zero(number: &u64) -> bool {
 /// Shows the numbers in one line.
 impl fmt::Display for TransferCounts {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { users, blocks, mutes, follows, friendships, posts, reactions, .. } = self;
+        let Self { users, blocks, mutes, notes, follows, requests, .. } = self;
+        let Self { friendships, posts, reactions, .. } = self;
         let Self { stories, views, samples, buckets, keys, .. } = self;
         write!(
             out,
-            "{users} users, {blocks} blocks, {mutes} mutes, {follows} follows, {friendships} friendships, {posts} \
+            "{users} users, {blocks} blocks, {mutes} mutes, {notes} notes, {follows} follows, {requests} requests, {friendships} friendships, {posts} \
              posts with {reactions} reactions, {stories} stories with {views} views, {samples} samples, {buckets} named buckets, {keys} keys"
         )
     }

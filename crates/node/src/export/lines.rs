@@ -14,10 +14,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::counts::TransferCounts;
 use super::post_lines::{Post, Reaction, Story, View};
+use super::user_lines::{Note, User};
 
 /// The format that this code writes, and the newest it reads. Format 1 has no accounts, blocks and mutes, format 2
-/// only public posts without warnings and languages, and no reactions.
-pub(crate) const FORMAT_VERSION: u32 = 3;
+/// only public posts without warnings and languages, and no reactions, format 3 no settings, markers and
+/// notes of users.
+pub(crate) const FORMAT_VERSION: u32 = 4;
 /// Longest line, in bytes: more than that of the longest value in base64, or in text of which every character is
 /// escaped.
 pub(crate) const LINE_BYTES_MAX: usize = 48 << 20;
@@ -33,7 +35,10 @@ pub(crate) enum Line<'a> {
     User(User<'a>),
     Block(Block),
     Mute(Mute),
+    #[serde(borrow)]
+    Note(Note<'a>),
     Follow(Follow),
+    Request(Request),
     Friends(Friends),
     Post(Post<'a>),
     #[serde(borrow)]
@@ -59,45 +64,6 @@ pub(crate) struct Header<'a> {
     /// No id up to this one is given again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) last_id: Option<Id>,
-}
-
-#[derive(Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct User<'a> {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) id: Option<u32>,
-    #[serde(borrow)]
-    pub(crate) handle: Cow<'a, str>,
-    #[serde(default, skip_serializing_if = "str::is_empty")]
-    pub(crate) name: Cow<'a, str>,
-    #[serde(default, skip_serializing_if = "str::is_empty")]
-    pub(crate) bio: Cow<'a, str>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) registered: Option<Time>,
-    /// Only the handle is left, and stays taken.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(crate) deleted: bool,
-    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
-    pub(crate) account: Option<Account<'a>>,
-}
-
-/// The account of a user. Formats before 2 have none.
-#[derive(Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Account<'a> {
-    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
-    pub(crate) email: Option<Cow<'a, str>>,
-    /// A PHC string of argon2id.
-    #[serde(borrow)]
-    pub(crate) password: Cow<'a, str>,
-    /// `user`, `moderator` or `admin`.
-    #[serde(borrow)]
-    pub(crate) role: Cow<'a, str>,
-    /// `pending`, `active` or `disabled`.
-    #[serde(borrow)]
-    pub(crate) state: Cow<'a, str>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) created: Option<Time>,
 }
 
 /// The users whom a user blocks.
@@ -127,6 +93,14 @@ pub(crate) struct Mute {
 pub(crate) struct Follow {
     pub(crate) user: Who,
     pub(crate) follows: Vec<Who>,
+}
+
+/// The users whom a user asks to follow.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Request {
+    pub(crate) user: Who,
+    pub(crate) requests: Vec<Who>,
 }
 
 /// Friends of a user.

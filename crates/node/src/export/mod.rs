@@ -11,6 +11,7 @@ mod output;
 pub(crate) mod post_lines;
 #[cfg(test)]
 mod tests;
+pub(crate) mod user_lines;
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -28,6 +29,7 @@ use crate::options::NodeOptions;
 use counts::TransferCounts;
 use lines::{Id, Line, Time};
 use output::Output;
+use user_lines::{Note, User};
 
 /// Memory for sorting keys, in bytes.
 const SORT_BYTES: usize = 64 << 20;
@@ -94,6 +96,7 @@ impl<W: Write> Export<'_, W> {
     fn write(&mut self, sorter: Sorter<SortedRow>) -> io::Result<()> {
         self.users()?;
         self.hidden()?;
+        self.notes()?;
         self.relations()?;
         self.posts()?;
         self.stories()?;
@@ -114,23 +117,25 @@ impl<W: Write> Export<'_, W> {
             }
             self.counts.users += 1;
             let account = facts.account(id);
-            done = self.out.line(&Line::User(lines::User {
-                id: Some(id.0),
-                handle: user.handle.as_str().into(),
-                name: user.name.as_str().into(),
-                bio: user.bio.as_str().into(),
-                registered: Some(Time(user.registered.unix_ms())),
-                deleted: facts.is_deleted(id),
-                account: account.as_ref().map(|account| lines::Account {
-                    email: account.email.as_ref().map(|email| email.as_str().into()),
-                    password: account.password.as_str().into(),
-                    role: account.role.name().into(),
-                    state: account.state.name().into(),
-                    created: Some(Time(account.created.unix_ms())),
-                }),
-            }));
+            let line = User::new(facts, (id, &user), account.as_ref());
+            done = self.out.line(&Line::User(line));
         });
         done
+    }
+
+    /// The notes of each user.
+    fn notes(&mut self) -> io::Result<()> {
+        let facts = feed::Facts::new(self.store);
+        for user in (0..facts.totals().users).map(UserId).filter(|user| facts.exists(*user)) {
+            for other in facts.users_in(SetTable::Notes, user, Span::ALL) {
+                if let Some(note) = facts.note(user, other) {
+                    self.counts.notes += 1;
+                    let (about, text) = (other.into(), note.as_str().into());
+                    self.out.line(&Line::Note(Note { user: user.into(), about, text }))?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The blocks and the mutes of each user.
@@ -157,7 +162,7 @@ impl<W: Write> Export<'_, W> {
         Ok(())
     }
 
-    /// The follows of each user, and then friends; each friendship once, at the user with the smaller id.
+    /// The follows of each user, requests, and then friends; each friendship once, at the user with the smaller id.
     fn relations(&mut self) -> io::Result<()> {
         let facts = feed::Facts::new(self.store);
         let users = || (0..facts.totals().users).map(UserId).filter(|user| facts.exists(*user));
@@ -166,6 +171,14 @@ impl<W: Write> Export<'_, W> {
             self.counts.follows += follows.len() as u64;
             if !follows.is_empty() {
                 self.out.line(&Line::Follow(lines::Follow { user: user.into(), follows }))?;
+            }
+        }
+        for user in users() {
+            let requests = facts.users_in(SetTable::Requested, user, Span::ALL);
+            self.counts.requests += requests.len() as u64;
+            if !requests.is_empty() {
+                let requests = requests.into_iter().map(Into::into).collect();
+                self.out.line(&Line::Request(lines::Request { user: user.into(), requests }))?;
             }
         }
         for user in users() {

@@ -11,8 +11,8 @@ use feed::accounts::{
     RedirectUri, Role, SecretHash,
 };
 use feed::{
-    Bio, Command, Handle, Idempotency, Label, Lifetime, MuteTime, Name, PostText, Reaction,
-    SetName, UserId, UserRef,
+    Bio, Command, Handle, Idempotency, Label, Lifetime, MarkerUpdate, MarkersUpdate, MuteTime,
+    Name, Note, PostText, Reaction, SetName, UserEdit, UserId, UserRef,
 };
 use kv::{BucketId, BucketName, Bytes, Expiry, KeyOp, KeyOps, Only};
 use rows::{NameTable, PointTable, SetTable};
@@ -47,7 +47,7 @@ const EMPTIED: &str = "keys of buckets that were emptied";
 fn point(table: PointTable) -> Kept {
     match table {
         PointTable::User | PointTable::Post | PointTable::Story | PointTable::StoryText => Exported,
-        PointTable::Sample => Exported,
+        PointTable::Sample | PointTable::Markers | PointTable::Note => Exported,
         PointTable::Counts | PointTable::PostCounts | PointTable::BucketOfSpace => Derived,
         PointTable::Inbox => LeftOut(NOTIFICATIONS),
         PointTable::Account => Exported,
@@ -58,12 +58,15 @@ fn point(table: PointTable) -> Kept {
 fn set(table: SetTable) -> Kept {
     match table {
         SetTable::Following | SetTable::Friends | SetTable::StoryViews => Exported,
-        SetTable::Blocks | SetTable::Mutes => Exported,
+        SetTable::Blocks | SetTable::Mutes | SetTable::Requested => Exported,
+        SetTable::LockedUsers => Exported,
+        SetTable::FollowRequests => Derived,
         SetTable::BlockedBy | SetTable::MutedBy => Derived,
         SetTable::DeletedUsers => Exported,
         SetTable::Followers | SetTable::AuthorPosts | SetTable::Mentions => Derived,
         SetTable::AuthorStories | SetTable::Expiring | SetTable::Seen => Derived,
         SetTable::Samples | SetTable::Replies => Derived,
+        SetTable::Notes | SetTable::NotedBy => Derived,
         SetTable::OrphanedSpaces | SetTable::FreeSpaces => LeftOut(EMPTIED),
         SetTable::Reactions => Exported,
         SetTable::Favourites | SetTable::Bookmarks | SetTable::Pins => Derived,
@@ -100,6 +103,14 @@ fn fill(options: &NodeOptions) {
         run(Command::Register { handle, name: Name::default(), bio: Bio::default() });
     }
     fill_accounts(&|command| run(Command::Account(command)), &ann);
+    let home = Some(MarkerUpdate { last_read: 7, replaces: None });
+    let update = MarkersUpdate { user: ann.clone(), home, notifications: None };
+    run(Command::SetMarkers(Box::new(update)));
+    let locked = UserEdit { locked: Some(true), ..UserEdit::new(ann.clone()) };
+    run(Command::EditUser(Box::new(locked)));
+    run(Command::Follow { user: bob.clone(), other: ann.clone() });
+    let note = Note::parse("a note").unwrap();
+    run(Command::SetNote { user: ann.clone(), other: bob.clone(), note });
     run(Command::Follow { user: ann.clone(), other: bob.clone() });
     run(Command::Befriend { user: ann.clone(), other: bob.clone() });
     run(Command::Block { user: ann.clone(), other: dan.clone() });

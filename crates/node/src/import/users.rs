@@ -1,15 +1,21 @@
 //! Imports users, follows and friendships.
 
 use feed::accounts::{Account, AccountRefusal, AccountState, Email, PasswordHash, Role};
-use feed::limits::{BLOCKS_MAX, FOLLOWING_MAX, FRIENDS_MAX, MUTES_MAX, USER_POSTS_MAX, USERS_MAX};
-use feed::{Bio, Counts, Handle, Name, Refusal, UserId, UserRef, write};
+use feed::limits::{
+    BLOCKS_MAX, FOLLOWING_MAX, FRIENDS_MAX, MUTES_MAX, NOTES_MAX, USER_POSTS_MAX, USERS_MAX,
+};
+use feed::{
+    Bio, Counts, Handle, Language, Marker, Markers, Name, Note, PostDefaults, ProfileFields,
+    Refusal, UserId, UserRef, Visibility, write,
+};
 use hashbrown::{HashMap, HashSet};
 use rows::{EPOCH_MS, SetTable, Stamp, Totals};
 use store::Loader;
 
 use super::Wrong;
 use super::ids::Ids;
-use crate::export::lines::{self, Block, Follow, Friends, Mute, Time, User, Who};
+use crate::export::lines::{Block, Follow, Friends, Mute, Request, Time, Who};
+use crate::export::user_lines::{self, Note as NoteLine, User};
 
 /// The users so far, in memory: their handles, and what is counted.
 #[derive(Default)]
@@ -39,14 +45,10 @@ impl Users {
             return Err(format!("the next user has the id {}, not {given}", id.0).into());
         }
         let handle = Handle::parse(&line.handle)?;
-        let user = feed::User {
-            name: Name::parse(&line.name)?,
-            bio: Bio::parse(&line.bio)?,
-            registered: ids.at_or_now(line.registered)?,
-            handle: handle.clone(),
-        };
+        let registered = ids.at_or_now(line.registered)?;
+        let user = profile(feed::User::new(handle.clone(), registered), line)?;
         if line.deleted {
-            if !user.name.as_str().is_empty() || !user.bio.as_str().is_empty() {
+            if user != feed::User::new(handle.clone(), registered) {
                 return Err("nothing is left of a deleted user but the handle".into());
             }
             if line.account.is_some() {
@@ -54,6 +56,12 @@ impl Users {
             }
             self.deleted.insert(id);
             write::deleted(loader, id);
+        }
+        if line.locked {
+            if line.deleted {
+                return Err("nothing is left of a deleted user but the handle".into());
+            }
+            write::locked(loader, id, true);
         }
         if let Some(line) = &line.account {
             let account = account(ids, line)?;
@@ -64,6 +72,13 @@ impl Users {
             }
             self.accounts += 1;
             write::account(loader, id, &account);
+        }
+        let markers = markers(ids, line)?;
+        if markers != Markers::default() {
+            if line.deleted {
+                return Err("nothing is left of a deleted user but the handle".into());
+            }
+            write::markers(loader, id, markers);
         }
         write::user(loader, id, &user);
         write::handle(loader, &handle, id);
@@ -167,6 +182,21 @@ impl Users {
         Ok(())
     }
 
+    pub(super) fn note(&mut self, loader: &mut Loader, line: &NoteLine<'_>) -> Result<(), Wrong> {
+        let (user, about) = (self.find(&line.user)?, self.find(&line.about)?);
+        let note = Note::parse(&line.text)?;
+        if note == Note::default() {
+            return Err("a note has a text".into());
+        }
+        let notes = &mut self.of(user).notes;
+        if *notes >= NOTES_MAX {
+            return Err(Refusal::TooManyNotes.into());
+        }
+        *notes += 1;
+        write::note(loader, user, about, &note);
+        Ok(())
+    }
+
     /// Refuses a relation of two users of whom one blocks the other.
     fn refuse_blocked(&mut self, user: UserId, other: UserId) -> Result<(), Wrong> {
         self.has_relations = true;
@@ -192,6 +222,26 @@ impl Users {
             write::follow(loader, user, other, true);
         }
         Ok(line.follows.len() as u64)
+    }
+
+    /// Returns the number of requests.
+    pub(super) fn request(&mut self, loader: &mut Loader, line: &Request) -> Result<u64, Wrong> {
+        let user = self.find(&line.user)?;
+        for other in &line.requests {
+            let other = self.find(other)?;
+            if other == user {
+                return Err(Refusal::SelfFollow.into());
+            }
+            self.refuse_blocked(user, other)?;
+            let requested = &mut self.of(user).requested;
+            if *requested >= FOLLOWING_MAX {
+                return Err(Refusal::TooManyFollows.into());
+            }
+            *requested += 1;
+            self.of(other).requests += 1;
+            write::request(loader, user, other, true);
+        }
+        Ok(line.requests.len() as u64)
     }
 
     /// Returns the number of friendships.
@@ -262,7 +312,47 @@ impl Users {
     }
 }
 
-fn account(ids: &mut Ids, line: &lines::Account<'_>) -> Result<Account, Wrong> {
+/// The user with what a line says beside the handle and the time.
+fn profile(user: feed::User, line: &User<'_>) -> Result<feed::User, Wrong> {
+    let fields = line.fields.iter().map(|field| (&*field.name, &*field.value));
+    Ok(feed::User {
+        name: Name::parse(&line.name)?,
+        bio: Bio::parse(&line.bio)?,
+        fields: ProfileFields::parse(fields)?,
+        bot: line.bot,
+        undiscoverable: line.discoverable == Some(false),
+        indexable: line.indexable,
+        defaults: line.defaults.as_ref().map(defaults).transpose()?.unwrap_or_default(),
+        ..user
+    })
+}
+
+fn markers(ids: &mut Ids, line: &User<'_>) -> Result<Markers, Wrong> {
+    let mut marker = |line: &Option<user_lines::Marker>| {
+        let Some(user_lines::Marker { last_read, version, updated }) = line else {
+            return Ok::<_, Wrong>(None);
+        };
+        let updated = match updated {
+            Some(id) => ids.used(*id)?,
+            None => ids.at_or_now(None)?,
+        };
+        Ok(Some(Marker { last_read: last_read.0, version: *version, updated }))
+    };
+    Ok(Markers {
+        home: marker(&line.home_marker)?,
+        notifications: marker(&line.notifications_marker)?,
+    })
+}
+
+fn defaults(line: &user_lines::Defaults<'_>) -> Result<PostDefaults, Wrong> {
+    Ok(PostDefaults {
+        visibility: Visibility::named(&line.visibility).ok_or("there is no such visibility")?,
+        sensitive: line.sensitive,
+        language: line.language.as_deref().map(Language::parse).transpose()?,
+    })
+}
+
+fn account(ids: &mut Ids, line: &user_lines::Account<'_>) -> Result<Account, Wrong> {
     let email = line.email.as_deref().map(Email::parse).transpose()?;
     Ok(Account {
         email,

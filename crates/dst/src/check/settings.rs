@@ -1,0 +1,39 @@
+//! Compares what users have set, and what apps keep for them, with the model.
+
+use feed::{MarkedTimeline, Note, User, UserId};
+
+use crate::model::{ModelSettings, texts};
+use crate::run::Run;
+
+impl Run {
+    pub(super) fn check_settings(&self, user: u32, found: &User) {
+        let expected = &self.model.feed;
+        let settings = ModelSettings {
+            fields: texts(&found.fields),
+            bot: found.bot,
+            undiscoverable: found.undiscoverable,
+            indexable: found.indexable,
+            visibility: found.defaults.visibility,
+            sensitive: found.defaults.sensitive,
+            locked: self.node().node().facts().is_locked(UserId(user)),
+            language: found.defaults.language.as_ref().map(|code| code.as_str().to_owned()),
+        };
+        assert_eq!(settings, expected.users[user as usize].settings, "settings of {user}");
+        let markers = self.node().node().facts().markers(UserId(user));
+        for timeline in MarkedTimeline::ALL {
+            let found = markers.of(timeline);
+            let found = found.map(|marker| (marker.last_read, marker.version, marker.updated.0));
+            let wanted = expected.markers.get(&(user, timeline)).copied();
+            assert_eq!(found, wanted, "marker of {user} in {timeline:?}");
+        }
+        for (other, _) in (0..).zip(&expected.users).filter(|(_, other)| !other.deleted) {
+            let asks = self.node().node().facts().requests(UserId(user), UserId(other));
+            let expects = expected.requests.contains(&(user, other));
+            assert_eq!(asks, expects, "whether {user} asks to follow {other}");
+            let found = self.node().node().facts().note(UserId(user), UserId(other));
+            let found = found.as_ref().map(Note::as_str);
+            let wanted = expected.notes.get(&(user, other)).map(String::as_str);
+            assert_eq!(found, wanted, "note of {user} about {other}");
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! The expected follows, and requests to follow users who are locked.
+
+use std::collections::BTreeSet;
+
+use feed::limits::FOLLOWING_MAX;
+use feed::{Done, Outcome, Refusal, UserRef};
+
+use super::feed::Feed;
+use super::reactions::Cause;
+
+impl Feed {
+    pub(super) fn follow(&mut self, stamp: u64, user: &UserRef, other: &UserRef) -> Outcome {
+        let pair = self.two(user, other, Refusal::SelfFollow)?;
+        self.refuse_blocked(pair)?;
+        if self.follows.contains(&pair) {
+            return Ok(Done::Followed);
+        }
+        if !self.requests.contains(&pair)
+            && self.followed_or_asked(pair.0) >= FOLLOWING_MAX as usize
+        {
+            return Err(Refusal::TooManyFollows);
+        }
+        if self.users[pair.1 as usize].settings.locked {
+            if self.requests.insert(pair) {
+                self.announce(stamp, pair, Cause::Request);
+            }
+            return Ok(Done::FollowRequested);
+        }
+        self.requests.remove(&pair);
+        self.follows.insert(pair);
+        self.announce(stamp, pair, Cause::Follow);
+        Ok(Done::Followed)
+    }
+
+    pub(super) fn follow_many(&mut self, user: &UserRef, others: &[UserRef]) -> Outcome {
+        let pairs = others.iter().map(|other| self.two(user, other, Refusal::SelfFollow));
+        // The user is looked up even if there are no others, and an unknown one is refused before oneself.
+        self.resolve(user)?;
+        others.iter().try_for_each(|other| self.resolve(other).map(|_| ()))?;
+        let pairs: BTreeSet<_> = pairs.collect::<Result<_, _>>()?;
+        pairs.iter().try_for_each(|pair| self.refuse_blocked(*pair))?;
+        let is_new =
+            |pair: &&(u32, u32)| !self.follows.contains(pair) && !self.requests.contains(pair);
+        let new = pairs.iter().filter(is_new).count();
+        let user = self.resolve(user)?;
+        if self.followed_or_asked(user) + new > FOLLOWING_MAX as usize {
+            return Err(Refusal::TooManyFollows);
+        }
+        for pair in pairs {
+            if self.follows.contains(&pair) {
+                continue;
+            }
+            if self.users[pair.1 as usize].settings.locked {
+                self.requests.insert(pair);
+            } else {
+                self.requests.remove(&pair);
+                self.follows.insert(pair);
+            }
+        }
+        Ok(Done::Followed)
+    }
+
+    pub(super) fn unfollow(&mut self, user: &UserRef, other: &UserRef) -> Outcome {
+        let pair = self.two(user, other, Refusal::SelfFollow)?;
+        self.follows.remove(&pair);
+        self.requests.remove(&pair);
+        Ok(Done::Unfollowed)
+    }
+
+    pub(super) fn answer(&mut self, user: &UserRef, other: &UserRef, accept: bool) -> Outcome {
+        let (user, other) = self.two(user, other, Refusal::RequestNotFound)?;
+        if !self.requests.remove(&(other, user)) {
+            return Err(Refusal::RequestNotFound);
+        }
+        if accept {
+            self.follows.insert((other, user));
+        }
+        Ok(Done::RequestAnswered)
+    }
+
+    fn followed_or_asked(&self, user: u32) -> usize {
+        let asked = self.requests.range((user, 0)..=(user, u32::MAX));
+        self.following(user).count() + asked.count()
+    }
+}

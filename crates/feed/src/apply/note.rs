@@ -1,0 +1,24 @@
+//! Writing notes about users.
+
+use crate::command::{Done, Outcome};
+use crate::facts::Txn;
+use crate::ids::UserRef;
+use crate::limits;
+use crate::refusal::Refusal;
+use crate::text::Note;
+
+pub(super) fn set(txn: &mut Txn<'_>, user: &UserRef, other: &UserRef, note: &Note) -> Outcome {
+    let (user, other) = (super::resolve(txn, user)?, super::resolve(txn, other)?);
+    if txn.facts().blocks(other, user) {
+        return Err(Refusal::UserNotFound);
+    }
+    let before = txn.facts().note(user, other);
+    let is_new = before.is_none() && !note.as_str().is_empty();
+    if is_new && txn.facts().stored_counts(user).notes >= limits::NOTES_MAX {
+        return Err(Refusal::TooManyNotes);
+    }
+    if before.unwrap_or_default() != *note {
+        txn.put_note(user, other, note);
+    }
+    Ok(Done::NoteSet)
+}

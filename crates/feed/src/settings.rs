@@ -1,0 +1,167 @@
+//! What users say about themselves beside a name and a biography, the defaults of their posts, and the input that
+//! changes them.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::UserRef;
+use crate::limits;
+use crate::post::Visibility;
+use crate::refusal::Refusal;
+use crate::text::{Bio, Language, Name, fits};
+
+/// A field of a profile: two texts on one line each, trimmed. The value may be empty.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProfileField {
+    name: Box<str>,
+    value: Box<str>,
+}
+
+impl ProfileField {
+    /// The checked name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The checked value.
+    #[must_use]
+    pub fn value(&self) -> &str {
+        &self.value
+    }
+}
+
+/// The fields of a profile: at most [`limits::PROFILE_FIELDS_MAX`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProfileFields(Box<[ProfileField]>);
+
+impl ProfileFields {
+    /// Trims and checks names and values. Fields of which both are empty are left out.
+    ///
+    /// # Errors
+    /// [`Refusal::BadField`] if a name is empty, or a text is too long or holds control characters;
+    /// [`Refusal::TooManyFields`].
+    pub fn parse<'t>(pairs: impl IntoIterator<Item = (&'t str, &'t str)>) -> Result<Self, Refusal> {
+        let mut fields = Vec::new();
+        let pairs = pairs.into_iter().map(|(name, value)| (name.trim(), value.trim()));
+        for (name, value) in pairs.filter(|(name, value)| !name.is_empty() || !value.is_empty()) {
+            if fields.len() >= limits::PROFILE_FIELDS_MAX {
+                return Err(Refusal::TooManyFields);
+            }
+            let is_text = |text: &str| {
+                fits(text, limits::FIELD_CHARS_MAX, limits::FIELD_BYTES_MAX)
+                    && !text.chars().any(char::is_control)
+            };
+            if name.is_empty() || !is_text(name) || !is_text(value) {
+                return Err(Refusal::BadField);
+            }
+            fields.push(ProfileField { name: name.into(), value: value.into() });
+        }
+        Ok(Self(fields.into()))
+    }
+
+    /// The fields in their order.
+    #[must_use]
+    pub fn as_slice(&self) -> &[ProfileField] {
+        &self.0
+    }
+}
+
+/// What a new post of a user is if the app does not say: for apps that ask for it. A command says it all.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PostDefaults {
+    /// Who may see it.
+    pub visibility: Visibility,
+    /// Whether its images should be hidden until the reader asks for them.
+    pub sensitive: bool,
+    /// The language of the text.
+    pub language: Option<Language>,
+}
+
+/// A change of a profile and of settings. `None` leaves a field as it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UserEdit {
+    /// The user whose profile it is.
+    pub user: UserRef,
+    /// New name.
+    pub name: Option<Name>,
+    /// New biography.
+    pub bio: Option<Bio>,
+    /// All fields of the profile.
+    pub fields: Option<ProfileFields>,
+    /// Whether a program writes the posts.
+    pub bot: Option<bool>,
+    /// Whether lists of users to discover show the user.
+    pub discoverable: Option<bool>,
+    /// Whether the user agrees to searches of their public posts.
+    pub indexable: Option<bool>,
+    /// The default of new posts.
+    pub visibility: Option<Visibility>,
+    /// The default of new posts.
+    pub sensitive: Option<bool>,
+    /// The default of new posts, or that there is none.
+    pub language: Option<Option<Language>>,
+    /// Whether others must ask before they follow. Requests are answered one by one, also after the user is unlocked.
+    pub locked: Option<bool>,
+}
+
+impl UserEdit {
+    /// An edit that changes nothing.
+    #[must_use]
+    pub fn new(user: UserRef) -> Self {
+        Self {
+            user,
+            name: None,
+            bio: None,
+            fields: None,
+            bot: None,
+            discoverable: None,
+            indexable: None,
+            visibility: None,
+            sensitive: None,
+            language: None,
+            locked: None,
+        }
+    }
+
+    /// A change of the name and the biography alone.
+    #[must_use]
+    pub fn of_texts(user: UserRef, name: Option<Name>, bio: Option<Bio>) -> Self {
+        Self { name, bio, ..Self::new(user) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_short_lines_with_names_and_empty_ones_are_left_out() {
+        let long = "x".repeat(limits::FIELD_CHARS_MAX);
+        let longer = format!("{long}x");
+        let wide = "\u{4e00}".repeat(limits::FIELD_CHARS_MAX);
+        let marks = format!("a{}", "\u{301}".repeat(limits::FIELD_BYTES_MAX / 2));
+        for (pairs, expect) in [
+            (&[][..], Ok(0)),
+            (&[("", ""), (" ", "\n")], Ok(0)),
+            (&[("Web", "https://a.example")], Ok(1)),
+            (&[("", ""), ("a", ""), ("", ""), ("b", "c")], Ok(2)),
+            (&[("", "a value alone")], Err(Refusal::BadField)),
+            (&[("a", "b"); 4], Ok(4)),
+            (&[("a", "b"), ("", ""), ("a", "b"), ("a", "b"), ("a", "b")], Ok(4)),
+            (&[("a", "b"); 5], Err(Refusal::TooManyFields)),
+            (&[(long.as_str(), long.as_str())], Ok(1)),
+            (&[(wide.as_str(), wide.as_str())], Ok(1)),
+            (&[(longer.as_str(), "")], Err(Refusal::BadField)),
+            (&[("a", longer.as_str())], Err(Refusal::BadField)),
+            (&[("a", marks.as_str())], Err(Refusal::BadField)),
+            (&[("a\nb", "")], Err(Refusal::BadField)),
+            (&[("a", "b\u{7f}c")], Err(Refusal::BadField)),
+        ] {
+            let found = ProfileFields::parse(pairs.iter().copied());
+            assert_eq!(found.map(|fields| fields.as_slice().len()), expect, "{pairs:?}");
+        }
+        let fields = ProfileFields::parse([(" a ", " b ")]).unwrap();
+        let [field] = fields.as_slice() else { panic!("{fields:?}") };
+        assert_eq!((field.name(), field.value()), ("a", "b"));
+    }
+}

@@ -1,0 +1,160 @@
+//! The lines of users: see [`lines`](super::lines).
+
+use std::borrow::Cow;
+
+use feed::{Facts, Language, Markers, PostDefaults, Rows, UserId};
+use serde::{Deserialize, Serialize};
+
+use super::lines::{Id, Time, Who};
+
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct User<'a> {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) id: Option<u32>,
+    #[serde(borrow)]
+    pub(crate) handle: Cow<'a, str>,
+    #[serde(default, skip_serializing_if = "str::is_empty")]
+    pub(crate) name: Cow<'a, str>,
+    #[serde(default, skip_serializing_if = "str::is_empty")]
+    pub(crate) bio: Cow<'a, str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) registered: Option<Time>,
+    /// Only the handle is left, and stays taken.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) deleted: bool,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub(crate) account: Option<Account<'a>>,
+    /// Formats before 4 have none of these.
+    #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) fields: Vec<Field<'a>>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) bot: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) discoverable: Option<bool>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) indexable: bool,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub(crate) defaults: Option<Defaults<'a>>,
+    /// Whether others must ask before they follow.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) locked: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) home_marker: Option<Marker>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) notifications_marker: Option<Marker>,
+}
+
+/// Up to where a user has read a timeline.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Marker {
+    pub(crate) last_read: Id,
+    #[serde(default)]
+    pub(crate) version: u32,
+    /// An id, of which only the time is shown to apps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) updated: Option<Id>,
+}
+
+/// The note of a user about another one.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Note<'a> {
+    pub(crate) user: Who,
+    pub(crate) about: Who,
+    #[serde(borrow)]
+    pub(crate) text: Cow<'a, str>,
+}
+
+/// A field of a profile.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Field<'a> {
+    #[serde(borrow)]
+    pub(crate) name: Cow<'a, str>,
+    #[serde(borrow)]
+    pub(crate) value: Cow<'a, str>,
+}
+
+/// The defaults of new posts of a user.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Defaults<'a> {
+    /// `public`, `unlisted`, `followers` or `direct`.
+    #[serde(borrow)]
+    pub(crate) visibility: Cow<'a, str>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) sensitive: bool,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub(crate) language: Option<Cow<'a, str>>,
+}
+
+/// The account of a user. Formats before 2 have none.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Account<'a> {
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub(crate) email: Option<Cow<'a, str>>,
+    /// A PHC string of argon2id.
+    #[serde(borrow)]
+    pub(crate) password: Cow<'a, str>,
+    /// `user`, `moderator` or `admin`.
+    #[serde(borrow)]
+    pub(crate) role: Cow<'a, str>,
+    /// `pending`, `active` or `disabled`.
+    #[serde(borrow)]
+    pub(crate) state: Cow<'a, str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) created: Option<Time>,
+}
+
+impl<'a> User<'a> {
+    /// The line of a user, who may be deleted. `account` is theirs.
+    pub(crate) fn new<R: Rows + ?Sized>(
+        facts: Facts<'_, R>,
+        (id, user): (UserId, &'a feed::User),
+        account: Option<&'a feed::accounts::Account>,
+    ) -> Self {
+        let fields = user.fields.as_slice().iter();
+        let deleted = facts.is_deleted(id);
+        // Those of a deleted user are about to be removed.
+        let markers = if deleted { Markers::default() } else { facts.markers(id) };
+        let marker = |marker: feed::Marker| Marker {
+            last_read: Id(marker.last_read),
+            version: marker.version,
+            updated: Some(Id(marker.updated.0)),
+        };
+        let defaults =
+            Some(&user.defaults).filter(|defaults| **defaults != PostDefaults::default());
+        Self {
+            id: Some(id.0),
+            handle: user.handle.as_str().into(),
+            name: user.name.as_str().into(),
+            bio: user.bio.as_str().into(),
+            registered: Some(Time(user.registered.unix_ms())),
+            deleted,
+            account: account.map(|account| Account {
+                email: account.email.as_ref().map(|email| email.as_str().into()),
+                password: account.password.as_str().into(),
+                role: account.role.name().into(),
+                state: account.state.name().into(),
+                created: Some(Time(account.created.unix_ms())),
+            }),
+            fields: fields
+                .map(|field| Field { name: field.name().into(), value: field.value().into() })
+                .collect(),
+            bot: user.bot,
+            discoverable: user.undiscoverable.then_some(false),
+            indexable: user.indexable,
+            defaults: defaults.map(|defaults| Defaults {
+                visibility: defaults.visibility.name().into(),
+                sensitive: defaults.sensitive,
+                language: defaults.language.as_ref().map(Language::as_str).map(Into::into),
+            }),
+            locked: !deleted && facts.is_locked(id),
+            home_marker: markers.home.map(marker),
+            notifications_marker: markers.notifications.map(marker),
+        }
+    }
+}
