@@ -158,3 +158,30 @@ test("posts are favourited, bookmarked and pinned, listed, and their author is n
   assert.equal(await own.locator(".pins .post").count(), 1);
   await close(own);
 });
+
+test("a user who approves followers is asked, accepts one and rejects another", async () => {
+  const [ada, bob] = [await server.register("q_ada"), await server.register("q_bob")];
+  const page = await open(browser, server, { me: ada, at: "/#/@q_ada" });
+  await page.getByRole("button", { name: "Edit profile" }).click();
+  await page.getByLabel("Approve new followers").check();
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.locator(".profile", { hasText: "Approves followers" }).waitFor();
+  const other = await open(browser, server, { me: bob, at: "/#/@q_ada" });
+  await other.getByRole("button", { name: "Follow @q_ada" }).click();
+  await other.getByRole("button", { name: "Cancel request @q_ada" }).waitFor();
+  await other.reload();
+  await other.getByRole("button", { name: "Cancel request @q_ada" }).waitFor();
+  await page.goto(`${server.url}/#/notifications`);
+  await page.locator(".notice", { hasText: "asks to follow you" }).getByRole("button", { name: "Reject @q_bob" }).click();
+  await page.getByText("Request rejected.").first().waitFor();
+  await other.reload();
+  await other.getByRole("button", { name: "Follow @q_ada" }).click();
+  await other.getByRole("button", { name: "Cancel request @q_ada" }).waitFor();
+  await page.reload();
+  await page.locator(".notice").first().getByRole("button", { name: "Accept @q_bob" }).click();
+  await page.getByText("@q_bob follows you now.").first().waitFor();
+  await other.reload();
+  await other.getByRole("button", { name: "Unfollow @q_ada" }).waitFor();
+  await close(page);
+  await close(other);
+});

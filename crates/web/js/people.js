@@ -61,26 +61,40 @@ export async function tied(kind, other, signal) {
   return page.items[0]?.id === other;
 }
 
+/** Whether the current user asks to follow a user, who is locked. */
+export async function asks(other, signal) {
+  const me = BigInt(whoami().id);
+  const page = await get(`${user(other)}/follow_requests?limit=1${me > 0n ? `&after=${me - 1n}` : ""}`, signal);
+  return page.items[0]?.id === whoami().id;
+}
+
 const TIES = {
-  following: { tie: "Follow", untie: "Unfollow", done: "You follow", undone: "You do not follow" },
+  following: { tie: "Follow", untie: "Unfollow", asked: "Cancel request", done: "You follow", undone: "You do not follow", asking: "You asked to follow" },
   friends: { tie: "Add friend", untie: "Remove friend", done: "You are friends with", undone: "You are not friends with" },
 };
 
-/** A button that follows or befriends a user, or the reverse if `on`; `changed` is called after each change. */
-export function tieButton(kind, other, on, changed) {
+/**
+ * A button that follows or befriends a user, or the reverse if `on`, or takes a request to follow back if `asked`; `changed`
+ * is called after each change.
+ */
+export function tieButton(kind, other, on, changed, asked = false) {
   const words = TIES[kind];
   const button = h("button.pill", { type: "button", onclick: () => carry(button, toggle) });
   const show = () => {
-    button.textContent = on ? words.untie : words.tie;
+    button.textContent = on ? words.untie : asked ? words.asked : words.tie;
     button.setAttribute("aria-label", `${button.textContent} @${other.handle}`);
-    button.classList.toggle("on", on);
+    button.classList.toggle("on", on || asked);
   };
   async function toggle() {
-    await ask(on ? "DELETE" : "PUT", `${user(whoami().id)}/${kind}/${other.id}`);
-    on = !on;
+    const before = on;
+    const ends = on || asked;
+    await ask(ends ? "DELETE" : "PUT", `${user(whoami().id)}/${kind}/${other.id}`);
+    // A locked user is asked first.
+    on = !ends && (kind !== "following" || await tied(kind, other.id));
+    asked = !ends && !on;
     show();
-    say(`${on ? words.done : words.undone} @${other.handle}.`);
-    changed?.(on);
+    say(`${on ? words.done : asked ? words.asking : words.undone} @${other.handle}.`);
+    if (on !== before) changed?.(on);
   }
   button.press = () => (on ? null : carry(button, toggle));
   show();

@@ -1,4 +1,4 @@
-//! Notifications: mentions, favourites of one's posts, and follows.
+//! Notifications: mentions, favourites of one's posts, follows, and requests to follow.
 
 use std::sync::Arc;
 
@@ -37,6 +37,8 @@ pub(crate) enum NoticeKind {
     Favourite,
     /// The user is followed.
     Follow,
+    /// Somebody asks to follow the user, who is locked.
+    FollowRequest,
 }
 
 /// A notification.
@@ -68,8 +70,8 @@ pub(crate) struct NotificationPage {
 
 /// List notifications
 ///
-/// Mentions, favourites of posts by the user, and follows, without what a block or a mute hides. Of favourites and follows
-/// the newest 1,000 are kept.
+/// Mentions, favourites of posts by the user, follows and requests to follow, without what a block or a mute hides. Of all
+/// but mentions the newest 1,000 are kept.
 #[utoipa::path(
     get, path = "/v1/users/{user}/notifications", operation_id = "list_notifications", tag = "timelines",
     params(UserPath, PageQuery),
@@ -110,6 +112,7 @@ fn view(node: &Node, found: Notification) -> Option<NotificationView> {
         Notice::Mention(post) => (NoticeKind::Mention, Some(post)),
         Notice::Favourite(post) => (NoticeKind::Favourite, Some(post)),
         Notice::Follow => (NoticeKind::Follow, None),
+        Notice::FollowRequest => (NoticeKind::FollowRequest, None),
     };
     let rendered = post.map(|post| {
         let mut json = Vec::new();

@@ -158,6 +158,15 @@ fn notifications_are_listed_dismissed_and_cleared() {
     assert_eq!(ids(&first), [found[0]["id"].as_str().unwrap()]);
     assert_eq!(ids(&server.get(first["next"].as_str().unwrap()).json()), [&mention]);
 
+    let locked = json!({"locked": true});
+    assert_eq!(server.with_json("PATCH", "/v1/users/@cyd", &[], &locked).status, 200);
+    server.follow("bob", "cyd");
+    let asked = server.get("/v1/users/@cyd/notifications").json()["items"][0].clone();
+    assert_eq!(
+        (&asked["kind"], &asked["user"]["handle"]),
+        (&json!("follow_request"), &json!("bob"))
+    );
+
     delete(&server, &format!("{path}/{mention}"));
     let again = server.send("DELETE", &format!("{path}/{mention}"), &[], b"");
     again.assert_error(404, "notification_not_found", "dismissed");

@@ -1,4 +1,4 @@
-// Notifications: mentions, favourites of own posts, and follows.
+// Notifications: mentions, favourites of own posts, follows, and requests to follow.
 
 import { ask as request, get, user } from "../api.js";
 import { h, put } from "../dom.js";
@@ -62,13 +62,30 @@ export async function render({ main, signal }) {
 /** A mention is shown as its post, anything else as a line. */
 function notice({ id, kind, user: actor, post, created_at }) {
   if (kind === "mention") return h("li", { "data-id": id }, article(post));
-  const follows = kind === "follow";
-  const said = follows ? " follows you" : h("a", { href: thread(post.id) }, " favourited your post");
+  const words = { follow: " follows you", follow_request: " asks to follow you" };
+  const said = words[kind] ?? h("a", { href: thread(post.id) }, " favourited your post");
   return h("li.notice", { "data-id": id, "data-kind": kind },
-    icon(follows ? "profile" : "favourite"),
+    icon(kind in words ? "profile" : "favourite"),
     h("a", { href: profile(actor.handle), tabindex: -1, "aria-hidden": "true" }, face(actor, "s")),
     h("div", null, h("p", null, named(actor), said, " ", when(created_at)),
-      post ? h("p.excerpt", { dir: "auto" }, post.warning || post.text) : null));
+      post ? h("p.excerpt", { dir: "auto" }, post.warning || post.text) : null,
+      kind === "follow_request" ? answers(actor) : null));
+}
+
+/** The buttons that accept and reject a request to follow. */
+function answers(actor) {
+  const path = `${user(whoami().id)}/follow_requests/${actor.id}`;
+  const answer = (method, verb, done, style) => {
+    const button = h(`button.pill.${style}`, { type: "button", "aria-label": `${verb} @${actor.handle}` }, verb);
+    button.addEventListener("click", () => carry(button, async () => {
+      await request(method, path);
+      say(done);
+      put(row, h("span", null, done));
+    }));
+    return button;
+  };
+  const row = h("p.answers", null, answer("PUT", "Accept", `@${actor.handle} follows you now.`, "main"), answer("DELETE", "Reject", "Request rejected.", "quiet"));
+  return row;
 }
 
 function empty() {

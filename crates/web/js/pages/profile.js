@@ -6,7 +6,7 @@ import { Feed, fault, skeleton } from "../feed.js";
 import { icon } from "../icons.js";
 import { live } from "../live.js";
 import { article } from "../post.js";
-import { face, line, remember, profile, tieButton, tied } from "../people.js";
+import { asks, face, line, remember, profile, tieButton, tied } from "../people.js";
 import { carry, say } from "../say.js";
 import { reload } from "../route.js";
 import { become, whoami } from "../session.js";
@@ -94,7 +94,7 @@ function card(person, buttons) {
   return h("header.profile", null,
     h("div.top", null, face(person, "l"), buttons),
     h("h1", null, person.name || person.handle),
-    h("p.handle", null, `@${person.handle}`),
+    h("p.handle", null, `@${person.handle}`, person.locked ? h("span.private", null, icon("lock"), "Approves followers") : null),
     person.bio ? h("p.about", { dir: "auto" }, person.bio) : null,
     h("p.since", null, `Joined ${since}`));
 }
@@ -109,7 +109,8 @@ async function ties(person, buttons, signal, changed) {
   }
   const kinds = ["following", "friends"];
   const states = await Promise.all(kinds.map((kind) => tied(kind, person.id, signal)));
-  put(buttons, ...kinds.map((kind, place) => tieButton(kind, person, states[place], (on) => changed(kind, on ? 1 : -1))));
+  const asked = person.locked && !states[0] && await asks(person.id, signal);
+  put(buttons, ...kinds.map((kind, place) => tieButton(kind, person, states[place], (on) => changed(kind, on ? 1 : -1), asked && kind === "following")));
 }
 
 async function people(person, list, below, signal) {
@@ -137,18 +138,20 @@ async function people(person, list, below, signal) {
 function edit(person) {
   const name = h("input", { id: "name", maxlength: 50, value: person.name, autocomplete: "off" });
   const bio = h("textarea", { id: "bio", rows: 4, maxlength: 500 }, person.bio);
+  const locked = h("input", { id: "locked", type: "checkbox", checked: person.locked });
   const save = h("button.pill.main", { type: "submit" }, "Save");
   const dialog = h("dialog.sheet", { "aria-labelledby": "edit-title" },
     h("form", { onsubmit: (event) => { event.preventDefault(); carry(save, send); } },
       h("h2", { id: "edit-title" }, "Edit profile"),
       h("label", { for: "name" }, "Name"), name,
       h("label", { for: "bio" }, "Bio"), bio,
+      h("label.check", { for: "locked" }, locked, "Approve new followers"),
       h("div.below", null, h("button.pill.quiet", { type: "button", onclick: () => dialog.close() }, "Cancel"), save)));
   dialog.addEventListener("close", () => dialog.remove());
   document.body.append(dialog);
   dialog.showModal();
   async function send() {
-    const changed = await ask("PATCH", user(person.id), { json: { name: name.value, bio: bio.value } });
+    const changed = await ask("PATCH", user(person.id), { json: { name: name.value, bio: bio.value, locked: locked.checked } });
     dialog.close();
     become(changed);
     say("Profile saved.");
