@@ -157,8 +157,8 @@ fn edit_cost(mentions: usize, text_bytes: usize, warning_bytes: usize) -> Cost {
 
 /// Of following so many users, or asking them to.
 fn follows_cost(others: usize) -> Cost {
-    // A request has two rows more than a follow.
-    let cost = Cost::of_rows(5 * others + 3, 64 + 48 * others);
+    // A request has two rows more than a follow, and four are removed of a user who was locked when asked.
+    let cost = Cost::of_rows(7 * others + 3, 64 + 64 * others);
     // Blocks in both directions, locks and requests are looked up.
     Cost { work: cost.work + 6 * others * WORK_PER_ROW, ..cost }
 }

@@ -237,7 +237,7 @@ fn limits_of_several_lines_are_checked_when_all_are_known() {
     let one_more = follow("7501".to_owned());
     refused(
         &[&lines[..], &[&one_more]].concat(),
-        "the user 0 follows 7501 users; 7500 are the most",
+        "the user 0 follows or asks to follow 7501 users; 7500 are the most",
     );
     let one_more = r#"{"friends":{"user":5100,"friends":["u7"]}}"#;
     refused(&[&lines[..], &[one_more]].concat(), "the user 7 is a friend of 5001 users");

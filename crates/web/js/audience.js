@@ -12,7 +12,7 @@ export const seenBy = ({ visibility }) => (visibility === "public" ? null : h("s
 
 /**
  * Controls of a composer: `more` beside its button, `above` its text. `fields` are those of the request, `set` restores
- * them. A reply begins with the visibility and the warning of its post.
+ * them, `disable` keeps them as they are while they are sent. A reply begins with the visibility and the warning of its post.
  */
 export function audience(begin = {}) {
   const choices = Object.entries(NAMES).map(([value, name]) => h("option", { value }, name));
@@ -43,5 +43,6 @@ export function audience(begin = {}) {
     above: field,
     fields: () => ({ visibility: select.value, warning: field.value.trim() }),
     set: (fields) => set(fields ?? begin),
+    disable: (on) => [select, field, button].forEach((control) => { control.disabled = on; }),
   };
 }

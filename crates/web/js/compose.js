@@ -61,12 +61,13 @@ export function composer({ label, hint = "", begin = "", verb = "Post", small = 
   async function submit(event) {
     event.preventDefault();
     if (button.disabled || form.getAttribute("aria-busy") === "true") return;
-    const text = field.value;
+    const [text, fields] = [field.value, options.fields()];
     form.setAttribute("aria-busy", "true");
     field.readOnly = true;
+    options.disable(true);
     try {
       const made = await insist("POST", `${user(me.id)}/${to}`, {
-        json: { text, ...options.fields(), ...extra },
+        json: { text, ...fields, ...extra },
         key,
         waiting: () => { wait.textContent = "Waiting for the server. This will be sent."; },
       });
@@ -81,6 +82,7 @@ export function composer({ label, hint = "", begin = "", verb = "Post", small = 
     } finally {
       wait.textContent = "";
       field.readOnly = false;
+      options.disable(false);
       form.removeAttribute("aria-busy");
       measure();
     }

@@ -96,7 +96,7 @@ export function tieButton(kind, other, on, changed, asked = false) {
     say(`${on ? words.done : asked ? words.asking : words.undone} @${other.handle}.`);
     if (on !== before) changed?.(on);
   }
-  button.press = () => (on ? null : carry(button, toggle));
+  button.press = () => (on || asked ? null : carry(button, toggle));
   show();
   return button;
 }
@@ -108,10 +108,10 @@ export function line(person, ...actions) {
     person.bio ? h("p.bio", null, person.bio) : null), ...actions);
 }
 
-/** Suggested users: those with the most posts among the first hundred, without the current user. */
+/** Suggested users: those with the most posts among the first hundred who want to be found, without the current user. */
 export async function lively(most, signal) {
   const { items } = await get("/v1/users?limit=100", signal);
   items.forEach(remember);
-  const others = items.filter((person) => person.id !== whoami()?.id);
+  const others = items.filter((person) => person.discoverable && person.id !== whoami()?.id);
   return others.sort((one, other) => other.post_count - one.post_count || other.follower_count - one.follower_count).slice(0, most);
 }

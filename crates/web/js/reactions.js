@@ -14,15 +14,17 @@ const KINDS = {
   pins: { icon: "pin", label: "Pin to profile", state: "pinned", on: "Pinned to your profile.", off: "Unpinned." },
 };
 
-/** Buttons whose state is not loaded yet, by the id of their post. */
+/** Buttons whose state is not loaded yet, by the id of their post, and the promise of their states. */
 let waiting = new Map();
+let loaded = null;
 
 /** The buttons of a post. */
 export function reactionButtons(post) {
   const canPin = post.author.id === whoami().id && post.visibility !== "direct";
   const kinds = Object.entries(KINDS).filter(([kind]) => canPin || kind !== "pins");
   const buttons = kinds.map(([kind, words]) => button(post, kind, words));
-  if (waiting.size === 0) queueMicrotask(load);
+  if (waiting.size === 0) loaded = Promise.resolve().then(load);
+  for (const one of buttons) one.loaded = loaded;
   waiting.set(post.id, [...(waiting.get(post.id) ?? []), ...buttons]);
   return buttons.map(({ node }) => node);
 }
@@ -39,13 +41,16 @@ function button(post, kind, words) {
     node.title = words.label;
     number.textContent = count ? String(count) : "";
   }
+  const it = { node, show };
   async function toggle() {
+    // A state that arrives later would undo the click.
+    await it.loaded;
     await request(on ? "DELETE" : "PUT", `${user(whoami().id)}/${kind}/${post.id}`);
     show({ [words.state]: !on, favourite_count: Math.max(0, count + (on ? -1 : 1)) });
     say(on ? words.on : words.off);
   }
   show({ [words.state]: false, favourite_count: 0 });
-  return { node, show };
+  return it;
 }
 
 /** Loads the states of the buttons that were made since the last call. */

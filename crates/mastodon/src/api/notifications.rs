@@ -107,7 +107,7 @@ pub(crate) async fn dismiss(
     Ok(Json(json!({})))
 }
 
-/// `GET /api/v1/notifications/unread_count`: how many of the first after the user's marker are shown.
+/// `GET /api/v1/notifications/unread_count`: how many of the newest are after the user's marker.
 pub(crate) async fn unread_count(
     State(state): State<Shared>,
     Me(me): Me,
@@ -117,10 +117,11 @@ pub(crate) async fn unread_count(
     let wanted = Wanted::parse(&fields)?;
     let read = move |_: &_, entities: &mut Entities<'_>| {
         let marker = entities.facts().markers(me).notifications;
-        let after = NotificationId(marker.map_or(0, |marker| marker.last_read));
-        let page = Page { cursor: Cursor::After(after), limit };
+        let read = marker.map_or(0, |marker| marker.last_read);
+        let page = Page { cursor: Cursor::Newest, limit };
         let found = entities.viewer().notifications(&page).items.into_iter();
-        found.filter_map(|(_, found)| found).filter(|found| wanted.has(found)).count()
+        let unread = found.filter(|(id, _)| id.0 > read).filter_map(|(_, found)| found);
+        unread.filter(|found| wanted.has(found)).count()
     };
     let count = state.entities(Some(me), read).await?;
     Ok(Json(json!({"count": count})))

@@ -134,6 +134,7 @@ fn kind(endpoint: &Endpoint) -> Option<Kind> {
     let path = endpoint.path;
     let kinds = [
         ("/api/v1/accounts/{", Kind::Account),
+        ("/api/v1/follow_requests/{", Kind::Account),
         ("/api/v1/statuses/{", Kind::Status),
         ("/api/v1/notifications/{", Kind::Notification),
     ];

@@ -29,7 +29,7 @@ pub(super) struct Users {
     blocks: HashSet<(UserId, UserId)>,
     has_relations: bool,
     /// The first user who has more of something than is allowed.
-    above: Option<(UserId, &'static str, usize, u32)>,
+    above: Option<(UserId, &'static str, u32, u32)>,
 }
 
 impl Users {
@@ -272,7 +272,9 @@ impl Users {
             SetTable::Following => {
                 self.of(user).following = number;
                 totals.follows += items as u64;
-                (number > FOLLOWING_MAX).then_some(("follows", FOLLOWING_MAX))
+                // Requests come before follows in a file, and each may become one.
+                let all = number.saturating_add(self.of(user).requested);
+                (all > FOLLOWING_MAX).then_some(("follows or asks to follow", all, FOLLOWING_MAX))
             }
             SetTable::Followers => {
                 self.of(user).followers = number;
@@ -282,11 +284,11 @@ impl Users {
                 self.of(user).friends = number;
                 // Each friendship is in the sets of both.
                 totals.friendships += items as u64;
-                (number > FRIENDS_MAX).then_some(("is a friend of", FRIENDS_MAX))
+                (number > FRIENDS_MAX).then_some(("is a friend of", number, FRIENDS_MAX))
             }
             _ => unreachable!("there are no other sets of users by users"),
         };
-        self.above = self.above.or(above.map(|(what, most)| (user, what, items, most)));
+        self.above = self.above.or(above.map(|(what, count, most)| (user, what, count, most)));
     }
 
     /// Puts what was counted.

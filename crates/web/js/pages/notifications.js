@@ -29,6 +29,7 @@ export async function render({ main, signal }) {
   const clear = h("button.action", { type: "button", hidden: true, onclick: () => ask(clear, "Clear all notifications?", "Clear", cleared) }, "Clear all");
   const below = h("div", null, skeleton(4));
   let next = null;
+  let turn = 0;
   put(main, ...head("notifications", clear), list, below);
 
   function show(page) {
@@ -39,24 +40,33 @@ export async function render({ main, signal }) {
     put(below, list.children.length || next ? more : empty());
   }
   async function load() {
+    const mine = turn += 1;
     const page = await get(`${path}?limit=${PAGE}`, signal);
+    if (mine !== turn) return;
     put(list);
     show(page);
   }
   async function older() {
-    show(await get(next, signal));
+    const mine = turn;
+    const page = await get(next, signal);
+    // Otherwise the list was loaded again meanwhile.
+    if (mine === turn) show(page);
+  }
+  async function first() {
+    await load().catch((problem) => {
+      if (!signal.aborted) put(below, fault(problem, first));
+    });
   }
   async function cleared() {
     await request("DELETE", path);
     say("Notifications cleared.");
-    await render({ main, signal });
+    put(main, ...head("notifications", clear), list, below);
+    await first();
   }
   const news = () => (scrollY === 0 ? load().catch(() => null) : null);
   live.addEventListener("mention", news, { signal });
   live.addEventListener("fresh", news, { signal });
-  await load().catch((problem) => {
-    if (!signal.aborted) put(below, fault(problem, () => render({ main, signal })));
-  });
+  await first();
 }
 
 /** A mention is shown as its post, anything else as a line. */
@@ -73,7 +83,7 @@ function notice({ id, kind, user: actor, post, created_at }) {
 }
 
 /** The buttons that accept and reject a request to follow. */
-function answers(actor) {
+export function answers(actor) {
   const path = `${user(whoami().id)}/follow_requests/${actor.id}`;
   const answer = (method, verb, done, style) => {
     const button = h(`button.pill.${style}`, { type: "button", "aria-label": `${verb} @${actor.handle}` }, verb);

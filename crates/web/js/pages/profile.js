@@ -8,14 +8,15 @@ import { live } from "../live.js";
 import { article } from "../post.js";
 import { asks, face, line, remember, profile, tieButton, tied } from "../people.js";
 import { carry, say } from "../say.js";
+import { answers } from "./notifications.js";
 import { reload } from "../route.js";
 import { become, whoami } from "../session.js";
 
 const LISTS = { followers: "Followers", following: "Following", friends: "Friends" };
 const COUNTS = { followers: "follower_count", following: "following_count", friends: "friend_count" };
-/** Lists of posts that only the user sees. */
-const OWN = { favourites: "Favourites", bookmarks: "Bookmarks" };
-const NOBODY = { followers: "has no followers yet", following: "follows nobody yet", friends: "has no friends yet" };
+/** Lists that only the user sees. */
+const OWN = { favourites: "Favourites", bookmarks: "Bookmarks", requests: "Requests" };
+const NOBODY = { requests: "has no requests to follow", followers: "has no followers yet", following: "follows nobody yet", friends: "has no friends yet" };
 
 export async function render({ main, signal, handle, list, at }) {
   put(main, h("header.head", null, h("h1", null, `@${handle}`)), skeleton(2));
@@ -27,7 +28,7 @@ export async function render({ main, signal, handle, list, at }) {
   remember(person);
   document.title = `${person.name || person.handle} · roost`;
   const counts = h("nav.tabs", { "aria-label": "Profile" });
-  const own = person.id === whoami()?.id ? Object.keys(OWN) : [];
+  const own = person.id === whoami()?.id ? Object.keys(OWN).filter((name) => name !== "requests" || person.locked || list === name) : [];
   const tabs = () => put(counts, tab("Posts", "", person.post_count), ...Object.keys(LISTS).map((name) => tab(LISTS[name], name, person[COUNTS[name]])),
     ...own.map((name) => tab(OWN[name], name)));
   const tab = (title, name, count) => h("a", { href: `${profile(person.handle)}${name && `/${name}`}`, "aria-current": name === list ? "page" : null },
@@ -42,6 +43,7 @@ export async function render({ main, signal, handle, list, at }) {
     tabs();
   });
   if (list in LISTS) return people(person, list, below, signal);
+  if (list === "requests" && own.includes(list)) return people(person, list, below, signal);
   if (own.includes(list)) return reacted(person, list, below, signal);
   const holds = (post) => post.author.id === person.id;
   const feed = new Feed({ own: false, path: `${user(person.id)}/posts`, label: `Posts by ${person.name || person.handle}`, empty: () => silent(person), signal, holds, at });
@@ -117,12 +119,13 @@ async function people(person, list, below, signal) {
   const items = h("ul.people");
   const more = h("button.pill", { type: "button" }, "Show more");
   put(below, skeleton(3));
-  let next = visible(`${user(person.id)}/${list}?limit=50`);
+  const isAsked = list === "requests";
+  let next = isAsked ? `${user(person.id)}/follow_requests?limit=50` : visible(`${user(person.id)}/${list}?limit=50`);
   async function load() {
     const page = await get(next, signal);
     next = page.next;
-    if (!items.isConnected) put(below, h("section", { "aria-label": LISTS[list] }, items), more);
-    items.append(...page.items.map((one) => line(one)));
+    if (!items.isConnected) put(below, h("section", { "aria-label": LISTS[list] ?? OWN[list] }, items), more);
+    items.append(...page.items.map((one) => line(one, ...(isAsked ? [answers(one)] : []))));
     more.hidden = !next;
     if (items.children.length === 0) {
       put(below, h("div.blank", null, icon("people"), h("h2", null, `@${person.handle} ${NOBODY[list]}`),

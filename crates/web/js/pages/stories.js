@@ -37,6 +37,7 @@ function storyComposer(storyList) {
       more: h("span.choice", null, h("label", { for: "life" }, "Expires after"), select),
       fields: () => ({ ttl_s: Number(select.value) }),
       set: (fields) => { select.value = String(fields?.ttl_s ?? select.value); },
+      disable: (on) => { select.disabled = on; },
     },
     sent: (story) => storyList.add(story),
   });

@@ -203,6 +203,22 @@ def pages(ada, bob):
     return posted
 
 
+def approves(ada, bob, ada_id, bob_id):
+    assert ada.account_note_set(bob_id, "met at the fair").note == "met at the fair"
+    assert ada.account_update_credentials(locked=True, bot=False, fields=[("Web", "a.example")]).locked
+    assert ada.me().fields[0].value == "a.example"
+    bob.account_unfollow(ada_id)
+    asked = bob.account_follow(ada_id)
+    assert asked.requested and not asked.following
+    assert ids(ada.follow_requests()) == [bob_id]
+    ada.follow_request_reject(bob_id)
+    assert not bob.account_relationships(ada_id)[0].requested
+    bob.account_follow(ada_id)
+    ada.follow_request_authorize(bob_id)
+    assert bob.account_relationships(ada_id)[0].following and ada.follow_requests() == []
+    assert not ada.account_update_credentials(locked=False).locked
+
+
 def hides(ada, bob, ada_id, bob_id, post):
     assert bob.account_mute(ada_id, duration=3_600).muting
     assert ids(bob.mutes()) == [ada_id] and bob.timeline_home() == []
@@ -222,7 +238,6 @@ def lacks(ada, post):
     for call, *args in [
         (ada.status_reblog, post),
         (ada.list_create, "friends"),
-        (ada.account_note_set, ada.me().id, "me"),
         (ada.tag_follow, "hi"),
     ]:
         assert "has no" in refused(MastodonAPIError, call, *args)
@@ -258,6 +273,7 @@ def main():
     replies_and_reactions(ada, bob, ada_id, bob_id, post)
     deletes(ada, bob, [post, *pages(ada, bob)], heard_by_ada)
     last = ada.status_post("last").id
+    approves(ada, bob, ada_id, bob_id)
     hides(ada, bob, ada_id, bob_id, last)
     lacks(ada, last)
     ends(ada, bob)

@@ -114,6 +114,12 @@ class World:
         for what, name in [("block", "blocked"), ("mute", "muted")]:
             other = sign_up(own, name).id
             ada.done("POST", f"/api/v1/accounts/{other}/{what}", {"duration": 3_600})
+        ada.done("PATCH", "/api/v1/accounts/update_credentials", {"locked": "true"})
+        askers = [sign_up(own, name) for name in ("accepted", "rejected")]
+        self.asked = [asker.id for asker in askers]
+        for asker in askers:
+            asker.done("POST", f"/api/v1/accounts/{ada.id}/follow")
+        ada.done("POST", "/api/v1/markers", {"home[last_read_id]": root})
         [self.notification, *_] = ada.done("GET", "/api/v1/notifications")
 
     def concrete(self, path):
@@ -121,6 +127,7 @@ class World:
             ("/api/v1/accounts/", self.bob.id),
             ("/api/v1/statuses/", self.status),
             ("/api/v1/notifications/", self.notification["id"]),
+            ("/api/v1/follow_requests/", self.asked[path.endswith("reject")]),
         ]:
             if path.startswith(start):
                 return re.sub(r"\{[^}]*\}", value, path)
@@ -134,6 +141,7 @@ class World:
             "/api/v1/accounts/lookup": {"acct": "bob"},
             "/api/v1/accounts/relationships": {"id[]": [self.bob.id, self.eve.id]},
             "/api/v1/accounts/search": {"q": "b"},
+            "/api/v1/markers": {"timeline[]": "home"},
             "/api/v1/search": {"q": "b"},
             "/api/v1/statuses": {"id[]": self.status},
             "/api/v2/search": {"q": "b"},
@@ -150,6 +158,10 @@ class World:
         yield eve, "PATCH", "/api/v1/accounts/update_credentials", {"display_name": "Eve"}
         for what in ("follow", "unfollow", "block", "unblock", "mute", "unmute", "remove_from_followers"):
             yield eve, "POST", "/api/v1/accounts/{id}/" + what, None
+        yield eve, "POST", "/api/v1/accounts/{id}/note", {"comment": "met at the fair"}
+        for what in ("authorize", "reject"):
+            yield ada, "POST", "/api/v1/follow_requests/{account_id}/" + what, None
+        yield ada, "POST", "/api/v1/markers", {"home[last_read_id]": self.status}
         yield eve, "POST", "/api/v1/statuses", {"status": "new #hi"}
         for what in ("favourite", "unfavourite", "bookmark", "unbookmark"):
             yield eve, "POST", "/api/v1/statuses/{id}/" + what, None
