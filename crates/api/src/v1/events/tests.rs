@@ -37,6 +37,13 @@ struct Subject {
     _data: tempfile::TempDir,
 }
 
+/// Streams may hold clones of the node for longer than the directory exists.
+impl Drop for Subject {
+    fn drop(&mut self) {
+        self.state.node.close();
+    }
+}
+
 impl Subject {
     /// With users 0 to `users` - 1, who all follow user 0.
     async fn new(users: u32) -> Self {

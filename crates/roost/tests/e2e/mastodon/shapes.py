@@ -114,13 +114,13 @@ class World:
         for what, name in [("block", "blocked"), ("mute", "muted")]:
             other = sign_up(own, name).id
             ada.done("POST", f"/api/v1/accounts/{other}/{what}", {"duration": 3_600})
+        [self.notification, *_] = ada.done("GET", "/api/v1/notifications")
         ada.done("PATCH", "/api/v1/accounts/update_credentials", {"locked": "true"})
         askers = [sign_up(own, name) for name in ("accepted", "rejected")]
         self.asked = [asker.id for asker in askers]
         for asker in askers:
             asker.done("POST", f"/api/v1/accounts/{ada.id}/follow")
         ada.done("POST", "/api/v1/markers", {"home[last_read_id]": root})
-        [self.notification, *_] = ada.done("GET", "/api/v1/notifications")
 
     def concrete(self, path):
         for start, value in [
