@@ -165,6 +165,8 @@ async fn refuse_plain_http(mut socket: TcpStream) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+
     use jiff::Timestamp;
     use rcgen::{CertificateParams, KeyPair};
     use tokio::net::TcpSocket;
@@ -343,6 +345,18 @@ mod tests {
         written.unwrap();
         read.unwrap();
         assert!(back == long, "data of any length is");
+        // And records of any number: these arrive in one piece, and are longer than what may arrive without data.
+        let mut records = Vec::new();
+        let (socket, session) = stream.get_mut();
+        for byte in &long[..2_000] {
+            session.writer().write_all(&[*byte]).unwrap();
+            session.write_tls(&mut records).unwrap();
+        }
+        assert!(records.len() > 40_000, "{}", records.len());
+        socket.write_all(&records).await.unwrap();
+        let mut back = [0; 2_000];
+        stream.read_exact(&mut back).await.unwrap();
+        assert!(back == long[..2_000]);
     }
 
     #[tokio::test]
