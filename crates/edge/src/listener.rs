@@ -1,11 +1,9 @@
 //! A listener whose connections have completed their TLS handshakes, if it uses TLS.
 //!
 //! Handshakes are made in tasks, before a connection counts as one of the server. **Invariant:** at most
-//! [`HANDSHAKES_MAX`] connections are in a handshake, each for at most [`HANDSHAKE_TIMEOUT`]; a new one replaces the
-//! oldest. They compute on half of the processors at a time, in the order of their arrival, so that a flood of them
-//! leaves the rest to requests.
+//! [`HANDSHAKES_MAX`] connections are in a handshake, each for at most [`HANDSHAKE_TIMEOUT`]. They compute on half of
+//! the processors at a time, in the order of their arrival, so that a flood of them leaves the rest to requests.
 
-use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::io;
 use std::net::SocketAddr;
@@ -17,17 +15,15 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
-use tokio::task::{AbortHandle, JoinSet};
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep_until, timeout};
 use tokio_rustls::TlsAcceptor;
 
 use crate::accept::accept;
+use crate::handshakes::{HANDSHAKES_MAX, Handshakes};
 use crate::stall::StallGuard;
 use crate::stream::{Arrivals, Stream, TLS_BYTES, UNSENT_BYTES_MAX};
 use crate::tls::Tls;
 
-/// Most connections that are in a handshake.
-pub const HANDSHAKES_MAX: usize = 512;
 /// The most memory of all handshakes together, in bytes.
 pub const HANDSHAKE_MEMORY: usize = HANDSHAKES_MAX * TLS_BYTES;
 /// Longest time of a handshake.
@@ -43,15 +39,14 @@ const HTTPS_ONLY: &str = r#"{"error":"https_only","message":"this port speaks HT
 pub struct Listener {
     tcp: TcpListener,
     tls: Option<Arc<Tls>>,
-    handshakes: JoinSet<Option<(Stream, SocketAddr)>>,
-    by_age: VecDeque<AbortHandle>,
+    handshakes: Handshakes<(Stream, SocketAddr)>,
 }
 
 impl Listener {
     /// Accepts connections of `tcp`, over TLS if there is one.
     #[must_use]
     pub fn new(tcp: TcpListener, tls: Option<Arc<Tls>>) -> Self {
-        Self { tcp, tls, handshakes: JoinSet::new(), by_age: VecDeque::new() }
+        Self { tcp, tls, handshakes: Handshakes::new() }
     }
 
     /// The address that it is bound to.
@@ -72,43 +67,30 @@ impl Listener {
     /// dropped.
     pub async fn accept(&mut self) -> (Stream, SocketAddr) {
         loop {
+            let full_until = self.handshakes.full_until();
             tokio::select! {
                 // In this order no complete handshake is left when a new one begins.
                 biased;
-                Some(ended) = self.handshakes.join_next() => {
-                    self.by_age.retain(|handshake| !handshake.is_finished());
+                Some(ended) = self.handshakes.next() => {
                     if let Ok(Some(connection)) = ended {
                         return connection;
                     }
                 }
-                (socket, peer) = accept(&self.tcp) => {
+                () = sleep_until(full_until.unwrap_or_else(Instant::now)), if full_until.is_some() => {}
+                (socket, peer) = accept(&self.tcp), if full_until.is_none() => {
                     // What is sent is written in one piece, so waiting for more has no benefit.
                     if socket.set_nodelay(true).is_err() {
                         continue;
                     }
-                    match &self.tls {
-                        None => return (Stream::plain(guarded(socket)), peer),
-                        Some(tls) => {
-                            let tls = Arc::clone(tls);
-                            self.start(async move { Some((shake_hands(socket, tls).await?, peer)) });
-                        }
-                    }
+                    let Some(tls) = self.tls.clone() else {
+                        return (Stream::plain(guarded(socket)), peer);
+                    };
+                    self.handshakes.start(peer.ip(), async move {
+                        let shaken = timeout(HANDSHAKE_TIMEOUT, shake_hands(socket, tls)).await;
+                        Some((shaken.ok().flatten()?, peer))
+                    });
                 }
             }
-        }
-    }
-
-    /// Starts a handshake in place of the oldest one if there are too many.
-    fn start(
-        &mut self,
-        handshake: impl Future<Output = Option<(Stream, SocketAddr)>> + Send + 'static,
-    ) {
-        let handshake = async { timeout(HANDSHAKE_TIMEOUT, handshake).await.ok().flatten() };
-        self.by_age.push_back(self.handshakes.spawn(handshake));
-        if self.by_age.len() > HANDSHAKES_MAX
-            && let Some(oldest) = self.by_age.pop_front()
-        {
-            oldest.abort();
         }
     }
 }
@@ -183,9 +165,12 @@ async fn refuse_plain_http(mut socket: TcpStream) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+
     use jiff::Timestamp;
     use rcgen::{CertificateParams, KeyPair};
-    use tokio::time::Instant;
+    use tokio::net::TcpSocket;
+    use tokio::task::JoinSet;
     use tokio_rustls::TlsConnector;
     use tokio_rustls::client::TlsStream;
     use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
@@ -227,9 +212,15 @@ mod tests {
     }
 
     async fn connect(client: &Arc<ClientConfig>, address: SocketAddr) -> TlsStream<TcpStream> {
+        over(client, TcpStream::connect(address).await.unwrap()).await.unwrap()
+    }
+
+    async fn over(
+        client: &Arc<ClientConfig>,
+        stream: TcpStream,
+    ) -> io::Result<TlsStream<TcpStream>> {
         let name = ServerName::try_from("localhost").unwrap();
-        let stream = TcpStream::connect(address).await.unwrap();
-        TlsConnector::from(Arc::clone(client)).connect(name, stream).await.unwrap()
+        TlsConnector::from(Arc::clone(client)).connect(name, stream).await
     }
 
     fn hello(client: &Arc<ClientConfig>) -> Vec<u8> {
@@ -276,10 +267,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_new_handshake_replaces_the_oldest_and_none_that_is_complete() {
+    async fn a_flood_of_handshakes_closes_its_own_and_no_other() {
         let (listener, address, client) = listener().await;
         tokio::spawn(echo(listener));
         let mut complete = connect(&client, address).await;
+        // Older than all of the flood, and from another address.
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind("127.0.0.2:0".parse().unwrap()).unwrap();
+        let slow = socket.connect(address).await.unwrap();
         let mut oldest = TcpStream::connect(address).await.unwrap();
         oldest.write_all(&[HANDSHAKE_RECORD]).await.unwrap();
         let mut others = Vec::new();
@@ -288,13 +283,33 @@ mod tests {
         }
         // It ends because of them, and long before its time.
         drop(oldest.read_to_end(&mut Vec::new()).await);
-        for stream in [&mut complete, &mut connect(&client, address).await] {
+        let mut slow = over(&client, slow).await.unwrap();
+        for stream in [&mut complete, &mut slow, &mut connect(&client, address).await] {
             stream.write_all(b"back").await.unwrap();
             let mut back = [0; 4];
             stream.read_exact(&mut back).await.unwrap();
             assert_eq!(&back, b"back");
         }
         drop(others);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn clients_that_connect_at_once_are_all_served() {
+        let (listener, address, client) = listener().await;
+        tokio::spawn(echo(listener));
+        // The last ones wait in the queue of the operating system.
+        let mut streams = Vec::new();
+        for _ in 0..HANDSHAKES_MAX + 100 {
+            streams.push(TcpStream::connect(address).await.unwrap());
+        }
+        let mut clients = JoinSet::new();
+        for stream in streams {
+            let client = Arc::clone(&client);
+            clients.spawn(async move { over(&client, stream).await.map(drop) });
+        }
+        while let Some(client) = clients.join_next().await {
+            client.unwrap().unwrap();
+        }
     }
 
     #[tokio::test]
@@ -330,6 +345,18 @@ mod tests {
         written.unwrap();
         read.unwrap();
         assert!(back == long, "data of any length is");
+        // And records of any number: these arrive in one piece, and are longer than what may arrive without data.
+        let mut records = Vec::new();
+        let (socket, session) = stream.get_mut();
+        for byte in &long[..2_000] {
+            session.writer().write_all(&[*byte]).unwrap();
+            session.write_tls(&mut records).unwrap();
+        }
+        assert!(records.len() > 40_000, "{}", records.len());
+        socket.write_all(&records).await.unwrap();
+        let mut back = [0; 2_000];
+        stream.read_exact(&mut back).await.unwrap();
+        assert!(back == long[..2_000]);
     }
 
     #[tokio::test]

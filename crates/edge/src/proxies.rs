@@ -13,6 +13,10 @@ use thiserror::Error;
 const NETWORKS_MAX: usize = 64;
 /// Most proxies between a client and this server.
 const PROXIES_MAX: usize = 16;
+/// The list without a network.
+const NOBODY: &str = "none";
+/// Bits of an IPv4 address in the notation of IPv6 before those of IPv4.
+const MAPPED_BITS: u32 = 96;
 
 /// A network, for example `10.0.0.0/8`, or a single address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +30,9 @@ struct Network {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum NetworkError {
     /// No network.
-    #[error("`{0}` is no network: write 10.0.0.0/8 or 192.0.2.1, several with commas between")]
+    #[error(
+        "`{0}` is no network: write 10.0.0.0/8 or 192.0.2.1, several with commas between, or `none` alone"
+    )]
     Syntax(String),
     /// An address in a network, with the network.
     #[error("`{0}` is an address in a network, which is written {1}")]
@@ -53,6 +59,9 @@ impl FromStr for TrustedProxies {
     type Err = NetworkError;
 
     fn from_str(text: &str) -> Result<Self, NetworkError> {
+        if text.trim() == NOBODY {
+            return Ok(Self(Vec::new()));
+        }
         let networks: Vec<Network> =
             text.split(',').map(|network| network.trim().parse()).collect::<Result<_, _>>()?;
         if networks.len() > NETWORKS_MAX {
@@ -118,11 +127,16 @@ impl FromStr for Network {
             None => (text, None),
         };
         let address: IpAddr = address.parse().map_err(|_| wrong())?;
-        let bits = if address.is_ipv4() { 32 } else { 128 };
+        let bits: u32 = if address.is_ipv4() { 32 } else { 128 };
         let prefix = prefix.unwrap_or(bits);
         if prefix > bits {
             return Err(wrong());
         }
+        // Addresses are compared in their canonical form.
+        let (address, prefix) = match (address.to_canonical(), prefix.checked_sub(MAPPED_BITS)) {
+            (canonical @ IpAddr::V4(_), Some(prefix)) if address.is_ipv6() => (canonical, prefix),
+            _ => (address, prefix),
+        };
         match first(address, prefix) {
             first if first == address => Ok(Self { address, prefix }),
             first => Err(NetworkError::Host(text.to_owned(), format!("{first}/{prefix}"))),
@@ -162,6 +176,8 @@ mod tests {
     fn the_client_is_the_last_address_that_is_not_of_a_trusted_proxy() {
         let by_default = TrustedProxies::default();
         let networks: TrustedProxies = "10.0.0.0/8, 192.0.2.1,2001:db8::/32".parse().unwrap();
+        let mapped: TrustedProxies = "::ffff:10.0.0.0/104,::ffff:192.0.2.1".parse().unwrap();
+        let nobody: TrustedProxies = "none".parse().unwrap();
         for (proxies, peer, forwarded, expect) in [
             (&by_default, "127.0.0.1", &[][..], "127.0.0.1"),
             (&by_default, "127.0.0.1", &["192.0.2.7"], "192.0.2.7"),
@@ -176,6 +192,11 @@ mod tests {
             (&networks, "10.1.2.3", &["192.0.2.7"], "192.0.2.7"),
             (&networks, "10.1.2.3", &["192.0.2.7, 192.0.2.1,10.0.0.9"], "192.0.2.7"),
             (&networks, "2001:db8:1::1", &["2001:db9::1"], "2001:db9::1"),
+            (&mapped, "10.1.2.3", &["198.51.100.1, 192.0.2.7, 192.0.2.1"], "192.0.2.7"),
+            (&mapped, "::ffff:10.1.2.3", &["::ffff:192.0.2.1"], "192.0.2.1"),
+            (&mapped, "11.1.2.3", &["192.0.2.7"], "11.1.2.3"),
+            (&nobody, "127.0.0.1", &["192.0.2.7"], "127.0.0.1"),
+            (&nobody, "::1", &["192.0.2.7"], "::1"),
             // All are proxies: the farthest one asks for itself.
             (&networks, "10.1.2.3", &["10.0.0.1, 192.0.2.1"], "10.0.0.1"),
         ] {
@@ -226,12 +247,17 @@ mod tests {
             ("example.org", "is no network"),
             ("10.1.2.3/8", "is written 10.0.0.0/8"),
             ("2001:db8::1/32", "is written 2001:db8::/32"),
+            ("::ffff:10.1.2.3/104", "is written 10.0.0.0/8"),
+            ("::ffff:10.1.2.3/95", "is written ::fffe:0:0/95"),
+            ("none,10.0.0.1", "is no network"),
+            ("10.0.0.1,none", "`none` alone"),
             (many.as_str(), "more than 64"),
         ] {
             let error = text.parse::<TrustedProxies>().unwrap_err().to_string();
             assert!(error.contains(part), "{text:?}: {error}");
         }
-        for text in ["0.0.0.0/0", "::/0", "10.0.0.1/32", "::1/128", "10.0.0.1,::1"] {
+        for text in ["0.0.0.0/0", "::/0", "::ffff:0:0/96", "10.0.0.1/32", "::1/128", "10.0.0.1,::1"]
+        {
             assert!(text.parse::<TrustedProxies>().is_ok(), "{text}");
         }
         let all: TrustedProxies = "0.0.0.0/0".parse().unwrap();

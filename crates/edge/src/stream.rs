@@ -3,11 +3,11 @@
 //! **Invariant:** a connection over TLS holds at most [`TLS_BYTES`] more than one without: what arrived and is not
 //! decrypted yet, one decrypted record, and what is encrypted and not sent yet are bounded.
 
-use std::io;
+use std::io::{self, BufRead};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncBufRead as _, AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
@@ -58,14 +58,28 @@ impl AsyncRead for Stream {
         match &mut self.get_mut().0 {
             Kind::Plain(socket) => Pin::new(socket).poll_read(cx, buf),
             Kind::Tls(stream) => {
-                let before = buf.filled().len();
-                ready!(Pin::new(&mut *stream).poll_read(cx, buf))?;
-                if buf.filled().len() > before {
-                    stream.get_mut().0.forget();
+                // It reads from the socket until something is decrypted. `poll_read` would go on until the buffer is
+                // full, and count the bytes of many small records as if nothing came of them.
+                if !ready!(Pin::new(&mut *stream).poll_fill_buf(cx))?.is_empty() {
+                    let (socket, session) = stream.get_mut();
+                    socket.forget();
+                    take(&mut session.reader(), buf);
                 }
                 Poll::Ready(Ok(()))
             }
         }
+    }
+}
+
+/// Moves what is decrypted, as much as fits, and reads no more from the socket.
+fn take(decrypted: &mut impl BufRead, buf: &mut ReadBuf<'_>) {
+    while buf.remaining() > 0
+        && let Ok(chunk @ [_, ..]) = decrypted.fill_buf()
+    {
+        let (moved, _) = chunk.split_at(chunk.len().min(buf.remaining()));
+        buf.put_slice(moved);
+        let length = moved.len();
+        decrypted.consume(length);
     }
 }
 

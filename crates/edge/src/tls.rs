@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest as _, Sha256};
 use thiserror::Error;
 use tokio::sync::Semaphore;
@@ -24,6 +24,7 @@ const CHAIN_BYTES_MAX: usize = 16 << 10;
 pub struct Certificate {
     config: Arc<ServerConfig>,
     leaf: CertificateDer<'static>,
+    begins: Timestamp,
     expires: Timestamp,
 }
 
@@ -81,12 +82,12 @@ impl Certificate {
         if chain.iter().map(|certificate| certificate.len()).sum::<usize>() > CHAIN_BYTES_MAX {
             return Err(CertificateError::TooLong);
         }
-        let expires = validity(&leaf, now)?;
+        let (begins, expires) = validity(&leaf, now)?;
         let key = PrivateKeyDer::from_pem_slice(key).map_err(|error| match error {
             PemError::NoItemsFound => CertificateError::NoKey,
             error => CertificateError::Key(error.to_string()),
         })?;
-        Ok(Self { config: Arc::new(config(chain, key)?), leaf, expires })
+        Ok(Self { config: Arc::new(config(chain, key)?), leaf, begins, expires })
     }
 
     /// The SHA-256 of the certificate of the server, as browsers and `openssl` show it.
@@ -101,6 +102,12 @@ impl Certificate {
     #[must_use]
     pub fn expires(&self) -> Timestamp {
         self.expires
+    }
+
+    /// The time for which it is valid in all.
+    #[must_use]
+    pub fn lifetime(&self) -> SignedDuration {
+        self.expires.duration_since(self.begins)
     }
 
     /// Whether it is for the server of this host name or IP address.
@@ -136,14 +143,14 @@ fn config(
     Ok(config)
 }
 
-/// The end of the time for which a certificate is valid.
+/// The first and the last second at which a certificate is valid.
 ///
 /// # Errors
 /// If it is not valid at `now`, or is no certificate.
 fn validity(
     certificate: &CertificateDer<'_>,
     now: Timestamp,
-) -> Result<Timestamp, CertificateError> {
+) -> Result<(Timestamp, Timestamp), CertificateError> {
     let unreadable = |error: rustls::Error| CertificateError::Unreadable(error.to_string());
     let parsed = ParsedCertificate::try_from(certificate).map_err(unreadable)?;
     // Its times are checked before its issuer, which does not matter here and is never trusted.
@@ -161,13 +168,19 @@ fn validity(
         })) => return Err(CertificateError::NotValidYet(timestamp(not_before))),
         _ => {}
     }
-    // At the end of time every certificate has expired, and the error says when.
+    // At the beginning and the end of time no certificate is valid, and the errors say since when and until when.
+    let begins = match check(Duration::ZERO) {
+        Err(rustls::Error::InvalidCertificate(Invalid::NotValidYetContext {
+            not_before, ..
+        })) => timestamp(not_before),
+        _ => Timestamp::UNIX_EPOCH,
+    };
     match check(Duration::MAX) {
         Err(rustls::Error::InvalidCertificate(Invalid::ExpiredContext { not_after, .. })) => {
-            Ok(timestamp(not_after))
+            Ok((begins, timestamp(not_after)))
         }
         Err(error) => Err(unreadable(error)),
-        Ok(()) => Ok(Timestamp::MAX),
+        Ok(()) => Ok((begins, Timestamp::MAX)),
     }
 }
 
@@ -202,5 +215,33 @@ impl Tls {
 
     pub(crate) fn config(&self) -> Arc<ServerConfig> {
         self.config.load_full()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rcgen::{CertificateParams, KeyPair, date_time_ymd};
+
+    use super::*;
+
+    #[test]
+    fn a_certificate_is_valid_from_its_first_to_its_last_second() {
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::new(["localhost".to_owned()]).unwrap();
+        (params.not_before, params.not_after) =
+            (date_time_ymd(2030, 1, 1), date_time_ymd(2030, 1, 11));
+        let (chain, key) = (params.self_signed(&key).unwrap().pem(), key.serialize_pem());
+        let served =
+            |at: &str| Certificate::from_pem(chain.as_bytes(), key.as_bytes(), at.parse().unwrap());
+        let certificate = served("2030-01-01T00:00:00Z").unwrap();
+        assert_eq!(certificate.lifetime(), SignedDuration::from_hours(240));
+        assert_eq!(certificate.expires(), "2030-01-11T00:00:00Z".parse().unwrap());
+        for (at, is_served) in [
+            ("2029-12-31T23:59:59Z", false),
+            ("2030-01-11T00:00:00Z", true),
+            ("2030-01-11T00:00:01Z", false),
+        ] {
+            assert_eq!(served(at).is_ok(), is_served, "{at}");
+        }
     }
 }

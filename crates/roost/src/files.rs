@@ -27,13 +27,15 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     write().with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// The identity of a version of a file: device, inode, length, and modification time.
+/// The identity of a version of a file: device, inode, length, and the times of the last change of its contents and of
+/// its permissions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Identity(u64, u64, u64, i64, i64);
+pub(crate) struct Identity(u64, u64, u64, [i64; 4]);
 
 impl Identity {
     pub(crate) fn of(path: &Path) -> Option<Self> {
         let file = std::fs::metadata(path).ok()?;
-        Some(Self(file.dev(), file.ino(), file.len(), file.mtime(), file.mtime_nsec()))
+        let times = [file.mtime(), file.mtime_nsec(), file.ctime(), file.ctime_nsec()];
+        Some(Self(file.dev(), file.ino(), file.len(), times))
     }
 }

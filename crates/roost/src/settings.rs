@@ -196,7 +196,7 @@ pub(crate) struct Settings {
     #[serde(deserialize_with = "public_url_in_file")]
     pub(crate) public_url: Option<String>,
     /// Networks and addresses of proxies that are believed about the addresses of clients (X-Forwarded-For), with commas
-    /// between: 10.0.0.0/8,192.0.2.1. A list replaces the default [default: 127.0.0.0/8,::1]
+    /// between: 10.0.0.0/8,192.0.2.1, or none. A list replaces the default [default: 127.0.0.0/8,::1]
     #[arg(long, env = "ROOST_TRUSTED_PROXIES", value_name = "CIDR,...")]
     #[serde(deserialize_with = "trusted_proxies_in_file")]
     pub(crate) trusted_proxies: Option<TrustedProxies>,

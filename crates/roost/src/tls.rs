@@ -25,8 +25,15 @@ use crate::settings::Settings;
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Longest PEM file.
 const FILE_BYTES_MAX: u64 = 256 << 10;
-/// A certificate of files that is valid for less than this is logged: its renewal has failed.
+/// A certificate of files that is valid for less than this, or for less than a third of its lifetime, is logged: its
+/// renewal has failed.
 const WARN_BEFORE: SignedDuration = SignedDuration::from_hours(7 * 24);
+/// Interval at which the log repeats that the certificate has expired.
+const EXPIRED_EVERY: SignedDuration = SignedDuration::from_hours(24);
+/// Interval at which a certificate that could not be served is tried again: its cause may lie outside of its files.
+const RETRY_EVERY: SignedDuration = SignedDuration::from_secs(60);
+/// Interval at which the log repeats why.
+const FAILED_EVERY: SignedDuration = SignedDuration::from_hours(24);
 
 /// Where the certificate is from.
 #[derive(Debug, PartialEq)]
@@ -37,6 +44,8 @@ pub(crate) enum Source {
         cert: PathBuf,
         /// The private key of the first one.
         key: PathBuf,
+        /// The host that clients expect.
+        host: Option<String>,
     },
     /// Made by the server.
     SelfSigned(SelfSigned),
@@ -56,8 +65,35 @@ pub(crate) struct Https {
     read: Versions,
     /// Those that the last look found.
     seen: Versions,
-    /// Whether the log says that the certificate expires soon.
-    is_warned: bool,
+    /// The last attempt to replace the certificate, if it failed.
+    failure: Option<Failure>,
+    /// What the log says of the end of the certificate, and since when.
+    end: (End, Timestamp),
+}
+
+/// A certificate that could not be served.
+struct Failure {
+    message: String,
+    tried: Timestamp,
+    logged: Timestamp,
+}
+
+/// How far the end of a certificate is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Far,
+    Near,
+    Past,
+}
+
+impl End {
+    fn of(lifetime: SignedDuration, left: SignedDuration) -> Self {
+        match left {
+            left if left.is_negative() => Self::Past,
+            left if left < WARN_BEFORE.min(lifetime / 3) => Self::Near,
+            _ => Self::Far,
+        }
+    }
 }
 
 impl Https {
@@ -68,12 +104,13 @@ impl Https {
     pub(crate) fn open(source: Source, now: Timestamp) -> anyhow::Result<Self> {
         let seen = source.versions();
         let (current, unstored) = match &source {
-            Source::Files { cert, key } => (read(cert, key, now)?, None),
+            Source::Files { cert, key, .. } => (read(cert, key, now)?, None),
             Source::SelfSigned(own) => own.load_or_make(now)?,
         };
-        log(&current);
+        source.log(&current);
         let tls = Tls::new(&current);
-        Ok(Self { source, tls, current, unstored, read: seen, seen, is_warned: false })
+        let end = (End::Far, now);
+        Ok(Self { source, tls, current, unstored, read: seen, seen, failure: None, end })
     }
 
     /// For the listener.
@@ -115,21 +152,29 @@ impl Https {
         let seen = self.source.versions();
         // One file is replaced after the other: both are read when neither has changed between two looks.
         let is_stable = std::mem::replace(&mut self.seen, seen) == seen;
+        let is_changed = is_stable && seen != self.read;
+        if is_changed {
+            (self.read, self.failure) = (seen, None);
+        }
+        let retries =
+            self.failure.as_ref().is_some_and(|failure| is_over(RETRY_EVERY, failure.tried, now));
         match &self.source {
-            Source::Files { cert, key } => {
-                if is_stable && seen != self.read {
-                    self.read = seen;
+            Source::Files { cert, key, .. } => {
+                if is_changed || (is_stable && retries) {
                     let read = read(cert, key, now);
-                    self.replace(read);
+                    self.replace(read, now);
                 }
-                self.warn_of_the_end(now);
+                self.log_the_end(now);
             }
-            Source::SelfSigned(own) if self_signed::is_due(&self.current, now) => {
+            Source::SelfSigned(own)
+                if self_signed::is_due(&self.current, now)
+                    && (retries || self.failure.is_none()) =>
+            {
                 let made = own.make(now).map(|(certificate, made)| {
                     self.unstored = Some(made);
                     certificate
                 });
-                self.replace(made);
+                self.replace(made, now);
                 if let Err(error) = self.store() {
                     // The next start makes another one.
                     tracing::error!("{error:#}; the new TLS certificate is not stored");
@@ -139,26 +184,48 @@ impl Https {
         }
     }
 
-    fn replace(&mut self, loaded: anyhow::Result<Certificate>) {
+    fn replace(&mut self, loaded: anyhow::Result<Certificate>, now: Timestamp) {
+        let before = self.failure.take();
         match loaded {
             Ok(certificate) => {
                 self.tls.replace(&certificate);
-                log(&certificate);
-                (self.current, self.is_warned) = (certificate, false);
+                self.source.log(&certificate);
+                (self.current, self.end) = (certificate, (End::Far, now));
             }
             Err(error) => {
-                tracing::error!("{error:#}; the TLS certificate from before stays in use");
+                let message = format!("{error:#}");
+                let known = before.filter(|before| {
+                    before.message == message && !is_over(FAILED_EVERY, before.logged, now)
+                });
+                if known.is_none() {
+                    tracing::error!("{message}; the TLS certificate from before stays in use");
+                }
+                let logged = known.map_or(now, |known| known.logged);
+                self.failure = Some(Failure { message, tried: now, logged });
             }
         }
     }
 
-    fn warn_of_the_end(&mut self, now: Timestamp) {
+    fn log_the_end(&mut self, now: Timestamp) {
         let expires = self.current.expires();
-        if expires.duration_since(now) < WARN_BEFORE && !self.is_warned {
-            self.is_warned = true;
-            tracing::warn!(%expires, "the TLS certificate expires within a week; renew it");
+        let end = End::of(self.current.lifetime(), expires.duration_since(now));
+        let (logged, since) = self.end;
+        match end {
+            End::Near if logged != end => {
+                tracing::warn!(%expires, "the TLS certificate expires soon; renew it");
+            }
+            End::Past if logged != end || is_over(EXPIRED_EVERY, since, now) => {
+                tracing::error!(%expires, "the TLS certificate has expired, and clients refuse it; renew it");
+            }
+            _ => return,
         }
+        self.end = (end, now);
     }
+}
+
+/// Whether this time is over; also if the clock was set back.
+fn is_over(time: SignedDuration, since: Timestamp, now: Timestamp) -> bool {
+    now.duration_since(since).abs() >= time
 }
 
 impl Source {
@@ -181,7 +248,10 @@ impl Source {
             (Some(_) | None, Some(_) | None) if self_signed => anyhow::bail!(
                 "--tls-self-signed makes its own certificate: remove it, or --tls-cert and --tls-key"
             ),
-            (Some(cert), Some(key)) => Some(Self::Files { cert: cert.clone(), key: key.clone() }),
+            (Some(cert), Some(key)) => {
+                let host = settings.public_url.as_deref().map(self_signed::host);
+                Some(Self::Files { cert: cert.clone(), key: key.clone(), host })
+            }
             (Some(_), None) => {
                 anyhow::bail!("--tls-cert needs --tls-key, the file of its private key")
             }
@@ -193,18 +263,25 @@ impl Source {
 
     fn versions(&self) -> Versions {
         match self {
-            Self::Files { cert, key } => [Identity::of(cert), Identity::of(key)],
+            Self::Files { cert, key, .. } => [Identity::of(cert), Identity::of(key)],
             Self::SelfSigned(_) => [None, None],
         }
     }
-}
 
-fn log(certificate: &Certificate) {
-    tracing::info!(
-        sha256 = certificate.fingerprint(),
-        expires = %certificate.expires(),
-        "using a TLS certificate"
-    );
+    fn log(&self, certificate: &Certificate) {
+        tracing::info!(
+            sha256 = certificate.fingerprint(),
+            expires = %certificate.expires(),
+            "using a TLS certificate"
+        );
+        if let Self::Files { host: Some(host), .. } = self
+            && !certificate.is_for(host)
+        {
+            tracing::warn!(
+                "the TLS certificate is not for {host}, the host of --public-url; clients refuse it"
+            );
+        }
+    }
 }
 
 /// The certificate of two files.
@@ -224,4 +301,55 @@ fn contents(path: &Path) -> anyhow::Result<Vec<u8>> {
     File::open(path)?.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
     anyhow::ensure!(bytes.len() as u64 <= FILE_BYTES_MAX, "it is longer than 256 KiB");
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_certificate_is_near_within_a_week_or_a_third_of_its_lifetime() {
+        let hours = SignedDuration::from_hours;
+        for (lifetime, left, expect) in [
+            (90 * 24, 7 * 24, End::Far),
+            (90 * 24, 7 * 24 - 1, End::Near),
+            (6 * 24, 2 * 24, End::Far),
+            (6 * 24, 2 * 24 - 1, End::Near),
+            (6 * 24, 0, End::Near),
+            (6 * 24, -1, End::Past),
+            (90 * 24, -1, End::Past),
+        ] {
+            assert_eq!(End::of(hours(lifetime), hours(left)), expect, "{left} of {lifetime}");
+        }
+    }
+
+    #[test]
+    fn a_certificate_that_cannot_be_served_is_tried_again_every_minute() {
+        let directory = tempfile::tempdir().unwrap();
+        let data = directory.path().to_owned();
+        let own = SelfSigned::new(data.clone(), None, std::net::Ipv4Addr::LOCALHOST.into());
+        let start = Timestamp::now();
+        let store = |at| {
+            let (certificate, made) = own.make(at).unwrap();
+            own.store(&made).unwrap();
+            certificate.fingerprint()
+        };
+        store(start);
+        let (cert, key) = (data.join("tls-cert.pem"), data.join("tls-key.pem"));
+        let mut https = Https::open(Source::Files { cert, key, host: None }, start).unwrap();
+        // It is valid from a day before it was made.
+        let hours = SignedDuration::from_hours;
+        let next = store(start + hours(48));
+        let secs = SignedDuration::from_secs;
+        for (at, is_served) in [
+            (hours(0), false),
+            (hours(24) - secs(2), false),
+            (hours(24) + secs(57), false),
+            (hours(24) + secs(58), true),
+        ] {
+            https.look(start + at);
+            https.look(start + at);
+            assert_eq!(https.current.fingerprint() == next, is_served, "{at:?}");
+        }
+    }
 }

@@ -74,6 +74,7 @@ fn trusted_proxies_are_a_list_of_networks() {
     for (text, is_right) in [
         ("10.0.0.0/8", true),
         ("10.0.0.0/8,192.0.2.1, 2001:db8::/32", true),
+        ("none", true),
         ("10.1.2.3/8", false),
         ("proxy.example", false),
         ("", false),

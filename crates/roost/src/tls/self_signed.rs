@@ -118,7 +118,7 @@ fn make(names: &[String], now: Timestamp) -> Result<Made, rcgen::Error> {
 }
 
 /// The host of a URL without a path.
-fn host(url: &str) -> String {
+pub(super) fn host(url: &str) -> String {
     let authority = url.split_once("://").map_or(url, |(_, authority)| authority);
     let host = match authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((address, _)) => address,
