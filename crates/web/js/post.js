@@ -9,7 +9,7 @@ import { face, remember, named, profile } from "./people.js";
 import { reactionButtons } from "./reactions.js";
 import { say, toast } from "./say.js";
 import { whoami } from "./session.js";
-import { ask as sure } from "./sure.js";
+import { sure } from "./sure.js";
 import { replyTo, rich } from "./text.js";
 import { when } from "./time.js";
 

@@ -1,6 +1,6 @@
 // The buttons that favourite, bookmark and pin a post. Their states are loaded for many posts at once.
 
-import { ask as request, get, user } from "./api.js";
+import { ask, get, user } from "./api.js";
 import { h } from "./dom.js";
 import { icon } from "./icons.js";
 import { carry, say } from "./say.js";
@@ -45,7 +45,7 @@ function button(post, kind, words) {
   async function toggle() {
     // A state that arrives later would undo the click.
     await it.loaded;
-    await request(on ? "DELETE" : "PUT", `${user(whoami().id)}/${kind}/${post.id}`);
+    await ask(on ? "DELETE" : "PUT", `${user(whoami().id)}/${kind}/${post.id}`);
     show({ [words.state]: !on, favourite_count: Math.max(0, count + (on ? -1 : 1)) });
     say(on ? words.on : words.off);
   }

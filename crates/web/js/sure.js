@@ -4,7 +4,7 @@ import { h } from "./dom.js";
 import { carry } from "./say.js";
 
 /** Replaces the button by a question until it is answered; `verb` is the name of the answer that does it. */
-export function ask(button, question, verb, doing) {
+export function sure(button, question, verb, doing) {
   const yes = h("button.action.bad", { type: "button", onclick: () => carry(yes, doing) }, verb);
   const no = h("button.action", { type: "button", onclick: back }, "Cancel");
   const group = h("span.sure", { role: "group", "aria-label": question }, h("span", null, question), yes, no);

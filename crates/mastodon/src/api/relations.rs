@@ -9,7 +9,7 @@ use super::accounts::{ids, list, page_of_accounts};
 use crate::answers;
 use crate::entities::Entities;
 use crate::error::ApiError;
-use crate::fields::Params;
+use crate::fields::{Fields, Params};
 use crate::input::{self, AccountInPath, Me, Once};
 use crate::paging::{self, Asked};
 use crate::state::{Server, Shared};
@@ -109,6 +109,22 @@ pub(crate) async fn note(
     change(&state, (me, other), once, command).await
 }
 
+/// The accounts that a table has of the user.
+async fn own_accounts(
+    state: &Server,
+    me: UserId,
+    (uri, fields): (&Uri, &Fields),
+    table: SetTable,
+) -> Result<Response, ApiError> {
+    let asked = Asked::parse(fields, paging::ACCOUNTS)?;
+    #[expect(clippy::redundant_closure_for_method_calls, reason = "the method is for one lifetime")]
+    let read = move |_: &_, entities: &mut Entities<'_>| {
+        page_of_accounts(entities, &asked, (table, me), |entities, other| entities.account(other))
+    };
+    let listed = state.entities(Some(me), read).await?;
+    state.listed(uri.path(), fields, &asked, listed)
+}
+
 /// `GET /api/v1/blocks`
 pub(crate) async fn blocks(
     State(state): State<Shared>,
@@ -116,14 +132,7 @@ pub(crate) async fn blocks(
     uri: Uri,
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
-    let asked = Asked::parse(&fields, paging::ACCOUNTS)?;
-    let read = move |_: &_, entities: &mut Entities<'_>| {
-        page_of_accounts(entities, &asked, (SetTable::Blocks, me), |entities, other| {
-            entities.account(other)
-        })
-    };
-    let listed = state.entities(Some(me), read).await?;
-    state.listed(uri.path(), &fields, &asked, listed)
+    own_accounts(&state, me, (&uri, &fields), SetTable::Blocks).await
 }
 
 /// `GET /api/v1/follow_requests`
@@ -133,14 +142,7 @@ pub(crate) async fn requests(
     uri: Uri,
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
-    let asked = Asked::parse(&fields, paging::ACCOUNTS)?;
-    let read = move |_: &_, entities: &mut Entities<'_>| {
-        page_of_accounts(entities, &asked, (SetTable::FollowRequests, me), |entities, other| {
-            entities.account(other)
-        })
-    };
-    let listed = state.entities(Some(me), read).await?;
-    state.listed(uri.path(), &fields, &asked, listed)
+    own_accounts(&state, me, (&uri, &fields), SetTable::FollowRequests).await
 }
 
 /// `GET /api/v1/mutes`

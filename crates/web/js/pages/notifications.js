@@ -1,6 +1,6 @@
 // Notifications: mentions, favourites of own posts, follows, and requests to follow.
 
-import { ask as request, get, user } from "../api.js";
+import { ask, get, user } from "../api.js";
 import { h, put } from "../dom.js";
 import { fault, skeleton } from "../feed.js";
 import { icon } from "../icons.js";
@@ -9,7 +9,7 @@ import { face, named, profile } from "../people.js";
 import { article, thread } from "../post.js";
 import { carry, say } from "../say.js";
 import { whoami } from "../session.js";
-import { ask } from "../sure.js";
+import { sure } from "../sure.js";
 import { when } from "../time.js";
 
 const PAGE = 40;
@@ -26,7 +26,7 @@ export async function render({ main, signal }) {
   const path = `${user(whoami().id)}/notifications`;
   const list = h("ul.notices");
   const more = h("button.pill", { type: "button", hidden: true, onclick: () => carry(more, older) }, "Show more");
-  const clear = h("button.action", { type: "button", hidden: true, onclick: () => ask(clear, "Clear all notifications?", "Clear", cleared) }, "Clear all");
+  const clear = h("button.action", { type: "button", hidden: true, onclick: () => sure(clear, "Clear all notifications?", "Clear", cleared) }, "Clear all");
   const below = h("div", null, skeleton(4));
   let next = null;
   let turn = 0;
@@ -58,7 +58,7 @@ export async function render({ main, signal }) {
     });
   }
   async function cleared() {
-    await request("DELETE", path);
+    await ask("DELETE", path);
     say("Notifications cleared.");
     put(main, ...head("notifications", clear), list, below);
     await first();
@@ -88,7 +88,7 @@ export function answers(actor) {
   const answer = (method, verb, done, style) => {
     const button = h(`button.pill.${style}`, { type: "button", "aria-label": `${verb} @${actor.handle}` }, verb);
     button.addEventListener("click", () => carry(button, async () => {
-      await request(method, path);
+      await ask(method, path);
       say(done);
       put(row, h("span", null, done));
     }));
