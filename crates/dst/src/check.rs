@@ -9,7 +9,7 @@ use kv::{BucketId, BucketName};
 use node::Found;
 
 use crate::events::Event;
-use crate::model::posts::ModelPost;
+use crate::model::posts::{ModelBoost, ModelPost};
 use crate::model::{ModelAccount, ModelKey, ms_of};
 use crate::run::Run;
 
@@ -111,13 +111,29 @@ impl Run {
     }
 
     fn check_home(&self, user: u32, page: &Page) {
-        let expected = self.model.feed.home(user, page);
+        let expected = self.model.feed.home(user, page, &self.orphans());
         let node = self.node().node();
         if let Some(known) = node.try_home_ids(UserId(user), page) {
             assert_eq!(known, expected, "home of {user} in memory, {page:?}");
         }
         let found = node.home_ids(UserId(user), page);
         assert_eq!(found, expected, "home of {user}, {page:?}");
+        for id in &found.items {
+            let boost = self.model.feed.posts.get(&id.0).map(|post| post.boost.as_ref());
+            // A boost of a deleted post is not shown.
+            let wants = boost.is_some_and(|boost| {
+                boost.is_none_or(|boost| self.model.feed.wants_boosts_of(user, boost.author))
+            });
+            let shown = node.home_post(UserId(user), *id, &mut Vec::new());
+            assert_eq!(shown, wants, "whether {user} is shown {} at home", id.0);
+        }
+    }
+
+    /// The boosts of deleted posts that are still stored.
+    fn orphans(&self) -> Vec<u64> {
+        let facts = self.node().node().facts();
+        let ids = self.model.feed.orphans.keys().copied();
+        ids.filter(|id| facts.stored_post(PostId(*id)).is_some()).collect()
     }
 
     fn check_stories(&self, user: u32) {
@@ -174,7 +190,11 @@ impl Run {
             ),
             "profile of {user}"
         );
-        assert_eq!(facts.counts(UserId(user)), self.model.feed.counts(user), "counts of {user}");
+        assert_eq!(
+            facts.counts(UserId(user)),
+            self.model.feed.counts(user, &self.orphans()),
+            "counts of {user}"
+        );
         let viewer = self.node().node().viewer(Some(UserId(user)));
         for (other, _) in (0..).zip(&self.model.feed.users).filter(|(_, other)| !other.deleted) {
             let hidden = self.model.feed.are_hidden(user, other);
@@ -238,10 +258,14 @@ impl Run {
             assert_eq!(viewer.visible(&found), sees, "post {} seen by {user}", id.0);
         }
         assert_eq!(model_post(found), *expected, "post {}", id.0);
-        let of_post = self.model.feed.reactions.keys();
-        let of_post =
-            of_post.filter(|(_, post, kind)| (*post, *kind) == (id.0, Reaction::Favourite));
-        assert_eq!(node.facts().favourites(id) as usize, of_post.count(), "favourites of {}", id.0);
+        let count = |reaction| {
+            let of_post = self.model.feed.reactions.keys();
+            of_post.filter(|(_, post, kind)| (*post, *kind) == (id.0, reaction)).count()
+        };
+        let (counts, expected) =
+            (node.facts().post_counts(id), [Reaction::Favourite, Reaction::Boost].map(count));
+        let counts = [counts.favourites, counts.boosts].map(|count| count as usize);
+        assert_eq!(counts, expected, "favourites and boosts of {}", id.0);
     }
 
     /// The reactions and notifications of a user.
@@ -256,7 +280,10 @@ impl Run {
             let mut wanted: Vec<_> =
                 wanted.map(|((_, post, _), stamp)| (*stamp, PostId(*post))).collect();
             wanted.sort_unstable();
-            assert_eq!(found, wanted, "{reaction:?} of {user}");
+            // The list of boosts is that of posts.
+            if reaction != Reaction::Boost {
+                assert_eq!(found, wanted, "{reaction:?} of {user}");
+            }
             for (stamp, post) in wanted {
                 assert_eq!(facts.reaction(UserId(user), post, reaction), Some(stamp));
             }
@@ -275,7 +302,7 @@ impl Run {
         let found = node.visible_posts(&viewer, UserId(author), page);
         assert_eq!(found.end, None, "there are few posts");
         let found = found.posts;
-        let expected = self.model.feed.posts_by(user, author, page);
+        let expected = self.model.feed.posts_by(user, author, page, &self.orphans());
         assert_eq!(found, expected, "posts of {author} seen by {user}, {page:?}");
     }
 
@@ -315,7 +342,11 @@ impl Run {
         let last = found.last_stamp.map_or(0, |stamp| stamp.0);
         assert_eq!(last, self.model.last, "the last stamp");
         let found = (found.users as usize, found.posts as usize, found.follows as usize);
-        assert_eq!(found, (feed.users.len(), feed.posts.len(), feed.follows.len()), "totals");
+        assert_eq!(
+            found,
+            (feed.users.len(), feed.posts.len() + self.orphans().len(), feed.follows.len()),
+            "totals"
+        );
         let totals = self.node().node().facts().totals();
         if feed.erasing.is_empty() {
             let found = (totals.blocks as usize, totals.mutes as usize);
@@ -385,5 +416,11 @@ fn model_post(post: feed::Post) -> ModelPost {
         warning: post.warning.as_str().to_owned(),
         sensitive: post.sensitive,
         language: post.language.map(|language| language.as_str().to_owned()),
+        boost: post.boost.map(|boost| ModelBoost {
+            post: boost.post.0,
+            author: boost.author.0,
+            is_recent: boost.is_recent,
+            earlier: boost.earlier.iter().map(|user| user.0).collect(),
+        }),
     }
 }

@@ -5,11 +5,12 @@ use rows::{Cost, WORK_PER_ROW};
 use crate::accounts::{AccountCommand, AppRequest, RedirectUri, Website};
 use crate::command::{Command, Request};
 use crate::limits::{
-    APP_GRANTS_MAX, APP_NAME_BYTES_MAX, BIO_BYTES_MAX, EMAIL_BYTES_MAX, ERASE_ROWS_MAX,
-    ERASING_USERS_MAX, FIELD_BYTES_MAX, FOLLOW_NOTICES_SEEN, GRANTS_SWEPT, HANDLE_CHARS_MAX,
-    INVITES_MAX, NAME_BYTES_MAX, NOTE_BYTES_MAX, PASSWORD_HASH_BYTES_MAX, PINS_MAX, POST_BYTES_MAX,
-    POST_MENTIONS_MAX, PROFILE_FIELDS_MAX, REDIRECT_URIS_MAX, SAMPLE_SETS_MAX, SWEEP_ROWS_MAX,
-    SWEEP_SECONDS_MAX, UNUSED_APPS_REMOVED, URI_BYTES_MAX, USER_GRANTS_MAX,
+    APP_GRANTS_MAX, APP_NAME_BYTES_MAX, BIO_BYTES_MAX, EARLIER_BOOSTS_MAX, EMAIL_BYTES_MAX,
+    ERASE_ROWS_MAX, ERASING_USERS_MAX, FIELD_BYTES_MAX, FOLLOW_NOTICES_SEEN, GRANTS_SWEPT,
+    HANDLE_CHARS_MAX, INVITES_MAX, NAME_BYTES_MAX, NOTE_BYTES_MAX, PASSWORD_HASH_BYTES_MAX,
+    PINS_MAX, POST_BYTES_MAX, POST_MENTIONS_MAX, PROFILE_FIELDS_MAX, REDIRECT_URIS_MAX,
+    SAMPLE_SETS_MAX, SWEEP_ROWS_MAX, SWEEP_SECONDS_MAX, UNUSED_APPS_REMOVED, URI_BYTES_MAX,
+    USER_GRANTS_MAX,
 };
 use crate::text::{Note, PostText};
 
@@ -70,9 +71,10 @@ impl Command {
                 Cost { work: cost.work + read, ..cost }
             }
             Self::React { .. } => {
-                let cost = Cost::of_rows(16, 256);
-                // Whether the user may see the post.
-                let read = 2 * POST_BYTES_MAX + (7 + PINS_MAX) * WORK_PER_ROW;
+                // A boost is a post of its own.
+                let cost = Cost::of_rows(20, 320 + 5 * EARLIER_BOOSTS_MAX);
+                // Whether the user may see the post, which may be that of a boost, and the last boost.
+                let read = 2 * POST_BYTES_MAX + (9 + PINS_MAX) * WORK_PER_ROW;
                 Cost { work: cost.work + read, ..cost }
             }
             Self::SweepReactions { .. } => Cost::of_rows(ERASE_ROWS_MAX + 4, 16 * ERASE_ROWS_MAX),

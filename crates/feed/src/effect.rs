@@ -1,7 +1,7 @@
 //! The changes that an applied command made, as input for the views. Never stored.
 
 use crate::ids::{PostId, SampleId, SampleSetId, StoryId, UserId};
-use crate::post::{Listed, Recipients};
+use crate::post::{HomeUsers, Listed};
 
 /// The relations of two users that end when one of them blocks the other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub struct Ended {
 /// A change made by an applied command, which the views apply in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// A post was published that is not direct.
+    /// A post was published, or boosted.
     Posted {
         /// The post.
         post: PostId,
@@ -25,17 +25,8 @@ pub enum Effect {
         author: UserId,
         /// What lists know about it.
         listed: Listed,
-    },
-    /// A direct post was published.
-    DirectPosted {
-        /// The post.
-        post: PostId,
-        /// Its author.
-        author: UserId,
-        /// The user it replies to, if it is a reply.
-        reply_to: Option<UserId>,
-        /// The users it mentions, which never change.
-        to: Recipients,
+        /// The users on whom it depends in whose home it is, if it does. They never change.
+        users: Option<HomeUsers>,
     },
     /// `user` was mentioned.
     Mentioned {

@@ -6,6 +6,7 @@ mod deleted;
 mod markers;
 mod notes;
 mod notifications;
+mod posts;
 mod reactions;
 mod requests;
 mod samples;
@@ -19,10 +20,9 @@ use rows::{
 };
 
 use crate::command::{Idempotency, Outcome};
-use crate::ids::{PostId, UserId, UserRef};
+use crate::ids::{UserId, UserRef};
 use crate::limits;
-use crate::post::{Listed, Loaded, Posted, Visibility};
-use crate::records::{Counts, Post, User};
+use crate::records::{Counts, User};
 use crate::text::Handle;
 use crate::write;
 pub(crate) use blocks::HiddenCount;
@@ -131,97 +131,6 @@ impl<'a, R: Rows + ?Sized> Facts<'a, R> {
         users.filter(|other| !erasing.contains(other)).take(span.limit).collect()
     }
 
-    /// A post that was not deleted.
-    #[must_use]
-    pub fn post(&self, post: PostId) -> Option<Post> {
-        self.stored_post(post).filter(|post| !self.is_hidden(post.author))
-    }
-
-    /// A post that is stored. Its author may be deleted.
-    #[must_use]
-    pub fn stored_post(&self, post: PostId) -> Option<Post> {
-        self.rows.point(PointTable::Post, post.0).map(|row| Post::decode(&row))
-    }
-
-    /// Calls `each` with every post that is stored, in the order of ids. Reads all of them in one scan. Authors may
-    /// be deleted.
-    pub fn each_stored_post(&self, mut each: impl FnMut(PostId, Post)) {
-        let each = &mut |id, row: &[u8]| each(PostId(id), Post::decode(row));
-        self.rows.each_point(PointTable::Post, each);
-    }
-
-    /// Whether this post exists.
-    #[must_use]
-    pub fn has_post(&self, post: PostId) -> bool {
-        if self.rows.totals().users_erasing > 0 {
-            return self.post(post).is_some();
-        }
-        self.rows.point(PointTable::Post, post.0).is_some()
-    }
-
-    /// Whether `reply` is a reply to `parent` that was not deleted.
-    #[must_use]
-    pub fn is_reply(&self, parent: PostId, reply: PostId) -> bool {
-        self.rows.member(SetTable::Replies, parent.0, reply.0).is_some()
-    }
-
-    /// Replies to `parent` within `span` of post ids, each with who may see it. Replies to a deleted post are still stored,
-    /// and so may be replies by a deleted author.
-    #[must_use]
-    pub fn replies_to(&self, parent: PostId, span: Span) -> Vec<(PostId, Visibility)> {
-        let rows = self.rows.members(SetTable::Replies, parent.0, span);
-        let reply = |(reply, number)| (PostId(reply), Visibility::of_number(number));
-        rows.into_iter().map(reply).collect()
-    }
-
-    /// Whether a post exists and is by `author`, without reading it.
-    pub(crate) fn is_by(&self, author: UserId, post: PostId) -> bool {
-        self.rows.member(SetTable::AuthorPosts, author.0.into(), post.0).is_some()
-    }
-
-    /// Posts of `author` within `span` of post ids, each with what lists know about it. Not all of them are for
-    /// everybody: see [`Viewer::visible_posted`](crate::Viewer::visible_posted).
-    #[must_use]
-    pub fn posts_by(&self, author: UserId, span: Span) -> Vec<Posted> {
-        if self.is_hidden(author) {
-            return Vec::new();
-        }
-        let rows = self.rows.members(SetTable::AuthorPosts, author.0.into(), span);
-        rows.into_iter().map(|(post, number)| (PostId(post), Listed::of_number(number))).collect()
-    }
-
-    /// The newest posts by all users that are older than `before`, newest first, each with its author: up to
-    /// `limit` rows. Also returns the post before which the next rows are; `None` if there are none.
-    #[must_use]
-    pub fn posts_before(&self, before: PostId, limit: usize) -> (Vec<Loaded>, Option<PostId>) {
-        let (mut posts, mut rows, mut last) = (Vec::new(), 0, None);
-        self.rows.points_below(PointTable::Post, before.0, limit, &mut |post, row| {
-            let id = PostId(post);
-            let post = Post::decode(row);
-            if !self.is_hidden(post.author) {
-                let (author, posted) = (post.author, (id, post.listed()));
-                posts.push(Loaded { author, posted, recipients: post.recipients() });
-            }
-            rows += 1;
-            last = Some(id);
-        });
-        (posts, last.filter(|_| rows == limit))
-    }
-
-    /// Whether a post mentions `user`.
-    #[must_use]
-    pub fn is_mentioned(&self, user: UserId, post: PostId) -> bool {
-        self.rows.member(SetTable::Mentions, user.0.into(), post.0).is_some()
-    }
-
-    /// Posts that mention `user`, within `span` of post ids. Their authors may be deleted: see
-    /// [`Facts::has_post`].
-    #[must_use]
-    pub fn mentions_of(&self, user: UserId, span: Span) -> Vec<PostId> {
-        let rows = self.rows.members(SetTable::Mentions, user.0.into(), span);
-        rows.into_iter().map(|(post, _)| PostId(post)).collect()
-    }
-
     /// The result of the command that had this key, if it was applied within the days that keys
     /// are kept.
     #[must_use]
@@ -318,38 +227,6 @@ impl<'a> Txn<'a> {
         self.rows.put_points(PointTable::Counts, counts);
         self.count(user, |counts| counts.following += others.len() as u32);
         self.total(|totals| totals.follows += others.len() as u64);
-    }
-
-    /// Writes a post into the post, author, mention and reply tables.
-    pub fn put_post(&mut self, id: PostId, post: &Post) {
-        write::post(self.rows, id, post);
-        for user in &post.mentions {
-            write::mention(self.rows, *user, id);
-        }
-    }
-
-    /// Replaces `old` by `new`, which has the same author, parent and visibility.
-    pub fn edit_post(&mut self, id: PostId, old: &Post, new: &Post) {
-        self.rows.put_point(PointTable::Post, id.0, Some(encode(new)));
-        for user in old.mentions.iter().filter(|user| !new.mentions.contains(user)) {
-            self.rows.put_member(SetTable::Mentions, user.0.into(), id.0, None);
-        }
-        for user in new.mentions.iter().filter(|user| !old.mentions.contains(user)) {
-            write::mention(self.rows, *user, id);
-        }
-    }
-
-    /// Removes a post from the four tables. Replies to it stay, and still refer to it; reactions are removed later.
-    pub fn remove_post(&mut self, id: PostId, post: &Post) {
-        self.rows.put_point(PointTable::Post, id.0, None);
-        self.rows.put_member(SetTable::AuthorPosts, post.author.0.into(), id.0, None);
-        for user in &post.mentions {
-            self.rows.put_member(SetTable::Mentions, user.0.into(), id.0, None);
-        }
-        if let Some(parent) = post.in_reply_to {
-            self.rows.put_member(SetTable::Replies, parent.0, id.0, None);
-        }
-        self.forget_reactions(id, post.author);
     }
 
     /// Stores the result of a command with a key, and removes up to two keys that are too old: the table

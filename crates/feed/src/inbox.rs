@@ -65,6 +65,10 @@ impl<R: Rows + ?Sized> Viewer<'_, R> {
                 facts.post(post).filter(|post| post.author == user)?;
                 (actor, Notice::Favourite(post))
             }
+            Some(Stored::Boost(actor)) => {
+                let boost = facts.post(PostId(id.0)).filter(|post| post.author == actor)?.boost?;
+                (boost.author == user).then_some((actor, Notice::Boost(boost.post)))?
+            }
             Some(Stored::Follow(actor)) => {
                 facts.follows(actor, user).then_some((actor, Notice::Follow))?
             }

@@ -49,9 +49,11 @@ pub use marker::{MarkedTimeline, Marker, MarkerUpdate, Markers, MarkersUpdate};
 pub use mend::Mend;
 pub use notification::{Inbox, Notice, Notification, NotificationId};
 pub use page::{Cursor, Page, PageOf};
-pub use post::{Listed, Loaded, NewPost, PostEdit, Posted, Recipients, Visibility};
+pub use post::{HomeUsers, Listed, ListedBoost, Loaded, NewPost, PostEdit, Posted, Visibility};
 pub use reaction::Reaction;
-pub use records::{Counts, Mute, Post, Sample, SampleBits, SampleSet, Story, User};
+pub use records::{
+    Boost, Counts, Mute, Post, PostCounts, Sample, SampleBits, SampleSet, Story, User,
+};
 pub use refusal::Refusal;
 pub use remains::Remains;
 pub use rows::{Order, Rows, SetTable, Span, Stamp};

@@ -1,8 +1,8 @@
 //! Notifications of a user.
 //!
 //! A notification has the stamp of its cause. Mentions are those that have a row anyway, and are not stored again;
-//! favourites, follows and requests to follow are stored, and so is that a mention was dismissed. A notification is shown only as long as its
-//! cause exists and the user may see it.
+//! favourites, boosts, follows and requests to follow are stored, and so is that a mention was dismissed. A notification
+//! is shown only as long as its cause exists and the user may see it.
 
 use rows::Stamp;
 use serde::{Deserialize, Serialize};
@@ -34,6 +34,8 @@ pub enum Notice {
     Mention(PostId),
     /// A post of the user was favourited.
     Favourite(PostId),
+    /// A post of the user was boosted.
+    Boost(PostId),
     /// The user is followed.
     Follow,
     /// Somebody asks to follow the user.
@@ -66,6 +68,8 @@ pub(crate) enum Stored {
     Follow(UserId),
     /// By this user.
     FollowRequest(UserId),
+    /// By this user.
+    Boost(UserId),
 }
 
 impl Stored {
@@ -75,6 +79,7 @@ impl Stored {
             Self::Favourite(actor) => 1 << 32 | actor.0 as u64,
             Self::Follow(actor) => 2 << 32 | actor.0 as u64,
             Self::FollowRequest(actor) => 3 << 32 | actor.0 as u64,
+            Self::Boost(actor) => 4 << 32 | actor.0 as u64,
         }
     }
 
@@ -86,6 +91,7 @@ impl Stored {
             1 => Some(Self::Favourite(actor)),
             2 => Some(Self::Follow(actor)),
             3 => Some(Self::FollowRequest(actor)),
+            4 => Some(Self::Boost(actor)),
             _ => None,
         }
     }

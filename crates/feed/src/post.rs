@@ -69,41 +69,96 @@ impl Visibility {
     }
 }
 
-/// What a list knows about a post, so that most lists are read without reading posts.
+/// What a list knows about a post, so that most lists are read without reading posts: the number of its row.
+///
+/// Of a post, the user replied to plus 1, or 0, in 33 bits; of a boost, the author of the boosted post in the same way.
+/// Then who may see it in 2 bits, and whether it is a boost, recent, and has earlier ones (see [`ListedBoost`]). Rows of
+/// formats before 9 have no visibility, and all were public; those of formats before 11 are no boosts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Listed {
-    /// The user it replies to, if it is a reply.
-    pub reply_to: Option<UserId>,
-    /// Who may see it.
-    pub visibility: Visibility,
+pub struct Listed(u64);
+
+/// What a list knows about a boost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListedBoost {
+    /// The author of the boosted post.
+    pub author: UserId,
+    /// See [`Boost::is_recent`](crate::records::Boost::is_recent).
+    pub is_recent: bool,
+    /// Whether others boosted it shortly before: see [`Boost::earlier`](crate::records::Boost::earlier).
+    pub has_earlier: bool,
 }
 
 impl Listed {
     const VISIBILITY_SHIFT: u32 = 33;
+    const BOOST: u64 = 1 << 35;
+    const RECENT: u64 = 1 << 36;
+    const EARLIER: u64 = 1 << 37;
 
-    /// The number of its row: the user replied to plus 1, or 0, in 33 bits, then the visibility in 2. Rows of formats
-    /// before 9 have no visibility, and all were public.
+    /// A post that replies to this user, or to nobody.
     #[must_use]
-    pub fn number(self) -> u64 {
-        let reply = self.reply_to.map_or(0, |user| u64::from(user.0) + 1);
-        reply | (self.visibility as u64) << Self::VISIBILITY_SHIFT
+    pub fn new(reply_to: Option<UserId>, visibility: Visibility) -> Self {
+        let reply = reply_to.map_or(0, |user| u64::from(user.0) + 1);
+        Self(reply | (visibility as u64) << Self::VISIBILITY_SHIFT)
+    }
+
+    /// A boost.
+    #[must_use]
+    pub fn boost(boost: ListedBoost, visibility: Visibility) -> Self {
+        let recent = if boost.is_recent { Self::RECENT } else { 0 };
+        let earlier = if boost.has_earlier { Self::EARLIER } else { 0 };
+        Self(Self::new(Some(boost.author), visibility).0 | Self::BOOST | recent | earlier)
+    }
+
+    /// The user it replies to, if it is a reply.
+    #[must_use]
+    pub fn reply_to(self) -> Option<UserId> {
+        if self.is_boost() { None } else { self.user() }
+    }
+
+    /// Who may see it.
+    #[must_use]
+    pub const fn visibility(self) -> Visibility {
+        Visibility::of_number(self.0 >> Self::VISIBILITY_SHIFT & 3)
+    }
+
+    /// Whether it is a boost.
+    #[must_use]
+    pub const fn is_boost(self) -> bool {
+        self.0 & Self::BOOST != 0
+    }
+
+    /// What is known of it if it is a boost.
+    #[must_use]
+    pub fn boosted(self) -> Option<ListedBoost> {
+        let author = self.user().filter(|_| self.is_boost())?;
+        let (is_recent, has_earlier) = (self.0 & Self::RECENT != 0, self.0 & Self::EARLIER != 0);
+        Some(ListedBoost { author, is_recent, has_earlier })
+    }
+
+    /// The number of its row.
+    #[must_use]
+    pub const fn number(self) -> u64 {
+        self.0
     }
 
     /// Reverses [`Listed::number`].
     #[must_use]
-    pub fn of_number(number: u64) -> Self {
-        let reply = number & ((1 << Self::VISIBILITY_SHIFT) - 1);
-        let reply_to = reply.checked_sub(1).and_then(|user| u32::try_from(user).ok()).map(UserId);
-        let visibility = Visibility::of_number(number >> Self::VISIBILITY_SHIFT & 3);
-        Self { reply_to, visibility }
+    pub const fn of_number(number: u64) -> Self {
+        Self(number)
+    }
+
+    fn user(self) -> Option<UserId> {
+        let user = self.0 & ((1 << Self::VISIBILITY_SHIFT) - 1);
+        user.checked_sub(1).and_then(|user| u32::try_from(user).ok()).map(UserId)
     }
 }
 
 /// A post in a list: its id, and what the list knows about it.
 pub type Posted = (PostId, Listed);
 
-/// The users to whom a direct post is shown, besides its author.
-pub type Recipients = Arc<Vec<UserId>>;
+/// The users on whom it depends in whose home a post is, beside what a list knows: whom a direct post mentions, or who
+/// boosted before. See [`timeline::allows`](crate::timeline::allows).
+pub type HomeUsers = Arc<Vec<UserId>>;
 
 /// A post as it is loaded into memory for many readers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,8 +167,8 @@ pub struct Loaded {
     pub author: UserId,
     /// Its id, and what lists know about it.
     pub posted: Posted,
-    /// The users it mentions, if it is direct.
-    pub recipients: Option<Recipients>,
+    /// See [`Post::home_users`](crate::Post::home_users).
+    pub users: Option<HomeUsers>,
 }
 
 /// A post to be published.
@@ -179,16 +234,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_keeps_the_reply_and_the_visibility_and_old_rows_are_public() {
-        for reply_to in [None, Some(UserId(0)), Some(UserId(7)), Some(UserId(u32::MAX - 1))] {
+    fn a_row_keeps_what_lists_know_and_old_rows_are_public_posts() {
+        for user in [0, 7, u32::MAX - 1].map(UserId) {
             for visibility in Visibility::ALL {
-                let listed = Listed { reply_to, visibility };
-                assert_eq!(Listed::of_number(listed.number()), listed);
+                let listed = Listed::new(Some(user), visibility);
+                assert_eq!((listed.reply_to(), listed.boosted()), (Some(user), None));
+                assert_eq!(listed.visibility(), visibility);
+                for (is_recent, has_earlier) in [(false, false), (true, false), (false, true)] {
+                    let boost = ListedBoost { author: user, is_recent, has_earlier };
+                    let listed = Listed::boost(boost, visibility);
+                    assert_eq!((listed.reply_to(), listed.boosted()), (None, Some(boost)));
+                    assert_eq!(listed.visibility(), visibility);
+                    assert_eq!(listed.number() >> 38, 0, "the bits above are free");
+                }
                 assert_eq!(Visibility::named(visibility.name()), Some(visibility));
-                assert_eq!(listed.number() >> 35, 0, "the bits above are free");
+                assert_eq!(Listed::new(None, visibility).reply_to(), None);
             }
-            let old = reply_to.map_or(0, |user| u64::from(user.0) + 1);
-            assert_eq!(Listed::of_number(old), Listed { reply_to, visibility: Visibility::Public });
+            let old = Listed::of_number(u64::from(user.0) + 1);
+            assert_eq!(old, Listed::new(Some(user), Visibility::Public));
         }
     }
 }

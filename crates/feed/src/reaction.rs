@@ -1,4 +1,4 @@
-//! Favourites, bookmarks and pins.
+//! Favourites, bookmarks, pins and boosts.
 
 use rows::{SetTable, Span};
 use serde::{Deserialize, Serialize};
@@ -14,11 +14,13 @@ pub enum Reaction {
     Bookmark,
     /// To show a post of one's own on the profile.
     Pin,
+    /// To show it to the followers of the user, as a post of its own: see [`Boost`](crate::records::Boost).
+    Boost,
 }
 
 impl Reaction {
     /// All of them, in the order of the enum.
-    pub const ALL: [Self; 3] = [Self::Favourite, Self::Bookmark, Self::Pin];
+    pub const ALL: [Self; 4] = [Self::Favourite, Self::Bookmark, Self::Pin, Self::Boost];
 
     /// Its name in interfaces.
     #[must_use]
@@ -27,6 +29,7 @@ impl Reaction {
             Self::Favourite => "favourite",
             Self::Bookmark => "bookmark",
             Self::Pin => "pin",
+            Self::Boost => "boost",
         }
     }
 
@@ -36,13 +39,15 @@ impl Reaction {
         Self::ALL.into_iter().find(|reaction| reaction.name() == name)
     }
 
-    /// The table with the reactions of each user by their stamps.
+    /// The table with the reactions of each user by their stamps. Boosts are among the posts of the user instead, each
+    /// with its stamp as its id.
     #[must_use]
-    pub const fn table(self) -> SetTable {
+    pub const fn table(self) -> Option<SetTable> {
         match self {
-            Self::Favourite => SetTable::Favourites,
-            Self::Bookmark => SetTable::Bookmarks,
-            Self::Pin => SetTable::Pins,
+            Self::Favourite => Some(SetTable::Favourites),
+            Self::Bookmark => Some(SetTable::Bookmarks),
+            Self::Pin => Some(SetTable::Pins),
+            Self::Boost => None,
         }
     }
 

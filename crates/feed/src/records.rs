@@ -4,7 +4,8 @@ use rows::{Stamp, Value};
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{PostId, SampleSetId, UserId};
-use crate::post::{Listed, Recipients, Visibility};
+use crate::limits::BOOST_RECENT_MS;
+use crate::post::{HomeUsers, Listed, ListedBoost, Visibility};
 use crate::settings::{PostDefaults, ProfileFields};
 use crate::text::{Bio, Handle, Label, Language, Name, PostText, SetName, Warning};
 
@@ -103,6 +104,23 @@ pub struct Post {
     pub sensitive: bool,
     /// The language of the text.
     pub language: Option<Language>,
+    /// The post that it shows again, if it is a boost. It has no text then, mentions nobody and replies to nothing.
+    pub boost: Option<Boost>,
+}
+
+/// What a boost shows again: a post that is for everybody, by another user or the same one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Boost {
+    /// The boosted post, which is no boost.
+    pub post: PostId,
+    /// Its author.
+    pub author: UserId,
+    /// Whether followers of its author have it at home anyway, not far below: it is no reply to somebody else, and was
+    /// younger than [`limits::BOOST_RECENT_MS`](crate::limits::BOOST_RECENT_MS) when it was boosted.
+    pub is_recent: bool,
+    /// The users who boosted it within that time before, the last one first: at most
+    /// [`limits::EARLIER_BOOSTS_MAX`](crate::limits::EARLIER_BOOSTS_MAX).
+    pub earlier: Vec<UserId>,
 }
 
 /// A story that was posted and not swept yet. Its id contains the time when it was posted.
@@ -169,6 +187,17 @@ pub struct Counts {
     pub requested: u32,
 }
 
+/// Counts of a post.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PostCounts {
+    /// Number of users who favourited it.
+    pub favourites: u32,
+    /// Number of users who boosted it.
+    pub boosts: u32,
+    /// The last boost, from which the next one knows the earlier ones; 0 if there is none, or it was taken back.
+    pub last_boost: u64,
+}
+
 /// A mute of one user by another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mute {
@@ -193,8 +222,26 @@ impl Mute {
 }
 
 impl Post {
+    /// A boost by `author`.
+    #[must_use]
+    pub fn of_boost(author: UserId, visibility: Visibility, boost: Boost) -> Self {
+        Self {
+            author,
+            text: PostText::none(),
+            reply_to: None,
+            mentions: Vec::new(),
+            in_reply_to: None,
+            edited: None,
+            visibility,
+            warning: Warning::default(),
+            sensitive: false,
+            language: None,
+            boost: Some(boost),
+        }
+    }
+
     /// Reverses [`rows::encode`]. Rows of formats before 5 end after the mentions, those of formats before 9 after
-    /// `edited`; what they lack has its default.
+    /// `edited`, those of formats before 11 after the language; what they lack has its default.
     ///
     /// # Panics
     /// If the row is not one of ours: rows are checked by the store, so this is a broken invariant.
@@ -212,17 +259,24 @@ impl Post {
     /// What lists know about it.
     #[must_use]
     pub fn listed(&self) -> Listed {
-        Listed { reply_to: self.reply_to, visibility: self.visibility }
+        let Some(boost) = &self.boost else { return Listed::new(self.reply_to, self.visibility) };
+        let Boost { author, is_recent, .. } = *boost;
+        let has_earlier = !boost.earlier.is_empty();
+        Listed::boost(ListedBoost { author, is_recent, has_earlier }, self.visibility)
     }
 
-    /// The users it mentions, if it is direct.
+    /// The users on whom it depends in whose home it is, if it does: those whom it mentions, if it is direct, and those
+    /// who boosted earlier.
     #[must_use]
-    pub fn recipients(&self) -> Option<Recipients> {
-        (self.visibility == Visibility::Direct).then(|| self.mentions.clone().into())
+    pub fn home_users(&self) -> Option<HomeUsers> {
+        match &self.boost {
+            Some(boost) => (!boost.earlier.is_empty()).then(|| boost.earlier.clone().into()),
+            None => (self.visibility == Visibility::Direct).then(|| self.mentions.clone().into()),
+        }
     }
 
     /// The bytes that postcard writes for the default of each added field.
-    const ABSENT: [u8; 6] = [0; 6];
+    const ABSENT: [u8; 7] = [0; 7];
 }
 
 impl Counts {
@@ -278,6 +332,47 @@ impl Counts {
             requests,
             requested,
         })
+    }
+}
+
+impl Boost {
+    /// A boost of a post with this id, author and user replied to, after these users boosted it.
+    #[must_use]
+    pub fn new(
+        (post, author, reply_to): (PostId, UserId, Option<UserId>),
+        stamp: Stamp,
+        earlier: Vec<UserId>,
+    ) -> Self {
+        let is_young = stamp.unix_ms() < post.unix_ms() + BOOST_RECENT_MS;
+        let is_recent = is_young && reply_to.is_none_or(|to| to == author);
+        Self { post, author, is_recent, earlier }
+    }
+}
+
+impl PostCounts {
+    /// Little-endian: the favourites in 4 bytes, and if there are boosts, their number in 4 and the last one in 8. None
+    /// if there is nothing to count.
+    #[must_use]
+    pub fn encode(self) -> Option<Value> {
+        let mut bytes = Value::from_slice(&self.favourites.to_le_bytes());
+        if self.boosts > 0 {
+            bytes.extend_from_slice(&self.boosts.to_le_bytes());
+            bytes.extend_from_slice(&self.last_boost.to_le_bytes());
+        }
+        (self.favourites > 0 || self.boosts > 0).then_some(bytes)
+    }
+
+    /// Reverses [`PostCounts::encode`]; none if the bytes are not of such a row.
+    #[must_use]
+    pub fn try_decode(bytes: &[u8]) -> Option<Self> {
+        let (favourites, rest) = bytes.split_first_chunk()?;
+        let favourites = u32::from_le_bytes(*favourites);
+        if rest.is_empty() {
+            return Some(Self { favourites, ..Self::default() });
+        }
+        let (boosts, rest) = rest.split_first_chunk()?;
+        let last_boost = u64::from_le_bytes(rest.try_into().ok()?);
+        Some(Self { favourites, boosts: u32::from_le_bytes(*boosts), last_boost })
     }
 }
 

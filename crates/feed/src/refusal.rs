@@ -166,6 +166,9 @@ pub enum Refusal {
     /// The other user does not ask to follow the user.
     #[error("there is no such request to follow")]
     RequestNotFound,
+    /// A user tried to boost a post that is not for everybody.
+    #[error("only posts that everybody may see can be boosted")]
+    BoostNotOpen,
 }
 
 impl From<AccountRefusal> for Refusal {
@@ -224,6 +227,7 @@ impl Refusal {
             Self::BadNote => "bad_note",
             Self::TooManyNotes => "too_many_notes",
             Self::RequestNotFound => "request_not_found",
+            Self::BoostNotOpen => "boost_not_open",
         }
     }
 }

@@ -65,6 +65,12 @@ impl Bio {
 }
 
 impl PostText {
+    /// The text of a boost, which has none.
+    #[must_use]
+    pub fn none() -> Self {
+        Self(Box::default())
+    }
+
     /// Trims and checks `text`.
     ///
     /// # Errors

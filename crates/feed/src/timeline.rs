@@ -1,8 +1,8 @@
 //! Home timelines: pages, which posts a user sees, and the gathering of a page from the facts.
 //!
-//! home(u) is the posts by u and by the users that u follows now, newest first, without deleted posts,
-//! without replies to users that u does not follow, and without direct posts that do not mention u. [`gather`]
-//! computes a page of it; every cached timeline must be equal to it.
+//! home(u) is the posts and boosts by u and by the users that u follows now, newest first, without deleted posts,
+//! without replies to users that u does not follow, without direct posts that do not mention u, and without boosts of what
+//! is at home anyway: see [`sees`]. [`gather`] computes a page of it; every cached timeline must be equal to it.
 
 use rows::Rows;
 
@@ -13,23 +13,42 @@ use crate::page::{Page, PageOf};
 use crate::post::{Listed, Visibility};
 
 /// Whether a post by `author` is in the home timeline of `reader`, who follows `following` (sorted). The author is the
-/// reader or one of `following`. Of a direct post, `is_mentioned` says whether it mentions the reader.
+/// reader or one of `following`. Of a post with [`HomeUsers`](crate::HomeUsers), `is_allowed` says what [`allows`] does.
+///
+/// A boost is left out if its post is at home of the reader anyway: it was recent, and by the reader or somebody they
+/// follow; or one of these boosted it shortly before.
 #[must_use]
 pub fn sees(
     reader: UserId,
     following: &[UserId],
     author: UserId,
     listed: Listed,
-    is_mentioned: impl FnOnce() -> bool,
+    is_allowed: impl FnOnce() -> bool,
 ) -> bool {
+    if let Some(boost) = listed.boosted() {
+        let is_known = boost.is_recent && is_at_home(reader, following, boost.author);
+        return !is_known && (!boost.has_earlier || is_allowed());
+    }
     if author == reader {
         return true;
     }
-    let is_wanted_reply = match listed.reply_to {
-        None => true,
-        Some(other) => other == reader || following.binary_search(&other).is_ok(),
-    };
-    is_wanted_reply && (listed.visibility != Visibility::Direct || is_mentioned())
+    let is_wanted_reply =
+        listed.reply_to().is_none_or(|other| is_at_home(reader, following, other));
+    is_wanted_reply && (listed.visibility() != Visibility::Direct || is_allowed())
+}
+
+/// Whether a post with these [`HomeUsers`](crate::HomeUsers) is in the home timeline of `reader` as far as they decide it:
+/// a direct post mentions the reader; a post was boosted by nobody before whom the reader follows or is.
+#[must_use]
+pub fn allows(reader: UserId, following: &[UserId], listed: Listed, users: &[UserId]) -> bool {
+    match listed.is_boost() {
+        true => !users.iter().any(|user| is_at_home(reader, following, *user)),
+        false => users.contains(&reader),
+    }
+}
+
+fn is_at_home(reader: UserId, following: &[UserId], user: UserId) -> bool {
+    user == reader || following.binary_search(&user).is_ok()
 }
 
 /// Gathers a page of home(`reader`): up to `page.limit` posts and whether there are more.
@@ -47,8 +66,8 @@ pub fn gather<R: Rows + ?Sized>(
     let authors = following.iter().copied().chain(oneself);
     gather::gather(authors, page, |author, span, found| {
         let posts = facts.posts_by(author, span);
-        let visible = posts.iter().filter(|(post, listed)| {
-            sees(reader, following, author, *listed, || facts.is_mentioned(reader, *post))
+        let visible = posts.iter().filter(|posted| {
+            sees(reader, following, author, posted.1, || facts.allows(reader, following, **posted))
         });
         found.extend(visible.map(|(post, _)| *post));
         posts.last().filter(|_| posts.len() >= span.limit).map(|(last, _)| last.0)

@@ -68,13 +68,15 @@ impl<'a, R: Rows + ?Sized> Viewer<'a, R> {
     pub fn visible(&self, post: &Post) -> bool {
         let is_mentioned = |user| post.mentions.contains(&user);
         self.sees(post.author, post.visibility, is_mentioned)
+            && post.boost.as_ref().is_none_or(|boost| self.visible_user(boost.author))
     }
 
     /// As [`Viewer::visible`], of a post in a list. Reads no row for one that everybody may see.
     #[must_use]
     pub fn visible_posted(&self, author: UserId, (post, listed): Posted) -> bool {
         let is_mentioned = |user| self.facts.is_mentioned(user, post);
-        self.sees(author, listed.visibility, is_mentioned)
+        self.sees(author, listed.visibility(), is_mentioned)
+            && listed.boosted().is_none_or(|boost| self.visible_user(boost.author))
     }
 
     fn sees(
@@ -92,10 +94,18 @@ impl<'a, R: Rows + ?Sized> Viewer<'a, R> {
         self.visible_user(author) && is_addressed()
     }
 
-    /// Whether the viewer may see a post that exists, and has not muted its author.
+    /// Whether the viewer may see a post that exists, and has muted neither its author nor that of what it boosts.
     #[must_use]
     pub fn wanted(&self, post: &Post) -> bool {
-        self.visible(post) && self.mute_of(post.author).is_none()
+        let mutes = |author| self.mute_of(author).is_some();
+        let boosts_muted = || post.boost.as_ref().is_some_and(|boost| mutes(boost.author));
+        self.visible(post) && !mutes(post.author) && !boosts_muted()
+    }
+
+    /// Whether boosts of posts by `author` are shown at home of the viewer.
+    #[must_use]
+    pub fn wants_boosts_of(&self, author: UserId) -> bool {
+        self.hides_nobody() || self.visible_user(author) && self.mute_of(author).is_none()
     }
 
     /// Whether the viewer is notified of a post that mentions or mentioned them: it exists, they may see it, and no mute

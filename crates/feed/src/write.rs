@@ -9,7 +9,7 @@ use crate::accounts::{Account, Record as _};
 use crate::ids::{PostId, SampleId, SampleSetId, StoryId, UserId};
 use crate::marker::Markers;
 use crate::reaction::Reaction;
-use crate::records::{Counts, Mute, Post, Sample, SampleSet, Story, User};
+use crate::records::{Counts, Mute, Post, PostCounts, Sample, SampleSet, Story, User};
 use crate::text::{Handle, Label, Note, PostText, SetName};
 
 /// A user's profile, without the handle's row.
@@ -110,21 +110,22 @@ pub fn unmute(rows: &mut (impl PutRows + ?Sized), user: UserId, other: UserId, m
     }
 }
 
-/// A reaction of a user to a post. The post counts favourites.
+/// A reaction of a user to a post, which is no boost: that is a [`post`]. The post counts favourites.
 pub fn reaction(
     rows: &mut (impl PutRows + ?Sized),
     (user, post): (UserId, PostId),
     reaction: Reaction,
     stamp: u64,
 ) {
-    rows.put_member(reaction.table(), user.0.into(), stamp, Some(post.0));
+    if let Some(table) = reaction.table() {
+        rows.put_member(table, user.0.into(), stamp, Some(post.0));
+    }
     rows.put_member(SetTable::Reactions, post.0, reaction.item(user), Some(stamp));
 }
 
-/// Number of users who favourited a post.
-pub fn post_counts(rows: &mut (impl PutRows + ?Sized), id: PostId, favourites: u32) {
-    let row = (favourites > 0).then(|| Value::from_slice(&favourites.to_le_bytes()));
-    rows.put_point(PointTable::PostCounts, id.0, row);
+/// Counts of a post.
+pub fn post_counts(rows: &mut (impl PutRows + ?Sized), id: PostId, counts: PostCounts) {
+    rows.put_point(PointTable::PostCounts, id.0, counts.encode());
 }
 
 pub(crate) fn mute_end_key(ends_ms: u64, user: UserId, other: UserId) -> Value {
@@ -142,13 +143,18 @@ pub(crate) fn read_mute_end(key: &[u8]) -> Option<(u64, UserId, UserId)> {
     Some((u64::from_be_bytes(*ends_ms), id(user), id(other.try_into().ok()?)))
 }
 
-/// A post in the post, author and reply tables. Mentions have separate rows: see [`mention`].
+/// A post in the post, author and reply tables, and a boost among the reactions to the boosted post, which counts it.
+/// Mentions have separate rows: see [`mention`].
 pub fn post(rows: &mut (impl PutRows + ?Sized), id: PostId, post: &Post) {
     let number = post.listed().number();
     rows.put_point(PointTable::Post, id.0, Some(encode(post)));
     rows.put_member(SetTable::AuthorPosts, post.author.0.into(), id.0, Some(number));
     if let Some(parent) = post.in_reply_to {
         rows.put_member(SetTable::Replies, parent.0, id.0, Some(post.visibility as u64));
+    }
+    if let Some(boost) = &post.boost {
+        let item = Reaction::Boost.item(post.author);
+        rows.put_member(SetTable::Reactions, boost.post.0, item, Some(id.0));
     }
 }
 

@@ -1,10 +1,12 @@
 //! Gathering a page of a home timeline equals the definition, computed naively.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
+use std::collections::HashMap;
+
 use feed::timeline::gather;
 use feed::{
     Bio, Command, Cursor, Facts, Handle, Name, NewPost, Page, PageOf, PostEdit, PostId, PostText,
-    StampedCommand, Txn, UserId, UserRef, Visibility, apply,
+    Reaction, StampedCommand, Txn, UserId, UserRef, Visibility, apply,
 };
 use proptest::prelude::*;
 use rows::{Stamp, StampClock};
@@ -21,6 +23,8 @@ enum Step {
     Reply(u32, usize),
     Edit(usize, Option<u32>),
     Delete(usize),
+    /// A boost of a post, or the end of it.
+    Boost(u32, usize, bool),
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -33,7 +37,10 @@ fn step() -> impl Strategy<Value = Step> {
                 Step::Post(author, to, mentioned, Visibility::ALL[at.saturating_sub(2)])
             }),
         3 => (user.clone(), 0usize..1_000).prop_map(|(author, at)| Step::Reply(author, at)),
-        1 => (0usize..1_000, prop::option::of(user)).prop_map(|(at, to)| Step::Edit(at, to)),
+        1 => (0usize..1_000, prop::option::of(user.clone()))
+            .prop_map(|(at, to)| Step::Edit(at, to)),
+        5 => (user, 0usize..1_000, prop::bool::weighted(0.8))
+            .prop_map(|(user, at, on)| Step::Boost(user, at, on)),
         1 => any::<prop::sample::Index>().prop_map(|at| Step::Delete(at.index(1_000))),
     ]
 }
@@ -46,6 +53,17 @@ struct History {
     posts: Vec<(PostId, u32, Option<u32>)>,
     /// Direct posts, and whom they mention.
     direct: Vec<(PostId, Vec<u32>)>,
+    boosts: Vec<BoostOf>,
+    /// The last boost of each boosted post, which may have been taken back.
+    last_boosts: HashMap<PostId, PostId>,
+}
+
+#[derive(Clone)]
+struct BoostOf {
+    id: PostId,
+    user: u32,
+    post: PostId,
+    earlier: Vec<u32>,
 }
 
 impl History {
@@ -62,6 +80,16 @@ impl History {
             .filter(|(post, author, _)| *author == reader || self.is_for(reader, *post))
             .map(|(post, _, _)| *post)
             .collect();
+        let shown = |boost: &&BoostOf| {
+            let at_home = |user: u32| user == reader || follows(user);
+            let (_, author, to) = self.posts.iter().find(|(post, ..)| *post == boost.post).unwrap();
+            // All of it happens within a day.
+            let is_recent = to.is_none_or(|to| to == *author);
+            at_home(boost.user)
+                && !(is_recent && at_home(*author))
+                && !boost.earlier.iter().any(|user| at_home(*user))
+        };
+        home.extend(self.boosts.iter().filter(shown).map(|boost| boost.id));
         home.sort_by(|one, other| other.cmp(one));
         home
     }
@@ -69,6 +97,20 @@ impl History {
     fn is_for(&self, reader: u32, post: PostId) -> bool {
         let direct = self.direct.iter().find(|(direct, _)| *direct == post);
         direct.is_none_or(|(_, mentioned)| mentioned.contains(&reader))
+    }
+
+    fn boost(&mut self, id: PostId, user: u32, post: PostId) {
+        let last = self.last_boosts.insert(post, id);
+        let last = self.boosts.iter().find(|boost| Some(boost.id) == last);
+        let before =
+            last.iter().flat_map(|last| [last.user].into_iter().chain(last.earlier.clone()));
+        let mut earlier: Vec<u32> = Vec::new();
+        for other in before.collect::<Vec<_>>() {
+            if other != user && !earlier.contains(&other) {
+                earlier.push(other);
+            }
+        }
+        self.boosts.push(BoostOf { id, user, post, earlier });
     }
 
     fn page(&self, reader: u32, page: &Page) -> PageOf<PostId> {
@@ -148,8 +190,29 @@ fn build(steps: &[Step]) -> (MemoryRows, History) {
                 if !history.posts.is_empty() {
                     let (post, _, _) = history.posts.remove(at % history.posts.len());
                     assert!(run(Command::DeletePost { post }).1);
+                    run(Command::SweepReactions { post, from: 0 });
+                    history.boosts.retain(|boost| boost.post != post);
                 }
             }
+            Step::Boost(user, at, on) if !history.posts.is_empty() => {
+                let (post, _, _) = history.posts[at % history.posts.len()];
+                let mut known = history.boosts.iter();
+                let known = known.position(|boost| (boost.user, boost.post) == (user, post));
+                let react = |post| {
+                    let (user, reaction) = (id(user), Reaction::Boost);
+                    Command::React { user, post, reaction, on }
+                };
+                // Mostly of the post, and else of a boost of it.
+                let named = history.boosts.iter().find(|boost| boost.post == post && at % 3 == 0);
+                let (boost, done) = run(react(named.map_or(post, |boost| boost.id)));
+                match (known, on) {
+                    // Not everybody may see it, or everybody boost it.
+                    (None, true) if done => history.boost(boost, user, post),
+                    (Some(known), false) => drop(history.boosts.remove(known)),
+                    _ => {}
+                }
+            }
+            Step::Boost(..) => {}
         }
     }
     (rows, history)
@@ -232,11 +295,12 @@ proptest! {
             let (posts, older) = facts.posts_before(before, limit);
             found.extend(posts.into_iter().map(|loaded| {
                 let ((post, listed), author) = (loaded.posted, loaded.author.0);
-                (post, author, listed.reply_to.map(|to| to.0))
+                (post, author, listed.reply_to().map(|to| to.0))
             }));
             next = older;
         }
         let mut posts = history.posts;
+        posts.extend(history.boosts.iter().map(|boost| (boost.id, boost.user, None)));
         posts.sort_by(|one, other| other.cmp(one));
         prop_assert_eq!(found, posts);
     }

@@ -42,8 +42,8 @@ fn a_reply_is_to_the_author_of_its_post_and_mentions_them_unless_it_is_their_own
         let mentions: Vec<_> = mentions.into_iter().map(UserId).collect();
         assert_eq!((post.reply_to, &post.mentions), (Some(UserId(1)), &mentions), "{words:?}");
         assert_eq!(post.in_reply_to, Some(parent));
-        let mut effects =
-            vec![Effect::Posted { post: id, author: UserId(author), listed: post.listed() }];
+        let (author, listed, users) = (UserId(author), post.listed(), None);
+        let mut effects = vec![Effect::Posted { post: id, author, listed, users }];
         effects.extend(mentions.iter().map(|user| Effect::Mentioned { post: id, user: *user }));
         assert_eq!(world.effects, effects, "{words:?}");
         for user in (0..3).map(UserId) {

@@ -6,8 +6,8 @@ mod support;
 use feed::profile::{self, Visible};
 use feed::thread::{ancestors, descendants};
 use feed::{
-    Command, Cursor, Done, Effect, Language, NewPost, Page, PostEdit, PostId, PostText, Refusal,
-    Span, UserId, Viewer, Visibility, Warning,
+    Command, Cursor, Done, Effect, Language, Listed, NewPost, Page, PostEdit, PostId, PostText,
+    Refusal, Span, UserId, Viewer, Visibility, Warning,
 };
 use support::{World, block, follow, id, unfollow};
 
@@ -121,8 +121,8 @@ fn an_edit_changes_what_it_names_and_nothing_else() {
 fn a_direct_post_keeps_its_recipients_when_it_is_edited() {
     let mut world = World::new();
     let post = publish(&mut world, new(0, "to @bob", Visibility::Direct));
-    let to = vec![UserId(1)].into();
-    let direct = Effect::DirectPosted { post, author: UserId(0), reply_to: None, to };
+    let (listed, users) = (Listed::new(None, Visibility::Direct), Some(vec![UserId(1)].into()));
+    let direct = Effect::Posted { post, author: UserId(0), listed, users };
     assert_eq!(world.effects, [direct, Effect::Mentioned { post, user: UserId(1) }]);
     let text = PostText::parse("about @cy").unwrap();
     world.run(edit(PostEdit::of_text(post, text))).unwrap();

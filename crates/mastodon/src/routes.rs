@@ -156,6 +156,9 @@ fn reactions_to_statuses(table: &mut Endpoints) {
     table.post("/api/v1/statuses/{id}/pin", WRITE_ACCOUNTS, reactions::pin);
     table.post("/api/v1/statuses/{id}/unpin", WRITE_ACCOUNTS, reactions::unpin);
     table.get("/api/v1/statuses/{id}/favourited_by", READ_STATUSES, reactions::favourited_by);
+    table.post("/api/v1/statuses/{id}/reblog", WRITE_STATUSES, reactions::boost);
+    table.post("/api/v1/statuses/{id}/unreblog", WRITE_STATUSES, reactions::unboost);
+    table.get("/api/v1/statuses/{id}/reblogged_by", READ_STATUSES, reactions::boosted_by);
     let favourites = Needs::User(&[S::ReadFavourites]);
     table.get("/api/v1/favourites", favourites, reactions::favourites);
     let bookmarks = Needs::User(&[S::ReadBookmarks]);

@@ -9,10 +9,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use feed::{PostId, UserId, Visibility};
+use feed::{PostId, UserId};
 use node::Node;
 use tokio::sync::{Semaphore, broadcast};
 
+use crate::api::timelines::is_for_all;
 use crate::entities::Entities;
 use crate::error::ApiError;
 use crate::state::{Server, Shared};
@@ -167,7 +168,7 @@ async fn look(state: Shared) {
     }
 }
 
-/// The public posts with ids above `after` up to `until` that are no replies to other users, oldest first.
+/// The posts of the timeline of all users with ids above `after` up to `until`, oldest first.
 fn published(node: &Node, base: &str, after: u64, until: u64) -> Vec<Published> {
     let mut entities = Entities::new(node, base, None);
     let (mut found, mut read) = (Vec::new(), 0);
@@ -178,8 +179,7 @@ fn published(node: &Node, base: &str, after: u64, until: u64) -> Vec<Published> 
         before = rest.filter(|rest| rest.0 > after);
         for row in rows.into_iter().take_while(|row| row.posted.0.0 > after) {
             let (post, listed) = row.posted;
-            let is_reply = listed.reply_to.is_some_and(|to| to != row.author);
-            if !is_reply && listed.visibility == Visibility::Public {
+            if is_for_all(row.author, listed) {
                 found.push(post);
             }
         }

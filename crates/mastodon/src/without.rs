@@ -68,25 +68,10 @@ fn lists(table: &mut Endpoints) {
 }
 
 fn of_statuses(table: &mut Endpoints) {
-    for (needs, what, does, undoes) in [
-        (
-            User(&[S::WriteMutes]),
-            "mutes of threads",
-            "/api/v1/statuses/{id}/mute",
-            "/api/v1/statuses/{id}/unmute",
-        ),
-        (
-            WRITE_STATUSES,
-            "boosts",
-            "/api/v1/statuses/{id}/reblog",
-            "/api/v1/statuses/{id}/unreblog",
-        ),
-    ] {
-        table.absent("POST", needs, Refused(what), &[does]);
-        table.unchanged("POST", undoes, needs, statuses::unchanged);
-    }
-    let boosted = "/api/v1/statuses/{id}/reblogged_by";
-    table.unchanged("GET", boosted, Needs::Anyone(&[S::ReadStatuses]), statuses::nobody);
+    let (mute, unmute) = ("/api/v1/statuses/{id}/mute", "/api/v1/statuses/{id}/unmute");
+    let mutes = User(&[S::WriteMutes]);
+    table.absent("POST", mutes, Refused("mutes of threads"), &[mute]);
+    table.unchanged("POST", unmute, mutes, statuses::unchanged);
     let translate = ["/api/v1/statuses/{id}/translate"];
     table.absent("POST", READ_STATUSES, Refused("translation"), &translate);
     table.absent(

@@ -73,7 +73,12 @@ fn next_post(facts: Facts<'_, Store>, (last, from): (PostId, u64)) -> Option<(Po
     let left = facts.reactions_to(post, from, ERASE_ROWS_MAX / 2);
     for (_, reaction, user, stamp) in &left {
         let span = Span { low: *stamp, high: *stamp, ..Span::ALL };
-        drop(facts.reactions_of(*user, *reaction, span));
+        match reaction {
+            Reaction::Boost => {
+                drop((facts.posts_by(*user, span), facts.stored_counts(*user)));
+            }
+            _ => drop(facts.reactions_of(*user, *reaction, span)),
+        }
     }
     Some((post, left.first().map_or(from, |(item, ..)| *item)))
 }
@@ -101,7 +106,7 @@ fn read_ahead(facts: Facts<'_, Store>, user: UserId, remains: Remains, items: &[
         let reacted = |reaction| {
             let span = Span { low: *item, high: *item, ..Span::ALL };
             for (_, post) in facts.reactions_of(user, reaction, span) {
-                let _ = (facts.reaction(user, post, reaction), facts.favourites(post));
+                let _ = (facts.reaction(user, post, reaction), facts.post_counts(post));
             }
         };
         match remains {

@@ -10,8 +10,8 @@ use jiff::Timestamp;
 /// The handle and the name of a user, which posts and stories show.
 pub(crate) type UserNames = Arc<(Handle, Name)>;
 
-/// Appends `post`, which replies to `parent` if that still exists, as a JSON object; `None`, with an
-/// unfinished object in `out`, if `names` does not know a user in it. Of constant length for posts of equal
+/// Appends `post`, which replies to `parent` if that still exists, as a JSON object, a boost up to the boosted post, which
+/// is its last field; `None`, with an unfinished object in `out`, if `names` does not know a user in it. Of constant length for posts of equal
 /// text by one author that reply to none: ids have 18 or 19 digits for decades, times always three
 /// decimals.
 pub(crate) fn post(
@@ -74,7 +74,10 @@ pub(crate) fn post(
         Some(language) => string(language.as_str(), out),
         None => out.extend_from_slice(b"null"),
     }
-    out.push(b'}');
+    match post.boost {
+        Some(_) => out.extend_from_slice(b",\"boost_of\":"),
+        None => out.push(b'}'),
+    }
     Some(())
 }
 

@@ -4,7 +4,8 @@
 mod support;
 
 use feed::{
-    Handle, Language, Marker, Mute, Span, Stamp, StoryId, User, UserId, UserRef, Visibility,
+    Cursor, Handle, Language, Marker, Mute, Page, PostId, Span, Stamp, StoryId, User, UserId,
+    UserRef, Visibility,
 };
 use kv::{BucketId, BucketName, Bytes, Expiry, KeyOp, KeyOps, Only};
 use node::{Clock, ImportError, Node, NodeOptions, OpenError};
@@ -13,6 +14,8 @@ use support::{exported, facts, imported, moved};
 
 const NOW_MS: u64 = 1_800_000_000_000;
 const POST: &str = r#"{"post":{"author":0,"text":"x","id":"4194304"}}"#;
+const HIDDEN: &str = r#"{"post":{"author":0,"text":"x","id":"4194304","visibility":"followers"}}"#;
+const BOOST: &str = r#"{"reaction":{"user":0,"kind":"boost","id":"8388608"}}"#;
 const HEADER: &str = r#"{"export":{"format":1}}"#;
 const END: &str = r#"{"end":{}}"#;
 
@@ -158,6 +161,27 @@ fn a_wrong_post_or_story_is_refused_with_its_line() {
         (
             &[ANN, BOB, POST, r#"{"reaction":{"user":1,"kind":"pin","id":"8388608"}}"#],
             "of their own",
+        ),
+        (
+            &[ANN, HIDDEN, r#"{"reaction":{"user":0,"kind":"boost","id":"8388608"}}"#],
+            "everybody may see",
+        ),
+        (&[ANN, POST, BOOST, BOOST], "duplicates line 4"),
+        (
+            &[ANN, POST, BOOST, r#"{"post":{"author":0,"text":"y","id":"8388608"}}"#],
+            "duplicates line 4",
+        ),
+        (
+            &[ANN, POST, r#"{"reaction":{"user":0,"kind":"pin","id":"8388608","earlier":[0]}}"#],
+            "only a boost",
+        ),
+        (
+            &[
+                ANN,
+                POST,
+                r#"{"reaction":{"user":0,"kind":"boost","id":"8388608","earlier":[0,0]}}"#,
+            ],
+            "each once",
         ),
         (&[ANN, r#"{"post":{"author":0,"text":"x","mentions":[0,0]}}"#], "each once"),
         (
@@ -348,6 +372,42 @@ fn blocks_and_mutes_are_those_of_their_lines_and_survive_an_export() {
     check(&Node::open(&moved_to).unwrap(), false);
 }
 
+#[test]
+fn boosts_are_those_of_their_lines_and_survive_an_export() {
+    let (first, folder) = node(&[
+        ANN,
+        BOB,
+        r#"{"user":{"handle":"cyd"}}"#,
+        r#"{"follow":{"user":"cyd","follows":["ann","bob"]}}"#,
+        POST,
+        r#"{"reaction":{"user":"ann","kind":"boost","id":"8388608"}}"#,
+        r#"{"reaction":{"user":"bob","kind":"boost","id":"12582912","earlier":["ann"]}}"#,
+        r#"{"post":{"author":1,"text":"y","id":"16777216"}}"#,
+        r#"{"reaction":{"user":"bob","kind":"boost","id":"20971520"}}"#,
+    ]);
+    let check = |node: &Node| {
+        let (facts, ann, bob) = (node.facts(), UserId(0), UserId(1));
+        let [first, second] = [8_388_608, 12_582_912].map(PostId);
+        let boosts = [first, second].map(|id| facts.post(id).unwrap().boost.unwrap());
+        let [by_ann, by_bob] = boosts;
+        let post = PostId(4_194_304);
+        assert_eq!((by_ann.post, by_ann.author, by_ann.is_recent), (post, ann, true));
+        assert_eq!((by_ann.earlier, by_bob.earlier), (vec![], vec![ann]));
+        let counts = facts.post_counts(post);
+        assert_eq!((counts.favourites, counts.boosts, counts.last_boost), (0, 2, second.0));
+        assert_eq!((facts.counts(ann).posts, facts.counts(bob).posts), (2, 3));
+        assert_eq!(facts.totals().posts, 5);
+        // All that is boosted is by users whom cyd follows.
+        let page = Page { cursor: Cursor::Newest, limit: 9 };
+        assert_eq!(node.home_ids(UserId(2), &page).items, [PostId(16_777_216), post]);
+    };
+    check(&first);
+    first.close();
+    drop(first);
+    let (moved_to, _folder) = moved(&NodeOptions { data: folder.path().join("data"), ..options() });
+    check(&Node::open(&moved_to).unwrap());
+}
+
 /// Gives one line without an end.
 struct Endless;
 
@@ -387,7 +447,7 @@ fn ids_and_times_that_are_missing_are_given_in_the_order_of_lines() {
     let times: Vec<u64> = posts.iter().map(|(post, _)| post.unix_ms()).collect();
     let new_year = 1_767_225_600_000;
     assert_eq!(times, [new_year, new_year, NOW_MS]);
-    assert_eq!(posts[2].1.reply_to, Some(UserId(1)), "the user at the start of the text");
+    assert_eq!(posts[2].1.reply_to(), Some(UserId(1)), "the user at the start of the text");
     let three = facts.post(posts[2].0).unwrap();
     assert_eq!((three.reply_to, three.mentions), (Some(UserId(1)), vec![UserId(1)]));
     assert!(facts.posts_by(UserId(1), Span::ALL)[0].0 > posts[2].0);
@@ -415,7 +475,7 @@ fn a_deleted_user_keeps_the_handle_and_is_shown_nowhere() {
     assert_eq!(facts.mentions_of(UserId(1), Span::ALL), []);
     let (post, listed) = facts.posts_by(UserId(0), Span::ALL)[0];
     assert_eq!(
-        (listed.reply_to, facts.post(post).unwrap().mentions),
+        (listed.reply_to(), facts.post(post).unwrap().mentions),
         (Some(UserId(1)), vec![UserId(1)])
     );
     assert_eq!(node.sizes().users, 1);

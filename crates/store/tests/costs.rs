@@ -328,7 +328,7 @@ fn feed_step() -> impl Strategy<Value = Step> {
         2 => (any::<usize>(), 0..250_usize).prop_map(|(at, n)| Step::EditPost(at, n)),
         1 => any::<usize>().prop_map(Step::DeletePost),
         2 => (user(), 0..200_usize, 0..400_usize).prop_map(|(u, n, w)| Step::Publish(u, n, w)),
-        6 => (user(), any::<usize>(), 0..3_u8, prop::bool::weighted(0.7))
+        6 => (user(), any::<usize>(), 0..4_u8, prop::bool::weighted(0.7))
             .prop_map(|(u, at, kind, on)| Step::React(u, at, kind, on)),
         1 => Just(Step::SweepReactions),
         1 => (user(), any::<u64>()).prop_map(|(u, n)| Step::Mark(u, n)),

@@ -167,6 +167,7 @@ fn plain_post(author: UserId, text: PostText) -> Post {
         warning: Warning::default(),
         sensitive: false,
         language: None,
+        boost: None,
     }
 }
 
@@ -292,10 +293,11 @@ fn check_reactions(rows: &impl Rows) {
     let [author, friend, other] =
         [1, 2, 3].map(|user| Viewer::new(facts, Some(UserId(user))).visible(&post));
     assert_eq!((author, friend, other), (true, true, false));
-    let reactions = Reaction::ALL.map(|kind| facts.reactions_of(UserId(2), kind, Span::ALL));
+    let kinds = [Reaction::Favourite, Reaction::Bookmark, Reaction::Pin];
+    let reactions = kinds.map(|kind| facts.reactions_of(UserId(2), kind, Span::ALL));
     assert_eq!(reactions, [[(130 << 22, DIRECT)], [(131 << 22, DIRECT)], [(132 << 22, REPLY)]]);
     assert_eq!(facts.reaction(UserId(2), DIRECT, Reaction::Bookmark), Some(131 << 22));
-    assert_eq!(facts.favourites(DIRECT), 1);
+    assert_eq!(facts.post_counts(DIRECT).favourites, 1);
     let viewer = Viewer::new(facts, Some(UserId(1)));
     let shown = viewer.notification(NotificationId(130 << 22)).unwrap();
     assert_eq!((shown.actor, shown.notice), (UserId(2), Notice::Favourite(DIRECT)));

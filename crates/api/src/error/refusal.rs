@@ -49,6 +49,7 @@ impl From<Refusal> for ApiError {
             | Refusal::PinNotOwn
             | Refusal::PinDirect
             | Refusal::TooManyPins
+            | Refusal::BoostNotOpen
             | Refusal::BadField
             | Refusal::TooManyFields
             | Refusal::BadNote
@@ -100,6 +101,7 @@ fn field(refusal: Refusal) -> Option<&'static str> {
         | Refusal::PinNotOwn
         | Refusal::PinDirect
         | Refusal::TooManyPins
+        | Refusal::BoostNotOpen
         | Refusal::StaleMarker
         | Refusal::RequestNotFound
         | Refusal::BadNote

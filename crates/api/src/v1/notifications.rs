@@ -35,6 +35,8 @@ pub(crate) enum NoticeKind {
     Mention,
     /// A post of the user was favourited.
     Favourite,
+    /// A post of the user was boosted.
+    Boost,
     /// The user is followed.
     Follow,
     /// Somebody asks to follow the user, who is locked.
@@ -51,7 +53,7 @@ pub(crate) struct NotificationView {
     created_at: String,
     /// Who caused it.
     user: Listed,
-    /// The post that mentions the user, or that was favourited.
+    /// The post that mentions the user, or that was favourited or boosted.
     #[serde(skip)]
     #[schema(value_type = Option<crate::v1::posts::PostView>)]
     post: Option<Vec<u8>>,
@@ -70,7 +72,7 @@ pub(crate) struct NotificationPage {
 
 /// List notifications
 ///
-/// Mentions, favourites of posts by the user, follows and requests to follow, without what a block or a mute hides. Of all
+/// Mentions, favourites and boosts of posts by the user, follows and requests to follow, without what a block or a mute hides. Of all
 /// but mentions the newest 1,000 are kept.
 #[utoipa::path(
     get, path = "/v1/users/{user}/notifications", operation_id = "list_notifications", tag = "timelines",
@@ -111,6 +113,7 @@ fn view(node: &Node, found: Notification) -> Option<NotificationView> {
     let (kind, post) = match found.notice {
         Notice::Mention(post) => (NoticeKind::Mention, Some(post)),
         Notice::Favourite(post) => (NoticeKind::Favourite, Some(post)),
+        Notice::Boost(post) => (NoticeKind::Boost, Some(post)),
         Notice::Follow => (NoticeKind::Follow, None),
         Notice::FollowRequest => (NoticeKind::FollowRequest, None),
     };

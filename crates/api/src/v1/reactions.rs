@@ -1,4 +1,4 @@
-//! Favourites, bookmarks and pins.
+//! Favourites, bookmarks, pins and boosts.
 
 use std::sync::Arc;
 
@@ -32,8 +32,11 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
     routes.on("PUT", "/v1/users/{user}/pins/{id}", RouteKind::Plain, pin);
     routes.on("DELETE", "/v1/users/{user}/pins/{id}", RouteKind::Plain, unpin);
     routes.on("GET", "/v1/users/{user}/pins", RouteKind::Query, pins);
+    routes.on("PUT", "/v1/users/{user}/boosts/{id}", RouteKind::Plain, boost);
+    routes.on("DELETE", "/v1/users/{user}/boosts/{id}", RouteKind::Plain, unboost);
     routes.on("GET", "/v1/users/{user}/reactions", RouteKind::Query, reactions);
     routes.on("GET", "/v1/posts/{id}/favourites", RouteKind::Query, favourited_by);
+    routes.on("GET", "/v1/posts/{id}/boosts", RouteKind::Query, boosted_by);
 }
 
 /// Makes the handlers of one kind of reaction.
@@ -114,6 +117,20 @@ reaction! {
     /// Idempotent.
     unpin = "unpin_post",
     "/v1/users/{user}/pins/{id}", "`pin_not_own`, `pin_direct`, `too_many_pins`, `idempotency_key_reused`"
+}
+
+reaction! {
+    Boost,
+    /// Boost a post
+    ///
+    /// Shows it to the followers of the user, as a post of the user with the field `boost_of`. Notifies its author.
+    /// Idempotent.
+    boost = "boost_post",
+    /// Remove a boost
+    ///
+    /// `id` is that of the boosted post. Idempotent.
+    unboost = "unboost_post",
+    "/v1/users/{user}/boosts/{id}", "`boost_not_open`, `too_many_posts`, `idempotency_key_reused`"
 }
 
 /// List the favourites of a user
@@ -217,12 +234,38 @@ pub(crate) async fn favourited_by(
     OnePost(post): OnePost,
     AskedFor(asked): AskedFor,
 ) -> Result<Response, ApiError> {
+    reacted_by(&state, (post, Reaction::Favourite), asked).await
+}
+
+/// List the users who boosted a post
+#[utoipa::path(
+    get, path = "/v1/posts/{id}/boosts", operation_id = "list_post_boosts", tag = "posts",
+    params(IdPath, PageQuery, ViewerQuery),
+    responses(
+        (status = 200, description = "A page of users", body = UserPage, headers(("Link" = String, description = "The neighboring pages"))),
+        (status = 404, description = "`post_not_found`, `user_not_found`", body = ErrorBody),
+        (status = 422, description = "`bad_limit`", body = ErrorBody),
+    )
+)]
+pub(crate) async fn boosted_by(
+    State(state): State<Arc<AppState>>,
+    OnePost(post): OnePost,
+    AskedFor(asked): AskedFor,
+) -> Result<Response, ApiError> {
+    reacted_by(&state, (post, Reaction::Boost), asked).await
+}
+
+async fn reacted_by(
+    state: &AppState,
+    (post, reaction): (PostId, Reaction),
+    asked: Asked,
+) -> Result<Response, ApiError> {
     let (span, named) = (asked.of_users(), asked.viewer.clone());
     let found = state.read(move |node| {
         let (viewer, facts) = (viewer(node, named.as_ref())?, node.facts());
         let is_visible = facts.post(post).is_some_and(|post| viewer.visible(&post));
         is_visible.then_some(()).ok_or(Refusal::PostNotFound)?;
-        let ids = span.map(|span| facts.favourited_by(post, span)).unwrap_or_default();
+        let ids = span.map(|span| facts.reacted_by(post, reaction, span)).unwrap_or_default();
         Ok::<_, Refusal>(Listed::visible(&viewer, ids))
     });
     Ok(page_of_users(&asked, found.await??))
@@ -263,6 +306,10 @@ struct Reacted {
     favourite_count: u32,
     /// Whether the user did.
     favourited: bool,
+    /// Number of users who boosted it.
+    boost_count: u32,
+    /// Whether the user did.
+    boosted: bool,
     /// Whether the user bookmarked it.
     bookmarked: bool,
     /// Whether the user pins it.
@@ -298,10 +345,13 @@ pub(crate) async fn reactions(
         let visible = |post: &PostId| facts.post(*post).is_some_and(|post| viewer.visible(&post));
         let items = posts.into_iter().filter(visible).map(|post| {
             let has = |reaction| facts.reaction(user, post, reaction).is_some();
+            let counts = facts.post_counts(post);
             Reacted {
                 id: post.0.to_string(),
-                favourite_count: facts.favourites(post),
+                favourite_count: counts.favourites,
                 favourited: has(Reaction::Favourite),
+                boost_count: counts.boosts,
+                boosted: has(Reaction::Boost),
                 bookmarked: has(Reaction::Bookmark),
                 pinned: has(Reaction::Pin),
             }

@@ -66,6 +66,10 @@ pub(crate) struct Feed {
     /// Who mutes whom: whether mentions are hidden too, and when it ends.
     pub(crate) mutes: BTreeMap<(u32, u32), (bool, Option<u64>)>,
     pub(crate) posts: BTreeMap<u64, ModelPost>,
+    /// Boosts of deleted posts, of which the node may have removed the rows already.
+    pub(crate) orphans: BTreeMap<u64, ModelPost>,
+    /// The last boost of each post, which may have been taken back.
+    pub(super) last_boosts: BTreeMap<u64, u64>,
     pub(crate) stories: BTreeMap<u64, ModelStory>,
     /// Deleted users of whom rows may be left.
     pub(crate) erasing: BTreeSet<u32>,
@@ -201,6 +205,7 @@ impl Feed {
         self.accounts.accounts.remove(&user);
         self.erasing.insert(user);
         self.posts.retain(|_, post| post.author != user);
+        self.orphans.retain(|_, post| post.author != user);
         self.stories.retain(|_, story| story.author != user);
         for story in self.stories.values_mut() {
             story.viewers.remove(&user);
@@ -324,10 +329,12 @@ impl Feed {
         newest_first.map(|(id, story)| (*id, story)).collect()
     }
 
-    /// Counts of a user.
-    pub(crate) fn counts(&self, user: u32) -> Counts {
+    /// Counts of a user, with the boosts of deleted posts that are still stored.
+    pub(crate) fn counts(&self, user: u32, orphans: &[u64]) -> Counts {
+        let orphans = orphans.iter().filter(|id| self.orphans[*id].author == user);
+        let posts = self.posts.values().filter(|post| post.author == user);
         Counts {
-            posts: self.posts.values().filter(|post| post.author == user).count() as u32,
+            posts: (posts.count() + orphans.count()) as u32,
             followers: self.follows.iter().filter(|(_, other)| *other == user).count() as u32,
             following: self.following(user).count() as u32,
             friends: self.friends_of(user).count() as u32,

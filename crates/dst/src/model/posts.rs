@@ -1,9 +1,10 @@
 //! The expected posts, and who sees them.
 
-use feed::{Done, NewPost, Outcome, Page, PageOf, PostEdit, PostId, Refusal, Visibility};
+use feed::limits::{BOOST_RECENT_MS, EARLIER_BOOSTS_MAX};
+use feed::{Done, NewPost, Outcome, Page, PageOf, PostEdit, PostId, Reaction, Refusal, Visibility};
 
 use super::feed::Feed;
-use super::page_of;
+use super::{ms_of, page_of};
 
 /// A post.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +19,16 @@ pub(crate) struct ModelPost {
     pub(crate) warning: String,
     pub(crate) sensitive: bool,
     pub(crate) language: Option<String>,
+    pub(crate) boost: Option<ModelBoost>,
+}
+
+/// What a boost shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ModelBoost {
+    pub(crate) post: u64,
+    pub(crate) author: u32,
+    pub(crate) is_recent: bool,
+    pub(crate) earlier: Vec<u32>,
 }
 
 impl Feed {
@@ -26,6 +37,7 @@ impl Feed {
         let replied = match new.parent {
             Some(parent) => {
                 let visible = self.posts.get(&parent.0).filter(|post| self.sees(author, post));
+                let visible = visible.filter(|post| post.boost.is_none());
                 Some(visible.ok_or(Refusal::ParentNotFound)?.author)
             }
             None => None,
@@ -43,13 +55,15 @@ impl Feed {
             warning: new.warning.as_str().to_owned(),
             sensitive: new.sensitive,
             language: new.language.as_ref().map(|language| language.as_str().to_owned()),
+            boost: None,
         };
         self.posts.insert(stamp, post);
         Ok(Done::Posted(PostId(stamp)))
     }
 
     pub(super) fn edit(&mut self, stamp: u64, edit: &PostEdit) -> Outcome {
-        let old = self.posts.get(&edit.post.0).ok_or(Refusal::PostNotFound)?.clone();
+        let old = self.posts.get(&edit.post.0).filter(|post| post.boost.is_none());
+        let old = old.ok_or(Refusal::PostNotFound)?.clone();
         let mut new = old.clone();
         if let Some(text) = &edit.text {
             new.text = text.as_str().to_owned();
@@ -75,7 +89,11 @@ impl Feed {
     }
 
     pub(super) fn delete_post(&mut self, post: PostId) -> Outcome {
-        self.posts.remove(&post.0).ok_or(Refusal::PostNotFound)?;
+        let removed = self.posts.remove(&post.0).ok_or(Refusal::PostNotFound)?;
+        if let Some(boost) = removed.boost {
+            self.reactions.remove(&(removed.author, boost.post, Reaction::Boost));
+            self.notices.remove(&(boost.author, post.0));
+        }
         self.forget_reactions();
         Ok(Done::Deleted)
     }
@@ -120,31 +138,96 @@ impl Feed {
             Visibility::Direct => false,
         };
         let is_addressed = is_addressed || post.mentions.contains(&user);
-        user == post.author || is_addressed && !self.are_hidden(user, post.author)
+        let boosts_hidden =
+            post.boost.as_ref().is_some_and(|boost| self.are_hidden(user, boost.author));
+        let is_visible = is_addressed && !self.are_hidden(user, post.author);
+        (user == post.author || is_visible) && !boosts_hidden
+    }
+
+    /// Publishes a boost.
+    pub(super) fn boost(&mut self, stamp: u64, user: u32, id: u64) -> Outcome {
+        let Some(post) = self.posts.get(&id) else { return Err(Refusal::PostNotFound) };
+        let (author, visibility) = (post.author, post.visibility);
+        if !matches!(visibility, Visibility::Public | Visibility::Unlisted) {
+            return Err(Refusal::BoostNotOpen);
+        }
+        let day = |at: u64| ms_of(at) + BOOST_RECENT_MS > ms_of(stamp);
+        let is_recent = day(id) && post.reply_to.is_none_or(|to| to == author);
+        let last = self.last_boosts.insert(id, stamp).filter(|last| day(*last));
+        let mut earlier = Vec::new();
+        if let Some(last) = last.and_then(|last| self.posts.get(&last)) {
+            let before = last.boost.iter().flat_map(|boost| &boost.earlier);
+            for other in [&last.author].into_iter().chain(before) {
+                if *other != user && !earlier.contains(other) {
+                    earlier.push(*other);
+                }
+            }
+        }
+        earlier.truncate(EARLIER_BOOSTS_MAX);
+        let post = ModelPost {
+            author: user,
+            text: String::new(),
+            reply_to: None,
+            mentions: Vec::new(),
+            parent: None,
+            edited: None,
+            visibility,
+            warning: String::new(),
+            sensitive: false,
+            language: None,
+            boost: Some(ModelBoost { post: id, author, is_recent, earlier }),
+        };
+        self.posts.insert(stamp, post);
+        Ok(Done::Reacted)
+    }
+
+    /// The posts with what the node has not removed yet of boosts of deleted posts, newest first.
+    fn listed_posts(&self, orphans: &[u64]) -> impl Iterator<Item = (u64, &ModelPost)> {
+        let orphans = orphans.iter().filter_map(|id| Some((*id, self.orphans.get(id)?)));
+        let mut all: Vec<_> = self.posts.iter().map(|(id, post)| (*id, post)).collect();
+        all.extend(orphans);
+        all.sort_unstable_by_key(|(id, _)| *id);
+        all.into_iter().rev()
+    }
+
+    /// Whether a boost of a post by `author` is shown at home of `reader`.
+    pub(crate) fn wants_boosts_of(&self, reader: u32, author: u32) -> bool {
+        !self.are_hidden(reader, author) && !self.mutes.contains_key(&(reader, author))
     }
 
     /// A page of the home timeline of `reader`: posts by the reader and by those whom the reader follows and does not
-    /// mute, without replies by others to users whom the reader does not follow, or mutes, and without what the reader
-    /// does not see.
-    pub(crate) fn home(&self, reader: u32, page: &Page) -> PageOf<PostId> {
+    /// mute, without replies by others to users whom the reader does not follow, or mutes, without boosts of what is at
+    /// home anyway, and without what the reader does not see; but with boosts that are hidden because of what they boost.
+    pub(crate) fn home(&self, reader: u32, page: &Page, orphans: &[u64]) -> PageOf<PostId> {
         let follows = |other: u32| {
             let pair = (reader, other);
             other == reader || self.follows.contains(&pair) && !self.mutes.contains_key(&pair)
         };
         let seen = |post: &ModelPost| {
+            if let Some(boost) = &post.boost {
+                let is_known = boost.is_recent && follows(boost.author);
+                let is_earlier = boost.earlier.iter().any(|user| follows(*user));
+                return follows(post.author) && !is_known && !is_earlier;
+            }
             follows(post.author)
                 && (post.author == reader || post.reply_to.is_none_or(follows))
                 && self.sees(reader, post)
         };
-        let newest_first = self.posts.iter().rev().filter(|(_, post)| seen(post));
-        page_of(newest_first.map(|(id, _)| *id), page)
+        let newest_first = self.listed_posts(orphans).filter(|(_, post)| seen(post));
+        page_of(newest_first.map(|(id, _)| id), page)
     }
 
     /// A page of the posts by `author` that `reader` may see.
-    pub(crate) fn posts_by(&self, reader: u32, author: u32, page: &Page) -> PageOf<PostId> {
+    pub(crate) fn posts_by(
+        &self,
+        reader: u32,
+        author: u32,
+        page: &Page,
+        orphans: &[u64],
+    ) -> PageOf<PostId> {
         let visible = |post: &ModelPost| post.author == author && self.sees(reader, post);
-        let newest_first = self.posts.iter().rev().filter(|(_, post)| visible(post));
-        page_of(newest_first.map(|(id, _)| *id), page)
+        let newest_first = self.listed_posts(orphans).filter(|(_, post)| visible(post));
+        page_of(newest_first.map(|(id, _)| id), page)
     }
 
     /// A page of the posts that mention `user`.

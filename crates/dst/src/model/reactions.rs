@@ -1,16 +1,19 @@
-//! The expected favourites, bookmarks, pins and notifications.
+//! The expected favourites, bookmarks, pins, boosts and notifications.
 
 use feed::limits::{FOLLOW_NOTICES_SEEN, NOTIFICATIONS_MAX, PINS_MAX};
 use feed::{Command, Done, Notice, Notification, NotificationId, Outcome, PostId};
 use feed::{Reaction, Refusal, UserId, Visibility};
 
 use super::feed::Feed;
+use super::posts::ModelPost;
 
 /// What a stored notification is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
     /// A favourite of this post.
     Favourite(u64),
+    /// A boost of this post.
+    Boost(u64),
     Follow,
     Request,
 }
@@ -44,6 +47,10 @@ impl Feed {
 
     fn set_reaction(&mut self, stamp: u64, key: (u32, u64, Reaction), on: bool) -> Outcome {
         let (user, post, reaction) = key;
+        // A reaction to a boost is one to the boosted post.
+        let boosted = self.posts.get(&post).and_then(|post| post.boost.as_ref());
+        let post = boosted.map_or(post, |boost| boost.post);
+        let key = (user, post, reaction);
         let found = self.posts.get(&post).ok_or(Refusal::PostNotFound)?;
         let (author, visibility) = (found.author, found.visibility);
         let before = self.reactions.get(&key).copied();
@@ -63,12 +70,23 @@ impl Feed {
                         return Err(Refusal::TooManyPins);
                     }
                 }
+                if reaction == Reaction::Boost {
+                    self.boost(stamp, user, post)?;
+                }
                 self.reactions.insert(key, stamp);
-                if reaction == Reaction::Favourite && author != user {
-                    self.notify(author, stamp, (user, Cause::Favourite(post)));
+                let cause = match reaction {
+                    Reaction::Favourite => Some(Cause::Favourite(post)),
+                    Reaction::Boost => Some(Cause::Boost(post)),
+                    Reaction::Bookmark | Reaction::Pin => None,
+                };
+                if let Some(cause) = cause.filter(|_| author != user) {
+                    self.notify(author, stamp, (user, cause));
                 }
             }
             Some(before) if !on => {
+                if reaction == Reaction::Boost {
+                    self.posts.remove(&before);
+                }
                 self.reactions.remove(&key);
                 self.notices.remove(&(author, before));
             }
@@ -77,8 +95,18 @@ impl Feed {
         Ok(Done::Reacted)
     }
 
-    /// Removes reactions to posts that are gone. What they caused is still stored, and not shown.
+    /// Removes reactions to posts that are gone, and hides boosts of them. What they caused is still stored, and not
+    /// shown.
     pub(super) fn forget_reactions(&mut self) {
+        let posts = &self.posts;
+        let is_orphan = |post: &ModelPost| {
+            post.boost.as_ref().is_some_and(|boost| !posts.contains_key(&boost.post))
+        };
+        let orphans: Vec<u64> =
+            posts.iter().filter(|(_, post)| is_orphan(post)).map(|(id, _)| *id).collect();
+        for id in orphans {
+            self.orphans.extend(self.posts.remove_entry(&id));
+        }
         let posts = &self.posts;
         self.reactions.retain(|(_, post, _), _| posts.contains_key(post));
     }
@@ -127,6 +155,11 @@ impl Feed {
                     let key = (*actor, *post, Reaction::Favourite);
                     let exists = self.reactions.get(&key) == Some(id);
                     exists.then_some(Notice::Favourite(PostId(*post)))?
+                }
+                Cause::Boost(post) => {
+                    let key = (*actor, *post, Reaction::Boost);
+                    let exists = self.reactions.get(&key) == Some(id);
+                    exists.then_some(Notice::Boost(PostId(*post)))?
                 }
                 Cause::Follow => {
                     self.follows.contains(&(*actor, user)).then_some(Notice::Follow)?

@@ -105,7 +105,7 @@ fn run(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effect>) -> 
         Command::React { user, post, reaction, on } => {
             reaction::set(txn, stamp, (user, *post), (*reaction, *on), effects)
         }
-        Command::SweepReactions { post, from } => Ok(reaction::sweep(txn, *post, *from)),
+        Command::SweepReactions { post, from } => Ok(reaction::sweep(txn, *post, *from, effects)),
         Command::ClearNotifications { user } => reaction::clear_notifications(txn, stamp, user),
         Command::DismissNotification { user, notification } => {
             reaction::dismiss_notification(txn, user, *notification)

@@ -11,7 +11,7 @@ use crate::facts::Txn;
 use crate::ids::{PostId, UserId};
 use crate::limits;
 use crate::post::{NewPost, PostEdit, Visibility};
-use crate::records::Post;
+use crate::records::{Boost, Post};
 use crate::refusal::Refusal;
 use crate::text::{self, Handle, PostText};
 use crate::visible::Viewer;
@@ -25,12 +25,11 @@ pub(super) fn publish(
     effects: &mut Vec<Effect>,
 ) -> Outcome {
     let author = super::resolve(txn, &new.author)?;
-    if txn.facts().stored_counts(author).posts >= limits::USER_POSTS_MAX {
-        return Err(Refusal::TooManyPosts);
-    }
+    check_count(txn, author)?;
     let replied = match new.parent {
         Some(parent) => {
-            let parent = txn.facts().post(parent).filter(|post| sees(txn, author, post));
+            let is_shown = |post: &Post| post.boost.is_none() && sees(txn, author, post);
+            let parent = txn.facts().post(parent).filter(is_shown);
             Some(parent.ok_or(Refusal::ParentNotFound)?.author)
         }
         None => None,
@@ -47,17 +46,42 @@ pub(super) fn publish(
         warning: new.warning.clone(),
         sensitive: new.sensitive,
         language: new.language.clone(),
+        boost: None,
     };
     let id = PostId(stamp.0);
     txn.put_post(id, &post);
-    txn.count(author, |counts| super::step(&mut counts.posts, true));
-    txn.total(|totals| super::step_total(&mut totals.posts, true));
-    effects.push(match post.recipients() {
-        Some(to) => Effect::DirectPosted { post: id, author, reply_to, to },
-        None => Effect::Posted { post: id, author, listed: post.listed() },
-    });
+    published(txn, id, &post, effects);
     effects.extend(post.mentions.iter().map(|user| Effect::Mentioned { post: id, user: *user }));
     Ok(Done::Posted(id))
+}
+
+/// Counts a post that is new, and announces it to the views.
+fn published(txn: &mut Txn<'_>, id: PostId, post: &Post, effects: &mut Vec<Effect>) {
+    txn.count(post.author, |counts| super::step(&mut counts.posts, true));
+    txn.total(|totals| super::step_total(&mut totals.posts, true));
+    let (author, listed, users) = (post.author, post.listed(), post.home_users());
+    effects.push(Effect::Posted { post: id, author, listed, users });
+}
+
+/// Refuses another post of an author who has too many.
+pub(super) fn check_count(txn: &Txn<'_>, author: UserId) -> Result<(), Refusal> {
+    let posts = txn.facts().stored_counts(author).posts;
+    if posts < limits::USER_POSTS_MAX { Ok(()) } else { Err(Refusal::TooManyPosts) }
+}
+
+/// Publishes a boost of a post that the user may boost.
+pub(super) fn boost(
+    txn: &mut Txn<'_>,
+    stamp: Stamp,
+    user: UserId,
+    (boosted, post): (PostId, &Post),
+    effects: &mut Vec<Effect>,
+) {
+    let earlier = txn.facts().earlier_boosts(boosted, user, stamp);
+    let boost = Boost::new((boosted, post.author, post.reply_to), stamp, earlier);
+    let (id, post) = (PostId(stamp.0), Post::of_boost(user, post.visibility, boost));
+    txn.put_boost(id, &post, boosted);
+    published(txn, id, &post, effects);
 }
 
 /// Whether a user may see a post, and so may reply to it.
@@ -73,7 +97,9 @@ pub(super) fn edit(
     edit: &PostEdit,
     effects: &mut Vec<Effect>,
 ) -> Outcome {
-    let (id, old) = (edit.post, txn.facts().post(edit.post).ok_or(Refusal::PostNotFound)?);
+    let (id, old) = (edit.post, txn.facts().post(edit.post));
+    // A boost says nothing.
+    let old = old.filter(|post| post.boost.is_none()).ok_or(Refusal::PostNotFound)?;
     let mut new = old.clone();
     if let Some(text) = edit.text.as_ref().filter(|text| **text != old.text) {
         new.text = text.clone();
@@ -112,6 +138,9 @@ pub(super) fn edit(
 pub(super) fn delete(txn: &mut Txn<'_>, id: PostId, effects: &mut Vec<Effect>) -> Outcome {
     let post = txn.facts().post(id).ok_or(Refusal::PostNotFound)?;
     txn.remove_post(id, &post);
+    if let Some(boost) = &post.boost {
+        txn.remove_notification(boost.author, id.0);
+    }
     txn.count(post.author, |counts| super::step(&mut counts.posts, false));
     txn.total(|totals| super::step_total(&mut totals.posts, false));
     effects.push(Effect::PostDeleted { post: id, author: post.author, listed: post.listed() });

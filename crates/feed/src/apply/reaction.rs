@@ -1,4 +1,4 @@
-//! Favourites, bookmarks and pins; notifications that are cleared or dismissed.
+//! Favourites, bookmarks, pins and boosts; notifications that are cleared or dismissed.
 
 use rows::Stamp;
 
@@ -14,9 +14,6 @@ use crate::records::Post;
 use crate::refusal::Refusal;
 use crate::visible::Viewer;
 
-/// Rows of a reaction that is swept.
-const REACTION_ROWS: usize = 2;
-
 pub(super) fn set(
     txn: &mut Txn<'_>,
     stamp: Stamp,
@@ -25,33 +22,61 @@ pub(super) fn set(
     effects: &mut Vec<Effect>,
 ) -> Outcome {
     let user = super::resolve(txn, user)?;
-    let post = txn.facts().post(id).ok_or(Refusal::PostNotFound)?;
+    let (id, post) = boosted(txn, id)?;
     let before = txn.facts().reaction(user, id, reaction);
     // A reaction to a post that is hidden since then can be ended.
     let may_see = || Viewer::new(txn.facts(), Some(user)).visible(&post);
     if before.is_none() && !may_see() {
         return Err(Refusal::PostNotFound);
     }
-    let is_notified = reaction == Reaction::Favourite && post.author != user;
+    let notified = match reaction {
+        Reaction::Favourite => Some(Stored::Favourite(user)),
+        Reaction::Boost => Some(Stored::Boost(user)),
+        Reaction::Bookmark | Reaction::Pin => None,
+    };
+    let notified = notified.filter(|_| post.author != user);
     match before {
         None if on => {
-            if reaction == Reaction::Pin {
-                check_pin(txn, user, &post)?;
+            match reaction {
+                Reaction::Pin => check_pin(txn, user, &post)?,
+                Reaction::Boost => check_boost(txn, user, &post)?,
+                Reaction::Favourite | Reaction::Bookmark => {}
             }
-            txn.put_reaction(user, id, reaction, stamp.0);
-            if is_notified {
-                notify(txn, post.author, stamp, Stored::Favourite(user), effects);
+            match reaction {
+                Reaction::Boost => super::post::boost(txn, stamp, user, (id, &post), effects),
+                _ => txn.put_reaction(user, id, reaction, stamp.0),
             }
+            if let Some(stored) = notified {
+                notify(txn, post.author, stamp, stored, effects);
+            }
+        }
+        Some(before) if !on && reaction == Reaction::Boost => {
+            super::post::delete(txn, PostId(before), effects)?;
         }
         Some(before) if !on => {
             txn.remove_reaction(user, id, reaction, before);
-            if is_notified {
+            if notified.is_some() {
                 txn.remove_notification(post.author, before);
             }
         }
         _ => {}
     }
     Ok(Done::Reacted)
+}
+
+/// A post, or what it boosts: a reaction to a boost is one to the boosted post.
+fn boosted(txn: &Txn<'_>, id: PostId) -> Result<(PostId, Post), Refusal> {
+    let post = txn.facts().post(id).ok_or(Refusal::PostNotFound)?;
+    let Some(boost) = &post.boost else { return Ok((id, post)) };
+    let boosted = txn.facts().post(boost.post).ok_or(Refusal::PostNotFound)?;
+    Ok((boost.post, boosted))
+}
+
+fn check_boost(txn: &Txn<'_>, user: UserId, post: &Post) -> Result<(), Refusal> {
+    if !post.visibility.is_open() {
+        return Err(Refusal::BoostNotOpen);
+    }
+    super::post::check_count(txn, user)
 }
 
 /// Notifies a user of what another one did, unless a mute or a block hides what that one does.
@@ -62,9 +87,12 @@ pub(super) fn notify(
     stored: Stored,
     effects: &mut Vec<Effect>,
 ) {
-    let (Stored::Favourite(actor) | Stored::Follow(actor) | Stored::FollowRequest(actor)) = stored
-    else {
-        return;
+    let actor = match stored {
+        Stored::Favourite(actor)
+        | Stored::Boost(actor)
+        | Stored::Follow(actor)
+        | Stored::FollowRequest(actor) => actor,
+        Stored::Dismissed => return,
     };
     if Viewer::new(txn.facts(), Some(user)).notified_by(actor) {
         txn.put_notification(user, stamp.0, stored);
@@ -85,10 +113,17 @@ fn check_pin(txn: &Txn<'_>, user: UserId, post: &Post) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Removes some reactions to a deleted post.
-pub(super) fn sweep(txn: &mut Txn<'_>, post: PostId, from: u64) -> Done {
+/// Removes some reactions to a deleted post, and boosts of it.
+pub(super) fn sweep(txn: &mut Txn<'_>, post: PostId, from: u64, effects: &mut Vec<Effect>) -> Done {
     if txn.facts().is_swept(post) {
-        txn.sweep_reactions(post, from, ERASE_ROWS_MAX / REACTION_ROWS);
+        for (author, (post, listed)) in txn.sweep_reactions(post, from, ERASE_ROWS_MAX) {
+            // What a deleted user made is not counted any more.
+            if !txn.facts().is_deleted(author) {
+                txn.count(author, |counts| super::step(&mut counts.posts, false));
+                txn.total(|totals| super::step_total(&mut totals.posts, false));
+            }
+            effects.push(Effect::PostDeleted { post, author, listed });
+        }
     }
     Done::ReactionsSwept
 }
@@ -108,7 +143,7 @@ pub(super) fn dismiss_notification(
     let found = Viewer::new(txn.facts(), Some(user)).notification(id);
     match found.ok_or(Refusal::NotificationNotFound)?.notice {
         Notice::Mention(_) => txn.dismiss_mention(user, id.0),
-        Notice::Favourite(_) | Notice::Follow | Notice::FollowRequest => {
+        Notice::Favourite(_) | Notice::Boost(_) | Notice::Follow | Notice::FollowRequest => {
             txn.remove_notification(user, id.0);
         }
     }

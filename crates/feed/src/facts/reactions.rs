@@ -1,20 +1,26 @@
-//! Facts about favourites, bookmarks and pins.
+//! Facts about favourites, bookmarks, pins and boosts.
 //!
 //! A reaction has a row of its user, by its stamp, and one of its post. The rows of a deleted post are removed later, in
-//! pieces: until then reads of a user's reactions find no post for them.
+//! pieces: until then reads of a user's reactions find no post for them. The row of a boost is that of a post of the user.
 //!
-//! **Invariant:** a post that is stored counts its favourites.
+//! **Invariant:** a post that is stored counts its favourites and boosts.
 
-use rows::{PointTable, Rows, SetTable, Span};
+use rows::{PointTable, Rows, SetTable, Span, Stamp};
 
 use super::{Facts, Txn, step};
 use crate::ids::{PostId, UserId};
-use crate::post::Visibility;
+use crate::limits::{BOOST_RECENT_MS, EARLIER_BOOSTS_MAX};
+use crate::post::{Posted, Visibility};
 use crate::reaction::Reaction;
+use crate::records::{Post, PostCounts};
 use crate::write;
 
 /// Replies that are read to count those that everybody may see.
 const REPLIES_READ: usize = 1_000;
+/// Rows of a reaction: of its user, and of its post.
+const REACTION_ROWS: usize = 2;
+/// Rows of a boost: its own, that of its author, that of the boosted post, and the counts of its author.
+const BOOST_ROWS: usize = 4;
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
     /// The stamp of a reaction of `user` to a post, if there is one.
@@ -24,38 +30,39 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     }
 
     /// The posts that `user` reacted to within `span` of the stamps of the reactions, with these stamps. The posts may be
-    /// hidden from the user by now, or deleted.
+    /// hidden from the user by now, or deleted. None for boosts: see [`Facts::posts_by`].
     #[must_use]
     pub fn reactions_of(&self, user: UserId, reaction: Reaction, span: Span) -> Vec<(u64, PostId)> {
-        let rows = self.rows.members(reaction.table(), user.0.into(), span);
+        let Some(table) = reaction.table() else { return Vec::new() };
+        let rows = self.rows.members(table, user.0.into(), span);
         rows.into_iter().map(|(stamp, post)| (stamp, PostId(post))).collect()
     }
 
-    /// The users within `span` of ids who favourited a post. Some may be deleted: see [`Facts::is_hidden`].
+    /// The users within `span` of ids who reacted to a post. Some may be deleted: see [`Facts::is_hidden`].
     #[must_use]
-    pub fn favourited_by(&self, post: PostId, span: Span) -> Vec<UserId> {
-        let span = Reaction::Favourite.items(span);
+    pub fn reacted_by(&self, post: PostId, reaction: Reaction, span: Span) -> Vec<UserId> {
+        let span = reaction.items(span);
         let rows = self.rows.members(SetTable::Reactions, post.0, span);
         rows.into_iter().filter_map(|(item, _)| Some(Reaction::of_item(item)?.1)).collect()
     }
 
-    /// Number of users who favourited a post, without deleted ones.
+    /// Number of users who favourited a post, and of those who boosted it, without deleted ones.
     #[must_use]
-    pub fn favourites(&self, post: PostId) -> u32 {
-        let stored = self.stored_favourites(post);
-        if stored == 0 {
-            return 0;
+    pub fn post_counts(&self, post: PostId) -> PostCounts {
+        let mut counts = self.stored_post_counts(post);
+        if counts != PostCounts::default() {
+            for user in self.erasing() {
+                let has = |reaction| u32::from(self.reaction(user, post, reaction).is_some());
+                counts.favourites = counts.favourites.saturating_sub(has(Reaction::Favourite));
+                counts.boosts = counts.boosts.saturating_sub(has(Reaction::Boost));
+            }
         }
-        let deleted = self.erasing().into_iter();
-        let deleted =
-            deleted.filter(|user| self.reaction(*user, post, Reaction::Favourite).is_some());
-        stored.saturating_sub(deleted.count() as u32)
+        counts
     }
 
-    pub(crate) fn stored_favourites(&self, post: PostId) -> u32 {
+    pub(crate) fn stored_post_counts(&self, post: PostId) -> PostCounts {
         let row = self.rows.point(PointTable::PostCounts, post.0);
-        let favourites = row.and_then(|row| row.first_chunk().copied().map(u32::from_le_bytes));
-        favourites.unwrap_or(0)
+        row.and_then(|row| PostCounts::try_decode(&row)).unwrap_or_default()
     }
 
     /// Number of replies to a post that everybody may see, counted up to `max`, among its oldest 1,000 replies.
@@ -79,6 +86,20 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     pub(crate) fn has_reactions(&self, post: PostId) -> bool {
         let one = Span { limit: 1, ..Span::ALL };
         !self.rows.members(SetTable::Reactions, post.0, one).is_empty()
+    }
+
+    /// The users besides `user` who boosted a post less than [`BOOST_RECENT_MS`] before `stamp`, the last one first: as
+    /// many as a boost knows.
+    pub(crate) fn earlier_boosts(&self, post: PostId, user: UserId, stamp: Stamp) -> Vec<UserId> {
+        let last = self.stored_post_counts(post).last_boost;
+        let is_recent = Stamp(last).unix_ms() + BOOST_RECENT_MS > stamp.unix_ms();
+        // Not by its row: that of a deleted user stays for a while.
+        let last = (last > 0 && is_recent).then(|| self.post(PostId(last))).flatten();
+        let Some(last) = last else { return Vec::new() };
+        let earlier = last.boost.map(|boost| boost.earlier).unwrap_or_default();
+        let others = earlier.into_iter().filter(|other| *other != last.author);
+        let users = [last.author].into_iter().chain(others).filter(|other| *other != user);
+        users.take(EARLIER_BOOSTS_MAX).collect()
     }
 
     /// The reactions to a post from the item `from` on, each with its item, its user and its stamp. Users may be deleted.
@@ -120,31 +141,56 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
 }
 
 impl Txn<'_> {
-    /// Stores a reaction that does not exist yet.
+    /// Stores a reaction that does not exist yet, and is no boost.
     pub fn put_reaction(&mut self, user: UserId, post: PostId, reaction: Reaction, stamp: u64) {
         write::reaction(self.rows, (user, post), reaction, stamp);
         if reaction == Reaction::Favourite {
-            self.count_favourite(post, true);
+            self.count_reactions(post, |counts| step(&mut counts.favourites, true));
         }
     }
 
-    /// Removes a reaction, and counts it if the post exists.
+    /// Removes a reaction that is no boost, and counts it if the post exists.
     pub fn remove_reaction(&mut self, user: UserId, post: PostId, reaction: Reaction, stamp: u64) {
         self.remove_reaction_rows(user, post, reaction, stamp);
-        if reaction == Reaction::Favourite && self.facts().stored_favourites(post) > 0 {
-            self.count_favourite(post, false);
+        let favourites = self.facts().stored_post_counts(post).favourites;
+        if reaction == Reaction::Favourite && favourites > 0 {
+            self.count_reactions(post, |counts| step(&mut counts.favourites, false));
         }
     }
 
     fn remove_reaction_rows(&mut self, user: UserId, post: PostId, reaction: Reaction, stamp: u64) {
-        self.rows.put_member(reaction.table(), user.0.into(), stamp, None);
+        if let Some(table) = reaction.table() {
+            self.rows.put_member(table, user.0.into(), stamp, None);
+        }
         self.rows.put_member(SetTable::Reactions, post.0, reaction.item(user), None);
     }
 
-    fn count_favourite(&mut self, post: PostId, up: bool) {
-        let mut favourites = self.facts().stored_favourites(post);
-        step(&mut favourites, up);
-        write::post_counts(self.rows, post, favourites);
+    fn count_reactions(&mut self, post: PostId, change: impl FnOnce(&mut PostCounts)) {
+        let mut counts = self.facts().stored_post_counts(post);
+        change(&mut counts);
+        write::post_counts(self.rows, post, counts);
+    }
+
+    /// Stores a boost, which is a post, and which the boosted post counts from now on as the last one.
+    pub(crate) fn put_boost(&mut self, id: PostId, post: &Post, boosted: PostId) {
+        self.put_post(id, post);
+        self.count_reactions(boosted, |counts| {
+            step(&mut counts.boosts, true);
+            counts.last_boost = id.0;
+        });
+    }
+
+    /// Removes a boost from what is stored of the boosted post, and counts it if that exists.
+    pub(super) fn remove_boost(&mut self, user: UserId, post: PostId, boost: PostId) {
+        self.remove_reaction_rows(user, post, Reaction::Boost, boost.0);
+        if self.facts().stored_post_counts(post).boosts > 0 {
+            self.count_reactions(post, |counts| {
+                step(&mut counts.boosts, false);
+                if counts.last_boost == boost.0 {
+                    counts.last_boost = 0;
+                }
+            });
+        }
     }
 
     /// Leaves the reactions to a post that is deleted to [`Txn::sweep_reactions`].
@@ -160,18 +206,38 @@ impl Txn<'_> {
         self.rows.put_member(SetTable::SweptPosts, 0, post.0, Some(0));
     }
 
-    /// Removes up to `limit` reactions to a deleted post, from the item `from` on.
-    pub(crate) fn sweep_reactions(&mut self, post: PostId, from: u64, limit: usize) {
-        let span = Span { low: from, limit, ..Span::ALL };
-        let rows = self.rows.members(SetTable::Reactions, post.0, span);
-        for (item, stamp) in &rows {
-            if let Some((reaction, user)) = Reaction::of_item(*item) {
-                self.remove_reaction_rows(user, post, reaction, *stamp);
+    /// Removes reactions to a deleted post, from the item `from` on, with at most `rows` rows. Returns the boosts among
+    /// them, each with its user and what lists know about it.
+    pub(crate) fn sweep_reactions(
+        &mut self,
+        post: PostId,
+        from: u64,
+        rows: usize,
+    ) -> Vec<(UserId, Posted)> {
+        let span = Span { low: from, limit: rows / REACTION_ROWS, ..Span::ALL };
+        let found = self.facts().reactions_to(post, span.low, span.limit);
+        let (mut rows_left, mut boosts) = (rows, Vec::new());
+        for (_, reaction, user, stamp) in &found {
+            let boosted = match reaction {
+                Reaction::Boost => self.facts().listed_post(*user, PostId(*stamp)),
+                _ => None,
+            };
+            let rows = if boosted.is_some() { BOOST_ROWS } else { REACTION_ROWS };
+            if rows_left < rows {
+                return boosts;
+            }
+            rows_left -= rows;
+            self.remove_reaction_rows(*user, post, *reaction, *stamp);
+            if let Some(posted) = boosted {
+                self.rows.put_point(PointTable::Post, *stamp, None);
+                self.rows.put_member(SetTable::AuthorPosts, user.0.into(), *stamp, None);
+                boosts.push((*user, posted));
             }
         }
-        if rows.len() < limit {
+        if found.len() < span.limit {
             self.rows.put_member(SetTable::SweptPosts, 0, post.0, None);
         }
+        boosts
     }
 
     /// Removes up to `limit` reactions of a deleted user, from the stamp `from` on.

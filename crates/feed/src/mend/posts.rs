@@ -4,6 +4,7 @@ use rows::{PointTable, RowsMut, Scan, SetTable};
 
 use super::{Mend, Rows, at};
 use crate::ids::PostId;
+use crate::reaction::Reaction;
 use crate::records::Post;
 
 impl Mend {
@@ -41,6 +42,23 @@ impl Mend {
         {
             missing.push("by the post replied to");
         }
+        if let Some(boost) = &post.boost {
+            let (owner, item) = (boost.post.0, Reaction::Boost.item(post.author));
+            match step.rows.member(SetTable::Reactions, owner, item) {
+                Some(number) if number == key => {}
+                // Of two boosts by one user, the first counts.
+                Some(number) if number < key && step.is_boost(number, boost.post) => {
+                    step.derived(format!("post {}: its author boosts the same twice", at(key)));
+                    step.rows.put_point(PointTable::Post, key, None);
+                    step.rows.put_member(SetTable::AuthorPosts, post.author.0.into(), key, None);
+                    return;
+                }
+                _ => {
+                    step.rows.put_member(SetTable::Reactions, owner, item, Some(key));
+                    missing.push("by the boosted post");
+                }
+            }
+        }
         if !missing.is_empty() {
             step.derived(format!(
                 "post {}: rows are missing or wrong: {}",
@@ -52,6 +70,10 @@ impl Mend {
 }
 
 impl<R: Scan + RowsMut> Rows<'_, R> {
+    fn is_boost(&self, id: u64, of: PostId) -> bool {
+        self.stored_post(id).and_then(|post| post.boost).is_some_and(|boost| boost.post == of)
+    }
+
     fn stored_post(&self, id: u64) -> Option<Post> {
         self.facts().stored_post(PostId(id))
     }

@@ -1,11 +1,12 @@
 //! Reactions, their counts, and notifications.
 
-use rows::{PointTable, RowsMut, Scan, SetTable, Span, Value, encode};
+use rows::{PointTable, RowsMut, Scan, SetTable, Span, encode};
 
 use super::{Mend, Rows, at};
-use crate::ids::PostId;
+use crate::ids::{PostId, UserId};
 use crate::notification::{DISMISSED, Inbox, Stored};
 use crate::reaction::Reaction;
+use crate::records::PostCounts;
 
 impl Mend {
     /// A reaction in the list of its user.
@@ -16,6 +17,7 @@ impl Mend {
         (owner, stamp, post): (u64, u64, u64),
     ) {
         self.counted.last_stamp = self.counted.last_stamp.max(stamp);
+        let Some(table) = reaction.table() else { return };
         let user = step.user(owner).filter(|user| !step.is_gone(*user));
         let found = user.and_then(|user| step.facts().reaction(user, PostId(post), reaction));
         if found == Some(stamp) {
@@ -28,7 +30,7 @@ impl Mend {
             Some(user) => {
                 step.rows.put_member(SetTable::Reactions, post, reaction.item(user), Some(stamp));
             }
-            None => step.rows.put_member(reaction.table(), owner, stamp, None),
+            None => step.rows.put_member(table, owner, stamp, None),
         }
     }
 
@@ -57,16 +59,19 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
     /// A reaction of a post.
     pub(super) fn reaction_of_post(&mut self, post: u64, item: u64, stamp: u64) {
         let of_user = Reaction::of_item(item).map(|(reaction, user)| {
-            let found = self.rows.member(reaction.table(), user.0.into(), stamp);
-            (reaction, user, found)
+            let found = match reaction.table() {
+                Some(table) => self.rows.member(table, user.0.into(), stamp),
+                None => self.boosted_by(user, PostId(stamp)),
+            };
+            (reaction.table(), user, found)
         });
         match of_user {
             Some((.., Some(found))) if found == post => {}
-            Some((reaction, user, None))
+            Some((Some(table), user, None))
                 if self.user(user.0.into()).is_some_and(|user| !self.is_gone(user)) =>
             {
                 self.derived(format!("Reactions {post}, {item}: the user has no such reaction"));
-                self.rows.put_member(reaction.table(), user.0.into(), stamp, Some(post));
+                self.rows.put_member(table, user.0.into(), stamp, Some(post));
             }
             _ => {
                 self.derived(format!("Reactions {post}, {item}: there is no such user"));
@@ -83,16 +88,28 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         }
     }
 
+    /// The post that a boost by `user` shows.
+    fn boosted_by(&self, user: UserId, boost: PostId) -> Option<u64> {
+        let post = self.facts().stored_post(boost).filter(|post| post.author == user)?;
+        post.boost.map(|boost| boost.post.0)
+    }
+
     /// The counts of a post.
     pub(super) fn post_counts(&mut self, post: u64) {
-        let exists = self.facts().stored_post(PostId(post)).is_some();
-        let favourites = match exists {
-            true => self.facts().favourited_by(PostId(post), Span::ALL).len() as u32,
-            false => 0,
-        };
-        let row = (favourites > 0).then(|| Value::from_slice(&favourites.to_le_bytes()));
-        if self.put(PointTable::PostCounts, post, row) {
-            self.derived(format!("PostCounts {post}: the number of favourites is {favourites}"));
+        let mut counts = PostCounts::default();
+        let id = PostId(post);
+        if self.facts().stored_post(id).is_some() {
+            let count = |reaction| self.facts().reacted_by(id, reaction, Span::ALL).len() as u32;
+            (counts.favourites, counts.boosts) =
+                (count(Reaction::Favourite), count(Reaction::Boost));
+            // The last boost may have been taken back.
+            let last = self.facts().stored_post_counts(id).last_boost;
+            let boost = self.facts().stored_post(PostId(last)).and_then(|last| last.boost);
+            counts.last_boost = boost.filter(|boost| boost.post == id).map_or(0, |_| last);
+        }
+        if self.put(PointTable::PostCounts, post, counts.encode()) {
+            let PostCounts { favourites, boosts, .. } = counts;
+            self.derived(format!("PostCounts {post}: {favourites} favourites and {boosts} boosts"));
         }
     }
 

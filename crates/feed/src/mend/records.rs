@@ -8,7 +8,7 @@ use crate::command::Outcome;
 use crate::ids::UserId;
 use crate::marker::Markers;
 use crate::notification::Inbox;
-use crate::records::{Counts, Post, Sample, SampleSet, Story, User};
+use crate::records::{Counts, Post, PostCounts, Sample, SampleSet, Story, User};
 use crate::text::{Note, PostText};
 
 impl<R: Scan + RowsMut> Rows<'_, R> {
@@ -26,7 +26,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
                 PointTable::App => App::try_of_row(&value).is_some(),
                 PointTable::Grant => Grant::try_of_row(&value).is_some(),
                 PointTable::AppUses => try_decode::<u32>(&value).is_some(),
-                PointTable::PostCounts => value.len() == 4,
+                PointTable::PostCounts => PostCounts::try_decode(&value).is_some(),
                 PointTable::Inbox => try_decode::<Inbox>(&value).is_some(),
                 PointTable::Note => try_decode::<Note>(&value).is_some(),
                 PointTable::Markers => try_decode::<Markers>(&value).is_some(),

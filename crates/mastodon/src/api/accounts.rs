@@ -115,7 +115,7 @@ pub(crate) async fn statuses(
 ) -> Result<Response, ApiError> {
     let asked = Asked::parse(&fields, paging::STATUSES)?;
     let is_true = |name| Ok::<_, ApiError>(fields.flag(name)?.unwrap_or(false));
-    let replies = !is_true("exclude_replies")?;
+    let hides = Hides { replies: is_true("exclude_replies")?, boosts: is_true("exclude_reblogs")? };
     let is_pinned = is_true("pinned")?;
     // No post has media or a hashtag that is indexed.
     let none = is_true("only_media")? || fields.one("tagged")?.is_some();
@@ -123,7 +123,7 @@ pub(crate) async fn statuses(
         entities.is_visible(user).then(|| match none {
             true => Listed::default(),
             false if is_pinned => pinned(entities, user),
-            false => of_author(entities, user, &asked, replies),
+            false => of_author(entities, user, &asked, hides),
         })
     };
     let listed = state.entities(reader, read).await?.ok_or_else(ApiError::not_found)?;
@@ -139,7 +139,14 @@ fn pinned(entities: &mut Entities<'_>, user: UserId) -> Listed {
     Listed { json, ..Listed::default() }
 }
 
-fn of_author(entities: &mut Entities<'_>, author: UserId, asked: &Asked, replies: bool) -> Listed {
+/// What a list of an author's statuses leaves out.
+#[derive(Clone, Copy)]
+struct Hides {
+    replies: bool,
+    boosts: bool,
+}
+
+fn of_author(entities: &mut Entities<'_>, author: UserId, asked: &Asked, hides: Hides) -> Listed {
     let page: Page = asked.page(PostId);
     let (mut found, mut read, mut stopped) = (Vec::new(), 0, None);
     let mut span = page.span(ROWS_AT_ONCE);
@@ -149,8 +156,9 @@ fn of_author(entities: &mut Entities<'_>, author: UserId, asked: &Asked, replies
         stopped = rows.last().map(|(post, _)| post.0);
         // A thread of one author is no reply.
         let is_shown = |posted: &Posted| {
-            (replies || posted.1.reply_to.is_none_or(|to| to == author))
-                && entities.visible_posted(author, *posted)
+            let is_reply = posted.1.reply_to().is_some_and(|to| to != author);
+            let is_hidden = hides.replies && is_reply || hides.boosts && posted.1.is_boost();
+            !is_hidden && entities.visible_posted(author, *posted)
         };
         found.extend(rows.iter().filter(|posted| is_shown(posted)).map(|(post, _)| *post));
         let last = rows.last().filter(|_| rows.len() == ROWS_AT_ONCE);

@@ -1,4 +1,4 @@
-//! Notifications: mentions, favourites of one's posts, follows and requests to follow.
+//! Notifications: mentions, favourites and boosts of one's posts, follows and requests to follow.
 
 use axum::Json;
 use axum::extract::State;
@@ -31,7 +31,7 @@ impl Wanted {
         let by = by.map(|id| input::user(id).ok_or_else(ApiError::not_found)).transpose()?;
         let has = |list: &str, kind: &str| fields.all(list).any(|name| name == kind);
         let all = fields.all("types").next().is_none();
-        let kinds = ["mention", "favourite", "follow", "follow_request"].into_iter();
+        let kinds = ["mention", "favourite", "reblog", "follow", "follow_request"].into_iter();
         let asked = |kind: &&str| (all || has("types", kind)) && !has("exclude_types", kind);
         Ok(Self { by, kinds: kinds.filter(asked).collect() })
     }
@@ -45,6 +45,7 @@ fn kind(notice: Notice) -> &'static str {
     match notice {
         Notice::Mention(_) => "mention",
         Notice::Favourite(_) => "favourite",
+        Notice::Boost(_) => "reblog",
         Notice::Follow => "follow",
         Notice::FollowRequest => "follow_request",
     }

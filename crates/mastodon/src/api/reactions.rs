@@ -1,15 +1,16 @@
-//! Favourites, bookmarks and pins.
+//! Favourites, bookmarks, pins and boosts.
 
 use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
-use feed::{Command, Page, PageOf, Reaction, UserRef};
+use feed::{Command, Page, PageOf, PostId, Reaction, UserRef};
 
 use crate::answers;
 use crate::entities::Entities;
 use crate::error::ApiError;
 use crate::fields::Params;
 use crate::input::{Me, Once, Reader, StatusInPath};
+use crate::limiter::What;
 use crate::paging::{self, Asked};
 use crate::state::Shared;
 
@@ -71,19 +72,80 @@ lists! {
     bookmarks = Bookmark;
 }
 
+/// `POST /api/v1/statuses/{id}/reblog`: answers with the boost.
+pub(crate) async fn boost(
+    State(state): State<Shared>,
+    Me(me): Me,
+    StatusInPath(post): StatusInPath,
+    once: Once,
+    Params(fields): Params,
+) -> Result<Response, ApiError> {
+    // Nobody may see more than the boost was meant for.
+    if !matches!(fields.one("visibility")?, None | Some("public" | "unlisted")) {
+        return Err(ApiError::not_supported("boosts for fewer users than may see the status"));
+    }
+    state.limit(What::Posts, me.0.into())?;
+    let (user, reaction) = (UserRef::Id(me), Reaction::Boost);
+    state.change(me, once, Command::React { user, post, reaction, on: true }).await?;
+    let boost = move |entities: &mut Entities<'_>| {
+        let boosted = entities.boosted(post)?;
+        let boost = entities.facts().reaction(me, boosted, reaction)?;
+        entities.status(PostId(boost))
+    };
+    answers::entity(state.entities_done(me, boost).await?)
+}
+
+/// `POST /api/v1/statuses/{id}/unreblog`: answers with the status that was boosted, of which `id` may name a boost.
+pub(crate) async fn unboost(
+    State(state): State<Shared>,
+    Me(me): Me,
+    StatusInPath(post): StatusInPath,
+    once: Once,
+) -> Result<Response, ApiError> {
+    let find = move |_: &_, entities: &mut Entities<'_>| entities.boosted(post);
+    // Of a post that is hidden by now a boost can be taken back, too.
+    let boosted = state.entities(Some(me), find).await?.unwrap_or(post);
+    let (user, reaction) = (UserRef::Id(me), Reaction::Boost);
+    let command = Command::React { user, post: boosted, reaction, on: false };
+    state.change(me, once, command).await?;
+    let status = state.entities_done(me, move |entities| entities.status(boosted)).await?;
+    answers::entity(status)
+}
+
 /// `GET /api/v1/statuses/{id}/favourited_by`
 pub(crate) async fn favourited_by(
+    state: State<Shared>,
+    reader: Reader,
+    post: StatusInPath,
+    uri: Uri,
+    params: Params,
+) -> Result<Response, ApiError> {
+    reacted_by(state, reader, (post, Reaction::Favourite), uri, params).await
+}
+
+/// `GET /api/v1/statuses/{id}/reblogged_by`
+pub(crate) async fn boosted_by(
+    state: State<Shared>,
+    reader: Reader,
+    post: StatusInPath,
+    uri: Uri,
+    params: Params,
+) -> Result<Response, ApiError> {
+    reacted_by(state, reader, (post, Reaction::Boost), uri, params).await
+}
+
+async fn reacted_by(
     State(state): State<Shared>,
     Reader(reader): Reader,
-    StatusInPath(post): StatusInPath,
+    (StatusInPath(post), reaction): (StatusInPath, Reaction),
     uri: Uri,
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
     let asked = Asked::parse(&fields, paging::ACCOUNTS)?;
     let read = move |_: &_, entities: &mut Entities<'_>| {
-        entities.visible_post(post)?;
+        let post = entities.boosted(post)?;
         let (facts, page) = (entities.facts(), asked.page(|id: u64| id));
-        let users = page.span(page.limit + 1).map(|span| facts.favourited_by(post, span));
+        let users = page.span(page.limit + 1).map(|span| facts.reacted_by(post, reaction, span));
         let page = PageOf::from_scan(users.unwrap_or_default(), &page);
         Some(asked.list(
             page,

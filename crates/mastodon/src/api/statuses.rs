@@ -195,7 +195,7 @@ pub(crate) async fn context(
     StatusInPath(post): StatusInPath,
 ) -> Result<Response, ApiError> {
     let read = move |_: &_, entities: &mut Entities<'_>| {
-        entities.visible_post(post)?;
+        let post = entities.boosted(post)?;
         let ancestors = thread::ancestors(entities.viewer(), post);
         let descendants = descendants(entities, post);
         let mut out = b"{\"ancestors\":[".to_vec();
@@ -251,17 +251,4 @@ pub(crate) async fn unchanged(
     StatusInPath(post): StatusInPath,
 ) -> Result<Response, ApiError> {
     state.status(Some(me), post).await
-}
-
-/// Lists of users for whom a status cannot have anything: empty if the status is visible.
-pub(crate) async fn nobody(
-    State(state): State<Shared>,
-    Reader(reader): Reader,
-    StatusInPath(post): StatusInPath,
-) -> Result<Response, ApiError> {
-    let read = move |_: &_, entities: &mut Entities<'_>| entities.visible_post(post).is_some();
-    match state.entities(reader, read).await? {
-        true => Ok(answers::json(b"[]".to_vec())),
-        false => Err(ApiError::not_found()),
-    }
 }

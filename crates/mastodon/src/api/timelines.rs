@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
-use feed::{PageOf, PostId, Visibility};
+use feed::{PageOf, PostId, UserId, Visibility};
 
 use crate::entities::Entities;
 use crate::error::ApiError;
@@ -29,7 +29,7 @@ pub(crate) async fn home(
     let asked = Asked::parse(&fields, paging::STATUSES)?;
     let read = move |node: &node::Node, entities: &mut Entities<'_>| {
         let page = node.home_ids(me, &asked.page(PostId));
-        asked.list(page, None, |post| post.0, |post| entities.status(post))
+        asked.list(page, None, |post| post.0, |post| entities.home_status(post))
     };
     let listed = state.entities(Some(me), read).await?;
     state.listed(uri.path(), &fields, &asked, listed)
@@ -56,7 +56,13 @@ pub(crate) async fn public(
     state.listed(uri.path(), &fields, &asked, listed)
 }
 
-/// The newest posts that are no replies to other users and that the reader wants. A page upwards (`min_id`) is read from
+/// Whether a post is in the timeline of all users: it is public, no reply to another user and no boost.
+pub(crate) fn is_for_all(author: UserId, listed: feed::Listed) -> bool {
+    let is_reply = listed.reply_to().is_some_and(|to| to != author);
+    listed.visibility() == Visibility::Public && !is_reply && !listed.is_boost()
+}
+
+/// The newest posts of the timeline of all users that the reader wants. A page upwards (`min_id`) is read from
 /// the newest post down, so it begins directly above the id only if that is among the newest [`ROWS_READ_MAX`]. Also
 /// returns the last id that was read, if there are more rows and the page is not full.
 fn newest(entities: &Entities<'_>, asked: &Asked) -> (PageOf<PostId>, Option<u64>) {
@@ -77,8 +83,7 @@ fn newest(entities: &Entities<'_>, asked: &Asked) -> (PageOf<PostId>, Option<u64
                 let post = entities.visible_post(post);
                 post.is_some_and(|post| entities.viewer().wanted(&post))
             };
-            let is_reply = listed.reply_to.is_some_and(|to| to != row.author);
-            if is_reply || listed.visibility != Visibility::Public || !is_shown() {
+            if !is_for_all(row.author, listed) || !is_shown() {
                 continue;
             }
             if found.len() == asked.limit {

@@ -13,6 +13,7 @@ impl Entities<'_> {
         let (kind, post) = match notice {
             Notice::Mention(post) => ("mention", Some(post)),
             Notice::Favourite(post) => ("favourite", Some(post)),
+            Notice::Boost(post) => ("reblog", Some(post)),
             Notice::Follow => ("follow", None),
             Notice::FollowRequest => ("follow_request", None),
         };

@@ -16,6 +16,10 @@ impl Entities<'_> {
     /// A status; none if it does not exist, or is not visible to the reader.
     pub(crate) fn status(&mut self, id: PostId) -> Option<Value> {
         let post = self.visible_post(id)?;
+        let reblog = match &post.boost {
+            Some(boost) => Some(self.status(boost.post)?),
+            None => None,
+        };
         let account = self.account(post.author)?;
         let handle = self.handle(post.author)?;
         let base = self.base;
@@ -32,6 +36,7 @@ impl Entities<'_> {
         });
         let tags = html::tags(text).into_iter();
         let tags = tags.map(|tag| json!({"name": tag, "url": html::tag_url(base, &tag)}));
+        let counts = self.facts().post_counts(id);
         let parent = post.in_reply_to.and_then(|id| Some((id, self.visible_post(id)?.author)));
         let mut status = json!({
             "id": id.0.to_string(),
@@ -49,25 +54,26 @@ impl Entities<'_> {
             "mentions": mentions.collect::<Vec<_>>(),
             "tags": tags.collect::<Vec<_>>(),
             "emojis": [],
-            "reblogs_count": 0,
-            "favourites_count": self.facts().favourites(id),
+            "reblogs_count": counts.boosts,
+            "favourites_count": counts.favourites,
             "quotes_count": 0,
             "replies_count": self.facts().replies_count(id, REPLIES_COUNTED),
             "in_reply_to_id": parent.map(|(id, _)| id.0.to_string()),
             "in_reply_to_account_id": parent.map(|(_, author)| author.0.to_string()),
-            "reblog": null,
+            "reblog": reblog,
             "poll": null,
             "card": null,
             "quote": null,
             "application": null,
         });
         if let Some((fields, reader)) = status.as_object_mut().zip(self.reader) {
-            let has = |reaction| self.facts().reaction(reader, id, reaction).is_some();
+            let reacted = post.boost.as_ref().map_or(id, |boost| boost.post);
+            let has = |reaction| self.facts().reaction(reader, reacted, reaction).is_some();
             for (name, value) in [
                 ("favourited", has(Reaction::Favourite)),
                 ("bookmarked", has(Reaction::Bookmark)),
                 ("pinned", post.author == reader && has(Reaction::Pin)),
-                ("reblogged", false),
+                ("reblogged", has(Reaction::Boost)),
                 ("muted", false),
             ] {
                 fields.insert(name.to_owned(), value.into());
@@ -75,6 +81,18 @@ impl Entities<'_> {
             fields.insert("filtered".to_owned(), json!([]));
         }
         Some(status)
+    }
+
+    /// A status at home of the reader, unless a block or a mute hides what it boosts.
+    pub(crate) fn home_status(&mut self, id: PostId) -> Option<Value> {
+        let boost = self.facts().post(id)?.boost;
+        let is_wanted = boost.is_none_or(|boost| self.viewer().wants_boosts_of(boost.author));
+        is_wanted.then(|| self.status(id)).flatten()
+    }
+
+    /// A post that is visible to the reader, or what it boosts.
+    pub(crate) fn boosted(&self, id: PostId) -> Option<PostId> {
+        Some(self.visible_post(id)?.boost.map_or(id, |boost| boost.post))
     }
 
     /// A post that exists and is visible to the reader.
@@ -85,7 +103,7 @@ impl Entities<'_> {
 
     /// As [`Entities::visible_post`], of a post in a list.
     pub(crate) fn visible_posted(&self, author: UserId, posted: Posted) -> bool {
-        self.may_see(posted.1.visibility) && self.viewer().visible_posted(author, posted)
+        self.may_see(posted.1.visibility()) && self.viewer().visible_posted(author, posted)
     }
 
     /// Whether there is a reader, or the post is for everybody: for the viewer, nobody is the application itself.

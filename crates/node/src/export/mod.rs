@@ -16,7 +16,7 @@ pub(crate) mod user_lines;
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use feed::{Post, PostId, Stamp, Story, StoryId, UserId, Visibility, Warning};
+use feed::{Post, PostId, Reaction, Stamp, Story, StoryId, UserId, Visibility, Warning};
 use kv::{BucketId, BucketName, WalkLimit};
 use rows::{Rows as _, SetTable, Span};
 use store::{SortedRow, Sorter, Store, StoreError, unless_unreadable};
@@ -196,7 +196,8 @@ impl<W: Write> Export<'_, W> {
         let facts = feed::Facts::new(self.store);
         let mut done = Ok(());
         facts.each_stored_post(|id, post| {
-            if done.is_ok() && !facts.is_hidden(post.author) {
+            // Boosts follow what they boost, as other reactions do.
+            if done.is_ok() && post.boost.is_none() && !facts.is_hidden(post.author) {
                 done = self.post(id, &post);
             }
         });
@@ -232,8 +233,19 @@ impl<W: Write> Export<'_, W> {
             for (_, reaction, user, stamp) in rows {
                 if !self.facts().is_hidden(user) {
                     self.counts.reactions += 1;
-                    let (user, kind) = (user.into(), reaction.name().into());
-                    let line = post_lines::Reaction { user, kind, id: Id(stamp) };
+                    let boost = match reaction {
+                        Reaction::Boost => {
+                            self.facts().post(PostId(stamp)).and_then(|post| post.boost)
+                        }
+                        _ => None,
+                    };
+                    let earlier = boost.into_iter().flat_map(|boost| boost.earlier);
+                    let line = post_lines::Reaction {
+                        user: user.into(),
+                        kind: reaction.name().into(),
+                        id: Id(stamp),
+                        earlier: earlier.map(Into::into).collect(),
+                    };
                     self.out.line(&Line::Reaction(line))?;
                 }
             }

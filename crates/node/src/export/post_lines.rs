@@ -63,9 +63,13 @@ pub(crate) struct View {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Reaction<'a> {
     pub(crate) user: Who,
-    /// `favourite`, `bookmark` or `pin`.
+    /// `favourite`, `bookmark`, `pin` or `boost`.
     #[serde(borrow)]
     pub(crate) kind: Cow<'a, str>,
-    /// Greater than that of the post, and different for each reaction of a user.
+    /// Greater than that of the post, and different for each reaction of a user; of a boost, different from those of all
+    /// posts.
     pub(crate) id: Id,
+    /// Of a boost: the users who boosted the post shortly before, the last one first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) earlier: Vec<Who>,
 }

@@ -122,8 +122,8 @@ fn fill(options: &NodeOptions) {
     let reply = runtime.block_on(node.submit(request)).unwrap();
     let Ok(feed::Done::Posted(parent)) = reply.outcome else { panic!("{reply:?}") };
     run(Command::Reply { author: bob.clone(), text: text("hi"), parent });
-    for (user, reaction) in
-        [(&bob, Reaction::Favourite), (&bob, Reaction::Bookmark), (&ann, Reaction::Pin)]
+    for (user, reaction) in Reaction::ALL
+        .map(|reaction| (if reaction == Reaction::Pin { &ann } else { &bob }, reaction))
     {
         run(Command::React { user: user.clone(), post: parent, reaction, on: true });
     }

@@ -164,8 +164,11 @@ impl Import {
         let Self { mut loader, ids, counts, mut users, mut posts, stories, samples, buckets } =
             self;
         posts.flush(&mut loader);
-        let mut totals =
-            Totals { posts: counts.posts, last_stamp: ids.last(), ..Totals::default() };
+        let mut totals = Totals {
+            posts: counts.posts + posts.boosts(),
+            last_stamp: ids.last(),
+            ..Totals::default()
+        };
         (totals.blocks, totals.mutes) = (counts.blocks, counts.mutes);
         stories.finish(&mut loader, &mut totals, counts.stories);
         samples.finish(&mut loader);

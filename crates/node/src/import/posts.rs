@@ -3,10 +3,12 @@
 use std::collections::{BTreeSet, HashMap};
 
 use feed::limits::{
-    PINS_MAX, POST_MENTIONS_MAX, STORY_SECS_DEFAULT, STORY_SECS_MAX, STORY_SECS_MIN,
+    EARLIER_BOOSTS_MAX, PINS_MAX, POST_MENTIONS_MAX, STORY_SECS_DEFAULT, STORY_SECS_MAX,
+    STORY_SECS_MIN,
 };
 use feed::{
-    Language, PostId, PostText, Reaction, Refusal, StoryId, UserId, Visibility, Warning, write,
+    Boost, Language, PostCounts, PostId, PostText, Reaction, Refusal, StoryId, UserId, Visibility,
+    Warning, write,
 };
 use rows::{Stamp, Totals};
 use store::Loader;
@@ -23,6 +25,8 @@ pub(super) struct Posts {
     last: Option<LastPost>,
     /// Number of pins of users who pin something.
     pins: HashMap<UserId, usize>,
+    /// Number of boosts, which are posts too.
+    boosts: u64,
 }
 
 /// The post to which reactions follow.
@@ -30,7 +34,8 @@ struct LastPost {
     id: PostId,
     author: UserId,
     visibility: Visibility,
-    favourites: u32,
+    reply_to: Option<UserId>,
+    counts: PostCounts,
 }
 
 impl Posts {
@@ -84,10 +89,11 @@ impl Posts {
             warning,
             sensitive: line.sensitive,
             language,
+            boost: None,
         };
         write::post(loader, id, &post);
-        let favourites = 0;
-        self.last = Some(LastPost { id, author, visibility, favourites });
+        let counts = PostCounts::default();
+        self.last = Some(LastPost { id, author, visibility, reply_to, counts });
         for user in post.mentions.iter().filter(|user| !users.is_deleted(**user)) {
             write::mention(loader, *user, id);
         }
@@ -100,7 +106,7 @@ impl Posts {
     pub(super) fn reaction(
         &mut self,
         loader: &mut Loader,
-        (users, ids): (&Users, &mut Ids),
+        (users, ids): (&mut Users, &mut Ids),
         line: &ReactionLine<'_>,
     ) -> Result<(), Wrong> {
         let post = self.last.as_mut().ok_or("no post comes before it")?;
@@ -110,8 +116,20 @@ impl Posts {
         if stamp <= post.id.0 {
             return Err("its id is not greater than that of the post".into());
         }
+        if !line.earlier.is_empty() && reaction != Reaction::Boost {
+            return Err("only a boost has earlier ones".into());
+        }
         match reaction {
-            Reaction::Favourite => post.favourites += 1,
+            Reaction::Boost => {
+                let earlier: Result<Vec<_>, _> =
+                    line.earlier.iter().map(|user| users.find_any(user)).collect();
+                let boost = post.boost(stamp, user, earlier?)?;
+                users.count_post(user)?;
+                self.boosts += 1;
+                write::post(loader, PostId(stamp), &boost);
+                return Ok(());
+            }
+            Reaction::Favourite => post.counts.favourites += 1,
             Reaction::Bookmark => {}
             Reaction::Pin => {
                 let pins = self.pins.entry(user).or_default();
@@ -132,8 +150,37 @@ impl Posts {
     /// Puts what was counted of the last post.
     pub(super) fn flush(&mut self, loader: &mut Loader) {
         if let Some(post) = self.last.take() {
-            write::post_counts(loader, post.id, post.favourites);
+            write::post_counts(loader, post.id, post.counts);
         }
+    }
+
+    /// Number of boosts so far.
+    pub(super) fn boosts(&self) -> u64 {
+        self.boosts
+    }
+}
+
+impl LastPost {
+    /// A boost of it, which it counts.
+    fn boost(
+        &mut self,
+        stamp: u64,
+        user: UserId,
+        earlier: Vec<UserId>,
+    ) -> Result<feed::Post, Wrong> {
+        if !self.visibility.is_open() {
+            return Err(Refusal::BoostNotOpen.into());
+        }
+        let distinct: BTreeSet<_> = earlier.iter().collect();
+        if distinct.len() < earlier.len() || earlier.len() > EARLIER_BOOSTS_MAX {
+            return Err(
+                format!("it has at most {EARLIER_BOOSTS_MAX} earlier ones, each once").into()
+            );
+        }
+        self.counts.boosts += 1;
+        self.counts.last_boost = self.counts.last_boost.max(stamp);
+        let boost = Boost::new((self.id, self.author, self.reply_to), Stamp(stamp), earlier);
+        Ok(feed::Post::of_boost(user, self.visibility, boost))
     }
 }
 

@@ -75,7 +75,7 @@ impl Node {
             if index > 0 {
                 out.push(b',');
             }
-            if !self.try_post(*id, out) {
+            if !self.try_home_post(user, *id, out) {
                 out.truncate(start);
                 return None;
             }
@@ -86,7 +86,28 @@ impl Node {
     /// As [`Node::try_home`], reading what is not in memory; the user's timeline is active from now on. May
     /// block.
     pub fn home(&self, user: UserId, page: &Page, out: &mut Vec<u8>) -> PageEnds {
-        self.append(&self.home_ids(user, page), out)
+        let PageOf { items, more } = self.home_ids(user, page);
+        let viewer = self.viewer(Some(user));
+        self.append_wanted(&items, |author| viewer.wants_boosts_of(author), out);
+        ends(&items, more)
+    }
+
+    /// Appends a post that is in home(user) as JSON if it is in memory, and if no block or mute hides what it boosts; false
+    /// if not.
+    pub fn try_home_post(&self, user: UserId, post: PostId, out: &mut Vec<u8>) -> bool {
+        let store = &self.shared.store;
+        let may_mute = |author: UserId| {
+            store.totals().mutes > 0
+                && store.may_have_member(SetTable::Mutes, user.0.into(), author.0.into())
+        };
+        let wants = |author| self.try_visible_user(user, author) == Some(true) && !may_mute(author);
+        self.try_wanted_post(post, wants, out)
+    }
+
+    /// As [`Node::try_home_post`]. May block.
+    pub fn home_post(&self, user: UserId, post: PostId, out: &mut Vec<u8>) -> bool {
+        let wants = |author| self.viewer(Some(user)).wants_boosts_of(author);
+        self.views().rendered.post(self.facts(), post, wants, out)
     }
 
     /// A page of posts that mention `user`, as [`Node::home`] does. It has fewer posts if some are hidden from
@@ -166,22 +187,33 @@ impl Node {
             let post = Post::decode(&row);
             let is_addressed =
                 post.visibility.is_open() || post.author == user || post.mentions.contains(&user);
-            Some(is_addressed && self.try_visible_user(user, post.author)?)
+            let boosted = post.boost.map_or(post.author, |boost| boost.author);
+            let is_visible = |author| self.try_visible_user(user, author);
+            Some(is_addressed && is_visible(post.author)? && is_visible(boosted)?)
         };
         visible() == Some(true) && self.try_post(post, out)
     }
 
     /// Appends a post as JSON if it is in memory; false if not, whether the post exists or not.
     pub fn try_post(&self, post: PostId, out: &mut Vec<u8>) -> bool {
+        self.try_wanted_post(post, |_| true, out)
+    }
+
+    fn try_wanted_post(
+        &self,
+        post: PostId,
+        wants: impl FnOnce(UserId) -> bool,
+        out: &mut Vec<u8>,
+    ) -> bool {
         let row = |id: PostId| self.shared.store.point_in_memory(PointTable::Post, id.0);
         let shown = |post: &Post| !self.is_deleted(post.author);
         let in_memory = |id| row(id).map(|row| Post::decode(&row)).filter(shown);
-        self.views().rendered.try_post(in_memory, post, out)
+        self.views().rendered.try_post(in_memory, post, wants, out)
     }
 
     /// Appends a post as JSON; false if there is none. May block.
     pub fn post(&self, post: PostId, out: &mut Vec<u8>) -> bool {
-        self.views().rendered.post(self.facts(), post, out)
+        self.views().rendered.post(self.facts(), post, |_| true, out)
     }
 
     /// As [`Node::post`]; false also if `user` may not see it. May block.
@@ -238,6 +270,11 @@ impl Node {
 
     /// Appends posts as JSON objects joined by commas.
     pub(crate) fn append_posts(&self, posts: &[PostId], out: &mut Vec<u8>) {
+        self.append_wanted(posts, |_| true, out);
+    }
+
+    /// As [`Node::append_posts`], without boosts of posts by an author of whom `wants` nothing.
+    fn append_wanted(&self, posts: &[PostId], wants: impl Fn(UserId) -> bool, out: &mut Vec<u8>) {
         let start = out.len();
         for id in posts {
             let before = out.len();
@@ -245,7 +282,7 @@ impl Node {
                 out.push(b',');
             }
             // A post may have been deleted since its id was read, or with its author: then it is left out.
-            if !self.views().rendered.post(self.facts(), *id, out) {
+            if !self.views().rendered.post(self.facts(), *id, &wants, out) {
                 out.truncate(before);
             }
         }

@@ -142,7 +142,7 @@ impl Views {
         }
         let posts = self.newest.before(before, RENDERED_POSTS);
         for post in &posts {
-            self.rendered.post(facts, *post, &mut Vec::new());
+            self.rendered.post(facts, *post, |_| true, &mut Vec::new());
         }
         posts.last().copied()
     }

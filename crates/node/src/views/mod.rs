@@ -43,7 +43,7 @@ const SHARDS: usize = 16;
 /// Effects not yet consumed by every shard at which no more changes are accepted. Those that were
 /// accepted before still come: at most two inboxes of them, one effect for each command that is not a
 /// sweep, however many users it follows or mentions. With the default inbox the stream holds at most 163,840
-/// effects of 32 bytes, 5 MiB, with the recipients of direct posts besides (4 bytes each), and a read of a timeline that its shard has not reached applies as many: 2 ms.
+/// effects of 32 bytes, 5 MiB, with the users of direct posts and of boosts besides (4 bytes each), and a read of a timeline that its shard has not reached applies as many: 2 ms.
 const BACKLOG_MAX: u64 = 1 << 17;
 /// Number of pending effects at which the deliverer is woken even if there are no watchers.
 const BACKLOG_WAKE: u64 = 1 << 12;
@@ -159,7 +159,6 @@ impl Views {
                 }
                 // Samples are a separate view.
                 Effect::Posted { .. }
-                | Effect::DirectPosted { .. }
                 | Effect::FollowingChanged { .. }
                 | Effect::FollowedMany { .. }
                 | Effect::SampleAdded { .. }
@@ -298,7 +297,6 @@ impl Views {
 fn concerns_shards(effect: &Effect) -> bool {
     match effect {
         Effect::Posted { .. }
-        | Effect::DirectPosted { .. }
         | Effect::PostDeleted { .. }
         | Effect::PostEdited { .. }
         | Effect::FollowingChanged { .. }

@@ -12,7 +12,8 @@
 //! **Invariant:** every live post whose id is at least `complete_from`, by a user who was not deleted, is in
 //! the list once its effect is published, and a deleted one is not. Older posts are read from the facts.
 //!
-//! The recipients of each direct post are beside the list, so that a home needs no rows for it.
+//! The users on whom it depends in whose home a post is ([`HomeUsers`]) are beside the list, so that a home needs no rows
+//! for it.
 //!
 //! Posts of deleted users may be in the list. No user follows these users, and a read of the posts of one
 //! user checks whether that user was deleted.
@@ -26,8 +27,8 @@ use std::collections::binary_heap::PeekMut;
 
 use feed::Loaded;
 use feed::Posted;
-use feed::timeline::sees;
-use feed::{Cursor, Effect, Listed, Page, PostId, Recipients, UserId, Visibility};
+use feed::timeline::{allows, sees};
+use feed::{Cursor, Effect, HomeUsers, Page, PostId, UserId};
 use hashbrown::HashMap;
 use parking_lot::RwLock;
 use rows::{Order, Span};
@@ -51,9 +52,9 @@ pub(super) struct NewestPosts {
 
 struct List {
     links: Links,
-    /// Of the direct posts of the list.
-    recipients: HashMap<PostId, Recipients>,
-    recipient_bytes: usize,
+    /// Of the posts of the list that have some.
+    users: HashMap<PostId, HomeUsers>,
+    user_bytes: usize,
     /// A post did not fit that was loaded: no more are.
     is_full: bool,
     complete_from: u64,
@@ -67,8 +68,8 @@ impl NewestPosts {
     pub(super) fn new(bytes: usize, complete_from: u64) -> Self {
         let list = List {
             links: Links::new(bytes),
-            recipients: HashMap::new(),
-            recipient_bytes: 0,
+            users: HashMap::new(),
+            user_bytes: 0,
             is_full: false,
             complete_from,
             steps_max: STEPS_MAX,
@@ -79,10 +80,8 @@ impl NewestPosts {
 
     /// Applies what a group of commands did. Writer only, in order, once the facts show it.
     pub(super) fn apply(&self, effects: &[Effect]) {
-        let concerns = |effect: &Effect| {
-            use Effect::{DirectPosted, PostDeleted, Posted};
-            matches!(effect, Posted { .. } | DirectPosted { .. } | PostDeleted { .. })
-        };
+        let concerns =
+            |effect: &Effect| matches!(effect, Effect::Posted { .. } | Effect::PostDeleted { .. });
         for piece in effects.chunks(PIECE) {
             if !piece.iter().any(concerns) {
                 continue;
@@ -90,14 +89,11 @@ impl NewestPosts {
             let mut list = self.list.write();
             for effect in piece {
                 match effect {
-                    Effect::Posted { post, author, listed } => {
+                    Effect::Posted { post, author, listed, users } => {
+                        if let Some(users) = users {
+                            list.add_users(*post, users);
+                        }
                         list.links.push_newest(*author, (*post, *listed));
-                        list.keep_within(self.bytes_max);
-                    }
-                    Effect::DirectPosted { post, author, reply_to, to } => {
-                        let (reply_to, visibility) = (*reply_to, Visibility::Direct);
-                        list.add_recipients(*post, to);
-                        list.links.push_newest(*author, (*post, Listed { reply_to, visibility }));
                         list.keep_within(self.bytes_max);
                     }
                     Effect::PostDeleted { post, .. } => list.remove(*post),
@@ -128,14 +124,14 @@ impl NewestPosts {
             return;
         }
         let mut rest = posts.iter().filter(|loaded| !missed.contains(&loaded.posted.0)).peekable();
-        while let Some(Loaded { author, posted, recipients }) = rest.peek() {
-            if !list.has_room(self.bytes_max, recipients.as_ref()) {
+        while let Some(Loaded { author, posted, users }) = rest.peek() {
+            if !list.has_room(self.bytes_max, users.as_ref()) {
                 list.is_full = true;
                 break;
             }
             rest.next();
-            if let Some(to) = recipients {
-                list.add_recipients(posted.0, to);
+            if let Some(users) = users {
+                list.add_users(posted.0, users);
             }
             list.links.push_oldest(*author, *posted);
             list.complete_from = posted.0.0;
@@ -164,8 +160,11 @@ impl NewestPosts {
         let list = self.list.read();
         let wanted = |author, (post, listed): Posted| {
             let is_author = author == reader || following.binary_search(&author).is_ok();
-            let is_mentioned = || list.is_recipient(post, reader);
-            (is_author && sees(reader, following, author, listed, is_mentioned)).then_some(post)
+            let is_allowed = || {
+                let users = list.users.get(&post);
+                users.is_some_and(|users| allows(reader, following, listed, users))
+            };
+            (is_author && sees(reader, following, author, listed, is_allowed)).then_some(post)
         };
         let rest = list.read(authors, span, wanted, found)?;
         let below = |high: u64| {
@@ -206,7 +205,7 @@ impl List {
         while self.bytes() > bytes_max
             && let Some(post) = self.links.pop_oldest()
         {
-            self.remove_recipients(post);
+            self.remove_users(post);
             if !rows::has_bug("forget-old-posts") {
                 self.complete_from = post.0 + 1;
             }
@@ -214,35 +213,31 @@ impl List {
     }
 
     fn bytes(&self) -> usize {
-        self.links.bytes() + self.recipient_bytes
+        self.links.bytes() + self.user_bytes
     }
 
-    /// Whether another post with these recipients is within `bytes_max`.
-    fn has_room(&self, bytes_max: usize, to: Option<&Recipients>) -> bool {
-        let others = self.recipient_bytes + to.map_or(0, recipient_bytes);
+    /// Whether another post with these users is within `bytes_max`.
+    fn has_room(&self, bytes_max: usize, users: Option<&HomeUsers>) -> bool {
+        let others = self.user_bytes + users.map_or(0, user_bytes);
         self.links.has_room(bytes_max.saturating_sub(others))
     }
 
-    fn is_recipient(&self, post: PostId, user: UserId) -> bool {
-        self.recipients.get(&post).is_some_and(|to| to.contains(&user))
-    }
-
-    fn add_recipients(&mut self, post: PostId, to: &Recipients) {
-        if self.recipients.insert(post, Recipients::clone(to)).is_none() {
-            self.recipient_bytes += recipient_bytes(to);
+    fn add_users(&mut self, post: PostId, users: &HomeUsers) {
+        if self.users.insert(post, HomeUsers::clone(users)).is_none() {
+            self.user_bytes += user_bytes(users);
         }
     }
 
-    fn remove_recipients(&mut self, post: PostId) {
-        if !self.recipients.is_empty()
-            && let Some(to) = self.recipients.remove(&post)
+    fn remove_users(&mut self, post: PostId) {
+        if !self.users.is_empty()
+            && let Some(users) = self.users.remove(&post)
         {
-            self.recipient_bytes -= recipient_bytes(&to);
+            self.user_bytes -= user_bytes(&users);
         }
     }
 
     fn remove(&mut self, post: PostId) {
-        self.remove_recipients(post);
+        self.remove_users(post);
         if !self.links.remove(post)
             && let Some(missed) = &mut self.missed
             && missed.len() < MISSED_MAX
@@ -347,8 +342,8 @@ impl List {
     }
 }
 
-/// Bytes of the recipients of a direct post, with their entry in the table and the vector behind it, at most.
-fn recipient_bytes(to: &Recipients) -> usize {
+/// Bytes of these users, with their entry in the table and the vector that it points to, at most.
+fn user_bytes(users: &HomeUsers) -> usize {
     const ENTRY_BYTES: usize = 96;
-    ENTRY_BYTES + to.len() * size_of::<UserId>()
+    ENTRY_BYTES + users.len() * size_of::<UserId>()
 }

@@ -54,11 +54,25 @@ enum Key {
 }
 
 /// A post or story as JSON, after the users on whose revisions it depends. It is one allocation, because
-/// each further pointer costs a page of posts a microsecond.
+/// each further pointer costs a page of posts a microsecond. A boost is kept without the boosted post, which has an entry
+/// of its own.
 type Kept = Box<[u8]>;
-/// The author and their revision, the user who is replied to (or the author again) and their revision: four
-/// bytes each.
-const HEAD_BYTES: usize = 16;
+/// The author and their revision, the user who is replied to, or whose post is boosted (or the author again), and their
+/// revision: four bytes each. Then the id of the boosted post, or 0, in eight.
+const HEAD_BYTES: usize = 24;
+
+/// What was appended.
+#[derive(Clone, Copy)]
+enum Appended {
+    /// All of it.
+    Whole,
+    /// A boost up to the boosted post, which is missing with the end.
+    Boost {
+        post: PostId,
+        /// The author of that post.
+        author: UserId,
+    },
+}
 
 struct NamedUser {
     revision: u32,
@@ -129,30 +143,39 @@ impl Rendered {
     }
 
     /// Appends a post if it is kept, or can be rendered from memory: `in_memory` gives a post without
-    /// touching a disk. False if not.
+    /// touching a disk. False if not, or if it is a boost of a post by an author of whom `wants` nothing.
     pub(crate) fn try_post(
         &self,
         in_memory: impl Fn(PostId) -> Option<Post>,
         id: PostId,
+        wants: impl FnOnce(UserId) -> bool,
         out: &mut Vec<u8>,
     ) -> bool {
         // What is not in memory may exist all the same.
         let parent = |id| in_memory(id).map(Some);
-        self.kept(Key::Post(id.0), out)
-            || self.render_post(id, &in_memory, parent, |user| self.names(user), out)
+        let append = |id: PostId, out: &mut Vec<u8>| {
+            self.kept(Key::Post(id.0), out)
+                .or_else(|| self.render_post(id, &in_memory, parent, |user| self.names(user), out))
+        };
+        with_boosted(append, id, wants, out)
     }
 
-    /// Appends a post, rendered from the facts if need be; false if there is none.
+    /// Appends a post, rendered from the facts if need be; false if there is none, or if it is a boost of a post by an
+    /// author of whom `wants` nothing.
     pub(crate) fn post<R: Rows + ?Sized>(
         &self,
         facts: Facts<'_, R>,
         id: PostId,
+        wants: impl FnOnce(UserId) -> bool,
         out: &mut Vec<u8>,
     ) -> bool {
         let names = |user| self.names(user).or_else(|| self.load_user(facts, user));
         let parent = |id| Some(facts.post(id));
-        self.kept(Key::Post(id.0), out)
-            || self.render_post(id, |id| facts.post(id), parent, names, out)
+        let append = |id: PostId, out: &mut Vec<u8>| {
+            self.kept(Key::Post(id.0), out)
+                .or_else(|| self.render_post(id, |id| facts.post(id), parent, names, out))
+        };
+        with_boosted(append, id, wants, out)
     }
 
     fn render_post(
@@ -162,7 +185,7 @@ impl Rendered {
         parent: impl Fn(PostId) -> Option<Option<Post>>,
         names: impl Fn(UserId) -> Option<Arc<NamedUser>>,
         out: &mut Vec<u8>,
-    ) -> bool {
+    ) -> Option<Appended> {
         let known = |user| names(user).map(|known| known.names.clone());
         let write = |post: &Post, out: &mut Vec<u8>| {
             // A rendering is for all who see the post: some of them may not see a post replied to that is for fewer.
@@ -174,8 +197,12 @@ impl Rendered {
             };
             render::post(id, post, parent, known, out)
         };
-        let users = |post: &Post| [post.author, post.reply_to.unwrap_or(post.author)];
-        self.render(Key::Post(id.0), || read(id), users, write, out)
+        let depends = |post: &Post| {
+            let other = post.boost.as_ref().map(|boost| boost.author).or(post.reply_to);
+            let boosted = post.boost.as_ref().map_or(0, |boost| boost.post.0);
+            ([post.author, other.unwrap_or(post.author)], boosted)
+        };
+        self.render(Key::Post(id.0), || read(id), depends, write, out)
     }
 
     /// Appends a story, but for its end, as [`Rendered::try_post`] does. The story is live: a kept
@@ -186,8 +213,8 @@ impl Rendered {
         story: StoryRef,
         out: &mut Vec<u8>,
     ) -> bool {
-        self.kept(Key::story(story.story), out)
-            || self.render_story(story, in_memory, |user| self.names(user), out)
+        let kept = self.kept(Key::story(story.story), out);
+        kept.or_else(|| self.render_story(story, in_memory, |user| self.names(user), out)).is_some()
     }
 
     /// Appends a story, but for its end, as [`Rendered::post`] does. The story is live.
@@ -198,8 +225,9 @@ impl Rendered {
         out: &mut Vec<u8>,
     ) -> bool {
         let names = |user| self.names(user).or_else(|| self.load_user(facts, user));
-        self.kept(Key::story(story.story), out)
-            || self.render_story(story, |story| facts.story_text(story), names, out)
+        let kept = self.kept(Key::story(story.story), out);
+        let read = |story| facts.story_text(story);
+        kept.or_else(|| self.render_story(story, read, names, out)).is_some()
     }
 
     fn render_story(
@@ -208,13 +236,13 @@ impl Rendered {
         read: impl Fn(StoryId) -> Option<PostText>,
         names: impl Fn(UserId) -> Option<Arc<NamedUser>>,
         out: &mut Vec<u8>,
-    ) -> bool {
+    ) -> Option<Appended> {
         let write = |text: &PostText, out: &mut Vec<u8>| {
             render::story(story, &names(story.author)?.names, text, out);
             Some(())
         };
         let key = Key::story(story.story);
-        self.render(key, || read(story.story), |_| [story.author; 2], write, out)
+        self.render(key, || read(story.story), |_| ([story.author; 2], 0), write, out)
     }
 
     /// Removes a story that was deleted or expired.
@@ -223,37 +251,40 @@ impl Rendered {
         self.shard(key).lock().remove(&key);
     }
 
-    fn kept(&self, key: Key, out: &mut Vec<u8>) -> bool {
+    fn kept(&self, key: Key, out: &mut Vec<u8>) -> Option<Appended> {
         let items = self.shard(key).lock();
-        let Some(kept) = items.get(&key) else { return false };
-        let Some((head, json)) = kept.split_first_chunk::<HEAD_BYTES>() else { return false };
-        let (words, _) = head.as_chunks::<4>();
+        let (head, json) = items.get(&key)?.split_first_chunk::<HEAD_BYTES>()?;
+        let (users, boosted) = head.split_first_chunk::<16>()?;
+        let words = users.as_chunks::<4>().0;
         let current = words.as_chunks::<2>().0.iter().all(|[user, revision]| {
             self.revision(UserId(u32::from_le_bytes(*user))) == u32::from_le_bytes(*revision)
         });
-        if current {
-            out.extend_from_slice(json);
+        if !current {
+            return None;
         }
-        current
+        out.extend_from_slice(json);
+        let other = words.get(2).copied().map(u32::from_le_bytes).map(UserId)?;
+        Some(Appended::of(u64::from_le_bytes(boosted.try_into().ok()?), other))
     }
 
-    /// Renders, appends and keeps something. False if `read` finds nothing or `write` does not know a user
-    /// in it.
+    /// Renders, appends and keeps something. None if `read` finds nothing or `write` does not know a user
+    /// in it. `depends` returns the users on whose revisions it depends, and the id of the boosted post, or 0.
     fn render<T>(
         &self,
         key: Key,
         read: impl FnOnce() -> Option<T>,
-        users: impl FnOnce(&T) -> [UserId; 2],
+        depends: impl FnOnce(&T) -> ([UserId; 2], u64),
         write: impl FnOnce(&T, &mut Vec<u8>) -> Option<()>,
         out: &mut Vec<u8>,
-    ) -> bool {
+    ) -> Option<Appended> {
         let invalidated = self.invalidated.load(Ordering::Acquire);
-        let Some(item) = read() else { return false };
-        let revisions = users(&item).map(|user| (user, self.revision(user)));
+        let item = read()?;
+        let (users, boosted) = depends(&item);
+        let revisions = users.map(|user| (user, self.revision(user)));
         let start = out.len();
         if write(&item, out).is_none() {
             out.truncate(start);
-            return false;
+            return None;
         }
         if self.invalidated.load(Ordering::Acquire) == invalidated {
             let json = out.get(start..).unwrap_or_default();
@@ -262,10 +293,12 @@ impl Rendered {
                 kept.extend_from_slice(&user.0.to_le_bytes());
                 kept.extend_from_slice(&revision.to_le_bytes());
             }
+            kept.extend_from_slice(&boosted.to_le_bytes());
             kept.extend_from_slice(json);
             self.shard(key).lock().insert(key, kept.into());
         }
-        true
+        let [_, other] = users;
+        Some(Appended::of(boosted, other))
     }
 
     fn names(&self, user: UserId) -> Option<Arc<NamedUser>> {
@@ -293,5 +326,39 @@ impl Rendered {
     /// Bytes held.
     pub(crate) fn bytes(&self) -> u64 {
         self.items.iter().map(|shard| shard.lock().weight()).sum()
+    }
+}
+
+impl Appended {
+    fn of(boosted: u64, author: UserId) -> Self {
+        match boosted {
+            0 => Self::Whole,
+            post => Self::Boost { post: PostId(post), author },
+        }
+    }
+}
+
+/// Appends a post with `append`, and if it is a boost, the boosted post in it. False, and nothing appended, if one of
+/// these is not found, or if `wants` nothing of the author of the boosted post.
+fn with_boosted(
+    append: impl Fn(PostId, &mut Vec<u8>) -> Option<Appended>,
+    id: PostId,
+    wants: impl FnOnce(UserId) -> bool,
+    out: &mut Vec<u8>,
+) -> bool {
+    let start = out.len();
+    match append(id, out) {
+        None => false,
+        Some(Appended::Whole) => true,
+        Some(Appended::Boost { post, author }) => {
+            // What is boosted is no boost itself.
+            let is_whole = wants(author) && matches!(append(post, out), Some(Appended::Whole));
+            if is_whole {
+                out.push(b'}');
+            } else {
+                out.truncate(start);
+            }
+            is_whole
+        }
     }
 }

@@ -17,7 +17,7 @@ mod relations;
 
 use std::sync::Arc;
 
-use feed::{Effect, Page, PostId, UserId};
+use feed::{Effect, HomeUsers, Page, PostId, Posted, UserId, Visibility};
 use hashbrown::HashMap;
 use smallvec::SmallVec;
 
@@ -147,16 +147,18 @@ impl Shard {
     /// False if the steps did not suffice.
     fn apply(&mut self, effect: Effect, steps: &mut usize) -> bool {
         match effect {
-            Effect::Posted { post, author, listed } => {
-                return self.spread(author, steps, None, |timeline| {
-                    timeline.deliver(post, author, listed)
-                });
-            }
-            Effect::DirectPosted { post, author, reply_to, to } => {
+            Effect::Posted { post, author, listed, users: Some(to) }
+                if listed.visibility() == Visibility::Direct =>
+            {
                 *steps = steps.saturating_sub(to.len());
                 for user in to.iter().copied().chain([author]) {
-                    self.deliver_direct(user, (post, author, reply_to));
+                    self.deliver_direct(user, (post, listed), author, &to);
                 }
+            }
+            Effect::Posted { post, author, listed, users } => {
+                return self.spread(author, steps, None, |timeline| {
+                    timeline.deliver((post, listed), author, users.as_ref())
+                });
             }
             Effect::PostDeleted { post, author, listed } => {
                 return self.spread(author, steps, Some(Change::Deleted(post)), |timeline| {
@@ -238,13 +240,12 @@ impl Shard {
     }
 
     /// Delivers a direct post to the user, if their timeline is here and has not applied it by itself.
-    fn deliver_direct(&mut self, user: UserId, post: (PostId, UserId, Option<UserId>)) {
-        let (post, author, reply_to) = post;
+    fn deliver_direct(&mut self, user: UserId, posted: Posted, author: UserId, to: &HomeUsers) {
         let Some(slot) = self.by_user.get(&user) else { return };
         let Some(Some(timeline)) = self.slots.get_mut(*slot as usize) else { return };
         let whole_from = self.gaps.last().map_or(0, |gap| gap.to);
         let is_due = (whole_from..=self.cursor).contains(&timeline.current);
-        if is_due && timeline.deliver_direct(post, author, reply_to) {
+        if is_due && timeline.follows(author) && timeline.deliver(posted, author, Some(to)) {
             self.tally.deliveries += 1;
             if let Some(watchers) = self.watchers.any() {
                 watchers.notify(user);

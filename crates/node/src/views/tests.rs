@@ -242,7 +242,7 @@ proptest! {
 
 /// A post of author 0, whom all users follow.
 fn posted(post: u64) -> Effect {
-    Effect::Posted { post: PostId(post), author: UserId(0), listed: Listed::default() }
+    Effect::Posted { post: PostId(post), author: UserId(0), listed: Listed::default(), users: None }
 }
 
 /// An empty timeline of a user who follows author 0.
@@ -378,6 +378,7 @@ fn measure_deliveries_and_drops() {
             post: PostId(1 + post),
             author,
             listed: Listed::default(),
+            users: None,
         }]);
     }
     let start = std::time::Instant::now();

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use feed::timeline::sees;
-use feed::{Cursor, Effect, Listed, Page, PageOf, PostId, UserId, Visibility};
+use feed::timeline::{allows, sees};
+use feed::{Cursor, Effect, HomeUsers, Listed, Page, PageOf, PostId, Posted, UserId};
 
 use super::stream::Stream;
 use super::watchers::{CHANGES_MAX, Change};
@@ -64,10 +64,17 @@ impl Timeline {
         Self { user, following, touched: true, current, posts, complete: !newest.more }
     }
 
-    /// Applies a post by `author`, whom the user follows or is, and which mentions the user if it is direct; false if
-    /// they do not see it.
-    pub(super) fn deliver(&mut self, post: PostId, author: UserId, listed: Listed) -> bool {
-        if !sees(self.user, &self.following, author, listed, || true) {
+    /// Applies a post by `author`, whom the user follows or is, with its [`HomeUsers`](feed::HomeUsers); false if they do
+    /// not see it.
+    pub(super) fn deliver(
+        &mut self,
+        (post, listed): Posted,
+        author: UserId,
+        users: Option<&HomeUsers>,
+    ) -> bool {
+        let (user, following) = (self.user, &self.following);
+        let is_allowed = || users.is_some_and(|users| allows(user, following, listed, users));
+        if !sees(user, following, author, listed, is_allowed) {
             return false;
         }
         match self.posts.back() {
@@ -121,14 +128,9 @@ impl Timeline {
                         caught_up.invalidated = true;
                         return caught_up;
                     }
-                    Effect::Posted { post, author, listed } if self.follows(author) => {
-                        caught_up.delivered += u64::from(self.deliver(post, author, listed));
-                    }
-                    Effect::DirectPosted { post, author, reply_to, to } => {
-                        let is_addressed = author == self.user || to.contains(&self.user);
-                        if is_addressed && self.deliver_direct(post, author, reply_to) {
-                            caught_up.delivered += 1;
-                        }
+                    Effect::Posted { post, author, listed, users } if self.follows(author) => {
+                        let delivered = self.deliver((post, listed), author, users.as_ref());
+                        caught_up.delivered += u64::from(delivered);
                     }
                     Effect::PostDeleted { post, author, listed }
                         if self.follows(author) && self.delete(post, author, listed) =>
@@ -148,19 +150,9 @@ impl Timeline {
         caught_up
     }
 
-    /// Applies a direct post to the user, or by them; false if they do not see it.
-    pub(super) fn deliver_direct(
-        &mut self,
-        post: PostId,
-        author: UserId,
-        reply_to: Option<UserId>,
-    ) -> bool {
-        let listed = Listed { reply_to, visibility: Visibility::Direct };
-        self.follows(author) && self.deliver(post, author, listed)
-    }
-
-    /// Whether the user has a post at home by `author`, whom they follow or are. Of direct posts of others it finds those
-    /// that are kept here: who is mentioned is also notified of changes as such.
+    /// Whether the user has a post at home by `author`, whom they follow or are. Of posts with
+    /// [`HomeUsers`](feed::HomeUsers) it finds those that are kept here: who is mentioned is also notified of changes as
+    /// such.
     pub(super) fn shows(&self, post: PostId, author: UserId, listed: Listed) -> bool {
         let is_kept = || self.posts.binary_search(&post).is_ok();
         sees(self.user, &self.following, author, listed, is_kept)
@@ -175,7 +167,8 @@ impl Timeline {
         shown
     }
 
-    fn follows(&self, author: UserId) -> bool {
+    /// Whether posts by this user may be in the timeline.
+    pub(super) fn follows(&self, author: UserId) -> bool {
         author == self.user || self.following.binary_search(&author).is_ok()
     }
 

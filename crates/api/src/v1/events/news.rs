@@ -251,8 +251,8 @@ impl Question {
         event.write(out);
         out.extend_from_slice(b"\ndata: ");
         let written = match (event.kind, source) {
-            (Kind::Home, Source::Memory) => node.try_post(PostId(event.id), out),
-            (Kind::Home, Source::Facts) => node.post(PostId(event.id), out),
+            (Kind::Home, Source::Memory) => node.try_home_post(self.user, PostId(event.id), out),
+            (Kind::Home, Source::Facts) => node.home_post(self.user, PostId(event.id), out),
             // Mentions are read from the facts.
             (Kind::Mention, Source::Memory) => return None,
             (Kind::Mention, Source::Facts) => {

@@ -69,7 +69,7 @@ impl Question {
         for (index, (id, notice)) in all.iter().enumerate() {
             let event = match notice {
                 Some(found) => entities.notification(*found).map(|it| Event::notification(&it)),
-                None => entities.status(PostId(*id)).map(|it| Event::of("update", &it)),
+                None => entities.home_status(PostId(*id)).map(|it| Event::of("update", &it)),
             };
             bytes += event.as_ref().map_or(0, |event| event.payload.len());
             events.extend(event);

@@ -34,8 +34,7 @@ pub(super) struct Entry {
 #[derive(Clone, Copy)]
 struct Linked {
     post: PostId,
-    /// See [`Listed::number`].
-    listed: u64,
+    listed: Listed,
     author: UserId,
     newer: Number,
     older: Number,
@@ -86,7 +85,7 @@ impl Links {
     /// The post at a place; the first is the oldest.
     pub(super) fn entry(&self, place: usize) -> Entry {
         let Linked { post, author, listed, .. } = *self.linked(place);
-        Entry { post, author, listed: Listed::of_number(listed) }
+        Entry { post, author, listed }
     }
 
     /// The posts before `before`, newest first.
@@ -114,7 +113,7 @@ impl Links {
         let number = self.number(self.posts.len());
         let ends = self.ends(author);
         let older = ends.newest;
-        self.posts.push_back(Linked { post, listed: listed.number(), author, newer: NONE, older });
+        self.posts.push_back(Linked { post, listed, author, newer: NONE, older });
         if let Some(older) = self.place(older) {
             self.linked_mut(older).newer = number;
         }
@@ -131,7 +130,7 @@ impl Links {
         let number = self.first;
         let ends = self.ends(author);
         let newer = ends.oldest;
-        self.posts.push_front(Linked { post, listed: listed.number(), author, newer, older: NONE });
+        self.posts.push_front(Linked { post, listed, author, newer, older: NONE });
         if let Some(newer) = self.place(newer) {
             self.linked_mut(newer).older = number;
         }

@@ -1,0 +1,165 @@
+//! Facts about posts: their own rows, and those by author, by mentioned user and by the post replied to.
+
+use rows::{PointTable, Rows, SetTable, Span, encode};
+
+use super::{Facts, Txn};
+use crate::ids::{PostId, UserId};
+use crate::post::{Listed, Loaded, Posted, Visibility};
+use crate::records::{Boost, Post};
+use crate::timeline::allows;
+use crate::write;
+
+impl<R: Rows + ?Sized> Facts<'_, R> {
+    /// A post that was not deleted. A boost is deleted with the boosted post.
+    #[must_use]
+    pub fn post(&self, post: PostId) -> Option<Post> {
+        let shows = |boost: &Boost| {
+            let row = self.rows.point(PointTable::Post, boost.post.0);
+            row.is_some() && !self.is_hidden(boost.author)
+        };
+        self.stored_post(post)
+            .filter(|post| !self.is_hidden(post.author) && post.boost.iter().all(shows))
+    }
+
+    /// A post that is stored. Its author may be deleted, and so may be what it boosts.
+    #[must_use]
+    pub fn stored_post(&self, post: PostId) -> Option<Post> {
+        self.rows.point(PointTable::Post, post.0).map(|row| Post::decode(&row))
+    }
+
+    /// Calls `each` with every post that is stored, in the order of ids. Reads all of them in one scan. Authors may
+    /// be deleted.
+    pub fn each_stored_post(&self, mut each: impl FnMut(PostId, Post)) {
+        let each = &mut |id, row: &[u8]| each(PostId(id), Post::decode(row));
+        self.rows.each_point(PointTable::Post, each);
+    }
+
+    /// Whether this post exists, which is no boost.
+    #[must_use]
+    pub fn has_post(&self, post: PostId) -> bool {
+        if self.rows.totals().users_erasing > 0 {
+            return self.post(post).is_some();
+        }
+        self.rows.point(PointTable::Post, post.0).is_some()
+    }
+
+    /// Whether `reply` is a reply to `parent` that was not deleted.
+    #[must_use]
+    pub fn is_reply(&self, parent: PostId, reply: PostId) -> bool {
+        self.rows.member(SetTable::Replies, parent.0, reply.0).is_some()
+    }
+
+    /// Replies to `parent` within `span` of post ids, each with who may see it. Replies to a deleted post are still stored,
+    /// and so may be replies by a deleted author.
+    #[must_use]
+    pub fn replies_to(&self, parent: PostId, span: Span) -> Vec<(PostId, Visibility)> {
+        let rows = self.rows.members(SetTable::Replies, parent.0, span);
+        let reply = |(reply, number)| (PostId(reply), Visibility::of_number(number));
+        rows.into_iter().map(reply).collect()
+    }
+
+    /// Whether a post exists and is by `author`, without reading it.
+    pub(crate) fn is_by(&self, author: UserId, post: PostId) -> bool {
+        self.rows.member(SetTable::AuthorPosts, author.0.into(), post.0).is_some()
+    }
+
+    /// What lists know about a post by `author`.
+    pub(crate) fn listed_post(&self, author: UserId, post: PostId) -> Option<Posted> {
+        let number = self.rows.member(SetTable::AuthorPosts, author.0.into(), post.0)?;
+        Some((post, Listed::of_number(number)))
+    }
+
+    /// Posts of `author` within `span` of post ids, each with what lists know about it. Not all of them are for
+    /// everybody: see [`Viewer::visible_posted`](crate::Viewer::visible_posted).
+    #[must_use]
+    pub fn posts_by(&self, author: UserId, span: Span) -> Vec<Posted> {
+        if self.is_hidden(author) {
+            return Vec::new();
+        }
+        let rows = self.rows.members(SetTable::AuthorPosts, author.0.into(), span);
+        rows.into_iter().map(|(post, number)| (PostId(post), Listed::of_number(number))).collect()
+    }
+
+    /// The newest posts by all users that are older than `before`, newest first, each with its author: up to
+    /// `limit` rows. Also returns the post before which the next rows are; `None` if there are none.
+    #[must_use]
+    pub fn posts_before(&self, before: PostId, limit: usize) -> (Vec<Loaded>, Option<PostId>) {
+        let (mut posts, mut rows, mut last) = (Vec::new(), 0, None);
+        self.rows.points_below(PointTable::Post, before.0, limit, &mut |post, row| {
+            let id = PostId(post);
+            let post = Post::decode(row);
+            if !self.is_hidden(post.author) {
+                let (author, posted) = (post.author, (id, post.listed()));
+                posts.push(Loaded { author, posted, users: post.home_users() });
+            }
+            rows += 1;
+            last = Some(id);
+        });
+        (posts, last.filter(|_| rows == limit))
+    }
+
+    /// Whether a post mentions `user`.
+    #[must_use]
+    pub fn is_mentioned(&self, user: UserId, post: PostId) -> bool {
+        self.rows.member(SetTable::Mentions, user.0.into(), post.0).is_some()
+    }
+
+    /// Whether a post that has [`home_users`](Post::home_users) is at home of `reader` as far as these decide it.
+    pub(crate) fn allows(
+        &self,
+        reader: UserId,
+        following: &[UserId],
+        (post, listed): Posted,
+    ) -> bool {
+        if !listed.is_boost() {
+            return self.is_mentioned(reader, post);
+        }
+        let users = self.stored_post(post).and_then(|post| post.home_users());
+        users.is_none_or(|users| allows(reader, following, listed, &users))
+    }
+
+    /// Posts that mention `user`, within `span` of post ids. Their authors may be deleted: see
+    /// [`Facts::has_post`].
+    #[must_use]
+    pub fn mentions_of(&self, user: UserId, span: Span) -> Vec<PostId> {
+        let rows = self.rows.members(SetTable::Mentions, user.0.into(), span);
+        rows.into_iter().map(|(post, _)| PostId(post)).collect()
+    }
+}
+
+impl Txn<'_> {
+    /// Writes a post into the post, author, mention and reply tables.
+    pub fn put_post(&mut self, id: PostId, post: &Post) {
+        write::post(self.rows, id, post);
+        for user in &post.mentions {
+            write::mention(self.rows, *user, id);
+        }
+    }
+
+    /// Replaces `old` by `new`, which has the same author, parent and visibility.
+    pub fn edit_post(&mut self, id: PostId, old: &Post, new: &Post) {
+        self.rows.put_point(PointTable::Post, id.0, Some(encode(new)));
+        for user in old.mentions.iter().filter(|user| !new.mentions.contains(user)) {
+            self.rows.put_member(SetTable::Mentions, user.0.into(), id.0, None);
+        }
+        for user in new.mentions.iter().filter(|user| !old.mentions.contains(user)) {
+            write::mention(self.rows, *user, id);
+        }
+    }
+
+    /// Removes a post from its tables. Replies to it stay, and still refer to it; reactions are removed later.
+    pub fn remove_post(&mut self, id: PostId, post: &Post) {
+        self.rows.put_point(PointTable::Post, id.0, None);
+        self.rows.put_member(SetTable::AuthorPosts, post.author.0.into(), id.0, None);
+        for user in &post.mentions {
+            self.rows.put_member(SetTable::Mentions, user.0.into(), id.0, None);
+        }
+        if let Some(parent) = post.in_reply_to {
+            self.rows.put_member(SetTable::Replies, parent.0, id.0, None);
+        }
+        match &post.boost {
+            Some(boost) => self.remove_boost(post.author, boost.post, id),
+            None => self.forget_reactions(id, post.author),
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! Boosts: their rows, who has them at home, and what ends them.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod support;
+
+use feed::limits::{BOOST_RECENT_MS, EARLIER_BOOSTS_MAX, ERASE_ROWS_MAX};
+use feed::timeline::gather;
+use feed::{
+    Boost, Command, Cursor, Done, Effect, NewPost, Notice, Outcome, Page, PostCounts, PostEdit,
+    PostId, PostText, Reaction, Refusal, Remains, Span, UserId, Viewer, Visibility,
+};
+use support::{World, block, follow, id, mute, register, unfollow};
+
+fn react(user: u32, post: PostId, on: bool) -> Command {
+    Command::React { user: id(user), post, reaction: Reaction::Boost, on }
+}
+
+/// Boosts a post; returns the boost.
+fn boost(world: &mut World, user: u32, post: PostId) -> PostId {
+    assert_eq!(world.run(react(user, post, true)), Ok(Done::Reacted));
+    PostId(world.log.last().unwrap().stamp.0)
+}
+
+fn publish(world: &mut World, author: u32, visibility: Visibility) -> PostId {
+    let new = NewPost::new(id(author), PostText::parse("a post").unwrap());
+    match world.run(Command::Publish(Box::new(NewPost { visibility, ..new }))) {
+        Ok(Done::Posted(post)) => post,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The home timeline of a user, newest first.
+fn home(world: &World, user: u32) -> Vec<PostId> {
+    let (facts, user) = (world.facts(), UserId(user));
+    let page = Page { cursor: Cursor::Newest, limit: 100 };
+    gather(facts, user, &facts.home_authors(user), &page).items
+}
+
+/// What a user is notified of, newest first.
+fn notices(world: &World, user: u32) -> Vec<(u32, Notice)> {
+    let page = Page { cursor: Cursor::Newest, limit: 100 };
+    let viewer = Viewer::new(world.facts(), Some(UserId(user)));
+    let shown = viewer.notifications(&page).items.into_iter().filter_map(|(_, shown)| shown);
+    shown.map(|shown| (shown.actor.0, shown.notice)).collect()
+}
+
+/// Sweeps as the node does; returns the number of commands.
+fn sweep(world: &mut World) -> usize {
+    let mut commands = 0;
+    while let Some(post) = world.facts().swept_post(PostId(0)) {
+        let from = world.facts().reactions_left(post, 0, 1).first().copied().unwrap_or(0);
+        world.run(Command::SweepReactions { post, from }).unwrap();
+        commands += 1;
+    }
+    commands
+}
+
+#[test]
+fn a_boost_is_a_post_of_its_own_until_it_is_taken_back_and_leaves_no_rows() {
+    let mut world = World::new();
+    let post = world.post(0, "a post");
+    let id = boost(&mut world, 1, post);
+    let made = Boost { post, author: UserId(0), is_recent: true, earlier: Vec::new() };
+    let found = world.facts().post(id).unwrap();
+    assert_eq!((found.author, found.text.as_str()), (UserId(1), ""));
+    assert_eq!(found.boost, Some(made));
+    let (author, listed) = (UserId(1), found.listed());
+    let posted = Effect::Posted { post: id, author, listed, users: None };
+    assert_eq!(world.effects, [posted, Effect::Notified { user: UserId(0) }]);
+    assert_eq!(world.facts().counts(UserId(1)).posts, 1);
+    assert_eq!(notices(&world, 0), [(1, Notice::Boost(post))]);
+    let counts = world.facts().post_counts(post);
+    assert_eq!(counts, PostCounts { favourites: 0, boosts: 1, last_boost: id.0 });
+    assert_eq!(world.facts().reaction(UserId(1), post, Reaction::Boost), Some(id.0));
+    assert_eq!(world.facts().reacted_by(post, Reaction::Boost, Span::ALL), [UserId(1)]);
+    // Again, and as a boost of the boost, it changes nothing.
+    for post in [post, id] {
+        assert_eq!(world.run(react(1, post, true)), Ok(Done::Reacted));
+        assert!(world.effects.is_empty());
+    }
+    let gone = Effect::PostDeleted { post: id, author, listed };
+    assert_eq!(world.run(react(1, post, false)), Ok(Done::Reacted));
+    assert_eq!(world.effects, [gone]);
+    assert_eq!(world.run(react(1, post, false)), Ok(Done::Reacted), "there is none");
+    assert_eq!(world.facts().stored_post(id), None);
+    assert!(world.facts().posts_by(author, Span::ALL).is_empty());
+    assert!(notices(&world, 0).is_empty());
+    // Of a post of one's own nobody is notified, so no row is left.
+    let before = world.snapshot();
+    boost(&mut world, 0, post);
+    assert_eq!(world.effects.len(), 1);
+    world.run(react(0, post, false)).unwrap();
+    assert!(world.snapshot() == before);
+}
+
+#[test]
+fn a_boost_can_be_deleted_as_a_post_and_boosted_again() {
+    let mut world = World::new();
+    let post = world.post(0, "a post");
+    let first = boost(&mut world, 1, post);
+    assert_eq!(world.run(Command::DeletePost { post: first }), Ok(Done::Deleted));
+    assert_eq!(world.facts().post_counts(post), PostCounts::default());
+    assert!(notices(&world, 0).is_empty());
+    let second = boost(&mut world, 1, post);
+    assert_ne!(first, second);
+    assert!(world.facts().post(second).unwrap().boost.unwrap().earlier.is_empty());
+}
+
+#[test]
+fn only_what_everybody_may_see_is_boosted_and_a_boost_is_nothing_but_that() {
+    let mut world = World::new();
+    world.run(follow(id(1), id(0))).unwrap();
+    for (visibility, expect) in [
+        (Visibility::Public, Ok(Done::Reacted)),
+        (Visibility::Unlisted, Ok(Done::Reacted)),
+        (Visibility::Followers, Err(Refusal::BoostNotOpen)),
+        (Visibility::Direct, Err(Refusal::PostNotFound)),
+    ] {
+        let post = publish(&mut world, 0, visibility);
+        assert_eq!(world.run(react(1, post, true)), expect, "{visibility:?}");
+    }
+    let post = world.post(0, "a post");
+    let boost = boost(&mut world, 1, post);
+    let reply = NewPost::new(id(2), PostText::parse("yes").unwrap());
+    let reply = NewPost { parent: Some(boost), ..reply };
+    let refused = world.run(Command::Publish(Box::new(reply)));
+    assert_eq!(refused, Err(Refusal::ParentNotFound));
+    let text = PostText::parse("mine").unwrap();
+    let edit = Command::Edit(Box::new(PostEdit::of_text(boost, text)));
+    assert_eq!(world.run(edit), Err(Refusal::PostNotFound));
+    let favourite =
+        Command::React { user: id(2), post: boost, reaction: Reaction::Favourite, on: true };
+    world.run(favourite).unwrap();
+    assert_eq!(world.facts().post_counts(post).favourites, 1, "of the boosted post");
+    let pin = Command::React { user: id(1), post: boost, reaction: Reaction::Pin, on: true };
+    assert_eq!(world.run(pin), Err(Refusal::PinNotOwn));
+    assert_eq!(world.run(react(2, PostId(7), true)), Err(Refusal::PostNotFound));
+    world.run(block(id(0), id(2))).unwrap();
+    assert_eq!(world.run(react(2, post, true)), Err(Refusal::PostNotFound));
+}
+
+/// User 3 reads. 0 wrote the post, 1 and 2 boost it in this order.
+#[test]
+fn a_home_has_a_boost_if_the_post_is_not_there_anyway() {
+    for (follows, is_old, is_reply, expect) in [
+        (&[0, 1][..], false, false, "post"),
+        (&[0, 1], true, false, "post first"),
+        (&[0, 1], false, true, "first"),
+        (&[1], false, false, "first"),
+        (&[2], false, false, "second"),
+        (&[1, 2], false, false, "first"),
+        (&[1, 2], true, true, "first"),
+        (&[0, 1, 2], true, false, "post first"),
+        (&[], false, false, ""),
+    ] {
+        let mut world = World::new();
+        world.run(register("dan")).unwrap();
+        for user in follows {
+            world.run(follow(id(3), id(*user))).unwrap();
+        }
+        let post = world.post(0, if is_reply { "@cy hello" } else { "hello" });
+        if is_old {
+            world.now_ms += BOOST_RECENT_MS;
+        }
+        let first = boost(&mut world, 1, post);
+        let second = boost(&mut world, 2, post);
+        let name = |found: &PostId| match *found {
+            found if found == post => "post",
+            found if found == first => "first",
+            found if found == second => "second",
+            other => panic!("{other:?}"),
+        };
+        let found: Vec<_> = home(&world, 3).iter().rev().map(name).collect();
+        assert_eq!(found.join(" "), expect, "{follows:?}, old {is_old}, reply {is_reply}");
+        // The booster has the boost as a reader who follows nobody.
+        assert!(home(&world, 1).contains(&first));
+        assert!(!home(&world, 0).contains(&first) || is_old || is_reply, "one's own post");
+    }
+}
+
+#[test]
+fn a_boost_a_day_later_is_at_home_again_and_knows_no_earlier_ones() {
+    let mut world = World::new();
+    world.run(follow(id(2), id(1))).unwrap();
+    world.run(register("dan")).unwrap();
+    world.run(follow(id(2), id(3))).unwrap();
+    let post = world.post(0, "a post");
+    let first = boost(&mut world, 1, post);
+    let last = world.now_ms;
+    world.now_ms = last + BOOST_RECENT_MS - 2;
+    let second = boost(&mut world, 3, post);
+    assert_eq!(world.facts().post(second).unwrap().boost.unwrap().earlier, [UserId(1)]);
+    assert_eq!(home(&world, 2), [first]);
+    world.run(react(3, post, false)).unwrap();
+    world.now_ms = last + BOOST_RECENT_MS - 1;
+    let second = boost(&mut world, 3, post);
+    assert!(world.facts().post(second).unwrap().boost.unwrap().earlier.is_empty());
+    assert_eq!(home(&world, 2), [second, first]);
+}
+
+#[test]
+fn a_boost_knows_a_bounded_number_of_earlier_ones_and_never_its_own_user() {
+    let mut world = World::new();
+    let users = EARLIER_BOOSTS_MAX as u32 + 4;
+    for user in 3..3 + users {
+        world.run(register(&format!("u{user}"))).unwrap();
+    }
+    let post = world.post(0, "a post");
+    for user in 3..3 + users {
+        boost(&mut world, user, post);
+    }
+    // The first one again, whose boost is known to the others.
+    world.run(react(4 + users - 3, post, false)).unwrap();
+    let again = boost(&mut world, 4 + users - 3, post);
+    let earlier = world.facts().post(again).unwrap().boost.unwrap().earlier;
+    let newest = (3..3 + users).rev().filter(|user| *user != 4 + users - 3);
+    let expect: Vec<_> = newest.take(EARLIER_BOOSTS_MAX).map(UserId).collect();
+    assert_eq!(earlier, expect);
+}
+
+#[test]
+fn what_a_mute_or_a_block_hides_is_not_boosted_for_its_user() {
+    let mut world = World::new();
+    world.run(follow(id(2), id(1))).unwrap();
+    let post = world.post(0, "a post");
+    let found = boost(&mut world, 1, post);
+    let shown = |world: &World| {
+        let (viewer, post) =
+            (Viewer::new(world.facts(), Some(UserId(2))), world.facts().post(found).unwrap());
+        let posted = world.facts().posts_by(UserId(1), Span::ALL)[0];
+        assert_eq!(viewer.visible(&post), viewer.visible_posted(UserId(1), posted));
+        (viewer.visible(&post), viewer.wanted(&post), viewer.wants_boosts_of(UserId(0)))
+    };
+    assert_eq!(shown(&world), (true, true, true));
+    world.run(mute(2, 0, None)).unwrap();
+    assert_eq!(shown(&world), (true, false, false));
+    world.run(block(id(0), id(2))).unwrap();
+    assert_eq!(shown(&world), (false, false, false));
+}
+
+#[test]
+fn boosts_of_a_deleted_post_are_gone_at_once_and_removed_in_pieces() {
+    let mut world = World::new();
+    let fans = ERASE_ROWS_MAX as u32 / 2;
+    for user in 3..3 + fans {
+        world.run(register(&format!("u{user}"))).unwrap();
+    }
+    let (post, other) = (world.post(0, "a post"), world.post(0, "another"));
+    let boosts: Vec<_> = (3..3 + fans).map(|user| boost(&mut world, user, post)).collect();
+    let kept = boost(&mut world, 3, other);
+    world.run(Command::DeletePost { post }).unwrap();
+    assert_eq!(world.facts().post(boosts[0]), None, "at once");
+    assert_eq!(notices(&world, 0), [(3, Notice::Boost(other))]);
+    assert_eq!(world.facts().counts(UserId(3)).posts, 2, "their rows are stored");
+    assert_eq!(sweep(&mut world), 2);
+    assert_eq!(world.facts().counts(UserId(3)).posts, 1);
+    assert_eq!(world.facts().totals().posts, 2);
+    assert!(boosts.iter().all(|boost| world.facts().stored_post(*boost).is_none()));
+    assert!(world.facts().post(kept).is_some());
+}
+
+#[test]
+fn a_deleted_user_neither_boosts_nor_is_boosted() {
+    let mut world = World::new();
+    let (adas, bobs) = (world.post(0, "by ada"), world.post(1, "by bob"));
+    let (of_ada, of_bob) = (boost(&mut world, 1, adas), boost(&mut world, 2, bobs));
+    let second = boost(&mut world, 2, adas);
+    world.run(Command::DeleteUser { user: id(1) }).unwrap();
+    let facts = world.facts();
+    assert_eq!((facts.post(of_ada), facts.post(of_bob)), (None, None));
+    assert_eq!((facts.post_counts(adas).boosts, facts.counts(UserId(2)).posts), (1, 2));
+    let (user, mut remains) = (UserId(1), Remains::Posts);
+    loop {
+        world.run(Command::EraseUser { user, remains, from: 0 }).unwrap();
+        if remains == Remains::Nothing {
+            break;
+        }
+        remains = remains.next();
+    }
+    sweep(&mut world);
+    let facts = world.facts();
+    assert_eq!((facts.stored_post(of_ada), facts.stored_post(of_bob)), (None, None));
+    assert_eq!((facts.post_counts(adas).boosts, facts.counts(UserId(2)).posts), (1, 1));
+    assert_eq!(facts.totals().posts, 2);
+    assert!(facts.post(second).is_some());
+    let left: Outcome = world.run(react(2, adas, false));
+    assert_eq!(left, Ok(Done::Reacted));
+    assert_eq!(world.facts().post_counts(adas), PostCounts::default());
+}
+
+#[test]
+fn an_unfollow_ends_boosts_at_home() {
+    let mut world = World::new();
+    world.run(follow(id(2), id(1))).unwrap();
+    let post = world.post(0, "a post");
+    let found = boost(&mut world, 1, post);
+    assert_eq!(home(&world, 2), [found]);
+    world.run(unfollow(id(2), id(1))).unwrap();
+    assert!(home(&world, 2).is_empty());
+}
