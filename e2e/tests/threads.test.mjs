@@ -41,6 +41,39 @@ test("a thread shows the posts above and below, and replies as they are written"
   await close(page);
 });
 
+test("a boost shows the post with the name of who boosted it, and goes with it", async () => {
+  const [ada, bob, cyd] = [await server.register("b_ada"), await server.register("b_bob"), await server.register("b_cyd")];
+  await server.follow("b_cyd", "b_bob");
+  const post = await publish("b_ada", { text: "worth a boost" });
+  const page = await open(browser, server, { me: bob, at: "/#/@b_ada", ...PHONE });
+  const button = page.getByRole("button", { name: /^Boost/ });
+  await button.click();
+  await until(async () => (await button.getAttribute("aria-pressed")) === "true", "the boost");
+  assert.equal(await button.getAttribute("aria-label"), "Boost, 1");
+
+  const home = await open(browser, server, { me: cyd, ...PHONE });
+  const shown = home.locator(".feed .post", { hasText: "worth a boost" });
+  await shown.waitFor();
+  assert.match(await shown.locator(".boosted").innerText(), /b_bob.* boosted/u);
+  assert.equal(await shown.getAttribute("aria-label"), "Post by b_ada, boosted by b_bob");
+  const [wide, screen] = await home.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+  assert.ok(wide <= screen, `${wide} of ${screen}`);
+  // The address of a boost is that of what it shows.
+  const boost = await shown.getAttribute("data-id");
+  assert.notEqual(boost, post.id);
+  await home.goto(`${server.url}/#/post/${boost}`);
+  await home.locator(".thread .chosen", { hasText: "worth a boost" }).waitFor();
+  await until(() => home.url().endsWith(post.id), "the address of the post");
+  await home.goto(`${server.url}/#/home`);
+  await shown.waitFor();
+
+  const notices = await open(browser, server, { me: ada, at: "/#/notifications" });
+  await notices.locator('.notice[data-kind="boost"]', { hasText: "boosted your post" }).waitFor();
+  await button.click();
+  await until(async () => (await home.locator(".feed .post").count()) === 0, "the boost is taken back");
+  for (const one of [page, home, notices]) await close(one);
+});
+
 test("a post with a content warning is hidden until it is asked for", async () => {
   const me = await server.register("w_me");
   const page = await open(browser, server, { me, ...PHONE });

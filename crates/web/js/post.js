@@ -20,6 +20,7 @@ let texts = 0;
  * A post as an article. `gone` is called after its author deleted it; `replied` is called with the reply.
  */
 export function article(post, { gone, replied } = {}) {
+  if (post.boost_of) return boosted(post, { gone, replied });
   const { author } = post;
   remember(author);
   const me = whoami();
@@ -36,11 +37,22 @@ export function article(post, { gone, replied } = {}) {
   return node;
 }
 
+/** A boost as the article of what it shows, with the name of whoever boosted it. */
+function boosted({ id, author, boost_of: post }, { gone, replied }) {
+  remember(author);
+  const node = article(post, { gone: () => gone?.(id), replied });
+  node.dataset.id = id;
+  node.setAttribute("aria-label", `${node.getAttribute("aria-label")}, boosted by ${author.name || author.handle}`);
+  node.querySelector(".body").prepend(h("p.boosted", null, icon("boost"), named(author), " boosted"));
+  return node;
+}
+
 /** The page of a post and its thread. */
 export const thread = (id) => `#/post/${id}`;
 
 /** Shows the text of a post as it is now. */
-export function rewrite(node, post) {
+export function rewrite(node, { boost_of, ...other }) {
+  const post = boost_of ?? other;
   const shown = node.querySelector(".said .text:not([hidden])") !== null;
   const text = h("p.text", { dir: "auto" }, ...rich(post.text, post.mentions));
   put(node.querySelector(".said"), post.warning ? warned(post, text, shown) : null, text);

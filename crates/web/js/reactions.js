@@ -1,4 +1,4 @@
-// The buttons that favourite, bookmark and pin a post. Their states are loaded for many posts at once.
+// The buttons that boost, favourite, bookmark and pin a post. Their states are loaded for many posts at once.
 
 import { ask, get, user } from "./api.js";
 import { h } from "./dom.js";
@@ -9,7 +9,8 @@ import { whoami } from "./session.js";
 /** Maximum number of posts of a request. */
 const POSTS_MAX = 100;
 const KINDS = {
-  favourites: { icon: "favourite", label: "Favourite", state: "favourited", on: "Favourited.", off: "Favourite removed." },
+  boosts: { icon: "boost", label: "Boost", state: "boosted", count: "boost_count", on: "Boosted.", off: "Boost removed." },
+  favourites: { icon: "favourite", label: "Favourite", state: "favourited", count: "favourite_count", on: "Favourited.", off: "Favourite removed." },
   bookmarks: { icon: "bookmark", label: "Bookmark", state: "bookmarked", on: "Bookmarked.", off: "Bookmark removed." },
   pins: { icon: "pin", label: "Pin to profile", state: "pinned", on: "Pinned to your profile.", off: "Unpinned." },
 };
@@ -20,8 +21,11 @@ let loaded = null;
 
 /** The buttons of a post. */
 export function reactionButtons(post) {
-  const canPin = post.author.id === whoami().id && post.visibility !== "direct";
-  const kinds = Object.entries(KINDS).filter(([kind]) => canPin || kind !== "pins");
+  const can = {
+    boosts: ["public", "unlisted"].includes(post.visibility),
+    pins: post.author.id === whoami().id && post.visibility !== "direct",
+  };
+  const kinds = Object.entries(KINDS).filter(([kind]) => can[kind] ?? true);
   const buttons = kinds.map(([kind, words]) => button(post, kind, words));
   if (waiting.size === 0) loaded = Promise.resolve().then(load);
   for (const one of buttons) one.loaded = loaded;
@@ -35,7 +39,7 @@ function button(post, kind, words) {
   let [on, count] = [false, 0];
   function show(state) {
     on = state[words.state];
-    count = kind === "favourites" ? state.favourite_count : 0;
+    count = state[words.count] ?? 0;
     node.setAttribute("aria-pressed", String(on));
     node.setAttribute("aria-label", count ? `${words.label}, ${count}` : words.label);
     node.title = words.label;
@@ -46,10 +50,10 @@ function button(post, kind, words) {
     // A state that arrives later would undo the click.
     await it.loaded;
     await ask(on ? "DELETE" : "PUT", `${user(whoami().id)}/${kind}/${post.id}`);
-    show({ [words.state]: !on, favourite_count: Math.max(0, count + (on ? -1 : 1)) });
+    show({ [words.state]: !on, [words.count]: Math.max(0, count + (on ? -1 : 1)) });
     say(on ? words.on : words.off);
   }
-  show({ [words.state]: false, favourite_count: 0 });
+  show({ [words.state]: false });
   return it;
 }
 

@@ -143,6 +143,9 @@ pub(crate) struct PostView {
     sensitive: bool,
     #[schema(example = "en")]
     language: Option<String>,
+    /// The boosted post, only if it is a boost. All but `id`, `author` and `created_at` is empty then.
+    #[schema(no_recursion)]
+    boost_of: Option<Box<PostView>>,
 }
 
 /// Create a post

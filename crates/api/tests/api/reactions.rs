@@ -1,4 +1,4 @@
-//! Favourites, bookmarks, pins and notifications of `/v1`.
+//! Favourites, bookmarks, pins, boosts and notifications of `/v1`.
 
 use serde_json::{Value, json};
 
@@ -59,7 +59,8 @@ fn reactions_are_listed_by_the_time_of_the_reaction_and_counted() {
     };
     let expect = |id: &String, count: u32, [favourited, bookmarked, pinned]: [bool; 3]| {
         json!({
-            "id": id, "favourite_count": count, "favourited": favourited, "bookmarked": bookmarked, "pinned": pinned
+            "id": id, "favourite_count": count, "favourited": favourited, "boost_count": 0, "boosted": false,
+            "bookmarked": bookmarked, "pinned": pinned
         })
     };
     let (yes, no) = ([true, true, false], [false; 3]);
@@ -96,6 +97,8 @@ fn what_is_hidden_has_no_reactions_and_is_not_listed() {
             "pin_direct",
         ),
         ("/v1/users/@cyd/favourites/x".to_owned(), 400, "bad_request"),
+        (format!("/v1/users/@cyd/boosts/{three}"), 404, "post_not_found"),
+        (format!("/v1/users/@bob/boosts/{three}"), 422, "boost_not_open"),
     ] {
         server.send("PUT", &path, &[], b"").assert_error(status, code, &path);
     }
@@ -130,6 +133,67 @@ fn what_is_hidden_has_no_reactions_and_is_not_listed() {
     let by = format!("/v1/posts/{one}/favourites");
     assert_eq!(ids(&server.get(&format!("{by}?viewer=@bob")).json()), ["1"]);
     assert_eq!(ids(&server.get(&by).json()), ["1", "2"]);
+}
+
+#[test]
+fn a_boost_is_a_post_with_the_boosted_one_in_it() {
+    let (server, [one, two, _]) = prepared();
+    server.register(&["dan"]);
+    server.follow("dan", "bob");
+    put(&server, &format!("/v1/users/@bob/boosts/{one}"));
+    put(&server, &format!("/v1/users/@bob/boosts/{one}"));
+    let home = "/v1/users/@dan/timeline";
+    let boost = server.get(home).json()["items"][0].clone();
+    let id = boost["id"].as_str().unwrap().to_owned();
+    assert_eq!((&boost["author"]["handle"], &boost["text"]), (&json!("bob"), &json!("")));
+    let original = server.get(&format!("/v1/posts/{one}")).json();
+    assert_eq!(boost["boost_of"], original);
+    assert!(original.get("boost_of").is_none());
+    // The same from memory, on the profile, alone, and for a viewer.
+    for path in [home, "/v1/users/@bob/posts", "/v1/users/@bob/posts?viewer=@dan"] {
+        assert_eq!(server.get(path).json()["items"], json!([boost]), "{path}");
+    }
+    for path in [format!("/v1/posts/{id}"), format!("/v1/posts/{id}?viewer=@dan")] {
+        assert_eq!(server.get(&path).json(), boost, "{path}");
+    }
+    assert_eq!(ids(&server.get(&format!("/v1/posts/{one}/boosts")).json()), ["1"]);
+    let counts = server.get(&format!("/v1/users/@bob/reactions?posts={one}")).json();
+    assert_eq!(counts["items"][0]["boost_count"], 1);
+    assert_eq!(counts["items"][0]["boosted"], true);
+    let notice = server.get("/v1/users/@ada/notifications").json()["items"][0].clone();
+    assert_eq!((&notice["kind"], &notice["post"]["id"]), (&json!("boost"), &json!(one)));
+    // What is edited or renamed is shown as it is now.
+    let edit = json!({"text": "one more"});
+    server.with_json("PATCH", &format!("/v1/posts/{one}"), &[], &edit);
+    assert_eq!(server.get(home).json()["items"][0]["boost_of"]["text"], "one more");
+    server.with_json("PATCH", "/v1/users/@ada", &[], &json!({"name": "Ada L."}));
+    assert_eq!(server.get(home).json()["items"][0]["boost_of"]["author"]["name"], "Ada L.");
+    server.with_json("PATCH", "/v1/users/@bob", &[], &json!({"name": "Bob B."}));
+    assert_eq!(server.get(home).json()["items"][0]["author"]["name"], "Bob B.");
+
+    // A mute hides it at home, and a block everywhere.
+    let mute = server.with_json("PUT", "/v1/users/@dan/mutes/@ada", &[], &json!({}));
+    assert_eq!(mute.status, 204);
+    assert!(ids(&server.get(home).json()).is_empty());
+    assert_eq!(ids(&server.get("/v1/users/@bob/posts?viewer=@dan").json()), [&id]);
+    delete(&server, "/v1/users/@dan/mutes/@ada");
+    put(&server, "/v1/users/@ada/blocks/@dan");
+    assert!(ids(&server.get(home).json()).is_empty());
+    assert!(ids(&server.get("/v1/users/@bob/posts?viewer=@dan").json()).is_empty());
+    let gone = server.get(&format!("/v1/posts/{id}?viewer=@dan"));
+    gone.assert_error(404, "post_not_found", "blocked");
+    delete(&server, "/v1/users/@ada/blocks/@dan");
+    assert_eq!(ids(&server.get(home).json()), [&id]);
+
+    delete(&server, &format!("/v1/users/@bob/boosts/{one}"));
+    delete(&server, &format!("/v1/users/@bob/boosts/{one}"));
+    assert!(ids(&server.get(home).json()).is_empty());
+    put(&server, &format!("/v1/users/@bob/boosts/{two}"));
+    assert_eq!(ids(&server.get(home).json()).len(), 1);
+    // It goes with what it shows.
+    delete(&server, &format!("/v1/posts/{two}"));
+    assert!(ids(&server.get(home).json()).is_empty());
+    assert!(ids(&server.get("/v1/users/@bob/posts").json()).is_empty());
 }
 
 #[test]

@@ -4,6 +4,7 @@
 
 mod attacks;
 mod blocks;
+mod boosts;
 mod client;
 mod endpoints;
 mod flow;

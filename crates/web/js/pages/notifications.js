@@ -73,9 +73,10 @@ export async function render({ main, signal }) {
 function notice({ id, kind, user: actor, post, created_at }) {
   if (kind === "mention") return h("li", { "data-id": id }, article(post));
   const words = { follow: " follows you", follow_request: " asks to follow you" };
-  const said = words[kind] ?? h("a", { href: thread(post.id) }, " favourited your post");
+  const did = kind === "boost" ? " boosted your post" : " favourited your post";
+  const said = words[kind] ?? h("a", { href: thread(post.id) }, did);
   return h("li.notice", { "data-id": id, "data-kind": kind },
-    icon(kind in words ? "profile" : "favourite"),
+    icon(kind in words ? "profile" : kind),
     h("a", { href: profile(actor.handle), tabindex: -1, "aria-hidden": "true" }, face(actor, "s")),
     h("div", null, h("p", null, named(actor), said, " ", when(created_at)),
       post ? h("p.excerpt", { dir: "auto" }, post.warning || post.text) : null,
@@ -101,6 +102,6 @@ export function answers(actor) {
 function empty() {
   const { handle } = whoami();
   return h("div.blank", null, icon("notifications"), h("h2", null, "No notifications"),
-    h("p", null, "Mentions, favourites of your posts and new followers appear here."),
+    h("p", null, "Mentions, favourites and boosts of your posts and new followers appear here."),
     h("div.row", null, h("a.pill.main", { href: "#/home" }, "Go to your timeline"), h("a.pill", { href: profile(handle) }, "View your profile")));
 }

@@ -5,7 +5,7 @@ import { h, put } from "../dom.js";
 import { fault, skeleton } from "../feed.js";
 import { icon } from "../icons.js";
 import { live } from "../live.js";
-import { article, rewrite } from "../post.js";
+import { article, rewrite, thread } from "../post.js";
 import { carry } from "../say.js";
 
 const PAGE = 100;
@@ -24,10 +24,11 @@ export async function render({ main, signal, id, at }) {
     if (![400, 404, 422].includes(problem.status)) throw problem;
     return put(main, unknown());
   }
+  if (post.boost_of) return location.replace(thread(post.boost_of.id));
   document.title = `Post by ${post.author.name || post.author.handle} · roost`;
-  const thread = new Thread(post, context, signal);
-  put(main, head(), thread.node);
-  if (!at && context.ancestors.length) thread.focus();
+  const shown = new Thread(post, context, signal);
+  put(main, head(), shown.node);
+  if (!at && context.ancestors.length) shown.focus();
   return undefined;
 }
 

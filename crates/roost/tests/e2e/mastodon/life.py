@@ -177,14 +177,23 @@ def replies_and_reactions(ada, bob, ada_id, bob_id, post):
     assert ids(ada.status_favourited_by(post)) == [bob_id] and ids(bob.favourites()) == [post]
     assert bob.status_bookmark(post).bookmarked and ids(bob.bookmarks()) == [post]
     assert ada.status_pin(post).pinned and ids(bob.account_statuses(ada_id, pinned=True)) == [post]
+    boost = bob.status_reblog(post)
+    assert boost.reblog.id == post and boost.reblog.reblogs_count == 1 and boost.reblogged
+    assert ids(ada.status_reblogged_by(post)) == [bob_id]
+    assert boost.id in ids(ada.account_statuses(bob_id))
+    assert boost.id not in ids(ada.account_statuses(bob_id, exclude_reblogs=True))
     found = ada.notifications()
-    assert [notice.type for notice in found] == ["favourite", "mention", "follow"], found
-    assert ids(ada.notifications(types=["mention"])) == [found[1].id]
-    assert ada.notifications(found[1].id).status.id == reply.id
-    ada.notifications_dismiss(found[1].id)
-    assert ids(ada.notifications()) == [found[0].id, found[2].id]
+    kinds = [notice.type for notice in found]
+    assert kinds == ["reblog", "favourite", "mention", "follow"], found
+    assert found[0].status.id == post
+    assert ids(ada.notifications(types=["mention"])) == [found[2].id]
+    assert ada.notifications(found[2].id).status.id == reply.id
+    ada.notifications_dismiss(found[2].id)
+    assert ids(ada.notifications()) == [found[0].id, found[1].id, found[3].id]
     ada.notifications_clear()
     assert ada.notifications() == [] and ada.notifications_unread_count().count == 0
+    assert not bob.status_unreblog(post).reblogged
+    refused(MastodonNotFoundError, bob.status, boost.id)
     assert not bob.status_unfavourite(post).favourited and bob.favourites() == []
     assert not bob.status_unbookmark(post).bookmarked and bob.bookmarks() == []
     assert not ada.status_unpin(post).pinned
@@ -236,7 +245,6 @@ def hides(ada, bob, ada_id, bob_id, post):
 
 def lacks(ada, post):
     for call, *args in [
-        (ada.status_reblog, post),
         (ada.list_create, "friends"),
         (ada.tag_follow, "hi"),
     ]:
