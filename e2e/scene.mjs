@@ -63,6 +63,8 @@ export async function settle(server) {
     if (other !== "tomasz") await server.befriend("ada", other);
   }
   for (const post of POSTS) await server.post(...post);
+  const heard = await server.post("lea", "Rehearsal in the old swimming hall tonight. Come early, bring a scarf.");
+  await server.ask("PUT", `/v1/users/@mira/boosts/${heard.id}`);
   const about = (await server.ask("GET", "/v1/users/@ada/posts")).items[0];
   let above = about;
   for (const [author, text, further] of THREAD) {

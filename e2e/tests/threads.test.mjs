@@ -54,7 +54,7 @@ test("a boost shows the post with the name of who boosted it, and goes with it",
   const home = await open(browser, server, { me: cyd, ...PHONE });
   const shown = home.locator(".feed .post", { hasText: "worth a boost" });
   await shown.waitFor();
-  assert.match(await shown.locator(".boosted").innerText(), /b_bob.* boosted/u);
+  assert.match(await shown.locator(".boosted").innerText(), /b_bob\s+@b_bob\s+boosted/u);
   assert.equal(await shown.getAttribute("aria-label"), "Post by b_ada, boosted by b_bob");
   const [wide, screen] = await home.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
   assert.ok(wide <= screen, `${wide} of ${screen}`);

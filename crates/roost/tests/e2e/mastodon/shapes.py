@@ -110,6 +110,8 @@ class World:
         for what in ("favourite", "bookmark"):
             ada.done("POST", f"/api/v1/statuses/{self.status}/{what}")
         bob.done("POST", f"/api/v1/statuses/{root}/favourite")
+        for one, status in [(ada, self.status), (bob, root)]:
+            one.done("POST", f"/api/v1/statuses/{status}/reblog")
         ada.done("POST", f"/api/v1/statuses/{root}/pin")
         for what, name in [("block", "blocked"), ("mute", "muted")]:
             other = sign_up(own, name).id
@@ -163,7 +165,7 @@ class World:
             yield ada, "POST", "/api/v1/follow_requests/{account_id}/" + what, None
         yield ada, "POST", "/api/v1/markers", {"home[last_read_id]": self.status}
         yield eve, "POST", "/api/v1/statuses", {"status": "new #hi"}
-        for what in ("favourite", "unfavourite", "bookmark", "unbookmark"):
+        for what in ("favourite", "unfavourite", "reblog", "unreblog", "bookmark", "unbookmark"):
             yield eve, "POST", "/api/v1/statuses/{id}/" + what, None
         for what in ("pin", "unpin"):
             yield bob, "POST", "/api/v1/statuses/{id}/" + what, None
