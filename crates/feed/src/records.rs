@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::ids::{PostId, SampleSetId, UserId};
 use crate::post::{Listed, Recipients, Visibility};
 use crate::settings::{PostDefaults, ProfileFields};
+use crate::tag::{self, Tag};
 use crate::text::{Bio, Handle, Label, Language, Name, PostText, SetName, Warning};
 
 /// A user.
@@ -213,6 +214,15 @@ impl Post {
     #[must_use]
     pub fn listed(&self) -> Listed {
         Listed { reply_to: self.reply_to, visibility: self.visibility }
+    }
+
+    /// Its hashtags in the index, which has those of public posts.
+    #[must_use]
+    pub fn tags(&self) -> Vec<Tag> {
+        match self.visibility {
+            Visibility::Public => tag::tags(self.text.as_str()),
+            _ => Vec::new(),
+        }
     }
 
     /// The users it mentions, if it is direct.

@@ -166,6 +166,18 @@ pub enum Refusal {
     /// The other user does not ask to follow the user.
     #[error("there is no such request to follow")]
     RequestNotFound,
+    /// A hashtag is malformed.
+    #[error(
+        "a hashtag is letters, digits and _ with at least one letter, at most {} bytes",
+        limits::TAG_BYTES_MAX
+    )]
+    BadTag,
+    /// The profile shows the maximum number of hashtags.
+    #[error(
+        "a profile shows at most {} hashtags; remove one of them first",
+        limits::FEATURED_TAGS_MAX
+    )]
+    TooManyTags,
 }
 
 impl From<AccountRefusal> for Refusal {
@@ -224,6 +236,8 @@ impl Refusal {
             Self::BadNote => "bad_note",
             Self::TooManyNotes => "too_many_notes",
             Self::RequestNotFound => "request_not_found",
+            Self::BadTag => "bad_tag",
+            Self::TooManyTags => "too_many_tags",
         }
     }
 }

@@ -46,6 +46,7 @@ enum Act {
     Note(u32, u32, bool),
     Lock(u32, bool),
     Answer(u32, u32, bool),
+    Feature(u32, u32, bool),
 }
 
 const USERS: u32 = 6;
@@ -81,6 +82,7 @@ fn act() -> impl Strategy<Value = Act> {
         2 => (user(), user(), prop::bool::weighted(0.8)).prop_map(|(a, b, on)| Act::Note(a, b, on)),
         2 => (user(), prop::bool::weighted(0.7)).prop_map(|(a, on)| Act::Lock(a, on)),
         1 => (user(), user(), any::<bool>()).prop_map(|(a, b, yes)| Act::Answer(a, b, yes)),
+        2 => (user(), user(), prop::bool::weighted(0.8)).prop_map(|(a, b, on)| Act::Feature(a, b, on)),
     ]
 }
 
@@ -109,12 +111,12 @@ fn command(world: &World, act: &Act) -> Option<Command> {
         Act::Mute(a, b, secs) => support::mute(a, b, secs),
         Act::Unmute(a, b) => support::unmute(a, b),
         Act::EndMutes => world.due_mutes(),
-        Act::Post(a, b) => support::post(a, &format!("to @u{b} and @ada")),
+        Act::Post(a, b) => support::post(a, &format!("to @u{b} and @ada #t{b} #all")),
         Act::Reply(a, n) => {
             Command::Reply { author: id(a), text: text("yes".into()), parent: post(n) }
         }
         Act::EditPost(n, b) => {
-            Command::EditPost { post: post(n), text: text(format!("now @u{b}")) }
+            Command::EditPost { post: post(n), text: text(format!("now @u{b} #t{b} #edited")) }
         }
         Act::DeletePost(n) => Command::DeletePost { post: post(n) },
         Act::Story(a, secs) => support::post_story(a, "a story", secs),
@@ -152,6 +154,7 @@ fn command(world: &World, act: &Act) -> Option<Command> {
         Act::Markers(a, last_read) => mark(world, a, last_read),
         Act::Lock(a, on) => support::lock(a, on),
         Act::Answer(a, b, yes) => support::answer(a, b, yes),
+        Act::Feature(a, b, on) => support::feature(a, &format!("t{b}"), on),
         Act::Note(a, b, on) => support::note(a, b, if on { "a note" } else { "" }),
         Act::Clear(a) => Command::ClearNotifications { user: id(a) },
         Act::Dismiss(a, n) => {
@@ -422,7 +425,13 @@ proptest! {
             }
             world.rows.put_point(PointTable::Counts, user, None);
         }
-        for table in [NameTable::Handle, NameTable::SampleLabel, NameTable::MuteEnd] {
+        for table in [
+            NameTable::Handle,
+            NameTable::SampleLabel,
+            NameTable::MuteEnd,
+            NameTable::TagPost,
+            NameTable::AuthorTag,
+        ] {
             for name in world.rows.first_names(table, &[], 3) {
                 world.rows.put_name(table, &name, None);
             }

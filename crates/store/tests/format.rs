@@ -17,10 +17,11 @@ use feed::accounts::{
     AccessScopes, AccountCommand, AppId, AppName, AppRequest, Email, GrantId, PasswordHash,
     RedirectUri, Role, SecretHash, Stage,
 };
+use feed::facts::FeaturedTag;
 use feed::{
     Command, Facts, Handle, Language, Marker, MarkerUpdate, Markers, MarkersUpdate, Mute, Note,
     Notice, NotificationId, Post, PostDefaults, PostId, PostText, ProfileFields, Reaction,
-    StampedCommand, Story, StoryId, Txn, User, UserEdit, UserId, UserRef, Viewer, Visibility,
+    StampedCommand, Story, StoryId, Tag, Txn, User, UserEdit, UserId, UserRef, Viewer, Visibility,
     Warning, apply,
 };
 use kv::{Bucket, BucketId, BucketName, KeyParts, KeyRow, KeyRows, KeyRowsMut, Space, WalkLimit};
@@ -321,6 +322,24 @@ fn write_settings(rows: &mut dyn RowsMut) {
     feed::write::request(rows, UserId(2), UserId(39), true);
 }
 
+/// The rows that version 11 added: hashtags of posts and of profiles.
+fn write_tags(rows: &mut dyn RowsMut) {
+    let (tag, user) = (Tag::parse("tag").unwrap(), UserRef::Id(UserId(1)));
+    run(rows, 150, Command::FeatureTag { user, tag: tag.clone(), on: true });
+    // The counts of most users are no numbers of rows here, so not by a command.
+    feed::write::tag(rows, &tag, (PostId(TAGGED), UserId(1)), true);
+}
+
+const TAGGED: u64 = 151 << 22;
+
+fn check_tags(rows: &impl Rows) {
+    let (facts, tag) = (Facts::new(rows), Tag::parse("tag").unwrap());
+    let newest = PostId(u64::MAX);
+    assert_eq!(facts.tagged(&tag, newest, 9), [(PostId(TAGGED), UserId(1))]);
+    assert_eq!(facts.tagged_by(UserId(1), &tag, newest, 9), [PostId(TAGGED)]);
+    assert_eq!(facts.featured_tags(UserId(1)), [FeaturedTag { tag, since: Stamp(150 << 22) }]);
+}
+
 /// Applies a command, which must succeed.
 fn run(rows: &mut dyn RowsMut, stamp: u64, command: Command) {
     let entry = StampedCommand { stamp: Stamp(stamp << 22), idempotency: None, command };
@@ -373,6 +392,7 @@ fn make_the_fixture() {
     write_blocks(&mut writer);
     write_reactions(&mut writer);
     write_settings(&mut writer);
+    write_tags(&mut writer);
     writer.freeze(APPLIED).unwrap().run().unwrap();
     drop(writer);
     // The engine sizes its (empty) journal down when it opens it again.
@@ -479,6 +499,11 @@ fn stores_of_versions_3_to_10_open_with_their_rows() {
                 write_settings(&mut writer);
                 write_settings(&mut expected);
             }
+            if version < 11 && is_first {
+                write_tags(&mut writer);
+                write_tags(&mut expected);
+            }
+            check_tags(&writer);
             check_settings(&writer);
             check_reactions(&writer);
             check_replies(&writer);

@@ -41,6 +41,7 @@ impl Mend {
         {
             missing.push("by the post replied to");
         }
+        step.add_tags(PostId(key), &post);
         if !missing.is_empty() {
             step.derived(format!(
                 "post {}: rows are missing or wrong: {}",
