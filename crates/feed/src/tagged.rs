@@ -3,6 +3,7 @@
 //! Rows of a hashtag are read from the newest down. A page upwards looks for the time before which it has enough of them,
 //! so it begins directly above its cursor without reading what is above the page.
 
+use std::cell::Cell;
 use std::cmp::Reverse;
 
 use rows::{Order, Rows, Span};
@@ -51,15 +52,20 @@ impl TagQuery {
 /// A page of the public posts that a query finds and that the viewer may see and has not muted. May end early, see
 /// [`Visible::end`].
 pub fn posts<R: Rows + ?Sized>(viewer: &Viewer<'_, R>, query: &TagQuery, page: &Page) -> Visible {
-    let read = |span| read(viewer.facts(), &query.any, span);
+    let width = Cell::new(FIRST_WIDTH);
+    let read = |span| read(viewer.facts(), (&query.any, &width), span);
     visible(page, read, |tagged| tagged.0, |tagged| query.shows(viewer, *tagged))
 }
 
 /// The posts with one of the hashtags within a span, in its order.
-fn read<R: Rows + ?Sized>(facts: Facts<'_, R>, any: &[Tag], span: Span) -> Vec<Tagged> {
+fn read<R: Rows + ?Sized>(
+    facts: Facts<'_, R>,
+    (any, width): (&[Tag], &Cell<u64>),
+    span: Span,
+) -> Vec<Tagged> {
     let of_tag = |tag| match span.order {
         Order::Descending => below(facts, tag, span),
-        Order::Ascending => above(facts, tag, span),
+        Order::Ascending => above(facts, (tag, width), span),
     };
     let mut found: Vec<_> = any.iter().flat_map(of_tag).collect();
     match span.order {
@@ -78,10 +84,14 @@ fn below<R: Rows + ?Sized>(facts: Facts<'_, R>, tag: &Tag, span: Span) -> Vec<Ta
 }
 
 /// The first rows of a span that is read upwards. A span of time that begins with it is made longer until it has enough
-/// rows, and then shorter until they fit one read.
-fn above<R: Rows + ?Sized>(facts: Facts<'_, R>, tag: &Tag, span: Span) -> Vec<Tagged> {
+/// rows, and then shorter until they fit one read. The next read begins with a span of time of the same `length`.
+fn above<R: Rows + ?Sized>(
+    facts: Facts<'_, R>,
+    (tag, length): (&Tag, &Cell<u64>),
+    span: Span,
+) -> Vec<Tagged> {
     let rows_max = span.limit.saturating_mul(2).saturating_add(64);
-    let (mut found, mut width) = (Vec::new(), FIRST_WIDTH);
+    let (mut found, mut width) = (Vec::new(), length.get());
     // The latest end with too few rows, and the earliest one with too many.
     let (mut short, mut long) = (span.low, None);
     let mut end = span.low.saturating_add(width).min(span.high);
@@ -90,6 +100,7 @@ fn above<R: Rows + ?Sized>(facts: Facts<'_, R>, tag: &Tag, span: Span) -> Vec<Ta
         if found.len() >= rows_max {
             long = Some(end);
         } else if found.len() >= span.limit || end >= span.high {
+            length.set((end - span.low).max(1));
             break;
         } else {
             short = end;

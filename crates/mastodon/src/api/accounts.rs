@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
 
-use feed::{Handle, Page, PageOf, PostId, Posted, SetTable, Span, UserId};
+use feed::{Handle, Page, PageOf, PostId, Posted, SetTable, Span, Tag, UserId};
 use serde_json::{Value, json};
 
 use crate::answers;
@@ -117,13 +117,15 @@ pub(crate) async fn statuses(
     let is_true = |name| Ok::<_, ApiError>(fields.flag(name)?.unwrap_or(false));
     let replies = !is_true("exclude_replies")?;
     let is_pinned = is_true("pinned")?;
-    // No post has media or a hashtag that is indexed.
-    let none = is_true("only_media")? || fields.one("tagged")?.is_some();
+    // No post has media, and none has what is no hashtag.
+    let tag = fields.one("tagged")?.map(Tag::parse);
+    let none = is_true("only_media")? || matches!(tag, Some(Err(_)));
+    let tag = tag.and_then(Result::ok);
     let read = move |_: &_, entities: &mut Entities<'_>| {
         entities.is_visible(user).then(|| match none {
             true => Listed::default(),
             false if is_pinned => pinned(entities, user),
-            false => of_author(entities, user, &asked, replies),
+            false => of_author(entities, user, &asked, (replies, tag.as_ref())),
         })
     };
     let listed = state.entities(reader, read).await?.ok_or_else(ApiError::not_found)?;
@@ -139,7 +141,12 @@ fn pinned(entities: &mut Entities<'_>, user: UserId) -> Listed {
     Listed { json, ..Listed::default() }
 }
 
-fn of_author(entities: &mut Entities<'_>, author: UserId, asked: &Asked, replies: bool) -> Listed {
+fn of_author(
+    entities: &mut Entities<'_>,
+    author: UserId,
+    asked: &Asked,
+    (replies, tag): (bool, Option<&Tag>),
+) -> Listed {
     let page: Page = asked.page(PostId);
     let (mut found, mut read, mut stopped) = (Vec::new(), 0, None);
     let mut span = page.span(ROWS_AT_ONCE);
@@ -149,7 +156,9 @@ fn of_author(entities: &mut Entities<'_>, author: UserId, asked: &Asked, replies
         stopped = rows.last().map(|(post, _)| post.0);
         // A thread of one author is no reply.
         let is_shown = |posted: &Posted| {
+            let has_tag = |tag| entities.facts().has_tag(tag, (posted.0, author));
             (replies || posted.1.reply_to.is_none_or(|to| to == author))
+                && tag.is_none_or(has_tag)
                 && entities.visible_posted(author, *posted)
         };
         found.extend(rows.iter().filter(|posted| is_shown(posted)).map(|(post, _)| *post));

@@ -15,4 +15,5 @@ mod server;
 mod settings;
 mod statuses;
 mod streaming;
+mod tags;
 mod visibility;
