@@ -12,6 +12,7 @@ use crate::limits::{
     REDIRECT_URIS_MAX, SAMPLE_SETS_MAX, SWEEP_ROWS_MAX, SWEEP_SECONDS_MAX, TAG_BYTES_MAX,
     UNUSED_APPS_REMOVED, URI_BYTES_MAX, USER_GRANTS_MAX,
 };
+use crate::tag::Tag;
 use crate::text::{Note, PostText};
 
 /// Rows that remembering an idempotency key changes: its own, two old ones that are removed, and one that
@@ -108,14 +109,8 @@ impl Command {
             Self::EditPost { text, .. } => {
                 edit_cost(mentions(text), text.as_str().len(), POST_BYTES_MAX)
             }
-            Self::DeletePost { .. } => {
-                Cost::of_rows(12 + MENTIONS_MAX, 192).and(tags_cost(POST_TAGS_MAX, POST_BYTES_MAX))
-            }
-            Self::FeatureTag { tag, .. } => {
-                let cost = Cost::of_rows(2, tag.as_str().len() + 64);
-                // Those that the profile shows are listed.
-                Cost { work: cost.work + 2 * FEATURED_TAGS_MAX * WORK_PER_ROW, ..cost }
-            }
+            Self::DeletePost { .. } => deletion_cost(),
+            Self::FeatureTag { tag, .. } => featured_cost(tag),
             Self::PostStory { text: story, .. } => Cost::of_rows(5, text(story) + 64),
             Self::DeleteStory { .. } | Self::ViewStory { .. } => Cost::of_rows(6, 64),
             Self::SweepStories => {
@@ -167,6 +162,17 @@ fn tags_cost(tags: usize, text_bytes: usize) -> Cost {
     let cost = Cost::of_rows(TAG_ROWS * tags, 2 * TAG_ROWS * bytes + TAG_ROW_BYTES * tags);
     // The text is read to find them.
     Cost { work: cost.work + text_bytes, ..cost }
+}
+
+/// Of deleting a post.
+fn deletion_cost() -> Cost {
+    Cost::of_rows(12 + MENTIONS_MAX, 192).and(tags_cost(POST_TAGS_MAX, POST_BYTES_MAX))
+}
+
+fn featured_cost(tag: &Tag) -> Cost {
+    let cost = Cost::of_rows(2, tag.as_str().len() + 64);
+    // Those that the profile shows are listed.
+    Cost { work: cost.work + 2 * FEATURED_TAGS_MAX * WORK_PER_ROW, ..cost }
 }
 
 fn tags(text: &PostText) -> usize {

@@ -166,6 +166,24 @@ fn a_profile_shows_a_bounded_number_of_hashtags_until_it_is_erased() {
     assert_eq!(shown(&world, 1), ["theirs"]);
 }
 
+#[test]
+fn pages_upwards_of_many_posts_within_a_second_skip_none() {
+    let mut world = World::new();
+    let posts: Vec<_> = (0..400).map(|_| world.post(0, "#a")).collect();
+    world.now_ms += 1_000_000_000;
+    let late = world.post(0, "#a");
+    let (mut found, mut after) = (Vec::new(), PostId(0));
+    loop {
+        let page = Page { cursor: Cursor::After(after), limit: 7 };
+        let mut page = read(&world, None, &TagQuery::of(tag("a")), &page);
+        page.items.reverse();
+        let Some(last) = page.items.last() else { break };
+        after = *last;
+        found.append(&mut page.items);
+    }
+    assert_eq!(found, [posts, vec![late]].concat());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 

@@ -61,8 +61,8 @@ async fn an_edit_and_a_deletion_change_the_timeline() {
     let found = async |tag: &str| ada.ids(&world, &format!("/api/v1/timelines/tag/{tag}")).await;
     ada.call(&world, "PUT", &path, &[("status", "#two #three")]).await;
     assert_eq!(found("one").await, Vec::<String>::new());
-    assert_eq!(found("two").await, [post.clone()]);
-    assert_eq!(found("three").await, [post.clone()]);
+    assert_eq!(found("two").await, std::slice::from_ref(&post));
+    assert_eq!(found("three").await, std::slice::from_ref(&post));
     ada.call(&world, "DELETE", &path, &[]).await;
     assert_eq!(found("two").await, Vec::<String>::new());
 }
