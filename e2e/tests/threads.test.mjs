@@ -218,3 +218,21 @@ test("a user who approves followers is asked, accepts one and rejects another", 
   await close(page);
   await close(other);
 });
+
+test("a hashtag in a post leads to the newest posts with it", async () => {
+  const me = await server.register("h_me");
+  await server.register("h_other");
+  await publish("h_other", { text: "another #Caf\u00e9" });
+  await publish("h_me", { text: "one #caf\u00e9, #2024 and https://a.example/#not" });
+  const page = await open(browser, server, { me, at: "/#/@h_me" });
+  const post = page.locator(".post", { hasText: "one" });
+  await post.waitFor();
+  assert.deepEqual(await post.locator("a[rel=tag]").allTextContents(), ["#caf\u00e9"]);
+  await post.locator("a[rel=tag]").click();
+  await page.getByRole("heading", { name: "#caf\u00e9", exact: true }).waitFor();
+  await page.locator(".feed .post").nth(1).waitFor();
+  const shown = await page.locator(".feed .post .text").allTextContents();
+  assert.deepEqual(shown, ["one #caf\u00e9, #2024 and https://a.example/#not", "another #Caf\u00e9"]);
+  assert.equal(await page.title(), "#caf\u00e9 · roost");
+  await close(page);
+});

@@ -22,7 +22,7 @@ use crate::routes::Routes;
 use crate::state::AppState;
 use crate::v1::{
     batch, blocks, buckets, context, events, follows, friends, keys, notifications, posts,
-    reactions, recognitions, samples, stories, timelines, users,
+    reactions, recognitions, samples, stories, tags, timelines, users,
 };
 use crate::{backup, cluster, operations};
 
@@ -73,7 +73,7 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
         reactions::boosted_by, reactions::pin, reactions::unpin, reactions::pins,
         reactions::reactions, reactions::favourited_by,
         notifications::notifications, notifications::clear, notifications::dismiss,
-        timelines::home, timelines::posts, timelines::mentions, events::events,
+        timelines::home, timelines::posts, timelines::mentions, tags::posts, events::events,
         stories::create, stories::show, stories::delete, stories::stories, stories::views,
         stories::home, stories::show_to, stories::of_friend, stories::view,
         buckets::list, buckets::create, buckets::show, buckets::delete,

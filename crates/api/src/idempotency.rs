@@ -120,6 +120,9 @@ fn scope(command: &Command) -> String {
         Command::DismissNotification { user, notification } => {
             format!("dismiss_notification {} {}", id(user), notification.0)
         }
+        Command::FeatureTag { user, tag, .. } => {
+            format!("feature_tag {} {}", id(user), tag.as_str())
+        }
         Command::SetNote { user, other, .. } => format!("set_note {} {}", id(user), id(other)),
         Command::AnswerRequest { user, other, accept } => {
             format!("answer_request {} {} {accept}", id(user), id(other))
@@ -154,6 +157,7 @@ pub(crate) fn users_of(command: &mut Command) -> SmallVec<[&mut UserRef; 2]> {
         Command::Publish(post) => smallvec![&mut post.author],
         Command::EditUser(edit) => smallvec![&mut edit.user],
         Command::SetMarkers(update) => smallvec![&mut update.user],
+        Command::FeatureTag { user, .. } => smallvec![user],
         Command::ViewStory { viewer, .. } => smallvec![viewer],
         Command::Follow { user, other }
         | Command::Unfollow { user, other }

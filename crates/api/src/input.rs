@@ -7,7 +7,7 @@ use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
-use feed::{Handle, NotificationId, PostId, SampleId, Stamp, StoryId, UserId, UserRef};
+use feed::{Handle, NotificationId, PostId, SampleId, Stamp, StoryId, Tag, UserId, UserRef};
 use node::Reservation;
 use serde::de::{DeserializeOwned, Deserializer, Error as _, Visitor};
 use serde::{Deserialize, de};
@@ -77,6 +77,9 @@ pub(crate) struct OnePost(pub(crate) PostId);
 /// The story in the path.
 pub(crate) struct OneStory(pub(crate) StoryId);
 
+/// The hashtag in the path.
+pub(crate) struct OneTag(pub(crate) Tag);
+
 /// The user in the path, and what the last part of the path names.
 pub(crate) struct UserAnd<T>(pub(crate) UserRef, pub(crate) T);
 
@@ -105,6 +108,14 @@ impl<S: Send + Sync> FromRequestParts<S> for OnePost {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         Ok(Self(path::<Param<PostId>>(parts).await?.0?))
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for OneTag {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        Ok(Self(path::<Param<Tag>>(parts).await?.0?))
     }
 }
 
@@ -153,6 +164,12 @@ pub(crate) trait FromParam: Sized {
 impl FromParam for UserRef {
     fn from_param(text: &str) -> Result<Self, ApiError> {
         user(text)
+    }
+}
+
+impl FromParam for Tag {
+    fn from_param(text: &str) -> Result<Self, ApiError> {
+        Ok(Self::parse(text)?)
     }
 }
 

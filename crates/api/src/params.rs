@@ -36,6 +36,14 @@ pub(crate) struct IdPath {
 
 #[derive(IntoParams)]
 #[into_params(parameter_in = Path)]
+pub(crate) struct TagPath {
+    /// A hashtag without its `#`, in any case.
+    #[param(example = "garden")]
+    tag: String,
+}
+
+#[derive(IntoParams)]
+#[into_params(parameter_in = Path)]
 pub(crate) struct BucketPath {
     /// 1 to 64 of `a-z A-Z 0-9 _ -`.
     #[param(example = "0")]

@@ -1,6 +1,7 @@
 //! Compares reads of the node with the model.
 
 mod settings;
+mod tags;
 
 use std::collections::BTreeMap;
 
@@ -33,6 +34,7 @@ impl Run {
                 let page = self.page();
                 self.check_home(user, &page);
                 self.check_posts_by(user, &page);
+                self.check_tagged(user, &page);
             }
             3 => {
                 let page = self.page();

@@ -18,6 +18,7 @@ use crate::reaction::Reaction;
 use crate::records::SampleBits;
 use crate::remains::Remains;
 use crate::settings::UserEdit;
+use crate::tag::Tag;
 use crate::text::{Bio, Handle, Label, Name, Note, PostText, SetName};
 
 /// A request to change something.
@@ -254,6 +255,15 @@ pub enum Command {
         /// Whether `other` follows `user` from now on.
         accept: bool,
     },
+    /// Show a hashtag on a profile, or end that.
+    FeatureTag {
+        /// The user.
+        user: UserRef,
+        /// The hashtag.
+        tag: Tag,
+        /// Whether the profile shows it from now on.
+        on: bool,
+    },
 }
 
 /// Has no value.
@@ -304,6 +314,7 @@ impl Command {
                 | Self::SweepReactions { .. }
                 | Self::ClearNotifications { .. }
                 | Self::AnswerRequest { accept: false, .. }
+                | Self::FeatureTag { on: false, .. }
         )
     }
 }

@@ -6,12 +6,13 @@ use crate::accounts::{AccountCommand, AppRequest, RedirectUri, Website};
 use crate::command::{Command, Request};
 use crate::limits::{
     APP_GRANTS_MAX, APP_NAME_BYTES_MAX, BIO_BYTES_MAX, EARLIER_BOOSTS_MAX, EMAIL_BYTES_MAX,
-    ERASE_ROWS_MAX, ERASING_USERS_MAX, FIELD_BYTES_MAX, FOLLOW_NOTICES_SEEN, GRANTS_SWEPT,
-    HANDLE_CHARS_MAX, INVITES_MAX, NAME_BYTES_MAX, NOTE_BYTES_MAX, PASSWORD_HASH_BYTES_MAX,
-    PINS_MAX, POST_BYTES_MAX, POST_MENTIONS_MAX, PROFILE_FIELDS_MAX, REDIRECT_URIS_MAX,
-    SAMPLE_SETS_MAX, SWEEP_ROWS_MAX, SWEEP_SECONDS_MAX, UNUSED_APPS_REMOVED, URI_BYTES_MAX,
-    USER_GRANTS_MAX,
+    ERASE_ROWS_MAX, ERASING_USERS_MAX, FEATURED_TAGS_MAX, FIELD_BYTES_MAX, FOLLOW_NOTICES_SEEN,
+    GRANTS_SWEPT, HANDLE_CHARS_MAX, INVITES_MAX, NAME_BYTES_MAX, NOTE_BYTES_MAX,
+    PASSWORD_HASH_BYTES_MAX, PINS_MAX, POST_BYTES_MAX, POST_MENTIONS_MAX, POST_TAGS_MAX,
+    PROFILE_FIELDS_MAX, REDIRECT_URIS_MAX, SAMPLE_SETS_MAX, SWEEP_ROWS_MAX, SWEEP_SECONDS_MAX,
+    TAG_BYTES_MAX, UNUSED_APPS_REMOVED, URI_BYTES_MAX, USER_GRANTS_MAX,
 };
+use crate::tag::Tag;
 use crate::text::{Note, PostText};
 
 /// Rows that remembering an idempotency key changes: its own, two old ones that are removed, and one that
@@ -19,9 +20,16 @@ use crate::text::{Note, PostText};
 const IDEMPOTENCY_ROWS: usize = 4;
 /// Most users that a text can mention.
 const MENTIONS_MAX: usize = POST_MENTIONS_MAX - 1;
-/// Most rows of a post that is deleted: its own, that of its author, that of the post replied to, its counts, two of its
-/// author's pin, that its reactions are to be swept, and mentions.
-pub(crate) const POST_ROWS_MAX: usize = 7 + POST_MENTIONS_MAX;
+/// Rows of a post that is deleted: its own, that of its author, that of the post replied to, its counts, two of its
+/// author's pin, and that its reactions are to be swept.
+pub(crate) const POST_ROWS_LEAST: usize = 7;
+/// Rows of a hashtag of a post.
+pub(crate) const TAG_ROWS: usize = 2;
+/// Bytes of the keys of these rows beside the hashtag.
+const TAG_ROW_BYTES: usize = 32;
+/// Most rows of a post that is deleted, with mentions and hashtags.
+pub(crate) const POST_ROWS_MAX: usize =
+    POST_ROWS_LEAST + POST_MENTIONS_MAX + TAG_ROWS * POST_TAGS_MAX;
 const _: () = assert!(POST_ROWS_MAX <= ERASE_ROWS_MAX);
 /// Looking up a handle and writing a mention, which takes longer than other rows.
 pub(crate) const MENTION_WORK: usize = 4 * WORK_PER_ROW;
@@ -102,7 +110,8 @@ impl Command {
             Self::EditPost { text, .. } => {
                 edit_cost(mentions(text), text.as_str().len(), POST_BYTES_MAX)
             }
-            Self::DeletePost { .. } => Cost::of_rows(12 + MENTIONS_MAX, 192),
+            Self::DeletePost { .. } => deletion_cost(),
+            Self::FeatureTag { tag, .. } => featured_cost(tag),
             Self::PostStory { text: story, .. } => Cost::of_rows(5, text(story) + 64),
             Self::DeleteStory { .. } | Self::ViewStory { .. } => Cost::of_rows(6, 64),
             Self::SweepStories => {
@@ -122,7 +131,7 @@ impl Command {
                 Cost { work: cost.work + looked_up * WORK_PER_ROW + USER_BYTES_MAX, ..cost }
             }
             Self::EraseUser { .. } => {
-                let cost = Cost::of_rows(ERASE_ROWS_MAX, 16 * ERASE_ROWS_MAX);
+                let cost = Cost::of_rows(ERASE_ROWS_MAX, (TAG_BYTES_MAX + 16) * ERASE_ROWS_MAX);
                 let read = ERASE_ROWS_MAX / 3 * (2 * POST_BYTES_MAX + WORK_PER_ROW);
                 Cost { work: cost.work + read, ..cost }
             }
@@ -144,7 +153,31 @@ fn post_cost(text: &PostText, warning: &str, is_reply: bool) -> Cost {
     // The author of the post replied to is mentioned as well, and the author must be able to see that post.
     let (rows, read) = if is_reply { (6, 2 * POST_BYTES_MAX + 7 * WORK_PER_ROW) } else { (4, 0) };
     let cost = Cost::of_rows(rows + mentions, bytes + 8 * mentions + 96);
-    Cost { work: cost.work + mentions * MENTION_WORK + read, ..cost }
+    let cost = Cost { work: cost.work + mentions * MENTION_WORK + read, ..cost };
+    cost.and(tags_cost(tags(text), text.as_str().len()))
+}
+
+/// Of so many hashtags of texts with so many bytes: each is in two keys, and may be longer in lower case.
+fn tags_cost(tags: usize, text_bytes: usize) -> Cost {
+    let bytes = text_bytes.min(tags * TAG_BYTES_MAX);
+    let cost = Cost::of_rows(TAG_ROWS * tags, 2 * TAG_ROWS * bytes + TAG_ROW_BYTES * tags);
+    // The text is read to find them.
+    Cost { work: cost.work + text_bytes, ..cost }
+}
+
+/// Of deleting a post.
+fn deletion_cost() -> Cost {
+    Cost::of_rows(12 + MENTIONS_MAX, 192).and(tags_cost(POST_TAGS_MAX, POST_BYTES_MAX))
+}
+
+fn featured_cost(tag: &Tag) -> Cost {
+    let cost = Cost::of_rows(2, tag.as_str().len() + 64);
+    // Those that the profile shows are listed.
+    Cost { work: cost.work + 2 * FEATURED_TAGS_MAX * WORK_PER_ROW, ..cost }
+}
+
+fn tags(text: &PostText) -> usize {
+    text.as_str().matches('#').count().min(POST_TAGS_MAX)
 }
 
 /// Of an edit with so many mentions in the new text, which is written with the warning.
@@ -154,7 +187,10 @@ fn edit_cost(mentions: usize, text_bytes: usize, warning_bytes: usize) -> Cost {
     let cost = Cost::of_rows(rows, text_bytes + warning_bytes + 8 * mentions + 96);
     // And whether those who are mentioned no more follow the author.
     let read = 4 * POST_BYTES_MAX + (MENTIONS_MAX + 1) * WORK_PER_ROW;
-    Cost { work: cost.work + mentions * MENTION_WORK + read, ..cost }
+    let cost = Cost { work: cost.work + mentions * MENTION_WORK + read, ..cost };
+    // Those of the old text and those of the new one.
+    let tags = tags_cost(POST_TAGS_MAX, POST_BYTES_MAX);
+    cost.and(tags).and(tags)
 }
 
 /// Of following so many users, or asking them to.

@@ -99,4 +99,6 @@ pub enum Done {
     FollowRequested,
     /// The request is answered, and does not exist any more.
     RequestAnswered,
+    /// The profile shows the hashtag, or not, as asked; that may have been so before.
+    TagFeatured,
 }

@@ -3,6 +3,7 @@
 mod accounts;
 mod blocks;
 mod deleted;
+mod idempotency;
 mod markers;
 mod notes;
 mod notifications;
@@ -12,21 +13,20 @@ mod requests;
 mod samples;
 mod search;
 mod stories;
+mod tags;
 
 pub(crate) use accounts::{expiry_key, owner_key};
 
-use rows::{
-    NameTable, PointTable, Rows, RowsMut, SetTable, Span, Stamp, Totals, Value, decode, encode,
-};
+use rows::{NameTable, PointTable, Rows, RowsMut, SetTable, Span, Stamp, Totals, decode};
 
-use crate::command::{Idempotency, Outcome};
 use crate::ids::{UserId, UserRef};
-use crate::limits;
 use crate::records::{Counts, User};
 use crate::text::Handle;
 use crate::write;
 pub(crate) use blocks::HiddenCount;
 pub use blocks::MuteEnd;
+pub(crate) use tags::read_post;
+pub use tags::{FeaturedTag, Tagged};
 
 /// Typed reads. Any thread may use one.
 pub struct Facts<'a, R: Rows + ?Sized = dyn Rows + 'a> {
@@ -130,22 +130,6 @@ impl<'a, R: Rows + ?Sized> Facts<'a, R> {
         let users = rows.into_iter().filter_map(|(item, _)| user_id(item));
         users.filter(|other| !erasing.contains(other)).take(span.limit).collect()
     }
-
-    /// The result of the command that had this key, if it was applied within the days that keys
-    /// are kept.
-    #[must_use]
-    pub fn remembered(
-        &self,
-        idempotency: &Idempotency,
-        stamp: Stamp,
-    ) -> Option<([u8; 8], Outcome)> {
-        let today = stamp.unix_day();
-        let today = today + u32::from(rows::has_bug("forget-yesterday"));
-        (today.saturating_sub(limits::IDEMPOTENCY_DAYS)..=today).rev().find_map(|day| {
-            let key = idempotency_key(day, &idempotency.key);
-            self.rows.name(NameTable::Idempotency, &key).map(|row| decode(&row))
-        })
-    }
 }
 
 /// The writer's access to the facts: the reads of [`Facts`], and changes.
@@ -228,35 +212,10 @@ impl<'a> Txn<'a> {
         self.count(user, |counts| counts.following += others.len() as u32);
         self.total(|totals| totals.follows += others.len() as u64);
     }
-
-    /// Stores the result of a command with a key, and removes up to two keys that are too old: the table
-    /// stays bounded without a pause and without a clock.
-    pub fn remember(&mut self, idempotency: &Idempotency, stamp: Stamp, outcome: Outcome) {
-        let key = idempotency_key(stamp.unix_day(), &idempotency.key);
-        let row = encode(&(idempotency.content, outcome));
-        self.rows.put_name(NameTable::Idempotency, &key, Some(row));
-        let keep_from = stamp.unix_day().saturating_sub(limits::IDEMPOTENCY_DAYS);
-        for _ in 0..2 {
-            if self.rows.totals().idempotency_day >= keep_from {
-                return;
-            }
-            let first = self.rows.first_name(NameTable::Idempotency, &[]);
-            match first.filter(|key| key.as_slice() < keep_from.to_be_bytes().as_slice()) {
-                Some(key) => self.rows.put_name(NameTable::Idempotency, &key, None),
-                None => self.total(|totals| totals.idempotency_day = keep_from),
-            }
-        }
-    }
 }
 
 fn user_id(number: u64) -> Option<UserId> {
     u32::try_from(number).ok().map(UserId)
-}
-
-fn idempotency_key(day: u32, key: &[u8; 16]) -> Value {
-    let mut bytes = Value::from_slice(&day.to_be_bytes());
-    bytes.extend_from_slice(key);
-    bytes
 }
 
 /// Adds one to a count of a user's rows, or subtracts one.

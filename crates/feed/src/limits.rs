@@ -32,6 +32,12 @@ pub const LANGUAGE_BYTES_MAX: usize = 35;
 /// Most users that a post mentions: a mention in the text has at least two characters, and the author of the
 /// post replied to is always mentioned.
 pub const POST_MENTIONS_MAX: usize = POST_CHARS_MAX / 2 + 1;
+/// Longest hashtag in lower case, in bytes, without its `#`.
+pub const TAG_BYTES_MAX: usize = 200;
+/// Most different hashtags of a post that are indexed, each by two rows. Those after them are plain text.
+pub const POST_TAGS_MAX: usize = 30;
+/// Most hashtags that a profile shows: as Mastodon.
+pub const FEATURED_TAGS_MAX: usize = 10;
 /// Shortest life of a story, in seconds.
 pub const STORY_SECS_MIN: u64 = 1;
 /// Longest life of a story, in seconds: 7 days.

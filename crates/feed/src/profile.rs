@@ -29,7 +29,17 @@ pub fn posts<R: Rows + ?Sized>(
     viewer: &Viewer<'_, R>,
     author: UserId,
     page: &Page,
-    mut read: impl FnMut(Span) -> Vec<Posted>,
+    read: impl FnMut(Span) -> Vec<Posted>,
+) -> Visible {
+    visible(page, read, |posted| posted.0, |posted| viewer.visible_posted(author, *posted))
+}
+
+/// A page of what `read` returns, as far as `is_shown`. `read` returns the items within a span, in its order.
+pub(crate) fn visible<T>(
+    page: &Page,
+    mut read: impl FnMut(Span) -> Vec<T>,
+    id: impl Fn(&T) -> PostId,
+    is_shown: impl Fn(&T) -> bool,
 ) -> Visible {
     let wanted = page.limit + 1;
     let (mut items, mut rows, mut end) = (Vec::new(), 0, None);
@@ -37,10 +47,9 @@ pub fn posts<R: Rows + ?Sized>(
     while let Some(span) = rest {
         let found = read(span);
         rows += found.len();
-        let visible = found.iter().filter(|posted| viewer.visible_posted(author, **posted));
-        items.extend(visible.map(|(post, _)| *post));
+        items.extend(found.iter().filter(|item| is_shown(item)).map(&id));
         let last = found.last().filter(|_| found.len() >= span.limit && items.len() < wanted);
-        rest = last.and_then(|(post, _)| span.beyond(post.0, READ_ROWS_MAX));
+        rest = last.and_then(|item| span.beyond(id(item).0, READ_ROWS_MAX));
         if rows >= ROWS_MAX
             && end.is_none()
             && let Some(span) = rest

@@ -7,6 +7,7 @@ use crate::ids::{PostId, SampleSetId, UserId};
 use crate::limits::BOOST_RECENT_MS;
 use crate::post::{HomeUsers, Listed, ListedBoost, Visibility};
 use crate::settings::{PostDefaults, ProfileFields};
+use crate::tag::{self, Tag};
 use crate::text::{Bio, Handle, Label, Language, Name, PostText, SetName, Warning};
 
 /// A user.
@@ -240,8 +241,19 @@ impl Post {
         }
     }
 
-    /// Reverses [`rows::encode`]. Rows of formats before 5 end after the mentions, those of formats before 9 after
-    /// `edited`, those of formats before 11 after the language; what they lack has its default.
+    /// The bytes of its row: what postcard writes, without the last byte if it is no boost. So most rows end after the
+    /// language, as those of formats before 11 do.
+    #[must_use]
+    pub fn encode(&self) -> Value {
+        let mut row = rows::encode(self);
+        if self.boost.is_none() {
+            row.pop();
+        }
+        row
+    }
+
+    /// Reverses [`Post::encode`]. Rows of formats before 5 end after the mentions, those of formats before 9 after
+    /// `edited`; what they lack has its default.
     ///
     /// # Panics
     /// If the row is not one of ours: rows are checked by the store, so this is a broken invariant.
@@ -263,6 +275,15 @@ impl Post {
         let Boost { author, is_recent, .. } = *boost;
         let has_earlier = !boost.earlier.is_empty();
         Listed::boost(ListedBoost { author, is_recent, has_earlier }, self.visibility)
+    }
+
+    /// Its hashtags in the index, which has those of public posts.
+    #[must_use]
+    pub fn tags(&self) -> Vec<Tag> {
+        match self.visibility {
+            Visibility::Public => tag::tags(self.text.as_str()),
+            _ => Vec::new(),
+        }
     }
 
     /// The users on whom it depends in whose home it is, if it does: those whom it mentions, if it is direct, and those

@@ -169,6 +169,18 @@ pub enum Refusal {
     /// A user tried to boost a post that is not for everybody.
     #[error("only posts that everybody may see can be boosted")]
     BoostNotOpen,
+    /// A hashtag is malformed.
+    #[error(
+        "a hashtag is letters, digits and _ with at least one letter, at most {} bytes",
+        limits::TAG_BYTES_MAX
+    )]
+    BadTag,
+    /// The profile shows the maximum number of hashtags.
+    #[error(
+        "a profile shows at most {} hashtags; remove one of them first",
+        limits::FEATURED_TAGS_MAX
+    )]
+    TooManyTags,
 }
 
 impl From<AccountRefusal> for Refusal {
@@ -228,6 +240,8 @@ impl Refusal {
             Self::TooManyNotes => "too_many_notes",
             Self::RequestNotFound => "request_not_found",
             Self::BoostNotOpen => "boost_not_open",
+            Self::BadTag => "bad_tag",
+            Self::TooManyTags => "too_many_tags",
         }
     }
 }

@@ -108,6 +108,12 @@ impl<'a, R: Rows + ?Sized> Viewer<'a, R> {
         self.hides_nobody() || self.visible_user(author) && self.mute_of(author).is_none()
     }
 
+    /// As [`Viewer::wanted`], of a public post by a user who exists. Reads no post.
+    #[must_use]
+    pub fn wants_public_by(&self, author: UserId) -> bool {
+        self.visible_user(author) && self.mute_of(author).is_none()
+    }
+
     /// Whether the viewer is notified of a post that mentions or mentioned them: it exists, they may see it, and no mute
     /// hides mentions by its author.
     #[must_use]

@@ -10,6 +10,7 @@ use crate::ids::{PostId, SampleId, SampleSetId, StoryId, UserId};
 use crate::marker::Markers;
 use crate::reaction::Reaction;
 use crate::records::{Counts, Mute, Post, PostCounts, Sample, SampleSet, Story, User};
+use crate::tag::Tag;
 use crate::text::{Handle, Label, Note, PostText, SetName};
 
 /// A user's profile, without the handle's row.
@@ -143,11 +144,11 @@ pub(crate) fn read_mute_end(key: &[u8]) -> Option<(u64, UserId, UserId)> {
     Some((u64::from_be_bytes(*ends_ms), id(user), id(other.try_into().ok()?)))
 }
 
-/// A post in the post, author and reply tables, and a boost among the reactions to the boosted post, which counts it.
-/// Mentions have separate rows: see [`mention`].
+/// A post in the post, author, reply and hashtag tables, and a boost among the reactions to the boosted post, which counts
+/// it. Mentions have separate rows: see [`mention`].
 pub fn post(rows: &mut (impl PutRows + ?Sized), id: PostId, post: &Post) {
     let number = post.listed().number();
-    rows.put_point(PointTable::Post, id.0, Some(encode(post)));
+    rows.put_point(PointTable::Post, id.0, Some(post.encode()));
     rows.put_member(SetTable::AuthorPosts, post.author.0.into(), id.0, Some(number));
     if let Some(parent) = post.in_reply_to {
         rows.put_member(SetTable::Replies, parent.0, id.0, Some(post.visibility as u64));
@@ -156,6 +157,47 @@ pub fn post(rows: &mut (impl PutRows + ?Sized), id: PostId, post: &Post) {
         let item = Reaction::Boost.item(post.author);
         rows.put_member(SetTable::Reactions, boost.post.0, item, Some(id.0));
     }
+    post.tags().iter().for_each(|found| tag(rows, found, (id, post.author), true));
+}
+
+/// That a post by `author` has a hashtag; or, without `has`, that it has not. Only public posts have such rows.
+pub fn tag(
+    rows: &mut (impl PutRows + ?Sized),
+    tag: &Tag,
+    (post, author): (PostId, UserId),
+    has: bool,
+) {
+    let value = has.then(Value::new);
+    rows.put_name(NameTable::TagPost, &tag_post_key(tag, post, author), value.clone());
+    rows.put_name(NameTable::AuthorTag, &author_tag_key(author, tag, post), value);
+}
+
+/// That the profile of a user shows a hashtag since a stamp; or, without one, that it does not.
+pub fn featured_tag(
+    rows: &mut (impl PutRows + ?Sized),
+    user: UserId,
+    tag: &Tag,
+    since: Option<u64>,
+) {
+    let mut key = Value::from_slice(&user.0.to_be_bytes());
+    key.extend_from_slice(tag.as_str().as_bytes());
+    rows.put_name(NameTable::FeaturedTag, &key, since.map(|since| encode(&since)));
+}
+
+pub(crate) fn tag_post_key(tag: &Tag, post: PostId, author: UserId) -> Value {
+    let mut bytes = Value::from_slice(tag.as_str().as_bytes());
+    bytes.push(0);
+    bytes.extend_from_slice(&(!post.0).to_be_bytes());
+    bytes.extend_from_slice(&author.0.to_be_bytes());
+    bytes
+}
+
+pub(crate) fn author_tag_key(author: UserId, tag: &Tag, post: PostId) -> Value {
+    let mut bytes = Value::from_slice(&author.0.to_be_bytes());
+    bytes.extend_from_slice(tag.as_str().as_bytes());
+    bytes.push(0);
+    bytes.extend_from_slice(&(!post.0).to_be_bytes());
+    bytes
 }
 
 /// That a post mentions a user who is not deleted.

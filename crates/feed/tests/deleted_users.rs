@@ -331,7 +331,8 @@ impl Worlds {
             Step::Lock(a, on) if exists(&a) => drop(self.both(support::lock(a, on))),
             // In the other world a deleted user could still be mentioned.
             Step::Post(author, to) if exists(&author) && to.as_ref().is_none_or(exists) => {
-                let text = to.map_or("hi".into(), |to| format!("@{} hi", handles[to as usize]));
+                let text =
+                    to.map_or("hi".into(), |to| format!("@{} hi #tag", handles[to as usize]));
                 let Ok(Done::Posted(id)) = self.both(post(author, &text)) else { panic!("posted") };
                 self.posts.push(id);
             }

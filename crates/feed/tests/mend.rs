@@ -46,6 +46,7 @@ enum Act {
     Note(u32, u32, bool),
     Lock(u32, bool),
     Answer(u32, u32, bool),
+    Feature(u32, u32, bool),
 }
 
 const USERS: u32 = 6;
@@ -81,6 +82,7 @@ fn act() -> impl Strategy<Value = Act> {
         2 => (user(), user(), prop::bool::weighted(0.8)).prop_map(|(a, b, on)| Act::Note(a, b, on)),
         2 => (user(), prop::bool::weighted(0.7)).prop_map(|(a, on)| Act::Lock(a, on)),
         1 => (user(), user(), any::<bool>()).prop_map(|(a, b, yes)| Act::Answer(a, b, yes)),
+        2 => (user(), user(), prop::bool::weighted(0.8)).prop_map(|(a, b, on)| Act::Feature(a, b, on)),
     ]
 }
 
@@ -109,12 +111,12 @@ fn command(world: &World, act: &Act) -> Option<Command> {
         Act::Mute(a, b, secs) => support::mute(a, b, secs),
         Act::Unmute(a, b) => support::unmute(a, b),
         Act::EndMutes => world.due_mutes(),
-        Act::Post(a, b) => support::post(a, &format!("to @u{b} and @ada")),
+        Act::Post(a, b) => support::post(a, &format!("to @u{b} and @ada #t{b} #all")),
         Act::Reply(a, n) => {
             Command::Reply { author: id(a), text: text("yes".into()), parent: post(n) }
         }
         Act::EditPost(n, b) => {
-            Command::EditPost { post: post(n), text: text(format!("now @u{b}")) }
+            Command::EditPost { post: post(n), text: text(format!("now @u{b} #t{b} #edited")) }
         }
         Act::DeletePost(n) => Command::DeletePost { post: post(n) },
         Act::Story(a, secs) => support::post_story(a, "a story", secs),
@@ -152,6 +154,7 @@ fn command(world: &World, act: &Act) -> Option<Command> {
         Act::Markers(a, last_read) => mark(world, a, last_read),
         Act::Lock(a, on) => support::lock(a, on),
         Act::Answer(a, b, yes) => support::answer(a, b, yes),
+        Act::Feature(a, b, on) => support::feature(a, &format!("t{b}"), on),
         Act::Note(a, b, on) => support::note(a, b, if on { "a note" } else { "" }),
         Act::Clear(a) => Command::ClearNotifications { user: id(a) },
         Act::Dismiss(a, n) => {
@@ -422,7 +425,13 @@ proptest! {
             }
             world.rows.put_point(PointTable::Counts, user, None);
         }
-        for table in [NameTable::Handle, NameTable::SampleLabel, NameTable::MuteEnd] {
+        for table in [
+            NameTable::Handle,
+            NameTable::SampleLabel,
+            NameTable::MuteEnd,
+            NameTable::TagPost,
+            NameTable::AuthorTag,
+        ] {
             for name in world.rows.first_names(table, &[], 3) {
                 world.rows.put_name(table, &name, None);
             }
@@ -456,7 +465,7 @@ proptest! {
         malformed in any::<bool>(),
     ) {
         let mut world = world_of(&acts);
-        let (all, rows) = (all_of(&world.rows), derived(&world.rows));
+        let (before, all, rows) = (world.rows.clone(), all_of(&world.rows), derived(&world.rows));
         for index in &points {
             let (table, key) = *index.get(&all);
             let value = malformed.then(|| Value::from_slice(&[0xff; 3]));
@@ -469,7 +478,13 @@ proptest! {
         let findings = mend(&mut world.rows);
         // Nobody sees the counts of a deleted user, and nothing else says that there are markers.
         let unseen = [PointTable::Counts, PointTable::Markers];
-        let is_seen = |index: &prop::sample::Index| !unseen.contains(&index.get(&all).0);
+        // Nor that a user without stored notifications has cleared them.
+        let is_seen = |index: &prop::sample::Index| {
+            let (table, key) = *index.get(&all);
+            let inbox = || before.point(table, key).map(|row| rows::decode::<feed::Inbox>(&row));
+            let has_notices = || inbox().is_some_and(|inbox| inbox.stored > 0);
+            !unseen.contains(&table) && (malformed || table != PointTable::Inbox || has_notices())
+        };
         prop_assert!(!points.iter().any(is_seen) || !findings.is_empty());
         prop_assert_eq!(mend(&mut world.rows), vec![]);
         for act in later {
@@ -505,4 +520,25 @@ fn a_lost_table_of_reactions_comes_back_from_the_other() {
     }
     assert!(!mend(&mut rows).is_empty());
     assert!(rows == whole, "those of the post");
+}
+
+#[test]
+fn hashtags_of_a_lost_post_are_removed_and_missing_ones_are_added() {
+    let mut world = World::new();
+    let [lost, post] = ["#tag one", "#tag two"].map(|text| world.post(0, text));
+    world.rows.put_point(PointTable::Post, lost.0, None);
+    let tables = [NameTable::TagPost, NameTable::AuthorTag];
+    let row = |rows: &MemoryRows, table| rows.first_names(table, &[], 9);
+    let wanted = tables.map(|table| vec![row(&world.rows, table)[0].clone()]);
+    assert!(!mend(&mut world.rows).is_empty());
+    assert_eq!(tables.map(|table| row(&world.rows, table)), wanted);
+    for (table, names) in tables.into_iter().zip(&wanted) {
+        world.rows.put_name(table, &names[0], None);
+        // Posts of earlier formats of the store have none.
+        assert_eq!(mend(&mut world.rows), vec![]);
+        assert_eq!(tables.map(|table| row(&world.rows, table)), wanted);
+    }
+    world.rows.put_name(NameTable::FeaturedTag, b"\0\0\0\x09tag", Some(rows::encode(&7_u64)));
+    assert_eq!(mend(&mut world.rows).len(), 1, "there is no such user");
+    assert!(world.facts().has_tag(&feed::Tag::parse("tag").unwrap(), (post, UserId(0))));
 }

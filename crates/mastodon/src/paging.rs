@@ -5,7 +5,7 @@
 use axum::http::HeaderValue;
 use axum::http::header::LINK;
 use axum::response::Response;
-use feed::{Cursor, Page, PageOf};
+use feed::{Cursor, Page, PageOf, Tag};
 use serde_json::Value;
 
 use crate::answers;
@@ -18,7 +18,7 @@ use crate::state::Server;
 /// A list ends when it has this many bytes. An entity has at most about 100 KiB.
 pub(crate) const PAGE_BYTES: usize = 256 << 10;
 /// The parameters that the URL of another page repeats: those that choose what is listed.
-const REPEATED: [&str; 12] = [
+const REPEATED: [&str; 19] = [
     "limit",
     "local",
     "remote",
@@ -31,10 +31,17 @@ const REPEATED: [&str; 12] = [
     "exclude_types[]",
     "exclude_types",
     "account_id",
+    "any[]",
+    "any",
+    "all[]",
+    "all",
+    "none[]",
+    "none",
+    "tagged",
 ];
 /// Most parameters that are repeated, and most bytes of a value: `Link` stays below 8 KiB, which is what proxies accept.
 const REPEATED_MAX: usize = 32;
-const REPEATED_BYTES_MAX: usize = 40;
+pub(crate) const REPEATED_BYTES_MAX: usize = 40;
 
 /// Default and greatest number of items on a page.
 #[derive(Clone, Copy)]
@@ -177,7 +184,7 @@ impl Server {
             let mut query = form_urlencoded::Serializer::new(String::new());
             let is_plain = |text: &str| {
                 let is_word = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-                is_word && text.len() <= REPEATED_BYTES_MAX
+                (is_word || Tag::parse(text).is_ok()) && text.len() <= REPEATED_BYTES_MAX
             };
             let pairs = fields.of_names(&REPEATED).filter(|(_, value)| is_plain(value));
             query.extend_pairs(pairs.take(REPEATED_MAX)).append_pair(name, &id.to_string());

@@ -13,7 +13,7 @@ use crate::api::{
     accounts as people, instance, links, markers, notifications, profile, reactions, relations,
     search, statuses,
 };
-use crate::api::{streaming, timelines};
+use crate::api::{streaming, tags, timelines};
 use crate::endpoints::{Endpoints, Route};
 use crate::error::ApiError;
 use crate::state::Shared;
@@ -67,6 +67,7 @@ fn pages() -> Router<Shared> {
         .route("/@{handle}/{id}", get(links::status))
         .route("/users/{handle}", get(links::profile))
         .route("/users/{handle}/statuses/{id}", get(links::status))
+        .route("/@{handle}/tagged/{tag}", get(links::tagged))
         .route("/tags/{tag}", get(links::tag))
 }
 
@@ -77,6 +78,7 @@ pub(crate) fn table() -> Endpoints {
     statuses_and_timelines(&mut table);
     reactions_to_statuses(&mut table);
     notifications_of_user(&mut table);
+    hashtags(&mut table);
     about_the_server(&mut table);
     streams(&mut table);
     without::add(&mut table);
@@ -165,6 +167,19 @@ fn reactions_to_statuses(table: &mut Endpoints) {
     table.get("/api/v1/bookmarks", bookmarks, reactions::bookmarks);
 }
 
+fn hashtags(table: &mut Endpoints) {
+    table.get("/api/v1/timelines/tag/{hashtag}", READ_STATUSES, tags::timeline);
+    table.get("/api/v1/tags/{name}", READ_STATUSES, tags::show);
+    table.post("/api/v1/tags/{name}/feature", WRITE_ACCOUNTS, tags::feature);
+    table.post("/api/v1/tags/{name}/unfeature", WRITE_ACCOUNTS, tags::unfeature);
+    let mine = Needs::User(&[S::ReadAccounts]);
+    table.get("/api/v1/featured_tags", mine, tags::featured);
+    table.get("/api/v1/featured_tags/suggestions", mine, tags::suggestions);
+    table.post("/api/v1/featured_tags", WRITE_ACCOUNTS, tags::add_featured);
+    table.delete("/api/v1/featured_tags/{id}", WRITE_ACCOUNTS, tags::remove_featured);
+    table.get("/api/v1/accounts/{id}/featured_tags", READ_ACCOUNTS, tags::featured_by);
+}
+
 fn notifications_of_user(table: &mut Endpoints) {
     table.get("/api/v1/notifications", MY_NOTIFICATIONS, notifications::list);
     table.get("/api/v1/notifications/{id}", MY_NOTIFICATIONS, notifications::show);
@@ -181,7 +196,7 @@ fn streams(table: &mut Endpoints) {
     let either = Needs::Stream(&[S::ReadStatuses, S::ReadNotifications]);
     table.get("/api/v1/streaming", either, streaming::connect);
     table.get("/api/v1/streaming/health", PUBLIC, streaming::health);
-    // Those of hashtags, lists and conversations are silent.
+    // Those of lists and conversations are silent.
     table.get("/api/v1/streaming/{*channel}", either, streaming::listen);
 }
 
@@ -192,7 +207,6 @@ fn about_the_server(table: &mut Endpoints) {
     table.get("/api/v1/instance/privacy_policy", PUBLIC, instance::no_text);
     let preferences = Needs::User(&[S::ReadAccounts]);
     table.get("/api/v1/preferences", preferences, profile::preferences);
-    table.get("/api/v1/tags/{name}", READ_STATUSES, instance::tag);
     table.get("/.well-known/nodeinfo", PUBLIC, instance::nodeinfo_links);
     table.get("/nodeinfo/2.0", PUBLIC, instance::nodeinfo);
     // As other reads, it needs no token if the operator allows that.

@@ -9,11 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use feed::{PostId, UserId};
+use feed::{PostId, Tag, UserId, Visibility};
 use node::Node;
 use tokio::sync::{Semaphore, broadcast};
 
-use crate::api::timelines::is_for_all;
 use crate::entities::Entities;
 use crate::error::ApiError;
 use crate::state::{Server, Shared};
@@ -30,8 +29,9 @@ const PUBLIC_EVENTS_MAX: usize = 64;
 const PUBLIC_LOOK_MAX: usize = PUBLIC_EVENTS_MAX / 4;
 /// Memory of a WebSocket with its buffers and its task, in bytes. What it sends is counted as responses are.
 const STREAM_BYTES: usize = 4 << 10;
-/// Most memory of the newest posts, of at most about 64 KiB each, and of all streams, in bytes.
-pub(crate) const MEMORY: usize = (PUBLIC_EVENTS_MAX << 16) + STREAMS_MAX as usize * STREAM_BYTES;
+/// Most memory of the newest posts, of at most about 64 KiB each and 16 KiB of hashtags, and of all streams, in bytes.
+pub(crate) const MEMORY: usize =
+    PUBLIC_EVENTS_MAX * (80 << 10) + STREAMS_MAX as usize * STREAM_BYTES;
 /// Pause between two looks for new posts of all users.
 const PUBLIC_PAUSE: Duration = Duration::from_millis(100);
 /// Posts that one look reads. If there are more, older ones are left out.
@@ -43,6 +43,10 @@ const ROWS_AT_ONCE: usize = 80;
 #[derive(Debug)]
 pub(crate) struct Published {
     pub(crate) post: PostId,
+    /// Whether it is a reply to another user.
+    pub(crate) is_reply: bool,
+    /// Its hashtags.
+    pub(crate) tags: Vec<Tag>,
     /// The entity `Status`, for no reader in particular.
     pub(crate) status: Arc<str>,
 }
@@ -168,26 +172,33 @@ async fn look(state: Shared) {
     }
 }
 
-/// The posts of the timeline of all users with ids above `after` up to `until`, oldest first.
+/// The public posts with ids above `after` up to `until`, oldest first. Replies to other users are among them if they
+/// have hashtags.
 fn published(node: &Node, base: &str, after: u64, until: u64) -> Vec<Published> {
     let mut entities = Entities::new(node, base, None);
     let (mut found, mut read) = (Vec::new(), 0);
     let mut before = Some(PostId(until + 1));
-    while let Some(from) = before.filter(|_| read < PUBLIC_ROWS_MAX) {
+    let is_enough = |found: &Vec<_>| found.len() >= PUBLIC_LOOK_MAX;
+    while let Some(from) = before.filter(|_| read < PUBLIC_ROWS_MAX && !is_enough(&found)) {
         let (rows, rest) = entities.facts().posts_before(from, ROWS_AT_ONCE);
         read += ROWS_AT_ONCE;
         before = rest.filter(|rest| rest.0 > after);
         for row in rows.into_iter().take_while(|row| row.posted.0.0 > after) {
             let (post, listed) = row.posted;
-            if is_for_all(row.author, listed) {
-                found.push(post);
+            let is_reply = listed.reply_to().is_some_and(|to| to != row.author);
+            if listed.visibility() == Visibility::Public && !listed.is_boost() && !is_enough(&found)
+            {
+                let tags = entities.facts().post(post).map(|post| post.tags()).unwrap_or_default();
+                if !is_reply || !tags.is_empty() {
+                    found.push((post, is_reply, tags));
+                }
             }
         }
     }
-    let newest = found.into_iter().take(PUBLIC_LOOK_MAX).rev();
-    let status = |post| {
+    let newest = found.into_iter().rev();
+    let status = |(post, is_reply, tags)| {
         let status = Arc::from(entities.status(post)?.to_string());
-        Some(Published { post, status })
+        Some(Published { post, is_reply, tags, status })
     };
     newest.filter_map(status).collect()
 }

@@ -46,12 +46,6 @@ fn lists(table: &mut Endpoints) {
         ],
     );
     table.absent("GET", Nothing, Object, &["/api/v1/instance/translation_languages"]);
-    table.absent(
-        "GET",
-        Needs::Anyone(&[S::ReadStatuses]),
-        List,
-        &["/api/v1/timelines/tag/{hashtag}"],
-    );
     table.absent("GET", User(&[S::Read]), List, &["/api/v1/suggestions", "/api/v2/suggestions"]);
     table.absent("DELETE", User(&[S::Read]), Object, &["/api/v1/suggestions/{account_id}"]);
     table.absent("GET", User(&[S::ReadBlocks]), List, &["/api/v1/domain_blocks"]);
@@ -96,21 +90,14 @@ fn of_accounts(table: &mut Endpoints) {
         "GET",
         Needs::Anyone(&[S::ReadAccounts]),
         List,
-        &["/api/v1/accounts/{id}/endorsements", "/api/v1/accounts/{id}/featured_tags"],
+        &["/api/v1/accounts/{id}/endorsements"],
     );
     table.absent(
         "GET",
         READ_ACCOUNTS,
         List,
-        &[
-            "/api/v1/accounts/{id}/identity_proofs",
-            "/api/v1/endorsements",
-            "/api/v1/featured_tags",
-            "/api/v1/featured_tags/suggestions",
-        ],
+        &["/api/v1/accounts/{id}/identity_proofs", "/api/v1/endorsements"],
     );
-    table.absent("POST", WRITE_ACCOUNTS, Refused("featured tags"), &["/api/v1/featured_tags"]);
-    table.absent("DELETE", WRITE_ACCOUNTS, Record, &["/api/v1/featured_tags/{id}"]);
     table.absent(
         "POST",
         WRITE_ACCOUNTS,
@@ -126,8 +113,6 @@ fn of_accounts(table: &mut Endpoints) {
     table.absent("DELETE", WRITE_ACCOUNTS, Refused("pictures of accounts"), &pictures);
     let tags = ["/api/v1/tags/{name}/follow", "/api/v1/tags/{name}/unfollow"];
     table.absent("POST", User(&[S::WriteFollows]), Refused("follows of hashtags"), &tags);
-    let feature = ["/api/v1/tags/{name}/feature", "/api/v1/tags/{name}/unfeature"];
-    table.absent("POST", WRITE_ACCOUNTS, Refused("featured tags"), &feature);
     table.absent("GET", User(&[S::ReadFollows]), List, &["/api/v1/followed_tags"]);
     table.absent("POST", User(&[S::WriteReports]), Refused("reports"), &["/api/v1/reports"]);
 }

@@ -626,7 +626,7 @@ fn an_export_says_what_is_in_it_and_the_first_line_alone_has_the_time() {
     assert_ne!(one, other);
     assert_eq!(facts(&one), facts(&other));
     assert!(one.starts_with(
-        r#"{"export":{"format":4,"roost":"test","time":"2027-01-15T08:00:00.000Z","last_id":""#
+        r#"{"export":{"format":5,"roost":"test","time":"2027-01-15T08:00:00.000Z","last_id":""#
     ));
     let end = one.lines().last().unwrap();
     assert!(

@@ -228,8 +228,8 @@ impl SetTable {
 }
 
 tables! {
-    /// Tables from bytes to bytes, in order.
-    NameTable in 0x30..=0x3d {
+    /// Tables from bytes to bytes, in order: early ones up to 0x3d, late ones from 0x60 on.
+    NameTable in 0x30..=0x6f {
         /// Handle -> user id.
         Handle = 0x30,
         /// Day and key digest -> content digest and outcome.
@@ -258,5 +258,30 @@ tables! {
         GrantExpiry = 0x3c,
         /// App id (8 bytes) that acts for no user -> nothing.
         UnusedApp = 0x3d,
+        /// Hashtag, 0, id of a public post with all bits inverted (8 bytes), its author (4 bytes) -> nothing. So the posts
+        /// of a hashtag are together, newest first.
+        TagPost = 0x60,
+        /// Author (4 bytes), hashtag, 0, id of a public post with all bits inverted (8 bytes) -> nothing.
+        AuthorTag = 0x61,
+        /// User (4 bytes), hashtag that the profile shows -> the stamp since when.
+        FeaturedTag = 0x62,
+    }
+}
+
+/// Whether the tags of late tables of names are above those of packed sets.
+const fn names_are_apart(tables: &[NameTable]) -> bool {
+    match tables {
+        [first, rest @ ..] => (first.is_early() || first.tag() >= 0x60) && names_are_apart(rest),
+        [] => true,
+    }
+}
+
+const _: () = assert!(names_are_apart(&NameTable::ALL));
+
+impl NameTable {
+    /// Whether its rows on disk are before those of buckets, keys and packed sets.
+    #[must_use]
+    pub const fn is_early(self) -> bool {
+        self.tag() <= 0x3d
     }
 }

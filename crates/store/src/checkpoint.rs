@@ -65,6 +65,7 @@ impl Checkpoint {
                     rows.sets(&frozen, |table| !table.is_early())?;
                 }
                 rows.packed(&shared.disk, &frozen, &sets)?;
+                rows.names(&frozen, |table| !table.is_early())?;
                 Ok((rows.put, rows.removed))
             })?;
             sets.settle(&shared.owners);
@@ -237,8 +238,17 @@ impl Ingest<'_, '_> {
             })?;
         }
         self.sets(overlay, SetTable::is_early)?;
-        let names = NameTable::ALL.into_iter().filter(|_| part == Part::Facts);
-        for table in names {
+        self.names(overlay, NameTable::is_early)
+    }
+
+    /// Writes the changes of some of the tables of names.
+    fn names(
+        &mut self,
+        overlay: &Overlay,
+        are_due: impl Fn(NameTable) -> bool,
+    ) -> Result<(), StoreError> {
+        let is_here = self.part == Part::Facts;
+        for table in NameTable::ALL.into_iter().filter(|table| is_here && are_due(*table)) {
             overlay.sorted_names(table, |key, value| {
                 self.put(&layout::name(table, key), value.map(Value::as_slice))
             })?;

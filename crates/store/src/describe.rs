@@ -112,6 +112,9 @@ fn of_name(table: NameTable, name: &[u8]) -> String {
         NameTable::GrantExpiry => "the expiry of a grant".to_owned(),
         NameTable::UnusedApp => "an app that nobody uses".to_owned(),
         NameTable::MuteEnd => "the end of a mute".to_owned(),
+        NameTable::TagPost => format!("a post with the hashtag \"{shown}\""),
+        NameTable::AuthorTag => "a hashtag of a post".to_owned(),
+        NameTable::FeaturedTag => "a hashtag on a profile".to_owned(),
     }
 }
 

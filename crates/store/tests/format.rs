@@ -1,6 +1,7 @@
 //! Stores of every format version so far open; those of later versions are refused.
 //!
-//! `fixtures/store-v10` was written by `make_the_fixture`, `fixtures/store-v9` by the same function before it made settings
+//! `fixtures/store-v11` was written by `make_the_fixture`, `fixtures/store-v10` by the same function before it made a boost and
+//! hashtags, `fixtures/store-v9` by the same function before it made settings
 //! of users, `fixtures/store-v8` before it made a direct post, reactions and notifications, `fixtures/store-v7` by the same function before it made
 //! accounts, blocks and mutes, `fixtures/store-v6` before sets were packed and buckets counted their expiring keys,
 //! `fixtures/store-v5` by the same function when it
@@ -17,11 +18,12 @@ use feed::accounts::{
     AccessScopes, AccountCommand, AppId, AppName, AppRequest, Email, GrantId, PasswordHash,
     RedirectUri, Role, SecretHash, Stage,
 };
+use feed::facts::FeaturedTag;
 use feed::{
     Command, Facts, Handle, Language, Marker, MarkerUpdate, Markers, MarkersUpdate, Mute, Note,
-    Notice, NotificationId, Post, PostDefaults, PostId, PostText, ProfileFields, Reaction,
-    StampedCommand, Story, StoryId, Txn, User, UserEdit, UserId, UserRef, Viewer, Visibility,
-    Warning, apply,
+    Notice, NotificationId, Post, PostCounts, PostDefaults, PostId, PostText, ProfileFields,
+    Reaction, StampedCommand, Story, StoryId, Tag, Txn, User, UserEdit, UserId, UserRef, Viewer,
+    Visibility, Warning, apply,
 };
 use kv::{Bucket, BucketId, BucketName, KeyParts, KeyRow, KeyRows, KeyRowsMut, Space, WalkLimit};
 use rows::{NameTable, Order, PointTable, Rows, RowsMut, SetTable, Span, Stamp, Totals, Value};
@@ -323,6 +325,34 @@ fn write_settings(rows: &mut dyn RowsMut) {
     feed::write::request(rows, UserId(2), UserId(39), true);
 }
 
+const BOOST: PostId = PostId(160 << 22);
+
+/// The rows that version 11 added: a boost, hashtags of posts and of profiles.
+fn write_tags_and_boosts(rows: &mut dyn RowsMut) {
+    let (user, reaction) = (UserRef::Id(UserId(39)), Reaction::Boost);
+    run(rows, BOOST.0 >> 22, Command::React { user, post: REPLY, reaction, on: true });
+    let (tag, user) = (Tag::parse("tag").unwrap(), UserRef::Id(UserId(1)));
+    run(rows, 150, Command::FeatureTag { user, tag: tag.clone(), on: true });
+    // The counts of most users are no numbers of rows here, so not by a command.
+    feed::write::tag(rows, &tag, (PostId(TAGGED), UserId(1)), true);
+}
+
+const TAGGED: u64 = 151 << 22;
+
+fn check_tags_and_boosts(rows: &impl Rows) {
+    let (facts, tag) = (Facts::new(rows), Tag::parse("tag").unwrap());
+    let boost = facts.post(BOOST).unwrap().boost.unwrap();
+    assert_eq!((boost.post, boost.author, boost.earlier), (REPLY, UserId(2), vec![]));
+    let counts = PostCounts { favourites: 0, boosts: 1, last_boost: BOOST.0 };
+    assert_eq!(facts.post_counts(REPLY), counts);
+    let (found, listed) = facts.posts_by(UserId(39), Span::ALL)[0];
+    assert_eq!((found, listed.boosted().unwrap().author), (BOOST, UserId(2)));
+    let newest = PostId(u64::MAX);
+    assert_eq!(facts.tagged(&tag, newest, 9), [(PostId(TAGGED), UserId(1))]);
+    assert_eq!(facts.tagged_by(UserId(1), &tag, newest, 9), [PostId(TAGGED)]);
+    assert_eq!(facts.featured_tags(UserId(1)), [FeaturedTag { tag, since: Stamp(150 << 22) }]);
+}
+
 /// Applies a command, which must succeed.
 fn run(rows: &mut dyn RowsMut, stamp: u64, command: Command) {
     let entry = StampedCommand { stamp: Stamp(stamp << 22), idempotency: None, command };
@@ -375,6 +405,7 @@ fn make_the_fixture() {
     write_blocks(&mut writer);
     write_reactions(&mut writer);
     write_settings(&mut writer);
+    write_tags_and_boosts(&mut writer);
     writer.freeze(APPLIED).unwrap().run().unwrap();
     drop(writer);
     // The engine sizes its (empty) journal down when it opens it again.
@@ -426,8 +457,8 @@ fn a_store_of_version_2_opens_with_its_rows() {
 }
 
 #[test]
-fn stores_of_versions_3_to_10_open_with_their_rows() {
-    for version in [3, 4, 5, 6, 7, 8, 9, 10] {
+fn stores_of_versions_3_to_11_open_with_their_rows() {
+    for version in [3, 4, 5, 6, 7, 8, 9, 10, 11] {
         let dir = tempfile::tempdir().unwrap();
         copy(&fixture(version), dir.path());
         let mut expected = MemoryRows::default();
@@ -450,6 +481,9 @@ fn stores_of_versions_3_to_10_open_with_their_rows() {
         }
         if version >= 10 {
             write_settings(&mut expected);
+        }
+        if version >= 11 {
+            write_tags_and_boosts(&mut expected);
         }
         // The first time, rows become those of the newest version.
         for (applied, is_first) in [(APPLIED, true), (APPLIED + 1, false)] {
@@ -481,6 +515,11 @@ fn stores_of_versions_3_to_10_open_with_their_rows() {
                 write_settings(&mut writer);
                 write_settings(&mut expected);
             }
+            if version < 11 && is_first {
+                write_tags_and_boosts(&mut writer);
+                write_tags_and_boosts(&mut expected);
+            }
+            check_tags_and_boosts(&writer);
             check_settings(&writer);
             check_reactions(&writer);
             check_replies(&writer);

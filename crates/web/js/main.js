@@ -19,6 +19,7 @@ const OTHERS = [page("tools", "Tools", { anonymous }), WHO, page("lock", "Applic
 const PAGES = [...FEED, ...TOOLS, ...OTHERS];
 const POST = page("post", "Post", { anonymous });
 const PROFILE = page("profile", "Profile", { anonymous });
+const TAGS = page("tags", "Hashtag", { anonymous });
 const MISSING = page("missing", "Page not found", { anonymous });
 
 const main = document.getElementById("main");
@@ -44,6 +45,7 @@ function route() {
   const [first, second = ""] = location.hash.replace(/^#\/?/, "").split("/").map(plain);
   if (first.startsWith("@")) return [PROFILE, { handle: first.slice(1).toLowerCase(), list: second }];
   if (first === "post") return [POST, { id: second }];
+  if (first === "tags") return [TAGS, { tag: second }];
   const found = first === "" ? PAGES[0] : PAGES.find(({ name }) => name === first) ?? MISSING;
   return [!found.anonymous && !whoami() ? WHO : found, { about: second }];
 }

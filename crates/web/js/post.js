@@ -54,7 +54,7 @@ export const thread = (id) => `#/post/${id}`;
 export function rewrite(node, { boost_of, ...other }) {
   const post = boost_of ?? other;
   const shown = node.querySelector(".said .text:not([hidden])") !== null;
-  const text = h("p.text", { dir: "auto" }, ...rich(post.text, post.mentions));
+  const text = h("p.text", { dir: "auto" }, ...rich(post.text, post.mentions, true));
   put(node.querySelector(".said"), post.warning ? warned(post, text, shown) : null, text);
   node.querySelector(".edited").textContent = post.edited_at ? "edited" : "";
 }

@@ -1,4 +1,4 @@
-// Texts of users: counted as the server counts them, and shown with their links and mentions.
+// Texts of users: counted as the server counts them, and shown with their links, mentions and hashtags.
 
 import { h } from "./dom.js";
 
@@ -25,17 +25,20 @@ export function room(text) {
 /** The beginning of a reply to a user. */
 export const replyTo = (handle) => `@${handle} `;
 
-const PARTS = /(https?:\/\/[^\s<>"]+)|@([A-Za-z0-9_]{1,30})(?![A-Za-z0-9_])/g;
+const PARTS = /(https?:\/\/[^\s<>"]+)|@([A-Za-z0-9_]{1,30})(?![A-Za-z0-9_])|(?<![\p{L}\p{N}\p{M}_#/&=])#([\p{L}\p{N}_][\p{L}\p{N}\p{M}_\u200c\u200d]*)/gu;
 
-/** A text as nodes. Handles of `mentions` become links to profiles, addresses become links. */
-export function rich(text, mentions = []) {
+/** A text as nodes. Handles of `mentions` become links to profiles, addresses and, if wanted, hashtags become links. */
+export function rich(text, mentions = [], tags = false) {
   const known = new Set(mentions.map((user) => user.handle.toLowerCase()));
   const nodes = [];
   let end = 0;
   for (const match of text.matchAll(PARTS)) {
-    const [whole, address, handle] = match;
+    const [whole, address, handle, tag] = match;
     const shown = address ? trimmed(address) : whole;
-    const node = address ? link(shown) : known.has(handle.toLowerCase()) && mention(handle, shown);
+    let node = null;
+    if (address) node = link(shown);
+    else if (tag) node = tags && /\p{Alphabetic}/u.test(tag) && h("a", { href: tagged(tag), rel: "tag" }, shown);
+    else node = known.has(handle.toLowerCase()) && mention(handle, shown);
     if (!node) continue;
     nodes.push(text.slice(end, match.index), node);
     end = match.index + shown.length;
@@ -61,5 +64,8 @@ function link(address) {
   if (url.protocol !== "http:" && url.protocol !== "https:") return null;
   return h("a", { href: url.href, rel: "noopener noreferrer nofollow ugc", target: "_blank" }, address);
 }
+
+/** The page of a hashtag. */
+export const tagged = (tag) => `#/tags/${encodeURIComponent(tag.toLowerCase())}`;
 
 const mention = (handle, shown) => h("a", { href: `#/@${handle.toLowerCase()}` }, shown);

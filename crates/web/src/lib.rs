@@ -71,6 +71,7 @@ assets! {
     "js/pages/post.js",
     "js/pages/profile.js",
     "js/pages/stories.js",
+    "js/pages/tags.js",
     "js/pages/tools.js",
     "js/pages/who.js",
     "js/paper.js",

@@ -54,6 +54,8 @@ impl From<Refusal> for ApiError {
             | Refusal::TooManyFields
             | Refusal::BadNote
             | Refusal::TooManyNotes
+            | Refusal::BadTag
+            | Refusal::TooManyTags
             | Refusal::KeyReused => StatusCode::UNPROCESSABLE_ENTITY,
         };
         let error = Self::new(status, refusal.code(), refusal.to_string());
@@ -83,6 +85,7 @@ fn field(refusal: Refusal) -> Option<&'static str> {
         Refusal::BadMuteTime => "duration_s",
         Refusal::BadWarning => "warning",
         Refusal::BadLanguage => "language",
+        Refusal::BadTag => "tag",
         Refusal::ParentNotFound => "in_reply_to_id",
         Refusal::KeyReused => "Idempotency-Key",
         Refusal::UserNotFound
@@ -106,6 +109,7 @@ fn field(refusal: Refusal) -> Option<&'static str> {
         | Refusal::RequestNotFound
         | Refusal::BadNote
         | Refusal::TooManyNotes
+        | Refusal::TooManyTags
         | Refusal::NotificationNotFound
         | Refusal::Account(_) => return None,
     })

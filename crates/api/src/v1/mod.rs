@@ -14,6 +14,7 @@ pub(crate) mod reactions;
 pub(crate) mod recognitions;
 pub(crate) mod samples;
 pub(crate) mod stories;
+pub(crate) mod tags;
 pub(crate) mod timelines;
 pub(crate) mod users;
 
@@ -30,6 +31,7 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
     reactions::route(routes);
     notifications::route(routes);
     timelines::route(routes);
+    tags::route(routes);
     stories::route(routes);
     recognitions::route(routes);
     samples::route(routes);

@@ -27,6 +27,7 @@ fn with_keys_only_paths_without_data_are_public() {
         ("GET", "/v1/users/0/timeline"),
         ("GET", "/v1/users/0/mentions"),
         ("GET", "/v1/users/0/events"),
+        ("GET", "/v1/tags/x/posts"),
         ("GET", "/v1/posts/1"),
         ("DELETE", "/v1/posts/1"),
         ("POST", "/v1/batch"),

@@ -200,7 +200,7 @@ fn every_list_has_the_same_shape_and_bounds() {
     for path in [format!("/v1/users/0/pins/{post}"), format!("/v1/users/1/favourites/{post}")] {
         assert_eq!(server.send("PUT", &path, &[], b"").status, 204, "{path}");
     }
-    server.publish("bob", "hi @ada");
+    server.publish("bob", "hi @ada #tag");
     for (path, items) in [
         ("/v1/users".to_owned(), 3),
         ("/v1/users?handle=ada".to_owned(), 1),
@@ -213,6 +213,7 @@ fn every_list_has_the_same_shape_and_bounds() {
         ("/v1/users/0/posts".to_owned(), 1),
         ("/v1/users/0/timeline".to_owned(), 1),
         ("/v1/users/0/mentions".to_owned(), 1),
+        ("/v1/tags/Tag/posts".to_owned(), 1),
         ("/v1/users/0/favourites".to_owned(), 0),
         ("/v1/users/0/bookmarks".to_owned(), 0),
         ("/v1/users/0/pins".to_owned(), 1),

@@ -88,3 +88,26 @@ fn timelines_of_unknown_users_are_not_found() {
         }
     }
 }
+
+#[test]
+fn a_hashtag_timeline_has_public_posts_that_its_viewer_wants() {
+    let server = TestServer::open();
+    server.register(&["ada", "bob", "cyd"]);
+    server.publish("ada", "#Caf\u{e9} one");
+    server.publish("bob", "@ada #caf\u{e9} two");
+    let hidden = serde_json::json!({"text": "#caf\u{e9}", "visibility": "unlisted"});
+    assert_eq!(server.post("/v1/users/@ada/posts", &hidden).status, 201);
+    let path = "/v1/users/@cyd/mutes/@bob";
+    assert_eq!(server.with_json("PUT", path, &[], &serde_json::json!({})).status, 204);
+    let path = "/v1/tags/CAF%C3%89/posts";
+    for (query, expect) in [
+        ("", ["@ada #caf\u{e9} two", "#Caf\u{e9} one"].as_slice()),
+        ("?viewer=@ada&limit=1", &["@ada #caf\u{e9} two"]),
+        ("?viewer=@cyd", &["#Caf\u{e9} one"]),
+    ] {
+        assert_eq!(texts(&server.get(&format!("{path}{query}")).json()), expect, "{query}");
+    }
+    let (pages, last) = read_by(&server, "next", &format!("{path}?limit=1"));
+    assert_eq!(pages.concat().len(), 2);
+    assert_eq!(read_by(&server, "prev", &last).0.concat().len(), 2);
+}

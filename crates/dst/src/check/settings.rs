@@ -26,6 +26,11 @@ impl Run {
             let wanted = expected.markers.get(&(user, timeline)).copied();
             assert_eq!(found, wanted, "marker of {user} in {timeline:?}");
         }
+        let featured = self.node().node().facts().featured_tags(UserId(user)).into_iter();
+        let featured = featured.map(|found| (found.tag.as_str().to_owned(), found.since.0));
+        let wanted = expected.featured_tags.iter().filter(|((one, _), _)| *one == user);
+        let wanted = wanted.map(|((_, tag), since)| (tag.clone(), *since));
+        assert!(featured.eq(wanted), "hashtags on the profile of {user}");
         for (other, _) in (0..).zip(&expected.users).filter(|(_, other)| !other.deleted) {
             let asks = self.node().node().facts().requests(UserId(user), UserId(other));
             let expects = expected.requests.contains(&(user, other));

@@ -2,19 +2,19 @@
 
 use feed::limits::{
     BIO_CHARS_MAX, FIELD_CHARS_MAX, MUTE_SECS_MAX, NAME_CHARS_MAX, NOTE_CHARS_MAX, POST_BYTES_MAX,
-    POST_CHARS_MAX, PROFILE_FIELDS_MAX, STORY_SECS_MAX,
+    POST_CHARS_MAX, POST_TAGS_MAX, PROFILE_FIELDS_MAX, STORY_SECS_MAX, TAG_BYTES_MAX,
 };
 use feed::{
     Bio, Command, Handle, Idempotency, Label, Language, Lifetime, MarkerUpdate, MarkersUpdate,
     MuteTime, Name, NewPost, Note, NotificationId, PostEdit, PostId, PostText, ProfileFields,
-    Reaction, SampleBits, SampleId, SetName, StoryId, UserEdit, UserId, UserRef, Visibility,
+    Reaction, SampleBits, SampleId, SetName, StoryId, Tag, UserEdit, UserId, UserRef, Visibility,
     Warning,
 };
 use node::Request;
 
 use super::Generator;
 
-pub(super) const KINDS: usize = 23;
+pub(super) const KINDS: usize = 24;
 
 impl Generator {
     pub(crate) fn request(&mut self) -> Request {
@@ -80,6 +80,10 @@ impl Generator {
             21 => {
                 let (user, other) = (self.user(), self.user());
                 Command::AnswerRequest { user, other, accept: self.random.once_in(2) }
+            }
+            22 => {
+                let Ok(tag) = Tag::parse(&self.tag()) else { unreachable!("a valid hashtag") };
+                Command::FeatureTag { user: self.user(), tag, on: !self.random.once_in(3) }
             }
             _ => self.notifications(),
         }
@@ -282,6 +286,11 @@ impl Generator {
         }
     }
 
+    fn tag(&mut self) -> String {
+        let number = self.random.below(12);
+        if number == 7 { "T".repeat(TAG_BYTES_MAX / 2) } else { format!("Tag{number}") }
+    }
+
     fn text(&mut self) -> PostText {
         let mut text = String::new();
         if self.random.once_in(6) {
@@ -291,8 +300,17 @@ impl Generator {
         for _ in 0..self.random.below(8).saturating_sub(5) {
             text.push_str(&format!(" @{}", self.handle().as_str()));
         }
+        for _ in 0..self.random.below(6).saturating_sub(3) {
+            text.push_str(&format!(" #{}", self.tag()));
+        }
         if self.is_extreme() {
-            match self.random.below(3) {
+            match self.random.below(4) {
+                // As many hashtags as are indexed, and some more.
+                3 => {
+                    for number in 0..POST_TAGS_MAX + 2 {
+                        text.push_str(&format!(" #x{number}"));
+                    }
+                }
                 // As many mentions as fit.
                 0 => {
                     while text.len() + 4 < POST_CHARS_MAX {

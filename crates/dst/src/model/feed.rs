@@ -86,6 +86,8 @@ pub(crate) struct Feed {
     pub(crate) cleared: BTreeMap<u32, u64>,
     /// Notes by their authors and the users whom they are about.
     pub(crate) notes: BTreeMap<(u32, u32), String>,
+    /// Hashtags that profiles show, by users, with the stamp since when.
+    pub(crate) featured_tags: BTreeMap<(u32, String), u64>,
     /// User and timeline of each marker: the last item read, the version, and the stamp of the change.
     pub(crate) markers: BTreeMap<(u32, MarkedTimeline), (u64, u32, u64)>,
 }
@@ -97,6 +99,7 @@ impl Feed {
             Command::EditUser(edit) => self.edit_user(edit),
             Command::SetNote { user, other, note } => self.set_note(user, other, note),
             Command::SetMarkers(update) => self.set_markers(stamp, update),
+            Command::FeatureTag { user, tag, on } => self.feature_tag(stamp, user, tag, *on),
             Command::Follow { user, other } => self.follow(stamp, user, other),
             Command::FollowMany { user, others } => self.follow_many(user, others),
             Command::Unfollow { user, other } => self.unfollow(user, other),

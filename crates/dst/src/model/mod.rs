@@ -11,6 +11,7 @@ mod notes;
 mod numbers;
 pub(crate) mod posts;
 mod reactions;
+mod tags;
 
 use std::collections::BTreeMap;
 

@@ -7,11 +7,11 @@ use rows::Stamp;
 
 use crate::accounts::GrantId;
 use crate::command::{Done, Outcome};
-use crate::cost::{GRANT_ROWS, POST_ROWS_MAX};
+use crate::cost::{GRANT_ROWS, POST_ROWS_LEAST, POST_ROWS_MAX, TAG_ROWS};
 use crate::effect::Effect;
 use crate::facts::{HiddenCount, Txn};
 use crate::ids::{PostId, StoryId, UserId, UserRef};
-use crate::limits::{ERASE_ROWS_MAX, ERASING_USERS_MAX, POST_MENTIONS_MAX};
+use crate::limits::{ERASE_ROWS_MAX, ERASING_USERS_MAX};
 use crate::reaction::Reaction;
 use crate::records::Counts;
 use crate::refusal::Refusal;
@@ -134,7 +134,8 @@ impl Erase<'_, '_> {
             let Some(post) = self.txn.facts().stored_post(id) else {
                 unreachable!("an author has rows of posts that are stored")
             };
-            rows_left -= POST_ROWS_MAX - POST_MENTIONS_MAX + post.mentions.len();
+            let tags = TAG_ROWS * post.tags().len();
+            rows_left -= POST_ROWS_LEAST + post.mentions.len() + tags;
             self.txn.remove_post(id, &post);
             let deleted = |user: &UserId| Effect::MentionChanged {
                 post: id,

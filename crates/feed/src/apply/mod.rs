@@ -13,6 +13,7 @@ mod reaction;
 mod sample;
 mod story;
 mod sweep;
+mod tag;
 mod user;
 
 use crate::command::{Command, Outcome, Reply, StampedCommand};
@@ -114,6 +115,7 @@ fn run(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effect>) -> 
         Command::AnswerRequest { user, other, accept } => {
             follow::answer(txn, user, other, *accept, effects)
         }
+        Command::FeatureTag { user, tag, on } => tag::feature(txn, stamp, user, tag, *on),
         Command::SetMarkers(update) => marker::set(txn, stamp, update),
         Command::Reserved(never) => match *never {},
     }

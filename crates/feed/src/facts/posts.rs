@@ -1,6 +1,6 @@
 //! Facts about posts: their own rows, and those by author, by mentioned user and by the post replied to.
 
-use rows::{PointTable, Rows, SetTable, Span, encode};
+use rows::{PointTable, Rows, SetTable, Span};
 
 use super::{Facts, Txn};
 use crate::ids::{PostId, UserId};
@@ -128,7 +128,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
 }
 
 impl Txn<'_> {
-    /// Writes a post into the post, author, mention and reply tables.
+    /// Writes a post into its tables.
     pub fn put_post(&mut self, id: PostId, post: &Post) {
         write::post(self.rows, id, post);
         for user in &post.mentions {
@@ -138,13 +138,14 @@ impl Txn<'_> {
 
     /// Replaces `old` by `new`, which has the same author, parent and visibility.
     pub fn edit_post(&mut self, id: PostId, old: &Post, new: &Post) {
-        self.rows.put_point(PointTable::Post, id.0, Some(encode(new)));
+        self.rows.put_point(PointTable::Post, id.0, Some(new.encode()));
         for user in old.mentions.iter().filter(|user| !new.mentions.contains(user)) {
             self.rows.put_member(SetTable::Mentions, user.0.into(), id.0, None);
         }
         for user in new.mentions.iter().filter(|user| !old.mentions.contains(user)) {
             write::mention(self.rows, *user, id);
         }
+        self.edit_tags(id, old, new);
     }
 
     /// Removes a post from its tables. Replies to it stay, and still refer to it; reactions are removed later.
@@ -157,6 +158,7 @@ impl Txn<'_> {
         if let Some(parent) = post.in_reply_to {
             self.rows.put_member(SetTable::Replies, parent.0, id.0, None);
         }
+        self.remove_tags(id, post);
         match &post.boost {
             Some(boost) => self.remove_boost(post.author, boost.post, id),
             None => self.forget_reactions(id, post.author),

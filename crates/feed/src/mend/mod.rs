@@ -17,6 +17,7 @@ mod records;
 mod relations;
 mod samples;
 mod stories;
+mod tags;
 mod users;
 
 use std::collections::BTreeMap;
@@ -99,7 +100,7 @@ enum Pass {
 }
 
 /// Later passes rely on what earlier ones have made consistent.
-const PASSES: [Pass; 82] = [
+const PASSES: [Pass; 86] = [
     Pass::PointRecords(PointTable::User),
     Pass::PointRecords(PointTable::Counts),
     Pass::PointRecords(PointTable::Post),
@@ -122,6 +123,7 @@ const PASSES: [Pass; 82] = [
     Pass::NameRecords(NameTable::Invite),
     Pass::NameRecords(NameTable::GrantSecret),
     Pass::NameRecords(NameTable::MuteEnd),
+    Pass::NameRecords(NameTable::FeaturedTag),
     Pass::Members(SetTable::DeletedUsers),
     Pass::Members(SetTable::ErasingUsers),
     Pass::Names(NameTable::Handle),
@@ -138,6 +140,9 @@ const PASSES: [Pass; 82] = [
     Pass::Names(NameTable::GrantExpiry),
     Pass::Names(NameTable::UnusedApp),
     Pass::Points(PointTable::Post),
+    Pass::Names(NameTable::TagPost),
+    Pass::Names(NameTable::AuthorTag),
+    Pass::Names(NameTable::FeaturedTag),
     Pass::Members(SetTable::AuthorPosts),
     Pass::Members(SetTable::Mentions),
     Pass::Members(SetTable::Replies),
@@ -352,6 +357,9 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
             NameTable::GrantExpiry => self.grant_expiry(name),
             NameTable::UnusedApp => self.unused_app(name),
             NameTable::MuteEnd => self.mute_end(name),
+            NameTable::TagPost => self.tag_post(name),
+            NameTable::AuthorTag => self.author_tag(name),
+            NameTable::FeaturedTag => self.featured_tag(name),
             NameTable::Idempotency
             | NameTable::SampleSet
             | NameTable::SampleLabel

@@ -59,6 +59,7 @@ impl Mend {
                 }
             }
         }
+        step.add_tags(PostId(key), &post);
         if !missing.is_empty() {
             step.derived(format!(
                 "post {}: rows are missing or wrong: {}",

@@ -52,6 +52,8 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
             NameTable::Invite => name.len() == 32 && Invite::try_of_row(value).is_some(),
             NameTable::GrantSecret => name.len() == 32 && try_decode::<u64>(value).is_some(),
             NameTable::MuteEnd => name.len() == 16 && value.is_empty(),
+            NameTable::FeaturedTag => name.len() > 4 && try_decode::<u64>(value).is_some(),
+            NameTable::TagPost | NameTable::AuthorTag => true,
             NameTable::Bucket | NameTable::KeyExpiry | NameTable::Sender => true,
             NameTable::GrantOf | NameTable::GrantExpiry | NameTable::UnusedApp => true,
         };

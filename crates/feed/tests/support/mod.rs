@@ -3,8 +3,8 @@
 
 use feed::{
     Bio, Command, Done, Effect, Facts, Handle, Idempotency, Lifetime, MarkerUpdate, MarkersUpdate,
-    MuteTime, Name, Note, PostId, PostText, Reply, StampedCommand, StoryId, Txn, UserEdit, UserId,
-    UserRef, apply, limits,
+    MuteTime, Name, Note, PostId, PostText, Reply, StampedCommand, StoryId, Tag, Txn, UserEdit,
+    UserId, UserRef, apply, limits,
 };
 use rows::{Rows, Stamp, StampClock};
 use testkit::MemoryRows;
@@ -145,6 +145,11 @@ pub(crate) fn mark(user: u32, last_read: u64, replaces: Option<u32>) -> Command 
 /// Locks or unlocks a user.
 pub(crate) fn lock(user: u32, locked: bool) -> Command {
     edit_user(UserEdit { locked: Some(locked), ..UserEdit::new(id(user)) })
+}
+
+/// Shows a hashtag on a profile, or ends that.
+pub(crate) fn feature(user: u32, tag: &str, on: bool) -> Command {
+    Command::FeatureTag { user: id(user), tag: Tag::parse(tag).unwrap(), on }
 }
 
 /// The answer of a user to the request of another one.

@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
 
-use feed::{Handle, Page, PageOf, PostId, Posted, SetTable, Span, UserId};
+use feed::{Handle, Page, PageOf, PostId, Posted, SetTable, Span, Tag, UserId};
 use serde_json::{Value, json};
 
 use crate::answers;
@@ -115,15 +115,17 @@ pub(crate) async fn statuses(
 ) -> Result<Response, ApiError> {
     let asked = Asked::parse(&fields, paging::STATUSES)?;
     let is_true = |name| Ok::<_, ApiError>(fields.flag(name)?.unwrap_or(false));
-    let hides = Hides { replies: is_true("exclude_replies")?, boosts: is_true("exclude_reblogs")? };
+    let (replies, boosts) = (!is_true("exclude_replies")?, !is_true("exclude_reblogs")?);
     let is_pinned = is_true("pinned")?;
-    // No post has media or a hashtag that is indexed.
-    let none = is_true("only_media")? || fields.one("tagged")?.is_some();
+    // No post has media, and none has what is no hashtag.
+    let tag = fields.one("tagged")?.map(Tag::parse);
+    let none = is_true("only_media")? || matches!(tag, Some(Err(_)));
+    let wanted = Wanted { replies, boosts, tag: tag.and_then(Result::ok) };
     let read = move |_: &_, entities: &mut Entities<'_>| {
         entities.is_visible(user).then(|| match none {
             true => Listed::default(),
             false if is_pinned => pinned(entities, user),
-            false => of_author(entities, user, &asked, hides),
+            false => of_author(entities, user, &asked, &wanted),
         })
     };
     let listed = state.entities(reader, read).await?.ok_or_else(ApiError::not_found)?;
@@ -139,14 +141,20 @@ fn pinned(entities: &mut Entities<'_>, user: UserId) -> Listed {
     Listed { json, ..Listed::default() }
 }
 
-/// What a list of an author's statuses leaves out.
-#[derive(Clone, Copy)]
-struct Hides {
+/// What a list of an author's statuses has and leaves out.
+struct Wanted {
     replies: bool,
     boosts: bool,
+    /// Only those with this hashtag.
+    tag: Option<Tag>,
 }
 
-fn of_author(entities: &mut Entities<'_>, author: UserId, asked: &Asked, hides: Hides) -> Listed {
+fn of_author(
+    entities: &mut Entities<'_>,
+    author: UserId,
+    asked: &Asked,
+    wanted: &Wanted,
+) -> Listed {
     let page: Page = asked.page(PostId);
     let (mut found, mut read, mut stopped) = (Vec::new(), 0, None);
     let mut span = page.span(ROWS_AT_ONCE);
@@ -157,8 +165,11 @@ fn of_author(entities: &mut Entities<'_>, author: UserId, asked: &Asked, hides: 
         // A thread of one author is no reply.
         let is_shown = |posted: &Posted| {
             let is_reply = posted.1.reply_to().is_some_and(|to| to != author);
-            let is_hidden = hides.replies && is_reply || hides.boosts && posted.1.is_boost();
-            !is_hidden && entities.visible_posted(author, *posted)
+            let is_left_out = is_reply && !wanted.replies || posted.1.is_boost() && !wanted.boosts;
+            let has_tag = |tag| entities.facts().has_tag(tag, (posted.0, author));
+            !is_left_out
+                && wanted.tag.as_ref().is_none_or(has_tag)
+                && entities.visible_posted(author, *posted)
         };
         found.extend(rows.iter().filter(|posted| is_shown(posted)).map(|(post, _)| *post));
         let last = rows.last().filter(|_| rows.len() == ROWS_AT_ONCE);

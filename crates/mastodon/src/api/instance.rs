@@ -1,7 +1,7 @@
 //! What the server says about itself, and the documents by which other programs find its users.
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::Response;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::accounts::{handle, list};
 use crate::answers;
-use crate::entities::{Entities, html, instance};
+use crate::entities::{Entities, instance};
 use crate::error::ApiError;
 use crate::fields::Params;
 use crate::input::{self, Reader};
@@ -95,25 +95,6 @@ pub(crate) async fn directory(
     };
     let found = state.entities(reader, read).await?;
     Ok(answers::json(found))
-}
-
-/// `GET /api/v1/tags/{name}`
-pub(crate) async fn tag(
-    State(state): State<Shared>,
-    Path(name): Path<String>,
-) -> Result<Json<Value>, ApiError> {
-    let Some(tag) = html::tags(&format!("#{name}")).into_iter().next() else {
-        return Err(ApiError::not_found());
-    };
-    let url = html::tag_url(&state.options.base, &tag);
-    Ok(Json(json!({
-        "id": tag,
-        "name": tag,
-        "url": url,
-        "history": [],
-        "following": false,
-        "featuring": false,
-    })))
 }
 
 /// `GET /health`

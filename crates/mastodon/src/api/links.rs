@@ -2,7 +2,7 @@
 
 use axum::extract::Path;
 use axum::response::{IntoResponse as _, Redirect, Response};
-use feed::Handle;
+use feed::{Handle, Tag};
 
 use crate::error::ApiError;
 use crate::input;
@@ -23,7 +23,14 @@ pub(crate) async fn status(Path((handle, id)): Path<(String, String)>) -> Respon
     }
 }
 
-/// `GET /tags/{tag}`: there is no page of a hashtag.
-pub(crate) async fn tag() -> Redirect {
-    Redirect::to("/")
+/// `GET /tags/{tag}`
+pub(crate) async fn tag(Path(tag): Path<String>) -> Response {
+    let Ok(tag) = Tag::parse(&tag) else { return ApiError::not_found().into_response() };
+    let tag: String = form_urlencoded::byte_serialize(tag.as_str().as_bytes()).collect();
+    Redirect::to(&format!("/#/tags/{tag}")).into_response()
+}
+
+/// `GET /@{handle}/tagged/{tag}`: the page of a profile does not choose among posts.
+pub(crate) async fn tagged(Path((handle, _)): Path<(String, String)>) -> Response {
+    profile(Path(handle)).await
 }

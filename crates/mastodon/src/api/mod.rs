@@ -12,4 +12,5 @@ pub(crate) mod relations;
 pub(crate) mod search;
 pub(crate) mod statuses;
 pub(crate) mod streaming;
+pub(crate) mod tags;
 pub(crate) mod timelines;

@@ -1,7 +1,8 @@
-//! Search: users by the beginning of their handles, and posts and profiles by their URLs.
+//! Search: users by the beginning of their handles, hashtags by their beginning, and posts and profiles by their URLs.
 
 use axum::extract::State;
 use axum::response::Response;
+use feed::tag;
 use feed::{Handle, PostId, UserId};
 use serde_json::Value;
 
@@ -17,6 +18,9 @@ use crate::state::Shared;
 
 /// Users that a search reads beside those on its page: before it, deleted, or hidden.
 const READ_BESIDE: usize = 100;
+
+/// Hashtags that a search reads, in their order.
+const TAGS_READ: usize = 60;
 
 /// `GET /api/v1/accounts/search`
 pub(crate) async fn accounts(
@@ -49,7 +53,7 @@ fn named<'q>(query: &'q str, base: &str) -> (&'q str, Option<PostId>) {
     }
 }
 
-/// `GET /api/v2/search`, and `/api/v1/search` of older clients. Hashtags are not indexed, and texts are not searched.
+/// `GET /api/v2/search`, and `/api/v1/search` of older clients. Texts are not searched.
 pub(crate) async fn all(
     State(state): State<Shared>,
     Reader(reader): Reader,
@@ -60,7 +64,7 @@ pub(crate) async fn all(
     let kind = fields.one("type")?.unwrap_or_default().to_owned();
     let base = state.options.base.clone();
     let followed = reader.filter(|_| fields.is_true("following").unwrap_or(false));
-    let read = move |_: &_, entities: &mut Entities<'_>| {
+    let read = move |node: &node::Node, entities: &mut Entities<'_>| {
         let wants = |name: &str| kind.is_empty() || kind == name;
         let (name, post) = named(&query, &base);
         let mut out = b"{\"accounts\":[".to_vec();
@@ -76,7 +80,18 @@ pub(crate) async fn all(
         if wants("statuses") && offset == 0 {
             entities.statuses(post.as_slice(), &mut out);
         }
-        out.extend_from_slice(b"],\"hashtags\":[]}");
+        out.extend_from_slice(b"],\"hashtags\":[");
+        let start = query.strip_prefix('#').unwrap_or(&query);
+        if wants("hashtags")
+            && let Some(start) = tag::prefix(start)
+        {
+            let found = entities.facts().tags_by_prefix(&start, TAGS_READ);
+            let found = found.iter().filter(|tag| entities.is_used(tag)).skip(offset).take(limit);
+            for tag in found.collect::<Vec<_>>() {
+                push(&entities.tag(tag, node.now_ms()), &mut out);
+            }
+        }
+        out.extend_from_slice(b"]}");
         out
     };
     let found = state.entities(reader, read).await?;

@@ -57,7 +57,7 @@ pub(crate) async fn public(
 }
 
 /// Whether a post is in the timeline of all users: it is public, no reply to another user and no boost.
-pub(crate) fn is_for_all(author: UserId, listed: feed::Listed) -> bool {
+fn is_for_all(author: UserId, listed: feed::Listed) -> bool {
     let is_reply = listed.reply_to().is_some_and(|to| to != author);
     listed.visibility() == Visibility::Public && !is_reply && !listed.is_boost()
 }

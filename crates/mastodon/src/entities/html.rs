@@ -5,14 +5,13 @@
 //! templates here alone.
 
 use feed::Handle;
+use feed::tag::{self, Found};
 use maud::{Markup, PreEscaped, html};
 
 /// As Mastodon writes it: some apps look for these bytes.
 const LINE_BREAK: PreEscaped<&str> = PreEscaped("<br />");
 /// Characters of a URL that are shown, after its scheme.
 const URL_CHARS_SHOWN: usize = 30;
-/// Longest hashtag that is linked, in characters.
-const TAG_CHARS_MAX: usize = 100;
 
 /// A part of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,20 +95,6 @@ pub(crate) fn tag_url(base: &str, tag: &str) -> String {
     format!("{base}/tags/{tag}")
 }
 
-/// The hashtags of a text in lower case, each once, in their order.
-pub(crate) fn tags(text: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    for part in parts(text) {
-        if let Part::Tag(tag) = part {
-            let tag = tag.to_lowercase();
-            if !found.contains(&tag) {
-                found.push(tag);
-            }
-        }
-    }
-    found
-}
-
 /// The parts of a text, in order; all of them together are the text.
 fn parts(text: &str) -> Vec<Part<'_>> {
     let mut parts = Vec::new();
@@ -122,13 +107,14 @@ fn parts(text: &str) -> Vec<Part<'_>> {
         }
         let before = text.get(..at).and_then(|before| before.chars().next_back());
         let found = match rest.as_bytes().first() {
-            Some(b'h' | b'H') => url(rest, before).map(Part::Url),
-            Some(b'#') => tag(rest, before).map(Part::Tag),
             Some(b'@') => mentions.next_if(|mention| mention.start == at).and_then(|mention| {
                 let name = rest.get(..=mention.handle.as_str().len())?;
                 Some(Part::Mention(name, mention.handle))
             }),
-            _ => None,
+            _ => tag::found(rest, before).map(|found| match found {
+                Found::Url(url) => Part::Url(url),
+                Found::Tag(tag) => Part::Tag(tag),
+            }),
         };
         let Some(part) = found else {
             at += rest.chars().next().map_or(1, char::len_utf8);
@@ -144,42 +130,6 @@ fn parts(text: &str) -> Vec<Part<'_>> {
     }
     parts.extend(text.get(plain..).filter(|text| !text.is_empty()).map(Part::Plain));
     parts
-}
-
-/// The URL with which `rest` begins. A sign at its end belongs to the sentence around it.
-fn url(rest: &str, before: Option<char>) -> Option<&str> {
-    if before.is_some_and(|before| before.is_alphanumeric() || before == '_') {
-        return None;
-    }
-    let scheme = ["https://", "http://"].into_iter().find(|scheme| {
-        rest.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme))
-    })?;
-    let ends = |c: char| c.is_whitespace() || c.is_control() || "<>\"`{}|\\^".contains(c);
-    let url = rest.get(..rest.find(ends).unwrap_or(rest.len()))?;
-    let mut url = url.trim_end_matches(|c| ".,;:!?'*_~".contains(c));
-    while let Some(inner) = url.strip_suffix([')', ']']) {
-        // Brackets that are opened within it are part of it.
-        let count = |open, close| (url.matches(open).count(), url.matches(close).count());
-        let (open, close) = if url.ends_with(')') { count('(', ')') } else { count('[', ']') };
-        if open >= close {
-            break;
-        }
-        url = inner.trim_end_matches(|c| ".,;:!?'*_~".contains(c));
-    }
-    let host = url.get(scheme.len()..)?;
-    host.starts_with(|c: char| c.is_alphanumeric() || c == '[').then_some(url)
-}
-
-/// The hashtag with which `rest` begins, without the `#`. It has a character that is no digit.
-fn tag(rest: &str, before: Option<char>) -> Option<&str> {
-    if before.is_some_and(|before| before.is_alphanumeric() || "_#/&".contains(before)) {
-        return None;
-    }
-    let tag = rest.get(1..)?;
-    let end = tag.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(tag.len());
-    let tag = tag.get(..end)?;
-    let is_word = tag.chars().any(char::is_alphabetic) && tag.chars().count() <= TAG_CHARS_MAX;
-    is_word.then_some(tag)
 }
 
 #[cfg(test)]
@@ -222,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn urls_and_tags_end_where_a_reader_would_end_them() {
+    fn urls_end_where_a_reader_would_end_them() {
         for (text, expect) in [
             ("https://a.example", Some("https://a.example")),
             ("see HTTP://a.example/b?c=d#e!", Some("HTTP://a.example/b?c=d#e")),
@@ -240,14 +190,6 @@ mod tests {
                 _ => None,
             });
             assert_eq!(found, expect, "{text:?}");
-        }
-        for (text, expect) in [
-            ("#a #b_1 #A", vec!["a", "b_1"]),
-            ("x#a ##a &#38; /#a", vec![]),
-            ("#caf\u{e9}.", vec!["caf\u{e9}"]),
-            ("https://a.example/#a", vec![]),
-        ] {
-            assert_eq!(tags(text), expect, "{text:?}");
         }
     }
 

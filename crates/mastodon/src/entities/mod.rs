@@ -8,6 +8,7 @@ pub(crate) mod instance;
 mod notification;
 mod relationship;
 pub(crate) mod status;
+mod tag;
 pub(crate) mod time;
 
 use std::collections::HashMap;

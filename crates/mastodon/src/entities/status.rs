@@ -2,7 +2,7 @@
 
 use feed::text::Language;
 
-use feed::{Handle, Post, PostId, Posted, Reaction, UserId, Visibility};
+use feed::{Handle, Post, PostId, Posted, Reaction, Tag, UserId, Visibility};
 use serde_json::{Value, json};
 
 use super::time::time;
@@ -34,8 +34,9 @@ impl Entities<'_> {
             let url = format!("{base}/@{handle}");
             json!({"id": user, "username": handle, "acct": handle, "url": url})
         });
-        let tags = html::tags(text).into_iter();
-        let tags = tags.map(|tag| json!({"name": tag, "url": html::tag_url(base, &tag)}));
+        let tags = feed::tag::tags(text);
+        let tags = tags.iter().map(Tag::as_str);
+        let tags = tags.map(|tag| json!({"name": tag, "url": html::tag_url(base, tag)}));
         let counts = self.facts().post_counts(id);
         let parent = post.in_reply_to.and_then(|id| Some((id, self.visible_post(id)?.author)));
         let mut status = json!({

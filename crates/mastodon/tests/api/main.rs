@@ -16,4 +16,5 @@ mod server;
 mod settings;
 mod statuses;
 mod streaming;
+mod tags;
 mod visibility;

@@ -141,11 +141,12 @@ async fn the_server_describes_itself() {
         ("/@ada/1", "/#/post/1"),
         ("/users/ada", "/#/@ada"),
         ("/users/ada/statuses/1", "/#/post/1"),
-        ("/tags/x", "/"),
+        ("/tags/Caf%C3%A9", "/#/tags/caf%C3%A9"),
+        ("/@ada/tagged/x", "/#/@ada"),
     ] {
         assert_eq!(world.get(path, None).await.location(), to, "{path}");
     }
-    for path in ["/@a-b", "/@ada/x", "/@%22/1"] {
+    for path in ["/@a-b", "/@ada/x", "/@%22/1", "/tags/1", "/tags/a-b"] {
         assert_eq!(world.get(path, None).await.status.as_u16(), 404, "{path}");
     }
 }

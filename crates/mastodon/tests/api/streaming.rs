@@ -203,6 +203,59 @@ async fn a_socket_has_the_channels_that_it_subscribes_to() {
 }
 
 #[tokio::test]
+async fn the_channel_of_a_hashtag_has_public_posts_with_it_and_replies() {
+    let world = World::new();
+    let [ada, bob] = world.people(["ada", "bob"]).await;
+    let address = world.listen().await;
+    let query = format!("?access_token={}&stream=hashtag&tag=Rust", ada.token);
+    let mut socket = Socket::open(address, &query, "").await;
+    for text in [
+        "{\"type\":\"subscribe\",\"stream\":\"hashtag:local\",\"tag\":\"go\"}",
+        "{\"type\":\"subscribe\",\"stream\":\"public\"}",
+        "{\"type\":\"subscribe\",\"stream\":\"hashtag\"}",
+    ] {
+        socket.send(text).await;
+    }
+    let error = json!({"error": "Unknown stream type", "status": 400});
+    assert_eq!(socket.next().await, Some(error));
+    let mut expect = Vec::new();
+    for (text, channels) in [
+        ("plain", vec![json!(["public"])]),
+        ("#rust", vec![json!(["hashtag", "rust"]), json!(["public"])]),
+        ("@ada #rust", vec![json!(["hashtag", "rust"])]),
+        ("#GO", vec![json!(["hashtag:local", "go"]), json!(["public"])]),
+    ] {
+        let post = bob.post(&world, text).await;
+        expect.extend(channels.into_iter().map(|channel| (channel, post.clone())));
+    }
+    let mut found = Vec::new();
+    while found.len() < expect.len() {
+        let frame = socket.next().await.unwrap();
+        let status: Value = serde_json::from_str(frame["payload"].as_str().unwrap()).unwrap();
+        found.push((frame["stream"].clone(), status["id"].as_str().unwrap().to_owned()));
+    }
+    // Posts that come together are sent channel by channel.
+    let key = |frame: &(Value, String)| (frame.1.clone(), frame.0.to_string());
+    found.sort_by_key(key);
+    expect.sort_by_key(key);
+    assert_eq!(found, expect);
+}
+
+#[tokio::test]
+async fn the_number_of_channels_of_a_socket_is_bounded() {
+    let world = World::new();
+    let [ada] = world.people(["ada"]).await;
+    let address = world.listen().await;
+    let mut socket = Socket::open(address, &format!("?access_token={}", ada.token), "").await;
+    for number in 0..=12 {
+        let text = json!({"type": "subscribe", "stream": "hashtag", "tag": format!("t{number}")});
+        socket.send(&text.to_string()).await;
+    }
+    let error = json!({"error": "Too many channels", "status": 422});
+    assert_eq!(socket.next().await, Some(error));
+}
+
+#[tokio::test]
 async fn a_channel_needs_its_scope() {
     let world = World::new();
     let [ada] = world.people(["ada"]).await;
@@ -402,6 +455,8 @@ async fn unknown_channels_are_refused_and_others_are_silent() {
         ("public/remote", 200),
         ("hashtag?tag=x", 200),
         ("hashtag/local?tag=x", 200),
+        ("hashtag", 400),
+        ("hashtag?tag=-", 400),
         ("list?list=1", 200),
         ("direct", 200),
         ("health", 200),

@@ -18,8 +18,8 @@ use super::user_lines::{Note, User};
 
 /// The format that this code writes, and the newest it reads. Format 1 has no accounts, blocks and mutes, format 2
 /// only public posts without warnings and languages, and no reactions, format 3 no settings, markers and
-/// notes of users.
-pub(crate) const FORMAT_VERSION: u32 = 4;
+/// notes of users, format 4 no hashtags of profiles.
+pub(crate) const FORMAT_VERSION: u32 = 5;
 /// Longest line, in bytes: more than that of the longest value in base64, or in text of which every character is
 /// escaped.
 pub(crate) const LINE_BYTES_MAX: usize = 48 << 20;

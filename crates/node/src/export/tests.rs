@@ -12,7 +12,7 @@ use feed::accounts::{
 };
 use feed::{
     Bio, Command, Handle, Idempotency, Label, Lifetime, MarkerUpdate, MarkersUpdate, MuteTime,
-    Name, Note, PostText, Reaction, SetName, UserEdit, UserId, UserRef,
+    Name, Note, PostText, Reaction, SetName, Tag, UserEdit, UserId, UserRef,
 };
 use kv::{BucketId, BucketName, Bytes, Expiry, KeyOp, KeyOps, Only};
 use rows::{NameTable, PointTable, SetTable};
@@ -83,6 +83,8 @@ fn name(table: NameTable) -> Kept {
         NameTable::Idempotency => LeftOut("idempotency keys"),
         NameTable::Sender => NeverWritten,
         NameTable::Email => Derived,
+        NameTable::TagPost | NameTable::AuthorTag => Derived,
+        NameTable::FeaturedTag => Exported,
         NameTable::Invite | NameTable::GrantSecret | NameTable::GrantOf => LeftOut(GRANTS),
         NameTable::GrantExpiry | NameTable::UnusedApp => LeftOut(GRANTS),
     }
@@ -111,12 +113,14 @@ fn fill(options: &NodeOptions) {
     run(Command::Follow { user: bob.clone(), other: ann.clone() });
     let note = Note::parse("a note").unwrap();
     run(Command::SetNote { user: ann.clone(), other: bob.clone(), note });
+    let tag = Tag::parse("tag").unwrap();
+    run(Command::FeatureTag { user: ann.clone(), tag, on: true });
     run(Command::Follow { user: ann.clone(), other: bob.clone() });
     run(Command::Befriend { user: ann.clone(), other: bob.clone() });
     run(Command::Block { user: ann.clone(), other: dan.clone() });
     let time = Some(MuteTime::from_secs(600_000).unwrap());
     run(Command::Mute { user: ann.clone(), other: dan, mentions: true, time });
-    let post = Command::Post { author: ann.clone(), text: text("hello @bob") };
+    let post = Command::Post { author: ann.clone(), text: text("hello @bob #tag") };
     let idempotency = Some(Idempotency { key: [1; 16], content: [2; 8] });
     let request = Request { command: post, idempotency };
     let reply = runtime.block_on(node.submit(request)).unwrap();

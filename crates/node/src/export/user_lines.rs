@@ -43,6 +43,20 @@ pub(crate) struct User<'a> {
     pub(crate) home_marker: Option<Marker>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) notifications_marker: Option<Marker>,
+    /// Hashtags that the profile shows.
+    #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) featured_tags: Vec<FeaturedTag<'a>>,
+}
+
+/// A hashtag that a profile shows.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FeaturedTag<'a> {
+    #[serde(borrow)]
+    pub(crate) tag: Cow<'a, str>,
+    /// Of the time since when.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) id: Option<Id>,
 }
 
 /// Up to where a user has read a timeline.
@@ -125,6 +139,11 @@ impl<'a> User<'a> {
             version: marker.version,
             updated: Some(Id(marker.updated.0)),
         };
+        let featured_tags = if deleted { Vec::new() } else { facts.featured_tags(id) };
+        let featured_tag = |featured: feed::facts::FeaturedTag| FeaturedTag {
+            tag: featured.tag.as_str().to_owned().into(),
+            id: Some(Id(featured.since.0)),
+        };
         let defaults =
             Some(&user.defaults).filter(|defaults| **defaults != PostDefaults::default());
         Self {
@@ -155,6 +174,7 @@ impl<'a> User<'a> {
             locked: !deleted && facts.is_locked(id),
             home_marker: markers.home.map(marker),
             notifications_marker: markers.notifications.map(marker),
+            featured_tags: featured_tags.into_iter().map(featured_tag).collect(),
         }
     }
 }

@@ -2,11 +2,12 @@
 
 use feed::accounts::{Account, AccountRefusal, AccountState, Email, PasswordHash, Role};
 use feed::limits::{
-    BLOCKS_MAX, FOLLOWING_MAX, FRIENDS_MAX, MUTES_MAX, NOTES_MAX, USER_POSTS_MAX, USERS_MAX,
+    BLOCKS_MAX, FEATURED_TAGS_MAX, FOLLOWING_MAX, FRIENDS_MAX, MUTES_MAX, NOTES_MAX,
+    USER_POSTS_MAX, USERS_MAX,
 };
 use feed::{
     Bio, Counts, Handle, Language, Marker, Markers, Name, Note, PostDefaults, ProfileFields,
-    Refusal, UserId, UserRef, Visibility, write,
+    Refusal, Tag, UserId, UserRef, Visibility, write,
 };
 use hashbrown::{HashMap, HashSet};
 use rows::{EPOCH_MS, SetTable, Stamp, Totals};
@@ -79,6 +80,19 @@ impl Users {
                 return Err("nothing is left of a deleted user but the handle".into());
             }
             write::markers(loader, id, markers);
+        }
+        if line.deleted && !line.featured_tags.is_empty() {
+            return Err("nothing is left of a deleted user but the handle".into());
+        }
+        if line.featured_tags.len() > FEATURED_TAGS_MAX {
+            return Err(Refusal::TooManyTags.into());
+        }
+        for featured in &line.featured_tags {
+            let since = match featured.id {
+                Some(id) => ids.used(id)?,
+                None => ids.at_or_now(None)?,
+            };
+            write::featured_tag(loader, id, &Tag::parse(&featured.tag)?, Some(since.0));
         }
         write::user(loader, id, &user);
         write::handle(loader, &handle, id);

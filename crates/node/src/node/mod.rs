@@ -9,6 +9,7 @@ mod samples;
 #[cfg(feature = "simulation")]
 mod simulation;
 mod stories;
+mod tags;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -148,8 +148,16 @@ impl Node {
         page: &Page,
         out: &mut Vec<u8>,
     ) -> PageEnds {
-        let Visible { posts, end } = self.visible_posts(viewer, user, page);
-        let ends = self.append(&posts, out);
+        self.append_visible(&self.visible_posts(viewer, user, page), page, out)
+    }
+
+    pub(super) fn append_visible(
+        &self,
+        Visible { posts, end }: &Visible,
+        page: &Page,
+        out: &mut Vec<u8>,
+    ) -> PageEnds {
+        let ends = self.append(posts, out);
         match page.cursor {
             Cursor::After(_) => PageEnds { first: end.or(ends.first), ..ends },
             Cursor::Newest | Cursor::Before(_) => PageEnds { last: end.or(ends.last), ..ends },

@@ -34,6 +34,8 @@ pub(super) struct Events {
     user: UserId,
     own: Option<Own>,
     public: Option<Receiver<Arc<Published>>>,
+    /// The channels of posts that any user may see.
+    of_public: Vec<Channel>,
     /// When a sign of life is due.
     keep_alive: Instant,
     _open: Open,
@@ -73,17 +75,20 @@ impl Events {
     pub(super) fn new(state: &Shared, access: Access, user: UserId, open: Open) -> Self {
         let state = Arc::clone(state);
         let keep_alive = Instant::now() + KEEP_ALIVE;
-        Self { state, access, user, own: None, public: None, keep_alive, _open: open }
+        let (own, public, of_public) = (None, None, Vec::new());
+        Self { state, access, user, own, public, of_public, keep_alive, _open: open }
     }
 
     /// Begins with what these channels need, and ends with what they do not.
     pub(super) async fn listen(&mut self, channels: &[Channel]) -> Option<()> {
-        if !channels.iter().any(|channel| channel.is_public()) {
+        let of_public = channels.iter().filter(|channel| channel.is_public());
+        self.of_public = of_public.cloned().collect();
+        if self.of_public.is_empty() {
             self.public = None;
         } else if self.public.is_none() {
             self.public = Some(streams::public(&self.state));
         }
-        if !channels.iter().any(|channel| channel.is_of_user()) {
+        if !channels.iter().any(Channel::is_of_user) {
             self.own = None;
         } else if self.own.is_none() {
             // The watch begins before the first read, so no change in between is missed.
@@ -187,7 +192,7 @@ impl Events {
         Some(events)
     }
 
-    /// Of the posts of all users those that the user wants.
+    /// Of the posts of all users those of the channels that the user wants.
     async fn read_public(&mut self, first: Arc<Published>) -> Option<Vec<Event>> {
         let mut received = vec![first];
         while let Some(public) = &mut self.public
@@ -195,6 +200,11 @@ impl Events {
             && let Ok(published) = public.try_recv()
         {
             received.push(published);
+        }
+        // Most posts are on no channel of a hashtag, and cost no read.
+        received.retain(|published| self.of_public.iter().any(|channel| channel.has(published)));
+        if received.is_empty() {
+            return Some(Vec::new());
         }
         let user = self.user;
         let wanted = move |node: &Node, base: &str| {
@@ -208,7 +218,8 @@ impl Events {
                     true => Arc::clone(&published.status),
                     false => Arc::from(entities.status(published.post)?.to_string()),
                 };
-                Some(Event { name: "update", payload })
+                let published = Some(Arc::clone(published));
+                Some(Event { name: "update", payload, published })
             };
             received.iter().filter_map(event).collect()
         };

@@ -28,7 +28,7 @@ use crate::error::ApiError;
 use crate::fields::Params;
 use crate::input::Me;
 use crate::state::Shared;
-use crate::streams::Open;
+use crate::streams::{Open, Published};
 use crate::tokens::Access;
 
 /// An event.
@@ -37,11 +37,13 @@ struct Event {
     name: &'static str,
     /// An entity as JSON, or an id.
     payload: Arc<str>,
+    /// The post, of channels of posts that any user may see.
+    published: Option<Arc<Published>>,
 }
 
 impl Event {
     fn of(name: &'static str, entity: &Value) -> Self {
-        Self { name, payload: Arc::from(entity.to_string()) }
+        Self { name, payload: Arc::from(entity.to_string()), published: None }
     }
 
     fn notification(entity: &Value) -> Self {
@@ -53,8 +55,11 @@ impl Event {
     }
 
     /// Whether it is sent on a channel of its kind.
-    fn is_for(&self, channel: Channel) -> bool {
-        channel != Channel::Notifications || self.is_notification()
+    fn is_for(&self, channel: &Channel) -> bool {
+        match &self.published {
+            Some(published) => channel.has(published),
+            None => *channel != Channel::Notifications || self.is_notification(),
+        }
     }
 }
 
@@ -66,10 +71,13 @@ pub(crate) async fn connect(
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
-    let stream = fields.one("stream")?;
+    let (stream, tag) = (fields.one("stream")?, fields.one("tag")?);
     match upgrade {
-        Ok(upgrade) => socket::open(&state, access, user, upgrade, stream.map(str::to_owned)),
-        Err(_) => begin(state, access, user, stream.unwrap_or_default()).await,
+        Ok(upgrade) => {
+            let first = stream.map(|stream| (stream.to_owned(), tag.map(str::to_owned)));
+            socket::open(&state, access, user, upgrade, first)
+        }
+        Err(_) => begin(state, access, user, (stream.unwrap_or_default(), tag)).await,
     }
 }
 
@@ -79,31 +87,32 @@ pub(crate) async fn listen(
     Extension(access): Extension<Access>,
     Me(user): Me,
     Path(path): Path<String>,
+    Params(fields): Params,
 ) -> Result<Response, ApiError> {
-    begin(state, access, user, &path.replace('/', ":")).await
+    begin(state, access, user, (&path.replace('/', ":"), fields.one("tag")?)).await
 }
 
 async fn begin(
     state: Shared,
     access: Access,
     user: UserId,
-    channel: &str,
+    (channel, tag): (&str, Option<&str>),
 ) -> Result<Response, ApiError> {
     let unknown = || ApiError::new(StatusCode::BAD_REQUEST, "Unknown channel requested");
-    let channel = Channel::parse(channel).ok_or_else(unknown)?;
+    let channel = Channel::parse(channel, tag).ok_or_else(unknown)?;
     if !access.allows(channel.scope()) {
         return Err(ApiError::out_of_scope());
     }
     let open = Open::new(&state, user)?;
     let mut events = Events::new(&state, access, user, open);
-    events.listen(&[channel]).await.ok_or_else(ApiError::internal)?;
+    events.listen(std::slice::from_ref(&channel)).await.ok_or_else(ApiError::internal)?;
     let begin = (Some(b":connected\n\n".to_vec()), events);
     let chunks = stream::unfold(begin, move |(greeting, mut events)| {
-        let state = Arc::clone(&state);
+        let (state, channel) = (Arc::clone(&state), channel.clone());
         async move {
             let bytes = match greeting {
                 Some(greeting) => greeting,
-                None => next(&mut events, channel).await?,
+                None => next(&mut events, &channel).await?,
             };
             // A client that does not read ends here when there is no memory for its events.
             let chunk = state.answers.hold(bytes).ok()?;
@@ -117,7 +126,7 @@ async fn begin(
 }
 
 /// The next events as bytes, or a sign of life. An entity has no line breaks, because JSON escapes them.
-async fn next(events: &mut Events, channel: Channel) -> Option<Vec<u8>> {
+async fn next(events: &mut Events, channel: &Channel) -> Option<Vec<u8>> {
     loop {
         let due = events.ready().await?;
         let (Batch::Own(found) | Batch::Public(found)) = events.read(due).await? else {

@@ -85,7 +85,10 @@ impl Question {
 }
 
 fn changed(entities: &mut Entities<'_>, change: Change) -> Option<Event> {
-    let deleted = |post: PostId| Event { name: "delete", payload: Arc::from(post.0.to_string()) };
+    let deleted = |post: PostId| {
+        let payload = Arc::from(post.0.to_string());
+        Event { name: "delete", payload, published: None }
+    };
     match change {
         Change::Deleted(post) => Some(deleted(post)),
         Change::MentionDeleted(post, author) => {

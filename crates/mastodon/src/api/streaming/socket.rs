@@ -2,7 +2,7 @@
 
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
 use axum::response::Response;
-use feed::UserId;
+use feed::{Tag, UserId};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -15,6 +15,8 @@ use crate::tokens::Access;
 
 /// Longest message of a client, in bytes.
 const MESSAGE_BYTES_MAX: usize = 4 << 10;
+/// Most channels of a connection: those that have events, and some hashtags of at most 200 bytes each.
+const CHANNELS_MAX: usize = 12;
 /// What is read of a connection at a time, in bytes.
 const BUFFER_BYTES: usize = 1 << 10;
 
@@ -27,7 +29,7 @@ pub(super) fn open(
     access: Access,
     user: UserId,
     upgrade: WebSocketUpgrade,
-    first: Option<String>,
+    first: Option<(String, Option<String>)>,
 ) -> Result<Response, ApiError> {
     let (state, open) = (Shared::clone(state), Open::new(state, user)?);
     let upgrade = upgrade.max_message_size(MESSAGE_BYTES_MAX).max_frame_size(MESSAGE_BYTES_MAX);
@@ -57,9 +59,9 @@ struct Connection {
 }
 
 impl Connection {
-    async fn run(mut self, first: Option<String>) -> Option<()> {
-        if let Some(first) = first {
-            self.change("subscribe", &first).await?;
+    async fn run(mut self, first: Option<(String, Option<String>)>) -> Option<()> {
+        if let Some((first, tag)) = first {
+            self.change("subscribe", (&first, tag.as_deref())).await?;
         }
         loop {
             let message = async {
@@ -88,19 +90,21 @@ impl Connection {
     async fn receive(&mut self, text: &str) -> Option<()> {
         let request: Value = serde_json::from_str(text).unwrap_or_default();
         let part = |name: &str| request.get(name).and_then(Value::as_str).unwrap_or_default();
-        let (kind, stream) = (part("type").to_owned(), part("stream").to_owned());
-        self.change(&kind, &stream).await
+        self.change(part("type"), (part("stream"), Some(part("tag")))).await
     }
 
-    async fn change(&mut self, kind: &str, name: &str) -> Option<()> {
+    async fn change(&mut self, kind: &str, (name, tag): (&str, Option<&str>)) -> Option<()> {
         let error = |text: &str, status: u16| json!({"error": text, "status": status}).to_string();
-        let Some(channel) = Channel::parse(name) else {
+        let Some(channel) = Channel::parse(name, tag) else {
             return self.write(error("Unknown stream type", 400)).await;
         };
         if !self.access.allows(channel.scope()) {
             return self.write(error(ApiError::out_of_scope().message(), 403)).await;
         }
         match kind {
+            "subscribe" if self.channels.len() >= CHANNELS_MAX => {
+                return self.write(error("Too many channels", 422)).await;
+            }
             "subscribe" if !self.channels.contains(&channel) => self.channels.push(channel),
             "unsubscribe" => self.channels.retain(|other| *other != channel),
             _ => {}
@@ -109,17 +113,19 @@ impl Connection {
     }
 
     async fn send(&mut self, batch: &Batch) -> Option<()> {
-        let (events, is_wanted): (_, fn(Channel) -> bool) = match batch {
+        let (events, is_wanted): (_, fn(&Channel) -> bool) = match batch {
             Batch::Own(events) => (events, Channel::is_of_user),
             Batch::Public(events) => (events, Channel::is_public),
             Batch::KeepAlive => {
                 return self.socket.send(Message::Ping(Vec::new().into())).await.ok();
             }
         };
-        for channel in self.channels.clone().into_iter().filter(|channel| is_wanted(*channel)) {
-            for event in events.iter().filter(|event| event.is_for(channel)) {
+        for channel in self.channels.clone().into_iter().filter(is_wanted) {
+            for event in events.iter().filter(|event| event.is_for(&channel)) {
+                let tag = channel.tag().map(Tag::as_str);
+                let stream: Vec<_> = [channel.name()].into_iter().chain(tag).collect();
                 let frame = json!({
-                    "stream": [channel.name()],
+                    "stream": stream,
                     "event": event.name,
                     "payload": &*event.payload,
                 });

@@ -1,0 +1,129 @@
+//! Facts about hashtags: which public posts have one, and which of them profiles show.
+//!
+//! **Invariant:** these rows follow from public posts, so they have at most twice the bytes of hashtags in texts, and none
+//! is left of a post that is deleted. Posts from before format 11 of the store may have none.
+
+use rows::{NameTable, Rows, Stamp, decode};
+
+use super::{Facts, Txn};
+use crate::ids::{PostId, UserId};
+use crate::records::Post;
+use crate::tag::Tag;
+use crate::write;
+
+/// A hashtag that a profile shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FeaturedTag {
+    /// The hashtag.
+    pub tag: Tag,
+    /// Since when; also its id.
+    pub since: Stamp,
+}
+
+/// A post with a hashtag, and its author.
+pub type Tagged = (PostId, UserId);
+
+impl<R: Rows + ?Sized> Facts<'_, R> {
+    /// The newest public posts with a hashtag that are older than `before`: at most `limit`. Their authors may be deleted:
+    /// see [`Facts::is_hidden`].
+    #[must_use]
+    pub fn tagged(&self, tag: &Tag, before: PostId, limit: usize) -> Vec<Tagged> {
+        let Some(last) = before.0.checked_sub(1) else { return Vec::new() };
+        let from = write::tag_post_key(tag, PostId(last), UserId(0));
+        let start = [tag.as_str().as_bytes(), &[0]].concat();
+        let names = self.rows.first_names(NameTable::TagPost, &from, limit);
+        let posts = names.iter().map_while(|name| name.strip_prefix(start.as_slice()));
+        posts.filter_map(read_post).collect()
+    }
+
+    /// Whether a public post by `author` has a hashtag.
+    #[must_use]
+    pub fn has_tag(&self, tag: &Tag, (post, author): Tagged) -> bool {
+        self.rows.name(NameTable::TagPost, &write::tag_post_key(tag, post, author)).is_some()
+    }
+
+    /// As [`Facts::tagged`], of one author.
+    #[must_use]
+    pub fn tagged_by(
+        &self,
+        author: UserId,
+        tag: &Tag,
+        before: PostId,
+        limit: usize,
+    ) -> Vec<PostId> {
+        let Some(last) = before.0.checked_sub(1).filter(|_| !self.is_hidden(author)) else {
+            return Vec::new();
+        };
+        let from = write::author_tag_key(author, tag, PostId(last));
+        let start = [&author.0.to_be_bytes()[..], tag.as_str().as_bytes(), &[0]].concat();
+        let names = self.rows.first_names(NameTable::AuthorTag, &from, limit);
+        let posts = names.iter().map_while(|name| name.strip_prefix(start.as_slice()));
+        posts.filter_map(|id| Some(PostId(!u64::from_be_bytes(id.try_into().ok()?)))).collect()
+    }
+
+    /// Hashtags of public posts that begin with `prefix`, in order: at most `limit`. Each is one short read.
+    #[must_use]
+    pub fn tags_by_prefix(&self, prefix: &str, limit: usize) -> Vec<Tag> {
+        let (mut found, mut from) = (Vec::new(), prefix.as_bytes().to_vec());
+        while found.len() < limit
+            && let Some(name) = self.rows.first_name(NameTable::TagPost, &from)
+            && name.starts_with(prefix.as_bytes())
+        {
+            let tag = name.split(|byte| *byte == 0).next().unwrap_or_default();
+            // Above all posts with this hashtag, below those with a longer one.
+            from = [tag, &[1]].concat();
+            found.extend(Tag::of_row(tag));
+        }
+        found
+    }
+
+    /// The hashtags that a profile shows, in their order.
+    #[must_use]
+    pub fn featured_tags(&self, user: UserId) -> Vec<FeaturedTag> {
+        let start = user.0.to_be_bytes();
+        // One user has few of them, and what comes after them is of the next user.
+        let limit = crate::limits::FEATURED_TAGS_MAX;
+        let names = self.rows.first_names(NameTable::FeaturedTag, &start, limit);
+        let featured = |name: &Vec<u8>| {
+            let tag = Tag::of_row(name.strip_prefix(&start)?)?;
+            let since = Stamp(decode(&self.rows.name(NameTable::FeaturedTag, name)?));
+            Some(FeaturedTag { tag, since })
+        };
+        names.iter().map_while(featured).collect()
+    }
+}
+
+/// The post and its author at the end of a row's key.
+pub(crate) fn read_post(bytes: &[u8]) -> Option<Tagged> {
+    let (post, author) = bytes.split_first_chunk()?;
+    let author = u32::from_be_bytes(author.try_into().ok()?);
+    Some((PostId(!u64::from_be_bytes(*post)), UserId(author)))
+}
+
+impl Txn<'_> {
+    /// Replaces the hashtags of a post by those of its new text.
+    pub(super) fn edit_tags(&mut self, id: PostId, old: &Post, new: &Post) {
+        let tags = new.tags();
+        for tag in old.tags().iter().filter(|tag| !tags.contains(tag)) {
+            write::tag(self.rows, tag, (id, old.author), false);
+        }
+        tags.iter().for_each(|tag| write::tag(self.rows, tag, (id, new.author), true));
+    }
+
+    /// Removes the hashtags of a post.
+    pub(super) fn remove_tags(&mut self, id: PostId, post: &Post) {
+        post.tags().iter().for_each(|tag| write::tag(self.rows, tag, (id, post.author), false));
+    }
+
+    /// Stores since when a profile shows a hashtag, or removes it.
+    pub(crate) fn put_featured_tag(&mut self, user: UserId, tag: &Tag, since: Option<Stamp>) {
+        write::featured_tag(self.rows, user, tag, since.map(|since| since.0));
+    }
+
+    /// Removes all hashtags from a profile.
+    pub(super) fn remove_featured_tags(&mut self, user: UserId) {
+        for featured in self.facts().featured_tags(user) {
+            self.put_featured_tag(user, &featured.tag, None);
+        }
+    }
+}

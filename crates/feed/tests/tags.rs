@@ -1,0 +1,228 @@
+//! Hashtags: which posts have them, hashtag timelines, hashtags on profiles.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod support;
+
+use feed::limits::{FEATURED_TAGS_MAX, POST_TAGS_MAX};
+use feed::tagged::{self, TagQuery};
+use feed::{
+    Command, Cursor, Done, NewPost, Page, PageOf, PostEdit, PostId, PostText, Refusal, Remains,
+    Tag, UserId, Viewer, Visibility,
+};
+use proptest::prelude::*;
+use rows::{NameTable, Rows as _};
+use support::{World, block, feature, id, mute, unblock, unmute};
+
+fn tag(text: &str) -> Tag {
+    Tag::parse(text).unwrap()
+}
+
+fn text(text: &str) -> PostText {
+    PostText::parse(text).unwrap()
+}
+
+fn publish(world: &mut World, author: u32, words: &str, visibility: Visibility) -> PostId {
+    let new = NewPost { visibility, ..NewPost::new(id(author), text(words)) };
+    match world.run(Command::Publish(Box::new(new))) {
+        Ok(Done::Posted(post)) => post,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn read(world: &World, reader: Option<u32>, query: &TagQuery, page: &Page) -> PageOf<PostId> {
+    let viewer = Viewer::new(world.facts(), reader.map(UserId));
+    let found = tagged::posts(&viewer, query, page);
+    assert_eq!(found.end, None);
+    found.posts
+}
+
+/// All posts with a hashtag as a reader sees them.
+fn all(world: &World, reader: Option<u32>, name: &str) -> Vec<PostId> {
+    let page = Page { cursor: Cursor::Newest, limit: 100 };
+    read(world, reader, &TagQuery::of(tag(name)), &page).items
+}
+
+fn rows(world: &World) -> usize {
+    let count = |table| world.rows.first_names(table, &[], usize::MAX).len();
+    let [posts, authors] = [NameTable::TagPost, NameTable::AuthorTag].map(count);
+    assert_eq!(posts, authors);
+    posts
+}
+
+#[test]
+fn public_posts_are_in_the_timelines_of_their_hashtags_until_they_have_them_no_longer() {
+    let mut world = World::new();
+    let first = publish(&mut world, 0, "#Rust is #fun", Visibility::Public);
+    for hidden in [Visibility::Unlisted, Visibility::Followers, Visibility::Direct] {
+        publish(&mut world, 0, "#rust @bob", hidden);
+    }
+    let second = world.post(1, "@ada #RUST #rust");
+    assert_eq!(all(&world, Some(2), "rust"), [second, first]);
+    assert_eq!(all(&world, None, "fun"), [first]);
+    assert_eq!(all(&world, None, "rus"), []);
+    assert_eq!(world.facts().tagged_by(UserId(0), &tag("rust"), PostId(u64::MAX), 9), [first]);
+    assert_eq!(rows(&world), 3);
+
+    let edit = PostEdit::of_text(first, text("now #fun and #new"));
+    world.run(Command::Edit(Box::new(edit))).unwrap();
+    assert_eq!(all(&world, None, "rust"), [second]);
+    assert_eq!(all(&world, None, "fun"), [first]);
+    assert_eq!(all(&world, None, "new"), [first]);
+    world.run(Command::DeletePost { post: first }).unwrap();
+    world.run(Command::DeletePost { post: second }).unwrap();
+    assert_eq!(rows(&world), 0);
+}
+
+#[test]
+fn blocks_and_mutes_hide_posts_from_hashtag_timelines() {
+    let mut world = World::new();
+    let [ada, bob] = [0, 1].map(|author| world.post(author, "#tag"));
+    world.run(block(id(1), id(2))).unwrap();
+    assert_eq!(all(&world, Some(2), "tag"), [ada]);
+    world.run(unblock(id(1), id(2))).unwrap();
+    world.run(mute(2, 0, None)).unwrap();
+    assert_eq!(all(&world, Some(2), "tag"), [bob]);
+    world.run(unmute(2, 0)).unwrap();
+    assert_eq!(all(&world, Some(2), "tag"), [bob, ada]);
+    world.run(Command::DeleteUser { user: id(1) }).unwrap();
+    assert_eq!(all(&world, Some(2), "tag"), [ada]);
+    let erase = Command::EraseUser { user: UserId(1), remains: Remains::Posts, from: 0 };
+    world.run(erase).unwrap();
+    assert_eq!(rows(&world), 1);
+}
+
+#[test]
+fn only_the_first_hashtags_of_a_post_are_indexed() {
+    let mut world = World::new();
+    let words: String = (0..POST_TAGS_MAX + 5).map(|number| format!("#t{number} ")).collect();
+    let post = world.post(0, &words);
+    assert_eq!(rows(&world), POST_TAGS_MAX);
+    assert_eq!(all(&world, None, &format!("t{}", POST_TAGS_MAX - 1)), [post]);
+    assert_eq!(all(&world, None, &format!("t{POST_TAGS_MAX}")), []);
+}
+
+#[test]
+fn a_timeline_combines_hashtags() {
+    let mut world = World::new();
+    let posts = ["#a", "#b", "#a #b", "#c", "#a #c"].map(|words| world.post(0, words));
+    for (any, every, none, expect) in [
+        ("a", "", "", vec![4, 2, 0]),
+        ("a b", "", "", vec![4, 2, 1, 0]),
+        ("a", "b", "", vec![2]),
+        ("a b c", "a", "c", vec![2, 0]),
+        ("a", "", "a", vec![]),
+    ] {
+        let tags = |names: &str| names.split_whitespace().map(tag).collect::<Vec<_>>();
+        let query = TagQuery { any: tags(any), all: tags(every), none: tags(none) };
+        let page = Page { cursor: Cursor::Newest, limit: 10 };
+        let expect: Vec<_> = expect.into_iter().map(|index: usize| posts[index]).collect();
+        assert_eq!(read(&world, None, &query, &page).items, expect, "{query:?}");
+    }
+}
+
+#[test]
+fn hashtags_are_found_by_their_beginning_each_once() {
+    let mut world = World::new();
+    world.post(0, "#rust #rusty #ruby #go #r");
+    world.post(1, "#rust");
+    let found = |start: &str, limit| {
+        let found = world.facts().tags_by_prefix(start, limit);
+        found.iter().map(|tag| tag.as_str().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(found("ru", 9), ["ruby", "rust", "rusty"]);
+    assert_eq!(found("r", 2), ["r", "ruby"]);
+    assert_eq!(found("rustyx", 9), Vec::<String>::new());
+}
+
+#[test]
+fn a_profile_shows_a_bounded_number_of_hashtags_until_it_is_erased() {
+    let mut world = World::new();
+    let shown = |world: &World, user| {
+        let shown = world.facts().featured_tags(UserId(user));
+        shown.iter().map(|featured| featured.tag.as_str().to_owned()).collect::<Vec<_>>()
+    };
+    world.run(feature(1, "theirs", true)).unwrap();
+    for (name, on, expect) in [
+        ("b", true, vec!["b"]),
+        ("a", true, vec!["a", "b"]),
+        ("b", false, vec!["a"]),
+        ("b", false, vec!["a"]),
+    ] {
+        assert_eq!(world.run(feature(0, name, on)), Ok(Done::TagFeatured));
+        assert_eq!(shown(&world, 0), expect);
+    }
+    for number in 1..FEATURED_TAGS_MAX {
+        world.run(feature(0, &format!("t{number}"), true)).unwrap();
+    }
+    let since = world.facts().featured_tags(UserId(0))[0].since;
+    assert_eq!(world.run(feature(0, "one_more", true)), Err(Refusal::TooManyTags));
+    assert_eq!(world.run(feature(0, "a", true)), Ok(Done::TagFeatured));
+    assert_eq!(world.facts().featured_tags(UserId(0))[0].since, since, "it was shown before");
+    assert_eq!(world.run(feature(9, "a", true)), Err(Refusal::UserNotFound));
+    world.run(Command::DeleteUser { user: id(0) }).unwrap();
+    let erase = Command::EraseUser { user: UserId(0), remains: Remains::Nothing, from: 0 };
+    world.run(erase).unwrap();
+    assert_eq!(shown(&world, 0), Vec::<String>::new());
+    assert_eq!(shown(&world, 1), ["theirs"]);
+}
+
+#[test]
+fn pages_upwards_of_many_posts_within_a_second_skip_none() {
+    let mut world = World::new();
+    let posts: Vec<_> = (0..400).map(|_| world.post(0, "#a")).collect();
+    world.now_ms += 1_000_000_000;
+    let late = world.post(0, "#a");
+    let (mut found, mut after) = (Vec::new(), PostId(0));
+    loop {
+        let page = Page { cursor: Cursor::After(after), limit: 7 };
+        let mut page = read(&world, None, &TagQuery::of(tag("a")), &page);
+        page.items.reverse();
+        let Some(last) = page.items.last() else { break };
+        after = *last;
+        found.append(&mut page.items);
+    }
+    assert_eq!(found, [posts, vec![late]].concat());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    /// Against a list of all posts. Times between posts vary, so that pages upwards look for theirs.
+    #[test]
+    fn pages_of_a_hashtag_are_those_of_a_plain_list(
+        posts in prop::collection::vec((0..3_u32, 0..4_usize, 0..7_u32), 0..150),
+        cursors in prop::collection::vec((any::<prop::sample::Index>(), 0..3_u8, 1..9_usize), 1..12),
+        muted in any::<bool>(),
+    ) {
+        let mut world = World::new();
+        let (mut ids, mut list) = (vec![PostId(0)], Vec::new());
+        for (author, words, gap) in posts {
+            world.now_ms += 10_u64.pow(gap);
+            let words = ["#a", "#a #b", "#b", "plain"][words];
+            let post = world.post(author, words);
+            ids.push(post);
+            list.extend((words.contains("#a") && !(muted && author == 1)).then_some(post));
+        }
+        list.reverse();
+        if muted {
+            world.run(mute(2, 1, None)).unwrap();
+        }
+        for (index, kind, limit) in cursors {
+            let at = *index.get(&ids);
+            let cursor = [Cursor::Newest, Cursor::Before(at), Cursor::After(at)][usize::from(kind)];
+            let mut expect: Vec<_> = list.iter().copied().filter(|post| match cursor {
+                Cursor::Newest => true,
+                Cursor::Before(at) => *post < at,
+                Cursor::After(at) => *post > at,
+            }).collect();
+            let more = expect.len() > limit;
+            match cursor {
+                Cursor::After(_) => drop(expect.drain(..expect.len().saturating_sub(limit))),
+                _ => expect.truncate(limit),
+            }
+            let page = Page { cursor, limit };
+            let found = read(&world, Some(2), &TagQuery::of(tag("a")), &page);
+            prop_assert_eq!((found.items, found.more), (expect, more), "{:?}", page);
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Hashtags: their timelines, and those that profiles show.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::Uri;
+use axum::response::Response;
+use feed::limits::FEATURED_TAGS_MAX;
+use feed::tagged::TagQuery;
+use feed::{Command, Order, Span, Stamp, Tag, UserId, Visibility};
+use serde_json::{Value, json};
+
+use super::accounts::list;
+use crate::answers;
+use crate::entities::Entities;
+use crate::error::ApiError;
+use crate::fields::{Fields, Params};
+use crate::input::{self, AccountInPath, Me, Once, Reader};
+use crate::paging::{self, Asked, Listed, REPEATED_BYTES_MAX};
+use crate::state::Shared;
+
+/// Most hashtags in each of `any`, `all` and `none`: as Mastodon.
+const MORE_TAGS_MAX: usize = 4;
+/// Newest posts of a user in which hashtags to be shown are looked for.
+const SUGGESTING_POSTS: usize = 40;
+
+/// `GET /api/v1/timelines/tag/{hashtag}`
+pub(crate) async fn timeline(
+    State(state): State<Shared>,
+    Reader(reader): Reader,
+    Path(name): Path<String>,
+    uri: Uri,
+    Params(fields): Params,
+) -> Result<Response, ApiError> {
+    let asked = Asked::parse(&fields, paging::STATUSES)?;
+    let (mut any, all, none) =
+        (more(&fields, "any")?, more(&fields, "all")?, more(&fields, "none")?);
+    let tag = Tag::parse(&name).ok();
+    // There are no other servers, and no media. What is no hashtag is in no post.
+    let is_empty = fields.is_true("remote")? || fields.is_true("only_media")?;
+    any.extend(tag.clone());
+    let query = tag.filter(|_| !is_empty).map(|_| TagQuery { any, all, none });
+    let read = move |node: &node::Node, entities: &mut Entities<'_>| match &query {
+        None => Listed::default(),
+        Some(query) => {
+            let found = node.tagged(reader, query, &asked.page(feed::PostId));
+            let stopped = found.end.map(|post| post.0);
+            asked.list(found.posts, stopped, |post| post.0, |post| entities.status(post))
+        }
+    };
+    let listed = state.entities(reader, read).await?;
+    state.listed(uri.path(), &fields, &asked, listed)
+}
+
+/// The hashtags of a parameter. The URLs of other pages repeat them, so they are short.
+fn more(fields: &Fields, name: &str) -> Result<Vec<Tag>, ApiError> {
+    let tag = |text: &str| match text.len() <= REPEATED_BYTES_MAX {
+        true => Ok(Tag::parse(text)?),
+        false => Err(ApiError::invalid(format!(
+            "a hashtag in {name} has at most {REPEATED_BYTES_MAX} bytes"
+        ))),
+    };
+    let given = fields.all(name).filter(|text| !text.is_empty());
+    given.take(MORE_TAGS_MAX).map(tag).collect()
+}
+
+/// `GET /api/v1/tags/{name}`
+pub(crate) async fn show(
+    State(state): State<Shared>,
+    Reader(reader): Reader,
+    Path(name): Path<String>,
+) -> Result<Json<Value>, ApiError> {
+    let tag = Tag::parse(&name).map_err(|_| ApiError::not_found())?;
+    let read =
+        move |node: &node::Node, entities: &mut Entities<'_>| entities.tag(&tag, node.now_ms());
+    Ok(Json(state.entities(reader, read).await?))
+}
+
+/// `POST /api/v1/tags/{name}/feature`
+pub(crate) async fn feature(
+    State(state): State<Shared>,
+    Me(me): Me,
+    Path(name): Path<String>,
+    once: Once,
+) -> Result<Json<Value>, ApiError> {
+    change(&state, me, once, (&name, true)).await
+}
+
+/// `POST /api/v1/tags/{name}/unfeature`
+pub(crate) async fn unfeature(
+    State(state): State<Shared>,
+    Me(me): Me,
+    Path(name): Path<String>,
+    once: Once,
+) -> Result<Json<Value>, ApiError> {
+    change(&state, me, once, (&name, false)).await
+}
+
+async fn change(
+    state: &Shared,
+    me: UserId,
+    once: Once,
+    (name, on): (&str, bool),
+) -> Result<Json<Value>, ApiError> {
+    let tag = Tag::parse(name).map_err(|_| ApiError::not_found())?;
+    let command = Command::FeatureTag { user: feed::UserRef::Id(me), tag: tag.clone(), on };
+    state.change(me, once, command).await?;
+    let now_ms = state.node.now_ms();
+    Ok(Json(state.entities_done(me, move |entities| entities.tag(&tag, now_ms)).await?))
+}
+
+/// `GET /api/v1/featured_tags`
+pub(crate) async fn featured(
+    State(state): State<Shared>,
+    Me(me): Me,
+) -> Result<Response, ApiError> {
+    of(&state, Some(me), me).await
+}
+
+/// `GET /api/v1/accounts/{id}/featured_tags`
+pub(crate) async fn featured_by(
+    State(state): State<Shared>,
+    Reader(reader): Reader,
+    AccountInPath(user): AccountInPath,
+) -> Result<Response, ApiError> {
+    of(&state, reader, user).await
+}
+
+async fn of(state: &Shared, reader: Option<UserId>, user: UserId) -> Result<Response, ApiError> {
+    let read = move |_: &_, entities: &mut Entities<'_>| {
+        entities.is_visible(user).then(|| {
+            let featured = entities.facts().featured_tags(user);
+            list(featured.into_iter(), |featured| entities.featured_tag(user, &featured))
+        })
+    };
+    let found = state.entities(reader, read).await?.ok_or_else(ApiError::not_found)?;
+    Ok(answers::json(found))
+}
+
+/// `POST /api/v1/featured_tags`
+pub(crate) async fn add_featured(
+    State(state): State<Shared>,
+    Me(me): Me,
+    once: Once,
+    Params(fields): Params,
+) -> Result<Response, ApiError> {
+    let name = fields.one("name")?.unwrap_or_default().trim();
+    let tag = Tag::parse(name.strip_prefix('#').unwrap_or(name))?;
+    let command = Command::FeatureTag { user: feed::UserRef::Id(me), tag: tag.clone(), on: true };
+    state.change(me, once, command).await?;
+    let read = move |entities: &mut Entities<'_>| {
+        let all = entities.facts().featured_tags(me);
+        let featured = all.iter().find(|featured| featured.tag == tag);
+        featured.and_then(|featured| entities.featured_tag(me, featured))
+    };
+    answers::entity(state.entities_done(me, read).await?)
+}
+
+/// `DELETE /api/v1/featured_tags/{id}`
+pub(crate) async fn remove_featured(
+    State(state): State<Shared>,
+    Me(me): Me,
+    Path(id): Path<String>,
+    once: Once,
+) -> Result<Json<Value>, ApiError> {
+    let since = input::number(&id).map(Stamp).ok_or_else(ApiError::not_found)?;
+    let find = move |node: &node::Node| {
+        let all = node.facts().featured_tags(me);
+        all.into_iter().find(|featured| featured.since == since)
+    };
+    let featured = state.read(find).await?.ok_or_else(ApiError::not_found)?;
+    let command = Command::FeatureTag { user: feed::UserRef::Id(me), tag: featured.tag, on: false };
+    state.change(me, once, command).await?;
+    Ok(Json(json!({})))
+}
+
+/// `GET /api/v1/featured_tags/suggestions`: hashtags of the user's newest posts that the profile does not show.
+pub(crate) async fn suggestions(
+    State(state): State<Shared>,
+    Me(me): Me,
+) -> Result<Response, ApiError> {
+    let read = move |node: &node::Node, entities: &mut Entities<'_>| {
+        let facts = entities.facts();
+        let span = Span { order: Order::Descending, limit: SUGGESTING_POSTS, ..Span::ALL };
+        let posts = facts.posts_by(me, span).into_iter();
+        let public = posts.filter(|(_, listed)| listed.visibility() == Visibility::Public);
+        let shown = facts.featured_tags(me);
+        let mut tags = Vec::new();
+        for tag in public.filter_map(|(post, _)| facts.post(post)).flat_map(|post| post.tags()) {
+            let is_shown = shown.iter().any(|featured| featured.tag == tag);
+            if !is_shown && !tags.contains(&tag) && tags.len() < FEATURED_TAGS_MAX {
+                tags.push(tag);
+            }
+        }
+        list(tags.into_iter(), |tag| Some(entities.tag(&tag, node.now_ms())))
+    };
+    Ok(answers::json(state.entities(Some(me), read).await?))
+}

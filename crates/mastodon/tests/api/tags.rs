@@ -1,0 +1,149 @@
+//! Hashtags: timelines, search, and those that profiles show.
+
+use serde_json::{Value, json};
+
+use crate::client::{Person, World, ids};
+
+#[tokio::test]
+async fn a_hashtag_timeline_has_the_public_posts_with_it_and_pages() {
+    let world = World::new();
+    let [ada, bob, eve] = world.people(["ada", "bob", "eve"]).await;
+    let mut posts = Vec::new();
+    for (who, text) in [
+        (&ada, "#Rust"),
+        (&bob, "#rust #fun"),
+        (&ada, "#go"),
+        (&bob, "@ada #rust"),
+        (&eve, "#rust"),
+    ] {
+        posts.push(who.post(&world, text).await);
+    }
+    let unlisted = [("status", "#rust"), ("visibility", "unlisted")];
+    ada.call(&world, "POST", "/api/v1/statuses", &unlisted).await;
+    ada.does(&world, "block", &eve).await;
+    let path = "/api/v1/timelines/tag";
+    let (first, second) = (posts[0].as_str(), posts[1].as_str());
+    for (query, expect) in [
+        ("/rust", vec![3, 1, 0]),
+        ("/RUST?local=true", vec![3, 1, 0]),
+        ("/go", vec![2]),
+        ("/go?any[]=fun", vec![2, 1]),
+        ("/rust?all[]=fun", vec![1]),
+        ("/rust?none[]=fun", vec![3, 0]),
+        ("/rust?remote=true", vec![]),
+        ("/rust?only_media=true", vec![]),
+        ("/nothing", vec![]),
+        ("/1", vec![]),
+        ("/rust?limit=2", vec![3, 1]),
+        (&format!("/rust?max_id={second}"), vec![0]),
+        (&format!("/rust?min_id={first}&limit=1"), vec![1]),
+        (&format!("/rust?since_id={first}"), vec![3, 1]),
+    ] {
+        let expect: Vec<_> = expect.into_iter().map(|index: usize| posts[index].clone()).collect();
+        assert_eq!(ada.ids(&world, &format!("{path}{query}")).await, expect, "{query}");
+    }
+    let got =
+        world.get(&format!("{path}/go?limit=1&any[]=caf%C3%A9&any[]=fun"), Some(&ada.token)).await;
+    let link = got.headers["link"].to_str().unwrap();
+    assert!(link.contains("any%5B%5D=caf%C3%A9&any%5B%5D=fun&max_id="), "{link}");
+    let long = format!("{path}/rust?none[]={}", "x".repeat(41));
+    assert_eq!(world.get(&long, Some(&ada.token)).await.status.as_u16(), 422);
+    let tagged = format!("/api/v1/accounts/{}/statuses?tagged=Rust", bob.id);
+    assert_eq!(ada.ids(&world, &tagged).await, [posts[3].clone(), posts[1].clone()]);
+}
+
+#[tokio::test]
+async fn an_edit_and_a_deletion_change_the_timeline() {
+    let world = World::new();
+    let [ada] = world.people(["ada"]).await;
+    let post = ada.post(&world, "#one #two").await;
+    let path = format!("/api/v1/statuses/{post}");
+    let found = async |tag: &str| ada.ids(&world, &format!("/api/v1/timelines/tag/{tag}")).await;
+    ada.call(&world, "PUT", &path, &[("status", "#two #three")]).await;
+    assert_eq!(found("one").await, Vec::<String>::new());
+    assert_eq!(found("two").await, std::slice::from_ref(&post));
+    assert_eq!(found("three").await, std::slice::from_ref(&post));
+    ada.call(&world, "DELETE", &path, &[]).await;
+    assert_eq!(found("two").await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_hashtag_has_a_history_and_is_found_by_its_beginning() {
+    let world = World::new();
+    let [ada, bob, eve] = world.people(["ada", "bob", "eve"]).await;
+    ada.post(&world, "#rust").await;
+    ada.post(&world, "#rust #ruby").await;
+    bob.post(&world, "#rust").await;
+    eve.post(&world, "#rusty").await;
+    eve.does(&world, "block", &ada).await;
+    let tag = ada.get(&world, "/api/v1/tags/RUST").await;
+    assert_eq!(
+        (&tag["name"], &tag["url"]),
+        (&json!("rust"), &json!("https://social.example/tags/rust"))
+    );
+    let history = tag["history"].as_array().unwrap();
+    assert_eq!(history.len(), 7);
+    assert_eq!((&history[0]["uses"], &history[0]["accounts"]), (&json!("3"), &json!("2")));
+    assert_eq!((&history[1]["uses"], &history[6]["accounts"]), (&json!("0"), &json!("0")));
+    let search = async |who: &Person, query: &str| -> Vec<Value> {
+        let found = who.get(&world, &format!("/api/v2/search?{query}")).await;
+        found["hashtags"].as_array().unwrap().iter().map(|tag| tag["name"].clone()).collect()
+    };
+    assert_eq!(search(&ada, "q=ru").await, ["ruby", "rust"], "who blocks has posted #rusty");
+    assert_eq!(search(&bob, "q=%23Rust&type=hashtags").await, ["rust", "rusty"]);
+    assert_eq!(search(&bob, "q=ru&limit=1&offset=1").await, ["rust"]);
+    assert_eq!(search(&bob, "q=ru&type=accounts").await, Vec::<Value>::new());
+    for (name, expect) in [("rust", 200), ("unused", 200), ("1", 404), ("a-b", 404)] {
+        let got = world.get(&format!("/api/v1/tags/{name}"), Some(&ada.token)).await;
+        assert_eq!(got.status.as_u16(), expect, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_profile_shows_hashtags_with_the_number_of_their_posts() {
+    let world = World::new();
+    let [ada, bob, eve] = world.people(["ada", "bob", "eve"]).await;
+    for text in ["#rust", "#rust #go", "plain"] {
+        ada.post(&world, text).await;
+    }
+    bob.post(&world, "#rust").await;
+    let path = "/api/v1/featured_tags";
+    let names = |list: &Value| -> Vec<String> {
+        let names =
+            list.as_array().unwrap().iter().map(|tag| tag["name"].as_str().unwrap().to_owned());
+        names.collect()
+    };
+    assert_eq!(names(&ada.get(&world, &format!("{path}/suggestions")).await), ["rust", "go"]);
+    let added = ada.call(&world, "POST", path, &[("name", "#Rust")]).await;
+    assert_eq!((&added["name"], &added["statuses_count"]), (&json!("rust"), &json!("2")));
+    assert!(added["last_status_at"].is_string(), "{added}");
+    let tag = ada.call(&world, "POST", "/api/v1/tags/unused/feature", &[]).await;
+    assert_eq!(tag["featuring"], true);
+    assert_eq!(names(&ada.get(&world, &format!("{path}/suggestions")).await), ["go"]);
+    let of_ada = format!("/api/v1/accounts/{}/featured_tags", ada.id);
+    let shown = bob.get(&world, &of_ada).await;
+    assert_eq!(names(&shown), ["rust", "unused"]);
+    assert_eq!(
+        (&shown[1]["statuses_count"], &shown[1]["last_status_at"]),
+        (&json!("0"), &Value::Null)
+    );
+    assert_eq!(bob.get(&world, path).await, json!([]));
+    ada.does(&world, "block", &eve).await;
+    assert_eq!(world.get(&of_ada, Some(&eve.token)).await.status.as_u16(), 404);
+    ada.call(&world, "POST", "/api/v1/tags/unused/unfeature", &[]).await;
+    let one = format!("{path}/{}", ids(&ada.get(&world, path).await)[0]);
+    for (who, expect) in [(&bob, 404), (&ada, 200), (&ada, 404)] {
+        let got = world.call("DELETE", &one, Some(&who.token), &[]).await;
+        assert_eq!(got.status.as_u16(), expect, "{got:?}");
+    }
+    assert_eq!(ada.get(&world, path).await, json!([]));
+    for name in ["", "1", "a b"] {
+        let got = world.call("POST", path, Some(&ada.token), &[("name", name)]).await;
+        assert_eq!(got.status.as_u16(), 422, "{name:?}");
+    }
+    for number in 0..=10 {
+        let name = format!("t{number}");
+        let got = world.call("POST", path, Some(&ada.token), &[("name", name.as_str())]).await;
+        assert_eq!(got.status.as_u16(), if number < 10 { 200 } else { 422 }, "{got:?}");
+    }
+}
