@@ -304,7 +304,7 @@ impl Run {
         let found = node.visible_posts(&viewer, UserId(author), page);
         assert_eq!(found.end, None, "there are few posts");
         let found = found.posts;
-        let expected = self.model.feed.posts_by(user, author, page, &self.orphans());
+        let expected = self.model.feed.posts_by(user, author, page);
         assert_eq!(found, expected, "posts of {author} seen by {user}, {page:?}");
     }
 

@@ -80,12 +80,17 @@ impl Command {
             }
             Self::React { .. } => {
                 // A boost is a post of its own.
-                let cost = Cost::of_rows(20, 320 + 5 * EARLIER_BOOSTS_MAX);
-                // Whether the user may see the post, which may be that of a boost, and the last boost.
-                let read = 2 * POST_BYTES_MAX + (9 + PINS_MAX) * WORK_PER_ROW;
+                let cost = Cost::of_rows(20, 320 + 10 * EARLIER_BOOSTS_MAX);
+                // The post, a boost that names it, whether the user may see it, and the last boosts, each with its user.
+                let rows = 12 + PINS_MAX + 4 * EARLIER_BOOSTS_MAX;
+                let read = 6 * POST_BYTES_MAX + rows * WORK_PER_ROW;
                 Cost { work: cost.work + read, ..cost }
             }
-            Self::SweepReactions { .. } => Cost::of_rows(ERASE_ROWS_MAX + 4, 16 * ERASE_ROWS_MAX),
+            Self::SweepReactions { .. } => {
+                let cost = Cost::of_rows(ERASE_ROWS_MAX + 4, 16 * ERASE_ROWS_MAX);
+                // Of boosts, each with its user.
+                Cost { work: cost.work + 2 * ERASE_ROWS_MAX * WORK_PER_ROW, ..cost }
+            }
             Self::ClearNotifications { .. } => Cost::of_rows(4, 64),
             Self::SetMarkers(_) => Cost::of_rows(2, 128),
             Self::SetNote { note, .. } => note_cost(note),

@@ -120,7 +120,8 @@ pub struct Boost {
     /// younger than [`limits::BOOST_RECENT_MS`](crate::limits::BOOST_RECENT_MS) when it was boosted.
     pub is_recent: bool,
     /// The users who boosted it within that time before, the last one first: at most
-    /// [`limits::EARLIER_BOOSTS_MAX`](crate::limits::EARLIER_BOOSTS_MAX).
+    /// [`limits::EARLIER_BOOSTS_MAX`](crate::limits::EARLIER_BOOSTS_MAX). Without those whose boost knows an earlier one
+    /// by the same user, which was taken back since: of the two, one must be at home.
     pub earlier: Vec<UserId>,
 }
 
@@ -189,14 +190,15 @@ pub struct Counts {
 }
 
 /// Counts of a post.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PostCounts {
     /// Number of users who favourited it.
     pub favourites: u32,
     /// Number of users who boosted it.
     pub boosts: u32,
-    /// The last boost, from which the next one knows the earlier ones; 0 if there is none, or it was taken back.
-    pub last_boost: u64,
+    /// Those of them who boosted it last, the last one first: at most
+    /// [`limits::EARLIER_BOOSTS_MAX`](crate::limits::EARLIER_BOOSTS_MAX). From them the next boost knows the earlier ones.
+    pub boosters: Vec<UserId>,
 }
 
 /// A mute of one user by another.
@@ -371,14 +373,14 @@ impl Boost {
 }
 
 impl PostCounts {
-    /// Little-endian: the favourites in 4 bytes, and if there are boosts, their number in 4 and the last one in 8. None
-    /// if there is nothing to count.
+    /// Little-endian words of 4 bytes: the favourites, and if there are boosts, their number and the last users. None if
+    /// there is nothing to count.
     #[must_use]
-    pub fn encode(self) -> Option<Value> {
+    pub fn encode(&self) -> Option<Value> {
         let mut bytes = Value::from_slice(&self.favourites.to_le_bytes());
         if self.boosts > 0 {
             bytes.extend_from_slice(&self.boosts.to_le_bytes());
-            bytes.extend_from_slice(&self.last_boost.to_le_bytes());
+            self.boosters.iter().for_each(|user| bytes.extend_from_slice(&user.0.to_le_bytes()));
         }
         (self.favourites > 0 || self.boosts > 0).then_some(bytes)
     }
@@ -386,14 +388,10 @@ impl PostCounts {
     /// Reverses [`PostCounts::encode`]; none if the bytes are not of such a row.
     #[must_use]
     pub fn try_decode(bytes: &[u8]) -> Option<Self> {
-        let (favourites, rest) = bytes.split_first_chunk()?;
-        let favourites = u32::from_le_bytes(*favourites);
-        if rest.is_empty() {
-            return Some(Self { favourites, ..Self::default() });
-        }
-        let (boosts, rest) = rest.split_first_chunk()?;
-        let last_boost = u64::from_le_bytes(rest.try_into().ok()?);
-        Some(Self { favourites, boosts: u32::from_le_bytes(*boosts), last_boost })
+        let (words, []) = bytes.as_chunks::<4>() else { return None };
+        let mut words = words.iter().map(|word| u32::from_le_bytes(*word));
+        let (favourites, boosts) = (words.next()?, words.next().unwrap_or(0));
+        Some(Self { favourites, boosts, boosters: words.map(UserId).collect() })
     }
 }
 

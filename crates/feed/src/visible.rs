@@ -76,7 +76,10 @@ impl<'a, R: Rows + ?Sized> Viewer<'a, R> {
     pub fn visible_posted(&self, author: UserId, (post, listed): Posted) -> bool {
         let is_mentioned = |user| self.facts.is_mentioned(user, post);
         self.sees(author, listed.visibility(), is_mentioned)
-            && listed.boosted().is_none_or(|boost| self.visible_user(boost.author))
+            && listed.boosted().is_none_or(|boost| {
+                // What it boosts may be deleted.
+                self.visible_user(boost.author) && self.facts.post(post).is_some()
+            })
     }
 
     fn sees(

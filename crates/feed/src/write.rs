@@ -125,7 +125,7 @@ pub fn reaction(
 }
 
 /// Counts of a post.
-pub fn post_counts(rows: &mut (impl PutRows + ?Sized), id: PostId, counts: PostCounts) {
+pub fn post_counts(rows: &mut (impl PutRows + ?Sized), id: PostId, counts: &PostCounts) {
     rows.put_point(PointTable::PostCounts, id.0, counts.encode());
 }
 

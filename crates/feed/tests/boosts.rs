@@ -70,7 +70,7 @@ fn a_boost_is_a_post_of_its_own_until_it_is_taken_back_and_leaves_no_rows() {
     assert_eq!(world.facts().counts(UserId(1)).posts, 1);
     assert_eq!(notices(&world, 0), [(1, Notice::Boost(post))]);
     let counts = world.facts().post_counts(post);
-    assert_eq!(counts, PostCounts { favourites: 0, boosts: 1, last_boost: id.0 });
+    assert_eq!(counts, PostCounts { favourites: 0, boosts: 1, boosters: vec![UserId(1)] });
     assert_eq!(world.facts().reaction(UserId(1), post, Reaction::Boost), Some(id.0));
     assert_eq!(world.facts().reacted_by(post, Reaction::Boost, Span::ALL), [UserId(1)]);
     // Again, and as a boost of the boost, it changes nothing.
@@ -178,44 +178,75 @@ fn a_home_has_a_boost_if_the_post_is_not_there_anyway() {
     }
 }
 
+fn earlier(world: &World, boost: PostId) -> Vec<u32> {
+    let boost = world.facts().post(boost).unwrap().boost.unwrap();
+    boost.earlier.into_iter().map(|user| user.0).collect()
+}
+
 #[test]
-fn a_boost_a_day_later_is_at_home_again_and_knows_no_earlier_ones() {
+fn a_boost_knows_those_of_the_day_before_and_no_older_ones() {
     let mut world = World::new();
-    world.run(follow(id(2), id(1))).unwrap();
-    world.run(register("dan")).unwrap();
-    world.run(follow(id(2), id(3))).unwrap();
+    for user in ["dan", "eve"] {
+        world.run(register(user)).unwrap();
+    }
     let post = world.post(0, "a post");
     let first = boost(&mut world, 1, post);
-    let last = world.now_ms;
-    world.now_ms = last + BOOST_RECENT_MS - 2;
-    let second = boost(&mut world, 3, post);
-    assert_eq!(world.facts().post(second).unwrap().boost.unwrap().earlier, [UserId(1)]);
-    assert_eq!(home(&world, 2), [first]);
-    world.run(react(3, post, false)).unwrap();
-    world.now_ms = last + BOOST_RECENT_MS - 1;
-    let second = boost(&mut world, 3, post);
-    assert!(world.facts().post(second).unwrap().boost.unwrap().earlier.is_empty());
-    assert_eq!(home(&world, 2), [second, first]);
+    let start = world.now_ms;
+    // Each within a day of the one before it, but not of the first.
+    world.now_ms = start + BOOST_RECENT_MS - 2;
+    let second = boost(&mut world, 2, post);
+    world.now_ms = start + BOOST_RECENT_MS - 1;
+    let third = boost(&mut world, 3, post);
+    world.now_ms = start + 2 * BOOST_RECENT_MS - 3;
+    let last = boost(&mut world, 4, post);
+    let all = [first, second, third, last].map(|boost| earlier(&world, boost));
+    assert_eq!(all, [vec![], vec![1], vec![2], vec![3, 2]]);
+    for reader in [1, 4] {
+        world.run(follow(id(0), id(reader))).unwrap();
+    }
+    assert_eq!(home(&world, 0), [last, post], "of one's own post, a day later");
 }
 
 #[test]
 fn a_boost_knows_a_bounded_number_of_earlier_ones_and_never_its_own_user() {
     let mut world = World::new();
-    let users = EARLIER_BOOSTS_MAX as u32 + 4;
-    for user in 3..3 + users {
+    let users = 3..EARLIER_BOOSTS_MAX as u32 + 7;
+    for user in users.clone() {
         world.run(register(&format!("u{user}"))).unwrap();
     }
     let post = world.post(0, "a post");
-    for user in 3..3 + users {
-        boost(&mut world, user, post);
+    let last = users.clone().map(|user| boost(&mut world, user, post)).last().unwrap();
+    let before = users.end - 1 - EARLIER_BOOSTS_MAX as u32..users.end - 1;
+    assert_eq!(earlier(&world, last), before.rev().collect::<Vec<_>>());
+    // The first one again: only the last three do not know it.
+    world.run(react(users.start, post, false)).unwrap();
+    let again = boost(&mut world, users.start, post);
+    let last = users.end - 3..users.end;
+    assert_eq!(earlier(&world, again), last.rev().collect::<Vec<_>>());
+}
+
+#[test]
+fn a_boost_that_is_taken_back_neither_hides_the_next_one_nor_shows_a_post_twice() {
+    let mut world = World::new();
+    world.run(register("dan")).unwrap();
+    let post = world.post(0, "a post");
+    for user in [1, 2] {
+        world.run(follow(id(3), id(user))).unwrap();
     }
-    // The first one again, whose boost is known to the others.
-    world.run(react(4 + users - 3, post, false)).unwrap();
-    let again = boost(&mut world, 4 + users - 3, post);
-    let earlier = world.facts().post(again).unwrap().boost.unwrap().earlier;
-    let newest = (3..3 + users).rev().filter(|user| *user != 4 + users - 3);
-    let expect: Vec<_> = newest.take(EARLIER_BOOSTS_MAX).map(UserId).collect();
-    assert_eq!(earlier, expect);
+    // The later one is hidden by the first, so the first one must not be hidden by it when it comes again.
+    boost(&mut world, 1, post);
+    let second = boost(&mut world, 2, post);
+    world.run(react(1, post, false)).unwrap();
+    let again = boost(&mut world, 1, post);
+    assert_eq!((earlier(&world, second), earlier(&world, again)), (vec![1], vec![]));
+    assert_eq!(home(&world, 3), [again]);
+    // Whoever boosts and takes that back does not make others forget.
+    boost(&mut world, 0, post);
+    world.run(react(0, post, false)).unwrap();
+    world.run(react(2, post, false)).unwrap();
+    let last = boost(&mut world, 2, post);
+    assert_eq!(earlier(&world, last), [1]);
+    assert_eq!(home(&world, 3), [again]);
 }
 
 #[test]

@@ -1,8 +1,6 @@
 //! Gathering a page of a home timeline equals the definition, computed naively.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
-use std::collections::HashMap;
-
 use feed::timeline::gather;
 use feed::{
     Bio, Command, Cursor, Facts, Handle, Name, NewPost, Page, PageOf, PostEdit, PostId, PostText,
@@ -54,8 +52,6 @@ struct History {
     /// Direct posts, and whom they mention.
     direct: Vec<(PostId, Vec<u32>)>,
     boosts: Vec<BoostOf>,
-    /// The last boost of each boosted post, which may have been taken back.
-    last_boosts: HashMap<PostId, PostId>,
 }
 
 #[derive(Clone)]
@@ -100,16 +96,10 @@ impl History {
     }
 
     fn boost(&mut self, id: PostId, user: u32, post: PostId) {
-        let last = self.last_boosts.insert(post, id);
-        let last = self.boosts.iter().find(|boost| Some(boost.id) == last);
-        let before =
-            last.iter().flat_map(|last| [last.user].into_iter().chain(last.earlier.clone()));
-        let mut earlier: Vec<u32> = Vec::new();
-        for other in before.collect::<Vec<_>>() {
-            if other != user && !earlier.contains(&other) {
-                earlier.push(other);
-            }
-        }
+        // There are fewer users than a boost knows, and all of it happens within a day.
+        let others = self.boosts.iter().filter(|boost| boost.post == post);
+        let earlier = others.filter(|boost| !boost.earlier.contains(&user));
+        let earlier = earlier.map(|boost| boost.user).collect();
         self.boosts.push(BoostOf { id, user, post, earlier });
     }
 

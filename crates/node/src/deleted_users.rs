@@ -103,16 +103,21 @@ fn next(facts: Facts<'_, Store>, last: Option<UserProgress>) -> Option<UserProgr
 /// while it reads the disk.
 fn read_ahead(facts: Facts<'_, Store>, user: UserId, remains: Remains, items: &[u64]) {
     for item in items {
+        let reacted_to = |post, reaction| {
+            let _ = (facts.reaction(user, post, reaction), facts.post_counts(post));
+        };
         let reacted = |reaction| {
             let span = Span { low: *item, high: *item, ..Span::ALL };
             for (_, post) in facts.reactions_of(user, reaction, span) {
-                let _ = (facts.reaction(user, post, reaction), facts.post_counts(post));
+                reacted_to(post, reaction);
             }
         };
         match remains {
             Remains::Posts => {
-                drop(facts.stored_post(PostId(*item)));
                 drop(facts.reactions_left(PostId(*item), 0, 1));
+                if let Some(boost) = facts.stored_post(PostId(*item)).and_then(|post| post.boost) {
+                    reacted_to(boost.post, Reaction::Boost);
+                }
             }
             Remains::Favourites => reacted(Reaction::Favourite),
             Remains::Bookmarks => reacted(Reaction::Bookmark),

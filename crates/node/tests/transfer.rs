@@ -394,7 +394,7 @@ fn boosts_are_those_of_their_lines_and_survive_an_export() {
         assert_eq!((by_ann.post, by_ann.author, by_ann.is_recent), (post, ann, true));
         assert_eq!((by_ann.earlier, by_bob.earlier), (vec![], vec![ann]));
         let counts = facts.post_counts(post);
-        assert_eq!((counts.favourites, counts.boosts, counts.last_boost), (0, 2, second.0));
+        assert_eq!((counts.favourites, counts.boosts, counts.boosters), (0, 2, vec![bob, ann]));
         assert_eq!((facts.counts(ann).posts, facts.counts(bob).posts), (2, 3));
         assert_eq!(facts.totals().posts, 5);
         // All that is boosted is by users whom cyd follows.

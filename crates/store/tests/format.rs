@@ -325,7 +325,7 @@ fn write_settings(rows: &mut dyn RowsMut) {
     feed::write::request(rows, UserId(2), UserId(39), true);
 }
 
-const BOOST: PostId = PostId(160 << 22);
+const BOOST: PostId = PostId(148 << 22);
 
 /// The rows that version 11 added: a boost, hashtags of posts and of profiles.
 fn write_tags_and_boosts(rows: &mut dyn RowsMut) {
@@ -343,7 +343,7 @@ fn check_tags_and_boosts(rows: &impl Rows) {
     let (facts, tag) = (Facts::new(rows), Tag::parse("tag").unwrap());
     let boost = facts.post(BOOST).unwrap().boost.unwrap();
     assert_eq!((boost.post, boost.author, boost.earlier), (REPLY, UserId(2), vec![]));
-    let counts = PostCounts { favourites: 0, boosts: 1, last_boost: BOOST.0 };
+    let counts = PostCounts { favourites: 0, boosts: 1, boosters: vec![UserId(39)] };
     assert_eq!(facts.post_counts(REPLY), counts);
     let (found, listed) = facts.posts_by(UserId(39), Span::ALL)[0];
     assert_eq!((found, listed.boosted().unwrap().author), (BOOST, UserId(2)));

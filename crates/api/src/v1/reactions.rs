@@ -263,8 +263,10 @@ async fn reacted_by(
     let (span, named) = (asked.of_users(), asked.viewer.clone());
     let found = state.read(move |node| {
         let (viewer, facts) = (viewer(node, named.as_ref())?, node.facts());
-        let is_visible = facts.post(post).is_some_and(|post| viewer.visible(&post));
-        is_visible.then_some(()).ok_or(Refusal::PostNotFound)?;
+        let found = facts.post(post).filter(|post| viewer.visible(post));
+        // Reactions to a boost are those to the boosted post.
+        let boost = found.ok_or(Refusal::PostNotFound)?.boost;
+        let post = boost.map_or(post, |boost| boost.post);
         let ids = span.map(|span| facts.reacted_by(post, reaction, span)).unwrap_or_default();
         Ok::<_, Refusal>(Listed::visible(&viewer, ids))
     });
@@ -342,19 +344,21 @@ pub(crate) async fn reactions(
     let read = state.read(move |node| {
         let user = node.resolve(&user).ok_or(Refusal::UserNotFound)?;
         let (facts, viewer) = (node.facts(), node.viewer(Some(user)));
-        let visible = |post: &PostId| facts.post(*post).is_some_and(|post| viewer.visible(&post));
-        let items = posts.into_iter().filter(visible).map(|post| {
+        let items = posts.into_iter().filter_map(|id| {
+            let found = facts.post(id).filter(|post| viewer.visible(post))?;
+            // Reactions to a boost are those to the boosted post.
+            let post = found.boost.map_or(id, |boost| boost.post);
             let has = |reaction| facts.reaction(user, post, reaction).is_some();
             let counts = facts.post_counts(post);
-            Reacted {
-                id: post.0.to_string(),
+            Some(Reacted {
+                id: id.0.to_string(),
                 favourite_count: counts.favourites,
                 favourited: has(Reaction::Favourite),
                 boost_count: counts.boosts,
                 boosted: has(Reaction::Boost),
                 bookmarked: has(Reaction::Bookmark),
                 pinned: has(Reaction::Pin),
-            }
+            })
         });
         Ok::<_, Refusal>(Reactions { items: items.collect() })
     });

@@ -68,8 +68,8 @@ pub(crate) struct Feed {
     pub(crate) posts: BTreeMap<u64, ModelPost>,
     /// Boosts of deleted posts, of which the node may have removed the rows already.
     pub(crate) orphans: BTreeMap<u64, ModelPost>,
-    /// The last boost of each post, which may have been taken back.
-    pub(super) last_boosts: BTreeMap<u64, u64>,
+    /// The users who boosted each post last, the last one first, with some who do no more.
+    pub(super) boosters: BTreeMap<u64, Vec<u32>>,
     pub(crate) stories: BTreeMap<u64, ModelStory>,
     /// Deleted users of whom rows may be left.
     pub(crate) erasing: BTreeSet<u32>,

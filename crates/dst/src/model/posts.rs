@@ -153,17 +153,21 @@ impl Feed {
         }
         let day = |at: u64| ms_of(at) + BOOST_RECENT_MS > ms_of(stamp);
         let is_recent = day(id) && post.reply_to.is_none_or(|to| to == author);
-        let last = self.last_boosts.insert(id, stamp).filter(|last| day(*last));
-        let mut earlier = Vec::new();
-        if let Some(last) = last.and_then(|last| self.posts.get(&last)) {
-            let before = last.boost.iter().flat_map(|boost| &boost.earlier);
-            for other in [&last.author].into_iter().chain(before) {
-                if *other != user && !earlier.contains(other) {
-                    earlier.push(*other);
-                }
-            }
-        }
-        earlier.truncate(EARLIER_BOOSTS_MAX);
+        // Who boosts it now, the last one first. One who takes a boost back makes no room for older ones.
+        let mut boosters = self.boosters.remove(&id).unwrap_or_default();
+        boosters.retain(|other| {
+            *other != user && self.reactions.contains_key(&(*other, id, Reaction::Boost))
+        });
+        let is_earlier = |other: &&u32| {
+            let boost = self.reactions[&(**other, id, Reaction::Boost)];
+            let known =
+                self.posts[&boost].boost.as_ref().is_some_and(|it| it.earlier.contains(&user));
+            day(boost) && !known
+        };
+        let earlier = boosters.iter().filter(is_earlier).copied().collect();
+        boosters.insert(0, user);
+        boosters.truncate(EARLIER_BOOSTS_MAX);
+        self.boosters.insert(id, boosters);
         let post = ModelPost {
             author: user,
             text: String::new(),
@@ -218,16 +222,10 @@ impl Feed {
     }
 
     /// A page of the posts by `author` that `reader` may see.
-    pub(crate) fn posts_by(
-        &self,
-        reader: u32,
-        author: u32,
-        page: &Page,
-        orphans: &[u64],
-    ) -> PageOf<PostId> {
+    pub(crate) fn posts_by(&self, reader: u32, author: u32, page: &Page) -> PageOf<PostId> {
         let visible = |post: &ModelPost| post.author == author && self.sees(reader, post);
-        let newest_first = self.listed_posts(orphans).filter(|(_, post)| visible(post));
-        page_of(newest_first.map(|(id, _)| id), page)
+        let newest_first = self.posts.iter().rev().filter(|(_, post)| visible(post));
+        page_of(newest_first.map(|(id, _)| *id), page)
     }
 
     /// A page of the posts that mention `user`.

@@ -34,7 +34,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         self.rows.each_point(PointTable::Post, each);
     }
 
-    /// Whether this post exists, which is no boost.
+    /// Whether this post exists. Not for boosts, which are deleted with what they show: see [`Facts::post`].
     #[must_use]
     pub fn has_post(&self, post: PostId) -> bool {
         if self.rows.totals().users_erasing > 0 {

@@ -88,18 +88,22 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         !self.rows.members(SetTable::Reactions, post.0, one).is_empty()
     }
 
-    /// The users besides `user` who boosted a post less than [`BOOST_RECENT_MS`] before `stamp`, the last one first: as
-    /// many as a boost knows.
+    /// The users besides `user` who boosted a post last and exist, the last one first.
+    fn last_boosters(&self, post: PostId, user: UserId) -> Vec<UserId> {
+        let boosters = self.stored_post_counts(post).boosters.into_iter();
+        boosters.filter(|other| *other != user && !self.is_deleted(*other)).collect()
+    }
+
+    /// What a boost of a post by `user` knows of others at `stamp`: see [`Boost::earlier`](crate::records::Boost::earlier).
     pub(crate) fn earlier_boosts(&self, post: PostId, user: UserId, stamp: Stamp) -> Vec<UserId> {
-        let last = self.stored_post_counts(post).last_boost;
-        let is_recent = Stamp(last).unix_ms() + BOOST_RECENT_MS > stamp.unix_ms();
-        // Not by its row: that of a deleted user stays for a while.
-        let last = (last > 0 && is_recent).then(|| self.post(PostId(last))).flatten();
-        let Some(last) = last else { return Vec::new() };
-        let earlier = last.boost.map(|boost| boost.earlier).unwrap_or_default();
-        let others = earlier.into_iter().filter(|other| *other != last.author);
-        let users = [last.author].into_iter().chain(others).filter(|other| *other != user);
-        users.take(EARLIER_BOOSTS_MAX).collect()
+        let is_earlier = |other: &UserId| {
+            let boost = self.reaction(*other, post, Reaction::Boost);
+            let boost =
+                boost.filter(|boost| Stamp(*boost).unix_ms() + BOOST_RECENT_MS > stamp.unix_ms());
+            let found = boost.and_then(|boost| self.stored_post(PostId(boost))?.boost);
+            found.is_some_and(|boost| !boost.earlier.contains(&user))
+        };
+        self.last_boosters(post, user).into_iter().filter(is_earlier).collect()
     }
 
     /// The reactions to a post from the item `from` on, each with its item, its user and its stamp. Users may be deleted.
@@ -168,15 +172,18 @@ impl Txn<'_> {
     fn count_reactions(&mut self, post: PostId, change: impl FnOnce(&mut PostCounts)) {
         let mut counts = self.facts().stored_post_counts(post);
         change(&mut counts);
-        write::post_counts(self.rows, post, counts);
+        write::post_counts(self.rows, post, &counts);
     }
 
     /// Stores a boost, which is a post, and which the boosted post counts from now on as the last one.
     pub(crate) fn put_boost(&mut self, id: PostId, post: &Post, boosted: PostId) {
         self.put_post(id, post);
+        let mut boosters = self.facts().last_boosters(boosted, post.author);
+        boosters.insert(0, post.author);
+        boosters.truncate(EARLIER_BOOSTS_MAX);
         self.count_reactions(boosted, |counts| {
             step(&mut counts.boosts, true);
-            counts.last_boost = id.0;
+            counts.boosters = boosters;
         });
     }
 
@@ -186,9 +193,7 @@ impl Txn<'_> {
         if self.facts().stored_post_counts(post).boosts > 0 {
             self.count_reactions(post, |counts| {
                 step(&mut counts.boosts, false);
-                if counts.last_boost == boost.0 {
-                    counts.last_boost = 0;
-                }
+                counts.boosters.retain(|other| *other != user);
             });
         }
     }

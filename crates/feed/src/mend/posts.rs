@@ -43,6 +43,14 @@ impl Mend {
             missing.push("by the post replied to");
         }
         if let Some(boost) = &post.boost {
+            let is_of = |post: Post| post.boost.is_none() && post.author == boost.author;
+            let exists = step.user(boost.author.0.into()).is_some();
+            if !exists || !step.stored_post(boost.post.0).is_none_or(is_of) {
+                step.lost(format!("post {}: what it boosts is another post", at(key)));
+                step.rows.put_point(PointTable::Post, key, None);
+                step.rows.put_member(SetTable::AuthorPosts, post.author.0.into(), key, None);
+                return;
+            }
             let (owner, item) = (boost.post.0, Reaction::Boost.item(post.author));
             match step.rows.member(SetTable::Reactions, owner, item) {
                 Some(number) if number == key => {}

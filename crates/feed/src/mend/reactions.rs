@@ -4,6 +4,7 @@ use rows::{PointTable, RowsMut, Scan, SetTable, Span, encode};
 
 use super::{Mend, Rows, at};
 use crate::ids::{PostId, UserId};
+use crate::limits::EARLIER_BOOSTS_MAX;
 use crate::notification::{DISMISSED, Inbox, Stored};
 use crate::reaction::Reaction;
 use crate::records::PostCounts;
@@ -88,6 +89,23 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         }
     }
 
+    /// The users who boosted a post last: as they are stored, or if these are wrong, of the boosts. Fewer are stored when
+    /// one was taken back.
+    fn last_boosters(&self, post: PostId) -> Vec<UserId> {
+        let facts = self.facts();
+        let boost = |user: &UserId| facts.reaction(*user, post, Reaction::Boost);
+        let stored = facts.stored_post_counts(post).boosters;
+        let stamps: Option<Vec<u64>> = stored.iter().map(boost).collect();
+        let is_right = stamps.is_some_and(|stamps| stamps.is_sorted_by(|one, other| one > other));
+        if is_right && stored.len() <= EARLIER_BOOSTS_MAX {
+            return stored;
+        }
+        let mut all = facts.reacted_by(post, Reaction::Boost, Span::ALL);
+        all.sort_by_key(|user| std::cmp::Reverse(boost(user)));
+        all.truncate(EARLIER_BOOSTS_MAX);
+        all
+    }
+
     /// The post that a boost by `user` shows.
     fn boosted_by(&self, user: UserId, boost: PostId) -> Option<u64> {
         let post = self.facts().stored_post(boost).filter(|post| post.author == user)?;
@@ -102,10 +120,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
             let count = |reaction| self.facts().reacted_by(id, reaction, Span::ALL).len() as u32;
             (counts.favourites, counts.boosts) =
                 (count(Reaction::Favourite), count(Reaction::Boost));
-            // The last boost may have been taken back.
-            let last = self.facts().stored_post_counts(id).last_boost;
-            let boost = self.facts().stored_post(PostId(last)).and_then(|last| last.boost);
-            counts.last_boost = boost.filter(|boost| boost.post == id).map_or(0, |_| last);
+            counts.boosters = self.last_boosters(id);
         }
         if self.put(PointTable::PostCounts, post, counts.encode()) {
             let PostCounts { favourites, boosts, .. } = counts;

@@ -102,12 +102,11 @@ pub(crate) async fn unboost(
     StatusInPath(post): StatusInPath,
     once: Once,
 ) -> Result<Response, ApiError> {
+    // Before, because a boost does not exist afterwards. Of a post that is hidden by now it can be taken back, too.
     let find = move |_: &_, entities: &mut Entities<'_>| entities.boosted(post);
-    // Of a post that is hidden by now a boost can be taken back, too.
     let boosted = state.entities(Some(me), find).await?.unwrap_or(post);
     let (user, reaction) = (UserRef::Id(me), Reaction::Boost);
-    let command = Command::React { user, post: boosted, reaction, on: false };
-    state.change(me, once, command).await?;
+    state.change(me, once, Command::React { user, post, reaction, on: false }).await?;
     let status = state.entities_done(me, move |entities| entities.status(boosted)).await?;
     answers::entity(status)
 }

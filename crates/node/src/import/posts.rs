@@ -36,6 +36,8 @@ struct LastPost {
     visibility: Visibility,
     reply_to: Option<UserId>,
     counts: PostCounts,
+    /// With their users, the last one first.
+    last_boosts: Vec<(u64, UserId)>,
 }
 
 impl Posts {
@@ -93,7 +95,8 @@ impl Posts {
         };
         write::post(loader, id, &post);
         let counts = PostCounts::default();
-        self.last = Some(LastPost { id, author, visibility, reply_to, counts });
+        let last_boosts = Vec::new();
+        self.last = Some(LastPost { id, author, visibility, reply_to, counts, last_boosts });
         for user in post.mentions.iter().filter(|user| !users.is_deleted(**user)) {
             write::mention(loader, *user, id);
         }
@@ -150,7 +153,8 @@ impl Posts {
     /// Puts what was counted of the last post.
     pub(super) fn flush(&mut self, loader: &mut Loader) {
         if let Some(post) = self.last.take() {
-            write::post_counts(loader, post.id, post.counts);
+            let boosters = post.last_boosts.iter().map(|(_, user)| *user).collect();
+            write::post_counts(loader, post.id, &PostCounts { boosters, ..post.counts });
         }
     }
 
@@ -178,7 +182,9 @@ impl LastPost {
             );
         }
         self.counts.boosts += 1;
-        self.counts.last_boost = self.counts.last_boost.max(stamp);
+        self.last_boosts.push((stamp, user));
+        self.last_boosts.sort_unstable_by(|one, other| other.cmp(one));
+        self.last_boosts.truncate(EARLIER_BOOSTS_MAX);
         let boost = Boost::new((self.id, self.author, self.reply_to), Stamp(stamp), earlier);
         Ok(feed::Post::of_boost(user, self.visibility, boost))
     }
