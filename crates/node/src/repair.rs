@@ -296,7 +296,7 @@ pub(crate) fn check(
     report: &mut dyn FnMut(Finding),
 ) -> Result<(), StoreError> {
     let is_ahead = rows.store().is_ephemeral_ahead()?;
-    let (mut feed, mut kv) = (feed::Mend::new(is_ahead), kv::Mend::default());
+    let (mut feed, mut kv) = (feed::Mend::check(is_ahead), kv::Mend::default());
     let mut found = 0;
     let mut counted = |finding| {
         found += 1;

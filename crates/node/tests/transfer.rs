@@ -283,8 +283,8 @@ fn a_file_that_is_cut_or_changed_is_refused() {
     for (from, to, what) in [
         ("hello", "hullo", "do not match their digest"),
         ("\"posts\":1", "\"posts\":2", "it counts"),
-        ("\"format\":4", "\"format\":5", "format 5, but this program reads formats up to 4"),
-        ("\"format\":4", "\"format\":0", "the first line is"),
+        ("\"format\":5", "\"format\":6", "format 6, but this program reads formats up to 5"),
+        ("\"format\":5", "\"format\":0", "the first line is"),
         ("\"roost\":", "\"rooster\":", "the first line is"),
     ] {
         assert!(whole.contains(from), "{from}");
@@ -303,7 +303,8 @@ fn settings_markers_and_notes_are_those_of_their_lines_and_survive_an_export() {
         "discoverable":false,"indexable":true,"locked":true,
         "defaults":{"visibility":"followers","sensitive":true,"language":"de"},
         "home_marker":{"last_read":"7","version":3,"updated":"4194304"},
-        "notifications_marker":{"last_read":"8"}}}"#;
+        "notifications_marker":{"last_read":"8"},
+        "featured_tags":[{"tag":"rust","id":"4194305"},{"tag":"Go"}]}}"#;
     let note = r#"{"note":{"user":"ann","about":"bob","text":"met in Rome"}}"#;
     let request = r#"{"request":{"user":"bob","requests":["ann"]}}"#;
     let (first, folder) = node(&[&ann.replace('\n', ""), BOB, note, request]);
@@ -313,10 +314,12 @@ fn settings_markers_and_notes_are_those_of_their_lines_and_survive_an_export() {
         assert!(facts.is_locked(ann) && facts.requests(UserId(1), ann));
         let counts = [ann, UserId(1)].map(|user| facts.counts(user));
         assert_eq!(counts.map(|counts| (counts.requests, counts.requested)), [(1, 0), (0, 1)]);
-        (facts.markers(ann), facts.note(ann, UserId(1)), facts.counts(ann).notes)
+        let featured = facts.featured_tags(ann);
+        assert_eq!((featured[0].tag.as_str(), featured[1].since.0), ("go", 4_194_305));
+        (facts.markers(ann), facts.note(ann, UserId(1)), facts.counts(ann).notes, featured)
     };
     let [ann, bob] = users(&first);
-    let (markers, note, notes) = of_ann(&first);
+    let (markers, note, notes, featured) = of_ann(&first);
     let home = Marker { last_read: 7, version: 3, updated: Stamp(4_194_304) };
     assert_eq!((markers.home, markers.notifications.unwrap().last_read), (Some(home), 8));
     assert_eq!((note.as_ref().unwrap().as_str(), notes), ("met in Rome", 1));
@@ -331,7 +334,7 @@ fn settings_markers_and_notes_are_those_of_their_lines_and_survive_an_export() {
     let before = NodeOptions { data: folder.path().join("data"), ..options() };
     let (moved_to, _folder) = moved(&before);
     let second = Node::open(&moved_to).unwrap();
-    assert_eq!((users(&second), of_ann(&second)), ([ann, bob], (markers, note, notes)));
+    assert_eq!((users(&second), of_ann(&second)), ([ann, bob], (markers, note, notes, featured)));
 }
 
 #[test]

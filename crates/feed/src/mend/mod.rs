@@ -39,7 +39,8 @@ pub struct Mend {
     from: From,
     /// Whether ephemeral rows are of a later position than the others: then they cannot be compared.
     ephemeral_ahead: bool,
-    /// The counts so far.
+    /// Whether the changes are discarded.
+    is_check: bool,
     counted: Counted,
     /// The next user id that should have a row.
     next_user: u64,
@@ -195,6 +196,12 @@ impl Mend {
     #[must_use]
     pub fn new(ephemeral_ahead: bool) -> Self {
         Self { ephemeral_ahead, ..Self::default() }
+    }
+
+    /// As [`Mend::new`], for a caller who discards the changes: rows that earlier formats lack are not added.
+    #[must_use]
+    pub fn check(ephemeral_ahead: bool) -> Self {
+        Self { ephemeral_ahead, is_check: true, ..Self::default() }
     }
 
     /// Checks some more rows, and changes those that are wrong; false once all are done.

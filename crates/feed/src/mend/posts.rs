@@ -3,9 +3,9 @@
 use rows::{PointTable, RowsMut, Scan, SetTable};
 
 use super::{Mend, Rows, at};
-use crate::ids::PostId;
+use crate::ids::{PostId, UserId};
 use crate::reaction::Reaction;
-use crate::records::Post;
+use crate::records::{Boost, Post};
 
 impl Mend {
     pub(super) fn post<R: Scan + RowsMut>(
@@ -42,32 +42,18 @@ impl Mend {
         {
             missing.push("by the post replied to");
         }
-        if let Some(boost) = &post.boost {
-            let is_of = |post: Post| post.boost.is_none() && post.author == boost.author;
-            let exists = step.user(boost.author.0.into()).is_some();
-            if !exists || !step.stored_post(boost.post.0).is_none_or(is_of) {
-                step.lost(format!("post {}: what it boosts is another post", at(key)));
+        match post.boost.as_ref().map(|boost| step.boost(key, post.author, boost)) {
+            Some(BoostRows::Wrong) => {
                 step.rows.put_point(PointTable::Post, key, None);
                 step.rows.put_member(SetTable::AuthorPosts, post.author.0.into(), key, None);
                 return;
             }
-            let (owner, item) = (boost.post.0, Reaction::Boost.item(post.author));
-            match step.rows.member(SetTable::Reactions, owner, item) {
-                Some(number) if number == key => {}
-                // Of two boosts by one user, the first counts.
-                Some(number) if number < key && step.is_boost(number, boost.post) => {
-                    step.derived(format!("post {}: its author boosts the same twice", at(key)));
-                    step.rows.put_point(PointTable::Post, key, None);
-                    step.rows.put_member(SetTable::AuthorPosts, post.author.0.into(), key, None);
-                    return;
-                }
-                _ => {
-                    step.rows.put_member(SetTable::Reactions, owner, item, Some(key));
-                    missing.push("by the boosted post");
-                }
-            }
+            Some(BoostRows::Missing) => missing.push("by the boosted post"),
+            Some(BoostRows::Right) | None => {}
         }
-        step.add_tags(PostId(key), &post);
+        if !self.is_check {
+            step.add_tags(PostId(key), &post);
+        }
         if !missing.is_empty() {
             step.derived(format!(
                 "post {}: rows are missing or wrong: {}",
@@ -78,7 +64,39 @@ impl Mend {
     }
 }
 
+/// How the row of a boosted post is for a boost.
+enum BoostRows {
+    Right,
+    /// It was added.
+    Missing,
+    /// The boost must go.
+    Wrong,
+}
+
 impl<R: Scan + RowsMut> Rows<'_, R> {
+    /// The row of the boosted post for a boost by `user`.
+    fn boost(&mut self, key: u64, user: UserId, boost: &Boost) -> BoostRows {
+        let is_of = |post: Post| post.boost.is_none() && post.author == boost.author;
+        let exists = self.user(boost.author.0.into()).is_some();
+        if !exists || !self.stored_post(boost.post.0).is_none_or(is_of) {
+            self.lost(format!("post {}: what it boosts is another post", at(key)));
+            return BoostRows::Wrong;
+        }
+        let (owner, item) = (boost.post.0, Reaction::Boost.item(user));
+        match self.rows.member(SetTable::Reactions, owner, item) {
+            Some(number) if number == key => BoostRows::Right,
+            // Of two boosts by one user, the first counts.
+            Some(number) if number < key && self.is_boost(number, boost.post) => {
+                self.derived(format!("post {}: its author boosts the same twice", at(key)));
+                BoostRows::Wrong
+            }
+            _ => {
+                self.rows.put_member(SetTable::Reactions, owner, item, Some(key));
+                BoostRows::Missing
+            }
+        }
+    }
+
     fn is_boost(&self, id: u64, of: PostId) -> bool {
         self.stored_post(id).and_then(|post| post.boost).is_some_and(|boost| boost.post == of)
     }
