@@ -1,16 +1,17 @@
 //! Compares reads of the node with the model.
 
+mod posts;
 mod settings;
 mod tags;
 
 use std::collections::BTreeMap;
 
-use feed::{Cursor, NotificationId, Page, PostId, Reaction, StoryId, UserId, UserRef};
+use feed::{Cursor, Page, PostId, StoryId, UserId, UserRef};
 use kv::{BucketId, BucketName};
 use node::Found;
 
+use self::posts::model_post;
 use crate::events::Event;
-use crate::model::posts::{ModelBoost, ModelPost};
 use crate::model::{ModelAccount, ModelKey, ms_of};
 use crate::run::Run;
 
@@ -112,32 +113,6 @@ impl Run {
         self.seen_ms = now;
     }
 
-    fn check_home(&self, user: u32, page: &Page) {
-        let expected = self.model.feed.home(user, page, &self.orphans());
-        let node = self.node().node();
-        if let Some(known) = node.try_home_ids(UserId(user), page) {
-            assert_eq!(known, expected, "home of {user} in memory, {page:?}");
-        }
-        let found = node.home_ids(UserId(user), page);
-        assert_eq!(found, expected, "home of {user}, {page:?}");
-        for id in &found.items {
-            let boost = self.model.feed.posts.get(&id.0).map(|post| post.boost.as_ref());
-            // A boost of a deleted post is not shown.
-            let wants = boost.is_some_and(|boost| {
-                boost.is_none_or(|boost| self.model.feed.wants_boosts_of(user, boost.author))
-            });
-            let shown = node.home_post(UserId(user), *id, &mut Vec::new());
-            assert_eq!(shown, wants, "whether {user} is shown {} at home", id.0);
-        }
-    }
-
-    /// The boosts of deleted posts that are still stored.
-    fn orphans(&self) -> Vec<u64> {
-        let facts = self.node().node().facts();
-        let ids = self.model.feed.orphans.keys().copied();
-        ids.filter(|id| facts.stored_post(PostId(*id)).is_some()).collect()
-    }
-
     fn check_stories(&self, user: u32) {
         let node = self.node().node();
         let known = node.try_stories_of_friends(UserId(user), 100);
@@ -229,83 +204,6 @@ impl Run {
             let wanted = is_valid.then_some((*id, grant.app, grant.user.map(UserId), grant.scopes));
             assert_eq!(found, wanted, "grant {id}");
         }
-    }
-
-    fn check_post(&mut self) {
-        let page = self.page();
-        let id = match page.cursor {
-            Cursor::Before(id) | Cursor::After(id) => id,
-            // A story is no post.
-            Cursor::Newest => match self.model.feed.stories.keys().next_back() {
-                Some(story) => PostId(*story),
-                None => return,
-            },
-        };
-        let node = self.node().node();
-        let mut out = Vec::new();
-        let (exists, expected) = (node.post(id, &mut out), self.model.feed.posts.get(&id.0));
-        let shown = String::from_utf8_lossy(&out);
-        assert_eq!(exists, expected.is_some(), "whether post {} exists: {shown}", id.0);
-        let Some(expected) = expected else { return };
-        let out = String::from_utf8_lossy(&out);
-        assert!(out.contains(&expected.text), "post {} is {out} instead of {expected:?}", id.0);
-        let author = &self.model.feed.users[expected.author as usize];
-        assert!(out.contains(&format!("\"{}\"", author.handle)), "{out} is by {author:?}");
-        let Some(found) = node.facts().post(id) else {
-            panic!("post {} is not in the facts", id.0)
-        };
-        for (user, _) in (0..).zip(&self.model.feed.users).filter(|(_, user)| !user.deleted) {
-            let sees = self.model.feed.sees(user, expected);
-            let viewer = node.viewer(Some(UserId(user)));
-            assert_eq!(viewer.visible(&found), sees, "post {} seen by {user}", id.0);
-        }
-        assert_eq!(model_post(found), *expected, "post {}", id.0);
-        let count = |reaction| {
-            let of_post = self.model.feed.reactions.keys();
-            of_post.filter(|(_, post, kind)| (*post, *kind) == (id.0, reaction)).count()
-        };
-        let (counts, expected) =
-            (node.facts().post_counts(id), [Reaction::Favourite, Reaction::Boost].map(count));
-        let counts = [counts.favourites, counts.boosts].map(|count| count as usize);
-        assert_eq!(counts, expected, "favourites and boosts of {}", id.0);
-    }
-
-    /// The reactions and notifications of a user.
-    fn check_reactions(&self, user: u32) {
-        let (node, expected) = (self.node().node(), &self.model.feed);
-        let facts = node.facts();
-        for reaction in Reaction::ALL {
-            let mut found = facts.reactions_of(UserId(user), reaction, rows::Span::ALL);
-            found.retain(|(_, post)| facts.has_post(*post));
-            let wanted = expected.reactions.iter();
-            let wanted = wanted.filter(|((of, _, kind), _)| *of == user && *kind == reaction);
-            let mut wanted: Vec<_> =
-                wanted.map(|((_, post, _), stamp)| (*stamp, PostId(*post))).collect();
-            wanted.sort_unstable();
-            // The list of boosts is that of posts.
-            if reaction != Reaction::Boost {
-                assert_eq!(found, wanted, "{reaction:?} of {user}");
-            }
-            for (stamp, post) in wanted {
-                assert_eq!(facts.reaction(UserId(user), post, reaction), Some(stamp));
-            }
-        }
-        let viewer = node.viewer(Some(UserId(user)));
-        let page: Page<NotificationId> = Page { cursor: Cursor::Newest, limit: 1_000_000 };
-        let found = viewer.notifications(&page).items.into_iter().filter_map(|(_, shown)| shown);
-        assert_eq!(found.collect::<Vec<_>>(), expected.notifications(user), "notices of {user}");
-    }
-
-    /// The posts of another user on a page.
-    fn check_posts_by(&self, user: u32, page: &Page) {
-        let node = self.node().node();
-        let author = (user + 1) % self.model.feed.users.len().max(1) as u32;
-        let viewer = node.viewer(Some(UserId(user)));
-        let found = node.visible_posts(&viewer, UserId(author), page);
-        assert_eq!(found.end, None, "there are few posts");
-        let found = found.posts;
-        let expected = self.model.feed.posts_by(user, author, page);
-        assert_eq!(found, expected, "posts of {author} seen by {user}, {page:?}");
     }
 
     fn check_key(&mut self) {
@@ -403,26 +301,5 @@ impl Run {
         within("rendered posts", sizes.views.rendered_bytes, options.post_memory);
         within("newest posts", sizes.views.recent_bytes, options.post_memory);
         within("commands", sizes.queued_commands, options.queue_commands_max);
-    }
-}
-
-fn model_post(post: feed::Post) -> ModelPost {
-    ModelPost {
-        author: post.author.0,
-        text: post.text.as_str().to_owned(),
-        reply_to: post.reply_to.map(|user| user.0),
-        mentions: post.mentions.iter().map(|user| user.0).collect(),
-        parent: post.in_reply_to.map(|post| post.0),
-        edited: post.edited.map(|stamp| stamp.0),
-        visibility: post.visibility,
-        warning: post.warning.as_str().to_owned(),
-        sensitive: post.sensitive,
-        language: post.language.map(|language| language.as_str().to_owned()),
-        boost: post.boost.map(|boost| ModelBoost {
-            post: boost.post.0,
-            author: boost.author.0,
-            is_recent: boost.is_recent,
-            earlier: boost.earlier.iter().map(|user| user.0).collect(),
-        }),
     }
 }

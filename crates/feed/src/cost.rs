@@ -78,14 +78,7 @@ impl Command {
                 let read = FOLLOW_NOTICES_SEEN * WORK_PER_ROW;
                 Cost { work: cost.work + read, ..cost }
             }
-            Self::React { .. } => {
-                // A boost is a post of its own.
-                let cost = Cost::of_rows(20, 320 + 10 * EARLIER_BOOSTS_MAX);
-                // The post, a boost that names it, whether the user may see it, and the last boosts, each with its user.
-                let rows = 12 + PINS_MAX + 4 * EARLIER_BOOSTS_MAX;
-                let read = 6 * POST_BYTES_MAX + rows * WORK_PER_ROW;
-                Cost { work: cost.work + read, ..cost }
-            }
+            Self::React { .. } => reaction_cost(),
             Self::SweepReactions { .. } => {
                 let cost = Cost::of_rows(ERASE_ROWS_MAX + 4, 16 * ERASE_ROWS_MAX);
                 // Of boosts, each with its user.
@@ -204,6 +197,15 @@ fn follows_cost(others: usize) -> Cost {
     let cost = Cost::of_rows(7 * others + 3, 64 + 64 * others);
     // Blocks in both directions, locks and requests are looked up.
     Cost { work: cost.work + 6 * others * WORK_PER_ROW, ..cost }
+}
+
+fn reaction_cost() -> Cost {
+    // A boost is a post of its own.
+    let cost = Cost::of_rows(20, 320 + 10 * EARLIER_BOOSTS_MAX);
+    // The post, a boost that names it, whether the user may see it, and the last boosts, each with its user.
+    let rows = 12 + PINS_MAX + 4 * EARLIER_BOOSTS_MAX;
+    let read = 6 * POST_BYTES_MAX + rows * WORK_PER_ROW;
+    Cost { work: cost.work + read, ..cost }
 }
 
 fn note_cost(note: &Note) -> Cost {

@@ -10,6 +10,7 @@
 
 pub mod accounts;
 pub mod apply;
+mod boost;
 pub mod command;
 mod cost;
 mod done;
@@ -42,6 +43,7 @@ pub mod write;
 
 pub use apply::apply;
 pub use apply::post::addressees;
+pub use boost::{Boost, PostCounts};
 pub use command::{Command, Done, Idempotency, Outcome, Reply, Request, StampedCommand};
 pub use effect::{Effect, Ended};
 pub use facts::{Facts, Txn};
@@ -53,9 +55,7 @@ pub use notification::{Inbox, Notice, Notification, NotificationId};
 pub use page::{Cursor, Page, PageOf};
 pub use post::{HomeUsers, Listed, ListedBoost, Loaded, NewPost, PostEdit, Posted, Visibility};
 pub use reaction::Reaction;
-pub use records::{
-    Boost, Counts, Mute, Post, PostCounts, Sample, SampleBits, SampleSet, Story, User,
-};
+pub use records::{Counts, Mute, Post, Sample, SampleBits, SampleSet, Story, User};
 pub use refusal::Refusal;
 pub use remains::Remains;
 pub use rows::{Order, Rows, SetTable, Span, Stamp};

@@ -82,9 +82,9 @@ pub struct Listed(u64);
 pub struct ListedBoost {
     /// The author of the boosted post.
     pub author: UserId,
-    /// See [`Boost::is_recent`](crate::records::Boost::is_recent).
+    /// See [`Boost::is_recent`](crate::Boost::is_recent).
     pub is_recent: bool,
-    /// Whether others boosted it shortly before: see [`Boost::earlier`](crate::records::Boost::earlier).
+    /// Whether others boosted it shortly before: see [`Boost::earlier`](crate::Boost::earlier).
     pub has_earlier: bool,
 }
 
@@ -135,6 +135,18 @@ impl Listed {
         Some(ListedBoost { author, is_recent, has_earlier })
     }
 
+    /// Whether a post with these [`HomeUsers`] is in the home timeline of `reader`, who follows `following` (sorted), as
+    /// far as they decide it: a direct post mentions the reader; a post was boosted by nobody before whom the reader
+    /// follows or is.
+    #[must_use]
+    pub fn allows(self, reader: UserId, following: &[UserId], users: &[UserId]) -> bool {
+        let is_at_home = |user| user == reader || following.binary_search(&user).is_ok();
+        match self.is_boost() {
+            true => !users.iter().copied().any(is_at_home),
+            false => users.contains(&reader),
+        }
+    }
+
     /// The number of its row.
     #[must_use]
     pub const fn number(self) -> u64 {
@@ -157,7 +169,7 @@ impl Listed {
 pub type Posted = (PostId, Listed);
 
 /// The users on whom it depends in whose home a post is, beside what a list knows: whom a direct post mentions, or who
-/// boosted before. See [`timeline::allows`](crate::timeline::allows).
+/// boosted before. See [`Listed::allows`].
 pub type HomeUsers = Arc<Vec<UserId>>;
 
 /// A post as it is loaded into memory for many readers.

@@ -14,7 +14,7 @@ pub enum Reaction {
     Bookmark,
     /// To show a post of one's own on the profile.
     Pin,
-    /// To show it to the followers of the user, as a post of its own: see [`Boost`](crate::records::Boost).
+    /// To show it to the followers of the user, as a post of its own: see [`Boost`](crate::Boost).
     Boost,
 }
 

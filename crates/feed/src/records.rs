@@ -3,8 +3,8 @@
 use rows::{Stamp, Value};
 use serde::{Deserialize, Serialize};
 
+use crate::boost::Boost;
 use crate::ids::{PostId, SampleSetId, UserId};
-use crate::limits::BOOST_RECENT_MS;
 use crate::post::{HomeUsers, Listed, ListedBoost, Visibility};
 use crate::settings::{PostDefaults, ProfileFields};
 use crate::tag::{self, Tag};
@@ -109,22 +109,6 @@ pub struct Post {
     pub boost: Option<Boost>,
 }
 
-/// What a boost shows again: a post that is for everybody, by another user or the same one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Boost {
-    /// The boosted post, which is no boost.
-    pub post: PostId,
-    /// Its author.
-    pub author: UserId,
-    /// Whether followers of its author have it at home anyway, not far below: it is no reply to somebody else, and was
-    /// younger than [`limits::BOOST_RECENT_MS`](crate::limits::BOOST_RECENT_MS) when it was boosted.
-    pub is_recent: bool,
-    /// The users who boosted it within that time before, the last one first: at most
-    /// [`limits::EARLIER_BOOSTS_MAX`](crate::limits::EARLIER_BOOSTS_MAX). Without those whose boost knows an earlier one
-    /// by the same user, which was taken back since: of the two, one must be at home.
-    pub earlier: Vec<UserId>,
-}
-
 /// A story that was posted and not swept yet. Its id contains the time when it was posted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Story {
@@ -187,18 +171,6 @@ pub struct Counts {
     pub requests: u32,
     /// Number of users whom this user asks to follow.
     pub requested: u32,
-}
-
-/// Counts of a post.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PostCounts {
-    /// Number of users who favourited it.
-    pub favourites: u32,
-    /// Number of users who boosted it.
-    pub boosts: u32,
-    /// Those of them who boosted it last, the last one first: at most
-    /// [`limits::EARLIER_BOOSTS_MAX`](crate::limits::EARLIER_BOOSTS_MAX). From them the next boost knows the earlier ones.
-    pub boosters: Vec<UserId>,
 }
 
 /// A mute of one user by another.
@@ -355,43 +327,6 @@ impl Counts {
             requests,
             requested,
         })
-    }
-}
-
-impl Boost {
-    /// A boost of a post with this id, author and user replied to, after these users boosted it.
-    #[must_use]
-    pub fn new(
-        (post, author, reply_to): (PostId, UserId, Option<UserId>),
-        stamp: Stamp,
-        earlier: Vec<UserId>,
-    ) -> Self {
-        let is_young = stamp.unix_ms() < post.unix_ms() + BOOST_RECENT_MS;
-        let is_recent = is_young && reply_to.is_none_or(|to| to == author);
-        Self { post, author, is_recent, earlier }
-    }
-}
-
-impl PostCounts {
-    /// Little-endian words of 4 bytes: the favourites, and if there are boosts, their number and the last users. None if
-    /// there is nothing to count.
-    #[must_use]
-    pub fn encode(&self) -> Option<Value> {
-        let mut bytes = Value::from_slice(&self.favourites.to_le_bytes());
-        if self.boosts > 0 {
-            bytes.extend_from_slice(&self.boosts.to_le_bytes());
-            self.boosters.iter().for_each(|user| bytes.extend_from_slice(&user.0.to_le_bytes()));
-        }
-        (self.favourites > 0 || self.boosts > 0).then_some(bytes)
-    }
-
-    /// Reverses [`PostCounts::encode`]; none if the bytes are not of such a row.
-    #[must_use]
-    pub fn try_decode(bytes: &[u8]) -> Option<Self> {
-        let (words, []) = bytes.as_chunks::<4>() else { return None };
-        let mut words = words.iter().map(|word| u32::from_le_bytes(*word));
-        let (favourites, boosts) = (words.next()?, words.next().unwrap_or(0));
-        Some(Self { favourites, boosts, boosters: words.map(UserId).collect() })
     }
 }
 

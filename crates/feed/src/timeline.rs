@@ -13,7 +13,8 @@ use crate::page::{Page, PageOf};
 use crate::post::{Listed, Visibility};
 
 /// Whether a post by `author` is in the home timeline of `reader`, who follows `following` (sorted). The author is the
-/// reader or one of `following`. Of a post with [`HomeUsers`](crate::HomeUsers), `is_allowed` says what [`allows`] does.
+/// reader or one of `following`. Of a post with [`HomeUsers`](crate::HomeUsers), `is_allowed` says what
+/// [`Listed::allows`] does.
 ///
 /// A boost is left out if its post is at home of the reader anyway: it was recent, and by the reader or somebody they
 /// follow; or one of these boosted it shortly before.
@@ -25,30 +26,16 @@ pub fn sees(
     listed: Listed,
     is_allowed: impl FnOnce() -> bool,
 ) -> bool {
+    let is_at_home = |user: UserId| user == reader || following.binary_search(&user).is_ok();
     if let Some(boost) = listed.boosted() {
-        let is_known = boost.is_recent && is_at_home(reader, following, boost.author);
+        let is_known = boost.is_recent && is_at_home(boost.author);
         return !is_known && (!boost.has_earlier || is_allowed());
     }
     if author == reader {
         return true;
     }
-    let is_wanted_reply =
-        listed.reply_to().is_none_or(|other| is_at_home(reader, following, other));
+    let is_wanted_reply = listed.reply_to().is_none_or(is_at_home);
     is_wanted_reply && (listed.visibility() != Visibility::Direct || is_allowed())
-}
-
-/// Whether a post with these [`HomeUsers`](crate::HomeUsers) is in the home timeline of `reader` as far as they decide it:
-/// a direct post mentions the reader; a post was boosted by nobody before whom the reader follows or is.
-#[must_use]
-pub fn allows(reader: UserId, following: &[UserId], listed: Listed, users: &[UserId]) -> bool {
-    match listed.is_boost() {
-        true => !users.iter().any(|user| is_at_home(reader, following, *user)),
-        false => users.contains(&reader),
-    }
-}
-
-fn is_at_home(reader: UserId, following: &[UserId], user: UserId) -> bool {
-    user == reader || following.binary_search(&user).is_ok()
 }
 
 /// Gathers a page of home(`reader`): up to `page.limit` posts and whether there are more.

@@ -6,10 +6,11 @@
 use rows::{NameTable, PointTable, PutRows, SetTable, Value, encode};
 
 use crate::accounts::{Account, Record as _};
+use crate::boost::PostCounts;
 use crate::ids::{PostId, SampleId, SampleSetId, StoryId, UserId};
 use crate::marker::Markers;
 use crate::reaction::Reaction;
-use crate::records::{Counts, Mute, Post, PostCounts, Sample, SampleSet, Story, User};
+use crate::records::{Counts, Mute, Post, Sample, SampleSet, Story, User};
 use crate::tag::Tag;
 use crate::text::{Handle, Label, Note, PostText, SetName};
 

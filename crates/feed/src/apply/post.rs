@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use rows::Stamp;
 
+use crate::boost::Boost;
 use crate::command::{Done, Outcome};
 use crate::cost::MENTION_WORK;
 use crate::effect::Effect;
@@ -11,7 +12,7 @@ use crate::facts::Txn;
 use crate::ids::{PostId, UserId};
 use crate::limits;
 use crate::post::{NewPost, PostEdit, Visibility};
-use crate::records::{Boost, Post};
+use crate::records::Post;
 use crate::refusal::Refusal;
 use crate::text::{self, Handle, PostText};
 use crate::visible::Viewer;

@@ -3,10 +3,10 @@
 use rows::{PointTable, Rows, SetTable, Span};
 
 use super::{Facts, Txn};
+use crate::boost::Boost;
 use crate::ids::{PostId, UserId};
 use crate::post::{Listed, Loaded, Posted, Visibility};
-use crate::records::{Boost, Post};
-use crate::timeline::allows;
+use crate::records::Post;
 use crate::write;
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
@@ -115,7 +115,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
             return self.is_mentioned(reader, post);
         }
         let users = self.stored_post(post).and_then(|post| post.home_users());
-        users.is_none_or(|users| allows(reader, following, listed, &users))
+        users.is_none_or(|users| listed.allows(reader, following, &users))
     }
 
     /// Posts that mention `user`, within `span` of post ids. Their authors may be deleted: see

@@ -8,11 +8,12 @@
 use rows::{PointTable, Rows, SetTable, Span, Stamp};
 
 use super::{Facts, Txn, step};
+use crate::boost::PostCounts;
 use crate::ids::{PostId, UserId};
 use crate::limits::{BOOST_RECENT_MS, EARLIER_BOOSTS_MAX};
 use crate::post::{Posted, Visibility};
 use crate::reaction::Reaction;
-use crate::records::{Post, PostCounts};
+use crate::records::Post;
 use crate::write;
 
 /// Replies that are read to count those that everybody may see.
@@ -94,7 +95,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         boosters.filter(|other| *other != user && !self.is_deleted(*other)).collect()
     }
 
-    /// What a boost of a post by `user` knows of others at `stamp`: see [`Boost::earlier`](crate::records::Boost::earlier).
+    /// What a boost of a post by `user` knows of others at `stamp`: see [`Boost::earlier`](crate::Boost::earlier).
     pub(crate) fn earlier_boosts(&self, post: PostId, user: UserId, stamp: Stamp) -> Vec<UserId> {
         let is_earlier = |other: &UserId| {
             let boost = self.reaction(*other, post, Reaction::Boost);

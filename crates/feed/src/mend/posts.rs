@@ -3,9 +3,10 @@
 use rows::{PointTable, RowsMut, Scan, SetTable};
 
 use super::{Mend, Rows, at};
+use crate::boost::Boost;
 use crate::ids::{PostId, UserId};
 use crate::reaction::Reaction;
-use crate::records::{Boost, Post};
+use crate::records::Post;
 
 impl Mend {
     pub(super) fn post<R: Scan + RowsMut>(

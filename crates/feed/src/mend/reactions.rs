@@ -3,11 +3,11 @@
 use rows::{PointTable, RowsMut, Scan, SetTable, Span, encode};
 
 use super::{Mend, Rows, at};
+use crate::boost::PostCounts;
 use crate::ids::{PostId, UserId};
 use crate::limits::EARLIER_BOOSTS_MAX;
 use crate::notification::{DISMISSED, Inbox, Stored};
 use crate::reaction::Reaction;
-use crate::records::PostCounts;
 
 impl Mend {
     /// A reaction in the list of its user.

@@ -4,11 +4,12 @@ use rows::{NameTable, PointTable, RowsMut, Scan, try_decode};
 
 use super::{From, Rows, STEP_ROWS};
 use crate::accounts::{Account, App, Grant, Invite, Record as _};
+use crate::boost::PostCounts;
 use crate::command::Outcome;
 use crate::ids::UserId;
 use crate::marker::Markers;
 use crate::notification::Inbox;
-use crate::records::{Counts, Post, PostCounts, Sample, SampleSet, Story, User};
+use crate::records::{Counts, Post, Sample, SampleSet, Story, User};
 use crate::text::{Note, PostText};
 
 impl<R: Scan + RowsMut> Rows<'_, R> {

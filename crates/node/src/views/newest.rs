@@ -27,7 +27,7 @@ use std::collections::binary_heap::PeekMut;
 
 use feed::Loaded;
 use feed::Posted;
-use feed::timeline::{allows, sees};
+use feed::timeline::sees;
 use feed::{Cursor, Effect, HomeUsers, Page, PostId, UserId};
 use hashbrown::HashMap;
 use parking_lot::RwLock;
@@ -162,7 +162,7 @@ impl NewestPosts {
             let is_author = author == reader || following.binary_search(&author).is_ok();
             let is_allowed = || {
                 let users = list.users.get(&post);
-                users.is_some_and(|users| allows(reader, following, listed, users))
+                users.is_some_and(|users| listed.allows(reader, following, users))
             };
             (is_author && sees(reader, following, author, listed, is_allowed)).then_some(post)
         };

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use feed::timeline::{allows, sees};
+use feed::timeline::sees;
 use feed::{Cursor, Effect, HomeUsers, Listed, Page, PageOf, PostId, Posted, UserId};
 
 use super::stream::Stream;
@@ -73,7 +73,7 @@ impl Timeline {
         users: Option<&HomeUsers>,
     ) -> bool {
         let (user, following) = (self.user, &self.following);
-        let is_allowed = || users.is_some_and(|users| allows(user, following, listed, users));
+        let is_allowed = || users.is_some_and(|users| listed.allows(user, following, users));
         if !sees(user, following, author, listed, is_allowed) {
             return false;
         }
