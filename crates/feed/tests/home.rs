@@ -185,27 +185,33 @@ fn build(steps: &[Step]) -> (MemoryRows, History) {
                 }
             }
             Step::Boost(user, at, on) if !history.posts.is_empty() => {
-                let (post, _, _) = history.posts[at % history.posts.len()];
-                let mut known = history.boosts.iter();
-                let known = known.position(|boost| (boost.user, boost.post) == (user, post));
-                let react = |post| {
-                    let (user, reaction) = (id(user), Reaction::Boost);
-                    Command::React { user, post, reaction, on }
-                };
-                // Mostly of the post, and else of a boost of it.
-                let named = history.boosts.iter().find(|boost| boost.post == post && at % 3 == 0);
-                let (boost, done) = run(react(named.map_or(post, |boost| boost.id)));
-                match (known, on) {
-                    // Not everybody may see it, or everybody boost it.
-                    (None, true) if done => history.boost(boost, user, post),
-                    (Some(known), false) => drop(history.boosts.remove(known)),
-                    _ => {}
-                }
+                boost(&mut history, (user, at, on), &mut run);
             }
             Step::Boost(..) => {}
         }
     }
     (rows, history)
+}
+
+/// A boost of a post, mostly, or of a boost of it, by a user, or the end of it.
+fn boost(
+    history: &mut History,
+    (user, at, on): (u32, usize, bool),
+    run: &mut impl FnMut(Command) -> (PostId, bool),
+) {
+    let (post, _, _) = history.posts[at % history.posts.len()];
+    let mut known = history.boosts.iter();
+    let known = known.position(|boost| (boost.user, boost.post) == (user, post));
+    let named = history.boosts.iter().find(|boost| boost.post == post && at.is_multiple_of(3));
+    let named = named.map_or(post, |boost| boost.id);
+    let (reference, reaction) = (UserRef::Id(UserId(user)), Reaction::Boost);
+    let (id, done) = run(Command::React { user: reference, post: named, reaction, on });
+    match (known, on) {
+        // Not everybody may see it, or everybody boost it.
+        (None, true) if done => history.boost(id, user, post),
+        (Some(known), false) => drop(history.boosts.remove(known)),
+        _ => {}
+    }
 }
 
 proptest! {

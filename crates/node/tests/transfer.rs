@@ -162,27 +162,6 @@ fn a_wrong_post_or_story_is_refused_with_its_line() {
             &[ANN, BOB, POST, r#"{"reaction":{"user":1,"kind":"pin","id":"8388608"}}"#],
             "of their own",
         ),
-        (
-            &[ANN, HIDDEN, r#"{"reaction":{"user":0,"kind":"boost","id":"8388608"}}"#],
-            "everybody may see",
-        ),
-        (&[ANN, POST, BOOST, BOOST], "duplicates line 4"),
-        (
-            &[ANN, POST, BOOST, r#"{"post":{"author":0,"text":"y","id":"8388608"}}"#],
-            "duplicates line 4",
-        ),
-        (
-            &[ANN, POST, r#"{"reaction":{"user":0,"kind":"pin","id":"8388608","earlier":[0]}}"#],
-            "only a boost",
-        ),
-        (
-            &[
-                ANN,
-                POST,
-                r#"{"reaction":{"user":0,"kind":"boost","id":"8388608","earlier":[0,0]}}"#,
-            ],
-            "each once",
-        ),
         (&[ANN, r#"{"post":{"author":0,"text":"x","mentions":[0,0]}}"#], "each once"),
         (
             &[
@@ -205,6 +184,32 @@ fn a_wrong_post_or_story_is_refused_with_its_line() {
         (
             &[ANN, BOB, STORY, r#"{"view":{"user":1}}"#, r#"{"view":{"user":1}}"#],
             "duplicates line 5",
+        ),
+    ] {
+        refused(lines, what);
+    }
+}
+
+#[test]
+fn a_wrong_boost_is_refused_with_its_line() {
+    for (lines, what) in [
+        (&[ANN, HIDDEN, BOOST][..], "everybody may see"),
+        (&[ANN, POST, BOOST, BOOST][..], "duplicates line 4"),
+        (
+            &[ANN, POST, BOOST, r#"{"post":{"author":0,"text":"y","id":"8388608"}}"#],
+            "duplicates line 4",
+        ),
+        (
+            &[ANN, POST, r#"{"reaction":{"user":0,"kind":"pin","id":"8388608","earlier":[0]}}"#],
+            "only a boost",
+        ),
+        (
+            &[
+                ANN,
+                POST,
+                r#"{"reaction":{"user":0,"kind":"boost","id":"8388608","earlier":[0,0]}}"#,
+            ],
+            "each once",
         ),
     ] {
         refused(lines, what);
