@@ -11,6 +11,8 @@ use crate::model::{self, Expected};
 const LARGE_BYTES: usize = 100_000;
 /// So many of the longest values are more than a transaction may write.
 const REWRITES_MIN: usize = 3;
+/// So many of the longest values are more than the answers of a transaction may have.
+const OLD_VALUES_MIN: usize = 2;
 
 /// A submission.
 pub(crate) struct Pending {
@@ -160,6 +162,15 @@ fn may_be_refused(ops: &KeyOps) -> bool {
     ops.iter().any(|op| !op.writes_possible_keys() || is_large(&op))
         || ops.bytes() > LARGE_BYTES
         || ops.iter().filter(rewrites_value).count() >= REWRITES_MIN
+        || ops.iter().filter(answers_value).count() >= OLD_VALUES_MIN
+}
+
+/// Whether the value that a key had is in the answer.
+fn answers_value(op: &KeyOp<'_>) -> bool {
+    matches!(
+        op,
+        KeyOp::Put { old: true, .. } | KeyOp::Expire { read: true, .. } | KeyOp::Take { .. }
+    )
 }
 
 /// Whether the row of a key is written with a value about as long as an older one, which may be the longest.
