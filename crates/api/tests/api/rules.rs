@@ -122,6 +122,8 @@ fn changes(
         ("DELETE", format!("/v1/users/@bob/favourites/{post}"), Value::Null, 204, true),
         ("PUT", format!("/v1/users/@bob/bookmarks/{post}"), Value::Null, 204, true),
         ("DELETE", format!("/v1/users/@bob/bookmarks/{post}"), Value::Null, 204, true),
+        ("PUT", format!("/v1/users/@bob/boosts/{post}"), Value::Null, 204, true),
+        ("DELETE", format!("/v1/users/@bob/boosts/{post}"), Value::Null, 204, true),
         ("PUT", format!("/v1/users/@ada/pins/{post}"), Value::Null, 204, true),
         ("DELETE", format!("/v1/users/@ada/pins/{post}"), Value::Null, 204, true),
         ("DELETE", format!("/v1/users/@cyd/notifications/{mention}"), Value::Null, 204, true),

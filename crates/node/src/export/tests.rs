@@ -40,7 +40,7 @@ const DELETED: &str = "users who are deleted, expired stories, mutes and keys";
 /// The documents' words for what accounts granted.
 const GRANTS: &str = "invites, apps, and the sessions and tokens of accounts";
 /// The documents' words for what users were notified of.
-const NOTIFICATIONS: &str = "notifications of favourites and follows";
+const NOTIFICATIONS: &str = "notifications of favourites, boosts and follows";
 /// The documents' words for rows without a bucket.
 const EMPTIED: &str = "keys of buckets that were emptied";
 

@@ -17,6 +17,7 @@ document, operations = description(DESCRIPTION)
 
 # What the description does not have, or has without a schema; with the schema that fits, if there is one.
 UNDESCRIBED = {
+    "DELETE /api/v1/featured_tags/{id}": None,
     "GET /.well-known/nodeinfo": None,
     "GET /.well-known/webfinger": None,
     "GET /api/v1/instance/translation_languages": None,
@@ -105,7 +106,7 @@ class World:
             one.done("POST", f"/api/v1/accounts/{other.id}/follow")
         root = ada.post("root @bob #hi https://a.example/", language="en")
         self.status = bob.post("@ada reply", in_reply_to_id=root, spoiler_text="warning")
-        ada.post("@bob reply", in_reply_to_id=self.status)
+        ada.post("@bob reply #more", in_reply_to_id=self.status)
         bob.done("PUT", f"/api/v1/statuses/{self.status}", {"status": "@ada edited"})
         for what in ("favourite", "bookmark"):
             ada.done("POST", f"/api/v1/statuses/{self.status}/{what}")
@@ -123,6 +124,8 @@ class World:
         for asker in askers:
             asker.done("POST", f"/api/v1/accounts/{ada.id}/follow")
         ada.done("POST", "/api/v1/markers", {"home[last_read_id]": root})
+        for one in (ada, bob):
+            self.featured = one.done("POST", "/api/v1/featured_tags", {"name": "hi"})["id"]
 
     def concrete(self, path):
         for start, value in [
@@ -130,6 +133,7 @@ class World:
             ("/api/v1/statuses/", self.status),
             ("/api/v1/notifications/", self.notification["id"]),
             ("/api/v1/follow_requests/", self.asked[path.endswith("reject")]),
+            ("/api/v1/featured_tags/", self.featured),
         ]:
             if path.startswith(start):
                 return re.sub(r"\{[^}]*\}", value, path)
@@ -169,6 +173,10 @@ class World:
             yield eve, "POST", "/api/v1/statuses/{id}/" + what, None
         for what in ("pin", "unpin"):
             yield bob, "POST", "/api/v1/statuses/{id}/" + what, None
+        yield eve, "POST", "/api/v1/featured_tags", {"name": "new"}
+        for what in ("feature", "unfeature"):
+            yield eve, "POST", "/api/v1/tags/{name}/" + what, None
+        yield bob, "DELETE", "/api/v1/featured_tags/{id}", None
         yield bob, "PUT", "/api/v1/statuses/{id}", {"status": "edited again"}
         yield bob, "DELETE", "/api/v1/statuses/{id}", None
         yield ada, "POST", "/api/v1/notifications/{id}/dismiss", None
