@@ -34,6 +34,7 @@ impl Subject {
             post: POST,
             author: BOB,
             listed: Default::default(),
+            users: None,
         }]);
     }
 

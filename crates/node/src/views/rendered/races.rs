@@ -14,8 +14,9 @@ fn read(rendered: &Rendered, text: &AtomicU8, out: &mut Vec<u8>) {
         out.push(*text);
         Some(())
     };
-    if !rendered.kept(KEY, out) {
-        rendered.render(KEY, || Some(text.load(Ordering::Relaxed)), |_| [ADA; 2], write, out);
+    if rendered.kept(KEY, out).is_none() {
+        let read = || Some(text.load(Ordering::Relaxed));
+        rendered.render(KEY, read, |_| ([ADA; 2], 0), write, out);
     }
 }
 
