@@ -36,25 +36,6 @@ fn home(world: &World, user: u32) -> Vec<PostId> {
     gather(facts, user, &facts.home_authors(user), &page).items
 }
 
-/// What a user is notified of, newest first.
-fn notices(world: &World, user: u32) -> Vec<(u32, Notice)> {
-    let page = Page { cursor: Cursor::Newest, limit: 100 };
-    let viewer = Viewer::new(world.facts(), Some(UserId(user)));
-    let shown = viewer.notifications(&page).items.into_iter().filter_map(|(_, shown)| shown);
-    shown.map(|shown| (shown.actor.0, shown.notice)).collect()
-}
-
-/// Sweeps as the node does; returns the number of commands.
-fn sweep(world: &mut World) -> usize {
-    let mut commands = 0;
-    while let Some(post) = world.facts().swept_post(PostId(0)) {
-        let from = world.facts().reactions_left(post, 0, 1).first().copied().unwrap_or(0);
-        world.run(Command::SweepReactions { post, from }).unwrap();
-        commands += 1;
-    }
-    commands
-}
-
 #[test]
 fn a_boost_is_a_post_of_its_own_until_it_is_taken_back_and_leaves_no_rows() {
     let mut world = World::new();
@@ -68,7 +49,7 @@ fn a_boost_is_a_post_of_its_own_until_it_is_taken_back_and_leaves_no_rows() {
     let posted = Effect::Posted { post: id, author, listed, users: None };
     assert_eq!(world.effects, [posted, Effect::Notified { user: UserId(0) }]);
     assert_eq!(world.facts().counts(UserId(1)).posts, 1);
-    assert_eq!(notices(&world, 0), [(1, Notice::Boost(post))]);
+    assert_eq!(world.notices(0), [(1, Notice::Boost(post))]);
     let counts = world.facts().post_counts(post);
     assert_eq!(counts, PostCounts { favourites: 0, boosts: 1, boosters: vec![UserId(1)] });
     assert_eq!(world.facts().reaction(UserId(1), post, Reaction::Boost), Some(id.0));
@@ -84,7 +65,7 @@ fn a_boost_is_a_post_of_its_own_until_it_is_taken_back_and_leaves_no_rows() {
     assert_eq!(world.run(react(1, post, false)), Ok(Done::Reacted), "there is none");
     assert_eq!(world.facts().stored_post(id), None);
     assert!(world.facts().posts_by(author, Span::ALL).is_empty());
-    assert!(notices(&world, 0).is_empty());
+    assert!(world.notices(0).is_empty());
     // Of a post of one's own nobody is notified, so no row is left.
     let before = world.snapshot();
     boost(&mut world, 0, post);
@@ -100,7 +81,7 @@ fn a_boost_can_be_deleted_as_a_post_and_boosted_again() {
     let first = boost(&mut world, 1, post);
     assert_eq!(world.run(Command::DeletePost { post: first }), Ok(Done::Deleted));
     assert_eq!(world.facts().post_counts(post), PostCounts::default());
-    assert!(notices(&world, 0).is_empty());
+    assert!(world.notices(0).is_empty());
     let second = boost(&mut world, 1, post);
     assert_ne!(first, second);
     assert!(world.facts().post(second).unwrap().boost.unwrap().earlier.is_empty());
@@ -281,9 +262,9 @@ fn boosts_of_a_deleted_post_are_gone_at_once_and_removed_in_pieces() {
     let kept = boost(&mut world, 3, other);
     world.run(Command::DeletePost { post }).unwrap();
     assert_eq!(world.facts().post(boosts[0]), None, "at once");
-    assert_eq!(notices(&world, 0), [(3, Notice::Boost(other))]);
+    assert_eq!(world.notices(0), [(3, Notice::Boost(other))]);
     assert_eq!(world.facts().counts(UserId(3)).posts, 2, "their rows are stored");
-    assert_eq!(sweep(&mut world), 2);
+    assert_eq!(world.sweep_reactions(), 2);
     assert_eq!(world.facts().counts(UserId(3)).posts, 1);
     assert_eq!(world.facts().totals().posts, 2);
     assert!(boosts.iter().all(|boost| world.facts().stored_post(*boost).is_none()));
@@ -308,7 +289,7 @@ fn a_deleted_user_neither_boosts_nor_is_boosted() {
         }
         remains = remains.next();
     }
-    sweep(&mut world);
+    world.sweep_reactions();
     let facts = world.facts();
     assert_eq!((facts.stored_post(of_ada), facts.stored_post(of_bob)), (None, None));
     assert_eq!((facts.post_counts(adas).boosts, facts.counts(UserId(2)).posts), (1, 1));

@@ -21,14 +21,6 @@ fn favourite(world: &mut World, user: u32, post: PostId) -> Outcome {
     world.run(react(user, post, FAVOURITE, true))
 }
 
-/// What a user is notified of, newest first: who caused it, and the post.
-fn notices(world: &World, user: u32) -> Vec<(u32, Notice)> {
-    let page = Page { cursor: Cursor::Newest, limit: 2_000 };
-    let viewer = Viewer::new(world.facts(), Some(UserId(user)));
-    let shown = viewer.notifications(&page).items.into_iter().filter_map(|(_, shown)| shown);
-    shown.map(|shown| (shown.actor.0, shown.notice)).collect()
-}
-
 fn newest_id(world: &World, user: u32) -> NotificationId {
     let page = Page { cursor: Cursor::Newest, limit: 1 };
     Viewer::new(world.facts(), Some(UserId(user))).notifications(&page).items[0].0
@@ -55,7 +47,7 @@ fn a_reaction_is_listed_until_it_is_undone_and_leaves_no_rows() {
         let favourites = u32::from(reaction == FAVOURITE);
         assert_eq!(facts.post_counts(post).favourites, favourites);
         assert_eq!(facts.reacted_by(post, FAVOURITE, Span::ALL).len(), favourites as usize);
-        assert!(world.effects.is_empty() && notices(&world, 0).is_empty(), "of one's own post");
+        assert!(world.effects.is_empty() && world.notices(0).is_empty(), "of one's own post");
         for _ in 0..2 {
             assert_eq!(world.run(react(0, post, reaction, false)), Ok(Done::Reacted));
             assert!(world.snapshot() == before, "{reaction:?} leaves rows");
@@ -102,17 +94,6 @@ fn a_user_pins_a_few_posts_of_their_own_that_are_not_direct() {
     assert_eq!(world.facts().pins(UserId(0)), posts[1..]);
 }
 
-/// Sweeps as the node does; returns the number of commands.
-fn sweep(world: &mut World) -> usize {
-    let mut commands = 0;
-    while let Some(post) = world.facts().swept_post(PostId(0)) {
-        let from = world.facts().reactions_left(post, 0, 1).first().copied().unwrap_or(0);
-        world.run(Command::SweepReactions { post, from }).unwrap();
-        commands += 1;
-    }
-    commands
-}
-
 #[test]
 fn reactions_to_a_deleted_post_are_removed_in_pieces_and_those_to_others_stay() {
     let mut world = World::new();
@@ -132,8 +113,8 @@ fn reactions_to_a_deleted_post_are_removed_in_pieces_and_those_to_others_stay() 
     assert_eq!(world.facts().post_counts(post).favourites, fans, "a live post is not swept");
     world.run(Command::DeletePost { post }).unwrap();
     assert_eq!(world.facts().post_counts(post).favourites, 0);
-    assert_eq!(notices(&world, 0), [(3, Notice::Favourite(other))]);
-    assert_eq!(sweep(&mut world), 3);
+    assert_eq!(world.notices(0), [(3, Notice::Favourite(other))]);
+    assert_eq!(world.sweep_reactions(), 3);
     assert!(world.facts().reactions_left(post, 0, 1).is_empty());
     let stamps = world.facts().reactions_of(UserId(3), FAVOURITE, Span::ALL);
     assert_eq!(stamps.iter().map(|(_, post)| *post).collect::<Vec<_>>(), [other]);
@@ -156,7 +137,7 @@ fn a_deleted_user_neither_counts_nor_leaves_reactions_and_notifications() {
     assert_eq!(world.facts().post_counts(post).favourites, 2);
     world.run(Command::DeleteUser { user: id(1) }).unwrap();
     assert_eq!(world.facts().post_counts(post).favourites, 1, "at once");
-    assert_eq!(notices(&world, 0), [(2, Notice::Favourite(post))]);
+    assert_eq!(world.notices(0), [(2, Notice::Favourite(post))]);
     let (user, mut remains) = (UserId(1), Remains::Posts);
     loop {
         world.run(Command::EraseUser { user, remains, from: 0 }).unwrap();
@@ -165,7 +146,7 @@ fn a_deleted_user_neither_counts_nor_leaves_reactions_and_notifications() {
         }
         remains = remains.next();
     }
-    sweep(&mut world);
+    world.sweep_reactions();
     assert_eq!(world.facts().post_counts(post).favourites, 1);
     world.run(react(2, post, FAVOURITE, false)).unwrap();
     assert_eq!(world.rows.members(SetTable::Reactions, post.0, Span::ALL), before);
@@ -185,7 +166,7 @@ fn users_are_notified_of_mentions_favourites_and_follows_while_these_exist() {
     assert_eq!(world.effects[1..], [Effect::Notified { user: UserId(0) }]);
     let mention = world.post(1, "hello @ada");
     let all = [(1, Notice::Mention(mention)), (1, Notice::Follow), (1, Notice::Favourite(post))];
-    assert_eq!(notices(&world, 0), all);
+    assert_eq!(world.notices(0), all);
     // Pages go through both lists in one order.
     let viewer = Viewer::new(world.facts(), Some(UserId(0)));
     let (mut cursor, mut found) = (Cursor::Newest, Vec::new());
@@ -200,17 +181,17 @@ fn users_are_notified_of_mentions_favourites_and_follows_while_these_exist() {
     assert_eq!(found.iter().map(|shown| (shown.actor.0, shown.notice)).collect::<Vec<_>>(), all);
     // A mute with mentions, and a block, hide what came before.
     world.run(mute(0, 1, None)).unwrap();
-    assert_eq!(notices(&world, 0), []);
+    assert_eq!(world.notices(0), []);
     world.run(unmute(0, 1)).unwrap();
-    assert_eq!(notices(&world, 0), all);
+    assert_eq!(world.notices(0), all);
     world.run(unfollow(id(1), id(0))).unwrap();
     world.run(react(1, post, FAVOURITE, false)).unwrap();
-    assert_eq!(notices(&world, 0), all[..1]);
+    assert_eq!(world.notices(0), all[..1]);
     // A user who follows again soon is not announced again.
     world.run(follow(id(1), id(0))).unwrap();
-    assert_eq!((notices(&world, 0).as_slice(), world.effects.len()), (&all[..2], 1));
+    assert_eq!((world.notices(0).as_slice(), world.effects.len()), (&all[..2], 1));
     world.run(block(id(0), id(1))).unwrap();
-    assert_eq!(notices(&world, 0), []);
+    assert_eq!(world.notices(0), []);
 }
 
 #[test]
@@ -228,13 +209,13 @@ fn notifications_are_dismissed_and_cleared() {
     let mentioned = NotificationId(mention.0);
     assert_eq!(world.run(dismiss(mentioned)), Ok(Done::NotificationDismissed));
     assert_eq!(world.run(dismiss(mentioned)), Err(Refusal::NotificationNotFound));
-    assert_eq!(notices(&world, 0), [(1, Notice::Favourite(post))]);
+    assert_eq!(world.notices(0), [(1, Notice::Favourite(post))]);
     world.run(react(2, post, FAVOURITE, false)).unwrap();
     let clear = Command::ClearNotifications { user: id(0) };
     assert_eq!(world.run(clear), Ok(Done::NotificationsCleared));
-    assert_eq!(notices(&world, 0), []);
+    assert_eq!(world.notices(0), []);
     let next = world.post(1, "again @ada");
-    assert_eq!(notices(&world, 0), [(1, Notice::Mention(next))]);
+    assert_eq!(world.notices(0), [(1, Notice::Mention(next))]);
 }
 
 #[test]
@@ -248,21 +229,21 @@ fn a_limited_number_of_notifications_is_stored_and_the_oldest_go_first() {
     }
     assert_eq!(stored_notices(&world, 0), NOTIFICATIONS_MAX as usize);
     assert_eq!(world.facts().inbox(UserId(0)).stored, NOTIFICATIONS_MAX);
-    let shown = notices(&world, 0);
+    let shown = world.notices(0);
     let newest = posts[20..].iter().rev().map(|post| (1, Notice::Favourite(*post)));
     let newest = newest.chain([(1, Notice::Mention(mention))]);
     assert!(shown.iter().copied().eq(newest), "{} of them", shown.len());
     // Dismissing a mention takes nothing away from the others.
     let notification = NotificationId(mention.0);
     world.run(Command::DismissNotification { user: id(0), notification }).unwrap();
-    assert_eq!(notices(&world, 0).len(), NOTIFICATIONS_MAX as usize);
+    assert_eq!(world.notices(0).len(), NOTIFICATIONS_MAX as usize);
     // After they are cleared, new ones remove two each.
     world.run(Command::ClearNotifications { user: id(0) }).unwrap();
     for post in &posts[..10] {
         favourite(&mut world, 2, *post).unwrap();
     }
     assert_eq!(world.facts().inbox(UserId(0)).stored, NOTIFICATIONS_MAX - 10);
-    assert_eq!(notices(&world, 0).len(), 10);
+    assert_eq!(world.notices(0).len(), 10);
 }
 
 #[test]
@@ -277,5 +258,5 @@ fn a_muted_user_neither_notifies_nor_takes_room() {
     assert!(!world.effects.contains(&Effect::Notified { user: UserId(0) }));
     assert_eq!(stored_notices(&world, 0), 1);
     world.run(unmute(0, 2)).unwrap();
-    assert_eq!(notices(&world, 0), [(1, Notice::Favourite(post))], "what was hidden stays so");
+    assert_eq!(world.notices(0), [(1, Notice::Favourite(post))], "what was hidden stays so");
 }

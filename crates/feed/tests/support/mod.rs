@@ -2,9 +2,9 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use feed::{
-    Bio, Command, Done, Effect, Facts, Handle, Idempotency, Lifetime, MarkerUpdate, MarkersUpdate,
-    MuteTime, Name, Note, PostId, PostText, Reply, StampedCommand, StoryId, Tag, Txn, UserEdit,
-    UserId, UserRef, apply, limits,
+    Bio, Command, Cursor, Done, Effect, Facts, Handle, Idempotency, Lifetime, MarkerUpdate,
+    MarkersUpdate, MuteTime, Name, Note, Notice, Page, PostId, PostText, Reply, StampedCommand,
+    StoryId, Tag, Txn, UserEdit, UserId, UserRef, Viewer, apply, limits,
 };
 use rows::{Rows, Stamp, StampClock};
 use testkit::MemoryRows;
@@ -101,6 +101,25 @@ impl World {
                 other => panic!("{other:?}"),
             }
         }
+    }
+
+    /// Removes what is left of reactions to deleted posts, as the node does; returns the number of commands.
+    pub(crate) fn sweep_reactions(&mut self) -> usize {
+        let mut commands = 0;
+        while let Some(post) = self.facts().swept_post(PostId(0)) {
+            let from = self.facts().reactions_left(post, 0, 1).first().copied().unwrap_or(0);
+            self.run(Command::SweepReactions { post, from }).unwrap();
+            commands += 1;
+        }
+        commands
+    }
+
+    /// What a user is notified of, newest first: who caused it, and what it is.
+    pub(crate) fn notices(&self, user: u32) -> Vec<(u32, Notice)> {
+        let page = Page { cursor: Cursor::Newest, limit: 2_000 };
+        let viewer = Viewer::new(self.facts(), Some(UserId(user)));
+        let shown = viewer.notifications(&page).items.into_iter().filter_map(|(_, shown)| shown);
+        shown.map(|shown| (shown.actor.0, shown.notice)).collect()
     }
 
     pub(crate) fn facts(&self) -> Facts<'_, MemoryRows> {
