@@ -260,6 +260,12 @@ impl Post {
         }
     }
 
+    /// The id of what it boosts, or its own, which is `id`: a reaction to a boost is one to the boosted post.
+    #[must_use]
+    pub fn boosted_or(&self, id: PostId) -> PostId {
+        self.boost.as_ref().map_or(id, |boost| boost.post)
+    }
+
     /// The users on whom it depends in whose home it is, if it does: those whom it mentions, if it is direct, and those
     /// who boosted earlier.
     #[must_use]

@@ -11,7 +11,7 @@ use feed::accounts::{
 use feed::limits::{
     APP_GRANTS_MAX, CODE_SECS, INVITES_MAX, SESSION_SECS, UNUSED_APPS_MAX, USER_GRANTS_MAX,
 };
-use feed::{Command, Done, Handle, Outcome, Refusal, Remains, UserId};
+use feed::{Command, Done, Handle, Outcome, Refusal, UserId};
 use rows::{NameTable, PointTable, PutRows as _, Rows as _, RowsMut as _};
 use support::{World, id};
 
@@ -356,15 +356,7 @@ fn a_deleted_user_leaves_neither_account_nor_grants_nor_address() {
     assert!(!permits(&world, secret(1)), "at once");
     assert!(world.facts().totals().revocations > revocations);
     assert_eq!(run(&mut world, exchange(app, 2, None, 4)), refused(AccountRefusal::NotActive));
-    let mut remains = Remains::Posts;
-    loop {
-        let command = Command::EraseUser { user: ADA, remains, from: 0 };
-        world.run(command).unwrap();
-        if remains == Remains::Nothing {
-            break;
-        }
-        remains = remains.next();
-    }
+    world.erase(ADA.0);
     assert_eq!(world.facts().grants_of_user(ADA), []);
     assert_eq!(world.facts().grant_of(&secret(1)), None);
     assert_eq!(world.facts().grant_of(&secret(2)), None);

@@ -7,7 +7,7 @@ use feed::limits::{BOOST_RECENT_MS, EARLIER_BOOSTS_MAX, ERASE_ROWS_MAX};
 use feed::timeline::gather;
 use feed::{
     Boost, Command, Cursor, Done, Effect, NewPost, Notice, Outcome, Page, PostCounts, PostEdit,
-    PostId, PostText, Reaction, Refusal, Remains, Span, UserId, Viewer, Visibility,
+    PostId, PostText, Reaction, Refusal, Span, UserId, Viewer, Visibility,
 };
 use support::{World, block, follow, id, mute, register, unfollow};
 
@@ -281,14 +281,7 @@ fn a_deleted_user_neither_boosts_nor_is_boosted() {
     let facts = world.facts();
     assert_eq!((facts.post(of_ada), facts.post(of_bob)), (None, None));
     assert_eq!((facts.post_counts(adas).boosts, facts.counts(UserId(2)).posts), (1, 2));
-    let (user, mut remains) = (UserId(1), Remains::Posts);
-    loop {
-        world.run(Command::EraseUser { user, remains, from: 0 }).unwrap();
-        if remains == Remains::Nothing {
-            break;
-        }
-        remains = remains.next();
-    }
+    world.erase(1);
     world.sweep_reactions();
     let facts = world.facts();
     assert_eq!((facts.stored_post(of_ada), facts.stored_post(of_bob)), (None, None));

@@ -6,7 +6,7 @@ mod support;
 use feed::limits::{ERASE_ROWS_MAX, NOTIFICATIONS_MAX, PINS_MAX};
 use feed::{
     Command, Cursor, Done, Effect, NewPost, Notice, NotificationId, Outcome, Page, PostId,
-    PostText, Reaction, Refusal, Remains, Span, UserId, Viewer, Visibility,
+    PostText, Reaction, Refusal, Span, UserId, Viewer, Visibility,
 };
 use rows::{Rows as _, SetTable};
 use support::{World, block, follow, id, mute, register, unfollow, unmute};
@@ -138,22 +138,15 @@ fn a_deleted_user_neither_counts_nor_leaves_reactions_and_notifications() {
     world.run(Command::DeleteUser { user: id(1) }).unwrap();
     assert_eq!(world.facts().post_counts(post).favourites, 1, "at once");
     assert_eq!(world.notices(0), [(2, Notice::Favourite(post))]);
-    let (user, mut remains) = (UserId(1), Remains::Posts);
-    loop {
-        world.run(Command::EraseUser { user, remains, from: 0 }).unwrap();
-        if remains == Remains::Nothing {
-            break;
-        }
-        remains = remains.next();
-    }
+    world.erase(1);
     world.sweep_reactions();
     assert_eq!(world.facts().post_counts(post).favourites, 1);
     world.run(react(2, post, FAVOURITE, false)).unwrap();
     assert_eq!(world.rows.members(SetTable::Reactions, post.0, Span::ALL), before);
     for reaction in Reaction::ALL {
-        assert!(world.facts().reactions_of(user, reaction, Span::ALL).is_empty());
+        assert!(world.facts().reactions_of(UserId(1), reaction, Span::ALL).is_empty());
     }
-    assert_eq!((stored_notices(&world, 1), world.facts().inbox(user).stored), (0, 0));
+    assert_eq!((stored_notices(&world, 1), world.facts().inbox(UserId(1)).stored), (0, 0));
 }
 
 #[test]

@@ -264,9 +264,7 @@ async fn reacted_by(
     let found = state.read(move |node| {
         let (viewer, facts) = (viewer(node, named.as_ref())?, node.facts());
         let found = facts.post(post).filter(|post| viewer.visible(post));
-        // Reactions to a boost are those to the boosted post.
-        let boost = found.ok_or(Refusal::PostNotFound)?.boost;
-        let post = boost.map_or(post, |boost| boost.post);
+        let post = found.ok_or(Refusal::PostNotFound)?.boosted_or(post);
         let ids = span.map(|span| facts.reacted_by(post, reaction, span)).unwrap_or_default();
         Ok::<_, Refusal>(Listed::visible(&viewer, ids))
     });
@@ -345,9 +343,7 @@ pub(crate) async fn reactions(
         let user = node.resolve(&user).ok_or(Refusal::UserNotFound)?;
         let (facts, viewer) = (node.facts(), node.viewer(Some(user)));
         let items = posts.into_iter().filter_map(|id| {
-            let found = facts.post(id).filter(|post| viewer.visible(post))?;
-            // Reactions to a boost are those to the boosted post.
-            let post = found.boost.map_or(id, |boost| boost.post);
+            let post = facts.post(id).filter(|post| viewer.visible(post))?.boosted_or(id);
             let has = |reaction| facts.reaction(user, post, reaction).is_some();
             let counts = facts.post_counts(post);
             Some(Reacted {

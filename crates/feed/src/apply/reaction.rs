@@ -37,14 +37,14 @@ pub(super) fn set(
     let notified = notified.filter(|_| post.author != user);
     match before {
         None if on => {
-            match reaction {
-                Reaction::Pin => check_pin(txn, user, &post)?,
-                Reaction::Boost => check_boost(txn, user, &post)?,
-                Reaction::Favourite | Reaction::Bookmark => {}
-            }
-            match reaction {
-                Reaction::Boost => super::post::boost(txn, stamp, user, (id, &post), effects),
-                _ => txn.put_reaction(user, id, reaction, stamp.0),
+            if reaction == Reaction::Boost {
+                check_boost(txn, user, &post)?;
+                super::post::boost(txn, stamp, user, (id, &post), effects);
+            } else {
+                if reaction == Reaction::Pin {
+                    check_pin(txn, user, &post)?;
+                }
+                txn.put_reaction(user, id, reaction, stamp.0);
             }
             if let Some(stored) = notified {
                 notify(txn, post.author, stamp, stored, effects);
@@ -64,12 +64,14 @@ pub(super) fn set(
     Ok(Done::Reacted)
 }
 
-/// A post, or what it boosts: a reaction to a boost is one to the boosted post.
+/// A post, or what it boosts.
 fn boosted(txn: &Txn<'_>, id: PostId) -> Result<(PostId, Post), Refusal> {
     let post = txn.facts().post(id).ok_or(Refusal::PostNotFound)?;
-    let Some(boost) = &post.boost else { return Ok((id, post)) };
-    let boosted = txn.facts().post(boost.post).ok_or(Refusal::PostNotFound)?;
-    Ok((boost.post, boosted))
+    let boosted = post.boosted_or(id);
+    if boosted == id {
+        return Ok((id, post));
+    }
+    Ok((boosted, txn.facts().post(boosted).ok_or(Refusal::PostNotFound)?))
 }
 
 fn check_boost(txn: &Txn<'_>, user: UserId, post: &Post) -> Result<(), Refusal> {

@@ -3,8 +3,8 @@
 
 use feed::{
     Bio, Command, Cursor, Done, Effect, Facts, Handle, Idempotency, Lifetime, MarkerUpdate,
-    MarkersUpdate, MuteTime, Name, Note, Notice, Page, PostId, PostText, Reply, StampedCommand,
-    StoryId, Tag, Txn, UserEdit, UserId, UserRef, Viewer, apply, limits,
+    MarkersUpdate, MuteTime, Name, Note, Notice, Page, PostId, PostText, Remains, Reply,
+    StampedCommand, StoryId, Tag, Txn, UserEdit, UserId, UserRef, Viewer, apply, limits,
 };
 use rows::{Rows, Stamp, StampClock};
 use testkit::MemoryRows;
@@ -112,6 +112,18 @@ impl World {
             commands += 1;
         }
         commands
+    }
+
+    /// Removes all that is left of a deleted user, as the node does.
+    pub(crate) fn erase(&mut self, user: u32) {
+        let (user, mut remains) = (UserId(user), Remains::Posts);
+        loop {
+            self.run(Command::EraseUser { user, remains, from: 0 }).unwrap();
+            if remains == Remains::Nothing {
+                break;
+            }
+            remains = remains.next();
+        }
     }
 
     /// What a user is notified of, newest first: who caused it, and what it is.

@@ -68,7 +68,7 @@ impl Entities<'_> {
             "application": null,
         });
         if let Some((fields, reader)) = status.as_object_mut().zip(self.reader) {
-            let reacted = post.boost.as_ref().map_or(id, |boost| boost.post);
+            let reacted = post.boosted_or(id);
             let has = |reaction| self.facts().reaction(reader, reacted, reaction).is_some();
             for (name, value) in [
                 ("favourited", has(Reaction::Favourite)),
@@ -86,6 +86,10 @@ impl Entities<'_> {
 
     /// A status at home of the reader, unless a block or a mute hides what it boosts.
     pub(crate) fn home_status(&mut self, id: PostId) -> Option<Value> {
+        // Most readers hide nobody, and the post is read once.
+        if self.viewer().hides_nobody() {
+            return self.status(id);
+        }
         let boost = self.facts().post(id)?.boost;
         let is_wanted = boost.is_none_or(|boost| self.viewer().wants_boosts_of(boost.author));
         is_wanted.then(|| self.status(id)).flatten()
@@ -93,7 +97,7 @@ impl Entities<'_> {
 
     /// A post that is visible to the reader, or what it boosts.
     pub(crate) fn boosted(&self, id: PostId) -> Option<PostId> {
-        Some(self.visible_post(id)?.boost.map_or(id, |boost| boost.post))
+        Some(self.visible_post(id)?.boosted_or(id))
     }
 
     /// A post that exists and is visible to the reader.
