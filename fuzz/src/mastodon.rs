@@ -98,7 +98,7 @@ fn grant(Server { node, app, .. }: &Server) {
 
 fn newest(server: &Server, user: UserId) -> u64 {
     let page = server.node.home_ids(user, &Page { cursor: Cursor::Newest, limit: 1 });
-    page.items.first().map_or(0, |post| post.0)
+    page.posts.items.first().map_or(0, |post| post.0)
 }
 
 fn with_ids(data: &[u8], ids: [u64; 3]) -> Vec<u8> {

@@ -3,25 +3,37 @@
 //!
 //! Lists are in the order of ids. The first read of each list returns a few items. Each further read
 //! returns up to twice as many, and happens only while unread items could still be on the page. The cost
-//! is one short read per list and grows with the size of the page, not with the length of the lists.
+//! is one short read per list and grows with the size of the page, not with the length of the lists. If most
+//! items are hidden, the page ends early.
 
 use rows::{Order, Span};
 
 use crate::ids::UserId;
-use crate::page::{Page, PageOf};
+use crate::page::{Page, PageOf, up_to_hour};
 
 /// Most items of the first read of a list: of many lists, each has fewer items on the page.
 const FIRST_READ_MAX: usize = 8;
 /// Most items that memory is reserved for at the start.
 const ROOM: usize = 512;
 
+/// A gathered page.
+pub(crate) struct Gathered<T> {
+    pub(crate) page: PageOf<T>,
+    /// Where the next page begins if it is not the last item: only after `rows_max`.
+    pub(crate) end: Option<u64>,
+}
+
 /// Gathers the page. `read` appends the visible items of a user's list within a span, in its order. If
 /// the span's limit cut the list short, it returns the last id that it read.
+///
+/// After `rows_max` rows, without those of the first read of each list, the page ends at the next whole hour: so its end
+/// says nothing about hidden items.
 pub(crate) fn gather<I, T>(
     users: impl Iterator<Item = UserId>,
     page: &Page<I>,
+    rows_max: usize,
     mut read: impl FnMut(UserId, Span, &mut Vec<T>) -> Option<u64>,
-) -> PageOf<T>
+) -> Gathered<T>
 where
     I: Copy + Into<u64>,
     T: Copy + Into<u64>,
@@ -32,7 +44,7 @@ where
     let share = 2 * wanted / lists.max(1) + 2;
     let mut limit = share.min(FIRST_READ_MAX).min(wanted);
     let Some(first) = page.span(limit) else {
-        return PageOf { items: Vec::new(), more: false };
+        return Gathered { page: PageOf { items: Vec::new(), more: false }, end: None };
     };
     let mut best: Vec<T> = Vec::with_capacity((limit * lists).min(ROOM));
     let mut unfinished = Vec::new();
@@ -41,24 +53,48 @@ where
             unfinished.push((user, last));
         }
     }
-    loop {
+    let (mut whole, mut end, mut rows) = (first, None, 0);
+    while !unfinished.is_empty() {
         keep_first(&mut best, first.order, wanted);
         // Read on only in lists whose next item could still be on the page, and only up to its end.
-        let end: Option<u64> = best.get(wanted - 1).map(|item| (*item).into());
-        limit = (2 * limit).min(wanted);
-        let rest = |last| match end {
-            None => first.beyond(last, limit),
-            Some(end) => first.beyond(last, limit)?.until(end),
-        };
-        unfinished = unfinished
-            .into_iter()
-            .filter_map(|(user, last)| Some((user, read(user, rest(last)?, &mut best)?)))
-            .collect();
-        if unfinished.is_empty() {
-            keep_first(&mut best, first.order, wanted);
-            return PageOf::from_scan(best, page);
+        let last: Option<u64> = best.get(wanted - 1).map(|item| (*item).into());
+        unfinished.retain(|(_, read)| last.is_none_or(|last| is_first(*read, last, first.order)));
+        if rows >= rows_max
+            && end.is_none()
+            && let Some((part, next)) = cut(whole, unfinished.iter().map(|(_, read)| *read))
+        {
+            (whole, end) = (part, Some(next));
         }
+        limit = (2 * limit).min(wanted);
+        let rest = |read| match last {
+            None => whole.beyond(read, limit),
+            Some(last) => whole.beyond(read, limit)?.until(last),
+        };
+        let read_on = |(user, from)| {
+            let span = rest(from)?;
+            rows += span.limit;
+            Some((user, read(user, span, &mut best)?))
+        };
+        unfinished = unfinished.into_iter().filter_map(read_on).collect();
     }
+    best.retain(|item| (whole.low..=whole.high).contains(&(*item).into()));
+    keep_first(&mut best, first.order, wanted);
+    end = end.filter(|_| best.len() < wanted);
+    let mut page = PageOf::from_scan(best, page);
+    page.more |= end.is_some();
+    Gathered { page, end }
+}
+
+/// The part of a span up to the first whole hour that follows what was read of some list, and where the rest begins;
+/// `read` has the last id that was read of each list. `None` if nothing follows that hour.
+fn cut(whole: Span, read: impl Iterator<Item = u64>) -> Option<(Span, u64)> {
+    let least = read.min_by_key(|read| rank(*read, whole.order))?;
+    let (part, next) = up_to_hour(whole.beyond(least, whole.limit)?);
+    let part = match whole.order {
+        Order::Descending => Span { low: part.low, ..whole },
+        Order::Ascending => Span { high: part.high, ..whole },
+    };
+    Some((part, next?))
 }
 
 /// Position of an item in scan order.
@@ -67,6 +103,11 @@ fn rank(id: impl Into<u64>, order: Order) -> u64 {
         Order::Descending => u64::MAX - id.into(),
         Order::Ascending => id.into(),
     }
+}
+
+/// Whether `one` comes before `other` in scan order.
+fn is_first(one: u64, other: u64, order: Order) -> bool {
+    rank(one, order) < rank(other, order)
 }
 
 /// Sorts in scan order and drops all but the first `wanted`.

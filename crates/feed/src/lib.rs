@@ -52,7 +52,7 @@ pub use lifetime::{Lifetime, MuteTime};
 pub use marker::{MarkedTimeline, Marker, MarkerUpdate, Markers, MarkersUpdate};
 pub use mend::Mend;
 pub use notification::{Inbox, Notice, Notification, NotificationId};
-pub use page::{Cursor, Page, PageOf};
+pub use page::{Cursor, Page, PageOf, Visible};
 pub use post::{HomeUsers, Listed, ListedBoost, Loaded, NewPost, PostEdit, Posted, Visibility};
 pub use reaction::Reaction;
 pub use records::{Counts, Mute, Post, Sample, SampleBits, SampleSet, Story, User};

@@ -5,6 +5,8 @@ use rows::{Order, Span, Stamp};
 use crate::ids::PostId;
 
 const HOUR_MS: u64 = 3_600_000;
+/// Rows that are read for one page before it ends at the next whole hour.
+pub(crate) const ROWS_MAX: usize = 4_096;
 
 /// The start of a page of posts (or of stories, with their ids).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +60,23 @@ impl<T> PageOf<T> {
             items.reverse();
         }
         Self { items, more }
+    }
+}
+
+/// The posts on a page that the reader may see.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Visible {
+    /// The posts.
+    pub posts: PageOf<PostId>,
+    /// Where the next page begins if it is not the last post: only after many hidden posts.
+    pub end: Option<PostId>,
+}
+
+impl Visible {
+    /// Of a page [`Cursor::After`], the id up to which it has all posts, if there are more.
+    #[must_use]
+    pub fn reach(&self) -> Option<PostId> {
+        self.end.or_else(|| self.posts.items.first().copied().filter(|_| self.posts.more))
     }
 }
 

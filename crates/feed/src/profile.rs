@@ -6,23 +6,12 @@
 use rows::{Rows, Span};
 
 use crate::ids::{PostId, UserId};
-use crate::page::{Page, PageOf, up_to_hour};
+use crate::page::{Page, PageOf, ROWS_MAX, Visible, up_to_hour};
 use crate::post::Posted;
 use crate::visible::Viewer;
 
-/// Rows that are read for one page before it ends at the next whole hour.
-const ROWS_MAX: usize = 4_096;
 /// Most rows of one read.
 const READ_ROWS_MAX: usize = 512;
-
-/// A page of posts.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Visible {
-    /// The posts.
-    pub posts: PageOf<PostId>,
-    /// Where the next page begins if it is not the last post: only after many hidden posts.
-    pub end: Option<PostId>,
-}
 
 /// A page of the posts by `author` that the viewer may see. `read` returns the posts within a span, in its order.
 pub fn posts<R: Rows + ?Sized>(

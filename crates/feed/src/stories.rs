@@ -37,10 +37,13 @@ pub fn gather(
     page: &Page<StoryId>,
     mut live_stories_by: impl FnMut(UserId, Span, &mut Vec<StoryRef>),
 ) -> PageOf<StoryRef> {
-    gather::gather(friends.iter().copied(), page, |friend, span, found| {
+    // All that is read is on the page or one of its list's items: nothing is hidden here.
+    let rows_max = usize::MAX;
+    let read = |friend, span: Span, found: &mut Vec<StoryRef>| {
         let before = found.len();
         live_stories_by(friend, span, found);
         let full = found.len() - before >= span.limit;
         found.last().filter(|_| full).map(|last| last.story.0)
-    })
+    };
+    gather::gather(friends.iter().copied(), page, rows_max, read).page
 }

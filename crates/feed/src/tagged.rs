@@ -10,8 +10,8 @@ use rows::{Order, Rows, Span};
 
 use crate::facts::{Facts, Tagged};
 use crate::ids::PostId;
-use crate::page::Page;
-use crate::profile::{Visible, visible};
+use crate::page::{Page, Visible};
+use crate::profile::visible;
 use crate::tag::Tag;
 use crate::visible::Viewer;
 

@@ -4,12 +4,12 @@
 //! without replies to users that u does not follow, without direct posts that do not mention u, and without boosts of what
 //! is at home anyway: see [`sees`]. [`gather`] computes a page of it; every cached timeline must be equal to it.
 
-use rows::Rows;
+use rows::{Rows, Span};
 
 use crate::facts::Facts;
-use crate::gather;
+use crate::gather::{self, Gathered};
 use crate::ids::{PostId, UserId};
-use crate::page::{Page, PageOf};
+use crate::page::{Page, ROWS_MAX, Visible};
 use crate::post::{Listed, Visibility};
 
 /// Whether a post by `author` is in the home timeline of `reader`, who follows `following` (sorted). The author is the
@@ -38,8 +38,8 @@ pub fn sees(
     is_wanted_reply && (listed.visibility() != Visibility::Direct || is_allowed())
 }
 
-/// Gathers a page of home(`reader`): up to `page.limit` posts and whether there are more.
-/// `following` is sorted.
+/// Gathers a page of home(`reader`): up to `page.limit` posts and whether there are more. After very many posts that are
+/// not at home the page ends early. `following` is sorted.
 ///
 /// The first read of each author's posts returns a few, and further reads happen only while their posts
 /// could still be on the page: the cost is one short read per author, however many posts they have.
@@ -48,15 +48,28 @@ pub fn gather<R: Rows + ?Sized>(
     reader: UserId,
     following: &[UserId],
     page: &Page,
-) -> PageOf<PostId> {
+) -> Visible {
+    gather_within(facts, reader, following, page, ROWS_MAX)
+}
+
+/// As [`gather`], with another number of rows that are read before the page ends early.
+pub fn gather_within<R: Rows + ?Sized>(
+    facts: Facts<'_, R>,
+    reader: UserId,
+    following: &[UserId],
+    page: &Page,
+    rows_max: usize,
+) -> Visible {
     let oneself = following.binary_search(&reader).is_err().then_some(reader);
     let authors = following.iter().copied().chain(oneself);
-    gather::gather(authors, page, |author, span, found| {
+    let read = |author, span: Span, found: &mut Vec<PostId>| {
         let posts = facts.posts_by(author, span);
         let visible = posts.iter().filter(|posted| {
             sees(reader, following, author, posted.1, || facts.allows(reader, following, **posted))
         });
         found.extend(visible.map(|(post, _)| *post));
         posts.last().filter(|_| posts.len() >= span.limit).map(|(last, _)| last.0)
-    })
+    };
+    let Gathered { page: posts, end } = gather::gather(authors, page, rows_max, read);
+    Visible { posts, end: end.map(PostId) }
 }

@@ -33,7 +33,7 @@ fn publish(world: &mut World, author: u32, visibility: Visibility) -> PostId {
 fn home(world: &World, user: u32) -> Vec<PostId> {
     let (facts, user) = (world.facts(), UserId(user));
     let page = Page { cursor: Cursor::Newest, limit: 100 };
-    gather(facts, user, &facts.home_authors(user), &page).items
+    gather(facts, user, &facts.home_authors(user), &page).posts.items
 }
 
 #[test]

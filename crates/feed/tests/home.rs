@@ -1,10 +1,12 @@
 //! Gathering a page of a home timeline equals the definition, computed naively.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
-use feed::timeline::gather;
+use std::cell::Cell;
+
+use feed::timeline::{gather, gather_within};
 use feed::{
     Bio, Command, Cursor, Facts, Handle, Name, NewPost, Page, PageOf, PostEdit, PostId, PostText,
-    Reaction, StampedCommand, Txn, UserId, UserRef, Visibility, apply,
+    Reaction, StampedCommand, Txn, UserId, UserRef, Visibility, Visible, apply,
 };
 use proptest::prelude::*;
 use rows::{Stamp, StampClock};
@@ -117,11 +119,16 @@ impl History {
     }
 }
 
+/// Time between two steps: all 200 happen within a day, and in many hours.
+const STEP_MS: u64 = 6 * 60 * 1_000;
+const START_MS: u64 = 1_800_000_000_000;
+
 fn build(steps: &[Step]) -> (MemoryRows, History) {
     let (mut rows, mut history) = (MemoryRows::default(), History::default());
-    let mut clock = StampClock::new(Stamp(0));
+    let (mut clock, now_ms) = (StampClock::new(Stamp(0)), Cell::new(START_MS));
     let mut run = |command| {
-        let entry = StampedCommand { stamp: clock.next(0), idempotency: None, command };
+        let stamp = clock.next(now_ms.get());
+        let entry = StampedCommand { stamp, idempotency: None, command };
         let reply = apply(&mut Txn::new(&mut rows), &entry, &mut Vec::new());
         (PostId(entry.stamp.0), reply.outcome.is_ok())
     };
@@ -131,6 +138,7 @@ fn build(steps: &[Step]) -> (MemoryRows, History) {
         run(Command::Register { handle, name: Name::default(), bio: Bio::default() });
     }
     for step in steps {
+        now_ms.set(now_ms.get() + STEP_MS);
         match *step {
             Step::Follow(user, other, on) => {
                 let (user_ref, other_ref) = (id(user), id(other));
@@ -240,40 +248,36 @@ proptest! {
         let facts = Facts::new(&rows);
         let following = facts.following_all(UserId(reader));
         let gathered = gather(facts, UserId(reader), &following, &page);
-        prop_assert_eq!(gathered, history.page(reader, &page));
+        prop_assert_eq!(gathered, Visible { posts: history.page(reader, &page), end: None });
     }
 
     #[test]
     fn following_the_cursors_visits_every_post_once_in_both_directions(
         steps in prop::collection::vec(step(), 0..200),
         limit in 1usize..20,
+        rows_max in prop_oneof![3 => 0usize..6, 1 => Just(usize::MAX)],
     ) {
         let (rows, history) = build(&steps);
         let facts = Facts::new(&rows);
         let following = facts.following_all(UserId(0));
         let page = |cursor| {
-            gather(facts, UserId(0), &following, &Page { cursor, limit })
+            gather_within(facts, UserId(0), &following, &Page { cursor, limit }, rows_max)
         };
         let mut down: Vec<PostId> = Vec::new();
-        let mut cursor = Cursor::Newest;
-        loop {
-            let got = page(cursor);
-            down.extend(&got.items);
-            match got.items.last() {
-                Some(last) if got.more => cursor = Cursor::Before(*last),
-                _ => break,
-            }
+        let mut next = Some(Cursor::Newest);
+        while let Some(cursor) = next {
+            let Visible { posts, end } = page(cursor);
+            down.extend(&posts.items);
+            let last = end.or(posts.items.last().copied());
+            next = last.filter(|_| posts.more).map(Cursor::Before);
         }
         prop_assert_eq!(&down, &history.home(0));
         let mut up: Vec<PostId> = Vec::new();
-        let mut cursor = Cursor::After(PostId(0));
-        loop {
+        let mut next = Some(Cursor::After(PostId(0)));
+        while let Some(cursor) = next {
             let got = page(cursor);
-            up.splice(0..0, got.items.iter().copied());
-            match got.items.first() {
-                Some(first) if got.more => cursor = Cursor::After(*first),
-                _ => break,
-            }
+            up.splice(0..0, got.posts.items.iter().copied());
+            next = got.reach().map(Cursor::After);
         }
         prop_assert_eq!(&up, &history.home(0));
     }
@@ -309,6 +313,6 @@ fn pages_at_the_ends_of_the_id_range_are_empty_and_not_errors() {
     for cursor in [Cursor::Before(PostId(0)), Cursor::After(PostId(u64::MAX))] {
         let page = Page { cursor, limit: 5 };
         let got = gather(facts, UserId(0), &[], &page);
-        assert_eq!(got, PageOf { items: vec![], more: false });
+        assert_eq!(got, Visible { posts: PageOf { items: vec![], more: false }, end: None });
     }
 }

@@ -3,11 +3,10 @@
 
 mod support;
 
-use feed::profile::{self, Visible};
 use feed::thread::{ancestors, descendants};
 use feed::{
     Command, Cursor, Done, Effect, Language, Listed, NewPost, Page, PostEdit, PostId, PostText,
-    Refusal, Span, UserId, Viewer, Visibility, Warning,
+    Refusal, Span, UserId, Viewer, Visibility, Visible, Warning, profile, timeline,
 };
 use support::{World, block, follow, id, unfollow};
 
@@ -180,6 +179,47 @@ fn hidden_posts_take_no_place_on_a_profile_and_end_no_page() {
     page(Cursor::After(shown[1]), &shown[2..], false);
 }
 
+/// Whether a page ends between two hours.
+fn is_hour(cursor: PostId) -> bool {
+    let hour_of = |id: u64| PostId(id).unix_ms() / HOUR_MS;
+    let (before, after) = (hour_of(cursor.0 - 1), hour_of(cursor.0 + 1));
+    before != hour_of(cursor.0) || after != hour_of(cursor.0)
+}
+
+#[test]
+fn home_pages_after_very_many_hidden_posts_end_at_a_whole_hour() {
+    let mut world = World::new();
+    world.now_ms = world.now_ms / HOUR_MS * HOUR_MS;
+    let first = publish(&mut world, new(0, "first", Visibility::Public));
+    for many in [600, 4_200, 600] {
+        world.now_ms += HOUR_MS;
+        for _ in 0..many {
+            publish(&mut world, new(0, "to @cy", Visibility::Direct));
+        }
+    }
+    world.now_ms += HOUR_MS;
+    let last = publish(&mut world, new(0, "last", Visibility::Public));
+    let other = publish(&mut world, new(2, "of another", Visibility::Public));
+    let home = |cursor| {
+        let page = Page { cursor, limit: 9 };
+        timeline::gather(world.facts(), UserId(1), &[UserId(0), UserId(2)], &page)
+    };
+
+    let down = home(Cursor::Newest);
+    assert_eq!((down.posts.items, down.posts.more), (vec![other, last], true));
+    let hour = down.end.unwrap();
+    assert!(is_hour(hour), "{hour:?}");
+    let down = home(Cursor::Before(hour));
+    assert_eq!((down.posts.items, down.posts.more, down.end), (vec![first], false, None));
+
+    let up = home(Cursor::After(first));
+    assert_eq!((up.posts.items.as_slice(), up.posts.more), (&[][..], true));
+    let hour = up.end.unwrap();
+    assert!(is_hour(hour), "{hour:?}");
+    let up = home(Cursor::After(hour));
+    assert_eq!((up.posts.items, up.posts.more, up.end), (vec![other, last], false, None));
+}
+
 #[test]
 fn pages_after_very_many_hidden_posts_end_at_a_whole_hour() {
     let mut world = World::new();
@@ -194,11 +234,9 @@ fn pages_after_very_many_hidden_posts_end_at_a_whole_hour() {
     }
     world.now_ms += HOUR_MS;
     let last = publish(&mut world, reply(Visibility::Public));
-    let hour_of = |post: PostId| post.unix_ms() / HOUR_MS;
     let is_hour = |cursor: PostId| {
         assert!(!hidden.contains(&cursor) && cursor != first && cursor != last);
-        hour_of(PostId(cursor.0 - 1)) != hour_of(cursor)
-            || hour_of(PostId(cursor.0 + 1)) != hour_of(cursor)
+        is_hour(cursor)
     };
 
     let down = profile(&world, Cursor::Newest, 9);

@@ -407,7 +407,7 @@ fn boosts_are_those_of_their_lines_and_survive_an_export() {
         assert_eq!(facts.totals().posts, 5);
         // All that is boosted is by users whom cyd follows.
         let page = Page { cursor: Cursor::Newest, limit: 9 };
-        assert_eq!(node.home_ids(UserId(2), &page).items, [PostId(16_777_216), post]);
+        assert_eq!(node.home_ids(UserId(2), &page).posts.items, [PostId(16_777_216), post]);
     };
     check(&first);
     first.close();

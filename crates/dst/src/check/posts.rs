@@ -1,6 +1,6 @@
 //! Compares reads of posts, boosts, home timelines and reactions with the model.
 
-use feed::{Cursor, NotificationId, Page, PostId, Reaction, UserId};
+use feed::{Cursor, NotificationId, Page, PostId, Reaction, UserId, Visible};
 
 use crate::model::posts::{ModelBoost, ModelPost};
 use crate::run::Run;
@@ -12,7 +12,8 @@ impl Run {
         if let Some(known) = node.try_home_ids(UserId(user), page) {
             assert_eq!(known, expected, "home of {user} in memory, {page:?}");
         }
-        let found = node.home_ids(UserId(user), page);
+        let Visible { posts: found, end } = node.home_ids(UserId(user), page);
+        assert_eq!(end, None, "home of {user}, {page:?} has few hidden posts");
         assert_eq!(found, expected, "home of {user}, {page:?}");
         for id in &found.items {
             let boost = self.model.feed.posts.get(&id.0).map(|post| post.boost.as_ref());

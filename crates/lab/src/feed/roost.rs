@@ -86,7 +86,7 @@ impl Client for RoostClient {
     async fn timeline(&mut self, user: u32, page: &mut Vec<u64>) {
         let (node, user) = (self.engine.node(), UserId(user));
         let found =
-            node.try_home_ids(user, &NEWEST).unwrap_or_else(|| node.home_ids(user, &NEWEST));
+            node.try_home_ids(user, &NEWEST).unwrap_or_else(|| node.home_ids(user, &NEWEST).posts);
         self.out.clear();
         for post in found.items {
             // The page as the server sends it.
@@ -107,7 +107,7 @@ impl Client for RoostClient {
     async fn everything(&mut self, user: u32) -> Vec<u64> {
         let (mut all, mut page) = (Vec::new(), NEWEST);
         loop {
-            let found = self.engine.node().home_ids(UserId(user), &page);
+            let found = self.engine.node().home_ids(UserId(user), &page).posts;
             all.extend(found.items.iter().map(|post| post.0));
             match found.items.last() {
                 Some(last) if found.more => page.cursor = Cursor::Before(*last),
@@ -122,8 +122,8 @@ impl Client for RoostClient {
         let node = self.engine.node();
         for follower in followers {
             let user = UserId(*follower);
-            let page =
-                node.try_home_ids(user, &newest).unwrap_or_else(|| node.home_ids(user, &newest));
+            let page = node.try_home_ids(user, &newest);
+            let page = page.unwrap_or_else(|| node.home_ids(user, &newest).posts);
             assert!(
                 !page.items.is_empty(),
                 "an accepted post is in the timelines of all followers"

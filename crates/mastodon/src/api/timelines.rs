@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
-use feed::{PageOf, PostId, UserId, Visibility};
+use feed::{PageOf, PostId, UserId, Visibility, Visible};
 
 use crate::entities::Entities;
 use crate::error::ApiError;
@@ -28,8 +28,9 @@ pub(crate) async fn home(
 ) -> Result<Response, ApiError> {
     let asked = Asked::parse(&fields, paging::STATUSES)?;
     let read = move |node: &node::Node, entities: &mut Entities<'_>| {
-        let page = node.home_ids(me, &asked.page(PostId));
-        asked.list(page, None, |post| post.0, |post| entities.home_status(post))
+        let Visible { posts, end } = node.home_ids(me, &asked.page(PostId));
+        let stopped = end.map(|end| end.0);
+        asked.list(posts, stopped, |post| post.0, |post| entities.home_status(post))
     };
     let listed = state.entities(Some(me), read).await?;
     state.listed(uri.path(), &fields, &asked, listed)

@@ -1,8 +1,7 @@
 //! Reading from a node. `try_` functions look only at memory and never wait for a disk: an async
 //! worker may call them. The others may read the store and belong where blocking is allowed.
 
-use feed::profile::Visible;
-use feed::{Cursor, Facts, Page, PageOf, Post, PostId, Reaction, UserId, UserRef, Viewer};
+use feed::{Cursor, Facts, Page, PageOf, Post, PostId, Reaction, UserId, UserRef, Viewer, Visible};
 use rows::{PointTable, Rows, SetTable};
 use store::Store;
 use tokio::sync::watch;
@@ -86,10 +85,10 @@ impl Node {
     /// As [`Node::try_home`], reading what is not in memory; the user's timeline is active from now on. May
     /// block.
     pub fn home(&self, user: UserId, page: &Page, out: &mut Vec<u8>) -> PageEnds {
-        let PageOf { items, more } = self.home_ids(user, page);
+        let home = self.home_ids(user, page);
         let viewer = self.viewer(Some(user));
-        self.append_wanted(&items, |author| viewer.wants_boosts_of(author), out);
-        ends(&items, more)
+        self.append_wanted(&home.posts.items, |author| viewer.wants_boosts_of(author), out);
+        ends_of(&home, page)
     }
 
     /// Appends a post that is in home(user) as JSON if it is in memory, and if no block or mute hides what it boosts; false
@@ -153,15 +152,12 @@ impl Node {
 
     pub(super) fn append_visible(
         &self,
-        Visible { posts, end }: &Visible,
+        visible: &Visible,
         page: &Page,
         out: &mut Vec<u8>,
     ) -> PageEnds {
-        let ends = self.append(posts, out);
-        match page.cursor {
-            Cursor::After(_) => PageEnds { first: end.or(ends.first), ..ends },
-            Cursor::Newest | Cursor::Before(_) => PageEnds { last: end.or(ends.last), ..ends },
-        }
+        self.append_posts(&visible.posts.items, out);
+        ends_of(visible, page)
     }
 
     /// The ids on a page of the posts by `user` that the viewer may see. May block.
@@ -239,7 +235,7 @@ impl Node {
 
     /// The ids on a page of home(user); the user's timeline is active from now on. May block.
     #[must_use]
-    pub fn home_ids(&self, user: UserId, page: &Page) -> PageOf<PostId> {
+    pub fn home_ids(&self, user: UserId, page: &Page) -> Visible {
         self.views().home(self.facts(), user, page)
     }
 
@@ -271,11 +267,6 @@ impl Node {
         &self.shared.views
     }
 
-    fn append(&self, page: &PageOf<PostId>, out: &mut Vec<u8>) -> PageEnds {
-        self.append_posts(&page.items, out);
-        ends(&page.items, page.more)
-    }
-
     /// Appends posts as JSON objects joined by commas.
     pub(crate) fn append_posts(&self, posts: &[PostId], out: &mut Vec<u8>) {
         self.append_wanted(posts, |_| true, out);
@@ -299,6 +290,14 @@ impl Node {
 
 pub(super) fn ends<I: Copy>(newest_first: &[I], more: bool) -> PageEnds<I> {
     PageEnds { first: newest_first.first().copied(), last: newest_first.last().copied(), more }
+}
+
+fn ends_of(Visible { posts, end }: &Visible, page: &Page) -> PageEnds {
+    let ends = ends(&posts.items, posts.more);
+    match page.cursor {
+        Cursor::After(_) => PageEnds { first: end.or(ends.first), ..ends },
+        Cursor::Newest | Cursor::Before(_) => PageEnds { last: end.or(ends.last), ..ends },
+    }
 }
 
 /// Notifies when there may be something new for a user. Dropping it ends the watch.

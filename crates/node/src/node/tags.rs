@@ -1,8 +1,7 @@
 //! Hashtag timelines.
 
-use feed::profile::Visible;
 use feed::tagged::{self, TagQuery};
-use feed::{Page, UserId};
+use feed::{Page, UserId, Visible};
 
 use super::Node;
 use super::reads::PageEnds;

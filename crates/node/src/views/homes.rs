@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use feed::Posted;
 use feed::timeline::gather;
-use feed::{Cursor, Facts, Page, PageOf, PostId, UserId};
+use feed::{Cursor, Facts, Page, PageOf, PostId, UserId, Visible};
 use rows::{Rows, Span};
 
 use super::Views;
@@ -46,10 +46,10 @@ impl Views {
         facts: Facts<'_, R>,
         user: UserId,
         page: &Page,
-    ) -> PageOf<PostId> {
+    ) -> Visible {
         let mut items = Vec::new();
         if let Some(more) = self.try_home(user, page, &mut items) {
-            return PageOf { items, more };
+            return Visible { posts: PageOf { items, more }, end: None };
         }
         if page.cursor != Cursor::Newest && self.shard(user).lock().is_active(user) {
             // Beyond what is kept of an active timeline: gathering it anew would not help.
@@ -65,7 +65,7 @@ impl Views {
             let limit = if is_kept { KEPT } else { page.limit };
             let newest = Page { cursor: Cursor::Newest, limit };
             let newest = self.gather(facts, user, &following, &newest, Some(page.limit));
-            let mut timeline = Timeline::new(user, following.into(), &newest, position);
+            let mut timeline = Timeline::new(user, following.into(), &newest.posts, position);
             if timeline.catch_up(&self.stream, position).invalidated {
                 continue;
             }
@@ -75,7 +75,7 @@ impl Views {
                 self.shard(user).lock().insert(&self.stream, timeline, self.shard_bytes_max);
             }
             match more {
-                Some(more) => return PageOf { items, more },
+                Some(more) => return Visible { posts: PageOf { items, more }, end: None },
                 None => break,
             }
         }
@@ -91,17 +91,18 @@ impl Views {
         following: &[UserId],
         page: &Page,
         enough: Option<usize>,
-    ) -> PageOf<PostId> {
+    ) -> Visible {
         let mut items = Vec::new();
         let Some(rest) = self.newest.home(user, following, page, &mut items) else {
-            return PageOf::from_scan(items, page);
+            return Visible { posts: PageOf::from_scan(items, page), end: None };
         };
         if enough.is_some_and(|enough| items.len() > enough) {
-            return PageOf { more: true, ..PageOf::from_scan(items, page) };
+            let posts = PageOf { more: true, ..PageOf::from_scan(items, page) };
+            return Visible { posts, end: None };
         }
         let older = gather(facts, user, following, &rest);
-        items.extend(older.items);
-        PageOf { items, more: older.more }
+        items.extend(older.posts.items);
+        Visible { posts: PageOf { items, more: older.posts.more }, end: older.end }
     }
 
     /// Posts of one author within `span`. May read the facts.

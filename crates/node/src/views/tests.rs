@@ -103,7 +103,7 @@ impl Subject {
         let facts = Facts::new(&self.rows);
         let page = Page { cursor: Cursor::Newest, limit };
         let user = UserId(user);
-        gather(facts, user, &facts.home_authors(user), &page)
+        gather(facts, user, &facts.home_authors(user), &page).posts
     }
 
     fn gather(&self, user: u32) -> Timeline {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use feed::stories::StoryRef;
-use feed::{Cursor, Page, PageOf, PostId, Stamp, StoryId, UserId, limits};
+use feed::{Cursor, Page, PageOf, PostId, Stamp, StoryId, UserId, Visible, limits};
 use node::{Change, Node};
 
 use crate::input::decimal;
@@ -125,10 +125,10 @@ impl Question {
         unread.truncate(limits::PAGE_MAX + 1);
         let stories = PageOf::from_scan(unread, &after(position.id, StoryId));
 
-        let reaches = [reach(&home), reach(&mentions), reach(&stories)];
+        let reaches = [home.reach().map(|post| post.0), reach(&mentions), reach(&stories)];
         let end = reaches.into_iter().flatten().fold(self.visible_up_to, u64::min);
         let mut due = Vec::new();
-        due.extend(home.items.iter().map(|post| Position { id: post.0, kind: Kind::Home }));
+        due.extend(home.posts.items.iter().map(|post| Position { id: post.0, kind: Kind::Home }));
         due.extend(mentions.items.iter().map(|post| Position { id: post.0, kind: Kind::Mention }));
         due.extend(stories.items.iter().map(|story| Position { id: story.0, kind: Kind::Story }));
         let read = due.len();
@@ -137,21 +137,20 @@ impl Question {
         for story in gone(&self.shown, &shown) {
             write_id("story_expired", story.0, &mut events);
         }
-        let mut more = due.len() < read || home.more || mentions.more || stories.more;
+        let mut more = due.len() < read || home.posts.more || mentions.more || stories.more;
+        // Everything up to `end` is reported, also if more follows: a later follow does not report older posts.
+        let mut reported = position.max(Position::after(end));
         let mut last = position;
         let start = events.len();
         for event in due {
             if events.len() - start >= EVENTS_BYTES {
-                more = true;
+                (more, reported) = (true, last);
                 break;
             }
             self.write_event(node, source, event, &shown, &mut events)?;
             last = event;
         }
-        // If nothing is left, everything up to `visible_up_to` is reported: a later follow does not report
-        // older posts.
-        let position = if more { last } else { last.max(Position::after(end)) };
-        Some(News { events, position, shown, changes_read, more })
+        Some(News { events, position: reported, shown, changes_read, more })
     }
 
     /// Writes changes up to [`EVENTS_BYTES`]; returns the number of changes sent so far. `None` if not
@@ -201,10 +200,12 @@ impl Question {
         }
     }
 
-    fn home(&self, node: &Node, source: Source) -> Option<PageOf<PostId>> {
+    fn home(&self, node: &Node, source: Source) -> Option<Visible> {
         let page = after(self.position.id, PostId);
         match source {
-            Source::Memory => node.try_home_ids(self.user, &page),
+            Source::Memory => {
+                Some(Visible { posts: node.try_home_ids(self.user, &page)?, end: None })
+            }
             Source::Facts => Some(node.home_ids(self.user, &page)),
         }
     }

@@ -55,16 +55,16 @@ impl Question {
         }
         let page = Page { cursor: Cursor::After(NotificationId(self.position)), limit: PAGE };
         let notices = entities.viewer().notifications(&page);
-        let reaches = [reach(&home, |post| post.0), reach(&notices, |(id, _)| id.0)];
+        let reaches = [home.reach().map(|post| post.0), reach(&notices, |(id, _)| id.0)];
         let end = reaches.into_iter().flatten().fold(self.visible, u64::min);
-        let posts = home.items.iter().map(|post| (post.0, None));
+        let posts = home.posts.items.iter().map(|post| (post.0, None));
         let notified = notices.items.iter().filter_map(|(id, found)| Some((id.0, Some((*found)?))));
         let mut all: Vec<_> = posts.chain(notified).collect();
         let read = all.len();
         all.retain(|(id, _)| *id <= end);
         // A post before the notification of it.
         all.sort_by_key(|(id, notice)| (*id, notice.is_some()));
-        let mut more = all.len() < read || home.more || notices.more;
+        let mut more = all.len() < read || home.posts.more || notices.more;
         let mut position = self.position.max(end);
         for (index, (id, notice)) in all.iter().enumerate() {
             let event = match notice {
