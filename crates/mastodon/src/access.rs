@@ -92,7 +92,7 @@ async fn run(
 ) -> Result<Response, ApiError> {
     let client = client(state, user, &request);
     match client {
-        Client::User(user) => state.limit(What::Requests, user.0.into())?,
+        Client::User(user) => state.limit(What::Requests, u64::from(user.0))?,
         Client::Address(address) if matches!(needs, Needs::Anyone(_)) => {
             state.limit(What::AnonymousReads, address)?;
         }

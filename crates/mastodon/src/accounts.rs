@@ -8,7 +8,7 @@ use axum::http::{Extensions, StatusCode};
 use axum::response::Response;
 use axum::{Extension, Json};
 use feed::accounts::{
-    AccountCommand, AccountDone, AccountRefusal, AccountState, Email, PasswordHash, Role,
+    AccountCommand, AccountDone, AccountRefusal, AccountState, Email, GrantId, PasswordHash, Role,
 };
 use feed::{Command, Done, Handle, Refusal, Reply, UserId};
 use node::Request;
@@ -25,6 +25,24 @@ use crate::secret::{self, Secret};
 use crate::state::{Server, Shared, client_address};
 use crate::tokens::Access;
 use crate::{Registrations, password};
+
+/// Handles that look as if their user ran the server: only its operator makes such accounts.
+const RESERVED: [&str; 14] = [
+    "abuse",
+    "admin",
+    "administrator",
+    "help",
+    "mod",
+    "moderator",
+    "official",
+    "postmaster",
+    "roost",
+    "root",
+    "security",
+    "staff",
+    "support",
+    "webmaster",
+];
 
 /// A new account.
 pub(crate) struct SignedUp {
@@ -55,6 +73,12 @@ impl Server {
         };
         let (handle, email, password) = checked(fields)?;
         self.limit_address(What::SignUps, address)?;
+        if let Some(code) = invite {
+            // Before the hash, which costs more. Whether it is still unused, the command finds out.
+            let now_ms = self.node.now_ms();
+            let found = self.read(move |node| node.facts().invite(&code, now_ms)).await?;
+            found.ok_or_else(|| of_field(AccountRefusal::BadInvite.into()))?;
+        }
         let password = self.passwords.hash(password).await?;
         let (role, stored) = (Role::User, password.clone());
         let email = Some(email);
@@ -83,12 +107,11 @@ impl Server {
         let now = Instant::now();
         let address = self.limiter.address(address);
         let account = self.limiter.name(&name.trim().to_lowercase());
-        let is_allowed = self.limiter.allows(What::AddressFailures, address, now)
-            && self.limiter.allows(What::AccountFailures, account, now)
-            && self.limiter.take(What::LogIns, address, now);
-        if !is_allowed {
-            return Err(ApiError::above_rate(self.limiter.rate(What::LogIns).within));
-        }
+        let is_allowed = self.limiter.check(What::AddressFailures, address, now);
+        let is_allowed =
+            is_allowed.and_then(|()| self.limiter.check(What::AccountFailures, account, now));
+        let is_allowed = is_allowed.and_then(|()| self.limiter.take(What::LogIns, address, now));
+        is_allowed.map_err(ApiError::above_rate)?;
         let email = Email::parse(name).ok();
         let handle = Handle::parse(name.trim()).ok();
         let found = self
@@ -101,8 +124,8 @@ impl Server {
             .await?;
         // Only who knows the password can use these up.
         let of_user = found.as_ref().map(|(user, _)| self.limiter.name(&user.0.to_string()));
-        if of_user.is_some_and(|user| !self.limiter.allows(What::LogIns, user, now)) {
-            return Err(ApiError::above_rate(self.limiter.rate(What::LogIns).within));
+        if let Some(user) = of_user {
+            self.limiter.check(What::LogIns, user, now).map_err(ApiError::above_rate)?;
         }
         let stored = found.as_ref().map(|(_, account)| account.password.clone());
         let is_right = self.passwords.verify(password.to_owned(), stored).await?;
@@ -127,15 +150,19 @@ impl Server {
         }
     }
 
-    /// Begins a session; returns its secret.
+    /// Begins a session of a browser, and ends the `former` one; returns the new one's secret.
     pub(crate) async fn begin_session(
         &self,
         user: UserId,
         password: PasswordHash,
+        former: Option<GrantId>,
     ) -> Result<Secret, ApiError> {
         let session = Secret::random()?;
         let command = AccountCommand::LogIn { user, password, session: session.hash() };
         token::granted(self.submit(command).await?)?;
+        if let Some(grant) = former {
+            self.submit(AccountCommand::Revoke { grant }).await?;
+        }
         Ok(session)
     }
 }
@@ -143,12 +170,16 @@ impl Server {
 /// Handle, address and password of a sign-up; an error names all fields that are wrong.
 fn checked(fields: &Fields) -> Result<(Handle, Email, String), ApiError> {
     let mut wrong = Vec::new();
+    let name = fields.one("username")?.unwrap_or_default();
+    let handle = Handle::parse(name);
+    if RESERVED.contains(&name.to_ascii_lowercase().as_str()) {
+        wrong.push(("username", "ERR_RESERVED", "is reserved".to_owned()));
+    }
+    let email = Email::parse(fields.one("email")?.unwrap_or_default());
+    let given = fields.one("password")?.unwrap_or_default();
     let mut miss = |field, why: &dyn std::fmt::Display| {
         wrong.push((field, "ERR_INVALID", why.to_string()));
     };
-    let handle = Handle::parse(fields.one("username")?.unwrap_or_default());
-    let email = Email::parse(fields.one("email")?.unwrap_or_default());
-    let given = fields.one("password")?.unwrap_or_default();
     handle.as_ref().inspect_err(|why| miss("username", why)).ok();
     email.as_ref().inspect_err(|why| miss("email", why)).ok();
     password::check(given).inspect_err(|why| miss("password", why)).ok();

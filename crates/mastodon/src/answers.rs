@@ -15,10 +15,15 @@ use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::error::ApiError;
+use crate::limiter::Subject;
 
-/// Most bytes of all responses that are being sent. Those that are being made are not counted: there are as many as reads
+/// Most bytes of all responses that are being sent, but those to changes. Those that are being made are not counted: there are as many as reads
 /// at a time (64), each of at most [`PAGE_BYTES`](crate::paging::PAGE_BYTES) and one entity.
-pub(crate) const MEMORY: usize = 20 << 20;
+const READ_BYTES: usize = 16 << 20;
+/// Most bytes of all responses to changes that are being sent: who reads slowly keeps out no change.
+const CHANGE_BYTES: usize = 4 << 20;
+/// Most bytes of all.
+pub(crate) const MEMORY: usize = READ_BYTES + CHANGE_BYTES;
 /// Most of these bytes of one client.
 const CLIENT_BYTES: usize = 1 << 20;
 /// Responses of up to so many bytes are not counted: they are part of what a connection takes.
@@ -29,8 +34,8 @@ const ENTITY_BYTES: usize = 64 << 10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Client {
     User(UserId),
-    /// An address, as a subject of the limiter.
-    Address(u64),
+    /// An address.
+    Address(Subject),
 }
 
 /// Bytes that are being sent, of each client.
@@ -38,8 +43,10 @@ type Shares = Arc<Mutex<HashMap<Client, usize>>>;
 
 /// The responses that are being sent.
 pub(crate) struct Answers {
-    /// A permit for each byte.
-    bytes: Arc<Semaphore>,
+    /// A permit for each byte of reads and streams.
+    reads: Arc<Semaphore>,
+    /// A permit for each byte of changes.
+    changes: Arc<Semaphore>,
     shares: Shares,
 }
 
@@ -47,7 +54,7 @@ pub(crate) struct Answers {
 struct Held {
     bytes: Bytes,
     _permits: OwnedSemaphorePermit,
-    _share: Option<Share>,
+    _share: Share,
 }
 
 /// Bytes of a client.
@@ -78,21 +85,16 @@ impl AsRef<[u8]> for Held {
 
 impl Answers {
     pub(crate) fn new() -> Self {
-        Self { bytes: Arc::new(Semaphore::new(MEMORY)), shares: Shares::default() }
+        let reads = Arc::new(Semaphore::new(READ_BYTES));
+        let changes = Arc::new(Semaphore::new(CHANGE_BYTES));
+        Self { reads, changes, shares: Shares::default() }
     }
 
-    /// Bytes that are counted until they are dropped.
-    ///
-    /// # Errors
-    /// If too many bytes are being sent.
-    pub(crate) fn hold(&self, bytes: Vec<u8>) -> Result<Bytes, ApiError> {
-        let permits = self.permits(bytes.len()).ok_or_else(ApiError::overloaded)?;
-        Ok(Bytes::from_owner(Held { bytes: bytes.into(), _permits: permits, _share: None }))
-    }
-
-    fn permits(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
-        let count = u32::try_from(bytes).ok()?;
-        Arc::clone(&self.bytes).try_acquire_many_owned(count).ok()
+    /// Bytes of a stream of a client, which are counted until they are dropped. None if too many bytes are being sent.
+    pub(crate) fn hold(&self, client: Client, bytes: Vec<u8>) -> Option<Bytes> {
+        let share = self.share(client, bytes.len())?;
+        let permits = permits(&self.reads, bytes.len())?;
+        Some(Bytes::from_owner(Held { bytes: bytes.into(), _permits: permits, _share: share }))
     }
 
     fn share(&self, client: Client, bytes: usize) -> Option<Share> {
@@ -107,7 +109,7 @@ impl Answers {
     /// # Errors
     /// If too many bytes are being sent.
     pub(crate) fn check(&self, client: Client) -> Result<(), ApiError> {
-        let fits = self.bytes.available_permits() >= ENTITY_BYTES
+        let fits = self.changes.available_permits() >= ENTITY_BYTES
             && self.share(client, ENTITY_BYTES).is_some();
         if fits { Ok(()) } else { Err(ApiError::overloaded()) }
     }
@@ -130,15 +132,21 @@ impl Answers {
         if length <= FREE {
             return Ok(response);
         }
-        let held = self.share(client, length).zip(self.permits(length));
+        let budget = if is_change { &self.changes } else { &self.reads };
+        let held = self.share(client, length).zip(permits(budget, length));
         let Some((share, permits)) = held else {
             return if is_change { Ok(response) } else { Err(ApiError::overloaded()) };
         };
         let (parts, body) = response.into_parts();
         let bytes = to_bytes(body, length).await.map_err(|_| ApiError::internal())?;
-        let held = Held { bytes, _permits: permits, _share: Some(share) };
+        let held = Held { bytes, _permits: permits, _share: share };
         Ok(Response::from_parts(parts, Body::from(Bytes::from_owner(held))))
     }
+}
+
+fn permits(budget: &Arc<Semaphore>, bytes: usize) -> Option<OwnedSemaphorePermit> {
+    let count = u32::try_from(bytes).ok()?;
+    Arc::clone(budget).try_acquire_many_owned(count).ok()
 }
 
 /// A response with JSON.
@@ -165,19 +173,26 @@ mod tests {
     #[test]
     fn bytes_are_counted_until_the_last_of_them_is_dropped() {
         let answers = Answers::new();
-        let all = answers.hold(vec![b'x'; MEMORY]).unwrap();
-        assert!(answers.hold(vec![b'x']).is_err());
+        let client = |number| Client::User(UserId(number));
+        let hold = |number, bytes| answers.hold(client(number), vec![b'x'; bytes]);
+        let all = hold(0, CLIENT_BYTES).unwrap();
+        assert!(hold(0, 1).is_none() && hold(1, 1).is_some());
         let part = all.slice(0..1);
         drop(all);
-        assert!(answers.hold(vec![b'x']).is_err());
+        assert!(hold(0, 1).is_none());
         drop(part);
-        assert!(answers.hold(vec![b'x']).is_ok());
+        assert!(hold(0, 1).is_some());
+        let clients = 0..(READ_BYTES / CLIENT_BYTES) as u32;
+        let held: Vec<_> = clients.map(|number| hold(number, CLIENT_BYTES).unwrap()).collect();
+        assert!(hold(99, 1).is_none());
+        drop(held);
+        assert!(hold(99, 1).is_some());
     }
 
     #[tokio::test]
     async fn who_does_not_read_keeps_out_nobody_else_and_no_change() {
         let answers = Answers::new();
-        let [one, other] = [Client::User(UserId(1)), Client::Address(1)];
+        let [one, other] = [Client::User(UserId(1)), Client::Address(1.into())];
         let read = async |client, bytes| answers.send(client, false, json(vec![b'x'; bytes])).await;
         let change = async |bytes| answers.send(one, true, json(vec![b'x'; bytes])).await;
         let mut unread = vec![read(one, CLIENT_BYTES - FREE).await.unwrap()];
@@ -186,11 +201,12 @@ mod tests {
         assert!(change(ENTITY_BYTES).await.is_ok(), "what was carried out is answered");
         assert!(read(other, FREE + 1).await.is_ok() && answers.check(other).is_ok());
         // All clients together.
-        for number in 0..MEMORY / CLIENT_BYTES {
-            let client = Client::Address(2 + number as u64);
+        for number in 0..READ_BYTES / CLIENT_BYTES {
+            let client = Client::Address((2 + number as u64).into());
             unread.extend(read(client, CLIENT_BYTES).await);
         }
-        assert!(read(other, CLIENT_BYTES / 2).await.is_err() && answers.check(other).is_err());
+        assert!(read(other, CLIENT_BYTES / 2).await.is_err());
+        assert!(answers.check(other).is_ok(), "they keep out no change");
         assert!(read(other, FREE).await.is_ok());
         drop(unread);
         assert!(read(one, CLIENT_BYTES).await.is_ok() && answers.check(other).is_ok());

@@ -104,10 +104,11 @@ impl ApiError {
         Self { retry_after_secs: Some(5), ..error }
     }
 
-    /// The client has done something too often within this time.
-    pub(crate) fn above_rate(within: Duration) -> Self {
+    /// The client has done something too often, and may again after this time.
+    pub(crate) fn above_rate(rest: Duration) -> Self {
         let error = Self::new(StatusCode::TOO_MANY_REQUESTS, "Too many requests; try again later");
-        Self { retry_after_secs: Some(within.as_secs().max(1)), ..error }
+        let secs = rest.as_secs() + u64::from(rest.subsec_nanos() > 0);
+        Self { retry_after_secs: Some(secs.max(1)), ..error }
     }
 
     pub(crate) fn overloaded() -> Self {
@@ -137,6 +138,11 @@ impl ApiError {
 
     pub(crate) fn status(&self) -> StatusCode {
         self.status
+    }
+
+    /// After how many seconds the client may try again.
+    pub(crate) fn retry_after_secs(&self) -> Option<u64> {
+        self.retry_after_secs
     }
 
     /// The text for a page.

@@ -2,7 +2,8 @@
 //!
 //! **Invariant:** a body takes at most [`BODY_BYTES_MAX`] and [`BODY_TIMEOUT`], all together [`MEMORY`], and
 //! [`ADDRESS_BODIES_MAX`] of one address are read at a time. A body takes memory as it arrives, so connections on which
-//! nothing arrives keep nobody out.
+//! nothing arrives keep nobody out. Requests without a token have memory of their own, and shorter bodies, so they keep
+//! out nobody who has one.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -19,13 +20,18 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::error::ApiError;
 use crate::state::{Shared, client_address};
+use crate::tokens::Access;
 
 /// Longest body, in bytes.
 const BODY_BYTES_MAX: usize = 64 << 10;
+/// Longest body of a request without a token, in bytes: a form.
+const GUEST_BODY_BYTES_MAX: usize = 16 << 10;
 /// Time within which a body must arrive.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
+/// Most memory of all bodies of requests with a token, and of all others, in bytes.
+const HALF: usize = 4 << 20;
 /// Most memory of all bodies, in bytes.
-pub(crate) const MEMORY: usize = 8 << 20;
+pub(crate) const MEMORY: usize = 2 * HALF;
 /// Most bodies of one address that are read at a time.
 const ADDRESS_BODIES_MAX: u32 = 16;
 /// Most parameters.
@@ -37,8 +43,10 @@ const DEPTH_MAX: usize = 4;
 
 /// The bodies that are being read.
 pub(crate) struct Bodies {
-    /// A permit for each byte that has arrived.
-    bytes: Semaphore,
+    /// A permit for each byte that has arrived with a token.
+    of_apps: Semaphore,
+    /// A permit for each other byte that has arrived.
+    of_guests: Semaphore,
     /// Number of bodies of each address, as a subject of the limiter.
     of_address: Mutex<HashMap<u64, u32>>,
 }
@@ -51,7 +59,8 @@ struct Reading<'a> {
 
 impl Bodies {
     pub(crate) fn new() -> Self {
-        Self { bytes: Semaphore::new(MEMORY), of_address: Mutex::default() }
+        let [of_apps, of_guests] = [Semaphore::new(HALF), Semaphore::new(HALF)];
+        Self { of_apps, of_guests, of_address: Mutex::default() }
     }
 
     /// Counts a body; `None` if its address has too many.
@@ -63,16 +72,24 @@ impl Bodies {
     }
 
     /// Reads a body. The bytes are paid for until the permit is dropped.
-    async fn read(&self, mut body: Body) -> Result<(Bytes, Option<SemaphorePermit<'_>>), ApiError> {
+    async fn read(
+        &self,
+        mut body: Body,
+        has_token: bool,
+    ) -> Result<(Bytes, Option<SemaphorePermit<'_>>), ApiError> {
+        let (budget, bytes_max) = match has_token {
+            true => (&self.of_apps, BODY_BYTES_MAX),
+            false => (&self.of_guests, GUEST_BODY_BYTES_MAX),
+        };
         let (mut whole, mut paid) = (Vec::new(), None::<SemaphorePermit<'_>>);
         while let Some(frame) = body.frame().await {
             let broken = |_| ApiError::invalid_request("the body is incomplete");
             let Ok(data) = frame.map_err(broken)?.into_data() else { continue };
-            if whole.len() + data.len() > BODY_BYTES_MAX {
+            if whole.len() + data.len() > bytes_max {
                 let why = "The body is too large";
                 return Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, why));
             }
-            let more = self.bytes.try_acquire_many(data.len() as u32);
+            let more = budget.try_acquire_many(data.len() as u32);
             let more = more.map_err(|_| ApiError::overloaded())?;
             match &mut paid {
                 Some(paid) => paid.merge(more),
@@ -274,12 +291,13 @@ impl FromRequest<Shared> for Fields {
 
     async fn from_request(request: Request, state: &Shared) -> Result<Self, ApiError> {
         let address = client_address(request.extensions());
-        let reading = state.bodies.begin(state.limiter.address(address));
+        let reading = state.bodies.begin(state.limiter.address(address).own);
         let _reading = reading.ok_or_else(ApiError::too_many)?;
         let media = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let media = media.unwrap_or_default().to_owned();
         let kind = media.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-        let body = state.bodies.read(request.into_body());
+        let access = request.extensions().get::<Access>().copied();
+        let body = state.bodies.read(request.into_body(), access.is_some());
         let late =
             |_| ApiError::new(StatusCode::REQUEST_TIMEOUT, "The body did not arrive in time");
         let body = tokio::time::timeout(BODY_TIMEOUT, body).await.map_err(late)?;
@@ -291,6 +309,10 @@ impl FromRequest<Shared> for Fields {
             _ => error,
         };
         let (bytes, _paid) = body.map_err(of_form)?;
+        // The body may have arrived long after the token was looked up: one that ended meanwhile permits nothing.
+        if let Some(access) = access {
+            state.confirm(&access).await?;
+        }
         match kind.as_str() {
             "application/json" => Self::of_json(&bytes),
             "multipart/form-data" => {
@@ -365,16 +387,19 @@ mod tests {
         assert!(bodies.begin(1).is_some());
         assert!(bodies.of_address.lock().unwrap().is_empty());
 
-        let large = || Body::from(vec![0; BODY_BYTES_MAX]);
-        let mut held = Vec::new();
-        for _ in 0..MEMORY / BODY_BYTES_MAX {
-            held.push(bodies.read(large()).await.unwrap());
+        for (has_token, bytes_max) in [(true, BODY_BYTES_MAX), (false, GUEST_BODY_BYTES_MAX)] {
+            let read = async |bytes| bodies.read(Body::from(vec![0; bytes]), has_token).await;
+            let mut held = Vec::new();
+            for _ in 0..HALF / bytes_max {
+                held.push(read(bytes_max).await.unwrap());
+            }
+            assert!(read(1).await.is_err());
+            assert!(read(0).await.is_ok(), "nothing is paid for nothing");
+            assert!(bodies.read(Body::from("x"), !has_token).await.is_ok(), "the others read on");
+            held.pop();
+            assert!(read(bytes_max).await.is_ok());
+            assert!(read(bytes_max + 1).await.is_err());
         }
-        assert!(bodies.read(Body::from("x")).await.is_err());
-        assert!(bodies.read(Body::empty()).await.is_ok(), "nothing is paid for nothing");
-        held.pop();
-        assert!(bodies.read(large()).await.is_ok());
-        assert!(bodies.read(Body::from(vec![0; BODY_BYTES_MAX + 1])).await.is_err());
     }
 
     #[tokio::test]

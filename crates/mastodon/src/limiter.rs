@@ -12,6 +12,9 @@ use quick_cache::sync::Cache;
 
 /// Most counters.
 const COUNTERS_MAX: usize = 65_536;
+/// How many times as much as one address all IPv6 addresses with the same first 48 bits may do: providers lend out that
+/// many to whoever asks.
+const NETWORK_TIMES: u32 = 16;
 
 /// How many times something may be done within a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,6 +98,29 @@ pub(crate) enum What {
     Posts,
 }
 
+/// Whose doings are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Subject {
+    /// Of an address or a name.
+    pub(crate) own: u64,
+    /// Of the network of an address.
+    network: Option<u64>,
+}
+
+impl From<u64> for Subject {
+    fn from(own: u64) -> Self {
+        Self { own, network: None }
+    }
+}
+
+impl Subject {
+    /// What is counted, and how many times the rate each may do.
+    fn counted(self) -> impl Iterator<Item = (u64, u32)> {
+        let network = self.network.map(|network| (network, NETWORK_TIMES));
+        [(self.own, 1)].into_iter().chain(network)
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Counter {
     times: u32,
@@ -120,40 +146,69 @@ impl Limiter {
         }
     }
 
-    /// Whether `subject` may do it once more. Counts nothing.
-    pub(crate) fn allows(&self, what: What, subject: u64, now: Instant) -> bool {
+    /// Checks that `subject` may do it once more. Counts nothing.
+    ///
+    /// # Errors
+    /// The time after which it may.
+    pub(crate) fn check(
+        &self,
+        what: What,
+        subject: impl Into<Subject>,
+        now: Instant,
+    ) -> Result<(), Duration> {
         let rate = self.rate(what);
-        let counter = self.counters(what).get(&(what, subject));
-        let counter = counter.filter(|counter| now < counter.began + rate.within);
-        counter.is_none_or(|counter| counter.times < rate.times)
+        for (counted, times) in subject.into().counted() {
+            let counter = self.counters(what).get(&(what, counted));
+            let rest = counter.and_then(|counter| {
+                let rest = (counter.began + rate.within).checked_duration_since(now)?;
+                (counter.times >= rate.times.saturating_mul(times)).then_some(rest)
+            });
+            if let Some(rest) = rest.filter(|rest| !rest.is_zero()) {
+                return Err(rest);
+            }
+        }
+        Ok(())
     }
 
     /// Counts that `subject` has done it.
-    pub(crate) fn count(&self, what: What, subject: u64, now: Instant) {
+    pub(crate) fn count(&self, what: What, subject: impl Into<Subject>, now: Instant) {
         let rate = self.rate(what);
-        let key = (what, subject);
-        let counter =
-            self.counters(what).get(&key).filter(|counter| now < counter.began + rate.within);
-        let mut counter = counter.unwrap_or(Counter { times: 0, began: now });
-        counter.times = counter.times.saturating_add(1);
-        // Two at the same time may count as one: the limits are not exact.
-        self.counters(what).insert(key, counter);
+        for (counted, _) in subject.into().counted() {
+            let key = (what, counted);
+            let counter = self.counters(what).get(&key);
+            let counter = counter.filter(|counter| now < counter.began + rate.within);
+            let mut counter = counter.unwrap_or(Counter { times: 0, began: now });
+            counter.times = counter.times.saturating_add(1);
+            // Two at the same time may count as one: the limits are not exact.
+            self.counters(what).insert(key, counter);
+        }
     }
 
-    /// Counts it if it is allowed; returns whether it is.
-    pub(crate) fn take(&self, what: What, subject: u64, now: Instant) -> bool {
-        let allowed = self.allows(what, subject, now);
-        if allowed {
-            self.count(what, subject, now);
-        }
-        allowed
+    /// As [`Limiter::check`]; counts it if it is allowed.
+    ///
+    /// # Errors
+    /// The time after which it is.
+    pub(crate) fn take(
+        &self,
+        what: What,
+        subject: impl Into<Subject>,
+        now: Instant,
+    ) -> Result<(), Duration> {
+        let subject = subject.into();
+        self.check(what, subject, now)?;
+        self.count(what, subject, now);
+        Ok(())
     }
 
     /// An address as a subject: of an IPv6 address the first 64 bits, which one customer has.
-    pub(crate) fn address(&self, address: IpAddr) -> u64 {
+    pub(crate) fn address(&self, address: IpAddr) -> Subject {
         match address.to_canonical() {
-            IpAddr::V4(address) => self.hasher.hash_one(address),
-            IpAddr::V6(address) => self.hasher.hash_one(address.to_bits() >> 64),
+            IpAddr::V4(address) => self.hasher.hash_one(address).into(),
+            IpAddr::V6(address) => {
+                let bits = address.to_bits();
+                let network = self.hasher.hash_one(("network", bits >> 80));
+                Subject { own: self.hasher.hash_one(bits >> 64), network: Some(network) }
+            }
         }
     }
 
@@ -169,7 +224,7 @@ impl Limiter {
         }
     }
 
-    pub(crate) fn rate(&self, what: What) -> Rate {
+    fn rate(&self, what: What) -> Rate {
         match what {
             What::AddressFailures => self.rates.failures_of_address,
             What::AccountFailures => self.rates.failures_of_account,
@@ -196,11 +251,12 @@ mod tests {
         let at = |secs| start + Duration::from_secs(secs);
         let one = limiter.address("192.0.2.1".parse().unwrap());
         let other = limiter.address("192.0.2.2".parse().unwrap());
-        assert!(limiter.take(What::Apps, one, at(0)) && limiter.take(What::Apps, one, at(59)));
-        assert!(!limiter.take(What::Apps, one, at(59)));
-        assert!(limiter.take(What::Apps, other, at(59)), "each has its own counter");
-        assert!(limiter.take(What::SignUps, one, at(59)), "and for each kind");
-        assert!(limiter.take(What::Apps, one, at(60)));
+        assert_eq!(limiter.take(What::Apps, one, at(0)), Ok(()));
+        assert_eq!(limiter.take(What::Apps, one, at(57)), Ok(()));
+        assert_eq!(limiter.take(What::Apps, one, at(59)), Err(Duration::from_secs(1)));
+        assert!(limiter.take(What::Apps, other, at(59)).is_ok(), "each has its own counter");
+        assert!(limiter.take(What::SignUps, one, at(59)).is_ok(), "and for each kind");
+        assert!(limiter.take(What::Apps, one, at(60)).is_ok());
     }
 
     #[test]
@@ -210,6 +266,20 @@ mod tests {
         assert_eq!(subject("2001:db8::1"), subject("2001:db8::ffff:1"));
         assert_ne!(subject("2001:db8::1"), subject("2001:db8:0:1::1"));
         assert_eq!(subject("::ffff:192.0.2.1"), subject("192.0.2.1"));
+    }
+
+    #[test]
+    fn whoever_has_many_networks_may_do_only_some_times_as_much() {
+        let rate = Rate { times: 2, within: Duration::from_secs(60) };
+        let limiter = Limiter::new(Rates { sign_ups: rate, ..Rates::default() });
+        let now = Instant::now();
+        let take = |address: String| {
+            let subject = limiter.address(address.parse().unwrap());
+            limiter.take(What::SignUps, subject, now).is_ok()
+        };
+        let done = (0..4_000).filter(|n| take(format!("2001:db8:0:{n:x}::1"))).count();
+        assert_eq!(done, 2 * NETWORK_TIMES as usize);
+        assert!(take("2001:db8:1::1".to_owned()), "another network");
     }
 
     #[test]

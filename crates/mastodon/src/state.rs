@@ -17,7 +17,7 @@ use crate::entities::Entities;
 use crate::error::ApiError;
 use crate::fields::Bodies;
 use crate::input::Once;
-use crate::limiter::{Limiter, What};
+use crate::limiter::{Limiter, Subject, What};
 use crate::password::Passwords;
 use crate::streams::Streams;
 use crate::tokens::Tokens;
@@ -137,11 +137,8 @@ impl Server {
     }
 
     /// Counts something that a subject of the limiter does, and refuses what is above its rate.
-    pub(crate) fn limit(&self, what: What, subject: u64) -> Result<(), ApiError> {
-        match self.limiter.take(what, subject, Instant::now()) {
-            true => Ok(()),
-            false => Err(ApiError::above_rate(self.limiter.rate(what).within)),
-        }
+    pub(crate) fn limit(&self, what: What, subject: impl Into<Subject>) -> Result<(), ApiError> {
+        self.limiter.take(what, subject, Instant::now()).map_err(ApiError::above_rate)
     }
 
     /// Whether users reach the server by https.

@@ -96,6 +96,17 @@ impl Server {
         self.cache(hash, now, found.flatten()) == Some(*access)
     }
 
+    /// Checks that what a token permitted is still permitted.
+    ///
+    /// # Errors
+    /// 401 if it ended.
+    pub(crate) async fn confirm(&self, access: &Access) -> Result<(), ApiError> {
+        match self.access_of(access.hash).await? == Some(*access) {
+            true => Ok(()),
+            false => Err(ApiError::bad_token()),
+        }
+    }
+
     async fn access_of(&self, hash: SecretHash) -> Result<Option<Access>, ApiError> {
         let now = self.now();
         if let Some(cached) = self.cached(&hash, now) {

@@ -13,7 +13,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
-use feed::accounts::Role;
+use feed::accounts::{AccountState, Role};
 use node::{Node, NodeOptions};
 
 use action::{Action, Answer};
@@ -153,9 +153,16 @@ impl Command {
                 let (password, printed) = password(password_stdin)?;
                 (Action::SetPassword { handle, password }, printed)
             }
-            Self::Disable { handle } => (Action::set_state(handle, "disabled"), None),
-            Self::Enable { handle } | Self::Approve { handle } => {
-                (Action::set_state(handle, "active"), None)
+            Self::Disable { handle } => {
+                (Action::set_state(handle, None, AccountState::Disabled), None)
+            }
+            Self::Enable { handle } => {
+                let from = Some(AccountState::Disabled);
+                (Action::set_state(handle, from, AccountState::Active), None)
+            }
+            Self::Approve { handle } => {
+                let from = Some(AccountState::Pending);
+                (Action::set_state(handle, from, AccountState::Active), None)
             }
             Self::Role { handle, role } => {
                 (Action::SetRole { handle, role: role.name().to_owned() }, None)

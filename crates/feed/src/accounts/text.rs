@@ -77,13 +77,14 @@ impl AppName {
     /// Trims and checks `text`.
     ///
     /// # Errors
-    /// [`AccountRefusal::BadAppName`] if it is empty, too long or holds control characters.
+    /// [`AccountRefusal::BadAppName`] if it is empty, too long, looks empty, or holds characters that change lines or the
+    /// direction of the text around it.
     pub fn parse(text: &str) -> Result<Self, AccountRefusal> {
         let text = text.trim();
-        let plain = !text.chars().any(char::is_control);
+        let plain = !text.chars().any(|c| c.is_control() || is_direction(c));
         let fits = text.len() <= limits::APP_NAME_BYTES_MAX
             && text.graphemes(true).count() <= limits::APP_NAME_CHARS_MAX;
-        if plain && fits && !text.is_empty() {
+        if plain && fits && !text.chars().all(is_blank) {
             Ok(Self(text.into()))
         } else {
             Err(AccountRefusal::BadAppName)
@@ -152,6 +153,22 @@ fn scheme_and_rest(text: &str) -> Option<(&str, &str)> {
     (begins && follows && !rest.is_empty()).then_some((scheme, rest))
 }
 
+/// Whether a character changes the direction of the text around it.
+fn is_direction(c: char) -> bool {
+    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Whether nothing is seen of a character: spaces, joiners, fillers and selectors of variants.
+fn is_blank(c: char) -> bool {
+    c.is_whitespace()
+        || matches!(
+            c,
+            '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+                | '\u{200b}'..='\u{200d}' | '\u{2028}'..='\u{2029}' | '\u{2060}'..='\u{206f}' | '\u{2800}'
+                | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{e0000}'..='\u{e0fff}'
+        )
+}
+
 fn has_host(rest: &str) -> bool {
     let authority = rest.strip_prefix("//").and_then(|rest| rest.split(['/', '?']).next());
     // A name before the host would let it look like another.
@@ -216,6 +233,23 @@ mod tests {
         assert!(Website::parse("https://app.example").is_ok());
         assert!(Website::parse("javascript:alert(1)").is_err());
         assert!(Website::parse("app://x").is_err());
+    }
+
+    #[test]
+    fn the_name_of_an_app_is_seen_and_changes_no_text_around_it() {
+        for (text, expect) in [
+            ("Elk", true),
+            (" Tusky \u{1f418} ", true),
+            ("\u{5d0}\u{5d1}", true),
+            ("", false),
+            ("\u{200b}\u{2060}", false),
+            ("\u{3164}", false),
+            ("Elk\u{202e}gnp", false),
+            ("Elk\u{2067}", false),
+            ("Elk\nasks", false),
+        ] {
+            assert_eq!(AppName::parse(text).is_ok(), expect, "{text:?}");
+        }
     }
 
     #[test]

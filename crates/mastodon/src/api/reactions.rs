@@ -84,7 +84,7 @@ pub(crate) async fn boost(
     if !matches!(fields.one("visibility")?, None | Some("public" | "unlisted")) {
         return Err(ApiError::not_supported("boosts for fewer users than may see the status"));
     }
-    state.limit(What::Posts, me.0.into())?;
+    state.limit(What::Posts, u64::from(me.0))?;
     let (user, reaction) = (UserRef::Id(me), Reaction::Boost);
     state.change(me, once, Command::React { user, post, reaction, on: true }).await?;
     let boost = move |entities: &mut Entities<'_>| {

@@ -112,7 +112,7 @@ pub(crate) async fn create(
     }
     (new.warning, new.sensitive) = warning(&fields)?;
     new.language = language(&fields)?;
-    state.limit(What::Posts, me.0.into())?;
+    state.limit(What::Posts, u64::from(me.0))?;
     // A retry is recognized by what was sent: the defaults may be others by then.
     let idempotency = once.of(me, &Command::Publish(Box::new(new.clone())));
     state.fill_in(me, &mut new, &fields).await?;

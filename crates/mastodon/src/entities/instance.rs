@@ -85,7 +85,7 @@ pub(crate) fn version_1(facts: Facts<'_, Store>, options: &MastodonOptions) -> V
         "stats": {"user_count": users, "status_count": posts, "domain_count": 0},
         "thumbnail": format!("{base}/assets/icon.png"),
         "languages": ["en"],
-        "registrations": options.registrations != Registrations::Closed,
+        "registrations": is_open(options),
         "approval_required": options.registrations == Registrations::Approval,
         "invites_enabled": options.registrations == Registrations::Invite,
         "configuration": configuration(),
@@ -122,7 +122,7 @@ pub(crate) fn version_2(facts: Facts<'_, Store>, options: &MastodonOptions) -> V
         "languages": ["en"],
         "configuration": configuration,
         "registrations": {
-            "enabled": options.registrations != Registrations::Closed,
+            "enabled": is_open(options),
             "approval_required": options.registrations == Registrations::Approval,
             "reason_required": false,
             "message": null,
@@ -133,6 +133,11 @@ pub(crate) fn version_2(facts: Facts<'_, Store>, options: &MastodonOptions) -> V
         "contact": {"email": "", "account": null},
         "rules": [],
     })
+}
+
+/// Whether an app can offer to sign up: apps have no field for an invite.
+fn is_open(options: &MastodonOptions) -> bool {
+    matches!(options.registrations, Registrations::Open | Registrations::Approval)
 }
 
 /// The document of nodeinfo 2.0. Other servers are not reached, so there is no protocol.

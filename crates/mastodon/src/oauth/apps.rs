@@ -11,7 +11,7 @@ use feed::limits::REDIRECT_URIS_MAX;
 use serde_json::{Value, json};
 
 use crate::error::ApiError;
-use crate::fields::Fields;
+use crate::fields::{Fields, Params};
 use crate::limiter::What;
 use crate::secret::Secret;
 use crate::state::{Shared, client_address};
@@ -24,7 +24,8 @@ pub(crate) const DEFAULT_SCOPES: &str = "read";
 pub(crate) async fn register(
     State(state): State<Shared>,
     extensions: Extensions,
-    fields: Fields,
+    // Some apps send the parameters as a query.
+    Params(fields): Params,
 ) -> Result<Json<Value>, ApiError> {
     let secret = Secret::random()?;
     let request = request(&fields, &secret)?;

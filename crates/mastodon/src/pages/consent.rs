@@ -69,7 +69,12 @@ pub(crate) async fn decide(State(state): State<Shared>, Form(browser, fields): F
         redirect: asked.redirect_hash(),
         challenge: asked.challenge,
     };
-    granted(state.submit(command).await?)?;
+    let grant = granted(state.submit(command).await?)?;
+    // The session may have ended since it was looked up, by a new password: it ends what it permitted last, too.
+    if !browser.is_valid(&state).await? {
+        state.submit(AccountCommand::Revoke { grant }).await?;
+        return Ok(log_in::first(&browser));
+    }
     if !out_of_band {
         return Ok(see_other(&asked.back(&[("code", code.as_str())])));
     }
@@ -114,12 +119,14 @@ fn page(
     let website = asked.app.website.as_ref().map(Website::as_str);
     let main = html! {
         p {
-            strong { (asked.app.name.as_str()) }
-            @if let Some(website) = website { " (" (website) ")" }
+            strong { bdi { (asked.app.name.as_str()) } }
+            @if let Some(website) = website { " (" bdi { (website) } ")" }
             " asks for access to your account " strong { "@" (handle) } "."
         }
         h2 { "It would be able to:" }
         ul.scopes { @for scope in asked.scopes.scopes() { li { (meaning(scope.name())) } } }
+        // Anybody can register an app with any name and website.
+        p { (target(&asked.redirect)) }
         form method="post" action="/oauth/authorize" {
             (browser.field())
             @for (name, value) in &repeated { input type="hidden" name=(name) value=(value); }
@@ -133,8 +140,7 @@ fn page(
             p { "Not you? " button.link type="submit" { "Log out" } }
         }
     };
-    let leads_to = form_target(&asked.redirect);
-    Ok(Page { leads_to, ..Page::new("Authorize an app", main) })
+    Ok(Page { leads_anywhere: true, ..Page::new("Authorize an app", main) })
 }
 
 /// What a scope means to a user.
@@ -153,20 +159,16 @@ fn meaning(scope: &str) -> String {
     }
 }
 
-/// The source of a policy that lets the form lead to a redirect URI: browsers apply it to redirects of forms too.
-fn form_target(redirect: &RedirectUri) -> Option<String> {
+/// Where the user is sent after the decision, in words.
+fn target(redirect: &RedirectUri) -> String {
     if redirect.is_out_of_band() {
-        return None;
+        return "You then get a code to copy into the app.".to_owned();
     }
-    let (scheme, rest) = redirect.as_str().split_once(':')?;
+    let (scheme, rest) = redirect.as_str().split_once(':').unwrap_or_default();
     let host = rest.strip_prefix("//").and_then(|rest| rest.split(['/', '?']).next());
-    let is_plain = |host: &&str| {
-        !host.is_empty()
-            && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-:[]".contains(&byte))
-    };
-    match host.filter(is_plain).filter(|_| matches!(scheme, "http" | "https")) {
-        Some(host) => Some(format!("{scheme}://{host}")),
-        None => Some(format!("{scheme}:")),
+    match host.filter(|_| matches!(scheme, "http" | "https")) {
+        Some(host) => format!("You are then sent to {host}."),
+        None => format!("You are then sent to the app on this device that opens \"{scheme}:\"."),
     }
 }
 
@@ -175,16 +177,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_policy_of_the_page_names_the_target_of_the_form_alone() {
+    fn the_page_says_where_the_code_goes() {
         for (redirect, expect) in [
-            ("https://app.example:8443/back?x=1", Some("https://app.example:8443")),
-            ("http://127.0.0.1:1234/", Some("http://127.0.0.1:1234")),
-            ("https://a;script-src", Some("https:")),
-            ("com.example.app:/oauth", Some("com.example.app:")),
-            (RedirectUri::OUT_OF_BAND, None),
+            ("https://app.example:8443/back?x=1", "You are then sent to app.example:8443."),
+            ("http://127.0.0.1:1234/", "You are then sent to 127.0.0.1:1234."),
+            (
+                "com.example.app:/oauth",
+                "You are then sent to the app on this device that opens \"com.example.app:\".",
+            ),
+            (RedirectUri::OUT_OF_BAND, "You then get a code to copy into the app."),
         ] {
-            let found = form_target(&RedirectUri::parse(redirect).unwrap());
-            assert_eq!(found.as_deref(), expect, "{redirect}");
+            assert_eq!(target(&RedirectUri::parse(redirect).unwrap()), expect, "{redirect}");
         }
     }
 }

@@ -6,7 +6,7 @@ use axum::response::{IntoResponse as _, Response};
 use feed::accounts::AccountCommand;
 use maud::html;
 
-use super::page::{Answer, Page, see_other};
+use super::page::{Answer, Failed, Page, see_other};
 use super::session::{Browser, Form};
 use crate::Registrations;
 use crate::error::ApiError;
@@ -56,18 +56,25 @@ pub(crate) async fn log_in(
     let (name, password) = (fields.one("username")?, fields.one("password")?);
     let (name, password) = (name.unwrap_or_default(), password.unwrap_or_default());
     let address = client_address(&extensions);
-    match state.compare(name, password, address).await {
-        Ok((user, password)) => {
-            let session = state.begin_session(user, password).await?;
-            Ok(browser.begin(see_other(&destination(next)), &session))
-        }
+    let begun = async {
+        let (user, password) = state.compare(name, password, address).await?;
+        // The password may have changed meanwhile.
+        state.begin_session(user, password, browser.grant()).await
+    };
+    match begun.await {
+        Ok(session) => Ok(browser.begin(see_other(&destination(next)), &session)),
         Err(error) => Ok(page(&state, &browser, next, Some(&error)).into_response()),
     }
 }
 
 /// `POST /auth/log-out`
-pub(crate) async fn log_out(State(state): State<Shared>, Form(browser, _): Form) -> Answer {
-    if let Some((grant, _)) = browser.session {
+pub(crate) async fn log_out(State(state): State<Shared>, form: Result<Form, Failed>) -> Answer {
+    let Form(browser, _) = match form {
+        // The session has ended already, and with it the token of the form; or another site has sent it.
+        Err(failed) if failed.is_of_another_site() => return Ok(see_other("/auth/log-in")),
+        form => form?,
+    };
+    if let Some(grant) = browser.grant() {
         state.submit(AccountCommand::Revoke { grant }).await?;
     }
     Ok(browser.end(see_other("/auth/log-in")))
@@ -95,8 +102,11 @@ fn page(state: &Server, browser: &Browser, next: Option<&str>, error: Option<&Ap
             p { "No account yet? " a href=(super::sign_up::url(next)) { "Sign up" } }
         }
     };
-    let status = error.map_or(axum::http::StatusCode::OK, ApiError::status);
-    Page { status, ..Page::new("Log in", main) }
+    let page = Page::new("Log in", main);
+    match error {
+        Some(error) => page.with_status_of(error),
+        None => page,
+    }
 }
 
 /// Sends a browser without a session to the log-in page.

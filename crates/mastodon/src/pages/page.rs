@@ -1,7 +1,7 @@
 //! The frame of all pages, and responses.
 
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, REFERRER_POLICY,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, REFERRER_POLICY, RETRY_AFTER,
     X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 use axum::http::{HeaderValue, StatusCode};
@@ -10,18 +10,28 @@ use maud::{DOCTYPE, Markup, html};
 
 use crate::error::ApiError;
 
+/// The Content-Security-Policy of a page whose form leads to an app. Chrome applies `form-action` to all redirects after
+/// the form, also to those of the app's own site, which nobody here knows.
+const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; font-src 'self'; \
+                      base-uri 'none'; frame-ancestors 'none'";
+/// That of all other pages.
+const STRICT_POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; font-src 'self'; \
+                             base-uri 'none'; frame-ancestors 'none'; form-action 'self'";
+
 /// A page to be sent.
 pub(crate) struct Page {
     pub(crate) status: StatusCode,
     pub(crate) title: &'static str,
     pub(crate) main: Markup,
-    /// Where its forms may lead besides this server, as a source of a Content-Security-Policy.
-    pub(crate) leads_to: Option<String>,
+    /// Whether its forms may lead to other sites, as that of an app.
+    pub(crate) leads_anywhere: bool,
+    pub(crate) retry_after_secs: Option<u64>,
 }
 
 impl Page {
     pub(crate) fn new(title: &'static str, main: Markup) -> Self {
-        Self { status: StatusCode::OK, title, main, leads_to: None }
+        let status = StatusCode::OK;
+        Self { status, title, main, leads_anywhere: false, retry_after_secs: None }
     }
 
     /// A page that only says what is wrong.
@@ -30,13 +40,18 @@ impl Page {
             p role="alert" { (error.message()) }
             p { a href="/" { "Back to the server" } }
         };
-        Self { status: error.status(), ..Self::new("This did not work", main) }
+        Self::new("This did not work", main).with_status_of(error)
+    }
+
+    /// The page with the status of an error.
+    pub(crate) fn with_status_of(self, error: &ApiError) -> Self {
+        Self { status: error.status(), retry_after_secs: error.retry_after_secs(), ..self }
     }
 }
 
 impl IntoResponse for Page {
     fn into_response(self) -> Response {
-        let Self { status, title, main, leads_to } = self;
+        let Self { status, title, main, leads_anywhere, retry_after_secs } = self;
         let body = html! {
             (DOCTYPE)
             html lang="en" {
@@ -59,17 +74,14 @@ impl IntoResponse for Page {
                 }
             }
         };
-        let leads_to = leads_to.map(|source| format!(" {source}")).unwrap_or_default();
-        let policy = format!(
-            "default-src 'none'; style-src 'self'; img-src 'self'; font-src 'self'; base-uri 'none'; \
-             form-action 'self'{leads_to}; frame-ancestors 'none'"
-        );
         let mut response = (status, body.into_string()).into_response();
         let headers = response.headers_mut();
-        let policy = HeaderValue::try_from(policy);
-        let strict = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'");
-        headers.insert(CONTENT_SECURITY_POLICY, policy.unwrap_or(strict));
+        if let Some(secs) = retry_after_secs {
+            headers.insert(RETRY_AFTER, secs.into());
+        }
+        let policy = if leads_anywhere { POLICY } else { STRICT_POLICY };
         for (name, value) in [
+            (CONTENT_SECURITY_POLICY, policy),
             (CONTENT_TYPE, "text/html; charset=utf-8"),
             (CACHE_CONTROL, "no-store"),
             // URLs of these pages have parameters of apps.
@@ -101,6 +113,13 @@ pub(crate) type Answer = Result<Response, Failed>;
 
 /// An error, shown as a page.
 pub(crate) struct Failed(ApiError);
+
+impl Failed {
+    /// Whether a form was refused because a page of another site may have sent it.
+    pub(crate) fn is_of_another_site(&self) -> bool {
+        self.0.status() == StatusCode::FORBIDDEN
+    }
+}
 
 impl From<ApiError> for Failed {
     fn from(error: ApiError) -> Self {

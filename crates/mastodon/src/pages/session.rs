@@ -35,6 +35,16 @@ pub(crate) struct Browser {
 }
 
 impl Browser {
+    /// The session.
+    pub(crate) fn grant(&self) -> Option<GrantId> {
+        self.session.map(|(grant, _)| grant)
+    }
+
+    /// Whether the session still permits what it did.
+    pub(crate) async fn is_valid(&self, state: &Server) -> Result<bool, ApiError> {
+        Ok(self.session.is_some() && state.session(&self.secret).await? == self.session)
+    }
+
     /// The hidden field that every form contains.
     pub(crate) fn field(&self) -> Markup {
         html! { input type="hidden" name=(TOKEN) value=(form_token(&self.secret)); }

@@ -79,13 +79,14 @@ pub(crate) async fn change_password(
 
 /// The grants of a user that are in use. May block.
 fn grants(node: &Node, user: UserId) -> Vec<Shown> {
-    let facts = node.facts();
+    let (facts, now_ms) = (node.facts(), node.now_ms());
     let shown = |(id, grant): (GrantId, Grant)| {
         let app = match grant.app {
             Some(app) => Some(facts.app(app)?.name.as_str().to_owned()),
             None => None,
         };
-        let in_use = matches!(grant.stage, Stage::Token { .. });
+        let Stage::Token { expires_ms, .. } = grant.stage else { return None };
+        let in_use = expires_ms.is_none_or(|expires_ms| now_ms < expires_ms);
         in_use.then(|| Shown { id, app, scopes: grant.scopes.to_string() })
     };
     facts.grants_of_user(user).into_iter().rev().filter_map(shown).collect()
@@ -100,7 +101,7 @@ async fn page(
     let read = move |node: &Node| (node.facts().user(user), grants(node, user));
     let (profile, grants) = state.read(read).await?;
     let handle = profile.map(|user| user.handle.as_str().to_owned()).unwrap_or_default();
-    let own = browser.session.map(|(grant, _)| grant);
+    let own = browser.grant();
     let main = html! {
         @if let Some((status, note)) = note {
             p.wrong[!status.is_success()] role="alert" { (note) }

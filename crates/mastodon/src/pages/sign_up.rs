@@ -49,7 +49,7 @@ pub(crate) async fn sign_up(
             Ok(Page::new("Almost there", main).into_response())
         }
         Ok(accounts::SignedUp { user, password, .. }) => {
-            let session = state.begin_session(user, password).await?;
+            let session = state.begin_session(user, password, browser.grant()).await?;
             Ok(browser.begin(see_other(&destination(fields.one("next")?)), &session))
         }
         Err(error) => Ok(page(&state, &browser, &fields, Some(&error))?.into_response()),
@@ -67,9 +67,11 @@ fn page(
         let main = html! { p { "Sign-up is closed. The operators of this server make accounts." } };
         return Ok(Page { status: StatusCode::FORBIDDEN, ..Page::new("Sign up", main) });
     }
-    let status = error.map_or(StatusCode::OK, ApiError::status);
-    let main = form(registrations, browser, fields, error)?;
-    Ok(Page { status, ..Page::new("Sign up", main) })
+    let page = Page::new("Sign up", form(registrations, browser, fields, error)?);
+    Ok(match error {
+        Some(error) => page.with_status_of(error),
+        None => page,
+    })
 }
 
 fn form(

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::header::{CONTENT_TYPE, COOKIE};
+use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, COOKIE, RETRY_AFTER};
 use axum::http::{Request, StatusCode};
 use futures_util::StreamExt as _;
 use mastodon::{Rate, Rates};
@@ -193,6 +193,36 @@ async fn a_session_that_ends_while_a_form_arrives_permits_nothing() {
 }
 
 #[tokio::test]
+async fn a_token_that_ends_while_a_body_arrives_permits_nothing() {
+    let world = World::new();
+    let app = world.app().await;
+    let mut browser = world.signed_up("ada").await;
+    let token = app.user_token(&world, &mut browser, "read write").await;
+    // From now on it is known, so the next request reads its body at once.
+    assert_eq!(world.get(ME, Some(&token)).await.status, StatusCode::OK);
+    let (send, rest) = tokio::sync::oneshot::channel::<()>();
+    let parts = futures_util::stream::once(async move {
+        rest.await.unwrap();
+        Ok::<_, std::convert::Infallible>("status=late")
+    });
+    let request = Request::post("/api/v1/statuses")
+        .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
+        .header(AUTHORIZATION, format!("Bearer {token}"))
+        .body(Body::from_stream(parts))
+        .unwrap();
+    let revoke = async {
+        let id = [("client_id", app.id.as_str()), ("client_secret", &app.secret)];
+        let fields = [id.as_slice(), &[("token", &token)]].concat();
+        assert_eq!(world.post("/oauth/revoke", None, &fields).await.status, StatusCode::OK);
+        send.send(()).unwrap();
+    };
+    let (got, ()) = tokio::join!(world.send(request), revoke);
+    assert_eq!(got.status, StatusCode::UNAUTHORIZED, "{got:?}");
+    let home = browser.get(&world, "/api/v1/accounts/0/statuses").await;
+    assert!(!home.text.contains("late"), "{home:?}");
+}
+
+#[tokio::test]
 async fn whoever_knows_a_password_cannot_keep_others_out() {
     let world = World::with(|options| options.rates.log_ins.times = 3);
     world.signed_up("ada").await;
@@ -202,6 +232,9 @@ async fn whoever_knows_a_password_cannot_keep_others_out() {
         statuses.push(Browser::default().log_in(&world, "ada", PASSWORD).await.status);
     }
     assert_eq!(statuses.last(), Some(&StatusCode::TOO_MANY_REQUESTS), "{statuses:?}");
+    let got = Browser::default().log_in(&world, "ada", PASSWORD).await;
+    let rest: u64 = got.headers[RETRY_AFTER].to_str().unwrap().parse().unwrap();
+    assert!((1..=600).contains(&rest), "what is left of ten minutes: {rest}");
 }
 
 #[tokio::test]
@@ -227,9 +260,16 @@ async fn forms_of_other_sites_are_refused() {
             fields.remove("form_token");
             token.map(|token| fields.insert("form_token".into(), token.into()));
             let got = browser.post(&world, path, &fields).await;
-            assert_eq!(got.status, StatusCode::FORBIDDEN, "{path} {token:?}");
+            // Whose session has ended gets no error for logging out.
+            let expect = match path {
+                "/auth/log-out" => StatusCode::SEE_OTHER,
+                _ => StatusCode::FORBIDDEN,
+            };
+            assert_eq!(got.status, expect, "{path} {token:?}");
         }
     }
+    let got = browser.get(&world, "/settings").await;
+    assert_eq!(got.status, StatusCode::OK, "nobody was logged out");
     // A browser without any cookie cannot have got a form.
     let mut fresh = Browser::default();
     let got = fresh.post(&world, "/auth/log-in", &foreign).await;

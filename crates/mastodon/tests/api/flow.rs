@@ -19,9 +19,13 @@ async fn a_user_signs_up_allows_an_app_and_the_app_acts_for_the_user() {
     let url = app.url(&[("scope", "read write"), ("state", "a b&c")]);
     let page = browser.get(&world, &url).await;
     assert!(page.text.contains("An app") && page.text.contains("@ada"), "{page:?}");
+    assert!(page.text.contains("You are then sent to app.example."), "{page:?}");
     let policy = page.headers[CONTENT_SECURITY_POLICY].to_str().unwrap();
-    assert!(policy.contains("form-action 'self' https://app.example;"), "{policy}");
-    assert!(policy.contains("frame-ancestors 'none'"));
+    // The app may redirect further, to sites that nobody here knows.
+    assert!(policy.contains("frame-ancestors 'none'") && !policy.contains("form-action"));
+    let page = browser.get(&world, "/settings").await;
+    let policy = page.headers[CONTENT_SECURITY_POLICY].to_str().unwrap();
+    assert!(policy.contains("form-action 'self'") && policy.contains("frame-ancestors 'none'"));
     let got = browser.decide(&world, &url, "allow").await;
     assert!(got.location().starts_with(&format!("{REDIRECT}?code=")));
     assert_eq!(got.led_with("state").as_deref(), Some("a b&c"));
@@ -42,6 +46,59 @@ async fn a_user_signs_up_allows_an_app_and_the_app_acts_for_the_user() {
     let application = world.get("/api/v1/apps/verify_credentials", Some(token)).await.json();
     assert_eq!(application["name"].as_str(), Some("An app"));
     assert!(application.get("client_secret").is_none());
+}
+
+#[tokio::test]
+async fn an_app_is_registered_with_parameters_in_the_query_too() {
+    let world = World::new();
+    let query = "client_name=Cubes&redirect_uris=cubes://&scopes=read";
+    let got = world.post(&format!("/api/v1/apps?{query}"), None, &[]).await;
+    assert_eq!(got.status, StatusCode::OK, "{got:?}");
+    assert_eq!(got.json()["redirect_uris"][0].as_str(), Some("cubes://"));
+    let fields = [("client_name", "Cubes"), ("redirect_uris", "cubes://")];
+    let got = world.post("/api/v1/apps?scopes=write", None, &fields).await;
+    assert_eq!(got.json()["scopes"][0].as_str(), Some("write"), "{got:?}");
+}
+
+#[tokio::test]
+async fn a_browser_has_one_session_and_can_log_out_after_it_has_ended() {
+    let world = World::new();
+    let mut browser = world.signed_up("ada").await;
+    let mut former = Browser { cookies: browser.cookies.clone() };
+    let stale = browser.get(&world, "/settings").await.hidden();
+    assert_eq!(browser.log_in(&world, "ada", PASSWORD).await.status, StatusCode::SEE_OTHER);
+    let got = former.get(&world, "/settings").await;
+    assert_eq!(got.location(), "/auth/log-in", "the former session has ended");
+    let got = former.post(&world, "/auth/log-out", &stale).await;
+    assert_eq!((got.status, got.location()), (StatusCode::SEE_OTHER, "/auth/log-in"));
+    let got = browser.post(&world, "/auth/log-out", &stale).await;
+    assert_eq!(got.status, StatusCode::SEE_OTHER);
+    let got = browser.get(&world, "/settings").await;
+    assert_eq!(got.status, StatusCode::OK, "a form without the right token ends no session");
+}
+
+#[tokio::test]
+async fn nobody_signs_up_with_the_handle_of_an_operator_or_an_invite_that_does_not_exist() {
+    let world = World::with(|options| options.registrations = Registrations::Invite);
+    let app = world.app().await;
+    let token = app.own_token(&world, "write").await;
+    let instance = world.get("/api/v1/instance", None).await.json();
+    assert_eq!(instance["registrations"].as_bool(), Some(false), "apps have no field for invites");
+    assert_eq!(instance["invites_enabled"].as_bool(), Some(true));
+    let sign_up = async |handle: &str| {
+        let fields = [
+            ("username", handle),
+            ("email", "ada@example.org"),
+            ("password", PASSWORD),
+            ("agreement", "true"),
+            ("invite_code", "made-up"),
+        ];
+        world.post("/api/v1/accounts", Some(&token), &fields).await.json()
+    };
+    let got = sign_up("Admin").await;
+    assert_eq!(got["details"]["username"][0]["error"].as_str(), Some("ERR_RESERVED"), "{got:?}");
+    let got = sign_up("ada").await;
+    assert_eq!(got["details"]["invite_code"][0]["error"].as_str(), Some("ERR_INVALID"), "{got:?}");
 }
 
 #[tokio::test]

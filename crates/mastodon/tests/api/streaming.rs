@@ -349,7 +349,10 @@ async fn a_stream_ends_when_it_has_missed_changes() {
     for post in posts {
         bob.call(&world, "DELETE", &format!("/api/v1/statuses/{post}"), &[]).await;
     }
-    assert!(body.frame().await.is_none());
+    // A slow machine may have needed so long that a sign of life is due.
+    while let Some(frame) = body.frame().await {
+        assert!(frame.unwrap().into_data().unwrap().starts_with(b":"));
+    }
 }
 
 #[tokio::test]

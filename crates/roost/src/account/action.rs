@@ -1,6 +1,6 @@
 //! What `roost account` asks for, and how a node carries it out.
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 use feed::accounts::{AccountCommand, AccountState, Email, PasswordHash, Role, SecretHash};
 use feed::{Command, Handle, UserId, UserRef};
 use jiff::Timestamp;
@@ -38,6 +38,8 @@ pub(super) enum Action {
     },
     SetState {
         handle: String,
+        /// The state that the account must have; none for any.
+        from: Option<String>,
         state: String,
     },
     SetRole {
@@ -59,8 +61,9 @@ pub(super) struct Answer {
 }
 
 impl Action {
-    pub(super) fn set_state(handle: String, state: &str) -> Self {
-        Self::SetState { handle, state: state.to_owned() }
+    pub(super) fn set_state(handle: String, from: Option<AccountState>, to: AccountState) -> Self {
+        let from = from.map(|from| from.name().to_owned());
+        Self::SetState { handle, from, state: to.name().to_owned() }
     }
 
     /// Carries it out.
@@ -86,8 +89,18 @@ impl Action {
                 let (user, password) = (user(handle)?, PasswordHash::parse(password)?);
                 Command::Account(AccountCommand::SetPassword { user, password, keep: None })
             }
-            Self::SetState { handle, state } => {
+            Self::SetState { handle, from, state } => {
                 let state = AccountState::parse(state).context("there is no such state")?;
+                if let Some(from) = from {
+                    let (node, handle) = (node.clone(), Handle::parse(handle)?);
+                    let found = move || {
+                        let user = node.facts().by_handle(&handle)?;
+                        node.facts().account(user)
+                    };
+                    let account = tokio::task::spawn_blocking(found).await?;
+                    let is = account.context("the user has no account")?.state.name();
+                    ensure!(is == from, "the account is {is}, not {from}");
+                }
                 Command::Account(AccountCommand::SetState { user: user(handle)?, state })
             }
             Self::SetRole { handle, role } => {

@@ -64,6 +64,8 @@ fn accounts_are_managed_while_the_server_runs_and_while_it_is_stopped() {
 
     done(data, &["disable", "ann"]);
     assert_eq!(me(&server, &token).0, 401);
+    let wrong = account(data, &["approve", "ann"]);
+    assert!(wrong.err.contains("the account is disabled, not pending"), "{wrong:#?}");
     done(data, &["enable", "ann"]);
     assert_eq!(me(&server, &token).0, 401, "users log in again");
     done(data, &["role", "ann", "admin"]);

@@ -15,6 +15,7 @@ use tokio::time::Instant;
 use super::Event;
 use super::channel::Channel;
 use super::news::{News, Question};
+use crate::answers::Client;
 use crate::entities::Entities;
 use crate::state::Shared;
 use crate::streams::{self, Open, Published};
@@ -162,7 +163,7 @@ impl Events {
 
     /// Bytes to be sent; none if too many bytes wait to be sent.
     pub(super) fn hold(&self, text: String) -> Option<Bytes> {
-        self.state.answers.hold(text.into_bytes()).ok()
+        self.state.answers.hold(Client::User(self.user), text.into_bytes())
     }
 
     async fn read_own(&mut self) -> Option<Vec<Event>> {

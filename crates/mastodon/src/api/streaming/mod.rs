@@ -24,6 +24,7 @@ use serde_json::Value;
 
 use self::channel::Channel;
 use self::events::{Batch, Events};
+use crate::answers::Client;
 use crate::error::ApiError;
 use crate::fields::Params;
 use crate::input::Me;
@@ -115,7 +116,7 @@ async fn begin(
                 None => next(&mut events, &channel).await?,
             };
             // A client that does not read ends here when there is no memory for its events.
-            let chunk = state.answers.hold(bytes).ok()?;
+            let chunk = state.answers.hold(Client::User(user), bytes)?;
             Some((Ok::<_, std::convert::Infallible>(chunk), (None, events)))
         }
     });
