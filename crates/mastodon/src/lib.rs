@@ -9,6 +9,7 @@
 //! **Invariant:** comparing a password takes the same work whether the account exists or not.
 //! **Invariant:** what clients make it hold is bounded: bodies, waiting password hashes, counters and cached tokens.
 
+mod about;
 mod access;
 mod accounts;
 mod answers;
@@ -30,11 +31,14 @@ mod streams;
 mod tokens;
 mod without;
 
+use std::sync::Arc;
+
 use axum::Router;
 use edge::BlockingReads;
 use node::Node;
 use tokio::sync::watch;
 
+pub use about::{About, PICTURE_BYTES_MAX, Picture};
 pub use endpoints::{Endpoint, EndpointState};
 pub use limiter::{Rate, Rates};
 pub use password::PasswordError;
@@ -65,6 +69,8 @@ pub struct MastodonOptions {
     /// The URL of the server as its users see it, such as `https://social.example`: scheme and host, without a slash
     /// at the end.
     pub base: String,
+    /// What the operator says about the server.
+    pub about: Arc<About>,
     /// Who may sign up.
     pub registrations: Registrations,
     /// Whether apps may ask for passwords themselves (`grant_type=password`).
@@ -87,6 +93,7 @@ impl MastodonOptions {
     pub fn new(base: &str) -> Self {
         Self {
             base: base.trim_end_matches('/').to_owned(),
+            about: Arc::default(),
             registrations: Registrations::Closed,
             password_grant: false,
             anonymous_reads: false,

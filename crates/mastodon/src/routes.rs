@@ -203,7 +203,9 @@ fn streams(table: &mut Endpoints) {
 fn about_the_server(table: &mut Endpoints) {
     table.get("/api/v1/instance", PUBLIC, instance::version_1);
     table.get("/api/v2/instance", PUBLIC, instance::version_2);
-    table.get("/api/v1/instance/extended_description", PUBLIC, instance::no_text);
+    table.get("/api/v1/instance/extended_description", PUBLIC, instance::extended_description);
+    table.get("/api/v1/instance/rules", PUBLIC, instance::rules);
+    table.get("/instance/picture", PUBLIC, instance::picture);
     table.get("/api/v1/instance/privacy_policy", PUBLIC, instance::no_text);
     let preferences = Needs::User(&[S::ReadAccounts]);
     table.get("/api/v1/preferences", preferences, profile::preferences);

@@ -39,7 +39,6 @@ fn lists(table: &mut Endpoints) {
             "/api/v1/instance/activity",
             "/api/v1/instance/domain_blocks",
             "/api/v1/instance/peers",
-            "/api/v1/instance/rules",
             "/api/v1/trends/links",
             "/api/v1/trends/statuses",
             "/api/v1/trends/tags",

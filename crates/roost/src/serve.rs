@@ -80,7 +80,7 @@ impl Serve {
         let access = keys.as_ref().map_or(Access::Open, |keys| Access::Keys(keys.set()));
         let (mut api, redis_options) = server_options(&settings, &memory, access, connections_max);
         let (stopping, mut stopped) = watch::channel(false);
-        let mut mastodon = settings.mastodon(listener.local_addr()?, &api.reads);
+        let mut mastodon = settings.mastodon(listener.local_addr()?, &api.reads)?;
         mastodon.connections_max = connections_max;
         mastodon.closing = Some(stopped.clone());
         api.beside = Some(mastodon::router(node.clone(), mastodon));

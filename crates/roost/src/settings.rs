@@ -204,6 +204,10 @@ pub(crate) struct Settings {
     /// (approval), or everybody (open). See docs/accounts.md [default: closed]
     #[arg(long, env = "ROOST_REGISTRATIONS", value_name = "WHO")]
     pub(crate) registrations: Option<SignUp>,
+    /// File in which the operator describes the server to users and apps: title, rules, contact and more. See
+    /// docs/accounts.md [default: none]
+    #[arg(long, env = "ROOST_ABOUT", value_name = "FILE")]
+    pub(crate) about: Option<PathBuf>,
     /// Let apps ask for passwords themselves (OAuth's grant type password). Old command-line apps need it
     /// [default: false]
     #[arg(
@@ -280,6 +284,7 @@ impl Settings {
             public_url: self.public_url.or(file.public_url),
             trusted_proxies: self.trusted_proxies.or(file.trusted_proxies),
             registrations: self.registrations.or(file.registrations),
+            about: self.about.or(file.about),
             password_grant: self.password_grant.or(file.password_grant),
             anonymous_reads: self.anonymous_reads.or(file.anonymous_reads),
             log_format: self.log_format.or(file.log_format),

@@ -3,30 +3,60 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderValue;
-use axum::http::header::CONTENT_TYPE;
-use axum::response::Response;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
+use axum::response::{IntoResponse as _, Response};
 use serde_json::{Value, json};
 
 use super::accounts::{handle, list};
 use crate::answers;
-use crate::entities::{Entities, instance};
+use crate::entities::{Entities, html, instance, time};
 use crate::error::ApiError;
 use crate::fields::Params;
 use crate::input::{self, Reader};
 use crate::paging::limit;
-use crate::state::Shared;
+use crate::state::{Server, Shared};
 
 /// Users that a request for the directory reads at most.
 const DIRECTORY_READ_MAX: u32 = 400;
 
+impl Server {
+    /// The account of the operator, if there is one.
+    async fn contact(&self) -> Result<Option<Value>, ApiError> {
+        let Some(handle) = self.options.about.contact.clone() else { return Ok(None) };
+        let read = move |_: &_, entities: &mut Entities<'_>| {
+            let user = entities.facts().by_handle(&handle)?;
+            entities.is_visible(user).then(|| entities.account(user)).flatten()
+        };
+        self.entities(None, read).await
+    }
+}
+
 /// `GET /api/v1/instance`
-pub(crate) async fn version_1(State(state): State<Shared>) -> Json<Value> {
-    Json(instance::version_1(state.node.facts(), &state.options))
+pub(crate) async fn version_1(State(state): State<Shared>) -> Result<Json<Value>, ApiError> {
+    let contact = state.contact().await?;
+    Ok(Json(instance::version_1(state.node.facts(), &state.options, contact)))
 }
 
 /// `GET /api/v2/instance`
-pub(crate) async fn version_2(State(state): State<Shared>) -> Json<Value> {
-    Json(instance::version_2(state.node.facts(), &state.options))
+pub(crate) async fn version_2(State(state): State<Shared>) -> Result<Json<Value>, ApiError> {
+    let contact = state.contact().await?;
+    Ok(Json(instance::version_2(state.node.facts(), &state.options, contact)))
+}
+
+/// `GET /api/v1/instance/rules`
+pub(crate) async fn rules(State(state): State<Shared>) -> Json<Value> {
+    Json(instance::rules(&state.options.about).into())
+}
+
+/// `GET /instance/picture`
+pub(crate) async fn picture(State(state): State<Shared>) -> Result<Response, ApiError> {
+    let picture = state.options.about.picture.as_ref().ok_or_else(ApiError::not_found)?;
+    let headers = [
+        (CONTENT_TYPE, HeaderValue::from_static(picture.kind)),
+        (CACHE_CONTROL, HeaderValue::from_static("public, max-age=3600")),
+        (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+    ];
+    Ok((headers, picture.bytes.clone()).into_response())
 }
 
 /// `GET /nodeinfo/2.0`
@@ -71,7 +101,14 @@ pub(crate) async fn webfinger(
     Ok(response)
 }
 
-/// `GET /api/v1/instance/extended_description` and `privacy_policy`: the operator has written none.
+/// `GET /api/v1/instance/extended_description`
+pub(crate) async fn extended_description(State(state): State<Shared>) -> Json<Value> {
+    let about = &state.options.about;
+    let content = html::content(&about.text, &state.options.base, |_| None);
+    Json(json!({"content": content, "updated_at": time::time(about.text_ms)}))
+}
+
+/// `GET /api/v1/instance/privacy_policy`: the operator has written none.
 pub(crate) async fn no_text() -> Json<Value> {
     Json(json!({"content": "", "updated_at": "1970-01-01T00:00:00.000Z"}))
 }

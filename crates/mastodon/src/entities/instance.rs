@@ -1,16 +1,18 @@
 //! What the server says about itself: the instance in two versions, and its configuration.
 
-use feed::Facts;
-use feed::limits::{BIO_CHARS_MAX, NAME_CHARS_MAX, PINS_MAX, POST_CHARS_MAX};
+use feed::limits::{
+    BIO_CHARS_MAX, FEATURED_TAGS_MAX, NAME_CHARS_MAX, PINS_MAX, POST_CHARS_MAX, PROFILE_FIELDS_MAX,
+};
+use feed::{Facts, Language};
 use node::Store;
 use serde_json::{Value, json};
 
-use crate::{MastodonOptions, Registrations};
+use crate::{About, MastodonOptions, Registrations};
 
 /// The version of Mastodon that the API is like: clients decide by it what they call.
 const LIKE: &str = "4.2.0";
-/// What the server is.
-const DESCRIPTION: &str = "A server for social feeds";
+/// The path of the picture of the server, if the operator gave one.
+pub(crate) const PICTURE: &str = "/instance/picture";
 
 /// Its version, in the form that clients read.
 fn version() -> String {
@@ -34,9 +36,9 @@ fn streaming(base: &str) -> String {
 fn configuration() -> Value {
     json!({
         "accounts": {
-            "max_featured_tags": 0,
+            "max_featured_tags": FEATURED_TAGS_MAX,
             "max_pinned_statuses": PINS_MAX,
-            "max_profile_fields": 0,
+            "max_profile_fields": PROFILE_FIELDS_MAX,
             "max_display_name_length": NAME_CHARS_MAX,
             "max_note_length": BIO_CHARS_MAX,
         },
@@ -70,33 +72,54 @@ fn counts(facts: Facts<'_, Store>, options: &MastodonOptions) -> (u32, u64) {
     if options.anonymous_reads { counts } else { (0, 0) }
 }
 
-/// The entity `V1Instance`.
-pub(crate) fn version_1(facts: Facts<'_, Store>, options: &MastodonOptions) -> Value {
+/// The URL of the picture of the server.
+fn picture(options: &MastodonOptions) -> String {
+    let path = if options.about.picture.is_some() { PICTURE } else { "/assets/icon.png" };
+    format!("{}{path}", options.base)
+}
+
+/// The entities `Rule`.
+pub(crate) fn rules(about: &About) -> Vec<Value> {
+    let rule = |(number, text): (usize, &String)| json!({"id": (number + 1).to_string(), "text": text, "hint": "", "translations": {}});
+    about.rules.iter().enumerate().map(rule).collect()
+}
+
+/// The entity `V1Instance`. `contact` is the account of the operator.
+pub(crate) fn version_1(
+    facts: Facts<'_, Store>,
+    options: &MastodonOptions,
+    contact: Option<Value>,
+) -> Value {
     let (users, posts) = counts(facts, options);
+    let about = &options.about;
     let base = &options.base;
     json!({
         "uri": domain(base),
-        "title": "roost",
-        "short_description": DESCRIPTION,
-        "description": DESCRIPTION,
-        "email": "",
+        "title": about.title,
+        "short_description": about.description,
+        "description": about.description,
+        "email": about.contact_email,
         "version": version(),
         "urls": {"streaming_api": streaming(base)},
         "stats": {"user_count": users, "status_count": posts, "domain_count": 0},
-        "thumbnail": format!("{base}/assets/icon.png"),
-        "languages": ["en"],
+        "thumbnail": picture(options),
+        "languages": languages(about),
         "registrations": is_open(options),
         "approval_required": options.registrations == Registrations::Approval,
         "invites_enabled": options.registrations == Registrations::Invite,
         "configuration": configuration(),
-        "contact_account": null,
-        "rules": [],
+        "contact_account": contact,
+        "rules": rules(about),
     })
 }
 
-/// The entity `Instance`.
-pub(crate) fn version_2(facts: Facts<'_, Store>, options: &MastodonOptions) -> Value {
-    let base = &options.base;
+/// The entity `Instance`. `contact` is the account of the operator.
+pub(crate) fn version_2(
+    facts: Facts<'_, Store>,
+    options: &MastodonOptions,
+    contact: Option<Value>,
+) -> Value {
+    let (base, about) = (&options.base, &options.about);
     let mut configuration = configuration();
     if let Some(fields) = configuration.as_object_mut() {
         let urls = json!({
@@ -112,14 +135,14 @@ pub(crate) fn version_2(facts: Facts<'_, Store>, options: &MastodonOptions) -> V
     }
     json!({
         "domain": domain(base),
-        "title": "roost",
+        "title": about.title,
         "version": version(),
         "source_url": format!("{base}/"),
-        "description": DESCRIPTION,
+        "description": about.description,
         "usage": {"users": {"active_month": counts(facts, options).0}},
-        "thumbnail": {"url": format!("{base}/assets/icon.png"), "blurhash": null, "versions": {}},
+        "thumbnail": {"url": picture(options), "blurhash": null, "versions": {}},
         "icon": [],
-        "languages": ["en"],
+        "languages": languages(about),
         "configuration": configuration,
         "registrations": {
             "enabled": is_open(options),
@@ -130,9 +153,13 @@ pub(crate) fn version_2(facts: Facts<'_, Store>, options: &MastodonOptions) -> V
             "url": format!("{base}/auth/sign-up"),
         },
         "api_versions": {"mastodon": 1},
-        "contact": {"email": "", "account": null},
-        "rules": [],
+        "contact": {"email": about.contact_email, "account": contact},
+        "rules": rules(about),
     })
+}
+
+fn languages(about: &About) -> Vec<&str> {
+    about.languages.iter().map(Language::as_str).collect()
 }
 
 /// Whether an app can offer to sign up: apps have no field for an invite.
@@ -143,6 +170,7 @@ fn is_open(options: &MastodonOptions) -> bool {
 /// The document of nodeinfo 2.0. Other servers are not reached, so there is no protocol.
 pub(crate) fn nodeinfo(facts: Facts<'_, Store>, options: &MastodonOptions) -> Value {
     let (users, posts) = counts(facts, options);
+    let about = &options.about;
     json!({
         "version": "2.0",
         "software": {"name": "roost", "version": env!("CARGO_PKG_VERSION")},
@@ -150,6 +178,6 @@ pub(crate) fn nodeinfo(facts: Facts<'_, Store>, options: &MastodonOptions) -> Va
         "services": {"inbound": [], "outbound": []},
         "openRegistrations": options.registrations == Registrations::Open,
         "usage": {"users": {"total": users}, "localPosts": posts},
-        "metadata": {},
+        "metadata": {"nodeName": about.title, "nodeDescription": about.description},
     })
 }

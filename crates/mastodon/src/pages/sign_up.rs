@@ -13,7 +13,7 @@ use crate::error::ApiError;
 use crate::fields::Fields;
 use crate::password::{BYTES_MAX, CHARS_MIN};
 use crate::state::{Server, Shared, client_address};
-use crate::{Registrations, accounts};
+use crate::{MastodonOptions, Registrations, accounts};
 
 /// The URL of the sign-up page, which leads to the page of an app's request afterwards.
 pub(crate) fn url(next: Option<&str>) -> String {
@@ -67,7 +67,7 @@ fn page(
         let main = html! { p { "Sign-up is closed. The operators of this server make accounts." } };
         return Ok(Page { status: StatusCode::FORBIDDEN, ..Page::new("Sign up", main) });
     }
-    let page = Page::new("Sign up", form(registrations, browser, fields, error)?);
+    let page = Page::new("Sign up", form(&state.options, browser, fields, error)?);
     Ok(match error {
         Some(error) => page.with_status_of(error),
         None => page,
@@ -75,7 +75,7 @@ fn page(
 }
 
 fn form(
-    registrations: Registrations,
+    MastodonOptions { registrations, about, .. }: &MastodonOptions,
     browser: &Browser,
     fields: &Fields,
     error: Option<&ApiError>,
@@ -98,12 +98,16 @@ fn form(
             input #password name="password" type="password" autocomplete="new-password"
                 minlength=(CHARS_MIN) maxlength=(BYTES_MAX) aria-describedby="password-help" required;
             p.help #password-help { "At least " (CHARS_MIN) " characters." }
-            @if registrations != Registrations::Open || invite.is_some() {
+            @if *registrations != Registrations::Open || invite.is_some() {
                 label for="invite" {
-                    "Invite" @if registrations == Registrations::Approval { " (if you have one)" }
+                    "Invite" @if *registrations == Registrations::Approval { " (if you have one)" }
                 }
                 input #invite name="invite_code" value=[invite] autocomplete="off"
-                    required[registrations == Registrations::Invite];
+                    required[*registrations == Registrations::Invite];
+            }
+            @if !about.rules.is_empty() {
+                h2 { "Rules" }
+                ol { @for rule in &about.rules { li { (rule) } } }
             }
             label.check {
                 input type="checkbox" name="agreement" value="true" required;

@@ -1,8 +1,12 @@
 //! Accounts, search, and what the server says about itself.
 
+use std::sync::Arc;
+
 use axum::body::Body;
 use axum::http::Request;
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
+use feed::{Handle, Language};
+use mastodon::{About, Picture};
 use serde_json::{Value, json};
 
 use crate::client::{World, ids};
@@ -108,6 +112,50 @@ async fn users_are_found_by_name_and_the_beginning_of_their_handles() {
 }
 
 #[tokio::test]
+async fn the_operator_describes_the_server() {
+    let world = World::with(|options| {
+        let picture = Picture::new(b"GIF89a of cats".to_vec()).unwrap();
+        options.about = Arc::new(About {
+            title: "Cats".to_owned(),
+            description: "A place <for> cats".to_owned(),
+            text: "One.\n\n<b>Two".to_owned(),
+            text_ms: 1_800_000_000_001,
+            rules: vec!["Be kind".to_owned(), "No <dogs>".to_owned()],
+            contact: Some(Handle::parse("ada").unwrap()),
+            contact_email: "ada@example.org".to_owned(),
+            languages: vec![Language::parse("fr").unwrap()],
+            picture: Some(picture),
+        });
+    });
+    let get = async |path: &str| world.get(path, None).await.json();
+    assert_eq!(get("/api/v1/instance").await["contact_account"], json!(null), "nobody yet");
+    let [ada] = world.people(["ada"]).await;
+    let one = get("/api/v1/instance").await;
+    assert_eq!(
+        (&one["title"], &one["description"]),
+        (&json!("Cats"), &json!("A place <for> cats"))
+    );
+    assert_eq!((&one["email"], &one["languages"]), (&json!("ada@example.org"), &json!(["fr"])));
+    assert_eq!(one["contact_account"]["id"], ada.id.as_str());
+    let two = get("/api/v2/instance").await;
+    assert_eq!((&two["title"], &two["contact"]["account"]["id"]), (&json!("Cats"), &json!(ada.id)));
+    assert_eq!(two["rules"], get("/api/v1/instance/rules").await);
+    assert_eq!(
+        (&two["rules"][1]["id"], &two["rules"][1]["text"]),
+        (&json!("2"), &json!("No <dogs>"))
+    );
+    let text = get("/api/v1/instance/extended_description").await;
+    assert_eq!(text["content"], "<p>One.</p><p>&lt;b&gt;Two</p>");
+    assert_eq!(text["updated_at"], "2027-01-15T08:00:00.001Z");
+    let url = two["thumbnail"]["url"].as_str().unwrap();
+    let picture = world.get(url.strip_prefix("https://social.example").unwrap(), None).await;
+    assert_eq!(picture.headers[CONTENT_TYPE], "image/gif");
+    assert_eq!(picture.text, "GIF89a of cats");
+    let page = world.get("/auth/sign-up", None).await;
+    assert!(page.text.contains("<li>No &lt;dogs&gt;</li>"), "{page:?}");
+}
+
+#[tokio::test]
 async fn the_server_describes_itself() {
     let world = World::new();
     let [ada] = world.people(["ada"]).await;
@@ -122,6 +170,8 @@ async fn the_server_describes_itself() {
     assert_eq!(one["stats"], json!({"user_count": 1, "status_count": 1, "domain_count": 0}));
     assert!(one["version"].as_str().unwrap().contains("compatible; roost"));
     assert_eq!(one["configuration"]["statuses"]["max_characters"], 500);
+    assert_eq!(one["configuration"]["accounts"]["max_profile_fields"], 4);
+    assert_eq!(world.get("/instance/picture", None).await.status.as_u16(), 404);
     assert_eq!(get("/api/v1/instance/").await, one, "a slash at the end makes no difference");
     let two = get("/api/v2/instance").await;
     assert_eq!(two["domain"], "social.example");
