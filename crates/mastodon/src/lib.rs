@@ -14,6 +14,7 @@ mod access;
 mod accounts;
 mod answers;
 mod api;
+mod bodies;
 mod endpoints;
 mod entities;
 mod error;
@@ -47,7 +48,7 @@ pub use secret::{Secret, hash};
 /// The most memory that it takes beside that of the node, in bytes: for hashing passwords, bodies, responses, and cached
 /// tokens.
 pub const MEMORY: usize =
-    password::MEMORY + fields::MEMORY + tokens::MEMORY + answers::MEMORY + streams::MEMORY;
+    password::MEMORY + bodies::MEMORY + tokens::MEMORY + answers::MEMORY + streams::MEMORY;
 
 /// Who may sign up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -13,9 +13,9 @@ use tokio::sync::Semaphore;
 
 use crate::MastodonOptions;
 use crate::answers::Answers;
+use crate::bodies::Bodies;
 use crate::entities::Entities;
 use crate::error::ApiError;
-use crate::fields::Bodies;
 use crate::input::Once;
 use crate::limiter::{Limiter, Subject, What};
 use crate::password::Passwords;

@@ -52,6 +52,11 @@ pub enum NodeBackupError {
         /// The last time whose state is known, in milliseconds since 1970.
         until_ms: u64,
     },
+    /// The archive has another last group of the backup.
+    #[error(
+        "the archive does not continue the backup: its group {0} is another one. One of them is of a copy of the data directory that went on by itself"
+    )]
+    OtherHistory(u64),
     /// It is not known of which data directory the backup or the log is.
     #[error("the backup does not name its data directory, so no archive can be applied to it")]
     NoIdentity,

@@ -15,6 +15,7 @@ use commitlog::{
 };
 use rows::{Rows as _, Totals};
 use store::{PutRow, StoreError};
+use xxhash_rust::xxh3::xxh3_128;
 
 use crate::backup::NodeBackupError;
 use crate::lock::DataLock;
@@ -147,6 +148,27 @@ impl Archived {
             _ => Ok(Self { reader, last, known_ms }),
         }
     }
+
+    /// Checks that the archive has the last group of the backup too, with this time and digest, if it begins early enough:
+    /// copies of one data directory can have gone different ways.
+    fn check_continues(&self, position: u64, last: (u64, u128)) -> Result<(), NodeBackupError> {
+        let is_there = self.reader.ends().is_some_and(|(first, _)| first.0 <= position);
+        let mut found = None;
+        if let Some(before) = position.checked_sub(1).filter(|_| is_there) {
+            let read = self.reader.read(Position(before), &mut |group| {
+                found = Some((group.time_ms.unwrap_or_default(), xxh3_128(group.payload)));
+                Err("only one group is compared".into())
+            });
+            // Reading ends with the error above.
+            if found.is_none() {
+                read?;
+            }
+        }
+        match found {
+            Some(found) if found != last => Err(NodeBackupError::OtherHistory(position)),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Returns position and time of the last group that was restored.
@@ -172,7 +194,14 @@ fn restore_log<R: Read>(
         }
         Ok(())
     };
-    let read = reader.groups(|group| append(group.position, group.time_ms, group.payload));
+    let mut last_of_backup = None;
+    let read = reader.groups(|group| {
+        last_of_backup = Some((group.time_ms, xxh3_128(group.payload)));
+        append(group.position, group.time_ms, group.payload)
+    });
+    if let (Some(archive), Some(last), Ok(())) = (&archive, last_of_backup, &read) {
+        archive.check_continues(reader.header().last, last)?;
+    }
     let archived = match &archive {
         Some(archive) if read.is_ok() && archive.last > reader.header().last => {
             archive.reader.read(Position(reader.header().last), &mut |group| {

@@ -204,7 +204,8 @@ impl Server {
         if socket::is_served(&data).await {
             return Ok(Self::Running(data));
         }
-        let options = NodeOptions::new(data);
+        // The server may be set to hold more samples than by default.
+        let options = NodeOptions::new(data).with_any_samples();
         crate::permissions::keep_new_files_private();
         let opened = tokio::task::spawn_blocking(move || Node::open(&options)).await?;
         Ok(Self::Opened(opened.context("no server answers for the data directory")?))

@@ -259,6 +259,9 @@ impl Input {
 
     /// Parses the last line if it has no line end.
     fn parse_last(&mut self, chunk: &mut Chunk, memory: &RequestMemory, story_life: Lifetime) {
+        if self.begun.is_empty() {
+            return;
+        }
         if chunk.hold(self.begun.len(), items(&self.begun), memory) {
             chunk.take(&self.begun, self.lines + 1, story_life);
         } else {

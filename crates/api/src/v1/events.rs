@@ -37,7 +37,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use edge::{Grant, Scope};
 use feed::stories::StoryRef;
-use feed::{Cursor, Page, Refusal, UserId};
+use feed::{Cursor, Page, Refusal, Stamp, UserId};
 use futures_util::stream;
 use node::{Node, Watch};
 use tokio::sync::watch;
@@ -55,6 +55,8 @@ use crate::state::AppState;
 use crate::streams;
 use news::{News, Position, Question, STORIES_SHOWN, Source};
 
+/// How far the clock of another node of the server can be ahead, in milliseconds: events of a later time never were.
+const AHEAD_MS: u64 = 60_000;
 /// Interval of the keep-alive comments of an idle stream.
 const KEEP_ALIVE: Range<Duration> = Duration::from_secs(10)..Duration::from_secs(15);
 /// Minimum time between two reads from the store, for a stream that had read everything: events that
@@ -139,11 +141,13 @@ pub(crate) async fn events(
         let user = node.resolve(&user)?;
         let watch = node.watch(user);
         drop(node.home_ids(user, &Page { cursor: Cursor::Newest, limit: 1 }));
-        Some((user, watch, node.visible_up_to(), node.stories_of_friends(user, STORIES_SHOWN)))
+        let latest = Stamp::first_of(node.now_ms() + AHEAD_MS).max(node.visible_up_to());
+        let resume = resume.filter(|resume| resume.id() <= latest.0);
+        let position = resume.unwrap_or(Position::after(node.visible_up_to().0));
+        Some((user, watch, position, node.stories_of_friends(user, STORIES_SHOWN)))
     };
     let begun = state.streams.turn().await.read(&state.node, begin).await?;
-    let (user, watch, visible_up_to, shown) = begun.ok_or(Refusal::UserNotFound)?;
-    let position = resume.unwrap_or(Position::after(visible_up_to.0));
+    let (user, watch, position, shown) = begun.ok_or(Refusal::UserNotFound)?;
     let mut greeting = b"retry: 2000\n: connected\nid: ".to_vec();
     position.write(&mut greeting);
     greeting.extend_from_slice(b"\n\n");

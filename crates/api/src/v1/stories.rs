@@ -296,9 +296,10 @@ pub(crate) async fn views(
     let found = state.read(move |node| {
         let author = node.resolve(&author).ok_or(Refusal::UserNotFound)?;
         let seen = node.story_views(story, author, span).ok_or(Refusal::StoryNotFound)?;
-        let facts = node.facts();
+        let (facts, sees) = (node.facts(), node.viewer(Some(author)));
+        // Who is hidden takes a place, so that the page goes on after it.
         let viewer = |(id, seen_ms)| {
-            let user = Listed::read(facts, id);
+            let user = Listed::read(facts, id).filter(|_| sees.visible_user(id));
             (id, user.map(|user| Viewer { user, seen_at: rfc3339(seen_ms) }))
         };
         Ok::<_, Refusal>(seen.into_iter().map(viewer).collect::<Vec<_>>())

@@ -76,6 +76,10 @@ fn resuming_after_any_event_misses_nothing_and_repeats_nothing() {
         expect(&mut resumed, &[("resync", "")]);
         expect(&mut resumed, &all[sent..]);
         expect(&mut resumed, &[("post", "4")]);
+        // One that never was: from then on all is new.
+        let mut ahead = server.events(PATH, Some("9223372036854775807.s"));
+        expect(&mut ahead, &[("resync", "")]);
+        assert!(!ahead.last_id.starts_with("9223372036854775807"));
         let by_query = format!("{PATH}?last_event_id={id}");
         let mut resumed = server.events(&by_query, None);
         expect(&mut resumed, &[("resync", "")]);

@@ -286,7 +286,7 @@ impl Users {
             SetTable::Following => {
                 self.of(user).following = number;
                 totals.follows += items as u64;
-                // Requests come before follows in a file, and each may become one.
+                // In a file in which requests come first, each of them may become a follow.
                 let all = number.saturating_add(self.of(user).requested);
                 (all > FOLLOWING_MAX).then_some(("follows or asks to follow", all, FOLLOWING_MAX))
             }

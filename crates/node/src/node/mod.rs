@@ -104,6 +104,12 @@ pub struct Sizes {
 }
 
 impl Node {
+    /// Whether so little of the disk is free that only changes that remove something are accepted.
+    #[must_use]
+    pub fn is_disk_full(&self) -> bool {
+        self.shared.space.is_full()
+    }
+
     /// Opens the node in `options.data`, recovering everything that was acknowledged: the store as of its
     /// last checkpoint, then the log after it. Blocks.
     ///

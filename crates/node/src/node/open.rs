@@ -37,9 +37,6 @@ use crate::threads::{Background, spawn};
 use crate::views::Views;
 use crate::writer::{self, Waiting, Writer};
 
-/// More memory than any samples need, in bytes.
-const SAMPLE_MEMORY_ANY: usize = 1 << 40;
-
 /// A start reports that it waits for the log after this time.
 const CATCH_UP_WAIT: Duration = Duration::from_secs(5);
 
@@ -293,7 +290,7 @@ impl Parts {
 /// # Errors
 /// See [`OpenError`].
 pub(crate) fn recover_once(options: &NodeOptions) -> Result<Store, OpenError> {
-    let options = NodeOptions { sample_memory: SAMPLE_MEMORY_ANY, ..options.clone() };
+    let options = options.clone().with_any_samples();
     let store = Store::open(&options.store_dir(), options.store())?;
     let log = LocalLog::open(Arc::new(RealDisk), &options.log_dir(), Position(store.1))?;
     let beside = (String::new(), Background::Threads);
@@ -306,7 +303,7 @@ pub(crate) fn recover_once(options: &NodeOptions) -> Result<Store, OpenError> {
 /// # Errors
 /// See [`OpenError`].
 pub(crate) fn store_once(options: &NodeOptions) -> Result<Position, OpenError> {
-    let options = NodeOptions { sample_memory: SAMPLE_MEMORY_ANY, ..options.clone() };
+    let options = options.clone().with_any_samples();
     let store = Store::open(&options.store_dir(), options.store())?;
     let log = LocalLog::open(Arc::new(RealDisk), &options.log_dir(), Position(store.1))?;
     let last = Log::last(&log);

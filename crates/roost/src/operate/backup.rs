@@ -145,6 +145,7 @@ impl Backup {
 }
 
 fn add_to_archive(data: &Path, archive: &Path) -> anyhow::Result<()> {
+    crate::key::check_owner(data)?;
     let added = node::archive_stopped(data, archive);
     let (last, added) = added.with_context(|| format!("cannot archive {}", data.display()))?;
     println!("added {added} groups to {}, up to group {last}", archive.display());
@@ -185,6 +186,7 @@ fn of_directory<W: Write>(data: &Path, out: W) -> anyhow::Result<(W, (Header, Su
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         keys => Some(keys.context("cannot read the application keys")?),
     };
+    crate::key::check_owner(data)?;
     let options = NodeOptions::new(data);
     let written = node::Backup::of_stopped(&options, env!("CARGO_PKG_VERSION"), |backup| {
         let header = backup.header().clone();

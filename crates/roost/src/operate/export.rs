@@ -127,6 +127,7 @@ fn restored(stream: impl Read, data: &Path) -> anyhow::Result<()> {
 }
 
 fn write(data: &Path, out: impl Write) -> anyhow::Result<TransferCounts> {
+    crate::key::check_owner(data)?;
     let exported = node::export(&NodeOptions::new(data), env!("CARGO_PKG_VERSION"), out);
     exported.with_context(|| format!("cannot export {}", data.display()))
 }

@@ -13,7 +13,7 @@ use crate::{key, permissions};
 /// For `--help`.
 const HELP: &str = "Exit codes:
   0  nothing is lost
-  1  error: no directory was created
+  1  error: no usable directory was created. Remove what is there, and try again
   2  the command line is wrong
   3  the directory was created, but some data is lost, as printed";
 

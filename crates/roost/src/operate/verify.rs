@@ -50,6 +50,7 @@ impl Verify {
             return self.archive(&node::verify_archive(&self.path).with_context(cannot)?);
         }
         if self.path.is_dir() {
+            key::check_owner(&self.path)?;
             return self.directory(node::verify(&self.path).with_context(cannot)?);
         }
         let file = File::open(&self.path).with_context(cannot)?;

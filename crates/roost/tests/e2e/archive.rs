@@ -321,7 +321,12 @@ fn an_archive_belongs_to_one_data_directory() {
     assert!(error(&older).contains("has different changes"));
     let server = Server::open(&older, &[]);
     server.client().publish(0, "another");
+    let backup = folder.path().join("backup_of_the_copy");
+    back_up(&server, &backup);
     server.stop();
+    let refusal = refused(&restore(&backup, &archive, &restored), 1);
+    assert!(refusal.contains("does not continue the backup"), "{refusal}");
+    fs::remove_dir_all(&restored).unwrap();
     assert!(error(&older).contains("has different changes"));
     // A directory that is something else.
     assert!(refused(&restore(&file, &data, &restored), 1).contains("is not an archive"));

@@ -95,7 +95,7 @@ fn a_full_disk_refuses_writes_until_something_is_deleted_and_answers_reads() {
     let (server, mut redis) = small.start();
     let mut client = server.client();
     let ann = client.register("ann");
-    let post = client.publish(ann, "before");
+    let [post, other] = ["before", "another"].map(|text| client.publish(ann, text));
     // Something else fills the disk.
     std::fs::write(small.other(), vec![1; 70 * MIB]).unwrap();
     let kept = (0..1_000).take_while(|number| fill(&mut redis, *number)).count();
@@ -109,7 +109,15 @@ fn a_full_disk_refuses_writes_until_something_is_deleted_and_answers_reads() {
     let path = format!("/v1/users/{ann}/posts");
     let refused = client.post(&path, &json!({"text": "now"})).expect(507);
     assert_eq!(refused.json()["error"], "disk_full");
-    // Deletions are accepted.
+    // Deletions are accepted, also between lines that are not.
+    let text = json!({"op": "post", "user": ann.to_string(), "text": "now"});
+    let delete = json!({"op": "delete_post", "id": other.to_string()});
+    let lines: String = [&text, &delete, &text].map(|line| format!("{line}\n")).concat();
+    let headers = [("Content-Type", "application/x-ndjson")];
+    let answer = client.send("POST", "/v1/batch", &headers, lines.as_bytes()).unwrap();
+    let results = answer.expect(200).lines();
+    let found: Vec<_> = results.iter().map(|result| result["ok"] == true).collect();
+    assert_eq!(found, [false, true, false], "{results:?}");
     client.send("DELETE", &format!("/v1/posts/{post}"), &[], &[]).unwrap().expect(204);
     for number in 0..kept {
         assert_eq!(redis.line(&format!("DEL k{number}")).integer(), 1);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use feed::{Done, Reply};
+use node::SubmitError;
 
 use super::Chunk;
 use super::line::Change;
@@ -74,14 +75,25 @@ impl Run<'_> {
     /// Submits the collected commands, and waits for their replies.
     async fn flush(&mut self) {
         let requests = std::mem::take(&mut self.requests);
-        let commands = requests.len();
-        if commands == 0 {
+        if requests.is_empty() {
             return;
         }
+        if self.state.node.is_disk_full() {
+            // Lines that remove something are accepted, so each is submitted by itself.
+            for request in requests {
+                self.submit(vec![request]).await;
+            }
+        } else {
+            self.submit(requests).await;
+        }
+    }
+
+    async fn submit(&mut self, requests: Vec<node::Request>) {
+        let commands = requests.len();
         match self.state.node.submit_all_waiting(requests).await {
             Ok(replies) => self.replies.extend(replies.into_iter().map(Ok)),
             Err(error) => {
-                self.stopped = true;
+                self.stopped |= error != SubmitError::DiskFull;
                 self.replies.extend((0..commands).map(|_| Err(error.into())));
             }
         }

@@ -41,6 +41,10 @@ impl Position {
         Self { id, kind: Kind::Story }
     }
 
+    pub(super) fn id(self) -> u64 {
+        self.id
+    }
+
     /// Parses an id and `.p`, `.m` or `.s`.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let (id, kind) = text.split_once('.')?;

@@ -1,0 +1,130 @@
+//! The bodies of requests that are being read.
+//!
+//! **Invariant:** a body takes at most [`BODY_BYTES_MAX`] and 10 seconds, all together [`MEMORY`], and
+//! [`ADDRESS_BODIES_MAX`] of one address are read at a time. A body takes memory as it arrives, so connections on which
+//! nothing arrives keep nobody out. Requests without a token have memory of their own, and shorter bodies, so they keep
+//! out nobody who has one.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+use axum::body::{Body, Bytes};
+use axum::http::StatusCode;
+use http_body_util::BodyExt as _;
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+use crate::error::ApiError;
+
+/// Longest body, in bytes.
+const BODY_BYTES_MAX: usize = 64 << 10;
+/// Longest body of a request without a token, in bytes: a form.
+const GUEST_BODY_BYTES_MAX: usize = 16 << 10;
+/// Most memory of all bodies of requests with a token, and of all others, in bytes.
+const HALF: usize = 4 << 20;
+/// Most memory of all bodies, in bytes.
+pub(crate) const MEMORY: usize = 2 * HALF;
+/// Most bodies of one address that are read at a time.
+const ADDRESS_BODIES_MAX: u32 = 16;
+/// The bodies that are being read.
+pub(crate) struct Bodies {
+    /// A permit for each byte that has arrived with a token.
+    of_apps: Semaphore,
+    /// A permit for each other byte that has arrived.
+    of_guests: Semaphore,
+    /// Number of bodies of each address, as a subject of the limiter.
+    of_address: Mutex<HashMap<u64, u32>>,
+}
+
+/// One of the bodies of an address.
+pub(crate) struct Reading<'a> {
+    bodies: &'a Bodies,
+    address: u64,
+}
+
+impl Bodies {
+    pub(crate) fn new() -> Self {
+        let [of_apps, of_guests] = [Semaphore::new(HALF), Semaphore::new(HALF)];
+        Self { of_apps, of_guests, of_address: Mutex::default() }
+    }
+
+    /// Counts a body; `None` if its address has too many.
+    pub(crate) fn begin(&self, address: u64) -> Option<Reading<'_>> {
+        let mut of_address = self.of_address.lock().ok()?;
+        let count = of_address.entry(address).or_default();
+        (*count < ADDRESS_BODIES_MAX).then(|| *count += 1)?;
+        Some(Reading { bodies: self, address })
+    }
+
+    /// Reads a body. The bytes are paid for until the permit is dropped.
+    pub(crate) async fn read(
+        &self,
+        mut body: Body,
+        has_token: bool,
+    ) -> Result<(Bytes, Option<SemaphorePermit<'_>>), ApiError> {
+        let (budget, bytes_max) = match has_token {
+            true => (&self.of_apps, BODY_BYTES_MAX),
+            false => (&self.of_guests, GUEST_BODY_BYTES_MAX),
+        };
+        let (mut whole, mut paid) = (Vec::new(), None::<SemaphorePermit<'_>>);
+        while let Some(frame) = body.frame().await {
+            let broken = |_| ApiError::invalid_request("the body is incomplete");
+            let Ok(data) = frame.map_err(broken)?.into_data() else { continue };
+            if whole.len() + data.len() > bytes_max {
+                let why = "The body is too large";
+                return Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, why));
+            }
+            let more = budget.try_acquire_many(data.len() as u32);
+            let more = more.map_err(|_| ApiError::overloaded())?;
+            match &mut paid {
+                Some(paid) => paid.merge(more),
+                None => paid = Some(more),
+            }
+            whole.extend_from_slice(&data);
+        }
+        Ok((whole.into(), paid))
+    }
+}
+
+impl Drop for Reading<'_> {
+    fn drop(&mut self) {
+        if let Ok(mut of_address) = self.bodies.of_address.lock()
+            && let Some(count) = of_address.get_mut(&self.address)
+        {
+            *count -= 1;
+            if *count == 0 {
+                of_address.remove(&self.address);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn bodies_are_counted_by_address_and_paid_for_by_their_bytes() {
+        let bodies = Bodies::new();
+        let of_one: Vec<_> = (0..ADDRESS_BODIES_MAX).map(|_| bodies.begin(1).unwrap()).collect();
+        assert!(bodies.begin(1).is_none());
+        let other = bodies.begin(2);
+        assert!(other.is_some(), "others are not kept out");
+        drop((of_one, other));
+        assert!(bodies.begin(1).is_some());
+        assert!(bodies.of_address.lock().unwrap().is_empty());
+
+        for (has_token, bytes_max) in [(true, BODY_BYTES_MAX), (false, GUEST_BODY_BYTES_MAX)] {
+            let read = async |bytes| bodies.read(Body::from(vec![0; bytes]), has_token).await;
+            let mut held = Vec::new();
+            for _ in 0..HALF / bytes_max {
+                held.push(read(bytes_max).await.unwrap());
+            }
+            assert!(read(1).await.is_err());
+            assert!(read(0).await.is_ok(), "nothing is paid for nothing");
+            assert!(bodies.read(Body::from("x"), !has_token).await.is_ok(), "the others read on");
+            held.pop();
+            assert!(read(bytes_max).await.is_ok());
+            assert!(read(bytes_max + 1).await.is_err());
+        }
+    }
+}
