@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { close, later, open, setUp, until } from "../browser.mjs";
+import { close, fresh, isFocused, later, open, setUp, until } from "../browser.mjs";
 
 const [browser, server] = await setUp();
 
@@ -109,4 +109,30 @@ test("Ctrl+Enter posts what is written while users are suggested, and Escape clo
   const { descendants } = await server.ask("GET", `/v1/posts/${post.id}/context`);
   assert.equal(descendants[0].text, "@k_me ask @k_fou");
   await close(page);
+});
+
+test("a reply that is written among notifications or mentions stays while others arrive, which are counted", async () => {
+  const me = await server.register("n_me");
+  await server.register("n_other");
+  for (let at = 0; at < 30; at += 1) await server.post("n_other", `@n_me number ${at}`);
+  for (const at of ["notifications", "mentions"]) {
+    const page = await open(browser, server, { me, at: `/#/${at}` });
+    const post = page.locator(".post", { hasText: "number 29" });
+    await post.getByRole("button", { name: "Reply" }).click();
+    const field = post.getByLabel("Reply to @n_other");
+    await field.fill(`@n_other from ${at}`);
+    await page.evaluate(() => scrollTo(0, 0));
+    await server.post("n_other", `@n_me while you write in ${at}`);
+    await page.locator(".post", { hasText: `while you write in ${at}` }).waitFor();
+    await fresh(page);
+    assert.equal(await field.inputValue(), `@n_other from ${at}`);
+    assert.ok(await isFocused(field));
+    await page.evaluate(() => scrollTo(0, 1500));
+    await server.post("n_other", `@n_me further up in ${at}`);
+    await page.getByRole("link", { name: "Notifications 1 new" }).waitFor();
+    await page.evaluate(() => scrollTo(0, 0));
+    await page.locator(".post", { hasText: `further up in ${at}` }).waitFor();
+    await page.getByRole("link", { name: "Notifications 1 new" }).waitFor({ state: "detached" });
+    await close(page);
+  }
 });
