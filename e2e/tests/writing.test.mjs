@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { close, fresh, isFocused, later, open, setUp, until } from "../browser.mjs";
+import { PHONE, close, fresh, isFocused, later, open, setUp, until } from "../browser.mjs";
 
 const [browser, server] = await setUp();
 
@@ -135,4 +135,47 @@ test("a reply that is written among notifications or mentions stays while others
     await page.getByRole("link", { name: "Notifications 1 new" }).waitFor({ state: "detached" });
     await close(page);
   }
+});
+
+test("an own post is edited in its place, with its warning, and shown so in other windows", async () => {
+  const me = await server.register("ed_me");
+  const post = await server.post("ed_me", "a slip of the pan");
+  await server.post("ed_me", "another");
+  const page = await open(browser, server, { me, ...PHONE });
+  const other = await open(browser, server, { me, at: `/#/post/${post.id}` });
+  await other.getByText("a slip").waitFor();
+  const shown = page.locator(`.post[data-id="${post.id}"]`);
+  const edit = shown.getByRole("button", { name: "Edit post" });
+  const field = shown.getByLabel("Edit your post");
+  const save = shown.getByRole("button", { name: "Save" });
+  await edit.click();
+  assert.equal(await field.inputValue(), "a slip of the pan");
+  assert.ok(await save.isDisabled());
+  assert.equal(await shown.getByLabel("Who sees it").count(), 0);
+  await field.press("Escape");
+  assert.ok(await isFocused(edit));
+  await shown.getByText("a slip of the pan").waitFor();
+
+  await edit.click();
+  await field.fill("a slip of the pen, @ed_me");
+  await shown.getByRole("button", { name: "Content warning" }).click();
+  await shown.getByRole("textbox", { name: "Content warning" }).fill("pens");
+  await save.click();
+  // Whoever saw the text before still sees it.
+  await shown.getByRole("button", { name: "Show less" }).waitFor();
+  assert.ok(await isFocused(edit));
+  assert.equal(await shown.locator(".text a").textContent(), "@ed_me");
+  await shown.locator(".edited", { hasText: "edited" }).waitFor();
+  await other.locator(".thread .chosen", { hasText: "pens" }).waitFor();
+  const { text, warning, visibility } = await server.ask("GET", `/v1/posts/${post.id}`);
+  assert.deepEqual([text, warning, visibility], ["a slip of the pen, @ed_me", "pens", "public"]);
+
+  await edit.click();
+  await shown.getByRole("button", { name: "Content warning" }).click();
+  await save.click();
+  await until(async () => (await shown.locator(".warned").count()) === 0, "no warning");
+  assert.equal(await shown.locator(".text").textContent(), "a slip of the pen, @ed_me");
+  assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= screen.width));
+  await close(page);
+  await close(other);
 });

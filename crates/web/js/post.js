@@ -17,7 +17,7 @@ import { when } from "./time.js";
 /** Number of texts shown so far, for their names. */
 let texts = 0;
 
-/** What removes the article of a deleted post from its list, and the text that an article shows. */
+/** What removes the article of a deleted post from its list, and the post as an article shows it. */
 const removals = new WeakMap();
 const contents = new WeakMap();
 
@@ -51,7 +51,7 @@ export function article(post, { gone, replied } = {}) {
       actions));
   rewrite(node, post);
   if (me) actions.append(replyButton(post, node, replied), ...reactionButtons(post));
-  if (me?.id === author.id) actions.append(deleteButton(post));
+  if (me?.id === author.id) actions.append(editButton(post.id, node), deleteButton(post));
   removals.set(node, gone);
   return node;
 }
@@ -72,7 +72,7 @@ export const thread = (id) => `#/post/${id}`;
 /** Shows the text of a post, unless the article has it already or has a later one. */
 export function rewrite(node, { boost_of, ...other }) {
   const post = boost_of ?? other;
-  const content = { at: post.edited_at ?? "", text: JSON.stringify([post.text, post.warning, post.edited_at, post.mentions]) };
+  const content = { post, at: post.edited_at ?? "", text: JSON.stringify([post.text, post.warning, post.edited_at, post.mentions]) };
   const before = contents.get(node);
   if (before && (content.at < before.at || content.text === before.text)) return;
   contents.set(node, content);
@@ -124,6 +124,41 @@ function replyButton(post, node, replied) {
     node.querySelector(".body").append(box);
     return box.begin();
   });
+  return button;
+}
+
+/** Edits the text and the warning, in the place of the text. */
+function editButton(id, node) {
+  const button = action("draw", "Edit post", () => {
+    const [said, actions] = [".said", ".actions"].map((part) => node.querySelector(part));
+    const { post } = contents.get(node);
+    const show = (on) => [said, actions].forEach((part) => { part.hidden = on; });
+    function close() {
+      box.remove();
+      show(false);
+      button.focus();
+    }
+    const box = composer({
+      label: "Edit your post",
+      begin: post.text,
+      verb: "Save",
+      method: "PATCH",
+      path: `/v1/posts/${id}`,
+      place: `edit ${id}`,
+      options: audience(post, true),
+      said: "Post edited.",
+      edits: true,
+      small: true,
+      sent: (changed) => {
+        close();
+        edited(changed);
+      },
+      closed: close,
+    });
+    show(true);
+    said.after(box);
+    box.begin();
+  }, { plain: true });
   return button;
 }
 
