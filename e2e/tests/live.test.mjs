@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { PHONE, close, fresh, isFocused, later, open, setUp, until } from "../browser.mjs";
+import { Server } from "../server.mjs";
 
 const [browser, server] = await setUp();
 
@@ -157,6 +158,22 @@ test("a post that is edited or deleted changes and goes also where it is shown a
   await remove(post);
   await page.getByText("worth an edit").waitFor({ state: "detached" });
   await close(page);
+});
+
+test("the timeline on the welcome page loses deleted posts and shows edits", async () => {
+  const other = await Server.start();
+  await other.register("lively");
+  const [gone, changed] = [await other.post("lively", "will go"), await other.post("lively", "will change")];
+  const page = await open(browser, other);
+  await page.locator(".glimpse").getByText("will go").waitFor();
+  await other.post("lively", "the stream is open");
+  await page.locator(".glimpse").getByText("the stream is open").waitFor();
+  await other.ask("DELETE", `/v1/posts/${gone.id}`);
+  await other.ask("PATCH", `/v1/posts/${changed.id}`, { text: "has changed" });
+  await until(async () => (await texts(page, ".glimpse")).length === 2, "two posts");
+  await page.locator(".glimpse").getByText("has changed").waitFor();
+  await close(page);
+  await other.stop();
 });
 
 test("the same post shown twice has one state", async () => {

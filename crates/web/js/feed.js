@@ -55,8 +55,8 @@ export class Feed {
     this.busy = false;
     /** Edges that came into view while posts were loaded. */
     this.due = new Set();
-    /** Posts that were deleted since the window was last compared. */
-    this.gone = new Set();
+    /** Posts that were deleted while the window is compared. */
+    this.gone = null;
     /** Aborts requests for an earlier window. */
     this.turn = new AbortController();
     this.top = h("div.edge");
@@ -67,8 +67,13 @@ export class Feed {
     watch.observe(this.foot);
     watch.observe(this.top);
     this.watch = watch;
-    live.addEventListener("delete", ({ detail }) => this.gone.add(detail.id), { signal });
-    const compare = single(() => this.ready.then(() => this.#compare()));
+    live.addEventListener("delete", ({ detail }) => this.gone?.add(detail.id), { signal });
+    const compare = single(async () => {
+      await this.ready;
+      this.gone = new Set();
+      await this.#compare();
+      this.gone = null;
+    });
     live.addEventListener("fresh", compare, { signal });
     signal.addEventListener("abort", () => {
       watch.disconnect();
@@ -197,7 +202,6 @@ export class Feed {
     if (ids.length === 0) return this.load();
     const [first, last] = [ids[0], ids.at(-1)];
     const { trims, turn: { signal } } = this;
-    this.gone.clear();
     if (!this.missing) this.#ask({ above: this.above ?? this.#page(`&after=${first}`) });
     const found = new Map();
     let path = this.#page(upTo(first), Math.max(PAGE, Math.min(ids.length, PAGE_MAX)));
