@@ -68,6 +68,21 @@ export async function until(asked, what) {
   }
 }
 
+/** A promise that is resolved from outside. */
+export function later() {
+  let resolve;
+  const promise = new Promise((done) => { resolve = done; });
+  return Object.assign(promise, { resolve });
+}
+
+/** As after the window was hidden: its stream begins again. */
+export function fresh(page) {
+  return page.evaluate(async () => (await import("/assets/js/live.js")).live.dispatchEvent(new Event("fresh")));
+}
+
+/** Whether a node has the focus. */
+export const isFocused = (locator) => locator.evaluate((node) => node === document.activeElement);
+
 /** Draws strokes, each a list of points in parts of the paper's side. */
 export async function draw(page, ...strokes) {
   const box = await page.locator("canvas.paper").boundingBox();

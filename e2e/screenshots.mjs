@@ -51,7 +51,7 @@ const SHOTS = [
   ["reply", "/#/home", async (page) => {
     await page.locator(".feed .post").nth(1).getByRole("button", { name: "Reply" }).click();
     await page.keyboard.type("Which bird? Ask @yu");
-    await page.getByRole("option").first().waitFor();
+    await page.getByRole("option", { name: "Yuki" }).waitFor();
   }],
   ["empty", "/#/home", async (page) => page.locator(".start .person").first().waitFor(), { me: "newcomer" }],
   ["missing", "/#/no/such", async (page) => page.getByRole("heading", { name: "Page not found" }).waitFor()],

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { PHONE, close, open, setUp, until } from "../browser.mjs";
+import { PHONE, close, fresh, later, open, setUp, until } from "../browser.mjs";
 
 const [browser, server] = await setUp();
 
@@ -10,12 +10,6 @@ const texts = (page) => page.locator(".feed .post .text").allTextContents();
 const numbered = (handle, from, to) => {
   const lines = Array.from({ length: to - from }, (_, at) => JSON.stringify({ op: "post", user: `@${handle}`, text: `number ${from + at}` }));
   return fetch(`${server.url}/v1/batch`, { method: "POST", body: lines.join("\n"), headers: { "Content-Type": "application/x-ndjson" } }).then((answer) => answer.text());
-};
-/** A promise that is resolved from outside. */
-const later = () => {
-  let resolve;
-  const promise = new Promise((done) => { resolve = done; });
-  return Object.assign(promise, { resolve });
 };
 
 test("with many stories a page is as wide as a phone, and all of it can be reached", async () => {
@@ -107,8 +101,7 @@ test("posts that were deleted while a window did not listen are gone when it lis
   const page = await open(browser, server, { me });
   await page.getByText("deleted meanwhile").waitFor();
   await server.ask("DELETE", `/v1/posts/${id}`);
-  // As after the window was hidden: its stream begins again.
-  await page.evaluate(async () => (await import("/assets/js/live.js")).live.dispatchEvent(new Event("fresh")));
+  await fresh(page);
   await page.getByText("deleted meanwhile").waitFor({ state: "detached" });
   assert.deepEqual(await texts(page), ["kept"]);
   await close(page);

@@ -13,8 +13,9 @@ export const seenBy = ({ visibility }) => (visibility === "public" ? null : h("s
 /**
  * Controls of a composer: `more` beside its button, `above` its text. `fields` are those of the request, `set` restores
  * them, `disable` keeps them as they are while they are sent. A reply begins with the visibility and the warning of its post.
+ * An edit (`isEdit`) does not change the visibility.
  */
-export function audience(begin = {}) {
+export function audience(begin = {}, isEdit = false) {
   const choices = Object.entries(NAMES).map(([value, name]) => h("option", { value }, name));
   const select = h("select", { "aria-label": "Who sees it" }, ...choices);
   const field = h("input.warning", { type: "text", maxlength: WARNING_MAX, placeholder: "Content warning", "aria-label": "Content warning", autocomplete: "off", dir: "auto" });
@@ -39,9 +40,9 @@ export function audience(begin = {}) {
   }
   set(begin);
   return {
-    more: h("span.audience", null, button, select),
+    more: h("span.audience", null, button, isEdit ? null : select),
     above: field,
-    fields: () => ({ visibility: select.value, warning: field.value.trim() }),
+    fields: () => ({ ...(isEdit ? {} : { visibility: select.value }), warning: field.value.trim() }),
     set: (fields) => set(fields ?? begin),
     disable: (on) => [select, field, button].forEach((control) => { control.disabled = on; }),
   };

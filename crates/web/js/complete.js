@@ -67,14 +67,18 @@ export function completing(field, place) {
     show();
   });
   field.addEventListener("keydown", (event) => {
-    if (list.hidden) return;
+    if (list.hidden || event.isComposing) return undefined;
+    // Ctrl+Enter posts what is written, and takes nothing.
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) return open(false);
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step) choose((chosen + step + shown.length) % shown.length);
     else if (event.key === "Enter" || event.key === "Tab") take(chosen);
     else if (event.key === "Escape") open(false);
-    else return;
+    else return undefined;
     event.preventDefault();
-    event.stopPropagation();
+    // The field has other listeners for these keys.
+    event.stopImmediatePropagation();
+    return undefined;
   });
   field.addEventListener("blur", () => open(false));
 }

@@ -1,11 +1,11 @@
 // The composer: a field that grows, a character counter near the limit, completion of handles. A post is made
-// once even if the connection is lost: the request is retried until the server responds. Unsent text is kept
-// as a draft.
+// once even if the connection is lost: the request is retried until the server responds, also after its page was
+// left, and a composer of the same place shows it. Unsent text is kept as a draft.
 
 import { insist, newKey, user } from "./api.js";
 import { completing } from "./complete.js";
 import { h, svg } from "./dom.js";
-import { draft, keepDraft } from "./drafts.js";
+import { draft, keepDraft, sentDraft } from "./drafts.js";
 import { face, loadFollowees } from "./people.js";
 import { say, toast } from "./say.js";
 import { whoami } from "./session.js";
@@ -16,15 +16,42 @@ const NUMBER_FROM = 60;
 const ROUND = 2 * Math.PI * 9;
 
 let composers = 0;
+/** Requests without a final response, by user and place. */
+const pending = new Map();
+
+/** Sends a text; `done` is the result, or null if it failed or was stopped. */
+function send(me, place, { method, path, text, fields, extra, key, said }) {
+  const stop = new AbortController();
+  const one = { text, fields, key, late: false, shows: [], stop: () => stop.abort() };
+  const waiting = () => {
+    one.late = true;
+    one.shows.forEach((show) => show());
+  };
+  one.done = insist(method, path, { json: { text, ...fields, ...extra }, key, waiting, signal: stop.signal }).then((made) => {
+    sentDraft(me.id, place, key);
+    say(said);
+    return made;
+  }).catch((problem) => {
+    if (!stop.signal.aborted) toast(problem.message, "bad");
+    return null;
+  }).finally(() => pending.delete(`${me.id} ${place}`));
+  pending.set(`${me.id} ${place}`, one);
+  return one;
+}
 
 /**
- * A form for a text. `sent` is called with the result, `closed` on Escape if the form can be closed. `to` is
- * the target, `place` the name of its draft; `options` are controls of further fields (see `audience`), `extra` adds
- * fields to the request.
+ * A form for a text. `sent` is called with the result, `closed` on Escape if the form can be closed. `place` is the
+ * name of its draft; `options` are controls of further fields (see `audience`), `extra` adds fields to the request;
+ * `said` is announced when it was sent. With `edits` the text and the fields at the beginning were sent before.
  */
-export function composer({ label, hint = "", begin = "", verb = "Post", small = false, to = "posts", place = to, options, extra = {}, sent, closed }) {
+export function composer({
+  label, hint = "", begin = "", verb = "Post", small = false, method = "POST", path = `${user(whoami().id)}/posts`,
+  place = "posts", options, extra = {}, said = "Posted.", edits = false, sent, closed,
+}) {
   const me = whoami();
-  const kept = draft(place);
+  const kept = pending.get(`${me.id} ${place}`) ?? draft(me.id, place);
+  const original = JSON.stringify(options.fields());
+  let sending = null;
   let key = kept?.key ?? newKey();
   composers += 1;
   const id = `composer-${composers}`;
@@ -40,13 +67,16 @@ export function composer({ label, hint = "", begin = "", verb = "Post", small = 
     h("div.writing", null, box,
       h("div.below", null, options.more, wait,
         h("span.count", null, svg("svg", { viewBox: "0 0 24 24", "aria-hidden": "true" }, svg("circle", { cx: 12, cy: 12, r: 9 }), arc), number, count),
-        closed ? h("button.pill.quiet", { type: "button", onclick: closed }, "Cancel") : null,
+        closed ? h("button.pill.quiet", { type: "button", onclick: close }, "Cancel") : null,
         button)));
   completing(field, box);
 
+  /** Whether there is nothing to send or to keep. */
+  const isBegin = () => field.value.trim() === begin.trim() && (!edits || JSON.stringify(options.fields()) === original);
+
   function measure() {
     const rest = room(field.value);
-    const empty = field.value.trim() === "" || field.value === begin;
+    const empty = field.value.trim() === "" || isBegin();
     form.classList.toggle("written", field.value !== "");
     form.classList.toggle("over", rest < 0);
     arc.style.strokeDasharray = `${Math.min(1, 1 - rest / CHARS_MAX) * ROUND} ${ROUND}`;
@@ -58,51 +88,61 @@ export function composer({ label, hint = "", begin = "", verb = "Post", small = 
     field.style.height = `${field.scrollHeight}px`;
   }
 
-  async function submit(event) {
+  function submit(event) {
     event.preventDefault();
-    if (button.disabled || form.getAttribute("aria-busy") === "true") return;
-    const [text, fields] = [field.value, options.fields()];
-    form.setAttribute("aria-busy", "true");
-    field.readOnly = true;
-    options.disable(true);
-    try {
-      const made = await insist("POST", `${user(me.id)}/${to}`, {
-        json: { text, ...fields, ...extra },
-        key,
-        waiting: () => { wait.textContent = "Waiting for the server. This will be sent."; },
-      });
-      keepDraft(place);
+    if (button.disabled || sending) return;
+    follow(send(me, place, { method, path, text: field.value, fields: options.fields(), extra, key, said }));
+  }
+
+  /** Shows a request until its final response. */
+  async function follow(one) {
+    sending = one;
+    const show = () => { wait.textContent = one.late ? "Waiting for the server. This will be sent." : ""; };
+    one.shows.push(show);
+    show();
+    busy(true);
+    const made = await one.done;
+    sending = null;
+    wait.textContent = "";
+    busy(false);
+    if (made) {
       key = newKey();
       field.value = begin;
       options.set(null);
-      say(to === "stories" ? "Story posted." : "Posted.");
-      sent?.(made);
-    } catch (problem) {
-      toast(problem.message, "bad");
-    } finally {
-      wait.textContent = "";
-      field.readOnly = false;
-      options.disable(false);
-      form.removeAttribute("aria-busy");
-      measure();
     }
+    measure();
+    if (made && form.isConnected) sent?.(made);
   }
 
-  field.addEventListener("input", measure);
+  function busy(is) {
+    if (is) form.setAttribute("aria-busy", "true");
+    else form.removeAttribute("aria-busy");
+    field.readOnly = is;
+    options.disable(is);
+  }
+
+  /** A text that is not wanted any more is not sent. */
+  function close() {
+    sending?.stop();
+    closed();
+  }
+
   // An edited text is a new request, with a new key.
   form.addEventListener("input", () => {
     key = newKey();
-    const unsent = { text: field.value, fields: options.fields(), key };
-    keepDraft(place, field.value.trim() === begin.trim() ? null : unsent);
+    keepDraft(me.id, place, isBegin() ? null : { text: field.value, fields: options.fields(), key });
+    measure();
   });
   field.addEventListener("focus", () => loadFollowees().catch(() => null), { once: true });
   field.addEventListener("keydown", (event) => {
+    if (event.isComposing) return;
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
-    if (event.key === "Escape") closed?.();
+    if (event.key === "Escape" && closed) close();
   });
   field.value = kept?.text ?? begin;
   if (kept?.fields) options.set(kept.fields);
   measure();
+  if (kept?.done) follow(kept);
   form.begin = () => {
     field.focus();
     field.setSelectionRange(field.value.length, field.value.length);

@@ -42,6 +42,25 @@ export function arrange(list, nodes) {
   }
 }
 
+/** Removes a node of a list. A focus in it goes to its neighbor, or to the title of the page. */
+export function drop(node) {
+  const near = node.nextElementSibling ?? node.previousElementSibling;
+  const focused = node.contains(document.activeElement);
+  node.remove();
+  if (!focused) return;
+  const link = near?.querySelector("a.named");
+  if (link) link.focus();
+  else focusTitle();
+}
+
+/** Focuses the title of the page; returns it, or null if there is none yet. */
+export function focusTitle() {
+  const title = document.querySelector("main h1");
+  title?.setAttribute("tabindex", "-1");
+  title?.focus({ preventScroll: true });
+  return title;
+}
+
 /** Whether the user prefers reduced motion. */
 export const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
@@ -51,4 +70,23 @@ export function pause(ms, signal) {
     const timer = setTimeout(done, ms);
     signal?.addEventListener("abort", () => { clearTimeout(timer); done(); }, { once: true });
   });
+}
+
+/** A function that runs `task` one at a time: calls during a run cause one more run after it. */
+export function single(task) {
+  let busy = false;
+  let again = false;
+  return async () => {
+    again = true;
+    if (busy) return;
+    busy = true;
+    try {
+      while (again) {
+        again = false;
+        await task();
+      }
+    } finally {
+      busy = false;
+    }
+  };
 }

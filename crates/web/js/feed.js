@@ -3,7 +3,7 @@
 // ids, each once, without a gap: a response for an earlier window is dropped.
 
 import { get, server, visible } from "./api.js";
-import { h, put } from "./dom.js";
+import { drop, h, put, single } from "./dom.js";
 import { icon } from "./icons.js";
 import { live } from "./live.js";
 import { article, rewrite } from "./post.js";
@@ -11,6 +11,8 @@ import { restore } from "./route.js";
 import { say, toast } from "./say.js";
 
 const PAGE = 30;
+/** Maximum number of posts on a page of the API. */
+const PAGE_MAX = 100;
 /** Maximum number of posts in the window. */
 const WINDOW = 240;
 
@@ -26,25 +28,35 @@ export class Feed {
   /**
    * `path` is the path of the list; `empty` builds the content for an empty list; `holds` returns whether a
    * post written here belongs to the list; `at` is the initial position; `own` means that the list is the current
-   * user's.
+   * user's. `missing` gets posts that a comparison with the server finds; with it the list does not grow by itself.
+   * `refused` builds the content for an error, or returns null.
    */
-  constructor({ path, label, empty, signal, holds = () => true, at = null, own = true }) {
+  constructor({ path, label, empty, signal, holds = () => true, at = null, own = true, missing = null, refused = () => null }) {
     this.path = path;
     this.mine = own;
     this.empty = empty;
     this.signal = signal;
     this.holds = holds;
     this.at = at;
+    this.missing = missing;
+    this.refused = refused;
     this.nodes = new Map();
+    /** The paths of the pages after and before the window. */
     this.older = null;
+    this.above = null;
+    /** The newest post that was not added because the window does not begin with the newest, or is loaded. */
+    this.late = null;
+    this.loading = false;
+    /** How often the window was trimmed. */
+    this.trims = 0;
     /** Whether the first page has been shown; `ready` waits for it. */
     this.loaded = false;
     this.ready = new Promise((done) => { this.#shown = done; });
-    /** Whether newer posts were dropped from the window, or never were in it. */
-    this.cut = false;
     this.busy = false;
-    /** Posts that were edited since the window was last compared. */
-    this.edited = new Set();
+    /** Edges that came into view while posts were loaded. */
+    this.due = new Set();
+    /** Posts that were deleted while the window is compared. */
+    this.gone = null;
     /** Aborts requests for an earlier window. */
     this.turn = new AbortController();
     this.top = h("div.edge");
@@ -55,13 +67,14 @@ export class Feed {
     watch.observe(this.foot);
     watch.observe(this.top);
     this.watch = watch;
-    live.addEventListener("delete", ({ detail }) => this.remove(detail.id), { signal });
-    live.addEventListener("edit", ({ detail }) => {
-      this.edited.add(detail.id);
-      if (detail.text === undefined) this.#check(detail.id);
-      else this.#rewrite(detail);
-    }, { signal });
-    live.addEventListener("fresh", () => this.ready.then(() => this.#compare()), { signal });
+    live.addEventListener("delete", ({ detail }) => this.gone?.add(detail.id), { signal });
+    const compare = single(async () => {
+      await this.ready;
+      this.gone = new Set();
+      await this.#compare();
+      this.gone = null;
+    });
+    live.addEventListener("fresh", compare, { signal });
     signal.addEventListener("abort", () => {
       watch.disconnect();
       this.turn.abort();
@@ -77,6 +90,11 @@ export class Feed {
     return this.nodes.has(id);
   }
 
+  /** Whether newer posts were dropped from the window, or never were in it. */
+  get cut() {
+    return this.above !== null;
+  }
+
   /** Loads the list again from the newest posts; the first time, from the position where the page was left. */
   async load() {
     this.turn.abort();
@@ -84,21 +102,24 @@ export class Feed {
     const { signal } = this.turn;
     // Requests for the earlier window are aborted.
     this.older = null;
-    this.cut = false;
+    this.above = null;
+    this.loading = true;
     if (this.nodes.size === 0) put(this.foot, skeleton());
     const { at } = this;
     try {
       let page = await this.#get("", signal);
       const last = page.items.at(-1)?.id;
-      const further = at?.anchor && page.next && newer(last, at.anchor.id) > 0;
+      const further = at?.anchor && page.next && (!last || newer(last, at.anchor.id) > 0);
       if (further) page = await this.#get(upTo(at.anchor.id), signal);
       if (signal.aborted) return;
       this.at = null;
-      this.nodes.clear();
-      put(this.list);
-      this.cut = Boolean(further);
+      this.loading = false;
+      const found = new Set(page.items.map((post) => post.id));
+      this.ids().filter((id) => !found.has(id)).forEach((id) => this.#discard(id));
+      this.above = further ? page.prev : null;
       this.older = page.next;
       this.add(page.items);
+      this.#catchUp();
       this.loaded = true;
       this.#shown();
       this.#end();
@@ -111,8 +132,8 @@ export class Feed {
   }
 
   /** The path of a page. */
-  #page(cursor) {
-    const path = `${this.path}?limit=${PAGE}${cursor}`;
+  #page(cursor, limit = PAGE) {
+    const path = `${this.path}?limit=${limit}${cursor}`;
     return this.mine ? path : visible(path);
   }
 
@@ -120,21 +141,27 @@ export class Feed {
     return get(this.#page(cursor), signal);
   }
 
-  /** Inserts posts at their positions; posts that are in the list already stay. */
+  /** Inserts posts at their positions; posts that are in the list already stay, with their current text. */
   add(posts) {
     for (const post of posts) {
-      if (this.nodes.has(post.id)) continue;
-      const node = article(post, { gone: (id) => this.remove(id), replied: (reply) => this.own(reply) });
+      const shown = this.nodes.get(post.id);
+      if (shown) {
+        rewrite(shown, post);
+        continue;
+      }
+      const node = article(post, { gone: () => this.remove(post.id), replied: (reply) => this.own(reply) });
       const next = this.#after(post.id);
       this.nodes.set(post.id, node);
       this.list.insertBefore(node, next);
     }
+    this.#trim();
   }
 
-  /** Adds a post that was just written here. */
+  /** Adds a post that was just written here, or that just arrived. */
   own(post) {
     if (!this.holds(post)) return toast("Posted.");
-    if (!this.cut) this.add([post]);
+    if (!this.cut && !this.loading) this.add([post]);
+    else if (!this.late || newer(post.id, this.late) > 0) this.late = post.id;
     this.#end();
     return this.nodes.get(post.id)?.classList.add("new");
   }
@@ -142,45 +169,64 @@ export class Feed {
   remove(id) {
     const node = this.nodes.get(id);
     if (!node) return;
-    const next = node.nextElementSibling ?? node.previousElementSibling;
-    const focused = node.contains(document.activeElement);
     this.nodes.delete(id);
-    node.remove();
-    if (focused) next?.querySelector("a.named")?.focus();
+    drop(node);
     this.#end();
   }
 
-  #rewrite(post) {
-    const node = this.nodes.get(post.id);
-    if (node) rewrite(node, post);
+  /** Drops a post from the window only. */
+  #discard(id) {
+    this.nodes.get(id).remove();
+    this.nodes.delete(id);
   }
 
-  /** Loads the current state of a post. */
-  async #check(id) {
-    if (!this.nodes.has(id)) return;
-    try {
-      this.#rewrite(await get(visible(`/v1/posts/${id}`), this.signal));
-    } catch (problem) {
-      if (problem.status === 404) this.remove(id);
+  /** Drops the posts at the end that is farther from the view, if there are too many. */
+  #trim() {
+    const ids = this.ids();
+    const most = ids.length - WINDOW;
+    if (most <= 0) return;
+    this.trims += 1;
+    const { top, height } = this.list.getBoundingClientRect();
+    if (innerHeight / 2 > top + height / 2) {
+      ids.slice(0, most).forEach((id) => this.#discard(id));
+      this.above = this.#page(`&after=${ids[most]}`);
+    } else {
+      ids.slice(WINDOW).forEach((id) => this.#discard(id));
+      this.older = this.#page(`&before=${ids[WINDOW - 1]}`);
     }
   }
 
-  /** Compares the newest posts of the window with the server's, after a time without live updates. */
+  /** Compares the window with the server's list, after a time without live updates. */
   async #compare() {
-    const [first] = this.ids();
-    if (!first) return this.load();
-    const { signal } = this.turn;
-    this.edited.clear();
-    const page = await this.#get(upTo(first), signal).catch(() => null);
-    if (!page || signal.aborted) return undefined;
-    const known = new Map(page.items.map((post) => [post.id, post]));
-    const last = page.next && page.items.at(-1).id;
-    for (const id of this.ids()) {
-      if (newer(id, first) > 0 || (last && newer(last, id) > 0)) continue;
-      if (!known.has(id)) this.remove(id);
-      else if (!this.edited.has(id)) this.#rewrite(known.get(id));
+    const ids = this.ids();
+    if (ids.length === 0) return this.load();
+    const [first, last] = [ids[0], ids.at(-1)];
+    const { trims, turn: { signal } } = this;
+    if (!this.missing) this.#ask({ above: this.above ?? this.#page(`&after=${first}`) });
+    const found = new Map();
+    let path = this.#page(upTo(first), Math.max(PAGE, Math.min(ids.length, PAGE_MAX)));
+    while (path && [...found.keys()].every((id) => newer(id, last) > 0)) {
+      const page = await get(path, signal).catch(() => null);
+      if (!page || signal.aborted) return undefined;
+      page.items.forEach((post) => found.set(post.id, post));
+      path = page.next;
     }
+    ids.filter((id) => !found.has(id)).forEach((id) => this.remove(id));
+    const posts = [...found.values()].filter((post) => !this.gone.has(post.id) && !this.gone.has(post.boost_of?.id));
+    this.add(posts.filter((post) => this.nodes.has(post.id)));
+    // What is not between the posts of the window is loaded with other pages.
+    const unknown = posts.filter((post) => !this.nodes.has(post.id) && newer(post.id, last) > 0);
+    if (trims === this.trims && unknown.length) (this.missing ?? ((some) => this.add(some)))(unknown);
+    if (!this.older && (path || posts.some((post) => newer(post.id, last) < 0))) this.#ask({ older: this.#page(`&before=${last}`) });
     return undefined;
+  }
+
+  /** Loads more as soon as the edge is in view. */
+  #ask(paths) {
+    Object.assign(this, paths);
+    this.#end();
+    this.#look(this.foot);
+    this.#look(this.top);
   }
 
   /** The first post that is older than `id`: nearly always the first or none at all. */
@@ -192,13 +238,19 @@ export class Feed {
     return node;
   }
 
-  #near(entry) {
-    if (!entry.isIntersecting || this.busy) return;
+  #near({ isIntersecting, target }) {
+    if (!isIntersecting) return;
+    this.due.add(target);
+    if (this.busy) return;
     this.busy = true;
-    const load = entry.target === this.foot ? this.#loadOlder() : this.#loadNewer();
+    this.due.delete(target);
+    const load = target === this.foot ? this.#loadOlder() : this.#loadNewer();
     load.then((loaded) => {
       this.busy = false;
-      if (loaded) this.#look(entry.target);
+      if (loaded) this.due.add(target);
+      const edges = [...this.due];
+      this.due.clear();
+      edges.forEach((edge) => this.#look(edge));
     });
   }
 
@@ -208,7 +260,7 @@ export class Feed {
     if (!this.signal.aborted) this.watch.observe(edge);
   }
 
-  /** Returns whether it loaded posts. */
+  /** Returns whether it loaded a page, which may be empty. */
   async #loadOlder() {
     if (!this.older) return false;
     const { signal } = this.turn;
@@ -218,11 +270,6 @@ export class Feed {
       if (signal.aborted) return false;
       this.older = page.next;
       this.add(page.items);
-      while (this.list.children.length > WINDOW) {
-        this.nodes.delete(this.list.firstElementChild.dataset.id);
-        this.list.firstElementChild.remove();
-        this.cut = true;
-      }
       this.#end();
       return true;
     } catch (problem) {
@@ -231,35 +278,41 @@ export class Feed {
     }
   }
 
-  /** Returns whether it loaded posts. */
+  /** Returns whether it loaded a page, which may be empty. */
   async #loadNewer() {
-    const first = this.list.firstElementChild?.dataset.id;
-    if (!this.cut || !first) return false;
+    if (!this.above) return false;
     const { signal } = this.turn;
-    const page = await this.#get(`&after=${first}`, signal).catch(() => null);
+    const page = await get(this.above, signal).catch(() => null);
     if (!page || signal.aborted) return false;
-    this.cut = page.prev !== null;
+    this.above = page.prev;
     this.add(page.items);
-    while (this.list.children.length > WINDOW) {
-      this.nodes.delete(this.list.lastElementChild.dataset.id);
-      this.list.lastElementChild.remove();
-      this.older = this.#page(`&before=${this.list.lastElementChild.dataset.id}`);
-    }
+    this.#catchUp();
+    this.#end();
     return true;
   }
 
+  /** Loads what arrived after the newest page was read. */
+  #catchUp() {
+    const [first] = this.ids();
+    if (!this.above && this.late && first && newer(this.late, first) > 0) this.above = this.#page(`&after=${first}`);
+    if (!this.above) this.late = null;
+  }
+
   #end() {
-    if (this.nodes.size === 0) put(this.foot, this.empty());
-    else if (this.older) put(this.foot, skeleton(1));
-    else put(this.foot, h("p.end", null, "No more posts."));
+    if (this.older) put(this.foot, skeleton(1));
+    else if (this.nodes.size) put(this.foot, h("p.end", null, "No more posts."));
+    else put(this.foot, this.above ? skeleton(1) : this.empty());
   }
 
   #failed(problem, signal, again) {
     if (signal.aborted) return;
+    const refused = this.refused(problem);
+    if (refused) return put(this.foot, refused);
     say(problem.message);
     put(this.foot, fault(problem, again));
     // Any other successful request shows that the server is reachable again.
     if (problem.status === 0) server.addEventListener("reached", again, { once: true, signal });
+    return undefined;
   }
 }
 

@@ -1,6 +1,6 @@
 // The event stream of this window, for the current user. Pages listen here for
-// `post`, `mention`, `edit`, `delete`, `story`, `story_expired`, and for `fresh`: the stream begins now, so
-// what happened between the last load and now was not reported.
+// `post`, `mention`, `edit`, `delete`, `story`, `story_expired`, and for `fresh`: some of what happened since the
+// last load was not reported, because the stream begins now or the server says so (`resync`).
 
 import { ApiError, server, user } from "./api.js";
 import { changes, whoami } from "./session.js";
@@ -31,7 +31,10 @@ async function run() {
   try {
     await listen(`${user(me.id)}/events`, {
       signal,
-      received: ({ event, data }) => live.dispatchEvent(new CustomEvent(event, { detail: JSON.parse(data) })),
+      received: ({ event, data }) => {
+        const name = event === "resync" ? "fresh" : event;
+        live.dispatchEvent(new CustomEvent(name, { detail: JSON.parse(data) }));
+      },
       state: (what, resumed) => {
         enter(what === "open" ? "open" : "lost");
         if (what === "open" && !resumed) live.dispatchEvent(new Event("fresh"));

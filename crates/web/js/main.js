@@ -1,7 +1,7 @@
 // The frame around all pages: navigation, the current user, the connection state.
 
 import { ApiError, server } from "./api.js";
-import { h, put } from "./dom.js";
+import { focusTitle, h, put } from "./dom.js";
 import { fault } from "./feed.js";
 import { icon } from "./icons.js";
 import { live, start } from "./live.js";
@@ -29,7 +29,7 @@ const tab = (name, title, href = `#/${name}`) => h("a", { href }, icon(name), h(
 const links = new Map([...FEED, ...TOOLS, OTHERS[0]].map(({ name, title }) => [name, tab(name, title)]));
 const own = tab("profile", "Profile", "#/who");
 let leave = new AbortController();
-/** Mentions that arrived while another page was shown. */
+/** Mentions that arrived while the start of their page was not shown. */
 let unread = 0;
 
 function plain(part) {
@@ -50,8 +50,8 @@ function route() {
   return [!found.anonymous && !whoami() ? WHO : found, { about: second }];
 }
 
-/** Shows the page of the address, at the position `at` if it is given. */
-async function show(at) {
+/** Shows the page of the address, at the position `at` if it is given; its title gets the focus if the user came from another page. */
+async function show(at, arrived = false) {
   leave.abort();
   leave = new AbortController();
   const { signal } = leave;
@@ -69,19 +69,37 @@ async function show(at) {
     if (signal.aborted) return;
     put(main);
     scrollTo(0, 0);
+    if (arrived) begin(signal);
     await render({ main, aside, signal, at, ...asked });
     // Lists of posts restore their position themselves.
     if (at && !at.anchor && !signal.aborted) restore(at);
   } catch (problem) {
     if (signal.aborted || problem.name === "AbortError") return;
     put(main, fault(problem, () => show(at)));
+    if (arrived && !main.contains(document.activeElement)) main.focus();
     if (problem.status === 0) server.addEventListener("reached", () => show(at), { once: true, signal });
     if (!(problem instanceof ApiError)) throw problem;
   }
 }
 
+/** Focuses the title of a page as soon as there is one, and again if it is replaced; never takes the focus from the user. */
+function begin(signal) {
+  let title = null;
+  const watch = new MutationObserver(() => {
+    if (title?.isConnected) return;
+    const { activeElement } = document;
+    const isLost = title ? activeElement === document.body : !main.contains(activeElement) || activeElement === main;
+    if (isLost) title = focusTitle() ?? title;
+    else watch.disconnect();
+  });
+  watch.observe(main, { childList: true, subtree: true });
+  signal.addEventListener("abort", () => watch.disconnect());
+}
+
 /** Whether a page shows mentions. */
 const isNoticed = (name) => name === "notifications" || name === "mentions";
+/** Whether new mentions are in view. */
+const isInView = (name) => isNoticed(name) && scrollY === 0;
 
 function here(link, is) {
   if (is) link.setAttribute("aria-current", "page");
@@ -133,8 +151,15 @@ server.addEventListener("locked", () => {
 changes.addEventListener("change", () => { unread = 0; });
 live.addEventListener("mention", () => {
   const [shown, { handle }] = route();
-  if (isNoticed(shown.name)) return;
+  if (isInView(shown.name)) return;
   unread += 1;
+  mark(shown.name, handle);
+});
+addEventListener("scroll", () => {
+  if (!unread) return;
+  const [shown, { handle }] = route();
+  if (!isInView(shown.name)) return;
+  unread = 0;
   mark(shown.name, handle);
 });
 // The current user does not exist: another server ran at this address before.
@@ -142,12 +167,7 @@ live.addEventListener("unknown", () => {
   become(null);
   go("#/who");
 });
-addEventListener("hashchange", async () => {
-  await show(turn());
-  const title = main.querySelector("h1") ?? main;
-  title.setAttribute("tabindex", "-1");
-  title.focus({ preventScroll: true });
-});
+addEventListener("hashchange", () => show(turn(), true));
 document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault();
   main.focus();

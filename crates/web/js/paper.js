@@ -15,8 +15,8 @@ export class Paper {
   /** The position of the keyboard's pen, and whether it is down. */
   #pen = { x: 0.5, y: 0.5, down: false, shown: false };
 
-  /** `changed` is called at every change, `rested` after each stroke. */
-  constructor({ changed, rested }) {
+  /** `changed` is called at every change, `rested` after each stroke; `signal` aborts when the paper is not shown any more. */
+  constructor({ changed, rested, signal }) {
     this.changed = changed;
     this.rested = rested;
     this.canvas = h("canvas.paper", {
@@ -27,7 +27,7 @@ export class Paper {
     });
     this.node = h("div.sheetpaper", null, this.canvas);
     new ResizeObserver(() => this.#draw()).observe(this.canvas);
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#draw());
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#draw(), { signal });
   }
 
   get empty() {

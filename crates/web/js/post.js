@@ -5,6 +5,7 @@ import { audience, seenBy } from "./audience.js";
 import { composer } from "./compose.js";
 import { h, put } from "./dom.js";
 import { icon } from "./icons.js";
+import { live } from "./live.js";
 import { face, remember, named, profile } from "./people.js";
 import { reactionButtons } from "./reactions.js";
 import { say, toast } from "./say.js";
@@ -16,8 +17,25 @@ import { when } from "./time.js";
 /** Number of texts shown so far, for their names. */
 let texts = 0;
 
+/** What removes the article of a deleted post from its list, and the post as an article shows it. */
+const removals = new WeakMap();
+const contents = new WeakMap();
+
+live.addEventListener("edit", ({ detail }) => edited(detail));
+live.addEventListener("delete", ({ detail }) => deleted(detail.id));
+
+/** All articles of a post: its own, and those of its boosts. */
+const articles = (id) => document.querySelectorAll(`.post:is([data-id="${CSS.escape(id)}"], [data-post="${CSS.escape(id)}"])`);
+
+/** Shows the new text of a post in all its articles. */
+export const edited = (post) => articles(post.id).forEach((node) => rewrite(node, post));
+
+/** Removes all articles of a deleted post, or of a deleted boost. */
+export const deleted = (id) => articles(id).forEach((node) => removals.get(node)?.());
+
 /**
- * A post as an article. `gone` is called after its author deleted it; `replied` is called with the reply.
+ * A post as an article. `gone` is called when the post was deleted, here or elsewhere; `replied` is called with the
+ * reply.
  */
 export function article(post, { gone, replied } = {}) {
   if (post.boost_of) return boosted(post, { gone, replied });
@@ -25,7 +43,7 @@ export function article(post, { gone, replied } = {}) {
   remember(author);
   const me = whoami();
   const actions = h("div.actions");
-  const node = h("article.post", { "data-id": post.id, "aria-label": `Post by ${author.name || author.handle}` },
+  const node = h("article.post", { "data-id": post.id, "data-post": post.id, "aria-label": `Post by ${author.name || author.handle}` },
     h("a", { href: profile(author.handle), tabindex: -1, "aria-hidden": "true" }, face(author)),
     h("div.body", null,
       h("header", null, named(author), h("a.when", { href: thread(post.id) }, when(post.created_at)), h("span.edited"), seenBy(post)),
@@ -33,14 +51,15 @@ export function article(post, { gone, replied } = {}) {
       actions));
   rewrite(node, post);
   if (me) actions.append(replyButton(post, node, replied), ...reactionButtons(post));
-  if (me?.id === author.id) actions.append(deleteButton(post, gone));
+  if (me?.id === author.id) actions.append(editButton(post.id, node), deleteButton(post));
+  removals.set(node, gone);
   return node;
 }
 
 /** A boost as the article of what it shows, with the name of whoever boosted it. */
 function boosted({ id, author, boost_of: post }, { gone, replied }) {
   remember(author);
-  const node = article(post, { gone: () => gone?.(id), replied });
+  const node = article(post, { gone, replied });
   node.dataset.id = id;
   node.setAttribute("aria-label", `${node.getAttribute("aria-label")}, boosted by ${author.name || author.handle}`);
   node.querySelector(".body").prepend(h("p.boosted", null, icon("boost"), named(author), " boosted"));
@@ -50,9 +69,13 @@ function boosted({ id, author, boost_of: post }, { gone, replied }) {
 /** The page of a post and its thread. */
 export const thread = (id) => `#/post/${id}`;
 
-/** Shows the text of a post as it is now. */
+/** Shows the text of a post, unless the article has it already or has a later one. */
 export function rewrite(node, { boost_of, ...other }) {
   const post = boost_of ?? other;
+  const content = { post, at: post.edited_at ?? "", text: JSON.stringify([post.text, post.warning, post.edited_at, post.mentions]) };
+  const before = contents.get(node);
+  if (before && (content.at < before.at || content.text === before.text)) return;
+  contents.set(node, content);
   const shown = node.querySelector(".said .text:not([hidden])") !== null;
   const text = h("p.text", { dir: "auto" }, ...rich(post.text, post.mentions, true));
   put(node.querySelector(".said"), post.warning ? warned(post, text, shown) : null, text);
@@ -104,8 +127,43 @@ function replyButton(post, node, replied) {
   return button;
 }
 
+/** Edits the text and the warning, in the place of the text. */
+function editButton(id, node) {
+  const button = action("draw", "Edit post", () => {
+    const [said, actions] = [".said", ".actions"].map((part) => node.querySelector(part));
+    const { post } = contents.get(node);
+    const show = (on) => [said, actions].forEach((part) => { part.hidden = on; });
+    function close() {
+      box.remove();
+      show(false);
+      button.focus();
+    }
+    const box = composer({
+      label: "Edit your post",
+      begin: post.text,
+      verb: "Save",
+      method: "PATCH",
+      path: `/v1/posts/${id}`,
+      place: `edit ${id}`,
+      options: audience(post, true),
+      said: "Post edited.",
+      edits: true,
+      small: true,
+      sent: (changed) => {
+        close();
+        edited(changed);
+      },
+      closed: close,
+    });
+    show(true);
+    said.after(box);
+    box.begin();
+  }, { plain: true });
+  return button;
+}
+
 /** Asks before it deletes: deletion cannot be undone. */
-function deleteButton(post, gone) {
+function deleteButton(post) {
   const button = action("delete", "Delete post", () => sure(button, "Delete this post?", "Delete", remove), { plain: true });
   async function remove() {
     try {
@@ -115,7 +173,7 @@ function deleteButton(post, gone) {
       if (problem.status !== 404) throw problem;
       toast("This post was already deleted.");
     }
-    gone?.(post.id);
+    deleted(post.id);
   }
   return button;
 }

@@ -15,6 +15,8 @@ const KINDS = {
   pins: { icon: "pin", label: "Pin to profile", state: "pinned", on: "Pinned to your profile.", off: "Unpinned." },
 };
 
+/** What shows a state on a button. */
+const shows = new WeakMap();
 /** Buttons whose state is not loaded yet, by the id of their post, and the promise of their states. */
 let waiting = new Map();
 let loaded = null;
@@ -35,7 +37,7 @@ export function reactionButtons(post) {
 
 function button(post, kind, words) {
   const number = h("span.number", { "aria-hidden": "true" });
-  const node = h("button.action", { type: "button", "aria-pressed": "false", onclick: () => carry(node, toggle) }, icon(words.icon), number);
+  const node = h("button.action", { type: "button", "data-kind": kind, "aria-pressed": "false", onclick: () => carry(node, toggle) }, icon(words.icon), number);
   let [on, count] = [false, 0];
   function show(state) {
     on = state[words.state];
@@ -45,12 +47,16 @@ function button(post, kind, words) {
     node.title = words.label;
     number.textContent = count ? String(count) : "";
   }
+  shows.set(node, show);
   const it = { node, show };
   async function toggle() {
     // A state that arrives later would undo the click.
     await it.loaded;
     await ask(on ? "DELETE" : "PUT", `${user(whoami().id)}/${kind}/${post.id}`);
-    show({ [words.state]: !on, [words.count]: Math.max(0, count + (on ? -1 : 1)) });
+    const state = { [words.state]: !on, [words.count]: Math.max(0, count + (on ? -1 : 1)) };
+    // The same post may be shown more than once, as a boost.
+    const others = document.querySelectorAll(`.post[data-post="${post.id}"] button[data-kind=${kind}]`);
+    new Set([node, ...others]).forEach((other) => shows.get(other)?.(state));
     say(on ? words.on : words.off);
   }
   show({ [words.state]: false });

@@ -34,7 +34,7 @@ class Board {
     this.again = false;
     this.bits = null;
     this.samples = new Map();
-    this.paper = new Paper({ changed: () => this.look(), rested: () => this.announce() });
+    this.paper = new Paper({ changed: () => this.look(), rested: () => this.announce(), signal });
     this.label = h("output.guess", { "aria-live": "off" });
     this.share = h("p.share");
     this.votes = h("ol.votes", { "aria-label": "Votes" });

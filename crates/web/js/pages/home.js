@@ -4,8 +4,8 @@
 import { get, user } from "../api.js";
 import { audience } from "../audience.js";
 import { composer } from "../compose.js";
-import { h, put } from "../dom.js";
-import { Feed } from "../feed.js";
+import { h, put, single } from "../dom.js";
+import { Feed, newer } from "../feed.js";
 import { icon } from "../icons.js";
 import { live } from "../live.js";
 import { line, lively, tieButton, tied } from "../people.js";
@@ -18,19 +18,19 @@ const WAITING_MAX = 60;
 
 export async function render({ main, aside, signal, at }) {
   const me = whoami();
-  const feed = new Feed({ path: `${user(me.id)}/timeline`, label: "Timeline", empty, signal, at });
+  const feed = new Feed({ path: `${user(me.id)}/timeline`, label: "Timeline", empty, signal, at, missing: (posts) => fresh.take(posts) });
   const fresh = waiting(feed, signal);
   // Loaded first: the posts are the main content.
   const loaded = feed.load();
   const start = h("div");
   put(main,
-    h("header.head", null, h("h1", null, "Home"), fresh),
+    h("header.head", null, h("h1", null, "Home"), fresh.button),
     tray({ signal }),
     composer({ label: "Write a post", hint: "What is happening?", options: audience(), sent: (post) => feed.own(post) }),
     start, feed.node);
   await loaded;
   if (signal.aborted || !feed.loaded) return;
-  if (feed.ids().length === 0) return welcome(start, feed, signal).catch(() => null);
+  if (feed.ids().length === 0 && !feed.older) return welcome(start, feed, signal).catch(() => null);
   const card = await suggestions(signal).catch(() => null);
   if (!card || signal.aborted) return;
   aside.hidden = false;
@@ -42,6 +42,9 @@ function waiting(feed, signal) {
   const posts = new Map();
   const button = h("button.fresh", { type: "button", hidden: true, onclick: open });
   let more = false;
+
+  /** Whether a post or a boost of it was deleted. */
+  const isOf = (id) => (post) => post.id === id || post.boost_of?.id === id;
 
   function show() {
     const count = more ? `${WAITING_MAX}+` : String(posts.size);
@@ -76,15 +79,26 @@ function waiting(feed, signal) {
     feed.list.querySelector("a.named")?.focus({ preventScroll: true });
   }
 
-  /** Loads posts between the last load and the start of the stream. */
+  /** Loads posts between the last load and the start of the stream, and pending ones again: some may be deleted. */
   async function catchUp() {
     await feed.ready;
     const [top] = feed.ids();
     if (!top || feed.cut) return;
-    const page = await get(`${feed.path}?limit=${WAITING_MAX}&after=${top}`, signal).catch(() => null);
-    if (!page || signal.aborted) return;
+    const before = [...posts.keys()];
+    const oldest = before.reduce((one, other) => (newer(one, other) < 0 ? one : other), `${BigInt(top) + 1n}`);
+    let path = `${feed.path}?limit=${WAITING_MAX}&after=${BigInt(oldest) - 1n}`;
+    let page = { items: [] };
+    while (path && page.items.length === 0) {
+      page = await get(path, signal).catch(() => null);
+      if (!page || signal.aborted) return;
+      path = page.prev;
+    }
+    const known = new Set(page.items.map(({ id }) => id));
+    const newest = page.items[0]?.id;
+    const isRead = (id) => !path || newer(id, newest) <= 0;
+    before.filter((id) => isRead(id) && !known.has(id)).forEach((id) => posts.delete(id));
     page.items.reverse().forEach(take);
-    more ||= page.prev !== null;
+    more ||= path !== null;
     show();
   }
 
@@ -94,13 +108,18 @@ function waiting(feed, signal) {
     else take(detail);
   }, { signal });
   live.addEventListener("delete", ({ detail }) => {
-    if (posts.delete(detail.id)) show();
+    const gone = [...posts.values()].filter(isOf(detail.id));
+    gone.forEach(({ id }) => posts.delete(id));
+    if (gone.length) show();
   }, { signal });
   live.addEventListener("edit", ({ detail }) => {
-    if (posts.has(detail.id) && detail.text !== undefined) posts.set(detail.id, detail);
+    for (const post of posts.values()) {
+      if (post.id === detail.id) posts.set(post.id, detail);
+      else if (post.boost_of?.id === detail.id) posts.set(post.id, { ...post, boost_of: detail });
+    }
   }, { signal });
-  live.addEventListener("fresh", catchUp, { signal });
-  return button;
+  live.addEventListener("fresh", single(catchUp), { signal });
+  return { button, take: (some) => some.forEach(take) };
 }
 
 /** Users to follow, each with a button; `changed` is called when one is followed or unfollowed. */

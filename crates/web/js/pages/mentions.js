@@ -15,7 +15,6 @@ export async function render({ main, signal, at }) {
   const holds = (post) => post.mentions.some(({ id }) => id === me.id);
   const feed = new Feed({ path: `${user(me.id)}/mentions`, label: "Mentions", empty, signal, holds, at });
   live.addEventListener("mention", ({ detail }) => feed.own(detail), { signal });
-  live.addEventListener("fresh", () => (feed.ids().length && scrollY === 0 ? feed.load() : null), { signal });
   put(main, ...head("mentions"), feed.node);
   await feed.load();
 }

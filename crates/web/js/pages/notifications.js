@@ -1,8 +1,8 @@
 // Notifications: mentions, favourites of own posts, follows, and requests to follow.
 
 import { ask, get, user } from "../api.js";
-import { h, put } from "../dom.js";
-import { fault, skeleton } from "../feed.js";
+import { arrange, drop, focusTitle, h, put, single } from "../dom.js";
+import { fault, newer, skeleton } from "../feed.js";
 import { icon } from "../icons.js";
 import { live } from "../live.js";
 import { face, named, profile } from "../people.js";
@@ -28,29 +28,51 @@ export async function render({ main, signal }) {
   const more = h("button.pill", { type: "button", hidden: true, onclick: () => carry(more, older) }, "Show more");
   const clear = h("button.action", { type: "button", hidden: true, onclick: () => sure(clear, "Clear all notifications?", "Clear", cleared) }, "Clear all");
   const below = h("div", null, skeleton(4));
+  const nodes = new Map();
   let next = null;
-  let turn = 0;
+  /** Whether there may be new notifications that are not shown. */
+  let stale = false;
   put(main, ...head("notifications", clear), list, below);
 
-  function show(page) {
-    list.append(...page.items.map(notice));
-    next = page.next;
+  function line(one) {
+    if (!nodes.has(one.id)) nodes.set(one.id, notice(one, () => gone(one.id)));
+    return nodes.get(one.id);
+  }
+  function discard(id) {
+    drop(nodes.get(id));
+    nodes.delete(id);
+  }
+  function gone(id) {
+    if (nodes.has(id)) discard(id);
+    if (nodes.size === 0) end();
+  }
+  function end() {
     more.hidden = !next;
-    clear.hidden = list.children.length === 0;
-    put(below, list.children.length || next ? more : empty());
+    clear.hidden = nodes.size === 0;
+    put(below, nodes.size || next ? more : empty());
   }
-  async function load() {
-    const mine = turn += 1;
+  /** Loads the first page. Notifications that are shown stay as they are: a reply may be written there. */
+  const load = single(async () => {
+    stale = false;
     const page = await get(`${path}?limit=${PAGE}`, signal);
-    if (mine !== turn) return;
-    put(list);
-    show(page);
-  }
+    const found = new Set(page.items.map(({ id }) => id));
+    const last = page.items.at(-1)?.id;
+    const shown = [...nodes.keys()];
+    // Older ones stay if this page reaches them.
+    const reaches = page.next && last && shown.some((id) => newer(id, last) >= 0);
+    shown.filter((id) => !found.has(id) && !(reaches && newer(id, last) < 0)).forEach(discard);
+    arrange(list, page.items.map(line));
+    if (!reaches) next = page.next;
+    end();
+  });
   async function older() {
-    const mine = turn;
+    const asked = next;
     const page = await get(next, signal);
     // Otherwise the list was loaded again meanwhile.
-    if (mine === turn) show(page);
+    if (asked !== next) return;
+    list.append(...page.items.filter(({ id }) => !nodes.has(id)).map(line));
+    next = page.next;
+    end();
   }
   async function first() {
     await load().catch((problem) => {
@@ -60,18 +82,23 @@ export async function render({ main, signal }) {
   async function cleared() {
     await ask("DELETE", path);
     say("Notifications cleared.");
-    put(main, ...head("notifications", clear), list, below);
-    await first();
+    await load();
+    focusTitle();
   }
-  const news = () => (scrollY === 0 ? load().catch(() => null) : null);
+  /** Shows what is new, or waits until the user is at the start of the page. */
+  function news() {
+    stale = true;
+    if (scrollY === 0) load().catch(() => { stale = true; });
+  }
   live.addEventListener("mention", news, { signal });
   live.addEventListener("fresh", news, { signal });
+  addEventListener("scroll", () => (stale ? news() : null), { signal });
   await first();
 }
 
 /** A mention is shown as its post, anything else as a line. */
-function notice({ id, kind, user: actor, post, created_at }) {
-  if (kind === "mention") return h("li", { "data-id": id }, article(post));
+function notice({ id, kind, user: actor, post, created_at }, gone) {
+  if (kind === "mention") return h("li", { "data-id": id }, article(post, { gone }));
   const words = { follow: " follows you", follow_request: " asks to follow you" };
   const did = kind === "boost" ? " boosted your post" : " favourited your post";
   const said = words[kind] ?? h("a", { href: thread(post.id) }, did);

@@ -1,25 +1,27 @@
 // A post with its thread: the posts above it, and the replies below it, live.
 
 import { get, visible } from "../api.js";
-import { h, put } from "../dom.js";
+import { arrange, drop, focusTitle, h, put, single } from "../dom.js";
 import { fault, skeleton } from "../feed.js";
 import { icon } from "../icons.js";
 import { live } from "../live.js";
 import { article, rewrite, thread } from "../post.js";
+import { reload } from "../route.js";
 import { carry } from "../say.js";
 
 const PAGE = 100;
+/** Maximum number of posts to which replies are added as they arrive. */
+const POSTS_MAX = 500;
 /** Replies are indented up to this level. */
 const LEVELS_MAX = 4;
 
 export async function render({ main, signal, id, at }) {
   if (!/^\d+$/.test(id)) return put(main, unknown());
-  const path = `/v1/posts/${id}`;
   put(main, head(), skeleton(3));
   let post;
   let context;
   try {
-    [post, context] = await Promise.all([path, `${path}/context?limit=${PAGE}`].map((one) => get(visible(one), signal)));
+    [post, context] = await load(id, signal);
   } catch (problem) {
     if (![400, 404, 422].includes(problem.status)) throw problem;
     return put(main, unknown());
@@ -32,25 +34,28 @@ export async function render({ main, signal, id, at }) {
   return undefined;
 }
 
+/** A post, and the first page of its thread. */
+function load(id, signal) {
+  const path = `/v1/posts/${id}`;
+  return Promise.all([path, `${path}/context?limit=${PAGE}`].map((one) => get(visible(one), signal)));
+}
+
 const head = () => h("header.head", null, h("h1", null, "Post"));
 
 /** The posts in thread order: a reply is below its post, after all earlier replies to it. */
 class Thread {
   constructor(post, { ancestors, descendants, next }, signal) {
     this.id = post.id;
-    /** Nodes and levels of all posts, by id. */
+    /** Posts with their nodes and levels, by id. */
     this.posts = new Map();
     this.list = h("div.posts");
     this.more = h("button.pill", { type: "button", onclick: () => carry(this.more, () => this.#load(signal)) }, "Show more replies");
-    this.node = h("section.feed.thread", { "aria-label": "Thread" }, this.list, this.more);
-    this.next = next;
-    for (const above of ancestors) this.#append(above, 0);
-    this.#append(post, 0);
+    this.again = h("button.pill", { type: "button", hidden: true, onclick: reload }, "Show new replies");
+    this.node = h("section.feed.thread", { "aria-label": "Thread" }, this.list, this.more, this.again);
+    this.#show([...ancestors, post, ...descendants], next);
     this.posts.get(post.id).node.classList.add("chosen");
-    this.#extend(descendants, next);
-    for (const event of ["post", "mention"]) live.addEventListener(event, ({ detail }) => this.#insert(detail), { signal });
-    live.addEventListener("edit", ({ detail }) => this.#edited(detail, signal), { signal });
-    live.addEventListener("delete", ({ detail }) => this.#remove(detail.id), { signal });
+    for (const event of ["post", "mention"]) live.addEventListener(event, ({ detail }) => this.#arrived(detail), { signal });
+    live.addEventListener("fresh", single(() => this.#compare(signal)), { signal });
   }
 
   /** Scrolls to the post below those above it. */
@@ -59,26 +64,41 @@ class Thread {
     node.scrollIntoView({ block: "start", behavior: "instant" });
   }
 
-  #node(post, level) {
-    const node = article(post, { gone: (id) => this.#remove(id), replied: (reply) => this.#insert(reply)?.classList.add("new") });
+  /** Shows exactly these posts. Those that are shown already keep their nodes. */
+  #show(posts, next) {
+    const before = this.posts;
+    this.posts = new Map();
+    const nodes = posts.map((post) => this.#node(post, before.get(post.id)?.node));
+    for (const [id, { node }] of before) if (!this.posts.has(id)) drop(node);
+    arrange(this.list, nodes);
+    this.#continue(next);
+  }
+
+  #node(post, shown) {
+    const node = shown ?? article(post, { gone: () => this.#remove(post.id), replied: (reply) => this.#insert(reply)?.classList.add("new") });
+    const level = this.#level(post);
+    rewrite(node, post);
     node.style.setProperty("--level", Math.min(level, LEVELS_MAX));
-    this.posts.set(post.id, { node, level });
+    this.posts.set(post.id, { post, node, level });
     return node;
   }
 
-  #append(post, level) {
-    if (!this.posts.has(post.id)) this.list.append(this.#node(post, level));
-  }
-
-  #extend(descendants, next) {
-    for (const reply of descendants) this.#append(reply, this.#level(reply));
+  #continue(next) {
     this.next = next;
     this.more.hidden = !next;
   }
 
-  #level(reply) {
-    const above = this.posts.get(reply.in_reply_to_id);
-    return reply.in_reply_to_id === this.id || !above ? 1 : above.level + 1;
+  /** The level of a post; posts above it are known. That of the post itself and of those above it is 0. */
+  #level(post) {
+    if (post.id === this.id || !this.posts.has(this.id)) return 0;
+    const above = this.posts.get(post.in_reply_to_id);
+    return post.in_reply_to_id === this.id || !above ? 1 : above.level + 1;
+  }
+
+  /** Adds a reply of another, unless there are very many: then a button loads the thread again. */
+  #arrived(reply) {
+    if (this.posts.size < POSTS_MAX) this.#insert(reply);
+    else if (this.posts.has(reply.in_reply_to_id) && !this.posts.has(reply.id)) this.again.hidden = false;
   }
 
   /** Adds a reply that was just written; it is shown later if pages before it are not loaded. */
@@ -86,36 +106,59 @@ class Thread {
     const above = this.posts.get(reply.in_reply_to_id);
     const isToPost = reply.in_reply_to_id === this.id;
     if (!above || this.posts.has(reply.id) || !(isToPost || above.level > 0) || (isToPost && this.next)) return null;
-    const level = this.#level(reply);
     let after = above.node;
-    const levels = new Map([...this.posts.values()].map(({ node, level: of }) => [node, of]));
-    while (after.nextElementSibling && levels.get(after.nextElementSibling) >= level) after = after.nextElementSibling;
-    const node = this.#node(reply, level);
+    const levels = new Map([...this.posts.values()].map(({ node, level }) => [node, level]));
+    while (after.nextElementSibling && levels.get(after.nextElementSibling) > above.level) after = after.nextElementSibling;
+    const node = this.#node(reply);
     after.after(node);
     return node;
-  }
-
-  async #edited(post, signal) {
-    const shown = this.posts.get(post.id);
-    if (!shown) return;
-    try {
-      rewrite(shown.node, post.text === undefined ? await get(visible(`/v1/posts/${post.id}`), signal) : post);
-    } catch (problem) {
-      if (problem.status === 404) this.#remove(post.id);
-    }
   }
 
   #remove(id) {
     const shown = this.posts.get(id);
     if (!shown) return;
-    if (id === this.id) return put(this.node.parentElement ?? this.node, unknown());
+    if (id === this.id) return this.#end();
     this.posts.delete(id);
-    shown.node.remove();
+    drop(shown.node);
+  }
+
+  /** The post itself does not exist any more. */
+  #end() {
+    const page = this.node.parentElement;
+    const focused = page?.contains(document.activeElement);
+    put(page ?? this.node, unknown());
+    if (focused) focusTitle();
+  }
+
+  /** Loads the thread again, as far as it is shown, after a time without live updates. */
+  async #compare(signal) {
+    const before = new Set(this.posts.keys());
+    const found = [];
+    let next;
+    try {
+      const [post, first] = await load(this.id, signal);
+      found.push(...first.ancestors, post, ...first.descendants);
+      next = first.next;
+      while (next && found.length < before.size) {
+        const page = await get(next, signal);
+        found.push(...page.descendants);
+        next = page.next;
+      }
+    } catch (problem) {
+      if (problem.status === 404) this.#end();
+      return;
+    }
+    if (signal.aborted) return;
+    // What changed meanwhile was reported.
+    const arrived = [...this.posts.values()].filter(({ post }) => !before.has(post.id));
+    this.#show(found.filter(({ id }) => !before.has(id) || this.posts.has(id)), next);
+    arrived.forEach(({ post }) => this.#insert(post));
   }
 
   async #load(signal) {
     const { descendants, next } = await get(this.next, signal);
-    this.#extend(descendants, next);
+    this.list.append(...descendants.filter(({ id }) => !this.posts.has(id)).map((post) => this.#node(post)));
+    this.#continue(next);
   }
 }
 

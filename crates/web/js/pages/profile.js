@@ -1,7 +1,7 @@
 // The profile of a user: posts, follows, followers and friends, with buttons to follow and befriend.
 
 import { ask, get, user, visible } from "../api.js";
-import { h, put } from "../dom.js";
+import { drop, h, put } from "../dom.js";
 import { Feed, fault, skeleton } from "../feed.js";
 import { icon } from "../icons.js";
 import { live } from "../live.js";
@@ -59,7 +59,7 @@ export async function render({ main, signal, handle, list, at }) {
 async function pinned(person, pins, signal) {
   const { items } = await get(visible(`${user(person.id)}/pins?limit=100`), signal);
   const shown = items.map((post) => {
-    const node = article(post, { gone: () => node.remove() });
+    const node = article(post, { gone: () => drop(node) });
     node.prepend(h("p.pinned", null, icon("pin"), "Pinned"));
     return node;
   });
@@ -76,7 +76,7 @@ async function reacted(person, list, below, signal) {
     const page = await get(next, signal);
     next = page.next;
     posts.append(...page.items.map((post) => {
-      const node = article(post, { gone: () => node.remove() });
+      const node = article(post, { gone: () => drop(node) });
       return node;
     }));
     more.hidden = !next;

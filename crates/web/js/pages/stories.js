@@ -1,5 +1,6 @@
 // Stories: those of friends and the user's own, until they expire.
 
+import { user } from "../api.js";
 import { composer } from "../compose.js";
 import { arrange, h, put } from "../dom.js";
 import { fault } from "../feed.js";
@@ -32,7 +33,8 @@ function storyComposer(storyList) {
   const choices = LIVES.map(([secs, words]) => h("option", { value: secs, selected: secs === LIFE_DEFAULT }, words));
   const select = h("select", { id: "life", name: "life" }, ...choices);
   return composer({
-    label: "Post a story", hint: "Share something with your friends for a while…", verb: "Post story", to: "stories",
+    label: "Post a story", hint: "Share something with your friends for a while…", verb: "Post story", place: "stories",
+    path: `${user(whoami().id)}/stories`, said: "Story posted.",
     options: {
       more: h("span.choice", null, h("label", { for: "life" }, "Expires after"), select),
       fields: () => ({ ttl_s: Number(select.value) }),

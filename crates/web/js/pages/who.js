@@ -3,7 +3,7 @@
 import { ask, get, insist, user } from "../api.js";
 import { calm, h, put } from "../dom.js";
 import { finder } from "../lookup.js";
-import { article } from "../post.js";
+import { article, deleted, edited } from "../post.js";
 import { face, lively } from "../people.js";
 import { go as visit } from "../route.js";
 import { carry } from "../say.js";
@@ -84,7 +84,7 @@ function glimpse(person, signal) {
     h("header", null, h("span.pulse"), h("span", null, "Live: home timeline of "), h("b", null, `@${person.handle}`)),
     top, list);
   const shown = (post) => {
-    const one = article(post);
+    const one = article(post, { gone: () => one.remove() });
     one.querySelector(".actions").remove();
     return one;
   };
@@ -98,7 +98,7 @@ function glimpse(person, signal) {
     while (list.children.length > SHOWN) list.lastElementChild.remove();
   };
   // The posts of a busy timeline are shown slowly enough to be read.
-  const queue = [];
+  let queue = [];
   const turn = setInterval(() => { if (queue.length) add(queue.shift()); }, 900);
   signal.addEventListener("abort", () => clearInterval(turn));
   ask("GET", `${user(person.id)}/timeline?limit=${SHOWN}`, { signal }).then((page) => {
@@ -111,8 +111,14 @@ function glimpse(person, signal) {
     state: () => null,
     received: ({ event, data }) => {
       if (event.startsWith("story")) return storyList.apply(event, JSON.parse(data));
+      const detail = JSON.parse(data);
+      if (event === "edit") edited(detail);
+      if (event === "delete") {
+        deleted(detail.id);
+        queue = queue.filter((post) => post.id !== detail.id && post.boost_of?.id !== detail.id);
+      }
       if (event !== "post") return;
-      queue.push(JSON.parse(data));
+      queue.push(detail);
       if (queue.length > 3) queue.shift();
     },
   }).catch(() => null);
