@@ -9,7 +9,7 @@
 use rows::{Order, Span};
 
 use crate::ids::UserId;
-use crate::page::{Page, PageOf, up_to_hour};
+use crate::page::{Borders, Page, PageOf};
 
 /// Most items of the first read of a list: of many lists, each has fewer items on the page.
 const FIRST_READ_MAX: usize = 8;
@@ -26,8 +26,8 @@ pub(crate) struct Gathered<T> {
 /// Gathers the page. `read` appends the visible items of a user's list within a span, in its order. If
 /// the span's limit cut the list short, it returns the last id that it read.
 ///
-/// After `rows_max` rows, without those of the first read of each list, the page ends at the next whole hour: so its end
-/// says nothing about hidden items.
+/// After `rows_max` rows, without those of the first read of each list, the page ends at the next of the [`Borders`]: so its
+/// end says nothing about hidden items.
 pub(crate) fn gather<I, T>(
     users: impl Iterator<Item = UserId>,
     page: &Page<I>,
@@ -53,17 +53,23 @@ where
             unfinished.push((user, last));
         }
     }
-    let (mut whole, mut end, mut rows) = (first, None, 0);
+    let (mut whole, mut borders, mut rows) = (first, Borders::new(), 0);
     while !unfinished.is_empty() {
         keep_first(&mut best, first.order, wanted);
         // Read on only in lists whose next item could still be on the page, and only up to its end.
         let last: Option<u64> = best.get(wanted - 1).map(|item| (*item).into());
         unfinished.retain(|(_, read)| last.is_none_or(|last| is_first(*read, last, first.order)));
+        let least =
+            unfinished.iter().map(|(_, read)| *read).min_by_key(|read| rank(*read, first.order));
         if rows >= rows_max
-            && end.is_none()
-            && let Some((part, next)) = cut(whole, unfinished.iter().map(|(_, read)| *read))
+            && let Some(rest) = least.and_then(|least| whole.beyond(least, limit))
         {
-            (whole, end) = (part, Some(next));
+            let part = borders.shorten(rest);
+            whole = match whole.order {
+                Order::Descending => Span { low: part.low, ..whole },
+                Order::Ascending => Span { high: part.high, ..whole },
+            };
+            rows = 0;
         }
         limit = (2 * limit).min(wanted);
         let rest = |read| match last {
@@ -79,22 +85,10 @@ where
     }
     best.retain(|item| (whole.low..=whole.high).contains(&(*item).into()));
     keep_first(&mut best, first.order, wanted);
-    end = end.filter(|_| best.len() < wanted);
+    let end = borders.end().filter(|_| best.len() < wanted);
     let mut page = PageOf::from_scan(best, page);
     page.more |= end.is_some();
     Gathered { page, end }
-}
-
-/// The part of a span up to the first whole hour that follows what was read of some list, and where the rest begins;
-/// `read` has the last id that was read of each list. `None` if nothing follows that hour.
-fn cut(whole: Span, read: impl Iterator<Item = u64>) -> Option<(Span, u64)> {
-    let least = read.min_by_key(|read| rank(*read, whole.order))?;
-    let (part, next) = up_to_hour(whole.beyond(least, whole.limit)?);
-    let part = match whole.order {
-        Order::Descending => Span { low: part.low, ..whole },
-        Order::Ascending => Span { high: part.high, ..whole },
-    };
-    Some((part, next?))
 }
 
 /// Position of an item in scan order.

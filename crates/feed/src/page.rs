@@ -1,12 +1,14 @@
 //! Pages of items in the order of ids: the start of a page, and its items.
 
-use rows::{Order, Span, Stamp};
+use rows::{Order, Span};
 
 use crate::ids::PostId;
 
-const HOUR_MS: u64 = 3_600_000;
-/// Rows that are read for one page before it ends at the next whole hour.
+/// Rows that are read for one page before it ends at the next border: see [`Borders`].
 pub(crate) const ROWS_MAX: usize = 4_096;
+/// Sizes of blocks of ids, in bits: about 70 minutes, a second, 16 milliseconds, and [`ROWS_MAX`] ids.
+const BLOCK_BITS: [u32; 4] = [44, 32, 26, 12];
+const _: () = assert!(matches!(BLOCK_BITS, [.., bits] if 1 << bits <= ROWS_MAX));
 
 /// The start of a page of posts (or of stories, with their ids).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +70,7 @@ impl<T> PageOf<T> {
 pub struct Visible {
     /// The posts.
     pub posts: PageOf<PostId>,
-    /// Where the next page begins if it is not the last post: only after many hidden posts.
+    /// Where the next page begins if it is not the last post: only after many posts that are not shown.
     pub end: Option<PostId>,
 }
 
@@ -80,19 +82,82 @@ impl Visible {
     }
 }
 
-/// The part of a span of ids up to the next whole hour, and the cursor of the rest, if there is a rest: so that a page can
-/// end after ids that the reader must not learn.
-pub(crate) fn up_to_hour(span: Span) -> (Span, Option<u64>) {
-    let hour = |ms: u64| Stamp::first_of(ms / HOUR_MS * HOUR_MS).0;
-    let (end, next) = match span.order {
-        Order::Descending => {
-            let start = hour(Stamp(span.high).unix_ms());
-            (start - 1, start)
+/// Where a page ends that has few of the rows that were read for it: between two blocks of ids, since the reader must not
+/// learn the ids of the others. The first block is long. If it has too many rows itself, the page ends at the border of a
+/// shorter one, which still has many of them.
+///
+/// **Invariant:** the rows of a page are bounded, also if all have been made within a millisecond: a list has an id once.
+#[derive(Debug)]
+pub(crate) struct Borders {
+    bits: std::slice::Iter<'static, u32>,
+    end: Option<u64>,
+}
+
+impl Borders {
+    pub(crate) fn new() -> Self {
+        Self { bits: BLOCK_BITS.iter(), end: None }
+    }
+
+    /// The cursor of what follows the page, if it ends at a border.
+    pub(crate) fn end(&self) -> Option<u64> {
+        self.end
+    }
+
+    /// The part of `rest` that is still read, now that [`ROWS_MAX`] rows more have been read.
+    pub(crate) fn shorten(&mut self, rest: Span) -> Span {
+        let Some(bits) = self.bits.next() else { return rest };
+        let within = (1 << bits) - 1;
+        let (part, border) = match rest.order {
+            Order::Descending => {
+                let low = rest.low.max(rest.high & !within);
+                (Span { low, ..rest }, low)
+            }
+            Order::Ascending => {
+                let high = rest.high.min(rest.low | within);
+                (Span { high, ..rest }, high)
+            }
+        };
+        if part != rest {
+            self.end = Some(border);
         }
-        Order::Ascending => {
-            let end = hour(Stamp(span.low).unix_ms() + HOUR_MS);
-            (end, end - 1)
+        part
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_end_at_the_borders_of_shorter_and_shorter_blocks() {
+        let mut down = Borders::new();
+        let mut rest = Span::below(Some(5 << 44 | 7 << 32 | 9 << 26 | 3 << 12 | 5), 9).unwrap();
+        for border in [
+            5 << 44,
+            5 << 44 | 7 << 32,
+            5 << 44 | 7 << 32 | 9 << 26,
+            5 << 44 | 7 << 32 | 9 << 26 | 3 << 12,
+        ] {
+            rest = down.shorten(rest);
+            assert_eq!((rest.low, down.end()), (border, Some(border)));
         }
-    };
-    span.until(end).map_or((span, None), |part| (part, (part != span).then_some(next)))
+        assert_eq!(down.shorten(rest), rest);
+
+        let mut up = Borders::new();
+        let mut rest = Span::above(5 << 44, 9).unwrap();
+        for bits in BLOCK_BITS {
+            rest = up.shorten(rest);
+            let border = (5 << 44) + (1 << bits) - 1;
+            assert_eq!((rest.high, up.end()), (border, Some(border)));
+        }
+    }
+
+    #[test]
+    fn a_page_with_all_that_is_left_ends_at_no_border() {
+        for order in [Order::Ascending, Order::Descending] {
+            let rest = Span { low: 3 << 44, high: (3 << 44) + (1 << 40), limit: 9, order };
+            let mut borders = Borders::new();
+            assert_eq!((borders.shorten(rest), borders.end()), (rest, None));
+        }
+    }
 }

@@ -9,8 +9,11 @@ use unicode_segmentation::UnicodeSegmentation as _;
 use crate::limits::{POST_TAGS_MAX, TAG_BYTES_MAX};
 use crate::refusal::Refusal;
 
-/// A hashtag without its `#`, in lower case: letters, digits and `_`, with at least one letter, and at most
-/// [`TAG_BYTES_MAX`] bytes. Marks that belong to a letter are part of it.
+/// With what a hashtag begins in a text; the second one is as wide as a Chinese character.
+pub const SIGNS: [char; 2] = ['#', '\u{ff03}'];
+
+/// A hashtag without its `#`, in lower case: letters, digits and `_`, and within it also marks, middle dots and joiners, at
+/// most [`TAG_BYTES_MAX`] bytes. It has a letter, or a `_`, dot or joiner that is neither its beginning nor its end.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Tag(Box<str>);
 
@@ -19,8 +22,8 @@ pub struct Tag(Box<str>);
 pub enum Found<'t> {
     /// A URL with the scheme `http` or `https`.
     Url(&'t str),
-    /// A hashtag as it is written, without its `#`.
-    Tag(&'t str),
+    /// A hashtag as it is written: one of [`SIGNS`], and the rest.
+    Tag(char, &'t str),
 }
 
 impl Tag {
@@ -35,8 +38,12 @@ impl Tag {
             true => text.to_lowercase(),
             false => return Err(Refusal::BadTag),
         };
-        let is_word = lower.chars().any(char::is_alphabetic) && lower.len() <= TAG_BYTES_MAX;
-        if is_word { Ok(Self(lower.into())) } else { Err(Refusal::BadTag) }
+        let is_inner = |at: usize, c: char| at > 0 && at + c.len_utf8() < lower.len();
+        let is_sign = |(at, c): (usize, char)| {
+            c.is_alphabetic() || is_inner(at, c) && (c == '_' || is_joint(c))
+        };
+        let is_tag = lower.len() <= TAG_BYTES_MAX && lower.char_indices().any(is_sign);
+        if is_tag { Ok(Self(lower.into())) } else { Err(Refusal::BadTag) }
     }
 
     /// Of a row.
@@ -52,28 +59,51 @@ impl Tag {
     }
 }
 
-/// The letters, digits and `_` with which a text begins.
-fn word(text: &str) -> &str {
-    let is_part = |cluster: &str| {
-        cluster.chars().next().is_some_and(|first| first.is_alphanumeric() || first == '_')
-    };
-    let end = text.grapheme_indices(true).find(|(_, cluster)| !is_part(cluster));
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// Whether a character is part of a hashtag only between others: the middle dots of Latin and Japanese, and what joins or
+/// separates letters in Persian and in scripts of India.
+fn is_joint(c: char) -> bool {
+    matches!(c, '\u{b7}' | '\u{30fb}' | '\u{200c}' | '\u{200d}')
+}
+
+/// Whether a character is a mark of the one before it. A letter may also be one with what comes after it, whatever that is,
+/// so each character is looked at by itself.
+fn is_mark(c: char) -> bool {
+    let mut bytes = [b'a'; 5];
+    let (_, mark) = bytes.split_at_mut(1);
+    let len = 1 + c.encode_utf8(mark).len();
+    let text = bytes.get(..len).and_then(|bytes| std::str::from_utf8(bytes).ok());
+    text.is_some_and(|text| text.graphemes(true).count() == 1)
+}
+
+/// The characters of a hashtag with which a text begins.
+fn start(text: &str) -> &str {
+    let is_part = |at: usize, c: char| is_word(c) || at > 0 && (is_joint(c) || is_mark(c));
+    let end = text.char_indices().find(|(at, c)| !is_part(*at, *c));
     text.get(..end.map_or(text.len(), |(at, _)| at)).unwrap_or_default()
 }
 
-/// The beginning of hashtags, for a search: letters, digits and `_` in lower case.
+/// The hashtag with which a text begins, if that is one.
+fn word(text: &str) -> &str {
+    start(text).trim_end_matches(is_joint)
+}
+
+/// The beginning of hashtags in lower case, for a search.
 #[must_use]
 pub fn prefix(text: &str) -> Option<String> {
-    let is_whole = !text.is_empty() && text.len() <= TAG_BYTES_MAX && word(text) == text;
+    let is_whole = !text.is_empty() && text.len() <= TAG_BYTES_MAX && start(text) == text;
     is_whole.then(|| text.to_lowercase())
 }
 
 /// The URL or the hashtag with which `rest` begins, after the character `before`.
 #[must_use]
 pub fn found(rest: &str, before: Option<char>) -> Option<Found<'_>> {
-    match rest.as_bytes().first() {
-        Some(b'h' | b'H') => url(rest, before).map(Found::Url),
-        Some(b'#') => hashtag(rest, before).map(Found::Tag),
+    match rest.chars().next()? {
+        'h' | 'H' => url(rest, before).map(Found::Url),
+        sign if SIGNS.contains(&sign) => hashtag(rest, before).map(|tag| Found::Tag(sign, tag)),
         _ => None,
     }
 }
@@ -82,16 +112,16 @@ pub fn found(rest: &str, before: Option<char>) -> Option<Found<'_>> {
 #[must_use]
 pub fn tags(text: &str) -> Vec<Tag> {
     let mut tags = Vec::new();
-    if !text.contains('#') {
+    if !text.contains(SIGNS) {
         return tags;
     }
     let (mut rest, mut before) = (text, None);
     while let Some(first) = rest.chars().next().filter(|_| tags.len() < POST_TAGS_MAX) {
         let part = match found(rest, before) {
             Some(Found::Url(url)) => url.len(),
-            Some(Found::Tag(tag)) => {
+            Some(Found::Tag(sign, tag)) => {
                 tags.extend(Tag::parse(tag).ok().filter(|tag| !tags.contains(tag)));
-                1 + tag.len()
+                sign.len_utf8() + tag.len()
             }
             None => first.len_utf8(),
         };
@@ -104,7 +134,7 @@ pub fn tags(text: &str) -> Vec<Tag> {
 
 /// A sign at the end of a URL belongs to the sentence around it.
 fn url(rest: &str, before: Option<char>) -> Option<&str> {
-    if before.is_some_and(|before| before.is_alphanumeric() || before == '_') {
+    if before.is_some_and(is_word) {
         return None;
     }
     let scheme = ["https://", "http://"].into_iter().find(|scheme| {
@@ -132,10 +162,10 @@ fn url(rest: &str, before: Option<char>) -> Option<&str> {
 }
 
 fn hashtag(rest: &str, before: Option<char>) -> Option<&str> {
-    if before.is_some_and(|before| before.is_alphanumeric() || "_#/&=".contains(before)) {
+    if before.is_some_and(|c| is_word(c) || SIGNS.contains(&c) || "/&=".contains(c)) {
         return None;
     }
-    let written = word(rest.get(1..)?);
+    let written = word(rest.strip_prefix(SIGNS)?);
     Tag::parse(written).is_ok().then_some(written)
 }
 
@@ -160,6 +190,47 @@ mod tests {
             ("\u{939}\u{93f}\u{928}\u{94d}\u{926}\u{940}", "\u{645}\u{6cc}\u{200c}\u{634}");
         check_tags(&format!("#{hindi} #{persian}"), &[hindi, persian]);
         check_tags("#\u{fe0f}\u{20e3} #\u{1f600} #a\u{1f600}", &["a"]);
+        check_tags("\u{ff03}foo \u{ff03}#a #\u{ff03}a \u{2764}\u{fe0f}#b", &["foo", "b"]);
+    }
+
+    #[test]
+    fn hashtags_are_those_of_mastodon() {
+        let bocchi = "\u{307c}\u{3063}\u{3061}\u{30fb}\u{3056}\u{30fb}\u{308d}\u{3063}\u{304f}";
+        check_tags(&format!("#{bocchi}\u{30fb} #one\u{b7}two"), &[bocchi, "one\u{b7}two"]);
+        check_tags(
+            "#2024_25 #1\u{b7}2 #__1 #___ #1_ #_1 #__ #1\u{b7}",
+            &["2024_25", "1\u{b7}2", "__1", "___"],
+        );
+        check_tags("#\u{b7}a #\u{200d}a #\u{301}a #a\u{200c}", &["a"]);
+    }
+
+    #[test]
+    fn a_letter_does_not_bring_what_comes_after_it_into_a_hashtag() {
+        // Malayalam and Sharada letters are one grapheme cluster with whatever follows.
+        for letter in ['\u{d4e}', '\u{111c2}'] {
+            for sign in "\"\\ /#?%<>&'\n\0".chars() {
+                let text = format!("{letter}{sign}a");
+                assert_eq!(Tag::parse(&text), Err(Refusal::BadTag), "{text:?}");
+                check_tags(&format!("#{text}"), &[&letter.to_string()]);
+            }
+        }
+    }
+
+    /// So a hashtag may be part of a path, of JSON and of a row as it is.
+    #[test]
+    fn hashtags_have_no_sign_space_or_control_character() {
+        for c in '\0'..=char::MAX {
+            for text in [format!("{c}"), format!("a{c}a"), format!("\u{d4e}{c}"), format!("a{c}")] {
+                let Ok(tag) = Tag::parse(&text) else { continue };
+                let is_safe = |c: char| match c.is_ascii() {
+                    true => c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_',
+                    false => !c.is_whitespace() && !c.is_control(),
+                };
+                assert!(tag.as_str().chars().all(is_safe), "{text:?}");
+                assert_eq!(Tag::parse(tag.as_str()), Ok(tag.clone()), "{text:?}");
+                assert_eq!(tags(&format!("#{text}")), [tag], "{text:?}");
+            }
+        }
     }
 
     #[test]

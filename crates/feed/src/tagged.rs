@@ -1,24 +1,31 @@
 //! Hashtag timelines: the public posts with a hashtag, newest first.
 //!
-//! Rows of a hashtag are read from the newest down. A page upwards looks for the time before which it has enough of them,
-//! so it begins directly above its cursor without reading what is above the page.
+//! A timeline of some hashtags is merged from the rows of each. If posts must have several, only the rows of the rarest
+//! are read. Rows of a hashtag are read from the newest down. A page upwards looks for the time before which it has enough
+//! of them, so it begins directly above its cursor without reading what is above the page.
 
-use std::cell::Cell;
 use std::cmp::Reverse;
+use std::ops::RangeInclusive;
 
 use rows::{Order, Rows, Span};
 
 use crate::facts::{Facts, Tagged};
 use crate::ids::PostId;
 use crate::page::{Page, Visible};
-use crate::profile::visible;
+use crate::profile::{Batch, Shown, visible};
 use crate::tag::Tag;
 use crate::visible::Viewer;
 
-/// The first time span of a page upwards, in stamps: about a second. Each next one is 16 times as long.
-const FIRST_WIDTH: u64 = 1 << 32;
-/// Most reads for a page upwards: 8 until there are enough rows, and 63 halves of the last time span.
-const PROBES_MAX: usize = 80;
+/// By how much a time span with too few or too many rows is made longer or shorter.
+const STEP: u64 = 16;
+/// How often the time span between one with too few rows and one with too many is halved.
+const HALVES_MAX: usize = 4;
+/// Most posts that one read upwards looks for.
+const UPWARDS_MAX: usize = 128;
+/// Most rows of one read upwards, less twice the wanted ones.
+const SPARE_ROWS: usize = 64;
+/// Rows of each hashtag of which the rarest is looked for.
+const COMPARED_ROWS: usize = 64;
 
 /// The posts of a timeline. Hashtags are looked up for each post, so a caller bounds their number.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,82 +45,184 @@ impl TagQuery {
         Self { any: vec![tag], all: Vec::new(), none: Vec::new() }
     }
 
-    /// Whether a public post by a user who exists is in the timeline as the viewer sees it.
-    fn shows<R: Rows + ?Sized>(&self, viewer: &Viewer<'_, R>, tagged: Tagged) -> bool {
+    /// The hashtags whose rows together have all posts of the timeline.
+    fn walked<R: Rows + ?Sized>(&self, facts: Facts<'_, R>) -> Vec<&Tag> {
+        let mut any: Vec<_> = self.any.iter().filter(|tag| !self.none.contains(tag)).collect();
+        any.sort_unstable();
+        any.dedup();
+        let is_empty = any.is_empty() || self.all.iter().any(|tag| self.none.contains(tag));
+        if is_empty || self.all.is_empty() {
+            return if is_empty { Vec::new() } else { any };
+        }
+        let one_of_any = any.iter().copied().filter(|_| any.len() == 1);
+        let age = |tag: &&Tag| {
+            let newest = facts.tagged(tag, PostId(u64::MAX), COMPARED_ROWS);
+            newest.get(COMPARED_ROWS - 1).map_or(0, |(post, _)| post.0)
+        };
+        self.all.iter().chain(one_of_any).min_by_key(age).into_iter().collect()
+    }
+
+    /// What the viewer learns of a public post with a walked hashtag.
+    fn shown<R: Rows + ?Sized>(&self, viewer: &Viewer<'_, R>, tagged: Tagged) -> Shown {
         let facts = viewer.facts();
+        if facts.is_hidden(tagged.1) || !viewer.wants_public_by(tagged.1) {
+            return Shown::Hidden;
+        }
         let has = |tag: &Tag| facts.has_tag(tag, tagged);
-        !facts.is_hidden(tagged.1)
-            && viewer.wants_public_by(tagged.1)
-            && self.all.iter().all(has)
-            && !self.none.iter().any(has)
+        let has_any = || self.all.is_empty() || self.any.iter().any(has);
+        let is_found = self.all.iter().all(has) && has_any() && !self.none.iter().any(has);
+        if is_found { Shown::Yes } else { Shown::LeftOut }
     }
 }
 
 /// A page of the public posts that a query finds and that the viewer may see and has not muted. May end early, see
 /// [`Visible::end`].
 pub fn posts<R: Rows + ?Sized>(viewer: &Viewer<'_, R>, query: &TagQuery, page: &Page) -> Visible {
-    let width = Cell::new(FIRST_WIDTH);
-    let read = |span| read(viewer.facts(), (&query.any, &width), span);
-    visible(page, read, |tagged| tagged.0, |tagged| query.shows(viewer, *tagged))
+    let facts = viewer.facts();
+    let list = |tag| List { tag, read: Vec::new(), rest: page.span(0), width: u64::MAX };
+    let mut lists: Vec<_> = query.walked(facts).into_iter().map(list).collect();
+    let read = |span| merge(facts, &mut lists, span);
+    visible(page, read, |tagged| tagged.0, |tagged| query.shown(viewer, *tagged))
 }
 
-/// The posts with one of the hashtags within a span, in its order.
-fn read<R: Rows + ?Sized>(
+/// The posts that follow in the lists, as far as all of them have been read.
+fn merge<R: Rows + ?Sized>(
     facts: Facts<'_, R>,
-    (any, width): (&[Tag], &Cell<u64>),
+    lists: &mut [List<'_>],
     span: Span,
-) -> Vec<Tagged> {
-    let of_tag = |tag| match span.order {
-        Order::Descending => below(facts, tag, span),
-        Order::Ascending => above(facts, (tag, width), span),
+) -> Batch<Tagged> {
+    let rows = lists.iter_mut().map(|list| list.fill(facts, span.limit)).sum();
+    let ends = lists.iter().filter_map(|list| list.rest);
+    let last = match span.order {
+        Order::Descending => ends.map(|rest| rest.high.saturating_add(1)).max(),
+        Order::Ascending => ends.map(|rest| rest.low.saturating_sub(1)).min(),
     };
-    let mut found: Vec<_> = any.iter().flat_map(of_tag).collect();
+    let (low, high) = match (span.order, last) {
+        (_, None) => (span.low, span.high),
+        (Order::Descending, Some(last)) => (span.low.max(last), span.high),
+        (Order::Ascending, Some(last)) => (span.low, span.high.min(last)),
+    };
+    let mut items = Vec::new();
+    for list in lists {
+        let number = list.read.iter().take_while(|(post, _)| (low..=high).contains(&post.0));
+        let number = number.count();
+        items.extend(list.read.drain(..number));
+    }
     match span.order {
-        Order::Descending => found.sort_unstable_by_key(|tagged| Reverse(*tagged)),
-        Order::Ascending => found.sort_unstable(),
+        Order::Descending => items.sort_unstable_by_key(|tagged| Reverse(*tagged)),
+        Order::Ascending => items.sort_unstable(),
     }
-    found.dedup();
-    found.truncate(span.limit);
-    found
+    items.dedup();
+    Batch { items, last, rows }
 }
 
-fn below<R: Rows + ?Sized>(facts: Facts<'_, R>, tag: &Tag, span: Span) -> Vec<Tagged> {
-    let mut found = facts.tagged(tag, PostId(span.high.saturating_add(1)), span.limit);
-    found.retain(|(post, _)| post.0 >= span.low);
-    found
+/// The posts with one hashtag.
+struct List<'q> {
+    tag: &'q Tag,
+    /// Those that have been read and not been used, in the order of reading.
+    read: Vec<Tagged>,
+    /// What has not been read.
+    rest: Option<Span>,
+    /// The time span of a read upwards, in stamps.
+    width: u64,
 }
 
-/// The first rows of a span that is read upwards. A span of time that begins with it is made longer until it has enough
-/// rows, and then shorter until they fit one read. The next read begins with a span of time of the same `length`.
-fn above<R: Rows + ?Sized>(
-    facts: Facts<'_, R>,
-    (tag, length): (&Tag, &Cell<u64>),
-    span: Span,
-) -> Vec<Tagged> {
-    let rows_max = span.limit.saturating_mul(2).saturating_add(64);
-    let (mut found, mut width) = (Vec::new(), length.get());
-    // The latest end with too few rows, and the earliest one with too many.
-    let (mut short, mut long) = (span.low, None);
-    let mut end = span.low.saturating_add(width).min(span.high);
-    for _ in 0..PROBES_MAX {
-        found = below(facts, tag, Span { high: end, limit: rows_max, ..span });
-        if found.len() >= rows_max {
-            long = Some(end);
-        } else if found.len() >= span.limit || end >= span.high {
-            length.set((end - span.low).max(1));
-            break;
-        } else {
-            short = end;
+impl List<'_> {
+    /// Reads about `limit` posts if all others have been used. Returns the number of rows and look-ups.
+    fn fill<R: Rows + ?Sized>(&mut self, facts: Facts<'_, R>, limit: usize) -> usize {
+        let Some(span) = self.rest.filter(|_| self.read.is_empty()) else { return 0 };
+        if span.order == Order::Ascending {
+            return self.fill_up(facts, span, limit.min(UPWARDS_MAX));
         }
-        end = match long {
-            Some(long) => u64::midpoint(short, long),
-            None => {
-                width = width.saturating_mul(16);
-                short.saturating_add(width).min(span.high)
-            }
-        };
+        let mut rows = 0;
+        self.read = newest(facts, self.tag, span.low..=span.high, limit, &mut rows);
+        let last = self.read.last().filter(|_| self.read.len() >= limit);
+        self.rest = last.and_then(|(post, _)| span.beyond(post.0, 0));
+        rows
     }
-    found.reverse();
-    found.truncate(span.limit);
+
+    /// As [`List::fill`], upwards. The time span is made longer until it has enough posts, and shorter while they do not
+    /// fit one read. The first one has all that is left: often few posts are newer than those a client knows.
+    fn fill_up<R: Rows + ?Sized>(
+        &mut self,
+        facts: Facts<'_, R>,
+        span: Span,
+        limit: usize,
+    ) -> usize {
+        let rows_max = limit.saturating_mul(2).saturating_add(SPARE_ROWS);
+        let (mut low, mut rows, mut halves) = (span.low, 0, 0);
+        // The latest end with too few posts, with these, and the earliest one with too many.
+        let (mut short, mut long): (Option<(u64, Vec<Tagged>)>, Option<u64>) = (None, None);
+        let mut end = low.saturating_add(self.width).min(span.high);
+        loop {
+            let found = newest(facts, self.tag, low..=end, rows_max, &mut rows);
+            if found.len() < rows_max {
+                let is_enough = found.len() >= limit || end >= span.high;
+                short = Some((end, found));
+                if is_enough {
+                    break;
+                }
+            } else {
+                let [oldest, newest] =
+                    [found.last(), found.first()].map(|row| row.map_or(end, |row| row.0.0));
+                let is_gap = short.as_ref().is_none_or(|(_, found)| found.is_empty());
+                if is_gap && long.is_none() {
+                    let from = short.take().map_or(low, |(end, _)| end.saturating_add(1));
+                    low = first(facts, self.tag, from..=oldest, &mut rows);
+                }
+                long = Some(newest);
+            }
+            end = match (&short, long) {
+                (Some((short, _)), None) => {
+                    let width = (short - low).max(1).saturating_mul(STEP);
+                    low.saturating_add(width).min(span.high)
+                }
+                (None, long) => low + (long.unwrap_or(end) - low) / STEP,
+                (Some((short, _)), Some(long)) if halves >= HALVES_MAX || *short >= long => break,
+                (Some((short, _)), Some(long)) => {
+                    halves += 1;
+                    u64::midpoint(*short, long)
+                }
+            };
+        }
+        if let Some((end, mut found)) = short {
+            found.reverse();
+            self.read = found;
+            self.rest = span.beyond(end, 0);
+            self.width = (end - low).max(1);
+        }
+        rows
+    }
+}
+
+/// The newest posts with a hashtag of these ids, newest first. Adds the number of rows and look-ups to `rows`.
+fn newest<R: Rows + ?Sized>(
+    facts: Facts<'_, R>,
+    tag: &Tag,
+    ids: RangeInclusive<u64>,
+    limit: usize,
+    rows: &mut usize,
+) -> Vec<Tagged> {
+    let mut found = facts.tagged(tag, PostId(ids.end().saturating_add(1)), limit);
+    *rows += found.len() + 1;
+    found.retain(|(post, _)| post.0 >= *ids.start());
     found
+}
+
+/// The oldest id of a post with a hashtag in `ids`, whose end is one: at most a look-up for each bit of the time span.
+fn first<R: Rows + ?Sized>(
+    facts: Facts<'_, R>,
+    tag: &Tag,
+    ids: RangeInclusive<u64>,
+    rows: &mut usize,
+) -> u64 {
+    let (mut low, mut first) = ids.into_inner();
+    while low < first {
+        let middle = u64::midpoint(low, first);
+        match newest(facts, tag, low..=middle, 1, rows).first() {
+            Some((post, _)) => first = post.0,
+            None => low = middle + 1,
+        }
+    }
+    first
 }

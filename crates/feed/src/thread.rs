@@ -6,18 +6,16 @@
 //! a post that is hidden from them or that they do not want is as a deleted one.
 //!
 //! **Invariant:** replies that are not shown take no place on a page, and no cursor names one. Their number has no bound:
-//! after many of them a page ends at the last post that is shown, or if there is none, at a whole hour.
+//! after many of them a page ends at the last post that is shown, or if there is none, at one of the [`Borders`].
 
-use rows::{Rows, Span};
+use rows::{Rows, Span, Stamp};
 
 use crate::ids::PostId;
 use crate::limits::{THREAD_ANCESTORS_MAX, THREAD_DEPTH_MAX};
-use crate::page::up_to_hour;
+use crate::page::{Borders, ROWS_MAX};
 use crate::post::Visibility;
 use crate::visible::Viewer;
 
-/// Replies not shown after which a page ends.
-const HIDDEN_MAX: usize = 4_096;
 /// Most rows of one read after the first.
 const READ_ROWS_MAX: usize = 512;
 
@@ -51,7 +49,7 @@ pub fn ancestors<R: Rows + ?Sized>(viewer: &Viewer<'_, R>, post: PostId) -> Vec<
 /// thread order.
 ///
 /// Costs one read of at most `limit` + 1 rows for each post found and for each level, and reads of 4,096 rows of replies
-/// that are not shown. If there is no post among them, it also reads those of the rest of the hour of the last one.
+/// that are not shown, or five times as many if there is no post among them.
 #[must_use]
 pub fn descendants<R: Rows + ?Sized>(
     viewer: &Viewer<'_, R>,
@@ -94,13 +92,19 @@ impl<R: Rows + ?Sized> Walk<'_, '_, R> {
             after = *first;
             // A post that was deleted since has no descendants.
             let is_reply = self.viewer.facts().is_reply(post, after);
-            if is_reply && shows(self.viewer, after) && !self.enter(after, rest) {
-                return false;
+            if is_reply && shows(self.viewer, after) {
+                if !self.enter(after, rest) {
+                    return false;
+                }
+                if self.hidden >= ROWS_MAX && self.posts.is_empty() {
+                    self.end_at(&[after, PostId(Stamp::MAX.0)]);
+                    return false;
+                }
             }
         }
         // One more than fits on the page, to know whether there is more.
         let mut rest = Span::above(after.0, self.limit - self.posts.len() + 1);
-        let mut hour = None;
+        let (mut borders, mut hidden_max) = (Borders::new(), ROWS_MAX);
         while let Some(span) = rest {
             let replies = self.viewer.facts().replies_to(post, span);
             let last = replies.last().filter(|_| replies.len() >= span.limit);
@@ -108,20 +112,26 @@ impl<R: Rows + ?Sized> Walk<'_, '_, R> {
             if !self.read(replies) {
                 return false;
             }
-            if self.hidden < HIDDEN_MAX || hour.is_some() {
-                continue;
+            if self.hidden >= hidden_max
+                && let Some(span) = rest
+            {
+                if !self.posts.is_empty() {
+                    return false;
+                }
+                rest = Some(borders.shorten(span));
+                hidden_max = self.hidden + ROWS_MAX;
             }
-            let Some(span) = rest else { continue };
-            if !self.posts.is_empty() {
-                return false;
-            }
-            let (part, next) = up_to_hour(span);
-            (rest, hour) = (Some(part), next);
         }
-        let Some(hour) = hour.filter(|_| self.posts.is_empty()) else { return hour.is_none() };
-        self.last.clone_from(&self.path);
-        self.last.push(PostId(hour));
+        let Some(border) = borders.end() else { return true };
+        if self.posts.is_empty() {
+            self.end_at(&[PostId(border)]);
+        }
         false
+    }
+
+    /// Makes the next page begin after this post or id below the path.
+    fn end_at(&mut self, end: &[PostId]) {
+        self.last = [&self.path, end].concat();
     }
 
     /// Walks these replies to the last post of the path; returns whether the page has room for more.
@@ -135,8 +145,7 @@ impl<R: Rows + ?Sized> Walk<'_, '_, R> {
                 return false;
             }
             self.posts.push(reply);
-            self.last.clone_from(&self.path);
-            self.last.push(reply);
+            self.end_at(&[reply]);
             if !self.enter(reply, &[]) {
                 return false;
             }

@@ -168,8 +168,7 @@ fn build(steps: &[Step]) -> (MemoryRows, History) {
                 let (parent, replied, _) = history.posts[at % history.posts.len()];
                 // The user at the start of the text is mentioned and not replied to.
                 let text = PostText::parse(&format!("@u{} yes", at % PEOPLE as usize)).unwrap();
-                let new = NewPost::new(id(author), text);
-                let new = NewPost { parent: Some(parent), ..new };
+                let new = NewPost { parent: Some(parent), ..NewPost::new(id(author), text) };
                 let (post, done) = run(Command::Publish(Box::new(new)));
                 // The parent may be hidden from the author: `feed/tests/visibility.rs` tests that.
                 if done {
@@ -183,7 +182,6 @@ fn build(steps: &[Step]) -> (MemoryRows, History) {
                 let text = PostText::parse(&text).unwrap();
                 assert!(run(Command::Edit(Box::new(PostEdit::of_text(post, text)))).1);
             }
-            Step::Reply(..) | Step::Edit(..) => {}
             Step::Delete(at) => {
                 if !history.posts.is_empty() {
                     let (post, _, _) = history.posts.remove(at % history.posts.len());
@@ -195,7 +193,7 @@ fn build(steps: &[Step]) -> (MemoryRows, History) {
             Step::Boost(user, at, on) if !history.posts.is_empty() => {
                 boost(&mut history, (user, at, on), &mut run);
             }
-            Step::Boost(..) => {}
+            Step::Reply(..) | Step::Edit(..) | Step::Boost(..) => {}
         }
     }
     (rows, history)

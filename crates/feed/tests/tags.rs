@@ -193,15 +193,26 @@ proptest! {
         posts in prop::collection::vec((0..3_u32, 0..4_usize, 0..7_u32), 0..150),
         cursors in prop::collection::vec((any::<prop::sample::Index>(), 0..3_u8, 1..9_usize), 1..12),
         muted in any::<bool>(),
+        query in 0..4_usize,
     ) {
         let mut world = World::new();
         let (mut ids, mut list) = (vec![PostId(0)], Vec::new());
+        let of = |any: &[&str], all: &[&str], none: &[&str]| {
+            let [any, all, none] = [any, all, none].map(|tags| tags.iter().map(|name| tag(name)).collect());
+            TagQuery { any, all, none }
+        };
+        let (query, found_in) = [
+            (of(&["a"], &[], &[]), ["#a", "#a #b"].as_slice()),
+            (of(&["a", "b"], &[], &[]), &["#a", "#a #b", "#b"]),
+            (of(&["a"], &["b"], &[]), &["#a #b"]),
+            (of(&["b", "a"], &[], &["b"]), &["#a"]),
+        ][query].clone();
         for (author, words, gap) in posts {
             world.now_ms += 10_u64.pow(gap);
             let words = ["#a", "#a #b", "#b", "plain"][words];
             let post = world.post(author, words);
             ids.push(post);
-            list.extend((words.contains("#a") && !(muted && author == 1)).then_some(post));
+            list.extend((found_in.contains(&words) && !(muted && author == 1)).then_some(post));
         }
         list.reverse();
         if muted {
@@ -221,8 +232,8 @@ proptest! {
                 _ => expect.truncate(limit),
             }
             let page = Page { cursor, limit };
-            let found = read(&world, Some(2), &TagQuery::of(tag("a")), &page);
-            prop_assert_eq!((found.items, found.more), (expect, more), "{:?}", page);
+            let found = read(&world, Some(2), &query, &page);
+            prop_assert_eq!((found.items, found.more), (expect, more), "{:?} {:?}", query, page);
         }
     }
 }

@@ -8,6 +8,7 @@ use feed::{
     Command, Cursor, Done, Effect, Language, Listed, NewPost, Page, PostEdit, PostId, PostText,
     Refusal, Span, UserId, Viewer, Visibility, Visible, Warning, profile, timeline,
 };
+use rows::EPOCH_MS;
 use support::{World, block, follow, id, unfollow};
 
 fn new(author: u32, text: &str, visibility: Visibility) -> NewPost {
@@ -149,7 +150,8 @@ fn an_edit_that_mentions_somebody_no_more_hides_a_post_for_followers() {
     assert_eq!(world.effects[1..], [gone]);
 }
 
-const HOUR_MS: u64 = 3_600_000;
+/// Milliseconds of the longest block of ids at whose borders pages end: about 70 minutes.
+const BLOCK_MS: u64 = 1 << 22;
 
 /// A page of the posts of user 0, as user 1 sees them.
 fn profile(world: &World, cursor: Cursor, limit: usize) -> Visible {
@@ -179,25 +181,29 @@ fn hidden_posts_take_no_place_on_a_profile_and_end_no_page() {
     page(Cursor::After(shown[1]), &shown[2..], false);
 }
 
-/// Whether a page ends between two hours.
-fn is_hour(cursor: PostId) -> bool {
-    let hour_of = |id: u64| PostId(id).unix_ms() / HOUR_MS;
-    let (before, after) = (hour_of(cursor.0 - 1), hour_of(cursor.0 + 1));
-    before != hour_of(cursor.0) || after != hour_of(cursor.0)
+/// Whether a page ends between two blocks.
+fn is_border(cursor: PostId) -> bool {
+    let block = BLOCK_MS << 22;
+    cursor.0.is_multiple_of(block) || (cursor.0 + 1).is_multiple_of(block)
+}
+
+/// Lets the next command be one of the next block.
+fn to_next_block(world: &mut World) {
+    world.now_ms = EPOCH_MS + (world.now_ms - EPOCH_MS).next_multiple_of(BLOCK_MS);
 }
 
 #[test]
-fn home_pages_after_very_many_hidden_posts_end_at_a_whole_hour() {
+fn home_pages_after_very_many_hidden_posts_end_between_blocks_of_ids() {
     let mut world = World::new();
-    world.now_ms = world.now_ms / HOUR_MS * HOUR_MS;
+    to_next_block(&mut world);
     let first = publish(&mut world, new(0, "first", Visibility::Public));
     for many in [600, 4_200, 600] {
-        world.now_ms += HOUR_MS;
+        to_next_block(&mut world);
         for _ in 0..many {
             publish(&mut world, new(0, "to @cy", Visibility::Direct));
         }
     }
-    world.now_ms += HOUR_MS;
+    to_next_block(&mut world);
     let last = publish(&mut world, new(0, "last", Visibility::Public));
     let other = publish(&mut world, new(2, "of another", Visibility::Public));
     let home = |cursor| {
@@ -207,50 +213,53 @@ fn home_pages_after_very_many_hidden_posts_end_at_a_whole_hour() {
 
     let down = home(Cursor::Newest);
     assert_eq!((down.posts.items, down.posts.more), (vec![other, last], true));
-    let hour = down.end.unwrap();
-    assert!(is_hour(hour), "{hour:?}");
-    let down = home(Cursor::Before(hour));
+    let end = down.end.unwrap();
+    assert!(is_border(end), "{end:?}");
+    let down = home(Cursor::Before(end));
     assert_eq!((down.posts.items, down.posts.more, down.end), (vec![first], false, None));
 
     let up = home(Cursor::After(first));
     assert_eq!((up.posts.items.as_slice(), up.posts.more), (&[][..], true));
-    let hour = up.end.unwrap();
-    assert!(is_hour(hour), "{hour:?}");
-    let up = home(Cursor::After(hour));
+    let end = up.end.unwrap();
+    assert!(is_border(end), "{end:?}");
+    let up = home(Cursor::After(end));
     assert_eq!((up.posts.items, up.posts.more, up.end), (vec![other, last], false, None));
 }
 
 #[test]
-fn pages_after_very_many_hidden_posts_end_at_a_whole_hour() {
+fn pages_after_very_many_hidden_posts_end_at_a_post_or_between_blocks_of_ids() {
     let mut world = World::new();
-    world.now_ms = world.now_ms / HOUR_MS * HOUR_MS;
+    to_next_block(&mut world);
     let top = publish(&mut world, new(2, "a question", Visibility::Public));
     let reply = |visibility| NewPost { parent: Some(top), ..new(0, "to @cy", visibility) };
     let first = publish(&mut world, reply(Visibility::Public));
     let mut hidden = Vec::new();
     for many in [600, 4_200, 600] {
-        world.now_ms += HOUR_MS;
+        to_next_block(&mut world);
         hidden.extend((0..many).map(|_| publish(&mut world, reply(Visibility::Direct))));
     }
-    world.now_ms += HOUR_MS;
+    to_next_block(&mut world);
     let last = publish(&mut world, reply(Visibility::Public));
-    let is_hour = |cursor: PostId| {
+    let is_border = |cursor: PostId| {
         assert!(!hidden.contains(&cursor) && cursor != first && cursor != last);
-        is_hour(cursor)
+        is_border(cursor)
     };
 
     let down = profile(&world, Cursor::Newest, 9);
     assert_eq!((down.posts.items.as_slice(), down.posts.more), (&[last][..], true));
-    let hour = down.end.unwrap();
-    assert!(is_hour(hour), "{hour:?}");
-    let down = profile(&world, Cursor::Before(hour), 9);
+    assert_eq!(down.end, Some(last), "the last that may be known");
+    let down = profile(&world, Cursor::Before(last), 9);
+    assert_eq!((down.posts.items.as_slice(), down.posts.more), (&[][..], true));
+    let end = down.end.unwrap();
+    assert!(is_border(end), "{end:?}");
+    let down = profile(&world, Cursor::Before(end), 9);
     assert_eq!((down.posts.items, down.posts.more, down.end), (vec![first], false, None));
 
     let up = profile(&world, Cursor::After(first), 9);
     assert_eq!((up.posts.items.as_slice(), up.posts.more), (&[][..], true));
-    let hour = up.end.unwrap();
-    assert!(is_hour(hour), "{hour:?}");
-    let up = profile(&world, Cursor::After(hour), 9);
+    let end = up.end.unwrap();
+    assert!(is_border(end), "{end:?}");
+    let up = profile(&world, Cursor::After(end), 9);
     assert_eq!((up.posts.items, up.posts.more, up.end), (vec![last], false, None));
 
     let viewer = Viewer::new(world.facts(), Some(UserId(1)));
@@ -258,7 +267,7 @@ fn pages_after_very_many_hidden_posts_end_at_a_whole_hour() {
     assert_eq!((page.posts, page.next), (vec![first], Some(vec![first])));
     let page = descendants(&viewer, top, &[first], 9);
     let next = page.next.unwrap();
-    assert!(page.posts.is_empty() && next.len() == 1 && is_hour(next[0]), "{next:?}");
+    assert!(page.posts.is_empty() && next.len() == 1 && is_border(next[0]), "{next:?}");
     let page = descendants(&viewer, top, &next, 9);
     assert_eq!((page.posts, page.next), (vec![last], None));
 }

@@ -87,6 +87,18 @@ fn a_wrong_user_or_relation_is_refused_with_its_line() {
             "a field has a name",
         ),
         (&[r#"{"user":{"handle":"ann","defaults":{"visibility":"all"}}}"#], "no such visibility"),
+        (&[r##"{"user":{"handle":"ann","featured_tags":[{"tag":"#a"}]}}"##], "hashtag"),
+        (
+            &[r#"{"user":{"handle":"ann","featured_tags":[{"tag":"a"},{"tag":"A"}]}}"#],
+            "the hashtag a or its id is there twice",
+        ),
+        (
+            &[r#"{"user":{"handle":"ann","featured_tags":[{"tag":"a","id":"4194305"},
+                {"tag":"b","id":"4194305"}]}}"#
+                .replace('\n', "")
+                .as_str()],
+            "the hashtag b or its id is there twice",
+        ),
         (&[ANN, r#"{"follow":{"user":"ann","follows":["bob"]}}"#], "of a user bob"),
         (&[ANN, r#"{"follow":{"user":1,"follows":[]}}"#], "with the id 1"),
         (&[ANN, r#"{"follow":{"user":0,"follows":[0]}}"#], "follow themselves"),
@@ -309,7 +321,7 @@ fn settings_markers_and_notes_are_those_of_their_lines_and_survive_an_export() {
         "defaults":{"visibility":"followers","sensitive":true,"language":"de"},
         "home_marker":{"last_read":"7","version":3,"updated":"4194304"},
         "notifications_marker":{"last_read":"8"},
-        "featured_tags":[{"tag":"rust","id":"4194305"},{"tag":"Go"}]}}"#;
+        "featured_tags":[{"tag":"rust","id":"4194305"},{"tag":"Go"},{"tag":"nats"}]}}"#;
     let note = r#"{"note":{"user":"ann","about":"bob","text":"met in Rome"}}"#;
     let request = r#"{"request":{"user":"bob","requests":["ann"]}}"#;
     let (first, folder) = node(&[&ann.replace('\n', ""), BOB, note, request]);
@@ -320,7 +332,8 @@ fn settings_markers_and_notes_are_those_of_their_lines_and_survive_an_export() {
         let counts = [ann, UserId(1)].map(|user| facts.counts(user));
         assert_eq!(counts.map(|counts| (counts.requests, counts.requested)), [(1, 0), (0, 1)]);
         let featured = facts.featured_tags(ann);
-        assert_eq!((featured[0].tag.as_str(), featured[1].since.0), ("go", 4_194_305));
+        assert_eq!((featured[0].tag.as_str(), featured[2].since.0), ("go", 4_194_305));
+        assert_ne!(featured[0].since, featured[1].since, "apps name a hashtag by it");
         (facts.markers(ann), facts.note(ann, UserId(1)), facts.counts(ann).notes, featured)
     };
     let [ann, bob] = users(&first);

@@ -25,7 +25,12 @@ export function room(text) {
 /** The beginning of a reply to a user. */
 export const replyTo = (handle) => `@${handle} `;
 
-const PARTS = /(https?:\/\/[^\s<>"]+)|@([A-Za-z0-9_]{1,30})(?![A-Za-z0-9_])|(?<![\p{L}\p{N}\p{M}_#/&=])#([\p{L}\p{N}_][\p{L}\p{N}\p{M}_\u200c\u200d]*)/gu;
+const PARTS = /(https?:\/\/[^\s<>"]+)|@([A-Za-z0-9_]{1,30})(?![A-Za-z0-9_])|(?<![\p{Alpha}\p{N}_#\uff03/&=])[#\uff03]([\p{Alpha}\p{N}_][\p{Alpha}\p{N}\p{Gr_Ext}\p{Mc}\p{EMod}_\u00b7\u30fb\u200c\u200d]*(?<![\u00b7\u30fb\u200c\u200d]))/gu;
+
+/** What is a hashtag, beside its length, of what looks like one: it has a letter, or something within that joins others. */
+const IS_TAG = /\p{Alpha}|.[_\u00b7\u30fb\u200c\u200d]./u;
+const TAG_BYTES_MAX = 200;
+const isTag = (tag) => IS_TAG.test(tag) && encoder.encode(tag.toLowerCase()).length <= TAG_BYTES_MAX;
 
 /** A text as nodes. Handles of `mentions` become links to profiles, addresses and, if wanted, hashtags become links. */
 export function rich(text, mentions = [], tags = false) {
@@ -37,7 +42,7 @@ export function rich(text, mentions = [], tags = false) {
     const shown = address ? trimmed(address) : whole;
     let node = null;
     if (address) node = link(shown);
-    else if (tag) node = tags && /\p{Alphabetic}/u.test(tag) && h("a", { href: tagged(tag), rel: "tag" }, shown);
+    else if (tag) node = tags && isTag(tag) && h("a", { href: tagged(tag), rel: "tag" }, shown);
     else node = known.has(handle.toLowerCase()) && mention(handle, shown);
     if (!node) continue;
     nodes.push(text.slice(end, match.index), node);

@@ -84,12 +84,13 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         // One user has few of them, and what comes after them is of the next user.
         let limit = crate::limits::FEATURED_TAGS_MAX;
         let names = self.rows.first_names(NameTable::FeaturedTag, &start, limit);
-        let featured = |name: &Vec<u8>| {
-            let tag = Tag::of_row(name.strip_prefix(&start)?)?;
+        let of_user = names.iter().map_while(|name| Some((name, name.strip_prefix(&start)?)));
+        // A row may have been removed since.
+        let featured = |(name, tag): (&Vec<u8>, _)| {
             let since = Stamp(decode(&self.rows.name(NameTable::FeaturedTag, name)?));
-            Some(FeaturedTag { tag, since })
+            Some(FeaturedTag { tag: Tag::of_row(tag)?, since })
         };
-        names.iter().map_while(featured).collect()
+        of_user.filter_map(featured).collect()
     }
 }
 

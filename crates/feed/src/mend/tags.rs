@@ -61,7 +61,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
     fn keep_name(&mut self, table: NameTable, name: &[u8], is_right: bool) {
         if !is_right {
             let shown = name.escape_ascii();
-            self.derived(format!("{table:?} {shown}: there is no such post or user"));
+            self.derived(format!("{table:?} {shown}: no post or user has this hashtag"));
             self.rows.put_name(table, name, None);
         }
     }

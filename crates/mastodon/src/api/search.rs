@@ -81,7 +81,7 @@ pub(crate) async fn all(
             entities.statuses(post.as_slice(), &mut out);
         }
         out.extend_from_slice(b"],\"hashtags\":[");
-        let start = query.strip_prefix('#').unwrap_or(&query);
+        let start = query.strip_prefix(tag::SIGNS).unwrap_or(&query);
         if wants("hashtags")
             && let Some(start) = tag::prefix(start)
         {

@@ -5,6 +5,7 @@ use axum::extract::{Path, State};
 use axum::http::Uri;
 use axum::response::Response;
 use feed::limits::FEATURED_TAGS_MAX;
+use feed::tag::SIGNS;
 use feed::tagged::TagQuery;
 use feed::{Command, Order, Span, Stamp, Tag, UserId, Visibility};
 use serde_json::{Value, json};
@@ -51,16 +52,17 @@ pub(crate) async fn timeline(
     state.listed(uri.path(), &fields, &asked, listed)
 }
 
-/// The hashtags of a parameter. The URLs of other pages repeat them, so they are short.
+/// The hashtags of a parameter: what is none is ignored, as in Mastodon. The URLs of other pages repeat them, so they are
+/// short.
 fn more(fields: &Fields, name: &str) -> Result<Vec<Tag>, ApiError> {
-    let tag = |text: &str| match text.len() <= REPEATED_BYTES_MAX {
-        true => Ok(Tag::parse(text)?),
-        false => Err(ApiError::invalid(format!(
-            "a hashtag in {name} has at most {REPEATED_BYTES_MAX} bytes"
-        ))),
+    let too_long =
+        || ApiError::invalid(format!("a hashtag in {name} has at most {REPEATED_BYTES_MAX} bytes"));
+    let tag = |text: &str| {
+        let tag = Tag::parse(text).ok()?;
+        Some(if text.len() <= REPEATED_BYTES_MAX { Ok(tag) } else { Err(too_long()) })
     };
     let given = fields.all(name).filter(|text| !text.is_empty());
-    given.take(MORE_TAGS_MAX).map(tag).collect()
+    given.take(MORE_TAGS_MAX).filter_map(tag).collect()
 }
 
 /// `GET /api/v1/tags/{name}`
@@ -144,7 +146,7 @@ pub(crate) async fn add_featured(
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
     let name = fields.one("name")?.unwrap_or_default().trim();
-    let tag = Tag::parse(name.strip_prefix('#').unwrap_or(name))?;
+    let tag = Tag::parse(name.strip_prefix(SIGNS).unwrap_or(name))?;
     let command = Command::FeatureTag { user: feed::UserRef::Id(me), tag: tag.clone(), on: true };
     state.change(me, once, command).await?;
     let read = move |entities: &mut Entities<'_>| {

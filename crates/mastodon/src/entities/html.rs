@@ -20,8 +20,8 @@ enum Part<'t> {
     Url(&'t str),
     /// With the `@`; the handle, in lower case.
     Mention(&'t str, Handle),
-    /// Without the `#`.
-    Tag(&'t str),
+    /// As in [`Found::Tag`].
+    Tag(char, &'t str),
 }
 
 /// A text as HTML. `profile` is the URL of the user with a handle, if the text may link it.
@@ -62,8 +62,8 @@ fn part_as_html(
     match part {
         Part::Plain(text) => html! { (text) },
         Part::Url(url) => link(url),
-        Part::Tag(tag) => html! {
-            a href=(tag_url(base, tag)) class="mention hashtag" rel="tag" { "#" span { (tag) } }
+        Part::Tag(sign, tag) => html! {
+            a href=(tag_url(base, tag)) class="mention hashtag" rel="tag" { (sign) span { (tag) } }
         },
         Part::Mention(text, handle) => match profile(handle) {
             None => html! { (text) },
@@ -113,7 +113,7 @@ fn parts(text: &str) -> Vec<Part<'_>> {
             }),
             _ => tag::found(rest, before).map(|found| match found {
                 Found::Url(url) => Part::Url(url),
-                Found::Tag(tag) => Part::Tag(tag),
+                Found::Tag(sign, tag) => Part::Tag(sign, tag),
             }),
         };
         let Some(part) = found else {
@@ -122,7 +122,7 @@ fn parts(text: &str) -> Vec<Part<'_>> {
         };
         parts.extend(text.get(plain..at).filter(|text| !text.is_empty()).map(Part::Plain));
         at += match &part {
-            Part::Tag(tag) => tag.len() + 1,
+            Part::Tag(sign, tag) => sign.len_utf8() + tag.len(),
             Part::Plain(text) | Part::Url(text) | Part::Mention(text, _) => text.len(),
         };
         plain = at;
@@ -224,7 +224,7 @@ mod tests {
     proptest! {
         #[test]
         fn markup_comes_from_templates_alone_and_no_text_is_lost(
-            text in r#"(<b>|&amp;|"|'|https?://|@ada|@[a-z]{1,3}|#[a-z0-9]{0,4}|[ <>\\/:=.()]|\n|\PC){0,60}"#,
+            text in r#"(<b>|&amp;|"|'|https?://|@ada|@[a-z]{1,3}|[#\u{ff03}][a-z0-9\u{b7}]{0,4}|[ <>\\/:=.()]|\n|\PC){0,60}"#,
         ) {
             let html = content(&text, BASE, |_| Some(format!("{BASE}/@ada")));
             let found = text_of(&html);

@@ -30,6 +30,8 @@ async fn a_hashtag_timeline_has_the_public_posts_with_it_and_pages() {
         ("/go?any[]=fun", vec![2, 1]),
         ("/rust?all[]=fun", vec![1]),
         ("/rust?none[]=fun", vec![3, 0]),
+        ("/rust?none[]=rust", vec![]),
+        ("/rust?any[]=-&all[]=1&none[]=a%20b", vec![3, 1, 0]),
         ("/rust?remote=true", vec![]),
         ("/rust?only_media=true", vec![]),
         ("/nothing", vec![]),

@@ -15,7 +15,7 @@ use store::Loader;
 
 use super::Wrong;
 use super::ids::Ids;
-use crate::export::lines::{Block, Follow, Friends, Mute, Request, Time, Who};
+use crate::export::lines::{Block, Follow, Friends, Id, Mute, Request, Time, Who};
 use crate::export::user_lines::{self, Note as NoteLine, User};
 
 /// The users so far, in memory: their handles, and what is counted.
@@ -84,15 +84,8 @@ impl Users {
         if line.deleted && !line.featured_tags.is_empty() {
             return Err("nothing is left of a deleted user but the handle".into());
         }
-        if line.featured_tags.len() > FEATURED_TAGS_MAX {
-            return Err(Refusal::TooManyTags.into());
-        }
-        for featured in &line.featured_tags {
-            let since = match featured.id {
-                Some(id) => ids.used(id)?,
-                None => ids.at_or_now(None)?,
-            };
-            write::featured_tag(loader, id, &Tag::parse(&featured.tag)?, Some(since.0));
+        for (tag, since) in featured_tags(ids, line)? {
+            write::featured_tag(loader, id, &tag, Some(since.0));
         }
         write::user(loader, id, &user);
         write::handle(loader, &handle, id);
@@ -358,6 +351,27 @@ fn markers(ids: &mut Ids, line: &User<'_>) -> Result<Markers, Wrong> {
         home: marker(&line.home_marker)?,
         notifications: marker(&line.notifications_marker)?,
     })
+}
+
+/// The hashtags that a profile shows, since when. Apps name one by its time, so all are different.
+fn featured_tags(ids: &mut Ids, line: &User<'_>) -> Result<Vec<(Tag, Stamp)>, Wrong> {
+    if line.featured_tags.len() > FEATURED_TAGS_MAX {
+        return Err(Refusal::TooManyTags.into());
+    }
+    let mut shown: Vec<(Tag, Stamp)> = Vec::new();
+    for featured in &line.featured_tags {
+        let tag = Tag::parse(&featured.tag)?;
+        let id = match featured.id {
+            Some(id) => id,
+            None => Id(ids.at_or_now(None)?.after(shown.len() as u64).0),
+        };
+        let since = ids.used(id)?;
+        if shown.iter().any(|(other, id)| *other == tag || *id == since) {
+            return Err(format!("the hashtag {} or its id is there twice", tag.as_str()).into());
+        }
+        shown.push((tag, since));
+    }
+    Ok(shown)
 }
 
 fn defaults(line: &user_lines::Defaults<'_>) -> Result<PostDefaults, Wrong> {
