@@ -88,7 +88,7 @@ pub(crate) fn rules(about: &About) -> Vec<Value> {
 pub(crate) fn version_1(
     facts: Facts<'_, Store>,
     options: &MastodonOptions,
-    contact: Option<Value>,
+    contact: Option<&Value>,
 ) -> Value {
     let (users, posts) = counts(facts, options);
     let about = &options.about;
@@ -117,7 +117,7 @@ pub(crate) fn version_1(
 pub(crate) fn version_2(
     facts: Facts<'_, Store>,
     options: &MastodonOptions,
-    contact: Option<Value>,
+    contact: Option<&Value>,
 ) -> Value {
     let (base, about) = (&options.base, &options.about);
     let mut configuration = configuration();
