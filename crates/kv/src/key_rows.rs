@@ -6,17 +6,21 @@ use rows::{Rows, RowsMut, Scan};
 use crate::bucket::{Bucket, BucketId, Space};
 use crate::row::KeyRow;
 
+/// Cursors of a walk over keys are multiples of this: the other 53 bits fit in a double, as which many clients of Redis
+/// keep a cursor. Rows between two multiples belong to the same step; two rows there are rare below 100 million rows.
+pub const CURSOR_STEP: u64 = 1 << 11;
+
 /// Limits of one step of a walk over keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WalkLimit {
-    /// Rows; at least 1. Exceeded only by rows with the same cursor.
+    /// Rows; at least 1. Exceeded only by rows that no cursor separates: see [`CURSOR_STEP`].
     pub rows: usize,
     /// Bytes of keys and values; exceeded by one row at most.
     pub bytes: usize,
     /// Rows read, of other spaces too, after which the step ends even if it has found fewer, or none. Where it ends
     /// then depends on what is in memory.
     pub visits: usize,
-    /// The last cursor whose rows belong to the step.
+    /// The last place whose rows belong to the step: one before a multiple of [`CURSOR_STEP`].
     pub up_to: u64,
 }
 
@@ -50,7 +54,8 @@ pub trait KeyRows: Rows {
     fn prefetch_key(&self, _space: Space, _key: &[u8]) {}
     /// Rows of keys of `space` from `cursor` on, in an order chosen by the store, and the cursor to continue
     /// from if there may be more. Returns at most about `limit`. A walk always ends, and returns every row
-    /// that exists during the whole walk exactly once. The first cursor is 0. Without a limit of visits, what is
+    /// that exists during the whole walk exactly once. The first cursor is 0, and all are multiples of
+    /// [`CURSOR_STEP`]. Without a limit of visits, what is
     /// returned depends on nothing but the rows.
     fn keys(&self, space: Space, cursor: u64, limit: WalkLimit) -> (Vec<KeyRow>, Option<u64>);
     /// A bucket. Reads no row: all buckets are in memory.

@@ -33,7 +33,7 @@ pub use apply::{Between, apply};
 pub use bucket::{Bucket, BucketId, BucketName, Space};
 pub use cost::Lengths;
 pub use facts::{Facts, Txn};
-pub use key_rows::{KeyRows, KeyRowsMut, KeyScan, WalkLimit};
+pub use key_rows::{CURSOR_STEP, KeyRows, KeyRowsMut, KeyScan, WalkLimit};
 pub use mend::Mend;
 pub use op::{Expiry, KeyOp, Only, OnlyExpiry, Watched, is_possible_key};
 pub use ops::{KeyOps, OpPlace};

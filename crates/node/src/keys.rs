@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use kv::{Bucket, BucketId, KeyRow, KeyRows as _, Lengths, WalkLimit};
+use kv::{Bucket, BucketId, KeyRow, KeyRows as _, Lengths, Space, WalkLimit};
 use parking_lot::{RwLock, RwLockReadGuard};
 use store::Store;
 
@@ -83,12 +83,18 @@ impl<'a> Keys<'a> {
     /// A key. May read the disk.
     #[must_use]
     pub fn row(&self, bucket: BucketId, key: &[u8]) -> Option<KeyRow> {
+        let row = self.read(bucket, |space| self.store.key(space, key)).flatten();
+        row.filter(|row| row.is_live(self.now_ms))
+    }
+
+    /// Reads the rows of a bucket; `None` if it does not exist.
+    fn read<T>(&self, bucket: BucketId, read: impl Fn(Space) -> T) -> Option<T> {
         loop {
             let space = self.store.bucket(bucket)?.space;
-            let row = self.store.key(space, key);
+            let rows = read(space);
             // If the bucket was emptied during the read, its space may belong to another bucket now.
             if self.store.bucket(bucket)?.space == space {
-                return row.filter(|row| row.is_live(self.now_ms));
+                return Some(rows);
             }
         }
     }
@@ -104,8 +110,9 @@ impl<'a> Keys<'a> {
         cursor: u64,
         at_most: usize,
     ) -> (Vec<KeyRow>, Option<u64>) {
-        let Some(bucket) = self.store.bucket(bucket) else { return (Vec::new(), None) };
-        let (mut rows, next) = self.store.keys(bucket.space, cursor, WalkLimit::rows(at_most));
+        let found =
+            self.read(bucket, |space| self.store.keys(space, cursor, WalkLimit::rows(at_most)));
+        let (mut rows, next) = found.unwrap_or_default();
         rows.retain(|row| row.is_live(self.now_ms));
         (rows, next)
     }

@@ -18,6 +18,8 @@ const HELP: &[&str] = &[
     "COMMAND LIST [FILTERBY PATTERN pattern | ACLCAT category | MODULE name]",
 ];
 
+const SUBCOMMANDS: &[&str] = &["help", "count", "info", "docs", "list", "getkeys"];
+
 /// Upper bound of the bytes in the description of one command.
 const ABOUT_BYTES_MAX: usize = 2_048;
 
@@ -48,7 +50,7 @@ pub(crate) fn command(client: &mut Client, words: &Words<'_>) -> Result<(), Fail
         (b"docs", names) => docs(names, &mut reply),
         (b"list", filter) => list(filter, &mut reply)?,
         (b"getkeys", [name, arguments @ ..]) => keys(name, arguments, &mut reply)?,
-        _ => return Err(Failure::subcommand("command", sub)),
+        _ => return Err(Failure::subcommand("command", sub, SUBCOMMANDS)),
     }
     Ok(())
 }

@@ -33,6 +33,8 @@ pub(crate) const COMMANDS: &[Spec] = &[Spec {
     run: Run::Wait(Wait::Bucket),
 }];
 
+const SUBCOMMANDS: &[&str] = &["help", "create", "use", "delete"];
+
 const HELP: &[&str] = &[
     "BUCKET CREATE name",
     "    Create a bucket. Return 1 if it was created, 0 if it exists.",
@@ -66,10 +68,7 @@ pub(crate) async fn bucket(client: &mut Client, words: &Words<'_>) -> Result<(),
             client.flush_changes().await;
         }
         [sub, options @ ..] if is(sub, "list") => list(client, options).await?,
-        [sub, ..] if ["create", "use", "delete"].iter().any(|known| is(sub, known)) => {
-            return Err(Failure::arity("bucket"));
-        }
-        [sub, ..] => return Err(Failure::subcommand("bucket", sub)),
+        [sub, ..] => return Err(Failure::subcommand("bucket", sub, SUBCOMMANDS)),
         [] => return Err(Failure::arity("bucket")),
     }
     Ok(())

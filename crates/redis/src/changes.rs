@@ -6,13 +6,13 @@
 
 use std::rc::Rc;
 
-use kv::{BucketId, KeyAnswer, KeyOp, KeyOps};
+use kv::{BucketId, KeyAnswer, KeyOp, KeyOps, Only};
 use node::{Found, Reservation};
 use resp::Protocol;
 
 use super::batch::Batch;
 use super::client::Client;
-use super::command::{Change, Kept, Plan, ReplyWriter, Scope, Words};
+use super::command::{Change, Kept, Plan, ReplyWriter, Restore, Scope, Words};
 use super::dump;
 use super::failure::Failure;
 use super::memory::{BUFFER_BYTES, CHANGE_BYTES, HEADER_BYTES, Output};
@@ -83,7 +83,10 @@ impl Client {
                 self.add(&op, Some(writer).filter(|_| !silent), bytes).await
             }
             Plan::Restore(restore, writer) => {
-                let (value, _held) = self.unpack(restore.payload).await?;
+                let (value, _held) = match self.unpack(restore.payload).await {
+                    Ok(unpacked) => unpacked,
+                    Err(failure) => return Err(self.not_restored(&restore, failure).await?),
+                };
                 let writer = Some(writer).filter(|_| !silent);
                 self.add(&restore.op(&value), writer, bytes + value.len()).await
             }
@@ -248,6 +251,28 @@ impl Client {
         self.pending.lengthens = false;
         self.pending.writers.shrink_to(PENDING_KEPT);
         self.memory.changes.cover(0);
+    }
+
+    /// The error of a RESTORE whose payload failed: that the key exists comes first, as in Redis.
+    async fn not_restored(
+        &mut self,
+        restore: &Restore<'_>,
+        failure: Failure,
+    ) -> Result<Failure, Failure> {
+        if failure.is_busy() || restore.only != Only::IfAbsent {
+            return Ok(failure);
+        }
+        self.flush_changes().await;
+        let (bucket, key) = (restore.bucket, Box::<[u8]>::from(&restore.key[..]));
+        let exists = match self.shared.node.keys().try_row(bucket, &key) {
+            Found::Row(_) => true,
+            Found::Absent => false,
+            Found::Unknown => {
+                let exists = move |node: &node::Node| node.keys().row(bucket, &key).is_some();
+                self.block(Length::Quick, move |node, _| exists(node)).await?
+            }
+        };
+        Ok(if exists { Failure::BUSY_KEY } else { failure })
     }
 
     /// The value of a payload of RESTORE, and its part of the budget.

@@ -15,6 +15,7 @@ use resp::{Encoder, Protocol};
 use super::batch::Batches;
 use super::changes::Pending;
 use super::command::{Flag, Kept, Read, Run, Spec, Wait, WordList, Words};
+use super::connection_commands::is_about_replies;
 use super::failure::Failure;
 use super::memory::{Memory, Output};
 use super::metrics::{RedisMetrics, Turn};
@@ -243,7 +244,8 @@ impl Client {
                 return Err(Failure::no_permission(spec.name));
             }
         }
-        if self.transaction.is_some() && spec.has(Flag::NoMulti) {
+        let in_multi = self.transaction.is_some();
+        if in_multi && (spec.has(Flag::NoMulti) || is_about_replies(spec, words)) {
             return Err(Failure::NOT_IN_MULTI);
         }
         Ok(spec)

@@ -14,8 +14,9 @@ const HELP: &[&str] = &[
     "CONFIG GET pattern [pattern ...]",
     "CONFIG SET name value [name value ...]",
     "    Succeeds only if the settings have these values already.",
-    "CONFIG RESETSTAT | REWRITE",
 ];
+
+const SUBCOMMANDS: &[&str] = &["help", "get", "set", "resetstat", "rewrite"];
 
 /// All settings, by their names in Redis.
 fn settings(client: &Client) -> Vec<(&'static str, String)> {
@@ -43,7 +44,7 @@ fn settings(client: &Client) -> Vec<(&'static str, String)> {
 pub(crate) fn config(client: &mut Client, words: &Words<'_>) -> Result<(), Failure> {
     let [sub, rest @ ..] = words else { return Err(Failure::arity("config")) };
     match sub.to_ascii_lowercase().as_slice() {
-        b"help" => help(&mut client.reply(), HELP),
+        b"help" if rest.is_empty() => help(&mut client.reply(), HELP),
         b"get" if !rest.is_empty() => {
             let settings = settings(client);
             let mut fits = vec![false; settings.len()];
@@ -63,10 +64,13 @@ pub(crate) fn config(client: &mut Client, words: &Words<'_>) -> Result<(), Failu
             }
         }
         b"set" => set(client, rest)?,
-        b"resetstat" if rest.is_empty() => client.reply().simple("OK"),
-        b"rewrite" => return Err(Failure::said("ERR The server is running without a config file")),
-        b"get" => return Err(Failure::arity("config|get")),
-        _ => return Err(Failure::subcommand("config", sub)),
+        b"resetstat" if rest.is_empty() => {
+            return Err(Failure::said("ERR roost does not reset its counters"));
+        }
+        b"rewrite" if rest.is_empty() => {
+            return Err(Failure::said("ERR The server is running without a config file"));
+        }
+        _ => return Err(Failure::subcommand("config", sub, SUBCOMMANDS)),
     }
     Ok(())
 }

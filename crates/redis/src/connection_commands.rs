@@ -59,6 +59,11 @@ pub(crate) const COMMANDS: &[Spec] = &[
 /// what every connection reserves, and of the lines of CLIENT LIST.
 const TEXT_BYTES_MAX: usize = 256;
 
+const SUBCOMMANDS: &[&str] = &[
+    "help", "id", "getname", "setname", "setinfo", "info", "list", "kill", "reply", "no-evict",
+    "no-touch",
+];
+
 const CLIENT_HELP: &[&str] = &[
     "CLIENT ID | GETNAME | INFO",
     "CLIENT SETNAME name",
@@ -224,13 +229,13 @@ fn about(client: &mut Client, words: &Words<'_>) -> Result<(), Failure> {
             client.reply().verbatim(*b"txt", format!("{line}\n").as_bytes());
         }
         (b"list", options) => list(client, options)?,
-        (b"kill", options) => kill(client, options)?,
+        (b"kill", options @ [_, ..]) => kill(client, options)?,
         (b"reply", [how]) => replies(client, how)?,
         (b"no-evict" | b"no-touch", [how]) if is(how, "on") || is(how, "off") => {
             client.reply().simple("OK");
         }
         (b"no-evict" | b"no-touch", [_]) => return Err(Failure::SYNTAX),
-        _ => return Err(Failure::subcommand("client", sub)),
+        _ => return Err(Failure::subcommand("client", sub, SUBCOMMANDS)),
     }
     Ok(())
 }
@@ -311,9 +316,6 @@ fn is_normal(kind: &[u8]) -> Result<bool, Failure> {
 }
 
 fn kill(client: &mut Client, options: &Words<'_>) -> Result<(), Failure> {
-    if options.is_empty() {
-        return Err(Failure::SYNTAX);
-    }
     if let [address] = options {
         let fits = |entry: &ConnectionInfo| entry.peer.to_string().as_bytes() == *address;
         return match end(client, fits) {
@@ -372,6 +374,11 @@ fn end(client: &mut Client, fits: impl Fn(&ConnectionInfo) -> bool) -> usize {
         }
     }
     entries.len()
+}
+
+/// Whether this is CLIENT REPLY. Inside of MULTI it would remove replies that EXEC has announced.
+pub(crate) fn is_about_replies(spec: &Spec, words: &Words<'_>) -> bool {
+    spec.name == "client" && words.first().is_some_and(|sub| is(sub, "reply"))
 }
 
 fn replies(client: &mut Client, how: &[u8]) -> Result<(), Failure> {

@@ -8,6 +8,7 @@ use kv::limits::KEY_BYTES_MAX;
 use node::{SubmitError, Unreadable};
 
 use super::dump::DumpError;
+use super::numbers::is;
 use super::registry::ConnectionInfo;
 use edge::{LineGate, ReadError};
 
@@ -97,8 +98,11 @@ impl Failure {
         Self::of(format!("ERR a key has at most {KEY_BYTES_MAX} bytes"))
     }
 
-    /// A command that has subcommands, but not this one.
-    pub(crate) fn subcommand(command: &str, subcommand: &[u8]) -> Self {
+    /// A command that has subcommands, `known` in lower case, but not this one with as many words.
+    pub(crate) fn subcommand(command: &str, subcommand: &[u8], known: &[&str]) -> Self {
+        if let Some(known) = known.iter().find(|known| is(subcommand, known)) {
+            return Self::arity(&format!("{command}|{known}"));
+        }
         let (sub, command) = (shown(subcommand, 128), command.to_ascii_uppercase());
         Self::of(format!("ERR unknown subcommand '{sub}'. Try {command} HELP."))
     }
@@ -131,7 +135,8 @@ impl Failure {
 
     /// The same, as the reason why EXEC was not executed.
     pub(crate) fn aborts(&self) -> Self {
-        Self::of(format!("EXECABORT Transaction discarded because of: {self}"))
+        let reason = self.0.strip_prefix("ERR ").unwrap_or(&self.0);
+        Self::of(format!("EXECABORT Transaction discarded because of: {reason}"))
     }
 }
 
@@ -145,8 +150,10 @@ impl From<SubmitError> for Failure {
     fn from(error: SubmitError) -> Self {
         let code = match error {
             SubmitError::Busy => "BUSY",
-            // What clients of Redis know of a cluster that cannot answer now.
-            SubmitError::NoLog | SubmitError::Unconfirmed | SubmitError::Upgrading => "TRYAGAIN",
+            // Nothing was changed. Clients of Redis send the command again by themselves.
+            SubmitError::NoLog | SubmitError::Upgrading => "TRYAGAIN",
+            // The change may still be made, so this must not be a code after which clients repeat a command.
+            SubmitError::Unconfirmed => "UNCONFIRMED",
             SubmitError::Stopped | SubmitError::Unreadable => "ERR",
             // The code that Redis returns when its memory is full.
             SubmitError::DiskFull => "OOM",
@@ -217,5 +224,21 @@ mod tests {
             "{long}"
         );
         assert!(text_of(b"LPUSH", &[b"l", b"v"]).ends_with("are not supported)"));
+    }
+
+    #[test]
+    fn clients_repeat_a_command_only_if_it_was_not_executed() {
+        // The codes after which go-redis and other clients send the same command again.
+        let repeated =
+            ["TRYAGAIN", "NOREPLICAS", "CLUSTERDOWN", "LOADING", "READONLY", "MASTERDOWN"];
+        let code = |error: SubmitError| {
+            let text = Failure::from(error).to_string();
+            text.split(' ').next().map(str::to_owned).unwrap_or_default()
+        };
+        assert_eq!(code(SubmitError::Unconfirmed), "UNCONFIRMED");
+        assert!(!repeated.contains(&code(SubmitError::Unconfirmed).as_str()));
+        for error in [SubmitError::NoLog, SubmitError::Upgrading] {
+            assert_eq!(code(error), "TRYAGAIN");
+        }
     }
 }

@@ -16,6 +16,8 @@ const NONE: (i8, i8, i8) = (0, 0, 0);
 const ONE: (i8, i8, i8) = (1, 1, 1);
 const TWO: (i8, i8, i8) = (1, 2, 1);
 const ALL: (i8, i8, i8) = (1, -1, 1);
+/// Subcommands of OBJECT.
+const OBJECT: &[&str] = &["help", "encoding", "refcount", "idletime", "freq"];
 /// Longest text that Redis keeps beside its header.
 const EMBEDDED_BYTES_MAX: usize = 44;
 /// Values up to this length are dumped at once: the checksum of 64 KiB takes 0.2 ms.
@@ -290,18 +292,18 @@ fn object(keys: &Reader<'_>, words: &Words<'_>, reply: &mut Encoder<'_>) -> Resu
             return Ok(());
         }
         [sub, key] => (sub, key),
-        [sub, ..] => return Err(Failure::subcommand("object", sub).into()),
+        [sub, ..] => return Err(Failure::subcommand("object", sub, OBJECT).into()),
         [] => return Err(Failure::arity("object").into()),
     };
-    if is(sub, "freq") {
-        let text = "ERR An LFU maxmemory policy is not selected, access frequency not tracked.";
-        return Err(Failure::said(text).into());
-    }
-    if !["encoding", "refcount", "idletime"].iter().any(|known| is(sub, known)) {
-        return Err(Failure::subcommand("object", sub).into());
+    if is(sub, "help") || !OBJECT.iter().any(|known| is(sub, known)) {
+        return Err(Failure::subcommand("object", sub, OBJECT).into());
     }
     match keys.row(key)? {
         None => reply.null(),
+        Some(_) if is(sub, "freq") => {
+            let text = "ERR An LFU maxmemory policy is not selected, access frequency not tracked.";
+            return Err(Failure::said(text).into());
+        }
         Some(row) if is(sub, "encoding") => reply.bulk(encoding(row.value()).as_bytes()),
         Some(_) if is(sub, "refcount") => reply.integer(1),
         Some(_) => reply.integer(0),
@@ -331,7 +333,7 @@ fn memory(keys: &Reader<'_>, words: &Words<'_>, reply: &mut Encoder<'_>) -> Resu
             key
         }
         [sub, _, _, ..] if is(sub, "usage") => return Err(Failure::SYNTAX.into()),
-        [sub, ..] => return Err(Failure::subcommand("memory", sub).into()),
+        [sub, ..] => return Err(Failure::subcommand("memory", sub, &["help", "usage"]).into()),
         [] => return Err(Failure::arity("memory").into()),
     };
     match keys.row(key)? {

@@ -29,10 +29,10 @@ const WRITER_PATIENCE: Duration = Duration::from_micros(50);
 /// they are read one by one.
 const ATTEMPTS_MAX: usize = 3;
 
-const TOO_MANY_KEYS: Failure = Failure::said("ERR a command reads 65536 keys at most");
+pub(crate) const TOO_MANY_KEYS: Failure = Failure::said("ERR a command reads 65536 keys at most");
 
 /// Rows of several keys, in the order of the request.
-type Rows = SmallVec<[Option<KeyRow>; 8]>;
+pub(crate) type Rows = SmallVec<[Option<KeyRow>; 8]>;
 
 /// Why a read did not end.
 #[derive(Debug)]

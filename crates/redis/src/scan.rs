@@ -1,7 +1,7 @@
 //! Walks over keys: SCAN, KEYS, RANDOMKEY. They may access the disk, and are long reads. Inside MULTI they are
 //! evaluated after the transaction, because the writer reads only rows that a command names.
 
-use kv::KeyRow;
+use kv::{CURSOR_STEP, KeyRow};
 use resp::{Encoder, Protocol};
 
 use super::command::{Flag, Group, Run, Spec, Words};
@@ -58,7 +58,8 @@ pub(crate) const COMMANDS: &[Spec] = &[
 fn scan(keys: &Reader<'_>, words: &Words<'_>, reply: &mut Encoder<'_>) -> Result<(), Stop> {
     let [cursor, options @ ..] = words else { return Err(Failure::arity("scan").into()) };
     let cursor = std::str::from_utf8(cursor).ok().and_then(|cursor| cursor.parse::<u64>().ok());
-    let cursor = cursor.ok_or(Failure::CURSOR)?;
+    // Cursors of a walk are multiples of this, and many clients keep what remains, 53 bits, in a double.
+    let from = cursor.and_then(|cursor| cursor.checked_mul(CURSOR_STEP)).ok_or(Failure::CURSOR)?;
     let (mut pattern, mut count, mut strings) = (None, 10, true);
     let (options, []) = options.as_chunks() else { return Err(Failure::SYNTAX.into()) };
     for [option, given] in options {
@@ -77,7 +78,7 @@ fn scan(keys: &Reader<'_>, words: &Words<'_>, reply: &mut Encoder<'_>) -> Result
     }
     let (mut left, mut bytes) = (count.min(COUNT_MAX) as usize, 0);
     let mut found = List::new(reply);
-    let mut next = Some(cursor);
+    let mut next = Some(from);
     while let Some(from) = next.filter(|_| left > 0 && bytes < SCAN_BYTES_MAX) {
         let (rows, then) = keys.walk(from, left.min(STRIDE))?;
         left = left.saturating_sub(rows.len().max(1));
@@ -90,7 +91,7 @@ fn scan(keys: &Reader<'_>, words: &Words<'_>, reply: &mut Encoder<'_>) -> Result
     }
     found.end(|head| {
         head.array(2);
-        head.bulk(next.unwrap_or(0).to_string().as_bytes());
+        head.bulk((next.unwrap_or(0) / CURSOR_STEP).to_string().as_bytes());
     });
     Ok(())
 }
@@ -156,11 +157,11 @@ fn keys(keys: &Reader<'_>, words: &Words<'_>, reply: &mut Encoder<'_>) -> Result
 fn randomkey(keys: &Reader<'_>, _: &Words<'_>, reply: &mut Encoder<'_>) -> Result<(), Stop> {
     keys.may_take_long()?;
     let from = getrandom::u64().unwrap_or_default();
-    let (mut rows, _) = keys.walk(from, 1)?;
-    if rows.is_empty() {
-        rows = keys.walk(0, 1)?.0;
-    }
-    match rows.first() {
+    let row = match first_live(keys, from, u64::MAX)? {
+        None if from > 0 => first_live(keys, 0, from)?,
+        row => row,
+    };
+    match row {
         Some(row) => {
             keys.admit(row.key().len(), reply)?;
             reply.bulk(row.key());
@@ -168,4 +169,20 @@ fn randomkey(keys: &Reader<'_>, _: &Words<'_>, reply: &mut Encoder<'_>) -> Resul
         None => reply.null(),
     }
     Ok(())
+}
+
+/// The first key from `from` on that has not expired, if the walk comes to one before it is past `up_to`. A step may
+/// find none, because rows of other buckets and expired ones count as read.
+fn first_live(keys: &Reader<'_>, from: u64, up_to: u64) -> Result<Option<KeyRow>, Stop> {
+    // An empty bucket would be walked through together with all others.
+    let mut next = Some(from).filter(|_| keys.count() > 0);
+    let mut rows_max = 1;
+    while let Some(at) = next.filter(|at| *at <= up_to) {
+        let (rows, then) = keys.walk(at, rows_max)?;
+        if let Some(row) = rows.into_iter().next() {
+            return Ok(Some(row));
+        }
+        (next, rows_max) = (then, STRIDE);
+    }
+    Ok(None)
 }

@@ -64,7 +64,7 @@ fn function(client: &mut Client, words: &Words<'_>) -> Result<(), Failure> {
         [sub, how] if is(sub, "flush") && (is(how, "sync") || is(how, "async")) => {
             client.reply().simple("OK");
         }
-        [sub, ..] => return Err(Failure::subcommand("function", sub)),
+        [sub, ..] => return Err(Failure::subcommand("function", sub, &["help"])),
         [] => return Err(Failure::arity("function")),
     }
     Ok(())

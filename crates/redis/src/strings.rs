@@ -141,9 +141,10 @@ fn set<'a>(scope: &Scope<'_>, words: &'a Words<'a>) -> Result<Plan<'a>, Failure>
         } else if is(option, "keepttl") && timed.is_none() {
             expiry = Expiry::Keep;
         } else if let Some(unit) = Unit::of_option(option)
-            && timed.is_none()
+            && timed.is_none_or(|(given, _)| given == unit)
             && expiry != Expiry::Keep
         {
+            // The same unit may occur again: the last time counts.
             timed = Some((unit, options.next().ok_or(Failure::SYNTAX)?));
         } else {
             return Err(Failure::SYNTAX);
@@ -209,14 +210,24 @@ fn getdel<'a>(scope: &Scope<'_>, words: &'a Words<'a>) -> Result<Plan<'a>, Failu
 /// `key [EX s | PX ms | EXAT s | PXAT ms | PERSIST]`
 fn getex<'a>(scope: &Scope<'_>, words: &'a Words<'a>) -> Result<Plan<'a>, Failure> {
     let [name, options @ ..] = words else { return Err(Failure::arity("getex")) };
-    let expiry = match options {
-        [] => return Ok(Plan::Read(get)),
-        [option] if is(option, "persist") => Expiry::Never,
-        [option, time] => {
-            let unit = Unit::of_option(option).ok_or(Failure::SYNTAX)?;
-            unit.life(time, "getex", scope.now_ms)?
+    let (mut persist, mut timed) = (false, None);
+    let mut options = options.iter();
+    while let Some(option) = options.next() {
+        if is(option, "persist") && timed.is_none() {
+            persist = true;
+        } else if let Some(unit) = Unit::of_option(option)
+            && timed.is_none_or(|(given, _)| given == unit)
+            && !persist
+        {
+            timed = Some((unit, options.next().ok_or(Failure::SYNTAX)?));
+        } else {
+            return Err(Failure::SYNTAX);
         }
-        _ => return Err(Failure::SYNTAX),
+    }
+    let expiry = match timed {
+        Some((unit, time)) => unit.life(time, "getex", scope.now_ms)?,
+        None if persist => Expiry::Never,
+        None => return Ok(Plan::Read(get)),
     };
     let only = kv::OnlyExpiry::Always;
     let op = KeyOp::Expire { bucket: scope.bucket, key: key(name)?, expiry, only, read: true };
@@ -286,11 +297,12 @@ mod tests {
             ("EXAT 2", (At(2_000), Always, false)),
             ("pxat 2 get", (At(2), Always, true)),
             ("KEEPTTL", (Keep, Always, false)),
+            ("ex x EX 2", (In(2_000), Always, false)),
         ] {
             assert_eq!(check(options), Ok(expect), "{options}");
         }
         for options in
-            ["nx xx", "xx nx", "ex", "ex 1 px 1", "keepttl ex 1", "ex 1 keepttl", "x", "ex 1 ex 2"]
+            ["nx xx", "xx nx", "ex", "ex 1 px 1", "keepttl ex 1", "ex 1 keepttl", "x", "ex 1 ex"]
         {
             assert_eq!(check(options), Err("ERR syntax error".into()), "{options}");
         }

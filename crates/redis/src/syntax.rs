@@ -15,7 +15,7 @@ const SYNTAX: &[(&str, &str)] = &[
         "command",
         "[COUNT | DOCS [name ...] | GETKEYS command [argument ...] | INFO [name ...] | LIST]",
     ),
-    ("config", "GET pattern [pattern ...] | SET name value [name value ...] | RESETSTAT | REWRITE"),
+    ("config", "GET pattern [pattern ...] | SET name value [name value ...]"),
     ("copy", "source_key destination_key [DB database] [REPLACE]"),
     ("dbsize", ""),
     ("decr", "key"),

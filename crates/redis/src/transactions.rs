@@ -10,7 +10,9 @@ use super::client::Client;
 use super::command::{Flag, Group, Kept, Run, Spec, Wait, Words};
 use super::failure::Failure;
 use super::memory::Held;
-use super::reader::{Reader, Stop, TOGETHER_KEYS_MAX};
+use super::reader::{
+    READ_KEYS_MAX, Reader, Rows, Stop, TOGETHER_KEYS_MAX, TOO_MANY_KEYS, is_possible,
+};
 use edge::Length;
 
 /// Most memory that the queue of a transaction takes, and most bytes of its changes.
@@ -67,6 +69,20 @@ pub(crate) const COMMANDS: &[Spec] = &[
 pub(crate) struct WatchedKeys {
     pub(crate) keys: BTreeMap<(BucketId, Box<[u8]>), Option<Stamp>>,
     bytes: usize,
+}
+
+impl WatchedKeys {
+    /// The bytes that are taken when these keys of a bucket are watched, too.
+    fn bytes_with(&self, bucket: BucketId, words: &Words<'_>) -> usize {
+        // The look-up copies the word. What is too long for a key would be much outside of the budget.
+        let is_new = |word: &&[u8]| {
+            !is_possible(word) || !self.keys.contains_key(&(bucket, Box::from(*word)))
+        };
+        let mut new: Vec<&[u8]> = words.iter().copied().filter(is_new).collect();
+        new.sort_unstable();
+        new.dedup();
+        self.bytes + new.iter().map(|word| word.len() + WATCHED_BYTES_EACH).sum::<usize>()
+    }
 }
 
 /// Commands that wait for EXEC.
@@ -180,24 +196,45 @@ pub(crate) async fn watch(client: &mut Client, words: &Words<'_>) -> Result<(), 
     if client.transaction.is_some() {
         return Err(Failure::said("ERR WATCH inside MULTI is not allowed"));
     }
-    let bytes = words.iter().map(|word| word.len() + WATCHED_BYTES_EACH).sum::<usize>();
-    let bytes = client.watched.bytes + bytes;
+    if words.len() > READ_KEYS_MAX {
+        return Err(TOO_MANY_KEYS);
+    }
+    let bucket = client.bucket;
+    let bytes = client.watched.bytes_with(bucket, words);
     if bytes > WATCHED_BYTES_MAX {
         return Err(Failure::said("ERR a client can watch 8 MiB of keys at most"));
     }
     if !client.memory.watched.cover(bytes) {
         return Err(Failure::BUSY);
     }
+    let rows = match current_rows(client, words).await {
+        Ok(rows) => rows,
+        Err(failure) => {
+            client.memory.watched.cover(client.watched.bytes);
+            return Err(failure);
+        }
+    };
     client.watched.bytes = bytes;
+    for (key, row) in words.iter().zip(&rows) {
+        // Watched twice, the first time counts.
+        let version = row.as_ref().map(KeyRow::version);
+        client.watched.keys.entry((bucket, (*key).into())).or_insert(version);
+    }
+    client.reply().simple("OK");
+    Ok(())
+}
+
+/// The rows of keys as they are now, from memory if that is enough.
+async fn current_rows(client: &mut Client, words: &Words<'_>) -> Result<Rows, Failure> {
     let bucket = client.bucket;
     let found = {
         let keys = client.shared.node.keys();
         let (_, held) = client.output.parts(client.protocol);
         Reader::in_memory(&client.shared.node, &keys, bucket, held).rows(words)
     };
-    let rows = match found {
-        Ok(rows) => rows,
-        Err(Stop::Failed(failure)) => return Err(failure),
+    match found {
+        Ok(rows) => Ok(rows),
+        Err(Stop::Failed(failure)) => Err(failure),
         Err(Stop::Disk | Stop::Long) => {
             let kept = Kept::new(words);
             let mut held = Held::new(&client.memory.budget, 0);
@@ -209,14 +246,7 @@ pub(crate) async fn watch(client: &mut Client, words: &Words<'_>) -> Result<(), 
             let Ok(rows) = read.await? else {
                 unreachable!("reads of rows only stop where they must not block")
             };
-            rows
+            Ok(rows)
         }
-    };
-    for (key, row) in words.iter().zip(&rows) {
-        // Watched twice, the first time counts.
-        let version = row.as_ref().map(KeyRow::version);
-        client.watched.keys.entry((bucket, (*key).into())).or_insert(version);
     }
-    client.reply().simple("OK");
-    Ok(())
 }

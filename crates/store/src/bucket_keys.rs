@@ -3,7 +3,7 @@
 //! A key's row is looked up in the active overlay, in the frozen one, among the resident rows, and on
 //! disk; the first layer that has it is used.
 
-use kv::{KeyRow, Space, WalkLimit, is_possible_key};
+use kv::{CURSOR_STEP, KeyRow, Space, WalkLimit, is_possible_key};
 use rows::Stamp;
 
 use crate::disk::Part;
@@ -155,12 +155,12 @@ impl Store {
         });
         rows.dedup_by(|(_, _, row), (_, _, above)| row.key() == above.key());
         rows.retain(|(_, _, row)| !row.is_removed());
-        let last = last_within(&rows, limit).unwrap_or(end);
+        let last = last_within(&rows, limit).map_or(end, |last| last.min(end));
         found.extend(rows.into_iter().filter(|(hash, ..)| *hash <= last).map(|(_, _, row)| row));
         last.checked_add(1)
     }
 
-    /// Collects rows on disk from `from` to `limit.up_to`, as many as `limit` says and all with the last one's hash;
+    /// Collects rows on disk from `from` to `limit.up_to`, as many as `limit` says and all up to the next cursor;
     /// returns the hash up to which these are all.
     fn rows_on_disk(
         &self,
@@ -181,7 +181,9 @@ impl Store {
             let full = rows.len() >= limit.rows || bytes >= limit.bytes;
             match rows.last() {
                 _ if hash > limit.up_to => break,
-                Some((last, _)) if full && *last != hash => return *last,
+                Some((last, _)) if full && before_next_cursor(*last) < hash => {
+                    return before_next_cursor(*last);
+                }
                 _ => {
                     bytes += key.len() + row.len();
                     rows.push((hash, decode(space, key, &row)));
@@ -232,18 +234,49 @@ fn bytes_of<'a>(rows: impl Iterator<Item = &'a KeyRow>) -> usize {
     rows.map(|row| row.data_bytes() as usize).sum()
 }
 
-/// The hash of the row with which the limit is reached; none if it is not.
+/// The last hash before the first cursor after `hash`: a step ends there, so that it continues at a cursor.
+fn before_next_cursor(hash: u64) -> u64 {
+    hash | (CURSOR_STEP - 1)
+}
+
+/// The last hash before the cursor that follows the row with which the limit is reached; none if it is not.
 fn last_within(rows: &[(u64, u8, KeyRow)], limit: WalkLimit) -> Option<u64> {
     let mut bytes = 0;
     let reached = rows.iter().enumerate().find(|(at, (_, _, row))| {
         bytes += row.data_bytes() as usize;
         at + 1 >= limit.rows || bytes >= limit.bytes
     });
-    reached.map(|(_, (hash, ..))| *hash)
+    reached.map(|(_, (hash, ..))| before_next_cursor(*hash))
 }
 
 fn decode(space: Space, key: &[u8], bytes: &[u8]) -> KeyRow {
     layout::decode_key_row(space, key, bytes).unwrap_or_else(|| {
         unreadable("reading a key", &StoreError::Damaged("the row of a key is malformed"))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use kv::KeyParts;
+
+    use super::*;
+
+    #[test]
+    fn a_step_ends_before_a_cursor_with_all_rows_up_to_there() {
+        let row = |hash: u64| {
+            let (space, key) = (Space(1), hash.to_string());
+            let version = Stamp(1);
+            let parts =
+                KeyParts { space, key: key.as_bytes(), value: b"v", expires_ms: None, version };
+            (hash, 0, KeyRow::new(parts))
+        };
+        let rows: Vec<_> = [0, 2_047, 2_048, 2_050, 4_095, 4_096].map(row).into();
+        for (limit, last) in
+            [(1, 2_047), (2, 2_047), (3, 4_095), (4, 4_095), (5, 4_095), (6, 6_143)]
+        {
+            assert_eq!(last_within(&rows, WalkLimit::rows(limit)), Some(last), "{limit} rows");
+        }
+        assert_eq!(last_within(&rows, WalkLimit::rows(7)), None);
+        assert_eq!(before_next_cursor(u64::MAX - 1), u64::MAX, "then nothing follows");
+    }
 }

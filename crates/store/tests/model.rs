@@ -213,6 +213,7 @@ impl World {
             while let Some(cursor) = next {
                 let (piece, after) = rows.keys(space, cursor, limit);
                 assert!(after.is_none_or(|after| after > cursor), "a walk comes to an end");
+                assert!(after.is_none_or(|after| after % kv::CURSOR_STEP == 0), "a cursor");
                 assert!(piece.len() <= limit.rows);
                 let (_, most) =
                     piece.split_last().map_or((None, &[][..]), |(last, most)| (Some(last), most));

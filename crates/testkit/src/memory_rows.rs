@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use kv::limits::NUMBERED_BUCKETS;
-use kv::{Bucket, BucketId, KeyRow, KeyRows, KeyRowsMut, KeyScan, Space, WalkLimit};
+use kv::{Bucket, BucketId, CURSOR_STEP, KeyRow, KeyRows, KeyRowsMut, KeyScan, Space, WalkLimit};
 use rows::{
     MemberRow, NameTable, Order, PointTable, PutRows, Rows, RowsMut, Scan, SetTable, Span, Totals,
     Value,
@@ -145,10 +145,10 @@ impl KeyRows for MemoryRows {
                 break;
             }
             let full = found.len() >= limit.rows || bytes >= limit.bytes;
-            if full && last != Some(*place) {
-                return (found, Some(*place));
+            if full && last != Some(*place / CURSOR_STEP) {
+                return (found, Some(*place / CURSOR_STEP * CURSOR_STEP));
             }
-            last = Some(*place);
+            last = Some(*place / CURSOR_STEP);
             bytes += row.data_bytes() as usize;
             found.push(row.clone());
         }

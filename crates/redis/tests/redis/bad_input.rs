@@ -76,7 +76,7 @@ fn commands_that_do_not_exist_get_an_error_and_the_connection_stays_open() {
         ("GET a b", "-ERR wrong number of arguments for 'get' command"),
         ("CONFIG SET maxmemory 1mb", "-ERR CONFIG SET failed (possibly related to argument..."),
         ("CONFIG SET nonsense 1", "-ERR Unknown option or number of arguments for CONFIG SET..."),
-        ("CLIENT KILL", "-ERR syntax error"),
+        ("CLIENT KILL", "-ERR wrong number of arguments for 'client|kill' command"),
         ("SHUTDOWN", "-ERR roost is stopped..."),
         ("PING", "PONG"),
     ]);

@@ -32,7 +32,7 @@ fn buckets_are_made_chosen_listed_and_deleted() {
         ("BUCKET USE 0", "OK"),
         ("GET k", "\"0\""),
         ("BUCKET FLY x", "-ERR unknown subcommand 'FLY'. Try BUCKET HELP."),
-        ("BUCKET USE", "-ERR wrong number of arguments for 'bucket' command"),
+        ("BUCKET USE", "-ERR wrong number of arguments for 'bucket|use' command"),
         ("MULTI", "OK"),
         ("BUCKET USE archive", "-ERR Command not allowed inside a transaction"),
     ]);

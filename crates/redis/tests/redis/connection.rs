@@ -132,6 +132,11 @@ fn clients_are_listed_and_killed() {
         (&format!("CLIENT KILL ID {id}"), "1"),
         ("CLIENT NO-EVICT on", "OK"),
         ("CLIENT FLY", "-ERR unknown subcommand 'FLY'. Try CLIENT HELP."),
+        ("CLIENT SETNAME", "-ERR wrong number of arguments for 'client|setname' command"),
+        ("client Kill", "-ERR wrong number of arguments for 'client|kill' command"),
+        ("COMMAND GETKEYS", "-ERR wrong number of arguments for 'command|getkeys' command"),
+        ("CONFIG GET", "-ERR wrong number of arguments for 'config|get' command"),
+        ("CONFIG RESETSTAT", "-ERR roost does not reset its counters"),
     ]);
     assert_eq!(two.receive(), None);
     assert_eq!(one.line("CLIENT KILL SKIPME no"), "1");

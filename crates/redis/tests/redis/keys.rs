@@ -73,10 +73,35 @@ fn a_value_that_was_dumped_is_restored() {
         ("OBJECT ENCODING a", "\"embstr\""),
         ("OBJECT REFCOUNT a", "1"),
         ("OBJECT ENCODING none", "nil"),
+        ("OBJECT FREQ none", "nil"),
+        ("OBJECT FREQ a", "-ERR An LFU maxmemory policy..."),
+        ("OBJECT ENCODING", "-ERR wrong number of arguments for 'object|encoding' command"),
+        ("MEMORY USAGE", "-ERR wrong number of arguments for 'memory|usage' command"),
+        ("RESTORE a 0 garbage", busy),
+        ("RESTORE a 0 garbage REPLACE", wrong),
         ("OBJECT WHAT a", "-ERR unknown subcommand 'WHAT'. Try OBJECT HELP."),
         ("MEMORY USAGE none", "nil"),
     ]);
     assert!(client.line("MEMORY USAGE a").parse::<u32>().unwrap() >= 32);
+}
+
+#[test]
+fn a_random_key_is_found_between_the_keys_of_a_full_bucket() {
+    let server = TestServer::open();
+    let mut client = server.client();
+    for part in 0..20 {
+        let names: Vec<String> = (0..2_000).map(|number| format!("{part}:{number}")).collect();
+        let pairs = names.iter().flat_map(|name| [name.as_bytes(), b"v"]);
+        let words: Vec<&[u8]> = [&b"MSET"[..]].into_iter().chain(pairs).collect();
+        assert_eq!(client.run(&words), "OK");
+    }
+    client.check(&[("SELECT 1", "OK"), ("RANDOMKEY", "nil"), ("SET only 1", "OK")]);
+    for _ in 0..50 {
+        assert_eq!(client.line("RANDOMKEY"), "\"only\"");
+    }
+    client.check(&[("SET only 1 PX 1", "OK")]);
+    server.pass(1);
+    client.check(&[("RANDOMKEY", "nil")]);
 }
 
 /// Everything that SCAN lists, and how many calls it took.
@@ -88,6 +113,7 @@ fn scan(client: &mut Client, options: &str) -> (BTreeSet<String>, usize) {
         let words: Vec<&str> = reply.split('"').skip(1).step_by(2).collect();
         found.extend(words[1..].iter().map(|&word| word.to_owned()));
         cursor = words[0].to_owned();
+        assert!(cursor.parse::<u64>().unwrap() < 1 << 53, "a double holds it: {cursor}");
         if cursor == "0" {
             return (found, calls);
         }
@@ -112,6 +138,7 @@ fn a_scan_returns_every_key() {
     assert_eq!(client.line("KEYS key:99?").matches("key:").count(), 10);
     client.check(&[
         ("SCAN x", "-ERR invalid cursor"),
+        ("SCAN 9007199254740992", "-ERR invalid cursor"),
         ("SCAN 0 COUNT 0", "-ERR syntax error"),
         ("SCAN 0 MATCH", "-ERR syntax error"),
         ("KEYS nothing*", "[]"),

@@ -124,6 +124,26 @@ fn concurrent_increments_under_watch_are_not_lost() {
 }
 
 #[test]
+fn client_reply_inside_of_a_transaction_is_refused() {
+    let server = TestServer::open();
+    let mut client = server.client();
+    for how in ["ON", "OFF", "SKIP"] {
+        client.check(&[
+            ("MULTI", "OK"),
+            (&format!("CLIENT REPLY {how}"), "-ERR Command not allowed inside a transaction"),
+            ("PING", "QUEUED"),
+            ("EXEC", "-EXECABORT Transaction discarded because of previous errors."),
+            ("PING", "PONG"),
+        ]);
+    }
+    client.check(&[
+        ("MULTI", "OK"),
+        ("EXEC x", "-EXECABORT Transaction discarded because of: wrong number of arguments for 'exec' command"),
+        ("EXEC", "-ERR EXEC without MULTI"),
+    ]);
+}
+
+#[test]
 fn a_transaction_larger_than_its_bounds_is_refused() {
     let server = TestServer::open();
     let mut client = server.client();

@@ -140,7 +140,7 @@ fn changes_that_answer_with_long_rows_are_refused_before_they_happen_if_the_repl
         assert_eq!(client.run(&[b"GETEX", &[0], b"PERSIST"]), "QUEUED");
     }
     let refused = client.line("EXEC");
-    assert!(refused.starts_with("-EXECABORT Transaction discarded because of: ERR the reply"));
+    assert!(refused.starts_with("-EXECABORT Transaction discarded because of: the reply"));
     drop(client);
     small.check_all_is_given_back();
 }
@@ -168,6 +168,26 @@ fn what_transactions_keep_is_within_the_budget() {
     begins(&mut one, &exists, "-ERR a transaction reads 4096 keys at most");
     assert!(one.line("EXEC").starts_with("-EXECABORT"));
     drop((one, other));
+    small.check_all_is_given_back();
+}
+
+#[test]
+fn keys_that_are_watched_already_and_failed_watches_count_nothing() {
+    let small = Small::open();
+    let mut client = small.client();
+    let keys: Vec<Vec<u8>> = (0..60_u8).map(|n| [&[n][..], &[b'k'; 60_000]].concat()).collect();
+    let watch: Vec<&[u8]> =
+        [&b"WATCH"[..]].into_iter().chain(keys.iter().map(Vec::as_slice)).collect();
+    let many: Vec<&[u8]> =
+        [&b"WATCH"[..]].into_iter().chain(std::iter::repeat_n(&b"k"[..], 70_000)).collect();
+    for _ in 0..4 {
+        begins(&mut client, &many, "-ERR a command reads 65536 keys at most");
+        assert_eq!(client.run(&watch), "OK");
+    }
+    // The same key many times in one command is one key.
+    let twice: Vec<&[u8]> = [&b"WATCH"[..]].into_iter().chain([&keys[0][1..]; 100]).collect();
+    assert_eq!(client.run(&twice), "OK");
+    drop(client);
     small.check_all_is_given_back();
 }
 
