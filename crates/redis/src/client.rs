@@ -253,7 +253,8 @@ impl Client {
 
     /// A command that was refused makes the transaction fail.
     fn reject(&mut self, name: &[u8], failure: Failure) -> Failure {
-        if name.eq_ignore_ascii_case(b"exec") && self.transaction.is_some() {
+        // Also outside of a transaction: what was watched is not watched any more.
+        if name.eq_ignore_ascii_case(b"exec") {
             self.end_transaction();
             return failure.aborts();
         }

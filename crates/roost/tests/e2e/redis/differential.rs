@@ -14,10 +14,11 @@ use crate::support::skipped;
 const COMMANDS: usize = 10_000;
 /// Commands before both begin with no keys again: what differs by design would make everything after it differ.
 const ROUND: usize = 50;
-/// Tolerance of times to live, in milliseconds, and so of other numbers.
+/// Tolerance of times to live, and of when keys expire, in milliseconds.
 const LATE_MS: i64 = 5_000;
 
-/// `k` is a key, `v` a value, `n` a number or what might be one, `t` a time.
+/// `k` is a key, `v` a value, `n` a number or what might be one, `t` a time, `f` a number that Redis adds without
+/// rounding, `d` what DUMP replies. Commands that follow each other are separated by `;`.
 const FORMS: &str = "SET k v|SET k v NX|SET k v XX|SET k v GET|SET k v EX t|SET k v PX t|SET k v KEEPTTL|SET k v NX GET|\
     SET k v EXAT t|SET k v EX t NX|SET k v XX GET KEEPTTL|SET k v NX XX|SET k v EX t PX t|SET k|SET k v FOO|GET k|GET|\
     GETSET k v|GETDEL k|GETEX k|GETEX k PERSIST|SETNX k v|SETEX k t v|PSETEX k t v|MGET k k k|MSET k v k v|MSET k v k|\
@@ -26,7 +27,13 @@ const FORMS: &str = "SET k v|SET k v NX|SET k v XX|SET k v GET|SET k v EX t|SET 
     RENAME k k|RENAMENX k k|COPY k k|COPY k k REPLACE|COPY k k DB n|MOVE k n|EXPIRE k t|EXPIRE k t NX|EXPIRE k t XX|\
     EXPIRE k t GT|EXPIRE k t LT|EXPIRE k|PEXPIRE k t|EXPIREAT k t|PEXPIREAT k t|PERSIST k|EXPIRETIME k|TTL k|PTTL k|\
     SELECT n|FLUSHDB|SWAPDB n n|LCS k k|LCS k k LEN|LCS k k IDX|ECHO v|PING|PING v|PING v v|MULTI|EXEC|EXEC|DISCARD|\
-    UNWATCH|FOO k|CLIENT GETNAME|RESET|CONFIG GET databases";
+    UNWATCH|FOO k|CLIENT GETNAME|RESET|CONFIG GET databases|SET k v EX t EX t|SET k v PX t EX t|GETEX k EX 100 EX 1000|\
+    GETEX k PX 100000 EX 100|GETEX k PERSIST PERSIST|GETEX k PERSIST EX 100|SET float f;INCRBYFLOAT float f;GET float|\
+    INCRBYFLOAT absent f;DEL absent|INCRBYFLOAT float|SET plain v;OBJECT ENCODING plain|\
+    OBJECT ENCODING absent|OBJECT REFCOUNT absent|OBJECT FREQ absent|RESTORE k 0 d|RESTORE k 0 d REPLACE|\
+    RESTORE k 100000 d REPLACE|RESTORE k 0 d FOO|DUMP absent|WATCH k;SET k v;UNWATCH|WATCH w;SET w v;MULTI;GET w;EXEC|\
+    WATCH w;MULTI;SET w v;GET w;EXEC|WATCH w k;DEL w;MULTI;GET w;EXEC|WATCH w;EXPIRE w 100;MULTI;TTL w;PTTL w;EXEC|\
+    WATCH w;SET w v;UNWATCH;MULTI;GET w;EXEC|WATCH w;SET w v;MULTI;DISCARD;MULTI;GET w;EXEC|WATCH|EXEC v|DISCARD v";
 const KEYS: [&str; 6] = ["a", "b", "c", "num", "a key with \r\n", "another"];
 const VALUES: [&str; 17] = [
     "1",
@@ -63,6 +70,10 @@ const NUMBERS: [&str; 14] = [
     "1 ",
     "+1",
 ];
+const FLOATS: [&str; 12] =
+    ["1", "-5", "3.25", "1e3", "-0.5", "007", "+2", "x", "", " 1", "nan", "1e-1x"];
+/// Commands whose replies are times.
+const TIMED: [&str; 4] = ["TTL", "PTTL", "EXPIRETIME", "PEXPIRETIME"];
 const TIMES: [&str; 7] = ["100", "1000", "0", "-1", "x", "9223372036854775807", "99999999999"];
 
 /// A redis-server and a client of it; `None` if it is not installed.
@@ -80,31 +91,81 @@ fn other(folder: &std::path::Path) -> Option<(Process, Redis)> {
     }
 }
 
-fn words(random: &mut StdRng, forms: &[&str]) -> Vec<String> {
-    let form = forms.choose(random).unwrap();
-    let mut any = |of: &[&str]| (*of.choose(random).unwrap()).to_owned();
-    let word = |word| match word {
-        "k" => any(&KEYS),
-        "v" => any(&VALUES),
-        "n" => any(&NUMBERS),
-        "t" => any(&TIMES),
-        word => word.to_owned(),
-    };
-    form.split_whitespace().map(word).collect()
+/// What both servers reply to DUMP of values: RESTORE accepts all of it.
+fn payloads(servers: [&mut Redis; 2]) -> Vec<Vec<u8>> {
+    let mut payloads = Vec::new();
+    for server in servers {
+        for value in VALUES {
+            assert_eq!(server.run(&[b"SET", b"a", value.as_bytes()]), Reply::ok());
+            payloads.push(server.run(&[b"DUMP", b"a"]).bytes());
+        }
+    }
+    payloads
 }
 
-/// Whether a difference is none, because time passes.
-fn alike(ours: &Reply, theirs: &Reply) -> bool {
-    match (ours, theirs) {
-        (Reply::Array(ours), Reply::Array(theirs)) => {
-            let mut pairs = ours.iter().zip(theirs);
-            ours.len() == theirs.len() && pairs.all(|(ours, theirs)| alike(ours, theirs))
+/// The commands of a random form.
+fn commands(random: &mut StdRng, forms: &[&str], payloads: &[Vec<u8>]) -> Vec<Vec<Vec<u8>>> {
+    let form = forms.choose(random).unwrap();
+    let mut word = |word: &str| {
+        let mut any = |of: &[&str]| of.choose(random).unwrap().as_bytes().to_vec();
+        match word {
+            "k" => any(&KEYS),
+            "v" => any(&VALUES),
+            "n" => any(&NUMBERS),
+            "t" => any(&TIMES),
+            "f" => any(&FLOATS),
+            "d" => payloads.choose(random).unwrap().clone(),
+            word => word.as_bytes().to_vec(),
         }
-        (Reply::Integer(ours), Reply::Integer(theirs)) => {
-            ours == theirs || *ours > 1 && *theirs > 1 && (ours - theirs).abs() <= LATE_MS
+    };
+    form.split(';').map(|line| line.split_whitespace().map(&mut word).collect()).collect()
+}
+
+/// Whether a difference between replies to a command is none, because time passes and clients have numbers. EXEC replies
+/// to the commands that are `queued`.
+fn alike(name: &str, queued: &[String], ours: &Reply, theirs: &Reply) -> bool {
+    match (ours, theirs) {
+        (Reply::Array(ours), Reply::Array(theirs)) if name == "EXEC" => {
+            let replies = ours.iter().zip(theirs);
+            let mut replies = queued.iter().zip(replies);
+            ours.len() == queued.len()
+                && theirs.len() == queued.len()
+                && replies.all(|(name, (ours, theirs))| alike(name, &[], ours, theirs))
+        }
+        (Reply::Integer(ours), Reply::Integer(theirs)) if TIMED.contains(&name) => {
+            let late = if name.starts_with('P') { LATE_MS } else { LATE_MS / 1_000 };
+            ours == theirs || *ours > 1 && *theirs > 1 && (ours - theirs).abs() <= late
+        }
+        // The number of the client follows its name.
+        (Reply::Array(ours), Reply::Array(theirs)) if name == "HELLO" => {
+            let id = ours.iter().position(|field| *field == Reply::Bulk(Some(b"id".to_vec())));
+            let mut fields = ours.iter().zip(theirs).enumerate();
+            ours.len() == theirs.len()
+                && fields
+                    .all(|(at, (ours, theirs))| ours == theirs || id.is_some_and(|id| at == id + 1))
+        }
+        (Reply::Map(ours), Reply::Map(theirs)) if name == "HELLO" => {
+            let id = Reply::Bulk(Some(b"id".to_vec()));
+            let mut fields = ours.iter().zip(theirs);
+            ours.len() == theirs.len()
+                && fields.all(|(ours, theirs)| ours == theirs || ours.0 == id && theirs.0 == id)
         }
         (ours, theirs) => ours == theirs,
     }
+}
+
+#[test]
+fn only_times_may_differ_and_only_a_little() {
+    let check = |name: &str, ours: i64, theirs: i64| {
+        let (ours, theirs) = (Reply::Integer(ours), Reply::Integer(theirs));
+        let alone = alike(name, &[], &ours, &theirs);
+        let (ours, theirs) = (Reply::Array(vec![ours]), Reply::Array(vec![theirs]));
+        assert_eq!(alike("EXEC", &[name.to_owned()], &ours, &theirs), alone, "{name} in MULTI");
+        alone
+    };
+    assert!(check("INCR", 7, 7) && !check("INCR", 7, 8) && !check("STRLEN", 100, 99));
+    assert!(check("PTTL", 10_000, 5_000) && !check("PTTL", 10_001, 5_000));
+    assert!(check("TTL", 100, 95) && !check("TTL", 100, 94) && !check("TTL", -1, 2));
 }
 
 #[test]
@@ -117,7 +178,8 @@ fn random_commands_get_the_replies_of_redis_server() {
     let mut ours = Redis::new(([127, 0, 0, 1], port).into());
     let seed = crate::crash::seed();
     let (mut random, forms) = (StdRng::seed_from_u64(seed), FORMS.split('|').collect::<Vec<_>>());
-    let mut before = Vec::new();
+    let payloads = payloads([&mut ours, &mut theirs]);
+    let (mut before, mut queued) = (Vec::new(), Vec::new());
     for number in 0..COMMANDS {
         if number % ROUND == 0 {
             before.clear();
@@ -126,15 +188,25 @@ fn random_commands_get_the_replies_of_redis_server() {
                 connection.line("FLUSHALL");
             }
         }
-        let words = words(&mut random, &forms);
-        let bytes: Vec<&[u8]> = words.iter().map(String::as_bytes).collect();
-        let (our, their) = (ours.run(&bytes), theirs.run(&bytes));
-        before.push(words);
-        let last = before.last().unwrap();
-        assert!(
-            alike(&our, &their),
-            "seed {seed}: {last:?} got {our:?} from roost and {their:?} from redis-server; before it: {before:?}"
-        );
+        for words in commands(&mut random, &forms, &payloads) {
+            let bytes: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
+            let (our, their) = (ours.run(&bytes), theirs.run(&bytes));
+            let name = String::from_utf8_lossy(&words[0]).into_owned();
+            let line = words.iter().map(|word| word.escape_ascii().to_string());
+            before.push(line.collect::<Vec<_>>());
+            let last = before.last().unwrap();
+            assert!(
+                alike(&name, &queued, &our, &their),
+                "seed {seed}: {last:?} got {our:?} from roost and {their:?} from redis-server; before it: {before:?}"
+            );
+            if our == Reply::Simple("QUEUED".to_owned()) {
+                queued.push(name);
+            } else if ["MULTI", "EXEC", "DISCARD", "RESET"].contains(&name.as_str())
+                && !matches!(&our, Reply::Error(error) if error.starts_with("ERR"))
+            {
+                queued.clear();
+            }
+        }
     }
     server.stop();
 }
