@@ -15,6 +15,7 @@ use crate::api::{
 };
 use crate::api::{streaming, tags, timelines};
 use crate::endpoints::{Endpoints, Route};
+use crate::entities::instance::PICTURE;
 use crate::error::ApiError;
 use crate::state::Shared;
 use crate::{accounts, oauth, pages, without};
@@ -53,9 +54,10 @@ pub(crate) fn routes(state: Shared) -> Router {
     router.merge(pages()).with_state(state)
 }
 
-/// Pages check the session of the browser, and the token of their form, themselves.
+/// What is not of the API. Pages check the session of the browser, and the token of their form, themselves.
 fn pages() -> Router<Shared> {
     Router::new()
+        .route(PICTURE, get(instance::picture))
         .route("/oauth/authorize", get(pages::consent::ask).post(pages::consent::decide))
         .route("/auth/log-in", get(pages::log_in::show).post(pages::log_in::log_in))
         .route("/auth/log-out", post(pages::log_in::log_out))
@@ -205,7 +207,6 @@ fn about_the_server(table: &mut Endpoints) {
     table.get("/api/v2/instance", PUBLIC, instance::version_2);
     table.get("/api/v1/instance/extended_description", PUBLIC, instance::extended_description);
     table.get("/api/v1/instance/rules", PUBLIC, instance::rules);
-    table.get("/instance/picture", PUBLIC, instance::picture);
     table.get("/api/v1/instance/privacy_policy", PUBLIC, instance::no_text);
     let preferences = Needs::User(&[S::ReadAccounts]);
     table.get("/api/v1/preferences", preferences, profile::preferences);

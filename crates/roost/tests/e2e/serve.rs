@@ -196,6 +196,7 @@ fn help_names_every_setting_of_the_server() {
         "public-url",
         "trusted-proxies",
         "registrations",
+        "about",
         "password-grant",
         "anonymous-reads",
         "log-format",

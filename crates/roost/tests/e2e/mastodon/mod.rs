@@ -18,7 +18,9 @@ const HERE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/e2e/mastodon");
 
 /// A server on which everybody may sign up, with more settings.
 fn server(data: &Path, more: &[&str]) -> Server {
-    let open = ["--registrations", "open", "--password-grant"];
+    let about = data.join("about.toml");
+    std::fs::write(&about, "title = 'Tests'\nrules = ['Be kind']\ntext = 'One.'").unwrap();
+    let open = ["--registrations", "open", "--password-grant", "--about", about.to_str().unwrap()];
     Server::start(&mut serve(&data.join("data"), &[&open, more].concat()))
 }
 
