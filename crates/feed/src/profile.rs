@@ -1,7 +1,7 @@
 //! The posts of one user as another one may see them.
 //!
 //! **Invariant:** a page says nothing about posts that the viewer may not see: they take no place on it, and it ends at
-//! an item that the viewer may learn of, or at one of the [`Borders`]. The rows that are read for it are bounded.
+//! an item that the viewer may learn of, or at one of the `page::Borders`. The rows that are read for it are bounded.
 
 use rows::{Rows, Span};
 

@@ -6,7 +6,7 @@
 //! a post that is hidden from them or that they do not want is as a deleted one.
 //!
 //! **Invariant:** replies that are not shown take no place on a page, and no cursor names one. Their number has no bound:
-//! after many of them a page ends at the last post that is shown, or if there is none, at one of the [`Borders`].
+//! after many of them a page ends at the last post that is shown, or if there is none, at one of the `page::Borders`.
 
 use rows::{Rows, Span, Stamp};
 
