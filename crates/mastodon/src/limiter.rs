@@ -12,7 +12,7 @@ use quick_cache::sync::Cache;
 
 /// Most counters.
 const COUNTERS_MAX: usize = 65_536;
-/// How many times as much as one address all IPv6 addresses with the same first 48 bits may do: providers lend out that
+/// How many times as much as one address all IPv6 addresses with the same first 48 bits may do: providers give that
 /// many to whoever asks.
 const NETWORK_TIMES: u32 = 16;
 

@@ -102,11 +102,7 @@ fn page(state: &Server, browser: &Browser, next: Option<&str>, error: Option<&Ap
             p { "No account yet? " a href=(super::sign_up::url(next)) { "Sign up" } }
         }
     };
-    let page = Page::new("Log in", main);
-    match error {
-        Some(error) => page.with_status_of(error),
-        None => page,
-    }
+    Page::new("Log in", main).with_status_of(error)
 }
 
 /// Sends a browser without a session to the log-in page.

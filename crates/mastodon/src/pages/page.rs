@@ -40,11 +40,12 @@ impl Page {
             p role="alert" { (error.message()) }
             p { a href="/" { "Back to the server" } }
         };
-        Self::new("This did not work", main).with_status_of(error)
+        Self::new("This did not work", main).with_status_of(Some(error))
     }
 
-    /// The page with the status of an error.
-    pub(crate) fn with_status_of(self, error: &ApiError) -> Self {
+    /// The page with the status of an error, if there is one.
+    pub(crate) fn with_status_of(self, error: Option<&ApiError>) -> Self {
+        let Some(error) = error else { return self };
         Self { status: error.status(), retry_after_secs: error.retry_after_secs(), ..self }
     }
 }

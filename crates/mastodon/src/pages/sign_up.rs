@@ -67,11 +67,8 @@ fn page(
         let main = html! { p { "Sign-up is closed. The operators of this server make accounts." } };
         return Ok(Page { status: StatusCode::FORBIDDEN, ..Page::new("Sign up", main) });
     }
-    let page = Page::new("Sign up", form(&state.options, browser, fields, error)?);
-    Ok(match error {
-        Some(error) => page.with_status_of(error),
-        None => page,
-    })
+    let main = form(&state.options, browser, fields, error)?;
+    Ok(Page::new("Sign up", main).with_status_of(error))
 }
 
 fn form(

@@ -18,9 +18,8 @@ use super::{Settings, SignUp};
 const ABOUT_BYTES_MAX: u64 = 256 << 10;
 
 /// The keys of the file.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-#[derive(Default)]
 struct Keys {
     title: Option<String>,
     description: Option<String>,
