@@ -191,7 +191,7 @@ impl Sampled {
             ("roost_timeline_bytes", "Estimated bytes of home timelines", views.timeline_bytes),
             (
                 "roost_rendered_bytes",
-                "Bytes of cached posts and stories as JSON",
+                "Bytes of cached posts and stories as JSON, and of names of users",
                 views.rendered_bytes,
             ),
             (

@@ -79,6 +79,16 @@ impl<'a, R: Rows + ?Sized> Facts<'a, R> {
         });
     }
 
+    /// The users before `before`, deleted ones included, greatest id first: at most `limit`.
+    #[must_use]
+    pub fn users_before(&self, before: UserId, limit: usize) -> Vec<(UserId, User)> {
+        let mut users = Vec::new();
+        self.rows.points_below(PointTable::User, before.0.into(), limit, &mut |id, row| {
+            users.extend(user_id(id).map(|id| (id, User::decode(row))));
+        });
+        users
+    }
+
     /// A user's counts as they are stored; zero if the user does not exist. They include deleted users whose
     /// rows are not removed yet: see [`Facts::counts`].
     #[must_use]

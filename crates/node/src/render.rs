@@ -1,14 +1,18 @@
 //! Posts and stories as JSON, the form in which the node returns them.
 
 use std::io::Write as _;
-use std::sync::Arc;
 
 use feed::stories::StoryRef;
-use feed::{Handle, Name, Post, PostId, PostText, UserId};
+use feed::{Post, PostId, PostText, UserId};
 use jiff::Timestamp;
 
-/// The handle and the name of a user, which posts and stories show.
-pub(crate) type UserNames = Arc<(Handle, Name)>;
+use crate::views::UserNames;
+
+/// Fields of a post that was not edited, replies to nothing, mentions nobody, is for everybody and has no warning, as most:
+/// all between its time and its language. Whoever keeps many posts need not keep it with each.
+pub(crate) const USUAL: &[u8] =
+    b",\"edited_at\":null,\"in_reply_to_id\":null,\"reply_to\":null,\"mentions\":[],\
+    \"visibility\":\"public\",\"warning\":\"\",\"sensitive\":false";
 
 /// Appends `post`, which replies to `parent` if that still exists, as a JSON object, a boost up to the boosted post, which
 /// is its last field; `None`, with an unfinished object in `out`, if `names` does not know a user in it. Of constant length for posts of equal
@@ -27,7 +31,7 @@ pub(crate) fn post(
     out.extend_from_slice(b"{\"id\":\"");
     number(id.0, out);
     out.extend_from_slice(b"\",\"author\":");
-    self::author(post.author, &author.0, &author.1, out);
+    self::author(post.author, &author, out);
     out.extend_from_slice(b",\"text\":");
     string(post.text.as_str(), out);
     out.extend_from_slice(b",\"created_at\":\"");
@@ -52,7 +56,7 @@ pub(crate) fn post(
     }
     out.extend_from_slice(b",\"reply_to\":");
     match post.reply_to {
-        Some(user) => mentioned(user, &names(user)?.0, out),
+        Some(user) => mentioned(user, &names(user)?, out),
         None => out.extend_from_slice(b"null"),
     }
     out.extend_from_slice(b",\"mentions\":[");
@@ -60,7 +64,7 @@ pub(crate) fn post(
         if index > 0 {
             out.push(b',');
         }
-        mentioned(*user, &names(*user)?.0, out);
+        mentioned(*user, &names(*user)?, out);
     }
     out.extend_from_slice(b"],\"visibility\":\"");
     out.extend_from_slice(post.visibility.name().as_bytes());
@@ -82,11 +86,11 @@ pub(crate) fn post(
 }
 
 /// Appends a story as a JSON object, but for its end: whether the reader has seen it, and the brace.
-pub(crate) fn story(story: StoryRef, author: &(Handle, Name), text: &PostText, out: &mut Vec<u8>) {
+pub(crate) fn story(story: StoryRef, author: &UserNames, text: &PostText, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"id\":\"");
     number(story.story.0, out);
     out.extend_from_slice(b"\",\"author\":");
-    self::author(story.author, &author.0, &author.1, out);
+    self::author(story.author, author, out);
     out.extend_from_slice(b",\"text\":");
     string(text.as_str(), out);
     out.extend_from_slice(b",\"created_at\":\"");
@@ -105,23 +109,23 @@ pub(crate) fn story_end(seen: Option<bool>, out: &mut Vec<u8>) {
     });
 }
 
-fn author(id: UserId, handle: &Handle, name: &Name, out: &mut Vec<u8>) {
-    open_user(id, handle, out);
+fn author(id: UserId, names: &UserNames, out: &mut Vec<u8>) {
+    open_user(id, names, out);
     out.extend_from_slice(b",\"name\":");
-    string(name.as_str(), out);
+    string(names.name(), out);
     out.push(b'}');
 }
 
-fn mentioned(id: UserId, handle: &Handle, out: &mut Vec<u8>) {
-    open_user(id, handle, out);
+fn mentioned(id: UserId, names: &UserNames, out: &mut Vec<u8>) {
+    open_user(id, names, out);
     out.push(b'}');
 }
 
-fn open_user(id: UserId, handle: &Handle, out: &mut Vec<u8>) {
+fn open_user(id: UserId, names: &UserNames, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"id\":\"");
     number(id.0.into(), out);
     out.extend_from_slice(b"\",\"handle\":");
-    string(handle.as_str(), out);
+    string(names.handle(), out);
 }
 
 /// Appends a number.

@@ -93,11 +93,15 @@ impl Shared {
         self.stopped.load(Ordering::Acquire)
     }
 
-    /// Reads the newest posts into memory, as many as fit, and renders the newest of these, until `stopped`
-    /// returns true. Blocks; for a background thread.
+    /// Reads the newest posts and the names of users into memory, as many as fit, and renders the newest posts, until
+    /// `stopped` returns true. Blocks; for a background thread.
     pub(crate) fn warm_posts(&self, stopped: impl Fn() -> bool) {
         let facts = Facts::new(&self.store);
         while !stopped() && self.views.load_posts(facts) {}
+        let mut before = Some(UserId(u32::MAX));
+        while let Some(user) = before.filter(|_| !stopped()) {
+            before = self.views.load_names(facts, user);
+        }
         let mut before = Some(PostId(u64::MAX));
         while let Some(post) = before.filter(|_| !stopped()) {
             before = self.views.render_posts(facts, post);

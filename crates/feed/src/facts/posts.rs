@@ -84,18 +84,41 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     /// `limit` rows. Also returns the post before which the next rows are; `None` if there are none.
     #[must_use]
     pub fn posts_before(&self, before: PostId, limit: usize) -> (Vec<Loaded>, Option<PostId>) {
-        let (mut posts, mut rows, mut last) = (Vec::new(), 0, None);
-        self.rows.points_below(PointTable::Post, before.0, limit, &mut |post, row| {
-            let id = PostId(post);
-            let post = Post::decode(row);
+        let mut posts = Vec::new();
+        let next = self.each_post_before(before, limit, |id, post| {
             if !self.is_hidden(post.author) {
                 let (author, posted) = (post.author, (id, post.listed()));
                 posts.push(Loaded { author, posted, users: post.home_users() });
             }
-            rows += 1;
-            last = Some(id);
         });
-        (posts, last.filter(|_| rows == limit))
+        (posts, next)
+    }
+
+    /// As [`Facts::posts_before`], but each post as it is stored. Authors may be deleted, and so may be what is boosted.
+    #[must_use]
+    pub fn stored_posts_before(
+        &self,
+        before: PostId,
+        limit: usize,
+    ) -> (Vec<(PostId, Post)>, Option<PostId>) {
+        let mut posts = Vec::new();
+        let next = self.each_post_before(before, limit, |id, post| posts.push((id, post)));
+        (posts, next)
+    }
+
+    fn each_post_before(
+        &self,
+        before: PostId,
+        limit: usize,
+        mut each: impl FnMut(PostId, Post),
+    ) -> Option<PostId> {
+        let (mut rows, mut last) = (0, None);
+        self.rows.points_below(PointTable::Post, before.0, limit, &mut |id, row| {
+            each(PostId(id), Post::decode(row));
+            rows += 1;
+            last = Some(PostId(id));
+        });
+        last.filter(|_| rows == limit)
     }
 
     /// Whether a post mentions `user`.

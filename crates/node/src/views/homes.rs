@@ -16,10 +16,8 @@ const READER_STEPS: usize = 512;
 /// How often a timeline is gathered anew because the user's follows changed meanwhile, before a page is
 /// answered from the facts alone.
 const GATHER_ATTEMPTS: usize = 3;
-/// Older posts that are loaded at once: a few milliseconds of reading, and 0.1 ms of the writer.
-const LOADED_POSTS: usize = 2_048;
-/// Posts that are rendered at once after a start.
-const RENDERED_POSTS: usize = 256;
+/// Older rows that are loaded at once: a few milliseconds of reading, and 0.1 ms of the writer.
+const LOADED: usize = 2_048;
 
 impl Views {
     /// A page of home(user), newest first, appended to `out`, if it is in memory. Returns whether there are
@@ -126,25 +124,28 @@ impl Views {
     /// time. May read the facts.
     pub(crate) fn load_posts<R: Rows + ?Sized>(&self, facts: Facts<'_, R>) -> bool {
         let Some(before) = self.newest.begin_load() else { return false };
-        let (posts, next) = facts.posts_before(before, LOADED_POSTS);
+        let (posts, next) = facts.posts_before(before, LOADED);
         self.newest.end_load(before, &posts, next);
         true
     }
 
-    /// Renders the newest posts before `before`, as after a start nothing is rendered; returns the last of
-    /// them. `None` if none are left in memory or there is no more room. May read the facts.
+    /// Reads names of users before `before` and keeps them; returns before which to continue, if there are more and there
+    /// is room. May read the facts.
+    pub(crate) fn load_names<R: Rows + ?Sized>(
+        &self,
+        facts: Facts<'_, R>,
+        before: UserId,
+    ) -> Option<UserId> {
+        self.rendered.load_names(facts, before, LOADED)
+    }
+
+    /// Renders the newest posts before `before`, as after a start nothing is rendered; returns before which to continue, if
+    /// there are more and there is room. May read the facts.
     pub(crate) fn render_posts<R: Rows + ?Sized>(
         &self,
         facts: Facts<'_, R>,
         before: PostId,
     ) -> Option<PostId> {
-        if !self.rendered.has_room() {
-            return None;
-        }
-        let posts = self.newest.before(before, RENDERED_POSTS);
-        for post in &posts {
-            self.rendered.post(facts, *post, |_| true, &mut Vec::new());
-        }
-        posts.last().copied()
+        self.rendered.load_posts(facts, before, LOADED)
     }
 }

@@ -6,6 +6,7 @@
 mod followers;
 mod homes;
 mod known;
+mod names;
 mod newest;
 #[cfg(all(test, feature = "loom"))]
 mod races;
@@ -26,6 +27,7 @@ use feed::{Effect, Facts, PostId, UserId};
 use rows::Rows;
 use tokio::sync::{Notify, watch};
 
+pub(crate) use names::UserNames;
 use newest::NewestPosts;
 pub(crate) use rendered::Rendered;
 use shard::Shard;
@@ -111,8 +113,8 @@ impl Views {
             watchers,
             shard_bytes_max: timeline_bytes / SHARDS,
             newest: NewestPosts::new(quarter, first_post.0),
-            stories: Stories::new(quarter),
-            rendered: Rendered::new(2 * quarter),
+            stories: Stories::new(quarter / 2),
+            rendered: Rendered::new(2 * quarter, quarter / 2),
             watches: AtomicU64::new(0),
             story_changes: AtomicU64::new(0),
             room: Notify::new(),

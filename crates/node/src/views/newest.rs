@@ -189,11 +189,6 @@ impl NewestPosts {
         self.list.read().read([author].into_iter(), span, wanted, found)
     }
 
-    /// The newest posts before `before`, newest first: at most `limit`.
-    pub(super) fn before(&self, before: PostId, limit: usize) -> Vec<PostId> {
-        self.list.read().links.before(before).take(limit).collect()
-    }
-
     /// Bytes held.
     pub(super) fn bytes(&self) -> usize {
         self.list.read().bytes()

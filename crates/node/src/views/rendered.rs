@@ -8,18 +8,22 @@
 //! entry that is current never shows a state from before an acknowledged command. The same goes for the
 //! names and handles that are kept for rendering.
 
+mod load;
 #[cfg(all(test, feature = "loom"))]
 mod races;
+#[cfg(test)]
+#[cfg(not(feature = "loom"))]
+mod tests;
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use feed::stories::StoryRef;
 use feed::{Facts, Post, PostId, PostText, StoryId, UserId};
-use quick_cache::{OptionsBuilder, Weighter, sync::Cache, unsync};
+use quick_cache::{OptionsBuilder, Weighter, unsync};
 use rows::Rows;
 
-use crate::render::{self, UserNames};
+use super::names::{Names, UserNames};
+use crate::render;
 use crate::sync::{AtomicU32, AtomicU64, Mutex};
 
 /// Authors share revisions where their numbers are equal modulo this: a rare needless rendering in
@@ -32,14 +36,12 @@ const TYPICAL_BYTES: usize = 256 + ENTRY_BYTES;
 /// Parts of the table, each with a lock that is held while a post is copied out: a page of posts pays
 /// for no reference counts.
 const SHARDS: usize = if cfg!(feature = "loom") { 1 } else { 64 };
-/// Number of users whose name and handle are kept in memory.
-const USERS: usize = 32_768;
 
 /// Rendered posts and stories within a budget.
 pub(crate) struct Rendered {
     items: Vec<Mutex<unsync::Cache<Key, Kept, Bytes>>>,
     bytes_max: u64,
-    users: Cache<UserId, Arc<NamedUser>>,
+    names: Names,
     revisions: Vec<AtomicU32>,
     /// Number of times that any revision was raised.
     invalidated: AtomicU64,
@@ -58,8 +60,9 @@ enum Key {
 /// of its own.
 type Kept = Box<[u8]>;
 /// The author and their revision, the user who is replied to, or whose post is boosted (or the author again), and their
-/// revision: four bytes each. Then the id of the boosted post, or 0, in eight.
-const HEAD_BYTES: usize = 24;
+/// revision: four bytes each. Then the id of the boosted post, or 0, in eight, and where [`render::USUAL`] was cut out, or
+/// 0, in four: without it a third more posts fit.
+const HEAD_BYTES: usize = 28;
 
 /// What was appended.
 #[derive(Clone, Copy)]
@@ -74,9 +77,10 @@ enum Appended {
     },
 }
 
-struct NamedUser {
-    revision: u32,
-    names: UserNames,
+/// Something to be rendered, and how many revisions had been raised before it was read.
+struct Read<T> {
+    invalidated: u64,
+    item: T,
 }
 
 #[derive(Clone)]
@@ -95,8 +99,8 @@ impl Key {
 }
 
 impl Rendered {
-    /// Keeps at most `bytes`.
-    pub(crate) fn new(bytes: usize) -> Self {
+    /// Keeps at most `bytes`, and names within `name_bytes`.
+    pub(crate) fn new(bytes: usize, name_bytes: usize) -> Self {
         let bytes_max = bytes as u64;
         let bytes = bytes / SHARDS;
         let shard = |_| {
@@ -110,8 +114,8 @@ impl Rendered {
         };
         let items = (0..SHARDS).map(shard).collect();
         let revisions = (0..REVISIONS).map(|_| AtomicU32::new(0)).collect();
-        let (users, invalidated) = (Cache::new(USERS), AtomicU64::new(0));
-        Self { items, bytes_max, users, revisions, invalidated }
+        let (names, invalidated) = (Names::new(name_bytes), AtomicU64::new(0));
+        Self { items, bytes_max, names, revisions, invalidated }
     }
 
     fn shard(&self, key: Key) -> &Mutex<unsync::Cache<Key, Kept, Bytes>> {
@@ -154,8 +158,10 @@ impl Rendered {
         // What is not in memory may exist all the same.
         let parent = |id| in_memory(id).map(Some);
         let append = |id: PostId, out: &mut Vec<u8>| {
-            self.kept(Key::Post(id.0), out)
-                .or_else(|| self.render_post(id, &in_memory, parent, |user| self.names(user), out))
+            self.kept(Key::Post(id.0), out).or_else(|| {
+                let post = self.read(|| in_memory(id))?;
+                self.render_post(id, &post, parent, |user| self.names(user), out)
+            })
         };
         with_boosted(append, id, wants, out)
     }
@@ -172,8 +178,10 @@ impl Rendered {
         let names = |user| self.names(user).or_else(|| self.load_user(facts, user));
         let parent = |id| Some(facts.post(id));
         let append = |id: PostId, out: &mut Vec<u8>| {
-            self.kept(Key::Post(id.0), out)
-                .or_else(|| self.render_post(id, |id| facts.post(id), parent, names, out))
+            self.kept(Key::Post(id.0), out).or_else(|| {
+                let post = self.read(|| facts.post(id))?;
+                self.render_post(id, &post, parent, names, out)
+            })
         };
         with_boosted(append, id, wants, out)
     }
@@ -181,12 +189,14 @@ impl Rendered {
     fn render_post(
         &self,
         id: PostId,
-        read: impl Fn(PostId) -> Option<Post>,
+        post: &Read<Post>,
         parent: impl Fn(PostId) -> Option<Option<Post>>,
-        names: impl Fn(UserId) -> Option<Arc<NamedUser>>,
+        names: impl Fn(UserId) -> Option<UserNames>,
         out: &mut Vec<u8>,
     ) -> Option<Appended> {
-        let known = |user| names(user).map(|known| known.names.clone());
+        let other = post.item.boost.as_ref().map(|boost| boost.author).or(post.item.reply_to);
+        let boosted = post.item.boost.as_ref().map_or(0, |boost| boost.post.0);
+        let depends = ([post.item.author, other.unwrap_or(post.item.author)], boosted);
         let write = |post: &Post, out: &mut Vec<u8>| {
             // A rendering is for all who see the post: some of them may not see a post replied to that is for fewer.
             let parent = match post.in_reply_to {
@@ -195,14 +205,9 @@ impl Rendered {
                     .map(|_| id),
                 None => None,
             };
-            render::post(id, post, parent, known, out)
+            render::post(id, post, parent, names, out)
         };
-        let depends = |post: &Post| {
-            let other = post.boost.as_ref().map(|boost| boost.author).or(post.reply_to);
-            let boosted = post.boost.as_ref().map_or(0, |boost| boost.post.0);
-            ([post.author, other.unwrap_or(post.author)], boosted)
-        };
-        self.render(Key::Post(id.0), || read(id), depends, write, out)
+        self.render(Key::Post(id.0), post, depends, write, out)
     }
 
     /// Appends a story, but for its end, as [`Rendered::try_post`] does. The story is live: a kept
@@ -214,7 +219,11 @@ impl Rendered {
         out: &mut Vec<u8>,
     ) -> bool {
         let kept = self.kept(Key::story(story.story), out);
-        kept.or_else(|| self.render_story(story, in_memory, |user| self.names(user), out)).is_some()
+        let render = || {
+            let text = self.read(|| in_memory(story.story))?;
+            self.render_story(story, &text, |user| self.names(user), out)
+        };
+        kept.or_else(render).is_some()
     }
 
     /// Appends a story, but for its end, as [`Rendered::post`] does. The story is live.
@@ -226,23 +235,25 @@ impl Rendered {
     ) -> bool {
         let names = |user| self.names(user).or_else(|| self.load_user(facts, user));
         let kept = self.kept(Key::story(story.story), out);
-        let read = |story| facts.story_text(story);
-        kept.or_else(|| self.render_story(story, read, names, out)).is_some()
+        let render = || {
+            let text = self.read(|| facts.story_text(story.story))?;
+            self.render_story(story, &text, names, out)
+        };
+        kept.or_else(render).is_some()
     }
 
     fn render_story(
         &self,
         story: StoryRef,
-        read: impl Fn(StoryId) -> Option<PostText>,
-        names: impl Fn(UserId) -> Option<Arc<NamedUser>>,
+        text: &Read<PostText>,
+        names: impl Fn(UserId) -> Option<UserNames>,
         out: &mut Vec<u8>,
     ) -> Option<Appended> {
         let write = |text: &PostText, out: &mut Vec<u8>| {
-            render::story(story, &names(story.author)?.names, text, out);
+            render::story(story, &names(story.author)?, text, out);
             Some(())
         };
-        let key = Key::story(story.story);
-        self.render(key, || read(story.story), |_| ([story.author; 2], 0), write, out)
+        self.render(Key::story(story.story), text, ([story.author; 2], 0), write, out)
     }
 
     /// Removes a story that was deleted or expired.
@@ -254,7 +265,8 @@ impl Rendered {
     fn kept(&self, key: Key, out: &mut Vec<u8>) -> Option<Appended> {
         let items = self.shard(key).lock();
         let (head, json) = items.get(&key)?.split_first_chunk::<HEAD_BYTES>()?;
-        let (users, boosted) = head.split_first_chunk::<16>()?;
+        let (users, rest) = head.split_first_chunk::<16>()?;
+        let (boosted, cut) = rest.split_first_chunk::<8>()?;
         let words = users.as_chunks::<4>().0;
         let current = words.as_chunks::<2>().0.iter().all(|[user, revision]| {
             self.revision(UserId(u32::from_le_bytes(*user))) == u32::from_le_bytes(*revision)
@@ -262,70 +274,72 @@ impl Rendered {
         if !current {
             return None;
         }
-        out.extend_from_slice(json);
         let other = words.get(2).copied().map(u32::from_le_bytes).map(UserId)?;
-        Some(Appended::of(u64::from_le_bytes(boosted.try_into().ok()?), other))
+        match u32::from_le_bytes(cut.try_into().ok()?) as usize {
+            0 => out.extend_from_slice(json),
+            cut => {
+                let (before, after) = json.split_at_checked(cut)?;
+                out.extend_from_slice(before);
+                out.extend_from_slice(render::USUAL);
+                out.extend_from_slice(after);
+            }
+        }
+        Some(Appended::of(u64::from_le_bytes(*boosted), other))
     }
 
-    /// Renders, appends and keeps something. None if `read` finds nothing or `write` does not know a user
-    /// in it. `depends` returns the users on whose revisions it depends, and the id of the boosted post, or 0.
+    /// Reads something to be rendered.
+    fn read<T>(&self, read: impl FnOnce() -> Option<T>) -> Option<Read<T>> {
+        let invalidated = self.invalidated.load(Ordering::Acquire);
+        read().map(|item| Read { invalidated, item })
+    }
+
+    /// Renders, appends and keeps something. None if `write` does not know a user in it. `depends` is the users on whose
+    /// revisions it depends, and the id of the boosted post, or 0.
     fn render<T>(
         &self,
         key: Key,
-        read: impl FnOnce() -> Option<T>,
-        depends: impl FnOnce(&T) -> ([UserId; 2], u64),
+        read: &Read<T>,
+        (users, boosted): ([UserId; 2], u64),
         write: impl FnOnce(&T, &mut Vec<u8>) -> Option<()>,
         out: &mut Vec<u8>,
     ) -> Option<Appended> {
-        let invalidated = self.invalidated.load(Ordering::Acquire);
-        let item = read()?;
-        let (users, boosted) = depends(&item);
         let revisions = users.map(|user| (user, self.revision(user)));
         let start = out.len();
-        if write(&item, out).is_none() {
+        if write(&read.item, out).is_none() {
             out.truncate(start);
             return None;
         }
-        if self.invalidated.load(Ordering::Acquire) == invalidated {
+        if self.invalidated.load(Ordering::Acquire) == read.invalidated {
             let json = out.get(start..).unwrap_or_default();
-            let mut kept = Vec::with_capacity(HEAD_BYTES + json.len());
-            for (user, revision) in revisions {
-                kept.extend_from_slice(&user.0.to_le_bytes());
-                kept.extend_from_slice(&revision.to_le_bytes());
-            }
-            kept.extend_from_slice(&boosted.to_le_bytes());
-            kept.extend_from_slice(json);
-            self.shard(key).lock().insert(key, kept.into());
+            self.shard(key).lock().insert(key, kept_of(revisions, boosted, json));
         }
         let [_, other] = users;
         Some(Appended::of(boosted, other))
     }
 
-    fn names(&self, user: UserId) -> Option<Arc<NamedUser>> {
-        self.users.get(&user).filter(|known| known.revision == self.revision(user))
+    fn names(&self, user: UserId) -> Option<UserNames> {
+        self.names.get(user, self.revision(user))
     }
 
-    fn load_user<R: Rows + ?Sized>(
-        &self,
-        facts: Facts<'_, R>,
-        user: UserId,
-    ) -> Option<Arc<NamedUser>> {
+    fn load_user<R: Rows + ?Sized>(&self, facts: Facts<'_, R>, user: UserId) -> Option<UserNames> {
         let revision = self.revision(user);
         // Deleted users are still mentioned.
-        let names = facts.stored_user(user).map(|user| (user.handle, user.name))?;
-        let known = Arc::new(NamedUser { revision, names: Arc::new(names) });
-        self.users.insert(user, Arc::clone(&known));
-        Some(known)
+        let stored = facts.stored_user(user)?;
+        Some(self.names.add(user, revision, &stored.handle, &stored.name))
     }
 
-    /// Whether more than a quarter of the budget is unused.
-    pub(crate) fn has_room(&self) -> bool {
-        self.bytes() < self.bytes_max / 4 * 3
+    /// Whether more than a quarter of the budget of posts and stories is unused.
+    fn has_room(&self) -> bool {
+        self.item_bytes() < self.bytes_max / 4 * 3
     }
 
-    /// Bytes held.
-    pub(crate) fn bytes(&self) -> u64 {
+    fn item_bytes(&self) -> u64 {
         self.items.iter().map(|shard| shard.lock().weight()).sum()
+    }
+
+    /// Bytes held, with those of names.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.item_bytes() + self.names.bytes()
     }
 }
 
@@ -336,6 +350,23 @@ impl Appended {
             post => Self::Boost { post: PostId(post), author },
         }
     }
+}
+
+/// An entry.
+fn kept_of(revisions: [(UserId, u32); 2], boosted: u64, json: &[u8]) -> Kept {
+    let usual = json.windows(render::USUAL.len()).position(|part| part == render::USUAL);
+    let cut = usual.unwrap_or_default();
+    let rest = if usual.is_some() { cut + render::USUAL.len() } else { 0 };
+    let mut kept = Vec::with_capacity(HEAD_BYTES + cut + json.len() - rest);
+    for (user, revision) in revisions {
+        kept.extend_from_slice(&user.0.to_le_bytes());
+        kept.extend_from_slice(&revision.to_le_bytes());
+    }
+    kept.extend_from_slice(&boosted.to_le_bytes());
+    kept.extend_from_slice(&u32::try_from(cut).unwrap_or_default().to_le_bytes());
+    kept.extend_from_slice(json.get(..cut).unwrap_or_default());
+    kept.extend_from_slice(json.get(rest..).unwrap_or_default());
+    kept.into()
 }
 
 /// Appends a post with `append`, and if it is a boost, the boosted post in it. False, and nothing appended, if one of

@@ -88,13 +88,6 @@ impl Links {
         Entry { post, author, listed }
     }
 
-    /// The posts before `before`, newest first.
-    pub(super) fn before(&self, before: PostId) -> impl Iterator<Item = PostId> {
-        let end = self.posts.partition_point(|linked| linked.post < before);
-        let posts = self.posts.range(..end).rev();
-        posts.filter(|linked| linked.author != NOBODY).map(|linked| linked.post)
-    }
-
     /// The place of the newest post by `author`.
     pub(super) fn newest(&self, author: UserId) -> Option<usize> {
         self.place(self.ends(author).newest)

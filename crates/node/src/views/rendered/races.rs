@@ -15,8 +15,8 @@ fn read(rendered: &Rendered, text: &AtomicU8, out: &mut Vec<u8>) {
         Some(())
     };
     if rendered.kept(KEY, out).is_none() {
-        let read = || Some(text.load(Ordering::Relaxed));
-        rendered.render(KEY, read, |_| ([ADA; 2], 0), write, out);
+        let text = rendered.read(|| Some(text.load(Ordering::Relaxed))).unwrap();
+        rendered.render(KEY, &text, ([ADA; 2], 0), write, out);
     }
 }
 
@@ -24,7 +24,7 @@ fn check(readers: usize, preemptions: Option<usize>) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = preemptions;
     model.check(move || {
-        let rendered = Arc::new(Rendered::new(1 << 10));
+        let rendered = Arc::new(Rendered::new(1 << 10, 1 << 10));
         let text = Arc::new(AtomicU8::new(0));
         let writer = {
             let (rendered, text) = (Arc::clone(&rendered), Arc::clone(&text));

@@ -1,0 +1,54 @@
+//! Rendering in advance, after a start: from scans of the rows, which take a tenth of the time that it takes to read each row
+//! when it is needed.
+
+use std::sync::atomic::Ordering;
+
+use feed::{Facts, PostId, UserId};
+use rows::Rows;
+
+use super::{Read, Rendered};
+
+impl Rendered {
+    /// Reads the names of the users before `before`, greatest id first, in one scan: of at most `limit`. Returns where to
+    /// continue, if there are more and there is room.
+    pub(in crate::views) fn load_names<R: Rows + ?Sized>(
+        &self,
+        facts: Facts<'_, R>,
+        before: UserId,
+        limit: usize,
+    ) -> Option<UserId> {
+        let invalidated = self.invalidated.load(Ordering::Acquire);
+        let users = facts.users_before(before, limit);
+        for (id, user) in &users {
+            let revision = self.revision(*id);
+            // After the revision: it may be that of a later name than the one that was read.
+            if self.invalidated.load(Ordering::Acquire) == invalidated {
+                self.names.add(*id, revision, &user.handle, &user.name);
+            }
+        }
+        users.last().map(|(id, _)| *id).filter(|_| self.names.has_room())
+    }
+
+    /// Renders the posts before `before`, newest first, in one scan: at most `limit`. Returns where to continue, if there
+    /// are more and there is room.
+    pub(in crate::views) fn load_posts<R: Rows + ?Sized>(
+        &self,
+        facts: Facts<'_, R>,
+        before: PostId,
+        limit: usize,
+    ) -> Option<PostId> {
+        let invalidated = self.invalidated.load(Ordering::Acquire);
+        let names = |user| self.names(user).or_else(|| self.load_user(facts, user));
+        let parent = |id| Some(facts.post(id));
+        let (posts, next) = facts.stored_posts_before(before, limit);
+        let mut out = Vec::new();
+        for (id, post) in posts {
+            // What a boost shows may be deleted.
+            if post.boost.is_none() && !facts.is_deleted(post.author) {
+                out.clear();
+                self.render_post(id, &Read { invalidated, item: post }, parent, names, &mut out);
+            }
+        }
+        next.filter(|_| self.has_room())
+    }
+}
