@@ -137,6 +137,7 @@ fn scope(command: &Command) -> String {
         | Command::Reply { .. }
         | Command::EditPost { .. }
         | Command::EditProfile { .. }
+        | Command::List(_)
         | Command::Reserved(_) => {
             unreachable!("these take no key")
         }
@@ -157,6 +158,7 @@ pub(crate) fn users_of(command: &mut Command) -> SmallVec<[&mut UserRef; 2]> {
         Command::Publish(post) => smallvec![&mut post.author],
         Command::EditUser(edit) => smallvec![&mut edit.user],
         Command::SetMarkers(update) => smallvec![&mut update.user],
+        Command::List(command) => smallvec![&mut command.user],
         Command::FeatureTag { user, .. } => smallvec![user],
         Command::ViewStory { viewer, .. } => smallvec![viewer],
         Command::Follow { user, other }

@@ -1,5 +1,6 @@
 //! Compares reads of the node with the model.
 
+mod lists;
 mod posts;
 mod settings;
 mod tags;
@@ -36,6 +37,7 @@ impl Run {
                 self.check_home(user, &page);
                 self.check_posts_by(user, &page);
                 self.check_tagged(user, &page);
+                self.check_lists(user, &page);
             }
             3 => {
                 let page = self.page();
@@ -71,6 +73,7 @@ impl Run {
             let user = user as u32;
             if !expected.deleted {
                 self.check_home(user, &newest);
+                self.check_lists(user, &newest);
                 self.check_stories(user);
             }
             self.check_user(user);

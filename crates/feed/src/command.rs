@@ -11,6 +11,7 @@ use crate::accounts::AccountCommand;
 pub use crate::done::{Done, Outcome, Reply};
 use crate::ids::{PostId, SampleId, StoryId, UserId, UserRef};
 use crate::lifetime::{Lifetime, MuteTime};
+use crate::list::{ListChange, ListCommand};
 use crate::marker::MarkersUpdate;
 use crate::notification::NotificationId;
 use crate::post::{NewPost, PostEdit};
@@ -264,6 +265,8 @@ pub enum Command {
         /// Whether the profile shows it from now on.
         on: bool,
     },
+    /// Change the lists of a user.
+    List(Box<ListCommand>),
 }
 
 /// Has no value.
@@ -295,6 +298,10 @@ impl Command {
         match self {
             Self::Account(command) => return command.removes(),
             Self::SetNote { note, .. } => return note.as_str().is_empty(),
+            Self::List(command) => {
+                let change = &command.change;
+                return matches!(change, ListChange::Delete { .. } | ListChange::Remove { .. });
+            }
             _ => {}
         }
         matches!(

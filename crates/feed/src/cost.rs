@@ -7,11 +7,13 @@ use crate::command::{Command, Request};
 use crate::limits::{
     APP_GRANTS_MAX, APP_NAME_BYTES_MAX, BIO_BYTES_MAX, EARLIER_BOOSTS_MAX, EMAIL_BYTES_MAX,
     ERASE_ROWS_MAX, ERASING_USERS_MAX, FEATURED_TAGS_MAX, FIELD_BYTES_MAX, FOLLOW_NOTICES_SEEN,
-    GRANTS_SWEPT, HANDLE_CHARS_MAX, INVITES_MAX, NAME_BYTES_MAX, NOTE_BYTES_MAX,
-    PASSWORD_HASH_BYTES_MAX, PINS_MAX, POST_BYTES_MAX, POST_MENTIONS_MAX, POST_TAGS_MAX,
-    PROFILE_FIELDS_MAX, REDIRECT_URIS_MAX, SAMPLE_SETS_MAX, SWEEP_ROWS_MAX, SWEEP_SECONDS_MAX,
-    TAG_BYTES_MAX, UNUSED_APPS_REMOVED, URI_BYTES_MAX, USER_GRANTS_MAX,
+    GRANTS_SWEPT, HANDLE_CHARS_MAX, INVITES_MAX, LIST_CHANGED_MAX, LIST_MEMBERS_MAX,
+    LIST_TITLE_BYTES_MAX, LISTS_MAX, NAME_BYTES_MAX, NOTE_BYTES_MAX, PASSWORD_HASH_BYTES_MAX,
+    PINS_MAX, POST_BYTES_MAX, POST_MENTIONS_MAX, POST_TAGS_MAX, PROFILE_FIELDS_MAX,
+    REDIRECT_URIS_MAX, SAMPLE_SETS_MAX, SWEEP_ROWS_MAX, SWEEP_SECONDS_MAX, TAG_BYTES_MAX,
+    UNUSED_APPS_REMOVED, URI_BYTES_MAX, USER_GRANTS_MAX,
 };
+use crate::list::ListChange;
 use crate::tag::Tag;
 use crate::text::{Note, PostText};
 
@@ -31,6 +33,10 @@ const TAG_ROW_BYTES: usize = 32;
 pub(crate) const POST_ROWS_MAX: usize =
     POST_ROWS_LEAST + POST_MENTIONS_MAX + TAG_ROWS * POST_TAGS_MAX;
 const _: () = assert!(POST_ROWS_MAX <= ERASE_ROWS_MAX);
+/// Rows of a member of a list.
+pub(crate) const LIST_ROWS: usize = 2;
+/// Bytes of the key of each.
+const LIST_ROW_BYTES: usize = 16;
 /// Looking up a handle and writing a mention, which takes longer than other rows.
 pub(crate) const MENTION_WORK: usize = 4 * WORK_PER_ROW;
 
@@ -86,14 +92,15 @@ impl Command {
             }
             Self::ClearNotifications { .. } => Cost::of_rows(4, 64),
             Self::SetMarkers(_) => Cost::of_rows(2, 128),
+            Self::List(command) => list_cost(&command.change),
             Self::SetNote { note, .. } => note_cost(note),
             Self::DismissNotification { .. } => {
                 let cost = Cost::of_rows(12, 192);
                 let read = 2 * POST_BYTES_MAX + 12 * WORK_PER_ROW;
                 Cost { work: cost.work + read, ..cost }
             }
-            Self::Unfollow { .. }
-            | Self::Befriend { .. }
+            Self::Unfollow { .. } => Cost::of_rows(14, 128).and(unlisted_cost()),
+            Self::Befriend { .. }
             | Self::Unfriend { .. }
             | Self::Unblock { .. }
             | Self::AnswerRequest { .. } => Cost::of_rows(14, 128),
@@ -130,12 +137,14 @@ impl Command {
             }
             Self::EraseUser { .. } => {
                 let cost = Cost::of_rows(ERASE_ROWS_MAX, (TAG_BYTES_MAX + 16) * ERASE_ROWS_MAX);
-                let read = ERASE_ROWS_MAX / 3 * (2 * POST_BYTES_MAX + WORK_PER_ROW);
+                // And whether the user is in lists of those who follow them.
+                let read = ERASE_ROWS_MAX / 3 * (2 * POST_BYTES_MAX + 2 * WORK_PER_ROW);
                 Cost { work: cost.work + read, ..cost }
             }
             Self::Account(command) => account_cost(command),
             // A block with the follows, the requests and the friendship that end.
-            Self::Block { .. } | Self::Mute { .. } | Self::Unmute { .. } => Cost::of_rows(24, 192),
+            Self::Block { .. } => Cost::of_rows(24, 192).and(unlisted_cost()).and(unlisted_cost()),
+            Self::Mute { .. } | Self::Unmute { .. } => Cost::of_rows(24, 192),
             Self::EndMutes { mutes } => Cost::of_rows(5 * mutes.len() + 1, 64 * mutes.len()),
             Self::Reserved(never) => match *never {},
         }
@@ -172,6 +181,36 @@ fn featured_cost(tag: &Tag) -> Cost {
     let cost = Cost::of_rows(2, tag.as_str().len() + 64);
     // Those that the profile shows are listed.
     Cost { work: cost.work + 2 * FEATURED_TAGS_MAX * WORK_PER_ROW, ..cost }
+}
+
+fn list_cost(change: &ListChange) -> Cost {
+    // That the list exists.
+    let list = Cost::of_rows(2, LIST_TITLE_BYTES_MAX + LIST_ROW_BYTES);
+    let look_up = |rows: usize| Cost { work: rows * WORK_PER_ROW, ..list };
+    match change {
+        ListChange::Create(_) => list.and(look_up(LISTS_MAX)),
+        ListChange::Edit { .. } => list.and(look_up(2)),
+        ListChange::Delete { .. } => {
+            let members = LIST_ROWS * LIST_MEMBERS_MAX;
+            list.and(Cost::of_rows(members, members * LIST_ROW_BYTES))
+        }
+        ListChange::Add { users, .. } => {
+            let rows = LIST_ROWS * users.len().min(LIST_CHANGED_MAX);
+            // All members are listed.
+            list.and(Cost::of_rows(rows, rows * LIST_ROW_BYTES))
+                .and(look_up(LIST_MEMBERS_MAX + rows))
+        }
+        ListChange::Remove { users, .. } => {
+            let rows = LIST_ROWS * users.len().min(LIST_CHANGED_MAX);
+            list.and(Cost::of_rows(rows, rows * LIST_ROW_BYTES))
+        }
+    }
+}
+
+/// Of removing a user from all lists of one who does not follow them any more.
+fn unlisted_cost() -> Cost {
+    let rows = LIST_ROWS * LISTS_MAX;
+    Cost::of_rows(rows, rows * LIST_ROW_BYTES)
 }
 
 fn tags(text: &PostText) -> usize {

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::accounts::AccountDone;
 use crate::ids::{PostId, SampleId, StoryId, UserId};
+use crate::list::ListId;
 use crate::refusal::Refusal;
 
 /// The result of a command.
@@ -101,4 +102,10 @@ pub enum Done {
     RequestAnswered,
     /// The profile shows the hashtag, or not, as asked; that may have been so before.
     TagFeatured,
+    /// The list was created, or is what it shall be.
+    ListSaved(ListId),
+    /// The list was deleted.
+    ListDeleted,
+    /// The users are members of the list, or not, as asked.
+    ListMembersChanged,
 }

@@ -4,6 +4,7 @@ mod accounts;
 mod blocks;
 mod deleted;
 mod idempotency;
+mod lists;
 mod markers;
 mod notes;
 mod notifications;

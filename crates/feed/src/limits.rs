@@ -38,6 +38,16 @@ pub const TAG_BYTES_MAX: usize = 200;
 pub const POST_TAGS_MAX: usize = 30;
 /// Most hashtags that a profile shows: as Mastodon.
 pub const FEATURED_TAGS_MAX: usize = 10;
+/// Most user-perceived characters of the title of a list.
+pub const LIST_TITLE_CHARS_MAX: usize = 255;
+/// Most bytes of the title of a list.
+pub const LIST_TITLE_BYTES_MAX: usize = 1_024;
+/// Most lists of one user: as Mastodon. An unfollow removes the followed from all of them, two rows of each.
+pub const LISTS_MAX: usize = 50;
+/// Most members of a list. Its timeline is one short read for each, and to delete it removes two rows of each.
+pub const LIST_MEMBERS_MAX: usize = 1_000;
+/// Most members that one command adds to a list or removes.
+pub const LIST_CHANGED_MAX: usize = 100;
 /// Shortest life of a story, in seconds.
 pub const STORY_SECS_MIN: u64 = 1;
 /// Longest life of a story, in seconds: 7 days.

@@ -181,6 +181,25 @@ pub enum Refusal {
         limits::FEATURED_TAGS_MAX
     )]
     TooManyTags,
+    /// No such list of the user.
+    #[error("there is no such list")]
+    ListNotFound,
+    /// The title of a list is malformed.
+    #[error(
+        "the title of a list is 1 to {} characters (at most {} bytes) on one line",
+        limits::LIST_TITLE_CHARS_MAX,
+        limits::LIST_TITLE_BYTES_MAX
+    )]
+    BadListTitle,
+    /// The user has the maximum number of lists.
+    #[error("a user has at most {} lists; delete one of them first", limits::LISTS_MAX)]
+    TooManyLists,
+    /// The list has the maximum number of members.
+    #[error("a list has at most {} members; remove one of them first", limits::LIST_MEMBERS_MAX)]
+    ListFull,
+    /// A user tried to add somebody to a list whom they do not follow.
+    #[error("a list has only users whom its owner follows; follow the user first")]
+    NotFollowed,
 }
 
 impl From<AccountRefusal> for Refusal {
@@ -242,6 +261,11 @@ impl Refusal {
             Self::BoostNotOpen => "boost_not_open",
             Self::BadTag => "bad_tag",
             Self::TooManyTags => "too_many_tags",
+            Self::ListNotFound => "list_not_found",
+            Self::BadListTitle => "bad_title",
+            Self::TooManyLists => "too_many_lists",
+            Self::ListFull => "list_full",
+            Self::NotFollowed => "not_followed",
         }
     }
 }

@@ -48,6 +48,8 @@ pub enum Remains {
     FollowRequests,
     /// Their requests to follow users.
     Requested,
+    /// Their lists, with the members: removed before the follows of these.
+    Lists,
 }
 
 impl Remains {
@@ -56,7 +58,8 @@ impl Remains {
     pub const fn next(self) -> Self {
         match self {
             Self::Posts => Self::Stories,
-            Self::Stories => Self::Following,
+            Self::Stories => Self::Lists,
+            Self::Lists => Self::Following,
             Self::Following => Self::Followers,
             Self::Followers => Self::Friends,
             Self::Friends => Self::Mentions,

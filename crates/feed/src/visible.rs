@@ -151,7 +151,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         self.without_muted(user, self.friends_all(user))
     }
 
-    fn without_muted(&self, user: UserId, mut users: Vec<UserId>) -> Vec<UserId> {
+    pub(crate) fn without_muted(&self, user: UserId, mut users: Vec<UserId>) -> Vec<UserId> {
         if self.totals().mutes > 0 && !users.is_empty() {
             let muted = self.users_in(SetTable::Mutes, user, Span::ALL);
             if !muted.is_empty() {

@@ -8,6 +8,7 @@ use rows::{NameTable, PointTable, PutRows, SetTable, Value, encode};
 use crate::accounts::{Account, Record as _};
 use crate::boost::PostCounts;
 use crate::ids::{PostId, SampleId, SampleSetId, StoryId, UserId};
+use crate::list::{List, ListId};
 use crate::marker::Markers;
 use crate::reaction::Reaction;
 use crate::records::{Counts, Mute, Post, Sample, SampleSet, Story, User};
@@ -53,6 +54,43 @@ pub fn note(rows: &mut (impl PutRows + ?Sized), user: UserId, other: UserId, not
 
 pub(crate) fn note_key(user: UserId, other: UserId) -> u64 {
     u64::from(user.0) << 32 | u64::from(other.0)
+}
+
+/// A list of a user without its members, or none.
+pub fn list(rows: &mut (impl PutRows + ?Sized), user: UserId, id: ListId, list: Option<&List>) {
+    rows.put_name(NameTable::List, &list_key(user, id), list.map(encode));
+}
+
+/// That `other` is a member of a list of `user`; or, without `is_member`, that it is not so.
+pub fn list_member(
+    rows: &mut (impl PutRows + ?Sized),
+    user: UserId,
+    list: ListId,
+    other: UserId,
+    is_member: bool,
+) {
+    let value = is_member.then(Value::new);
+    rows.put_name(NameTable::ListMember, &list_member_key(user, list, other), value.clone());
+    rows.put_name(NameTable::ListedUser, &listed_user_key(user, other, list), value);
+}
+
+pub(crate) fn list_key(user: UserId, list: ListId) -> Value {
+    let mut bytes = Value::from_slice(&user.0.to_be_bytes());
+    bytes.extend_from_slice(&list.0.to_be_bytes());
+    bytes
+}
+
+pub(crate) fn list_member_key(user: UserId, list: ListId, other: UserId) -> Value {
+    let mut bytes = list_key(user, list);
+    bytes.extend_from_slice(&other.0.to_be_bytes());
+    bytes
+}
+
+pub(crate) fn listed_user_key(user: UserId, other: UserId, list: ListId) -> Value {
+    let mut bytes = Value::from_slice(&user.0.to_be_bytes());
+    bytes.extend_from_slice(&other.0.to_be_bytes());
+    bytes.extend_from_slice(&list.0.to_be_bytes());
+    bytes
 }
 
 /// That others must ask a user before they follow; or, without `locked`, that it is not so.

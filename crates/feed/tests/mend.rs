@@ -7,7 +7,9 @@ mod support;
 
 use std::cell::Cell;
 
-use feed::{Command, Label, Mend, PostId, Remains, SampleBits, SampleId, SetName, StoryId, UserId};
+use feed::{
+    Command, Label, ListId, Mend, PostId, Remains, SampleBits, SampleId, SetName, StoryId, UserId,
+};
 use proptest::prelude::*;
 use rows::{
     Finding, MemberRow, NameTable, PointTable, PutRows, Rows, RowsMut, Scan, SetTable, Span,
@@ -47,6 +49,8 @@ enum Act {
     Lock(u32, bool),
     Answer(u32, u32, bool),
     Feature(u32, u32, bool),
+    List(u32),
+    Listed(u32, usize, u32, bool),
 }
 
 const USERS: u32 = 6;
@@ -83,6 +87,9 @@ fn act() -> impl Strategy<Value = Act> {
         2 => (user(), prop::bool::weighted(0.7)).prop_map(|(a, on)| Act::Lock(a, on)),
         1 => (user(), user(), any::<bool>()).prop_map(|(a, b, yes)| Act::Answer(a, b, yes)),
         2 => (user(), user(), prop::bool::weighted(0.8)).prop_map(|(a, b, on)| Act::Feature(a, b, on)),
+        1 => user().prop_map(Act::List),
+        3 => (user(), any::<usize>(), user(), prop::bool::weighted(0.8))
+            .prop_map(|(a, n, b, on)| Act::Listed(a, n, b, on)),
     ]
 }
 
@@ -94,6 +101,23 @@ fn chosen(rows: &MemoryRows, table: PointTable, number: usize) -> u64 {
 fn mark(world: &World, user: u32, last_read: u64) -> Command {
     let home = world.facts().markers(UserId(user)).home;
     support::mark(user, last_read, home.map(|marker| marker.version))
+}
+
+/// Removes the rows of the kind that is `step` kinds after the first; as the node does, the last ones only when no others are
+/// left.
+fn erase(world: &World, user: UserId, step: u8) -> Command {
+    let mut remains = Remains::Posts;
+    (0..step).for_each(|_| remains = remains.next());
+    let facts = world.facts();
+    let mut before = Remains::Posts;
+    while before != Remains::Nothing {
+        if !facts.remains(user, before, 0, 1).is_empty() {
+            remains = before;
+            break;
+        }
+        before = before.next();
+    }
+    Command::EraseUser { user, remains, from: 0 }
 }
 
 fn command(world: &World, act: &Act) -> Option<Command> {
@@ -132,21 +156,7 @@ fn command(world: &World, act: &Act) -> Option<Command> {
             Command::DeleteSample { sample: SampleId(chosen(&world.rows, PointTable::Sample, n)) }
         }
         Act::DeleteUser(a) => Command::DeleteUser { user: id(a) },
-        Act::Erase(a, step) => {
-            let mut remains = Remains::Posts;
-            (0..step).for_each(|_| remains = remains.next());
-            // As the node does: the last rows only when no others are left.
-            let facts = world.facts();
-            let mut before = Remains::Posts;
-            while before != Remains::Nothing {
-                if !facts.remains(UserId(a), before, 0, 1).is_empty() {
-                    remains = before;
-                    break;
-                }
-                before = before.next();
-            }
-            Command::EraseUser { user: UserId(a), remains, from: 0 }
-        }
+        Act::Erase(a, step) => erase(world, UserId(a), step),
         Act::React(a, n, kind, on) => {
             let reaction = feed::Reaction::ALL[kind];
             Command::React { user: id(a), post: post(n), reaction, on }
@@ -156,6 +166,12 @@ fn command(world: &World, act: &Act) -> Option<Command> {
         Act::Answer(a, b, yes) => support::answer(a, b, yes),
         Act::Feature(a, b, on) => support::feature(a, &format!("t{b}"), on),
         Act::Note(a, b, on) => support::note(a, b, if on { "a note" } else { "" }),
+        Act::List(a) => support::create_list(a),
+        Act::Listed(a, n, b, on) => {
+            let lists = world.facts().lists(UserId(a));
+            let list = lists.get(n % lists.len().max(1)).copied().unwrap_or(ListId(7));
+            support::put_in_list(a, list, b, on)
+        }
         Act::Clear(a) => Command::ClearNotifications { user: id(a) },
         Act::Dismiss(a, n) => {
             let notification = feed::NotificationId(post(n).0);
@@ -544,4 +560,36 @@ fn hashtags_of_a_lost_post_are_removed_and_missing_ones_are_added() {
     world.rows.put_name(NameTable::FeaturedTag, b"\0\0\0\x09tag", Some(rows::encode(&7_u64)));
     assert_eq!(mend(&mut world.rows).len(), 1, "there is no such user");
     assert!(world.facts().has_tag(&feed::Tag::parse("tag").unwrap(), (post, UserId(0))));
+}
+
+#[test]
+fn members_of_lists_have_both_rows_and_are_followed() {
+    let mut world = World::new();
+    for other in [1, 2] {
+        world.run(support::follow(support::id(0), support::id(other))).unwrap();
+    }
+    world.run(support::create_list(0)).unwrap();
+    let list = world.facts().lists(UserId(0))[0];
+    for other in [1, 2] {
+        world.run(support::put_in_list(0, list, other, true)).unwrap();
+    }
+    let whole = world.rows.clone();
+    for table in [NameTable::ListMember, NameTable::ListedUser] {
+        for name in whole.first_names(table, &[], 9) {
+            let mut rows = whole.clone();
+            rows.put_name(table, &name, None);
+            assert_eq!(mend(&mut rows).len(), 1, "{table:?}");
+            assert_eq!(rows, whole, "{table:?}: the row comes back");
+        }
+    }
+    let wrong = [(0, list, 0), (1, list, 0), (0, ListId(7), 1), (9, list, 1)];
+    for (user, list, other) in wrong {
+        let mut rows = whole.clone();
+        feed::write::list_member(&mut rows, UserId(user), list, UserId(other), true);
+        assert_eq!(mend(&mut rows).len(), 2, "{other} in the list {} of {user}", list.0);
+        assert_eq!(rows, whole);
+    }
+    let mut rows = whole.clone();
+    rows.put_name(NameTable::List, &whole.first_names(NameTable::List, &[], 1)[0], None);
+    assert_eq!(mend(&mut rows).len(), 4, "a list that is lost has no members");
 }

@@ -182,7 +182,9 @@ impl From<Refusal> for ApiError {
             Refusal::UserNotFound
             | Refusal::PostNotFound
             | Refusal::ParentNotFound
-            | Refusal::RequestNotFound => Self::not_found(),
+            | Refusal::RequestNotFound
+            | Refusal::ListNotFound
+            | Refusal::NotFollowed => Self::not_found(),
             Refusal::Blocked => Self::new(
                 StatusCode::FORBIDDEN,
                 "This action is not allowed: unblock the user first",

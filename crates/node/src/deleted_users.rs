@@ -5,7 +5,7 @@
 
 use feed::accounts::GrantId;
 use feed::limits::ERASE_ROWS_MAX;
-use feed::{Command, Facts, PostId, Reaction, Remains, Span, UserId};
+use feed::{Command, Facts, ListId, PostId, Reaction, Remains, Span, UserId};
 use store::Store;
 
 use crate::shared::{OwnReply, Shared};
@@ -130,10 +130,14 @@ fn read_ahead(facts: Facts<'_, Store>, user: UserId, remains: Remains, items: &[
             | Remains::NotedBy
             | Remains::FollowRequests
             | Remains::Requested => {
-                if let Ok(other) = u32::try_from(*item) {
-                    let _ = facts.stored_counts(UserId(other));
+                if let Ok(other) = u32::try_from(*item).map(UserId) {
+                    let _ = facts.stored_counts(other);
+                    if remains == Remains::Followers {
+                        drop(facts.lists_with(other, user));
+                    }
                 }
             }
+            Remains::Lists => drop(facts.list_members(user, ListId(*item))),
             Remains::Grants => drop(facts.grant(GrantId(*item))),
             Remains::Stories
             | Remains::Mentions

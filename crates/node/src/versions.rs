@@ -80,6 +80,6 @@ mod tests {
     #[test]
     fn every_command_has_its_version() {
         let known = [variants::<Command>(), variants::<AccountCommand>(), variants::<KeyOp<'_>>()];
-        assert_eq!((COMMANDS, known.join(" ").as_str()), (1, "37 13 20"));
+        assert_eq!((COMMANDS, known.join(" ").as_str()), (1, "38 13 20"));
     }
 }

@@ -265,6 +265,12 @@ tables! {
         AuthorTag = 0x61,
         /// User (4 bytes), hashtag that the profile shows -> the stamp since when.
         FeaturedTag = 0x62,
+        /// Owner (4 bytes), list (8 bytes) -> list.
+        List = 0x68,
+        /// Owner (4 bytes), list (8 bytes), member (4 bytes) -> nothing.
+        ListMember = 0x69,
+        /// Owner, member (4 bytes each), list (8 bytes) -> nothing.
+        ListedUser = 0x6a,
     }
 }
 

@@ -11,14 +11,16 @@ use feed::accounts::{
     RedirectUri, Role, SecretHash, Website,
 };
 use feed::limits::{
-    APP_GRANTS_MAX, ERASING_USERS_MAX, INVITES_MAX, MUTES_ENDED_MAX, PROFILE_FIELDS_MAX,
-    REDIRECT_URIS_MAX, SAMPLE_SETS_MAX, UNUSED_APPS_MAX, URI_BYTES_MAX, USER_GRANTS_MAX,
+    APP_GRANTS_MAX, ERASING_USERS_MAX, INVITES_MAX, LIST_CHANGED_MAX, LIST_MEMBERS_MAX, LISTS_MAX,
+    MUTES_ENDED_MAX, PROFILE_FIELDS_MAX, REDIRECT_URIS_MAX, SAMPLE_SETS_MAX, UNUSED_APPS_MAX,
+    URI_BYTES_MAX, USER_GRANTS_MAX,
 };
 use feed::{
-    Bio, Command, Facts, Handle, Idempotency, Label, Language, Lifetime, Marker, MarkerUpdate,
-    MarkersUpdate, MuteTime, Name, NewPost, Note, NotificationId, PostId, PostText, ProfileFields,
-    Reaction, Remains, Request, SampleBits, SampleId, SetName, StoryId, Txn, UserEdit, UserId,
-    UserRef, Visibility, Warning, apply,
+    Bio, Command, Facts, Handle, Idempotency, Label, Language, Lifetime, List, ListChange,
+    ListCommand, ListId, ListReplies, ListTitle, Marker, MarkerUpdate, MarkersUpdate, MuteTime,
+    Name, NewPost, Note, NotificationId, PostId, PostText, ProfileFields, Reaction, Remains,
+    Request, SampleBits, SampleId, SetName, StoryId, Txn, UserEdit, UserId, UserRef, Visibility,
+    Warning, apply,
 };
 use kv::{
     Bucket, BucketId, BucketName, Bytes, Expiry, KeyAnswer, KeyOp, KeyOps, KeyRow, KeyRows,
@@ -275,6 +277,7 @@ enum Step {
     SweepReactions,
     Mark(u8, u64),
     Note(u8, u8, usize),
+    List(u8, u8, usize),
     Lock(u8, bool),
     Answer(u8, u8, bool),
     ClearNotifications(u8),
@@ -335,6 +338,7 @@ fn feed_step() -> impl Strategy<Value = Step> {
         1 => (user(), any::<bool>()).prop_map(|(u, on)| Step::Lock(u, on)),
         1 => (user(), user(), any::<bool>()).prop_map(|(a, b, yes)| Step::Answer(a, b, yes)),
         1 => (user(), user(), 0..2_000_usize).prop_map(|(a, b, n)| Step::Note(a, b, n / 9 * 9)),
+        3 => (user(), 0..9_u8, any::<usize>()).prop_map(|(u, kind, at)| Step::List(u, kind, at)),
         1 => user().prop_map(Step::ClearNotifications),
         1 => (user(), any::<usize>()).prop_map(|(u, at)| Step::Dismiss(u, at)),
         2 => (user(), 1..500_usize).prop_map(|(u, n)| Step::Story(u, n)),
@@ -441,6 +445,20 @@ fn social_command(world: &World, step: &Step) -> Option<Command> {
         Step::Note(a, b, chars) => {
             let note = Note::parse(&"\u{1F600}".repeat(chars.saturating_sub(500))).unwrap();
             Command::SetNote { user: user(*a), other: user(*b), note }
+        }
+        Step::List(u, kind, at) => {
+            let lists = Facts::new(&world.counting.rows).lists(UserId(u32::from(*u)));
+            let list = picked(&lists, *at).unwrap_or(ListId(7));
+            let title = ListTitle::parse(&"\u{4e00}".repeat(255)).unwrap();
+            let users = vec![UserId((at % 6) as u32)];
+            let change = match kind {
+                0 | 1 => ListChange::Create(List { title, replies: ListReplies::List }),
+                2 => ListChange::Edit { list, title: Some(title), replies: None },
+                3 => ListChange::Delete { list },
+                4 => ListChange::Remove { list, users },
+                _ => ListChange::Add { list, users },
+            };
+            Command::List(Box::new(ListCommand { user: user(*u), change }))
         }
         Step::Mark(u, last_read) => {
             let markers = Facts::new(&world.counting.rows).markers(UserId(u32::from(*u)));
@@ -729,6 +747,56 @@ fn deletions_cost_no_more_than_they_were_costed_at() {
     let totals = facts.totals();
     assert_eq!((totals.users_erasing, totals.follows, totals.friendships), (0, 0, 0));
     assert!(facts.users_in(SetTable::Followers, UserId(599), Span::ALL).is_empty());
+}
+
+/// Lists at the limits, which random steps do not reach.
+#[test]
+fn full_lists_cost_no_more_than_they_were_costed_at() {
+    let mut world = World::new();
+    for user in 0..=LIST_MEMBERS_MAX {
+        let handle = Handle::parse(&format!("w{user}")).unwrap();
+        let (name, bio) = (Name::parse("").unwrap(), Bio::parse("").unwrap());
+        world.request(Request::from(Command::Register { handle, name, bio }));
+    }
+    let id = |user| UserRef::Id(UserId(user));
+    let all: Vec<UserId> = (1..=LIST_MEMBERS_MAX as u32).map(UserId).collect();
+    let change = |change| Command::List(Box::new(ListCommand { user: id(0), change }));
+    let mut lists = Vec::new();
+    for other in &all {
+        world.request(Request::from(Command::Follow { user: id(0), other: id(other.0) }));
+    }
+    for number in 0..=LISTS_MAX {
+        let title = ListTitle::parse(&"\u{4e00}".repeat(255)).unwrap();
+        let create = ListChange::Create(List { title, replies: ListReplies::None });
+        world.request(Request::from(change(create)));
+        lists = Facts::new(&world.counting.rows).lists(UserId(0));
+        assert_eq!(lists.len(), (number + 1).min(LISTS_MAX));
+        let list = lists[lists.len() - 1];
+        let users = if number < 2 { &all[..] } else { &all[..LIST_CHANGED_MAX] };
+        for users in users.chunks(LIST_CHANGED_MAX) {
+            let users = users.to_vec();
+            world.request(Request::from(change(ListChange::Add { list, users })));
+        }
+    }
+    // In all lists.
+    world.request(Request::from(Command::Unfollow { user: id(0), other: id(1) }));
+    world.request(Request::from(Command::Block { user: id(0), other: id(2) }));
+    world.request(Request::from(Command::Block { user: id(3), other: id(0) }));
+    let users = all[3..3 + LIST_CHANGED_MAX].to_vec();
+    world.request(Request::from(change(ListChange::Remove { list: lists[0], users })));
+    world.request(Request::from(change(ListChange::Delete { list: lists[1] })));
+    for user in [4, 0] {
+        world.request(Request::from(Command::DeleteUser { user: id(user) }));
+        let mut commands = 0;
+        while let Some(command) = erasure(Facts::new(&world.counting.rows)) {
+            world.request(Request::from(command));
+            commands += 1;
+            assert!(commands < 1_000, "it ends");
+        }
+    }
+    for table in [NameTable::List, NameTable::ListMember, NameTable::ListedUser] {
+        assert_eq!(world.counting.rows.first_name(table, &[]), None, "{table:?}");
+    }
 }
 
 /// Accounts under test, at their limits.

@@ -1,7 +1,7 @@
 //! Stores of every format version so far open; those of later versions are refused.
 //!
-//! `fixtures/store-v11` was written by `make_the_fixture`, `fixtures/store-v10` by the same function before it made a boost and
-//! hashtags, `fixtures/store-v9` by the same function before it made settings
+//! `fixtures/store-v12` was written by `make_the_fixture`, `fixtures/store-v11` by the same function before it made a list,
+//! `fixtures/store-v10` before it made a boost and hashtags, `fixtures/store-v9` by the same function before it made settings
 //! of users, `fixtures/store-v8` before it made a direct post, reactions and notifications, `fixtures/store-v7` by the same function before it made
 //! accounts, blocks and mutes, `fixtures/store-v6` before sets were packed and buckets counted their expiring keys,
 //! `fixtures/store-v5` by the same function when it
@@ -20,10 +20,10 @@ use feed::accounts::{
 };
 use feed::facts::FeaturedTag;
 use feed::{
-    Command, Facts, Handle, Language, Marker, MarkerUpdate, Markers, MarkersUpdate, Mute, Note,
-    Notice, NotificationId, Post, PostCounts, PostDefaults, PostId, PostText, ProfileFields,
-    Reaction, StampedCommand, Story, StoryId, Tag, Txn, User, UserEdit, UserId, UserRef, Viewer,
-    Visibility, Warning, apply,
+    Command, Facts, Handle, Language, List, ListChange, ListCommand, ListId, ListReplies,
+    ListTitle, Marker, MarkerUpdate, Markers, MarkersUpdate, Mute, Note, Notice, NotificationId,
+    Post, PostCounts, PostDefaults, PostId, PostText, ProfileFields, Reaction, StampedCommand,
+    Story, StoryId, Tag, Txn, User, UserEdit, UserId, UserRef, Viewer, Visibility, Warning, apply,
 };
 use kv::{Bucket, BucketId, BucketName, KeyParts, KeyRow, KeyRows, KeyRowsMut, Space, WalkLimit};
 use rows::{NameTable, Order, PointTable, Rows, RowsMut, SetTable, Span, Stamp, Totals, Value};
@@ -355,6 +355,27 @@ fn check_tags_and_boosts(rows: &impl Rows) {
     assert_eq!(facts.featured_tags(UserId(1)), [FeaturedTag { tag, since: Stamp(150 << 22) }]);
 }
 
+/// The rows that version 12 added: a list with a member.
+fn write_lists(rows: &mut dyn RowsMut) {
+    let mut change = |stamp, change| {
+        let user = UserRef::Id(UserId(0));
+        run(rows, stamp, Command::List(Box::new(ListCommand { user, change })));
+    };
+    let (title, replies) = (ListTitle::parse("a list").unwrap(), ListReplies::Followed);
+    change(LIST.0 >> 22, ListChange::Create(List { title, replies }));
+    change(161, ListChange::Add { list: LIST, users: vec![UserId(5)] });
+}
+
+const LIST: ListId = ListId(160 << 22);
+
+fn check_lists(rows: &impl Rows) {
+    let facts = Facts::new(rows);
+    let list = facts.list(UserId(0), LIST).unwrap();
+    assert_eq!((list.title.as_str(), list.replies), ("a list", ListReplies::Followed));
+    assert_eq!(facts.list_members(UserId(0), LIST), [UserId(5)]);
+    assert_eq!(facts.lists_with(UserId(0), UserId(5)), [LIST]);
+}
+
 /// Applies a command, which must succeed.
 fn run(rows: &mut dyn RowsMut, stamp: u64, command: Command) {
     let entry = StampedCommand { stamp: Stamp(stamp << 22), idempotency: None, command };
@@ -408,6 +429,7 @@ fn make_the_fixture() {
     write_reactions(&mut writer);
     write_settings(&mut writer);
     write_tags_and_boosts(&mut writer);
+    write_lists(&mut writer);
     writer.freeze(APPLIED).unwrap().run().unwrap();
     drop(writer);
     // The engine sizes its (empty) journal down when it opens it again.
@@ -462,7 +484,7 @@ fn a_store_of_version_2_opens_with_its_rows() {
 type Write = fn(&mut dyn RowsMut);
 
 /// What versions from 5 on added, in order: each since which version.
-const LATER: [(u32, Write); 7] = [
+const LATER: [(u32, Write); 8] = [
     (5, write_replies),
     (6, write_deletions),
     (8, write_accounts),
@@ -470,6 +492,7 @@ const LATER: [(u32, Write); 7] = [
     (9, write_reactions),
     (10, write_settings),
     (11, write_tags_and_boosts),
+    (12, write_lists),
 ];
 
 #[test]
@@ -497,6 +520,7 @@ fn stores_of_versions_3_to_11_open_with_their_rows() {
                 write(&mut writer);
                 write(&mut expected);
             }
+            check_lists(&writer);
             check_tags_and_boosts(&writer);
             check_settings(&writer);
             check_reactions(&writer);

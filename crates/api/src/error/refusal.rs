@@ -15,7 +15,8 @@ impl From<Refusal> for ApiError {
             | Refusal::StoryNotFound
             | Refusal::SampleNotFound
             | Refusal::NotificationNotFound
-            | Refusal::RequestNotFound => StatusCode::NOT_FOUND,
+            | Refusal::RequestNotFound
+            | Refusal::ListNotFound => StatusCode::NOT_FOUND,
             Refusal::HandleTaken | Refusal::SampleBuiltIn | Refusal::StaleMarker => {
                 StatusCode::CONFLICT
             }
@@ -56,6 +57,10 @@ impl From<Refusal> for ApiError {
             | Refusal::TooManyNotes
             | Refusal::BadTag
             | Refusal::TooManyTags
+            | Refusal::BadListTitle
+            | Refusal::TooManyLists
+            | Refusal::ListFull
+            | Refusal::NotFollowed
             | Refusal::KeyReused => StatusCode::UNPROCESSABLE_ENTITY,
         };
         let error = Self::new(status, refusal.code(), refusal.to_string());
@@ -110,6 +115,11 @@ fn field(refusal: Refusal) -> Option<&'static str> {
         | Refusal::BadNote
         | Refusal::TooManyNotes
         | Refusal::TooManyTags
+        | Refusal::ListNotFound
+        | Refusal::BadListTitle
+        | Refusal::TooManyLists
+        | Refusal::ListFull
+        | Refusal::NotFollowed
         | Refusal::NotificationNotFound
         | Refusal::Account(_) => return None,
     })

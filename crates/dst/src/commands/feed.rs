@@ -14,7 +14,7 @@ use node::Request;
 
 use super::Generator;
 
-pub(super) const KINDS: usize = 24;
+pub(super) const KINDS: usize = 25;
 
 impl Generator {
     pub(crate) fn request(&mut self) -> Request {
@@ -85,6 +85,7 @@ impl Generator {
                 let Ok(tag) = Tag::parse(&self.tag()) else { unreachable!("a valid hashtag") };
                 Command::FeatureTag { user: self.user(), tag, on: !self.random.once_in(3) }
             }
+            23 => self.list_command(),
             _ => self.notifications(),
         }
     }

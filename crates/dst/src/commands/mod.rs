@@ -3,6 +3,7 @@
 mod accounts;
 mod feed;
 mod keys;
+mod lists;
 
 use ::feed::accounts::AccountDone;
 use ::feed::{Done, Outcome};
@@ -21,6 +22,7 @@ pub(crate) struct Generator {
     /// One in so many commands is at a limit.
     extreme: u64,
     posts: Vec<u64>,
+    lists: Vec<u64>,
     stories: Vec<u64>,
     samples: Vec<u64>,
     apps: Vec<u64>,
@@ -50,6 +52,7 @@ impl Generator {
             key_weights,
             extreme: *random.pick(&[30, 300, 3_000]),
             posts: Vec::new(),
+            lists: Vec::new(),
             stories: Vec::new(),
             samples: Vec::new(),
             apps: Vec::new(),
@@ -72,6 +75,7 @@ impl Generator {
     pub(crate) fn note(&mut self, outcome: Outcome) {
         let (known, id) = match outcome {
             Ok(Done::Posted(id)) => (&mut self.posts, id.0),
+            Ok(Done::ListSaved(list)) => (&mut self.lists, list.0),
             Ok(Done::StoryPosted { story, .. }) => (&mut self.stories, story.0),
             Ok(Done::SampleAdded { sample }) => (&mut self.samples, sample.0),
             Ok(Done::Account(AccountDone::AppRegistered(app))) => (&mut self.apps, app.0),

@@ -12,6 +12,7 @@ use feed::{
 };
 
 use super::accounts::Accounts;
+use super::lists::ModelList;
 use super::ms_of;
 use super::posts::ModelPost;
 use super::reactions::Cause;
@@ -88,6 +89,8 @@ pub(crate) struct Feed {
     pub(crate) notes: BTreeMap<(u32, u32), String>,
     /// Hashtags that profiles show, by users, with the stamp since when.
     pub(crate) featured_tags: BTreeMap<(u32, String), u64>,
+    /// Lists by their owners and ids.
+    pub(crate) lists: BTreeMap<(u32, u64), ModelList>,
     /// User and timeline of each marker: the last item read, the version, and the stamp of the change.
     pub(crate) markers: BTreeMap<(u32, MarkedTimeline), (u64, u32, u64)>,
 }
@@ -98,6 +101,7 @@ impl Feed {
             Command::Register { handle, name, bio } => self.register(stamp, handle, name, bio),
             Command::EditUser(edit) => self.edit_user(edit),
             Command::SetNote { user, other, note } => self.set_note(user, other, note),
+            Command::List(command) => self.change_lists(stamp, command),
             Command::SetMarkers(update) => self.set_markers(stamp, update),
             Command::FeatureTag { user, tag, on } => self.feature_tag(stamp, user, tag, *on),
             Command::Follow { user, other } => self.follow(stamp, user, other),
@@ -221,6 +225,7 @@ impl Feed {
         self.reactions.retain(|(one, ..), _| *one != user);
         self.markers.retain(|(one, _), _| *one != user);
         self.notes.retain(|(one, other), _| *one != user && *other != user);
+        self.leave_lists();
         self.forget_reactions();
         Ok(Done::UserDeleted)
     }

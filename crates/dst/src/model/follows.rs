@@ -64,6 +64,7 @@ impl Feed {
         let pair = self.two(user, other, Refusal::SelfFollow)?;
         self.follows.remove(&pair);
         self.requests.remove(&pair);
+        self.leave_lists();
         Ok(Done::Unfollowed)
     }
 

@@ -15,6 +15,7 @@ impl Feed {
                     self.requests.remove(&pair);
                     self.friends.remove(&pair);
                 }
+                self.leave_lists();
                 self.blocks.insert((user, other));
                 Ok(Done::Blocked)
             }

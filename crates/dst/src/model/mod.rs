@@ -6,6 +6,7 @@ mod feed;
 mod follows;
 mod hidden;
 mod keys;
+mod lists;
 mod markers;
 mod notes;
 mod numbers;
@@ -22,6 +23,7 @@ use node::Logged;
 pub(crate) use self::accounts::ModelAccount;
 pub(crate) use self::feed::{Feed, ModelSettings, texts};
 pub(crate) use self::keys::{Keys, ModelKey, same};
+pub(crate) use self::lists::ModelList;
 
 /// Stamps: 41 bits of milliseconds since 2024, 22 bits of sequence.
 const EPOCH_MS: u64 = 1_704_067_200_000;

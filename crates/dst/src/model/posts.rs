@@ -186,7 +186,7 @@ impl Feed {
     }
 
     /// The posts with what the node has not removed yet of boosts of deleted posts, newest first.
-    fn listed_posts(&self, orphans: &[u64]) -> impl Iterator<Item = (u64, &ModelPost)> {
+    pub(super) fn listed_posts(&self, orphans: &[u64]) -> impl Iterator<Item = (u64, &ModelPost)> {
         let orphans = orphans.iter().filter_map(|id| Some((*id, self.orphans.get(id)?)));
         let mut all: Vec<_> = self.posts.iter().map(|(id, post)| (*id, post)).collect();
         all.extend(orphans);

@@ -7,11 +7,12 @@ use rows::Stamp;
 
 use crate::accounts::GrantId;
 use crate::command::{Done, Outcome};
-use crate::cost::{GRANT_ROWS, POST_ROWS_LEAST, POST_ROWS_MAX, TAG_ROWS};
+use crate::cost::{GRANT_ROWS, LIST_ROWS, POST_ROWS_LEAST, POST_ROWS_MAX, TAG_ROWS};
 use crate::effect::Effect;
 use crate::facts::{HiddenCount, Txn};
 use crate::ids::{PostId, StoryId, UserId, UserRef};
-use crate::limits::{ERASE_ROWS_MAX, ERASING_USERS_MAX};
+use crate::limits::{ERASE_ROWS_MAX, ERASING_USERS_MAX, LISTS_MAX};
+use crate::list::ListId;
 use crate::reaction::Reaction;
 use crate::records::Counts;
 use crate::refusal::Refusal;
@@ -108,6 +109,7 @@ pub(super) fn erase(
                 erase.txn.put_note(author, about, &Note::default());
             }
         }
+        Remains::Lists => erase.txn.erase_lists(user, ListId(from), ERASE_ROWS_MAX),
         Remains::Nothing => erase.txn.finish_erasing(user),
     }
     Done::UserErased
@@ -182,14 +184,20 @@ impl Erase<'_, '_> {
     }
 
     fn relations(&mut self, remains: Remains, from: u64) {
+        let mut rows_left = ERASE_ROWS_MAX;
         for other in self.items(remains, from, ERASE_ROWS_MAX / RELATION_ROWS) {
+            // Who unfollows the user removes them from all lists.
+            if rows_left < RELATION_ROWS + LIST_ROWS * LISTS_MAX {
+                return;
+            }
             let Ok(other) = u32::try_from(other).map(UserId) else { continue };
-            self.relation(remains, other);
+            rows_left -= RELATION_ROWS + LIST_ROWS * self.relation(remains, other);
         }
     }
 
-    /// The count first: a reader of counts subtracts what has a row.
-    fn relation(&mut self, remains: Remains, other: UserId) {
+    /// The count first: a reader of counts subtracts what has a row. Returns the number of lists of the other user that
+    /// lose the deleted one.
+    fn relation(&mut self, remains: Remains, other: UserId) -> usize {
         let user = self.user;
         let count: fn(&mut Counts) -> &mut u32 = match remains {
             Remains::Following => |counts| &mut counts.followers,
@@ -202,12 +210,16 @@ impl Erase<'_, '_> {
         }
         match remains {
             Remains::Following => self.txn.put_follow(user, other, false),
-            Remains::Followers => self.txn.put_follow(other, user, false),
+            Remains::Followers => {
+                self.txn.put_follow(other, user, false);
+                return self.txn.leave_lists(other, user);
+            }
             _ => {
                 self.txn.put_friends(user, other, false);
                 let friends = false;
                 self.effects.push(Effect::FriendsChanged { user, other, friends });
             }
         }
+        0
     }
 }

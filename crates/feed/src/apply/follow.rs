@@ -84,6 +84,7 @@ pub(super) fn end(txn: &mut Txn<'_>, user: UserId, other: UserId) -> bool {
     let existed = txn.facts().follows(user, other);
     if existed {
         put(txn, user, other, false);
+        txn.leave_lists(user, other);
     }
     existed
 }

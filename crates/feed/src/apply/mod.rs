@@ -6,6 +6,7 @@ mod erase;
 mod follow;
 mod friend;
 mod grant;
+mod list;
 mod marker;
 mod note;
 pub(crate) mod post;
@@ -116,6 +117,7 @@ fn run(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effect>) -> 
             follow::answer(txn, user, other, *accept, effects)
         }
         Command::FeatureTag { user, tag, on } => tag::feature(txn, stamp, user, tag, *on),
+        Command::List(command) => list::change(txn, stamp, command),
         Command::SetMarkers(update) => marker::set(txn, stamp, update),
         Command::Reserved(never) => match *never {},
     }

@@ -14,6 +14,7 @@ use rows::{PointTable, Rows, SetTable, Span};
 
 use super::{Facts, Txn, user_id};
 use crate::ids::{UserId, UserRef};
+use crate::list::ListId;
 use crate::records::{Counts, User};
 use crate::remains::Remains;
 use crate::write;
@@ -120,6 +121,10 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
             Remains::NotedBy => SetTable::NotedBy,
             Remains::FollowRequests => SetTable::FollowRequests,
             Remains::Requested => SetTable::Requested,
+            Remains::Lists => {
+                let lists = self.lists_from(user, ListId(from), limit);
+                return lists.into_iter().map(|list| list.0).collect();
+            }
             Remains::Nothing => return Vec::new(),
         };
         let rows = self.rows.members(table, user.0.into(), Span { low: from, limit, ..Span::ALL });

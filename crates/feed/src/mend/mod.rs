@@ -10,7 +10,9 @@
 mod accounts;
 mod blocks;
 mod counts;
+mod lists;
 mod notes;
+mod passes;
 mod posts;
 mod reactions;
 mod records;
@@ -24,6 +26,7 @@ use std::collections::BTreeMap;
 
 use rows::{Finding, NameTable, PointTable, RowsMut, Scan, SetTable, Stamp, Value};
 
+use self::passes::{PASSES, Pass};
 use crate::facts::Facts;
 use crate::ids::UserId;
 use crate::reaction::Reaction;
@@ -78,118 +81,6 @@ struct Rows<'a, R> {
     rows: &'a mut R,
     report: &'a mut dyn FnMut(Finding),
 }
-
-/// The action for a row.
-#[derive(Clone, Copy)]
-enum Pass {
-    Points(PointTable),
-    Members(SetTable),
-    /// Compares the directions of follows or friendships as wholes.
-    Relations(SetTable),
-    /// Adds rows that only the other direction has.
-    Complete(SetTable),
-    Names(NameTable),
-    /// Whether a name is a record at all.
-    NameRecords(NameTable),
-    PointRecords(PointTable),
-    Users,
-    Counts,
-    Samples,
-    /// Adds uses of apps that have no row.
-    AppUses,
-    Totals,
-}
-
-/// Later passes rely on what earlier ones have made consistent.
-const PASSES: [Pass; 86] = [
-    Pass::PointRecords(PointTable::User),
-    Pass::PointRecords(PointTable::Counts),
-    Pass::PointRecords(PointTable::Post),
-    Pass::PointRecords(PointTable::Story),
-    Pass::PointRecords(PointTable::StoryText),
-    Pass::PointRecords(PointTable::Sample),
-    Pass::NameRecords(NameTable::Handle),
-    Pass::NameRecords(NameTable::Idempotency),
-    Pass::NameRecords(NameTable::SampleSet),
-    Pass::NameRecords(NameTable::SampleLabel),
-    Pass::PointRecords(PointTable::Account),
-    Pass::PointRecords(PointTable::App),
-    Pass::PointRecords(PointTable::Grant),
-    Pass::PointRecords(PointTable::AppUses),
-    Pass::PointRecords(PointTable::PostCounts),
-    Pass::PointRecords(PointTable::Inbox),
-    Pass::PointRecords(PointTable::Markers),
-    Pass::PointRecords(PointTable::Note),
-    Pass::NameRecords(NameTable::Email),
-    Pass::NameRecords(NameTable::Invite),
-    Pass::NameRecords(NameTable::GrantSecret),
-    Pass::NameRecords(NameTable::MuteEnd),
-    Pass::NameRecords(NameTable::FeaturedTag),
-    Pass::Members(SetTable::DeletedUsers),
-    Pass::Members(SetTable::ErasingUsers),
-    Pass::Names(NameTable::Handle),
-    Pass::Points(PointTable::User),
-    Pass::Users,
-    Pass::Points(PointTable::Account),
-    Pass::Names(NameTable::Email),
-    Pass::Points(PointTable::Grant),
-    Pass::Points(PointTable::AppUses),
-    Pass::AppUses,
-    Pass::Points(PointTable::App),
-    Pass::Names(NameTable::GrantSecret),
-    Pass::Names(NameTable::GrantOf),
-    Pass::Names(NameTable::GrantExpiry),
-    Pass::Names(NameTable::UnusedApp),
-    Pass::Points(PointTable::Post),
-    Pass::Names(NameTable::TagPost),
-    Pass::Names(NameTable::AuthorTag),
-    Pass::Names(NameTable::FeaturedTag),
-    Pass::Members(SetTable::AuthorPosts),
-    Pass::Members(SetTable::Mentions),
-    Pass::Members(SetTable::Replies),
-    Pass::Members(SetTable::Favourites),
-    Pass::Members(SetTable::Bookmarks),
-    Pass::Members(SetTable::Pins),
-    Pass::Members(SetTable::Reactions),
-    Pass::Members(SetTable::SweptPosts),
-    Pass::Points(PointTable::PostCounts),
-    Pass::Members(SetTable::Notifications),
-    Pass::Points(PointTable::Inbox),
-    Pass::Points(PointTable::Markers),
-    Pass::Points(PointTable::Note),
-    Pass::Members(SetTable::Notes),
-    Pass::Members(SetTable::NotedBy),
-    Pass::Relations(SetTable::Blocks),
-    Pass::Relations(SetTable::BlockedBy),
-    Pass::Complete(SetTable::Blocks),
-    // Ends follows and friendships across blocks, before those are compared.
-    Pass::Members(SetTable::Blocks),
-    Pass::Relations(SetTable::Mutes),
-    Pass::Relations(SetTable::MutedBy),
-    Pass::Complete(SetTable::Mutes),
-    Pass::Names(NameTable::MuteEnd),
-    Pass::Members(SetTable::Mutes),
-    Pass::Relations(SetTable::Following),
-    Pass::Relations(SetTable::Followers),
-    Pass::Complete(SetTable::Following),
-    Pass::Relations(SetTable::Requested),
-    Pass::Relations(SetTable::FollowRequests),
-    Pass::Complete(SetTable::Requested),
-    Pass::Members(SetTable::LockedUsers),
-    Pass::Relations(SetTable::Friends),
-    Pass::Complete(SetTable::Friends),
-    Pass::Points(PointTable::Story),
-    Pass::Members(SetTable::AuthorStories),
-    Pass::Members(SetTable::Expiring),
-    Pass::Points(PointTable::StoryText),
-    Pass::Members(SetTable::StoryViews),
-    Pass::Members(SetTable::Seen),
-    Pass::Points(PointTable::Sample),
-    Pass::Members(SetTable::Samples),
-    Pass::Samples,
-    Pass::Counts,
-    Pass::Totals,
-];
 
 impl Mend {
     /// A check of all rows. `ephemeral_ahead`: whether ephemeral rows are of a later position than the others.
@@ -367,6 +258,9 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
             NameTable::TagPost => self.tag_post(name),
             NameTable::AuthorTag => self.author_tag(name),
             NameTable::FeaturedTag => self.featured_tag(name),
+            NameTable::List => self.list(name),
+            NameTable::ListMember => self.list_member(name),
+            NameTable::ListedUser => self.listed_user(name),
             NameTable::Idempotency
             | NameTable::SampleSet
             | NameTable::SampleLabel

@@ -7,6 +7,7 @@ use crate::accounts::{Account, App, Grant, Invite, Record as _};
 use crate::boost::PostCounts;
 use crate::command::Outcome;
 use crate::ids::UserId;
+use crate::list::List;
 use crate::marker::Markers;
 use crate::notification::Inbox;
 use crate::records::{Counts, Post, Sample, SampleSet, Story, User};
@@ -54,7 +55,9 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
             NameTable::GrantSecret => name.len() == 32 && try_decode::<u64>(value).is_some(),
             NameTable::MuteEnd => name.len() == 16 && value.is_empty(),
             NameTable::FeaturedTag => name.len() > 4 && try_decode::<u64>(value).is_some(),
+            NameTable::List => try_decode::<List>(value).is_some(),
             NameTable::TagPost | NameTable::AuthorTag => true,
+            NameTable::ListMember | NameTable::ListedUser => true,
             NameTable::Bucket | NameTable::KeyExpiry | NameTable::Sender => true,
             NameTable::GrantOf | NameTable::GrantExpiry | NameTable::UnusedApp => true,
         };

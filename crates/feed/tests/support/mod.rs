@@ -2,9 +2,10 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use feed::{
-    Bio, Command, Cursor, Done, Effect, Facts, Handle, Idempotency, Lifetime, MarkerUpdate,
-    MarkersUpdate, MuteTime, Name, Note, Notice, Page, PostId, PostText, Remains, Reply,
-    StampedCommand, StoryId, Tag, Txn, UserEdit, UserId, UserRef, Viewer, apply, limits,
+    Bio, Command, Cursor, Done, Effect, Facts, Handle, Idempotency, Lifetime, List, ListChange,
+    ListCommand, ListId, ListReplies, ListTitle, MarkerUpdate, MarkersUpdate, MuteTime, Name, Note,
+    Notice, Page, PostId, PostText, Remains, Reply, StampedCommand, StoryId, Tag, Txn, UserEdit,
+    UserId, UserRef, Viewer, apply, limits,
 };
 use rows::{Rows, Stamp, StampClock};
 use testkit::MemoryRows;
@@ -171,6 +172,23 @@ pub(crate) fn mark(user: u32, last_read: u64, replaces: Option<u32>) -> Command 
     let home = Some(MarkerUpdate { last_read, replaces });
     let update = MarkersUpdate { user: id(user), home, notifications: None };
     Command::SetMarkers(Box::new(update))
+}
+
+/// Creates a list.
+pub(crate) fn create_list(user: u32) -> Command {
+    let (title, replies) = (ListTitle::parse("a list").unwrap(), ListReplies::List);
+    let change = ListChange::Create(List { title, replies });
+    Command::List(Box::new(ListCommand { user: id(user), change }))
+}
+
+/// Adds a user to a list, or removes one.
+pub(crate) fn put_in_list(user: u32, list: ListId, other: u32, on: bool) -> Command {
+    let users = vec![UserId(other)];
+    let change = match on {
+        true => ListChange::Add { list, users },
+        false => ListChange::Remove { list, users },
+    };
+    Command::List(Box::new(ListCommand { user: id(user), change }))
 }
 
 /// Locks or unlocks a user.

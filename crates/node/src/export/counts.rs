@@ -19,6 +19,9 @@ pub struct TransferCounts {
     /// Notes.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub notes: u64,
+    /// Lists.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub lists: u64,
     /// Follows.
     pub follows: u64,
     /// Requests to follow.
@@ -52,12 +55,12 @@ fn is_zero(number: &u64) -> bool {
 /// Shows the numbers in one line.
 impl fmt::Display for TransferCounts {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { users, blocks, mutes, notes, follows, requests, .. } = self;
+        let Self { users, blocks, mutes, notes, lists, follows, requests, .. } = self;
         let Self { friendships, posts, reactions, .. } = self;
         let Self { stories, views, samples, buckets, keys, .. } = self;
         write!(
             out,
-            "{users} users, {blocks} blocks, {mutes} mutes, {notes} notes, {follows} follows, {requests} requests, {friendships} friendships, {posts} \
+            "{users} users, {blocks} blocks, {mutes} mutes, {notes} notes, {lists} lists, {follows} follows, {requests} requests, {friendships} friendships, {posts} \
              posts with {reactions} reactions, {stories} stories with {views} views, {samples} samples, {buckets} named buckets, {keys} keys"
         )
     }

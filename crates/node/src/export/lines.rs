@@ -13,13 +13,14 @@ use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::counts::TransferCounts;
+use super::list_lines::List;
 use super::post_lines::{Post, Reaction, Story, View};
 use super::user_lines::{Note, User};
 
 /// The format that this code writes, and the newest it reads. Format 1 has no accounts, blocks and mutes, format 2
 /// only public posts without warnings and languages, and no reactions, format 3 no settings, markers and
-/// notes of users, format 4 no hashtags of profiles.
-pub(crate) const FORMAT_VERSION: u32 = 5;
+/// notes of users, format 4 no hashtags of profiles, format 5 no lists.
+pub(crate) const FORMAT_VERSION: u32 = 6;
 /// Longest line, in bytes: more than that of the longest value in base64, or in text of which every character is
 /// escaped.
 pub(crate) const LINE_BYTES_MAX: usize = 48 << 20;
@@ -37,6 +38,8 @@ pub(crate) enum Line<'a> {
     Mute(Mute),
     #[serde(borrow)]
     Note(Note<'a>),
+    #[serde(borrow)]
+    List(List<'a>),
     Follow(Follow),
     Request(Request),
     Friends(Friends),

@@ -7,6 +7,7 @@
 pub(crate) mod bytes;
 pub(crate) mod counts;
 pub(crate) mod lines;
+pub(crate) mod list_lines;
 mod output;
 pub(crate) mod post_lines;
 #[cfg(test)]
@@ -97,6 +98,7 @@ impl<W: Write> Export<'_, W> {
         self.users()?;
         self.hidden()?;
         self.notes()?;
+        self.lists()?;
         self.relations()?;
         self.posts()?;
         self.stories()?;

@@ -11,8 +11,9 @@ use feed::accounts::{
     RedirectUri, Role, SecretHash,
 };
 use feed::{
-    Bio, Command, Handle, Idempotency, Label, Lifetime, MarkerUpdate, MarkersUpdate, MuteTime,
-    Name, Note, PostText, Reaction, SetName, Tag, UserEdit, UserId, UserRef,
+    Bio, Command, Handle, Idempotency, Label, Lifetime, List, ListChange, ListCommand, ListReplies,
+    ListTitle, MarkerUpdate, MarkersUpdate, MuteTime, Name, Note, PostText, Reaction, SetName, Tag,
+    UserEdit, UserId, UserRef,
 };
 use kv::{BucketId, BucketName, Bytes, Expiry, KeyOp, KeyOps, Only};
 use rows::{NameTable, PointTable, SetTable};
@@ -85,6 +86,8 @@ fn name(table: NameTable) -> Kept {
         NameTable::Email => Derived,
         NameTable::TagPost | NameTable::AuthorTag => Derived,
         NameTable::FeaturedTag => Exported,
+        NameTable::List | NameTable::ListMember => Exported,
+        NameTable::ListedUser => Derived,
         NameTable::Invite | NameTable::GrantSecret | NameTable::GrantOf => LeftOut(GRANTS),
         NameTable::GrantExpiry | NameTable::UnusedApp => LeftOut(GRANTS),
     }
@@ -116,6 +119,7 @@ fn fill(options: &NodeOptions) {
     let tag = Tag::parse("tag").unwrap();
     run(Command::FeatureTag { user: ann.clone(), tag, on: true });
     run(Command::Follow { user: ann.clone(), other: bob.clone() });
+    fill_lists(&run, &ann, UserId(1));
     run(Command::Befriend { user: ann.clone(), other: bob.clone() });
     run(Command::Block { user: ann.clone(), other: dan.clone() });
     let time = Some(MuteTime::from_secs(600_000).unwrap());
@@ -149,6 +153,15 @@ fn fill(options: &NodeOptions) {
     .collect();
     runtime.block_on(node.submit_keys(ops, Vec::new())).unwrap();
     node.close();
+}
+
+/// A list with a member.
+fn fill_lists(run: &dyn Fn(Command) -> feed::Done, user: &UserRef, other: UserId) {
+    let change = |change| run(Command::List(Box::new(ListCommand { user: user.clone(), change })));
+    let (title, replies) = (ListTitle::parse("a list").unwrap(), ListReplies::None);
+    let done = change(ListChange::Create(List { title, replies }));
+    let feed::Done::ListSaved(list) = done else { panic!("{done:?}") };
+    change(ListChange::Add { list, users: vec![other] });
 }
 
 /// An account, an invite, an app that is used and one that is not, and a code.

@@ -6,6 +6,7 @@
 mod ids;
 mod input;
 mod keys;
+mod lists;
 mod posts;
 mod samples;
 mod users;
@@ -133,6 +134,7 @@ impl Import {
             Line::Block(line) => (&mut counts.blocks, users.block(loader, &line)),
             Line::Mute(line) => (&mut counts.mutes, users.mute(loader, &line).map(|()| 1)),
             Line::Note(line) => (&mut counts.notes, users.note(loader, &line).map(|()| 1)),
+            Line::List(line) => (&mut counts.lists, users.list(loader, ids, &line).map(|()| 1)),
             Line::Follow(line) => (&mut counts.follows, users.follow(loader, &line)),
             Line::Request(line) => (&mut counts.requests, users.request(loader, &line)),
             Line::Friends(line) => (&mut counts.friendships, users.befriend(loader, &line)),

@@ -15,6 +15,7 @@ use store::Loader;
 
 use super::Wrong;
 use super::ids::Ids;
+use super::lists::Lists;
 use crate::export::lines::{Block, Follow, Friends, Id, Mute, Request, Time, Who};
 use crate::export::user_lines::{self, Note as NoteLine, User};
 
@@ -29,6 +30,7 @@ pub(super) struct Users {
     /// Who blocks whom, 8 bytes each: neither follows, or is a friend of, the other.
     blocks: HashSet<(UserId, UserId)>,
     has_relations: bool,
+    pub(super) lists: Lists,
     /// The first user who has more of something than is allowed.
     above: Option<(UserId, &'static str, u32, u32)>,
 }
@@ -226,6 +228,7 @@ impl Users {
                 return Err(Refusal::SelfFollow.into());
             }
             self.refuse_blocked(user, other)?;
+            self.lists.followed(user, other);
             write::follow(loader, user, other, true);
         }
         Ok(line.follows.len() as u64)
@@ -308,6 +311,7 @@ impl Users {
                 format!("the user {} {what} {items} users; {most} are the most", user.0).into()
             );
         }
+        self.lists.finish()?;
         totals.friendships /= 2;
         totals.users_deleted = self.deleted.len() as u32;
         totals.accounts = self.accounts;

@@ -31,7 +31,7 @@ fn refused(arguments: &[&str]) -> String {
 /// The lines of an export but the first, which has the time.
 fn facts(file: &Path) -> String {
     let lines = fs::read_to_string(file).unwrap();
-    assert!(lines.starts_with(r#"{"export":{"format":5,"roost":""#), "{lines}");
+    assert!(lines.starts_with(r#"{"export":{"format":6,"roost":""#), "{lines}");
     lines.split_once('\n').unwrap().1.to_owned()
 }
 
@@ -105,7 +105,7 @@ fn what_is_imported_answers_like_what_was_exported_and_exports_the_same() {
     let said = done(&["export", "--server", &url, "--to", path(&of_server)]).err;
     assert!(
         said.contains(
-            "exported 3 users, 0 blocks, 0 mutes, 0 notes, 1 follows, 0 requests, 1 friendships, 32 posts with 0 reactions, 1 stories"
+            "exported 3 users, 0 blocks, 0 mutes, 0 notes, 0 lists, 1 follows, 0 requests, 1 friendships, 32 posts with 0 reactions, 1 stories"
         ),
         "{said}"
     );
@@ -150,7 +150,7 @@ fn the_file_in_the_documents_is_imported_through_a_pipe_and_served() {
     let ended = import.wait_with_output().unwrap();
     let said = String::from_utf8(ended.stdout).unwrap();
     assert!(
-        said.contains("imported 4 users, 1 blocks, 1 mutes, 0 notes, 1 follows, 0 requests, 1 friendships, 3 posts"),
+        said.contains("imported 4 users, 1 blocks, 1 mutes, 0 notes, 0 lists, 1 follows, 0 requests, 1 friendships, 3 posts"),
         "{said}"
     );
     let server = Server::open(&data, &[]);

@@ -1,0 +1,28 @@
+//! Compares lists with the model.
+
+use feed::{ListId, ListTimeline, Page, UserId};
+
+use crate::model::ModelList;
+use crate::run::Run;
+
+impl Run {
+    pub(super) fn check_lists(&self, user: u32, page: &Page) {
+        let (facts, owner) = (self.node().node().facts(), UserId(user));
+        let of_user = self.model.feed.lists.range((user, 0)..=(user, u64::MAX));
+        let ids: Vec<u64> = facts.lists(owner).into_iter().map(|list| list.0).collect();
+        assert_eq!(ids, of_user.clone().map(|((_, id), _)| *id).collect::<Vec<_>>(), "of {user}");
+        for ((_, id), wanted) in of_user {
+            let Some(list) = facts.list(owner, ListId(*id)) else { panic!("no list {id}") };
+            let members = facts.list_members(owner, ListId(*id)).into_iter();
+            // Those of deleted users are removed later.
+            let members = members.filter(|other| facts.exists(*other)).map(|other| other.0);
+            let (title, replies) = (list.title.as_str().to_owned(), list.replies);
+            let found = ModelList { title, replies, members: members.collect() };
+            assert_eq!(found, *wanted, "list {id} of {user}");
+            let posts = ListTimeline::new(facts, owner, ListId(*id));
+            let posts = posts.map(|timeline| timeline.posts(facts, page).posts);
+            let wanted = self.model.feed.list_timeline((user, *id), page, &self.orphans());
+            assert_eq!(posts, Some(wanted), "timeline of list {id} of {user}, {page:?}");
+        }
+    }
+}

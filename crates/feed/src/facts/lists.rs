@@ -1,0 +1,121 @@
+//! Facts about lists.
+//!
+//! **Invariant:** a member of a list has a row of the list, and one of the pair of the owner and the member, by which an
+//! unfollow finds the lists that it ends a membership of. The owner follows every member.
+
+use rows::{NameTable, Rows, decode};
+
+use super::{Facts, Txn};
+use crate::ids::UserId;
+use crate::limits::{LIST_MEMBERS_MAX, LISTS_MAX};
+use crate::list::{List, ListId};
+use crate::write;
+
+impl<R: Rows + ?Sized> Facts<'_, R> {
+    /// A list of `user`.
+    #[must_use]
+    pub fn list(&self, user: UserId, list: ListId) -> Option<List> {
+        self.rows.name(NameTable::List, &write::list_key(user, list)).map(|row| decode(&row))
+    }
+
+    /// The lists of `user`, the oldest first.
+    #[must_use]
+    pub fn lists(&self, user: UserId) -> Vec<ListId> {
+        self.lists_from(user, ListId(0), LISTS_MAX)
+    }
+
+    /// As [`Facts::lists`], from `from` on: at most `limit`.
+    pub(crate) fn lists_from(&self, user: UserId, from: ListId, limit: usize) -> Vec<ListId> {
+        let names = self.rows.first_names(NameTable::List, &write::list_key(user, from), limit);
+        let lists = names.iter().map_while(|name| name.strip_prefix(&user.0.to_be_bytes()));
+        lists.filter_map(read_list).collect()
+    }
+
+    /// The lists of `user` that `other` is a member of, the oldest first.
+    #[must_use]
+    pub fn lists_with(&self, user: UserId, other: UserId) -> Vec<ListId> {
+        let start = write::listed_user_key(user, other, ListId(0));
+        let names = self.rows.first_names(NameTable::ListedUser, &start, LISTS_MAX);
+        let prefix = [user.0.to_be_bytes(), other.0.to_be_bytes()].concat();
+        let lists = names.iter().map_while(|name| name.strip_prefix(prefix.as_slice()));
+        lists.filter_map(read_list).collect()
+    }
+
+    /// Members of a list of `user` in ascending order of ids, from `from` on: at most `limit`. Some may be deleted just
+    /// now.
+    #[must_use]
+    pub fn list_members_from(
+        &self,
+        user: UserId,
+        list: ListId,
+        from: UserId,
+        limit: usize,
+    ) -> Vec<UserId> {
+        let start = write::list_member_key(user, list, from);
+        let names = self.rows.first_names(NameTable::ListMember, &start, limit);
+        let prefix = write::list_key(user, list);
+        let members = names.iter().map_while(|name| name.strip_prefix(prefix.as_slice()));
+        members.filter_map(|id| Some(UserId(u32::from_be_bytes(id.try_into().ok()?)))).collect()
+    }
+
+    /// All members of a list of `user`, in ascending order of ids.
+    #[must_use]
+    pub fn list_members(&self, user: UserId, list: ListId) -> Vec<UserId> {
+        self.list_members_from(user, list, UserId(0), LIST_MEMBERS_MAX)
+    }
+
+    /// Whether `other` is a member of a list of `user`.
+    #[must_use]
+    pub fn is_list_member(&self, user: UserId, list: ListId, other: UserId) -> bool {
+        self.rows.name(NameTable::ListMember, &write::list_member_key(user, list, other)).is_some()
+    }
+}
+
+fn read_list(id: &[u8]) -> Option<ListId> {
+    Some(ListId(u64::from_be_bytes(id.try_into().ok()?)))
+}
+
+impl Txn<'_> {
+    /// Stores or removes a list without its members.
+    pub(crate) fn put_list(&mut self, user: UserId, id: ListId, list: Option<&List>) {
+        write::list(self.rows, user, id, list);
+    }
+
+    /// Stores or removes a member of a list.
+    pub(crate) fn put_list_member(
+        &mut self,
+        user: UserId,
+        list: ListId,
+        other: UserId,
+        is_member: bool,
+    ) {
+        write::list_member(self.rows, user, list, other, is_member);
+    }
+
+    /// Removes `other` from all lists of `user`, who does not follow them any more; returns the number of lists.
+    pub(crate) fn leave_lists(&mut self, user: UserId, other: UserId) -> usize {
+        let lists = self.facts().lists_with(user, other);
+        for list in &lists {
+            self.put_list_member(user, *list, other, false);
+        }
+        lists.len()
+    }
+
+    /// Removes lists of a deleted user with their members, from `from` on: about `rows_max` rows.
+    pub(crate) fn erase_lists(&mut self, user: UserId, from: ListId, rows_max: usize) {
+        let mut rows_left = rows_max;
+        for list in self.facts().lists_from(user, from, LISTS_MAX) {
+            let limit = rows_left.saturating_sub(1) / 2;
+            let members = self.facts().list_members_from(user, list, UserId(0), limit);
+            for member in &members {
+                self.put_list_member(user, list, *member, false);
+            }
+            rows_left -= 2 * members.len();
+            if members.len() >= limit {
+                return;
+            }
+            self.put_list(user, list, None);
+            rows_left -= 1;
+        }
+    }
+}

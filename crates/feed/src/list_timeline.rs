@@ -1,0 +1,109 @@
+//! The timeline of a list: the posts and boosts by its members, newest first, that the owner may see and has not muted.
+//!
+//! It is as the home timeline of somebody who follows the members alone, but without posts of the owner, and the list says
+//! which replies to others are in it. A boost is left out if a member wrote or boosted the same post shortly before.
+
+use rows::{Rows, Span};
+
+use crate::facts::Facts;
+use crate::gather::{self, Gathered};
+use crate::ids::{PostId, UserId};
+use crate::list::{List, ListId, ListReplies};
+use crate::page::{Page, ROWS_MAX, Visible};
+use crate::post::{Listed, Posted, Visibility};
+
+/// Whom the posts of a timeline are by, and which replies it has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListTimeline {
+    owner: UserId,
+    /// Those whom the owner does not mute, sorted.
+    members: Vec<UserId>,
+    /// The users to whom replies are in it, beside the owner; sorted.
+    replied: Vec<UserId>,
+}
+
+impl ListTimeline {
+    /// The timeline of a list of `owner`; none if there is no such list.
+    #[must_use]
+    pub fn new<R: Rows + ?Sized>(facts: Facts<'_, R>, owner: UserId, list: ListId) -> Option<Self> {
+        let replies = facts.list(owner, list)?.replies;
+        let members = facts.without_muted(owner, facts.list_members(owner, list));
+        let replied = match replies {
+            ListReplies::List => members.clone(),
+            ListReplies::Followed => facts.home_authors(owner),
+            ListReplies::None => Vec::new(),
+        };
+        Some(Self { owner, members, replied })
+    }
+
+    /// A page of the timeline. After very many posts that are not in it the page ends early, as one of home does.
+    #[must_use]
+    pub fn posts<R: Rows + ?Sized>(&self, facts: Facts<'_, R>, page: &Page) -> Visible {
+        let read = |author, span: Span, found: &mut Vec<PostId>| {
+            let posts: Vec<(PostId, Listed)> = facts.posts_by(author, span);
+            let among = |users: &[UserId], user: UserId| users.binary_search(&user).is_ok();
+            let is_member = |user| among(&self.members, user);
+            let is_replied = |user| among(&self.replied, user);
+            let rule = Rule { facts, owner: self.owner, is_member, is_replied };
+            let visible = posts.iter().filter(|posted| rule.has(author, **posted));
+            found.extend(visible.map(|(post, _)| *post));
+            posts.last().filter(|_| posts.len() >= span.limit).map(|(last, _)| last.0)
+        };
+        let members = self.members.iter().copied();
+        let Gathered { page: posts, end } = gather::gather(members, page, ROWS_MAX, read);
+        Visible { posts, end: end.map(PostId) }
+    }
+}
+
+/// Whether a post by `author` is in the timeline of a list of `owner`, in a few look-ups, however many members the list has.
+#[must_use]
+pub fn is_in_list<R: Rows + ?Sized>(
+    facts: Facts<'_, R>,
+    (owner, list): (UserId, ListId),
+    author: UserId,
+    posted: Posted,
+) -> bool {
+    let is_member =
+        |user| facts.is_list_member(owner, list, user) && facts.mute(owner, user).is_none();
+    if !is_member(author) {
+        return false;
+    }
+    let Some(List { replies, .. }) = facts.list(owner, list) else { return false };
+    let is_replied = |user| match replies {
+        ListReplies::List => is_member(user),
+        ListReplies::Followed => facts.follows(owner, user) && facts.mute(owner, user).is_none(),
+        ListReplies::None => false,
+    };
+    Rule { facts, owner, is_member, is_replied }.has(author, posted)
+}
+
+/// What the timeline of a list has of the posts by its members.
+struct Rule<'a, R: Rows + ?Sized, M, P> {
+    facts: Facts<'a, R>,
+    owner: UserId,
+    is_member: M,
+    /// Whether replies to a user are in it, beside those to the owner.
+    is_replied: P,
+}
+
+impl<R, M, P> Rule<'_, R, M, P>
+where
+    R: Rows + ?Sized,
+    M: Fn(UserId) -> bool,
+    P: Fn(UserId) -> bool,
+{
+    fn has(&self, author: UserId, (post, listed): Posted) -> bool {
+        if let Some(boost) = listed.boosted() {
+            let is_known = boost.is_recent && (self.is_member)(boost.author);
+            let earlier = || self.facts.stored_post(post).and_then(|post| post.home_users());
+            let was_boosted =
+                || earlier().is_some_and(|users| users.iter().copied().any(&self.is_member));
+            return !(is_known || boost.has_earlier && was_boosted());
+        }
+        let is_wanted = |to: UserId| to == author || to == self.owner || (self.is_replied)(to);
+        let is_allowed = || {
+            listed.visibility() != Visibility::Direct || self.facts.is_mentioned(self.owner, post)
+        };
+        listed.reply_to().is_none_or(is_wanted) && is_allowed()
+    }
+}
