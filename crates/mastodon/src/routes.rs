@@ -10,8 +10,8 @@ use feed::accounts::AccessScope as S;
 use crate::access::{Needs, check, preflight};
 use crate::api::absent::Absent;
 use crate::api::{
-    accounts as people, instance, links, markers, notifications, profile, reactions, relations,
-    search, statuses,
+    accounts as people, instance, links, lists, markers, notifications, profile, reactions,
+    relations, search, statuses,
 };
 use crate::api::{streaming, tags, timelines};
 use crate::endpoints::{Endpoints, Route};
@@ -81,6 +81,7 @@ pub(crate) fn table() -> Endpoints {
     reactions_to_statuses(&mut table);
     notifications_of_user(&mut table);
     hashtags(&mut table);
+    lists_of_user(&mut table);
     about_the_server(&mut table);
     streams(&mut table);
     without::add(&mut table);
@@ -182,6 +183,20 @@ fn hashtags(table: &mut Endpoints) {
     table.get("/api/v1/accounts/{id}/featured_tags", READ_ACCOUNTS, tags::featured_by);
 }
 
+fn lists_of_user(table: &mut Endpoints) {
+    let (read, write) = (Needs::User(&[S::ReadLists]), Needs::User(&[S::WriteLists]));
+    table.get("/api/v1/lists", read, lists::all);
+    table.post("/api/v1/lists", write, lists::create);
+    table.get("/api/v1/lists/{id}", read, lists::show);
+    table.put("/api/v1/lists/{id}", write, lists::edit);
+    table.delete("/api/v1/lists/{id}", write, lists::delete);
+    table.get("/api/v1/lists/{id}/accounts", read, lists::accounts);
+    table.post("/api/v1/lists/{id}/accounts", write, lists::add);
+    table.delete("/api/v1/lists/{id}/accounts", write, lists::remove);
+    table.get("/api/v1/accounts/{id}/lists", read, lists::with_account);
+    table.get("/api/v1/timelines/list/{list_id}", read, lists::timeline);
+}
+
 fn notifications_of_user(table: &mut Endpoints) {
     table.get("/api/v1/notifications", MY_NOTIFICATIONS, notifications::list);
     table.get("/api/v1/notifications/{id}", MY_NOTIFICATIONS, notifications::show);
@@ -198,7 +213,7 @@ fn streams(table: &mut Endpoints) {
     let either = Needs::Stream(&[S::ReadStatuses, S::ReadNotifications]);
     table.get("/api/v1/streaming", either, streaming::connect);
     table.get("/api/v1/streaming/health", PUBLIC, streaming::health);
-    // Those of lists and conversations are silent.
+    // Those of conversations are silent.
     table.get("/api/v1/streaming/{*channel}", either, streaming::listen);
 }
 

@@ -13,8 +13,6 @@ const READ_STATUSES: Needs = User(&[S::ReadStatuses]);
 const READ_ACCOUNTS: Needs = User(&[S::ReadAccounts]);
 const READ_NOTIFICATIONS: Needs = User(&[S::ReadNotifications]);
 const WRITE_NOTIFICATIONS: Needs = User(&[S::WriteNotifications]);
-const READ_LISTS: Needs = User(&[S::ReadLists]);
-const WRITE_LISTS: Needs = User(&[S::WriteLists]);
 const READ_FILTERS: Needs = User(&[S::ReadFilters]);
 const WRITE_FILTERS: Needs = User(&[S::WriteFilters]);
 
@@ -22,7 +20,7 @@ pub(crate) fn add(table: &mut Endpoints) {
     lists(table);
     of_statuses(table);
     of_accounts(table);
-    of_filters_and_lists(table);
+    of_filters(table);
     of_notifications(table);
     of_media(table);
     missing(table);
@@ -116,15 +114,7 @@ fn of_accounts(table: &mut Endpoints) {
     table.absent("POST", User(&[S::WriteReports]), Refused("reports"), &["/api/v1/reports"]);
 }
 
-fn of_filters_and_lists(table: &mut Endpoints) {
-    table.absent("GET", READ_LISTS, List, &["/api/v1/lists", "/api/v1/accounts/{id}/lists"]);
-    table.absent("POST", WRITE_LISTS, Refused("lists"), &["/api/v1/lists"]);
-    let (list, accounts) = (["/api/v1/lists/{id}"], ["/api/v1/lists/{id}/accounts"]);
-    table.absent("GET", READ_LISTS, Record, &["/api/v1/timelines/list/{list_id}"]);
-    table.absent("GET", READ_LISTS, Record, &[list, accounts].concat());
-    table.absent("DELETE", WRITE_LISTS, Record, &[list, accounts].concat());
-    table.absent("PUT", WRITE_LISTS, Record, &list);
-    table.absent("POST", WRITE_LISTS, Record, &accounts);
+fn of_filters(table: &mut Endpoints) {
     let filters = ["/api/v1/filters", "/api/v2/filters"];
     table.absent("GET", READ_FILTERS, List, &filters);
     table.absent("POST", WRITE_FILTERS, Refused("filters"), &filters);

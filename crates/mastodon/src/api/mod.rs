@@ -4,6 +4,7 @@ pub(crate) mod absent;
 pub(crate) mod accounts;
 pub(crate) mod instance;
 pub(crate) mod links;
+pub(crate) mod lists;
 pub(crate) mod markers;
 pub(crate) mod notifications;
 pub(crate) mod profile;

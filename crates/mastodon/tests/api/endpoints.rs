@@ -127,6 +127,7 @@ enum Kind {
     Account,
     Status,
     Notification,
+    List,
 }
 
 /// Whether a path names a hashtag, or one of those on the reader's own profile.
@@ -144,6 +145,8 @@ fn kind(endpoint: &Endpoint) -> Option<Kind> {
         ("/api/v1/follow_requests/{", Kind::Account),
         ("/api/v1/statuses/{", Kind::Status),
         ("/api/v1/notifications/{", Kind::Notification),
+        ("/api/v1/lists/{", Kind::List),
+        ("/api/v1/timelines/list/{", Kind::List),
     ];
     let found = kinds.into_iter().find(|(start, _)| path.starts_with(start));
     let is_known = found.is_some()
@@ -180,6 +183,8 @@ struct Hidden {
     deleted: String,
     /// A notification of the author.
     notification: String,
+    /// A list of the author.
+    list: String,
 }
 
 impl Hidden {
@@ -206,7 +211,13 @@ impl Hidden {
         dan.does(&world, "block", &quentin).await;
         let notification = quentin.ids(&world, "/api/v1/notifications").await.swap_remove(0);
         let own = world.app_with(ALL_SCOPES).await.own_token(&world, ALL_SCOPES).await;
-        Self { world, quentin, fay, eve, bob, dan, own, open, private, deleted, notification }
+        quentin.does(&world, "follow", &fay).await;
+        let list =
+            quentin.call(&world, "POST", "/api/v1/lists", &[("title", "privatewords")]).await;
+        let list = list["id"].as_str().unwrap().to_owned();
+        let accounts = format!("/api/v1/lists/{list}/accounts");
+        quentin.call(&world, "POST", &accounts, &[("account_ids[]", &fay.id)]).await;
+        Self { world, quentin, fay, eve, bob, dan, own, open, private, deleted, notification, list }
     }
 
     /// What the author sees of it all.
@@ -217,6 +228,8 @@ impl Hidden {
             format!("/api/v1/accounts/{}/followers", self.quentin.id),
             "/api/v1/notifications".to_owned(),
             "/api/v1/accounts/verify_credentials".to_owned(),
+            "/api/v1/lists".to_owned(),
+            format!("/api/v1/lists/{}/accounts", self.list),
         ] {
             seen.push(self.quentin.get(&self.world, &path).await);
         }
@@ -238,6 +251,7 @@ async fn what_is_hidden_from_a_reader_is_as_if_it_did_not_exist_and_stays_as_it_
         ("deleted, its author", Kind::Status, &it.deleted, Some(&it.quentin.token)),
         ("blocked", Kind::Account, &it.quentin.id, Some(&it.bob.token)),
         ("of another user", Kind::Notification, &it.notification, Some(&it.eve.token)),
+        ("of another user", Kind::List, &it.list, Some(&it.fay.token)),
         ("of whom it names", Kind::Notification, &it.notification, Some(&it.fay.token)),
     ];
     let mut checked = BTreeMap::new();
@@ -328,6 +342,7 @@ async fn no_response_shows_what_is_hidden_from_its_reader() {
             Some(Kind::Account) => vec![&it.quentin.id],
             Some(Kind::Status) => vec![&it.open, &it.private],
             Some(Kind::Notification) => vec![&it.notification],
+            Some(Kind::List) => vec![&it.list],
             None if is_of_tag(path) => vec![&tag],
             None => vec![&it.open],
         };

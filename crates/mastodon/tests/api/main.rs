@@ -17,4 +17,5 @@ mod settings;
 mod statuses;
 mod streaming;
 mod tags;
+mod user_lists;
 mod visibility;

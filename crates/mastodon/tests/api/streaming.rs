@@ -476,3 +476,47 @@ async fn unknown_channels_are_refused_and_others_are_silent() {
     let got = world.get("/api/v1/streaming", Some(&ada.token)).await;
     assert!(got.status.is_client_error(), "{got:?}");
 }
+
+#[tokio::test]
+async fn a_list_has_the_posts_of_its_members_and_says_what_changes() {
+    let world = World::new();
+    let address = world.listen().await;
+    let [ada, bob, cy] = world.people(["ada", "bob", "cy"]).await;
+    for other in [&bob, &cy] {
+        ada.does(&world, "follow", other).await;
+    }
+    let list = ada.call(&world, "POST", "/api/v1/lists", &[("title", "x")]).await;
+    let list = list["id"].as_str().unwrap();
+    let path = format!("/api/v1/lists/{list}/accounts");
+    ada.call(&world, "POST", &path, &[("account_ids[]", &bob.id)]).await;
+    let mut events = Events::open(address, &format!("list?list={list}"), &ada).await;
+    let headers = format!("Authorization: Bearer {}\r\n", ada.token);
+    let query = format!("?stream=list&list={list}");
+    let mut socket = Socket::open(address, &query, &headers).await;
+    cy.post(&world, "not a member").await;
+    bob.post(&world, "@cy a reply to somebody else").await;
+    let first = bob.post(&world, "first").await;
+    assert_eq!(events.entity().await, ("update".to_owned(), first.clone()));
+    let frame = socket.next().await.unwrap();
+    assert_eq!((&frame["stream"], &frame["event"]), (&json!(["list", list]), &json!("update")));
+    let path = format!("/api/v1/statuses/{first}");
+    bob.call(&world, "PUT", &path, &[("status", "edited")]).await;
+    assert_eq!(events.entity().await, ("status.update".to_owned(), first.clone()));
+    bob.call(&world, "DELETE", &path, &[]).await;
+    assert_eq!(events.next().await.unwrap(), ("delete".to_owned(), first));
+    // Somebody else's list is silent.
+    cy.does(&world, "follow", &bob).await;
+    let mut other = Socket::open(address, "", &headers.replace(&ada.token, &cy.token)).await;
+    other.send(&json!({"type": "subscribe", "stream": "list", "list": list}).to_string()).await;
+    other.send(&json!({"type": "subscribe", "stream": "user"}).to_string()).await;
+    other.send(&json!({"type": "subscribe", "stream": "list"}).to_string()).await;
+    assert_eq!(other.next().await.unwrap()["status"], 400, "a list has an id");
+    let second = bob.post(&world, "second").await;
+    let third = bob.post(&world, "third").await;
+    for expect in [&second, &third] {
+        let frame = other.next().await.unwrap();
+        assert_eq!(frame["stream"], json!(["user"]));
+        assert!(frame["payload"].as_str().unwrap().contains(expect.as_str()));
+        assert_eq!(events.entity().await, ("update".to_owned(), expect.clone()));
+    }
+}

@@ -1,9 +1,25 @@
 //! The channels of streams, by their names in Mastodon.
 
-use feed::Tag;
 use feed::accounts::AccessScope;
+use feed::{ListId, Tag};
 
+use crate::error::ApiError;
+use crate::fields::Fields;
+use crate::input;
 use crate::streams::Published;
+
+/// What a request says beside the name of a channel.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Of<'a> {
+    pub(super) tag: Option<&'a str>,
+    pub(super) list: Option<&'a str>,
+}
+
+impl<'a> Of<'a> {
+    pub(super) fn parse(fields: &'a Fields) -> Result<Self, ApiError> {
+        Ok(Self { tag: fields.one("tag")?, list: fields.one("list")? })
+    }
+}
 
 /// What a client subscribes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,17 +32,20 @@ pub(super) enum Channel {
     Public(&'static str),
     /// The public posts with a hashtag.
     Hashtag(&'static str, Tag),
-    /// One on which nothing is sent: of other servers, lists and conversations.
+    /// The posts of home that are in the timeline of a list.
+    List(ListId),
+    /// One on which nothing is sent: of other servers and conversations.
     Silent(&'static str),
 }
 
 impl Channel {
-    /// The channel of this name; that of a hashtag needs one.
-    pub(super) fn parse(name: &str, tag: Option<&str>) -> Option<Self> {
-        let tag = |name| Some(Self::Hashtag(name, Tag::parse(tag?).ok()?));
+    /// The channel of this name; that of a hashtag or a list needs one.
+    pub(super) fn parse(name: &str, of: Of<'_>) -> Option<Self> {
+        let tag = |name| Some(Self::Hashtag(name, Tag::parse(of.tag?).ok()?));
         match name {
             "hashtag" => return tag("hashtag"),
             "hashtag:local" => return tag("hashtag:local"),
+            "list" => return Some(Self::List(ListId(input::number(of.list?)?))),
             _ => {}
         }
         [
@@ -38,7 +57,6 @@ impl Channel {
             Self::Silent("public:local:media"),
             Self::Silent("public:remote"),
             Self::Silent("public:remote:media"),
-            Self::Silent("list"),
             Self::Silent("direct"),
         ]
         .into_iter()
@@ -49,14 +67,24 @@ impl Channel {
         match self {
             Self::User => "user",
             Self::Notifications => "user:notification",
+            Self::List(_) => "list",
             Self::Public(name) | Self::Hashtag(name, _) | Self::Silent(name) => name,
         }
     }
 
-    /// The hashtag of its posts.
-    pub(super) fn tag(&self) -> Option<&Tag> {
+    /// The hashtag of its posts, or the id of its list.
+    pub(super) fn of(&self) -> Option<String> {
         match self {
-            Self::Hashtag(_, tag) => Some(tag),
+            Self::Hashtag(_, tag) => Some(tag.as_str().to_owned()),
+            Self::List(list) => Some(list.0.to_string()),
+            _ => None,
+        }
+    }
+
+    /// Its list.
+    pub(super) fn list(&self) -> Option<ListId> {
+        match self {
+            Self::List(list) => Some(*list),
             _ => None,
         }
     }
@@ -66,7 +94,7 @@ impl Channel {
         match self {
             Self::Public(_) => !published.is_reply,
             Self::Hashtag(_, tag) => published.tags.contains(tag),
-            Self::User | Self::Notifications | Self::Silent(_) => false,
+            Self::User | Self::Notifications | Self::List(_) | Self::Silent(_) => false,
         }
     }
 
@@ -74,7 +102,7 @@ impl Channel {
     pub(super) fn scope(&self) -> AccessScope {
         match self {
             Self::Notifications => AccessScope::ReadNotifications,
-            Self::User | Self::Public(_) | Self::Hashtag(..) | Self::Silent(_) => {
+            Self::User | Self::Public(_) | Self::Hashtag(..) | Self::List(_) | Self::Silent(_) => {
                 AccessScope::ReadStatuses
             }
         }
@@ -82,7 +110,7 @@ impl Channel {
 
     /// Whether its events are those of the user.
     pub(super) fn is_of_user(&self) -> bool {
-        matches!(self, Self::User | Self::Notifications)
+        matches!(self, Self::User | Self::Notifications | Self::List(_))
     }
 
     /// Whether its events are posts that any user may see.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::body::Bytes;
 use feed::accounts::AccessScope;
-use feed::{Cursor, Page, UserId};
+use feed::{Cursor, ListId, Page, UserId};
 use node::{Change, Node, Watch};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
@@ -37,6 +37,8 @@ pub(super) struct Events {
     public: Option<Receiver<Arc<Published>>>,
     /// The channels of posts that any user may see.
     of_public: Vec<Channel>,
+    /// The lists whose timelines are listened to.
+    lists: Vec<ListId>,
     /// When a sign of life is due.
     keep_alive: Instant,
     _open: Open,
@@ -77,7 +79,8 @@ impl Events {
         let state = Arc::clone(state);
         let keep_alive = Instant::now() + KEEP_ALIVE;
         let (own, public, of_public) = (None, None, Vec::new());
-        Self { state, access, user, own, public, of_public, keep_alive, _open: open }
+        let lists = Vec::new();
+        Self { state, access, user, own, public, of_public, lists, keep_alive, _open: open }
     }
 
     /// Begins with what these channels need, and ends with what they do not.
@@ -89,6 +92,7 @@ impl Events {
         } else if self.public.is_none() {
             self.public = Some(streams::public(&self.state));
         }
+        self.lists = channels.iter().filter_map(Channel::list).collect();
         if !channels.iter().any(Channel::is_of_user) {
             self.own = None;
         } else if self.own.is_none() {
@@ -182,6 +186,7 @@ impl Events {
             visible,
             changes,
             changes_read: own.changes_read,
+            lists: self.lists.clone(),
         };
         let news = self.state.read_for_stream(move |node, base| question.answer(node, base)).await;
         let News { mut events, position, changes_read, more } = news?;
@@ -220,7 +225,7 @@ impl Events {
                     false => Arc::from(entities.status(published.post)?.to_string()),
                 };
                 let published = Some(Arc::clone(published));
-                Some(Event { name: "update", payload, published })
+                Some(Event { name: "update", payload, published, lists: Vec::new() })
             };
             received.iter().filter_map(event).collect()
         };

@@ -18,11 +18,11 @@ use axum::extract::{Path, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
-use feed::UserId;
+use feed::{ListId, UserId};
 use futures_util::stream;
 use serde_json::Value;
 
-use self::channel::Channel;
+use self::channel::{Channel, Of};
 use self::events::{Batch, Events};
 use crate::answers::Client;
 use crate::error::ApiError;
@@ -40,11 +40,13 @@ struct Event {
     payload: Arc<str>,
     /// The post, of channels of posts that any user may see.
     published: Option<Arc<Published>>,
+    /// The lists of the user, of those that are listened to, that have the post.
+    lists: Vec<ListId>,
 }
 
 impl Event {
     fn of(name: &'static str, entity: &Value) -> Self {
-        Self { name, payload: Arc::from(entity.to_string()), published: None }
+        Self { name, payload: Arc::from(entity.to_string()), published: None, lists: Vec::new() }
     }
 
     fn notification(entity: &Value) -> Self {
@@ -59,7 +61,12 @@ impl Event {
     fn is_for(&self, channel: &Channel) -> bool {
         match &self.published {
             Some(published) => channel.has(published),
-            None => *channel != Channel::Notifications || self.is_notification(),
+            None => match channel {
+                Channel::Notifications => self.is_notification(),
+                // Nobody knows any more whose post it was.
+                Channel::List(list) => self.name == "delete" || self.lists.contains(list),
+                _ => true,
+            },
         }
     }
 }
@@ -72,13 +79,10 @@ pub(crate) async fn connect(
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
-    let (stream, tag) = (fields.one("stream")?, fields.one("tag")?);
+    let (stream, of) = (fields.one("stream")?, Of::parse(&fields)?);
     match upgrade {
-        Ok(upgrade) => {
-            let first = stream.map(|stream| (stream.to_owned(), tag.map(str::to_owned)));
-            socket::open(&state, access, user, upgrade, first)
-        }
-        Err(_) => begin(state, access, user, (stream.unwrap_or_default(), tag)).await,
+        Ok(upgrade) => socket::open(&state, access, user, upgrade, fields),
+        Err(_) => begin(state, access, user, (stream.unwrap_or_default(), of)).await,
     }
 }
 
@@ -90,17 +94,17 @@ pub(crate) async fn listen(
     Path(path): Path<String>,
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
-    begin(state, access, user, (&path.replace('/', ":"), fields.one("tag")?)).await
+    begin(state, access, user, (&path.replace('/', ":"), Of::parse(&fields)?)).await
 }
 
 async fn begin(
     state: Shared,
     access: Access,
     user: UserId,
-    (channel, tag): (&str, Option<&str>),
+    (channel, of): (&str, Of<'_>),
 ) -> Result<Response, ApiError> {
     let unknown = || ApiError::new(StatusCode::BAD_REQUEST, "Unknown channel requested");
-    let channel = Channel::parse(channel, tag).ok_or_else(unknown)?;
+    let channel = Channel::parse(channel, of).ok_or_else(unknown)?;
     if !access.allows(channel.scope()) {
         return Err(ApiError::out_of_scope());
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use feed::{Cursor, NotificationId, Page, PageOf, PostId, UserId};
+use feed::{Cursor, ListId, NotificationId, Page, PageOf, PostId, UserId, is_in_list};
 use node::{Change, Node};
 
 use super::Event;
@@ -24,6 +24,8 @@ pub(super) struct Question {
     pub(super) changes: Vec<(u64, Change)>,
     /// The number of changes before these.
     pub(super) changes_read: u64,
+    /// The lists of the user whose timelines are listened to.
+    pub(super) lists: Vec<ListId>,
 }
 
 /// The answer.
@@ -45,7 +47,7 @@ impl Question {
         let (mut events, mut bytes) = (Vec::new(), 0);
         let mut changes_read = self.changes_read;
         for (number, change) in &self.changes {
-            let event = changed(&mut entities, *change);
+            let event = self.changed(&mut entities, *change);
             bytes += event.as_ref().map_or(0, |event| event.payload.len());
             events.extend(event);
             changes_read = *number;
@@ -69,7 +71,11 @@ impl Question {
         for (index, (id, notice)) in all.iter().enumerate() {
             let event = match notice {
                 Some(found) => entities.notification(*found).map(|it| Event::notification(&it)),
-                None => entities.home_status(PostId(*id)).map(|it| Event::of("update", &it)),
+                None => {
+                    let status = entities.home_status(PostId(*id));
+                    let lists = || self.lists_with(&entities, PostId(*id));
+                    status.map(|it| Event { lists: lists(), ..Event::of("update", &it) })
+                }
             };
             bytes += event.as_ref().map_or(0, |event| event.payload.len());
             events.extend(event);
@@ -82,25 +88,35 @@ impl Question {
         }
         News { events, position, changes_read, more }
     }
-}
 
-fn changed(entities: &mut Entities<'_>, change: Change) -> Option<Event> {
-    let deleted = |post: PostId| {
-        let payload = Arc::from(post.0.to_string());
-        Event { name: "delete", payload, published: None }
-    };
-    match change {
-        Change::Deleted(post) => Some(deleted(post)),
-        Change::MentionDeleted(post, author) => {
-            entities.viewer().notified_by(author).then(|| deleted(post))
+    fn changed(&self, entities: &mut Entities<'_>, change: Change) -> Option<Event> {
+        let deleted = |post: PostId| {
+            let payload = Arc::from(post.0.to_string());
+            Event { name: "delete", payload, published: None, lists: Vec::new() }
+        };
+        match change {
+            Change::Deleted(post) => Some(deleted(post)),
+            Change::MentionDeleted(post, author) => {
+                entities.viewer().notified_by(author).then(|| deleted(post))
+            }
+            Change::Edited(post) => {
+                let is_wanted = entities.viewer().notified(post);
+                let status = is_wanted.then(|| entities.status(post)).flatten()?;
+                let lists = self.lists_with(entities, post);
+                Some(Event { lists, ..Event::of("status.update", &status) })
+            }
+            // Apps have no event for these.
+            Change::Followed(_) | Change::Unfollowed(_) | Change::Missed => None,
         }
-        Change::Edited(post) => {
-            let is_wanted = entities.viewer().notified(post);
-            let status = is_wanted.then(|| entities.status(post)).flatten()?;
-            Some(Event::of("status.update", &status))
-        }
-        // Apps have no event for these.
-        Change::Followed(_) | Change::Unfollowed(_) | Change::Missed => None,
+    }
+
+    /// The lists whose timelines have a post.
+    fn lists_with(&self, entities: &Entities<'_>, id: PostId) -> Vec<ListId> {
+        let facts = entities.facts();
+        let Some(post) = self.lists.first().and_then(|_| facts.post(id)) else { return Vec::new() };
+        let posted = (id, post.listed());
+        let has = |list: &&ListId| is_in_list(facts, (self.user, **list), post.author, posted);
+        self.lists.iter().filter(has).copied().collect()
     }
 }
 
@@ -129,8 +145,8 @@ mod tests {
         let (author, text) = (UserRef::Id(UserId(0)), PostText::parse("x").unwrap());
         submit(Command::Publish(Box::new(NewPost::new(author, text)))).await;
         let question = |visible| {
-            let (changes, changes_read) = (Vec::new(), 0);
-            Question { user: UserId(0), position: before, visible, changes, changes_read }
+            let (changes, changes_read, lists) = (Vec::new(), 0, Vec::new());
+            Question { user: UserId(0), position: before, visible, changes, changes_read, lists }
         };
         let early = question(before).answer(&node, "");
         assert_eq!((early.events.len(), early.position, early.more), (0, before, true));

@@ -2,13 +2,14 @@
 
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
 use axum::response::Response;
-use feed::{Tag, UserId};
+use feed::UserId;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::channel::Channel;
+use super::channel::{Channel, Of};
 use super::events::{Batch, Events, PACE};
 use crate::error::ApiError;
+use crate::fields::Fields;
 use crate::state::Shared;
 use crate::streams::Open;
 use crate::tokens::Access;
@@ -29,7 +30,7 @@ pub(super) fn open(
     access: Access,
     user: UserId,
     upgrade: WebSocketUpgrade,
-    first: Option<(String, Option<String>)>,
+    first: Fields,
 ) -> Result<Response, ApiError> {
     let (state, open) = (Shared::clone(state), Open::new(state, user)?);
     let upgrade = upgrade.max_message_size(MESSAGE_BYTES_MAX).max_frame_size(MESSAGE_BYTES_MAX);
@@ -44,7 +45,7 @@ pub(super) fn open(
         let (channels, receive_from) = (Vec::new(), Instant::now());
         let connection = Connection { socket, access, events, channels, receive_from };
         // None: the client is gone, or the stream has ended.
-        let _ = connection.run(first).await;
+        let _ = connection.run(&first).await;
     }))
 }
 
@@ -59,9 +60,10 @@ struct Connection {
 }
 
 impl Connection {
-    async fn run(mut self, first: Option<(String, Option<String>)>) -> Option<()> {
-        if let Some((first, tag)) = first {
-            self.change("subscribe", (&first, tag.as_deref())).await?;
+    /// `first`: the parameters of the request, which may name the first channel.
+    async fn run(mut self, first: &Fields) -> Option<()> {
+        if let (Some(stream), of) = (first.one("stream").ok()?, Of::parse(first).ok()?) {
+            self.change("subscribe", (stream, of)).await?;
         }
         loop {
             let message = async {
@@ -90,12 +92,13 @@ impl Connection {
     async fn receive(&mut self, text: &str) -> Option<()> {
         let request: Value = serde_json::from_str(text).unwrap_or_default();
         let part = |name: &str| request.get(name).and_then(Value::as_str).unwrap_or_default();
-        self.change(part("type"), (part("stream"), Some(part("tag")))).await
+        let of = Of { tag: Some(part("tag")), list: Some(part("list")) };
+        self.change(part("type"), (part("stream"), of)).await
     }
 
-    async fn change(&mut self, kind: &str, (name, tag): (&str, Option<&str>)) -> Option<()> {
+    async fn change(&mut self, kind: &str, (name, of): (&str, Of<'_>)) -> Option<()> {
         let error = |text: &str, status: u16| json!({"error": text, "status": status}).to_string();
-        let Some(channel) = Channel::parse(name, tag) else {
+        let Some(channel) = Channel::parse(name, of) else {
             return self.write(error("Unknown stream type", 400)).await;
         };
         if !self.access.allows(channel.scope()) {
@@ -122,8 +125,8 @@ impl Connection {
         };
         for channel in self.channels.clone().into_iter().filter(is_wanted) {
             for event in events.iter().filter(|event| event.is_for(&channel)) {
-                let tag = channel.tag().map(Tag::as_str);
-                let stream: Vec<_> = [channel.name()].into_iter().chain(tag).collect();
+                let name = channel.name().to_owned();
+                let stream: Vec<_> = [name].into_iter().chain(channel.of()).collect();
                 let frame = json!({
                     "stream": stream,
                     "event": event.name,

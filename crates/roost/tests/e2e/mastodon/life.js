@@ -127,6 +127,19 @@ const pages = async (ada, bob) => {
   assert.equal(new Set(walked).size, walked.length);
 };
 
+const lists = async (bob, me, post) => {
+  const friends = await bob.v1.lists.create({ title: "Friends", repliesPolicy: "followed" });
+  assert.equal(friends.repliesPolicy, "followed");
+  const its = bob.v1.lists.$select(friends.id);
+  await its.accounts.create({ accountIds: [me.ada] });
+  assert.deepEqual(ids(await its.accounts.list()), [me.ada]);
+  assert.equal((await bob.v1.timelines.list.$select(friends.id).list())[0].id, post);
+  await its.accounts.remove({ accountIds: [me.ada] });
+  assert.deepEqual(ids(await its.accounts.list()), []);
+  await its.remove();
+  assert.deepEqual(ids(await bob.v1.lists.list()), []);
+};
+
 const hides = async (ada, bob, me, post) => {
   const her = bob.v1.accounts.$select(me.ada);
   const him = ada.v1.accounts.$select(me.bob);
@@ -170,7 +183,9 @@ const main = async () => {
   }
   events.close();
   await pages(ada, bob);
-  await hides(ada, bob, me, (await ada.v1.statuses.create({ status: "last" })).id);
+  const last = (await ada.v1.statuses.create({ status: "last" })).id;
+  await lists(bob, me, last);
+  await hides(ada, bob, me, last);
   await tokens.revoke(tokens.ada);
   await refused(401, ada.v1.accounts.verifyCredentials());
 };

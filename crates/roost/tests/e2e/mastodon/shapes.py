@@ -18,6 +18,8 @@ document, operations = description(DESCRIPTION)
 # What the description does not have, or has without a schema; with the schema that fits, if there is one.
 UNDESCRIBED = {
     "DELETE /api/v1/featured_tags/{id}": None,
+    "DELETE /api/v1/lists/{id}": None,
+    "DELETE /api/v1/lists/{id}/accounts": None,
     "GET /.well-known/nodeinfo": None,
     "GET /.well-known/webfinger": None,
     "GET /api/v1/instance/translation_languages": None,
@@ -25,6 +27,7 @@ UNDESCRIBED = {
     "GET /api/v1/search": "Search",
     "GET /health": None,
     "GET /nodeinfo/2.0": None,
+    "POST /api/v1/lists/{id}/accounts": None,
     "POST /api/v1/notifications/clear": None,
     "POST /api/v1/notifications/{id}/dismiss": None,
     "POST /oauth/revoke": None,
@@ -126,6 +129,8 @@ class World:
         ada.done("POST", "/api/v1/markers", {"home[last_read_id]": root})
         for one in (ada, bob):
             self.featured = one.done("POST", "/api/v1/featured_tags", {"name": "hi"})["id"]
+        self.list = ada.done("POST", "/api/v1/lists", {"title": "Friends"})["id"]
+        ada.done("POST", f"/api/v1/lists/{self.list}/accounts", {"account_ids[]": bob.id})
 
     def concrete(self, path):
         for start, value in [
@@ -134,6 +139,8 @@ class World:
             ("/api/v1/notifications/", self.notification["id"]),
             ("/api/v1/follow_requests/", self.asked[path.endswith("reject")]),
             ("/api/v1/featured_tags/", self.featured),
+            ("/api/v1/lists/", self.list),
+            ("/api/v1/timelines/list/", self.list),
         ]:
             if path.startswith(start):
                 return re.sub(r"\{[^}]*\}", value, path)
@@ -177,6 +184,11 @@ class World:
         for what in ("feature", "unfeature"):
             yield eve, "POST", "/api/v1/tags/{name}/" + what, None
         yield bob, "DELETE", "/api/v1/featured_tags/{id}", None
+        yield ada, "POST", "/api/v1/lists", {"title": "More"}
+        yield ada, "PUT", "/api/v1/lists/{id}", {"replies_policy": "none"}
+        for method in ("POST", "DELETE"):
+            yield ada, method, "/api/v1/lists/{id}/accounts", {"account_ids[]": bob.id}
+        yield ada, "DELETE", "/api/v1/lists/{id}", None
         yield bob, "PUT", "/api/v1/statuses/{id}", {"status": "edited again"}
         yield bob, "DELETE", "/api/v1/statuses/{id}", None
         yield ada, "POST", "/api/v1/notifications/{id}/dismiss", None

@@ -1,0 +1,239 @@
+//! Lists: chosen users whom one follows, and the timeline of their posts.
+
+use axum::Json;
+use axum::extract::{FromRequestParts, Path, State};
+use axum::http::Uri;
+use axum::http::request::Parts;
+use axum::response::Response;
+use feed::limits::{LIST_CHANGED_MAX, LIST_MEMBERS_MAX};
+use feed::{
+    Command, Done, List, ListChange, ListCommand, ListId, ListReplies, ListTimeline, ListTitle,
+    PageOf, PostId, UserId, UserRef, Visible,
+};
+use serde_json::{Value, json};
+
+use super::accounts::list as json_list;
+use crate::answers;
+use crate::entities::Entities;
+use crate::error::ApiError;
+use crate::fields::{Fields, Params};
+use crate::input::{self, AccountInPath, Me, Once};
+use crate::paging::{self, Asked};
+use crate::state::{Server, Shared};
+
+/// The list of the path, which need not exist.
+pub(crate) struct ListInPath(ListId);
+
+impl<S: Send + Sync> FromRequestParts<S> for ListInPath {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let path = Path::<String>::from_request_parts(parts, state).await;
+        let id = path.ok().and_then(|Path(text)| input::number(&text));
+        id.map(|id| Self(ListId(id))).ok_or_else(ApiError::not_found)
+    }
+}
+
+impl Entities<'_> {
+    /// The entity `List`; none if the user has no such list.
+    fn list(&self, user: UserId, id: ListId) -> Option<Value> {
+        let list = self.facts().list(user, id)?;
+        Some(json!({
+            "id": id.0.to_string(),
+            "title": list.title.as_str(),
+            "replies_policy": list.replies.name(),
+            "exclusive": false,
+        }))
+    }
+}
+
+async fn change(
+    state: &Server,
+    me: UserId,
+    once: Once,
+    change: ListChange,
+) -> Result<Done, ApiError> {
+    let command = ListCommand { user: UserRef::Id(me), change };
+    state.change(me, once, Command::List(Box::new(command))).await
+}
+
+/// As [`change`], of what a list is; answers with the list.
+async fn save(
+    state: &Server,
+    me: UserId,
+    once: Once,
+    saved: ListChange,
+) -> Result<Response, ApiError> {
+    let Done::ListSaved(list) = change(state, me, once, saved).await? else {
+        return Err(ApiError::internal());
+    };
+    answers::entity(state.entities_done(me, move |entities| entities.list(me, list)).await?)
+}
+
+/// The title and the choice of replies. Posts of members stay at home: a list that takes them away is refused, so that no
+/// app shows it as done.
+fn parts(fields: &Fields) -> Result<(Option<ListTitle>, Option<ListReplies>), ApiError> {
+    if fields.is_true("exclusive")? {
+        return Err(ApiError::not_supported("exclusive lists"));
+    }
+    let title = fields.text("title").map(ListTitle::parse).transpose()?;
+    let wrong = || ApiError::invalid("replies_policy is list, followed or none");
+    let replies = fields.one("replies_policy")?;
+    let replies = replies.map(|name| ListReplies::named(name).ok_or_else(wrong)).transpose()?;
+    Ok((title, replies))
+}
+
+/// `POST /api/v1/lists`
+pub(crate) async fn create(
+    State(state): State<Shared>,
+    Me(me): Me,
+    once: Once,
+    Params(fields): Params,
+) -> Result<Response, ApiError> {
+    let (title, replies) = parts(&fields)?;
+    let title = title.ok_or_else(|| ApiError::invalid("Title can't be blank"))?;
+    let list = List { title, replies: replies.unwrap_or_default() };
+    save(&state, me, once, ListChange::Create(list)).await
+}
+
+/// `PUT /api/v1/lists/{id}`
+pub(crate) async fn edit(
+    State(state): State<Shared>,
+    Me(me): Me,
+    ListInPath(list): ListInPath,
+    once: Once,
+    Params(fields): Params,
+) -> Result<Response, ApiError> {
+    let (title, replies) = parts(&fields)?;
+    save(&state, me, once, ListChange::Edit { list, title, replies }).await
+}
+
+/// `DELETE /api/v1/lists/{id}`
+pub(crate) async fn delete(
+    State(state): State<Shared>,
+    Me(me): Me,
+    ListInPath(list): ListInPath,
+    once: Once,
+) -> Result<Json<Value>, ApiError> {
+    change(&state, me, once, ListChange::Delete { list }).await?;
+    Ok(Json(json!({})))
+}
+
+/// `GET /api/v1/lists`
+pub(crate) async fn all(State(state): State<Shared>, Me(me): Me) -> Result<Response, ApiError> {
+    let read = move |_: &_, entities: &mut Entities<'_>| {
+        json_list(entities.facts().lists(me).into_iter(), |list| entities.list(me, list))
+    };
+    Ok(answers::json(state.entities(Some(me), read).await?))
+}
+
+/// `GET /api/v1/lists/{id}`
+pub(crate) async fn show(
+    State(state): State<Shared>,
+    Me(me): Me,
+    ListInPath(list): ListInPath,
+) -> Result<Response, ApiError> {
+    let read = move |_: &_, entities: &mut Entities<'_>| entities.list(me, list);
+    answers::entity(state.entities(Some(me), read).await?)
+}
+
+/// `GET /api/v1/accounts/{id}/lists`: the lists of the reader that the account is in.
+pub(crate) async fn with_account(
+    State(state): State<Shared>,
+    Me(me): Me,
+    AccountInPath(user): AccountInPath,
+) -> Result<Response, ApiError> {
+    let read = move |_: &_, entities: &mut Entities<'_>| {
+        entities.knows(user).then(|| {
+            let lists = entities.facts().lists_with(me, user);
+            json_list(lists.into_iter(), |list| entities.list(me, list))
+        })
+    };
+    let found = state.entities(Some(me), read).await?.ok_or_else(ApiError::not_found)?;
+    Ok(answers::json(found))
+}
+
+/// `GET /api/v1/lists/{id}/accounts`. With `limit=0` a page has as many as fit in a response.
+pub(crate) async fn accounts(
+    State(state): State<Shared>,
+    Me(me): Me,
+    ListInPath(list): ListInPath,
+    uri: Uri,
+    Params(fields): Params,
+) -> Result<Response, ApiError> {
+    let mut asked = Asked::parse(&fields, paging::ACCOUNTS)?;
+    if fields.one("limit")? == Some("0") {
+        asked.limit = LIST_MEMBERS_MAX;
+    }
+    let read = move |_: &_, entities: &mut Entities<'_>| {
+        entities.facts().list(me, list)?;
+        let page = asked.page(|id| id);
+        let mut found = entities.facts().list_members(me, list);
+        if !asked.is_up() {
+            found.reverse();
+        }
+        found.retain(|user| asked.has(user.0.into()));
+        found.truncate(asked.limit + 1);
+        let found = PageOf::from_scan(found, &page);
+        let account = |user| entities.is_visible(user).then(|| entities.account(user)).flatten();
+        Some(asked.list(found, None, |user| user.0.into(), account))
+    };
+    let listed = state.entities(Some(me), read).await?.ok_or_else(ApiError::not_found)?;
+    state.listed(uri.path(), &fields, &asked, listed)
+}
+
+/// `POST /api/v1/lists/{id}/accounts`
+pub(crate) async fn add(
+    State(state): State<Shared>,
+    Me(me): Me,
+    ListInPath(list): ListInPath,
+    once: Once,
+    Params(fields): Params,
+) -> Result<Json<Value>, ApiError> {
+    let users = users(&fields)?;
+    change(&state, me, once, ListChange::Add { list, users }).await?;
+    Ok(Json(json!({})))
+}
+
+/// `DELETE /api/v1/lists/{id}/accounts`
+pub(crate) async fn remove(
+    State(state): State<Shared>,
+    Me(me): Me,
+    ListInPath(list): ListInPath,
+    once: Once,
+    Params(fields): Params,
+) -> Result<Json<Value>, ApiError> {
+    let users = users(&fields)?;
+    change(&state, me, once, ListChange::Remove { list, users }).await?;
+    Ok(Json(json!({})))
+}
+
+fn users(fields: &Fields) -> Result<Vec<UserId>, ApiError> {
+    let ids = fields.all("account_ids").filter(|id| !id.is_empty());
+    let users = ids.map(|id| input::user(id).ok_or_else(ApiError::not_found));
+    let users = users.collect::<Result<Vec<_>, _>>()?;
+    if users.len() > LIST_CHANGED_MAX {
+        return Err(ApiError::invalid(format!("there are more than {LIST_CHANGED_MAX} ids")));
+    }
+    Ok(users)
+}
+
+/// `GET /api/v1/timelines/list/{list_id}`
+pub(crate) async fn timeline(
+    State(state): State<Shared>,
+    Me(me): Me,
+    ListInPath(list): ListInPath,
+    uri: Uri,
+    Params(fields): Params,
+) -> Result<Response, ApiError> {
+    let asked = Asked::parse(&fields, paging::STATUSES)?;
+    let read = move |_: &_, entities: &mut Entities<'_>| {
+        let facts = entities.facts();
+        let timeline = ListTimeline::new(facts, me, list)?;
+        let Visible { posts, end } = timeline.posts(facts, &asked.page(PostId));
+        let stopped = end.map(|end| end.0);
+        Some(asked.list(posts, stopped, |post| post.0, |post| entities.home_status(post)))
+    };
+    let listed = state.entities(Some(me), read).await?.ok_or_else(ApiError::not_found)?;
+    state.listed(uri.path(), &fields, &asked, listed)
+}
