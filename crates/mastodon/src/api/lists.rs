@@ -190,9 +190,7 @@ pub(crate) async fn add(
     once: Once,
     Params(fields): Params,
 ) -> Result<Json<Value>, ApiError> {
-    let users = users(&fields)?;
-    change(&state, me, once, ListChange::Add { list, users }).await?;
-    Ok(Json(json!({})))
+    change_members(&state, me, once, &fields, |users| ListChange::Add { list, users }).await
 }
 
 /// `DELETE /api/v1/lists/{id}/accounts`
@@ -203,19 +201,24 @@ pub(crate) async fn remove(
     once: Once,
     Params(fields): Params,
 ) -> Result<Json<Value>, ApiError> {
-    let users = users(&fields)?;
-    change(&state, me, once, ListChange::Remove { list, users }).await?;
-    Ok(Json(json!({})))
+    change_members(&state, me, once, &fields, |users| ListChange::Remove { list, users }).await
 }
 
-fn users(fields: &Fields) -> Result<Vec<UserId>, ApiError> {
+async fn change_members(
+    state: &Server,
+    me: UserId,
+    once: Once,
+    fields: &Fields,
+    changed: impl FnOnce(Vec<UserId>) -> ListChange,
+) -> Result<Json<Value>, ApiError> {
     let ids = fields.all("account_ids").filter(|id| !id.is_empty());
     let users = ids.map(|id| input::user(id).ok_or_else(ApiError::not_found));
     let users = users.collect::<Result<Vec<_>, _>>()?;
     if users.len() > LIST_CHANGED_MAX {
         return Err(ApiError::invalid(format!("there are more than {LIST_CHANGED_MAX} ids")));
     }
-    Ok(users)
+    change(state, me, once, changed(users)).await?;
+    Ok(Json(json!({})))
 }
 
 /// `GET /api/v1/timelines/list/{list_id}`
