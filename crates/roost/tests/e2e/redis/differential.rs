@@ -17,18 +17,22 @@ const ROUND: usize = 50;
 /// Tolerance of times to live, and of when keys expire, in milliseconds.
 const LATE_MS: i64 = 5_000;
 
-/// `k` is a key, `v` a value, `n` a number or what might be one, `t` a time, `f` a number that Redis adds without
-/// rounding, `d` what DUMP replies. Commands that follow each other are separated by `;`.
-const FORMS: &str = "SET k v|SET k v NX|SET k v XX|SET k v GET|SET k v EX t|SET k v PX t|SET k v KEEPTTL|SET k v NX GET|\
-    SET k v EXAT t|SET k v EX t NX|SET k v XX GET KEEPTTL|SET k v NX XX|SET k v EX t PX t|SET k|SET k v FOO|GET k|GET|\
-    GETSET k v|GETDEL k|GETEX k|GETEX k PERSIST|SETNX k v|SETEX k t v|PSETEX k t v|MGET k k k|MSET k v k v|MSET k v k|\
+/// `k` is a key, `v` a value, `n` a number or what might be one, `t` a time in seconds, `m` one in milliseconds, `f` a
+/// number that Redis adds without rounding, `d` what DUMP replies. No reply depends on which of the two clocks is late: a
+/// key that expires does so after 100 seconds or more, and times are compared on the key `timed` only. Commands
+/// that follow each other are separated by `;`.
+const FORMS: &str = "SET k v|SET k v NX|SET k v XX|SET k v GET|SET k v EX t|SET k v PX m|SET k v KEEPTTL|SET k v NX GET|\
+    SET k v EXAT t|SET k v EX t NX|SET k v XX GET KEEPTTL|SET k v NX XX|SET k v EX t PX m|SET k|SET k v FOO|GET k|GET|\
+    GETSET k v|GETDEL k|GETEX k|GETEX k PERSIST|SETNX k v|SETEX k t v|PSETEX k m v|MGET k k k|MSET k v k v|MSET k v k|\
     MSETNX k v k v|APPEND k v|STRLEN k|STRLEN|GETRANGE k n n|GETRANGE k n|SUBSTR k n n|SETRANGE k n v|INCR k|DECR k|\
     INCRBY k n|DECRBY k n|GETBIT k n|SETBIT k n n|SETBIT k n v|DEL k k|UNLINK k|EXISTS k k k|TOUCH k k|TYPE k|\
     RENAME k k|RENAMENX k k|COPY k k|COPY k k REPLACE|COPY k k DB n|MOVE k n|EXPIRE k t|EXPIRE k t NX|EXPIRE k t XX|\
-    SET k v EX 100;EXPIRE k 200 GT;EXPIRE k 50 GT;TTL k|\
-    SET k v EX 100;EXPIRE k 200 LT;EXPIRE k 50 LT;TTL k|SET k v;EXPIRE k 100 GT;EXPIRE k 100 LT;TTL k|EXPIRE k t FOO|EXPIRE k|PEXPIRE k t|EXPIREAT k t|PEXPIREAT k t|PERSIST k|EXPIRETIME k|TTL k|PTTL k|\
+    SET timed v EX 100;EXPIRE timed 200 GT;EXPIRE timed 50 GT;TTL timed|\
+    SET timed v EX 100;EXPIRE timed 200 LT;EXPIRE timed 50 LT;TTL timed|\
+    SET timed v;EXPIRE timed 100 GT;EXPIRE timed 50 LT;TTL timed|EXPIRE k t FOO|EXPIRE k|PEXPIRE k m|\
+    EXPIREAT k t|PEXPIREAT k t|PERSIST k|EXPIRETIME k|TTL k|PTTL k|\
     SELECT n|FLUSHDB|SWAPDB n n|LCS k k|LCS k k LEN|LCS k k IDX|ECHO v|PING|PING v|PING v v|MULTI|EXEC|EXEC|DISCARD|\
-    UNWATCH|FOO k|CLIENT GETNAME|RESET|CONFIG GET databases|SET k v EX t EX t|SET k v PX t EX t|GETEX k EX 100 EX 1000|\
+    UNWATCH|FOO k|CLIENT GETNAME|RESET|CONFIG GET databases|SET k v EX t EX t|SET k v PX m EX t|GETEX k EX 100 EX 1000|\
     GETEX k PX 100000 EX 100|GETEX k PERSIST PERSIST|GETEX k PERSIST EX 100|SET float f;INCRBYFLOAT float f;GET float|\
     INCRBYFLOAT absent f;DEL absent|INCRBYFLOAT float|SET plain v;OBJECT ENCODING plain|\
     OBJECT ENCODING absent|OBJECT REFCOUNT absent|OBJECT FREQ absent|RESTORE k 0 d|RESTORE k 0 d REPLACE|\
@@ -76,6 +80,8 @@ const FLOATS: [&str; 12] =
 /// Commands whose replies are times.
 const TIMED: [&str; 4] = ["TTL", "PTTL", "EXPIRETIME", "PEXPIRETIME"];
 const TIMES: [&str; 7] = ["100", "1000", "0", "-1", "x", "9223372036854775807", "99999999999"];
+const MILLISECONDS: [&str; 7] =
+    ["100000", "1000000", "0", "-1", "x", "9223372036854775807", "99999999999"];
 
 /// A redis-server and a client of it; `None` if it is not installed.
 fn other(folder: &std::path::Path) -> Option<(Process, Redis)> {
@@ -114,6 +120,7 @@ fn commands(random: &mut StdRng, forms: &[&str], payloads: &[Vec<u8>]) -> Vec<Ve
             "v" => any(&VALUES),
             "n" => any(&NUMBERS),
             "t" => any(&TIMES),
+            "m" => any(&MILLISECONDS),
             "f" => any(&FLOATS),
             "d" => payloads.choose(random).unwrap().clone(),
             word => word.as_bytes().to_vec(),
