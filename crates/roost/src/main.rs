@@ -2,6 +2,7 @@
 
 mod account;
 mod address;
+mod available;
 mod cluster;
 mod cluster_log;
 mod dashboard;

@@ -2,6 +2,8 @@
 //!
 //! **Invariant:** the parts add up to at most the whole, unless single settings without `--memory` exceed
 //! it.
+//! **Invariant:** without settings it is at most three quarters of the memory that the process can have, or the least
+//! that a server needs.
 
 use api::CONNECTION_BYTES;
 use bytesize::ByteSize;
@@ -9,7 +11,7 @@ use edge::{HANDSHAKE_MEMORY, TLS_BYTES};
 use node::NodeOptions;
 
 const MIB: u64 = 1 << 20;
-/// The whole if it is not set: the sum of the defaults of the parts.
+/// The whole if it is not set, on a machine that is large enough: the sum of the defaults of the parts.
 const DEFAULT: u64 = 2_704 * MIB;
 /// Memory that cannot be set: changes being processed by the writer, log-ins and tokens, and 32 MiB for the program
 /// itself.
@@ -70,11 +72,16 @@ pub(crate) struct Memory {
 
 impl Memory {
     /// Divides the whole: parts that are not given get units of the rest, 16 for timelines, 12 for posts and so
-    /// on. Without a whole, parts that are not given get their defaults.
+    /// on. Without a whole, parts that are not given get their defaults, or less if the process can have only
+    /// `available` bytes.
     ///
     /// # Errors
     /// If too little is left, or too little is given to samples.
-    pub(crate) fn divide(whole: Option<ByteSize>, given: &Given) -> anyhow::Result<Self> {
+    pub(crate) fn divide(
+        whole: Option<ByteSize>,
+        given: &Given,
+        available: Option<u64>,
+    ) -> anyhow::Result<Self> {
         let bytes = |size: Option<ByteSize>| size.map(|size| size.as_u64());
         anyhow::ensure!(
             bytes(given.sample).is_none_or(|sample| sample >= SAMPLE_MIN),
@@ -98,7 +105,12 @@ impl Memory {
             FIXED + if given.archive { ARCHIVE } else { 0 } + if given.tls { TLS } else { 0 };
         let unit = match whole {
             Some(whole) => unit((whole.as_u64(), fixed), &parts)?,
-            None => unit((DEFAULT, FIXED), &parts.map(|(units, _)| (units, None)))?,
+            None => {
+                let default = unit((DEFAULT, FIXED), &parts.map(|(units, _)| (units, None)))?;
+                // A quarter is for the buffers of the kernel, its cache of files, and other processes.
+                let fitting = available.map(|bytes| unit((bytes / 4 * 3, fixed), &parts));
+                fitting.map_or(default, |fitting| fitting.unwrap_or(UNIT_MIN).min(default))
+            }
         };
         let [timeline, post, bucket, sample, store_cache, overlay, request, redis, connections] =
             parts.map(|(units, given)| given.unwrap_or(units * unit));
@@ -158,9 +170,17 @@ impl Memory {
         size(self.redis)
     }
 
-    /// Logs how the memory is divided.
-    pub(crate) fn log(&self) {
+    /// Logs how the memory is divided, and warns if the process can have only `available` bytes, which are less.
+    pub(crate) fn log(&self, available: Option<u64>) {
         let mib = |bytes: u64| bytes / MIB;
+        if let Some(available) = available.filter(|available| *available < self.total()) {
+            tracing::warn!(
+                total = mib(self.total()),
+                available = mib(available),
+                "the machine, or the limit of this process, has less memory than roost may use, in MiB: under load \
+                 it would be killed; lower --memory, or raise the limit"
+            );
+        }
         tracing::info!(
             total = mib(self.total()),
             timelines = mib(self.timeline),
@@ -218,7 +238,7 @@ mod tests {
 
     #[test]
     fn without_settings_the_parts_have_their_defaults() {
-        let memory = Memory::divide(None, &Given::default()).unwrap();
+        let memory = Memory::divide(None, &Given::default(), None).unwrap();
         let mut node = NodeOptions::new("x");
         let (api, redis) = (ApiOptions::new(Access::Open), RedisOptions::new(Access::Open));
         let defaults = (
@@ -235,7 +255,7 @@ mod tests {
         assert_eq!(divided, defaults);
         assert_eq!(memory.connections(), api.connections_max);
         assert!(memory.total() <= DEFAULT && memory.total() > DEFAULT - MIB);
-        assert_eq!(Memory::divide(mib(2_704), &Given::default()).unwrap(), memory);
+        assert_eq!(Memory::divide(mib(2_704), &Given::default(), None).unwrap(), memory);
     }
 
     #[test]
@@ -247,37 +267,58 @@ mod tests {
         let tls = Given { tls: true, ..Given::default() };
         for given in [Given::default(), timeline, several, archive, tls] {
             for whole in [980, 990, 1_000, 5_000, 1_000_000] {
-                let memory = Memory::divide(mib(whole), &given).unwrap();
+                let memory = Memory::divide(mib(whole), &given, None).unwrap();
                 assert!(memory.total() <= whole * MIB, "{whole} {memory:?}");
                 assert!(memory.total() > (whole - 1) * MIB, "{whole} {memory:?}");
                 assert!(given.timeline.is_none() || memory.timeline == 100 * MIB);
             }
         }
         // Set one by one, without `--memory`, they have no upper bound.
-        let large = Memory::divide(None, &Given { timeline: mib(9_000), ..Given::default() });
+        let large = Memory::divide(None, &Given { timeline: mib(9_000), ..Given::default() }, None);
         assert_eq!(large.unwrap().post, 384 * MIB);
     }
 
     #[test]
+    fn a_small_machine_gets_less_by_default() {
+        let available = |mib| Some(mib * MIB);
+        for (has, most) in [(24_000, 2_704), (4_000, 2_704), (2_000, 1_500), (1_200, 900)] {
+            let memory = Memory::divide(None, &Given::default(), available(has)).unwrap();
+            let total = memory.total() / MIB;
+            assert!(total <= most && total + 2 > most, "{has}: {total}");
+        }
+        // A server needs some, whatever there is.
+        for has in [0, 1, 512, 1_024] {
+            let memory = Memory::divide(None, &Given::default(), available(has)).unwrap();
+            assert_eq!(memory.total().div_ceil(MIB), 832);
+        }
+        // What is set is set.
+        let large = Given { timeline: mib(9_000), ..Given::default() };
+        let memory = Memory::divide(None, &large, available(1_024)).unwrap();
+        assert_eq!((memory.timeline, memory.post), (9_000 * MIB, 12 * UNIT_MIN));
+        let whole = Memory::divide(mib(2_704), &Given::default(), available(1_024)).unwrap();
+        assert_eq!(whole, Memory::divide(None, &Given::default(), None).unwrap());
+    }
+
+    #[test]
     fn a_connection_over_tls_counts_with_what_tls_takes() {
-        let plain = Memory::divide(None, &Given::default()).unwrap();
+        let plain = Memory::divide(None, &Given::default(), None).unwrap();
         let tls = Given { tls: true, ..Given::default() };
-        let memory = Memory::divide(None, &tls).unwrap();
+        let memory = Memory::divide(None, &tls, None).unwrap();
         assert_eq!((plain.connections(), memory.connections()), (4_096, 1_755));
         assert_eq!(memory.total() - plain.total(), HANDSHAKE_MEMORY as u64);
         let asked = Given { max_connections: Some(4_096), ..tls };
-        let memory = Memory::divide(None, &asked).unwrap();
+        let memory = Memory::divide(None, &asked, None).unwrap();
         assert_eq!((memory.connections(), memory.connections / MIB), (4_096, 448));
     }
 
     #[test]
     fn too_little_is_refused_with_what_is_needed() {
         let check = |whole, given: &Given, needed: &str| {
-            let error = Memory::divide(mib(whole), given).unwrap_err().to_string();
+            let error = Memory::divide(mib(whole), given, None).unwrap_err().to_string();
             assert!(error.contains(needed), "{error}");
         };
         check(831, &Given::default(), "832MiB");
-        assert!(Memory::divide(mib(832), &Given::default()).is_ok());
+        assert!(Memory::divide(mib(832), &Given::default(), None).is_ok());
         check(0, &Given::default(), "832MiB");
         let large = Given { overlay: mib(500), ..Given::default() };
         check(1_000, &large, "2784MiB");

@@ -23,7 +23,7 @@ use crate::key::ServerKeys;
 use crate::memory::Memory;
 use crate::settings::Settings;
 use crate::tls::{Https, Source};
-use crate::{account, descriptors, exit, key, logging, permissions, service, starting};
+use crate::{account, available, descriptors, exit, key, logging, permissions, service, starting};
 
 /// Largest number of concurrent reads, of all protocols, that may wait for a disk. 16 times as many may be
 /// queued; beyond that requests get a temporary error.
@@ -59,10 +59,11 @@ impl Serve {
         logging::start(settings.log_format.unwrap_or_default());
         let open = is_open(&settings)?;
         let log = settings.cluster_log()?;
-        let memory = settings.memory()?;
+        let available = available::memory();
+        let memory = settings.memory(available)?;
         let connections_max = connections_max(&settings, &memory)?;
         let https = https(&settings)?;
-        memory.log();
+        memory.log(available);
         permissions::keep_new_files_private();
         // From here on a signal to stop takes effect at once.
         let mut stop = Box::pin(stop_signal()?);

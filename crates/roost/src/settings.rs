@@ -102,15 +102,15 @@ pub(crate) struct Settings {
     #[serde(deserialize_with = "duration_in_file")]
     pub(crate) fsync_interval: Option<Duration>,
     /// Memory of the server, divided among the parts below; the rest is divided among those that are not set
-    /// [default: 2704MiB]
+    /// [default: 2704MiB, or three quarters of what the machine or container has if that is less]
     #[arg(long, env = "ROOST_MEMORY", value_name = "SIZE")]
     pub(crate) memory: Option<ByteSize>,
     /// Memory for home timelines of active users; those least recently read are evicted and gathered
     /// again when they are read [default: 512MiB]
     #[arg(long, env = "ROOST_TIMELINE_MEMORY", value_name = "SIZE")]
     pub(crate) timeline_memory: Option<ByteSize>,
-    /// Memory for rendered posts (half), the newest posts of all users (a quarter) and stories (a quarter)
-    /// [default: 384MiB]
+    /// Memory for rendered posts (half), the newest posts of all users (a quarter), names (an eighth) and stories
+    /// (an eighth) [default: 384MiB]
     #[arg(long, env = "ROOST_POST_MEMORY", value_name = "SIZE")]
     pub(crate) post_memory: Option<ByteSize>,
     /// Memory for keys of buckets; those least recently read are evicted and read from disk again
@@ -315,11 +315,11 @@ impl Settings {
         }
     }
 
-    /// How the memory is divided.
+    /// How the memory is divided if the process can have only `available` bytes.
     ///
     /// # Errors
     /// If there is too little.
-    pub(crate) fn memory(&self) -> anyhow::Result<Memory> {
+    pub(crate) fn memory(&self, available: Option<u64>) -> anyhow::Result<Memory> {
         let given = Given {
             timeline: self.timeline_memory,
             post: self.post_memory,
@@ -333,7 +333,7 @@ impl Settings {
             archive: self.archive.is_some(),
             tls: self.is_https(),
         };
-        Memory::divide(self.memory, &given)
+        Memory::divide(self.memory, &given, available)
     }
 
     /// The options of the node.

@@ -35,7 +35,7 @@ fn a_flag_overrides_the_file_and_the_file_overrides_the_default() {
     let line = Line::parse_from(["roost", "--listen", "127.0.0.1:2"]);
     let settings = line.settings.completed_by(&file).unwrap();
     assert_eq!(settings.listen().port(), 2);
-    let options = settings.node_options(&settings.memory().unwrap());
+    let options = settings.node_options(&settings.memory(None).unwrap());
     assert_eq!((options.queue_commands_max, options.timeline_memory), (7, 1 << 20));
     assert_eq!(options.durability, Durability::Interval(Duration::from_millis(250)));
     assert_eq!(options.erase_within, Duration::from_secs(600));
@@ -44,7 +44,7 @@ fn a_flag_overrides_the_file_and_the_file_overrides_the_default() {
     let without = Line::parse_from(["roost", "--web=false"]).settings;
     assert_eq!(without.completed_by(&file).unwrap().pages(), None);
     assert_eq!(Settings::default().pages(), Some(Pages::Embedded));
-    let memory = Settings::default().memory().unwrap();
+    let memory = Settings::default().memory(None).unwrap();
     let by_default = Settings::default().node_options(&memory);
     assert_eq!(by_default.erase_within, Duration::from_secs(3_600));
     assert_eq!(options.post_memory, NodeOptions::new("x").post_memory);

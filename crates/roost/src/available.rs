@@ -1,0 +1,83 @@
+//! The memory that the process can have: that of the machine, or less if a control group of Linux limits it, as those of
+//! containers and of systemd units do. With more the process would be killed.
+
+use std::fs;
+use std::path::Path;
+
+/// Bytes of memory; `None` if the operating system does not say.
+pub(crate) fn memory() -> Option<u64> {
+    memory_under(Path::new("/"))
+}
+
+fn memory_under(root: &Path) -> Option<u64> {
+    let groups = fs::read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
+    let limits = groups.lines().filter_map(|line| {
+        // Number, controllers and path. Version 2 has one line, without controllers.
+        let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
+        let (mounted, file) = match controllers {
+            "" => ("sys/fs/cgroup", "memory.max"),
+            _ => ("sys/fs/cgroup/memory", "memory.limit_in_bytes"),
+        };
+        let counts = controllers.is_empty() || controllers.split(',').any(|name| name == "memory");
+        counts.then(|| group_limit(&root.join(mounted), path, file)).flatten()
+    });
+    limits.chain(of_machine(root)).min()
+}
+
+/// The least limit of a group and those above it. A container may see its own group as the one that is mounted, and not
+/// have the path.
+fn group_limit(mounted: &Path, path: &str, file: &str) -> Option<u64> {
+    let group = Path::new(path.trim_start_matches('/'));
+    let limits = group.ancestors().filter_map(|group| {
+        // "max" of version 2 is none.
+        fs::read_to_string(mounted.join(group).join(file)).ok()?.trim().parse().ok()
+    });
+    limits.min()
+}
+
+fn of_machine(root: &Path) -> Option<u64> {
+    let info = fs::read_to_string(root.join("proc/meminfo")).ok()?;
+    let total = info.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    total.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1_024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GIB: u64 = 1 << 30;
+
+    /// What a system with these files has.
+    fn memory_with(files: &[(&str, &str)]) -> Option<u64> {
+        let root = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        memory_under(root.path())
+    }
+
+    #[test]
+    fn the_least_limit_of_machine_and_groups_counts() {
+        let machine = ("proc/meminfo", "MemTotal:        4194304 kB\nMemFree:   1 kB\n");
+        let unit = ("proc/self/cgroup", "0::/system.slice/roost.service\n");
+        let limit = |path, text| (path, text);
+        let of_unit = "sys/fs/cgroup/system.slice/roost.service/memory.max";
+        let of_slice = "sys/fs/cgroup/system.slice/memory.max";
+        assert_eq!(memory_with(&[]), None);
+        assert_eq!(memory_with(&[machine]), Some(4 * GIB));
+        assert_eq!(memory_with(&[machine, unit, limit(of_unit, "max\n")]), Some(4 * GIB));
+        assert_eq!(memory_with(&[machine, unit, limit(of_unit, "1073741824\n")]), Some(GIB));
+        let both = [machine, unit, limit(of_unit, "3221225472"), limit(of_slice, "2147483648")];
+        assert_eq!(memory_with(&both), Some(2 * GIB));
+        // A container has its own group as the root, in both versions.
+        let inside = limit("sys/fs/cgroup/memory.max", "1073741824\n");
+        assert_eq!(memory_with(&[machine, ("proc/self/cgroup", "0::/\n"), inside]), Some(GIB));
+        let old = ("proc/self/cgroup", "5:cpu,cpuacct:/docker/1\n4:memory:/docker/1\n0::/\n");
+        let inside = limit("sys/fs/cgroup/memory/memory.limit_in_bytes", "1073741824\n");
+        assert_eq!(memory_with(&[machine, old, inside]), Some(GIB));
+        let unlimited = limit("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712");
+        assert_eq!(memory_with(&[machine, old, unlimited]), Some(4 * GIB));
+    }
+}
