@@ -16,7 +16,7 @@ use crate::post::{Listed, Posted, Visibility};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListTimeline {
     owner: UserId,
-    /// Those whom the owner does not mute, sorted.
+    /// Those who are not deleted and whom the owner does not mute, sorted.
     members: Vec<UserId>,
     /// The users to whom replies are in it, beside the owner; sorted.
     replied: Vec<UserId>,
@@ -27,7 +27,10 @@ impl ListTimeline {
     #[must_use]
     pub fn new<R: Rows + ?Sized>(facts: Facts<'_, R>, owner: UserId, list: ListId) -> Option<Self> {
         let replies = facts.list(owner, list)?.replies;
-        let members = facts.without_muted(owner, facts.list_members(owner, list));
+        // Read before the members: if a user has been erased meanwhile, these do not contain them either.
+        let erasing = facts.erasing();
+        let mut members = facts.without_muted(owner, facts.list_members(owner, list));
+        members.retain(|member| !erasing.contains(member));
         let replied = match replies {
             ListReplies::List => members.clone(),
             ListReplies::Followed => facts.home_authors(owner),
@@ -63,15 +66,15 @@ pub fn is_in_list<R: Rows + ?Sized>(
     author: UserId,
     posted: Posted,
 ) -> bool {
-    let is_member =
-        |user| facts.is_list_member(owner, list, user) && facts.mute(owner, user).is_none();
+    let is_shown = |user| facts.mute(owner, user).is_none() && !facts.is_hidden(user);
+    let is_member = |user| facts.is_list_member(owner, list, user) && is_shown(user);
     if !is_member(author) {
         return false;
     }
     let Some(List { replies, .. }) = facts.list(owner, list) else { return false };
     let is_replied = |user| match replies {
         ListReplies::List => is_member(user),
-        ListReplies::Followed => facts.follows(owner, user) && facts.mute(owner, user).is_none(),
+        ListReplies::Followed => facts.follows(owner, user) && is_shown(user),
         ListReplies::None => false,
     };
     Rule { facts, owner, is_member, is_replied }.has(author, posted)

@@ -162,6 +162,8 @@ enum Step {
     Post(u32, Option<u32>, Option<u32>, Visibility),
     Boost(u32, usize, bool),
     Delete(usize),
+    /// Deletes a user; with `true` until nothing of them is left.
+    Leave(u32, bool),
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -179,6 +181,7 @@ fn step() -> impl Strategy<Value = Step> {
         5 => (user(), any::<usize>(), prop::bool::weighted(0.8))
             .prop_map(|(user, at, on)| Step::Boost(user, at, on)),
         1 => any::<usize>().prop_map(Step::Delete),
+        1 => (other(), any::<bool>()).prop_map(|(other, whole)| Step::Leave(other, whole)),
     ]
 }
 
@@ -190,6 +193,7 @@ struct History {
     members: BTreeSet<u32>,
     replies: ListReplies,
     posts: BTreeMap<PostId, Posted>,
+    deleted: BTreeSet<u32>,
 }
 
 #[derive(Clone)]
@@ -209,9 +213,11 @@ impl History {
         let is_followed = |user: u32| self.follows.contains(&user) && !self.mutes.contains(&user);
         let shown = |post: &Posted| {
             if let Some((boosted, earlier)) = &post.boost {
-                let boosted = &self.posts[boosted];
-                let is_no_reply = boosted.to.is_none_or(|to| to == boosted.author);
-                let is_known = is_no_reply && is_member(boosted.author);
+                // None if its author is being erased: then a reader does not see the boost.
+                let is_known = self.posts.get(boosted).is_some_and(|boosted| {
+                    let is_no_reply = boosted.to.is_none_or(|to| to == boosted.author);
+                    is_no_reply && is_member(boosted.author)
+                });
                 return !is_known && !earlier.iter().any(|user| is_member(*user));
             }
             let is_wanted = |to: u32| match self.replies {
@@ -238,6 +244,19 @@ impl History {
         items.truncate(page.limit);
         items.sort_by(|one, other| other.cmp(one));
         PageOf { items, more }
+    }
+
+    /// Whether a step is by a deleted user, or about one.
+    fn is_past(&self, step: &Step) -> bool {
+        let is_deleted = |user: &u32| self.deleted.contains(user);
+        match step {
+            Step::Follow(user, _) | Step::Mute(user, _) | Step::Member(user, _) => is_deleted(user),
+            Step::Post(author, to, named, _) => {
+                is_deleted(author) || [to, named].into_iter().flatten().any(is_deleted)
+            }
+            Step::Boost(user, ..) | Step::Leave(user, _) => is_deleted(user),
+            Step::Replies(_) | Step::Delete(_) => false,
+        }
     }
 
     fn boost(&mut self, id: PostId, user: u32, post: PostId) {
@@ -284,6 +303,21 @@ fn relation(world: &mut World, of_user: ListId, history: &mut History, step: &St
             let replies = Some(ListReplies::ALL[at]);
             world.run(list(0, ListChange::Edit { list: of_user, title: None, replies })).unwrap();
             history.replies = ListReplies::ALL[at];
+        }
+        Step::Leave(other, whole) => {
+            world.run(Command::DeleteUser { user: id(other) }).unwrap();
+            history.deleted.insert(other);
+            history.follows.remove(&other);
+            history.members.remove(&other);
+            let of_other = |(id, post): (&PostId, &Posted)| (post.author == other).then_some(*id);
+            let gone: BTreeSet<PostId> = history.posts.iter().filter_map(of_other).collect();
+            history.posts.retain(|id, _| !gone.contains(id));
+            if whole {
+                world.erase(other);
+                world.sweep_reactions();
+                let is_left = |boost: &(PostId, Vec<u32>)| !gone.contains(&boost.0);
+                history.posts.retain(|_, post| post.boost.as_ref().is_none_or(is_left));
+            }
         }
         Step::Post(..) | Step::Boost(..) | Step::Delete(_) => return false,
     }
@@ -332,6 +366,7 @@ fn change_posts(world: &mut World, history: &mut History, step: &Step) {
             });
         }
         Step::Follow(..) | Step::Mute(..) | Step::Member(..) | Step::Replies(_) => {}
+        Step::Leave(..) => {}
     }
 }
 
@@ -343,6 +378,9 @@ fn run(steps: &[Step]) -> (World, ListId, History) {
     let of_user = created(world.run(create(0, ListReplies::List)));
     let mut history = History::default();
     for step in steps {
+        if history.is_past(step) {
+            continue;
+        }
         if !relation(&mut world, of_user, &mut history, step) {
             change_posts(&mut world, &mut history, step);
         }

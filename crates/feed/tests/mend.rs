@@ -292,8 +292,14 @@ impl Rows for Counting {
     fn name(&self, table: NameTable, key: &[u8]) -> Option<Value> {
         self.rows.name(table, key)
     }
-    fn first_names(&self, table: NameTable, from: &[u8], limit: usize) -> Vec<Vec<u8>> {
-        self.rows.first_names(table, from, limit)
+    fn names_under(
+        &self,
+        table: NameTable,
+        prefix: &[u8],
+        from: &[u8],
+        limit: usize,
+    ) -> Vec<Vec<u8>> {
+        self.rows.names_under(table, prefix, from, limit)
     }
     fn totals(&self) -> Totals {
         self.rows.totals()

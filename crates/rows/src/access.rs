@@ -31,8 +31,19 @@ pub trait Rows {
     fn members(&self, table: SetTable, owner: u64, span: Span) -> Vec<(u64, u64)>;
     /// The row `key` of `table`.
     fn name(&self, table: NameTable, key: &[u8]) -> Option<Value>;
+    /// The first keys of `table` that begin with `prefix`, each without it, of those that are not below `from` then: in
+    /// order, at most `limit`. Keys with another prefix are not read, also not those that were removed.
+    fn names_under(
+        &self,
+        table: NameTable,
+        prefix: &[u8],
+        from: &[u8],
+        limit: usize,
+    ) -> Vec<Vec<u8>>;
     /// The first keys of `table` that are not below `from`, in order: at most `limit`.
-    fn first_names(&self, table: NameTable, from: &[u8], limit: usize) -> Vec<Vec<u8>>;
+    fn first_names(&self, table: NameTable, from: &[u8], limit: usize) -> Vec<Vec<u8>> {
+        self.names_under(table, &[], from, limit)
+    }
     /// The first key of `table` that is not below `from`.
     fn first_name(&self, table: NameTable, from: &[u8]) -> Option<Vec<u8>> {
         self.first_names(table, from, 1).pop()

@@ -177,9 +177,17 @@ pub(crate) fn decode_key_row(space: Space, key: &[u8], bytes: &[u8]) -> Option<K
     Some(KeyRow::new(KeyParts { space, key, value, expires_ms, version }))
 }
 
-/// First key after all names of `table`.
-pub(crate) fn names_end(table: NameTable) -> Vec<u8> {
-    vec![table.tag() + 1]
+/// Keys of the names of `table` that begin with `prefix` and are not below `from` then: the first, and one above all.
+pub(crate) fn names_under(table: NameTable, prefix: &[u8], from: &[u8]) -> (Vec<u8>, Vec<u8>) {
+    let mut end = name(table, prefix);
+    let mut low = end.clone();
+    low.extend_from_slice(from);
+    // No tag is 255, so this ends.
+    while end.pop_if(|last| *last == u8::MAX).is_some() {}
+    if let Some(last) = end.last_mut() {
+        *last += 1;
+    }
+    (low, end)
 }
 
 /// Prefix of the keys of all blocks of the states of owners in the table that has this tag.

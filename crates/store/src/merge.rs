@@ -144,10 +144,11 @@ pub(crate) fn points_down(
 /// A name, and whether it exists in a layer or was removed.
 type Name = (Vec<u8>, bool);
 
-/// The names of one table in one overlay, copied run by run.
+/// The names of one table in one overlay that begin with a prefix, copied run by run.
 pub(crate) struct OverlayNames<'a> {
     overlay: &'a Overlay,
     table: NameTable,
+    prefix: &'a [u8],
     /// Start of the next run; `None` after the last.
     from: Option<Vec<u8>>,
     run: std::vec::IntoIter<Name>,
@@ -155,10 +156,15 @@ pub(crate) struct OverlayNames<'a> {
 }
 
 impl<'a> OverlayNames<'a> {
-    pub(crate) fn new(overlay: &'a Overlay, table: NameTable, from: &[u8]) -> Self {
-        let (from, run) = (Some(from.to_vec()), Vec::new().into_iter());
+    pub(crate) fn new(
+        overlay: &'a Overlay,
+        table: NameTable,
+        prefix: &'a [u8],
+        from: &[u8],
+    ) -> Self {
+        let (from, run) = (Some([prefix, from].concat()), Vec::new().into_iter());
         // Most callers want one name.
-        Self { overlay, table, from, run, run_len: 4 }
+        Self { overlay, table, prefix, from, run, run_len: 4 }
     }
 }
 
@@ -167,7 +173,8 @@ impl Iterator for OverlayNames<'_> {
 
     fn next(&mut self) -> Option<Name> {
         if self.run.as_slice().is_empty() {
-            let run = self.overlay.first_names(self.table, &self.from.take()?, self.run_len);
+            let run =
+                self.overlay.names_under(self.table, self.prefix, &self.from.take()?, self.run_len);
             if run.len() == self.run_len {
                 let after = |(last, _): &Name| [last.as_slice(), &[0]].concat();
                 self.from = run.last().map(after);
@@ -186,10 +193,7 @@ struct NameHead<'a> {
 }
 
 /// The first names that exist, out of `layers`, uppermost first: at most `limit`.
-pub(crate) fn first_names(
-    layers: &mut [&mut dyn Iterator<Item = Name>],
-    limit: usize,
-) -> Vec<Vec<u8>> {
+pub(crate) fn names(layers: &mut [&mut dyn Iterator<Item = Name>], limit: usize) -> Vec<Vec<u8>> {
     let heads = layers.iter_mut().map(|names| {
         let next = names.next();
         NameHead { names: *names, next }

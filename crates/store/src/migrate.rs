@@ -102,8 +102,8 @@ fn add_bucket(buckets: &mut Buckets, id: BucketId, bytes: &[u8]) -> Result<(), S
 
 /// Counts what expires in each bucket. An expiry in a space without a bucket belongs to none.
 fn count_expiries(disk: &Disk, buckets: &mut Buckets) -> Result<(), StoreError> {
-    let end = layout::names_end(NameTable::KeyExpiry);
-    for (name, _) in disk.rows(&layout::name(NameTable::KeyExpiry, &[]), &end) {
+    let (first, end) = layout::names_under(NameTable::KeyExpiry, &[], &[]);
+    for (name, _) in disk.rows(&first, &end) {
         let (expires_ms, space) =
             read_expiry(&name).ok_or(StoreError::Damaged("the expiry of a key is malformed"))?;
         if let Some((_, bucket)) = buckets.get_mut(&space) {
@@ -122,8 +122,7 @@ fn write_buckets(buckets: &Buckets, write: &mut layout::WriteRow<'_>) -> Result<
 
 /// Removes new rows that an earlier attempt left.
 fn remove_leftovers(disk: &Disk) -> Result<(), StoreError> {
-    let expiries = layout::name(NameTable::KeyExpiry, &[]);
-    let expiries_end = layout::names_end(NameTable::KeyExpiry);
+    let (expiries, expiries_end) = layout::names_under(NameTable::KeyExpiry, &[], &[]);
     let keys_end = layout::KEYS_PREFIX.map(|tag| tag + 1);
     let ranges =
         [(expiries.as_slice(), expiries_end.as_slice()), (&layout::KEYS_PREFIX, &keys_end)];

@@ -178,16 +178,19 @@ impl Overlay {
         self.names(table).read().get(key).cloned()
     }
 
-    /// The first keys not below `from`, at most `limit`, and whether each exists or was removed.
-    pub(crate) fn first_names(
+    /// The first keys not below `from`, at most `limit`, up to the first that does not begin with `prefix`; and whether
+    /// each exists or was removed.
+    pub(crate) fn names_under(
         &self,
         table: NameTable,
+        prefix: &[u8],
         from: &[u8],
         limit: usize,
     ) -> Vec<(Vec<u8>, bool)> {
         let names = self.names(table).read();
         let bounds = (Bound::Included(from), Bound::Unbounded);
         let found = names.range::<[u8], _>(bounds).take(limit);
+        let found = found.take_while(|(key, _)| key.starts_with(prefix));
         found.map(|(key, value)| (key.to_vec(), value.is_some())).collect()
     }
 

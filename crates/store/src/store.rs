@@ -144,15 +144,23 @@ impl Rows for Store {
         row.map(|row| Value::from_slice(&row))
     }
 
-    fn first_names(&self, table: NameTable, from: &[u8], limit: usize) -> Vec<Vec<u8>> {
+    fn names_under(
+        &self,
+        table: NameTable,
+        prefix: &[u8],
+        from: &[u8],
+        limit: usize,
+    ) -> Vec<Vec<u8>> {
         let layers = self.shared().layers.load();
-        let mut active = OverlayNames::new(&layers.active, table, from);
+        let mut active = OverlayNames::new(&layers.active, table, prefix, from);
         let frozen = layers.frozen.as_deref();
-        let mut frozen = frozen.map(|layer| OverlayNames::new(layer, table, from));
+        let mut frozen = frozen.map(|layer| OverlayNames::new(layer, table, prefix, from));
         let mut frozen = frozen.iter_mut().flatten();
-        let (low, end) = (layout::name(table, from), layout::names_end(table));
+        let (low, end) = layout::names_under(table, prefix, from);
         let mut disk = self.shared().disk.names(&low, &end);
-        merge::first_names(&mut [&mut active, &mut frozen, &mut disk], limit)
+        let mut found = merge::names(&mut [&mut active, &mut frozen, &mut disk], limit);
+        found.iter_mut().for_each(|name| drop(name.drain(..prefix.len())));
+        found
     }
 
     fn totals(&self) -> Totals {

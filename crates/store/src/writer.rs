@@ -146,10 +146,16 @@ impl Rows for StoreWriter {
         self.store.name(table, key)
     }
 
-    fn first_names(&self, table: NameTable, from: &[u8], limit: usize) -> Vec<Vec<u8>> {
+    fn names_under(
+        &self,
+        table: NameTable,
+        prefix: &[u8],
+        from: &[u8],
+        limit: usize,
+    ) -> Vec<Vec<u8>> {
         let mut floor = self.floor(table).borrow_mut();
-        if from > floor.as_slice() {
-            return self.store.first_names(table, from, limit);
+        if !prefix.is_empty() || from > floor.as_slice() {
+            return self.store.names_under(table, prefix, from, limit);
         }
         let found = self.store.first_names(table, &floor, limit);
         if let Some(first) = found.first() {

@@ -81,8 +81,14 @@ impl Rows for Counting {
         self.look_up(1);
         self.rows.name(table, key)
     }
-    fn first_names(&self, table: NameTable, from: &[u8], limit: usize) -> Vec<Vec<u8>> {
-        let found = self.rows.first_names(table, from, limit);
+    fn names_under(
+        &self,
+        table: NameTable,
+        prefix: &[u8],
+        from: &[u8],
+        limit: usize,
+    ) -> Vec<Vec<u8>> {
+        let found = self.rows.names_under(table, prefix, from, limit);
         self.look_up(found.len());
         found
     }

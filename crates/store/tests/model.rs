@@ -264,6 +264,11 @@ impl World {
             self.check(|rows| rows.name(table, name));
             self.check(|rows| rows.first_name(table, name));
             self.check(|rows| rows.first_names(table, name, 300));
+            for at in 0..=name.len().min(2) {
+                let (prefix, from) = name.split_at(at);
+                self.check(|rows| rows.names_under(table, prefix, from, 300));
+                self.check(|rows| rows.names_under(table, prefix, &[], 2));
+            }
         }
         self.check(|rows| rows.totals());
     }

@@ -76,13 +76,17 @@ impl Rows for MemoryRows {
         self.names.get(&(table, key.to_vec())).cloned()
     }
 
-    fn first_names(&self, table: NameTable, from: &[u8], limit: usize) -> Vec<Vec<u8>> {
-        let names = self.names.range((table, from.to_vec())..).map(|(found, _)| found);
-        names
-            .take_while(|found| found.0 == table)
-            .take(limit)
-            .map(|found| found.1.clone())
-            .collect()
+    fn names_under(
+        &self,
+        table: NameTable,
+        prefix: &[u8],
+        from: &[u8],
+        limit: usize,
+    ) -> Vec<Vec<u8>> {
+        let names = self.names.range((table, [prefix, from].concat())..).map(|(found, _)| found);
+        let names = names.take_while(|found| found.0 == table);
+        let under = names.map_while(|found| found.1.strip_prefix(prefix));
+        under.take(limit).map(<[u8]>::to_vec).collect()
     }
 
     fn totals(&self) -> Totals {

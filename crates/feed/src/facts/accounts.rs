@@ -117,21 +117,9 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     }
 
     fn grants_under(&self, kind: u8, owner: u64, from: u64, limit: usize) -> Vec<u64> {
-        // Owners have few grants: rows of other owners that are read beside them do not matter.
-        let (mut found, mut from, prefix) = (Vec::new(), from, owner_prefix(kind, owner));
-        loop {
-            let stride = limit.saturating_sub(found.len()).min(STRIDE);
-            let start = [prefix.as_slice(), &from.to_be_bytes()].concat();
-            let names = self.rows.first_names(NameTable::GrantOf, &start, stride);
-            let ours = names.iter().map_while(|name| number(name.strip_prefix(prefix.as_slice())?));
-            let before = found.len();
-            found.extend(ours);
-            let is_last = found.len() - before < stride || stride == 0;
-            match found.last().and_then(|last| last.checked_add(1)) {
-                Some(next) if !is_last => from = next,
-                _ => return found,
-            }
-        }
+        let (owner, from) = (owner_prefix(kind, owner), from.to_be_bytes());
+        let grants = self.rows.names_under(NameTable::GrantOf, &owner, &from, limit);
+        grants.iter().filter_map(|grant| number(grant)).collect()
     }
 
     /// The first grant that has to be looked at, and when, in milliseconds since 1970.
@@ -147,9 +135,6 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         number(&name).map(AppId)
     }
 }
-
-/// Rows that are read at a time.
-const STRIDE: usize = 32;
 
 impl Txn<'_> {
     /// Stores the account of a user who has none.

@@ -26,19 +26,17 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
 
     /// As [`Facts::lists`], from `from` on: at most `limit`.
     pub(crate) fn lists_from(&self, user: UserId, from: ListId, limit: usize) -> Vec<ListId> {
-        let names = self.rows.first_names(NameTable::List, &write::list_key(user, from), limit);
-        let lists = names.iter().map_while(|name| name.strip_prefix(&user.0.to_be_bytes()));
-        lists.filter_map(read_list).collect()
+        let (owner, from) = (user.0.to_be_bytes(), from.0.to_be_bytes());
+        let lists = self.rows.names_under(NameTable::List, &owner, &from, limit);
+        lists.iter().filter_map(|list| read_list(list)).collect()
     }
 
     /// The lists of `user` that `other` is a member of, the oldest first.
     #[must_use]
     pub fn lists_with(&self, user: UserId, other: UserId) -> Vec<ListId> {
-        let start = write::listed_user_key(user, other, ListId(0));
-        let names = self.rows.first_names(NameTable::ListedUser, &start, LISTS_MAX);
-        let prefix = [user.0.to_be_bytes(), other.0.to_be_bytes()].concat();
-        let lists = names.iter().map_while(|name| name.strip_prefix(prefix.as_slice()));
-        lists.filter_map(read_list).collect()
+        let pair = [user.0.to_be_bytes(), other.0.to_be_bytes()].concat();
+        let lists = self.rows.names_under(NameTable::ListedUser, &pair, &[], LISTS_MAX);
+        lists.iter().filter_map(|list| read_list(list)).collect()
     }
 
     /// Members of a list of `user` in ascending order of ids, from `from` on: at most `limit`. Some may be deleted just
@@ -51,11 +49,10 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         from: UserId,
         limit: usize,
     ) -> Vec<UserId> {
-        let start = write::list_member_key(user, list, from);
-        let names = self.rows.first_names(NameTable::ListMember, &start, limit);
-        let prefix = write::list_key(user, list);
-        let members = names.iter().map_while(|name| name.strip_prefix(prefix.as_slice()));
-        members.filter_map(|id| Some(UserId(u32::from_be_bytes(id.try_into().ok()?)))).collect()
+        let (list, from) = (write::list_key(user, list), from.0.to_be_bytes());
+        let members = self.rows.names_under(NameTable::ListMember, &list, &from, limit);
+        let ids = members.iter().filter_map(|id| Some(u32::from_be_bytes(*id.first_chunk()?)));
+        ids.map(UserId).collect()
     }
 
     /// All members of a list of `user`, in ascending order of ids.

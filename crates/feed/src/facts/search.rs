@@ -12,9 +12,9 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     #[must_use]
     pub fn users_by_prefix(&self, start: &Handle, limit: usize) -> Vec<UserId> {
         let start = start.as_str().as_bytes();
-        let names = self.rows.first_names(NameTable::Handle, start, limit);
-        let names = names.iter().take_while(|name| name.starts_with(start));
-        let users = names.filter_map(|name| self.rows.name(NameTable::Handle, name));
+        let ends = self.rows.names_under(NameTable::Handle, start, &[], limit);
+        let handles = ends.iter().map(|end| [start, end].concat());
+        let users = handles.filter_map(|handle| self.rows.name(NameTable::Handle, &handle));
         users.map(|row| decode(&row)).filter(|user| !self.is_deleted(*user)).collect()
     }
 }

@@ -29,11 +29,9 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     #[must_use]
     pub fn tagged(&self, tag: &Tag, before: PostId, limit: usize) -> Vec<Tagged> {
         let Some(last) = before.0.checked_sub(1) else { return Vec::new() };
-        let from = write::tag_post_key(tag, PostId(last), UserId(0));
-        let start = [tag.as_str().as_bytes(), &[0]].concat();
-        let names = self.rows.first_names(NameTable::TagPost, &from, limit);
-        let posts = names.iter().map_while(|name| name.strip_prefix(start.as_slice()));
-        posts.filter_map(read_post).collect()
+        let (tag, from) = ([tag.as_str().as_bytes(), &[0]].concat(), (!last).to_be_bytes());
+        let posts = self.rows.names_under(NameTable::TagPost, &tag, &from, limit);
+        posts.iter().filter_map(|post| read_post(post)).collect()
     }
 
     /// Whether a public post by `author` has a hashtag.
@@ -54,25 +52,25 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         let Some(last) = before.0.checked_sub(1).filter(|_| !self.is_hidden(author)) else {
             return Vec::new();
         };
-        let from = write::author_tag_key(author, tag, PostId(last));
         let start = [&author.0.to_be_bytes()[..], tag.as_str().as_bytes(), &[0]].concat();
-        let names = self.rows.first_names(NameTable::AuthorTag, &from, limit);
-        let posts = names.iter().map_while(|name| name.strip_prefix(start.as_slice()));
-        posts.filter_map(|id| Some(PostId(!u64::from_be_bytes(id.try_into().ok()?)))).collect()
+        let from = (!last).to_be_bytes();
+        let posts = self.rows.names_under(NameTable::AuthorTag, &start, &from, limit);
+        let ids = posts.iter().filter_map(|id| Some(!u64::from_be_bytes(*id.first_chunk()?)));
+        ids.map(PostId).collect()
     }
 
     /// Hashtags of public posts that begin with `prefix`, in order: at most `limit`. Each is one short read.
     #[must_use]
     pub fn tags_by_prefix(&self, prefix: &str, limit: usize) -> Vec<Tag> {
-        let (mut found, mut from) = (Vec::new(), prefix.as_bytes().to_vec());
+        let (mut found, mut from) = (Vec::new(), Vec::new());
         while found.len() < limit
-            && let Some(name) = self.rows.first_name(NameTable::TagPost, &from)
-            && name.starts_with(prefix.as_bytes())
+            && let Some(name) =
+                self.rows.names_under(NameTable::TagPost, prefix.as_bytes(), &from, 1).pop()
         {
-            let tag = name.split(|byte| *byte == 0).next().unwrap_or_default();
+            let rest = name.split(|byte| *byte == 0).next().unwrap_or_default();
+            found.extend(Tag::of_row(&[prefix.as_bytes(), rest].concat()));
             // Above all posts with this hashtag, below those with a longer one.
-            from = [tag, &[1]].concat();
-            found.extend(Tag::of_row(tag));
+            from = [rest, &[1]].concat();
         }
         found
     }
@@ -81,16 +79,15 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     #[must_use]
     pub fn featured_tags(&self, user: UserId) -> Vec<FeaturedTag> {
         let start = user.0.to_be_bytes();
-        // One user has few of them, and what comes after them is of the next user.
         let limit = crate::limits::FEATURED_TAGS_MAX;
-        let names = self.rows.first_names(NameTable::FeaturedTag, &start, limit);
-        let of_user = names.iter().map_while(|name| Some((name, name.strip_prefix(&start)?)));
+        let tags = self.rows.names_under(NameTable::FeaturedTag, &start, &[], limit);
         // A row may have been removed since.
-        let featured = |(name, tag): (&Vec<u8>, _)| {
-            let since = Stamp(decode(&self.rows.name(NameTable::FeaturedTag, name)?));
+        let featured = |tag: &Vec<u8>| {
+            let name = [&start[..], tag].concat();
+            let since = Stamp(decode(&self.rows.name(NameTable::FeaturedTag, &name)?));
             Some(FeaturedTag { tag: Tag::of_row(tag)?, since })
         };
-        of_user.filter_map(featured).collect()
+        tags.iter().filter_map(featured).collect()
     }
 }
 

@@ -107,8 +107,14 @@ impl<R: Rows> Rows for HashedRows<R> {
         self.inner.name(table, key)
     }
 
-    fn first_names(&self, table: NameTable, from: &[u8], limit: usize) -> Vec<Vec<u8>> {
-        self.inner.first_names(table, from, limit)
+    fn names_under(
+        &self,
+        table: NameTable,
+        prefix: &[u8],
+        from: &[u8],
+        limit: usize,
+    ) -> Vec<Vec<u8>> {
+        self.inner.names_under(table, prefix, from, limit)
     }
 
     fn totals(&self) -> Totals {
