@@ -102,6 +102,8 @@ fn next(facts: Facts<'_, Store>, last: Option<UserProgress>) -> Option<UserProgr
 /// Reads what the writer will read, so that it finds it in the cache of the store: all changes would wait
 /// while it reads the disk.
 fn read_ahead(facts: Facts<'_, Store>, user: UserId, remains: Remains, items: &[u64]) {
+    // Each has two rows.
+    let mut members_left = ERASE_ROWS_MAX / 2;
     for item in items {
         let reacted_to = |post, reaction| {
             let _ = (facts.reaction(user, post, reaction), facts.post_counts(post));
@@ -137,7 +139,10 @@ fn read_ahead(facts: Facts<'_, Store>, user: UserId, remains: Remains, items: &[
                     }
                 }
             }
-            Remains::Lists => drop(facts.list_members(user, ListId(*item))),
+            Remains::Lists => {
+                let (list, first) = (ListId(*item), UserId(0));
+                members_left -= facts.list_members_from(user, list, first, members_left).len();
+            }
             Remains::Grants => drop(facts.grant(GrantId(*item))),
             Remains::Stories
             | Remains::Mentions

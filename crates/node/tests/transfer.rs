@@ -203,6 +203,36 @@ fn a_wrong_post_or_story_is_refused_with_its_line() {
 }
 
 #[test]
+fn a_wrong_list_is_refused_with_its_line() {
+    const LIST: &str = r#"{"list":{"user":0,"title":"a","members":[1]}}"#;
+    const FOLLOW: &str = r#"{"follow":{"user":0,"follows":[1]}}"#;
+    let many: String = (0..=1_000).map(|at| format!(",{}", at % 2)).collect();
+    let many = format!(r#"{{"list":{{"user":0,"title":"a","members":[1{many}]}}}}"#);
+    let of_ann = |rest: &str| format!(r#"{{"list":{{"user":0,{rest}}}}}"#);
+    let same = of_ann(r#""title":"a","id":"4194304","members":[]"#);
+    let lists = vec![LIST; 51];
+    for (lines, what) in [
+        (&[ANN, BOB, FOLLOW, LIST][..], "lists come before follows"),
+        (&[ANN, LIST], "with the id 1"),
+        (&[ANN, r#"{"list":{"user":7,"title":"a","members":[]}}"#], "with the id 7"),
+        (&[ANN, &of_ann(r#""members":[]"#)], "missing field `title`"),
+        (&[ANN, &of_ann(r#""title":"","members":[]"#)], "the title of a list"),
+        (&[ANN, &of_ann(r#""title":"a\nb","members":[]"#)], "the title of a list"),
+        (&[ANN, &of_ann(r#""title":"a","replies":"all","members":[]"#)], "no such choice"),
+        (&[ANN, &of_ann(r#""title":"a","id":"1","members":[]"#)], "is no id"),
+        (&[ANN, &same, &same], "has the list 4194304 twice"),
+        (&[ANN, BOB, &of_ann(r#""title":"a","members":[1,1]"#)], "has the user 1 twice"),
+        (&[ANN, BOB, &many], "a list has at most"),
+        (&[&[ANN, BOB][..], &lists].concat(), "a user has at most 50 lists"),
+        (&[ANN, BOB, LIST], "of whom no line after it says"),
+        (&[ANN, r#"{"list":{"user":0,"title":"a","members":[0]}}"#], "of whom no line"),
+        (&[ANN, BOB, LIST, r#"{"follow":{"user":1,"follows":[0]}}"#], "of whom no line"),
+    ] {
+        refused(lines, what);
+    }
+}
+
+#[test]
 fn a_wrong_boost_is_refused_with_its_line() {
     for (lines, what) in [
         (&[ANN, HIDDEN, BOOST][..], "everybody may see"),

@@ -89,6 +89,9 @@ impl Users {
         ids: &mut Ids,
         line: &List<'_>,
     ) -> Result<(), Wrong> {
+        if self.has_relations {
+            return Err("lists come before follows and friends".into());
+        }
         let user = self.find(&line.user)?;
         let members: Vec<UserId> =
             line.members.iter().map(|who| self.find(who)).collect::<Result<_, _>>()?;

@@ -29,7 +29,8 @@ pub(super) struct Users {
     emails: HashSet<Email>,
     /// Who blocks whom, 8 bytes each: neither follows, or is a friend of, the other.
     blocks: HashSet<(UserId, UserId)>,
-    has_relations: bool,
+    /// Whether there were lines of follows, requests or friends.
+    pub(super) has_relations: bool,
     pub(super) lists: Lists,
     /// The first user who has more of something than is allowed.
     above: Option<(UserId, &'static str, u32, u32)>,

@@ -18,6 +18,9 @@ const READER_STEPS: usize = 512;
 const GATHER_ATTEMPTS: usize = 3;
 /// Older rows that are loaded at once: a few milliseconds of reading, and 0.1 ms of the writer.
 const LOADED: usize = 2_048;
+/// Names, or posts to render, that are read at once: 3 MiB if all are the longest. Those that were read before a user or
+/// post changed are not kept, so few are read in vain.
+const RENDERED: usize = 256;
 
 impl Views {
     /// A page of home(user), newest first, appended to `out`, if it is in memory. Returns whether there are
@@ -136,7 +139,7 @@ impl Views {
         facts: Facts<'_, R>,
         before: UserId,
     ) -> Option<UserId> {
-        self.rendered.load_names(facts, before, LOADED)
+        self.rendered.load_names(facts, before, RENDERED)
     }
 
     /// Renders the newest posts before `before`, as after a start nothing is rendered; returns before which to continue, if
@@ -146,6 +149,6 @@ impl Views {
         facts: Facts<'_, R>,
         before: PostId,
     ) -> Option<PostId> {
-        self.rendered.load_posts(facts, before, LOADED)
+        self.rendered.load_posts(facts, before, RENDERED)
     }
 }

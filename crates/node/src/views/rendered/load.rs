@@ -3,7 +3,7 @@
 
 use std::sync::atomic::Ordering;
 
-use feed::{Facts, PostId, UserId};
+use feed::{Facts, PostId, User, UserId};
 use rows::Rows;
 
 use super::{Read, Rendered};
@@ -18,15 +18,20 @@ impl Rendered {
         limit: usize,
     ) -> Option<UserId> {
         let invalidated = self.invalidated.load(Ordering::Acquire);
-        let users = facts.users_before(before, limit);
-        for (id, user) in &users {
+        let read = Read { invalidated, item: facts.users_before(before, limit) };
+        self.keep_names(&read);
+        read.item.last().map(|(id, _)| *id).filter(|_| self.names.has_room())
+    }
+
+    /// Keeps the names of users, but for those after a change.
+    pub(super) fn keep_names(&self, users: &Read<Vec<(UserId, User)>>) {
+        for (id, user) in &users.item {
             let revision = self.revision(*id);
             // After the revision: it may be that of a later name than the one that was read.
-            if self.invalidated.load(Ordering::Acquire) == invalidated {
+            if self.invalidated.load(Ordering::Acquire) == users.invalidated {
                 self.names.add(*id, revision, &user.handle, &user.name);
             }
         }
-        users.last().map(|(id, _)| *id).filter(|_| self.names.has_room())
     }
 
     /// Renders the posts before `before`, newest first, in one scan: at most `limit`. Returns where to continue, if there

@@ -123,6 +123,17 @@ fn a_scan_after_a_start_renders_all_posts_but_boosts() {
 }
 
 #[test]
+fn names_that_were_read_before_a_change_are_not_kept() {
+    let subject = Subject::new();
+    let rendered = Rendered::new(1 << 20, 1 << 20);
+    let invalidated = rendered.invalidated.load(Ordering::Acquire);
+    let read = Read { invalidated, item: subject.facts().users_before(ALL, 10) };
+    rendered.invalidate(UserId(1));
+    rendered.keep_names(&read);
+    assert!(rendered.names(UserId(0)).is_none() && rendered.names(UserId(1)).is_none());
+}
+
+#[test]
 fn posts_of_deleted_users_are_not_rendered_by_a_scan() {
     let mut subject = Subject::new();
     let rendered = Rendered::new(1 << 20, 1 << 20);
