@@ -8,7 +8,7 @@ use std::path::Path;
 use crate::tidy::rust_files;
 
 /// Crates without circles.
-const CRATES: [&str; 16] = [
+const CRATES: [&str; 17] = [
     "api",
     "backup",
     "commitlog",
@@ -16,6 +16,7 @@ const CRATES: [&str; 16] = [
     "feed",
     "knn",
     "kv",
+    "media",
     "node",
     "redis",
     "resp",

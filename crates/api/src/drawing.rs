@@ -3,8 +3,6 @@
 //! **Invariant:** the memory of an image is computed from its first bytes, before decoding, and metadata is
 //! removed before the file is passed to a decoder.
 
-mod metadata;
-
 use std::io::Cursor;
 
 use image::metadata::Orientation;
@@ -67,10 +65,11 @@ pub fn opening_bytes(file: &[u8]) -> usize {
 /// # Errors
 /// It is not a PNG or JPEG image, or too large.
 pub fn open(file: &[u8]) -> Result<Image<impl ImageDecoder>, ImageError> {
-    if let Some((width, height)) = metadata::png_size(file) {
+    if let Some((width, height)) = media::png_size(file) {
         check_size(width, height)?;
     }
-    let picture = metadata::without(file)?;
+    let picture = media::without_metadata(file).ok_or(ImageError::Format)?;
+    media::check_scans(&picture).map_err(|error| ImageError::Damaged(error.to_string()))?;
     let guessed = ImageReader::new(Cursor::new(picture)).with_guessed_format();
     let mut reader = guessed.map_err(|_| ImageError::Format)?;
     let jpeg = match reader.format() {

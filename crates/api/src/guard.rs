@@ -19,7 +19,7 @@ use pin_project_lite::pin_project;
 
 use crate::auth::{self, Needs};
 use crate::error::ApiError;
-use crate::held::Holding;
+use crate::held::{AlreadyReserved, Holding};
 use crate::memory::{ANSWER_BYTES_FREE, RequestMemory};
 use crate::metrics::RouteCounters;
 use crate::request_id::{self, RequestId, X_REQUEST_ID};
@@ -184,9 +184,9 @@ fn count(counters: &RouteCounters, status: StatusCode, elapsed: Duration, id: Re
 /// Reserves the memory of a response until it is sent, or refuses the request.
 fn hold(memory: &RequestMemory, response: Response) -> Response {
     let bytes = response.body().size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok());
-    let Some(bytes) = bytes.filter(|bytes| *bytes > ANSWER_BYTES_FREE) else {
-        return response;
-    };
+    let is_free = bytes.is_none_or(|bytes| bytes <= ANSWER_BYTES_FREE)
+        || response.extensions().get::<AlreadyReserved>().is_some();
+    let Some(bytes) = bytes.filter(|_| !is_free) else { return response };
     match memory.reserve(bytes) {
         Ok(held) => response.map(|body| Body::new(Holding::new(body, held))),
         Err(error) => error.into_response(),

@@ -4,8 +4,21 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use axum::body::Body;
+use axum::response::Response;
 use bytes::Bytes;
 use hyper::body::{Frame, SizeHint};
+use node::Reservation;
+
+/// Marks a response whose memory was reserved before the change that it reports.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AlreadyReserved;
+
+/// A response with memory that was reserved before.
+pub(crate) fn reserved(response: Response, held: Reservation) -> Response {
+    let mut response = response.map(|body| Body::new(Holding::new(body, held)));
+    response.extensions_mut().insert(AlreadyReserved);
+    response
+}
 
 /// A body and the resource that is dropped with it.
 pub(crate) struct Holding<H> {

@@ -132,6 +132,7 @@ fn scope(command: &Command) -> String {
         | Command::SweepReactions { .. }
         | Command::EraseUser { .. }
         | Command::Account(_)
+        | Command::Media(_)
         | Command::EndMutes { .. }
         | Command::Post { .. }
         | Command::Reply { .. }
@@ -183,6 +184,7 @@ pub(crate) fn users_of(command: &mut Command) -> SmallVec<[&mut UserRef; 2]> {
         | Command::DeleteSample { .. }
         | Command::EraseUser { .. }
         | Command::Account(_)
+        | Command::Media(_)
         | Command::EndMutes { .. }
         | Command::Reserved(_) => smallvec![],
     }

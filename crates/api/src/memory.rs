@@ -19,8 +19,10 @@ const SMALL_PART: usize = 4;
 const HEADS_PART: usize = 16;
 /// A body of up to this many bytes reserves nothing: ordinary requests are shorter.
 pub(crate) const BODY_BYTES_FREE: usize = 4 << 10;
+/// Most bytes of a post as JSON, which are mostly the descriptions of its pictures.
+pub(crate) const POST_BYTES_MAX: usize = SMALL_BYTES_MAX;
 /// A response of up to this many bytes reserves nothing. The response to every change is shorter, so a change
-/// that was made never gets 503.
+/// that was made never gets 503; only that to the edit of a post may be longer, and is reserved before the change.
 pub(crate) const ANSWER_BYTES_FREE: usize = 16 << 10;
 /// Maximum memory of a connection without its reservations: a buffer of 8 KiB for the request's head and one of
 /// 8 KiB for the response's head, a body and a response that reserve nothing, and its task.

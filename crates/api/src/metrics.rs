@@ -169,6 +169,8 @@ impl Sampled {
             ("roost_follows", "Stored follows", sizes.follows),
             ("roost_log_bytes", "Bytes of the log on disk", sizes.log_bytes),
             ("roost_store_bytes", "Bytes of the store on disk", sizes.store_bytes),
+            ("roost_pictures", "Stored pictures", sizes.pictures),
+            ("roost_picture_bytes", "Bytes of the files of pictures", sizes.picture_bytes),
             ("roost_overlay_bytes", "Bytes of changes not yet in the store", sizes.overlay_bytes),
             ("roost_disk_free_bytes", "Bytes free on the disk", sizes.disk_free_bytes),
             (

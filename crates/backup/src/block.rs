@@ -13,6 +13,7 @@ pub(crate) const HEADER: Kind = *b"HEAD";
 pub(crate) const EPHEMERAL: Kind = *b"EPHE";
 pub(crate) const FACTS: Kind = *b"FACT";
 pub(crate) const GROUPS: Kind = *b"GRUP";
+pub(crate) const FILE: Kind = *b"FILE";
 pub(crate) const KEYS: Kind = *b"KEYS";
 pub(crate) const DONE: Kind = *b"DONE";
 

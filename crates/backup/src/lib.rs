@@ -23,10 +23,11 @@
 //! | `EPHE` | any | rows of the ephemeral keyspace, in ascending order of keys: length of the key (`u32`), length of the value (`u32`), key, value |
 //! | `FACT` | any | rows of the other keyspace, likewise |
 //! | `GRUP` | any | groups: position (`u64`), time (`u64`), length of the payload (`u32`), payload |
+//! | `FILE` | any | a file of a picture, in ascending order: SHA-256 of the file (32 bytes), which is its name, and the file |
 //! | `KEYS` | 0 or 1 | the file of application keys |
 //! | `DONE` | 1 | [`Summary`] in JSON, with the SHA-256 of everything before this block |
 //!
-//! Nothing follows the last block. What always holds:
+//! Version 1 has no files. Nothing follows the last block. What always holds:
 //! - **Invariant:** a stream that lacks a byte, has one more, or differs in one bit is refused.
 //! - **Invariant:** whatever the bytes are, reading takes no more memory than one block, and bytes that did
 //!   not arrive take none.
@@ -43,7 +44,7 @@ pub use read::Reader;
 pub use write::Writer;
 
 /// The format that this code writes, and the newest it reads.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
 /// Longest payload of a group, in bytes, as in the log.
 pub const PAYLOAD_BYTES_MAX: usize = 64 << 20;
 /// Length after which a block of rows or groups ends, in bytes.
@@ -80,6 +81,12 @@ pub struct Summary {
     pub rows: u64,
     /// Groups of the log.
     pub groups: u64,
+    /// Files of pictures.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub files: u64,
+    /// Files that pictures need, and that were missing or damaged when the backup was made.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub lost_files: u64,
     /// Bytes before the last block.
     pub bytes: u64,
     /// SHA-256 of these bytes, as 64 hexadecimal digits.
@@ -87,6 +94,12 @@ pub struct Summary {
     /// Bytes of the whole stream. The last block cannot hold it: its own length is part of it.
     #[serde(skip)]
     pub total_bytes: u64,
+}
+
+/// As in version 1, which does not have the field.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde needs")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// A keyspace of the store.
@@ -158,6 +171,7 @@ pub fn verify(stream: impl Read) -> Result<(Header, Summary), BackupError> {
     reader.rows(Keyspace::Ephemeral, |_, _| Ok(()))?;
     reader.rows(Keyspace::Facts, |_, _| Ok(()))?;
     reader.groups(|_| Ok(()))?;
+    reader.files(|_, _| Ok(()))?;
     reader.keys()?;
     Ok((header, reader.finish()?))
 }

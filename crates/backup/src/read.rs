@@ -4,6 +4,8 @@
 
 use std::io::{ErrorKind, Read};
 
+use sha2::{Digest as _, Sha256};
+
 use crate::block::{self, HEAD_BYTES, Kind, MAGIC, PREFIX_BYTES, Tally, take_u32, take_u64};
 use crate::{
     BackupError, CONTENT_BYTES_MAX, FORMAT_VERSION, Group, Header, Keyspace, PAYLOAD_BYTES_MAX,
@@ -12,7 +14,7 @@ use crate::{
 
 /// Reads a backup in the order in which it was written. Whatever is not asked for is missing in the
 /// order, and [`Reader::finish`] refuses it: call all of [`Reader::rows`] for both keyspaces (ephemeral ones
-/// first), [`Reader::groups`], [`Reader::keys`] and `finish`.
+/// first), [`Reader::groups`], [`Reader::files`], [`Reader::keys`] and `finish`.
 pub struct Reader<R> {
     stream: R,
     header: Header,
@@ -60,7 +62,7 @@ impl<R: Read> Reader<R> {
         if crc != crc32c::crc32c(checked) {
             return Err(damaged("its prefix does not match the checksum"));
         }
-        if found != FORMAT_VERSION {
+        if !(1..=FORMAT_VERSION).contains(&found) {
             return Err(BackupError::Version { found, known: FORMAT_VERSION });
         }
         let header = Header::default();
@@ -144,6 +146,29 @@ impl<R: Read> Reader<R> {
         Ok(())
     }
 
+    /// Gives all files of pictures to `each`, with their SHA-256, in ascending order.
+    pub fn files(
+        &mut self,
+        mut each: impl FnMut(&[u8; 32], &[u8]) -> Result<(), ReceiverError>,
+    ) -> Result<(), BackupError> {
+        let mut last: Option<[u8; 32]> = None;
+        while self.next.kind == block::FILE {
+            let found = self.next.content.split_first_chunk::<32>();
+            let (hash, file) = found.ok_or_else(|| self.next.damaged("a file is malformed"))?;
+            if <[u8; 32]>::from(Sha256::digest(file)) != *hash {
+                return Err(self.next.damaged("a file has the name of another one"));
+            }
+            if last.is_some_and(|last| last >= *hash) {
+                return Err(self.next.damaged("files are not in order"));
+            }
+            last = Some(*hash);
+            each(hash, file).map_err(BackupError::Receiver)?;
+            self.summary.files += 1;
+            self.advance()?;
+        }
+        Ok(())
+    }
+
     /// The file of application keys, if there is one.
     pub fn keys(&mut self) -> Result<Option<Vec<u8>>, BackupError> {
         if self.next.kind != block::KEYS {
@@ -163,6 +188,7 @@ impl<R: Read> Reader<R> {
         summary.bytes = next.before.bytes;
         summary.sha256 = next.before.clone().sha256();
         let written: Option<Summary> = serde_json::from_slice(&next.content).ok();
+        summary.lost_files = written.as_ref().map_or(0, |written| written.lost_files);
         if written.as_ref() != Some(&*summary) {
             return Err(next.damaged("what it says about the others is wrong"));
         }

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use crate::block::{self, Kind, Tally};
 use crate::{BLOCK_BYTES, CONTENT_BYTES_MAX, Group, Header, Keyspace, PAYLOAD_BYTES_MAX, Summary};
 
-/// Writes a backup: first the ephemeral rows, then the others, the groups, the keys, and the end.
+/// Writes a backup: first the ephemeral rows, then the others, the groups, the files, the keys, and the end.
 pub struct Writer<W> {
     out: W,
     tally: Tally,
@@ -64,6 +64,20 @@ impl<W: Write> Writer<W> {
         self.content.extend_from_slice(&(group.payload.len() as u32).to_le_bytes());
         self.content.extend_from_slice(group.payload);
         self.end_if_full()
+    }
+
+    /// Adds a file of a picture, whose SHA-256 is `hash`; the next in the order of hashes. It has less than 64 MiB.
+    pub fn file(&mut self, hash: &[u8; 32], file: &[u8]) -> io::Result<()> {
+        self.begin(block::FILE)?;
+        self.summary.files += 1;
+        self.content.extend_from_slice(hash);
+        self.content.extend_from_slice(file);
+        self.end_block()
+    }
+
+    /// Notes a file that is missing or damaged.
+    pub fn lost_file(&mut self) {
+        self.summary.lost_files += 1;
     }
 
     /// Adds the file of application keys.

@@ -4,6 +4,7 @@
 
 use backup::{BackupError, Group, Header, Keyspace, Reader, Summary, Writer, verify};
 use proptest::prelude::*;
+use sha2::{Digest as _, Sha256};
 
 /// The content of a backup.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -11,6 +12,7 @@ struct Content {
     ephemeral: Vec<(Vec<u8>, Vec<u8>)>,
     facts: Vec<(Vec<u8>, Vec<u8>)>,
     groups: Vec<(u64, Vec<u8>)>,
+    files: Vec<Vec<u8>>,
     keys: Option<Vec<u8>>,
 }
 
@@ -35,6 +37,9 @@ fn write(content: &Content) -> (Vec<u8>, Summary) {
     for (position, (time_ms, payload)) in (CHECKPOINT + 1..).zip(&content.groups) {
         writer.group(Group { position, time_ms: *time_ms, payload }).unwrap();
     }
+    for file in &content.files {
+        writer.file(&Sha256::digest(file).into(), file).unwrap();
+    }
     if let Some(keys) = &content.keys {
         writer.keys(keys).unwrap();
     }
@@ -56,6 +61,11 @@ fn read(bytes: &[u8]) -> Result<(Content, Summary), BackupError> {
         content.groups.push((group.time_ms, group.payload.to_vec()));
         Ok(())
     })?;
+    reader.files(|hash, file| {
+        assert_eq!(*hash, <[u8; 32]>::from(Sha256::digest(file)));
+        content.files.push(file.to_vec());
+        Ok(())
+    })?;
     content.keys = reader.keys()?;
     Ok((content, reader.finish()?))
 }
@@ -66,6 +76,8 @@ fn small() -> Content {
         ephemeral: vec![row("a", ""), row("b", "story")],
         facts: vec![row("\0", "head"), row("p", "post"), row("q", "")],
         groups: vec![(7, b"one".to_vec()), (7, b"two".to_vec()), (9, b"three".to_vec())],
+        // In the order of their digests.
+        files: vec![b"two".to_vec(), b"one".to_vec()],
         keys: Some(b"{}".to_vec()),
     }
 }
@@ -80,9 +92,14 @@ fn contents() -> impl Strategy<Value = Content> {
     let payload = proptest::collection::vec(any::<u8>(), 1..300);
     let groups = proptest::collection::vec((0..1_000_u64, payload), 0..20);
     let keys = proptest::option::of(proptest::collection::vec(any::<u8>(), 0..100));
-    (rows(), rows(), groups, keys).prop_map(|(ephemeral, facts, mut groups, keys)| {
+    let files =
+        proptest::collection::btree_set(proptest::collection::vec(any::<u8>(), 0..300), 0..5);
+    let parts = (rows(), rows(), groups, files, keys);
+    parts.prop_map(|(ephemeral, facts, mut groups, files, keys)| {
         groups.sort_by_key(|(time_ms, _)| *time_ms);
-        Content { ephemeral, facts, groups, keys }
+        let mut files: Vec<_> = files.into_iter().collect();
+        files.sort_by_key(|file| <[u8; 32]>::from(Sha256::digest(file)));
+        Content { ephemeral, facts, groups, files, keys }
     })
 }
 
@@ -156,7 +173,7 @@ fn blocks(bytes: &[u8]) -> Vec<&[u8]> {
 fn blocks_that_are_missing_or_in_another_order_are_found() {
     let (bytes, _) = write(&small());
     let blocks = blocks(&bytes);
-    assert_eq!(blocks.len(), 7);
+    assert_eq!(blocks.len(), 9);
     for left_out in 0..blocks.len() {
         let mut fewer = blocks.clone();
         fewer.remove(left_out);
@@ -189,17 +206,36 @@ fn contents_that_no_writer_makes_are_refused() {
     check(|content| content.facts[1].0 = content.facts[0].0.clone(), "rows are not in order");
     check(|content| content.ephemeral[0].0.clear(), "a row is malformed");
     check(|content| content.groups[2].0 = 6, "groups are not in order");
+    check(|content| content.files.swap(0, 1), "files are not in order");
     assert!(read(&write(&Content { facts: vec![row(b"a")], ..Content::default() }).0).is_ok());
 }
 
 #[test]
 fn a_later_version_is_refused_with_both_numbers() {
     let (mut bytes, _) = write(&small());
-    bytes[8] = 2;
+    bytes[8] = 3;
     let crc = crc32c::crc32c(&bytes[..12]);
     bytes[12..16].copy_from_slice(&crc.to_le_bytes());
     let error = verify(bytes.as_slice()).unwrap_err().to_string();
-    assert!(error.contains("version 2") && error.contains("up to 1"), "{error}");
+    assert!(error.contains("version 3") && error.contains("up to 2"), "{error}");
+}
+
+#[test]
+fn a_backup_of_version_1_has_no_files_and_is_read() {
+    let (content, summary) = read(include_bytes!("fixtures/version-1.backup")).unwrap();
+    assert_eq!(content, Content { files: Vec::new(), ..small() });
+    assert_eq!((summary.files, summary.lost_files), (0, 0));
+}
+
+#[test]
+fn a_file_has_the_name_of_its_bytes() {
+    let mut writer = Writer::new(Vec::new(), &Header::default()).unwrap();
+    writer.file(&[7; 32], b"one").unwrap();
+    writer.lost_file();
+    let (bytes, summary) = writer.finish().unwrap();
+    assert_eq!((summary.files, summary.lost_files), (1, 1));
+    let error = verify(bytes.as_slice()).unwrap_err().to_string();
+    assert!(error.contains("the name of another one"), "{error}");
 }
 
 /// A length that was announced takes no memory: the bytes must arrive.

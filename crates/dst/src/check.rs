@@ -1,6 +1,7 @@
 //! Compares reads of the node with the model.
 
 mod lists;
+mod media;
 mod posts;
 mod settings;
 mod tags;
@@ -38,6 +39,7 @@ impl Run {
                 self.check_posts_by(user, &page);
                 self.check_tagged(user, &page);
                 self.check_lists(user, &page);
+                self.check_media(user);
             }
             3 => {
                 let page = self.page();
@@ -74,6 +76,7 @@ impl Run {
             if !expected.deleted {
                 self.check_home(user, &newest);
                 self.check_lists(user, &newest);
+                self.check_media(user);
                 self.check_stories(user);
             }
             self.check_user(user);

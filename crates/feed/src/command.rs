@@ -13,6 +13,7 @@ use crate::ids::{PostId, SampleId, StoryId, UserId, UserRef};
 use crate::lifetime::{Lifetime, MuteTime};
 use crate::list::{ListChange, ListCommand};
 use crate::marker::MarkersUpdate;
+use crate::media::MediaCommand;
 use crate::notification::NotificationId;
 use crate::post::{NewPost, PostEdit};
 use crate::reaction::Reaction;
@@ -267,6 +268,8 @@ pub enum Command {
     },
     /// Change the lists of a user.
     List(Box<ListCommand>),
+    /// Change pictures, or posts with pictures.
+    Media(MediaCommand),
 }
 
 /// Has no value.
@@ -297,6 +300,7 @@ impl Command {
     pub fn removes(&self) -> bool {
         match self {
             Self::Account(command) => return command.removes(),
+            Self::Media(command) => return command.removes(),
             Self::SetNote { note, .. } => return note.as_str().is_empty(),
             Self::List(command) => {
                 let change = &command.change;

@@ -5,15 +5,16 @@ use rows::{Cost, WORK_PER_ROW};
 use crate::accounts::{AccountCommand, AppRequest, RedirectUri, Website};
 use crate::command::{Command, Request};
 use crate::limits::{
-    APP_GRANTS_MAX, APP_NAME_BYTES_MAX, BIO_BYTES_MAX, EARLIER_BOOSTS_MAX, EMAIL_BYTES_MAX,
-    ERASE_ROWS_MAX, ERASING_USERS_MAX, FEATURED_TAGS_MAX, FIELD_BYTES_MAX, FOLLOW_NOTICES_SEEN,
-    GRANTS_SWEPT, HANDLE_CHARS_MAX, INVITES_MAX, LIST_CHANGED_MAX, LIST_MEMBERS_MAX,
-    LIST_TITLE_BYTES_MAX, LISTS_MAX, NAME_BYTES_MAX, NOTE_BYTES_MAX, PASSWORD_HASH_BYTES_MAX,
-    PINS_MAX, POST_BYTES_MAX, POST_MENTIONS_MAX, POST_TAGS_MAX, PROFILE_FIELDS_MAX,
-    REDIRECT_URIS_MAX, SAMPLE_SETS_MAX, SWEEP_ROWS_MAX, SWEEP_SECONDS_MAX, TAG_BYTES_MAX,
-    UNUSED_APPS_REMOVED, URI_BYTES_MAX, USER_GRANTS_MAX,
+    APP_GRANTS_MAX, APP_NAME_BYTES_MAX, BIO_BYTES_MAX, DESCRIPTION_BYTES_MAX, EARLIER_BOOSTS_MAX,
+    EMAIL_BYTES_MAX, ERASE_ROWS_MAX, ERASING_USERS_MAX, FEATURED_TAGS_MAX, FIELD_BYTES_MAX,
+    FOLLOW_NOTICES_SEEN, GRANTS_SWEPT, HANDLE_CHARS_MAX, INVITES_MAX, LIST_CHANGED_MAX,
+    LIST_MEMBERS_MAX, LIST_TITLE_BYTES_MAX, LISTS_MAX, NAME_BYTES_MAX, NOTE_BYTES_MAX,
+    PASSWORD_HASH_BYTES_MAX, PINS_MAX, POST_BYTES_MAX, POST_MEDIA_MAX, POST_MENTIONS_MAX,
+    POST_TAGS_MAX, PROFILE_FIELDS_MAX, REDIRECT_URIS_MAX, SAMPLE_SETS_MAX, SWEEP_ROWS_MAX,
+    SWEEP_SECONDS_MAX, TAG_BYTES_MAX, UNUSED_APPS_REMOVED, URI_BYTES_MAX, USER_GRANTS_MAX,
 };
 use crate::list::ListChange;
+use crate::media::MediaCommand;
 use crate::tag::Tag;
 use crate::text::{Note, PostText};
 
@@ -31,7 +32,11 @@ pub(crate) const TAG_ROWS: usize = 2;
 const TAG_ROW_BYTES: usize = 32;
 /// Most rows of a post that is deleted, with mentions and hashtags.
 pub(crate) const POST_ROWS_MAX: usize =
-    POST_ROWS_LEAST + POST_MENTIONS_MAX + TAG_ROWS * POST_TAGS_MAX;
+    POST_ROWS_LEAST + POST_MENTIONS_MAX + TAG_ROWS * POST_TAGS_MAX + MEDIA_ROWS * POST_MEDIA_MAX;
+/// Rows of a picture: its own, that of its owner, whether it is attached, two files, and what its owner and all have.
+pub(crate) const MEDIA_ROWS: usize = 7;
+/// Bytes of these rows.
+const MEDIA_BYTES: usize = DESCRIPTION_BYTES_MAX + 1_024;
 const _: () = assert!(POST_ROWS_MAX <= ERASE_ROWS_MAX);
 /// Rows of a member of a list.
 pub(crate) const LIST_ROWS: usize = 2;
@@ -45,7 +50,7 @@ const USER_BYTES_MAX: usize = HANDLE_CHARS_MAX
     + NAME_BYTES_MAX
     + BIO_BYTES_MAX
     + 2 * PROFILE_FIELDS_MAX * (FIELD_BYTES_MAX + 2)
-    + 128;
+    + 160;
 
 /// Most rows of a grant: its own, those of two secrets, that of its owner, of its expiry, the uses of its app, and
 /// whether the app is unused; and one that is only looked up.
@@ -135,13 +140,9 @@ impl Command {
                 let looked_up = 2 * 9 * (ERASING_USERS_MAX as usize + 1);
                 Cost { work: cost.work + looked_up * WORK_PER_ROW + USER_BYTES_MAX, ..cost }
             }
-            Self::EraseUser { .. } => {
-                let cost = Cost::of_rows(ERASE_ROWS_MAX, (TAG_BYTES_MAX + 16) * ERASE_ROWS_MAX);
-                // And whether the user is in lists of those who follow them.
-                let read = ERASE_ROWS_MAX / 3 * (2 * POST_BYTES_MAX + 2 * WORK_PER_ROW);
-                Cost { work: cost.work + read, ..cost }
-            }
+            Self::EraseUser { .. } => erasure_cost(),
             Self::Account(command) => account_cost(command),
+            Self::Media(command) => media_cost(command),
             // A block with the follows, the requests and the friendship that end.
             Self::Block { .. } => Cost::of_rows(24, 192).and(unlisted_cost()).and(unlisted_cost()),
             Self::Mute { .. } | Self::Unmute { .. } => Cost::of_rows(24, 192),
@@ -149,6 +150,15 @@ impl Command {
             Self::Reserved(never) => match *never {},
         }
     }
+}
+
+/// Of removing some rows of a deleted user.
+fn erasure_cost() -> Cost {
+    let cost = Cost::of_rows(ERASE_ROWS_MAX, (TAG_BYTES_MAX + 16) * ERASE_ROWS_MAX);
+    // And whether the user is in lists of those who follow them.
+    let pictures = ERASE_ROWS_MAX / MEDIA_ROWS * 3 * MEDIA_BYTES;
+    let read = ERASE_ROWS_MAX / 3 * (2 * POST_BYTES_MAX + 2 * WORK_PER_ROW) + pictures;
+    Cost { work: cost.work + read, ..cost }
 }
 
 fn mentions(text: &PostText) -> usize {
@@ -174,7 +184,8 @@ fn tags_cost(tags: usize, text_bytes: usize) -> Cost {
 
 /// Of deleting a post.
 fn deletion_cost() -> Cost {
-    Cost::of_rows(12 + MENTIONS_MAX, 192).and(tags_cost(POST_TAGS_MAX, POST_BYTES_MAX))
+    let cost = Cost::of_rows(12 + MENTIONS_MAX, 192 + 10 * POST_MEDIA_MAX);
+    cost.and(tags_cost(POST_TAGS_MAX, POST_BYTES_MAX)).and(pictures_cost(POST_MEDIA_MAX))
 }
 
 fn featured_cost(tag: &Tag) -> Cost {
@@ -251,6 +262,35 @@ fn note_cost(note: &Note) -> Cost {
     let cost = Cost::of_rows(10, note.as_str().len() + 128);
     // The note before it is read.
     Cost { work: cost.work + NOTE_BYTES_MAX, ..cost }
+}
+
+fn media_cost(command: &MediaCommand) -> Cost {
+    let user = Cost::of_rows(1, USER_BYTES_MAX);
+    match command {
+        // With the one of the profile that it replaces.
+        MediaCommand::Add(_) => pictures_cost(2).and(user),
+        MediaCommand::ClearProfile { .. } => pictures_cost(1).and(user),
+        MediaCommand::Change { .. } | MediaCommand::Delete { .. } => pictures_cost(1),
+        MediaCommand::Publish(new) => {
+            let post =
+                post_cost(&new.post.text, new.post.warning.as_str(), new.post.parent.is_some());
+            post.and(pictures_cost(POST_MEDIA_MAX))
+        }
+        MediaCommand::Edit(edit) => {
+            let mentions = edit.edit.text.as_ref().map_or(0, mentions);
+            let post = edit_cost(mentions, POST_BYTES_MAX, POST_BYTES_MAX);
+            // Those that it had, and those that it gets.
+            post.and(pictures_cost(2 * POST_MEDIA_MAX))
+        }
+        MediaCommand::Expire { media } => pictures_cost(media.len()),
+    }
+}
+
+/// Of adding, changing or removing so many pictures, each of which is read twice.
+fn pictures_cost(pictures: usize) -> Cost {
+    let cost = Cost::of_rows(MEDIA_ROWS * pictures, MEDIA_BYTES * pictures);
+    let read = pictures * (3 * MEDIA_BYTES + 3 * WORK_PER_ROW);
+    Cost { work: cost.work + read, ..cost }
 }
 
 fn account_cost(command: &AccountCommand) -> Cost {

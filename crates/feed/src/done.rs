@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::accounts::AccountDone;
 use crate::ids::{PostId, SampleId, StoryId, UserId};
 use crate::list::ListId;
+use crate::media::MediaDone;
 use crate::refusal::Refusal;
 
 /// The result of a command.
@@ -108,4 +109,6 @@ pub enum Done {
     ListDeleted,
     /// The users are members of the list, or not, as asked.
     ListMembersChanged,
+    /// The result of a command about pictures.
+    Media(MediaDone),
 }

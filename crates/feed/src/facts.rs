@@ -6,6 +6,7 @@ mod deleted;
 mod idempotency;
 mod lists;
 mod markers;
+mod media;
 mod notes;
 mod notifications;
 mod posts;
@@ -26,6 +27,7 @@ use crate::text::Handle;
 use crate::write;
 pub(crate) use blocks::HiddenCount;
 pub use blocks::MuteEnd;
+pub(crate) use media::{media_id, space_of};
 pub(crate) use tags::read_post;
 pub use tags::{FeaturedTag, Tagged};
 

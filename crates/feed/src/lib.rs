@@ -24,6 +24,8 @@ pub mod limits;
 mod list;
 mod list_timeline;
 mod marker;
+pub mod media;
+mod media_refusal;
 mod mend;
 mod notification;
 mod page;

@@ -48,6 +48,22 @@ pub const LISTS_MAX: usize = 50;
 pub const LIST_MEMBERS_MAX: usize = 1_000;
 /// Most members that one command adds to a list or removes.
 pub const LIST_CHANGED_MAX: usize = 100;
+/// Most pictures of a post: as Mastodon.
+pub const POST_MEDIA_MAX: usize = 4;
+/// Most user-perceived characters of the description of a picture: as Mastodon.
+pub const DESCRIPTION_CHARS_MAX: usize = 1_500;
+/// Most bytes of a description.
+pub const DESCRIPTION_BYTES_MAX: usize = 6_000;
+/// Most pictures of one user that are not attached.
+pub const UNATTACHED_MEDIA_MAX: u32 = 64;
+/// A picture that is not attached is removed after this time, in milliseconds: a day.
+pub const UNATTACHED_MS: u64 = 86_400_000;
+/// Most pictures of one user.
+pub const USER_MEDIA_MAX: u32 = 100_000;
+/// Most bytes of the files of one user: 8 GiB.
+pub const USER_MEDIA_BYTES_MAX: u64 = 8 << 30;
+/// Most pictures that one command removes because they were not attached in time.
+pub const MEDIA_EXPIRED_MAX: usize = 64;
 /// Shortest life of a story, in seconds.
 pub const STORY_SECS_MIN: u64 = 1;
 /// Longest life of a story, in seconds: 7 days.

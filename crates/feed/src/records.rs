@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::boost::Boost;
 use crate::ids::{PostId, SampleSetId, UserId};
+use crate::media::MediaId;
 use crate::post::{HomeUsers, Listed, ListedBoost, Visibility};
 use crate::settings::{PostDefaults, ProfileFields};
 use crate::tag::{self, Tag};
@@ -31,6 +32,10 @@ pub struct User {
     pub indexable: bool,
     /// The defaults of new posts.
     pub defaults: PostDefaults,
+    /// The picture beside everything that the user writes.
+    pub avatar: Option<MediaId>,
+    /// The picture on the profile.
+    pub header: Option<MediaId>,
 }
 
 impl User {
@@ -47,6 +52,8 @@ impl User {
             undiscoverable: false,
             indexable: false,
             defaults: PostDefaults::default(),
+            avatar: None,
+            header: None,
         }
     }
 
@@ -77,7 +84,7 @@ impl User {
     }
 
     /// The bytes that postcard writes for the default of each added field.
-    const ABSENT: [u8; 7] = [0; 7];
+    const ABSENT: [u8; 9] = [0; 9];
 }
 
 /// A post. Its id contains the time when it was written.
@@ -107,6 +114,8 @@ pub struct Post {
     pub language: Option<Language>,
     /// The post that it shows again, if it is a boost. It has no text then, mentions nobody and replies to nothing.
     pub boost: Option<Boost>,
+    /// Its pictures, at most [`limits::POST_MEDIA_MAX`](crate::limits::POST_MEDIA_MAX). A boost has none.
+    pub media: Vec<MediaId>,
 }
 
 /// A story that was posted and not swept yet. Its id contains the time when it was posted.
@@ -212,16 +221,20 @@ impl Post {
             sensitive: false,
             language: None,
             boost: Some(boost),
+            media: Vec::new(),
         }
     }
 
-    /// The bytes of its row: what postcard writes, without the last byte if it is no boost. So most rows end after the
-    /// language, as those of formats before 11 do.
+    /// The bytes of its row: what postcard writes, without the last byte if there are no pictures, and then the one before
+    /// if it is no boost. So most rows end after the language, as those of formats before 11 do.
     #[must_use]
     pub fn encode(&self) -> Value {
         let mut row = rows::encode(self);
-        if self.boost.is_none() {
+        if self.media.is_empty() {
             row.pop();
+            if self.boost.is_none() {
+                row.pop();
+            }
         }
         row
     }
@@ -277,7 +290,7 @@ impl Post {
     }
 
     /// The bytes that postcard writes for the default of each added field.
-    const ABSENT: [u8; 7] = [0; 7];
+    const ABSENT: [u8; 8] = [0; 8];
 }
 
 impl Counts {

@@ -5,6 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::limits;
+use crate::media_refusal::MediaRefusal;
 
 /// Why a command changed nothing. Not an error of the system: the caller can correct the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
@@ -200,6 +201,15 @@ pub enum Refusal {
     /// A user tried to add somebody to a list whom they do not follow.
     #[error("a list has only users whom its owner follows; follow the user first")]
     NotFollowed,
+    /// Of commands about pictures.
+    #[error(transparent)]
+    Media(MediaRefusal),
+}
+
+impl From<MediaRefusal> for Refusal {
+    fn from(refusal: MediaRefusal) -> Self {
+        Self::Media(refusal)
+    }
 }
 
 impl From<AccountRefusal> for Refusal {
@@ -266,6 +276,7 @@ impl Refusal {
             Self::TooManyLists => "too_many_lists",
             Self::ListFull => "list_full",
             Self::NotFollowed => "not_followed",
+            Self::Media(refusal) => refusal.code(),
         }
     }
 }

@@ -50,6 +50,8 @@ pub enum Remains {
     Requested,
     /// Their lists, with the members: removed before the follows of these.
     Lists,
+    /// Their pictures: those that no post has.
+    Media,
 }
 
 impl Remains {
@@ -77,7 +79,8 @@ impl Remains {
             Self::Notes => Self::NotedBy,
             Self::NotedBy => Self::FollowRequests,
             Self::FollowRequests => Self::Requested,
-            Self::Requested | Self::Nothing => Self::Nothing,
+            Self::Requested => Self::Media,
+            Self::Media | Self::Nothing => Self::Nothing,
         }
     }
 }

@@ -227,7 +227,7 @@ fn is_handle_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-fn is_prose(text: &str) -> bool {
+pub(crate) fn is_prose(text: &str) -> bool {
     !text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t'))
 }
 

@@ -10,6 +10,7 @@ use crate::boost::PostCounts;
 use crate::ids::{PostId, SampleId, SampleSetId, StoryId, UserId};
 use crate::list::{List, ListId};
 use crate::marker::Markers;
+use crate::media::{Media, MediaFile, MediaId, MediaSpace, MediaUse};
 use crate::reaction::Reaction;
 use crate::records::{Counts, Mute, Post, Sample, SampleSet, Story, User};
 use crate::tag::Tag;
@@ -285,5 +286,56 @@ pub fn sample_label(
 pub(crate) fn label_key(set: SampleSetId, label: &Label) -> Value {
     let mut bytes = Value::from_slice(&set.0.to_be_bytes());
     bytes.extend_from_slice(label.as_str().as_bytes());
+    bytes
+}
+
+/// A picture, with the rows of its files, of its owner, and whether it is attached. What pictures take is counted.
+pub fn media(rows: &mut (impl PutRows + ?Sized), id: MediaId, media: &Media) {
+    for (table, name, value) in media_rows(id, media) {
+        rows.put_name(table, &name, value);
+    }
+}
+
+/// What the pictures of a user take; of all users without one.
+pub fn media_space(rows: &mut (impl PutRows + ?Sized), user: Option<UserId>, space: &MediaSpace) {
+    let key = user.map_or(ALL_MEDIA_KEY, |user| user.0.to_be_bytes());
+    // There is no row of nothing.
+    let row = (*space != MediaSpace::default()).then(|| encode(space));
+    rows.put_name(NameTable::MediaSpace, &key, row);
+}
+
+/// The key of the row of what the pictures of all users take: no user has this id.
+pub(crate) const ALL_MEDIA_KEY: [u8; 4] = u32::MAX.to_be_bytes();
+
+/// Removes the rows of a picture.
+pub(crate) fn remove_media(rows: &mut (impl PutRows + ?Sized), id: MediaId, media: &Media) {
+    for (table, name, _) in media_rows(id, media) {
+        rows.put_name(table, &name, None);
+    }
+}
+
+/// The rows of a picture: those that it must have, and one that it must not have, if it is attached.
+pub(crate) fn media_rows(id: MediaId, media: &Media) -> Vec<(NameTable, Value, Option<Value>)> {
+    let key = Value::from_slice(&id.0.to_be_bytes());
+    let unattached = (media.used == MediaUse::Unattached).then(Value::new);
+    let mut rows = vec![
+        (NameTable::Media, key.clone(), Some(encode(media))),
+        (NameTable::MediaOf, media_of_key(media.owner, id), Some(Value::new())),
+        (NameTable::UnattachedMedia, key.clone(), unattached),
+    ];
+    let same = |file: &MediaFile| file.hash == media.original.hash;
+    // The preview of a small picture is the same file.
+    let preview = media.preview.as_ref().filter(|preview| !same(preview));
+    for file in std::iter::once(&media.original).chain(preview) {
+        let mut name = Value::from_slice(&file.hash.0);
+        name.extend_from_slice(&key);
+        rows.push((NameTable::MediaFile, name, Some(Value::new())));
+    }
+    rows
+}
+
+pub(crate) fn media_of_key(owner: UserId, id: MediaId) -> Value {
+    let mut bytes = Value::from_slice(&owner.0.to_be_bytes());
+    bytes.extend_from_slice(&id.0.to_be_bytes());
     bytes
 }

@@ -16,7 +16,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use crate::error::ApiError;
 
 /// Longest body, in bytes.
-const BODY_BYTES_MAX: usize = 64 << 10;
+pub(crate) const BODY_BYTES_MAX: usize = 64 << 10;
 /// Longest body of a request without a token, in bytes: a form.
 const GUEST_BODY_BYTES_MAX: usize = 16 << 10;
 /// Most memory of all bodies of requests with a token, and of all others, in bytes.

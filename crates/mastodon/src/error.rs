@@ -9,7 +9,8 @@ use axum::response::{IntoResponse, Response};
 use edge::ReadError;
 use feed::Refusal;
 use feed::accounts::AccountRefusal;
-use node::SubmitError;
+use media::MediaError;
+use node::{FileError, SubmitError, UploadError};
 use serde_json::{Map, Value, json};
 
 use crate::password::PasswordError;
@@ -213,6 +214,30 @@ impl From<SubmitError> for ApiError {
             | SubmitError::Unconfirmed
             | SubmitError::Stopped => Self::overloaded(),
         }
+    }
+}
+
+impl From<UploadError> for ApiError {
+    fn from(error: UploadError) -> Self {
+        let status = match &error {
+            UploadError::Refused(refusal) => return (*refusal).into(),
+            UploadError::Unavailable(error) => return (*error).into(),
+            UploadError::File(FileError::Write(error)) => {
+                tracing::error!(%error, "a picture could not be stored");
+                return Self::internal();
+            }
+            UploadError::Converter(error) => {
+                tracing::error!(%error, "the process that converts pictures does not start");
+                StatusCode::SERVICE_UNAVAILABLE
+            }
+            UploadError::Busy => StatusCode::SERVICE_UNAVAILABLE,
+            UploadError::Picture(MediaError::Bytes) => StatusCode::PAYLOAD_TOO_LARGE,
+            UploadError::Picture(_) => return Self::invalid(error),
+            UploadError::File(FileError::Full) => StatusCode::INSUFFICIENT_STORAGE,
+            UploadError::File(FileError::Cluster) => StatusCode::UNPROCESSABLE_ENTITY,
+        };
+        let retry_after_secs = (status == StatusCode::SERVICE_UNAVAILABLE).then_some(5);
+        Self { retry_after_secs, ..Self::new(status, error.to_string()) }
     }
 }
 

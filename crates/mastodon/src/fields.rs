@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use axum::body::{Bytes, HttpBody as _};
+use axum::body::HttpBody as _;
 use axum::extract::{FromRequest, Request};
-use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
-use futures_util::stream;
+use axum::http::{HeaderMap, StatusCode};
 use serde_json::Value;
 
 use crate::error::ApiError;
+use crate::multipart::{self, Part};
 use crate::state::{Shared, client_address};
 use crate::tokens::Access;
 
@@ -77,12 +77,37 @@ impl Fields {
         })
     }
 
-    /// What follows `name[` in the names of parameters, without the bracket at the end, and their values, which may be
-    /// empty.
-    pub(crate) fn within<'f>(&'f self, name: &'f str) -> impl Iterator<Item = (&'f str, &'f str)> {
-        let inner =
-            move |given: &'f str| given.strip_prefix(name)?.strip_prefix('[')?.strip_suffix(']');
-        self.0.iter().filter_map(move |(given, value)| Some((inner(given)?, value.as_str())))
+    /// A list of objects with these parts, none of which another one names; none if the request has no such parameter.
+    /// They are `name[0][part]` with any number or word for the 0, or `name[][part]`, where a part that the last one has
+    /// begins a new one.
+    pub(crate) fn objects<const N: usize>(
+        &self,
+        name: &str,
+        parts: [&str; N],
+    ) -> Option<Vec<[Option<&str>; N]>> {
+        let mut found: Vec<(&str, [Option<&str>; N])> = Vec::new();
+        let mut is_given = false;
+        for (given, value) in &self.0 {
+            let Some(inner) = inner(given, name) else { continue };
+            is_given = true;
+            let Some((key, part)) = inner.split_once("][") else { continue };
+            let at = parts.iter().position(|name| *name == part);
+            // Others are such as the time at which a link was verified, which apps send back.
+            let Some(at) = at else { continue };
+            let known = found.iter_mut().rev().find(|(other, _)| *other == key);
+            let known = known
+                .filter(|(_, parts)| !key.is_empty() || parts.get(at).is_some_and(Option::is_none));
+            let parts = match known {
+                Some((_, parts)) => parts,
+                None => {
+                    found.push((key, [None; N]));
+                    let Some((_, parts)) = found.last_mut() else { continue };
+                    parts
+                }
+            };
+            parts.get_mut(at).into_iter().for_each(|part| *part = Some(value));
+        }
+        is_given.then(|| found.into_iter().map(|(_, parts)| parts).collect())
     }
 
     /// The first value of a parameter, which may be empty.
@@ -122,20 +147,53 @@ impl Fields {
         Self::of_pairs(fields.into_iter())
     }
 
-    async fn of_multipart(bytes: Bytes, boundary: &str) -> Result<Self, ApiError> {
-        let wrong = |_| ApiError::invalid_request("the multipart body is malformed");
-        let whole = stream::iter([Ok::<_, std::convert::Infallible>(bytes)]);
-        let mut multipart = multer::Multipart::new(whole, boundary);
-        let mut fields = Vec::new();
-        while let Some(field) = multipart.next_field().await.map_err(wrong)? {
-            let name = field.name().unwrap_or_default().to_owned();
-            fields.push((name, field.text().await.map_err(wrong)?));
-            if fields.len() > FIELDS_MAX {
-                break;
-            }
-        }
-        Self::of_pairs(fields.into_iter())
+    /// Those of a multipart form.
+    fn of_multipart(body: &[u8], content_type: &str) -> Result<Self, ApiError> {
+        let parts = parts_of(body, content_type)?;
+        Self::of_parts(body, parts.into_iter())
     }
+
+    /// Those in parts of a multipart form.
+    pub(crate) fn of_parts(
+        body: &[u8],
+        parts: impl Iterator<Item = Part>,
+    ) -> Result<Self, ApiError> {
+        let pairs = parts.map(|part| {
+            let text = body.get(part.content).unwrap_or_default();
+            (part.name, String::from_utf8_lossy(text).into_owned())
+        });
+        Self::of_pairs(pairs)
+    }
+
+    /// Appends those of another part of the request.
+    pub(crate) fn and(mut self, Self(mut more): Self) -> Result<Self, ApiError> {
+        self.0.append(&mut more);
+        Self::of_pairs(self.0.into_iter())
+    }
+}
+
+/// The parts of a multipart form, which are at most one more than there may be.
+pub(crate) fn parts_of(body: &[u8], content_type: &str) -> Result<Vec<Part>, ApiError> {
+    let no_boundary = || ApiError::invalid_request("the multipart body has no boundary");
+    let boundary = multipart::boundary(content_type).ok_or_else(no_boundary)?;
+    let malformed = || ApiError::invalid_request("the multipart body is malformed");
+    multipart::parts(body, &boundary, FIELDS_MAX + 1).ok_or_else(malformed)
+}
+
+/// The content type of a request, and its name in lower case.
+pub(crate) fn content_type(headers: &HeaderMap) -> (String, String) {
+    let whole = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let whole = whole.unwrap_or_default().to_owned();
+    let kind = whole.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    (whole, kind)
+}
+
+/// The name of the content type of a form with files.
+pub(crate) const MULTIPART: &str = "multipart/form-data";
+
+/// What follows `name[` in the name of a parameter, without the bracket at the end.
+fn inner<'f>(given: &'f str, name: &str) -> Option<&'f str> {
+    given.strip_prefix(name)?.strip_prefix('[')?.strip_suffix(']')
 }
 
 /// Appends the values of a parameter, at most one more than there may be: each gets a name of its own, so that few bytes
@@ -186,11 +244,11 @@ impl FromRequest<Shared> for Params {
 
     async fn from_request(request: Request, state: &Shared) -> Result<Self, ApiError> {
         let query = request.uri().query().unwrap_or_default();
-        let Fields(mut fields) = Fields::of_query(query)?;
-        if !request.body().is_end_stream() {
-            fields.append(&mut Fields::from_request(request, state).await?.0);
+        let fields = Fields::of_query(query)?;
+        if request.body().is_end_stream() {
+            return Ok(Self(fields));
         }
-        Fields::of_pairs(fields.into_iter()).map(Self)
+        fields.and(Fields::from_request(request, state).await?).map(Self)
     }
 }
 
@@ -201,9 +259,7 @@ impl FromRequest<Shared> for Fields {
         let address = client_address(request.extensions());
         let reading = state.bodies.begin(state.limiter.address(address).own);
         let _reading = reading.ok_or_else(ApiError::too_many)?;
-        let media = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-        let media = media.unwrap_or_default().to_owned();
-        let kind = media.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        let (content_type, kind) = content_type(request.headers());
         let access = request.extensions().get::<Access>().copied();
         let body = state.bodies.read(request.into_body(), access.is_some());
         let late =
@@ -211,8 +267,8 @@ impl FromRequest<Shared> for Fields {
         let body = tokio::time::timeout(BODY_TIMEOUT, body).await.map_err(late)?;
         // A file makes a form so long: apps show the reason of a 422, and of a 413 only that something failed.
         let of_form = |error: ApiError| match error.status() {
-            StatusCode::PAYLOAD_TOO_LARGE if kind == "multipart/form-data" => {
-                ApiError::not_supported("pictures or other media, and reads no form above 64 KiB")
+            StatusCode::PAYLOAD_TOO_LARGE if kind == MULTIPART => {
+                ApiError::not_supported("files here, and reads no form above 64 KiB")
             }
             _ => error,
         };
@@ -223,11 +279,7 @@ impl FromRequest<Shared> for Fields {
         }
         match kind.as_str() {
             "application/json" => Self::of_json(&bytes),
-            "multipart/form-data" => {
-                let boundary = multer::parse_boundary(&media);
-                let wrong = |_| ApiError::invalid_request("the multipart body has no boundary");
-                Self::of_multipart(bytes, &boundary.map_err(wrong)?).await
-            }
+            MULTIPART => Self::of_multipart(&bytes, &content_type),
             "" | "application/x-www-form-urlencoded" => {
                 Self::of_pairs(form_urlencoded::parse(&bytes).into_owned())
             }
@@ -261,8 +313,8 @@ mod tests {
         let deep = Fields::of_json(deep.as_bytes()).unwrap();
         assert_eq!(deep.one("a[b]").unwrap(), Some("1"));
         assert_eq!(deep.one("a[b][1][c]").unwrap(), Some("x"));
-        assert_eq!(deep.within("a").collect::<Vec<_>>(), [("b", "1"), ("b][1][c", "x")]);
-        assert_eq!(deep.within("d").collect::<Vec<_>>(), [("", "")], "an empty list");
+        assert_eq!(deep.objects("d", ["x"]), Some(vec![]), "an empty list");
+        assert_eq!(deep.objects("e", ["x"]), None);
         assert!(!deep.has("d"));
         for bad in
             ["[]", "1", r#"{"a":[[]]}"#, "{", "\"x\"", r#"{"a":{"b":{"c":{"d":{"e":{"f":1}}}}}}"#]
@@ -284,12 +336,14 @@ mod tests {
         assert!(many(&"a".repeat(NAME_BYTES_MAX + 1), 1).is_err());
     }
 
-    #[tokio::test]
-    async fn parameters_are_read_from_multipart_forms() {
-        let body = "--x\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--x--\r\n";
-        let fields = Fields::of_multipart(Bytes::from_static(body.as_bytes()), "x").await.unwrap();
-        assert_eq!(fields.one("a").unwrap(), Some("1"));
-        let cut = Bytes::from_static(&body.as_bytes()[..40]);
-        assert!(Fields::of_multipart(cut, "x").await.is_err());
+    #[test]
+    fn parameters_are_read_from_multipart_forms() {
+        let part = "--x\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n";
+        let read =
+            |body: String| Fields::of_multipart(body.as_bytes(), "multipart/form-data; boundary=x");
+        assert_eq!(read(format!("{part}--x--")).unwrap().one("a").unwrap(), Some("1"));
+        assert!(read(part.to_owned()).is_err());
+        assert!(read(format!("{}--x--", part.repeat(FIELDS_MAX))).is_ok());
+        assert!(read(format!("{}--x--", part.repeat(FIELDS_MAX + 1))).is_err());
     }
 }

@@ -2,6 +2,7 @@
 
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
+use feed::media::MediaId;
 use feed::{Command, Idempotency, PostId, Stamp, UserId};
 use sha2::{Digest as _, Sha256};
 
@@ -24,6 +25,9 @@ pub(crate) struct AccountInPath(pub(crate) UserId);
 
 /// The post of the path, which need not exist.
 pub(crate) struct StatusInPath(pub(crate) PostId);
+
+/// The picture of the path, which need not exist.
+pub(crate) struct MediaInPath(pub(crate) MediaId);
 
 /// The key under which a request is carried out once, for one user and path.
 pub(crate) struct Once(Option<Sha256>);
@@ -70,6 +74,15 @@ impl<S: Send + Sync> FromRequestParts<S> for StatusInPath {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         post(&in_path(parts, state).await?).map(Self).ok_or_else(ApiError::not_found)
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for MediaInPath {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let id = number(&in_path(parts, state).await?);
+        id.map(|id| Self(MediaId(id))).ok_or_else(ApiError::not_found)
     }
 }
 

@@ -19,8 +19,10 @@ mod endpoints;
 mod entities;
 mod error;
 mod fields;
+mod form;
 mod input;
 mod limiter;
+mod multipart;
 mod oauth;
 mod pages;
 mod paging;
@@ -30,6 +32,7 @@ mod secret;
 mod state;
 mod streams;
 mod tokens;
+mod uploads;
 mod without;
 
 use std::sync::Arc;
@@ -49,6 +52,8 @@ pub use secret::{Secret, hash};
 /// tokens.
 pub const MEMORY: usize =
     password::MEMORY + bodies::MEMORY + tokens::MEMORY + answers::MEMORY + streams::MEMORY;
+/// The most memory of forms with files, in bytes, in addition to [`MEMORY`], if the node accepts pictures.
+pub const UPLOAD_MEMORY: usize = uploads::MEMORY;
 
 /// Who may sign up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

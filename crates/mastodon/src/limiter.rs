@@ -46,6 +46,8 @@ pub struct Rates {
     pub anonymous_reads: Rate,
     /// Posts that one user publishes.
     pub posts: Rate,
+    /// Pictures that one user uploads: as Mastodon.
+    pub uploads: Rate,
 }
 
 impl Default for Rates {
@@ -61,6 +63,7 @@ impl Default for Rates {
             requests: rate(1_500, 5),
             anonymous_reads: rate(300, 5),
             posts: rate(300, 180),
+            uploads: rate(30, 30),
         }
     }
 }
@@ -80,6 +83,7 @@ impl Rates {
             requests: rate,
             anonymous_reads: rate,
             posts: rate,
+            uploads: rate,
         }
     }
 }
@@ -96,6 +100,7 @@ pub(crate) enum What {
     Requests,
     AnonymousReads,
     Posts,
+    Uploads,
 }
 
 /// Whose doings are counted.
@@ -235,6 +240,7 @@ impl Limiter {
             What::Requests => self.rates.requests,
             What::AnonymousReads => self.rates.anonymous_reads,
             What::Posts => self.rates.posts,
+            What::Uploads => self.rates.uploads,
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::fields::Fields;
 use crate::input::number;
 use crate::state::Server;
 
-/// A list ends when it has this many bytes. An entity has at most about 100 KiB.
+/// A list ends when it has this many bytes. An entity has at most about 150 KiB.
 pub(crate) const PAGE_BYTES: usize = 256 << 10;
 /// The parameters that the URL of another page repeats: those that choose what is listed.
 const REPEATED: [&str; 19] = [

@@ -10,8 +10,8 @@ use feed::accounts::AccessScope as S;
 use crate::access::{Needs, check, preflight};
 use crate::api::absent::Absent;
 use crate::api::{
-    accounts as people, instance, links, lists, markers, notifications, profile, reactions,
-    relations, search, statuses,
+    accounts as people, instance, links, lists, markers, media, notifications, pictures, profile,
+    reactions, relations, search, statuses,
 };
 use crate::api::{streaming, tags, timelines};
 use crate::endpoints::{Endpoints, Route};
@@ -45,6 +45,7 @@ pub(crate) fn routes(state: Shared) -> Router {
             }
         }
     }
+    router = router.route(pictures::PATH, get(pictures::show).options(preflight));
     for path in ["/api/v1/{*rest}", "/api/v2/{*rest}"] {
         let guard = from_fn_with_state((state.clone(), PUBLIC), check);
         let unknown = any(|| async { Absent::Record.answer() }).layer(guard);
@@ -82,6 +83,7 @@ pub(crate) fn table() -> Endpoints {
     notifications_of_user(&mut table);
     hashtags(&mut table);
     lists_of_user(&mut table);
+    media_of_user(&mut table);
     about_the_server(&mut table);
     streams(&mut table);
     without::add(&mut table);
@@ -195,6 +197,18 @@ fn lists_of_user(table: &mut Endpoints) {
     table.delete("/api/v1/lists/{id}/accounts", write, lists::remove);
     table.get("/api/v1/accounts/{id}/lists", read, lists::with_account);
     table.get("/api/v1/timelines/list/{list_id}", read, lists::timeline);
+}
+
+fn media_of_user(table: &mut Endpoints) {
+    let write = Needs::User(&[S::WriteMedia]);
+    for path in ["/api/v1/media", "/api/v2/media"] {
+        table.post(path, write, media::add);
+    }
+    table.get("/api/v1/media/{id}", write, media::show);
+    table.put("/api/v1/media/{id}", write, media::change);
+    table.delete("/api/v1/media/{id}", write, media::delete);
+    table.delete("/api/v1/profile/avatar", WRITE_ACCOUNTS, profile::delete_avatar);
+    table.delete("/api/v1/profile/header", WRITE_ACCOUNTS, profile::delete_header);
 }
 
 fn notifications_of_user(table: &mut Endpoints) {

@@ -13,6 +13,7 @@ use tokio::sync::Semaphore;
 
 use crate::MastodonOptions;
 use crate::answers::Answers;
+use crate::api::pictures;
 use crate::bodies::Bodies;
 use crate::entities::Entities;
 use crate::error::ApiError;
@@ -21,6 +22,7 @@ use crate::limiter::{Limiter, Subject, What};
 use crate::password::Passwords;
 use crate::streams::Streams;
 use crate::tokens::Tokens;
+use crate::uploads::Uploads;
 
 /// Reads for responses to changes that run at a time.
 const DONE_READS_MAX: usize = 8;
@@ -34,8 +36,12 @@ pub(crate) struct Server {
     pub(crate) tokens: Tokens,
     /// Bodies that are being read.
     pub(crate) bodies: Bodies,
+    /// Forms with files that are being read.
+    pub(crate) uploads: Arc<Uploads>,
     /// Permits of reads for responses to changes.
     done_reads: Arc<Semaphore>,
+    /// Permits of reads of pictures.
+    pub(crate) pieces: Arc<Semaphore>,
     /// Live streams.
     pub(crate) streams: Streams,
     /// Responses that are being sent.
@@ -53,9 +59,11 @@ impl Server {
             limiter: Limiter::new(options.rates),
             tokens: Tokens::new(),
             bodies: Bodies::new(),
+            uploads: Uploads::new(),
             answers: Answers::new(),
             streams: Streams::new(options.connections_max),
             done_reads: Arc::new(Semaphore::new(DONE_READS_MAX)),
+            pieces: Arc::new(Semaphore::new(pictures::PIECES_MAX)),
             options,
         })
     }

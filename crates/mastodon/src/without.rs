@@ -22,7 +22,6 @@ pub(crate) fn add(table: &mut Endpoints) {
     of_accounts(table);
     of_filters(table);
     of_notifications(table);
-    of_media(table);
     missing(table);
 }
 
@@ -106,8 +105,6 @@ fn of_accounts(table: &mut Endpoints) {
             "/api/v1/accounts/{id}/unpin",
         ],
     );
-    let pictures = ["/api/v1/profile/avatar", "/api/v1/profile/header"];
-    table.absent("DELETE", WRITE_ACCOUNTS, Refused("pictures of accounts"), &pictures);
     let tags = ["/api/v1/tags/{name}/follow", "/api/v1/tags/{name}/unfollow"];
     table.absent("POST", User(&[S::WriteFollows]), Refused("follows of hashtags"), &tags);
     table.absent("GET", User(&[S::ReadFollows]), List, &["/api/v1/followed_tags"]);
@@ -156,14 +153,6 @@ fn of_notifications(table: &mut Endpoints) {
     table.absent("PUT", push, Record, &subscription);
     table.absent("POST", push, what, &subscription);
     table.absent("DELETE", push, Object, &subscription);
-}
-
-fn of_media(table: &mut Endpoints) {
-    let (media, one) = (User(&[S::WriteMedia]), ["/api/v1/media/{id}"]);
-    table.absent("POST", media, Refused("media"), &["/api/v1/media", "/api/v2/media"]);
-    table.absent("GET", media, Record, &one);
-    table.absent("PUT", media, Record, &one);
-    table.absent("DELETE", media, Record, &one);
 }
 
 fn missing(table: &mut Endpoints) {

@@ -13,11 +13,14 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use backup::{BackupError, Group, Header, Keyspace, Summary, Writer};
 use commitlog::disk::RealDisk;
 use commitlog::{ArchiveError, LogError, LogReader, Position};
+use feed::Facts;
 use rows::Stamp;
-use store::{Snapshot, Store, StoreError};
+use store::{Snapshot, Store, StoreError, unless_unreadable};
 
 use crate::identity;
 use crate::lock::DataLock;
+use crate::media_check::{FilesReport, FoundFile};
+use crate::media_files::{HeldFiles, MediaFiles};
 use crate::open_error::OpenError;
 use crate::options::NodeOptions;
 
@@ -84,17 +87,21 @@ pub struct Backup {
     rows: Snapshot,
     /// None of a node of a cluster: its rows have everything.
     log: Option<LogReader>,
+    /// The store as it is now, and all files of pictures, also those that only earlier rows need.
+    files: (Store, HeldFiles),
 }
 
 impl Backup {
     /// Of a node that runs. Everything up to `last()` is in it. `roost` is the version of the program. Blocks.
     pub(crate) fn of_running(
-        store: &Store,
+        (store, files): (&Store, &Arc<MediaFiles>),
         log_dir: &Path,
         last: impl Fn() -> u64,
         (roost, directory, made_ms): (&str, String, u64),
     ) -> Result<Self, NodeBackupError> {
         let start = Instant::now();
+        // Before the rows, so that the files of all pictures in them are there to the end.
+        let held = files.hold();
         loop {
             // Groups before the checkpoint are not needed, and many of their segments may be kept for an archive.
             let before = Position(store.snapshot()?.map_or(0, |rows| rows.applied()));
@@ -104,7 +111,8 @@ impl Backup {
             if let Some(rows) = store.snapshot()? {
                 let last = last();
                 log.refresh()?;
-                return Ok(Self::of(rows, Some(log), last, (roost, Some(directory), made_ms)));
+                let of = (Some(log), (store.clone(), held));
+                return Ok(Self::of(rows, of, last, (roost, Some(directory), made_ms)));
             }
             if start.elapsed() > WAIT {
                 return Err(NodeBackupError::Busy);
@@ -116,17 +124,19 @@ impl Backup {
     /// Of a running node of a cluster, once its rows have everything up to `needed`; asks for a checkpoint with
     /// `request_checkpoint`. Blocks.
     pub(crate) fn of_member(
-        store: &Store,
+        (store, files): (&Store, &Arc<MediaFiles>),
         needed: Position,
         request_checkpoint: impl Fn(),
         (roost, directory, made_ms): (&str, String, u64),
     ) -> Result<Self, NodeBackupError> {
         let start = Instant::now();
+        let held = files.hold();
         loop {
             let rows = store.snapshot()?.filter(|rows| rows.applied() >= needed.0);
             if let Some(rows) = rows {
                 let last = rows.applied();
-                return Ok(Self::of(rows, None, last, (roost, Some(directory), made_ms)));
+                let of = (None, (store.clone(), held));
+                return Ok(Self::of(rows, of, last, (roost, Some(directory), made_ms)));
             }
             if start.elapsed() > WAIT {
                 return Err(NodeBackupError::Busy);
@@ -138,7 +148,7 @@ impl Backup {
 
     fn of(
         rows: Snapshot,
-        log: Option<LogReader>,
+        (log, files): (Option<LogReader>, (Store, HeldFiles)),
         last: u64,
         (roost, directory, made_ms): (&str, Option<String>, u64),
     ) -> Self {
@@ -150,7 +160,7 @@ impl Backup {
             checkpoint_ms: rows.totals().last_stamp.map_or(0, Stamp::unix_ms),
             last,
         };
-        Self { header, rows, log }
+        Self { header, rows, log, files }
     }
 
     /// Of the directory of a node that does not run; gives it to `write` with the lock held. Blocks.
@@ -175,7 +185,8 @@ impl Backup {
         let log = LogReader::open(Arc::new(RealDisk), &log)?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let made = (roost, identity::read(&options.data)?, now.as_millis() as u64);
-        write(Self::of(snapshot, Some(log), last, made))
+        let files = Arc::new(MediaFiles::new(&options.data)).hold();
+        write(Self::of(snapshot, (Some(log), (rows.store(), files)), last, made))
     }
 
     /// The header.
@@ -193,12 +204,15 @@ impl Backup {
         keys: Option<&[u8]>,
         out: W,
     ) -> Result<(W, Summary), NodeBackupError> {
-        let Self { header, rows, log } = self;
+        let Self { header, rows, log, files } = self;
         let mut writer = Writer::new(out, &header).map_err(BackupError::Io)?;
         write_rows(rows, &mut writer)?;
         if let Some(log) = log {
             write_groups(&log, &header, &mut writer)?;
         }
+        let written = unless_unreadable(|| write_files(&files, &mut writer));
+        written.ok_or(OpenError::Unreadable)?.map_err(BackupError::Io)?;
+        drop(files);
         if let Some(keys) = keys {
             writer.keys(keys).map_err(BackupError::Io)?;
         }
@@ -224,6 +238,29 @@ fn write_rows<W: Write>(rows: Snapshot, writer: &mut Writer<W>) -> Result<(), No
         Some(error) => Err(BackupError::Io(error).into()),
         None => Ok(read?),
     }
+}
+
+/// The files that pictures need now, and those that they needed before and that still exist: rows of the checkpoint may need
+/// them.
+fn write_files<W: Write>(
+    (store, files): &(Store, HeldFiles),
+    writer: &mut Writer<W>,
+) -> std::io::Result<()> {
+    let mut report = FilesReport::default();
+    files.0.each(Facts::new(store), |hash, found| {
+        report.count(&files.0, hash, &found);
+        match found {
+            FoundFile::Whole(bytes) => writer.file(&hash.0, &bytes),
+            FoundFile::Missing | FoundFile::Damaged => {
+                writer.lost_file();
+                Ok(())
+            }
+        }
+    })?;
+    for what in report.end().damage {
+        tracing::error!("{what}");
+    }
+    Ok(())
 }
 
 fn write_groups<W: Write>(

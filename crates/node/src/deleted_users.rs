@@ -5,6 +5,7 @@
 
 use feed::accounts::GrantId;
 use feed::limits::ERASE_ROWS_MAX;
+use feed::media::MediaId;
 use feed::{Command, Facts, ListId, PostId, Reaction, Remains, Span, UserId};
 use store::Store;
 
@@ -144,6 +145,7 @@ fn read_ahead(facts: Facts<'_, Store>, user: UserId, remains: Remains, items: &[
                 members_left -= facts.list_members_from(user, list, first, members_left).len();
             }
             Remains::Grants => drop(facts.grant(GrantId(*item))),
+            Remains::Media => drop(facts.media(MediaId(*item))),
             Remains::Stories
             | Remains::Mentions
             | Remains::Views

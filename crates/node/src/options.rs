@@ -82,6 +82,11 @@ pub struct NodeOptions {
     /// Bytes of the disk that are kept free: when less is free, only changes that remove something are accepted. 0
     /// for none.
     pub disk_reserve: u64,
+    /// Most bytes that the files of pictures take.
+    pub media_max: u64,
+    /// The program that converts uploaded pictures in a process of its own: see [`CONVERT`](crate::CONVERT). Without one
+    /// they are converted in this process, whose memory is not limited then: only for tests.
+    pub converter: Option<PathBuf>,
     /// The archive of the log, if there is one.
     pub archive: Option<ArchiveOptions>,
     /// Bytes per second that are read, at most, to compare everything on the disk with its checksums; 0 for not at
@@ -115,6 +120,8 @@ impl NodeOptions {
             queue_commands_max: 16_384,
             erase_within: Duration::from_secs(3_600),
             disk_reserve: 512 * MIB as u64,
+            media_max: 10 << 30,
+            converter: None,
             archive: None,
             scrub_rate: MIB as u64,
             clock: Clock::system(),

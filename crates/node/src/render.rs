@@ -2,10 +2,12 @@
 
 use std::io::Write as _;
 
+use feed::media::{Media, MediaId};
 use feed::stories::StoryRef;
 use feed::{Post, PostId, PostText, UserId};
 use jiff::Timestamp;
 
+use crate::pictures::picture_path;
 use crate::views::UserNames;
 
 /// Fields of a post that was not edited, replies to nothing, mentions nobody, is for everybody and has no warning, as most:
@@ -22,6 +24,7 @@ pub(crate) fn post(
     id: PostId,
     post: &Post,
     parent: Option<PostId>,
+    pictures: &[(MediaId, Media)],
     names: impl Fn(UserId) -> Option<UserNames>,
     out: &mut Vec<u8>,
 ) -> Option<()> {
@@ -78,11 +81,34 @@ pub(crate) fn post(
         Some(language) => string(language.as_str(), out),
         None => out.extend_from_slice(b"null"),
     }
+    for (index, (id, media)) in pictures.iter().enumerate() {
+        out.extend_from_slice(if index == 0 { b",\"media\":[" } else { b"," });
+        picture(*id, media, out);
+    }
+    if !pictures.is_empty() {
+        out.push(b']');
+    }
     match post.boost {
         Some(_) => out.extend_from_slice(b",\"boost_of\":"),
         None => out.push(b'}'),
     }
     Some(())
+}
+
+fn picture(id: MediaId, media: &Media, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"{\"url\":");
+    string(&picture_path(id, media, false), out);
+    out.extend_from_slice(b",\"preview_url\":");
+    string(&picture_path(id, media, true), out);
+    out.extend_from_slice(b",\"width\":");
+    number(media.original.width.into(), out);
+    out.extend_from_slice(b",\"height\":");
+    number(media.original.height.into(), out);
+    out.extend_from_slice(b",\"description\":");
+    string(media.description.as_str(), out);
+    out.extend_from_slice(b",\"blurhash\":");
+    string(media.blurhash.as_str(), out);
+    out.push(b'}');
 }
 
 /// Appends a story as a JSON object, but for its end: whether the reader has seen it, and the brace.

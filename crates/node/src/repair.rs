@@ -11,11 +11,14 @@ use std::sync::Arc;
 
 use commitlog::disk::RealDisk;
 use commitlog::{LocalLog, Log as _, LogError, LogSurvey, Position, SEGMENT_BYTES, begin_after};
+use feed::Facts;
 use rows::Finding;
 use store::{Base, Salvage, Salvaged, Store, StoreError, StoreWriter, unless_unreadable};
 
 use crate::entry::Entry;
 use crate::lock::DataLock;
+use crate::media_check::{self, FilesReport};
+use crate::node::recover_once;
 use crate::open_error::OpenError;
 use crate::options::NodeOptions;
 use crate::restore;
@@ -145,7 +148,14 @@ pub fn repair(
     }
     copy_log(&old.log_dir(), &new.log_dir(), (plan.applied(), plan.last))?;
     keys().map_err(io)?;
-    let totals = restore::complete(&new, &mut lock)?;
+    let files = unless_unreadable(|| copy_files(&old, &new)).ok_or(OpenError::Unreadable)??;
+    // Pictures without files stay: the files can be put back, and what is said about them is not lost.
+    repaired.damage.extend(files.damage);
+    let (totals, missing) = restore::complete(&new, &mut lock)?;
+    if missing > 0 {
+        let what = "files of pictures: whoever has one can put it back into the directory media";
+        repaired.lost.push(format!("{missing} {what}"));
+    }
     repaired.positions = (plan.applied(), plan.last);
     for (list, more) in
         [(&mut repaired.corrected, repaired.more.0), (&mut repaired.lost, repaired.more.1)]
@@ -264,6 +274,13 @@ fn copy_log(from: &Path, to: &Path, (after, last): (u64, u64)) -> Result<(), Rep
     log.sync()?;
     assert_eq!(log.last().0, last.max(after), "groups have no gaps");
     Ok(())
+}
+
+/// Copies the files of pictures that are as their names say.
+fn copy_files(old: &NodeOptions, new: &NodeOptions) -> Result<FilesReport, RepairError> {
+    let store = recover_once(new)?;
+    let copied = media_check::copy(Facts::new(&store), (&old.data, &new.data));
+    Ok(copied.map_err(|error| OpenError::Directory(old.data.clone(), error))?)
 }
 
 /// Makes the rows of a new store consistent.

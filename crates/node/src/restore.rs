@@ -13,12 +13,15 @@ use commitlog::disk::RealDisk;
 use commitlog::{
     ArchiveError, ArchiveReader, LocalLog, Log as _, Position, SEGMENT_BYTES, begin_after,
 };
+use feed::Facts;
+use feed::media::FileHash;
 use rows::{Rows as _, Totals};
 use store::{PutRow, StoreError};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::backup::NodeBackupError;
 use crate::lock::DataLock;
+use crate::media_files::MediaFiles;
 use crate::node::recover_once;
 use crate::open_error::OpenError;
 use crate::options::NodeOptions;
@@ -36,6 +39,9 @@ pub struct Restored {
     pub last_ms: u64,
     /// Number of users, posts and follows.
     pub counts: (u64, u64, u64),
+    /// Number of files that pictures need and that do not exist: those that the backup lacks, and those of pictures that
+    /// are only in the archive.
+    pub missing_files: u64,
 }
 
 /// Makes the directory `data`, which must be empty or missing, from a backup, and adds the changes that the archive in
@@ -67,24 +73,34 @@ pub fn restore(
     restore_rows(&mut reader, &options.store_dir())?;
     let (last, last_ms) =
         restore_log(&mut reader, archive, &options.log_dir(), until_ms.unwrap_or(u64::MAX))?;
+    let files = MediaFiles::new(data);
+    reader.files(|hash, file| Ok(files.put(&FileHash(*hash), file)?))?;
+    files.sync_all().map_err(io)?;
     if let Some(file) = reader.keys()? {
         keys(&file).map_err(io)?;
     }
     let summary = reader.finish()?;
-    let totals = complete(&options, &mut lock)?;
+    let (totals, missing_files) = complete(&options, &mut lock)?;
     let counts = (totals.users.into(), totals.posts, totals.follows);
-    Ok(Restored { header, summary, last, last_ms, counts })
+    Ok(Restored { header, summary, last, last_ms, counts, missing_files })
 }
 
-/// Opens a directory once that was made, makes it durable, and marks it as complete.
-pub(crate) fn complete(options: &NodeOptions, lock: &mut DataLock) -> Result<Totals, OpenError> {
-    let totals = recover_once(options)?.totals();
+/// Opens a directory once that was made, makes it durable, and marks it as complete. Returns also the number of files of
+/// pictures that are missing.
+pub(crate) fn complete(
+    options: &NodeOptions,
+    lock: &mut DataLock,
+) -> Result<(Totals, u64), OpenError> {
+    let store = recover_once(options)?;
+    let totals = store.totals();
+    let missing = MediaFiles::new(&options.data).missing(Facts::new(&store));
+    drop(store);
     let io = |error| OpenError::Directory(options.data.clone(), error);
     for dir in [&options.store_dir(), &options.data] {
         File::open(dir).and_then(|dir| dir.sync_all()).map_err(io)?;
     }
     lock.close().map_err(io)?;
-    Ok(totals)
+    Ok((totals, missing))
 }
 
 fn restore_rows<R: Read>(reader: &mut Reader<R>, dir: &Path) -> Result<(), NodeBackupError> {

@@ -1,16 +1,21 @@
-//! The scrub: slowly reads all table files and all completed segments of the log, and compares them with their
-//! checksums, so that damage is detected before the data is needed.
+//! The scrub: slowly reads all table files, all completed segments of the log and all files of pictures, and compares them
+//! with their checksums, so that damage is detected before the data is needed.
 //!
-//! It reads a quarter of a MiB at a time (a group of the log as a whole), pauses after each read to keep to its
+//! It reads a quarter of a MiB at a time (a group of the log, or a file of a picture, as a whole), pauses after each read to keep to its
 //! rate, and starts once per week. It takes no lock that requests take.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use commitlog::{Position, SegmentCheck, closed_segments};
-use store::{Store, TableCheck, TableStep};
+use feed::Facts;
+use feed::media::FileHash;
+use store::{Store, TableCheck, TableStep, unless_unreadable};
 
+use crate::media_check::FoundFile;
+use crate::media_files::{DIRECTORIES, MediaFiles};
 use crate::metrics::Metrics;
 
 /// Time from the begin of a pass to the begin of the next.
@@ -20,6 +25,7 @@ const INTERVAL: Duration = Duration::from_secs(7 * 86_400);
 pub(crate) struct Scrub {
     store: Store,
     log_dir: PathBuf,
+    pictures: Arc<MediaFiles>,
     metrics: Metrics,
     /// Bytes per second, at most.
     rate: u64,
@@ -38,18 +44,27 @@ pub(crate) struct Scrub {
 enum Target {
     Table(PathBuf, u128),
     Segment(Position, Position),
+    /// A directory of files of pictures.
+    Pictures(u16),
 }
 
 enum Current {
     Table(Box<TableCheck>),
     Segment(SegmentCheck),
+    /// The remaining files of a directory, and whether a picture needs each.
+    Pictures(BTreeMap<FileHash, bool>),
 }
 
 impl Scrub {
-    pub(crate) fn new(store: Store, log_dir: PathBuf, metrics: Metrics, rate: u64) -> Self {
+    pub(crate) fn new(
+        (store, log_dir, pictures): (Store, PathBuf, Arc<MediaFiles>),
+        metrics: Metrics,
+        rate: u64,
+    ) -> Self {
         Self {
             store,
             log_dir,
+            pictures,
             metrics,
             rate,
             rest: Vec::new(),
@@ -82,6 +97,7 @@ impl Scrub {
         self.damaged_now.clear();
         let tables = self.store.table_files().into_iter();
         self.rest = tables.map(|(path, checksum)| Target::Table(path, checksum)).collect();
+        self.rest.extend((0..DIRECTORIES).map(Target::Pictures));
         // A node of a cluster has no log of its own.
         let segments =
             if self.log_dir.is_dir() { closed_segments(&self.log_dir) } else { Ok(Vec::new()) };
@@ -112,6 +128,15 @@ impl Scrub {
                     Ok(check) => Ok(check.map(|check| Current::Table(Box::new(check)))),
                     Err(error) => Err((path, error.to_string())),
                 },
+                Target::Pictures(directory) => {
+                    let listed = || self.pictures.listed(Facts::new(&self.store), directory);
+                    // Rows that cannot be read are found in their table file.
+                    let listed = unless_unreadable(listed).unwrap_or_else(|| Ok(BTreeMap::new()));
+                    let path = self.pictures.dir.clone();
+                    listed
+                        .map(|files| Some(Current::Pictures(files)))
+                        .map_err(|error| (path, error.to_string()))
+                }
                 Target::Segment(first, end) => {
                     let check = SegmentCheck::open(&self.log_dir, (first, end));
                     let path = self.log_dir.join(format!("{:020}.log", first.0));
@@ -141,6 +166,12 @@ impl Scrub {
                 TableStep::Whole => None,
                 TableStep::Damaged(what) => Some((check.path().to_owned(), what)),
             },
+            Some(Current::Pictures(files)) => {
+                if let Some((hash, is_needed)) = files.pop_first() {
+                    return self.read_picture(&hash, is_needed);
+                }
+                None
+            }
             Some(Current::Segment(check)) => match check.step() {
                 Ok(Some(bytes)) => return bytes,
                 Ok(None) => None,
@@ -150,6 +181,21 @@ impl Scrub {
         self.current = None;
         if let Some((path, what)) = found {
             self.found(path, &what);
+        }
+        0
+    }
+
+    /// Reads a file of a picture; returns its bytes.
+    fn read_picture(&mut self, hash: &FileHash, is_needed: bool) -> usize {
+        let what = match self.pictures.read(hash) {
+            FoundFile::Whole(bytes) => return bytes.len(),
+            FoundFile::Missing => "the file of a picture is missing",
+            FoundFile::Damaged => "the file of a picture is not the one that was stored",
+        };
+        // The last picture that needed it may have been removed meanwhile.
+        let needs = || Facts::new(&self.store).needs_file(hash);
+        if is_needed && unless_unreadable(needs).unwrap_or_default() {
+            self.found(self.pictures.path(hash), what);
         }
         0
     }
@@ -168,10 +214,16 @@ impl Scrub {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use rows::{PointTable, PutRows as _, Value};
-    use store::StoreOptions;
+    use store::{StoreOptions, StoreWriter};
 
     use super::*;
+
+    fn of(rows: &StoreWriter, data: &Path, log: &Path) -> (Store, PathBuf, Arc<MediaFiles>) {
+        (rows.store(), log.to_owned(), Arc::new(MediaFiles::new(data)))
+    }
 
     /// Runs a pass without waiting; returns the time that it took by its own pauses.
     fn pass(scrub: &mut Scrub, now: &mut Duration) -> Duration {
@@ -199,7 +251,7 @@ mod tests {
         let log = tempfile::tempdir().unwrap();
         let metrics = Metrics::default();
         let rate = 64 << 10;
-        let mut scrub = Scrub::new(rows.store(), log.path().to_owned(), metrics.clone(), rate);
+        let mut scrub = Scrub::new(of(&rows, data.path(), log.path()), metrics.clone(), rate);
         let mut now = Duration::ZERO;
         pass(&mut scrub, &mut now);
         let files = rows.store().table_files();
@@ -207,7 +259,7 @@ mod tests {
         assert_eq!(metrics.scrub_read.get(), bytes);
         assert_eq!(metrics.scrub_damaged.get(), 0);
         // Pauses add up to the time that the rate allows, whatever the reads took.
-        let mut slow = Scrub::new(rows.store(), log.path().to_owned(), Metrics::default(), rate);
+        let mut slow = Scrub::new(of(&rows, data.path(), log.path()), Metrics::default(), rate);
         let (mut waited, mut read) = (Duration::ZERO, 0);
         while read < bytes {
             waited += slow.step(waited);
@@ -227,6 +279,33 @@ mod tests {
     }
 
     #[test]
+    fn files_of_pictures_that_are_damaged_or_missing_are_found_if_a_picture_needs_them() {
+        let (data, log) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let options = StoreOptions { cache_bytes: 1 << 20, bucket_bytes: 1 << 20 };
+        let (mut rows, _) = Store::open(data.path(), options).unwrap();
+        let pictures = Arc::new(MediaFiles::new(data.path()));
+        let mut pinned = pictures.promise((0, 1_000), 100).unwrap();
+        let hashes = [b"one", b"two", b"six"].map(|bytes| pinned.store(bytes).unwrap());
+        // The last one is needed by nobody.
+        for hash in &hashes[..2] {
+            let name = [&hash.0[..], &[7; 8]].concat();
+            rows.put_name(rows::NameTable::MediaFile, &name, Some(Value::from_slice(&[])));
+        }
+        let metrics = Metrics::default();
+        let of = (rows.store(), log.path().to_owned(), Arc::clone(&pictures));
+        let mut scrub = Scrub::new(of, metrics.clone(), 1 << 20);
+        let mut now = Duration::ZERO;
+        pass(&mut scrub, &mut now);
+        assert_eq!((metrics.scrub_damaged.get(), metrics.scrub_read.get() >= 9), (0, true));
+        std::fs::write(pictures.path(&hashes[0]), b"onf").unwrap();
+        std::fs::remove_file(pictures.path(&hashes[1])).unwrap();
+        std::fs::write(pictures.path(&hashes[2]), b"damaged too").unwrap();
+        pass(&mut scrub, &mut now);
+        let expected = BTreeSet::from([0, 1].map(|at: usize| pictures.path(&hashes[at])));
+        assert_eq!(scrub.damaged, expected);
+    }
+
+    #[test]
     fn damage_of_a_segment_is_found() {
         use commitlog::disk::RealDisk;
         use commitlog::{LocalLog, LogOptions};
@@ -234,13 +313,13 @@ mod tests {
         let options = StoreOptions { cache_bytes: 1 << 20, bucket_bytes: 1 << 20 };
         let (rows, _) = Store::open(data.path(), options).unwrap();
         let small = LogOptions { segment_bytes: 4_096, prepares_on_thread: false };
-        let disk = std::sync::Arc::new(RealDisk);
+        let disk = Arc::new(RealDisk);
         let mut segments = LocalLog::open_with(disk, log.path(), small, Position(0)).unwrap();
         for number in 0..30 {
             segments.append(&[number; 700], 7).unwrap();
         }
         let metrics = Metrics::default();
-        let mut scrub = Scrub::new(rows.store(), log.path().to_owned(), metrics.clone(), 1 << 20);
+        let mut scrub = Scrub::new(of(&rows, data.path(), log.path()), metrics.clone(), 1 << 20);
         let mut now = Duration::ZERO;
         pass(&mut scrub, &mut now);
         assert_eq!(metrics.scrub_damaged.get(), 0);

@@ -17,10 +17,12 @@ use crate::archive_progress::ArchiveProgress;
 use crate::clock::Time;
 use crate::cluster::{CONFIRMED_WITHIN, Cluster};
 use crate::inbox::{Inbox, SubmitError, Ticket};
+use crate::media_files::MediaFiles;
 use crate::metrics::Metrics;
 use crate::samples::SampleSets;
 use crate::space::Space;
 use crate::submission::Submission;
+use crate::uploads::Uploads;
 use crate::views::Views;
 
 /// Number of handles that are remembered, and of names of buckets.
@@ -52,6 +54,12 @@ pub(crate) struct Shared {
     pub(crate) identity: String,
     pub(crate) archive: Arc<ArchiveProgress>,
     pub(crate) overlay_bytes: AtomicU64,
+    /// The files of pictures.
+    pub(crate) media_files: Arc<MediaFiles>,
+    /// Most bytes that they take.
+    pub(crate) media_max: u64,
+    /// Pictures that wait to be converted.
+    pub(crate) uploads: Uploads,
     pub(crate) delivery_due: AtomicBool,
     /// Users by handle. A handle never gets another user; whether the user was deleted is checked at each use.
     pub(crate) handles: Cache<Handle, UserId>,
@@ -157,7 +165,12 @@ impl Shared {
 
     /// Submits a command of the node itself; `None` if the inbox does not accept it.
     pub(crate) fn submit_own(&self, command: Command) -> Option<OwnReply> {
+        self.try_submit_own(command).ok()
+    }
+
+    /// As [`Shared::submit_own`], with the reason.
+    pub(crate) fn try_submit_own(&self, command: Command) -> Result<OwnReply, SubmitError> {
         let (submission, reply) = Submission::of_requests(smallvec![Request::from(command)]);
-        self.put(submission).ok().map(|()| reply)
+        self.put(submission).map(|()| reply)
     }
 }

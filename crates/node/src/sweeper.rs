@@ -1,5 +1,5 @@
 //! The sweeper: removes the rows of dead stories within seconds, and has their texts erased from every file
-//! in time. It also ends mutes whose time is over, and removes what is left of deleted users: see
+//! in time. It also ends mutes whose time is over, and removes pictures that are not attached and what is left of deleted users: see
 //! [`crate::deleted_users`].
 //!
 //! Reads do not depend on it: a story is in no reply from its expiry on, swept or not. It checks the
@@ -67,6 +67,7 @@ impl Sweeper {
         let swept = self.shared.sweep();
         self.after_sweep(swept);
         self.shared.end_mutes(&mut self.mutes_from_ms);
+        self.shared.expire_media();
         self.shared.erase_users(&mut self.erasing)
     }
 

@@ -3,9 +3,12 @@
 use std::path::Path;
 
 use commitlog::{Checked, Position};
+use feed::Facts;
 use store::{RowsReport, Store, unless_unreadable};
 
 use crate::lock::DataLock;
+use crate::media_check::FilesReport;
+use crate::media_files::MediaFiles;
 use crate::open_error::OpenError;
 use crate::options::NodeOptions;
 use crate::repair::check;
@@ -17,6 +20,8 @@ pub struct DataReport {
     pub store: Result<RowsReport, OpenError>,
     /// The log, or its first damage.
     pub log: Result<Checked, OpenError>,
+    /// The files of pictures; none if the rows cannot be read.
+    pub files: Option<FilesReport>,
 }
 
 /// Checks every row of the store and every group of the log in `data`. Changes no row and no group. Blocks.
@@ -31,14 +36,19 @@ pub fn verify(data: &Path) -> Result<DataReport, OpenError> {
         return Err(OpenError::Directory(data.to_owned(), error));
     }
     let _lock = DataLock::take_to_read(data)?;
+    let mut files = None;
     let mut store = store::verify(&options.store_dir()).map_err(OpenError::from);
     if let Ok(report) = store.as_mut()
         && report.damage.is_empty()
     {
         let checked = unless_unreadable(|| {
             let (mut rows, _) = Store::open(&options.store_dir(), options.store())?;
-            check(&mut rows, &mut |finding| report.damage.push(finding.what))
+            check(&mut rows, &mut |finding| report.damage.push(finding.what))?;
+            let read = MediaFiles::new(data).check(Facts::new(&rows));
+            files = Some(read.map_err(|error| OpenError::Directory(data.to_owned(), error))?);
+            Ok(())
         });
+        let checked: Option<Result<(), OpenError>> = checked;
         match checked {
             Some(Ok(())) => {}
             Some(Err(error)) => report.damage.push(error.to_string()),
@@ -51,5 +61,5 @@ pub fn verify(data: &Path) -> Result<DataReport, OpenError> {
         Ok(applied) => commitlog::check(&options.log_dir(), applied),
         Err(_) => commitlog::check_all(&options.log_dir()),
     };
-    Ok(DataReport { store, log: log.map_err(OpenError::from) })
+    Ok(DataReport { store, log: log.map_err(OpenError::from), files })
 }

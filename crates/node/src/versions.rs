@@ -42,6 +42,7 @@ pub(crate) fn rules() -> u64 {
 #[cfg(test)]
 mod tests {
     use feed::accounts::AccountCommand;
+    use feed::media::MediaCommand;
     use serde::de::{Deserialize, Deserializer, Error as _, Visitor, value::Error};
 
     use super::*;
@@ -79,7 +80,12 @@ mod tests {
     /// [`COMMANDS`] if the last version was released, and correct the numbers.
     #[test]
     fn every_command_has_its_version() {
-        let known = [variants::<Command>(), variants::<AccountCommand>(), variants::<KeyOp<'_>>()];
-        assert_eq!((COMMANDS, known.join(" ").as_str()), (1, "38 13 20"));
+        let known = [
+            variants::<Command>(),
+            variants::<AccountCommand>(),
+            variants::<KeyOp<'_>>(),
+            variants::<MediaCommand>(),
+        ];
+        assert_eq!((COMMANDS, known.join(" ").as_str()), (1, "39 13 20 7"));
     }
 }

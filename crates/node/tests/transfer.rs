@@ -330,8 +330,8 @@ fn a_file_that_is_cut_or_changed_is_refused() {
     for (from, to, what) in [
         ("hello", "hullo", "do not match their digest"),
         ("\"posts\":1", "\"posts\":2", "it counts"),
-        ("\"format\":6", "\"format\":7", "format 7, but this program reads formats up to 6"),
-        ("\"format\":6", "\"format\":0", "the first line is"),
+        ("\"format\":7", "\"format\":8", "format 8, but this program reads formats up to 7"),
+        ("\"format\":7", "\"format\":0", "the first line is"),
         ("\"roost\":", "\"rooster\":", "the first line is"),
     ] {
         assert!(whole.contains(from), "{from}");
@@ -677,7 +677,7 @@ fn an_export_says_what_is_in_it_and_the_first_line_alone_has_the_time() {
     assert_ne!(one, other);
     assert_eq!(facts(&one), facts(&other));
     assert!(one.starts_with(
-        r#"{"export":{"format":6,"roost":"test","time":"2027-01-15T08:00:00.000Z","last_id":""#
+        r#"{"export":{"format":7,"roost":"test","time":"2027-01-15T08:00:00.000Z","last_id":""#
     ));
     let end = one.lines().last().unwrap();
     assert!(

@@ -6,10 +6,10 @@ use std::path::Path;
 
 /// Bytes of memory; `None` if the operating system does not say.
 pub(crate) fn memory() -> Option<u64> {
-    memory_under(Path::new("/"))
+    memory_under(Path::new("/"), of_machine())
 }
 
-fn memory_under(root: &Path) -> Option<u64> {
+fn memory_under(root: &Path, of_machine: Option<u64>) -> Option<u64> {
     let groups = fs::read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
     let limits = groups.lines().filter_map(|line| {
         // Number, controllers and path. Version 2 has one line, without controllers.
@@ -21,7 +21,7 @@ fn memory_under(root: &Path) -> Option<u64> {
         let counts = controllers.is_empty() || controllers.split(',').any(|name| name == "memory");
         counts.then(|| group_limit(&root.join(mounted), path, file)).flatten()
     });
-    limits.chain(of_machine(root)).min()
+    limits.chain(of_machine).min()
 }
 
 /// The least limit of a group and those above it. A container may see its own group as the one that is mounted, and not
@@ -35,10 +35,16 @@ fn group_limit(mounted: &Path, path: &str, file: &str) -> Option<u64> {
     limits.min()
 }
 
-fn of_machine(root: &Path) -> Option<u64> {
-    let info = fs::read_to_string(root.join("proc/meminfo")).ok()?;
-    let total = info.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
-    total.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1_024)
+/// By a system call: a unit of systemd can hide the file that says it.
+#[cfg(target_os = "linux")]
+fn of_machine() -> Option<u64> {
+    let info = rustix::system::sysinfo();
+    Some(info.totalram * u64::from(info.mem_unit))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn of_machine() -> Option<u64> {
+    None
 }
 
 #[cfg(test)]
@@ -47,7 +53,7 @@ mod tests {
 
     const GIB: u64 = 1 << 30;
 
-    /// What a system with these files has.
+    /// What a machine of 4 GiB with these files has.
     fn memory_with(files: &[(&str, &str)]) -> Option<u64> {
         let root = tempfile::tempdir().unwrap();
         for (path, text) in files {
@@ -55,29 +61,27 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         }
-        memory_under(root.path())
+        memory_under(root.path(), Some(4 * GIB))
     }
 
     #[test]
     fn the_least_limit_of_machine_and_groups_counts() {
-        let machine = ("proc/meminfo", "MemTotal:        4194304 kB\nMemFree:   1 kB\n");
         let unit = ("proc/self/cgroup", "0::/system.slice/roost.service\n");
         let limit = |path, text| (path, text);
         let of_unit = "sys/fs/cgroup/system.slice/roost.service/memory.max";
         let of_slice = "sys/fs/cgroup/system.slice/memory.max";
-        assert_eq!(memory_with(&[]), None);
-        assert_eq!(memory_with(&[machine]), Some(4 * GIB));
-        assert_eq!(memory_with(&[machine, unit, limit(of_unit, "max\n")]), Some(4 * GIB));
-        assert_eq!(memory_with(&[machine, unit, limit(of_unit, "1073741824\n")]), Some(GIB));
-        let both = [machine, unit, limit(of_unit, "3221225472"), limit(of_slice, "2147483648")];
+        assert_eq!(memory_with(&[]), Some(4 * GIB));
+        assert_eq!(memory_with(&[unit, limit(of_unit, "max\n")]), Some(4 * GIB));
+        assert_eq!(memory_with(&[unit, limit(of_unit, "1073741824\n")]), Some(GIB));
+        let both = [unit, limit(of_unit, "3221225472"), limit(of_slice, "2147483648")];
         assert_eq!(memory_with(&both), Some(2 * GIB));
         // A container has its own group as the root, in both versions.
         let inside = limit("sys/fs/cgroup/memory.max", "1073741824\n");
-        assert_eq!(memory_with(&[machine, ("proc/self/cgroup", "0::/\n"), inside]), Some(GIB));
+        assert_eq!(memory_with(&[("proc/self/cgroup", "0::/\n"), inside]), Some(GIB));
         let old = ("proc/self/cgroup", "5:cpu,cpuacct:/docker/1\n4:memory:/docker/1\n0::/\n");
         let inside = limit("sys/fs/cgroup/memory/memory.limit_in_bytes", "1073741824\n");
-        assert_eq!(memory_with(&[machine, old, inside]), Some(GIB));
+        assert_eq!(memory_with(&[old, inside]), Some(GIB));
         let unlimited = limit("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712");
-        assert_eq!(memory_with(&[machine, old, unlimited]), Some(4 * GIB));
+        assert_eq!(memory_with(&[old, unlimited]), Some(4 * GIB));
     }
 }

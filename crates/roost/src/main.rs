@@ -5,6 +5,7 @@ mod address;
 mod available;
 mod cluster;
 mod cluster_log;
+mod convert;
 mod dashboard;
 mod demo;
 mod descriptors;
@@ -64,6 +65,8 @@ enum Command {
     Lab(lab::Lab),
     #[command(hide = true)]
     Generate(generate::Generate),
+    #[command(hide = true, name = node::CONVERT)]
+    ConvertPicture(convert::Convert),
 }
 
 /// Number of tasks that a thread runs before it checks for requests that have arrived. tokio's default of 61
@@ -83,6 +86,9 @@ fn run(command: Command) -> anyhow::Result<()> {
         && lab.is_trial()
     {
         return lab.trial();
+    }
+    if let Command::ConvertPicture(convert) = &command {
+        return convert.run();
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -106,6 +112,7 @@ fn run(command: Command) -> anyhow::Result<()> {
             Command::Recognise(recognise) => recognise.run(),
             Command::Lab(lab) => lab.run().await,
             Command::Generate(generate) => generate.run(),
+            Command::ConvertPicture(convert) => convert.run(),
         }
     })
 }

@@ -23,6 +23,8 @@ const _: () = assert!(mastodon::MEMORY as u64 <= ACCOUNTS);
 const ARCHIVE: u64 = node::ARCHIVE_MEMORY as u64;
 /// Memory that cannot be set either, with TLS: connections in a handshake.
 const TLS: u64 = HANDSHAKE_MEMORY as u64;
+/// Memory that cannot be set either, with pictures: those that arrive, those that wait, and the one that is converted.
+const PICTURES: u64 = node::UPLOAD_MEMORY + mastodon::UPLOAD_MEMORY as u64;
 /// The overlay takes up to this many times its setting while checkpoints run.
 const OVERLAY_TIMES: u64 = 4;
 /// With less for samples not even the built-in ones are served.
@@ -48,6 +50,8 @@ pub(crate) struct Given {
     pub(crate) archive: bool,
     /// Whether HTTP connections use TLS.
     pub(crate) tls: bool,
+    /// Whether pictures can be uploaded.
+    pub(crate) pictures: bool,
 }
 
 /// Bytes of every part.
@@ -68,6 +72,8 @@ pub(crate) struct Memory {
     connection: u64,
     /// Memory that cannot be set.
     pub(crate) fixed: u64,
+    /// Memory of the process that converts pictures, in addition to all parts.
+    converter: u64,
 }
 
 impl Memory {
@@ -101,8 +107,9 @@ impl Memory {
             (8, bytes(given.redis)),
             (6, connections),
         ];
-        let fixed =
-            FIXED + if given.archive { ARCHIVE } else { 0 } + if given.tls { TLS } else { 0 };
+        let more = [(given.archive, ARCHIVE), (given.tls, TLS), (given.pictures, PICTURES)];
+        let more: u64 = more.into_iter().filter(|(is_given, _)| *is_given).map(|(_, m)| m).sum();
+        let fixed = FIXED + more;
         let unit = match whole {
             Some(whole) => unit((whole.as_u64(), fixed), &parts)?,
             None => {
@@ -126,6 +133,7 @@ impl Memory {
             connections,
             connection,
             fixed,
+            converter: if given.pictures { node::CONVERTER_MEMORY } else { 0 },
         })
     }
 
@@ -173,9 +181,11 @@ impl Memory {
     /// Logs how the memory is divided, and warns if the process can have only `available` bytes, which are less.
     pub(crate) fn log(&self, available: Option<u64>) {
         let mib = |bytes: u64| bytes / MIB;
-        if let Some(available) = available.filter(|available| *available < self.total()) {
+        if let Some(available) =
+            available.filter(|available| *available < self.total() + self.converter)
+        {
             tracing::warn!(
-                total = mib(self.total()),
+                total = mib(self.total() + self.converter),
                 available = mib(available),
                 "the machine, or the limit of this process, has less memory than roost may use, in MiB: under load \
                  it would be killed; lower --memory, or raise the limit"
@@ -265,8 +275,10 @@ mod tests {
             Given { overlay: mib(32), redis: mib(1), max_connections: Some(100), ..timeline };
         let archive = Given { archive: true, ..several };
         let tls = Given { tls: true, ..Given::default() };
-        for given in [Given::default(), timeline, several, archive, tls] {
+        let pictures = Given { pictures: true, ..timeline };
+        for given in [Given::default(), timeline, several, archive, tls, pictures] {
             for whole in [980, 990, 1_000, 5_000, 1_000_000] {
+                let whole = whole + if given.pictures { 450 } else { 0 };
                 let memory = Memory::divide(mib(whole), &given, None).unwrap();
                 assert!(memory.total() <= whole * MIB, "{whole} {memory:?}");
                 assert!(memory.total() > (whole - 1) * MIB, "{whole} {memory:?}");
@@ -324,6 +336,10 @@ mod tests {
         check(1_000, &large, "2784MiB");
         // Archiving takes 132 MiB more.
         check(963, &Given { archive: true, ..Given::default() }, "964MiB");
+        // So many as the help of --media-max says.
+        let pictures = Given { pictures: true, ..Given::default() };
+        check(960, &pictures, "961MiB");
+        assert_eq!(PICTURES.div_ceil(MIB), 129);
         check(1_000, &Given { sample: mib(14), ..Given::default() }, "15MiB");
     }
 }

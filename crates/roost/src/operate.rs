@@ -26,14 +26,19 @@ fn time(ms: u64) -> String {
 
 /// Describes the content of a backup.
 fn describe(header: &Header, summary: &Summary) -> String {
+    let lost = match summary.lost_files {
+        0 => String::new(),
+        lost => format!(" ({lost} were missing or damaged when it was made)"),
+    };
     format!(
-        "{} rows of the checkpoint at group {} ({}), {} groups of the log up to {} ({})\nSHA-256 {}",
+        "{} rows of the checkpoint at group {} ({}), {} groups of the log up to {} ({}), {} files of pictures{lost}\nSHA-256 {}",
         summary.rows + summary.ephemeral_rows,
         header.checkpoint,
         time(header.checkpoint_ms),
         summary.groups,
         header.last,
         time(header.made_ms),
+        summary.files,
         summary.sha256
     )
 }

@@ -156,6 +156,10 @@ pub(crate) struct Settings {
     /// Disk space to keep free. While less is free, only deletions are accepted [default: 512MiB]
     #[arg(long, env = "ROOST_DISK_RESERVE", value_name = "SIZE")]
     pub(crate) disk_reserve: Option<ByteSize>,
+    /// Largest total size of the files of pictures. Beyond it uploads are refused; 0 for no pictures, which saves 129
+    /// MiB of memory [default: 10GiB]
+    #[arg(long, env = "ROOST_MEDIA_MAX", value_name = "SIZE")]
+    pub(crate) media_max: Option<ByteSize>,
     /// Archive of the log for `roost restore`: a directory for this data directory alone [default: none]
     #[arg(long, env = "ROOST_ARCHIVE", value_name = "DIR")]
     pub(crate) archive: Option<PathBuf>,
@@ -274,6 +278,7 @@ impl Settings {
             story_life: self.story_life.or(file.story_life),
             erase_within: self.erase_within.or(file.erase_within),
             disk_reserve: self.disk_reserve.or(file.disk_reserve),
+            media_max: self.media_max.or(file.media_max),
             archive: self.archive.or(file.archive),
             archive_interval: self.archive_interval.or(file.archive_interval),
             archive_backlog: self.archive_backlog.or(file.archive_backlog),
@@ -332,6 +337,7 @@ impl Settings {
             max_connections: self.max_connections,
             archive: self.archive.is_some(),
             tls: self.is_https(),
+            pictures: self.media_max.is_none_or(|size| size.as_u64() > 0) && self.log.is_none(),
         };
         Memory::divide(self.memory, &given, available)
     }
@@ -349,6 +355,8 @@ impl Settings {
         options.queue_commands_max = self.queue.unwrap_or(options.queue_commands_max);
         options.erase_within = self.erase_within.unwrap_or(options.erase_within);
         options.disk_reserve = self.disk_reserve.map_or(options.disk_reserve, |size| size.as_u64());
+        options.converter = converter();
+        options.media_max = self.media_max.map_or(options.media_max, |size| size.as_u64());
         options.archive = self.archive.clone().map(ArchiveOptions::new).map(|mut archive| {
             archive.interval = self.archive_interval.unwrap_or(archive.interval);
             archive.backlog_max = self.archive_backlog.map_or(archive.backlog_max, |b| b.as_u64());
@@ -358,6 +366,12 @@ impl Settings {
         options.clock_jump_max = self.clock_jump.unwrap_or(options.clock_jump_max);
         options
     }
+}
+
+/// This program, by a name under which it can be started also after another version was installed in its place.
+fn converter() -> Option<PathBuf> {
+    let program = PathBuf::from("/proc/self/exe");
+    if program.exists() { Some(program) } else { std::env::current_exe().ok() }
 }
 
 #[cfg(test)]

@@ -271,6 +271,16 @@ tables! {
         ListMember = 0x69,
         /// Owner, member (4 bytes each), list (8 bytes) -> nothing.
         ListedUser = 0x6a,
+        /// Picture (8 bytes) -> what is known of it.
+        Media = 0x6b,
+        /// SHA-256 of a file (32 bytes), picture that needs it (8 bytes) -> nothing.
+        MediaFile = 0x6c,
+        /// Owner (4 bytes), picture (8 bytes) -> nothing.
+        MediaOf = 0x6d,
+        /// Picture (8 bytes) that is not attached -> nothing.
+        UnattachedMedia = 0x6e,
+        /// Owner (4 bytes), or four bytes 0xff for all -> what the pictures take; no row if there are none.
+        MediaSpace = 0x6f,
     }
 }
 

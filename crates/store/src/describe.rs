@@ -117,6 +117,11 @@ fn of_name(table: NameTable, name: &[u8]) -> String {
         NameTable::FeaturedTag => "a hashtag on a profile".to_owned(),
         NameTable::List => "a list of a user".to_owned(),
         NameTable::ListMember | NameTable::ListedUser => "a member of a list".to_owned(),
+        NameTable::Media => "a picture".to_owned(),
+        NameTable::MediaFile => "a file of a picture".to_owned(),
+        NameTable::MediaOf => "a picture of a user".to_owned(),
+        NameTable::UnattachedMedia => "a picture that is not attached".to_owned(),
+        NameTable::MediaSpace => "what the pictures of a user take".to_owned(),
     }
 }
 

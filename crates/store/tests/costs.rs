@@ -12,15 +12,19 @@ use feed::accounts::{
 };
 use feed::limits::{
     APP_GRANTS_MAX, ERASING_USERS_MAX, INVITES_MAX, LIST_CHANGED_MAX, LIST_MEMBERS_MAX, LISTS_MAX,
-    MUTES_ENDED_MAX, PROFILE_FIELDS_MAX, REDIRECT_URIS_MAX, SAMPLE_SETS_MAX, UNUSED_APPS_MAX,
-    URI_BYTES_MAX, USER_GRANTS_MAX,
+    MUTES_ENDED_MAX, PROFILE_FIELDS_MAX, REDIRECT_URIS_MAX, SAMPLE_SETS_MAX, UNATTACHED_MEDIA_MAX,
+    UNUSED_APPS_MAX, URI_BYTES_MAX, USER_GRANTS_MAX,
+};
+use feed::media::{
+    BlurHash, Description, FileHash, Focus, MediaChange, MediaCommand, MediaFile, MediaId,
+    MediaKey, MediaPostEdit, NewMedia, NewMediaPost, ProfilePicture,
 };
 use feed::{
     Bio, Command, Facts, Handle, Idempotency, Label, Language, Lifetime, List, ListChange,
     ListCommand, ListId, ListReplies, ListTitle, Marker, MarkerUpdate, MarkersUpdate, MuteTime,
-    Name, NewPost, Note, NotificationId, PostId, PostText, ProfileFields, Reaction, Remains,
-    Request, SampleBits, SampleId, SetName, StoryId, Txn, UserEdit, UserId, UserRef, Visibility,
-    Warning, apply,
+    Name, NewPost, Note, NotificationId, PostEdit, PostId, PostText, ProfileFields, Reaction,
+    Remains, Request, SampleBits, SampleId, SetName, StoryId, Txn, UserEdit, UserId, UserRef,
+    Visibility, Warning, apply,
 };
 use kv::{
     Bucket, BucketId, BucketName, Bytes, Expiry, KeyAnswer, KeyOp, KeyOps, KeyRow, KeyRows,
@@ -802,6 +806,106 @@ fn full_lists_cost_no_more_than_they_were_costed_at() {
     }
     for table in [NameTable::List, NameTable::ListMember, NameTable::ListedUser] {
         assert_eq!(world.counting.rows.first_name(table, &[]), None, "{table:?}");
+    }
+}
+
+/// Pictures with the longest descriptions, each with two files of its own.
+struct Pictures {
+    world: World,
+    added: u8,
+}
+
+impl Pictures {
+    fn run(&mut self, command: MediaCommand) {
+        self.world.request(Request::from(Command::Media(command)));
+    }
+
+    fn add(&mut self, profile: Option<ProfilePicture>) -> MediaId {
+        self.added += 1;
+        let file = |byte| MediaFile {
+            hash: FileHash([byte; 32]),
+            bytes: u32::from(byte),
+            is_png: false,
+            width: u16::MAX,
+            height: u16::MAX,
+        };
+        self.run(MediaCommand::Add(Box::new(NewMedia {
+            owner: UserRef::Id(UserId(0)),
+            key: MediaKey([255; 16]),
+            original: file(self.added),
+            preview: Some(file(255 - self.added)),
+            blurhash: BlurHash::parse(&"x".repeat(64)).unwrap(),
+            description: Self::description(),
+            focus: Focus::new(-1.0, -1.0).ok(),
+            profile,
+        })));
+        MediaId(self.world.counting.rows.totals().last_stamp.unwrap().0)
+    }
+
+    fn description() -> Description {
+        Description::parse(&"\u{1f600}".repeat(1_500)).unwrap()
+    }
+
+    fn changes(media: &[MediaId]) -> Vec<MediaChange> {
+        let change = |media: &MediaId| MediaChange {
+            media: *media,
+            description: Some(Self::description()),
+            focus: Focus::new(1.0, 1.0).ok(),
+        };
+        media.iter().map(change).collect()
+    }
+}
+
+#[test]
+fn pictures_cost_no_more_than_they_were_costed_at() {
+    let mut pictures = Pictures { world: World::new(), added: 0 };
+    for user in 0..40 {
+        let handle = Handle::parse(&format!("{user}{}", "w".repeat(28))).unwrap();
+        let (name, bio) = (Name::parse("").unwrap(), Bio::parse("").unwrap());
+        pictures.world.request(Request::from(Command::Register { handle, name, bio }));
+    }
+    let user = UserRef::Id(UserId(0));
+    for picture in [ProfilePicture::Avatar, ProfilePicture::Header, ProfilePicture::Avatar] {
+        pictures.add(Some(picture));
+    }
+    let media: Vec<MediaId> = (0..UNATTACHED_MEDIA_MAX).map(|_| pictures.add(None)).collect();
+    pictures.add(None);
+    let change = Box::new(Pictures::changes(&media)[0].clone());
+    pictures.run(MediaCommand::Change { user: user.clone(), change });
+    pictures.run(MediaCommand::Delete { user: user.clone(), media: media[63] });
+    let text = mentioning(80);
+    for four in media[..40].chunks(4) {
+        let mut post = NewPost::new(user.clone(), text.clone());
+        post.parent = pictures.world.posts.first().copied();
+        let new = NewMediaPost { post, media: four.to_vec() };
+        pictures.run(MediaCommand::Publish(Box::new(new)));
+    }
+    let post = pictures.world.posts[0];
+    for text in [mentioning(60), mentioning(70)] {
+        let edit = PostEdit::of_text(post, text);
+        let four = &media[40..44];
+        let changes = Pictures::changes(four);
+        let edit = MediaPostEdit { edit, media: Some(four.to_vec()), changes };
+        pictures.run(MediaCommand::Edit(Box::new(edit)));
+    }
+    pictures
+        .run(MediaCommand::ClearProfile { user: user.clone(), picture: ProfilePicture::Header });
+    pictures.world.request(Request::from(Command::DeletePost { post }));
+    pictures.world.now_ms += 86_400_000;
+    pictures.run(MediaCommand::Expire { media });
+    for _ in 0..64 {
+        pictures.add(None);
+    }
+    pictures.world.request(Request::from(Command::DeleteUser { user }));
+    let mut commands = 0;
+    while let Some(command) = erasure(Facts::new(&pictures.world.counting.rows)) {
+        pictures.world.request(Request::from(command));
+        commands += 1;
+        assert!(commands < 1_000, "it ends");
+    }
+    for table in [NameTable::Media, NameTable::MediaFile, NameTable::MediaOf, NameTable::MediaSpace]
+    {
+        assert_eq!(pictures.world.counting.rows.first_name(table, &[]), None, "{table:?}");
     }
 }
 

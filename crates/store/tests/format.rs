@@ -19,6 +19,10 @@ use feed::accounts::{
     RedirectUri, Role, SecretHash, Stage,
 };
 use feed::facts::FeaturedTag;
+use feed::media::{
+    BlurHash, Description, FileHash, Focus, Media, MediaFile, MediaId, MediaKey, MediaUse,
+    ProfilePicture,
+};
 use feed::{
     Command, Facts, Handle, Language, List, ListChange, ListCommand, ListId, ListReplies,
     ListTitle, Marker, MarkerUpdate, Markers, MarkersUpdate, Mute, Note, Notice, NotificationId,
@@ -170,6 +174,7 @@ fn plain_post(author: UserId, text: PostText) -> Post {
         sensitive: false,
         language: None,
         boost: None,
+        media: Vec::new(),
     }
 }
 
@@ -339,6 +344,45 @@ fn write_tags_and_boosts(rows: &mut dyn RowsMut) {
 
 const TAGGED: u64 = 151 << 22;
 
+/// A picture that a post could have, with a description and a point.
+fn media() -> Media {
+    let file = |byte| MediaFile {
+        hash: FileHash([byte; 32]),
+        bytes: 70_000,
+        is_png: byte == 1,
+        width: 1_200,
+        height: 800,
+    };
+    Media {
+        owner: UserId(7),
+        key: MediaKey([9; 16]),
+        original: file(1),
+        preview: Some(file(2)),
+        blurhash: BlurHash::parse("U0TI:j,YfQ").unwrap(),
+        description: Description::parse("a cat").unwrap(),
+        focus: Some(Focus::new(0.5, -0.25).unwrap()),
+        used: MediaUse::Unattached,
+    }
+}
+
+const MEDIA: MediaId = MediaId(97 << 22);
+
+/// Rows of version 12.
+fn write_media(rows: &mut dyn RowsMut) {
+    feed::write::media(rows, MEDIA, &media());
+    let profile = MediaUse::Profile(ProfilePicture::Avatar);
+    feed::write::media(rows, MediaId(96 << 22), &Media { used: profile, ..media() });
+}
+
+#[track_caller]
+fn check_media(rows: &dyn Rows) {
+    let facts = Facts::new(rows);
+    assert_eq!(facts.media(MEDIA), Some(media()));
+    assert_eq!(facts.oldest_unattached(9), [MEDIA]);
+    assert_eq!(facts.media_of(UserId(7), MediaId(0), 9), [MediaId(96 << 22), MEDIA]);
+    assert_eq!(facts.needed_files(&[], 9).0, [FileHash([1; 32]), FileHash([2; 32])]);
+}
+
 fn check_tags_and_boosts(rows: &impl Rows) {
     let (facts, tag) = (Facts::new(rows), Tag::parse("tag").unwrap());
     let boost = facts.post(BOOST).unwrap().boost.unwrap();
@@ -430,6 +474,7 @@ fn make_the_fixture() {
     write_settings(&mut writer);
     write_tags_and_boosts(&mut writer);
     write_lists(&mut writer);
+    write_media(&mut writer);
     writer.freeze(APPLIED).unwrap().run().unwrap();
     drop(writer);
     // The engine sizes its (empty) journal down when it opens it again.
@@ -484,7 +529,7 @@ fn a_store_of_version_2_opens_with_its_rows() {
 type Write = fn(&mut dyn RowsMut);
 
 /// What versions from 5 on added, in order: each since which version.
-const LATER: [(u32, Write); 8] = [
+const LATER: [(u32, Write); 9] = [
     (5, write_replies),
     (6, write_deletions),
     (8, write_accounts),
@@ -493,11 +538,12 @@ const LATER: [(u32, Write); 8] = [
     (10, write_settings),
     (11, write_tags_and_boosts),
     (12, write_lists),
+    (13, write_media),
 ];
 
 #[test]
-fn stores_of_versions_3_to_11_open_with_their_rows() {
-    for version in [3, 4, 5, 6, 7, 8, 9, 10, 11] {
+fn stores_of_versions_3_to_12_open_with_their_rows() {
+    for version in [3, 4, 5, 6, 7, 8, 9, 10, 11, 12] {
         let dir = tempfile::tempdir().unwrap();
         copy(&fixture(version), dir.path());
         let mut expected = MemoryRows::default();
@@ -521,6 +567,7 @@ fn stores_of_versions_3_to_11_open_with_their_rows() {
                 write(&mut expected);
             }
             check_lists(&writer);
+            check_media(&writer);
             check_tags_and_boosts(&writer);
             check_settings(&writer);
             check_reactions(&writer);

@@ -7,6 +7,7 @@ import { h, put } from "./dom.js";
 import { icon } from "./icons.js";
 import { live } from "./live.js";
 import { face, remember, named, profile } from "./people.js";
+import { pictures } from "./pictures.js";
 import { reactionButtons } from "./reactions.js";
 import { say, toast } from "./say.js";
 import { whoami } from "./session.js";
@@ -14,8 +15,8 @@ import { sure } from "./sure.js";
 import { replyTo, rich } from "./text.js";
 import { when } from "./time.js";
 
-/** Number of texts shown so far, for their names. */
-let texts = 0;
+/** Number of parts shown so far that can be hidden, for their names. */
+let parts = 0;
 
 /** What removes the article of a deleted post from its list, and the post as an article shows it. */
 const removals = new WeakMap();
@@ -69,30 +70,36 @@ function boosted({ id, author, boost_of: post }, { gone, replied }) {
 /** The page of a post and its thread. */
 export const thread = (id) => `#/post/${id}`;
 
-/** Shows the text of a post, unless the article has it already or has a later one. */
+/** Shows the text and the pictures of a post, unless the article has them already or has later ones. */
 export function rewrite(node, { boost_of, ...other }) {
   const post = boost_of ?? other;
-  const content = { post, at: post.edited_at ?? "", text: JSON.stringify([post.text, post.warning, post.edited_at, post.mentions]) };
+  const content = { post, at: post.edited_at ?? "", text: JSON.stringify([post.text, post.warning, post.sensitive, post.edited_at, post.mentions, post.media]) };
   const before = contents.get(node);
   if (before && (content.at < before.at || content.text === before.text)) return;
   contents.set(node, content);
-  const shown = node.querySelector(".said .text:not([hidden])") !== null;
-  const text = h("p.text", { dir: "auto" }, ...rich(post.text, post.mentions, true));
-  put(node.querySelector(".said"), post.warning ? warned(post, text, shown) : null, text);
+  const shown = node.querySelector(".said > *") !== null && node.querySelector(".said > [hidden]") === null;
+  const text = post.text ? h("p.text", { dir: "auto" }, ...rich(post.text, post.mentions, true)) : null;
+  const below = pictures(post);
+  const said = post.warning ? [warned(post.warning, [text, below], shown), text, below]
+    : post.sensitive && below ? [text, warned("Sensitive pictures", [below], shown), below]
+      : [text, below];
+  put(node.querySelector(".said"), said);
   node.querySelector(".edited").textContent = post.edited_at ? "edited" : "";
 }
 
-/** The content warning of a post, and the button that shows its text. */
-function warned(post, text, shown) {
-  text.id = `text-${post.id}-${texts += 1}`;
-  const button = h("button.pill", { type: "button", "aria-controls": text.id, onclick: () => show(text.hidden) });
+/** A warning, and the button that shows what it is about; parts that are null do not exist. */
+function warned(warning, about, shown) {
+  const hidden = about.filter((part) => part !== null);
+  hidden.forEach((part) => { part.id = `part-${parts += 1}`; });
+  const ids = hidden.map((part) => part.id).join(" ");
+  const button = h("button.pill", { type: "button", "aria-controls": ids, onclick: () => show(hidden[0].hidden) });
   function show(on) {
-    text.hidden = !on;
+    hidden.forEach((part) => { part.hidden = !on; });
     button.setAttribute("aria-expanded", String(on));
     button.textContent = on ? "Show less" : "Show more";
   }
   show(shown);
-  return h("p.warned", { dir: "auto" }, icon("warning"), h("span", null, post.warning), button);
+  return h("p.warned", { dir: "auto" }, icon("warning"), h("span", null, warning), button);
 }
 
 function action(name, label, onclick, { plain = false } = {}) {

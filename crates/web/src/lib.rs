@@ -76,6 +76,7 @@ assets! {
     "js/pages/who.js",
     "js/paper.js",
     "js/people.js",
+    "js/pictures.js",
     "js/plot.js",
     "js/post.js",
     "js/reactions.js",

@@ -39,6 +39,7 @@ impl From<Refusal> for ApiError {
             | Refusal::TooManyPosts
             | Refusal::ParentNotFound
             | Refusal::Account(_)
+            | Refusal::Media(_)
             | Refusal::SelfBlock
             | Refusal::SelfMute
             | Refusal::TooManyBlocks
@@ -121,7 +122,8 @@ fn field(refusal: Refusal) -> Option<&'static str> {
         | Refusal::ListFull
         | Refusal::NotFollowed
         | Refusal::NotificationNotFound
-        | Refusal::Account(_) => return None,
+        | Refusal::Account(_)
+        | Refusal::Media(_) => return None,
     })
 }
 

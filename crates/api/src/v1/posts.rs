@@ -12,8 +12,10 @@ use utoipa::ToSchema;
 use crate::changes::Changed;
 use crate::error::{ApiError, ErrorBody};
 use crate::guard::RouteKind;
+use crate::held::reserved;
 use crate::idempotency::Once;
 use crate::input::{Input, OnePost, OneUser, decimal, given, post_number};
+use crate::memory::POST_BYTES_MAX;
 use crate::page::{For, json};
 use crate::params::{IdPath, KeyHeader, UserPath, ViewerQuery};
 use crate::routes::Routes;
@@ -118,6 +120,25 @@ pub(crate) struct Author {
     name: String,
 }
 
+/// A picture of a post.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes the answer, which the node renders")]
+pub(crate) struct Picture {
+    /// The path of the picture, which needs no key: whoever has it may read the picture.
+    #[schema(example = "/media/381482917519855616-00112233445566778899aabbccddeeff/original.jpg")]
+    url: String,
+    /// The path of a small one, of at most 230,400 pixels.
+    preview_url: String,
+    /// Pixels in a row of the picture.
+    width: u16,
+    /// Rows of the picture.
+    height: u16,
+    /// What it shows; may be empty.
+    description: String,
+    /// A [BlurHash](https://blurha.sh).
+    blurhash: String,
+}
+
 /// A post.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "describes the answer, which the node renders")]
@@ -143,6 +164,8 @@ pub(crate) struct PostView {
     sensitive: bool,
     #[schema(example = "en")]
     language: Option<String>,
+    /// Its pictures, only if it has some.
+    media: Option<Vec<Picture>>,
     /// The boosted post, only if it is a boost. All but `id`, `author` and `created_at` is empty then.
     #[schema(no_recursion)]
     boost_of: Option<Box<PostView>>,
@@ -256,9 +279,10 @@ pub(crate) async fn edit(
         sensitive: body.sensitive,
         language: body.language.as_deref().map(language).transpose()?,
     };
+    let held = state.memory.reserve(POST_BYTES_MAX)?;
     let edited = state.submit_post_edit(edit, key).await?;
     Ok(match rendered_done(&state, post).await? {
-        Some(body) => edited.mark(json(body)),
+        Some(body) => edited.mark(reserved(json(body), held)),
         None => gone(&edited),
     })
 }

@@ -13,6 +13,7 @@ mod events;
 mod follows;
 mod friends;
 mod legacy;
+mod media;
 mod openapi;
 mod operations;
 mod posts;

@@ -113,6 +113,7 @@ impl Run {
 
 pub(super) fn model_post(post: feed::Post) -> ModelPost {
     ModelPost {
+        media: post.media.iter().map(|media| media.0).collect(),
         author: post.author.0,
         text: post.text.as_str().to_owned(),
         reply_to: post.reply_to.map(|user| user.0),

@@ -14,7 +14,7 @@ use node::Request;
 
 use super::Generator;
 
-pub(super) const KINDS: usize = 25;
+pub(super) const KINDS: usize = 26;
 
 impl Generator {
     pub(crate) fn request(&mut self) -> Request {
@@ -86,6 +86,7 @@ impl Generator {
                 Command::FeatureTag { user: self.user(), tag, on: !self.random.once_in(3) }
             }
             23 => self.list_command(),
+            24 => self.media_command(),
             _ => self.notifications(),
         }
     }
@@ -158,7 +159,7 @@ impl Generator {
         Command::DismissNotification { user, notification: NotificationId(notification) }
     }
 
-    fn new_post(&mut self, parent: Option<PostId>) -> Command {
+    pub(super) fn new_post(&mut self, parent: Option<PostId>) -> Command {
         let visibility = match self.random.below(8) {
             0 => Visibility::Unlisted,
             1 => Visibility::Followers,
@@ -174,7 +175,7 @@ impl Generator {
         }))
     }
 
-    fn edit(&mut self) -> Command {
+    pub(super) fn edit(&mut self) -> Command {
         Command::Edit(Box::new(PostEdit {
             post: self.post(),
             text: (!self.random.once_in(4)).then(|| self.text()),

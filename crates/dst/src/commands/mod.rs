@@ -4,8 +4,10 @@ mod accounts;
 mod feed;
 mod keys;
 mod lists;
+mod media;
 
 use ::feed::accounts::AccountDone;
+use ::feed::media::MediaDone;
 use ::feed::{Done, Outcome};
 
 use testkit::Random;
@@ -23,6 +25,7 @@ pub(crate) struct Generator {
     extreme: u64,
     posts: Vec<u64>,
     lists: Vec<u64>,
+    media: Vec<u64>,
     stories: Vec<u64>,
     samples: Vec<u64>,
     apps: Vec<u64>,
@@ -53,6 +56,7 @@ impl Generator {
             extreme: *random.pick(&[30, 300, 3_000]),
             posts: Vec::new(),
             lists: Vec::new(),
+            media: Vec::new(),
             stories: Vec::new(),
             samples: Vec::new(),
             apps: Vec::new(),
@@ -75,6 +79,7 @@ impl Generator {
     pub(crate) fn note(&mut self, outcome: Outcome) {
         let (known, id) = match outcome {
             Ok(Done::Posted(id)) => (&mut self.posts, id.0),
+            Ok(Done::Media(MediaDone::Added(media))) => (&mut self.media, media.0),
             Ok(Done::ListSaved(list)) => (&mut self.lists, list.0),
             Ok(Done::StoryPosted { story, .. }) => (&mut self.stories, story.0),
             Ok(Done::SampleAdded { sample }) => (&mut self.samples, sample.0),

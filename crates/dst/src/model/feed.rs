@@ -13,6 +13,7 @@ use feed::{
 
 use super::accounts::Accounts;
 use super::lists::ModelList;
+use super::media::ModelMedia;
 use super::ms_of;
 use super::posts::ModelPost;
 use super::reactions::Cause;
@@ -91,6 +92,8 @@ pub(crate) struct Feed {
     pub(crate) featured_tags: BTreeMap<(u32, String), u64>,
     /// Lists by their owners and ids.
     pub(crate) lists: BTreeMap<(u32, u64), ModelList>,
+    /// Pictures by their ids.
+    pub(crate) media: BTreeMap<u64, ModelMedia>,
     /// User and timeline of each marker: the last item read, the version, and the stamp of the change.
     pub(crate) markers: BTreeMap<(u32, MarkedTimeline), (u64, u32, u64)>,
 }
@@ -101,6 +104,7 @@ impl Feed {
             Command::Register { handle, name, bio } => self.register(stamp, handle, name, bio),
             Command::EditUser(edit) => self.edit_user(edit),
             Command::SetNote { user, other, note } => self.set_note(user, other, note),
+            Command::Media(command) => self.change_media(stamp, command),
             Command::List(command) => self.change_lists(stamp, command),
             Command::SetMarkers(update) => self.set_markers(stamp, update),
             Command::FeatureTag { user, tag, on } => self.feature_tag(stamp, user, tag, *on),
@@ -110,8 +114,8 @@ impl Feed {
             Command::AnswerRequest { user, other, accept } => self.answer(user, other, *accept),
             Command::Befriend { user, other } => self.befriend(user, other),
             Command::Unfriend { user, other } => self.unfriend(user, other),
-            Command::Publish(new) => self.publish(stamp, new),
-            Command::Edit(edit) => self.edit(stamp, edit),
+            Command::Publish(new) => self.publish(stamp, (new, &[])),
+            Command::Edit(edit) => self.edit(stamp, &Self::plain_edit(edit)),
             Command::DeletePost { post } => self.delete_post(*post),
             Command::PostStory { author, text, life } => {
                 let author = self.resolve(author)?;
@@ -226,6 +230,7 @@ impl Feed {
         self.markers.retain(|(one, _), _| *one != user);
         self.notes.retain(|(one, other), _| *one != user && *other != user);
         self.leave_lists();
+        self.forget_media();
         self.forget_reactions();
         Ok(Done::UserDeleted)
     }

@@ -8,6 +8,7 @@ mod hidden;
 mod keys;
 mod lists;
 mod markers;
+mod media;
 mod notes;
 mod numbers;
 pub(crate) mod posts;
@@ -24,6 +25,7 @@ pub(crate) use self::accounts::ModelAccount;
 pub(crate) use self::feed::{Feed, ModelSettings, texts};
 pub(crate) use self::keys::{Keys, ModelKey, same};
 pub(crate) use self::lists::ModelList;
+pub(crate) use self::media::ModelMedia;
 
 /// Stamps: 41 bits of milliseconds since 2024, 22 bits of sequence.
 const EPOCH_MS: u64 = 1_704_067_200_000;

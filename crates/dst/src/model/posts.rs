@@ -1,7 +1,8 @@
 //! The expected posts, and who sees them.
 
 use feed::limits::{BOOST_RECENT_MS, EARLIER_BOOSTS_MAX};
-use feed::{Done, NewPost, Outcome, Page, PageOf, PostEdit, PostId, Reaction, Refusal, Visibility};
+use feed::media::MediaPostEdit;
+use feed::{Done, NewPost, Outcome, Page, PageOf, PostId, Reaction, Refusal, Visibility};
 
 use super::feed::Feed;
 use super::{ms_of, page_of};
@@ -20,6 +21,7 @@ pub(crate) struct ModelPost {
     pub(crate) sensitive: bool,
     pub(crate) language: Option<String>,
     pub(crate) boost: Option<ModelBoost>,
+    pub(crate) media: Vec<u64>,
 }
 
 /// What a boost shows.
@@ -32,8 +34,12 @@ pub(crate) struct ModelBoost {
 }
 
 impl Feed {
-    pub(super) fn publish(&mut self, stamp: u64, new: &NewPost) -> Outcome {
+    pub(super) fn publish(&mut self, stamp: u64, (new, media): (&NewPost, &[u64])) -> Outcome {
         let author = self.resolve(&new.author)?;
+        self.check_media_of_post(author, &[], media)?;
+        if new.text.as_str().is_empty() && media.is_empty() {
+            return Err(Refusal::BadText);
+        }
         let replied = match new.parent {
             Some(parent) => {
                 let visible = self.posts.get(&parent.0).filter(|post| self.sees(author, post));
@@ -56,12 +62,15 @@ impl Feed {
             sensitive: new.sensitive,
             language: new.language.as_ref().map(|language| language.as_str().to_owned()),
             boost: None,
+            media: media.to_vec(),
         };
+        self.attach(PostId(stamp), (&[], media), &[]);
         self.posts.insert(stamp, post);
         Ok(Done::Posted(PostId(stamp)))
     }
 
-    pub(super) fn edit(&mut self, stamp: u64, edit: &PostEdit) -> Outcome {
+    pub(super) fn edit(&mut self, stamp: u64, all: &MediaPostEdit) -> Outcome {
+        let edit = &all.edit;
         let old = self.posts.get(&edit.post.0).filter(|post| post.boost.is_none());
         let old = old.ok_or(Refusal::PostNotFound)?.clone();
         let mut new = old.clone();
@@ -81,8 +90,16 @@ impl Feed {
         if let Some(language) = &edit.language {
             new.language = language.as_ref().map(|language| language.as_str().to_owned());
         }
-        if new != old {
+        if let Some(media) = &all.media {
+            new.media = media.iter().map(|media| media.0).collect();
+            self.check_media_of_post(old.author, &old.media, &new.media)?;
+        }
+        if new.text.is_empty() && new.media.is_empty() {
+            return Err(Refusal::BadText);
+        }
+        if new != old || !all.changes.is_empty() {
             new.edited = Some(stamp);
+            self.attach(edit.post, (&old.media, &new.media), &all.changes);
             self.posts.insert(edit.post.0, new);
         }
         Ok(Done::PostEdited)
@@ -94,6 +111,7 @@ impl Feed {
             self.reactions.remove(&(removed.author, boost.post, Reaction::Boost));
             self.notices.remove(&(boost.author, post.0));
         }
+        self.forget_media();
         self.forget_reactions();
         Ok(Done::Deleted)
     }
@@ -180,6 +198,7 @@ impl Feed {
             sensitive: false,
             language: None,
             boost: Some(ModelBoost { post: id, author, is_recent, earlier }),
+            media: Vec::new(),
         };
         self.posts.insert(stamp, post);
         Ok(Done::Reacted)

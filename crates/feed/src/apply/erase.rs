@@ -7,12 +7,13 @@ use rows::Stamp;
 
 use crate::accounts::GrantId;
 use crate::command::{Done, Outcome};
-use crate::cost::{GRANT_ROWS, LIST_ROWS, POST_ROWS_LEAST, POST_ROWS_MAX, TAG_ROWS};
+use crate::cost::{GRANT_ROWS, LIST_ROWS, MEDIA_ROWS, POST_ROWS_LEAST, POST_ROWS_MAX, TAG_ROWS};
 use crate::effect::Effect;
 use crate::facts::{HiddenCount, Txn};
 use crate::ids::{PostId, StoryId, UserId, UserRef};
 use crate::limits::{ERASE_ROWS_MAX, ERASING_USERS_MAX, LISTS_MAX};
 use crate::list::ListId;
+use crate::media::MediaId;
 use crate::reaction::Reaction;
 use crate::records::Counts;
 use crate::refusal::Refusal;
@@ -110,6 +111,11 @@ pub(super) fn erase(
             }
         }
         Remains::Lists => erase.txn.erase_lists(user, ListId(from), ERASE_ROWS_MAX),
+        Remains::Media => {
+            for media in erase.items(remains, from, ERASE_ROWS_MAX / MEDIA_ROWS) {
+                erase.txn.remove_media(MediaId(media));
+            }
+        }
         Remains::Nothing => erase.txn.finish_erasing(user),
     }
     Done::UserErased
@@ -137,7 +143,8 @@ impl Erase<'_, '_> {
                 unreachable!("an author has rows of posts that are stored")
             };
             let tags = TAG_ROWS * post.tags().len();
-            rows_left -= POST_ROWS_LEAST + post.mentions.len() + tags;
+            let media = MEDIA_ROWS * post.media.len();
+            rows_left -= POST_ROWS_LEAST + post.mentions.len() + tags + media;
             self.txn.remove_post(id, &post);
             let deleted = |user: &UserId| Effect::MentionChanged {
                 post: id,

@@ -8,6 +8,7 @@ mod friend;
 mod grant;
 mod list;
 mod marker;
+mod media;
 mod note;
 pub(crate) mod post;
 mod reaction;
@@ -65,18 +66,20 @@ fn run(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effect>) -> 
         Command::Follow { user, other } => follow::set(txn, stamp, (user, other), true, effects),
         Command::FollowMany { user, others } => follow::many(txn, user, others, effects),
         Command::Unfollow { user, other } => follow::set(txn, stamp, (user, other), false, effects),
-        Command::Publish(new) => post::publish(txn, stamp, new, effects),
+        Command::Publish(new) => post::publish(txn, stamp, (new, &[]), effects),
         Command::Post { author, text } => {
             let new = NewPost::new(author.clone(), text.clone());
-            post::publish(txn, stamp, &new, effects)
+            post::publish(txn, stamp, (&new, &[]), effects)
         }
         Command::Reply { author, text, parent } => {
             let new = NewPost::new(author.clone(), text.clone());
-            post::publish(txn, stamp, &NewPost { parent: Some(*parent), ..new }, effects)
+            let new = NewPost { parent: Some(*parent), ..new };
+            post::publish(txn, stamp, (&new, &[]), effects)
         }
-        Command::Edit(edit) => post::edit(txn, stamp, edit, effects),
+        Command::Edit(edit) => post::edit(txn, stamp, (edit, (None, &[])), effects),
         Command::EditPost { post, text } => {
-            post::edit(txn, stamp, &PostEdit::of_text(*post, text.clone()), effects)
+            let edit = PostEdit::of_text(*post, text.clone());
+            post::edit(txn, stamp, (&edit, (None, &[])), effects)
         }
         Command::DeletePost { post } => post::delete(txn, *post, effects),
         Command::Befriend { user, other } => friend::set(txn, user, other, true, effects),
@@ -97,6 +100,7 @@ fn run(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effect>) -> 
             Ok(erase::erase(txn, stamp, *user, (*remains, *from), effects))
         }
         Command::Account(command) => account::apply(txn, stamp, command),
+        Command::Media(command) => media::apply(txn, stamp, command, effects),
         Command::Block { user, other } => block::block(txn, user, other, effects),
         Command::Unblock { user, other } => block::unblock(txn, user, other),
         Command::Mute { user, other, mentions, time } => {

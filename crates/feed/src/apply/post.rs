@@ -11,6 +11,7 @@ use crate::effect::Effect;
 use crate::facts::Txn;
 use crate::ids::{PostId, UserId};
 use crate::limits;
+use crate::media::{MediaChange, MediaId};
 use crate::post::{NewPost, PostEdit, Visibility};
 use crate::records::Post;
 use crate::refusal::Refusal;
@@ -22,11 +23,15 @@ use crate::visible::Viewer;
 pub(super) fn publish(
     txn: &mut Txn<'_>,
     stamp: Stamp,
-    new: &NewPost,
+    (new, media): (&NewPost, &[MediaId]),
     effects: &mut Vec<Effect>,
 ) -> Outcome {
     let author = super::resolve(txn, &new.author)?;
     check_count(txn, author)?;
+    super::media::check(txn, author, &[], media)?;
+    if new.text.as_str().is_empty() && media.is_empty() {
+        return Err(Refusal::BadText);
+    }
     let replied = match new.parent {
         Some(parent) => {
             let is_shown = |post: &Post| post.boost.is_none() && sees(txn, author, post);
@@ -48,8 +53,10 @@ pub(super) fn publish(
         sensitive: new.sensitive,
         language: new.language.clone(),
         boost: None,
+        media: media.to_vec(),
     };
     let id = PostId(stamp.0);
+    super::media::attach(txn, id, (&[], media), &[]);
     txn.put_post(id, &post);
     published(txn, id, &post, effects);
     effects.extend(post.mentions.iter().map(|user| Effect::Mentioned { post: id, user: *user }));
@@ -90,12 +97,15 @@ fn sees(txn: &Txn<'_>, user: UserId, post: &Post) -> bool {
     Viewer::new(txn.facts(), Some(user)).visible(post)
 }
 
+/// All pictures of a post from now on, if they change, and what is said about them.
+type PictureEdit<'a> = (Option<&'a [MediaId]>, &'a [MediaChange]);
+
 /// Changes what a post says. The user replied to and who may see it stay, so the post stays in the same homes: an edit
 /// never changes whom a direct post mentions.
 pub(super) fn edit(
     txn: &mut Txn<'_>,
     stamp: Stamp,
-    edit: &PostEdit,
+    (edit, (media, changes)): (&PostEdit, PictureEdit<'_>),
     effects: &mut Vec<Effect>,
 ) -> Outcome {
     let (id, old) = (edit.post, txn.facts().post(edit.post));
@@ -116,10 +126,18 @@ pub(super) fn edit(
         new.language = language.clone();
     }
     new.sensitive = edit.sensitive.unwrap_or(old.sensitive);
-    if new == old {
+    if let Some(media) = media {
+        super::media::check(txn, old.author, &old.media, media)?;
+        new.media = media.to_vec();
+    }
+    if new.text.as_str().is_empty() && new.media.is_empty() {
+        return Err(Refusal::BadText);
+    }
+    if new == old && changes.is_empty() {
         return Ok(Done::PostEdited);
     }
     new.edited = Some(stamp);
+    super::media::attach(txn, id, (&old.media, &new.media), changes);
     txn.edit_post(id, &old, &new);
     let author = old.author;
     effects.push(Effect::PostEdited { post: id, author, listed: old.listed() });

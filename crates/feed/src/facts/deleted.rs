@@ -15,6 +15,7 @@ use rows::{PointTable, Rows, SetTable, Span};
 use super::{Facts, Txn, user_id};
 use crate::ids::{UserId, UserRef};
 use crate::list::ListId;
+use crate::media::MediaId;
 use crate::records::{Counts, User};
 use crate::remains::Remains;
 use crate::write;
@@ -124,6 +125,10 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
             Remains::Lists => {
                 let lists = self.lists_from(user, ListId(from), limit);
                 return lists.into_iter().map(|list| list.0).collect();
+            }
+            Remains::Media => {
+                let media = self.media_of(user, MediaId(from), limit);
+                return media.into_iter().map(|media| media.0).collect();
             }
             Remains::Nothing => return Vec::new(),
         };

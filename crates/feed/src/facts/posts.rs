@@ -182,6 +182,7 @@ impl Txn<'_> {
             self.rows.put_member(SetTable::Replies, parent.0, id.0, None);
         }
         self.remove_tags(id, post);
+        post.media.iter().for_each(|media| self.remove_media(*media));
         match &post.boost {
             Some(boost) => self.remove_boost(post.author, boost.post, id),
             None => self.forget_reactions(id, post.author),

@@ -140,7 +140,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
     }
 
     /// Makes a name what it should be; returns whether it was not.
-    fn put_named(&mut self, table: NameTable, name: &[u8], value: Value) -> bool {
+    pub(super) fn put_named(&mut self, table: NameTable, name: &[u8], value: Value) -> bool {
         let differs = self.rows.name(table, name).as_ref() != Some(&value);
         if differs {
             self.rows.put_name(table, name, Some(value));
@@ -148,7 +148,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         differs
     }
 
-    fn remove_named(&mut self, table: NameTable, name: &[u8]) {
+    pub(super) fn remove_named(&mut self, table: NameTable, name: &[u8]) {
         self.derived(format!("{table:?} {}: nothing has it", name.escape_ascii()));
         self.rows.put_name(table, name, None);
     }

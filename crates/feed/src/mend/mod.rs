@@ -11,6 +11,7 @@ mod accounts;
 mod blocks;
 mod counts;
 mod lists;
+mod media;
 mod notes;
 mod passes;
 mod posts;
@@ -48,6 +49,7 @@ pub struct Mend {
     /// The next user id that should have a row.
     next_user: u64,
     accounts: accounts::Counted,
+    media: media::Spaces,
     sets: BTreeMap<SetName, samples::Counted>,
     relations: relations::Relations,
     /// Deleted stories that are not swept: the author, and whether the row was found by which they will be.
@@ -120,6 +122,8 @@ impl Mend {
             Pass::Counts => self.count_users(&mut step, from.place.0),
             Pass::Samples => self.finish_samples(&mut step),
             Pass::AppUses => self.add_app_uses(&mut step),
+            Pass::Media => self.media(&mut step, &from.name),
+            Pass::MediaSpaces => self.media_spaces(&mut step, &from.name),
             Pass::Totals => self.totals(&mut step),
         };
         self.pass += usize::from(next.is_none());
@@ -261,6 +265,10 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
             NameTable::List => self.list(name),
             NameTable::ListMember => self.list_member(name),
             NameTable::ListedUser => self.listed_user(name),
+            NameTable::MediaFile | NameTable::MediaOf | NameTable::UnattachedMedia => {
+                self.listed_media(table, name);
+            }
+            NameTable::Media | NameTable::MediaSpace => {}
             NameTable::Idempotency
             | NameTable::SampleSet
             | NameTable::SampleLabel
@@ -275,7 +283,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         &mut self,
         table: NameTable,
         from: &[u8],
-        each: impl Fn(&mut Self, &[u8], &[u8]),
+        mut each: impl FnMut(&mut Self, &[u8], &[u8]),
     ) -> Option<From> {
         let names = self.rows.first_names(table, from, STEP_ROWS);
         for name in &names {

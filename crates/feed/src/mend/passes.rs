@@ -20,11 +20,15 @@ pub(super) enum Pass {
     Samples,
     /// Adds uses of apps that have no row.
     AppUses,
+    /// Pictures.
+    Media,
+    /// What pictures take.
+    MediaSpaces,
     Totals,
 }
 
 /// Later passes rely on what earlier ones have made consistent.
-pub(super) const PASSES: [Pass; 90] = [
+pub(super) const PASSES: [Pass; 97] = [
     Pass::PointRecords(PointTable::User),
     Pass::PointRecords(PointTable::Counts),
     Pass::PointRecords(PointTable::Post),
@@ -49,6 +53,8 @@ pub(super) const PASSES: [Pass; 90] = [
     Pass::NameRecords(NameTable::MuteEnd),
     Pass::NameRecords(NameTable::FeaturedTag),
     Pass::NameRecords(NameTable::List),
+    Pass::NameRecords(NameTable::Media),
+    Pass::NameRecords(NameTable::MediaSpace),
     Pass::Members(SetTable::DeletedUsers),
     Pass::Members(SetTable::ErasingUsers),
     Pass::Names(NameTable::Handle),
@@ -65,6 +71,11 @@ pub(super) const PASSES: [Pass; 90] = [
     Pass::Names(NameTable::GrantExpiry),
     Pass::Names(NameTable::UnusedApp),
     Pass::Points(PointTable::Post),
+    Pass::Media,
+    Pass::Names(NameTable::MediaFile),
+    Pass::Names(NameTable::MediaOf),
+    Pass::Names(NameTable::UnattachedMedia),
+    Pass::MediaSpaces,
     Pass::Names(NameTable::TagPost),
     Pass::Names(NameTable::AuthorTag),
     Pass::Names(NameTable::FeaturedTag),

@@ -26,6 +26,7 @@ impl Mend {
         }
         let last = post.edited.map_or(key, |edited| edited.0.max(key));
         self.counted.last_stamp = self.counted.last_stamp.max(last);
+        step.media_of_post(key, &post);
         let mut missing = Vec::new();
         if step.set(SetTable::AuthorPosts, post.author.0.into(), key, Some(post.listed().number()))
         {

@@ -9,6 +9,7 @@ use crate::command::Outcome;
 use crate::ids::UserId;
 use crate::list::List;
 use crate::marker::Markers;
+use crate::media::MediaSpace;
 use crate::notification::Inbox;
 use crate::records::{Counts, Post, Sample, SampleSet, Story, User};
 use crate::text::{Note, PostText};
@@ -56,6 +57,9 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
             NameTable::MuteEnd => name.len() == 16 && value.is_empty(),
             NameTable::FeaturedTag => name.len() > 4 && try_decode::<u64>(value).is_some(),
             NameTable::List => try_decode::<List>(value).is_some(),
+            NameTable::Media => name.len() == 8 && super::media::is_record(value),
+            NameTable::MediaSpace => try_decode::<MediaSpace>(value).is_some(),
+            NameTable::MediaFile | NameTable::MediaOf | NameTable::UnattachedMedia => true,
             NameTable::TagPost | NameTable::AuthorTag => true,
             NameTable::ListMember | NameTable::ListedUser => true,
             NameTable::Bucket | NameTable::KeyExpiry | NameTable::Sender => true,

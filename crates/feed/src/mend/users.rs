@@ -101,6 +101,7 @@ impl Mend {
         }
         self.next_user = key + 1;
         self.counted.last_stamp = self.counted.last_stamp.max(user.registered.0);
+        step.media_of_user(id, &user);
         let name = user.handle.as_str().as_bytes();
         if step.rows.name(NameTable::Handle, name).as_deref() != Some(&*encode(&id)) {
             let handle = user.handle.as_str();

@@ -117,10 +117,11 @@ pub(crate) async fn statuses(
     let is_true = |name| Ok::<_, ApiError>(fields.flag(name)?.unwrap_or(false));
     let (replies, boosts) = (!is_true("exclude_replies")?, !is_true("exclude_reblogs")?);
     let is_pinned = is_true("pinned")?;
-    // No post has media, and none has what is no hashtag.
+    let only_media = is_true("only_media")?;
+    // No post has what is no hashtag.
     let tag = fields.one("tagged")?.map(Tag::parse);
-    let none = is_true("only_media")? || matches!(tag, Some(Err(_)));
-    let wanted = Wanted { replies, boosts, tag: tag.and_then(Result::ok) };
+    let none = matches!(tag, Some(Err(_)));
+    let wanted = Wanted { replies, boosts, only_media, tag: tag.and_then(Result::ok) };
     let read = move |_: &_, entities: &mut Entities<'_>| {
         entities.is_visible(user).then(|| match none {
             true => Listed::default(),
@@ -145,6 +146,8 @@ fn pinned(entities: &mut Entities<'_>, user: UserId) -> Listed {
 struct Wanted {
     replies: bool,
     boosts: bool,
+    /// Only those with pictures of their own.
+    only_media: bool,
     /// Only those with this hashtag.
     tag: Option<Tag>,
 }
@@ -167,9 +170,11 @@ fn of_author(
             let is_reply = posted.1.reply_to().is_some_and(|to| to != author);
             let is_left_out = is_reply && !wanted.replies || posted.1.is_boost() && !wanted.boosts;
             let has_tag = |tag| entities.facts().has_tag(tag, (posted.0, author));
+            let has_media = || entities.facts().post(posted.0).is_some_and(|p| !p.media.is_empty());
             !is_left_out
                 && wanted.tag.as_ref().is_none_or(has_tag)
                 && entities.visible_posted(author, *posted)
+                && (!wanted.only_media || has_media())
         };
         found.extend(rows.iter().filter(|posted| is_shown(posted)).map(|(post, _)| *post));
         let last = rows.last().filter(|_| rows.len() == ROWS_AT_ONCE);

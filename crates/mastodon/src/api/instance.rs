@@ -34,13 +34,13 @@ impl Server {
 /// `GET /api/v1/instance`
 pub(crate) async fn version_1(State(state): State<Shared>) -> Result<Json<Value>, ApiError> {
     let contact = state.contact().await?;
-    Ok(Json(instance::version_1(state.node.facts(), &state.options, contact.as_ref())))
+    Ok(Json(instance::version_1(&state.node, &state.options, contact.as_ref())))
 }
 
 /// `GET /api/v2/instance`
 pub(crate) async fn version_2(State(state): State<Shared>) -> Result<Json<Value>, ApiError> {
     let contact = state.contact().await?;
-    Ok(Json(instance::version_2(state.node.facts(), &state.options, contact.as_ref())))
+    Ok(Json(instance::version_2(&state.node, &state.options, contact.as_ref())))
 }
 
 /// `GET /api/v1/instance/rules`

@@ -3,15 +3,24 @@
 use axum::extract::State;
 use axum::response::Response;
 use feed::Visibility;
+use feed::media::{MediaCommand, ProfilePicture};
 use feed::{Bio, Command, Language, Name, PostDefaults, ProfileFields, UserEdit, UserId, UserRef};
+
+use media::Shape;
+use node::UploadError;
 
 use crate::answers;
 use crate::entities::Entities;
 use crate::entities::status::visibility;
 use crate::error::ApiError;
-use crate::fields::{Fields, Params};
+use crate::fields::Fields;
+use crate::form::Form;
 use crate::input::{Me, Once};
+use crate::limiter::What;
 use crate::state::{Server, Shared};
+
+/// The files that change the pictures of a profile.
+const PICTURES: [(&str, Shape); 2] = [("avatar", Shape::Avatar), ("header", Shape::Header)];
 
 impl Server {
     /// The defaults of the posts of a user; none if the user does not exist.
@@ -25,10 +34,25 @@ pub(crate) async fn update(
     State(state): State<Shared>,
     Me(me): Me,
     once: Once,
-    Params(fields): Params,
+    Form { fields, mut files }: Form,
 ) -> Result<Response, ApiError> {
     refuse_fixed(&fields)?;
     let edit = edit(UserRef::Id(me), &fields)?;
+    files.keep(&PICTURES.map(|(name, _)| name));
+    let has_files = PICTURES.iter().any(|(name, _)| files.get(name).is_some());
+    if has_files && !files.is_counted() {
+        state.limit(What::Uploads, u64::from(me.0))?;
+    }
+    // Both are looked at before one is used.
+    for (name, _) in PICTURES {
+        files.get(name).map(media::head).transpose().map_err(UploadError::from)?;
+    }
+    for (name, shape) in PICTURES {
+        if let Some(file) = files.take(name)? {
+            state.upload(me, file, shape, (None, None)).await?;
+        }
+    }
+    drop(files);
     if edit != UserEdit::new(UserRef::Id(me)) {
         state.change(me, once, Command::EditUser(Box::new(edit))).await?;
     }
@@ -36,11 +60,41 @@ pub(crate) async fn update(
     answers::entity(account)
 }
 
-/// Refuses to set what every account has in the same way here.
+/// `DELETE /api/v1/profile/avatar`
+pub(crate) async fn delete_avatar(
+    State(state): State<Shared>,
+    Me(me): Me,
+    once: Once,
+) -> Result<Response, ApiError> {
+    clear(&state, me, once, ProfilePicture::Avatar).await
+}
+
+/// `DELETE /api/v1/profile/header`
+pub(crate) async fn delete_header(
+    State(state): State<Shared>,
+    Me(me): Me,
+    once: Once,
+) -> Result<Response, ApiError> {
+    clear(&state, me, once, ProfilePicture::Header).await
+}
+
+async fn clear(
+    state: &Shared,
+    me: UserId,
+    once: Once,
+    picture: ProfilePicture,
+) -> Result<Response, ApiError> {
+    let command = MediaCommand::ClearProfile { user: UserRef::Id(me), picture };
+    state.change(me, once, Command::Media(command)).await?;
+    let account = state.entities_done(me, move |entities| entities.own_account(me)).await?;
+    answers::entity(account)
+}
+
+/// Refuses pictures that are no files, and to set what every account has in the same way here.
 fn refuse_fixed(fields: &Fields) -> Result<(), ApiError> {
-    for name in ["avatar", "header"] {
+    for (name, _) in PICTURES {
         if fields.has(name) {
-            return Err(ApiError::not_supported("pictures of accounts"));
+            return Err(ApiError::invalid(format!("{name} is a file in a multipart form")));
         }
     }
     match fields.flag("hide_collections")? {
@@ -78,39 +132,14 @@ fn default_visibility(name: &str) -> Result<Visibility, ApiError> {
     found.ok_or_else(|| ApiError::invalid("source[privacy] is public, unlisted or private"))
 }
 
-/// The fields of the profile: all of them, if the request has any. They are `fields_attributes[0][name]` and `[value]`
-/// with any number or word for the 0, or `fields_attributes[][name]`, where a part that the last field has begins a
-/// new one.
+/// The fields of the profile: all of them, if the request has any.
 fn profile_fields(fields: &Fields) -> Result<Option<ProfileFields>, ApiError> {
-    let mut found: Vec<(&str, [Option<&str>; 2])> = Vec::new();
-    let mut is_given = false;
-    for (inner, value) in fields.within("fields_attributes") {
-        is_given = true;
-        let Some((key, part)) = inner.split_once("][") else { continue };
-        let at = match part {
-            "name" => 0,
-            "value" => 1,
-            // Such as the time at which a link was verified, which apps send back.
-            _ => continue,
-        };
-        let known = found.iter_mut().rev().find(|(other, _)| *other == key);
-        let known = known
-            .filter(|(_, parts)| !key.is_empty() || parts.get(at).is_some_and(Option::is_none));
-        let parts = match known {
-            Some((_, parts)) => parts,
-            None => {
-                found.push((key, [None; 2]));
-                let Some((_, parts)) = found.last_mut() else { continue };
-                parts
-            }
-        };
-        parts.get_mut(at).into_iter().for_each(|part| *part = Some(value));
-    }
-    let pairs = found
-        .iter()
-        .map(|(_, [name, value])| (name.unwrap_or_default(), value.unwrap_or_default()));
-    let parsed = is_given.then(|| ProfileFields::parse(pairs)).transpose()?;
-    Ok(parsed)
+    let Some(found) = fields.objects("fields_attributes", ["name", "value"]) else {
+        return Ok(None);
+    };
+    let pairs =
+        found.iter().map(|[name, value]| (name.unwrap_or_default(), value.unwrap_or_default()));
+    Ok(Some(ProfileFields::parse(pairs)?))
 }
 
 /// `GET /api/v1/preferences`

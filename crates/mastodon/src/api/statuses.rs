@@ -2,11 +2,13 @@
 
 use axum::extract::State;
 use axum::response::Response;
+use feed::media::{MediaCommand, MediaId, MediaPostEdit, NewMediaPost};
 use feed::text::{Language, Warning};
 use feed::{Command, Done, NewPost, PostEdit, PostId, PostText, UserId, UserRef, thread};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::accounts::{ids, list};
+use super::media;
 use crate::answers;
 use crate::entities::Entities;
 use crate::entities::status::visibility;
@@ -55,20 +57,20 @@ impl Server {
         Ok(())
     }
 
-    /// Checks that a status exists and is the user's own.
-    async fn own(&self, me: UserId, post: PostId) -> Result<(), ApiError> {
+    /// Whether a status that is the user's own has pictures.
+    async fn own(&self, me: UserId, post: PostId) -> Result<bool, ApiError> {
         let read = move |_: &_, entities: &mut Entities<'_>| {
-            entities.visible_post(post).is_some_and(|post| post.author == me)
+            let own = entities.visible_post(post).filter(|post| post.author == me);
+            own.map(|post| !post.media.is_empty())
         };
-        let is_own = self.entities(Some(me), read).await?;
-        if is_own { Ok(()) } else { Err(ApiError::not_found()) }
+        self.entities(Some(me), read).await?.ok_or_else(ApiError::not_found)
     }
 }
 
-/// The text of a new or edited status. What the model lacks is refused, so that no app shows it as done.
-fn text(fields: &Fields) -> Result<PostText, ApiError> {
+/// The text of a new or edited status, which only one with pictures lacks. What the model lacks is refused, so that no app
+/// shows it as done.
+fn text(fields: &Fields, has_pictures: bool) -> Result<PostText, ApiError> {
     for (name, what) in [
-        ("media_ids", "media"),
         ("poll", "polls"),
         ("scheduled_at", "scheduled statuses"),
         ("quoted_status_id", "quotes"),
@@ -78,11 +80,11 @@ fn text(fields: &Fields) -> Result<PostText, ApiError> {
             return Err(ApiError::not_supported(what));
         }
     }
-    let text = fields.one("status")?.unwrap_or_default();
-    if text.trim().is_empty() {
-        return Err(ApiError::invalid("Text can't be blank"));
+    match fields.one("status")?.map(str::trim).filter(|text| !text.is_empty()) {
+        Some(text) => Ok(PostText::parse(text)?),
+        None if has_pictures => Ok(PostText::none()),
+        None => Err(ApiError::invalid("Text can't be blank")),
     }
-    Ok(PostText::parse(text)?)
 }
 
 /// The warning of a status, and whether it is sensitive: with a warning it always is.
@@ -103,7 +105,9 @@ pub(crate) async fn create(
     once: Once,
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
-    let mut new = NewPost::new(UserRef::Id(me), text(&fields)?);
+    let pictures = media::named(&fields)?.unwrap_or_default();
+    let text = text(&fields, !pictures.is_empty())?;
+    let mut new = NewPost::new(UserRef::Id(me), text);
     if let Some(name) = fields.one("visibility")? {
         new.visibility = visibility(name).ok_or_else(|| ApiError::invalid("no such visibility"))?;
     }
@@ -114,12 +118,18 @@ pub(crate) async fn create(
     new.language = language(&fields)?;
     state.limit(What::Posts, u64::from(me.0))?;
     // A retry is recognized by what was sent: the defaults may be others by then.
-    let idempotency = once.of(me, &Command::Publish(Box::new(new.clone())));
+    let idempotency = once.of(me, &publish(new.clone(), pictures.clone()));
     state.fill_in(me, &mut new, &fields).await?;
-    let command = Command::Publish(Box::new(new));
-    match state.change_once(idempotency, command).await? {
+    match state.change_once(idempotency, publish(new, pictures)).await? {
         Done::Posted(post) => state.changed_status(me, post).await,
         _ => Err(ApiError::internal()),
+    }
+}
+
+fn publish(post: NewPost, media: Vec<MediaId>) -> Command {
+    match media.is_empty() {
+        true => Command::Publish(Box::new(post)),
+        false => Command::Media(MediaCommand::Publish(Box::new(NewMediaPost { post, media }))),
     }
 }
 
@@ -154,8 +164,12 @@ pub(crate) async fn edit(
     once: Once,
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
-    let text = text(&fields)?;
-    state.own(me, post).await?;
+    let (pictures, changes) = (media::named(&fields)?, media::changes(&fields)?);
+    // Also before anything is read: what is refused in any case says nothing about the status.
+    text(&fields, true)?;
+    let has_pictures = state.own(me, post).await?;
+    let has_pictures = pictures.as_ref().map_or(has_pictures, |named| !named.is_empty());
+    let text = text(&fields, has_pictures)?;
     // As in Mastodon, a warning that is not sent is removed, and a language is kept.
     let (warning, sensitive) = warning(&fields)?;
     let edit = PostEdit {
@@ -165,7 +179,14 @@ pub(crate) async fn edit(
         sensitive: Some(sensitive),
         language: language(&fields)?.map(Some),
     };
-    state.change(me, once, Command::Edit(Box::new(edit))).await?;
+    let command = match pictures.is_none() && changes.is_empty() {
+        true => Command::Edit(Box::new(edit)),
+        false => {
+            let edit = MediaPostEdit { edit, media: pictures, changes };
+            Command::Media(MediaCommand::Edit(Box::new(edit)))
+        }
+    };
+    state.change(me, once, command).await?;
     state.changed_status(me, post).await
 }
 
@@ -179,7 +200,10 @@ pub(crate) async fn delete(
     let read = move |_: &_, entities: &mut Entities<'_>| {
         let text = entities.visible_post(post).filter(|post| post.author == me)?.text;
         let mut status = entities.status(post)?;
-        status.as_object_mut()?.insert("text".to_owned(), text.as_str().into());
+        let parts = status.as_object_mut()?;
+        parts.insert("text".to_owned(), text.as_str().into());
+        // They are deleted with it, so no app attaches them to what is written anew.
+        parts.insert("media_attachments".to_owned(), json!([]));
         Some(status)
     };
     let status: Option<Value> = state.entities(Some(me), read).await?;

@@ -44,12 +44,12 @@ pub(crate) async fn public(
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
     let asked = Asked::parse(&fields, paging::STATUSES)?;
-    // There are no other servers, and no media.
-    let none = fields.is_true("remote")? || fields.is_true("only_media")?;
+    // There are no other servers.
+    let (none, only_media) = (fields.is_true("remote")?, fields.is_true("only_media")?);
     let read = move |_: &_, entities: &mut Entities<'_>| match none {
         true => Listed::default(),
         false => {
-            let (page, stopped) = newest(entities, &asked);
+            let (page, stopped) = newest(entities, &asked, only_media);
             asked.list(page, stopped, |post| post.0, |post| entities.status(post))
         }
     };
@@ -66,7 +66,11 @@ fn is_for_all(author: UserId, listed: feed::Listed) -> bool {
 /// The newest posts of the timeline of all users that the reader wants. A page upwards (`min_id`) is read from
 /// the newest post down, so it begins directly above the id only if that is among the newest [`ROWS_READ_MAX`]. Also
 /// returns the last id that was read, if there are more rows and the page is not full.
-fn newest(entities: &Entities<'_>, asked: &Asked) -> (PageOf<PostId>, Option<u64>) {
+fn newest(
+    entities: &Entities<'_>,
+    asked: &Asked,
+    only_media: bool,
+) -> (PageOf<PostId>, Option<u64>) {
     let (mut found, mut read) = (VecDeque::new(), 0);
     let mut before = Some(PostId(asked.max().unwrap_or(u64::MAX)));
     let mut more = false;
@@ -82,6 +86,7 @@ fn newest(entities: &Entities<'_>, asked: &Asked) -> (PageOf<PostId>, Option<u64
             }
             let is_shown = || {
                 let post = entities.visible_post(post);
+                let post = post.filter(|post| !only_media || !post.media.is_empty());
                 post.is_some_and(|post| entities.viewer().wanted(&post))
             };
             if !is_for_all(row.author, listed) || !is_shown() {

@@ -26,7 +26,8 @@ impl Entities<'_> {
         let newest = Span::below(None, 1).map(|span| facts.posts_by(user, span));
         let last_status = newest.iter().flatten().next().map(|(post, ..)| day(post.unix_ms()));
         let (handle, bio) = (profile.handle.as_str(), profile.bio.as_str());
-        let picture = format!("{base}/assets/icon.png");
+        let (avatar, avatar_description) = self.profile_picture(profile.avatar);
+        let (header, header_description) = self.profile_picture(profile.header);
         let created = format!("{}T00:00:00.000Z", day(profile.registered.unix_ms()));
         Some(json!({
             "id": user.0.to_string(),
@@ -36,12 +37,12 @@ impl Entities<'_> {
             "note": html::content(bio, base, |_| None),
             "url": format!("{base}/@{handle}"),
             "uri": format!("{base}/users/{handle}"),
-            "avatar": picture,
-            "avatar_static": picture,
-            "avatar_description": "",
-            "header": picture,
-            "header_static": picture,
-            "header_description": "",
+            "avatar": avatar,
+            "avatar_static": avatar,
+            "avatar_description": avatar_description,
+            "header": header,
+            "header_static": header,
+            "header_description": header_description,
             "locked": facts.is_locked(user),
             "bot": profile.bot,
             "group": false,

@@ -1,10 +1,12 @@
 //! What the server says about itself: the instance in two versions, and its configuration.
 
 use feed::limits::{
-    BIO_CHARS_MAX, FEATURED_TAGS_MAX, NAME_CHARS_MAX, PINS_MAX, POST_CHARS_MAX, PROFILE_FIELDS_MAX,
+    BIO_CHARS_MAX, DESCRIPTION_CHARS_MAX, FEATURED_TAGS_MAX, NAME_CHARS_MAX, PINS_MAX,
+    POST_CHARS_MAX, POST_MEDIA_MAX, PROFILE_FIELDS_MAX,
 };
 use feed::{Facts, Language};
-use node::Store;
+use media::{FILE_BYTES_MAX, PIXELS_MAX};
+use node::{Node, Store};
 use serde_json::{Value, json};
 
 use crate::{About, MastodonOptions, Registrations};
@@ -33,7 +35,8 @@ fn streaming(base: &str) -> String {
 }
 
 /// Limits of posts and accounts, as clients enforce them.
-fn configuration() -> Value {
+fn configuration(node: &Node) -> Value {
+    let media_max = if node.accepts_pictures() { POST_MEDIA_MAX } else { 0 };
     json!({
         "accounts": {
             "max_featured_tags": FEATURED_TAGS_MAX,
@@ -44,14 +47,14 @@ fn configuration() -> Value {
         },
         "statuses": {
             "max_characters": POST_CHARS_MAX,
-            "max_media_attachments": 0,
+            "max_media_attachments": media_max,
             "characters_reserved_per_url": 23,
         },
         "media_attachments": {
-            "supported_mime_types": [],
-            "description_limit": 0,
-            "image_size_limit": 0,
-            "image_matrix_limit": 0,
+            "supported_mime_types": ["image/jpeg", "image/png", "image/gif", "image/webp"],
+            "description_limit": DESCRIPTION_CHARS_MAX,
+            "image_size_limit": FILE_BYTES_MAX,
+            "image_matrix_limit": PIXELS_MAX,
             "video_size_limit": 0,
             "video_frame_rate_limit": 0,
             "video_matrix_limit": 0,
@@ -85,12 +88,8 @@ pub(crate) fn rules(about: &About) -> Vec<Value> {
 }
 
 /// The entity `V1Instance`. `contact` is the account of the operator.
-pub(crate) fn version_1(
-    facts: Facts<'_, Store>,
-    options: &MastodonOptions,
-    contact: Option<&Value>,
-) -> Value {
-    let (users, posts) = counts(facts, options);
+pub(crate) fn version_1(node: &Node, options: &MastodonOptions, contact: Option<&Value>) -> Value {
+    let (users, posts) = counts(node.facts(), options);
     let about = &options.about;
     let base = &options.base;
     json!({
@@ -107,20 +106,16 @@ pub(crate) fn version_1(
         "registrations": is_open(options),
         "approval_required": options.registrations == Registrations::Approval,
         "invites_enabled": options.registrations == Registrations::Invite,
-        "configuration": configuration(),
+        "configuration": configuration(node),
         "contact_account": contact,
         "rules": rules(about),
     })
 }
 
 /// The entity `Instance`. `contact` is the account of the operator.
-pub(crate) fn version_2(
-    facts: Facts<'_, Store>,
-    options: &MastodonOptions,
-    contact: Option<&Value>,
-) -> Value {
+pub(crate) fn version_2(node: &Node, options: &MastodonOptions, contact: Option<&Value>) -> Value {
     let (base, about) = (&options.base, &options.about);
-    let mut configuration = configuration();
+    let mut configuration = configuration(node);
     if let Some(fields) = configuration.as_object_mut() {
         let urls = json!({
             "streaming": streaming(base),
@@ -139,7 +134,7 @@ pub(crate) fn version_2(
         "version": version(),
         "source_url": format!("{base}/"),
         "description": about.description,
-        "usage": {"users": {"active_month": counts(facts, options).0}},
+        "usage": {"users": {"active_month": counts(node.facts(), options).0}},
         "thumbnail": {"url": picture(options), "blurhash": null, "versions": {}},
         "icon": [],
         "languages": languages(about),

@@ -5,6 +5,7 @@
 mod account;
 pub(crate) mod html;
 pub(crate) mod instance;
+mod media;
 mod notification;
 mod relationship;
 pub(crate) mod status;

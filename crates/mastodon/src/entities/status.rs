@@ -51,7 +51,7 @@ impl Entities<'_> {
             "sensitive": post.sensitive,
             "spoiler_text": post.warning.as_str(),
             "language": post.language.as_ref().map(Language::as_str),
-            "media_attachments": [],
+            "media_attachments": self.attachments(&post.media),
             "mentions": mentions.collect::<Vec<_>>(),
             "tags": tags.collect::<Vec<_>>(),
             "emojis": [],

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
 use axum::Router;
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, COOKIE, LOCATION, SET_COOKIE};
 use axum::http::{HeaderMap, Method, Request, StatusCode};
 use edge::ClientAddress;
@@ -38,6 +38,8 @@ impl Drop for World {
 pub(crate) struct Got {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
+    pub(crate) bytes: Bytes,
+    /// The bytes as a text.
     pub(crate) text: String,
 }
 
@@ -96,8 +98,8 @@ impl World {
         let response = self.router.clone().oneshot(request).await.unwrap();
         let (parts, body) = response.into_parts();
         let bytes = body.collect().await.unwrap().to_bytes();
-        let text = String::from_utf8(bytes.to_vec()).unwrap();
-        Got { status: parts.status, headers: parts.headers, text }
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        Got { status: parts.status, headers: parts.headers, bytes, text }
     }
 
     /// Serves the router on a port; returns its address.

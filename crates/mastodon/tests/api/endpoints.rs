@@ -128,6 +128,7 @@ enum Kind {
     Status,
     Notification,
     List,
+    Media,
 }
 
 /// Whether a path names a hashtag, or one of those on the reader's own profile.
@@ -146,6 +147,7 @@ fn kind(endpoint: &Endpoint) -> Option<Kind> {
         ("/api/v1/statuses/{", Kind::Status),
         ("/api/v1/notifications/{", Kind::Notification),
         ("/api/v1/lists/{", Kind::List),
+        ("/api/v1/media/{", Kind::Media),
         ("/api/v1/timelines/list/{", Kind::List),
     ];
     let found = kinds.into_iter().find(|(start, _)| path.starts_with(start));
@@ -185,6 +187,8 @@ struct Hidden {
     notification: String,
     /// A list of the author.
     list: String,
+    /// A picture of the author that no status has.
+    picture: String,
 }
 
 impl Hidden {
@@ -217,7 +221,24 @@ impl Hidden {
         let list = list["id"].as_str().unwrap().to_owned();
         let accounts = format!("/api/v1/lists/{list}/accounts");
         quentin.call(&world, "POST", &accounts, &[("account_ids[]", &fay.id)]).await;
-        Self { world, quentin, fay, eve, bob, dan, own, open, private, deleted, notification, list }
+        let picture = quentin.picture(&world, 1).await;
+        let path = format!("/api/v1/media/{picture}");
+        quentin.call(&world, "PUT", &path, &[("description", "privatewords")]).await;
+        Self {
+            world,
+            quentin,
+            fay,
+            eve,
+            bob,
+            dan,
+            own,
+            open,
+            private,
+            deleted,
+            notification,
+            list,
+            picture,
+        }
     }
 
     /// What the author sees of it all.
@@ -230,6 +251,7 @@ impl Hidden {
             "/api/v1/accounts/verify_credentials".to_owned(),
             "/api/v1/lists".to_owned(),
             format!("/api/v1/lists/{}/accounts", self.list),
+            format!("/api/v1/media/{}", self.picture),
         ] {
             seen.push(self.quentin.get(&self.world, &path).await);
         }
@@ -252,6 +274,7 @@ async fn what_is_hidden_from_a_reader_is_as_if_it_did_not_exist_and_stays_as_it_
         ("blocked", Kind::Account, &it.quentin.id, Some(&it.bob.token)),
         ("of another user", Kind::Notification, &it.notification, Some(&it.eve.token)),
         ("of another user", Kind::List, &it.list, Some(&it.fay.token)),
+        ("of another user", Kind::Media, &it.picture, Some(&it.fay.token)),
         ("of whom it names", Kind::Notification, &it.notification, Some(&it.fay.token)),
     ];
     let mut checked = BTreeMap::new();
@@ -262,7 +285,7 @@ async fn what_is_hidden_from_a_reader_is_as_if_it_did_not_exist_and_stays_as_it_
             // Users have ids from 0, and statuses and notifications have stamps, which are greater.
             let none = if kind == Kind::Account { "4000000000" } else { "1" };
             let token = token.map(String::as_str);
-            let fields = [("status", "changed")];
+            let fields = [("status", "changed"), ("description", "changed")];
             let hidden = it.world.call(method, &with_id(path, id), token, &fields).await;
             let none = it.world.call(method, &with_id(path, none), token, &fields).await;
             let what = format!("{what}: {method} {path} {hidden:?}");
@@ -343,6 +366,7 @@ async fn no_response_shows_what_is_hidden_from_its_reader() {
             Some(Kind::Status) => vec![&it.open, &it.private],
             Some(Kind::Notification) => vec![&it.notification],
             Some(Kind::List) => vec![&it.list],
+            Some(Kind::Media) => vec![&it.picture],
             None if is_of_tag(path) => vec![&tag],
             None => vec![&it.open],
         };

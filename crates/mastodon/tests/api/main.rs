@@ -9,6 +9,7 @@ mod client;
 mod endpoints;
 mod flow;
 mod lists;
+mod media;
 mod pages;
 mod reactions;
 mod scopes;

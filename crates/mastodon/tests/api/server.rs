@@ -51,7 +51,7 @@ async fn a_profile_is_changed_and_what_is_fixed_is_refused() {
     };
     let got = form("multipart/form-data; boundary=x").await;
     assert_eq!(got.status.as_u16(), 422);
-    assert!(got.text.contains("no pictures"), "a reason that apps show: {got:?}");
+    assert!(got.text.contains("no picture"), "a reason that apps show: {got:?}");
     assert_eq!(form("application/json").await.status.as_u16(), 413);
 }
 
@@ -171,6 +171,8 @@ async fn the_server_describes_itself() {
     assert!(one["version"].as_str().unwrap().contains("compatible; roost"));
     assert_eq!(one["configuration"]["statuses"]["max_characters"], 500);
     assert_eq!(one["configuration"]["accounts"]["max_profile_fields"], 4);
+    assert_eq!(one["configuration"]["statuses"]["max_media_attachments"], 4);
+    assert_eq!(one["configuration"]["media_attachments"]["image_size_limit"], 16 << 20);
     assert_eq!(world.get("/instance/picture", None).await.status.as_u16(), 404);
     assert_eq!(get("/api/v1/instance/").await, one, "a slash at the end makes no difference");
     let two = get("/api/v2/instance").await;

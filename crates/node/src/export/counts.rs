@@ -31,6 +31,9 @@ pub struct TransferCounts {
     pub friendships: u64,
     /// Posts.
     pub posts: u64,
+    /// Pictures of posts and profiles. Their files are not in an export.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub pictures: u64,
     /// Favourites, bookmarks and pins.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub reactions: u64,
@@ -56,12 +59,12 @@ fn is_zero(number: &u64) -> bool {
 impl fmt::Display for TransferCounts {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { users, blocks, mutes, notes, lists, follows, requests, .. } = self;
-        let Self { friendships, posts, reactions, .. } = self;
+        let Self { friendships, posts, pictures, reactions, .. } = self;
         let Self { stories, views, samples, buckets, keys, .. } = self;
         write!(
             out,
             "{users} users, {blocks} blocks, {mutes} mutes, {notes} notes, {lists} lists, {follows} follows, {requests} requests, {friendships} friendships, {posts} \
-             posts with {reactions} reactions, {stories} stories with {views} views, {samples} samples, {buckets} named buckets, {keys} keys"
+             posts with {reactions} reactions, {pictures} pictures, {stories} stories with {views} views, {samples} samples, {buckets} named buckets, {keys} keys"
         )
     }
 }

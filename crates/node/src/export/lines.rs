@@ -19,8 +19,9 @@ use super::user_lines::{Note, User};
 
 /// The format that this code writes, and the newest it reads. Format 1 has no accounts, blocks and mutes, format 2
 /// only public posts without warnings and languages, and no reactions, format 3 no settings, markers and
-/// notes of users, format 4 no hashtags of profiles, format 5 no lists.
-pub(crate) const FORMAT_VERSION: u32 = 6;
+/// notes of users, format 4 no hashtags of profiles, format 5 no lists,
+/// format 6 no pictures.
+pub(crate) const FORMAT_VERSION: u32 = 7;
 /// Longest line, in bytes: more than that of the longest value in base64, or in text of which every character is
 /// escaped.
 pub(crate) const LINE_BYTES_MAX: usize = 48 << 20;
@@ -33,7 +34,7 @@ const _: () =
 pub(crate) enum Line<'a> {
     #[serde(borrow)]
     Export(Header<'a>),
-    User(User<'a>),
+    User(Box<User<'a>>),
     Block(Block),
     Mute(Mute),
     #[serde(borrow)]

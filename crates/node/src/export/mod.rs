@@ -8,6 +8,7 @@ pub(crate) mod bytes;
 pub(crate) mod counts;
 pub(crate) mod lines;
 pub(crate) mod list_lines;
+pub(crate) mod media_lines;
 mod output;
 pub(crate) mod post_lines;
 #[cfg(test)]
@@ -29,6 +30,7 @@ use crate::open_error::OpenError;
 use crate::options::NodeOptions;
 use counts::TransferCounts;
 use lines::{Id, Line, Time};
+use media_lines::Picture;
 use output::Output;
 use user_lines::{Note, User};
 
@@ -120,7 +122,8 @@ impl<W: Write> Export<'_, W> {
             self.counts.users += 1;
             let account = facts.account(id);
             let line = User::new(facts, (id, &user), account.as_ref());
-            done = self.out.line(&Line::User(line));
+            self.counts.pictures += line.avatar.iter().chain(&line.header).count() as u64;
+            done = self.out.line(&Line::User(Box::new(line)));
         });
         done
     }
@@ -208,6 +211,9 @@ impl<W: Write> Export<'_, W> {
 
     fn post(&mut self, id: PostId, post: &Post) -> io::Result<()> {
         self.counts.posts += 1;
+        let media = post.media.iter().filter_map(|media| Picture::of(self.facts(), *media));
+        let media: Vec<_> = media.collect();
+        self.counts.pictures += media.len() as u64;
         self.out.line(&Line::Post(post_lines::Post {
             id: Some(Id(id.0)),
             time: Some(Time(id.unix_ms())),
@@ -222,6 +228,7 @@ impl<W: Write> Export<'_, W> {
             warning: (post.warning != Warning::default()).then(|| post.warning.as_str().into()),
             sensitive: post.sensitive,
             language: post.language.as_ref().map(|language| language.as_str().into()),
+            media,
         }))?;
         self.reactions(id)
     }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use super::lines::{Id, Time, Who};
+use super::media_lines::Picture;
 
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -33,6 +34,9 @@ pub(crate) struct Post<'a> {
     pub(crate) sensitive: bool,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub(crate) language: Option<Cow<'a, str>>,
+    /// Its pictures, in their order. With some, the text may be empty.
+    #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) media: Vec<Picture<'a>>,
 }
 
 #[derive(Debug, Deserialize, Serialize)]

@@ -10,10 +10,14 @@ use feed::accounts::{
     AccessScopes, AccountCommand, AccountDone, AppName, AppRequest, Email, PasswordHash,
     RedirectUri, Role, SecretHash,
 };
+use feed::media::{
+    BlurHash, Description, FileHash, Focus, MediaCommand, MediaDone, MediaFile, MediaKey, NewMedia,
+    NewMediaPost, ProfilePicture,
+};
 use feed::{
     Bio, Command, Handle, Idempotency, Label, Lifetime, List, ListChange, ListCommand, ListReplies,
-    ListTitle, MarkerUpdate, MarkersUpdate, MuteTime, Name, Note, PostText, Reaction, SetName, Tag,
-    UserEdit, UserId, UserRef,
+    ListTitle, MarkerUpdate, MarkersUpdate, MuteTime, Name, NewPost, Note, PostText, Reaction,
+    SetName, Tag, UserEdit, UserId, UserRef,
 };
 use kv::{BucketId, BucketName, Bytes, Expiry, KeyOp, KeyOps, Only};
 use rows::{NameTable, PointTable, SetTable};
@@ -88,6 +92,9 @@ fn name(table: NameTable) -> Kept {
         NameTable::FeaturedTag => Exported,
         NameTable::List | NameTable::ListMember => Exported,
         NameTable::ListedUser => Derived,
+        NameTable::Media => Exported,
+        NameTable::MediaFile | NameTable::MediaOf | NameTable::MediaSpace => Derived,
+        NameTable::UnattachedMedia => LeftOut("pictures that no post and no profile has"),
         NameTable::Invite | NameTable::GrantSecret | NameTable::GrantOf => LeftOut(GRANTS),
         NameTable::GrantExpiry | NameTable::UnusedApp => LeftOut(GRANTS),
     }
@@ -125,6 +132,7 @@ fn fill(options: &NodeOptions) {
     let time = Some(MuteTime::from_secs(600_000).unwrap());
     run(Command::Mute { user: ann.clone(), other: dan, mentions: true, time });
     let post = Command::Post { author: ann.clone(), text: text("hello @bob #tag") };
+    fill_media(&run, &ann);
     let idempotency = Some(Idempotency { key: [1; 16], content: [2; 8] });
     let request = Request { command: post, idempotency };
     let reply = runtime.block_on(node.submit(request)).unwrap();
@@ -153,6 +161,33 @@ fn fill(options: &NodeOptions) {
     .collect();
     runtime.block_on(node.submit_keys(ops, Vec::new())).unwrap();
     node.close();
+}
+
+/// An avatar, and a post that says nothing with a picture.
+fn fill_media(run: &dyn Fn(Command) -> feed::Done, user: &UserRef) {
+    let file = |byte| MediaFile {
+        hash: FileHash([byte; 32]),
+        bytes: 7,
+        is_png: byte == 1,
+        width: 3,
+        height: 4,
+    };
+    let new = |profile: Option<ProfilePicture>| NewMedia {
+        owner: user.clone(),
+        key: MediaKey([5; 16]),
+        original: file(1),
+        preview: profile.is_none().then(|| file(2)),
+        blurhash: BlurHash::parse("U00").unwrap(),
+        description: Description::parse("a cat").unwrap(),
+        focus: Some(Focus::new(0.25, -1.0).unwrap()),
+        profile,
+    };
+    run(Command::Media(MediaCommand::Add(Box::new(new(Some(ProfilePicture::Avatar))))));
+    let done = run(Command::Media(MediaCommand::Add(Box::new(new(None)))));
+    let feed::Done::Media(MediaDone::Added(media)) = done else { panic!("{done:?}") };
+    let post = NewPost::new(user.clone(), PostText::none());
+    let new = NewMediaPost { post, media: vec![media] };
+    run(Command::Media(MediaCommand::Publish(Box::new(new))));
 }
 
 /// A list with a member.
@@ -215,6 +250,12 @@ fn every_table_is_exported_or_derived_or_left_out_for_a_reason() {
     let mut lines = Vec::new();
     super::export(&from, "test", &mut lines).unwrap();
     crate::import(&to, &*lines).unwrap();
+    let mut again = Vec::new();
+    super::export(&to, "test", &mut again).unwrap();
+    let facts = |lines: &[u8]| {
+        lines.split(|byte| *byte == b'\n').skip(1).map(<[u8]>::to_vec).collect::<Vec<_>>()
+    };
+    assert!(facts(&again) == facts(&lines), "{}", String::from_utf8_lossy(&again));
     let (before, after) = (rows_by_tag(&from.data), rows_by_tag(&to.data));
     let rows = |rows: &BTreeMap<u8, u64>, tag| rows.get(&tag).copied().unwrap_or(0);
     let docs = include_str!("../../../../docs/import.md");

@@ -2,10 +2,12 @@
 
 use std::borrow::Cow;
 
+use feed::media::MediaId;
 use feed::{Facts, Language, Markers, PostDefaults, Rows, UserId};
 use serde::{Deserialize, Serialize};
 
 use super::lines::{Id, Time, Who};
+use super::media_lines::Picture;
 
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -46,6 +48,10 @@ pub(crate) struct User<'a> {
     /// Hashtags that the profile shows.
     #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) featured_tags: Vec<FeaturedTag<'a>>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub(crate) avatar: Option<Picture<'a>>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub(crate) header: Option<Picture<'a>>,
 }
 
 /// A hashtag that a profile shows.
@@ -144,6 +150,9 @@ impl<'a> User<'a> {
             tag: featured.tag.as_str().to_owned().into(),
             id: Some(Id(featured.since.0)),
         };
+        let picture = |media: Option<MediaId>| {
+            media.filter(|_| !deleted).and_then(|media| Picture::of(facts, media))
+        };
         let defaults =
             Some(&user.defaults).filter(|defaults| **defaults != PostDefaults::default());
         Self {
@@ -175,6 +184,8 @@ impl<'a> User<'a> {
             home_marker: markers.home.map(marker),
             notifications_marker: markers.notifications.map(marker),
             featured_tags: featured_tags.into_iter().map(featured_tag).collect(),
+            avatar: picture(user.avatar),
+            header: picture(user.header),
         }
     }
 }

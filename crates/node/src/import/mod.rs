@@ -7,6 +7,8 @@ mod ids;
 mod input;
 mod keys;
 mod lists;
+mod media;
+mod mutes;
 mod posts;
 mod samples;
 mod users;
@@ -80,6 +82,7 @@ pub fn import(options: &NodeOptions, stream: impl Read) -> Result<TransferCounts
         counts: TransferCounts::default(),
         users: users::Users::default(),
         posts: posts::Posts::default(),
+        pictures: media::Pictures::default(),
         stories: posts::Stories::default(),
         samples: samples::Samples::default(),
         buckets: keys::Buckets::new(),
@@ -98,6 +101,7 @@ struct Import {
     counts: TransferCounts,
     users: users::Users,
     posts: posts::Posts,
+    pictures: media::Pictures,
     stories: posts::Stories,
     samples: samples::Samples,
     buckets: keys::Buckets,
@@ -127,10 +131,12 @@ impl Import {
     }
 
     fn line(&mut self, line: Line<'_>) -> Result<(), Wrong> {
-        let Self { loader, ids, counts, users, posts, stories, samples, buckets } = self;
+        let Self { loader, ids, counts, users, posts, pictures, stories, samples, buckets } = self;
         let (count, more) = match line {
             Line::Export(_) | Line::End(_) => return Err("it is in the middle of the file".into()),
-            Line::User(line) => (&mut counts.users, users.add(loader, ids, &line).map(|()| 1)),
+            Line::User(line) => {
+                (&mut counts.users, users.add(loader, (ids, pictures), &line).map(|()| 1))
+            }
             Line::Block(line) => (&mut counts.blocks, users.block(loader, &line)),
             Line::Mute(line) => (&mut counts.mutes, users.mute(loader, &line).map(|()| 1)),
             Line::Note(line) => (&mut counts.notes, users.note(loader, &line).map(|()| 1)),
@@ -139,7 +145,7 @@ impl Import {
             Line::Request(line) => (&mut counts.requests, users.request(loader, &line)),
             Line::Friends(line) => (&mut counts.friendships, users.befriend(loader, &line)),
             Line::Post(line) => {
-                (&mut counts.posts, posts.add(loader, (users, ids), &line).map(|()| 1))
+                (&mut counts.posts, posts.add(loader, (users, ids, pictures), &line).map(|()| 1))
             }
             Line::Reaction(line) => {
                 let done = posts.reaction(loader, (users, ids), &line);
@@ -158,14 +164,16 @@ impl Import {
             Line::Key(line) => (&mut counts.keys, buckets.add_key(loader, ids, line).map(|()| 1)),
         };
         *count += more?;
+        counts.pictures = pictures.count();
         Ok(())
     }
 
     /// Makes the store.
     fn finish(self) -> Result<(), ImportError> {
-        let Self { mut loader, ids, counts, mut users, mut posts, stories, samples, buckets } =
-            self;
+        let Self { mut loader, ids, counts, mut users, mut posts, pictures, .. } = self;
+        let (stories, samples, buckets) = (self.stories, self.samples, self.buckets);
         posts.flush(&mut loader);
+        pictures.finish(&mut loader);
         let mut totals = Totals {
             posts: counts.posts + posts.boosts(),
             last_stamp: ids.last(),

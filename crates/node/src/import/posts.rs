@@ -15,6 +15,7 @@ use store::Loader;
 
 use super::Wrong;
 use super::ids::{Ids, Rising};
+use super::media::Pictures;
 use super::users::Users;
 use crate::export::post_lines::{Post, Reaction as ReactionLine, Story, View};
 
@@ -44,12 +45,15 @@ impl Posts {
     pub(super) fn add(
         &mut self,
         loader: &mut Loader,
-        (users, ids): (&mut Users, &mut Ids),
+        (users, ids, pictures): (&mut Users, &mut Ids, &mut Pictures),
         line: &Post<'_>,
     ) -> Result<(), Wrong> {
         let id = PostId(ids.next(&mut self.ids, line.id, line.time)?);
         let author = users.find(&line.author)?;
-        let text = PostText::parse(&line.text)?;
+        let text = match line.text.is_empty() && !line.media.is_empty() {
+            true => PostText::none(),
+            false => PostText::parse(&line.text)?,
+        };
         let in_reply_to = line.in_reply_to.map(|parent| PostId(parent.0));
         if in_reply_to.is_some_and(|parent| parent >= id || parent.0 < Stamp::MIN.0) {
             return Err("in_reply_to is the id of an earlier post".into());
@@ -80,6 +84,7 @@ impl Posts {
         users.count_post(author)?;
         self.flush(loader);
         let (visibility, warning, language) = shown(line)?;
+        let media = pictures.of_post(loader, ids, (author, id), &line.media)?;
         let post = feed::Post {
             author,
             text,
@@ -92,6 +97,7 @@ impl Posts {
             sensitive: line.sensitive,
             language,
             boost: None,
+            media,
         };
         write::post(loader, id, &post);
         let counts = PostCounts::default();

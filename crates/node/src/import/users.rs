@@ -2,22 +2,23 @@
 
 use feed::accounts::{Account, AccountRefusal, AccountState, Email, PasswordHash, Role};
 use feed::limits::{
-    BLOCKS_MAX, FEATURED_TAGS_MAX, FOLLOWING_MAX, FRIENDS_MAX, MUTES_MAX, NOTES_MAX,
-    USER_POSTS_MAX, USERS_MAX,
+    BLOCKS_MAX, FEATURED_TAGS_MAX, FOLLOWING_MAX, FRIENDS_MAX, USER_POSTS_MAX, USERS_MAX,
 };
+use feed::media::ProfilePicture;
 use feed::{
-    Bio, Counts, Handle, Language, Marker, Markers, Name, Note, PostDefaults, ProfileFields,
-    Refusal, Tag, UserId, UserRef, Visibility, write,
+    Bio, Counts, Handle, Language, Marker, Markers, Name, PostDefaults, ProfileFields, Refusal,
+    Tag, UserId, UserRef, Visibility, write,
 };
 use hashbrown::{HashMap, HashSet};
-use rows::{EPOCH_MS, SetTable, Stamp, Totals};
+use rows::{SetTable, Stamp, Totals};
 use store::Loader;
 
 use super::Wrong;
 use super::ids::Ids;
 use super::lists::Lists;
-use crate::export::lines::{Block, Follow, Friends, Id, Mute, Request, Time, Who};
-use crate::export::user_lines::{self, Note as NoteLine, User};
+use super::media::Pictures;
+use crate::export::lines::{Block, Follow, Friends, Id, Request, Who};
+use crate::export::user_lines::{self, User};
 
 /// The users so far, in memory: their handles, and what is counted.
 #[derive(Default)]
@@ -40,7 +41,7 @@ impl Users {
     pub(super) fn add(
         &mut self,
         loader: &mut Loader,
-        ids: &mut Ids,
+        (ids, pictures): (&mut Ids, &mut Pictures),
         line: &User<'_>,
     ) -> Result<(), Wrong> {
         let next = u32::try_from(self.counts.len()).ok().filter(|next| *next < USERS_MAX);
@@ -84,9 +85,16 @@ impl Users {
             }
             write::markers(loader, id, markers);
         }
-        if line.deleted && !line.featured_tags.is_empty() {
+        let has_more =
+            !line.featured_tags.is_empty() || line.avatar.is_some() || line.header.is_some();
+        if line.deleted && has_more {
             return Err("nothing is left of a deleted user but the handle".into());
         }
+        let mut picture =
+            |of, line| pictures.of_profile(loader, ids, (id, of), Option::as_ref(line));
+        let avatar = picture(ProfilePicture::Avatar, &line.avatar)?;
+        let header = picture(ProfilePicture::Header, &line.header)?;
+        let user = feed::User { avatar, header, ..user };
         for (tag, since) in featured_tags(ids, line)? {
             write::featured_tag(loader, id, &tag, Some(since.0));
         }
@@ -142,7 +150,7 @@ impl Users {
         Ok(())
     }
 
-    fn of(&mut self, user: UserId) -> &mut Counts {
+    pub(super) fn of(&mut self, user: UserId) -> &mut Counts {
         let Some(counts) = self.counts.get_mut(user.0 as usize) else {
             unreachable!("users are found before they are counted")
         };
@@ -171,40 +179,6 @@ impl Users {
             write::block(loader, user, other, true);
         }
         Ok(line.blocks.len() as u64)
-    }
-
-    pub(super) fn mute(&mut self, loader: &mut Loader, line: &Mute) -> Result<(), Wrong> {
-        let (user, other) = (self.find(&line.user)?, self.find(&line.mutes)?);
-        if other == user {
-            return Err(Refusal::SelfMute.into());
-        }
-        let mutes = &mut self.of(user).mutes;
-        if *mutes >= MUTES_MAX {
-            return Err(Refusal::TooManyMutes.into());
-        }
-        *mutes += 1;
-        let ends_ms = line.ends.map(|Time(ms)| ms);
-        if ends_ms.is_some_and(|ms| ms < EPOCH_MS || ms > Stamp::MAX.unix_ms()) {
-            return Err("a mute ends after 2024 and before 2093".into());
-        }
-        let mute = feed::Mute { mentions: line.mentions, ends_ms };
-        write::mute(loader, user, other, mute);
-        Ok(())
-    }
-
-    pub(super) fn note(&mut self, loader: &mut Loader, line: &NoteLine<'_>) -> Result<(), Wrong> {
-        let (user, about) = (self.find(&line.user)?, self.find(&line.about)?);
-        let note = Note::parse(&line.text)?;
-        if note == Note::default() {
-            return Err("a note has a text".into());
-        }
-        let notes = &mut self.of(user).notes;
-        if *notes >= NOTES_MAX {
-            return Err(Refusal::TooManyNotes.into());
-        }
-        *notes += 1;
-        write::note(loader, user, about, &note);
-        Ok(())
     }
 
     /// Refuses a relation of two users of whom one blocks the other.

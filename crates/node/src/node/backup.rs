@@ -18,13 +18,14 @@ impl Node {
         let shared = &self.shared;
         let last = || shared.log_last.load(Ordering::Acquire);
         let made = (roost, shared.identity.clone(), shared.time.now_ms());
+        let of = (&shared.store, &shared.media_files);
         if shared.cluster.is_some() {
             let request_checkpoint = || {
                 shared.checkpoint_due.store(true, Ordering::Release);
                 shared.inbox.wake();
             };
-            return Backup::of_member(&shared.store, Position(last()), request_checkpoint, made);
+            return Backup::of_member(of, Position(last()), request_checkpoint, made);
         }
-        Backup::of_running(&shared.store, &shared.log_dir, last, made)
+        Backup::of_running(of, &shared.log_dir, last, made)
     }
 }

@@ -3,13 +3,16 @@
 
 mod backup;
 mod keys;
+mod media;
 mod open;
 mod reads;
+mod replay;
 mod samples;
 #[cfg(feature = "simulation")]
 mod simulation;
 mod stories;
 mod tags;
+mod uploads;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -77,6 +80,10 @@ pub struct Sizes {
     pub log_bytes: u64,
     /// Bytes of the store on disk.
     pub store_bytes: u64,
+    /// Pictures.
+    pub pictures: u64,
+    /// Bytes of the files of pictures, in blocks of a disk. Equal files count each time.
+    pub picture_bytes: u64,
     /// Bytes of changes not yet in the store.
     pub overlay_bytes: u64,
     /// Bytes of keys that are in the store and also cached in memory.
@@ -249,6 +256,7 @@ impl Node {
     #[must_use]
     pub fn sizes(&self) -> Sizes {
         let totals = self.shared.store.totals();
+        let media = unless_unreadable(|| self.facts().all_media_space()).unwrap_or_default();
         Sizes {
             users: (totals.users - totals.users_deleted).into(),
             users_erasing: totals.users_erasing.into(),
@@ -256,6 +264,8 @@ impl Node {
             follows: totals.follows,
             log_bytes: self.shared.log_bytes.load(Ordering::Relaxed),
             store_bytes: self.shared.store.disk_bytes(),
+            pictures: media.pictures.into(),
+            picture_bytes: media.bytes,
             overlay_bytes: self.shared.overlay_bytes.load(Ordering::Relaxed),
             resident_bytes: self.shared.store.resident_bytes() as u64,
             sample_bytes: self.shared.samples.bytes() as u64,
@@ -276,6 +286,7 @@ impl Threads {
     /// Stops the writer, then the other threads. None of them can have panicked: a panic aborts the
     /// process.
     fn end(&mut self) {
+        self.shared.uploads.close();
         self.shared.inbox.close();
         if let Some(writer) = self.writer.take() {
             drop(writer.join());

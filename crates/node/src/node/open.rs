@@ -2,43 +2,44 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use commitlog::disk::RealDisk;
-use commitlog::{ClusterId, LocalLog, Log, LogError, OwnLog, Position, SharedLog};
+use commitlog::{ClusterId, LocalLog, Log, OwnLog, Position, SharedLog};
 use feed::PostId;
 use parking_lot::{Mutex, RwLock};
 use quick_cache::sync::Cache;
 use rows::Rows as _;
-use store::{Store, StoreError, StoreWriter, unless_unreadable};
+use store::{Store, StoreWriter, unless_unreadable};
 
+use super::replay::{catch_up, check_samples, replay};
 use super::{Node, Threads};
-use crate::applier::{ANSWER_BYTES, Applier, Replayed, SHARED_PAYLOAD_MIN};
+use crate::applier::{ANSWER_BYTES, Applier, SHARED_PAYLOAD_MIN};
 use crate::archive::Archiver;
 use crate::archive_progress::ArchiveProgress;
 use crate::budget::MemoryBudget;
-use crate::checkpoints::{Checkpoints, WORK_MAX};
+use crate::checkpoints::Checkpoints;
 use crate::clock::{ClockError, Time};
 use crate::cluster::Cluster;
+use crate::converter::Converter;
 use crate::deliverer;
 use crate::inbox::{Inbox, Ticket};
 use crate::last_run::LastRun;
 use crate::lock::DataLock;
+use crate::media_files::MediaFiles;
 use crate::metrics::Metrics;
 use crate::node_log::NodeLog;
 use crate::open_error::OpenError;
 use crate::options::{Durability, NodeOptions};
-use crate::samples::{SampleSets, memory_for, taught_bytes, taught_bytes_max};
+use crate::samples::{SampleSets, taught_bytes_max};
 use crate::scrub::Scrub;
 use crate::shared::{NAMES, Shared};
 use crate::space::Space;
 use crate::sweeper::Sweeper;
 use crate::threads::{Background, spawn};
+use crate::uploads::Uploads;
 use crate::views::Views;
 use crate::writer::{self, Waiting, Writer};
-
-/// A start reports that it waits for the log after this time.
-const CATCH_UP_WAIT: Duration = Duration::from_secs(5);
 
 /// A node whose threads do not run yet.
 pub(crate) struct Parts {
@@ -168,6 +169,9 @@ impl Parts {
             identity,
             archive: Arc::clone(&archive),
             overlay_bytes: AtomicU64::new(rows.overlay_bytes() as u64),
+            media_files: Arc::new(MediaFiles::new(&options.data)),
+            media_max: options.media_max,
+            uploads: Uploads::new(Converter::new(options.converter.clone())),
             delivery_due: AtomicBool::new(false),
             handles: Cache::new(NAMES),
             bucket_ids: Cache::new(NAMES),
@@ -220,6 +224,24 @@ impl Parts {
         let archiver = options.archive.clone();
         let archiver =
             archiver.map(|archive| Archiver::open(Arc::clone(&shared), archive)).transpose()?;
+        let start = |name, run: fn(&Shared)| {
+            let shared = Arc::clone(&shared);
+            spawn(name, move || {
+                run(&shared);
+                Ok(())
+            })
+        };
+        // Posts and keys that cannot be read are not kept in memory, and reads of them will fail.
+        let mut others = vec![
+            start("warm-posts", |shared| {
+                unless_unreadable(|| shared.warm_posts(|| shared.stopped()));
+            }),
+            start("warm-keys", |shared| {
+                unless_unreadable(|| shared.store.warm_keys(|| shared.stopped()));
+            }),
+            start("media", Shared::collect_files),
+            start("uploads", Shared::take_uploads),
+        ];
         let deliverer = spawn("deliverer", {
             let shared = Arc::clone(&shared);
             move || {
@@ -227,7 +249,6 @@ impl Parts {
                 Ok(())
             }
         });
-        let mut others = Vec::new();
         others.push(spawn("sweeper", {
             let sweeper = Sweeper::new(Arc::clone(&shared), options.erase_within);
             move || {
@@ -235,25 +256,10 @@ impl Parts {
                 Ok(())
             }
         }));
-        others.push(spawn("warm-posts", {
-            let shared = Arc::clone(&shared);
-            move || {
-                // Posts that cannot be read are not kept in memory, and reads of them will fail.
-                unless_unreadable(|| shared.warm_posts(|| shared.stopped()));
-                Ok(())
-            }
-        }));
-        others.push(spawn("warm-keys", {
-            let shared = Arc::clone(&shared);
-            move || {
-                // Keys that cannot be read stay on disk, where reads of them will fail.
-                unless_unreadable(|| shared.store.warm_keys(|| shared.stopped()));
-                Ok(())
-            }
-        }));
         if options.scrub_rate > 0 {
-            let (log_dir, metrics) = (shared.log_dir.clone(), (*shared.metrics).clone());
-            let mut scrub = Scrub::new(shared.store.clone(), log_dir, metrics, options.scrub_rate);
+            let pictures = Arc::clone(&shared.media_files);
+            let of = (shared.store.clone(), shared.log_dir.clone(), pictures);
+            let mut scrub = Scrub::new(of, (*shared.metrics).clone(), options.scrub_rate);
             let shared = Arc::clone(&shared);
             others.push(spawn("scrub", move || {
                 while !shared.stopped.load(Ordering::Acquire) {
@@ -313,83 +319,4 @@ pub(crate) fn store_once(options: &NodeOptions) -> Result<Position, OpenError> {
         checkpoint.run()?;
     }
     Ok(last)
-}
-
-/// Applies what the log has after `applied`; returns what is not in the store yet. It takes checkpoints as
-/// a running node does: that bounds memory, and a start that is killed part-way still makes progress.
-fn replay(
-    log: &dyn OwnLog,
-    applied: Position,
-    applier: &mut Applier<StoreWriter, Ticket>,
-    options: &NodeOptions,
-) -> Result<Replayed, OpenError> {
-    let mut replayed = Replayed::default();
-    options.progress.begin(log.last().0.saturating_sub(applied.0));
-    log.read(applied, &mut |group| {
-        let position = group.position.0;
-        let done = applier.replay(group)?;
-        if rows::has_bug("apply-twice") && position == applied.0 + 1 {
-            applier.replay(group)?;
-        }
-        replayed.commands += done.commands;
-        replayed.work += done.work;
-        write_if_much(applier.rows_mut(), position, &mut replayed, options)?;
-        options.progress.replayed(position - applied.0);
-        Ok(())
-    })?;
-    Ok(replayed)
-}
-
-/// As [`replay`], for what a shared log had when it was opened. Waits for it as long as it takes. `up_to` is what is
-/// applied, also after an error.
-fn catch_up(
-    log: &mut dyn SharedLog,
-    up_to: &mut Position,
-    applier: &mut Applier<StoreWriter, Ticket>,
-    options: &NodeOptions,
-) -> Result<Replayed, OpenError> {
-    let mut replayed = Replayed::default();
-    let applied = *up_to;
-    options.progress.begin(log.last_at_open().0.saturating_sub(applied.0));
-    while log.last() < log.last_at_open() {
-        let Some(group) = log.next_within(CATCH_UP_WAIT)? else {
-            tracing::warn!(position = log.last().0, "waiting for groups of the cluster's log");
-            continue;
-        };
-        let done = applier.apply_shared(&group, |_| ());
-        let done = done.map_err(|error| LogError::Shared(Box::new(error)))?;
-        replayed.commands += done.commands;
-        replayed.work += done.work;
-        *up_to = group.position;
-        write_if_much(applier.rows_mut(), up_to.0, &mut replayed, options)?;
-        options.progress.replayed(up_to.0 - applied.0);
-    }
-    Ok(replayed)
-}
-
-/// Takes a checkpoint of what was replayed up to `position`, if it is much.
-fn write_if_much(
-    rows: &mut StoreWriter,
-    position: u64,
-    replayed: &mut Replayed,
-    options: &NodeOptions,
-) -> Result<(), StoreError> {
-    if rows.overlay_bytes() >= options.overlay_memory || replayed.work >= WORK_MAX {
-        if let Some(checkpoint) = rows.freeze(position) {
-            checkpoint.run()?;
-        }
-        replayed.work = 0;
-    }
-    Ok(())
-}
-
-fn check_samples(
-    applier: &Applier<StoreWriter, Ticket>,
-    taught_bytes_max: usize,
-) -> Result<(), OpenError> {
-    let taught = taught_bytes(applier.facts());
-    match taught > taught_bytes_max {
-        true => Err(OpenError::Samples(memory_for(taught).div_ceil(1 << 20))),
-        false => Ok(()),
-    }
 }

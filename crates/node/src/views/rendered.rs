@@ -17,12 +17,14 @@ mod tests;
 
 use std::sync::atomic::Ordering;
 
+use feed::media::{Media, MediaId};
 use feed::stories::StoryRef;
 use feed::{Facts, Post, PostId, PostText, StoryId, UserId};
 use quick_cache::{OptionsBuilder, Weighter, unsync};
 use rows::Rows;
 
 use super::names::{Names, UserNames};
+use crate::pictures::pictures_of;
 use crate::render;
 use crate::sync::{AtomicU32, AtomicU64, Mutex};
 
@@ -159,8 +161,9 @@ impl Rendered {
         let parent = |id| in_memory(id).map(Some);
         let append = |id: PostId, out: &mut Vec<u8>| {
             self.kept(Key::Post(id.0), out).or_else(|| {
-                let post = self.read(|| in_memory(id))?;
-                self.render_post(id, &post, parent, |user| self.names(user), out)
+                // Pictures are read from rows.
+                let post = self.read(|| in_memory(id).filter(|post| post.media.is_empty()))?;
+                self.render_post(id, &post, parent, &[], |user| self.names(user), out)
             })
         };
         with_boosted(append, id, wants, out)
@@ -180,7 +183,8 @@ impl Rendered {
         let append = |id: PostId, out: &mut Vec<u8>| {
             self.kept(Key::Post(id.0), out).or_else(|| {
                 let post = self.read(|| facts.post(id))?;
-                self.render_post(id, &post, parent, names, out)
+                let pictures = pictures_of(facts, &post.item);
+                self.render_post(id, &post, parent, &pictures, names, out)
             })
         };
         with_boosted(append, id, wants, out)
@@ -191,6 +195,7 @@ impl Rendered {
         id: PostId,
         post: &Read<Post>,
         parent: impl Fn(PostId) -> Option<Option<Post>>,
+        pictures: &[(MediaId, Media)],
         names: impl Fn(UserId) -> Option<UserNames>,
         out: &mut Vec<u8>,
     ) -> Option<Appended> {
@@ -205,7 +210,7 @@ impl Rendered {
                     .map(|_| id),
                 None => None,
             };
-            render::post(id, post, parent, names, out)
+            render::post(id, post, parent, pictures, names, out)
         };
         self.render(Key::Post(id.0), post, depends, write, out)
     }

@@ -94,6 +94,12 @@ impl Backup {
             if to == Path::new("-") { "standard output".into() } else { to.display().to_string() };
         // Standard output may be the backup.
         eprintln!("wrote {to}: {} bytes, {}", summary.total_bytes, describe(&header, &summary));
+        // What could be read is in it; whoever runs this by a timer must notice the rest.
+        anyhow::ensure!(
+            summary.lost_files == 0,
+            "the backup lacks {} files of pictures, which are missing or damaged in the data directory: see roost verify",
+            summary.lost_files
+        );
         Ok(())
     }
 

@@ -83,7 +83,13 @@ impl Export {
             Ok(counts)
         });
         // Standard output may be the export.
-        eprintln!("exported {}", counts.await??);
+        let counts = counts.await??;
+        eprintln!("exported {counts}");
+        if counts.pictures > 0 {
+            eprintln!(
+                "the files of pictures are not in it: copy the directory media of the data directory as well"
+            );
+        }
         Ok(())
     }
 

@@ -42,6 +42,12 @@ impl Import {
             format!("cannot import {} into {}", self.file.display(), self.data.display())
         })?;
         println!("imported {} into {}", imported, self.data.display());
+        if imported.pictures > 0 {
+            println!(
+                "the files of pictures are not in an export: copy the directory media of the old data directory into {}",
+                self.data.display()
+            );
+        }
         Ok(())
     }
 }

@@ -60,6 +60,14 @@ impl Restore {
             time(restored.last_ms),
             describe(&restored.header, &restored.summary)
         );
+        if restored.missing_files > 0 {
+            println!(
+                "{} files of pictures are missing. Copy the directory media of the old data directory, or of a later \
+                 backup, into {}: equal names are equal files",
+                restored.missing_files,
+                self.data.display()
+            );
+        }
         Ok(())
     }
 }

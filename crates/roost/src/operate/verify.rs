@@ -122,6 +122,10 @@ impl Verify {
             }
             Err(error) => damage.push(causes(&error)),
         }
+        if let Some(files) = report.files {
+            println!("{path}/media: {} files of pictures, {} bytes", files.files, files.bytes);
+            damage.extend(files.damage);
+        }
         if let Err(error) = key::check(&self.path) {
             damage.push(format!("{error:#}"));
         }

@@ -22,6 +22,7 @@ mod graph;
 mod live;
 mod mastodon;
 mod packaging;
+mod pictures;
 mod population;
 mod power;
 mod recognise;

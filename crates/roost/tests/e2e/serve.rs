@@ -186,6 +186,7 @@ fn help_names_every_setting_of_the_server() {
         "story-life",
         "erase-within",
         "disk-reserve",
+        "media-max",
         "archive",
         "archive-interval",
         "archive-backlog",

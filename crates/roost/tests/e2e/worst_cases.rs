@@ -32,7 +32,7 @@ struct Small {
 impl Small {
     /// A server with 900 MiB, and no fsync: the end of a process loses nothing without it.
     fn start() -> Self {
-        Self::with(&["--memory", "900MiB", "--durability", "never"])
+        Self::with(&["--memory", "900MiB", "--media-max", "0", "--durability", "never"])
     }
 
     fn with(settings: &[&'static str]) -> Self {

@@ -7,6 +7,7 @@ use feed::{Facts, PostId, User, UserId};
 use rows::Rows;
 
 use super::{Read, Rendered};
+use crate::pictures::pictures_of;
 
 impl Rendered {
     /// Reads the names of the users before `before`, greatest id first, in one scan: of at most `limit`. Returns where to
@@ -51,7 +52,9 @@ impl Rendered {
             // What a boost shows may be deleted.
             if post.boost.is_none() && !facts.is_deleted(post.author) {
                 out.clear();
-                self.render_post(id, &Read { invalidated, item: post }, parent, names, &mut out);
+                let pictures = pictures_of(facts, &post);
+                let post = Read { invalidated, item: post };
+                self.render_post(id, &post, parent, &pictures, names, &mut out);
             }
         }
         next.filter(|_| self.has_room())

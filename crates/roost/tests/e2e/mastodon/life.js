@@ -127,6 +127,26 @@ const pages = async (ada, bob) => {
   assert.equal(new Set(walked).size, walked.length);
 };
 
+const pictures = async (ada, bob) => {
+  const bytes = Buffer.from("R0lGODlhAQABAIAAAP8AAAAA/ywAAAAAAQABAAACAkQBADs=", "base64");
+  const file = () => new Blob([bytes], { type: "image/gif" });
+  const media = await ada.v2.media.create({ file: file(), description: "a dot", focus: "0.5,-0.5" });
+  assert.deepEqual([media.type, media.description], ["image", "a dot"]);
+  assert.equal((await ada.v1.media.$select(media.id).update({ description: "a red dot" })).description, "a red dot");
+  const post = await ada.v1.statuses.create({ mediaIds: [media.id] });
+  const [seen] = (await bob.v1.statuses.$select(post.id).fetch()).mediaAttachments;
+  assert.deepEqual([seen.id, seen.description, seen.meta.original.size], [media.id, "a red dot", "1x1"]);
+  assert.equal((await fetch(seen.previewUrl)).headers.get("content-type"), "image/png");
+  const changed = await ada.v1.statuses.$select(post.id).update({
+    status: "a dot", mediaIds: [media.id], mediaAttributes: [{ id: media.id, description: "one dot", focus: "0,0" }],
+  });
+  assert.equal(changed.mediaAttachments[0].description, "one dot");
+  assert.equal((await ada.v1.statuses.$select(post.id).update({ status: "none", mediaIds: [] })).mediaAttachments.length, 0);
+  const me = await ada.v1.accounts.updateCredentials({ header: file() });
+  assert.equal((await fetch(me.header)).status, 200);
+  await ada.v1.statuses.$select(post.id).remove();
+};
+
 const lists = async (bob, me, post) => {
   const friends = await bob.v1.lists.create({ title: "Friends", repliesPolicy: "followed" });
   assert.equal(friends.repliesPolicy, "followed");
@@ -183,6 +203,7 @@ const main = async () => {
   }
   events.close();
   await pages(ada, bob);
+  await pictures(ada, bob);
   const last = (await ada.v1.statuses.create({ status: "last" })).id;
   await lists(bob, me, last);
   await hides(ada, bob, me, last);

@@ -18,6 +18,8 @@ from mastodon.errors import (
     MastodonUnauthorizedError,
 )
 
+from world import PICTURE
+
 URL = sys.argv[1]
 PASSWORD = "correct horse battery"
 SCOPES = ["read", "write", "follow"]
@@ -212,6 +214,32 @@ def pages(ada, bob):
     return posted
 
 
+def pictures(ada, bob, ada_id):
+    uploads = [
+        ada.media_post(PICTURE, "image/gif", description="a dot", focus=(0.5, -0.5)),
+        ada.media_post(PICTURE, "image/gif", synchronous=True),
+    ]
+    assert (uploads[0].type, uploads[0].description) == ("image", "a dot")
+    assert ada.media_update(uploads[1], description="another dot").description == "another dot"
+    post = ada.status_post("two dots", media_ids=uploads)
+    seen = bob.status(post.id).media_attachments
+    assert ids(seen) == ids(uploads) and seen[1].description == "another dot"
+    assert seen[0].meta.focus.x == 0.5 and seen[0].meta.original.size == "1x1"
+    assert requests.get(seen[0].url).headers["Content-Type"] == "image/png"
+    assert ids(bob.account_statuses(ada_id, only_media=True)) == [post.id]
+    words = ada.generate_media_edit_attributes(uploads[0], description="a red dot")
+    edited = ada.status_update(post.id, "", media_ids=uploads[:1], media_attributes=[words])
+    assert [media.description for media in edited.media_attachments] == ["a red dot"]
+    assert edited.content == ""
+    ada.status_delete(post.id)
+    assert requests.get(seen[0].url).status_code == 404
+    default = ada.me().avatar
+    me = ada.account_update_credentials(avatar=PICTURE, avatar_mime_type="image/gif")
+    assert me.avatar != default and requests.get(me.avatar).ok
+    assert ada.account_delete_avatar().avatar == default
+    refused(MastodonAPIError, ada.media_post, b"<svg/>", "image/png")
+
+
 def approves(ada, bob, ada_id, bob_id):
     assert ada.account_note_set(bob_id, "met at the fair").note == "met at the fair"
     assert ada.account_update_credentials(locked=True, bot=False, fields=[("Web", "a.example")]).locked
@@ -290,6 +318,7 @@ def main():
     post = posts(ada, bob, ada_id, heard_by_bob)
     replies_and_reactions(ada, bob, ada_id, bob_id, post)
     deletes(ada, bob, [post, *pages(ada, bob)], heard_by_ada)
+    pictures(ada, bob, ada_id)
     last = ada.status_post("last").id
     approves(ada, bob, ada_id, bob_id)
     lists(bob, ada_id, last)

@@ -10,7 +10,7 @@ import sys
 
 from jsonschema import Draft202012Validator, FormatChecker
 
-from world import description, endpoints, nameless, register, sign_up, sign_up_fields
+from world import PICTURE, description, endpoints, nameless, register, sign_up, sign_up_fields
 
 URL, ENDPOINTS, DESCRIPTION = sys.argv[1:]
 document, operations = description(DESCRIPTION)
@@ -20,6 +20,7 @@ UNDESCRIBED = {
     "DELETE /api/v1/featured_tags/{id}": None,
     "DELETE /api/v1/lists/{id}": None,
     "DELETE /api/v1/lists/{id}/accounts": None,
+    "DELETE /api/v1/media/{id}": None,
     "GET /.well-known/nodeinfo": None,
     "GET /.well-known/webfinger": None,
     "GET /api/v1/instance/translation_languages": None,
@@ -107,7 +108,9 @@ class World:
         ada.done("PATCH", "/api/v1/accounts/update_credentials", names)
         for one, other in [(ada, bob), (bob, ada), (eve, bob)]:
             one.done("POST", f"/api/v1/accounts/{other.id}/follow")
-        root = ada.post("root @bob #hi https://a.example/", language="en")
+        pictures = {"avatar": PICTURE, "header": PICTURE}
+        ada.done("PATCH", "/api/v1/accounts/update_credentials", pictures)
+        root = ada.post("root @bob #hi https://a.example/", language="en", media_ids=[ada.picture()])
         self.status = bob.post("@ada reply", in_reply_to_id=root, spoiler_text="warning")
         ada.post("@bob reply #more", in_reply_to_id=self.status)
         bob.done("PUT", f"/api/v1/statuses/{self.status}", {"status": "@ada edited"})
@@ -129,6 +132,7 @@ class World:
         ada.done("POST", "/api/v1/markers", {"home[last_read_id]": root})
         for one in (ada, bob):
             self.featured = one.done("POST", "/api/v1/featured_tags", {"name": "hi"})["id"]
+        self.picture = ada.picture()
         self.list = ada.done("POST", "/api/v1/lists", {"title": "Friends"})["id"]
         ada.done("POST", f"/api/v1/lists/{self.list}/accounts", {"account_ids[]": bob.id})
 
@@ -141,6 +145,7 @@ class World:
             ("/api/v1/featured_tags/", self.featured),
             ("/api/v1/lists/", self.list),
             ("/api/v1/timelines/list/", self.list),
+            ("/api/v1/media/", self.picture),
         ]:
             if path.startswith(start):
                 return re.sub(r"\{[^}]*\}", value, path)
@@ -168,7 +173,14 @@ class World:
         yield self.own, "POST", "/oauth/token", {**grant, **app}
         yield self.own, "POST", "/oauth/revoke", {**app, "token": "unknown"}
         yield self.own, "POST", "/api/v1/accounts", sign_up_fields("new")
-        yield eve, "PATCH", "/api/v1/accounts/update_credentials", {"display_name": "Eve"}
+        update = {"display_name": "Eve", "avatar": PICTURE}
+        yield eve, "PATCH", "/api/v1/accounts/update_credentials", update
+        for what in ("avatar", "header"):
+            yield eve, "DELETE", "/api/v1/profile/" + what, None
+        for version in ("v1", "v2"):
+            yield ada, "POST", f"/api/{version}/media", {"file": PICTURE}
+        yield ada, "PUT", "/api/v1/media/{id}", {"description": "a red dot"}
+        yield ada, "DELETE", "/api/v1/media/{id}", None
         for what in ("follow", "unfollow", "block", "unblock", "mute", "unmute", "remove_from_followers"):
             yield eve, "POST", "/api/v1/accounts/{id}/" + what, None
         yield eve, "POST", "/api/v1/accounts/{id}/note", {"comment": "met at the fair"}

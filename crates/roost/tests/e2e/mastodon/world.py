@@ -8,6 +8,11 @@ import requests
 PASSWORD = "correct horse battery"
 SCOPES = "read write follow push profile"
 numbers = itertools.count(1)
+# A picture of one pixel.
+PICTURE = (
+    b"GIF89a\x01\0\x01\0\x80\0\0\xff\0\0\0\0\xff"
+    b"\x2c\0\0\0\0\x01\0\x01\0\0\x02\x02\x44\x01\0\x3b"
+)
 
 
 class User:
@@ -23,8 +28,12 @@ class User:
         headers = {"X-Forwarded-For": f"10.1.{number >> 8 & 255}.{number & 255}"}
         if self.token:
             headers["Authorization"] = f"Bearer {self.token}"
-        body = "params" if method == "GET" else "json"
-        options[body] = fields
+        files = {name: value for name, value in (fields or {}).items() if isinstance(value, bytes)}
+        if files:
+            options["files"] = files
+            options["data"] = {name: value for name, value in fields.items() if name not in files}
+        else:
+            options["params" if method == "GET" else "json"] = fields
         return requests.request(method, self.url + path, headers=headers, timeout=60, **options)
 
     def done(self, method, path, fields=None):
@@ -32,6 +41,11 @@ class User:
         response = self.send(method, path, fields)
         assert response.status_code == 200, f"{method} {path}: {response.text}"
         return response.json()
+
+    def picture(self):
+        """The id of a new picture."""
+        fields = {"file": PICTURE, "description": "a dot", "focus": "0.5,-0.5"}
+        return self.done("POST", "/api/v2/media", fields)["id"]
 
     def post(self, text, **more):
         return self.done("POST", "/api/v1/statuses", {"status": text, **more})["id"]

@@ -161,7 +161,16 @@ fn fill_samples(client: &mut Client, sample: &Value) -> Vec<String> {
 
 #[test]
 fn samples_that_fill_their_memory_and_change_while_all_of_them_are_searched() {
-    let settings = ["--memory", "900MiB", "--durability", "never", "--sample-memory", "24MiB"];
+    let settings = [
+        "--memory",
+        "900MiB",
+        "--media-max",
+        "0",
+        "--durability",
+        "never",
+        "--sample-memory",
+        "24MiB",
+    ];
     let mut small = Small::with(&settings);
     let mut client = small.client();
     let bits = "0123456789abcdef".repeat(16);

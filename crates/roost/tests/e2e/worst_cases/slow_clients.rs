@@ -39,8 +39,16 @@ fn raise_limit_of_files(needed: u64) {
 #[test]
 fn memory_stays_below_the_sum_of_the_budgets_with_thousands_of_slow_clients() {
     raise_limit_of_files(3_500);
-    let small =
-        Small::with(&["--memory", "900MiB", "--max-connections", "2200", "--durability", "never"]);
+    let small = Small::with(&[
+        "--memory",
+        "900MiB",
+        "--media-max",
+        "0",
+        "--max-connections",
+        "2200",
+        "--durability",
+        "never",
+    ]);
     // The caches, the overlay and the store are full before.
     let mut redis = small.redis();
     let value: Vec<u8> =
@@ -92,7 +100,14 @@ fn pipelines_of_clients_that_read_nothing_with_and_without_the_key() {
     let data = tempfile::tempdir().unwrap();
     let start = || {
         let mut command = roost(["serve", "--listen", "127.0.0.1:0", "--data"]);
-        command.arg(data.path()).args(["--memory", "900MiB", "--durability", "never"]);
+        command.arg(data.path()).args([
+            "--memory",
+            "900MiB",
+            "--media-max",
+            "0",
+            "--durability",
+            "never",
+        ]);
         command.args(["--redis-listen", "127.0.0.1:0"]).env("ROOST_KEY", KEY);
         let mut server = Server::start(&mut command);
         server.key = Some(KEY.into());
@@ -135,7 +150,9 @@ fn idle_connections_without_a_key_under_a_low_limit_of_files() {
         let mut command = Command::new("sh");
         command.args(["-c", "ulimit -n 300; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_roost")]);
         command.args(["serve", "--listen", "127.0.0.1:0", "--redis-listen", "127.0.0.1:0"]);
-        command.args(["--memory", "900MiB", "--durability", "never", "--data"]).arg(data.path());
+        command
+            .args(["--memory", "900MiB", "--media-max", "0", "--durability", "never", "--data"])
+            .arg(data.path());
         let server = Server::start(command.env("ROOST_KEY", KEY));
         let redis = server.process.said("roost serves redis://").unwrap();
         (server, redis.parse::<SocketAddr>().unwrap())

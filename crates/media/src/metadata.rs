@@ -3,8 +3,6 @@
 //!
 //! **Invariant:** the result is at most as long as the file, and the work is linear in the file.
 
-use super::ImageError;
-
 /// Longest piece of metadata that is kept, in bytes, as in a segment of a JPEG file. Only the orientation
 /// is read, which takes a few dozen.
 const KEPT_BYTES_MAX: usize = 64 << 10;
@@ -15,22 +13,18 @@ const CHUNK_HEAD: usize = 8;
 const CHUNK_SUM: usize = 4;
 const EXIF: &[u8] = b"Exif\0\0";
 
-/// A file without its metadata.
-///
-/// # Errors
-/// It is neither a PNG nor a JPEG image.
-pub(super) fn without(file: &[u8]) -> Result<Vec<u8>, ImageError> {
-    if let Some(chunks) = file.strip_prefix(PNG_SIGNATURE) {
-        Ok(png(chunks))
-    } else if let Some(segments) = file.strip_prefix(JPEG_START) {
-        Ok(jpeg(segments))
-    } else {
-        Err(ImageError::Format)
+/// A PNG or JPEG file without its metadata, but with the orientation; `None` if it is neither.
+#[must_use]
+pub fn without_metadata(file: &[u8]) -> Option<Vec<u8>> {
+    match file.strip_prefix(PNG_SIGNATURE) {
+        Some(chunks) => Some(png(chunks)),
+        None => file.strip_prefix(JPEG_START).map(jpeg),
     }
 }
 
 /// The width and height of a PNG file, from its first chunk.
-pub(super) fn png_size(file: &[u8]) -> Option<(u32, u32)> {
+#[must_use]
+pub fn png_size(file: &[u8]) -> Option<(u32, u32)> {
     let head = file.strip_prefix(PNG_SIGNATURE)?.get(CHUNK_HEAD..)?;
     let (width, rest) = head.split_first_chunk()?;
     let (height, _) = rest.split_first_chunk()?;
@@ -64,7 +58,8 @@ fn png_chunk(chunks: &[u8]) -> Option<(&[u8], &[u8; 4], &[u8])> {
     Some((chunk, kind, rest))
 }
 
-/// Keeps the segments of the picture, and everything after the header of the first scan.
+/// Keeps the segments of the picture, and everything after the header of the first scan. Nothing else, because a decoder
+/// might skip less of what it does not know, and find there what this function did not.
 fn jpeg(mut segments: &[u8]) -> Vec<u8> {
     let mut kept = Vec::with_capacity(JPEG_START.len() + segments.len());
     kept.extend_from_slice(JPEG_START);
@@ -81,8 +76,9 @@ fn jpeg(mut segments: &[u8]) -> Vec<u8> {
             0xe1 => !exif && segment.get(2..).is_some_and(|data| data.starts_with(EXIF)),
             // These two application segments define how colors are encoded.
             0xe0 | 0xee => true,
-            0xe2..=0xef | 0xfe => false,
-            _ => true,
+            // Frames and tables.
+            0xc0..=0xcf | 0xdb | 0xdd => true,
+            _ => false,
         };
         exif |= keep && marker == 0xe1;
         if keep {
@@ -100,12 +96,13 @@ fn jpeg_segment(segments: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let rest = segments.get(at..)?;
     let fill = rest.iter().position(|byte| !matches!(byte, 0xff | 0))?;
     let (marker, rest) = rest.get(fill..)?.split_first()?;
-    // End and restart markers have no segment, and are invalid before the first scan.
-    if matches!(marker, 0xd0..=0xd9) {
+    // These have no segment, and are invalid before the first scan.
+    if matches!(marker, 0x01 | 0xd0..=0xd9) {
         return Some((*marker, &[], rest));
     }
     let length = usize::from(u16::from_be_bytes(*rest.first_chunk()?));
-    let (segment, rest) = rest.split_at_checked(length)?;
+    // The length counts itself.
+    let (segment, rest) = rest.split_at_checked(length).filter(|_| length >= 2)?;
     Some((*marker, segment, rest))
 }
 
@@ -125,7 +122,7 @@ mod tests {
 
     #[track_caller]
     fn check(file: &[u8], expect: &[u8]) {
-        assert_eq!(without(file).unwrap(), expect, "{file:x?}");
+        assert_eq!(without_metadata(file).unwrap(), expect, "{file:x?}");
     }
 
     #[test]

@@ -1,0 +1,109 @@
+//! Pictures of posts, which are uploaded with the client API.
+
+use feed::media::{Description, MediaChange, MediaCommand, MediaId, MediaPostEdit, NewMediaPost};
+use feed::{Command, Done, NewPost, PostEdit, PostId, PostText, UserId, UserRef};
+use media::Shape;
+use node::{Request, Upload};
+use serde_json::{Value, json};
+use tokio::runtime::{Builder, Runtime};
+
+use crate::client::TestServer;
+
+/// A picture of one pixel.
+fn gif(color: u8) -> Vec<u8> {
+    let mut gif = b"GIF89a\x01\0\x01\0\x80\0\0".to_vec();
+    gif.extend([color; 6]);
+    gif.extend(b"\x2c\0\0\0\0\x01\0\x01\0\0\x02\x02\x44\x01\0\x3b");
+    gif
+}
+
+struct Subject {
+    server: TestServer,
+    runtime: Runtime,
+}
+
+impl Subject {
+    fn new() -> Self {
+        let server = TestServer::open();
+        server.register(&["ada", "bob"]);
+        Self { server, runtime: Builder::new_current_thread().build().unwrap() }
+    }
+
+    fn picture(&self, color: u8, description: &str) -> MediaId {
+        let description = Description::parse(description).unwrap();
+        let (file, shape) = (gif(color), Shape::Attachment);
+        let upload = Upload { owner: UserId(0), file, shape, description, focus: None };
+        self.runtime.block_on(self.server.node.upload(upload)).unwrap()
+    }
+
+    fn submit(&self, command: MediaCommand) -> Done {
+        let request = Request::from(Command::Media(command));
+        self.runtime.block_on(self.server.node.submit(request)).unwrap().outcome.unwrap()
+    }
+
+    fn publish(&self, media: Vec<MediaId>) -> PostId {
+        let post = NewPost::new(UserRef::Id(UserId(0)), PostText::none());
+        match self.submit(MediaCommand::Publish(Box::new(NewMediaPost { post, media }))) {
+            Done::Posted(post) => post,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn describe(&self, post: PostId, media: MediaId, description: &str) {
+        let description = Some(Description::parse(description).unwrap());
+        let changes = vec![MediaChange { media, description, focus: None }];
+        let edit = PostEdit { post, text: None, warning: None, sensitive: None, language: None };
+        let edit = MediaPostEdit { edit, media: None, changes };
+        self.submit(MediaCommand::Edit(Box::new(edit)));
+    }
+
+    /// The post alone, twice, and in a timeline: the same each time.
+    fn read(&self, post: PostId) -> Value {
+        let path = format!("/v1/posts/{}", post.0);
+        let first = self.server.get(&path).json();
+        assert_eq!(self.server.get(&path).json(), first, "from memory");
+        let home = self.server.get("/v1/users/@bob/timeline").json();
+        assert_eq!(home["items"][0], first, "at home");
+        first
+    }
+}
+
+#[test]
+fn a_post_with_pictures_shows_them_and_others_have_no_field_for_them() {
+    let it = Subject::new();
+    it.server.send("PUT", "/v1/users/@bob/following/@ada", &[], b"");
+    let plain = it.server.post("/v1/users/@ada/posts", &json!({"text": "x"})).json();
+    assert!(plain.get("media").is_none());
+    let (one, two) = (it.picture(1, "a \"dot\""), it.picture(2, ""));
+    let post = it.publish(vec![two, one]);
+    let shown = it.read(post);
+    assert_eq!(shown["text"], "");
+    let [first, second] = shown["media"].as_array().unwrap().as_slice() else { panic!("{shown}") };
+    assert_eq!((&first["width"], &first["description"]), (&json!(1), &json!("")));
+    assert_eq!(second["description"], "a \"dot\"");
+    assert!(!second["blurhash"].as_str().unwrap().is_empty());
+    let key = it.server.node.facts().media(one).unwrap().key;
+    let start = format!("/media/{}-{:032x}", one.0, u128::from_be_bytes(key.0));
+    assert_eq!(second["url"], format!("{start}/original.png"));
+    assert_eq!(second["preview_url"], format!("{start}/small.png"));
+    it.describe(post, one, "two dots");
+    assert_eq!(it.read(post)["media"][1]["description"], "two dots", "at once");
+    let boost = format!("/v1/users/@bob/boosts/{}", post.0);
+    it.server.send("PUT", &boost, &[], b"");
+    let boosts = it.server.get("/v1/users/@bob/posts").json();
+    assert_eq!(boosts["items"][0]["boost_of"]["media"][1]["description"], "two dots");
+    assert!(boosts["items"][0].get("media").is_none());
+}
+
+#[test]
+fn the_response_to_an_edit_has_the_longest_descriptions() {
+    let it = Subject::new();
+    let long = "\"\u{301}\u{301}".repeat(1_200);
+    let media: Vec<_> = (0..4).map(|color| it.picture(color, &long)).collect();
+    let post = it.publish(media);
+    let path = format!("/v1/posts/{}", post.0);
+    let edited = it.server.with_json("PATCH", &path, &[], &json!({"text": "x"}));
+    assert_eq!(edited.status, 200, "{edited:?}");
+    assert!(edited.body.len() > 24_000, "{}", edited.body.len());
+    assert_eq!(edited.json()["media"][3]["description"], long);
+}

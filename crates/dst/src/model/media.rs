@@ -1,0 +1,183 @@
+//! The expected pictures. Their files are not simulated: their hashes are made up.
+
+use feed::limits::{POST_MEDIA_MAX, UNATTACHED_MEDIA_MAX, USER_MEDIA_BYTES_MAX, USER_MEDIA_MAX};
+use feed::media::{
+    Focus, MediaChange, MediaCommand, MediaDone, MediaFile, MediaId, MediaKey, MediaPostEdit,
+    MediaRefusal, MediaUse, NewMedia, ProfilePicture,
+};
+use feed::{Done, Outcome, Refusal, Stamp};
+
+use super::feed::Feed;
+
+/// A picture.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ModelMedia {
+    pub(crate) owner: u32,
+    pub(crate) key: MediaKey,
+    pub(crate) files: Vec<MediaFile>,
+    pub(crate) description: String,
+    pub(crate) focus: Option<Focus>,
+    pub(crate) used: MediaUse,
+}
+
+impl ModelMedia {
+    pub(crate) fn bytes(&self) -> u64 {
+        self.files.iter().map(|file| u64::from(file.bytes).div_ceil(4_096) * 4_096).sum()
+    }
+
+    fn change(&mut self, change: &MediaChange) {
+        change.description.iter().for_each(|text| self.description = text.as_str().to_owned());
+        self.focus = change.focus.or(self.focus);
+    }
+}
+
+impl Feed {
+    pub(super) fn change_media(&mut self, stamp: u64, command: &MediaCommand) -> Outcome {
+        let done = match command {
+            MediaCommand::Add(new) => self.add_media(stamp, new)?,
+            MediaCommand::Change { user, change } => {
+                let user = self.resolve(user)?;
+                self.unattached(user, change.media)?.change(change);
+                MediaDone::Changed
+            }
+            MediaCommand::Delete { user, media } => {
+                let user = self.resolve(user)?;
+                self.unattached(user, *media)?;
+                self.media.remove(&media.0);
+                MediaDone::Changed
+            }
+            MediaCommand::ClearProfile { user, picture } => {
+                let user = self.resolve(user)?;
+                self.clear_profile(user, *picture);
+                MediaDone::Changed
+            }
+            MediaCommand::Publish(new) => {
+                let media: Vec<u64> = new.media.iter().map(|media| media.0).collect();
+                return self.publish(stamp, (&new.post, &media));
+            }
+            MediaCommand::Edit(edit) => return self.edit(stamp, edit),
+            MediaCommand::Expire { media } => {
+                let before = self.media.len();
+                let young = MediaId::not_expired(Stamp(stamp));
+                for id in media.iter().filter(|id| **id < young) {
+                    if self.media.get(&id.0).is_some_and(|m| m.used == MediaUse::Unattached) {
+                        self.media.remove(&id.0);
+                    }
+                }
+                MediaDone::Expired((before - self.media.len()) as u32)
+            }
+        };
+        Ok(Done::Media(done))
+    }
+
+    fn add_media(&mut self, stamp: u64, new: &NewMedia) -> Result<MediaDone, Refusal> {
+        let owner = self.resolve(&new.owner)?;
+        let used = new.profile.map_or(MediaUse::Unattached, MediaUse::Profile);
+        let media = ModelMedia {
+            owner,
+            key: new.key,
+            files: std::iter::once(new.original).chain(new.preview).collect(),
+            description: new.description.as_str().to_owned(),
+            focus: new.focus,
+            used,
+        };
+        let unattached = self.media_of(owner).filter(|(_, m)| m.used == MediaUse::Unattached);
+        let unattached = unattached.count();
+        if used == MediaUse::Unattached && unattached >= UNATTACHED_MEDIA_MAX as usize {
+            return Err(MediaRefusal::TooManyUnattached.into());
+        }
+        let bytes: u64 = self.media_of(owner).map(|(_, media)| media.bytes()).sum();
+        if self.media_of(owner).count() >= USER_MEDIA_MAX as usize
+            || bytes + media.bytes() > USER_MEDIA_BYTES_MAX
+        {
+            return Err(MediaRefusal::TooMany.into());
+        }
+        if let Some(picture) = new.profile {
+            self.clear_profile(owner, picture);
+        }
+        self.media.insert(stamp, media);
+        Ok(MediaDone::Added(MediaId(stamp)))
+    }
+
+    fn clear_profile(&mut self, user: u32, picture: ProfilePicture) {
+        let used = MediaUse::Profile(picture);
+        self.media.retain(|_, media| media.owner != user || media.used != used);
+    }
+
+    /// The pictures of a user, by their ids.
+    pub(crate) fn media_of(&self, user: u32) -> impl Iterator<Item = (u64, &ModelMedia)> {
+        let of_user = self.media.iter().filter(move |(_, media)| media.owner == user);
+        of_user.map(|(id, media)| (*id, media))
+    }
+
+    /// The picture of a profile.
+    pub(crate) fn profile_picture(&self, user: u32, picture: ProfilePicture) -> Option<MediaId> {
+        let used = MediaUse::Profile(picture);
+        self.media_of(user).find(|(_, media)| media.used == used).map(|(id, _)| MediaId(id))
+    }
+
+    fn unattached(&mut self, user: u32, media: MediaId) -> Result<&mut ModelMedia, Refusal> {
+        let found = self.media.get_mut(&media.0).filter(|media| media.owner == user);
+        let found = found.ok_or(MediaRefusal::NotFound)?;
+        match found.used {
+            MediaUse::Unattached => Ok(found),
+            _ => Err(MediaRefusal::Attached.into()),
+        }
+    }
+
+    /// Refuses pictures that a post by `author`, which has those of `old`, cannot have.
+    pub(super) fn check_media_of_post(
+        &mut self,
+        author: u32,
+        old: &[u64],
+        new: &[u64],
+    ) -> Result<(), Refusal> {
+        if new.len() > POST_MEDIA_MAX {
+            return Err(MediaRefusal::TooManyOfPost.into());
+        }
+        for (at, media) in new.iter().enumerate() {
+            if new[..at].contains(media) {
+                return Err(MediaRefusal::Attached.into());
+            }
+            if !old.contains(media) {
+                self.unattached(author, MediaId(*media))?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn attach(
+        &mut self,
+        post: feed::PostId,
+        (old, new): (&[u64], &[u64]),
+        changes: &[MediaChange],
+    ) {
+        for media in old.iter().filter(|media| !new.contains(media)) {
+            self.media.remove(media);
+        }
+        for id in new {
+            let Some(media) = self.media.get_mut(id) else { continue };
+            media.used = MediaUse::Post(post);
+            for change in changes.iter().filter(|change| change.media.0 == *id) {
+                media.change(change);
+            }
+        }
+    }
+
+    /// Pictures go with their post and their user.
+    pub(super) fn forget_media(&mut self) {
+        let Self { media, posts, users, .. } = self;
+        media.retain(|_, media| {
+            let is_shown = match media.used {
+                MediaUse::Post(post) => posts.contains_key(&post.0),
+                _ => true,
+            };
+            is_shown && !users[media.owner as usize].deleted
+        });
+    }
+
+    /// An edit of a post as an edit of a post and its pictures.
+    pub(super) fn plain_edit(edit: &feed::PostEdit) -> MediaPostEdit {
+        MediaPostEdit { edit: edit.clone(), media: None, changes: Vec::new() }
+    }
+}

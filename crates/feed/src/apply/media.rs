@@ -1,0 +1,144 @@
+//! Adding, changing and removing pictures, and posts with pictures.
+
+use rows::Stamp;
+
+use super::post;
+use crate::command::{Done, Outcome};
+use crate::effect::Effect;
+use crate::facts::Txn;
+use crate::ids::{PostId, UserId, UserRef};
+use crate::limits;
+use crate::media::{
+    Media, MediaChange, MediaCommand, MediaDone, MediaId, MediaRefusal, MediaUse, NewMedia,
+};
+use crate::refusal::Refusal;
+
+pub(super) fn apply(
+    txn: &mut Txn<'_>,
+    stamp: Stamp,
+    command: &MediaCommand,
+    effects: &mut Vec<Effect>,
+) -> Outcome {
+    let done = match command {
+        MediaCommand::Add(new) => add(txn, stamp, new)?,
+        MediaCommand::Change { user, change } => {
+            let media = unattached(txn, user, change.media)?;
+            txn.put_media(change.media, &changed(media, change));
+            MediaDone::Changed
+        }
+        MediaCommand::Delete { user, media } => {
+            unattached(txn, user, *media)?;
+            txn.remove_media(*media);
+            MediaDone::Changed
+        }
+        MediaCommand::ClearProfile { user, picture } => {
+            let user = super::resolve(txn, user)?;
+            txn.set_profile_picture(user, *picture, None);
+            MediaDone::Changed
+        }
+        MediaCommand::Publish(new) => {
+            return post::publish(txn, stamp, (&new.post, &new.media), effects);
+        }
+        MediaCommand::Edit(edit) => {
+            let media = (edit.media.as_deref(), edit.changes.as_slice());
+            return post::edit(txn, stamp, (&edit.edit, media), effects);
+        }
+        MediaCommand::Expire { media } => expire(txn, stamp, media),
+    };
+    Ok(Done::Media(done))
+}
+
+fn add(txn: &mut Txn<'_>, stamp: Stamp, new: &NewMedia) -> Result<MediaDone, Refusal> {
+    let owner = super::resolve(txn, &new.owner)?;
+    let used = new.profile.map_or(MediaUse::Unattached, MediaUse::Profile);
+    let media = Media {
+        owner,
+        key: new.key,
+        original: new.original,
+        preview: new.preview,
+        blurhash: new.blurhash.clone(),
+        description: new.description.clone(),
+        focus: new.focus,
+        used,
+    };
+    if let Some(refusal) = txn.facts().media_refusal(owner, used, media.bytes()) {
+        return Err(refusal.into());
+    }
+    let id = MediaId(stamp.0);
+    txn.put_media(id, &media);
+    if let Some(picture) = new.profile {
+        txn.set_profile_picture(owner, picture, Some(id));
+    }
+    Ok(MediaDone::Added(id))
+}
+
+fn changed(media: Media, change: &MediaChange) -> Media {
+    let description = change.description.clone().unwrap_or(media.description);
+    Media { description, focus: change.focus.or(media.focus), ..media }
+}
+
+/// An unattached picture of a user.
+fn unattached(txn: &Txn<'_>, user: &UserRef, media: MediaId) -> Result<Media, Refusal> {
+    let user = super::resolve(txn, user)?;
+    let found = txn.facts().media(media).filter(|media| media.owner == user);
+    let found = found.ok_or(MediaRefusal::NotFound)?;
+    match found.used {
+        MediaUse::Unattached => Ok(found),
+        _ => Err(MediaRefusal::Attached.into()),
+    }
+}
+
+/// Refuses pictures that a post by `author`, which has those of `old`, cannot have.
+pub(super) fn check(
+    txn: &Txn<'_>,
+    author: UserId,
+    old: &[MediaId],
+    new: &[MediaId],
+) -> Result<(), Refusal> {
+    if new.len() > limits::POST_MEDIA_MAX {
+        return Err(MediaRefusal::TooManyOfPost.into());
+    }
+    for (at, media) in new.iter().enumerate() {
+        // The same twice would be attached when it is looked at again.
+        if new.iter().take(at).any(|other| other == media) {
+            return Err(MediaRefusal::Attached.into());
+        }
+        if !old.contains(media) {
+            unattached(txn, &UserRef::Id(author), *media)?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes the pictures of a post those of `new`, which were checked, and changes what is said about them.
+pub(super) fn attach(
+    txn: &mut Txn<'_>,
+    post: PostId,
+    (old, new): (&[MediaId], &[MediaId]),
+    changes: &[MediaChange],
+) {
+    for media in old.iter().filter(|media| !new.contains(media)) {
+        txn.remove_media(*media);
+    }
+    for id in new {
+        let Some(mut media) = txn.facts().media(*id) else { continue };
+        media.used = MediaUse::Post(post);
+        for change in changes.iter().filter(|change| change.media == *id) {
+            media = changed(media, change);
+        }
+        txn.put_media(*id, &media);
+    }
+}
+
+fn expire(txn: &mut Txn<'_>, stamp: Stamp, media: &[MediaId]) -> MediaDone {
+    let mut expired = 0;
+    for id in media.iter().filter(|id| **id < MediaId::not_expired(stamp)) {
+        // Those of a deleted user are removed with everything else of theirs.
+        let media = txn.facts().shown_media(*id);
+        if media.is_some_and(|media| media.used == MediaUse::Unattached) {
+            txn.remove_media(*id);
+            expired += 1;
+        }
+    }
+    MediaDone::Expired(expired)
+}

@@ -1,0 +1,153 @@
+//! Facts about pictures: which there are, who owns them, which files they need, and what they take.
+
+use rows::{NameTable, Rows, decode};
+
+use super::{Facts, Txn};
+use crate::ids::UserId;
+use crate::limits;
+use crate::media::{FileHash, Media, MediaId, MediaRefusal, MediaSpace, MediaUse, ProfilePicture};
+use crate::write;
+
+impl<R: Rows + ?Sized> Facts<'_, R> {
+    /// A picture that is stored. Its owner may be deleted.
+    #[must_use]
+    pub fn media(&self, media: MediaId) -> Option<Media> {
+        self.rows.name(NameTable::Media, &media.0.to_be_bytes()).map(|row| decode(&row))
+    }
+
+    /// A picture of a user who is not deleted.
+    #[must_use]
+    pub fn shown_media(&self, media: MediaId) -> Option<Media> {
+        self.media(media).filter(|media| !self.is_deleted(media.owner))
+    }
+
+    /// Whether a picture needs the file with this hash.
+    #[must_use]
+    pub fn needs_file(&self, hash: &FileHash) -> bool {
+        let first = self.rows.first_name(NameTable::MediaFile, &hash.0);
+        first.is_some_and(|name| name.starts_with(&hash.0))
+    }
+
+    /// Hashes of files that pictures need, in order, from `from` on: each once, of at most `limit` rows; and from where the
+    /// next are.
+    #[must_use]
+    pub fn needed_files(&self, from: &[u8], limit: usize) -> (Vec<FileHash>, Option<Vec<u8>>) {
+        let names = self.rows.first_names(NameTable::MediaFile, from, limit);
+        let next = names.last().filter(|_| names.len() >= limit);
+        let next = next.map(|last| [last.as_slice(), &[0]].concat());
+        let hashes = names.iter().filter_map(|name| name.first_chunk()).map(|hash| FileHash(*hash));
+        let mut hashes: Vec<_> = hashes.collect();
+        hashes.dedup();
+        (hashes, next)
+    }
+
+    /// The oldest pictures that are not attached: at most `limit`.
+    #[must_use]
+    pub fn oldest_unattached(&self, limit: usize) -> Vec<MediaId> {
+        let names = self.rows.first_names(NameTable::UnattachedMedia, &[], limit);
+        names.iter().filter_map(|name| media_id(name)).collect()
+    }
+
+    /// The pictures of a user from `from` on, in order: at most `limit`.
+    #[must_use]
+    pub fn media_of(&self, user: UserId, from: MediaId, limit: usize) -> Vec<MediaId> {
+        let names =
+            self.rows.first_names(NameTable::MediaOf, &write::media_of_key(user, from), limit);
+        let owner = user.0.to_be_bytes();
+        let of_user = names.iter().map_while(|name| name.strip_prefix(&owner));
+        of_user.filter_map(media_id).collect()
+    }
+
+    /// What the pictures of a user take.
+    #[must_use]
+    pub fn media_space(&self, user: UserId) -> MediaSpace {
+        self.space_in(&user.0.to_be_bytes())
+    }
+
+    /// Why a user cannot add a picture with files of `bytes`; `None` if that is possible.
+    #[must_use]
+    pub fn media_refusal(&self, user: UserId, used: MediaUse, bytes: u64) -> Option<MediaRefusal> {
+        let space = self.media_space(user);
+        let is_unattached = used == MediaUse::Unattached;
+        if is_unattached && space.unattached >= limits::UNATTACHED_MEDIA_MAX {
+            return Some(MediaRefusal::TooManyUnattached);
+        }
+        let is_full = space.pictures >= limits::USER_MEDIA_MAX
+            || space.bytes.saturating_add(bytes) > limits::USER_MEDIA_BYTES_MAX;
+        is_full.then_some(MediaRefusal::TooMany)
+    }
+
+    /// What all pictures take.
+    #[must_use]
+    pub fn all_media_space(&self) -> MediaSpace {
+        self.space_in(&write::ALL_MEDIA_KEY)
+    }
+
+    fn space_in(&self, key: &[u8]) -> MediaSpace {
+        let row = self.rows.name(NameTable::MediaSpace, key);
+        row.map(|row| decode(&row)).unwrap_or_default()
+    }
+}
+
+/// The picture at the end of a row's key.
+pub(crate) fn media_id(bytes: &[u8]) -> Option<MediaId> {
+    bytes.try_into().ok().map(|id| MediaId(u64::from_be_bytes(id)))
+}
+
+/// What a picture adds to what pictures take.
+pub(crate) fn space_of(media: &Media) -> MediaSpace {
+    let unattached = u32::from(media.used == MediaUse::Unattached);
+    MediaSpace { pictures: 1, unattached, bytes: media.bytes() }
+}
+
+impl Txn<'_> {
+    /// Stores a picture, or replaces it by one with the same owner and files. Counts it.
+    pub(crate) fn put_media(&mut self, id: MediaId, media: &Media) {
+        let before = self.facts().media(id);
+        write::media(self.rows, id, media);
+        self.count_media(media.owner, before.as_ref(), Some(media));
+    }
+
+    /// Removes a picture. Its files are removed later, if no other picture needs them.
+    pub(crate) fn remove_media(&mut self, id: MediaId) {
+        let Some(media) = self.facts().media(id) else { return };
+        write::remove_media(self.rows, id, &media);
+        self.count_media(media.owner, Some(&media), None);
+    }
+
+    /// Sets or clears a picture of a profile, and removes the one before.
+    pub(crate) fn set_profile_picture(
+        &mut self,
+        user: UserId,
+        picture: ProfilePicture,
+        media: Option<MediaId>,
+    ) {
+        let Some(mut profile) = self.facts().user(user) else { return };
+        let field = match picture {
+            ProfilePicture::Avatar => &mut profile.avatar,
+            ProfilePicture::Header => &mut profile.header,
+        };
+        let before = std::mem::replace(field, media);
+        self.put_user(user, &profile);
+        before.into_iter().for_each(|before| self.remove_media(before));
+    }
+
+    fn count_media(&mut self, owner: UserId, before: Option<&Media>, after: Option<&Media>) {
+        let (before, after) = (before.map(space_of), after.map(space_of));
+        let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
+        if before == after {
+            return;
+        }
+        for owner in [Some(owner), None] {
+            let facts = self.facts();
+            let space = owner.map_or_else(|| facts.all_media_space(), |of| facts.media_space(of));
+            let space = MediaSpace {
+                // A damaged row, which a repair corrects, must not end the replay.
+                pictures: (space.pictures + after.pictures).saturating_sub(before.pictures),
+                unattached: (space.unattached + after.unattached).saturating_sub(before.unattached),
+                bytes: space.bytes.saturating_add(after.bytes).saturating_sub(before.bytes),
+            };
+            write::media_space(self.rows, owner, &space);
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Pictures: the lists of files, of owners and of unattached ones, and what they take, follow from their rows.
+
+use std::collections::BTreeMap;
+
+use rows::{NameTable, PointTable, RowsMut, Scan, Value, decode, encode};
+
+use super::{From, Mend, Rows, at};
+use crate::facts::{media_id, space_of};
+use crate::ids::{PostId, UserId};
+use crate::media::{Media, MediaId, MediaSpace, MediaUse, ProfilePicture};
+use crate::records::{Post, User};
+use crate::write;
+
+/// What pictures take, by the keys of rows.
+pub(super) type Spaces = BTreeMap<[u8; 4], MediaSpace>;
+
+impl Mend {
+    /// A picture, whose owner must exist. One that its post or profile does not have is unattached.
+    pub(super) fn media<R: Scan + RowsMut>(
+        &mut self,
+        step: &mut Rows<'_, R>,
+        from: &[u8],
+    ) -> Option<From> {
+        let mut counted = Vec::new();
+        let next = step.each_name(NameTable::Media, from, |step, name, value| {
+            let Some(id) = media_id(name) else { return };
+            counted.extend(step.one_media(id, decode(value)).map(|media| (id, media)));
+        });
+        for (id, media) in counted {
+            self.counted.last_stamp = self.counted.last_stamp.max(id.0);
+            let one = space_of(&media);
+            for key in [media.owner.0.to_be_bytes(), write::ALL_MEDIA_KEY] {
+                let space = self.media.entry(key).or_default();
+                space.pictures += one.pictures;
+                space.unattached += one.unattached;
+                space.bytes += one.bytes;
+            }
+        }
+        next
+    }
+
+    /// What pictures take.
+    pub(super) fn media_spaces<R: Scan + RowsMut>(
+        &mut self,
+        step: &mut Rows<'_, R>,
+        from: &[u8],
+    ) -> Option<From> {
+        let spaces = &self.media;
+        let next = step.each_name(NameTable::MediaSpace, from, |step, name, _| {
+            if !<[u8; 4]>::try_from(name).is_ok_and(|name| spaces.contains_key(&name)) {
+                step.remove_named(NameTable::MediaSpace, name);
+            }
+        });
+        if next.is_none() {
+            for (key, space) in spaces {
+                if step.put_named(NameTable::MediaSpace, key, encode(space)) {
+                    let owner = u32::from_be_bytes(*key);
+                    step.derived(format!("the counts of the pictures of user {owner} are wrong"));
+                }
+            }
+        }
+        next
+    }
+}
+
+impl<R: Scan + RowsMut> Rows<'_, R> {
+    fn one_media(&mut self, id: MediaId, mut media: Media) -> Option<Media> {
+        let owner = self.user(media.owner.0.into()).filter(|owner| !self.is_gone(*owner));
+        if owner.is_none() {
+            self.lost(format!("picture {}: there is no user {}", at(id.0), media.owner.0));
+            self.rows.put_name(NameTable::Media, &id.0.to_be_bytes(), None);
+            return None;
+        }
+        // What a deleted user had is removed with the rest.
+        if !self.shows(id, &media) && !self.is_deleted(media.owner) {
+            self.derived(format!("picture {}: nothing shows it", at(id.0)));
+            media.used = MediaUse::Unattached;
+        }
+        let mut missing = false;
+        for (table, name, value) in write::media_rows(id, &media) {
+            match value {
+                Some(value) => missing |= self.put_named(table, &name, value),
+                None if self.rows.name(table, &name).is_some() => self.remove_named(table, &name),
+                None => {}
+            }
+        }
+        if missing {
+            self.derived(format!("picture {}: rows are missing or wrong", at(id.0)));
+        }
+        Some(media)
+    }
+
+    /// Whether what a picture is attached to has it.
+    fn shows(&self, id: MediaId, media: &Media) -> bool {
+        match media.used {
+            MediaUse::Unattached => true,
+            MediaUse::Post(post) => {
+                let post = self.facts().stored_post(post);
+                post.is_some_and(|post| post.author == media.owner && post.media.contains(&id))
+            }
+            MediaUse::Profile(picture) => {
+                self.facts().stored_user(media.owner).is_some_and(|user| match picture {
+                    ProfilePicture::Avatar => user.avatar == Some(id),
+                    ProfilePicture::Header => user.header == Some(id),
+                })
+            }
+        }
+    }
+
+    /// A row of a list, whose picture must exist and belong there.
+    pub(super) fn listed_media(&mut self, table: NameTable, name: &[u8]) {
+        let id = name.last_chunk().map(|id| MediaId(u64::from_be_bytes(*id)));
+        let media = id.and_then(|id| Some((id, self.facts().media(id)?)));
+        let is_listed = media.is_some_and(|(id, media)| {
+            let mut rows = write::media_rows(id, &media).into_iter();
+            rows.any(|(other, key, value)| other == table && *key == *name && value.is_some())
+        });
+        if !is_listed {
+            self.remove_named(table, name);
+        }
+    }
+
+    /// The pictures of a post, which must exist.
+    pub(super) fn media_of_post(&mut self, key: u64, post: &Post) {
+        let id = PostId(key);
+        let is_of_post = |media: &MediaId| {
+            let found = self.facts().media(*media);
+            found
+                .is_some_and(|found| found.owner == post.author && found.used == MediaUse::Post(id))
+        };
+        let found: Vec<_> = post.media.iter().copied().filter(is_of_post).collect();
+        if found != post.media {
+            self.lost(format!("post {}: {} pictures", at(key), post.media.len() - found.len()));
+            let row = Post { media: found, ..post.clone() }.encode();
+            self.rows.put_point(PointTable::Post, key, Some(row));
+        }
+    }
+
+    /// The pictures of a profile, which must exist.
+    pub(super) fn media_of_user(&mut self, id: UserId, user: &User) {
+        let has = |media: Option<MediaId>, picture| {
+            media.filter(|media| {
+                let found = self.facts().media(*media);
+                let used = MediaUse::Profile(picture);
+                found.is_some_and(|found| found.owner == id && found.used == used)
+            })
+        };
+        let avatar = has(user.avatar, ProfilePicture::Avatar);
+        let header = has(user.header, ProfilePicture::Header);
+        if (avatar, header) != (user.avatar, user.header) {
+            self.lost(format!("user {}: a picture of the profile", id.0));
+            let row = User { avatar, header, ..user.clone() }.encode();
+            self.rows.put_point(PointTable::User, id.0.into(), Some(row));
+        }
+    }
+}
+
+/// Whether bytes are a picture.
+pub(super) fn is_record(value: &[u8]) -> bool {
+    rows::try_decode::<Media>(value).is_some_and(|media| encode(&media) == Value::from_slice(value))
+}

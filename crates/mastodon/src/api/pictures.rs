@@ -1,0 +1,179 @@
+//! The files of pictures, at the addresses that entities name. They need no token: whoever has an address may read it,
+//! until the picture is deleted.
+//!
+//! **Invariant:** nothing of a file is looked at, and no answer depends on it, unless the key in the address is right.
+//! **Invariant:** a response holds one piece of its file at a time, which is part of what a connection takes.
+
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::sync::Arc;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{Path, State};
+use axum::http::header::{
+    ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_LENGTH,
+    CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, IF_NONE_MATCH, X_CONTENT_TYPE_OPTIONS,
+};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use edge::etag::Tags;
+use feed::media::{MediaFile, MediaId, MediaKey};
+use futures_util::stream;
+use node::{picture_file, picture_path};
+use subtle::ConstantTimeEq as _;
+
+use crate::error::ApiError;
+use crate::input::number;
+use crate::state::Shared;
+
+/// Bytes of a file that are read at a time: as much as a response may have that is part of what a connection takes.
+const PIECE_BYTES: u64 = 16 << 10;
+/// Pieces that are read at a time, for all responses together.
+pub(crate) const PIECES_MAX: usize = 8;
+/// An address never names other bytes, and a browser runs nothing of them.
+const HEADERS: [(HeaderName, &str); 5] = [
+    (CACHE_CONTROL, "public, max-age=31536000, immutable"),
+    (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (CONTENT_SECURITY_POLICY, "default-src 'none'; sandbox"),
+    (CONTENT_DISPOSITION, "inline"),
+    (ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
+];
+
+/// The path of the files.
+pub(crate) const PATH: &str = "/media/{picture}/{file}";
+
+/// `GET /media/{id}-{key}/{original|small}.{jpg|png}`
+pub(crate) async fn show(
+    State(state): State<Shared>,
+    Path((picture, name)): Path<(String, String)>,
+    asked: HeaderMap,
+) -> Response {
+    find(&state, (&picture, &name), &asked).await.unwrap_or_else(|error| {
+        let mut response = error.into_response();
+        response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        response
+    })
+}
+
+async fn find(
+    state: &Shared,
+    (picture, name): (&str, &str),
+    asked: &HeaderMap,
+) -> Result<Response, ApiError> {
+    let (id, key) = parse(picture).ok_or_else(ApiError::not_found)?;
+    let find = move |node: &node::Node| {
+        let media = node.facts().shown_media(id);
+        media.filter(|media| bool::from(media.key.0.ct_eq(&key.0)))
+    };
+    let media = state.read(find).await?.ok_or_else(ApiError::not_found)?;
+    let is_small = name.starts_with("small.");
+    // Each file has one address.
+    if picture_path(id, &media, is_small) != format!("/media/{picture}/{name}") {
+        return Err(ApiError::not_found());
+    }
+    let file = *picture_file(&media, is_small);
+    let tag: String = file.hash.0.iter().take(12).map(|byte| format!("{byte:02x}")).collect();
+    let known = Tags::of(asked, &IF_NONE_MATCH).ok().flatten();
+    let mut response = match known.is_some_and(|tags| tags.matches_weak(tag.as_bytes())) {
+        true => {
+            let mut response = Response::new(Body::empty());
+            *response.status_mut() = StatusCode::NOT_MODIFIED;
+            response
+        }
+        false => whole(state, file).await?,
+    };
+    let headers = response.headers_mut();
+    for (name, value) in HEADERS {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    if let Ok(tag) = HeaderValue::try_from(format!("\"{tag}\"")) {
+        headers.insert(ETAG, tag);
+    }
+    Ok(response)
+}
+
+/// The id and the key in an address.
+fn parse(picture: &str) -> Option<(MediaId, MediaKey)> {
+    let (id, digits) = picture.split_once('-')?;
+    let is_hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let key = u128::from_str_radix(digits, 16).ok().filter(|_| is_hex && digits.len() == 32)?;
+    Some((MediaId(number(id)?), MediaKey(key.to_be_bytes())))
+}
+
+async fn whole(state: &Shared, file: MediaFile) -> Result<Response, ApiError> {
+    let mut rest = Rest { state: Arc::clone(state), file, next: 0, read: None };
+    // Before the status is sent: a file that is missing is an error.
+    rest.read = Some(rest.piece().await.map_err(|_| ApiError::internal())?);
+    let body = Body::from_stream(stream::try_unfold(rest, Rest::next));
+    let mut response = Response::new(body);
+    let headers = response.headers_mut();
+    let kind = if file.is_png { "image/png" } else { "image/jpeg" };
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    headers.insert(CONTENT_LENGTH, file.bytes.into());
+    Ok(response)
+}
+
+/// The rest of a file. It is opened for each piece, so slow readers hold no open files.
+struct Rest {
+    state: Shared,
+    file: MediaFile,
+    /// Where the next piece begins.
+    next: u64,
+    /// That piece, if it was read already.
+    read: Option<Bytes>,
+}
+
+impl Rest {
+    async fn next(mut self) -> io::Result<Option<(Bytes, Self)>> {
+        if self.next >= u64::from(self.file.bytes) {
+            return Ok(None);
+        }
+        let piece = match self.read.take() {
+            Some(piece) => piece,
+            None => self.piece().await?,
+        };
+        self.next += piece.len() as u64;
+        Ok(Some((piece, self)))
+    }
+
+    /// Waiting for a permit is never refused: the status of the response was sent.
+    async fn piece(&self) -> io::Result<Bytes> {
+        let turn = Arc::clone(&self.state.pieces).acquire_owned().await;
+        let turn = turn.map_err(io::Error::other)?;
+        let (node, file, at) = (self.state.node.clone(), self.file, self.next);
+        let length = (u64::from(file.bytes) - at).min(PIECE_BYTES);
+        let read = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            let mut piece = vec![0; length as usize];
+            node.open_media(&file.hash)?.read_exact_at(&mut piece, at)?;
+            Ok::<_, io::Error>(piece)
+        });
+        let read = read.await.map_err(io::Error::other)?.inspect_err(|error| {
+            tracing::error!(%error, "a file of a picture cannot be read; roost verify says which");
+        });
+        read.map(Bytes::from)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_have_an_id_and_a_key() {
+        let key = "00112233445566778899aabbccddeeff";
+        let parsed = parse(&format!("7-{key}")).unwrap();
+        assert_eq!((parsed.0, parsed.1.0[1]), (MediaId(7), 0x11));
+        for wrong in [
+            format!("7-{}", &key[1..]),
+            format!("7-+{}", &key[1..]),
+            format!("7-{key}0"),
+            format!("-{key}"),
+            format!("x-{key}"),
+            key.to_owned(),
+            String::new(),
+        ] {
+            assert!(parse(&wrong).is_none(), "{wrong}");
+        }
+    }
+}

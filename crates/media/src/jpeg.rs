@@ -1,0 +1,97 @@
+//! The markers of a JPEG file without its metadata: its size, how it is coded, and its number of scans.
+
+use memchr::memmem;
+
+use crate::{MediaError, SCANS_MAX};
+
+/// What the markers of a JPEG say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Jpeg {
+    pub(crate) width: u32,
+    pub(crate) height: u32,
+    pub(crate) components: u8,
+    /// Bytes up to its end. Phones append other pictures, or videos.
+    pub(crate) bytes: usize,
+    /// Whether its coefficients are kept until the last scan.
+    pub(crate) is_kept_whole: bool,
+}
+
+/// Most scans that any decoder can find in a file: every place at which one could begin, also within a segment, because
+/// decoders differ in what they skip.
+fn scans(file: &[u8]) -> usize {
+    memmem::find_iter(file, b"\xff\xda").count()
+}
+
+/// Refuses a JPEG with very many scans. Each is decoded over the whole picture, however few bytes it has.
+///
+/// # Errors
+/// [`MediaError::Scans`]
+pub fn check_scans(file: &[u8]) -> Result<(), MediaError> {
+    if scans(file) > SCANS_MAX { Err(MediaError::Scans) } else { Ok(()) }
+}
+
+/// Reads the markers of a whole file. Takes one step for each byte at most.
+pub(crate) fn read(file: &[u8]) -> Result<Jpeg, MediaError> {
+    check_scans(file)?;
+    let mut rest = file.get(2..).unwrap_or_default();
+    let (mut found, mut scans, mut is_partial) = (None::<Jpeg>, 0, false);
+    while let Some((marker, after)) = next_marker(rest) {
+        rest = after;
+        match marker {
+            // The end.
+            0xd9 => break,
+            // Other markers without a length.
+            0x01 | 0xd0..=0xd8 => continue,
+            _ => {}
+        }
+        let Some((length, _)) = rest.split_first_chunk() else { break };
+        let length = usize::from(u16::from_be_bytes(*length));
+        let segment = rest.get(2..length).ok_or(MediaError::Damaged)?;
+        rest = rest.get(length..).unwrap_or_default();
+        match marker {
+            0xc0..=0xc3 | 0xc5..=0xc7 | 0xc9..=0xcb | 0xcd..=0xcf => {
+                let [_, h1, h0, w1, w0, components, ..] = *segment else {
+                    return Err(MediaError::Damaged);
+                };
+                // A decoder could take the size of any of several.
+                if found.is_some() {
+                    return Err(MediaError::Damaged);
+                }
+                let (width, height) = (u16::from_be_bytes([w1, w0]), u16::from_be_bytes([h1, h0]));
+                found = Some(Jpeg {
+                    width: width.into(),
+                    height: height.into(),
+                    components,
+                    bytes: 0,
+                    is_kept_whole: !matches!(marker, 0xc0 | 0xc1),
+                });
+            }
+            0xda => {
+                scans += 1;
+                // The coefficients of a scan that lacks a component are kept until the others come.
+                let components = found.map_or(0, |jpeg| jpeg.components);
+                is_partial |= segment.first() != Some(&components);
+            }
+            // What is no part of the picture was removed up to the first scan. Decoders join the rest in quadratic time.
+            0xe0..=0xef | 0xfe if scans > 0 => return Err(MediaError::Damaged),
+            _ => {}
+        }
+    }
+    let bytes = file.len() - rest.len();
+    let found = found.filter(|jpeg| scans > 0 && matches!(jpeg.components, 1..=4));
+    let found = found.ok_or(MediaError::Damaged)?;
+    Ok(Jpeg { bytes, is_kept_whole: found.is_kept_whole || scans > 1 || is_partial, ..found })
+}
+
+/// The next marker, and what follows it. A zero after 0xff is a byte of a scan.
+fn next_marker(mut rest: &[u8]) -> Option<(u8, &[u8])> {
+    loop {
+        let at = rest.iter().position(|byte| *byte == 0xff)?;
+        rest = rest.get(at + 1..)?;
+        match rest.split_first()? {
+            (0x00, after) => rest = after,
+            (0xff, _) => {}
+            (marker, after) => return Some((*marker, after)),
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Converts uploaded pictures, each in a process of its own. Decoders are large and read what strangers send: in a process
+//! the operating system limits the memory and the time that they take, and one that fails ends nothing else.
+
+use std::io::{self, Read as _, Write as _};
+use std::panic::catch_unwind;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use media::{
+    ANSWER_BYTES_MAX, CONVERSION_BYTES_MAX, FILE_BYTES_MAX, Head, MediaError, Picture, Shape,
+};
+use parking_lot::Mutex;
+
+/// The first argument of the program; the second is the name of the shape. It reads the file from its standard input to
+/// the end, limits itself, and then writes [`media::to_bytes`].
+pub const CONVERT: &str = "convert-picture";
+/// Most memory of such a process, in bytes, to which it limits itself: what a conversion takes, the file twice, and 16 MiB
+/// for the program.
+pub const CONVERTER_MEMORY: u64 = CONVERSION_BYTES_MAX + 2 * FILE_BYTES_MAX as u64 + (16 << 20);
+/// Its environment. The allocator reserves no addresses ahead, which would count as memory.
+pub const CONVERTER_ENVIRONMENT: [(&str, &str); 1] = [("MIMALLOC_ARENA_RESERVE", "0")];
+
+/// Starts the processes, one at a time.
+#[derive(Default)]
+pub(crate) struct Converter {
+    /// None to convert in this process.
+    program: Option<PathBuf>,
+    running: Mutex<Running>,
+}
+
+#[derive(Default)]
+struct Running {
+    child: Option<Child>,
+    has_ended: bool,
+}
+
+impl Converter {
+    pub(crate) fn new(program: Option<PathBuf>) -> Self {
+        Self { program, running: Mutex::default() }
+    }
+
+    /// Converts a file. Blocks.
+    ///
+    /// # Errors
+    /// The outer one: no process could be started. The inner one: of [`media::convert`], which is
+    /// [`MediaError::Damaged`] also if the process reached a limit.
+    pub(crate) fn convert(
+        &self,
+        file: &[u8],
+        head: &Head,
+        shape: Shape,
+    ) -> io::Result<Result<Picture, MediaError>> {
+        match &self.program {
+            Some(program) => self.in_process(program, file, shape),
+            // The message of a panic is in the log.
+            None => Ok(catch_unwind(|| media::convert(file, head, shape))
+                .unwrap_or(Err(MediaError::Damaged))),
+        }
+    }
+
+    fn in_process(
+        &self,
+        program: &Path,
+        file: &[u8],
+        shape: Shape,
+    ) -> io::Result<Result<Picture, MediaError>> {
+        let mut command = Command::new(program);
+        // The environment may have keys.
+        command.args([CONVERT, shape.name()]).env_clear().envs(CONVERTER_ENVIRONMENT);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn()?;
+        let (input, output) = (child.stdin.take(), child.stdout.take());
+        {
+            let mut running = self.running.lock();
+            running.child = Some(child);
+            if running.has_ended {
+                running.kill();
+            }
+        }
+        // The process writes nothing before it has read the whole file. If it ended, so does this.
+        let _ = input.map(|mut input| input.write_all(file));
+        let mut answer = Vec::new();
+        if let Some(output) = output {
+            let _ = output.take(ANSWER_BYTES_MAX as u64).read_to_end(&mut answer);
+        }
+        self.running.lock().kill();
+        Ok(media::from_bytes(&answer))
+    }
+
+    /// Ends the process that runs, and each that is started later.
+    pub(crate) fn end(&self) {
+        let mut running = self.running.lock();
+        running.has_ended = true;
+        // Its owner waits for its end.
+        if let Some(child) = &mut running.child {
+            let _ = child.kill();
+        }
+    }
+}
+
+impl Running {
+    fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = (child.kill(), child.wait());
+        }
+    }
+}

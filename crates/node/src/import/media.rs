@@ -1,0 +1,107 @@
+//! Pictures, which are in the lines of their posts and users. Their files are copied by the operator.
+
+use std::collections::HashMap;
+
+use feed::limits::{POST_MEDIA_MAX, USER_MEDIA_BYTES_MAX, USER_MEDIA_MAX};
+use feed::media::{
+    BlurHash, Description, FileHash, Focus, Media, MediaFile, MediaId, MediaKey, MediaRefusal,
+    MediaSpace, MediaUse, ProfilePicture,
+};
+use feed::{PostId, Refusal, UserId, write};
+use store::Loader;
+
+use super::Wrong;
+use super::ids::Ids;
+use crate::export::bytes::from_hex;
+use crate::export::media_lines::{File, Picture};
+
+/// What the pictures so far take: 24 bytes for each user who has some.
+#[derive(Default)]
+pub(super) struct Pictures {
+    of_users: HashMap<UserId, MediaSpace>,
+    all: MediaSpace,
+}
+
+impl Pictures {
+    /// Number of pictures so far.
+    pub(super) fn count(&self) -> u64 {
+        self.all.pictures.into()
+    }
+
+    /// The pictures of a post.
+    pub(super) fn of_post(
+        &mut self,
+        loader: &mut Loader,
+        ids: &mut Ids,
+        (owner, post): (UserId, PostId),
+        lines: &[Picture<'_>],
+    ) -> Result<Vec<MediaId>, Wrong> {
+        if lines.len() > POST_MEDIA_MAX {
+            return Err(Refusal::from(MediaRefusal::TooManyOfPost).into());
+        }
+        let used = MediaUse::Post(post);
+        lines.iter().map(|line| self.add(loader, ids, (owner, used), line)).collect()
+    }
+
+    /// A picture of a profile.
+    pub(super) fn of_profile(
+        &mut self,
+        loader: &mut Loader,
+        ids: &mut Ids,
+        (owner, picture): (UserId, ProfilePicture),
+        line: Option<&Picture<'_>>,
+    ) -> Result<Option<MediaId>, Wrong> {
+        let used = MediaUse::Profile(picture);
+        line.map(|line| self.add(loader, ids, (owner, used), line)).transpose()
+    }
+
+    fn add(
+        &mut self,
+        loader: &mut Loader,
+        ids: &mut Ids,
+        (owner, used): (UserId, MediaUse),
+        line: &Picture<'_>,
+    ) -> Result<MediaId, Wrong> {
+        let id = MediaId(ids.used(line.id)?.0);
+        let key = from_hex(&line.key).ok_or("the key of a picture has 32 hexadecimal digits")?;
+        let focus = line.focus.map(|(x, y)| Focus::new(x, y)).transpose();
+        let media = Media {
+            owner,
+            key: MediaKey(key),
+            original: file(&line.original)?,
+            preview: line.preview.as_ref().map(file).transpose()?,
+            blurhash: BlurHash::parse(&line.blurhash).ok_or("this is no BlurHash")?,
+            description: Description::parse(&line.description).map_err(Refusal::from)?,
+            focus: focus.map_err(Refusal::from)?,
+            used,
+        };
+        let space = self.of_users.entry(owner).or_default();
+        for space in [&mut *space, &mut self.all] {
+            space.pictures = space.pictures.checked_add(1).ok_or(Refusal::Full)?;
+            space.bytes = space.bytes.saturating_add(media.bytes());
+        }
+        if space.pictures > USER_MEDIA_MAX || space.bytes > USER_MEDIA_BYTES_MAX {
+            return Err(Refusal::from(MediaRefusal::TooMany).into());
+        }
+        // The same id twice is refused with the rows.
+        write::media(loader, id, &media);
+        Ok(id)
+    }
+
+    /// Puts what was counted.
+    pub(super) fn finish(self, loader: &mut Loader) {
+        for (user, space) in self.of_users {
+            write::media_space(loader, Some(user), &space);
+        }
+        write::media_space(loader, None, &self.all);
+    }
+}
+
+fn file(line: &File<'_>) -> Result<MediaFile, Wrong> {
+    let hash = from_hex(&line.sha256).ok_or("a SHA-256 has 64 hexadecimal digits")?;
+    let &File { bytes, png, width, height, .. } = line;
+    if bytes as usize > media::STORED_BYTES_MAX || width == 0 || height == 0 {
+        return Err("no picture has such a file".into());
+    }
+    Ok(MediaFile { hash: FileHash(hash), bytes, is_png: png, width, height })
+}

@@ -1,0 +1,47 @@
+//! Mutes, and notes about others.
+
+use feed::limits::{MUTES_MAX, NOTES_MAX};
+use feed::{Note, Refusal, write};
+use rows::{EPOCH_MS, Stamp};
+use store::Loader;
+
+use super::Wrong;
+use super::users::Users;
+use crate::export::lines::{Mute, Time};
+use crate::export::user_lines::Note as NoteLine;
+
+impl Users {
+    pub(super) fn mute(&mut self, loader: &mut Loader, line: &Mute) -> Result<(), Wrong> {
+        let (user, other) = (self.find(&line.user)?, self.find(&line.mutes)?);
+        if other == user {
+            return Err(Refusal::SelfMute.into());
+        }
+        let mutes = &mut self.of(user).mutes;
+        if *mutes >= MUTES_MAX {
+            return Err(Refusal::TooManyMutes.into());
+        }
+        *mutes += 1;
+        let ends_ms = line.ends.map(|Time(ms)| ms);
+        if ends_ms.is_some_and(|ms| ms < EPOCH_MS || ms > Stamp::MAX.unix_ms()) {
+            return Err("a mute ends after 2024 and before 2093".into());
+        }
+        let mute = feed::Mute { mentions: line.mentions, ends_ms };
+        write::mute(loader, user, other, mute);
+        Ok(())
+    }
+
+    pub(super) fn note(&mut self, loader: &mut Loader, line: &NoteLine<'_>) -> Result<(), Wrong> {
+        let (user, about) = (self.find(&line.user)?, self.find(&line.about)?);
+        let note = Note::parse(&line.text)?;
+        if note == Note::default() {
+            return Err("a note has a text".into());
+        }
+        let notes = &mut self.of(user).notes;
+        if *notes >= NOTES_MAX {
+            return Err(Refusal::TooManyNotes.into());
+        }
+        *notes += 1;
+        write::note(loader, user, about, &note);
+        Ok(())
+    }
+}

@@ -1,0 +1,123 @@
+//! Pictures: storing and reading their files, and removing what is not needed.
+
+use std::fs::File;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use feed::Facts;
+use feed::limits::MEDIA_EXPIRED_MAX;
+use feed::media::{FileHash, MediaCommand, MediaDone, MediaId};
+use feed::{Command, Done, Stamp};
+use media::Format;
+use store::unless_unreadable;
+
+use super::Node;
+use crate::inbox::SubmitError;
+use crate::media_files::{Collector, FileError, PinnedFiles};
+use crate::shared::{OwnReply, Shared};
+use crate::uploads::{Upload, UploadError};
+
+impl Node {
+    /// Adds a picture: it is converted, its files are durable, and the picture is [`MediaUse::Unattached`], or replaces the
+    /// one of the profile. Pictures are converted one at a time, after those that came before.
+    ///
+    /// [`MediaUse::Unattached`]: feed::media::MediaUse::Unattached
+    ///
+    /// # Errors
+    /// [`UploadError`]
+    pub async fn upload(&self, upload: Upload) -> Result<MediaId, UploadError> {
+        if self.shared.cluster.is_some() {
+            return Err(FileError::Cluster.into());
+        }
+        Format::of(&upload.file)?;
+        let added = self.shared.uploads.put(upload)?;
+        added.await.unwrap_or(Err(UploadError::Unavailable(SubmitError::Stopped)))
+    }
+
+    /// Whether pictures can be uploaded at all.
+    #[must_use]
+    pub fn accepts_pictures(&self) -> bool {
+        self.shared.cluster.is_none() && self.shared.media_max > 0
+    }
+
+    /// Opens a file of a picture. Blocks.
+    ///
+    /// # Errors
+    /// If it cannot be opened.
+    pub fn open_media(&self, hash: &FileHash) -> io::Result<File> {
+        self.shared.media_files.open(hash)
+    }
+
+    /// Most bytes of all files of pictures.
+    #[must_use]
+    pub fn media_max(&self) -> u64 {
+        self.shared.media_max
+    }
+
+    /// Removes the files that no picture has needed for `unneeded_for`, as far as that was noticed, which a thread of the
+    /// node also does by itself; returns how many. Blocks.
+    ///
+    /// # Errors
+    /// If a directory cannot be read, or a file not be removed.
+    pub fn collect_media(&self, unneeded_for: Duration) -> io::Result<u64> {
+        let times = (self.shared.time.elapsed(), unneeded_for);
+        let shared = Arc::clone(&self.shared);
+        self.shared.media_files.collect_all(times, move |hash| shared.needs_file(hash))
+    }
+
+    /// Removes pictures that have been unattached for a day, which a thread of the node also does by itself. Blocks.
+    pub fn expire_media(&self) {
+        self.shared.expire_media();
+    }
+}
+
+impl Shared {
+    /// Promises room for files with so many bytes, in blocks of a disk.
+    pub(crate) fn promise_media(&self, bytes: u64) -> Result<PinnedFiles, FileError> {
+        self.space.check();
+        if self.space.is_full() {
+            return Err(FileError::Full);
+        }
+        let taken = Facts::new(&self.store).all_media_space().bytes;
+        self.media_files.promise((taken, self.media_max), bytes)
+    }
+
+    /// Removes files that no picture needs, until the node is closed.
+    pub(crate) fn collect_files(&self) {
+        let mut collector = Collector::new();
+        while !self.stopped() {
+            let needs = |hash: &_| self.needs_file(hash);
+            let now = self.time.elapsed();
+            unless_unreadable(|| collector.step(&self.media_files, now, needs));
+            std::thread::park_timeout(Collector::PACE);
+        }
+    }
+
+    /// Whether a picture needs a file.
+    pub(crate) fn needs_file(&self, hash: &FileHash) -> bool {
+        Facts::new(&self.store).needs_file(hash)
+    }
+
+    /// Removes pictures that have been unattached for a day. Blocks.
+    pub(crate) fn expire_media(&self) {
+        while let Some(reply) = self.submit_expiry() {
+            let done = reply.blocking_recv().ok().and_then(|replies| replies.first()?.outcome.ok());
+            // If none: the time in the log is not that far, or the node is closing.
+            if !matches!(done, Some(Done::Media(MediaDone::Expired(1..)))) {
+                return;
+            }
+        }
+    }
+
+    /// Submits the expiry of some pictures; `None` if none is due, or the inbox does not accept it.
+    fn submit_expiry(&self) -> Option<OwnReply> {
+        let facts = Facts::new(&self.store);
+        let oldest = facts.oldest_unattached(1);
+        let young = MediaId::not_expired(Stamp::first_of(self.sweep_ms()));
+        oldest.first().filter(|media| **media < young)?;
+        let mut media = facts.oldest_unattached(MEDIA_EXPIRED_MAX);
+        media.retain(|media| *media < young);
+        self.submit_own(Command::Media(MediaCommand::Expire { media }))
+    }
+}

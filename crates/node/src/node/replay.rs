@@ -1,0 +1,95 @@
+//! Applying to a store what the log has after it, when a node is opened.
+
+use std::time::Duration;
+
+use commitlog::{LogError, OwnLog, Position, SharedLog};
+use store::{StoreError, StoreWriter};
+
+use crate::applier::{Applier, Replayed};
+use crate::checkpoints::WORK_MAX;
+use crate::inbox::Ticket;
+use crate::open_error::OpenError;
+use crate::options::NodeOptions;
+use crate::samples::{memory_for, taught_bytes};
+
+/// A start reports that it waits for the log after this time.
+const CATCH_UP_WAIT: Duration = Duration::from_secs(5);
+
+/// Applies what the log has after `applied`; returns what is not in the store yet. It takes checkpoints as
+/// a running node does: that bounds memory, and a start that is killed part-way still makes progress.
+pub(super) fn replay(
+    log: &dyn OwnLog,
+    applied: Position,
+    applier: &mut Applier<StoreWriter, Ticket>,
+    options: &NodeOptions,
+) -> Result<Replayed, OpenError> {
+    let mut replayed = Replayed::default();
+    options.progress.begin(log.last().0.saturating_sub(applied.0));
+    log.read(applied, &mut |group| {
+        let position = group.position.0;
+        let done = applier.replay(group)?;
+        if rows::has_bug("apply-twice") && position == applied.0 + 1 {
+            applier.replay(group)?;
+        }
+        replayed.commands += done.commands;
+        replayed.work += done.work;
+        write_if_much(applier.rows_mut(), position, &mut replayed, options)?;
+        options.progress.replayed(position - applied.0);
+        Ok(())
+    })?;
+    Ok(replayed)
+}
+
+/// As [`replay`], for what a shared log had when it was opened. Waits for it as long as it takes. `up_to` is what is
+/// applied, also after an error.
+pub(super) fn catch_up(
+    log: &mut dyn SharedLog,
+    up_to: &mut Position,
+    applier: &mut Applier<StoreWriter, Ticket>,
+    options: &NodeOptions,
+) -> Result<Replayed, OpenError> {
+    let mut replayed = Replayed::default();
+    let applied = *up_to;
+    options.progress.begin(log.last_at_open().0.saturating_sub(applied.0));
+    while log.last() < log.last_at_open() {
+        let Some(group) = log.next_within(CATCH_UP_WAIT)? else {
+            tracing::warn!(position = log.last().0, "waiting for groups of the cluster's log");
+            continue;
+        };
+        let done = applier.apply_shared(&group, |_| ());
+        let done = done.map_err(|error| LogError::Shared(Box::new(error)))?;
+        replayed.commands += done.commands;
+        replayed.work += done.work;
+        *up_to = group.position;
+        write_if_much(applier.rows_mut(), up_to.0, &mut replayed, options)?;
+        options.progress.replayed(up_to.0 - applied.0);
+    }
+    Ok(replayed)
+}
+
+/// Takes a checkpoint of what was replayed up to `position`, if it is much.
+fn write_if_much(
+    rows: &mut StoreWriter,
+    position: u64,
+    replayed: &mut Replayed,
+    options: &NodeOptions,
+) -> Result<(), StoreError> {
+    if rows.overlay_bytes() >= options.overlay_memory || replayed.work >= WORK_MAX {
+        if let Some(checkpoint) = rows.freeze(position) {
+            checkpoint.run()?;
+        }
+        replayed.work = 0;
+    }
+    Ok(())
+}
+
+pub(super) fn check_samples(
+    applier: &Applier<StoreWriter, Ticket>,
+    taught_bytes_max: usize,
+) -> Result<(), OpenError> {
+    let taught = taught_bytes(applier.facts());
+    match taught > taught_bytes_max {
+        true => Err(OpenError::Samples(memory_for(taught).div_ceil(1 << 20))),
+        false => Ok(()),
+    }
+}

@@ -1,0 +1,84 @@
+//! The thread that adds pictures: it lets them be converted, stores their files, and submits the commands.
+
+use std::io;
+
+use feed::media::{
+    BlurHash, MediaCommand, MediaDone, MediaFile, MediaId, MediaKey, MediaUse, NewMedia,
+    ProfilePicture,
+};
+use feed::{Command, Done, Facts, Refusal, UserRef};
+use media::{Encoded, Picture, Shape};
+use store::unless_unreadable;
+
+use crate::inbox::SubmitError;
+use crate::media_files::{FileError, PinnedFiles};
+use crate::shared::Shared;
+use crate::uploads::{Job, Upload, UploadError};
+
+impl Shared {
+    /// Adds the pictures that are uploaded, until the node is closed.
+    pub(crate) fn take_uploads(&self) {
+        while let Some(Job { upload, result }) = self.uploads.next() {
+            let unreadable = Err(SubmitError::Unreadable.into());
+            let added = unless_unreadable(|| self.add_picture(upload)).unwrap_or(unreadable);
+            // If the caller is gone, the picture stays unattached and expires.
+            let _ = result.send(added);
+        }
+    }
+
+    fn add_picture(&self, upload: Upload) -> Result<MediaId, UploadError> {
+        let Upload { owner, file, shape, description, focus } = upload;
+        let profile = match shape {
+            Shape::Attachment => None,
+            Shape::Avatar => Some(ProfilePicture::Avatar),
+            Shape::Header => Some(ProfilePicture::Header),
+        };
+        // What is refused in any case is not converted.
+        let used = profile.map_or(MediaUse::Unattached, MediaUse::Profile);
+        if let Some(refusal) = Facts::new(&self.store).media_refusal(owner, used, 0) {
+            return Err(Refusal::from(refusal).into());
+        }
+        drop(self.promise_media(1)?);
+        let head = media::head(&file)?;
+        let converted = self.uploads.converter.convert(&file, &head, shape);
+        let picture = converted.map_err(UploadError::Converter)??;
+        drop(file);
+        let mut key = [0; 16];
+        getrandom::fill(&mut key).map_err(|error| FileError::Write(io::Error::other(error)))?;
+        let mut files = self.promise_media(disk_bytes(&picture))?;
+        let new = NewMedia {
+            owner: UserRef::Id(owner),
+            key: MediaKey(key),
+            original: store(&mut files, &picture.original)?,
+            preview: picture.preview.map(|preview| store(&mut files, &preview)).transpose()?,
+            blurhash: BlurHash::parse(&picture.blurhash).unwrap_or_default(),
+            description,
+            focus,
+            profile,
+        };
+        let command = Command::Media(MediaCommand::Add(Box::new(new)));
+        let reply = self.try_submit_own(command)?;
+        let replies = reply.blocking_recv().map_err(|_| SubmitError::Stopped)?;
+        // Only now: the picture has its row.
+        drop(files);
+        match replies.first().map(|reply| reply.outcome) {
+            Some(Ok(Done::Media(MediaDone::Added(id)))) => Ok(id),
+            Some(Err(refusal)) => Err(refusal.into()),
+            _ => Err(SubmitError::Stopped.into()),
+        }
+    }
+}
+
+/// Bytes of the files of a picture, in blocks of a disk.
+fn disk_bytes(picture: &Picture) -> u64 {
+    let files = std::iter::once(&picture.original).chain(&picture.preview);
+    files.map(|file| feed::media::disk_bytes(file.bytes.len() as u64)).sum()
+}
+
+fn store(files: &mut PinnedFiles, file: &Encoded) -> Result<MediaFile, FileError> {
+    let hash = files.store(&file.bytes)?;
+    let side = |side: u32| u16::try_from(side).unwrap_or(u16::MAX);
+    let (width, height) = (side(file.width), side(file.height));
+    let bytes = u32::try_from(file.bytes.len()).unwrap_or(u32::MAX);
+    Ok(MediaFile { hash, bytes, is_png: file.is_png, width, height })
+}

@@ -1,0 +1,97 @@
+//! The process that converts pictures is limited by the operating system, because what a decoder takes does not follow
+//! from what a file says of itself.
+
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+/// Bits, of which the first is the lowest of the first byte.
+#[derive(Default)]
+struct Bits {
+    bytes: Vec<u8>,
+    count: usize,
+}
+
+impl Bits {
+    fn put(&mut self, value: u32, count: usize) {
+        for bit in (0..count).map(|at| (value >> at & 1) as u8) {
+            if self.count.is_multiple_of(8) {
+                self.bytes.push(0);
+            }
+            *self.bytes.last_mut().unwrap() |= bit << (self.count % 8);
+            self.count += 1;
+        }
+    }
+
+    /// A code with one symbol, which takes no bits.
+    fn put_symbol(&mut self, symbol: u8) {
+        self.put(0b101, 3);
+        self.put(symbol.into(), 8);
+    }
+
+    /// A code whose symbols have the lengths 1 to 10 and 10.
+    fn put_long_code(&mut self) {
+        // Each of 16 lengths is written with four bits, in the order of the format.
+        self.put(0, 1);
+        self.put(19 - 4, 4);
+        for length in [0, 0, 4, 4, 4, 4, 4, 4, 0, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4] {
+            self.put(length, 3);
+        }
+        // Eleven lengths follow: two more than the nine that are written here.
+        self.put(1, 1);
+        self.put(1, 3);
+        self.put(9, 4);
+        for length in (1..=10).chain([10_u32]) {
+            self.put(length.reverse_bits() >> 28, 4);
+        }
+    }
+}
+
+/// A WebP of one pixel, with so many groups of codes.
+fn webp(groups: u16) -> Vec<u8> {
+    let mut bits = Bits::default();
+    bits.put(0x2f, 8);
+    bits.put(0, 14 + 14 + 1 + 3);
+    // No transform and no cache of colors; an image of the groups, which is one pixel: the last group.
+    bits.put(0, 2);
+    bits.put(1, 1);
+    bits.put(0, 3);
+    bits.put(0, 1);
+    let [high, low] = (groups - 1).to_be_bytes();
+    for symbol in [low, high, 0, 0, 0] {
+        bits.put_symbol(symbol);
+    }
+    for _ in 0..groups {
+        (0..5).for_each(|_| bits.put_long_code());
+    }
+    (0..2).for_each(|_| bits.put(0, 32));
+    let length = |bytes: usize| u32::try_from(bytes).unwrap().to_le_bytes();
+    let mut data = bits.bytes;
+    let chunk = length(data.len());
+    data.resize(data.len().next_multiple_of(2), 0);
+    let whole = length(4 + 8 + data.len());
+    [b"RIFF", &whole[..], b"WEBPVP8L", &chunk, &data].concat()
+}
+
+/// What the process writes, and whether it ended by itself.
+fn convert(file: &[u8]) -> (Vec<u8>, bool) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_roost"));
+    command.args([node::CONVERT, "attachment"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    command.envs(node::CONVERTER_ENVIRONMENT);
+    let mut process = command.stderr(Stdio::null()).spawn().unwrap();
+    process.stdin.take().unwrap().write_all(file).unwrap();
+    let output = process.wait_with_output().unwrap();
+    (output.stdout, output.status.success())
+}
+
+#[test]
+fn a_picture_that_would_take_too_much_memory_ends_only_its_process() {
+    let (picture, ended) = convert(&webp(1));
+    assert!(ended && media::from_bytes(&picture).is_ok(), "{} bytes", picture.len());
+    // 65,535 groups of five tables of 4 KiB are 1.3 GB.
+    let file = webp(u16::MAX);
+    assert!(file.len() < media::FILE_BYTES_MAX, "{}", file.len());
+    assert!(media::head(&file).is_ok(), "it says that it has one pixel");
+    let (answer, ended) = convert(&file);
+    assert!(!ended && answer.is_empty(), "{} bytes", answer.len());
+    assert!(media::from_bytes(&answer).is_err());
+}
