@@ -10,7 +10,7 @@ use crate::hash::KeyHasher;
 use crate::prefetch::prefetch;
 
 pub(crate) const SHARD_BITS: u32 = 10;
-/// A table with capacity for fewer rows is never shrunk.
+/// A table with capacity for fewer rows is not shrunk before it is empty.
 const SPARE_ROWS_MIN: usize = 64;
 /// The last shard.
 pub(crate) const LAST_SHARD: usize = (1 << SHARD_BITS) - 1;
@@ -115,7 +115,8 @@ impl KeyTable {
     pub(crate) fn remove(&self, hash: u64, space: Space, key: &[u8]) -> usize {
         let mut shard = self.shard(shard_of(hash)).write();
         let found = shard.rows.find_entry(place_of(hash), |row| is_of(row, space, key));
-        found.map_or(0, |entry| entry.remove().0.memory_bytes())
+        let Some(removed) = found.ok().map(|entry| entry.remove().0) else { return 0 };
+        removed.memory_bytes() + self.shrink(&mut shard)
     }
 
     /// Removes a row of the shard that was not read since it was last considered: returns by how many
@@ -143,7 +144,8 @@ impl KeyTable {
 
     /// Shrinks the table if far fewer rows are left; returns by how many bytes memory shrank.
     fn shrink(&self, shard: &mut KeyShard) -> usize {
-        if shard.rows.capacity() < SPARE_ROWS_MIN || shard.rows.len() > shard.rows.capacity() / 4 {
+        let is_small = shard.rows.capacity() < SPARE_ROWS_MIN && !shard.rows.is_empty();
+        if is_small || shard.rows.len() > shard.rows.capacity() / 4 {
             return 0;
         }
         let before = shard.rows.allocation_size();

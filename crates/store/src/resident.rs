@@ -10,7 +10,10 @@ use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use kv::{KeyRow, Space};
 
 use crate::hash::KeyHasher;
-use crate::key_table::KeyTable;
+use crate::key_table::{KeyTable, shard_of};
+
+/// Most shards without rows in which one is looked for.
+const PROBES_MAX: usize = 64;
 
 /// Not every row on disk was added yet; none was dropped.
 const FILLING: u8 = 0;
@@ -77,7 +80,7 @@ impl Resident {
         let still = || self.checkpoints() == noted;
         if let Some(grown) = self.table.put_absent(hash, row, still) {
             self.bytes.fetch_add(grown, Ordering::Relaxed);
-            self.shrink();
+            self.shrink(hash);
         }
     }
 
@@ -94,7 +97,7 @@ impl Resident {
                 let (grown, shrunk) = self.table.put(hash, row);
                 self.bytes.fetch_add(grown, Ordering::Relaxed);
                 self.bytes.fetch_sub(shrunk, Ordering::Relaxed);
-                self.shrink();
+                self.shrink(hash);
             }
         }
     }
@@ -103,20 +106,55 @@ impl Resident {
         self.bytes.fetch_sub(self.table.remove(hash, space, key), Ordering::Relaxed);
     }
 
-    /// Drops rows until the rest fits the budget.
-    fn shrink(&self) {
+    /// Drops rows until the rest fits the budget, after a row with this hash was added.
+    fn shrink(&self, added: u64) {
         let mut empty = 0;
-        while self.bytes() > self.bytes_max && empty <= crate::key_table::LAST_SHARD {
+        while self.bytes() > self.bytes_max {
             // Before the row is dropped, so that no reader concludes that it does not exist.
             self.state.store(PARTIAL, Ordering::Release);
-            let shard = self.next_shard.fetch_add(1, Ordering::Relaxed);
+            // If most shards have no rows, a search would take longer than reading the added row again.
+            let shard = match empty < PROBES_MAX {
+                true => self.next_shard.fetch_add(1, Ordering::Relaxed),
+                false => shard_of(added),
+            };
             match self.table.evict_from(shard) {
                 Some(freed) => {
                     self.bytes.fetch_sub(freed, Ordering::Relaxed);
                     empty = 0;
                 }
+                None if empty == PROBES_MAX => return,
                 None => empty += 1,
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kv::KeyParts;
+    use rows::Stamp;
+
+    use super::*;
+
+    #[test]
+    fn a_small_budget_is_kept_and_what_is_removed_leaves_nothing() {
+        let hasher = KeyHasher::new([7; 16]);
+        for bytes_max in [0, 1_000, 100_000] {
+            let resident = Resident::new(bytes_max, false, hasher);
+            let mut kept = 0;
+            for number in 0..5_000 {
+                let (space, key) = (Space(1), format!("key {number}"));
+                let (key, value, version) = (key.as_bytes(), &b"v"[..], Stamp(1));
+                let row = KeyRow::new(KeyParts { space, key, value, expires_ms: None, version });
+                resident.offer(hasher.hash(space, key), row, 0);
+                assert!(resident.bytes() <= bytes_max, "{} of {bytes_max}", resident.bytes());
+                kept = kept.max(resident.bytes());
+            }
+            assert!(kept >= bytes_max / 2, "{kept} of {bytes_max}");
+            for (hash, row) in resident.table.sorted() {
+                resident.forget(hash, row.space(), row.key());
+            }
+            assert_eq!(resident.bytes(), 0);
         }
     }
 }
