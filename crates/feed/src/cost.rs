@@ -283,6 +283,7 @@ fn media_cost(command: &MediaCommand) -> Cost {
             post.and(pictures_cost(2 * POST_MEDIA_MAX))
         }
         MediaCommand::Expire { media } => pictures_cost(media.len()),
+        MediaCommand::Redraft { .. } => deletion_cost().and(pictures_cost(POST_MEDIA_MAX)),
     }
 }
 

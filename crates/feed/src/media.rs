@@ -1,8 +1,8 @@
 //! Pictures of posts and profiles: what the facts know of them, and the commands that change it. The files themselves are
 //! beside the store, named after the SHA-256 of their bytes.
 //!
-//! A picture is uploaded first, **unattached**, and then attached to a post or to a profile, once. One that is not
-//! attached within a day is removed.
+//! A picture is uploaded first, **unattached**, and then attached to a post or to a profile. If its author deletes the post
+//! to write it anew, it is unattached again. One that is unattached for a day is removed.
 //!
 //! **Invariant:** each file that a picture names has a row that leads from its hash to the picture, so a file without such
 //! a row is used by nobody.
@@ -27,12 +27,6 @@ impl MediaId {
     #[must_use]
     pub const fn unix_ms(self) -> u64 {
         Stamp(self.0).unix_ms()
-    }
-
-    /// The first of the pictures that are younger than a day at `stamp`.
-    #[must_use]
-    pub fn not_expired(stamp: Stamp) -> Self {
-        Self(Stamp::first_of(stamp.unix_ms().saturating_sub(limits::UNATTACHED_MS)).0)
     }
 }
 
@@ -144,12 +138,30 @@ pub enum ProfilePicture {
 /// What shows a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum MediaUse {
-    /// Nothing yet.
-    Unattached,
+    /// Nothing.
+    Unattached {
+        /// The command after which nothing did.
+        since: Stamp,
+    },
     /// A post.
     Post(PostId),
     /// The profile of its owner.
     Profile(ProfilePicture),
+}
+
+impl MediaUse {
+    /// Whether nothing shows the picture.
+    #[must_use]
+    pub const fn is_unattached(self) -> bool {
+        matches!(self, Self::Unattached { .. })
+    }
+
+    /// Whether nothing has shown the picture for a day at `stamp`.
+    #[must_use]
+    pub fn is_expired(self, stamp: Stamp) -> bool {
+        let age = |since: Stamp| stamp.unix_ms().saturating_sub(since.unix_ms());
+        matches!(self, Self::Unattached { since } if age(since) > limits::UNATTACHED_MS)
+    }
 }
 
 /// A picture.
@@ -298,13 +310,24 @@ pub enum MediaCommand {
         /// At most [`limits::MEDIA_EXPIRED_MAX`]. Those that were attached meanwhile stay.
         media: Vec<MediaId>,
     },
+    /// Delete a post whose author writes it anew. Its pictures are unattached from then on, as many as the author may have.
+    Redraft {
+        /// The post.
+        post: PostId,
+    },
 }
 
 impl MediaCommand {
     /// Whether it only removes something.
     #[must_use]
     pub fn removes(&self) -> bool {
-        matches!(self, Self::Delete { .. } | Self::ClearProfile { .. } | Self::Expire { .. })
+        match self {
+            Self::Add(_) | Self::Change { .. } | Self::Publish(_) | Self::Edit(_) => false,
+            Self::Delete { .. }
+            | Self::ClearProfile { .. }
+            | Self::Expire { .. }
+            | Self::Redraft { .. } => true,
+        }
     }
 }
 

@@ -292,7 +292,7 @@ pub(crate) fn label_key(set: SampleSetId, label: &Label) -> Value {
 /// A picture, with the rows of its files, of its owner, and whether it is attached. What pictures take is counted.
 pub fn media(rows: &mut (impl PutRows + ?Sized), id: MediaId, media: &Media) {
     for (table, name, value) in media_rows(id, media) {
-        rows.put_name(table, &name, value);
+        rows.put_name(table, &name, Some(value));
     }
 }
 
@@ -314,22 +314,25 @@ pub(crate) fn remove_media(rows: &mut (impl PutRows + ?Sized), id: MediaId, medi
     }
 }
 
-/// The rows of a picture: those that it must have, and one that it must not have, if it is attached.
-pub(crate) fn media_rows(id: MediaId, media: &Media) -> Vec<(NameTable, Value, Option<Value>)> {
+/// The rows of a picture.
+pub(crate) fn media_rows(id: MediaId, media: &Media) -> Vec<(NameTable, Value, Value)> {
     let key = Value::from_slice(&id.0.to_be_bytes());
-    let unattached = (media.used == MediaUse::Unattached).then(Value::new);
     let mut rows = vec![
-        (NameTable::Media, key.clone(), Some(encode(media))),
-        (NameTable::MediaOf, media_of_key(media.owner, id), Some(Value::new())),
-        (NameTable::UnattachedMedia, key.clone(), unattached),
+        (NameTable::Media, key.clone(), encode(media)),
+        (NameTable::MediaOf, media_of_key(media.owner, id), Value::new()),
     ];
+    if let MediaUse::Unattached { since } = media.used {
+        let mut name = Value::from_slice(&since.0.to_be_bytes());
+        name.extend_from_slice(&key);
+        rows.push((NameTable::UnattachedMedia, name, Value::new()));
+    }
     let same = |file: &MediaFile| file.hash == media.original.hash;
     // The preview of a small picture is the same file.
     let preview = media.preview.as_ref().filter(|preview| !same(preview));
     for file in std::iter::once(&media.original).chain(preview) {
         let mut name = Value::from_slice(&file.hash.0);
         name.extend_from_slice(&key);
-        rows.push((NameTable::MediaFile, name, Some(Value::new())));
+        rows.push((NameTable::MediaFile, name, Value::new()));
     }
     rows
 }

@@ -172,12 +172,53 @@ fn a_picture_that_is_not_attached_within_a_day_is_removed_and_others_stay() {
     let post = published(&mut world, 0, "x", &old[..1]);
     world.now_ms += UNATTACHED_MS;
     let young = added(&mut world, new(0, 9));
-    assert_eq!(world.facts().oldest_unattached(9), [old[1], old[2], young]);
+    assert_eq!(unattached(&world), [old[1], old[2], young]);
     let all = MediaCommand::Expire { media: [&old[..], &[young, MediaId(1)]].concat() };
     assert_eq!(run(&mut world, all), Ok(Done::Media(MediaDone::Expired(2))));
-    assert_eq!(world.facts().oldest_unattached(9), [young]);
+    assert_eq!(unattached(&world), [young]);
     assert_eq!(world.facts().post(post).unwrap().media, old[..1]);
     assert_eq!(world.facts().media_space(USER), space(2, 1));
+    check_rows(&world);
+}
+
+/// The pictures that nothing shows, those that have been so for the longest time first.
+fn unattached(world: &World) -> Vec<MediaId> {
+    world.facts().oldest_unattached(99).into_iter().map(|(media, _)| media).collect()
+}
+
+#[test]
+fn pictures_of_a_post_that_is_written_anew_are_unattached_for_a_day() {
+    let mut world = World::new();
+    let media: Vec<_> = (1..=3).map(|content| added(&mut world, new(0, content))).collect();
+    let post = published(&mut world, 0, "x", &media[..2]);
+    world.now_ms += 10 * UNATTACHED_MS;
+    let redraft = MediaCommand::Redraft { post };
+    assert_eq!(run(&mut world, redraft.clone()), Ok(Done::Deleted));
+    assert_eq!(run(&mut world, redraft), Err(Refusal::PostNotFound));
+    assert_eq!(unattached(&world), [media[2], media[0], media[1]], "by the time, not the age");
+    assert_eq!(world.facts().media_space(USER), space(3, 3));
+    check_rows(&world);
+    published(&mut world, 0, "y", &media[..1]);
+    let all = MediaCommand::Expire { media: media.clone() };
+    assert_eq!(run(&mut world, all.clone()), Ok(Done::Media(MediaDone::Expired(1))));
+    assert_eq!(unattached(&world), media[1..2]);
+    world.now_ms += UNATTACHED_MS + 1;
+    assert_eq!(run(&mut world, all), Ok(Done::Media(MediaDone::Expired(1))));
+    assert_eq!(world.facts().media_space(USER), space(1, 0));
+    check_rows(&world);
+}
+
+#[test]
+fn a_post_that_is_written_anew_leaves_no_more_unattached_pictures_than_a_user_may_have() {
+    let mut world = World::new();
+    let media: Vec<_> = (1..=2).map(|content| added(&mut world, new(0, content))).collect();
+    let post = published(&mut world, 0, "x", &media);
+    for content in 1..UNATTACHED_MEDIA_MAX as u8 {
+        added(&mut world, new(0, content));
+    }
+    run(&mut world, MediaCommand::Redraft { post }).unwrap();
+    assert_eq!(world.facts().media_space(USER), space(64, 64));
+    assert!(world.facts().media(media[0]).is_some() && world.facts().media(media[1]).is_none());
     check_rows(&world);
 }
 
@@ -252,7 +293,7 @@ fn the_number_of_pictures_that_are_not_attached_is_bounded() {
     let refused = Err(Refusal::Media(MediaRefusal::TooManyUnattached));
     assert_eq!(run(&mut world, more.clone()), refused);
     added(&mut world, NewMedia { profile: Some(ProfilePicture::Avatar), ..new(0, 98) });
-    let media = world.facts().oldest_unattached(1)[0];
+    let media = unattached(&world)[0];
     run(&mut world, MediaCommand::Delete { user: id(0), media }).unwrap();
     assert!(run(&mut world, more).is_ok());
 }
@@ -287,4 +328,23 @@ fn lost_and_wrong_rows_of_pictures_are_found_and_mended() {
         }
     }
     assert!(world.facts().post(post).is_some());
+}
+
+#[test]
+fn a_post_of_which_a_repair_leaves_nothing_is_removed() {
+    use rows::{NameTable, PutRows as _};
+    let mut world = World::new();
+    let media: Vec<_> = (1..=2).map(|content| added(&mut world, new(0, content))).collect();
+    let posts = [("", &media[..1]), ("text", &media[1..])];
+    let [empty, text] = posts.map(|(text, media)| published(&mut world, 0, text, media));
+    for media in &media {
+        world.rows.put_name(NameTable::Media, &media.0.to_be_bytes(), None);
+    }
+    let (mut mend, mut found) = (Mend::new(false), Vec::new());
+    while mend.step(&mut world.rows, &mut |finding| found.push(finding)) {}
+    assert!(world.facts().post(empty).is_none(), "{found:?}");
+    assert_eq!(world.facts().post(text).map(|post| post.media), Some(vec![]));
+    let (mut mend, mut again) = (Mend::new(false), Vec::new());
+    while mend.step(&mut world.rows, &mut |finding| again.push(finding)) {}
+    assert!(again.is_empty(), "{again:?}");
 }

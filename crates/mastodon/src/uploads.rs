@@ -233,18 +233,23 @@ mod tests {
         assert!(uploads.begin(USER).is_none() && uploads.begin(UserId(2)).is_some());
         drop(begun);
         let mut held = Vec::new();
-        for user in [1, 1, 2, 2] {
-            let mut upload = uploads.begin(UserId(user)).unwrap();
-            let whole = upload.read(longest()).await.ok().unwrap();
-            assert_eq!(whole.len(), BODY_BYTES_MAX);
+        // One of the longest, and half of one, of each of two users; then there is room for another of the longest.
+        let of = |user| [BODY_BYTES_MAX, BODY_BYTES_MAX / 2].map(|bytes| (UserId(user), bytes));
+        for (user, bytes) in [of(1), of(2)].concat() {
+            let mut upload = uploads.begin(user).unwrap();
+            let whole = upload.read(Body::from(vec![1; bytes])).await.ok().unwrap();
+            assert_eq!(whole.len(), bytes);
             held.push((upload, whole));
-            if held.len() == 2 {
-                assert_eq!(read(&uploads, USER, Body::from("x")).await, Err(503), "half of it");
-            }
         }
-        assert_eq!(read(&uploads, UserId(3), Body::from("x")).await, Err(503), "all of it");
-        held.pop();
-        assert_eq!(read(&uploads, UserId(3), longest()).await, Ok(BODY_BYTES_MAX));
+        for user in [1, 2] {
+            assert_eq!(read(&uploads, UserId(user), Body::from("xx")).await, Err(503), "all of it");
+        }
+        let mut last = uploads.begin(UserId(3)).unwrap();
+        assert!(last.read(longest()).await.is_ok());
+        assert_eq!(read(&uploads, UserId(4), Body::from("xx")).await, Err(503), "all of all");
+        held.remove(0);
+        assert_eq!(read(&uploads, UserId(4), longest()).await, Ok(BODY_BYTES_MAX));
+        drop(last);
         drop(held);
         assert!(is_free(&uploads));
     }

@@ -86,6 +86,6 @@ mod tests {
             variants::<KeyOp<'_>>(),
             variants::<MediaCommand>(),
         ];
-        assert_eq!((COMMANDS, known.join(" ").as_str()), (1, "39 13 20 7"));
+        assert_eq!((COMMANDS, known.join(" ").as_str()), (1, "39 13 20 8"));
     }
 }

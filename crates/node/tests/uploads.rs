@@ -12,7 +12,7 @@ use feed::media::{
     Description, MediaCommand, MediaDone, MediaId, MediaRefusal, MediaUse, NewMediaPost,
     ProfilePicture,
 };
-use feed::{Bio, Command, Done, Handle, Name, NewPost, PostText, Refusal, UserId, UserRef};
+use feed::{Bio, Command, Done, Handle, Name, NewPost, PostText, Refusal, Stamp, UserId, UserRef};
 use media::Shape;
 use node::{
     Clock, Durability, FileError, Node, NodeOptions, Request, Restored, Upload, UploadError,
@@ -118,7 +118,10 @@ fn an_uploaded_picture_has_its_files_its_description_and_a_key_that_nobody_guess
     let subject = Subject::new(|_| ());
     let (one, two) = (subject.attachment(0, 1), subject.attachment(1, 1));
     let [first, second] = [one, two].map(|media| subject.node.facts().media(media).unwrap());
-    assert_eq!((first.owner, first.used), (UserId(0), MediaUse::Unattached));
+    assert_eq!(
+        (first.owner, first.used),
+        (UserId(0), MediaUse::Unattached { since: Stamp(one.0) })
+    );
     assert_eq!((first.original.width, first.original.height), (1, 1));
     assert_eq!(first.description.as_str(), "a dot");
     assert!(!first.blurhash.as_str().is_empty() && first.preview.is_some());

@@ -1,7 +1,7 @@
 //! Compares pictures with the model.
 
 use feed::UserId;
-use feed::media::{Media, MediaId, MediaSpace, MediaUse, ProfilePicture};
+use feed::media::{Media, MediaId, MediaSpace, ProfilePicture};
 
 use crate::model::ModelMedia;
 use crate::run::Run;
@@ -19,7 +19,7 @@ impl Run {
             assert_eq!(model_media(&found), *wanted, "picture {id}");
             found.files().for_each(|file| assert!(facts.needs_file(&file.hash), "of {id}"));
             space.pictures += 1;
-            space.unattached += u32::from(wanted.used == MediaUse::Unattached);
+            space.unattached += u32::from(wanted.unattached_since().is_some());
             space.bytes += wanted.bytes();
         }
         assert_eq!(facts.media_space(UserId(user)), space, "of {user}");

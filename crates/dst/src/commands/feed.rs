@@ -273,7 +273,7 @@ impl Generator {
         Bio::parse(&text).unwrap_or_default()
     }
 
-    fn post(&mut self) -> PostId {
+    pub(super) fn post(&mut self) -> PostId {
         match self.posts.len() {
             0 => PostId(7),
             _ if self.is_extreme() => PostId(u64::MAX),

@@ -1,6 +1,8 @@
 //! The expected pictures. Their files are not simulated: their hashes are made up.
 
-use feed::limits::{POST_MEDIA_MAX, UNATTACHED_MEDIA_MAX, USER_MEDIA_BYTES_MAX, USER_MEDIA_MAX};
+use feed::limits::{
+    POST_MEDIA_MAX, UNATTACHED_MEDIA_MAX, UNATTACHED_MS, USER_MEDIA_BYTES_MAX, USER_MEDIA_MAX,
+};
 use feed::media::{
     Focus, MediaChange, MediaCommand, MediaDone, MediaFile, MediaId, MediaKey, MediaPostEdit,
     MediaRefusal, MediaUse, NewMedia, ProfilePicture,
@@ -23,6 +25,13 @@ pub(crate) struct ModelMedia {
 impl ModelMedia {
     pub(crate) fn bytes(&self) -> u64 {
         self.files.iter().map(|file| u64::from(file.bytes).div_ceil(4_096) * 4_096).sum()
+    }
+
+    pub(crate) fn unattached_since(&self) -> Option<Stamp> {
+        match self.used {
+            MediaUse::Unattached { since } => Some(since),
+            _ => None,
+        }
     }
 
     fn change(&mut self, change: &MediaChange) {
@@ -58,21 +67,24 @@ impl Feed {
             MediaCommand::Edit(edit) => return self.edit(stamp, edit),
             MediaCommand::Expire { media } => {
                 let before = self.media.len();
-                let young = MediaId::not_expired(Stamp(stamp));
-                for id in media.iter().filter(|id| **id < young) {
-                    if self.media.get(&id.0).is_some_and(|m| m.used == MediaUse::Unattached) {
+                let day_ago = Stamp(stamp).unix_ms().saturating_sub(UNATTACHED_MS);
+                for id in media {
+                    let since = self.media.get(&id.0).and_then(ModelMedia::unattached_since);
+                    if since.is_some_and(|since| since.unix_ms() < day_ago) {
                         self.media.remove(&id.0);
                     }
                 }
                 MediaDone::Expired((before - self.media.len()) as u32)
             }
+            MediaCommand::Redraft { post } => return self.redraft(stamp, *post),
         };
         Ok(Done::Media(done))
     }
 
     fn add_media(&mut self, stamp: u64, new: &NewMedia) -> Result<MediaDone, Refusal> {
         let owner = self.resolve(&new.owner)?;
-        let used = new.profile.map_or(MediaUse::Unattached, MediaUse::Profile);
+        let unattached = MediaUse::Unattached { since: Stamp(stamp) };
+        let used = new.profile.map_or(unattached, MediaUse::Profile);
         let media = ModelMedia {
             owner,
             key: new.key,
@@ -81,9 +93,7 @@ impl Feed {
             focus: new.focus,
             used,
         };
-        let unattached = self.media_of(owner).filter(|(_, m)| m.used == MediaUse::Unattached);
-        let unattached = unattached.count();
-        if used == MediaUse::Unattached && unattached >= UNATTACHED_MEDIA_MAX as usize {
+        if new.profile.is_none() && self.unattached_of(owner) >= UNATTACHED_MEDIA_MAX as usize {
             return Err(MediaRefusal::TooManyUnattached.into());
         }
         let bytes: u64 = self.media_of(owner).map(|(_, media)| media.bytes()).sum();
@@ -97,6 +107,23 @@ impl Feed {
         }
         self.media.insert(stamp, media);
         Ok(MediaDone::Added(MediaId(stamp)))
+    }
+
+    fn unattached_of(&self, owner: u32) -> usize {
+        self.media_of(owner).filter(|(_, media)| media.unattached_since().is_some()).count()
+    }
+
+    /// Deletes a post, but not its pictures.
+    fn redraft(&mut self, stamp: u64, post: feed::PostId) -> Outcome {
+        let media = self.posts.get(&post.0).map(|post| post.media.clone()).unwrap_or_default();
+        for id in media {
+            let Some(owner) = self.media.get(&id).map(|media| media.owner) else { continue };
+            let is_kept = self.unattached_of(owner) < UNATTACHED_MEDIA_MAX as usize;
+            if let Some(media) = self.media.get_mut(&id).filter(|_| is_kept) {
+                media.used = MediaUse::Unattached { since: Stamp(stamp) };
+            }
+        }
+        self.delete_post(post)
     }
 
     fn clear_profile(&mut self, user: u32, picture: ProfilePicture) {
@@ -120,7 +147,7 @@ impl Feed {
         let found = self.media.get_mut(&media.0).filter(|media| media.owner == user);
         let found = found.ok_or(MediaRefusal::NotFound)?;
         match found.used {
-            MediaUse::Unattached => Ok(found),
+            MediaUse::Unattached { .. } => Ok(found),
             _ => Err(MediaRefusal::Attached.into()),
         }
     }

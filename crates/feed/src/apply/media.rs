@@ -44,13 +44,19 @@ pub(super) fn apply(
             return post::edit(txn, stamp, (&edit.edit, media), effects);
         }
         MediaCommand::Expire { media } => expire(txn, stamp, media),
+        MediaCommand::Redraft { post } => {
+            let media = txn.facts().post(*post).map(|post| post.media).unwrap_or_default();
+            txn.detach_media(&media, stamp);
+            return post::delete(txn, *post, effects);
+        }
     };
     Ok(Done::Media(done))
 }
 
 fn add(txn: &mut Txn<'_>, stamp: Stamp, new: &NewMedia) -> Result<MediaDone, Refusal> {
     let owner = super::resolve(txn, &new.owner)?;
-    let used = new.profile.map_or(MediaUse::Unattached, MediaUse::Profile);
+    let unattached = MediaUse::Unattached { since: stamp };
+    let used = new.profile.map_or(unattached, MediaUse::Profile);
     let media = Media {
         owner,
         key: new.key,
@@ -61,7 +67,7 @@ fn add(txn: &mut Txn<'_>, stamp: Stamp, new: &NewMedia) -> Result<MediaDone, Ref
         focus: new.focus,
         used,
     };
-    if let Some(refusal) = txn.facts().media_refusal(owner, used, media.bytes()) {
+    if let Some(refusal) = txn.facts().media_refusal(owner, new.profile, media.bytes()) {
         return Err(refusal.into());
     }
     let id = MediaId(stamp.0);
@@ -83,7 +89,7 @@ fn unattached(txn: &Txn<'_>, user: &UserRef, media: MediaId) -> Result<Media, Re
     let found = txn.facts().media(media).filter(|media| media.owner == user);
     let found = found.ok_or(MediaRefusal::NotFound)?;
     match found.used {
-        MediaUse::Unattached => Ok(found),
+        MediaUse::Unattached { .. } => Ok(found),
         _ => Err(MediaRefusal::Attached.into()),
     }
 }
@@ -132,10 +138,10 @@ pub(super) fn attach(
 
 fn expire(txn: &mut Txn<'_>, stamp: Stamp, media: &[MediaId]) -> MediaDone {
     let mut expired = 0;
-    for id in media.iter().filter(|id| **id < MediaId::not_expired(stamp)) {
+    for id in media {
         // Those of a deleted user are removed with everything else of theirs.
         let media = txn.facts().shown_media(*id);
-        if media.is_some_and(|media| media.used == MediaUse::Unattached) {
+        if media.is_some_and(|media| media.used.is_expired(stamp)) {
             txn.remove_media(*id);
             expired += 1;
         }

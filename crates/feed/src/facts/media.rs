@@ -1,6 +1,6 @@
 //! Facts about pictures: which there are, who owns them, which files they need, and what they take.
 
-use rows::{NameTable, Rows, decode};
+use rows::{NameTable, Rows, Stamp, decode};
 
 use super::{Facts, Txn};
 use crate::ids::UserId;
@@ -41,11 +41,16 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         (hashes, next)
     }
 
-    /// The oldest pictures that are not attached: at most `limit`.
+    /// The pictures that have been unattached for the longest time, and how: at most `limit`.
     #[must_use]
-    pub fn oldest_unattached(&self, limit: usize) -> Vec<MediaId> {
+    pub fn oldest_unattached(&self, limit: usize) -> Vec<(MediaId, MediaUse)> {
         let names = self.rows.first_names(NameTable::UnattachedMedia, &[], limit);
-        names.iter().filter_map(|name| media_id(name)).collect()
+        let unattached = |name: &Vec<u8>| {
+            let (since, media) = name.split_first_chunk()?;
+            let since = Stamp(u64::from_be_bytes(*since));
+            Some((media_id(media)?, MediaUse::Unattached { since }))
+        };
+        names.iter().filter_map(unattached).collect()
     }
 
     /// The pictures of a user from `from` on, in order: at most `limit`.
@@ -64,12 +69,16 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         self.space_in(&user.0.to_be_bytes())
     }
 
-    /// Why a user cannot add a picture with files of `bytes`; `None` if that is possible.
+    /// Why a user cannot add a picture, of the profile or unattached, with files of `bytes`; `None` if that is possible.
     #[must_use]
-    pub fn media_refusal(&self, user: UserId, used: MediaUse, bytes: u64) -> Option<MediaRefusal> {
+    pub fn media_refusal(
+        &self,
+        user: UserId,
+        profile: Option<ProfilePicture>,
+        bytes: u64,
+    ) -> Option<MediaRefusal> {
         let space = self.media_space(user);
-        let is_unattached = used == MediaUse::Unattached;
-        if is_unattached && space.unattached >= limits::UNATTACHED_MEDIA_MAX {
+        if profile.is_none() && space.unattached >= limits::UNATTACHED_MEDIA_MAX {
             return Some(MediaRefusal::TooManyUnattached);
         }
         let is_full = space.pictures >= limits::USER_MEDIA_MAX
@@ -96,7 +105,7 @@ pub(crate) fn media_id(bytes: &[u8]) -> Option<MediaId> {
 
 /// What a picture adds to what pictures take.
 pub(crate) fn space_of(media: &Media) -> MediaSpace {
-    let unattached = u32::from(media.used == MediaUse::Unattached);
+    let unattached = u32::from(media.used.is_unattached());
     MediaSpace { pictures: 1, unattached, bytes: media.bytes() }
 }
 
@@ -104,6 +113,9 @@ impl Txn<'_> {
     /// Stores a picture, or replaces it by one with the same owner and files. Counts it.
     pub(crate) fn put_media(&mut self, id: MediaId, media: &Media) {
         let before = self.facts().media(id);
+        if let Some(before) = &before {
+            write::remove_media(self.rows, id, before);
+        }
         write::media(self.rows, id, media);
         self.count_media(media.owner, before.as_ref(), Some(media));
     }
@@ -113,6 +125,18 @@ impl Txn<'_> {
         let Some(media) = self.facts().media(id) else { return };
         write::remove_media(self.rows, id, &media);
         self.count_media(media.owner, Some(&media), None);
+    }
+
+    /// Makes pictures unattached, as many as their owner may have.
+    pub(crate) fn detach_media(&mut self, media: &[MediaId], since: Stamp) {
+        for id in media {
+            let Some(mut media) = self.facts().media(*id) else { continue };
+            let unattached = self.facts().media_space(media.owner).unattached;
+            if unattached < limits::UNATTACHED_MEDIA_MAX {
+                media.used = MediaUse::Unattached { since };
+                self.put_media(*id, &media);
+            }
+        }
     }
 
     /// Sets or clears a picture of a profile, and removes the one before.

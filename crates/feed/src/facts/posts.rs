@@ -5,6 +5,7 @@ use rows::{PointTable, Rows, SetTable, Span};
 use super::{Facts, Txn};
 use crate::boost::Boost;
 use crate::ids::{PostId, UserId};
+use crate::media::MediaUse;
 use crate::post::{Listed, Loaded, Posted, Visibility};
 use crate::records::Post;
 use crate::write;
@@ -182,7 +183,13 @@ impl Txn<'_> {
             self.rows.put_member(SetTable::Replies, parent.0, id.0, None);
         }
         self.remove_tags(id, post);
-        post.media.iter().for_each(|media| self.remove_media(*media));
+        for media in &post.media {
+            let used = self.facts().media(*media).map(|media| media.used);
+            // One that is unattached since just now stays.
+            if used == Some(MediaUse::Post(id)) {
+                self.remove_media(*media);
+            }
+        }
         match &post.boost {
             Some(boost) => self.remove_boost(post.author, boost.post, id),
             None => self.forget_reactions(id, post.author),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rows::{NameTable, PointTable, RowsMut, Scan, Value, decode, encode};
+use rows::{NameTable, PointTable, RowsMut, Scan, Stamp, Value, decode, encode};
 
 use super::{From, Mend, Rows, at};
 use crate::facts::{media_id, space_of};
@@ -74,15 +74,11 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         // What a deleted user had is removed with the rest.
         if !self.shows(id, &media) && !self.is_deleted(media.owner) {
             self.derived(format!("picture {}: nothing shows it", at(id.0)));
-            media.used = MediaUse::Unattached;
+            media.used = MediaUse::Unattached { since: Stamp(id.0) };
         }
         let mut missing = false;
         for (table, name, value) in write::media_rows(id, &media) {
-            match value {
-                Some(value) => missing |= self.put_named(table, &name, value),
-                None if self.rows.name(table, &name).is_some() => self.remove_named(table, &name),
-                None => {}
-            }
+            missing |= self.put_named(table, &name, value);
         }
         if missing {
             self.derived(format!("picture {}: rows are missing or wrong", at(id.0)));
@@ -93,7 +89,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
     /// Whether what a picture is attached to has it.
     fn shows(&self, id: MediaId, media: &Media) -> bool {
         match media.used {
-            MediaUse::Unattached => true,
+            MediaUse::Unattached { .. } => true,
             MediaUse::Post(post) => {
                 let post = self.facts().stored_post(post);
                 post.is_some_and(|post| post.author == media.owner && post.media.contains(&id))
@@ -113,15 +109,15 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         let media = id.and_then(|id| Some((id, self.facts().media(id)?)));
         let is_listed = media.is_some_and(|(id, media)| {
             let mut rows = write::media_rows(id, &media).into_iter();
-            rows.any(|(other, key, value)| other == table && *key == *name && value.is_some())
+            rows.any(|(other, key, _)| other == table && *key == *name)
         });
         if !is_listed {
             self.remove_named(table, name);
         }
     }
 
-    /// The pictures of a post, which must exist.
-    pub(super) fn media_of_post(&mut self, key: u64, post: &Post) {
+    /// The pictures of a post, which must exist. Returns whether nothing of the post is left: then it is removed.
+    pub(super) fn media_of_post(&mut self, key: u64, post: &Post) -> bool {
         let id = PostId(key);
         let is_of_post = |media: &MediaId| {
             let found = self.facts().media(*media);
@@ -129,11 +125,14 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
                 .is_some_and(|found| found.owner == post.author && found.used == MediaUse::Post(id))
         };
         let found: Vec<_> = post.media.iter().copied().filter(is_of_post).collect();
-        if found != post.media {
-            self.lost(format!("post {}: {} pictures", at(key), post.media.len() - found.len()));
-            let row = Post { media: found, ..post.clone() }.encode();
-            self.rows.put_point(PointTable::Post, key, Some(row));
+        if found == post.media {
+            return false;
         }
+        self.lost(format!("post {}: {} pictures", at(key), post.media.len() - found.len()));
+        let is_empty = found.is_empty() && post.text.as_str().is_empty();
+        let row = (!is_empty).then(|| Post { media: found, ..post.clone() }.encode());
+        self.rows.put_point(PointTable::Post, key, row);
+        is_empty
     }
 
     /// The pictures of a profile, which must exist.

@@ -26,7 +26,9 @@ impl Mend {
         }
         let last = post.edited.map_or(key, |edited| edited.0.max(key));
         self.counted.last_stamp = self.counted.last_stamp.max(last);
-        step.media_of_post(key, &post);
+        if step.media_of_post(key, &post) {
+            return;
+        }
         let mut missing = Vec::new();
         if step.set(SetTable::AuthorPosts, post.author.0.into(), key, Some(post.listed().number()))
         {

@@ -45,7 +45,7 @@ impl Server {
     /// Checks that an own picture is not attached: as in Mastodon, one that is belongs to its status.
     async fn unattached(&self, me: UserId, id: MediaId) -> Result<(), ApiError> {
         match self.used(me, id).await? {
-            MediaUse::Unattached => Ok(()),
+            MediaUse::Unattached { .. } => Ok(()),
             MediaUse::Post(_) | MediaUse::Profile(_) => Err(ApiError::not_found()),
         }
     }

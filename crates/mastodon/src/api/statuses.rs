@@ -196,19 +196,29 @@ pub(crate) async fn delete(
     Me(me): Me,
     StatusInPath(post): StatusInPath,
     once: Once,
+    fields: Fields,
 ) -> Result<Response, ApiError> {
+    let deletes_media = fields.is_true("delete_media")?;
     let read = move |_: &_, entities: &mut Entities<'_>| {
         let text = entities.visible_post(post).filter(|post| post.author == me)?.text;
         let mut status = entities.status(post)?;
         let parts = status.as_object_mut()?;
         parts.insert("text".to_owned(), text.as_str().into());
-        // They are deleted with it, so no app attaches them to what is written anew.
-        parts.insert("media_attachments".to_owned(), json!([]));
+        if deletes_media {
+            // No app attaches them to what is written anew.
+            parts.insert("media_attachments".to_owned(), json!([]));
+        }
         Some(status)
     };
     let status: Option<Value> = state.entities(Some(me), read).await?;
     let status = status.ok_or_else(ApiError::not_found)?;
-    state.change(me, once, Command::DeletePost { post }).await?;
+    let has_media = |status: &Value| status["media_attachments"] != json!([]);
+    // Without pictures the two do the same.
+    let command = match has_media(&status) {
+        true => Command::Media(MediaCommand::Redraft { post }),
+        false => Command::DeletePost { post },
+    };
+    state.change(me, once, command).await?;
     answers::entity(Some(status))
 }
 

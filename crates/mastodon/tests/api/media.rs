@@ -182,6 +182,31 @@ async fn without_the_right_key_there_is_no_picture_and_after_its_deletion_neithe
 }
 
 #[tokio::test]
+async fn the_pictures_of_a_deleted_status_can_be_attached_to_the_next() {
+    let world = World::new();
+    let [ada, eve] = world.people(["ada", "eve"]).await;
+    let ids = [ada.picture(&world, 1).await, ada.picture(&world, 2).await];
+    let first = ada.publish(&world, "with a mistkae", &[&ids[0], &ids[1]]).await;
+    let path = format!("{STATUSES}/{}", text(&first["id"]));
+    let got = world.call("DELETE", &path, Some(&eve.token), &[]).await;
+    assert_eq!(got.status.as_u16(), 404);
+    let deleted = ada.call(&world, "DELETE", &path, &[]).await;
+    assert_eq!(deleted["text"], "with a mistkae");
+    assert_eq!(deleted["media_attachments"], first["media_attachments"]);
+    let url = text(&first["media_attachments"][0]["url"]);
+    let url = url.strip_prefix(BASE).unwrap();
+    assert_eq!(world.get(url, None).await.status.as_u16(), 200);
+    // An app may describe one anew, and drop the other.
+    let described = [("description", "a dot")];
+    ada.call(&world, "PUT", &format!("/api/v1/media/{}", ids[0]), &described).await;
+    let second = ada.publish(&world, "with none", &[&ids[0]]).await;
+    assert_eq!(second["media_attachments"][0]["id"], ids[0].as_str());
+    assert_eq!(second["media_attachments"][0]["description"], "a dot");
+    let dropped = ada.get(&world, &format!("/api/v1/media/{}", ids[1])).await;
+    assert_eq!(dropped["id"], ids[1].as_str(), "it can still be attached");
+}
+
+#[tokio::test]
 async fn a_picture_is_described_and_deleted_until_a_status_has_it() {
     let world = World::new();
     let [ada, eve] = world.people(["ada", "eve"]).await;

@@ -113,11 +113,15 @@ impl Shared {
     /// Submits the expiry of some pictures; `None` if none is due, or the inbox does not accept it.
     fn submit_expiry(&self) -> Option<OwnReply> {
         let facts = Facts::new(&self.store);
-        let oldest = facts.oldest_unattached(1);
-        let young = MediaId::not_expired(Stamp::first_of(self.sweep_ms()));
-        oldest.first().filter(|media| **media < young)?;
-        let mut media = facts.oldest_unattached(MEDIA_EXPIRED_MAX);
-        media.retain(|media| *media < young);
+        let now = Stamp::first_of(self.sweep_ms());
+        let expired = |limit| -> Vec<MediaId> {
+            let oldest = facts.oldest_unattached(limit).into_iter();
+            oldest.filter(|(_, used)| used.is_expired(now)).map(|(media, _)| media).collect()
+        };
+        if expired(1).is_empty() {
+            return None;
+        }
+        let media = expired(MEDIA_EXPIRED_MAX);
         self.submit_own(Command::Media(MediaCommand::Expire { media }))
     }
 }

@@ -3,8 +3,7 @@
 use std::io;
 
 use feed::media::{
-    BlurHash, MediaCommand, MediaDone, MediaFile, MediaId, MediaKey, MediaUse, NewMedia,
-    ProfilePicture,
+    BlurHash, MediaCommand, MediaDone, MediaFile, MediaId, MediaKey, NewMedia, ProfilePicture,
 };
 use feed::{Command, Done, Facts, Refusal, UserRef};
 use media::{Encoded, Picture, Shape};
@@ -34,8 +33,7 @@ impl Shared {
             Shape::Header => Some(ProfilePicture::Header),
         };
         // What is refused in any case is not converted.
-        let used = profile.map_or(MediaUse::Unattached, MediaUse::Profile);
-        if let Some(refusal) = Facts::new(&self.store).media_refusal(owner, used, 0) {
+        if let Some(refusal) = Facts::new(&self.store).media_refusal(owner, profile, 0) {
             return Err(Refusal::from(refusal).into());
         }
         drop(self.promise_media(1)?);

@@ -228,10 +228,13 @@ def pictures(ada, bob, ada_id):
     assert requests.get(seen[0].url).headers["Content-Type"] == "image/png"
     assert ids(bob.account_statuses(ada_id, only_media=True)) == [post.id]
     words = ada.generate_media_edit_attributes(uploads[0], description="a red dot")
-    edited = ada.status_update(post.id, "", media_ids=uploads[:1], media_attributes=[words])
+    edited = ada.status_update(post.id, "", media_attributes=[words])
     assert [media.description for media in edited.media_attachments] == ["a red dot"]
     assert edited.content == ""
-    ada.status_delete(post.id)
+    deleted = ada.status_delete(post.id)
+    again = ada.status_post("one dot", media_ids=deleted.media_attachments)
+    assert again.media_attachments[0].url == seen[0].url
+    ada.status_delete(again.id, delete_media=True)
     assert requests.get(seen[0].url).status_code == 404
     default = ada.me().avatar
     me = ada.account_update_credentials(avatar=PICTURE, avatar_mime_type="image/gif")
