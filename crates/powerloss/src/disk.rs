@@ -6,8 +6,9 @@
 //! - every sector of 512 bytes, or every page of 4 KiB, has the content that it had at any moment since the
 //!   last sync, whatever others have; so has the length, and bytes never written are zeros;
 //! - of the names that were made, changed or removed since the directory was synced, any part is as it was;
-//! - a rename is kept as a whole or not at all. (Every file system that keeps a journal does that, and fjall
-//!   and the log of roost rely on it.)
+//! - a rename within a directory is kept as a whole or not at all. (Every file system that keeps a journal does that, and
+//!   fjall and the log of roost rely on it.) Of one to another directory, the new name and the removal of the old one are
+//!   kept independently.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -165,7 +166,10 @@ impl Disk {
 
     fn rename(&mut self, from: &Path, to: &Path) {
         let id = self.find(from).expect("the file exists");
-        assert_eq!(from.parent(), to.parent(), "renames between directories are not expected");
+        if from.parent() != to.parent() {
+            self.name(to, |new| NameChange::Set(new, id));
+            return self.name(from, NameChange::Remove);
+        }
         let old = PathBuf::from(from.file_name().expect("a name"));
         self.name(to, |new| NameChange::Rename(old, new, id));
     }
