@@ -123,6 +123,7 @@ fn scope(command: &Command) -> String {
         Command::FeatureTag { user, tag, .. } => {
             format!("feature_tag {} {}", id(user), tag.as_str())
         }
+        Command::FollowTag { user, tag, .. } => format!("follow_tag {} {}", id(user), tag.as_str()),
         Command::SetNote { user, other, .. } => format!("set_note {} {}", id(user), id(other)),
         Command::AnswerRequest { user, other, accept } => {
             format!("answer_request {} {} {accept}", id(user), id(other))
@@ -139,6 +140,7 @@ fn scope(command: &Command) -> String {
         | Command::EditPost { .. }
         | Command::EditProfile { .. }
         | Command::List(_)
+        | Command::Filter(_)
         | Command::Reserved(_) => {
             unreachable!("these take no key")
         }
@@ -159,8 +161,9 @@ pub(crate) fn users_of(command: &mut Command) -> SmallVec<[&mut UserRef; 2]> {
         Command::Publish(post) => smallvec![&mut post.author],
         Command::EditUser(edit) => smallvec![&mut edit.user],
         Command::SetMarkers(update) => smallvec![&mut update.user],
+        Command::Filter(command) => smallvec![&mut command.user],
         Command::List(command) => smallvec![&mut command.user],
-        Command::FeatureTag { user, .. } => smallvec![user],
+        Command::FeatureTag { user, .. } | Command::FollowTag { user, .. } => smallvec![user],
         Command::ViewStory { viewer, .. } => smallvec![viewer],
         Command::Follow { user, other }
         | Command::Unfollow { user, other }

@@ -1,5 +1,6 @@
 //! Compares reads of the node with the model.
 
+mod filters;
 mod lists;
 mod media;
 mod posts;
@@ -39,6 +40,7 @@ impl Run {
                 self.check_posts_by(user, &page);
                 self.check_tagged(user, &page);
                 self.check_lists(user, &page);
+                self.check_filters(user);
                 self.check_media(user);
             }
             3 => {
@@ -76,6 +78,7 @@ impl Run {
             if !expected.deleted {
                 self.check_home(user, &newest);
                 self.check_lists(user, &newest);
+                self.check_filters(user);
                 self.check_media(user);
                 self.check_stories(user);
             }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::accounts::AccountCommand;
 pub use crate::done::{Done, Outcome, Reply};
+use crate::filter::FilterCommand;
 use crate::ids::{PostId, SampleId, StoryId, UserId, UserRef};
 use crate::lifetime::{Lifetime, MuteTime};
 use crate::list::{ListChange, ListCommand};
@@ -270,6 +271,17 @@ pub enum Command {
     List(Box<ListCommand>),
     /// Change pictures, or posts with pictures.
     Media(MediaCommand),
+    /// Change the filters of a user.
+    Filter(Box<FilterCommand>),
+    /// Follow a hashtag, or end that.
+    FollowTag {
+        /// The user.
+        user: UserRef,
+        /// The hashtag.
+        tag: Tag,
+        /// Whether public posts with it are at home of the user from now on.
+        on: bool,
+    },
 }
 
 /// Has no value.
@@ -301,6 +313,7 @@ impl Command {
         match self {
             Self::Account(command) => return command.removes(),
             Self::Media(command) => return command.removes(),
+            Self::Filter(command) => return command.removes(),
             Self::SetNote { note, .. } => return note.as_str().is_empty(),
             Self::List(command) => {
                 let change = &command.change;
@@ -326,6 +339,7 @@ impl Command {
                 | Self::ClearNotifications { .. }
                 | Self::AnswerRequest { accept: false, .. }
                 | Self::FeatureTag { on: false, .. }
+                | Self::FollowTag { on: false, .. }
         )
     }
 }

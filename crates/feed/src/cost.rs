@@ -4,14 +4,16 @@ use rows::{Cost, WORK_PER_ROW};
 
 use crate::accounts::{AccountCommand, AppRequest, RedirectUri, Website};
 use crate::command::{Command, Request};
+use crate::filter::FilterChange;
 use crate::limits::{
     APP_GRANTS_MAX, APP_NAME_BYTES_MAX, BIO_BYTES_MAX, DESCRIPTION_BYTES_MAX, EARLIER_BOOSTS_MAX,
     EMAIL_BYTES_MAX, ERASE_ROWS_MAX, ERASING_USERS_MAX, FEATURED_TAGS_MAX, FIELD_BYTES_MAX,
-    FOLLOW_NOTICES_SEEN, GRANTS_SWEPT, HANDLE_CHARS_MAX, INVITES_MAX, LIST_CHANGED_MAX,
-    LIST_MEMBERS_MAX, LIST_TITLE_BYTES_MAX, LISTS_MAX, NAME_BYTES_MAX, NOTE_BYTES_MAX,
-    PASSWORD_HASH_BYTES_MAX, PINS_MAX, POST_BYTES_MAX, POST_MEDIA_MAX, POST_MENTIONS_MAX,
-    POST_TAGS_MAX, PROFILE_FIELDS_MAX, REDIRECT_URIS_MAX, SAMPLE_SETS_MAX, SWEEP_ROWS_MAX,
-    SWEEP_SECONDS_MAX, TAG_BYTES_MAX, UNUSED_APPS_REMOVED, URI_BYTES_MAX, USER_GRANTS_MAX,
+    FILTERED_POSTS_MAX, FILTERS_BYTES_MAX, FOLLOW_NOTICES_SEEN, FOLLOWED_TAGS_MAX, GRANTS_SWEPT,
+    HANDLE_CHARS_MAX, INVITES_MAX, LIST_CHANGED_MAX, LIST_MEMBERS_MAX, LIST_TITLE_BYTES_MAX,
+    LISTS_MAX, NAME_BYTES_MAX, NOTE_BYTES_MAX, PASSWORD_HASH_BYTES_MAX, PINS_MAX, POST_BYTES_MAX,
+    POST_MEDIA_MAX, POST_MENTIONS_MAX, POST_TAGS_MAX, PROFILE_FIELDS_MAX, REDIRECT_URIS_MAX,
+    SAMPLE_SETS_MAX, SWEEP_ROWS_MAX, SWEEP_SECONDS_MAX, TAG_BYTES_MAX, UNUSED_APPS_REMOVED,
+    URI_BYTES_MAX, USER_GRANTS_MAX,
 };
 use crate::list::ListChange;
 use crate::media::MediaCommand;
@@ -38,6 +40,8 @@ pub(crate) const MEDIA_ROWS: usize = 7;
 /// Bytes of these rows.
 const MEDIA_BYTES: usize = DESCRIPTION_BYTES_MAX + 1_024;
 const _: () = assert!(POST_ROWS_MAX <= ERASE_ROWS_MAX);
+/// The last rows of a deleted user are removed at once.
+const _: () = assert!(FEATURED_TAGS_MAX + FOLLOWED_TAGS_MAX + 6 <= ERASE_ROWS_MAX);
 /// Rows of a member of a list.
 pub(crate) const LIST_ROWS: usize = 2;
 /// Bytes of the key of each.
@@ -98,6 +102,7 @@ impl Command {
             Self::ClearNotifications { .. } => Cost::of_rows(4, 64),
             Self::SetMarkers(_) => Cost::of_rows(2, 128),
             Self::List(command) => list_cost(&command.change),
+            Self::Filter(command) => filter_cost(&command.change),
             Self::SetNote { note, .. } => note_cost(note),
             Self::DismissNotification { .. } => {
                 let cost = Cost::of_rows(12, 192);
@@ -121,7 +126,8 @@ impl Command {
                 edit_cost(mentions(text), text.as_str().len(), POST_BYTES_MAX)
             }
             Self::DeletePost { .. } => deletion_cost(),
-            Self::FeatureTag { tag, .. } => featured_cost(tag),
+            Self::FeatureTag { tag, .. } => user_tag_cost(tag, FEATURED_TAGS_MAX),
+            Self::FollowTag { tag, .. } => user_tag_cost(tag, FOLLOWED_TAGS_MAX),
             Self::PostStory { text: story, .. } => Cost::of_rows(5, text(story) + 64),
             Self::DeleteStory { .. } | Self::ViewStory { .. } => Cost::of_rows(6, 64),
             Self::SweepStories => {
@@ -188,10 +194,11 @@ fn deletion_cost() -> Cost {
     cost.and(tags_cost(POST_TAGS_MAX, POST_BYTES_MAX)).and(pictures_cost(POST_MEDIA_MAX))
 }
 
-fn featured_cost(tag: &Tag) -> Cost {
+/// Of one of at most `tags_max` hashtags of a user.
+fn user_tag_cost(tag: &Tag, tags_max: usize) -> Cost {
     let cost = Cost::of_rows(2, tag.as_str().len() + 64);
-    // Those that the profile shows are listed.
-    Cost { work: cost.work + 2 * FEATURED_TAGS_MAX * WORK_PER_ROW, ..cost }
+    // Those that there are already are listed.
+    Cost { work: cost.work + 2 * tags_max * WORK_PER_ROW, ..cost }
 }
 
 fn list_cost(change: &ListChange) -> Cost {
@@ -216,6 +223,18 @@ fn list_cost(change: &ListChange) -> Cost {
             list.and(Cost::of_rows(rows, rows * LIST_ROW_BYTES))
         }
     }
+}
+
+/// All filters are read and written.
+fn filter_cost(change: &FilterChange) -> Cost {
+    let cost = Cost::of_rows(2, FILTERS_BYTES_MAX);
+    let looked_up = match change {
+        // The new post, who may see it, and whether the others exist.
+        FilterChange::AddPost { .. } => FILTERED_POSTS_MAX + 6,
+        _ => 0,
+    };
+    let read = looked_up * (2 * POST_BYTES_MAX + WORK_PER_ROW);
+    Cost { work: cost.work + 3 * FILTERS_BYTES_MAX + read, ..cost }
 }
 
 /// Of removing a user from all lists of one who does not follow them any more.

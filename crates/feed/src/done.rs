@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::accounts::AccountDone;
+use crate::filter::{FilterId, FilterPartId};
 use crate::ids::{PostId, SampleId, StoryId, UserId};
 use crate::list::ListId;
 use crate::media::MediaDone;
@@ -111,4 +112,12 @@ pub enum Done {
     ListMembersChanged,
     /// The result of a command about pictures.
     Media(MediaDone),
+    /// The filter was created, or is what it shall be.
+    FilterSaved(FilterId),
+    /// The filter was deleted.
+    FilterDeleted,
+    /// The filter has the keyword, or the post.
+    FilterPartSaved(FilterPartId),
+    /// The user follows the hashtag, or not, as asked; that may have been so before.
+    TagFollowed,
 }

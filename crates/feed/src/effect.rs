@@ -144,6 +144,11 @@ pub enum Effect {
         /// The user who mutes.
         user: UserId,
     },
+    /// `user` followed or unfollowed a hashtag.
+    FollowedTagsChanged {
+        /// The user.
+        user: UserId,
+    },
     /// `user` has a new notification that is no mention.
     Notified {
         /// The user.
@@ -151,6 +156,11 @@ pub enum Effect {
     },
     /// A user was deleted, and all they made is hidden. Most of it gets no other effect.
     UserDeleted {
+        /// The user.
+        user: UserId,
+    },
+    /// `user` changed their filters.
+    FiltersChanged {
         /// The user.
         user: UserId,
     },

@@ -3,6 +3,7 @@
 mod accounts;
 mod blocks;
 mod deleted;
+mod filters;
 mod idempotency;
 mod lists;
 mod markers;
@@ -29,7 +30,7 @@ pub(crate) use blocks::HiddenCount;
 pub use blocks::MuteEnd;
 pub(crate) use media::{media_id, space_of};
 pub(crate) use tags::read_post;
-pub use tags::{FeaturedTag, Tagged};
+pub use tags::{Tagged, UserTag};
 
 /// Typed reads. Any thread may use one.
 pub struct Facts<'a, R: Rows + ?Sized = dyn Rows + 'a> {

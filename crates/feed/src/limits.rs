@@ -38,6 +38,8 @@ pub const TAG_BYTES_MAX: usize = 200;
 pub const POST_TAGS_MAX: usize = 30;
 /// Most hashtags that a profile shows: as Mastodon.
 pub const FEATURED_TAGS_MAX: usize = 10;
+/// Most hashtags that a user follows. A page of their home is one short read of each.
+pub const FOLLOWED_TAGS_MAX: usize = 30;
 /// Most user-perceived characters of the title of a list.
 pub const LIST_TITLE_CHARS_MAX: usize = 255;
 /// Most bytes of the title of a list.
@@ -48,6 +50,24 @@ pub const LISTS_MAX: usize = 50;
 pub const LIST_MEMBERS_MAX: usize = 1_000;
 /// Most members that one command adds to a list or removes.
 pub const LIST_CHANGED_MAX: usize = 100;
+/// Most user-perceived characters of the title of a filter, and of a keyword.
+pub const FILTER_TEXT_CHARS_MAX: usize = 100;
+/// Most bytes of each of these.
+pub const FILTER_TEXT_BYTES_MAX: usize = 400;
+/// Most filters of one user, all in one row. Each may be named in each status of a page.
+pub const FILTERS_MAX: usize = 50;
+/// Most keywords of all filters of one user. Each status of a page is searched for all of them.
+pub const FILTER_KEYWORDS_MAX: usize = 100;
+/// Most keywords that one command adds to a filter, changes or removes.
+pub const KEYWORD_CHANGES_MAX: usize = 2 * FILTER_KEYWORDS_MAX;
+/// Most posts of all filters of one user.
+pub const FILTERED_POSTS_MAX: usize = 100;
+/// Longest time after which a filter expires, in seconds: 10 years.
+pub const FILTER_SECS_MAX: u64 = 315_360_000;
+/// Most bytes of the row of all filters of a user.
+pub const FILTERS_BYTES_MAX: usize = FILTERS_MAX * (FILTER_TEXT_BYTES_MAX + 40)
+    + FILTER_KEYWORDS_MAX * (FILTER_TEXT_BYTES_MAX + 16)
+    + FILTERED_POSTS_MAX * 20;
 /// Most pictures of a post: as Mastodon.
 pub const POST_MEDIA_MAX: usize = 4;
 /// Most user-perceived characters of the description of a picture: as Mastodon.

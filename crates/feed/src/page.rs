@@ -80,6 +80,55 @@ impl Visible {
     pub fn reach(&self) -> Option<PostId> {
         self.end.or_else(|| self.posts.items.first().copied().filter(|_| self.posts.more))
     }
+
+    /// As [`Visible::reach`], of any page of this cursor: the id of the last post that it surely has.
+    fn reach_of(&self, cursor: Cursor) -> Option<PostId> {
+        match cursor {
+            Cursor::After(_) => self.reach(),
+            _ => self.end.or_else(|| self.posts.items.last().copied().filter(|_| self.posts.more)),
+        }
+    }
+
+    /// The page as it was when `newest` was the newest post.
+    fn up_to(mut self, newest: PostId, cursor: Cursor) -> Self {
+        let reach = self.reach_of(cursor);
+        match cursor {
+            Cursor::After(_) if reach.is_some_and(|reach| reach > newest) => {
+                (self.posts.more, self.end) = (false, None);
+            }
+            _ => self.end = reach,
+        }
+        self.posts.items.retain(|post| *post <= newest);
+        self
+    }
+
+    /// The page of the posts that are in one or both of two lists, of each of which it takes the same page.
+    ///
+    /// The lists were read one after the other, and posts may have come meanwhile: of an earlier one in the list that was
+    /// read first the page knows nothing. So it has no posts after `newest`, which was there before both reads.
+    #[must_use]
+    pub fn merged(self, other: Self, page: &Page, newest: PostId) -> Self {
+        let both = [self, other].map(|list| list.up_to(newest, page.cursor));
+        let reaches = both.each_ref().map(|list| list.reach_of(page.cursor));
+        let reaches = reaches.into_iter().flatten();
+        let is_up = matches!(page.cursor, Cursor::After(_));
+        // What one list has beyond the reach of the other one is on the next page.
+        let end = if is_up { reaches.min() } else { reaches.max() };
+        let is_within =
+            |post: &PostId| end.is_none_or(|end| if is_up { *post <= end } else { *post >= end });
+        let posts = both.into_iter().flat_map(|list| list.posts.items);
+        let mut items: Vec<_> = posts.filter(is_within).collect();
+        items.sort_unstable();
+        items.dedup();
+        if !is_up {
+            items.reverse();
+        }
+        let is_full = items.len() > page.limit;
+        let last = items.last().copied();
+        let mut posts = PageOf::from_scan(items, page);
+        posts.more |= end.is_some();
+        Self { posts, end: end.filter(|end| !is_full && last != Some(*end)) }
+    }
 }
 
 /// Where a page ends that has few of the rows that were read for it: between two blocks of ids, since the reader must not

@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::filter_refusal::FilterRefusal;
 use crate::limits;
 use crate::media_refusal::MediaRefusal;
 
@@ -204,11 +205,26 @@ pub enum Refusal {
     /// Of commands about pictures.
     #[error(transparent)]
     Media(MediaRefusal),
+    /// Of commands about filters.
+    #[error(transparent)]
+    Filter(FilterRefusal),
+    /// The user follows the maximum number of hashtags.
+    #[error(
+        "a user follows at most {} hashtags; unfollow one of them first",
+        limits::FOLLOWED_TAGS_MAX
+    )]
+    TooManyFollowedTags,
 }
 
 impl From<MediaRefusal> for Refusal {
     fn from(refusal: MediaRefusal) -> Self {
         Self::Media(refusal)
+    }
+}
+
+impl From<FilterRefusal> for Refusal {
+    fn from(refusal: FilterRefusal) -> Self {
+        Self::Filter(refusal)
     }
 }
 
@@ -277,6 +293,8 @@ impl Refusal {
             Self::ListFull => "list_full",
             Self::NotFollowed => "not_followed",
             Self::Media(refusal) => refusal.code(),
+            Self::Filter(refusal) => refusal.code(),
+            Self::TooManyFollowedTags => "too_many_followed_tags",
         }
     }
 }

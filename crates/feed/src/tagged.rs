@@ -10,7 +10,7 @@ use std::ops::RangeInclusive;
 use rows::{Order, Rows, Span};
 
 use crate::facts::{Facts, Tagged};
-use crate::ids::PostId;
+use crate::ids::{PostId, UserId};
 use crate::page::{Page, Visible};
 use crate::profile::{Batch, Shown, visible};
 use crate::tag::Tag;
@@ -43,6 +43,14 @@ impl TagQuery {
     #[must_use]
     pub fn of(tag: Tag) -> Self {
         Self { any: vec![tag], all: Vec::new(), none: Vec::new() }
+    }
+
+    /// The posts with a hashtag that a user follows.
+    #[must_use]
+    pub fn followed<R: Rows + ?Sized>(facts: Facts<'_, R>, user: UserId) -> Self {
+        let followed = facts.followed_tags(user).into_iter();
+        let any = followed.map(|followed| followed.tag).collect();
+        Self { any, all: Vec::new(), none: Vec::new() }
     }
 
     /// The hashtags whose rows together have all posts of the timeline.

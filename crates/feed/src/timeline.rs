@@ -2,7 +2,8 @@
 //!
 //! home(u) is the posts and boosts by u and by the users that u follows now, newest first, without deleted posts,
 //! without replies to users that u does not follow, without direct posts that do not mention u, and without boosts of what
-//! is at home anyway: see [`sees`]. [`gather`] computes a page of it; every cached timeline must be equal to it.
+//! is at home anyway: see [`sees`]. [`gather`] computes a page of it; every cached timeline must be equal to it. What is at
+//! home because of a followed hashtag is merged into it by its reader, see [`Visible::merged`].
 
 use rows::{Rows, Span};
 

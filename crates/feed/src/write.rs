@@ -7,6 +7,7 @@ use rows::{NameTable, PointTable, PutRows, SetTable, Value, encode};
 
 use crate::accounts::{Account, Record as _};
 use crate::boost::PostCounts;
+use crate::filter::Filter;
 use crate::ids::{PostId, SampleId, SampleSetId, StoryId, UserId};
 use crate::list::{List, ListId};
 use crate::marker::Markers;
@@ -212,6 +213,12 @@ pub fn tag(
     rows.put_name(NameTable::AuthorTag, &author_tag_key(author, tag, post), value);
 }
 
+/// All filters of a user.
+pub fn filters(rows: &mut (impl PutRows + ?Sized), user: UserId, filters: &[Filter]) {
+    let value = (!filters.is_empty()).then(|| encode(&filters));
+    rows.put_name(NameTable::Filters, &user.0.to_be_bytes(), value);
+}
+
 /// That the profile of a user shows a hashtag since a stamp; or, without one, that it does not.
 pub fn featured_tag(
     rows: &mut (impl PutRows + ?Sized),
@@ -219,9 +226,25 @@ pub fn featured_tag(
     tag: &Tag,
     since: Option<u64>,
 ) {
+    let key = user_tag_key(user, tag);
+    rows.put_name(NameTable::FeaturedTag, &key, since.map(|since| encode(&since)));
+}
+
+/// That a user follows a hashtag since a stamp; or, without one, that they do not.
+pub fn followed_tag(
+    rows: &mut (impl PutRows + ?Sized),
+    user: UserId,
+    tag: &Tag,
+    since: Option<u64>,
+) {
+    let key = user_tag_key(user, tag);
+    rows.put_name(NameTable::FollowedTag, &key, since.map(|since| encode(&since)));
+}
+
+pub(crate) fn user_tag_key(user: UserId, tag: &Tag) -> Value {
     let mut key = Value::from_slice(&user.0.to_be_bytes());
     key.extend_from_slice(tag.as_str().as_bytes());
-    rows.put_name(NameTable::FeaturedTag, &key, since.map(|since| encode(&since)));
+    key
 }
 
 pub(crate) fn tag_post_key(tag: &Tag, post: PostId, author: UserId) -> Value {

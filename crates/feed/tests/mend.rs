@@ -49,6 +49,7 @@ enum Act {
     Lock(u32, bool),
     Answer(u32, u32, bool),
     Feature(u32, u32, bool),
+    FollowTag(u32, u32, bool),
     List(u32),
     Listed(u32, usize, u32, bool),
 }
@@ -87,6 +88,7 @@ fn act() -> impl Strategy<Value = Act> {
         2 => (user(), prop::bool::weighted(0.7)).prop_map(|(a, on)| Act::Lock(a, on)),
         1 => (user(), user(), any::<bool>()).prop_map(|(a, b, yes)| Act::Answer(a, b, yes)),
         2 => (user(), user(), prop::bool::weighted(0.8)).prop_map(|(a, b, on)| Act::Feature(a, b, on)),
+        2 => (user(), user(), prop::bool::weighted(0.8)).prop_map(|(a, b, on)| Act::FollowTag(a, b, on)),
         1 => user().prop_map(Act::List),
         3 => (user(), any::<usize>(), user(), prop::bool::weighted(0.8))
             .prop_map(|(a, n, b, on)| Act::Listed(a, n, b, on)),
@@ -165,6 +167,7 @@ fn command(world: &World, act: &Act) -> Option<Command> {
         Act::Lock(a, on) => support::lock(a, on),
         Act::Answer(a, b, yes) => support::answer(a, b, yes),
         Act::Feature(a, b, on) => support::feature(a, &format!("t{b}"), on),
+        Act::FollowTag(a, b, on) => support::follow_tag(a, &format!("t{b}"), on),
         Act::Note(a, b, on) => support::note(a, b, if on { "a note" } else { "" }),
         Act::List(a) => support::create_list(a),
         Act::Listed(a, n, b, on) => {
@@ -563,9 +566,32 @@ fn hashtags_of_a_lost_post_are_removed_and_missing_ones_are_added() {
         assert_eq!(mend(&mut world.rows), vec![]);
         assert_eq!(tables.map(|table| row(&world.rows, table)), wanted);
     }
-    world.rows.put_name(NameTable::FeaturedTag, b"\0\0\0\x09tag", Some(rows::encode(&7_u64)));
-    assert_eq!(mend(&mut world.rows).len(), 1, "there is no such user");
+    for table in [NameTable::FeaturedTag, NameTable::FollowedTag] {
+        world.rows.put_name(table, b"\0\0\0\x09tag", Some(rows::encode(&7_u64)));
+        assert_eq!(mend(&mut world.rows).len(), 1, "there is no such user");
+    }
     assert!(world.facts().has_tag(&feed::Tag::parse("tag").unwrap(), (post, UserId(0))));
+}
+
+#[test]
+fn filters_are_those_of_a_user_and_a_malformed_row_is_removed() {
+    let mut world = World::new();
+    world.run(support::create_filter(0, "word")).unwrap();
+    let whole = world.rows.clone();
+    assert_eq!(mend(&mut world.rows), vec![]);
+    let row = whole.name(NameTable::Filters, &[0; 4]).unwrap();
+    let none: [feed::filter::Filter; 0] = [];
+    for (name, value) in [
+        (&[0, 0, 0, 9][..], row.clone()),
+        (&[0, 0, 0, 0, 0], row.clone()),
+        (&[0, 0, 0, 1], rows::encode(&none.as_slice())),
+        (&[0, 0, 0, 1], Value::from_slice(&[9, 9])),
+    ] {
+        let mut rows = whole.clone();
+        rows.put_name(NameTable::Filters, name, Some(value));
+        assert_eq!(mend(&mut rows).len(), 1, "{name:?}");
+        assert_eq!(rows, whole);
+    }
 }
 
 #[test]

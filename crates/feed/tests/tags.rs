@@ -1,17 +1,17 @@
-//! Hashtags: which posts have them, hashtag timelines, hashtags on profiles.
+//! Hashtags: which posts have them, hashtag timelines, hashtags on profiles, followed hashtags.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod support;
 
-use feed::limits::{FEATURED_TAGS_MAX, POST_TAGS_MAX};
+use feed::limits::{FEATURED_TAGS_MAX, FOLLOWED_TAGS_MAX, POST_TAGS_MAX};
 use feed::tagged::{self, TagQuery};
 use feed::{
-    Command, Cursor, Done, NewPost, Page, PageOf, PostEdit, PostId, PostText, Refusal, Remains,
-    Tag, UserId, Viewer, Visibility,
+    Command, Cursor, Done, Effect, NewPost, Page, PageOf, PostEdit, PostId, PostText, Refusal,
+    Remains, Tag, UserId, Viewer, Visibility, Visible,
 };
 use proptest::prelude::*;
 use rows::{NameTable, Rows as _};
-use support::{World, block, feature, id, mute, unblock, unmute};
+use support::{World, block, feature, follow_tag, id, mute, unblock, unmute};
 
 fn tag(text: &str) -> Tag {
     Tag::parse(text).unwrap()
@@ -167,6 +167,82 @@ fn a_profile_shows_a_bounded_number_of_hashtags_until_it_is_erased() {
 }
 
 #[test]
+fn a_user_follows_a_bounded_number_of_hashtags_until_they_are_erased() {
+    let mut world = World::new();
+    let followed = |world: &World, user| {
+        let followed = world.facts().followed_tags(UserId(user));
+        followed.iter().map(|followed| followed.tag.as_str().to_owned()).collect::<Vec<_>>()
+    };
+    world.run(follow_tag(1, "theirs", true)).unwrap();
+    let changed = [Effect::FollowedTagsChanged { user: UserId(0) }];
+    for (name, on, expect, is_news) in [
+        ("b", true, vec!["b"], true),
+        ("a", true, vec!["a", "b"], true),
+        ("A", true, vec!["a", "b"], false),
+        ("b", false, vec!["a"], true),
+        ("b", false, vec!["a"], false),
+    ] {
+        assert_eq!(world.run(follow_tag(0, name, on)), Ok(Done::TagFollowed));
+        assert_eq!(followed(&world, 0), expect);
+        assert_eq!(world.effects, changed[..usize::from(is_news)], "{name} {on}");
+        assert!(world.facts().follows_tags(UserId(0)) && !world.facts().follows_tags(UserId(2)));
+    }
+    for number in 1..FOLLOWED_TAGS_MAX {
+        world.run(follow_tag(0, &format!("t{number}"), true)).unwrap();
+    }
+    assert_eq!(world.run(follow_tag(0, "one_more", true)), Err(Refusal::TooManyFollowedTags));
+    assert_eq!(world.run(follow_tag(0, "a", true)), Ok(Done::TagFollowed));
+    assert_eq!(world.run(follow_tag(9, "a", true)), Err(Refusal::UserNotFound));
+    world.run(Command::DeleteUser { user: id(0) }).unwrap();
+    let erase = Command::EraseUser { user: UserId(0), remains: Remains::Nothing, from: 0 };
+    world.run(erase).unwrap();
+    assert_eq!(followed(&world, 0), Vec::<String>::new());
+    assert_eq!(followed(&world, 1), ["theirs"]);
+}
+
+/// A page of a list of ids, of which some are not shown, as far as `rows` of them say.
+fn page_of(list: &[(u64, bool)], page: &Page, rows: usize) -> Visible {
+    let is_on = |id: &u64| match page.cursor {
+        Cursor::Newest => true,
+        Cursor::Before(before) => *id < before.0,
+        Cursor::After(after) => *id > after.0,
+    };
+    let mut rest: Vec<_> = list.iter().filter(|(id, _)| is_on(id)).collect();
+    if !matches!(page.cursor, Cursor::After(_)) {
+        rest.reverse();
+    }
+    let read = rest.iter().take(rows).filter(|(_, is_shown)| *is_shown);
+    let mut found: Vec<_> = read.map(|(id, _)| PostId(*id)).collect();
+    found.truncate(page.limit + 1);
+    let is_cut = rest.len() > rows && found.len() <= page.limit;
+    let end = is_cut.then(|| PostId(rest[rows - 1].0));
+    let mut posts = PageOf::from_scan(found, page);
+    posts.more |= is_cut;
+    Visible { posts, end }
+}
+
+/// All posts from a cursor on, in the order of reading.
+fn walk(first: Cursor, limit: usize, read: impl Fn(&Page) -> Visible) -> Vec<PostId> {
+    let (mut all, mut page) = (Vec::new(), Page { cursor: first, limit });
+    loop {
+        let Visible { posts: PageOf { mut items, more }, end } = read(&page);
+        assert!(items.len() <= limit && items.is_sorted_by(|one, other| one > other), "{items:?}");
+        let is_up = matches!(page.cursor, Cursor::After(_));
+        if is_up {
+            items.reverse();
+        }
+        all.extend(&items);
+        if !more {
+            return all;
+        }
+        let next = end.or(items.last().copied()).expect("a page with more posts has an end");
+        let next = if is_up { Cursor::After(next) } else { Cursor::Before(next) };
+        assert_ne!(next, page.cursor, "no progress");
+        page.cursor = next;
+    }
+}
+
+#[test]
 fn pages_upwards_of_many_posts_within_a_second_skip_none() {
     let mut world = World::new();
     let posts: Vec<_> = (0..400).map(|_| world.post(0, "#a")).collect();
@@ -186,6 +262,31 @@ fn pages_upwards_of_many_posts_within_a_second_skip_none() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
+
+    /// Pages of two lists, each of which may end early, in both directions. Posts after `newest` came while they were read.
+    #[test]
+    fn pages_of_two_lists_together_have_each_post_once(
+        posts in prop::collection::btree_map(1..200_u64, 0..6_u8, 0..80),
+        rows in (1..9_usize, 1..9_usize),
+        limit in 1..7_usize,
+        newest in 0..250_u64,
+    ) {
+        // In the first list, in the second, or in both; shown or not, but never in one of them alone.
+        let list = |number: u8| -> Vec<(u64, bool)> {
+            let of_list = posts.iter().filter(|(_, kind)| **kind % 3 == 2 || **kind % 3 == number);
+            of_list.map(|(id, kind)| (*id, *kind < 3)).collect()
+        };
+        let (one, other) = (list(0), list(1));
+        let read = |page: &Page| {
+            let of_one = page_of(&one, page, rows.0);
+            of_one.merged(page_of(&other, page, rows.1), page, PostId(newest))
+        };
+        let shown = posts.iter().filter(|(id, kind)| **kind < 3 && **id <= newest);
+        let mut expect: Vec<_> = shown.map(|(id, _)| PostId(*id)).collect();
+        prop_assert_eq!(walk(Cursor::After(PostId(0)), limit, read), expect.clone());
+        expect.reverse();
+        prop_assert_eq!(walk(Cursor::Newest, limit, read), expect);
+    }
 
     /// Against a list of all posts. Times between posts vary, so that pages upwards look for theirs.
     #[test]

@@ -28,8 +28,9 @@ pub(crate) const MEMORY: usize = READ_BYTES + CHANGE_BYTES;
 const CLIENT_BYTES: usize = 1 << 20;
 /// Responses of up to so many bytes are not counted: they are part of what a connection takes.
 const FREE: usize = 16 << 10;
-/// Most bytes of an entity, which is the longest response to a change: most of it are the descriptions of four pictures.
-const ENTITY_BYTES: usize = 128 << 10;
+/// Most bytes of an entity, which is the longest response to a change: most of it are the descriptions of four pictures,
+/// and the filters that a boost and the boosted post match, 1.2 kB each.
+const ENTITY_BYTES: usize = 256 << 10;
 /// Who gets a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Client {

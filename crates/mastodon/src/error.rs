@@ -7,6 +7,7 @@ use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use edge::ReadError;
+use feed::FilterRefusal;
 use feed::Refusal;
 use feed::accounts::AccountRefusal;
 use media::MediaError;
@@ -185,6 +186,7 @@ impl From<Refusal> for ApiError {
             | Refusal::ParentNotFound
             | Refusal::RequestNotFound
             | Refusal::ListNotFound
+            | Refusal::Filter(FilterRefusal::NotFound)
             | Refusal::NotFollowed => Self::not_found(),
             Refusal::Blocked => Self::new(
                 StatusCode::FORBIDDEN,

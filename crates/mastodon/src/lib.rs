@@ -19,6 +19,7 @@ mod endpoints;
 mod entities;
 mod error;
 mod fields;
+mod filters;
 mod form;
 mod input;
 mod limiter;

@@ -15,7 +15,7 @@ use crate::fields::Fields;
 use crate::input::number;
 use crate::state::Server;
 
-/// A list ends when it has this many bytes. An entity has at most about 150 KiB.
+/// A list ends when it has this many bytes. An entity has at most about 250 KiB.
 pub(crate) const PAGE_BYTES: usize = 256 << 10;
 /// The parameters that the URL of another page repeats: those that choose what is listed.
 const REPEATED: [&str; 19] = [
@@ -51,6 +51,9 @@ pub(crate) struct Limits(usize, usize);
 pub(crate) const STATUSES: Limits = Limits(20, 40);
 /// Of accounts and notifications.
 pub(crate) const ACCOUNTS: Limits = Limits(40, 80);
+
+/// Of followed hashtags.
+pub(crate) const TAGS: Limits = Limits(100, 200);
 
 /// The requested page. Items are newest first, which is by descending ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,8 +10,8 @@ use feed::accounts::AccessScope as S;
 use crate::access::{Needs, check, preflight};
 use crate::api::absent::Absent;
 use crate::api::{
-    accounts as people, instance, links, lists, markers, media, notifications, pictures, profile,
-    reactions, relations, search, statuses,
+    accounts as people, filters, filters_v1, instance, links, lists, markers, media, notifications,
+    pictures, profile, reactions, relations, search, statuses,
 };
 use crate::api::{streaming, tags, timelines};
 use crate::endpoints::{Endpoints, Route};
@@ -83,6 +83,7 @@ pub(crate) fn table() -> Endpoints {
     notifications_of_user(&mut table);
     hashtags(&mut table);
     lists_of_user(&mut table);
+    filters_of_user(&mut table);
     media_of_user(&mut table);
     about_the_server(&mut table);
     streams(&mut table);
@@ -177,6 +178,10 @@ fn hashtags(table: &mut Endpoints) {
     table.get("/api/v1/tags/{name}", READ_STATUSES, tags::show);
     table.post("/api/v1/tags/{name}/feature", WRITE_ACCOUNTS, tags::feature);
     table.post("/api/v1/tags/{name}/unfeature", WRITE_ACCOUNTS, tags::unfeature);
+    let follow = Needs::User(&[S::WriteFollows]);
+    table.post("/api/v1/tags/{name}/follow", follow, tags::follow);
+    table.post("/api/v1/tags/{name}/unfollow", follow, tags::unfollow);
+    table.get("/api/v1/followed_tags", Needs::User(&[S::ReadFollows]), tags::followed);
     let mine = Needs::User(&[S::ReadAccounts]);
     table.get("/api/v1/featured_tags", mine, tags::featured);
     table.get("/api/v1/featured_tags/suggestions", mine, tags::suggestions);
@@ -197,6 +202,29 @@ fn lists_of_user(table: &mut Endpoints) {
     table.delete("/api/v1/lists/{id}/accounts", write, lists::remove);
     table.get("/api/v1/accounts/{id}/lists", read, lists::with_account);
     table.get("/api/v1/timelines/list/{list_id}", read, lists::timeline);
+}
+
+fn filters_of_user(table: &mut Endpoints) {
+    let (read, write) = (Needs::User(&[S::ReadFilters]), Needs::User(&[S::WriteFilters]));
+    table.get("/api/v2/filters", read, filters::all);
+    table.post("/api/v2/filters", write, filters::create);
+    table.get("/api/v2/filters/{id}", read, filters::show);
+    table.put("/api/v2/filters/{id}", write, filters::edit);
+    table.delete("/api/v2/filters/{id}", write, filters::delete);
+    table.get("/api/v2/filters/{id}/keywords", read, filters::keywords);
+    table.post("/api/v2/filters/{id}/keywords", write, filters::add_keyword);
+    table.get("/api/v2/filters/keywords/{id}", read, filters::keyword);
+    table.put("/api/v2/filters/keywords/{id}", write, filters::edit_keyword);
+    table.delete("/api/v2/filters/keywords/{id}", write, filters::delete_keyword);
+    table.get("/api/v2/filters/{id}/statuses", read, filters::statuses);
+    table.post("/api/v2/filters/{id}/statuses", write, filters::add_status);
+    table.get("/api/v2/filters/statuses/{id}", read, filters::status);
+    table.delete("/api/v2/filters/statuses/{id}", write, filters::delete_status);
+    table.get("/api/v1/filters", read, filters_v1::all);
+    table.post("/api/v1/filters", write, filters_v1::create);
+    table.get("/api/v1/filters/{id}", read, filters_v1::show);
+    table.put("/api/v1/filters/{id}", write, filters_v1::edit);
+    table.delete("/api/v1/filters/{id}", write, filters_v1::delete);
 }
 
 fn media_of_user(table: &mut Endpoints) {

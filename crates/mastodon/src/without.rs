@@ -13,14 +13,11 @@ const READ_STATUSES: Needs = User(&[S::ReadStatuses]);
 const READ_ACCOUNTS: Needs = User(&[S::ReadAccounts]);
 const READ_NOTIFICATIONS: Needs = User(&[S::ReadNotifications]);
 const WRITE_NOTIFICATIONS: Needs = User(&[S::WriteNotifications]);
-const READ_FILTERS: Needs = User(&[S::ReadFilters]);
-const WRITE_FILTERS: Needs = User(&[S::WriteFilters]);
 
 pub(crate) fn add(table: &mut Endpoints) {
     lists(table);
     of_statuses(table);
     of_accounts(table);
-    of_filters(table);
     of_notifications(table);
     missing(table);
 }
@@ -105,28 +102,7 @@ fn of_accounts(table: &mut Endpoints) {
             "/api/v1/accounts/{id}/unpin",
         ],
     );
-    let tags = ["/api/v1/tags/{name}/follow", "/api/v1/tags/{name}/unfollow"];
-    table.absent("POST", User(&[S::WriteFollows]), Refused("follows of hashtags"), &tags);
-    table.absent("GET", User(&[S::ReadFollows]), List, &["/api/v1/followed_tags"]);
     table.absent("POST", User(&[S::WriteReports]), Refused("reports"), &["/api/v1/reports"]);
-}
-
-fn of_filters(table: &mut Endpoints) {
-    let filters = ["/api/v1/filters", "/api/v2/filters"];
-    table.absent("GET", READ_FILTERS, List, &filters);
-    table.absent("POST", WRITE_FILTERS, Refused("filters"), &filters);
-    let filter = [
-        "/api/v1/filters/{id}",
-        "/api/v2/filters/{id}",
-        "/api/v2/filters/keywords/{id}",
-        "/api/v2/filters/statuses/{id}",
-    ];
-    table.absent("GET", READ_FILTERS, Record, &filter);
-    table.absent("DELETE", WRITE_FILTERS, Record, &filter);
-    table.absent("PUT", WRITE_FILTERS, Record, filter.split_at(3).0);
-    let parts = ["/api/v2/filters/{id}/keywords", "/api/v2/filters/{id}/statuses"];
-    table.absent("GET", READ_FILTERS, Record, &parts);
-    table.absent("POST", WRITE_FILTERS, Record, &parts);
 }
 
 fn of_notifications(table: &mut Endpoints) {

@@ -86,6 +86,6 @@ mod tests {
             variants::<KeyOp<'_>>(),
             variants::<MediaCommand>(),
         ];
-        assert_eq!((COMMANDS, known.join(" ").as_str()), (1, "39 13 20 8"));
+        assert_eq!((COMMANDS, known.join(" ").as_str()), (1, "41 13 20 8"));
     }
 }

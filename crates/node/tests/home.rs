@@ -10,12 +10,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use feed::{
     Bio, Command, Cursor, Done, Handle, MuteTime, Name, NewPost, Page, PageOf, PostEdit, PostId,
-    PostText, Refusal, UserEdit, UserId, UserRef, Visibility,
+    PostText, Refusal, Tag, UserEdit, UserId, UserRef, Visibility,
 };
 use node::{Change, Clock, Durability, Node, NodeOptions, Request, SUBMISSION_COMMANDS_MAX};
 use proptest::prelude::*;
 
 const USERS: u32 = 6;
+/// Hashtags of posts.
+const TAGS: usize = 3;
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -24,6 +26,7 @@ enum Step {
     FollowMany(u32, Vec<u32>),
     Block(u32, u32, bool),
     Mute(u32, u32, bool),
+    FollowTag(u32, usize, bool),
     Mentions(u32),
     Post(u32, Option<u32>),
     /// Many posts in a row, so that rings overflow.
@@ -53,6 +56,8 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(user, other, on)| Step::Block(user, other, on)),
         2 => (user.clone(), user.clone(), prop::bool::weighted(0.5))
             .prop_map(|(user, other, on)| Step::Mute(user, other, on)),
+        2 => (user.clone(), 0..TAGS, prop::bool::weighted(0.7))
+            .prop_map(|(user, tag, on)| Step::FollowTag(user, tag, on)),
         1 => user.clone().prop_map(Step::Mentions),
         6 => (user.clone(), prop::option::of(user.clone())).prop_map(|(a, to)| Step::Post(a, to)),
         1 => (user.clone(), 1usize..70).prop_map(|(author, posts)| Step::Burst(author, posts)),
@@ -76,6 +81,9 @@ struct Model {
     follows: Vec<(u32, u32)>,
     blocks: BTreeSet<(u32, u32)>,
     mutes: BTreeSet<(u32, u32)>,
+    followed_tags: BTreeSet<(u32, usize)>,
+    /// The hashtag of a post, whoever may see it.
+    tags: BTreeMap<PostId, usize>,
     posts: Vec<(PostId, u32, Option<u32>)>,
     /// What a post replied to, which may be deleted.
     parents: BTreeMap<PostId, PostId>,
@@ -107,6 +115,13 @@ impl Model {
         reader == author || is_for && !self.are_hidden(reader, author)
     }
 
+    fn has_followed_tag(&self, reader: u32, post: PostId, author: u32) -> bool {
+        let is_public = self.visibility.get(&post).is_none_or(|(it, _)| *it == Visibility::Public);
+        let is_wanted = is_public && !self.mutes.contains(&(reader, author));
+        let tag = self.tags.get(&post).filter(|_| is_wanted && !self.are_hidden(reader, author));
+        tag.is_some_and(|tag| self.followed_tags.contains(&(reader, *tag)))
+    }
+
     fn page(&self, reader: u32, page: &Page) -> PageOf<PostId> {
         let follows = |other: u32| {
             let pair = (reader, other);
@@ -114,7 +129,8 @@ impl Model {
         };
         let seen = |(post, author, to): &&(PostId, u32, Option<u32>)| {
             let is_wanted = *author == reader || to.is_none_or(follows);
-            follows(*author) && is_wanted && self.sees(reader, *post, *author)
+            let is_by_author = follows(*author) && is_wanted && self.sees(reader, *post, *author);
+            is_by_author || self.has_followed_tag(reader, *post, *author)
         };
         let mut home: Vec<PostId> = self.posts.iter().filter(seen).map(|(p, _, _)| *p).collect();
         home.sort_by(|one, other| other.cmp(one));
@@ -178,8 +194,9 @@ impl Subject {
     }
 
     fn post(&mut self, author: u32, to: Option<u32>) {
+        let tag = self.model.posts.len() / 4 % (TAGS + 2);
         let text = to.map_or("plain".into(), |to| format!("@u{to} hello"));
-        let text = PostText::parse(&text).unwrap();
+        let text = PostText::parse(&format!("{text} #t{tag}")).unwrap();
         let to = to.filter(|to| !self.model.deleted.contains(to));
         let visibility = Visibility::ALL[self.model.posts.len() % 4];
         let new = NewPost { visibility, ..NewPost::new(id(author), text) };
@@ -187,6 +204,7 @@ impl Subject {
             panic!("a post is accepted");
         };
         self.model.posts.push((id, author, to));
+        self.model.tags.insert(id, tag);
         self.model.visibility.insert(id, (visibility, to));
         assert_eq!(self.read(author, &newest(1)).items, [id], "one's own post is there at once");
     }
@@ -213,6 +231,7 @@ impl Subject {
             | Step::Reply(user, _)
             | Step::Rename(user)
             | Step::DeleteUser(user)
+            | Step::FollowTag(user, ..)
             | Step::Mentions(user)
             | Step::Read(user, _)
             | Step::ReadAround(user, ..) => vec![user],
@@ -305,21 +324,12 @@ impl Subject {
             Step::FollowMany(user, ref others) => self.follow_many(user, others),
             Step::Block(user, other, on) => self.block(user, other, on),
             Step::Mute(user, other, on) => self.mute(user, other, on),
+            Step::FollowTag(user, number, on) => self.follow_tag(user, number, on),
             Step::Mentions(user) => self.check_mentions(user),
             Step::Post(author, to) => self.post(author, to),
             Step::Burst(author, posts) => (0..posts).for_each(|_| self.post(author, None)),
             Step::Reply(author, at) => self.reply(author, at),
-            Step::Edit(at) => {
-                if let Some((post, author, _)) = self.picked(at) {
-                    let text = format!("edit {}", self.model.edits.len());
-                    let edit = PostEdit::of_text(post, PostText::parse(&text).unwrap());
-                    let edit = Command::Edit(Box::new(edit));
-                    assert_eq!(self.submit(edit), Ok(Done::PostEdited));
-                    self.model.edits.insert(post, text);
-                    self.check_thread(post);
-                    self.check(author, &newest(100));
-                }
-            }
+            Step::Edit(at) => self.edit(at),
             Step::Delete(at) => {
                 if let Some((post, author, _)) = self.picked(at) {
                     self.model.posts.retain(|(id, _, _)| *id != post);
@@ -351,6 +361,31 @@ impl Subject {
                 self.check_all();
             }
         }
+    }
+
+    fn edit(&mut self, at: usize) {
+        if let Some((post, author, _)) = self.picked(at) {
+            let tag = self.model.edits.len() % TAGS;
+            let text = format!("edit {} #t{tag}", self.model.edits.len());
+            self.model.tags.insert(post, tag);
+            let edit = PostEdit::of_text(post, PostText::parse(&text).unwrap());
+            let edit = Command::Edit(Box::new(edit));
+            assert_eq!(self.submit(edit), Ok(Done::PostEdited));
+            self.model.edits.insert(post, text);
+            self.check_thread(post);
+            self.check(author, &newest(100));
+        }
+    }
+
+    fn follow_tag(&mut self, user: u32, number: usize, on: bool) {
+        let tag = Tag::parse(&format!("t{number}")).unwrap();
+        let done = self.submit(Command::FollowTag { user: id(user), tag, on });
+        assert_eq!(done, Ok(Done::TagFollowed));
+        match on {
+            true => self.model.followed_tags.insert((user, number)),
+            false => self.model.followed_tags.remove(&(user, number)),
+        };
+        self.check(user, &newest(20));
     }
 
     fn block(&mut self, user: u32, other: u32, on: bool) {
@@ -409,7 +444,8 @@ impl Subject {
 
     fn reply(&mut self, author: u32, at: usize) {
         let Some((parent, replied, _)) = self.picked(at) else { return };
-        let text = PostText::parse("a reply").unwrap();
+        let tag = self.model.posts.len() % TAGS;
+        let text = PostText::parse(&format!("a reply #t{tag}")).unwrap();
         let new = NewPost { parent: Some(parent), ..NewPost::new(id(author), text) };
         let done = self.submit(Command::Publish(Box::new(new)));
         if !self.model.sees(author, parent, replied) {
@@ -418,6 +454,7 @@ impl Subject {
         }
         let Ok(Done::Posted(post)) = done else { panic!("a reply is accepted") };
         self.model.posts.push((post, author, Some(replied)));
+        self.model.tags.insert(post, tag);
         self.model.parents.insert(post, parent);
         assert_eq!(self.read(author, &newest(1)).items, [post], "one's own post is there at once");
         self.check_thread(parent);
@@ -564,6 +601,42 @@ fn readers_see_all_that_was_acknowledged_while_a_writer_is_busy() {
     for user in 0..USERS {
         subject.check(user, &newest(100));
     }
+}
+
+/// The two lists that such a home is merged from are read one after the other, and posts come meanwhile to both.
+#[test]
+fn pages_upwards_of_a_home_with_hashtags_skip_nothing_while_a_writer_is_busy() {
+    let subject = Subject::new();
+    subject.submit(Command::Follow { user: id(1), other: id(0) }).unwrap();
+    let tag = Tag::parse("t").unwrap();
+    subject.submit(Command::FollowTag { user: id(1), tag, on: true }).unwrap();
+    let (done, node) = (AtomicBool::new(false), subject.node().clone());
+    let mut posts = Vec::new();
+    let found = std::thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            let (mut found, mut is_last) = (vec![PostId(0)], false);
+            loop {
+                let after = Cursor::After(found.last().copied().unwrap());
+                let page = Page { cursor: after, limit: 5 };
+                let page = node.home_ids(UserId(1), &page).posts;
+                found.extend(page.items.iter().rev());
+                match is_last && page.items.is_empty() {
+                    true => return found.split_off(1),
+                    false => is_last = done.load(Ordering::Acquire),
+                }
+            }
+        });
+        for number in 0..600 {
+            let author = number % 2 * 2;
+            let text = PostText::parse(if author == 0 { "news" } else { "#t" }).unwrap();
+            let command = Command::Publish(Box::new(NewPost::new(id(author), text)));
+            let Ok(Done::Posted(post)) = subject.submit(command) else { panic!("it is accepted") };
+            posts.push(post);
+        }
+        done.store(true, Ordering::Release);
+        reader.join().unwrap()
+    });
+    assert_eq!(found, posts);
 }
 
 #[test]

@@ -62,6 +62,94 @@ fn refused(lines: &[&str], what: &str) {
     assert!(matches!(again, ImportError::Open(OpenError::RestoreUnfinished(_))), "{again}");
 }
 
+/// The line of a user with these filters.
+fn with_filters(filters: &str) -> String {
+    format!(r#"{{"user":{{"handle":"ann","filters":{filters}}}}}"#)
+}
+
+fn many_filters(count: usize) -> String {
+    let one = r#"{"title":"x","contexts":["home"],"action":"warn"}"#;
+    format!("[{}]", vec![one; count].join(","))
+}
+
+#[test]
+fn filters_are_those_of_the_line_and_survive_an_export() {
+    let filters = r#"[{"id":"8388609","title":"b","contexts":["thread","home"],"action":"hide",
+        "expires":"2027-03-01T00:00:00Z","keywords":[{"text":"x y","whole_word":true},{"text":"z"}],
+        "posts":[{"post":"4194304"}]},{"id":"8388608","title":"a","contexts":["public"],"action":"blur"}]"#;
+    let (first, folder) = node(&[&with_filters(&filters.replace('\n', ""))]);
+    let found = first.facts().filters(UserId(0));
+    let titles: Vec<_> = found.iter().map(|filter| (filter.id.0, filter.title.as_str())).collect();
+    assert_eq!(titles, [(8_388_608, "a"), (8_388_609, "b")], "the oldest first");
+    let words = found[1].keywords.iter().map(|found| &found.keyword);
+    let words: Vec<_> = words.map(|keyword| (keyword.text.as_str(), keyword.whole_word)).collect();
+    assert_eq!(words, [("x y", true), ("z", false)]);
+    assert_ne!(found[1].keywords[0].id, found[1].keywords[1].id);
+    assert_ne!(found[1].keywords[1].id, found[1].posts[0].id);
+    assert_eq!(found[1].expires_ms, Some(1_803_859_200_000));
+    first.close();
+    drop(first);
+    let before = NodeOptions { data: folder.path().join("data"), ..options() };
+    let (moved_to, _folder) = moved(&before);
+    assert_eq!(Node::open(&moved_to).unwrap().facts().filters(UserId(0)), found);
+}
+
+#[test]
+fn wrong_filters_are_refused_with_their_line() {
+    for (lines, what) in [
+        (
+            &[with_filters(r#"[{"title":" ","contexts":["home"],"action":"warn"}]"#).as_str()][..],
+            "the title of a",
+        ),
+        (&[&with_filters(r#"[{"title":"x","contexts":[],"action":"warn"}]"#)], "at least one of"),
+        (
+            &[&with_filters(r#"[{"title":"x","contexts":["all"],"action":"warn"}]"#)],
+            "no such context",
+        ),
+        (
+            &[&with_filters(r#"[{"title":"x","contexts":["home"],"action":"drop"}]"#)],
+            "no such action",
+        ),
+        (
+            &[&with_filters(
+                r#"[{"title":"x","contexts":["home"],"action":"warn","keywords":[{"text":"\n"}]}]"#,
+            )],
+            "the title of a",
+        ),
+        (
+            &[&with_filters(
+                r#"[{"title":"x","contexts":["home"],"action":"warn","keywords":[{"id":"4194305","text":"a"}],"posts":[{"id":"4194305","post":"4194304"}]}]"#,
+            )],
+            "the id 4194305 twice",
+        ),
+        (&[&with_filters(&many_filters(51))], "at most 50 filters"),
+        (
+            &[
+                r#"{"user":{"handle":"ann","deleted":true,"filters":[{"title":"x","contexts":["home"],"action":"warn"}]}}"#,
+            ],
+            "nothing is left",
+        ),
+    ] {
+        refused(lines, what);
+    }
+}
+
+#[test]
+fn wrong_followed_hashtags_are_refused_with_their_line() {
+    for (line, what) in [
+        (
+            r#"{"user":{"handle":"ann","followed_tags":[{"tag":"a"},{"tag":"A"}]}}"#,
+            "the hashtag a or its id is there twice",
+        ),
+        (
+            r#"{"user":{"handle":"ann","followed_tags":[{"tag":"a"}],"deleted":true}}"#,
+            "nothing is left",
+        ),
+    ] {
+        refused(&[line], what);
+    }
+}
+
 #[test]
 fn a_wrong_user_or_relation_is_refused_with_its_line() {
     let long = "x".repeat(31);
@@ -330,8 +418,8 @@ fn a_file_that_is_cut_or_changed_is_refused() {
     for (from, to, what) in [
         ("hello", "hullo", "do not match their digest"),
         ("\"posts\":1", "\"posts\":2", "it counts"),
-        ("\"format\":7", "\"format\":8", "format 8, but this program reads formats up to 7"),
-        ("\"format\":7", "\"format\":0", "the first line is"),
+        ("\"format\":8", "\"format\":9", "format 9, but this program reads formats up to 8"),
+        ("\"format\":8", "\"format\":0", "the first line is"),
         ("\"roost\":", "\"rooster\":", "the first line is"),
     ] {
         assert!(whole.contains(from), "{from}");
@@ -351,7 +439,8 @@ fn settings_markers_and_notes_are_those_of_their_lines_and_survive_an_export() {
         "defaults":{"visibility":"followers","sensitive":true,"language":"de"},
         "home_marker":{"last_read":"7","version":3,"updated":"4194304"},
         "notifications_marker":{"last_read":"8"},
-        "featured_tags":[{"tag":"rust","id":"4194305"},{"tag":"Go"},{"tag":"nats"}]}}"#;
+        "featured_tags":[{"tag":"rust","id":"4194305"},{"tag":"Go"},{"tag":"nats"}],
+        "followed_tags":[{"tag":"rust","id":"4194306"},{"tag":"Nats"}]}}"#;
     let note = r#"{"note":{"user":"ann","about":"bob","text":"met in Rome"}}"#;
     let request = r#"{"request":{"user":"bob","requests":["ann"]}}"#;
     let (first, folder) = node(&[&ann.replace('\n', ""), BOB, note, request]);
@@ -364,10 +453,13 @@ fn settings_markers_and_notes_are_those_of_their_lines_and_survive_an_export() {
         let featured = facts.featured_tags(ann);
         assert_eq!((featured[0].tag.as_str(), featured[2].since.0), ("go", 4_194_305));
         assert_ne!(featured[0].since, featured[1].since, "apps name a hashtag by it");
-        (facts.markers(ann), facts.note(ann, UserId(1)), facts.counts(ann).notes, featured)
+        let followed = facts.followed_tags(ann);
+        assert_eq!((followed[0].tag.as_str(), followed[1].since.0), ("nats", 4_194_306));
+        let tags = [featured, followed];
+        (facts.markers(ann), facts.note(ann, UserId(1)), facts.counts(ann).notes, tags)
     };
     let [ann, bob] = users(&first);
-    let (markers, note, notes, featured) = of_ann(&first);
+    let (markers, note, notes, tags) = of_ann(&first);
     let home = Marker { last_read: 7, version: 3, updated: Stamp(4_194_304) };
     assert_eq!((markers.home, markers.notifications.unwrap().last_read), (Some(home), 8));
     assert_eq!((note.as_ref().unwrap().as_str(), notes), ("met in Rome", 1));
@@ -382,7 +474,7 @@ fn settings_markers_and_notes_are_those_of_their_lines_and_survive_an_export() {
     let before = NodeOptions { data: folder.path().join("data"), ..options() };
     let (moved_to, _folder) = moved(&before);
     let second = Node::open(&moved_to).unwrap();
-    assert_eq!((users(&second), of_ann(&second)), ([ann, bob], (markers, note, notes, featured)));
+    assert_eq!((users(&second), of_ann(&second)), ([ann, bob], (markers, note, notes, tags)));
 }
 
 #[test]
@@ -677,7 +769,7 @@ fn an_export_says_what_is_in_it_and_the_first_line_alone_has_the_time() {
     assert_ne!(one, other);
     assert_eq!(facts(&one), facts(&other));
     assert!(one.starts_with(
-        r#"{"export":{"format":7,"roost":"test","time":"2027-01-15T08:00:00.000Z","last_id":""#
+        r#"{"export":{"format":8,"roost":"test","time":"2027-01-15T08:00:00.000Z","last_id":""#
     ));
     let end = one.lines().last().unwrap();
     assert!(

@@ -265,6 +265,10 @@ tables! {
         AuthorTag = 0x61,
         /// User (4 bytes), hashtag that the profile shows -> the stamp since when.
         FeaturedTag = 0x62,
+        /// User (4 bytes) -> their filters; no row if there are none.
+        Filters = 0x63,
+        /// User (4 bytes), hashtag that the user follows -> the stamp since when.
+        FollowedTag = 0x66,
         /// Owner (4 bytes), list (8 bytes) -> list.
         List = 0x68,
         /// Owner (4 bytes), list (8 bytes), member (4 bytes) -> nothing.

@@ -115,6 +115,8 @@ fn of_name(table: NameTable, name: &[u8]) -> String {
         NameTable::TagPost => format!("a post with the hashtag \"{shown}\""),
         NameTable::AuthorTag => "a hashtag of a post".to_owned(),
         NameTable::FeaturedTag => "a hashtag on a profile".to_owned(),
+        NameTable::Filters => "the filters of a user".to_owned(),
+        NameTable::FollowedTag => "a hashtag that a user follows".to_owned(),
         NameTable::List => "a list of a user".to_owned(),
         NameTable::ListMember | NameTable::ListedUser => "a member of a list".to_owned(),
         NameTable::Media => "a picture".to_owned(),

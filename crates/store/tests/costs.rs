@@ -10,10 +10,15 @@ use feed::accounts::{
     AccessScopes, AccountCommand, AccountState, AppId, AppName, AppRequest, Email, PasswordHash,
     RedirectUri, Role, SecretHash, Website,
 };
+use feed::filter::{
+    FilterAction, FilterChange, FilterCommand, FilterContext, FilterContexts, FilterEdit, FilterId,
+    FilterText, FilterTime, Keyword, KeywordChange, NewFilter,
+};
 use feed::limits::{
-    APP_GRANTS_MAX, ERASING_USERS_MAX, INVITES_MAX, LIST_CHANGED_MAX, LIST_MEMBERS_MAX, LISTS_MAX,
-    MUTES_ENDED_MAX, PROFILE_FIELDS_MAX, REDIRECT_URIS_MAX, SAMPLE_SETS_MAX, UNATTACHED_MEDIA_MAX,
-    UNUSED_APPS_MAX, URI_BYTES_MAX, USER_GRANTS_MAX,
+    APP_GRANTS_MAX, ERASING_USERS_MAX, FILTER_KEYWORDS_MAX, FILTER_SECS_MAX, FILTER_TEXT_CHARS_MAX,
+    FILTERED_POSTS_MAX, FILTERS_BYTES_MAX, FILTERS_MAX, INVITES_MAX, LIST_CHANGED_MAX,
+    LIST_MEMBERS_MAX, LISTS_MAX, MUTES_ENDED_MAX, PROFILE_FIELDS_MAX, REDIRECT_URIS_MAX,
+    SAMPLE_SETS_MAX, UNATTACHED_MEDIA_MAX, UNUSED_APPS_MAX, URI_BYTES_MAX, USER_GRANTS_MAX,
 };
 use feed::media::{
     BlurHash, Description, FileHash, Focus, MediaChange, MediaCommand, MediaFile, MediaId,
@@ -288,6 +293,7 @@ enum Step {
     Mark(u8, u64),
     Note(u8, u8, usize),
     List(u8, u8, usize),
+    Filter(u8, u8, usize),
     Lock(u8, bool),
     Answer(u8, u8, bool),
     ClearNotifications(u8),
@@ -349,6 +355,7 @@ fn feed_step() -> impl Strategy<Value = Step> {
         1 => (user(), user(), any::<bool>()).prop_map(|(a, b, yes)| Step::Answer(a, b, yes)),
         1 => (user(), user(), 0..2_000_usize).prop_map(|(a, b, n)| Step::Note(a, b, n / 9 * 9)),
         3 => (user(), 0..9_u8, any::<usize>()).prop_map(|(u, kind, at)| Step::List(u, kind, at)),
+        2 => (user(), 0..9_u8, any::<usize>()).prop_map(|(u, kind, at)| Step::Filter(u, kind, at)),
         1 => user().prop_map(Step::ClearNotifications),
         1 => (user(), any::<usize>()).prop_map(|(u, at)| Step::Dismiss(u, at)),
         2 => (user(), 1..500_usize).prop_map(|(u, n)| Step::Story(u, n)),
@@ -470,6 +477,7 @@ fn social_command(world: &World, step: &Step) -> Option<Command> {
             };
             Command::List(Box::new(ListCommand { user: user(*u), change }))
         }
+        Step::Filter(u, kind, at) => filter_command(world, *u, *kind, *at)?,
         Step::Mark(u, last_read) => {
             let markers = Facts::new(&world.counting.rows).markers(UserId(u32::from(*u)));
             let update = |marker: Option<Marker>| {
@@ -757,6 +765,86 @@ fn deletions_cost_no_more_than_they_were_costed_at() {
     let totals = facts.totals();
     assert_eq!((totals.users_erasing, totals.follows, totals.friendships), (0, 0, 0));
     assert!(facts.users_in(SetTable::Followers, UserId(599), Span::ALL).is_empty());
+}
+
+fn filter_command(world: &World, u: u8, kind: u8, at: usize) -> Option<Command> {
+    let filters = Facts::new(&world.counting.rows).filters(UserId(u32::from(u)));
+    let filter = filters.last().map_or(FilterId(7), |filter| filter.id);
+    let change = match kind {
+        0 => FilterChange::Create(new_filter(at % 40)),
+        1 => FilterChange::Delete { filter },
+        2 | 3 => FilterChange::AddPost { filter, post: picked(&world.posts, at)? },
+        4 => {
+            let title = Some(filter_text());
+            FilterChange::Edit(FilterEdit { title, ..FilterEdit::new(filter) })
+        }
+        _ => FilterChange::AddKeyword { filter, keyword: keyword() },
+    };
+    Some(Command::Filter(Box::new(FilterCommand {
+        user: UserRef::Id(UserId(u32::from(u))),
+        change,
+    })))
+}
+
+/// As long as one can be.
+fn filter_text() -> FilterText {
+    FilterText::parse(&"\u{1F600}".repeat(FILTER_TEXT_CHARS_MAX)).unwrap()
+}
+
+fn keyword() -> Keyword {
+    Keyword { text: filter_text(), whole_word: true }
+}
+
+fn new_filter(keywords: usize) -> NewFilter {
+    NewFilter {
+        title: filter_text(),
+        contexts: FilterContexts::new(FilterContext::ALL).unwrap(),
+        action: FilterAction::Hide,
+        expires: FilterTime::from_secs(FILTER_SECS_MAX).ok(),
+        keywords: vec![keyword(); keywords],
+    }
+}
+
+/// Filters at the limits, which random steps do not reach.
+#[test]
+fn full_filters_cost_no_more_than_they_were_costed_at() {
+    let mut world = World::new();
+    for user in 0..2 {
+        let handle = Handle::parse(&format!("w{user}")).unwrap();
+        let (name, bio) = (Name::parse("").unwrap(), Bio::parse("").unwrap());
+        world.request(Request::from(Command::Register { handle, name, bio }));
+    }
+    let id = |user| UserRef::Id(UserId(user));
+    let change = |change| Command::Filter(Box::new(FilterCommand { user: id(0), change }));
+    for number in 0..FILTERS_MAX {
+        let keywords = if number == 0 { FILTER_KEYWORDS_MAX } else { 0 };
+        world.request(Request::from(change(FilterChange::Create(new_filter(keywords)))));
+    }
+    let filter = Facts::new(&world.counting.rows).filters(UserId(0))[0].id;
+    for _ in 0..=FILTERED_POSTS_MAX {
+        let text = PostText::parse(&"\u{1F600}".repeat(500)).unwrap();
+        world.request(Request::from(Command::Post { author: id(1), text }));
+    }
+    for post in world.posts.clone() {
+        world.request(Request::from(change(FilterChange::AddPost { filter, post })));
+    }
+    let filters = Facts::new(&world.counting.rows).filters(UserId(0));
+    assert_eq!((filters.len(), filters[0].posts.len()), (FILTERS_MAX, FILTERED_POSTS_MAX));
+    let row = world.counting.rows.name(NameTable::Filters, &[0; 4]).unwrap();
+    assert!(
+        row.len() <= FILTERS_BYTES_MAX && row.len() * 5 > FILTERS_BYTES_MAX * 4,
+        "{}",
+        row.len()
+    );
+    let keyword = filters[0].keywords[0].id;
+    let changes = vec![KeywordChange::Remove { keyword }, KeywordChange::Add(self::keyword())];
+    let edit = FilterEdit { keywords: changes, ..FilterEdit::new(filter) };
+    world.request(Request::from(change(FilterChange::Edit(edit))));
+    world.request(Request::from(Command::DeleteUser { user: id(0) }));
+    while let Some(command) = erasure(Facts::new(&world.counting.rows)) {
+        world.request(Request::from(command));
+    }
+    assert_eq!(world.counting.rows.first_name(NameTable::Filters, &[]), None);
 }
 
 /// Lists at the limits, which random steps do not reach.

@@ -1,6 +1,7 @@
 //! Stores of every format version so far open; those of later versions are refused.
 //!
-//! `fixtures/store-v12` was written by `make_the_fixture`, `fixtures/store-v11` by the same function before it made a list,
+//! `fixtures/store-v14` was written by `make_the_fixture`, `fixtures/store-v13` by the same function before it made a
+//! filter, `fixtures/store-v12` before it made a picture, `fixtures/store-v11` by the same function before it made a list,
 //! `fixtures/store-v10` before it made a boost and hashtags, `fixtures/store-v9` by the same function before it made settings
 //! of users, `fixtures/store-v8` before it made a direct post, reactions and notifications, `fixtures/store-v7` by the same function before it made
 //! accounts, blocks and mutes, `fixtures/store-v6` before sets were packed and buckets counted their expiring keys,
@@ -18,7 +19,11 @@ use feed::accounts::{
     AccessScopes, AccountCommand, AppId, AppName, AppRequest, Email, GrantId, PasswordHash,
     RedirectUri, Role, SecretHash, Stage,
 };
-use feed::facts::FeaturedTag;
+use feed::facts::UserTag;
+use feed::filter::{
+    Filter, FilterAction, FilterContext, FilterContexts, FilterId, FilterKeyword, FilterPartId,
+    FilterText, FilteredPost, Keyword,
+};
 use feed::media::{
     BlurHash, Description, FileHash, Focus, Media, MediaFile, MediaId, MediaKey, MediaUse,
     ProfilePicture,
@@ -365,6 +370,30 @@ fn media() -> Media {
     }
 }
 
+/// The row that version 14 added.
+fn write_filters(rows: &mut dyn RowsMut) {
+    feed::write::filters(rows, UserId(7), &[filter()]);
+}
+
+fn filter() -> Filter {
+    let part = |id: u64| FilterPartId(id << 22);
+    let text = FilterText::parse("a keyword").unwrap();
+    let keyword = Keyword { text: text.clone(), whole_word: true };
+    Filter {
+        id: FilterId(170 << 22),
+        title: text,
+        contexts: FilterContexts::new([FilterContext::Home, FilterContext::Account]).unwrap(),
+        action: FilterAction::Blur,
+        expires_ms: Some(1_800_000_000_000),
+        keywords: vec![FilterKeyword { id: part(170), keyword }],
+        posts: vec![FilteredPost { id: part(171), post: DIRECT }],
+    }
+}
+
+fn check_filters(rows: &dyn Rows) {
+    assert_eq!(Facts::new(rows).filters(UserId(7)), [filter()]);
+}
+
 const MEDIA: MediaId = MediaId(97 << 22);
 
 /// Rows of version 12.
@@ -372,6 +401,19 @@ fn write_media(rows: &mut dyn RowsMut) {
     feed::write::media(rows, MEDIA, &media());
     let profile = MediaUse::Profile(ProfilePicture::Avatar);
     feed::write::media(rows, MediaId(96 << 22), &Media { used: profile, ..media() });
+}
+
+/// The row that version 14 added: a hashtag that a user follows.
+fn write_followed_tags(rows: &mut dyn RowsMut) {
+    let (tag, user) = (Tag::parse("tag").unwrap(), UserRef::Id(UserId(1)));
+    run(rows, 180, Command::FollowTag { user, tag, on: true });
+}
+
+#[track_caller]
+fn check_followed_tags(rows: &impl Rows) {
+    let tag = Tag::parse("tag").unwrap();
+    let followed = Facts::new(rows).followed_tags(UserId(1));
+    assert_eq!(followed, [UserTag { tag, since: Stamp(180 << 22) }]);
 }
 
 #[track_caller]
@@ -397,7 +439,7 @@ fn check_tags_and_boosts(rows: &impl Rows) {
     let newest = PostId(u64::MAX);
     assert_eq!(facts.tagged(&tag, newest, 9), [(PostId(TAGGED), UserId(1))]);
     assert_eq!(facts.tagged_by(UserId(1), &tag, newest, 9), [PostId(TAGGED)]);
-    assert_eq!(facts.featured_tags(UserId(1)), [FeaturedTag { tag, since: Stamp(150 << 22) }]);
+    assert_eq!(facts.featured_tags(UserId(1)), [UserTag { tag, since: Stamp(150 << 22) }]);
 }
 
 /// The rows that version 12 added: a list with a member.
@@ -476,6 +518,8 @@ fn make_the_fixture() {
     write_tags_and_boosts(&mut writer);
     write_lists(&mut writer);
     write_media(&mut writer);
+    write_filters(&mut writer);
+    write_followed_tags(&mut writer);
     writer.freeze(APPLIED).unwrap().run().unwrap();
     drop(writer);
     // The engine sizes its (empty) journal down when it opens it again.
@@ -530,7 +574,7 @@ fn a_store_of_version_2_opens_with_its_rows() {
 type Write = fn(&mut dyn RowsMut);
 
 /// What versions from 5 on added, in order: each since which version.
-const LATER: [(u32, Write); 9] = [
+const LATER: [(u32, Write); 11] = [
     (5, write_replies),
     (6, write_deletions),
     (8, write_accounts),
@@ -540,11 +584,13 @@ const LATER: [(u32, Write); 9] = [
     (11, write_tags_and_boosts),
     (12, write_lists),
     (13, write_media),
+    (14, write_filters),
+    (14, write_followed_tags),
 ];
 
 #[test]
-fn stores_of_versions_3_to_12_open_with_their_rows() {
-    for version in [3, 4, 5, 6, 7, 8, 9, 10, 11, 12] {
+fn stores_of_versions_3_to_13_open_with_their_rows() {
+    for version in [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13] {
         let dir = tempfile::tempdir().unwrap();
         copy(&fixture(version), dir.path());
         let mut expected = MemoryRows::default();
@@ -568,6 +614,8 @@ fn stores_of_versions_3_to_12_open_with_their_rows() {
                 write(&mut expected);
             }
             check_lists(&writer);
+            check_filters(&writer);
+            check_followed_tags(&writer);
             check_media(&writer);
             check_tags_and_boosts(&writer);
             check_settings(&writer);

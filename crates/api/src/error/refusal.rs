@@ -40,6 +40,7 @@ impl From<Refusal> for ApiError {
             | Refusal::ParentNotFound
             | Refusal::Account(_)
             | Refusal::Media(_)
+            | Refusal::Filter(_)
             | Refusal::SelfBlock
             | Refusal::SelfMute
             | Refusal::TooManyBlocks
@@ -58,6 +59,7 @@ impl From<Refusal> for ApiError {
             | Refusal::TooManyNotes
             | Refusal::BadTag
             | Refusal::TooManyTags
+            | Refusal::TooManyFollowedTags
             | Refusal::BadListTitle
             | Refusal::TooManyLists
             | Refusal::ListFull
@@ -116,6 +118,7 @@ fn field(refusal: Refusal) -> Option<&'static str> {
         | Refusal::BadNote
         | Refusal::TooManyNotes
         | Refusal::TooManyTags
+        | Refusal::TooManyFollowedTags
         | Refusal::ListNotFound
         | Refusal::BadListTitle
         | Refusal::TooManyLists
@@ -123,7 +126,8 @@ fn field(refusal: Refusal) -> Option<&'static str> {
         | Refusal::NotFollowed
         | Refusal::NotificationNotFound
         | Refusal::Account(_)
-        | Refusal::Media(_) => return None,
+        | Refusal::Media(_)
+        | Refusal::Filter(_) => return None,
     })
 }
 

@@ -31,6 +31,11 @@ impl Run {
         let wanted = expected.featured_tags.iter().filter(|((one, _), _)| *one == user);
         let wanted = wanted.map(|((_, tag), since)| (tag.clone(), *since));
         assert!(featured.eq(wanted), "hashtags on the profile of {user}");
+        let followed = self.node().node().facts().followed_tags(UserId(user)).into_iter();
+        let followed = followed.map(|found| (found.tag.as_str().to_owned(), found.since.0));
+        let wanted = expected.followed_tags_of(user);
+        let wanted = wanted.map(|(tag, since)| (tag.to_owned(), since));
+        assert!(followed.eq(wanted), "hashtags that {user} follows");
         for (other, _) in (0..).zip(&expected.users).filter(|(_, other)| !other.deleted) {
             let asks = self.node().node().facts().requests(UserId(user), UserId(other));
             let expects = expected.requests.contains(&(user, other));

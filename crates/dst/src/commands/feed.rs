@@ -14,7 +14,7 @@ use node::Request;
 
 use super::Generator;
 
-pub(super) const KINDS: usize = 26;
+pub(super) const KINDS: usize = 27;
 
 impl Generator {
     pub(crate) fn request(&mut self) -> Request {
@@ -83,10 +83,15 @@ impl Generator {
             }
             22 => {
                 let Ok(tag) = Tag::parse(&self.tag()) else { unreachable!("a valid hashtag") };
-                Command::FeatureTag { user: self.user(), tag, on: !self.random.once_in(3) }
+                let (user, on) = (self.user(), !self.random.once_in(3));
+                match self.random.once_in(2) {
+                    true => Command::FollowTag { user, tag, on },
+                    false => Command::FeatureTag { user, tag, on },
+                }
             }
             23 => self.list_command(),
             24 => self.media_command(),
+            25 => self.filter_command(),
             _ => self.notifications(),
         }
     }

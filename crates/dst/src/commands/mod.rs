@@ -2,6 +2,7 @@
 
 mod accounts;
 mod feed;
+mod filters;
 mod keys;
 mod lists;
 mod media;
@@ -25,6 +26,9 @@ pub(crate) struct Generator {
     extreme: u64,
     posts: Vec<u64>,
     lists: Vec<u64>,
+    filters: Vec<u64>,
+    /// Keywords and posts of filters.
+    filter_parts: Vec<u64>,
     media: Vec<u64>,
     stories: Vec<u64>,
     samples: Vec<u64>,
@@ -56,6 +60,8 @@ impl Generator {
             extreme: *random.pick(&[30, 300, 3_000]),
             posts: Vec::new(),
             lists: Vec::new(),
+            filters: Vec::new(),
+            filter_parts: Vec::new(),
             media: Vec::new(),
             stories: Vec::new(),
             samples: Vec::new(),
@@ -80,6 +86,8 @@ impl Generator {
         let (known, id) = match outcome {
             Ok(Done::Posted(id)) => (&mut self.posts, id.0),
             Ok(Done::Media(MediaDone::Added(media))) => (&mut self.media, media.0),
+            Ok(Done::FilterSaved(filter)) => (&mut self.filters, filter.0),
+            Ok(Done::FilterPartSaved(part)) => (&mut self.filter_parts, part.0),
             Ok(Done::ListSaved(list)) => (&mut self.lists, list.0),
             Ok(Done::StoryPosted { story, .. }) => (&mut self.stories, story.0),
             Ok(Done::SampleAdded { sample }) => (&mut self.samples, sample.0),

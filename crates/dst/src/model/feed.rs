@@ -12,6 +12,7 @@ use feed::{
 };
 
 use super::accounts::Accounts;
+use super::filters::ModelFilter;
 use super::lists::ModelList;
 use super::media::ModelMedia;
 use super::ms_of;
@@ -90,6 +91,10 @@ pub(crate) struct Feed {
     pub(crate) notes: BTreeMap<(u32, u32), String>,
     /// Hashtags that profiles show, by users, with the stamp since when.
     pub(crate) featured_tags: BTreeMap<(u32, String), u64>,
+    /// Filters by their owners and ids.
+    pub(crate) filters: BTreeMap<(u32, u64), ModelFilter>,
+    /// (user, hashtag that the user follows) -> since when.
+    pub(crate) followed_tags: BTreeMap<(u32, String), u64>,
     /// Lists by their owners and ids.
     pub(crate) lists: BTreeMap<(u32, u64), ModelList>,
     /// Pictures by their ids.
@@ -105,9 +110,11 @@ impl Feed {
             Command::EditUser(edit) => self.edit_user(edit),
             Command::SetNote { user, other, note } => self.set_note(user, other, note),
             Command::Media(command) => self.change_media(stamp, command),
+            Command::Filter(command) => self.change_filters(stamp, command),
             Command::List(command) => self.change_lists(stamp, command),
             Command::SetMarkers(update) => self.set_markers(stamp, update),
             Command::FeatureTag { user, tag, on } => self.feature_tag(stamp, user, tag, *on),
+            Command::FollowTag { user, tag, on } => self.follow_tag(stamp, user, tag, *on),
             Command::Follow { user, other } => self.follow(stamp, user, other),
             Command::FollowMany { user, others } => self.follow_many(user, others),
             Command::Unfollow { user, other } => self.unfollow(user, other),
@@ -229,6 +236,7 @@ impl Feed {
         self.reactions.retain(|(one, ..), _| *one != user);
         self.markers.retain(|(one, _), _| *one != user);
         self.notes.retain(|(one, other), _| *one != user && *other != user);
+        self.filters.retain(|(one, _), _| *one != user);
         self.leave_lists();
         self.forget_media();
         self.forget_reactions();

@@ -3,6 +3,7 @@
 
 mod accounts;
 mod feed;
+mod filters;
 mod follows;
 mod hidden;
 mod keys;
@@ -23,6 +24,7 @@ use node::Logged;
 
 pub(crate) use self::accounts::ModelAccount;
 pub(crate) use self::feed::{Feed, ModelSettings, texts};
+pub(crate) use self::filters::ModelFilter;
 pub(crate) use self::keys::{Keys, ModelKey, same};
 pub(crate) use self::lists::ModelList;
 pub(crate) use self::media::ModelMedia;

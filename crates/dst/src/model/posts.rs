@@ -221,6 +221,7 @@ impl Feed {
     /// A page of the home timeline of `reader`: posts by the reader and by those whom the reader follows and does not
     /// mute, without replies by others to users whom the reader does not follow, or mutes, without boosts of what is at
     /// home anyway, and without what the reader does not see; but with boosts that are hidden because of what they boost.
+    /// And what has a hashtag that the reader follows.
     pub(crate) fn home(&self, reader: u32, page: &Page, orphans: &[u64]) -> PageOf<PostId> {
         let follows = |other: u32| {
             let pair = (reader, other);
@@ -236,7 +237,10 @@ impl Feed {
                 && (post.author == reader || post.reply_to.is_none_or(follows))
                 && self.sees(reader, post)
         };
-        let newest_first = self.listed_posts(orphans).filter(|(_, post)| seen(post));
+        let tags: Vec<_> = self.followed_tags_of(reader).map(|(tag, _)| tag).collect();
+        let tagged = |post: &ModelPost| tags.iter().any(|tag| self.is_tagged(reader, post, tag));
+        let newest_first =
+            self.listed_posts(orphans).filter(|(_, post)| seen(post) || tagged(post));
         page_of(newest_first.map(|(id, _)| id), page)
     }
 

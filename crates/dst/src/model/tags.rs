@@ -1,10 +1,11 @@
 //! The expected hashtags: those of posts are looked for in all texts.
 
-use feed::limits::FEATURED_TAGS_MAX;
+use feed::limits::{FEATURED_TAGS_MAX, FOLLOWED_TAGS_MAX};
 use feed::{Done, Outcome, Page, PageOf, PostId, Refusal, Tag, UserRef, Visibility};
 
 use super::feed::Feed;
 use super::page_of;
+use super::posts::ModelPost;
 
 impl Feed {
     pub(super) fn feature_tag(
@@ -28,18 +29,47 @@ impl Feed {
         Ok(Done::TagFeatured)
     }
 
+    pub(super) fn follow_tag(
+        &mut self,
+        stamp: u64,
+        user: &UserRef,
+        tag: &Tag,
+        on: bool,
+    ) -> Outcome {
+        let user = self.resolve(user)?;
+        let key = (user, tag.as_str().to_owned());
+        if !on {
+            self.followed_tags.remove(&key);
+        } else if !self.followed_tags.contains_key(&key) {
+            if self.followed_tags_of(user).count() >= FOLLOWED_TAGS_MAX {
+                return Err(Refusal::TooManyFollowedTags);
+            }
+            self.followed_tags.insert(key, stamp);
+        }
+        Ok(Done::TagFollowed)
+    }
+
+    /// The hashtags that a user follows, in order, and since when.
+    pub(crate) fn followed_tags_of(&self, user: u32) -> impl Iterator<Item = (&str, u64)> {
+        let all = self.followed_tags.iter().filter(move |((one, _), _)| *one == user);
+        all.map(|((_, tag), since)| (tag.as_str(), *since))
+    }
+
+    /// Whether a post is public and has a hashtag, and `reader` wants posts by its author.
+    pub(super) fn is_tagged(&self, reader: u32, post: &ModelPost, tag: &str) -> bool {
+        let author = post.author;
+        let words = post.text.to_lowercase();
+        post.visibility == Visibility::Public
+            && post.boost.is_none()
+            && !self.are_hidden(author, reader)
+            && !self.mutes.contains_key(&(reader, author))
+            && words.split_whitespace().any(|word| word.strip_prefix('#') == Some(tag))
+    }
+
     /// A page of the posts with a hashtag as a user sees them.
     pub(crate) fn tagged(&self, user: u32, tag: &str, page: &Page) -> PageOf<PostId> {
-        let is_shown = |author: u32| {
-            !self.are_hidden(author, user) && !self.mutes.contains_key(&(user, author))
-        };
-        let has_tag = |text: &str| {
-            let words = text.to_lowercase();
-            words.split_whitespace().any(|word| word.strip_prefix('#') == Some(tag))
-        };
-        let newest_first = self.posts.iter().rev().filter(|(_, post)| {
-            post.visibility == Visibility::Public && is_shown(post.author) && has_tag(&post.text)
-        });
+        let newest_first =
+            self.posts.iter().rev().filter(|(_, post)| self.is_tagged(user, post, tag));
         page_of(newest_first.map(|(id, _)| *id), page)
     }
 }

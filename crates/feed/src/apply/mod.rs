@@ -3,6 +3,7 @@
 mod account;
 mod block;
 mod erase;
+mod filter;
 mod follow;
 mod friend;
 mod grant;
@@ -60,8 +61,7 @@ fn run(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effect>) -> 
         Command::Register { handle, name, bio } => user::register(txn, stamp, handle, name, bio),
         Command::EditUser(edit) => user::edit(txn, edit, effects),
         Command::EditProfile { user, name, bio } => {
-            let edit = UserEdit::of_texts(user.clone(), name.clone(), bio.clone());
-            user::edit(txn, &edit, effects)
+            user::edit(txn, &UserEdit::of_texts(user.clone(), name.clone(), bio.clone()), effects)
         }
         Command::Follow { user, other } => follow::set(txn, stamp, (user, other), true, effects),
         Command::FollowMany { user, others } => follow::many(txn, user, others, effects),
@@ -78,8 +78,7 @@ fn run(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effect>) -> 
         }
         Command::Edit(edit) => post::edit(txn, stamp, (edit, (None, &[])), effects),
         Command::EditPost { post, text } => {
-            let edit = PostEdit::of_text(*post, text.clone());
-            post::edit(txn, stamp, (&edit, (None, &[])), effects)
+            post::edit(txn, stamp, (&PostEdit::of_text(*post, text.clone()), (None, &[])), effects)
         }
         Command::DeletePost { post } => post::delete(txn, *post, effects),
         Command::Befriend { user, other } => friend::set(txn, user, other, true, effects),
@@ -121,6 +120,8 @@ fn run(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effect>) -> 
             follow::answer(txn, user, other, *accept, effects)
         }
         Command::FeatureTag { user, tag, on } => tag::feature(txn, stamp, user, tag, *on),
+        Command::Filter(command) => filter::change(txn, stamp, command, effects),
+        Command::FollowTag { user, tag, on } => tag::follow(txn, stamp, user, (tag, *on), effects),
         Command::List(command) => list::change(txn, stamp, command),
         Command::SetMarkers(update) => marker::set(txn, stamp, update),
         Command::Reserved(never) => match *never {},

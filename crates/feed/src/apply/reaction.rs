@@ -65,7 +65,7 @@ pub(super) fn set(
 }
 
 /// A post, or what it boosts.
-fn boosted(txn: &Txn<'_>, id: PostId) -> Result<(PostId, Post), Refusal> {
+pub(super) fn boosted(txn: &Txn<'_>, id: PostId) -> Result<(PostId, Post), Refusal> {
     let post = txn.facts().post(id).ok_or(Refusal::PostNotFound)?;
     let boosted = post.boosted_or(id);
     if boosted == id {

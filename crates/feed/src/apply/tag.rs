@@ -1,8 +1,9 @@
-//! Hashtags on profiles.
+//! Hashtags that profiles show, and that users follow.
 
 use rows::Stamp;
 
 use crate::command::{Done, Outcome};
+use crate::effect::Effect;
 use crate::facts::Txn;
 use crate::ids::UserRef;
 use crate::limits;
@@ -26,4 +27,24 @@ pub(super) fn feature(
         txn.put_featured_tag(user, tag, on.then_some(stamp));
     }
     Ok(Done::TagFeatured)
+}
+
+pub(super) fn follow(
+    txn: &mut Txn<'_>,
+    stamp: Stamp,
+    user: &UserRef,
+    (tag, on): (&Tag, bool),
+    effects: &mut Vec<Effect>,
+) -> Outcome {
+    let user = super::resolve(txn, user)?;
+    let followed = txn.facts().followed_tags(user);
+    let is_followed = followed.iter().any(|followed| followed.tag == *tag);
+    if on && !is_followed && followed.len() >= limits::FOLLOWED_TAGS_MAX {
+        return Err(Refusal::TooManyFollowedTags);
+    }
+    if on != is_followed {
+        txn.put_followed_tag(user, tag, on.then_some(stamp));
+        effects.push(Effect::FollowedTagsChanged { user });
+    }
+    Ok(Done::TagFollowed)
 }

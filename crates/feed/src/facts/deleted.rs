@@ -174,7 +174,8 @@ impl Txn<'_> {
         self.rows.put_point(PointTable::Inbox, user.0.into(), None);
         self.rows.put_point(PointTable::Markers, user.0.into(), None);
         self.rows.put_member(SetTable::LockedUsers, user.0.into(), 0, None);
-        self.remove_featured_tags(user);
+        self.remove_user_tags(user);
+        self.put_filters(user, &[]);
         self.rows.put_member(SetTable::ErasingUsers, 0, user.0.into(), None);
         self.total(|totals| totals.users_erasing -= 1);
     }

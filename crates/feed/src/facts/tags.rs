@@ -1,19 +1,20 @@
-//! Facts about hashtags: which public posts have one, and which of them profiles show.
+//! Facts about hashtags: which public posts have one, which of them profiles show, and which ones users follow.
 //!
-//! **Invariant:** these rows follow from public posts, so they have at most twice the bytes of hashtags in texts, and none
+//! **Invariant:** the rows of posts follow from public posts, so they have at most twice the bytes of hashtags in texts, and none
 //! is left of a post that is deleted. Posts from before format 11 of the store may have none.
 
 use rows::{NameTable, Rows, Stamp, decode};
 
 use super::{Facts, Txn};
 use crate::ids::{PostId, UserId};
+use crate::limits::{FEATURED_TAGS_MAX, FOLLOWED_TAGS_MAX};
 use crate::records::Post;
 use crate::tag::Tag;
 use crate::write;
 
-/// A hashtag that a profile shows.
+/// A hashtag that a profile shows, or that a user follows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FeaturedTag {
+pub struct UserTag {
     /// The hashtag.
     pub tag: Tag,
     /// Since when; also its id.
@@ -77,17 +78,39 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
 
     /// The hashtags that a profile shows, in their order.
     #[must_use]
-    pub fn featured_tags(&self, user: UserId) -> Vec<FeaturedTag> {
+    pub fn featured_tags(&self, user: UserId) -> Vec<UserTag> {
+        self.user_tags(NameTable::FeaturedTag, user, FEATURED_TAGS_MAX)
+    }
+
+    /// The hashtags that a user follows, in their order.
+    #[must_use]
+    pub fn followed_tags(&self, user: UserId) -> Vec<UserTag> {
+        self.user_tags(NameTable::FollowedTag, user, FOLLOWED_TAGS_MAX)
+    }
+
+    /// Whether a user follows a hashtag.
+    #[must_use]
+    pub fn follows_tag(&self, user: UserId, tag: &Tag) -> bool {
+        self.rows.name(NameTable::FollowedTag, &write::user_tag_key(user, tag)).is_some()
+    }
+
+    /// Whether a user follows any hashtag.
+    #[must_use]
+    pub fn follows_tags(&self, user: UserId) -> bool {
         let start = user.0.to_be_bytes();
-        let limit = crate::limits::FEATURED_TAGS_MAX;
-        let tags = self.rows.names_under(NameTable::FeaturedTag, &start, &[], limit);
+        !self.rows.names_under(NameTable::FollowedTag, &start, &[], 1).is_empty()
+    }
+
+    fn user_tags(&self, table: NameTable, user: UserId, limit: usize) -> Vec<UserTag> {
+        let start = user.0.to_be_bytes();
+        let tags = self.rows.names_under(table, &start, &[], limit);
         // A row may have been removed since.
-        let featured = |tag: &Vec<u8>| {
+        let found = |tag: &Vec<u8>| {
             let name = [&start[..], tag].concat();
-            let since = Stamp(decode(&self.rows.name(NameTable::FeaturedTag, &name)?));
-            Some(FeaturedTag { tag: Tag::of_row(tag)?, since })
+            let since = Stamp(decode(&self.rows.name(table, &name)?));
+            Some(UserTag { tag: Tag::of_row(tag)?, since })
         };
-        tags.iter().filter_map(featured).collect()
+        tags.iter().filter_map(found).collect()
     }
 }
 
@@ -118,10 +141,18 @@ impl Txn<'_> {
         write::featured_tag(self.rows, user, tag, since.map(|since| since.0));
     }
 
-    /// Removes all hashtags from a profile.
-    pub(super) fn remove_featured_tags(&mut self, user: UserId) {
+    /// Stores since when a user follows a hashtag, or removes it.
+    pub(crate) fn put_followed_tag(&mut self, user: UserId, tag: &Tag, since: Option<Stamp>) {
+        write::followed_tag(self.rows, user, tag, since.map(|since| since.0));
+    }
+
+    /// Removes all hashtags that the profile of a user shows, and that the user follows.
+    pub(super) fn remove_user_tags(&mut self, user: UserId) {
         for featured in self.facts().featured_tags(user) {
             self.put_featured_tag(user, &featured.tag, None);
+        }
+        for followed in self.facts().followed_tags(user) {
+            self.put_followed_tag(user, &followed.tag, None);
         }
     }
 }

@@ -10,6 +10,7 @@
 mod accounts;
 mod blocks;
 mod counts;
+mod filters;
 mod lists;
 mod media;
 mod notes;
@@ -261,7 +262,8 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
             NameTable::MuteEnd => self.mute_end(name),
             NameTable::TagPost => self.tag_post(name),
             NameTable::AuthorTag => self.author_tag(name),
-            NameTable::FeaturedTag => self.featured_tag(name),
+            NameTable::FeaturedTag | NameTable::FollowedTag => self.user_tag(table, name),
+            NameTable::Filters => self.filters(name),
             NameTable::List => self.list(name),
             NameTable::ListMember => self.list_member(name),
             NameTable::ListedUser => self.listed_user(name),

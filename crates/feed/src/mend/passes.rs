@@ -28,7 +28,7 @@ pub(super) enum Pass {
 }
 
 /// Later passes rely on what earlier ones have made consistent.
-pub(super) const PASSES: [Pass; 97] = [
+pub(super) const PASSES: [Pass; 101] = [
     Pass::PointRecords(PointTable::User),
     Pass::PointRecords(PointTable::Counts),
     Pass::PointRecords(PointTable::Post),
@@ -52,6 +52,8 @@ pub(super) const PASSES: [Pass; 97] = [
     Pass::NameRecords(NameTable::GrantSecret),
     Pass::NameRecords(NameTable::MuteEnd),
     Pass::NameRecords(NameTable::FeaturedTag),
+    Pass::NameRecords(NameTable::Filters),
+    Pass::NameRecords(NameTable::FollowedTag),
     Pass::NameRecords(NameTable::List),
     Pass::NameRecords(NameTable::Media),
     Pass::NameRecords(NameTable::MediaSpace),
@@ -79,6 +81,8 @@ pub(super) const PASSES: [Pass; 97] = [
     Pass::Names(NameTable::TagPost),
     Pass::Names(NameTable::AuthorTag),
     Pass::Names(NameTable::FeaturedTag),
+    Pass::Names(NameTable::Filters),
+    Pass::Names(NameTable::FollowedTag),
     Pass::Members(SetTable::AuthorPosts),
     Pass::Members(SetTable::Mentions),
     Pass::Members(SetTable::Replies),

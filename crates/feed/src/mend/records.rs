@@ -55,7 +55,10 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
             NameTable::Invite => name.len() == 32 && Invite::try_of_row(value).is_some(),
             NameTable::GrantSecret => name.len() == 32 && try_decode::<u64>(value).is_some(),
             NameTable::MuteEnd => name.len() == 16 && value.is_empty(),
-            NameTable::FeaturedTag => name.len() > 4 && try_decode::<u64>(value).is_some(),
+            NameTable::FeaturedTag | NameTable::FollowedTag => {
+                name.len() > 4 && try_decode::<u64>(value).is_some()
+            }
+            NameTable::Filters => name.len() == 4 && super::filters::is_record(value),
             NameTable::List => try_decode::<List>(value).is_some(),
             NameTable::Media => name.len() == 8 && super::media::is_record(value),
             NameTable::MediaSpace => try_decode::<MediaSpace>(value).is_some(),

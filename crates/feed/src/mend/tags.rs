@@ -43,14 +43,14 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         self.keep_name(NameTable::AuthorTag, name, is_right);
     }
 
-    /// A hashtag that a profile shows.
-    pub(super) fn featured_tag(&mut self, name: &[u8]) {
+    /// A hashtag that a profile shows, or that a user follows.
+    pub(super) fn user_tag(&mut self, table: NameTable, name: &[u8]) {
         let user = name.first_chunk().map(|user| u32::from_be_bytes(*user));
         let user = user.and_then(|user| self.user(user.into()));
         let tag = name.get(4..).and_then(|tag| std::str::from_utf8(tag).ok());
         let is_tag = tag.is_some_and(|tag| Tag::parse(tag).is_ok());
         let exists = user.is_some_and(|user| !self.is_gone(user));
-        self.keep_name(NameTable::FeaturedTag, name, is_tag && exists);
+        self.keep_name(table, name, is_tag && exists);
     }
 
     fn post_has_tag(&self, tag: &Tag, (post, author): (PostId, UserId)) -> bool {

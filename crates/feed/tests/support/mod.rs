@@ -1,6 +1,10 @@
 //! A small state that commands are applied to.
 #![allow(dead_code, reason = "each test file uses its part")]
 
+use feed::filter::{
+    FilterAction, FilterChange, FilterCommand, FilterContext, FilterContexts, FilterText, Keyword,
+    NewFilter,
+};
 use feed::{
     Bio, Command, Cursor, Done, Effect, Facts, Handle, Idempotency, Lifetime, List, ListChange,
     ListCommand, ListId, ListReplies, ListTitle, MarkerUpdate, MarkersUpdate, MuteTime, Name, Note,
@@ -191,6 +195,20 @@ pub(crate) fn put_in_list(user: u32, list: ListId, other: u32, on: bool) -> Comm
     Command::List(Box::new(ListCommand { user: id(user), change }))
 }
 
+/// Creates a filter with a keyword.
+pub(crate) fn create_filter(user: u32, keyword: &str) -> Command {
+    let text = FilterText::parse(keyword).unwrap();
+    let new = NewFilter {
+        title: text.clone(),
+        contexts: FilterContexts::new([FilterContext::Home]).unwrap(),
+        action: FilterAction::Warn,
+        expires: None,
+        keywords: vec![Keyword { text, whole_word: true }],
+    };
+    let change = FilterChange::Create(new);
+    Command::Filter(Box::new(FilterCommand { user: id(user), change }))
+}
+
 /// Locks or unlocks a user.
 pub(crate) fn lock(user: u32, locked: bool) -> Command {
     edit_user(UserEdit { locked: Some(locked), ..UserEdit::new(id(user)) })
@@ -199,6 +217,11 @@ pub(crate) fn lock(user: u32, locked: bool) -> Command {
 /// Shows a hashtag on a profile, or ends that.
 pub(crate) fn feature(user: u32, tag: &str, on: bool) -> Command {
     Command::FeatureTag { user: id(user), tag: Tag::parse(tag).unwrap(), on }
+}
+
+/// Follows or unfollows a hashtag.
+pub(crate) fn follow_tag(user: u32, tag: &str, on: bool) -> Command {
+    Command::FollowTag { user: id(user), tag: Tag::parse(tag).unwrap(), on }
 }
 
 /// The answer of a user to the request of another one.

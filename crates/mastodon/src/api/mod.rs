@@ -2,6 +2,8 @@
 
 pub(crate) mod absent;
 pub(crate) mod accounts;
+pub(crate) mod filters;
+pub(crate) mod filters_v1;
 pub(crate) mod instance;
 pub(crate) mod links;
 pub(crate) mod lists;

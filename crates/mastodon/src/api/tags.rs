@@ -1,13 +1,16 @@
-//! Hashtags: their timelines, and those that profiles show.
+//! Hashtags: their timelines, those that profiles show, and those that users follow.
 
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::Uri;
 use axum::response::Response;
+use feed::facts::UserTag;
 use feed::limits::FEATURED_TAGS_MAX;
 use feed::tag::SIGNS;
 use feed::tagged::TagQuery;
-use feed::{Command, Order, Page, PageOf, PostId, Span, Stamp, Tag, UserId, Visibility, Visible};
+use feed::{
+    Command, Order, Page, PageOf, PostId, Span, Stamp, Tag, UserId, UserRef, Visibility, Visible,
+};
 use serde_json::{Value, json};
 
 use super::accounts::list;
@@ -111,37 +114,66 @@ pub(crate) async fn show(
     Ok(Json(state.entities(reader, read).await?))
 }
 
-/// `POST /api/v1/tags/{name}/feature`
-pub(crate) async fn feature(
-    State(state): State<Shared>,
-    Me(me): Me,
-    Path(name): Path<String>,
-    once: Once,
-) -> Result<Json<Value>, ApiError> {
-    change(&state, me, once, (&name, true)).await
+/// Makes the handlers of changes of what a user has to do with a hashtag. They answer with the hashtag.
+macro_rules! changes {
+    ($($(#[$doc:meta])* $name:ident => |$user:ident, $tag:ident| $command:expr;)*) => {$(
+        $(#[$doc])*
+        pub(crate) async fn $name(
+            State(state): State<Shared>,
+            Me(me): Me,
+            Path(name): Path<String>,
+            once: Once,
+        ) -> Result<Json<Value>, ApiError> {
+            change(&state, me, once, &name, |$user, $tag| $command).await
+        }
+    )*};
 }
 
-/// `POST /api/v1/tags/{name}/unfeature`
-pub(crate) async fn unfeature(
-    State(state): State<Shared>,
-    Me(me): Me,
-    Path(name): Path<String>,
-    once: Once,
-) -> Result<Json<Value>, ApiError> {
-    change(&state, me, once, (&name, false)).await
+changes! {
+    /// `POST /api/v1/tags/{name}/feature`
+    feature => |user, tag| Command::FeatureTag { user, tag, on: true };
+    /// `POST /api/v1/tags/{name}/unfeature`
+    unfeature => |user, tag| Command::FeatureTag { user, tag, on: false };
+    /// `POST /api/v1/tags/{name}/follow`
+    follow => |user, tag| Command::FollowTag { user, tag, on: true };
+    /// `POST /api/v1/tags/{name}/unfollow`
+    unfollow => |user, tag| Command::FollowTag { user, tag, on: false };
 }
 
 async fn change(
     state: &Shared,
     me: UserId,
     once: Once,
-    (name, on): (&str, bool),
+    name: &str,
+    command: impl FnOnce(UserRef, Tag) -> Command,
 ) -> Result<Json<Value>, ApiError> {
     let tag = Tag::parse(name).map_err(|_| ApiError::not_found())?;
-    let command = Command::FeatureTag { user: feed::UserRef::Id(me), tag: tag.clone(), on };
-    state.change(me, once, command).await?;
+    state.change(me, once, command(UserRef::Id(me), tag.clone())).await?;
     let now_ms = state.node.now_ms();
     Ok(Json(state.entities_done(me, move |entities| entities.tag(&tag, now_ms)).await?))
+}
+
+/// `GET /api/v1/followed_tags`: by the time since when, which is also the id in the links.
+pub(crate) async fn followed(
+    State(state): State<Shared>,
+    Me(me): Me,
+    uri: Uri,
+    Params(fields): Params,
+) -> Result<Response, ApiError> {
+    let asked = Asked::parse(&fields, paging::TAGS)?;
+    let read = move |node: &node::Node, entities: &mut Entities<'_>| {
+        let mut found = entities.facts().followed_tags(me);
+        found.retain(|followed| asked.has(followed.since.0));
+        found.sort_unstable_by_key(|followed| followed.since);
+        if !asked.is_up() {
+            found.reverse();
+        }
+        let page = PageOf::from_scan(found, &asked.page(|id| id));
+        let tag = |followed: UserTag| Some(entities.tag(&followed.tag, node.now_ms()));
+        asked.list(page, None, |followed| followed.since.0, tag)
+    };
+    let listed = state.entities(Some(me), read).await?;
+    state.listed(uri.path(), &fields, &asked, listed)
 }
 
 /// `GET /api/v1/featured_tags`
@@ -181,7 +213,7 @@ pub(crate) async fn add_featured(
 ) -> Result<Response, ApiError> {
     let name = fields.one("name")?.unwrap_or_default().trim();
     let tag = Tag::parse(name.strip_prefix(SIGNS).unwrap_or(name))?;
-    let command = Command::FeatureTag { user: feed::UserRef::Id(me), tag: tag.clone(), on: true };
+    let command = Command::FeatureTag { user: UserRef::Id(me), tag: tag.clone(), on: true };
     state.change(me, once, command).await?;
     let read = move |entities: &mut Entities<'_>| {
         let all = entities.facts().featured_tags(me);
@@ -204,7 +236,7 @@ pub(crate) async fn remove_featured(
         all.into_iter().find(|featured| featured.since == since)
     };
     let featured = state.read(find).await?.ok_or_else(ApiError::not_found)?;
-    let command = Command::FeatureTag { user: feed::UserRef::Id(me), tag: featured.tag, on: false };
+    let command = Command::FeatureTag { user: UserRef::Id(me), tag: featured.tag, on: false };
     state.change(me, once, command).await?;
     Ok(Json(json!({})))
 }

@@ -3,6 +3,7 @@
 //! **Invariant:** an entity shows a reader only what [`feed::Viewer`] says is visible to them.
 
 mod account;
+pub(crate) mod filter;
 pub(crate) mod html;
 pub(crate) mod instance;
 mod media;
@@ -12,6 +13,7 @@ pub(crate) mod status;
 mod tag;
 pub(crate) mod time;
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 
 use feed::accounts::AccountState;
@@ -19,12 +21,17 @@ use feed::{Facts, UserId, Viewer};
 use node::{Node, Store};
 use serde_json::Value;
 
+use crate::filters::Matcher;
+
 /// Makes entities for one reader. May block.
 pub(crate) struct Entities<'a> {
     base: &'a str,
     /// None without a token of a user: such a reader sees what is public.
     reader: Option<UserId>,
     viewer: Viewer<'a, Store>,
+    now_ms: u64,
+    /// The filters of the reader, read with the first status that is made; none if nothing can match.
+    matcher: OnceCell<Option<Matcher>>,
     /// Accounts that were made already. A page has at most a few thousand: those whom its texts mention.
     accounts: HashMap<UserId, Option<Value>>,
     /// Handles that were looked up already.
@@ -35,7 +42,15 @@ impl<'a> Entities<'a> {
     /// `base` is the URL of the server, without a slash at the end.
     pub(crate) fn new(node: &'a Node, base: &'a str, reader: Option<UserId>) -> Self {
         let viewer = node.viewer(reader);
-        Self { base, reader, viewer, accounts: HashMap::new(), handles: HashMap::new() }
+        Self {
+            base,
+            reader,
+            viewer,
+            now_ms: node.now_ms(),
+            matcher: OnceCell::new(),
+            accounts: HashMap::new(),
+            handles: HashMap::new(),
+        }
     }
 
     pub(crate) fn facts(&self) -> Facts<'a, Store> {

@@ -39,6 +39,8 @@ impl Entities<'_> {
         let tags = tags.map(|tag| json!({"name": tag, "url": html::tag_url(base, tag)}));
         let counts = self.facts().post_counts(id);
         let parent = post.in_reply_to.and_then(|id| Some((id, self.visible_post(id)?.author)));
+        let pictures = self.attachments(&post.media);
+        let filtered = self.filtered((id, &post), &pictures, reblog.as_ref());
         let mut status = json!({
             "id": id.0.to_string(),
             "uri": format!("{base}/users/{handle}/statuses/{}", id.0),
@@ -51,7 +53,7 @@ impl Entities<'_> {
             "sensitive": post.sensitive,
             "spoiler_text": post.warning.as_str(),
             "language": post.language.as_ref().map(Language::as_str),
-            "media_attachments": self.attachments(&post.media),
+            "media_attachments": pictures,
             "mentions": mentions.collect::<Vec<_>>(),
             "tags": tags.collect::<Vec<_>>(),
             "emojis": [],
@@ -79,7 +81,7 @@ impl Entities<'_> {
             ] {
                 fields.insert(name.to_owned(), value.into());
             }
-            fields.insert("filtered".to_owned(), json!([]));
+            fields.insert("filtered".to_owned(), filtered);
         }
         Some(status)
     }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use feed::facts::FeaturedTag;
+use feed::facts::UserTag;
 use feed::{PostId, Tag, UserId};
 use serde_json::{Value, json};
 
@@ -43,7 +43,7 @@ impl Entities<'_> {
             "name": tag.as_str(),
             "url": html::tag_url(self.base, tag.as_str()),
             "history": history.collect::<Vec<_>>(),
-            "following": false,
+            "following": self.reader.is_some_and(|reader| self.facts().follows_tag(reader, tag)),
             "featuring": self.reader.is_some_and(is_shown),
         })
     }
@@ -55,7 +55,7 @@ impl Entities<'_> {
     }
 
     /// A hashtag that the profile of a user shows.
-    pub(crate) fn featured_tag(&mut self, user: UserId, featured: &FeaturedTag) -> Option<Value> {
+    pub(crate) fn featured_tag(&mut self, user: UserId, featured: &UserTag) -> Option<Value> {
         let handle = self.handle(user)?;
         let newest = PostId(u64::MAX);
         let posts = self.facts().tagged_by(user, &featured.tag, newest, OWN_POSTS_COUNTED);

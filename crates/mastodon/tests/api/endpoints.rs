@@ -129,6 +129,9 @@ enum Kind {
     Notification,
     List,
     Media,
+    Filter,
+    FilterKeyword,
+    FilterStatus,
 }
 
 /// Whether a path names a hashtag, or one of those on the reader's own profile.
@@ -149,6 +152,10 @@ fn kind(endpoint: &Endpoint) -> Option<Kind> {
         ("/api/v1/lists/{", Kind::List),
         ("/api/v1/media/{", Kind::Media),
         ("/api/v1/timelines/list/{", Kind::List),
+        ("/api/v2/filters/{", Kind::Filter),
+        ("/api/v2/filters/keywords/{", Kind::FilterKeyword),
+        ("/api/v1/filters/{", Kind::FilterKeyword),
+        ("/api/v2/filters/statuses/{", Kind::FilterStatus),
     ];
     let found = kinds.into_iter().find(|(start, _)| path.starts_with(start));
     let is_known = found.is_some()
@@ -189,6 +196,8 @@ struct Hidden {
     list: String,
     /// A picture of the author that no status has.
     picture: String,
+    /// A filter of the author, a keyword of it, and the id of a status in it.
+    filter: [String; 3],
 }
 
 impl Hidden {
@@ -224,6 +233,16 @@ impl Hidden {
         let picture = quentin.picture(&world, 1).await;
         let path = format!("/api/v1/media/{picture}");
         quentin.call(&world, "PUT", &path, &[("description", "privatewords")]).await;
+        let fields = [
+            ("title", "privatewords"),
+            ("context[]", "home"),
+            ("keywords_attributes[][keyword]", "privatewords"),
+        ];
+        let filter = quentin.call(&world, "POST", "/api/v2/filters", &fields).await;
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        let path = format!("/api/v2/filters/{}/statuses", text(&filter["id"]));
+        let status = quentin.call(&world, "POST", &path, &[("status_id", &private)]).await;
+        let filter = [&filter["id"], &filter["keywords"][0]["id"], &status["id"]].map(text);
         Self {
             world,
             quentin,
@@ -238,6 +257,7 @@ impl Hidden {
             notification,
             list,
             picture,
+            filter,
         }
     }
 
@@ -252,6 +272,7 @@ impl Hidden {
             "/api/v1/lists".to_owned(),
             format!("/api/v1/lists/{}/accounts", self.list),
             format!("/api/v1/media/{}", self.picture),
+            "/api/v2/filters".to_owned(),
         ] {
             seen.push(self.quentin.get(&self.world, &path).await);
         }
@@ -275,6 +296,9 @@ async fn what_is_hidden_from_a_reader_is_as_if_it_did_not_exist_and_stays_as_it_
         ("of another user", Kind::Notification, &it.notification, Some(&it.eve.token)),
         ("of another user", Kind::List, &it.list, Some(&it.fay.token)),
         ("of another user", Kind::Media, &it.picture, Some(&it.fay.token)),
+        ("of another user", Kind::Filter, &it.filter[0], Some(&it.fay.token)),
+        ("of another user", Kind::FilterKeyword, &it.filter[1], Some(&it.fay.token)),
+        ("of another user", Kind::FilterStatus, &it.filter[2], Some(&it.fay.token)),
         ("of whom it names", Kind::Notification, &it.notification, Some(&it.fay.token)),
     ];
     let mut checked = BTreeMap::new();
@@ -285,7 +309,12 @@ async fn what_is_hidden_from_a_reader_is_as_if_it_did_not_exist_and_stays_as_it_
             // Users have ids from 0, and statuses and notifications have stamps, which are greater.
             let none = if kind == Kind::Account { "4000000000" } else { "1" };
             let token = token.map(String::as_str);
-            let fields = [("status", "changed"), ("description", "changed")];
+            let fields = [
+                ("status", "changed"),
+                ("description", "changed"),
+                ("keyword", "changed"),
+                ("status_id", it.open.as_str()),
+            ];
             let hidden = it.world.call(method, &with_id(path, id), token, &fields).await;
             let none = it.world.call(method, &with_id(path, none), token, &fields).await;
             let what = format!("{what}: {method} {path} {hidden:?}");
@@ -367,6 +396,9 @@ async fn no_response_shows_what_is_hidden_from_its_reader() {
             Some(Kind::Notification) => vec![&it.notification],
             Some(Kind::List) => vec![&it.list],
             Some(Kind::Media) => vec![&it.picture],
+            Some(Kind::Filter | Kind::FilterKeyword | Kind::FilterStatus) => {
+                it.filter.iter().collect()
+            }
             None if is_of_tag(path) => vec![&tag],
             None => vec![&it.open],
         };

@@ -7,6 +7,7 @@ mod blocks;
 mod boosts;
 mod client;
 mod endpoints;
+mod filters;
 mod flow;
 mod lists;
 mod media;

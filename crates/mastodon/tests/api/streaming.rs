@@ -242,6 +242,31 @@ async fn the_channel_of_a_hashtag_has_public_posts_with_it_and_replies() {
 }
 
 #[tokio::test]
+async fn a_user_gets_posts_with_followed_hashtags_once_and_no_others() {
+    let world = World::new();
+    let [ada, bob, eve, max] = world.people(["ada", "bob", "eve", "max"]).await;
+    ada.does(&world, "follow", &bob).await;
+    ada.does(&world, "mute", &max).await;
+    ada.call(&world, "POST", "/api/v1/tags/rust/follow", &[]).await;
+    let address = world.listen().await;
+    let mut user = Events::open(address, "user", &ada).await;
+    let mut notified = Events::open(address, "user/notification", &ada).await;
+    for (person, text) in [(&eve, "#go"), (&max, "#rust"), (&eve, "#rust"), (&bob, "#rust")] {
+        let post = person.post(&world, text).await;
+        if text == "#rust" && person.id != max.id {
+            assert_eq!(user.entity().await, ("update".into(), post));
+        }
+    }
+    let post = eve.post(&world, "@ada #rust").await;
+    assert_eq!(user.entity().await, ("update".into(), post.clone()));
+    assert_eq!(user.entity().await, ("notification".into(), post.clone()));
+    assert_eq!(notified.entity().await, ("notification".into(), post));
+    // Posts of the past leave home: apps load it again when they connect again.
+    ada.call(&world, "POST", "/api/v1/tags/rust/unfollow", &[]).await;
+    assert_eq!(user.next().await, None);
+}
+
+#[tokio::test]
 async fn the_number_of_channels_of_a_socket_is_bounded() {
     let world = World::new();
     let [ada] = world.people(["ada"]).await;
@@ -518,5 +543,32 @@ async fn a_list_has_the_posts_of_its_members_and_says_what_changes() {
         assert_eq!(frame["stream"], json!(["user"]));
         assert!(frame["payload"].as_str().unwrap().contains(expect.as_str()));
         assert_eq!(events.entity().await, ("update".to_owned(), expect.clone()));
+    }
+}
+
+#[tokio::test]
+async fn streams_mark_what_filters_match_and_say_when_these_change() {
+    let world = World::new();
+    let address = world.listen().await;
+    let [ada, bob] = world.people(["ada", "bob"]).await;
+    ada.does(&world, "follow", &bob).await;
+    let headers = format!("Authorization: Bearer {}\r\n", ada.token);
+    let mut events = Events::open(address, "user", &ada).await;
+    let mut socket = Socket::open(address, "?stream=user", &headers).await;
+    let mut public = Socket::open(address, "?stream=public", &headers).await;
+    let fields = [("phrase", "word"), ("context[]", "home")];
+    ada.call(&world, "POST", "/api/v1/filters", &fields).await;
+    assert_eq!(events.next().await.unwrap(), ("filters_changed".to_owned(), "undefined".into()));
+    let frame = socket.next().await.unwrap();
+    assert_eq!(frame, json!({"stream": ["user"], "event": "filters_changed"}));
+    bob.post(&world, "a word").await;
+    let (_, payload) = events.next().await.unwrap();
+    let of_socket = socket.next().await.unwrap();
+    let of_public = public.next().await.unwrap();
+    for payload in
+        [&payload, of_socket["payload"].as_str().unwrap(), of_public["payload"].as_str().unwrap()]
+    {
+        let status: Value = serde_json::from_str(payload).unwrap();
+        assert_eq!(status["filtered"][0]["keyword_matches"], json!(["word"]));
     }
 }

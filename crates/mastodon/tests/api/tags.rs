@@ -1,4 +1,4 @@
-//! Hashtags: timelines, search, and those that profiles show.
+//! Hashtags: timelines, search, those that profiles show, and followed ones.
 
 use serde_json::{Value, json};
 
@@ -147,5 +147,75 @@ async fn a_profile_shows_hashtags_with_the_number_of_their_posts() {
         let name = format!("t{number}");
         let got = world.call("POST", path, Some(&ada.token), &[("name", name.as_str())]).await;
         assert_eq!(got.status.as_u16(), if number < 10 { 200 } else { 422 }, "{got:?}");
+    }
+}
+
+#[tokio::test]
+async fn posts_with_followed_hashtags_are_at_home() {
+    let world = World::new();
+    let [ada, bob, eve, max] = world.people(["ada", "bob", "eve", "max"]).await;
+    ada.does(&world, "follow", &bob).await;
+    let home = async || ada.ids(&world, "/api/v1/timelines/home").await;
+    let by_bob = bob.post(&world, "by bob #rust").await;
+    let by_eve = eve.post(&world, "by eve #Rust #go").await;
+    let reply = [("status", "a reply #rust"), ("in_reply_to_id", by_eve.as_str())];
+    let reply = max.call(&world, "POST", "/api/v1/statuses", &reply).await;
+    let reply = reply["id"].as_str().unwrap().to_owned();
+    let unlisted = [("status", "#rust"), ("visibility", "unlisted")];
+    eve.call(&world, "POST", "/api/v1/statuses", &unlisted).await;
+    eve.call(&world, "POST", &format!("/api/v1/statuses/{reply}/reblog"), &[]).await;
+    let before = home().await;
+    assert_eq!(before, std::slice::from_ref(&by_bob));
+    let followed = ada.call(&world, "POST", "/api/v1/tags/Rust/follow", &[]).await;
+    assert_eq!((&followed["name"], &followed["following"]), (&json!("rust"), &json!(true)));
+    ada.call(&world, "POST", "/api/v1/tags/go/follow", &[]).await;
+    assert_eq!(home().await, [reply.clone(), by_eve.clone(), by_bob.clone()]);
+    let page = format!("/api/v1/timelines/home?limit=1&max_id={reply}");
+    assert_eq!(ada.ids(&world, &page).await, std::slice::from_ref(&by_eve));
+    let page = format!("/api/v1/timelines/home?limit=1&min_id={by_bob}");
+    assert_eq!(ada.ids(&world, &page).await, std::slice::from_ref(&by_eve));
+    ada.does(&world, "mute", &max).await;
+    eve.does(&world, "block", &ada).await;
+    assert_eq!(home().await, std::slice::from_ref(&by_bob));
+    eve.does(&world, "unblock", &ada).await;
+    for tag in ["go", "rust"] {
+        assert_eq!(home().await, [by_eve.clone(), by_bob.clone()]);
+        let path = format!("/api/v1/tags/{tag}/unfollow");
+        assert_eq!(ada.call(&world, "POST", &path, &[]).await["following"], false);
+    }
+    assert_eq!(home().await, before);
+}
+
+#[tokio::test]
+async fn followed_hashtags_are_listed_newest_first_in_pages() {
+    let world = World::new();
+    let [ada, bob] = world.people(["ada", "bob"]).await;
+    for tag in ["b", "c", "a", "b"] {
+        ada.call(&world, "POST", &format!("/api/v1/tags/{tag}/follow"), &[]).await;
+    }
+    let path = "/api/v1/followed_tags";
+    assert_eq!(ada.ids(&world, path).await, ["a", "c", "b"]);
+    assert_eq!(bob.ids(&world, path).await, Vec::<String>::new());
+    for (person, following) in [(&ada, true), (&bob, false)] {
+        assert_eq!(person.get(&world, "/api/v1/tags/c").await["following"], following);
+    }
+    let (mut next, mut found) = (format!("{path}?limit=2"), Vec::new());
+    loop {
+        let got = world.get(&next, Some(&ada.token)).await;
+        found.push(ids(&got.json()));
+        let link = got.headers["link"].to_str().unwrap().to_owned();
+        let Some((url, _)) = link.split_once(">; rel=\"next\"") else { break };
+        next = format!("/api{}", url.split_once("/api").unwrap().1);
+    }
+    assert_eq!(found, [vec!["a", "c"], vec!["b"]]);
+    for number in 3..=30 {
+        let path = format!("/api/v1/tags/t{number}/follow");
+        let got = world.call("POST", &path, Some(&ada.token), &[]).await;
+        assert_eq!(got.status.as_u16(), if number < 30 { 200 } else { 422 }, "{got:?}");
+    }
+    for name in ["1", "a-b"] {
+        let path = format!("/api/v1/tags/{name}/follow");
+        let got = world.call("POST", &path, Some(&ada.token), &[]).await;
+        assert_eq!(got.status.as_u16(), 404, "{name}");
     }
 }

@@ -21,7 +21,7 @@ use super::user_lines::{Note, User};
 /// only public posts without warnings and languages, and no reactions, format 3 no settings, markers and
 /// notes of users, format 4 no hashtags of profiles, format 5 no lists,
 /// format 6 no pictures.
-pub(crate) const FORMAT_VERSION: u32 = 7;
+pub(crate) const FORMAT_VERSION: u32 = 8;
 /// Longest line, in bytes: more than that of the longest value in base64, or in text of which every character is
 /// escaped.
 pub(crate) const LINE_BYTES_MAX: usize = 48 << 20;

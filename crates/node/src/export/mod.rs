@@ -6,6 +6,7 @@
 
 pub(crate) mod bytes;
 pub(crate) mod counts;
+pub(crate) mod filter_lines;
 pub(crate) mod lines;
 pub(crate) mod list_lines;
 pub(crate) mod media_lines;

@@ -10,6 +10,10 @@ use feed::accounts::{
     AccessScopes, AccountCommand, AccountDone, AppName, AppRequest, Email, PasswordHash,
     RedirectUri, Role, SecretHash,
 };
+use feed::filter::{
+    FilterAction, FilterChange, FilterCommand, FilterContext, FilterContexts, FilterText,
+    FilterTime, Keyword, NewFilter,
+};
 use feed::media::{
     BlurHash, Description, FileHash, Focus, MediaCommand, MediaDone, MediaFile, MediaKey, NewMedia,
     NewMediaPost, ProfilePicture,
@@ -89,7 +93,7 @@ fn name(table: NameTable) -> Kept {
         NameTable::Sender => NeverWritten,
         NameTable::Email => Derived,
         NameTable::TagPost | NameTable::AuthorTag => Derived,
-        NameTable::FeaturedTag => Exported,
+        NameTable::FeaturedTag | NameTable::FollowedTag | NameTable::Filters => Exported,
         NameTable::List | NameTable::ListMember => Exported,
         NameTable::ListedUser => Derived,
         NameTable::Media => Exported,
@@ -124,9 +128,11 @@ fn fill(options: &NodeOptions) {
     let note = Note::parse("a note").unwrap();
     run(Command::SetNote { user: ann.clone(), other: bob.clone(), note });
     let tag = Tag::parse("tag").unwrap();
-    run(Command::FeatureTag { user: ann.clone(), tag, on: true });
+    run(Command::FeatureTag { user: ann.clone(), tag: tag.clone(), on: true });
+    run(Command::FollowTag { user: ann.clone(), tag, on: true });
     run(Command::Follow { user: ann.clone(), other: bob.clone() });
     fill_lists(&run, &ann, UserId(1));
+    fill_filters(&run, &ann);
     run(Command::Befriend { user: ann.clone(), other: bob.clone() });
     run(Command::Block { user: ann.clone(), other: dan.clone() });
     let time = Some(MuteTime::from_secs(600_000).unwrap());
@@ -161,6 +167,20 @@ fn fill(options: &NodeOptions) {
     .collect();
     runtime.block_on(node.submit_keys(ops, Vec::new())).unwrap();
     node.close();
+}
+
+/// A filter with a keyword.
+fn fill_filters(run: &dyn Fn(Command) -> feed::Done, user: &UserRef) {
+    let text = FilterText::parse("a keyword").unwrap();
+    let new = NewFilter {
+        title: text.clone(),
+        contexts: FilterContexts::new([FilterContext::Home, FilterContext::Thread]).unwrap(),
+        action: FilterAction::Hide,
+        expires: FilterTime::from_secs(600).ok(),
+        keywords: vec![Keyword { text, whole_word: true }],
+    };
+    let change = FilterChange::Create(new);
+    run(Command::Filter(Box::new(FilterCommand { user: user.clone(), change })));
 }
 
 /// An avatar, and a post that says nothing with a picture.

@@ -6,6 +6,7 @@ use feed::media::MediaId;
 use feed::{Facts, Language, Markers, PostDefaults, Rows, UserId};
 use serde::{Deserialize, Serialize};
 
+use super::filter_lines::Filter;
 use super::lines::{Id, Time, Who};
 use super::media_lines::Picture;
 
@@ -47,17 +48,22 @@ pub(crate) struct User<'a> {
     pub(crate) notifications_marker: Option<Marker>,
     /// Hashtags that the profile shows.
     #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) featured_tags: Vec<FeaturedTag<'a>>,
+    pub(crate) featured_tags: Vec<UserTag<'a>>,
+    /// Formats before 8 have none, and no filters.
+    #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) followed_tags: Vec<UserTag<'a>>,
+    #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) filters: Vec<Filter<'a>>,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub(crate) avatar: Option<Picture<'a>>,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub(crate) header: Option<Picture<'a>>,
 }
 
-/// A hashtag that a profile shows.
+/// A hashtag that a profile shows, or that a user follows.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct FeaturedTag<'a> {
+pub(crate) struct UserTag<'a> {
     #[serde(borrow)]
     pub(crate) tag: Cow<'a, str>,
     /// Of the time since when.
@@ -145,11 +151,15 @@ impl<'a> User<'a> {
             version: marker.version,
             updated: Some(Id(marker.updated.0)),
         };
-        let featured_tags = if deleted { Vec::new() } else { facts.featured_tags(id) };
-        let featured_tag = |featured: feed::facts::FeaturedTag| FeaturedTag {
-            tag: featured.tag.as_str().to_owned().into(),
-            id: Some(Id(featured.since.0)),
+        let tags = |found: Vec<feed::facts::UserTag>| {
+            let found = found.into_iter().filter(|_| !deleted);
+            let line = |found: feed::facts::UserTag| UserTag {
+                tag: found.tag.as_str().to_owned().into(),
+                id: Some(Id(found.since.0)),
+            };
+            found.map(line).collect()
         };
+        let filters = if deleted { Vec::new() } else { facts.filters(id) };
         let picture = |media: Option<MediaId>| {
             media.filter(|_| !deleted).and_then(|media| Picture::of(facts, media))
         };
@@ -183,7 +193,9 @@ impl<'a> User<'a> {
             locked: !deleted && facts.is_locked(id),
             home_marker: markers.home.map(marker),
             notifications_marker: markers.notifications.map(marker),
-            featured_tags: featured_tags.into_iter().map(featured_tag).collect(),
+            featured_tags: tags(facts.featured_tags(id)),
+            followed_tags: tags(facts.followed_tags(id)),
+            filters: filters.into_iter().map(Filter::from).collect(),
             avatar: picture(user.avatar),
             header: picture(user.header),
         }

@@ -3,6 +3,7 @@
 //! **Invariant:** every line is validated like a command, and writes the rows that commands would have written.
 //! **Invariant:** until everything is durable, the directory is marked as unfinished, and no node opens it.
 
+mod filters;
 mod ids;
 mod input;
 mod keys;

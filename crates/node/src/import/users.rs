@@ -2,7 +2,8 @@
 
 use feed::accounts::{Account, AccountRefusal, AccountState, Email, PasswordHash, Role};
 use feed::limits::{
-    BLOCKS_MAX, FEATURED_TAGS_MAX, FOLLOWING_MAX, FRIENDS_MAX, USER_POSTS_MAX, USERS_MAX,
+    BLOCKS_MAX, FEATURED_TAGS_MAX, FOLLOWED_TAGS_MAX, FOLLOWING_MAX, FRIENDS_MAX, USER_POSTS_MAX,
+    USERS_MAX,
 };
 use feed::media::ProfilePicture;
 use feed::{
@@ -14,6 +15,7 @@ use rows::{SetTable, Stamp, Totals};
 use store::Loader;
 
 use super::Wrong;
+use super::filters::filters;
 use super::ids::Ids;
 use super::lists::Lists;
 use super::media::Pictures;
@@ -85,8 +87,9 @@ impl Users {
             }
             write::markers(loader, id, markers);
         }
-        let has_more =
-            !line.featured_tags.is_empty() || line.avatar.is_some() || line.header.is_some();
+        let has_tags = !line.featured_tags.is_empty() || !line.followed_tags.is_empty();
+        let has_picture = line.avatar.is_some() || line.header.is_some();
+        let has_more = has_tags || has_picture || !line.filters.is_empty();
         if line.deleted && has_more {
             return Err("nothing is left of a deleted user but the handle".into());
         }
@@ -95,9 +98,15 @@ impl Users {
         let avatar = picture(ProfilePicture::Avatar, &line.avatar)?;
         let header = picture(ProfilePicture::Header, &line.header)?;
         let user = feed::User { avatar, header, ..user };
-        for (tag, since) in featured_tags(ids, line)? {
+        let featured = (FEATURED_TAGS_MAX, Refusal::TooManyTags);
+        for (tag, since) in tags(ids, &line.featured_tags, featured)? {
             write::featured_tag(loader, id, &tag, Some(since.0));
         }
+        let followed = (FOLLOWED_TAGS_MAX, Refusal::TooManyFollowedTags);
+        for (tag, since) in tags(ids, &line.followed_tags, followed)? {
+            write::followed_tag(loader, id, &tag, Some(since.0));
+        }
+        write::filters(loader, id, &filters(ids, &line.filters)?);
         write::user(loader, id, &user);
         write::handle(loader, &handle, id);
         if self.ids.insert(handle, id).is_some() {
@@ -332,15 +341,19 @@ fn markers(ids: &mut Ids, line: &User<'_>) -> Result<Markers, Wrong> {
     })
 }
 
-/// The hashtags that a profile shows, since when. Apps name one by its time, so all are different.
-fn featured_tags(ids: &mut Ids, line: &User<'_>) -> Result<Vec<(Tag, Stamp)>, Wrong> {
-    if line.featured_tags.len() > FEATURED_TAGS_MAX {
-        return Err(Refusal::TooManyTags.into());
+/// The hashtags of a user, since when. Apps name one by its time, so all are different.
+fn tags(
+    ids: &mut Ids,
+    given: &[user_lines::UserTag<'_>],
+    (tags_max, too_many): (usize, Refusal),
+) -> Result<Vec<(Tag, Stamp)>, Wrong> {
+    if given.len() > tags_max {
+        return Err(too_many.into());
     }
     let mut shown: Vec<(Tag, Stamp)> = Vec::new();
-    for featured in &line.featured_tags {
-        let tag = Tag::parse(&featured.tag)?;
-        let id = match featured.id {
+    for one in given {
+        let tag = Tag::parse(&one.tag)?;
+        let id = match one.id {
             Some(id) => id,
             None => Id(ids.at_or_now(None)?.after(shown.len() as u64).0),
         };

@@ -236,7 +236,9 @@ impl Node {
     /// The ids on a page of home(user); the user's timeline is active from now on. May block.
     #[must_use]
     pub fn home_ids(&self, user: UserId, page: &Page) -> Visible {
-        self.views().home(self.facts(), user, page)
+        // Before the reads: they miss nothing up to it.
+        let newest = PostId(self.visible_up_to().0);
+        self.views().home(self.facts(), user, page, newest)
     }
 
     /// As [`Node::home_ids`]; `None` if it is not all in memory.

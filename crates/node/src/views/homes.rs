@@ -1,15 +1,19 @@
 //! Reading homes, and the posts of one author: from timelines in memory, else from the list of the newest
 //! posts, and from the facts what is older.
+//!
+//! A home is the posts by authors, of which there are timelines, and those with followed hashtags, which are read from the
+//! facts each time. Of most users there are none of the latter, and their timelines know it.
 
 use std::sync::atomic::Ordering;
 
 use feed::Posted;
+use feed::tagged::{self, TagQuery};
 use feed::timeline::gather;
-use feed::{Cursor, Facts, Page, PageOf, PostId, UserId, Visible};
+use feed::{Cursor, Facts, Page, PageOf, PostId, UserId, Viewer, Visible};
 use rows::{Rows, Span};
 
 use super::Views;
-use super::timeline::{KEPT, Timeline};
+use super::timeline::{CachedPage, KEPT, Timeline};
 
 /// Steps of catching up that a reader does: a few tens of microseconds at most.
 const READER_STEPS: usize = 512;
@@ -31,27 +35,63 @@ impl Views {
         page: &Page,
         out: &mut Vec<PostId>,
     ) -> Option<bool> {
-        let more = {
+        let start = out.len();
+        let found = self.try_by_authors(user, page, out)?;
+        if found.follows_tags {
+            out.truncate(start);
+            return None;
+        }
+        Some(found.more)
+    }
+
+    /// As [`Views::try_home`], without posts that are at home because of their hashtags alone.
+    fn try_by_authors(
+        &self,
+        user: UserId,
+        page: &Page,
+        out: &mut Vec<PostId>,
+    ) -> Option<CachedPage> {
+        let found = {
             let mut shard = self.shard(user).lock();
             shard.catch_up(&self.stream, READER_STEPS);
             shard.page(&self.stream, user, page, out)?
         };
         self.hits.fetch_add(1, Ordering::Relaxed);
-        Some(more)
+        Some(found)
     }
 
-    /// A page of home(user); makes the user active if there is room, or at the second read. May read the
-    /// facts.
+    /// A page of home(user); makes the user active if there is room, or at the second read. The facts and the views have
+    /// all posts up to `newest`. May read the facts.
     pub(crate) fn home<R: Rows + ?Sized>(
+        &self,
+        facts: Facts<'_, R>,
+        user: UserId,
+        page: &Page,
+        newest: PostId,
+    ) -> Visible {
+        let mut items = Vec::new();
+        let (by_authors, follows_tags) = match self.try_by_authors(user, page, &mut items) {
+            Some(CachedPage { more, follows_tags }) => {
+                (Visible { posts: PageOf { items, more }, end: None }, follows_tags)
+            }
+            None => (self.by_authors(facts, user, page), facts.follows_tags(user)),
+        };
+        if !follows_tags {
+            return by_authors;
+        }
+        let viewer = Viewer::new(facts, Some(user));
+        let tagged = tagged::posts(&viewer, &TagQuery::followed(facts, user), page);
+        by_authors.merged(tagged, page, newest)
+    }
+
+    /// As [`Views::home`], without posts that are at home because of their hashtags alone.
+    fn by_authors<R: Rows + ?Sized>(
         &self,
         facts: Facts<'_, R>,
         user: UserId,
         page: &Page,
     ) -> Visible {
         let mut items = Vec::new();
-        if let Some(more) = self.try_home(user, page, &mut items) {
-            return Visible { posts: PageOf { items, more }, end: None };
-        }
         if page.cursor != Cursor::Newest && self.shard(user).lock().is_active(user) {
             // Beyond what is kept of an active timeline: gathering it anew would not help.
             return self.gather(facts, user, &facts.home_authors(user), page, None);
@@ -61,12 +101,14 @@ impl Views {
             // position.
             let position = self.stream.head();
             let following = facts.home_authors(user);
+            let follows_tags = facts.follows_tags(user);
             let is_kept =
                 self.shard(user).lock().admits(user, following.len(), self.shard_bytes_max);
             let limit = if is_kept { KEPT } else { page.limit };
             let newest = Page { cursor: Cursor::Newest, limit };
             let newest = self.gather(facts, user, &following, &newest, Some(page.limit));
             let mut timeline = Timeline::new(user, following.into(), &newest.posts, position);
+            timeline.follows_tags = follows_tags;
             if timeline.catch_up(&self.stream, position).invalidated {
                 continue;
             }

@@ -139,7 +139,10 @@ impl Views {
                         true => Change::MentionDeleted(post, author),
                         false => Change::Edited(post),
                     };
-                    self.watchers(user).mention_changed(user, change);
+                    self.watchers(user).changed(user, change);
+                }
+                Effect::FiltersChanged { user } => {
+                    self.watchers(user).changed(user, Change::Filters);
                 }
                 Effect::FriendsChanged { .. }
                 | Effect::Blocked { .. }
@@ -163,6 +166,7 @@ impl Views {
                 Effect::Posted { .. }
                 | Effect::FollowingChanged { .. }
                 | Effect::FollowedMany { .. }
+                | Effect::FollowedTagsChanged { .. }
                 | Effect::SampleAdded { .. }
                 | Effect::SampleDeleted { .. } => {}
             }
@@ -306,6 +310,7 @@ fn concerns_shards(effect: &Effect) -> bool {
         | Effect::FriendsChanged { .. }
         | Effect::Blocked { .. }
         | Effect::MutesChanged { .. }
+        | Effect::FollowedTagsChanged { .. }
         | Effect::StoryPosted { .. }
         | Effect::StoryGone { .. }
         | Effect::UserDeleted { .. } => true,
@@ -313,6 +318,7 @@ fn concerns_shards(effect: &Effect) -> bool {
         | Effect::Notified { .. }
         | Effect::MentionChanged { .. }
         | Effect::ProfileChanged { .. }
+        | Effect::FiltersChanged { .. }
         | Effect::StoryViewed { .. }
         | Effect::SampleAdded { .. }
         | Effect::SampleDeleted { .. } => false,

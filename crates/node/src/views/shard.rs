@@ -23,7 +23,7 @@ use smallvec::SmallVec;
 
 use super::followers::{Followers, Slot};
 use super::stream::Stream;
-use super::timeline::Timeline;
+use super::timeline::{CachedPage, Timeline};
 use super::watchers::{Change, Watchers};
 
 /// Counters for the metrics.
@@ -176,7 +176,9 @@ impl Shard {
                 self.follow_changed(user, change(other));
             }
             Effect::Blocked { user, other, ended } => self.blocked(user, other, ended),
-            Effect::MutesChanged { user } => self.follow_changed(user, Change::Missed),
+            Effect::MutesChanged { user } | Effect::FollowedTagsChanged { user } => {
+                self.follow_changed(user, Change::Missed);
+            }
             Effect::FriendsChanged { user, other, friends } => {
                 self.friends_changed(user, other, friends);
             }
@@ -190,6 +192,7 @@ impl Shard {
             | Effect::Notified { .. }
             | Effect::MentionChanged { .. }
             | Effect::ProfileChanged { .. }
+            | Effect::FiltersChanged { .. }
             | Effect::StoryViewed { .. }
             | Effect::SampleAdded { .. }
             | Effect::SampleDeleted { .. } => {}
@@ -197,7 +200,7 @@ impl Shard {
         true
     }
 
-    /// Drops the timeline of `user`, whose follows or mutes have changed, and wakes the watchers with `change`.
+    /// Drops the timeline of `user`, who follows or mutes others than before, and wakes the watchers with `change`.
     fn follow_changed(&mut self, user: UserId, change: Change) {
         self.follows_changed(user);
         if let Some(watchers) = self.watchers.any() {
@@ -304,7 +307,7 @@ impl Shard {
         user: UserId,
         page: &Page,
         out: &mut Vec<PostId>,
-    ) -> Option<bool> {
+    ) -> Option<CachedPage> {
         let slot = *self.by_user.get(&user)?;
         let from = self.position(self.timeline(user)?);
         let timeline = self.slots.get_mut(slot as usize)?.as_mut()?;
@@ -323,7 +326,9 @@ impl Shard {
             }
             return None;
         }
-        self.timeline(user)?.page(page, out)
+        let timeline = self.timeline(user)?;
+        let follows_tags = timeline.follows_tags;
+        timeline.page(page, out).map(|more| CachedPage { more, follows_tags })
     }
 
     /// Puts a timeline in, in place of the user's earlier one, and evicts others while the shard holds more

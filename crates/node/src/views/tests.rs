@@ -115,8 +115,8 @@ impl Subject {
     fn read(&mut self, user: u32) {
         let page = Page { cursor: Cursor::Newest, limit: 8 };
         let mut items = Vec::new();
-        if let Some(more) = self.shard.page(&self.stream, UserId(user), &page, &mut items) {
-            assert_eq!(PageOf { items, more }, self.home(user, 8), "home of {user}");
+        if let Some(found) = self.shard.page(&self.stream, UserId(user), &page, &mut items) {
+            assert_eq!(PageOf { items, more: found.more }, self.home(user, 8), "home of {user}");
         }
     }
 

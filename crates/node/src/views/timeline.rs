@@ -32,15 +32,25 @@ impl CaughtUp {
     }
 }
 
+/// What is known of a page of a cached timeline beside its posts.
+pub(super) struct CachedPage {
+    /// Whether there are more posts.
+    pub(super) more: bool,
+    /// Whether the user follows hashtags, so that these are not all posts of home.
+    pub(super) follows_tags: bool,
+}
+
 /// A cached home timeline.
 ///
-/// **Invariant:** `posts` is ascending and holds every post of home(user) that is not older than
-/// its first one; if `complete`, it holds all of them.
+/// **Invariant:** `posts` is ascending and holds every post of home(user) that is there because of its author, and not
+/// older than its first one; if `complete`, it holds all of them.
 pub(super) struct Timeline {
     /// The owner.
     pub(super) user: UserId,
     /// The users whom the owner follows and does not mute, sorted.
     pub(super) following: Box<[UserId]>,
+    /// Whether the owner follows hashtags, whose posts are not here.
+    pub(super) follows_tags: bool,
     /// Whether it was read since the eviction hand last passed it.
     pub(super) touched: bool,
     /// The position in the stream before which it has applied everything, by itself or by being gathered;
@@ -61,7 +71,8 @@ impl Timeline {
         // A list of its own size: the gathered one has room for all that was considered.
         let mut posts = VecDeque::with_capacity(newest.items.len());
         posts.extend(newest.items.iter().rev());
-        Self { user, following, touched: true, current, posts, complete: !newest.more }
+        let complete = !newest.more;
+        Self { user, following, follows_tags: false, touched: true, current, posts, complete }
     }
 
     /// Applies a post by `author`, whom the user follows or is, with its [`HomeUsers`](feed::HomeUsers); false if they do
@@ -113,7 +124,9 @@ impl Timeline {
                         caught_up.invalidated = true;
                         return caught_up;
                     }
-                    Effect::MutesChanged { user } if user == self.user => {
+                    Effect::MutesChanged { user } | Effect::FollowedTagsChanged { user }
+                        if user == self.user =>
+                    {
                         caught_up.invalidated = true;
                         return caught_up;
                     }

@@ -41,6 +41,8 @@ pub enum Change {
     Followed(UserId),
     /// The user does not follow this user any more.
     Unfollowed(UserId),
+    /// The user changed their filters: marks of posts may differ from now on.
+    Filters,
     /// There may have been other changes, or posts of the past came or went: what was read before may
     /// be out of date.
     Missed,
@@ -154,8 +156,9 @@ impl Watchers {
         }
     }
 
-    /// A post that mentions or mentioned `user` is deleted or edited, as the facts show. Writer only.
-    pub(super) fn mention_changed(&self, user: UserId, change: Change) {
+    /// A post that mentions or mentioned `user` is deleted or edited, or their filters changed, as the facts show. Writer
+    /// only.
+    pub(super) fn changed(&self, user: UserId, change: Change) {
         if let Some(table) = self.table_for_writer() {
             table.changed(user, change);
         }
@@ -319,7 +322,7 @@ mod tests {
         let watchers = Watchers::default();
         let mut news = watchers.watch(ADA);
         let deleted = |id| Change::Deleted(PostId(id));
-        let changed = |id| watchers.mention_changed(ADA, deleted(id));
+        let changed = |id| watchers.changed(ADA, deleted(id));
         changed(1);
         changed(2);
         assert!(notified(&mut news));

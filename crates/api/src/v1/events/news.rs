@@ -174,6 +174,8 @@ impl Question {
                 }
                 Change::Followed(other) => write_id("follow", other.0.into(), out),
                 Change::Unfollowed(other) => write_id("unfollow", other.0.into(), out),
+                // These posts are not marked.
+                Change::Filters => {}
                 Change::Missed => out.extend_from_slice(RESYNC),
                 Change::Edited(post) => {
                     let start = out.len();

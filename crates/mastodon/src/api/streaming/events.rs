@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::body::Bytes;
 use feed::accounts::AccessScope;
-use feed::{Cursor, ListId, Page, UserId};
+use feed::{Cursor, ListId, Page, Tag, UserId};
 use node::{Change, Node, Watch};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
@@ -37,6 +37,8 @@ pub(super) struct Events {
     public: Option<Receiver<Arc<Published>>>,
     /// The channels of posts that any user may see.
     of_public: Vec<Channel>,
+    /// Whether posts at home are among the events.
+    has_home: bool,
     /// The lists whose timelines are listened to.
     lists: Vec<ListId>,
     /// When a sign of life is due.
@@ -47,6 +49,8 @@ pub(super) struct Events {
 /// The events of the user.
 struct Own {
     watch: Watch,
+    /// The hashtags that the user follows. A stream ends when they change, as when its timeline changes otherwise.
+    tags: Vec<Tag>,
     position: u64,
     changes_read: u64,
     /// Whether there may be something to read, and not before which time.
@@ -79,19 +83,26 @@ impl Events {
         let state = Arc::clone(state);
         let keep_alive = Instant::now() + KEEP_ALIVE;
         let (own, public, of_public) = (None, None, Vec::new());
-        let lists = Vec::new();
-        Self { state, access, user, own, public, of_public, lists, keep_alive, _open: open }
+        let (has_home, lists) = (false, Vec::new());
+        Self {
+            state,
+            access,
+            user,
+            own,
+            public,
+            of_public,
+            has_home,
+            lists,
+            keep_alive,
+            _open: open,
+        }
     }
 
     /// Begins with what these channels need, and ends with what they do not.
     pub(super) async fn listen(&mut self, channels: &[Channel]) -> Option<()> {
         let of_public = channels.iter().filter(|channel| channel.is_public());
         self.of_public = of_public.cloned().collect();
-        if self.of_public.is_empty() {
-            self.public = None;
-        } else if self.public.is_none() {
-            self.public = Some(streams::public(&self.state));
-        }
+        self.has_home = channels.contains(&Channel::User);
         self.lists = channels.iter().filter_map(Channel::list).collect();
         if !channels.iter().any(Channel::is_of_user) {
             self.own = None;
@@ -101,14 +112,26 @@ impl Events {
             let begin = move |node: &Node, _: &str| {
                 let watch = node.watch(user);
                 drop(node.home_ids(user, &Page { cursor: Cursor::Newest, limit: 1 }));
-                (watch, node.visible_up_to().0)
+                let tags = node.facts().followed_tags(user).into_iter();
+                let tags = tags.map(|followed| followed.tag).collect();
+                (watch, tags, node.visible_up_to().0)
             };
-            let (watch, position) = self.state.read_for_stream(begin).await?;
+            let (watch, tags, position) = self.state.read_for_stream(begin).await?;
             let changes_read = watch.changes_end();
             let from = Instant::now();
-            self.own = Some(Own { watch, position, changes_read, due: true, from });
+            self.own = Some(Own { watch, tags, position, changes_read, due: true, from });
+        }
+        if self.of_public.is_empty() && self.home_tags().is_empty() {
+            self.public = None;
+        } else if self.public.is_none() {
+            self.public = Some(streams::public(&self.state));
         }
         Some(())
+    }
+
+    /// The hashtags whose posts are among the events because they are at home.
+    fn home_tags(&self) -> &[Tag] {
+        self.own.as_ref().filter(|_| self.has_home).map_or(&[], |own| &own.tags)
     }
 
     /// Waits until there is something to do. `None` when the server stops. A call that is dropped has read nothing and
@@ -207,6 +230,12 @@ impl Events {
         {
             received.push(published);
         }
+        // What is at home because of its hashtag is no news of its author's followers. A post that is missed here is found
+        // by the next read of home, which begins at the position.
+        let is_at_home = |tag| self.home_tags().contains(tag);
+        if received.iter().flat_map(|published| &published.tags).any(is_at_home) {
+            self.own.iter_mut().for_each(|own| own.due = true);
+        }
         // Most posts are on no channel of a hashtag, and cost no read.
         received.retain(|published| self.of_public.iter().any(|channel| channel.has(published)));
         if received.is_empty() {
@@ -218,8 +247,9 @@ impl Events {
             let event = |published: &Arc<Published>| {
                 let post = entities.facts().post(published.post)?;
                 let is_wanted = entities.viewer().wanted(&post);
-                // Who blocks or is blocked gets no mentions of these users.
-                let payload = match entities.viewer().hides_nobody() {
+                // Who blocks or is blocked gets no mentions of these users, and filters mark posts.
+                let is_for_all = entities.viewer().hides_nobody() && !entities.has_filters();
+                let payload = match is_for_all {
                     _ if !is_wanted => return None,
                     true => Arc::clone(&published.status),
                     false => Arc::from(entities.status(published.post)?.to_string()),

@@ -36,7 +36,7 @@ use crate::tokens::Access;
 #[derive(Clone, Debug)]
 struct Event {
     name: &'static str,
-    /// An entity as JSON, or an id.
+    /// An entity as JSON, or an id; empty for an event that has none.
     payload: Arc<str>,
     /// The post, of channels of posts that any user may see.
     published: Option<Arc<Published>>,
@@ -139,7 +139,9 @@ async fn next(events: &mut Events, channel: &Channel) -> Option<Vec<u8>> {
         };
         let mut out = String::new();
         for event in found.iter().filter(|event| event.is_for(channel)) {
-            out.extend(["event: ", event.name, "\ndata: ", &event.payload, "\n\n"]);
+            // Browsers drop events without data. Mastodon sends this word.
+            let data = if event.payload.is_empty() { "undefined" } else { &event.payload };
+            out.extend(["event: ", event.name, "\ndata: ", data, "\n\n"]);
         }
         if !out.is_empty() {
             return Some(out.into_bytes());

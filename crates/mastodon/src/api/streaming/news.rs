@@ -105,6 +105,10 @@ impl Question {
                 let lists = self.lists_with(entities, post);
                 Some(Event { lists, ..Event::of("status.update", &status) })
             }
+            Change::Filters => {
+                let (payload, lists) = (Arc::from(""), Vec::new());
+                Some(Event { name: "filters_changed", payload, published: None, lists })
+            }
             // Apps have no event for these.
             Change::Followed(_) | Change::Unfollowed(_) | Change::Missed => None,
         }

@@ -127,11 +127,10 @@ impl Connection {
             for event in events.iter().filter(|event| event.is_for(&channel)) {
                 let name = channel.name().to_owned();
                 let stream: Vec<_> = [name].into_iter().chain(channel.of()).collect();
-                let frame = json!({
-                    "stream": stream,
-                    "event": event.name,
-                    "payload": &*event.payload,
-                });
+                let mut frame = json!({"stream": stream, "event": event.name});
+                if let Some(fields) = frame.as_object_mut().filter(|_| !event.payload.is_empty()) {
+                    fields.insert("payload".to_owned(), (*event.payload).into());
+                }
                 self.write(frame.to_string()).await?;
             }
         }

@@ -43,7 +43,10 @@ impl Listener {
                     self.shown.extend(read(*post).filter(|_| shown));
                 }
                 Change::Missed => self.shown.clone_from(texts),
-                Change::Followed(_) | Change::Unfollowed(_) | Change::MentionDeleted(..) => {}
+                Change::Followed(_)
+                | Change::Unfollowed(_)
+                | Change::MentionDeleted(..)
+                | Change::Filters => {}
             }
         }
     }

@@ -160,6 +160,23 @@ const lists = async (bob, me, post) => {
   assert.deepEqual(ids(await bob.v1.lists.list()), []);
 };
 
+const filters = async (bob, post) => {
+  const keywordsAttributes = [{ keyword: "last", wholeWord: true }];
+  const filter = await bob.v2.filters.create({ title: "Spoilers", context: ["home"], keywordsAttributes });
+  const status = () => bob.v1.statuses.$select(post).fetch();
+  assert.deepEqual((await status()).filtered[0].keywordMatches, ["last"]);
+  const its = bob.v2.filters.$select(filter.id);
+  const keyword = await its.keywords.create({ keyword: "other", wholeWord: false });
+  assert.deepEqual(ids(await its.keywords.list()), [filter.keywords[0].id, keyword.id]);
+  await bob.v2.filters.keywords.$select(keyword.id).remove();
+  const listed = await its.statuses.create({ statusId: post });
+  assert.deepEqual((await status()).filtered[0].statusMatches, [post]);
+  await bob.v2.filters.statuses.$select(listed.id).remove();
+  assert.equal((await its.update({ filterAction: "hide" })).filterAction, "hide");
+  await its.remove();
+  assert.deepEqual((await status()).filtered, []);
+};
+
 const hides = async (ada, bob, me, post) => {
   const her = bob.v1.accounts.$select(me.ada);
   const him = ada.v1.accounts.$select(me.bob);
@@ -172,6 +189,17 @@ const hides = async (ada, bob, me, post) => {
   await refused(404, bob.v1.statuses.$select(post).fetch());
   assert.equal((await him.unblock()).blocking, false);
   assert.equal((await her.unfollow()).following, false);
+};
+
+const hashtags = async (ada, bob) => {
+  const post = await ada.v1.statuses.create({ status: "#Novel" });
+  const tag = bob.v1.tags.$select("novel");
+  assert.equal((await tag.follow()).following, true);
+  assert.deepEqual((await bob.v1.followedTags.list()).map((one) => one.name), ["novel"]);
+  assert.equal((await bob.v1.timelines.home.list())[0].id, post.id);
+  assert.equal((await tag.unfollow()).following, false);
+  assert.ok(!ids(await bob.v1.timelines.home.list()).includes(post.id));
+  await ada.v1.statuses.$select(post.id).remove();
 };
 
 const main = async () => {
@@ -206,7 +234,9 @@ const main = async () => {
   await pictures(ada, bob);
   const last = (await ada.v1.statuses.create({ status: "last" })).id;
   await lists(bob, me, last);
+  await filters(bob, last);
   await hides(ada, bob, me, last);
+  await hashtags(ada, bob);
   await tokens.revoke(tokens.ada);
   await refused(401, ada.v1.accounts.verifyCredentials());
 };

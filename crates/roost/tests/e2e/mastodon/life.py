@@ -273,6 +273,23 @@ def lists(bob, ada_id, post):
     assert bob.lists() == []
 
 
+def filters(bob, post):
+    spoilers = bob.create_filter_v2("Spoilers", ["home"], "hide", keywords_attributes=[
+        {"keyword": "LAST", "whole_word": True}])
+    assert [word.keyword for word in spoilers.keywords] == ["LAST"]
+    [found] = bob.status(post).filtered
+    assert (found.filter.title, found.keyword_matches) == ("Spoilers", ["LAST"])
+    bob.add_filter_status_v2(spoilers, post)
+    assert bob.status(post).filtered[0].status_matches == [str(post)]
+    assert [one.phrase for one in bob.filters()] == ["LAST"]
+    bob.delete_filter_v2(spoilers)
+    assert bob.filters_v2() == [] and bob.status(post).filtered == []
+    word = bob.filter_create("last", ["home"], whole_word=True)
+    assert bob.filter_update(word, phrase="first").phrase == bob.filter(word).phrase == "first"
+    bob.filter_delete(word)
+    assert bob.filters() == []
+
+
 def hides(ada, bob, ada_id, bob_id, post):
     assert bob.account_mute(ada_id, duration=3_600).muting
     assert ids(bob.mutes()) == [ada_id] and bob.timeline_home() == []
@@ -288,8 +305,18 @@ def hides(ada, bob, ada_id, bob_id, post):
     assert bob.status(post).id == post
 
 
-def lacks(ada):
-    assert "has no" in refused(MastodonAPIError, ada.tag_follow, "hi")
+def hashtags(ada, bob):
+    post = ada.status_post("#Novel").id
+    assert post not in ids(bob.timeline_home())
+    assert bob.tag_follow("novel").following and bob.tag("novel").following
+    assert [tag.name for tag in bob.followed_tags()] == ["novel"]
+    assert ids(bob.timeline_home())[0] == post
+    assert not bob.tag_unfollow("novel").following
+    assert post not in ids(bob.timeline_home()) and bob.followed_tags() == []
+
+
+def lacks(ada, post):
+    assert "has no" in refused(MastodonAPIError, ada.status_mute, post)
 
 
 def deletes(ada, bob, posted, events):
@@ -325,8 +352,10 @@ def main():
     last = ada.status_post("last").id
     approves(ada, bob, ada_id, bob_id)
     lists(bob, ada_id, last)
+    filters(bob, last)
     hides(ada, bob, ada_id, bob_id, last)
-    lacks(ada)
+    hashtags(ada, bob)
+    lacks(ada, last)
     ends(ada, bob)
     print("done")
 

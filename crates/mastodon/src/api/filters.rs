@@ -1,0 +1,370 @@
+//! Filters: version 2. The server marks what they match, and apps hide it.
+
+use axum::Json;
+use axum::extract::{FromRequestParts, Path, State};
+use axum::http::request::Parts;
+use axum::response::Response;
+use feed::filter::{
+    Filter, FilterAction, FilterChange, FilterCommand, FilterContext, FilterContexts, FilterEdit,
+    FilterId, FilterKeyword, FilterPartId, FilterText, FilterTime, FilteredPost, Keyword,
+    KeywordChange, NewFilter,
+};
+use feed::limits::KEYWORD_CHANGES_MAX;
+use feed::{Command, Done, UserId, UserRef};
+use serde_json::{Value, json};
+
+use super::accounts::list;
+use crate::answers;
+use crate::entities::Entities;
+use crate::entities::filter::{filtered_status, keyword as keyword_entity};
+use crate::error::ApiError;
+use crate::fields::{Fields, Params};
+use crate::input::{self, Me, Once};
+use crate::state::{Server, Shared};
+
+/// The id of a filter, a keyword or a filtered post in the path, which need not exist.
+pub(crate) struct IdInPath(pub(crate) u64);
+
+impl<S: Send + Sync> FromRequestParts<S> for IdInPath {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let path = Path::<String>::from_request_parts(parts, state).await;
+        let id = path.ok().and_then(|Path(text)| input::number(&text));
+        id.map(Self).ok_or_else(ApiError::not_found)
+    }
+}
+
+pub(crate) async fn change(
+    state: &Server,
+    me: UserId,
+    once: Once,
+    change: FilterChange,
+) -> Result<Done, ApiError> {
+    let command = FilterCommand { user: UserRef::Id(me), change };
+    state.change(me, once, Command::Filter(Box::new(command))).await
+}
+
+/// As [`change`], of a whole filter; answers with it.
+async fn save(
+    state: &Server,
+    me: UserId,
+    once: Once,
+    saved: FilterChange,
+) -> Result<Response, ApiError> {
+    let Done::FilterSaved(id) = change(state, me, once, saved).await? else {
+        return Err(ApiError::internal());
+    };
+    let read = move |entities: &mut Entities<'_>| entities.filter_entity(id);
+    answers::entity(state.entities_done(me, read).await?)
+}
+
+impl Server {
+    /// Reads of a filter of a user, which must exist.
+    async fn of_filter<T: Send + 'static>(
+        &self,
+        me: UserId,
+        id: FilterId,
+        read: impl FnOnce(&Entities<'_>, &Filter) -> T + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let read = move |_: &_, entities: &mut Entities<'_>| {
+            entities.filter_of(id).map(|filter| read(entities, &filter))
+        };
+        self.entities(Some(me), read).await?.ok_or_else(ApiError::not_found)
+    }
+
+    /// A keyword of a user, with its filter.
+    pub(crate) async fn filter_keyword(
+        &self,
+        me: UserId,
+        part: FilterPartId,
+    ) -> Result<(Filter, FilterKeyword), ApiError> {
+        let of = move |filter: Filter| {
+            let found = filter.keywords.iter().find(|keyword| keyword.id == part).cloned();
+            found.map(|found| (filter, found))
+        };
+        let filters = self.read(move |node| node.facts().filters(me)).await?;
+        filters.into_iter().find_map(of).ok_or_else(ApiError::not_found)
+    }
+
+    /// A filtered post that a user may see, with its filter.
+    async fn filtered_post(
+        &self,
+        me: UserId,
+        part: FilterPartId,
+    ) -> Result<(FilterId, FilteredPost), ApiError> {
+        let read = move |_: &_, entities: &mut Entities<'_>| {
+            let of = |filter: Filter| {
+                let found = filter.posts.iter().find(|found| found.id == part)?;
+                Some((filter.id, *found))
+            };
+            let found = entities.filters().into_iter().find_map(of);
+            found.filter(|(_, found)| entities.visible_post(found.post).is_some())
+        };
+        self.entities(Some(me), read).await?.ok_or_else(ApiError::not_found)
+    }
+}
+
+/// The contexts of a filter, if there are any in the request.
+pub(crate) fn contexts(fields: &Fields) -> Result<Option<FilterContexts>, ApiError> {
+    let wrong = || ApiError::invalid("Context None or invalid context supplied");
+    let mut names = fields.all("context").peekable();
+    if names.peek().is_none() {
+        return Ok(None);
+    }
+    let contexts = names.map(|name| FilterContext::named(name).ok_or_else(wrong));
+    let contexts = contexts.collect::<Result<Vec<_>, _>>()?;
+    Ok(Some(FilterContexts::new(contexts)?))
+}
+
+/// After which time a filter expires, if the request says so; an empty parameter says that it never does.
+pub(crate) fn expires(fields: &Fields) -> Result<Option<Option<FilterTime>>, ApiError> {
+    let wrong = || ApiError::invalid("expires_in is a number of seconds");
+    match fields.text("expires_in") {
+        None => Ok(None),
+        Some("") => Ok(Some(None)),
+        Some(text) => {
+            let secs = input::number(text).ok_or_else(wrong)?;
+            Ok(Some(Some(FilterTime::from_secs(secs)?)))
+        }
+    }
+}
+
+fn action(fields: &Fields) -> Result<Option<FilterAction>, ApiError> {
+    let wrong = || ApiError::invalid("filter_action is warn, hide or blur");
+    let name = fields.one("filter_action")?;
+    name.map(|name| FilterAction::named(name).ok_or_else(wrong)).transpose()
+}
+
+/// The parameter `whole_word`: true unless the request says otherwise.
+fn is_true(value: Option<&str>) -> Option<bool> {
+    value.map(|value| !matches!(value, "" | "false" | "0" | "off" | "f"))
+}
+
+/// The changes of keywords: those with an id are of keywords that exist.
+fn keyword_changes(fields: &Fields) -> Result<Vec<KeywordChange>, ApiError> {
+    let parts = ["id", "keyword", "whole_word", "_destroy"];
+    let given = fields.objects("keywords_attributes", parts).unwrap_or_default();
+    if given.len() > KEYWORD_CHANGES_MAX {
+        return Err(ApiError::invalid(format!(
+            "there are more than {KEYWORD_CHANGES_MAX} keywords"
+        )));
+    }
+    let mut changes = Vec::new();
+    for [id, text, whole_word, destroy] in given {
+        let is_removed = is_true(destroy).unwrap_or(false);
+        let id = id.filter(|id| !id.is_empty());
+        let id = id.map(|id| input::number(id).map(FilterPartId).ok_or_else(ApiError::not_found));
+        match id.transpose()? {
+            Some(keyword) if is_removed => changes.push(KeywordChange::Remove { keyword }),
+            Some(keyword) => changes.push(KeywordChange::Edit {
+                keyword,
+                text: text.map(FilterText::parse).transpose()?,
+                whole_word: is_true(whole_word),
+            }),
+            None if is_removed => {}
+            None => {
+                let text = FilterText::parse(text.unwrap_or_default())?;
+                let whole_word = is_true(whole_word).unwrap_or(true);
+                changes.push(KeywordChange::Add(Keyword { text, whole_word }));
+            }
+        }
+    }
+    Ok(changes)
+}
+
+/// `POST /api/v2/filters`
+pub(crate) async fn create(
+    State(state): State<Shared>,
+    Me(me): Me,
+    once: Once,
+    Params(fields): Params,
+) -> Result<Response, ApiError> {
+    let added = |change| match change {
+        KeywordChange::Add(keyword) => Ok(keyword),
+        KeywordChange::Edit { .. } | KeywordChange::Remove { .. } => Err(ApiError::not_found()),
+    };
+    let keywords = keyword_changes(&fields)?.into_iter().map(added);
+    let contexts = contexts(&fields)?;
+    let new = NewFilter {
+        title: FilterText::parse(fields.text("title").unwrap_or_default())?,
+        contexts: contexts.ok_or_else(|| ApiError::invalid("Context can't be blank"))?,
+        action: action(&fields)?.unwrap_or_default(),
+        expires: expires(&fields)?.flatten(),
+        keywords: keywords.collect::<Result<_, _>>()?,
+    };
+    save(&state, me, once, FilterChange::Create(new)).await
+}
+
+/// `PUT /api/v2/filters/{id}`
+pub(crate) async fn edit(
+    State(state): State<Shared>,
+    Me(me): Me,
+    IdInPath(id): IdInPath,
+    once: Once,
+    Params(fields): Params,
+) -> Result<Response, ApiError> {
+    let edit = FilterEdit {
+        filter: FilterId(id),
+        title: fields.text("title").map(FilterText::parse).transpose()?,
+        contexts: contexts(&fields)?,
+        action: action(&fields)?,
+        expires: expires(&fields)?,
+        keywords: keyword_changes(&fields)?,
+    };
+    save(&state, me, once, FilterChange::Edit(edit)).await
+}
+
+/// `DELETE /api/v2/filters/{id}`
+pub(crate) async fn delete(
+    State(state): State<Shared>,
+    Me(me): Me,
+    IdInPath(id): IdInPath,
+    once: Once,
+) -> Result<Json<Value>, ApiError> {
+    change(&state, me, once, FilterChange::Delete { filter: FilterId(id) }).await?;
+    Ok(Json(json!({})))
+}
+
+/// `GET /api/v2/filters`
+pub(crate) async fn all(State(state): State<Shared>, Me(me): Me) -> Result<Response, ApiError> {
+    let read = move |_: &_, entities: &mut Entities<'_>| {
+        list(entities.filters().into_iter(), |filter| Some(entities.filter(&filter)))
+    };
+    Ok(answers::json(state.entities(Some(me), read).await?))
+}
+
+/// `GET /api/v2/filters/{id}`
+pub(crate) async fn show(
+    State(state): State<Shared>,
+    Me(me): Me,
+    IdInPath(id): IdInPath,
+) -> Result<Response, ApiError> {
+    let read = move |_: &_, entities: &mut Entities<'_>| entities.filter_entity(FilterId(id));
+    answers::entity(state.entities(Some(me), read).await?)
+}
+
+/// `GET /api/v2/filters/{filter_id}/keywords`
+pub(crate) async fn keywords(
+    State(state): State<Shared>,
+    Me(me): Me,
+    IdInPath(id): IdInPath,
+) -> Result<Json<Vec<Value>>, ApiError> {
+    let read =
+        |_: &Entities<'_>, filter: &Filter| filter.keywords.iter().map(keyword_entity).collect();
+    Ok(Json(state.of_filter(me, FilterId(id), read).await?))
+}
+
+/// `POST /api/v2/filters/{filter_id}/keywords`
+pub(crate) async fn add_keyword(
+    State(state): State<Shared>,
+    Me(me): Me,
+    IdInPath(id): IdInPath,
+    once: Once,
+    Params(fields): Params,
+) -> Result<Json<Value>, ApiError> {
+    let text = FilterText::parse(fields.text("keyword").unwrap_or_default())?;
+    let whole_word = is_true(fields.one("whole_word")?).unwrap_or(true);
+    let keyword = Keyword { text, whole_word };
+    let added = FilterChange::AddKeyword { filter: FilterId(id), keyword: keyword.clone() };
+    let Done::FilterPartSaved(id) = change(&state, me, once, added).await? else {
+        return Err(ApiError::internal());
+    };
+    Ok(Json(keyword_entity(&FilterKeyword { id, keyword })))
+}
+
+/// `GET /api/v2/filters/keywords/{id}`
+pub(crate) async fn keyword(
+    State(state): State<Shared>,
+    Me(me): Me,
+    IdInPath(id): IdInPath,
+) -> Result<Json<Value>, ApiError> {
+    let (_, found) = state.filter_keyword(me, FilterPartId(id)).await?;
+    Ok(Json(keyword_entity(&found)))
+}
+
+/// `PUT /api/v2/filters/keywords/{id}`
+pub(crate) async fn edit_keyword(
+    State(state): State<Shared>,
+    Me(me): Me,
+    IdInPath(id): IdInPath,
+    once: Once,
+    Params(fields): Params,
+) -> Result<Json<Value>, ApiError> {
+    let text = fields.text("keyword").map(FilterText::parse).transpose()?;
+    let whole_word = is_true(fields.one("whole_word")?);
+    let (filter, found) = state.filter_keyword(me, FilterPartId(id)).await?;
+    let is_whole = whole_word.unwrap_or(found.keyword.whole_word);
+    let after = text.clone().unwrap_or(found.keyword.text);
+    let keyword = KeywordChange::Edit { keyword: found.id, text, whole_word };
+    let edit = FilterEdit { keywords: vec![keyword], ..FilterEdit::new(filter.id) };
+    change(&state, me, once, FilterChange::Edit(edit)).await?;
+    let keyword = Keyword { text: after, whole_word: is_whole };
+    Ok(Json(keyword_entity(&FilterKeyword { id: found.id, keyword })))
+}
+
+/// `DELETE /api/v2/filters/keywords/{id}`
+pub(crate) async fn delete_keyword(
+    State(state): State<Shared>,
+    Me(me): Me,
+    IdInPath(id): IdInPath,
+    once: Once,
+) -> Result<Json<Value>, ApiError> {
+    let (filter, found) = state.filter_keyword(me, FilterPartId(id)).await?;
+    let keywords = vec![KeywordChange::Remove { keyword: found.id }];
+    let edit = FilterEdit { keywords, ..FilterEdit::new(filter.id) };
+    change(&state, me, once, FilterChange::Edit(edit)).await?;
+    Ok(Json(json!({})))
+}
+
+/// `GET /api/v2/filters/{filter_id}/statuses`
+pub(crate) async fn statuses(
+    State(state): State<Shared>,
+    Me(me): Me,
+    IdInPath(id): IdInPath,
+) -> Result<Json<Vec<Value>>, ApiError> {
+    let read = |entities: &Entities<'_>, filter: &Filter| entities.filtered_statuses(filter);
+    Ok(Json(state.of_filter(me, FilterId(id), read).await?))
+}
+
+/// `POST /api/v2/filters/{filter_id}/statuses`: of a boost, what it boosts.
+pub(crate) async fn add_status(
+    State(state): State<Shared>,
+    Me(me): Me,
+    IdInPath(id): IdInPath,
+    once: Once,
+    Params(fields): Params,
+) -> Result<Json<Value>, ApiError> {
+    let post = input::post(fields.need("status_id")?).ok_or_else(ApiError::not_found)?;
+    let added = FilterChange::AddPost { filter: FilterId(id), post };
+    let Done::FilterPartSaved(part) = change(&state, me, once, added).await? else {
+        return Err(ApiError::internal());
+    };
+    let read = move |entities: &mut Entities<'_>| {
+        let filter = entities.filter_of(FilterId(id))?;
+        filter.posts.iter().find(|found| found.id == part).map(filtered_status)
+    };
+    state.entities_done(me, read).await?.map(Json).ok_or_else(ApiError::not_found)
+}
+
+/// `GET /api/v2/filters/statuses/{id}`
+pub(crate) async fn status(
+    State(state): State<Shared>,
+    Me(me): Me,
+    IdInPath(id): IdInPath,
+) -> Result<Json<Value>, ApiError> {
+    let (_, found) = state.filtered_post(me, FilterPartId(id)).await?;
+    Ok(Json(filtered_status(&found)))
+}
+
+/// `DELETE /api/v2/filters/statuses/{id}`
+pub(crate) async fn delete_status(
+    State(state): State<Shared>,
+    Me(me): Me,
+    IdInPath(id): IdInPath,
+    once: Once,
+) -> Result<Json<Value>, ApiError> {
+    let (filter, found) = state.filtered_post(me, FilterPartId(id)).await?;
+    change(&state, me, once, FilterChange::RemovePost { filter, part: found.id }).await?;
+    Ok(Json(filtered_status(&found)))
+}

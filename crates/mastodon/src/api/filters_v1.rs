@@ -1,0 +1,138 @@
+//! Filters: version 1, in which each keyword is a filter of its own. What a keyword shares with others of its filter cannot
+//! be changed here.
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::Response;
+use feed::filter::{
+    Filter, FilterAction, FilterChange, FilterEdit, FilterPartId, FilterText, Keyword,
+    KeywordChange, NewFilter,
+};
+use feed::{Done, UserId};
+use serde_json::{Value, json};
+
+use super::accounts::list;
+use super::filters::{IdInPath, change, contexts, expires};
+use crate::answers;
+use crate::entities::Entities;
+use crate::entities::filter::version_1;
+use crate::error::ApiError;
+use crate::fields::{Fields, Params};
+use crate::input::{Me, Once};
+use crate::state::{Server, Shared};
+
+/// What apps do with what matches: without `irreversible` they warn.
+fn action(fields: &Fields) -> Result<Option<FilterAction>, ApiError> {
+    let hides = fields.flag("irreversible")?;
+    Ok(hides.map(|hides| if hides { FilterAction::Hide } else { FilterAction::Warn }))
+}
+
+/// `GET /api/v1/filters`
+pub(crate) async fn all(State(state): State<Shared>, Me(me): Me) -> Result<Response, ApiError> {
+    let filters = state.read(move |node| node.facts().filters(me)).await?;
+    let keywords = filters
+        .iter()
+        .flat_map(|filter| filter.keywords.iter().map(move |keyword| version_1(filter, keyword)));
+    Ok(answers::json(list(keywords, Some)))
+}
+
+/// `GET /api/v1/filters/{id}`
+pub(crate) async fn show(
+    State(state): State<Shared>,
+    Me(me): Me,
+    IdInPath(id): IdInPath,
+) -> Result<Json<Value>, ApiError> {
+    let (filter, keyword) = state.filter_keyword(me, FilterPartId(id)).await?;
+    Ok(Json(version_1(&filter, &keyword)))
+}
+
+/// `POST /api/v1/filters`
+pub(crate) async fn create(
+    State(state): State<Shared>,
+    Me(me): Me,
+    once: Once,
+    Params(fields): Params,
+) -> Result<Json<Value>, ApiError> {
+    let text = FilterText::parse(fields.text("phrase").unwrap_or_default())?;
+    let contexts = contexts(&fields)?;
+    let new = NewFilter {
+        title: text.clone(),
+        contexts: contexts.ok_or_else(|| ApiError::invalid("Context can't be blank"))?,
+        action: action(&fields)?.unwrap_or_default(),
+        expires: expires(&fields)?.flatten(),
+        keywords: vec![Keyword { text, whole_word: fields.flag("whole_word")?.unwrap_or(true) }],
+    };
+    let done = change(&state, me, once, FilterChange::Create(new)).await?;
+    let Done::FilterSaved(id) = done else { return Err(ApiError::internal()) };
+    saved(&state, me, move |filter| (filter.id == id).then_some(0)).await
+}
+
+/// `PUT /api/v1/filters/{id}`
+pub(crate) async fn edit(
+    State(state): State<Shared>,
+    Me(me): Me,
+    IdInPath(id): IdInPath,
+    once: Once,
+    Params(fields): Params,
+) -> Result<Json<Value>, ApiError> {
+    let id = FilterPartId(id);
+    let text = fields.text("phrase").map(FilterText::parse).transpose()?;
+    let whole_word = fields.flag("whole_word")?;
+    let keyword = KeywordChange::Edit { keyword: id, text: text.clone(), whole_word };
+    let (filter, _) = state.filter_keyword(me, id).await?;
+    let edit = FilterEdit {
+        filter: filter.id,
+        title: text,
+        contexts: contexts(&fields)?,
+        action: action(&fields)?,
+        expires: expires(&fields)?,
+        keywords: vec![keyword],
+    };
+    if filter.keywords.len() > 1 && changes_more(&edit, &filter) {
+        let why = "this filter has several keywords, which need version 2 of the API";
+        return Err(ApiError::invalid(why));
+    }
+    change(&state, me, once, FilterChange::Edit(edit)).await?;
+    saved(&state, me, move |filter| filter.keywords.iter().position(|it| it.id == id)).await
+}
+
+/// Whether an edit changes what the keywords of a filter share.
+fn changes_more(edit: &FilterEdit, filter: &Filter) -> bool {
+    edit.title.as_ref().is_some_and(|title| *title != filter.title)
+        || edit.contexts.is_some_and(|contexts| contexts != filter.contexts)
+        || edit.action.is_some_and(|action| action != filter.action)
+        || edit.expires.is_some_and(|expires| expires.is_some() || filter.expires_ms.is_some())
+}
+
+/// The entity of a keyword that was saved. `find` gives its position in its filter.
+async fn saved(
+    state: &Server,
+    me: UserId,
+    find: impl Fn(&Filter) -> Option<usize> + Send + 'static,
+) -> Result<Json<Value>, ApiError> {
+    let read = move |entities: &mut Entities<'_>| {
+        entities.filters().iter().find_map(|filter| {
+            let keyword = filter.keywords.get(find(filter)?)?;
+            Some(version_1(filter, keyword))
+        })
+    };
+    state.entities_done(me, read).await?.map(Json).ok_or_else(ApiError::not_found)
+}
+
+/// `DELETE /api/v1/filters/{id}`: a filter of which nothing would be left is deleted, because this version cannot show it.
+pub(crate) async fn delete(
+    State(state): State<Shared>,
+    Me(me): Me,
+    IdInPath(id): IdInPath,
+    once: Once,
+) -> Result<Json<Value>, ApiError> {
+    let (filter, keyword) = state.filter_keyword(me, FilterPartId(id)).await?;
+    let removed = if filter.keywords.len() == 1 && filter.posts.is_empty() {
+        FilterChange::Delete { filter: filter.id }
+    } else {
+        let keywords = vec![KeywordChange::Remove { keyword: keyword.id }];
+        FilterChange::Edit(FilterEdit { keywords, ..FilterEdit::new(filter.id) })
+    };
+    change(&state, me, once, removed).await?;
+    Ok(Json(json!({})))
+}

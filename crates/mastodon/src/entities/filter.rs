@@ -1,0 +1,112 @@
+//! The entities of filters, and the marks of what they match.
+
+use feed::filter::{Filter, FilterAction, FilterContext, FilterId, FilterKeyword, FilteredPost};
+use feed::{Post, PostId};
+use serde_json::{Value, json};
+
+use super::Entities;
+use super::time::time;
+use crate::filters::{Matched, Matcher};
+
+impl Entities<'_> {
+    /// The filters of the reader.
+    pub(crate) fn filters(&self) -> Vec<Filter> {
+        self.reader.map_or_else(Vec::new, |reader| self.facts().filters(reader))
+    }
+
+    /// A filter of the reader.
+    pub(crate) fn filter_of(&self, id: FilterId) -> Option<Filter> {
+        self.filters().into_iter().find(|filter| filter.id == id)
+    }
+
+    /// As [`Entities::filter`], of a filter of the reader.
+    pub(crate) fn filter_entity(&self, id: FilterId) -> Option<Value> {
+        self.filter_of(id).map(|filter| self.filter(&filter))
+    }
+
+    /// The entity `Filter` with its keywords and statuses.
+    pub(crate) fn filter(&self, filter: &Filter) -> Value {
+        let mut entity = bare(filter);
+        if let Some(fields) = entity.as_object_mut() {
+            let keywords: Vec<_> = filter.keywords.iter().map(keyword).collect();
+            fields.insert("keywords".to_owned(), keywords.into());
+            fields.insert("statuses".to_owned(), self.filtered_statuses(filter).into());
+        }
+        entity
+    }
+
+    /// The entities `FilterStatus` of a filter, of statuses that the reader may see.
+    pub(crate) fn filtered_statuses(&self, filter: &Filter) -> Vec<Value> {
+        let shown = filter.posts.iter().filter(|found| self.visible_post(found.post).is_some());
+        shown.map(filtered_status).collect()
+    }
+
+    /// Whether the reader has filters that can match.
+    pub(crate) fn has_filters(&self) -> bool {
+        self.matcher().is_some()
+    }
+
+    fn matcher(&self) -> Option<&Matcher> {
+        self.matcher.get_or_init(|| Matcher::new(self.filters(), self.now_ms)).as_ref()
+    }
+
+    /// The entities `FilterResult` of a post with its pictures; of a boost, those of what it boosts.
+    pub(crate) fn filtered(
+        &self,
+        (id, post): (PostId, &Post),
+        pictures: &[Value],
+        reblog: Option<&Value>,
+    ) -> Value {
+        let Some(matcher) = self.matcher() else { return json!([]) };
+        if let Some(reblog) = reblog {
+            return reblog.get("filtered").cloned().unwrap_or_default();
+        }
+        let described = pictures.iter().filter_map(|picture| picture.get("description")?.as_str());
+        let texts = [post.warning.as_str(), post.text.as_str()].into_iter().chain(described);
+        let texts: Vec<_> = texts.collect();
+        matcher.matches(id, &texts).iter().map(|matched| result(id, matched)).collect()
+    }
+}
+
+fn result(id: PostId, matched: &Matched<'_>) -> Value {
+    let keyword = matched.keyword.map(|found| [found.keyword.text.as_str()]);
+    json!({
+        "filter": bare(matched.filter),
+        "keyword_matches": keyword,
+        "status_matches": matched.is_listed.then(|| [id.0.to_string()]),
+    })
+}
+
+/// The entity `Filter` without its keywords and statuses.
+fn bare(filter: &Filter) -> Value {
+    json!({
+        "id": filter.id.0.to_string(),
+        "title": filter.title.as_str(),
+        "context": filter.contexts.iter().map(FilterContext::name).collect::<Vec<_>>(),
+        "expires_at": filter.expires_ms.map(time),
+        "filter_action": filter.action.name(),
+    })
+}
+
+/// The entity `FilterKeyword`.
+pub(crate) fn keyword(FilterKeyword { id, keyword }: &FilterKeyword) -> Value {
+    let (text, whole_word) = (keyword.text.as_str(), keyword.whole_word);
+    json!({"id": id.0.to_string(), "keyword": text, "whole_word": whole_word})
+}
+
+/// The entity `FilterStatus`.
+pub(crate) fn filtered_status(found: &FilteredPost) -> Value {
+    json!({"id": found.id.0.to_string(), "status_id": found.post.0.to_string()})
+}
+
+/// The entity `V1::Filter` of a keyword.
+pub(crate) fn version_1(filter: &Filter, FilterKeyword { id, keyword }: &FilterKeyword) -> Value {
+    json!({
+        "id": id.0.to_string(),
+        "phrase": keyword.text.as_str(),
+        "context": filter.contexts.iter().map(FilterContext::name).collect::<Vec<_>>(),
+        "whole_word": keyword.whole_word,
+        "expires_at": filter.expires_ms.map(time),
+        "irreversible": filter.action == FilterAction::Hide,
+    })
+}
