@@ -344,9 +344,7 @@ pub(crate) fn media_rows(id: MediaId, media: &Media) -> Vec<(NameTable, Value, V
         (NameTable::Media, key.clone(), encode(media)),
         (NameTable::MediaOf, media_of_key(media.owner, id), Value::new()),
     ];
-    if let MediaUse::Unattached { since } = media.used {
-        let mut name = Value::from_slice(&since.0.to_be_bytes());
-        name.extend_from_slice(&key);
+    if let Some(name) = unattached_key(id, media.used) {
         rows.push((NameTable::UnattachedMedia, name, Value::new()));
     }
     let same = |file: &MediaFile| file.hash == media.original.hash;
@@ -358,6 +356,20 @@ pub(crate) fn media_rows(id: MediaId, media: &Media) -> Vec<(NameTable, Value, V
         rows.push((NameTable::MediaFile, name, Value::new()));
     }
     rows
+}
+
+/// A picture with this use is not unattached any more, or since another time.
+pub(crate) fn attached(rows: &mut (impl PutRows + ?Sized), id: MediaId, used: MediaUse) {
+    if let Some(name) = unattached_key(id, used) {
+        rows.put_name(NameTable::UnattachedMedia, &name, None);
+    }
+}
+
+fn unattached_key(id: MediaId, used: MediaUse) -> Option<Value> {
+    let MediaUse::Unattached { since } = used else { return None };
+    let mut name = Value::from_slice(&since.0.to_be_bytes());
+    name.extend_from_slice(&id.0.to_be_bytes());
+    Some(name)
 }
 
 pub(crate) fn media_of_key(owner: UserId, id: MediaId) -> Value {

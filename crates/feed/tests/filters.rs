@@ -15,7 +15,7 @@ use feed::{
     Remains, UserId, Visibility,
 };
 use rows::{NameTable, Rows as _};
-use support::{World, block, id};
+use support::{World, block, id, register};
 
 fn run(world: &mut World, user: u32, change: FilterChange) -> Outcome {
     world.run(Command::Filter(Box::new(FilterCommand { user: id(user), change })))
@@ -159,6 +159,10 @@ fn the_numbers_of_filters_keywords_and_posts_are_bounded() {
     world.run(Command::DeletePost { post: posts[1] }).unwrap();
     assert!(run(&mut world, 0, add).is_ok(), "deleted posts do not count");
     assert_eq!(filters(&world, 0)[0].posts.len(), FILTERED_POSTS_MAX);
+    world.run(block(id(2), id(0))).unwrap();
+    let add = FilterChange::AddPost { filter, post: world.post(1, "a post") };
+    assert!(run(&mut world, 0, add).is_ok(), "those that are hidden from the user neither");
+    assert_eq!(filters(&world, 0)[0].posts.len(), 1);
     for (secs, is_right) in [(0, true), (FILTER_SECS_MAX, true), (FILTER_SECS_MAX + 1, false)] {
         assert_eq!(FilterTime::from_secs(secs).is_ok(), is_right, "{secs}");
     }
@@ -192,6 +196,17 @@ fn only_posts_that_the_user_may_see_are_filtered() {
     assert!(parts.iter().all(|part| *part == parts[0]), "of a boost, what it boosts");
     let found = filters(&world, 0)[0].posts.clone();
     assert_eq!((found.len(), found[0].post), (1, post));
+    // Who blocks the user afterwards does not show by it whether the post or the boost still exists.
+    world.run(register("dan")).unwrap();
+    let of_blocker = world.post(3, "a post");
+    world.run(Command::React { user: id(3), post, reaction, on }).unwrap();
+    let boost = PostId(world.facts().reaction(UserId(3), post, Reaction::Boost).unwrap());
+    run(&mut world, 0, FilterChange::AddPost { filter, post: of_blocker }).unwrap();
+    world.run(block(id(3), id(0))).unwrap();
+    for post in [of_blocker, boost] {
+        let add = FilterChange::AddPost { filter, post };
+        assert_eq!(run(&mut world, 0, add), Err(Refusal::PostNotFound), "{post:?}");
+    }
     let remove = FilterChange::RemovePost { filter, part: found[0].id };
     assert_eq!(run(&mut world, 0, remove.clone()), Ok(Done::FilterSaved(filter)));
     assert_eq!(run(&mut world, 0, remove), refused(FilterRefusal::NotFound));

@@ -159,8 +159,9 @@ impl Fields {
         parts: impl Iterator<Item = Part>,
     ) -> Result<Self, ApiError> {
         let pairs = parts.map(|part| {
-            let text = body.get(part.content).unwrap_or_default();
-            (part.name, String::from_utf8_lossy(text).into_owned())
+            let text = String::from_utf8_lossy(body.get(part.content).unwrap_or_default());
+            // Browsers send each line break of a text so in such a form.
+            (part.name, text.replace("\r\n", "\n"))
         });
         Self::of_pairs(pairs)
     }

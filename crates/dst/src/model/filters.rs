@@ -1,5 +1,7 @@
 //! The expected filters.
 
+use std::collections::BTreeSet;
+
 use feed::filter::{
     FilterAction, FilterChange, FilterCommand, FilterContexts, FilterEdit, FilterId, FilterPartId,
     FilterTime, Keyword, KeywordChange,
@@ -62,9 +64,10 @@ impl Feed {
             FilterChange::AddPost { filter, post } => {
                 let filter = (user, filter.0);
                 let posts = &self.filters.get(&filter).ok_or(FilterRefusal::NotFound)?.posts;
-                let found = self.posts.get(&post.0).ok_or(Refusal::PostNotFound)?;
+                let seen = |post| self.posts.get(post).filter(|post| self.sees(user, post));
+                let found = seen(&post.0).ok_or(Refusal::PostNotFound)?;
                 let post = found.boost.as_ref().map_or(post.0, |boost| boost.post);
-                self.posts.get(&post).ok_or(Refusal::PostNotFound)?;
+                seen(&post).ok_or(Refusal::PostNotFound)?;
                 let id = match posts.iter().find(|(_, other)| *other == post) {
                     Some((id, _)) => *id,
                     None => self.add_filtered(stamp, filter, post)?,
@@ -147,15 +150,15 @@ impl Feed {
         (user, filter): (u32, u64),
         post: u64,
     ) -> Result<u64, Refusal> {
-        let found = self.posts.get(&post).filter(|post| self.sees(user, post));
-        found.ok_or(Refusal::PostNotFound)?;
         let of_user = |filters: &Self| {
             let all = filters.filters.iter().filter(|((one, _), _)| *one == user);
             all.map(|(_, filter)| filter.posts.len()).sum::<usize>()
         };
         if of_user(self) >= FILTERED_POSTS_MAX {
+            let seen = self.posts.iter().filter(|(_, post)| self.sees(user, post));
+            let seen: BTreeSet<u64> = seen.map(|(id, _)| *id).collect();
             for (_, filter) in self.filters.iter_mut().filter(|((one, _), _)| *one == user) {
-                filter.posts.retain(|(_, post)| self.posts.contains_key(post));
+                filter.posts.retain(|(_, post)| seen.contains(post));
             }
         }
         if of_user(self) >= FILTERED_POSTS_MAX {

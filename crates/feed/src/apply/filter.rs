@@ -154,17 +154,20 @@ impl Filters {
         post: PostId,
     ) -> Result<FilterPartId, Refusal> {
         let known = self.find(filter)?;
-        let (post, found) = super::reaction::boosted(txn, post)?;
+        let viewer = Viewer::new(txn.facts(), Some(user));
+        let is_visible = |post| txn.facts().post(post).is_some_and(|post| viewer.visible(&post));
+        let boost = post;
+        let (post, _) = super::reaction::boosted(txn, boost)?;
+        if !is_visible(boost) || !is_visible(post) {
+            return Err(Refusal::PostNotFound);
+        }
         if let Some(known) = known.posts.iter().find(|other| other.post == post) {
             return Ok(known.id);
         }
-        if !Viewer::new(txn.facts(), Some(user)).visible(&found) {
-            return Err(Refusal::PostNotFound);
-        }
         if self.posts() >= FILTERED_POSTS_MAX {
-            // Those that are deleted do not count.
+            // Those that the user does not see any more are not listed, and do not count.
             for filter in &mut self.all {
-                filter.posts.retain(|other| txn.facts().post(other.post).is_some());
+                filter.posts.retain(|other| is_visible(other.post));
             }
             if self.posts() >= FILTERED_POSTS_MAX {
                 return Err(FilterRefusal::TooManyPosts.into());

@@ -113,10 +113,11 @@ impl Txn<'_> {
     /// Stores a picture, or replaces it by one with the same owner and files. Counts it.
     pub(crate) fn put_media(&mut self, id: MediaId, media: &Media) {
         let before = self.facts().media(id);
-        if let Some(before) = &before {
-            write::remove_media(self.rows, id, before);
-        }
         write::media(self.rows, id, media);
+        // Afterwards, and no other row: readers see each change at once.
+        if let Some(before) = before.as_ref().filter(|before| before.used != media.used) {
+            write::attached(self.rows, id, before.used);
+        }
         self.count_media(media.owner, before.as_ref(), Some(media));
     }
 

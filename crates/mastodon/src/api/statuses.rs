@@ -196,7 +196,7 @@ pub(crate) async fn delete(
     Me(me): Me,
     StatusInPath(post): StatusInPath,
     once: Once,
-    fields: Fields,
+    Params(fields): Params,
 ) -> Result<Response, ApiError> {
     let deletes_media = fields.is_true("delete_media")?;
     let read = move |_: &_, entities: &mut Entities<'_>| {

@@ -176,7 +176,8 @@ async fn without_the_right_key_there_is_no_picture_and_after_its_deletion_neithe
     assert_eq!(world.get(url, None).await.status.as_u16(), 200);
     let post = ada.publish(&world, "", &[text(&media["id"])]).await;
     let path = format!("{STATUSES}/{}", text(&post["id"]));
-    let deleted = ada.call(&world, "DELETE", &path, &[("delete_media", "true")]).await;
+    let path = format!("{path}?delete_media=true");
+    let deleted = ada.call(&world, "DELETE", &path, &[]).await;
     assert_eq!(deleted["media_attachments"], json!([]), "nothing to attach again");
     assert_eq!(world.get(url, None).await.status.as_u16(), 404);
 }

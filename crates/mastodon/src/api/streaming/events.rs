@@ -1,5 +1,6 @@
 //! The events of a client's channels, whichever way they are sent.
 
+use std::collections::VecDeque;
 use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +15,7 @@ use tokio::time::Instant;
 
 use super::Event;
 use super::channel::Channel;
-use super::news::{News, Question};
+use super::news::{EVENTS_BYTES, News, Question};
 use crate::answers::Client;
 use crate::entities::Entities;
 use crate::state::Shared;
@@ -35,6 +36,8 @@ pub(super) struct Events {
     user: UserId,
     own: Option<Own>,
     public: Option<Receiver<Arc<Published>>>,
+    /// Received posts of all users that were too many to be read together.
+    unread: VecDeque<Arc<Published>>,
     /// The channels of posts that any user may see.
     of_public: Vec<Channel>,
     /// Whether posts at home are among the events.
@@ -90,6 +93,7 @@ impl Events {
             user,
             own,
             public,
+            unread: VecDeque::new(),
             of_public,
             has_home,
             lists,
@@ -112,17 +116,18 @@ impl Events {
             let begin = move |node: &Node, _: &str| {
                 let watch = node.watch(user);
                 drop(node.home_ids(user, &Page { cursor: Cursor::Newest, limit: 1 }));
+                let changes_read = watch.changes_end();
                 let tags = node.facts().followed_tags(user).into_iter();
                 let tags = tags.map(|followed| followed.tag).collect();
-                (watch, tags, node.visible_up_to().0)
+                (watch, tags, changes_read, node.visible_up_to().0)
             };
-            let (watch, tags, position) = self.state.read_for_stream(begin).await?;
-            let changes_read = watch.changes_end();
+            let (watch, tags, changes_read, position) = self.state.read_for_stream(begin).await?;
             let from = Instant::now();
             self.own = Some(Own { watch, tags, position, changes_read, due: true, from });
         }
         if self.of_public.is_empty() && self.home_tags().is_empty() {
             self.public = None;
+            self.unread.clear();
         } else if self.public.is_none() {
             self.public = Some(streams::public(&self.state));
         }
@@ -154,6 +159,9 @@ impl Events {
         };
         let published = async {
             let Some(public) = &mut self.public else { return pending().await };
+            if let Some(unread) = self.unread.pop_front() {
+                return Some(unread);
+            }
             loop {
                 match public.recv().await {
                     Ok(published) => return Some(published),
@@ -224,6 +232,7 @@ impl Events {
     /// Of the posts of all users those of the channels that the user wants.
     async fn read_public(&mut self, first: Arc<Published>) -> Option<Vec<Event>> {
         let mut received = vec![first];
+        received.extend(self.unread.drain(..));
         while let Some(public) = &mut self.public
             && received.len() < PUBLIC_AT_ONCE
             && let Ok(published) = public.try_recv()
@@ -244,7 +253,7 @@ impl Events {
         let user = self.user;
         let wanted = move |node: &Node, base: &str| {
             let mut entities = Entities::new(node, base, Some(user));
-            let event = |published: &Arc<Published>| {
+            let mut event = |published: &Arc<Published>| {
                 let post = entities.facts().post(published.post)?;
                 let is_wanted = entities.viewer().wanted(&post);
                 // Who blocks or is blocked gets no mentions of these users, and filters mark posts.
@@ -257,8 +266,21 @@ impl Events {
                 let published = Some(Arc::clone(published));
                 Some(Event { name: "update", payload, published, lists: Vec::new() })
             };
-            received.iter().filter_map(event).collect()
+            let (mut events, mut unread) = (Vec::new(), VecDeque::from(received));
+            // What is rendered for this client alone is in memory until it is sent.
+            let mut bytes = 0;
+            while bytes < EVENTS_BYTES
+                && let Some(published) = unread.pop_front()
+            {
+                let event = event(&published);
+                let own = event.iter().filter(|it| !Arc::ptr_eq(&it.payload, &published.status));
+                bytes += own.map(|event| event.payload.len()).sum::<usize>();
+                events.extend(event);
+            }
+            (events, unread)
         };
-        self.state.read_for_stream(wanted).await
+        let (events, unread) = self.state.read_for_stream(wanted).await?;
+        self.unread = unread;
+        Some(events)
     }
 }
