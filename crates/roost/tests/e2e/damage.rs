@@ -42,15 +42,39 @@ pub(crate) fn start(data: &Path) -> (Server, Redis) {
     (server, Redis::new(address.parse().unwrap()))
 }
 
+/// Makes a directory with the keys. The first of them, in an order that is secret and different in each directory, shares
+/// its block with other rows, which would be damaged with it. So directories are made until that is another key.
+pub(crate) fn filled<T>(data: &Path, prepare: impl Fn(&Server) -> T) -> T {
+    loop {
+        let (server, mut redis) = start(data);
+        let prepared = prepare(&server);
+        for number in 0..KEYS {
+            assert_eq!(redis.run(&[b"SET", &[b'k', number], &value(number)]), Reply::ok());
+        }
+        server.stop();
+        if !files(&data.join("store")).iter().any(|path| is_first(path)) {
+            return prepared;
+        }
+        std::fs::remove_dir_all(data).unwrap();
+    }
+}
+
+/// Whether the key to be damaged is the first one in a file of the store.
+fn is_first(path: &Path) -> bool {
+    let bytes = std::fs::read(path).unwrap();
+    let place = |number: u8| {
+        let value = value(number);
+        bytes.windows(64).position(|window| *window == value[..64])
+    };
+    let damaged = place(DAMAGED);
+    let others = (0..KEYS).filter(|number| *number != DAMAGED);
+    damaged.is_some() && others.filter_map(place).all(|other| Some(other) > damaged)
+}
+
 #[test]
 fn a_damaged_row_refuses_what_needs_it_and_nothing_else() {
     let data = tempfile::tempdir().unwrap();
-    let (server, mut redis) = start(data.path());
-    let ann = server.client().register("ann");
-    for number in 0..KEYS {
-        assert_eq!(redis.run(&[b"SET", &[b'k', number], &value(number)]), Reply::ok());
-    }
-    server.stop();
+    let ann = filled(data.path(), |server| server.client().register("ann"));
     damage(&data.path().join("store"), &value(DAMAGED));
     let (server, mut redis) = start(data.path());
     assert!(server.process.logged("the disk is damaged").is_some());

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::damage::{DAMAGED, KEYS, damage, start, value};
+use crate::damage::{DAMAGED, KEYS, damage, filled, start, value};
 use crate::support::files::files;
 use crate::support::process::{Process, Server, run, serve};
 use crate::support::redis::Reply;
@@ -43,11 +43,7 @@ fn keys(data: &Path) -> Vec<Option<Vec<u8>>> {
 fn a_damaged_row_comes_from_the_log_or_is_named_as_lost() {
     let folder = tempfile::tempdir().unwrap();
     let (data, from_log) = (folder.path().join("data"), folder.path().join("from-log"));
-    let (server, mut redis) = start(&data);
-    for number in 0..KEYS {
-        assert_eq!(redis.run(&[b"SET", &[b'k', number], &value(number)]), Reply::ok());
-    }
-    server.stop();
+    filled(&data, |_| ());
     let copy = folder.path().join("copy");
     // The directory was closed, so a copy of it is good.
     let copied = std::process::Command::new("cp").args(["-a", path(&data), path(&copy)]).status();
