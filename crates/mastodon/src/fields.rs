@@ -64,7 +64,7 @@ impl Fields {
 
     /// Whether a parameter is true, and none if it is missing.
     pub(crate) fn flag(&self, name: &str) -> Result<Option<bool>, ApiError> {
-        Ok(self.one(name)?.map(|value| !matches!(value, "false" | "0" | "off" | "f")))
+        Ok(self.one(name)?.map(is_true))
     }
 
     /// Whether a parameter of this name, or of a part of it such as `name[part]`, has a value.
@@ -235,6 +235,11 @@ fn flatten(
         }
     }
     Some(())
+}
+
+/// Whether the value of a parameter is true.
+pub(crate) fn is_true(value: &str) -> bool {
+    !matches!(value, "" | "false" | "0" | "off" | "f")
 }
 
 /// The parameters of a route of the API: those of the query, and those of the body, which some clients send with `GET`.

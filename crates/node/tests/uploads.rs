@@ -18,6 +18,7 @@ use node::{
     Clock, Durability, FileError, Node, NodeOptions, Request, Restored, Upload, UploadError,
 };
 use testkit::files::files;
+use testkit::gif;
 use tokio::runtime::Runtime;
 
 const START_MS: u64 = 1_800_000_000_000;
@@ -90,14 +91,6 @@ impl Subject {
 fn upload(owner: u32, file: &[u8], shape: Shape) -> Upload {
     let description = Description::parse("a dot").unwrap();
     Upload { owner: UserId(owner), file: file.to_vec(), shape, description, focus: None }
-}
-
-/// A picture of one pixel of some color. Its original and its preview are the same file.
-fn gif(color: u8) -> Vec<u8> {
-    let mut gif = b"GIF89a\x01\0\x01\0\x80\0\0".to_vec();
-    gif.extend([color; 6]);
-    gif.extend(b"\x2c\0\0\0\0\x01\0\x01\0\0\x02\x02\x44\x01\0\x3b");
-    gif
 }
 
 /// Sets a number to zero in the end.

@@ -16,7 +16,7 @@ use media::Shape;
 use node::{Node, NodeOptions, Request, Upload};
 use powerloss::{Accounting, DIRECTORY, Disk, JOURNAL, Journal, Loss, SUPPORTED};
 use rustix::process::Signal;
-use testkit::Random;
+use testkit::{Random, gif};
 
 /// Losses on one data directory.
 const LOSSES: u64 = 15;
@@ -26,13 +26,6 @@ const CALLS_MAX: u64 = 600;
 const COLORS: u64 = 4;
 const USER: UserId = UserId(0);
 
-fn gif(color: u8) -> Vec<u8> {
-    let mut gif = b"GIF89a\x01\0\x01\0\x80\0\0".to_vec();
-    gif.extend([color; 6]);
-    gif.extend(b"\x2c\0\0\0\0\x01\0\x01\0\0\x02\x02\x44\x01\0\x3b");
-    gif
-}
-
 fn options(data: &Path) -> NodeOptions {
     let mut options = NodeOptions::new(data.to_owned());
     // Checkpoints now and then.
@@ -40,7 +33,7 @@ fn options(data: &Path) -> NodeOptions {
     options
 }
 
-/// The part that loses power. Prints what it was told that is durable, and what it begins to delete.
+/// The part that loses power. Prints which uploads were acknowledged, and what it begins to delete.
 #[test]
 #[ignore = "a part of another test"]
 fn uploads_and_deletes_until_the_power_is_lost() {

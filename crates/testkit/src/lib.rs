@@ -13,6 +13,7 @@ pub mod http;
 pub mod machine;
 mod memory_rows;
 pub mod nats;
+mod picture;
 pub mod proc;
 pub mod process;
 mod random;
@@ -26,6 +27,7 @@ use std::time::Duration;
 
 pub use decoder::{DecodeError, Decoder, ReplyLimits};
 pub use memory_rows::MemoryRows;
+pub use picture::gif;
 pub use random::Random;
 pub use reply::Reply;
 

@@ -5,17 +5,10 @@ use feed::{Command, Done, NewPost, PostEdit, PostId, PostText, UserId, UserRef};
 use media::Shape;
 use node::{Request, Upload};
 use serde_json::{Value, json};
+use testkit::gif;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::client::TestServer;
-
-/// A picture of one pixel.
-fn gif(color: u8) -> Vec<u8> {
-    let mut gif = b"GIF89a\x01\0\x01\0\x80\0\0".to_vec();
-    gif.extend([color; 6]);
-    gif.extend(b"\x2c\0\0\0\0\x01\0\x01\0\0\x02\x02\x44\x01\0\x3b");
-    gif
-}
 
 struct Subject {
     server: TestServer,

@@ -1,5 +1,7 @@
 //! The expected hashtags: those of posts are looked for in all texts.
 
+use std::collections::BTreeMap;
+
 use feed::limits::{FEATURED_TAGS_MAX, FOLLOWED_TAGS_MAX};
 use feed::{Done, Outcome, Page, PageOf, PostId, Refusal, Tag, UserRef, Visibility};
 
@@ -16,17 +18,9 @@ impl Feed {
         on: bool,
     ) -> Outcome {
         let user = self.resolve(user)?;
-        let key = (user, tag.as_str().to_owned());
-        if !on {
-            self.featured_tags.remove(&key);
-            return Ok(Done::TagFeatured);
-        }
-        let of_user = self.featured_tags.keys().filter(|(one, _)| *one == user).count();
-        if !self.featured_tags.contains_key(&key) && of_user >= FEATURED_TAGS_MAX {
-            return Err(Refusal::TooManyTags);
-        }
-        self.featured_tags.entry(key).or_insert(stamp);
-        Ok(Done::TagFeatured)
+        let is_kept =
+            set(&mut self.featured_tags, (user, tag), on.then_some(stamp), FEATURED_TAGS_MAX);
+        is_kept.then_some(Done::TagFeatured).ok_or(Refusal::TooManyTags)
     }
 
     pub(super) fn follow_tag(
@@ -37,16 +31,9 @@ impl Feed {
         on: bool,
     ) -> Outcome {
         let user = self.resolve(user)?;
-        let key = (user, tag.as_str().to_owned());
-        if !on {
-            self.followed_tags.remove(&key);
-        } else if !self.followed_tags.contains_key(&key) {
-            if self.followed_tags_of(user).count() >= FOLLOWED_TAGS_MAX {
-                return Err(Refusal::TooManyFollowedTags);
-            }
-            self.followed_tags.insert(key, stamp);
-        }
-        Ok(Done::TagFollowed)
+        let is_kept =
+            set(&mut self.followed_tags, (user, tag), on.then_some(stamp), FOLLOWED_TAGS_MAX);
+        is_kept.then_some(Done::TagFollowed).ok_or(Refusal::TooManyFollowedTags)
     }
 
     /// The hashtags that a user follows, in order, and since when.
@@ -72,4 +59,24 @@ impl Feed {
             self.posts.iter().rev().filter(|(_, post)| self.is_tagged(user, post, tag));
         page_of(newest_first.map(|(id, _)| *id), page)
     }
+}
+
+/// Gives a user a hashtag since a time, unless they have it, or takes it away; false if they have `most` others.
+fn set(
+    tags: &mut BTreeMap<(u32, String), u64>,
+    (user, tag): (u32, &Tag),
+    since: Option<u64>,
+    most: usize,
+) -> bool {
+    let key = (user, tag.as_str().to_owned());
+    let Some(since) = since else {
+        tags.remove(&key);
+        return true;
+    };
+    let of_user = tags.keys().filter(|(one, _)| *one == user).count();
+    if !tags.contains_key(&key) && of_user >= most {
+        return false;
+    }
+    tags.entry(key).or_insert(since);
+    true
 }

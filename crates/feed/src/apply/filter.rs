@@ -157,8 +157,8 @@ impl Filters {
         let viewer = Viewer::new(txn.facts(), Some(user));
         let is_visible = |post| txn.facts().post(post).is_some_and(|post| viewer.visible(&post));
         let boost = post;
-        let (post, _) = super::reaction::boosted(txn, boost)?;
-        if !is_visible(boost) || !is_visible(post) {
+        let (post, found) = super::reaction::boosted(txn, boost)?;
+        if !is_visible(boost) || !viewer.visible(&found) {
             return Err(Refusal::PostNotFound);
         }
         if let Some(known) = known.posts.iter().find(|other| other.post == post) {

@@ -18,7 +18,7 @@ use crate::answers;
 use crate::entities::Entities;
 use crate::entities::filter::{filtered_status, keyword as keyword_entity};
 use crate::error::ApiError;
-use crate::fields::{Fields, Params};
+use crate::fields::{Fields, Params, is_true};
 use crate::input::{self, Me, Once};
 use crate::state::{Server, Shared};
 
@@ -105,6 +105,11 @@ impl Server {
     }
 }
 
+/// The contexts of a new filter.
+pub(crate) fn new_contexts(fields: &Fields) -> Result<FilterContexts, ApiError> {
+    contexts(fields)?.ok_or_else(|| ApiError::invalid("Context can't be blank"))
+}
+
 /// The contexts of a filter, if there are any in the request.
 pub(crate) fn contexts(fields: &Fields) -> Result<Option<FilterContexts>, ApiError> {
     let wrong = || ApiError::invalid("Context None or invalid context supplied");
@@ -136,11 +141,6 @@ fn action(fields: &Fields) -> Result<Option<FilterAction>, ApiError> {
     name.map(|name| FilterAction::named(name).ok_or_else(wrong)).transpose()
 }
 
-/// The parameter `whole_word`: true unless the request says otherwise.
-fn is_true(value: Option<&str>) -> Option<bool> {
-    value.map(|value| !matches!(value, "" | "false" | "0" | "off" | "f"))
-}
-
 /// The changes of keywords: those with an id are of keywords that exist.
 fn keyword_changes(fields: &Fields) -> Result<Vec<KeywordChange>, ApiError> {
     let parts = ["id", "keyword", "whole_word", "_destroy"];
@@ -152,7 +152,7 @@ fn keyword_changes(fields: &Fields) -> Result<Vec<KeywordChange>, ApiError> {
     }
     let mut changes = Vec::new();
     for [id, text, whole_word, destroy] in given {
-        let is_removed = is_true(destroy).unwrap_or(false);
+        let is_removed = destroy.is_some_and(is_true);
         let id = id.filter(|id| !id.is_empty());
         let id = id.map(|id| input::number(id).map(FilterPartId).ok_or_else(ApiError::not_found));
         match id.transpose()? {
@@ -160,12 +160,12 @@ fn keyword_changes(fields: &Fields) -> Result<Vec<KeywordChange>, ApiError> {
             Some(keyword) => changes.push(KeywordChange::Edit {
                 keyword,
                 text: text.map(FilterText::parse).transpose()?,
-                whole_word: is_true(whole_word),
+                whole_word: whole_word.map(is_true),
             }),
             None if is_removed => {}
             None => {
                 let text = FilterText::parse(text.unwrap_or_default())?;
-                let whole_word = is_true(whole_word).unwrap_or(true);
+                let whole_word = whole_word.is_none_or(is_true);
                 changes.push(KeywordChange::Add(Keyword { text, whole_word }));
             }
         }
@@ -185,10 +185,9 @@ pub(crate) async fn create(
         KeywordChange::Edit { .. } | KeywordChange::Remove { .. } => Err(ApiError::not_found()),
     };
     let keywords = keyword_changes(&fields)?.into_iter().map(added);
-    let contexts = contexts(&fields)?;
     let new = NewFilter {
         title: FilterText::parse(fields.text("title").unwrap_or_default())?,
-        contexts: contexts.ok_or_else(|| ApiError::invalid("Context can't be blank"))?,
+        contexts: new_contexts(&fields)?,
         action: action(&fields)?.unwrap_or_default(),
         expires: expires(&fields)?.flatten(),
         keywords: keywords.collect::<Result<_, _>>()?,
@@ -264,7 +263,7 @@ pub(crate) async fn add_keyword(
     Params(fields): Params,
 ) -> Result<Json<Value>, ApiError> {
     let text = FilterText::parse(fields.text("keyword").unwrap_or_default())?;
-    let whole_word = is_true(fields.one("whole_word")?).unwrap_or(true);
+    let whole_word = fields.flag("whole_word")?.unwrap_or(true);
     let keyword = Keyword { text, whole_word };
     let added = FilterChange::AddKeyword { filter: FilterId(id), keyword: keyword.clone() };
     let Done::FilterPartSaved(id) = change(&state, me, once, added).await? else {
@@ -292,7 +291,7 @@ pub(crate) async fn edit_keyword(
     Params(fields): Params,
 ) -> Result<Json<Value>, ApiError> {
     let text = fields.text("keyword").map(FilterText::parse).transpose()?;
-    let whole_word = is_true(fields.one("whole_word")?);
+    let whole_word = fields.flag("whole_word")?;
     let (filter, found) = state.filter_keyword(me, FilterPartId(id)).await?;
     let is_whole = whole_word.unwrap_or(found.keyword.whole_word);
     let after = text.clone().unwrap_or(found.keyword.text);

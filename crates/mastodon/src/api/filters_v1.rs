@@ -12,7 +12,7 @@ use feed::{Done, UserId};
 use serde_json::{Value, json};
 
 use super::accounts::list;
-use super::filters::{IdInPath, change, contexts, expires};
+use super::filters::{IdInPath, change, contexts, expires, new_contexts};
 use crate::answers;
 use crate::entities::Entities;
 use crate::entities::filter::version_1;
@@ -54,10 +54,9 @@ pub(crate) async fn create(
     Params(fields): Params,
 ) -> Result<Json<Value>, ApiError> {
     let text = FilterText::parse(fields.text("phrase").unwrap_or_default())?;
-    let contexts = contexts(&fields)?;
     let new = NewFilter {
         title: text.clone(),
-        contexts: contexts.ok_or_else(|| ApiError::invalid("Context can't be blank"))?,
+        contexts: new_contexts(&fields)?,
         action: action(&fields)?.unwrap_or_default(),
         expires: expires(&fields)?.flatten(),
         keywords: vec![Keyword { text, whole_word: fields.flag("whole_word")?.unwrap_or(true) }],

@@ -10,19 +10,12 @@ use futures_util::stream;
 use image::{ImageFormat, Rgb, RgbImage};
 use mastodon::Rate;
 use serde_json::{Value, json};
+use testkit::gif;
 
 use crate::client::{ALL_SCOPES, Got, Person, World, ids};
 
 const BASE: &str = "https://social.example";
 const STATUSES: &str = "/api/v1/statuses";
-
-/// A picture of one color.
-pub(crate) fn gif(color: u8) -> Vec<u8> {
-    let mut gif = b"GIF89a\x01\0\x01\0\x80\0\0".to_vec();
-    gif.extend([color; 6]);
-    gif.extend(b"\x2c\0\0\0\0\x01\0\x01\0\0\x02\x02\x44\x01\0\x3b");
-    gif
-}
 
 /// A picture that is large as a file, too.
 fn noise(width: u32, height: u32) -> Vec<u8> {
