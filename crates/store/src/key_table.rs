@@ -84,16 +84,16 @@ impl KeyTable {
         let grown = row.memory_bytes();
         let same = |old: &KeyRow| is_of(old, row.space(), row.key());
         let before = shard.rows.allocation_size();
-        match shard.rows.entry(place_of(hash), same, |row| place_of(self.hash_of(row))) {
-            Entry::Occupied(mut entry) => {
-                let old = std::mem::replace(entry.get_mut(), row);
-                (grown, old.memory_bytes())
-            }
+        let shrunk = match shard.rows.entry(place_of(hash), same, |row| place_of(self.hash_of(row)))
+        {
+            Entry::Occupied(mut entry) => std::mem::replace(entry.get_mut(), row).memory_bytes(),
             Entry::Vacant(entry) => {
                 entry.insert(row);
-                (grown + shard.rows.allocation_size() - before, 0)
+                0
             }
-        }
+        };
+        // Also for a row that is replaced: the table makes room for one more before it looks for it.
+        (grown + shard.rows.allocation_size() - before, shrunk)
     }
 
     /// Puts a row unless there is one; returns by how many bytes memory grew, if it did.
@@ -234,6 +234,35 @@ mod tests {
             assert!(table.evict_from(5).is_some());
         }
         assert!(table.evict_from(5).is_none(), "nothing is left");
+    }
+
+    #[test]
+    fn what_grows_and_shrinks_adds_up_to_the_memory_of_all_rows_and_tables() {
+        let hasher = KeyHasher::new([7; 16]);
+        let table = KeyTable::new(hasher);
+        let keys = (0..).map(|number: u32| number.to_string());
+        let hashed = keys.map(|key| (hasher.hash(Space(1), key.as_bytes()), key));
+        let of_one_shard: Vec<_> =
+            hashed.filter(|(hash, _)| shard_of(*hash) == 5).take(300).collect();
+        let mut bytes = 0;
+        let check = |bytes: usize| {
+            let shard = table.shard(5).read();
+            let rows: usize = shard.rows.iter().map(KeyRow::memory_bytes).sum();
+            assert_eq!(bytes, rows + shard.rows.allocation_size());
+        };
+        for (hash, key) in &of_one_shard {
+            // The second time the row is replaced, at every size of the table.
+            for _ in 0..2 {
+                let (grown, shrunk) = table.put(*hash, row(key));
+                bytes = bytes + grown - shrunk;
+                check(bytes);
+            }
+        }
+        for (hash, key) in &of_one_shard {
+            bytes -= table.remove(*hash, Space(1), key.as_bytes());
+            check(bytes);
+        }
+        assert_eq!(bytes, 0);
     }
 
     #[test]
