@@ -15,6 +15,7 @@ mod reactions;
 mod requests;
 mod samples;
 mod search;
+mod similar;
 mod stories;
 mod tags;
 

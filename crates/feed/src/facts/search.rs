@@ -1,8 +1,9 @@
-//! Finding users by the beginning of their handles.
+//! Finding users by the beginning of their handles, also with a mistake.
 
 use rows::{NameTable, Rows, decode};
 
 use super::Facts;
+use super::similar::similar;
 use crate::ids::UserId;
 use crate::text::Handle;
 
@@ -16,5 +17,18 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         let handles = ends.iter().map(|end| [start, end].concat());
         let users = handles.filter_map(|handle| self.rows.name(NameTable::Handle, &handle));
         users.map(|row| decode(&row)).filter(|user| !self.is_deleted(*user)).collect()
+    }
+
+    /// Users whose handles begin almost as `start` and not with it. At most `limit` handles are read, those of deleted users
+    /// included; to find them, at most 500.
+    #[must_use]
+    pub fn users_similar(&self, start: &Handle, limit: usize) -> Vec<UserId> {
+        let handles = similar(start.as_str(), limit, |begins, from| {
+            let end = self.rows.names_under(NameTable::Handle, begins.as_bytes(), from, 1).pop()?;
+            String::from_utf8([begins.as_bytes(), &end].concat()).ok()
+        });
+        let rows =
+            handles.iter().map(|handle| self.rows.name(NameTable::Handle, handle.as_bytes()));
+        rows.flatten().map(|row| decode(&row)).filter(|user| !self.is_deleted(*user)).collect()
     }
 }

@@ -5,6 +5,7 @@
 
 use rows::{NameTable, Rows, Stamp, decode};
 
+use super::similar::similar;
 use super::{Facts, Txn};
 use crate::ids::{PostId, UserId};
 use crate::limits::{FEATURED_TAGS_MAX, FOLLOWED_TAGS_MAX};
@@ -65,15 +66,27 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     pub fn tags_by_prefix(&self, prefix: &str, limit: usize) -> Vec<Tag> {
         let (mut found, mut from) = (Vec::new(), Vec::new());
         while found.len() < limit
-            && let Some(name) =
-                self.rows.names_under(NameTable::TagPost, prefix.as_bytes(), &from, 1).pop()
+            && let Some(name) = self.first_tag(prefix, &from)
         {
-            let rest = name.split(|byte| *byte == 0).next().unwrap_or_default();
-            found.extend(Tag::of_row(&[prefix.as_bytes(), rest].concat()));
             // Above all posts with this hashtag, below those with a longer one.
-            from = [rest, &[1]].concat();
+            from = [name.as_bytes().get(prefix.len()..).unwrap_or_default(), &[1]].concat();
+            found.extend(Tag::of_row(name.as_bytes()));
         }
         found
+    }
+
+    /// Hashtags of public posts that begin almost as `start` and not with it: at most `limit`, for which at most 500 are read.
+    #[must_use]
+    pub fn tags_similar(&self, start: &str, limit: usize) -> Vec<Tag> {
+        let found = similar(start, limit, |begins, from| self.first_tag(begins, from));
+        found.iter().filter_map(|tag| Tag::of_row(tag.as_bytes())).collect()
+    }
+
+    /// The first hashtag of a public post that begins with `prefix`, and whose row is not below `from` then.
+    fn first_tag(&self, prefix: &str, from: &[u8]) -> Option<String> {
+        let found = self.rows.names_under(NameTable::TagPost, prefix.as_bytes(), from, 1).pop()?;
+        let rest = found.split(|byte| *byte == 0).next().unwrap_or_default();
+        String::from_utf8([prefix.as_bytes(), rest].concat()).ok()
     }
 
     /// The hashtags that a profile shows, in their order.

@@ -1,4 +1,5 @@
-//! Search: users by the beginning of their handles, hashtags by their beginning, and posts and profiles by their URLs.
+//! Search: users by the beginning of their handles, hashtags by their beginning, both also with a mistake, and posts and
+//! profiles by their URLs.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -21,6 +22,9 @@ const READ_BESIDE: usize = 100;
 
 /// Hashtags that a search reads, in their order.
 const TAGS_READ: usize = 60;
+
+/// Most users, or hashtags, whose names have a mistake in the query. They follow those without, if there is room.
+const SIMILAR_MAX: usize = 10;
 
 /// `GET /api/v1/accounts/search`
 pub(crate) async fn accounts(
@@ -85,10 +89,13 @@ pub(crate) async fn all(
         if wants("hashtags")
             && let Some(start) = tag::prefix(start)
         {
-            let found = entities.facts().tags_by_prefix(&start, TAGS_READ);
-            let found = found.iter().filter(|tag| entities.is_used(tag)).skip(offset).take(limit);
+            let facts = entities.facts();
+            let similar = std::iter::once_with(|| facts.tags_similar(&start, SIMILAR_MAX));
+            let found =
+                facts.tags_by_prefix(&start, TAGS_READ).into_iter().chain(similar.flatten());
+            let found = found.filter(|tag| entities.is_used(tag)).skip(offset).take(limit);
             for tag in found.collect::<Vec<_>>() {
-                push(&entities.tag(tag, node.now_ms()), &mut out);
+                push(&entities.tag(&tag, node.now_ms()), &mut out);
             }
         }
         out.extend_from_slice(b"]}");
@@ -102,17 +109,19 @@ fn offset(text: Option<&str>) -> usize {
     text.and_then(input::number).map_or(0, |offset| offset.min(READ_BESIDE as u64) as usize)
 }
 
-/// Users whose handles begin with `start` and whom the reader knows, in the order of handles; of them those whom
-/// `follower` follows, if there is one.
+/// Users whose handles begin with `start`, or almost, and whom the reader knows, each group in an order of its own; of them
+/// those whom `follower` follows, if there is one.
 fn users<'e>(
     entities: &'e Entities<'_>,
-    start: Option<&Handle>,
+    start: Option<&'e Handle>,
     follower: Option<UserId>,
 ) -> impl Iterator<Item = UserId> + use<'e> {
     let facts = entities.facts();
-    let found = start.map(|start| facts.users_by_prefix(start, 80 + READ_BESIDE));
-    let found: Vec<_> = found.unwrap_or_default();
-    found.into_iter().filter(move |user| {
+    let found = start.into_iter().flat_map(move |start| {
+        let similar = std::iter::once_with(move || facts.users_similar(start, SIMILAR_MAX));
+        facts.users_by_prefix(start, 80 + READ_BESIDE).into_iter().chain(similar.flatten())
+    });
+    found.filter(move |user| {
         entities.knows(*user) && follower.is_none_or(|follower| facts.follows(follower, *user))
     })
 }

@@ -56,7 +56,7 @@ async fn a_profile_is_changed_and_what_is_fixed_is_refused() {
 }
 
 #[tokio::test]
-async fn users_are_found_by_name_and_the_beginning_of_their_handles() {
+async fn users_are_found_by_name_and_the_beginning_of_their_handles_also_with_a_mistake() {
     let world = World::new();
     let [ada, adam, bob] = world.people(["ada", "adam", "bob"]).await;
     bob.does(&world, "follow", &adam).await;
@@ -68,6 +68,10 @@ async fn users_are_found_by_name_and_the_beginning_of_their_handles() {
         ("q=ad&limit=1", vec![&ada.id]),
         ("q=ad&limit=1&offset=1", vec![&adam.id]),
         ("q=ad&following=true", vec![&adam.id]),
+        ("q=adma", vec![&ada.id, &adam.id]),
+        ("q=@adan", vec![&ada.id, &adam.id]),
+        ("q=adan&limit=1&offset=1", vec![&adam.id]),
+        ("q=adan&following=true", vec![&adam.id]),
         ("q=", vec![]),
         ("q=%25", vec![]),
     ] {

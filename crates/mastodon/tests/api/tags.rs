@@ -70,7 +70,7 @@ async fn an_edit_and_a_deletion_change_the_timeline() {
 }
 
 #[tokio::test]
-async fn a_hashtag_has_a_history_and_is_found_by_its_beginning() {
+async fn a_hashtag_has_a_history_and_is_found_by_its_beginning_also_with_a_mistake() {
     let world = World::new();
     let [ada, bob, eve] = world.people(["ada", "bob", "eve"]).await;
     ada.post(&world, "#rust").await;
@@ -94,6 +94,9 @@ async fn a_hashtag_has_a_history_and_is_found_by_its_beginning() {
     assert_eq!(search(&ada, "q=ru").await, ["ruby", "rust"], "who blocks has posted #rusty");
     assert_eq!(search(&bob, "q=%23Rust&type=hashtags").await, ["rust", "rusty"]);
     assert_eq!(search(&bob, "q=ru&limit=1&offset=1").await, ["rust"]);
+    assert_eq!(search(&bob, "q=rusti").await, ["rust", "rusty"]);
+    assert_eq!(search(&ada, "q=rusti").await, ["rust"]);
+    assert_eq!(search(&bob, "q=rsut&offset=1").await, ["rusty"]);
     assert_eq!(search(&bob, "q=ru&type=accounts").await, Vec::<Value>::new());
     for (name, expect) in [("rust", 200), ("unused", 200), ("1", 404), ("a-b", 404)] {
         let got = world.get(&format!("/api/v1/tags/{name}"), Some(&ada.token)).await;
