@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use sim::client::Connection;
+use tokio::task::JoinSet;
+
 use super::{World, follow_all_line, rich_text};
 use crate::Plan;
 use crate::report::{Report, Target};
@@ -24,15 +27,7 @@ pub(super) async fn world(plan: &Plan, data: &std::path::Path) -> anyhow::Result
         follow_all_line(user, (1..=FOLLOWING).map(move |step| (user + step * 7) % USERS))
     });
     world.server.batch(follows).await?;
-    for user in 0..USERS as usize {
-        let profile = "{\"note\":\"Rivers, bread and old maps. Posts in the morning, replies at night.\",\
-                       \"fields_attributes\":[{\"name\":\"Home\",\"value\":\"https://example.org/a/page\"},\
-                       {\"name\":\"Words\",\"value\":\"kind ones\"}]}";
-        let path = "/api/v1/accounts/update_credentials";
-        let request = world.post(user, path, profile)?;
-        let request = [b"PATCH".as_slice(), request.get(4..).unwrap_or_default()].concat();
-        world.server.ask(&request).await?;
-    }
+    describe_all(&world).await?;
     let post = |n: u64| {
         let (author, mentioned) = (n as u32 % USERS, (n * 13 % u64::from(USERS)) as u32);
         let text = rich_text(n, &sim::texts::handle(1, mentioned));
@@ -40,6 +35,35 @@ pub(super) async fn world(plan: &Plan, data: &std::path::Path) -> anyhow::Result
     };
     world.server.batch((0..POSTS).map(post)).await?;
     Ok(world)
+}
+
+/// Gives each user a profile with a text and fields.
+async fn describe_all(world: &World) -> anyhow::Result<()> {
+    let profile = "{\"note\":\"Rivers, bread and old maps. Posts in the morning, replies at night.\",\
+                   \"fields_attributes\":[{\"name\":\"Home\",\"value\":\"https://example.org/a/page\"},\
+                   {\"name\":\"Words\",\"value\":\"kind ones\"}]}";
+    let request = |user: usize| {
+        let post = world.post(user, "/api/v1/accounts/update_credentials", profile)?;
+        anyhow::Ok([b"PATCH".as_slice(), post.get(4..).unwrap_or_default()].concat())
+    };
+    let mut tasks = JoinSet::new();
+    for connection in 0..CONNECTIONS {
+        let users = (0..USERS as usize).skip(connection).step_by(CONNECTIONS);
+        let requests = users.map(request).collect::<anyhow::Result<Vec<_>>>()?;
+        let address = world.server.address;
+        tasks.spawn(async move {
+            let mut connected = Connection::connect(address).await?;
+            for request in requests {
+                let response = connected.send(&request).await?;
+                anyhow::ensure!(response.is_success(), "a profile: {}", response.status);
+            }
+            anyhow::Ok(())
+        });
+    }
+    while let Some(done) = tasks.join_next().await {
+        done??;
+    }
+    Ok(())
 }
 
 /// Requests for homes of the readers of a connection.

@@ -4,7 +4,6 @@
 
 use std::time::Instant;
 
-use anyhow::Context as _;
 use axum::Router;
 use axum::body::Body;
 use axum::http::Request;
@@ -13,7 +12,7 @@ use feed::accounts::{
     AccessScopes, AccountCommand, AccountDone, AccountState, AppName, AppRequest, PasswordHash,
     RedirectUri, Role,
 };
-use feed::{Command, Done, Handle};
+use feed::{Command, Done, Handle, Reply};
 use mastodon::{MastodonOptions, Rates, Secret};
 use node::{Node, NodeOptions};
 use tower::ServiceExt as _;
@@ -69,11 +68,6 @@ async fn nanoseconds(router: &Router, path: &str, tokens: &[String]) -> anyhow::
 
 /// Tokens of new accounts.
 async fn tokens(node: &Node) -> anyhow::Result<Vec<String>> {
-    let submit = async |command| {
-        let outcome = node.submit(Command::Account(command).into()).await?.outcome?;
-        let Done::Account(done) = outcome else { anyhow::bail!("the result is {outcome:?}") };
-        Ok(done)
-    };
     let scopes = AccessScopes::parse("read")?;
     let request = AppRequest {
         name: AppName::parse("bench")?,
@@ -82,21 +76,34 @@ async fn tokens(node: &Node) -> anyhow::Result<Vec<String>> {
         scopes,
         secret: Secret::random()?.hash(),
     };
-    let registered = submit(AccountCommand::RegisterApp(Box::new(request))).await?;
-    let AccountDone::AppRegistered(app) = registered else { anyhow::bail!("no app") };
+    let registered = submit(node, vec![AccountCommand::RegisterApp(Box::new(request))]).await?;
+    let [AccountDone::AppRegistered(app)] = registered.as_slice() else { anyhow::bail!("no app") };
     let password: PasswordHash = mastodon::password::hash("a password of nobody")?;
-    let mut tokens = Vec::new();
-    for user in 0..USERS {
-        let handle = Handle::parse(&format!("u{user}")).ok().context("a handle")?;
-        let (role, state, stored) = (Role::User, AccountState::Active, password.clone());
+    let sign_up = |user: u32| {
+        let handle = Handle::parse(&format!("u{user}"))?;
+        let (role, state, password) = (Role::User, AccountState::Active, password.clone());
         let (email, invite) = (None, None);
-        let account =
-            AccountCommand::SignUp { handle, email, password: stored, role, state, invite };
-        let AccountDone::SignedUp(user) = submit(account).await? else { anyhow::bail!("no user") };
+        Ok(AccountCommand::SignUp { handle, email, password, role, state, invite })
+    };
+    let sign_ups = (0..USERS).map(sign_up).collect::<anyhow::Result<Vec<_>>>()?;
+    let (mut tokens, mut grants) = (Vec::new(), Vec::new());
+    for done in submit(node, sign_ups).await? {
+        let AccountDone::SignedUp(user) = done else { anyhow::bail!("no user") };
         let (token, password) = (Secret::random()?, password.clone());
         let hash = token.hash();
-        submit(AccountCommand::GrantUser { app, user, password, scopes, token: hash }).await?;
+        grants.push(AccountCommand::GrantUser { app: *app, user, password, scopes, token: hash });
         tokens.push(token.as_str().to_owned());
     }
+    submit(node, grants).await?;
     Ok(tokens)
+}
+
+async fn submit(node: &Node, commands: Vec<AccountCommand>) -> anyhow::Result<Vec<AccountDone>> {
+    let requests = commands.into_iter().map(|command| Command::Account(command).into()).collect();
+    let replies = node.submit_all_waiting(requests).await?.into_iter();
+    let done = |reply: Reply| match reply.outcome? {
+        Done::Account(done) => Ok(done),
+        other => anyhow::bail!("the result is {other:?}"),
+    };
+    replies.map(done).collect()
 }
