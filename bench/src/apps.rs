@@ -51,7 +51,7 @@ enum Part {
     LogIns,
     /// Posts to 100 active followers, by policy, through this API and roost's own
     Posts,
-    /// Delivery to a stream of a follower at 5,000 posts per second
+    /// Delivery to streams of followers while there are 5,000 posts per second
     Streams,
     /// Search for accounts and hashtags among a million users
     Search,

@@ -1,5 +1,6 @@
-//! Delivery to a stream: a follower of 500 users listens while these post 5,000 times per second. The time is from when
-//! a post is sent until the follower has read its event.
+//! Delivery to streams while 500 users post 5,000 times per second: 32 followers listen, each of whom follows another one
+//! of these users. A stream reads 20 times per second, so these posts are further apart. The time is from when a post is
+//! sent until the follower has read its event.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
@@ -12,15 +13,18 @@ use hdrhistogram::Histogram;
 use sim::client::Connection;
 use tokio::task::JoinSet;
 
-use super::{World, follow_all_line};
+use super::World;
 use crate::Plan;
 use crate::report::{Report, Target};
-use crate::rig::text;
+use crate::rig::{follow_line, text};
 
 const AUTHORS: u32 = 500;
 const PER_SECOND: u64 = 5_000;
 /// Connections that post: so many that each is answered before its next post is due.
 const CONNECTIONS: u64 = 32;
+/// Followers who listen, each to one author: every 15th.
+const LISTENERS: u32 = 32;
+const APART: u32 = 15;
 /// Longest silence of the stream after which what is missing counts as lost.
 const SILENCE: Duration = Duration::from_secs(2);
 /// What is before the number of a post in its text, and the digits of the number.
@@ -30,15 +34,16 @@ const DIGITS: usize = 7;
 /// Deliveries of one run.
 struct Delivered {
     latency: Histogram<u64>,
-    posts: u64,
+    /// Posts by authors whom a listener follows.
+    expected: u64,
     per_second: f64,
 }
 
 pub(crate) async fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
     let data = tempfile::tempdir()?;
-    let world = World::new(plan, data.path(), &[], AUTHORS + 1).await?;
-    world.server.batch([follow_all_line(AUTHORS, 0..AUTHORS)]).await?;
-    world.server.ask(&world.get(AUTHORS as usize, "/api/v1/timelines/home")?).await?;
+    let world = World::new(plan, data.path(), &[], AUTHORS + LISTENERS).await?;
+    let follow = |listener: u32| follow_line(AUTHORS + listener, listener * APART);
+    world.server.batch((0..LISTENERS).map(follow)).await?;
     let (mut p50, mut p99, mut rates, mut lost) = (vec![], vec![], vec![], vec![]);
     for run in 0..=plan.runs {
         let seconds = if run == 0 { 1 } else { plan.seconds };
@@ -47,12 +52,12 @@ pub(crate) async fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<
             p50.push(done.latency.value_at_quantile(0.5) as f64 / 1e6);
             p99.push(done.latency.value_at_quantile(0.99) as f64 / 1e6);
             rates.push(done.per_second);
-            lost.push((done.posts - done.latency.len()) as f64);
+            lost.push((done.expected - done.latency.len()) as f64);
         }
     }
     report.add("posts during the delivery to a stream", "1/s", rates, None);
     report.add("delivery to a stream of a follower, median", "ms", p50, None);
-    let name = "delivery to a stream at 5,000 posts per second, p99";
+    let name = "delivery to a stream, 5,000 posts per second, p99";
     report.add(name, "ms", p99, Some(Target::AtMost(5.0)));
     report.add("posts that did not arrive", "", lost, Some(Target::AtMost(0.0)));
     Ok(())
@@ -64,21 +69,24 @@ async fn run_once(world: &World, run: u64, seconds: u64) -> anyhow::Result<Deliv
     let first = run * 1_000_000;
     let sent: Arc<Vec<AtomicU64>> = Arc::new((0..posts).map(|_| AtomicU64::new(0)).collect());
     let start = Instant::now();
-    let mut stream = TcpStream::connect(world.server.address)?;
-    stream.set_read_timeout(Some(SILENCE))?;
-    stream.write_all(&world.get(AUTHORS as usize, "/api/v1/streaming/user")?)?;
-    let mut reader = Listener { stream, rest: Vec::new() };
-    // What is connected gets every later post.
-    while !contains(&reader.rest, b":connected") {
-        anyhow::ensure!(reader.fill()? > 0, "the stream ended");
+    let mut listening = Vec::new();
+    for listener in 0..LISTENERS {
+        let reader = Listener::connect(world, (AUTHORS + listener) as usize)?;
+        let (times, expected) = (Arc::clone(&sent), posts / u64::from(AUTHORS));
+        listening.push(std::thread::spawn(move || reader.listen(first, &times, start, expected)));
     }
-    reader.rest.clear();
-    let times = Arc::clone(&sent);
-    let listening = std::thread::spawn(move || reader.listen(first, &times, start));
     let took = post_all(world, first, &sent, start).await?;
-    let listened = tokio::task::spawn_blocking(move || listening.join()).await?;
-    let latency = listened.map_err(|_| anyhow::anyhow!("the reader of the stream panicked"))??;
-    Ok(Delivered { latency, posts, per_second: posts as f64 / took.as_secs_f64() })
+    let joined = tokio::task::spawn_blocking(move || {
+        let mut latency = Histogram::<u64>::new(3)?;
+        for thread in listening {
+            let one = thread.join().map_err(|_| anyhow::anyhow!("a listener panicked"))??;
+            latency.add(one)?;
+        }
+        anyhow::Ok(latency)
+    });
+    let expected = posts / u64::from(AUTHORS) * u64::from(LISTENERS);
+    let per_second = posts as f64 / took.as_secs_f64();
+    Ok(Delivered { latency: joined.await??, expected, per_second })
 }
 
 /// Posts at the rate; notes when each post was sent. Returns how long it took.
@@ -129,6 +137,19 @@ struct Listener {
 }
 
 impl Listener {
+    /// Connects; what is connected gets every later post.
+    fn connect(world: &World, user: usize) -> anyhow::Result<Self> {
+        let mut stream = TcpStream::connect(world.server.address)?;
+        stream.set_read_timeout(Some(SILENCE))?;
+        stream.write_all(&world.get(user, "/api/v1/streaming/user")?)?;
+        let mut reader = Self { stream, rest: Vec::new() };
+        while !contains(&reader.rest, b":connected") {
+            anyhow::ensure!(reader.fill()? > 0, "the stream ended");
+        }
+        reader.rest.clear();
+        Ok(reader)
+    }
+
     fn fill(&mut self) -> std::io::Result<usize> {
         let mut bytes = [0; 64 << 10];
         let read = self.stream.read(&mut bytes)?;
@@ -142,9 +163,10 @@ impl Listener {
         first: u64,
         sent: &[AtomicU64],
         start: Instant,
+        expected: u64,
     ) -> anyhow::Result<Histogram<u64>> {
         let mut latency = Histogram::new(3)?;
-        while latency.len() < sent.len() as u64 {
+        while latency.len() < expected {
             match self.fill() {
                 Ok(0) => anyhow::bail!("the stream ended"),
                 Ok(_) => {}
