@@ -1,6 +1,7 @@
 //! Measures roost. Every figure is a ratio to a control, or has its bound measured, in the same
 //! run: see `--help`. The controls are bare axum handlers that send as many bytes, and the disk.
 
+mod apps;
 mod buckets;
 mod cold;
 mod cold_homes;
@@ -23,7 +24,7 @@ mod scale;
 mod soak;
 mod stories;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Parser, Subcommand, ValueEnum};
 
@@ -71,6 +72,8 @@ struct Arguments {
 enum Command {
     /// The bare axum server that roost is compared with
     Control(control::Control),
+    /// Measure the Mastodon client API
+    Apps(apps::Apps),
     /// A client that floods a server
     Flood(fairness::Flooder),
     /// A process that only takes processor time
@@ -122,25 +125,42 @@ struct Plan {
     roost: PathBuf,
 }
 
+impl Plan {
+    /// `roost` is the binary; the one beside this program if there is none.
+    fn new(runs: usize, seconds: u64, roost: Option<PathBuf>) -> anyhow::Result<Self> {
+        let beside = std::env::current_exe()?.with_file_name("roost");
+        let roost = roost.unwrap_or(beside);
+        anyhow::ensure!(roost.exists(), "no roost binary at {}", roost.display());
+        Ok(Self { runs: runs.max(1), seconds: seconds.max(1), roost })
+    }
+}
+
 fn main() -> anyhow::Result<()> {
     let mut arguments = Arguments::parse();
     match arguments.command.take() {
         Some(Command::Control(control)) => return control.run(),
         Some(Command::Flood(flooder)) => return flooder.run(),
         Some(Command::Spin(spinner)) => return spinner.run(),
+        Some(Command::Apps(apps)) => {
+            let plan = Plan::new(apps.runs, apps.seconds, apps.roost.clone())?;
+            return report(&plan, apps.out.as_deref(), |report| apps.measure(&plan, report));
+        }
         None => {}
     }
-    let beside = std::env::current_exe()?.with_file_name("roost");
-    let plan = Plan {
-        runs: arguments.runs.max(1),
-        seconds: arguments.seconds.max(1),
-        roost: arguments.roost.clone().unwrap_or(beside),
-    };
-    anyhow::ensure!(plan.roost.exists(), "no roost binary at {}", plan.roost.display());
-    let mut report = Report::new(&plan);
-    measure(&plan, &arguments, &mut report)?;
+    let plan = Plan::new(arguments.runs, arguments.seconds, arguments.roost.clone())?;
+    report(&plan, arguments.out.as_deref(), |report| measure(&plan, &arguments, report))
+}
+
+/// Measures, prints the figures, and writes them into `out`.
+fn report(
+    plan: &Plan,
+    out: Option<&Path>,
+    measure: impl FnOnce(&mut Report) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let mut report = Report::new(plan);
+    measure(&mut report)?;
     println!("\n{report}");
-    if let Some(out) = &arguments.out {
+    if let Some(out) = out {
         report.save(out)?;
         println!("raw data and summary: {}", out.display());
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use knn::Bits;
 use sim::population::Making;
-use sim::{Drawings, Drive, SimulateOptions, simulate};
+use sim::{ApiOptions, Drawings, Drive, SimulateOptions, simulate};
 
 use crate::Plan;
 use crate::report::{Report, Target};
@@ -64,6 +64,7 @@ async fn open_loop(plan: &Plan, roost: &Server, report: &mut Report) -> anyhow::
         late.push(lateness_p99_ms(Duration::from_secs(plan.seconds))?);
         let options = SimulateOptions {
             target: roost.address.into(),
+            api: ApiOptions::Roost,
             key: Some(KEY.into()),
             making: Making::of(0, run as u64),
             feed: None,

@@ -12,7 +12,7 @@ use hdrhistogram::Histogram;
 use sim::client::Connection;
 use sim::population::Making;
 use sim::workload::Load;
-use sim::{Drive, SimulateOptions, simulate};
+use sim::{ApiOptions, Drive, SimulateOptions, simulate};
 use stats::Interval;
 use tokio::process::Command;
 use tokio::task::JoinSet;
@@ -144,6 +144,7 @@ async fn measure_size(plan: &Plan, users: u32, report: &mut Report) -> anyhow::R
 async fn load(roost: &Server, users: u32) -> anyhow::Result<sim::Summary> {
     let options = SimulateOptions {
         target: roost.address.into(),
+        api: ApiOptions::Roost,
         key: Some(KEY.into()),
         making: Making::of(users, 1),
         feed: Some(Load::Light),

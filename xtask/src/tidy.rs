@@ -39,7 +39,7 @@ const EDGES: [(&str, &[&str]); 27] = [
             "redis", "sim", "web",
         ],
     ),
-    ("bench", &["charts", "feed", "knn", "kv", "node", "sim", "stats", "testkit"]),
+    ("bench", &["charts", "feed", "knn", "kv", "mastodon", "node", "sim", "stats", "testkit"]),
     ("xtask", &[]),
     // For tests alone: no crate may depend on them otherwise.
     ("testkit", &["commitlog", "kv", "rows"]),

@@ -69,7 +69,14 @@ impl Default for Rates {
 }
 
 impl Rates {
-    /// Practically none, for tests and for servers without strangers.
+    /// Those of log-ins alone, for a server on which whoever reaches it may do everything by roost's own API.
+    #[must_use]
+    pub fn of_log_ins() -> Self {
+        let Self { failures_of_address, failures_of_account, log_ins, .. } = Self::default();
+        Self { failures_of_address, failures_of_account, log_ins, ..Self::unlimited() }
+    }
+
+    /// Practically none, for tests.
     #[must_use]
     pub fn unlimited() -> Self {
         let rate = Rate { times: u32::MAX, within: Duration::from_secs(1) };

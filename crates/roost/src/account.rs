@@ -5,6 +5,7 @@
 
 mod action;
 mod socket;
+mod test_users;
 
 use std::io::Read as _;
 use std::path::PathBuf;
@@ -19,6 +20,7 @@ use node::{Node, NodeOptions};
 use action::{Action, Answer};
 
 pub(crate) use socket::Socket;
+pub(crate) use test_users::test_tokens;
 
 /// Random characters of a password that is made here.
 const PASSWORD_CHARS: usize = 20;
@@ -62,6 +64,18 @@ enum Command {
         /// Days until it expires
         #[arg(long, value_name = "DAYS", default_value = "7", value_parser = clap::value_parser!(u32).range(1..=365))]
         days: u32,
+    },
+    /// Create accounts for a load test and print an access token for each, one per line
+    ///
+    /// The users are those of `roost simulate` with the same --seed: its --tokens reads what is printed. None of them may
+    /// have an account yet. Whoever has a token can read and write as its user, so do this on servers for tests.
+    TestTokens {
+        /// Number of accounts
+        #[arg(value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=i64::from(test_users::ACCOUNTS_MAX)))]
+        count: u32,
+        /// Seed of the handles, as of `roost simulate`
+        #[arg(long, value_name = "N", default_value_t = 1)]
+        seed: u64,
     },
     /// Set a new password and print it. All apps and browsers are logged out
     ResetPassword {
@@ -118,6 +132,11 @@ impl Account {
             data.display()
         );
         crate::key::check_owner(&data)?;
+        if let Command::TestTokens { count, seed } = self.action {
+            let tokens = test_tokens(&data, seed, count).await?;
+            println!("{}", tokens.join("\n"));
+            return Ok(());
+        }
         let (action, printed) = self.action.action()?;
         let mut server = Server::find(data).await?;
         let answered = match action {
@@ -167,6 +186,7 @@ impl Command {
             Self::Role { handle, role } => {
                 (Action::SetRole { handle, role: role.name().to_owned() }, None)
             }
+            Self::TestTokens { .. } => unreachable!("it takes several requests"),
             Self::Delete { handle, .. } => (Action::Delete { handle }, None),
         })
     }

@@ -13,7 +13,7 @@ use anyhow::Context as _;
 use clap::Args;
 use sim::population::Making;
 use sim::workload::Load;
-use sim::{Drive, Population, SimulateOptions, StoryLoad, simulate};
+use sim::{ApiOptions, Drive, Population, SimulateOptions, StoryLoad, simulate};
 
 use crate::address::resolve;
 use crate::logging::{self, LogFormat};
@@ -65,6 +65,7 @@ impl Demo {
         explain(&server, reader(&population));
         let options = SimulateOptions {
             target: server.address.into(),
+            api: ApiOptions::Roost,
             key: None,
             making: Making::of(self.users, SEED),
             feed: Some(Load::Heavy),

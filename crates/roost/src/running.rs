@@ -3,6 +3,7 @@
 use std::fs::Permissions;
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::process::Stdio;
 
 use anyhow::Context as _;
@@ -33,10 +34,15 @@ pub(crate) struct RunningServer {
     pub(crate) redis: Option<SocketAddr>,
     _child: Child,
     /// Its data directory, removed on drop.
-    _data: tempfile::TempDir,
+    data: tempfile::TempDir,
 }
 
 impl RunningServer {
+    /// Its data directory.
+    pub(crate) fn data(&self) -> &Path {
+        self.data.path()
+    }
+
     /// Starts one on `listen`, and for Redis clients on `redis`, and waits until it serves. Unless
     /// `ROOST_LOG` says otherwise it logs warnings to our standard error output.
     ///
@@ -74,7 +80,7 @@ impl RunningServer {
             if let Some(address) = line.strip_prefix("roost serves redis://") {
                 redis = Some(address.parse()?);
             } else if let Some(address) = line.strip_prefix("roost serves http://") {
-                return Ok(Self { address: address.parse()?, redis, _child: child, _data: data });
+                return Ok(Self { address: address.parse()?, redis, _child: child, data });
             }
         }
         anyhow::bail!("the server ended before it served: {}", child.wait().await?)

@@ -3,6 +3,7 @@
 mod arguments;
 mod capacity;
 mod parts;
+mod sign_in;
 pub(crate) mod target;
 
 use std::io::{self, IsTerminal as _};
@@ -21,8 +22,8 @@ use crate::exit::Exit;
 use crate::logging::{self, LogFormat};
 use crate::running::{Purpose, RunningServer};
 use crate::serve::stop_signal;
+use arguments::Loop;
 pub(crate) use arguments::Simulate;
-use arguments::{Api, Loop};
 use parts::Profile;
 
 /// The environment variable with the application key of a server that this process calls. It is not `ROOST_KEY`, so that a
@@ -33,7 +34,6 @@ impl Simulate {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         logging::start(LogFormat::Auto);
         let parts = self.parts()?;
-        let Api::Roost = self.api;
         let (server, target) = match &self.target {
             Some(url) => (None, target::parse(url, self.ca.as_deref())?),
             None => {
@@ -45,7 +45,8 @@ impl Simulate {
             }
         };
         let key = std::env::var(TARGET_KEY).ok().filter(|_| server.is_none());
-        let options = self.options(parts, target, key)?;
+        let api = self.api(server.as_ref(), key.is_some()).await?;
+        let options = self.options(parts, target, key, api)?;
         if self.find_capacity {
             return capacity::find(options, self.drive(), &self).await;
         }
@@ -206,6 +207,14 @@ mod tests {
         check("--find-capacity --slo p98<5ms", false);
         check("--repeats 3", false);
         check("--loaded", false);
+        check("--api mastodon", true);
+        check("--api mastodon --profile deathstar --rate 9", true);
+        for other in ["stories", "buckets", "recognise"] {
+            check(&format!("--api mastodon --profile {other}"), false);
+        }
+        check("--api mastodon --target localhost:1 --tokens file", true);
+        check("--target localhost:1 --tokens file", false);
+        check("--api mastodon --tokens file", false);
         check("--day of", false);
         check("--profile stories --life 0", false);
         check("--profile stories --life 604801", false);

@@ -1,7 +1,10 @@
 //! The interface to the supported servers: turns actions into requests, and parses responses. Only
 //! its implementations contain routes and field names.
 
+mod error;
+mod mastodon;
 mod roost;
+mod steps;
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,11 +13,13 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use crate::client::{Client, Dial, Response};
+use crate::client::{Client, Dial, Requests, Response};
+use crate::options::{ApiOptions, SimulateOptions};
 use crate::scenario::Scenario;
 use crate::workload::Action;
-pub use roost::load::LoadError;
-pub(crate) use roost::{Needs, Roost};
+pub use error::LoadError;
+use mastodon::Mastodon;
+pub(crate) use roost::Roost;
 
 /// Maximum number of posts in a page of a timeline.
 pub(crate) const PAGE: usize = 20;
@@ -59,6 +64,18 @@ pub(crate) struct Used {
     pub(crate) memory_bytes: u64,
 }
 
+/// Longest time for a response before the run.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Data that must not exist on the server yet.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Needs {
+    /// There must be no users.
+    pub(crate) no_users: bool,
+    /// The bucket to be filled must not exist.
+    pub(crate) no_bucket: bool,
+}
+
 /// Longest time in which a server may report its resource usage.
 const USED: Duration = Duration::from_secs(1);
 
@@ -70,11 +87,36 @@ pub(crate) async fn ask_used<D: Dial>(api: &dyn Api, client: &mut Client<D>) -> 
     api.used(answer.body)
 }
 
+/// The API of the server of a simulation.
+pub(crate) fn of(options: &SimulateOptions) -> Arc<dyn Api> {
+    let target = options.target.clone();
+    let own = Roost {
+        requests: Requests::new(target.authority(), options.key.as_deref()),
+        target,
+        seed: options.making.seed,
+        references: options.drawings.as_ref().map(|drawings| Arc::clone(&drawings.references)),
+    };
+    match &options.api {
+        ApiOptions::Roost => Arc::new(own),
+        ApiOptions::Mastodon(with) => Arc::new(Mastodon::new(own, with.clone(), !options.loaded)),
+    }
+}
+
 /// A kind of server.
 pub(crate) trait Api: Send + Sync {
+    /// Checks that the server answers, accepts what authorizes us, and satisfies `needs`.
+    fn check(self: Arc<Self>, needs: Needs) -> JoinHandle<Result<(), LoadError>>;
+
+    /// Gets what acts for each of this many users, if the server needs that, and makes their accounts if they do
+    /// not exist.
+    fn sign_in(self: Arc<Self>, users: u32) -> JoinHandle<Result<(), LoadError>>;
+
     /// Loads the scenario into an empty server: users, follows, friendships, and what exists when the
     /// run begins.
     fn load(self: Arc<Self>, scenario: Arc<Scenario>) -> JoinHandle<Result<(), LoadError>>;
+
+    /// Why a run with so many failures of this kind is about something else than the server's speed.
+    fn limited(&self, failure: &str, count: u64) -> Option<String>;
 
     /// Replaces `request` with the action's request.
     fn write(&self, action: &Action, request: &mut Vec<u8>);

@@ -21,7 +21,8 @@ use tokio::net::TcpStream;
 
 pub(crate) use chunked::Chunked;
 pub use head::HEAD_BYTES_MAX;
-pub(crate) use head::{Framing, Head};
+use head::limits;
+pub(crate) use head::{Framing, Head, TOO_MANY};
 pub use requests::Requests;
 pub use target::{Target, TargetStream, TlsError};
 
@@ -214,6 +215,8 @@ enum Body {
 pub(crate) struct Incoming {
     bytes: Vec<u8>,
     used: usize,
+    /// The headers of the last head that say how a rate is limited.
+    limits: String,
 }
 
 impl Incoming {
@@ -261,6 +264,10 @@ impl Incoming {
     ) -> Result<Head, ClientError> {
         loop {
             if let Some(head) = Head::parse(self.unread())? {
+                self.limits.clear();
+                if head.status == TOO_MANY {
+                    self.limits = limits(self.unread().get(..head.size).unwrap_or_default());
+                }
                 self.consume(head.size);
                 return Ok(head);
             }
@@ -330,5 +337,11 @@ impl<D: Dial> Client<D> {
         };
         let answer = connection.exchange(request).await?;
         Ok(self.connection.insert(connection).response(&answer))
+    }
+
+    /// The headers of the last answer that say how a rate is limited, each after `; `. Empty if it was not refused
+    /// because of a rate.
+    pub(crate) fn limits(&self) -> &str {
+        self.connection.as_ref().map_or("", |connection| &connection.incoming.limits)
     }
 }

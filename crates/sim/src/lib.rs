@@ -27,7 +27,7 @@ mod run;
 mod scenario;
 
 pub use charts::units;
-pub use options::{Drive, SimulateOptions};
+pub use options::{ApiOptions, Credential, Drive, MastodonOptions, SimulateOptions};
 pub use population::Population;
 pub use simulate::{SimError, Simulation, simulate};
 pub use slo::{Measures, Slo};

@@ -1,18 +1,59 @@
 //! Options of a simulation.
 
+use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::client::Target;
 use crate::population::Making;
 use crate::workload::{Drawings, KeyLoad, Load, StoryLoad};
 
+/// The API of a server.
+#[derive(Debug, Clone)]
+pub enum ApiOptions {
+    /// roost's own.
+    Roost,
+    /// Mastodon's client API.
+    Mastodon(MastodonOptions),
+}
+
+/// How a server is used by Mastodon's client API.
+#[derive(Clone)]
+pub struct MastodonOptions {
+    /// What acts for the users, in the order of their numbers; none to sign them up.
+    pub credentials: Option<Arc<[Credential]>>,
+    /// Password of the users who are signed up.
+    pub password: String,
+    /// Whether the follows are loaded by roost's own API of the same server, which is faster.
+    pub own_api: bool,
+}
+
+/// What acts for a user.
+#[derive(Clone)]
+pub enum Credential {
+    /// An access token.
+    Token(String),
+    /// A name and a password, for a server that lets apps ask for passwords.
+    Password(String, String),
+}
+
+impl fmt::Debug for MastodonOptions {
+    /// Without secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let credentials = self.credentials.as_ref().map(|credentials| credentials.len());
+        write!(f, "MastodonOptions {{ credentials: {credentials:?}, own_api: {} }}", self.own_api)
+    }
+}
+
 /// The options of a simulation and its server.
 #[derive(Debug, Clone)]
 pub struct SimulateOptions {
     /// The server; it must be empty.
     pub target: Target,
-    /// The application key, if the server requires one.
+    /// The API of the server.
+    pub api: ApiOptions,
+    /// The application key for roost's own API, if the server requires one.
     pub key: Option<String>,
     /// The users to generate, at least 2; ignored if there is a graph. Names, actions and texts use
     /// the same seed.

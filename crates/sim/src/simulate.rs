@@ -11,11 +11,11 @@ use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
 pub use crate::api::LoadError;
-use crate::api::{Api, Needs, Roost};
-use crate::client::{Requests, Target};
+use crate::api::{self, Api, Needs};
+use crate::client::Target;
 use crate::generator;
 use crate::joined::joined;
-use crate::options::{Drive, SimulateOptions};
+use crate::options::{ApiOptions, Drive, SimulateOptions};
 use crate::players::Players;
 use crate::population::{GraphError, PEOPLE_MAX};
 use crate::run::{Finished, Lanes, RunConfig, cancelled, run, window_of};
@@ -23,7 +23,7 @@ use crate::scenario::{Feed, Scenario, Stories};
 use crate::summary::{DrawingsSummary, FeedSummary, StoriesSummary, Summary};
 use crate::watch::Watcher;
 use crate::workload::{Drawings, StoryLoad};
-use ready::{load, wait_until_idle};
+use ready::{done, load, wait_until_idle};
 
 /// Maximum number of friends per user, so that friendships have 32-bit positions.
 const FRIENDS_MAX: u32 = 400;
@@ -93,23 +93,16 @@ impl Simulation {
     ) -> Result<Simulation, SimError> {
         check(&options)?;
         let target = options.target.clone();
-        let roost = Arc::new(Roost {
-            target: target.clone(),
-            requests: Requests::new(target.authority(), options.key.as_deref()),
-            seed: options.making.seed,
-            references: options.drawings.as_ref().map(|drawings| Arc::clone(&drawings.references)),
-        });
-        tokio::select! {
-            checked = roost.check(needs(&options)) => checked?,
-            () = cancelled(cancel) => return Err(SimError::Interrupted),
-        }
+        let api = api::of(&options);
+        done(Arc::clone(&api).check(needs(&options)), cancel).await?.map_err(SimError::Server)?;
         let scenario = tokio::select! {
             scenario = make(&options) => Arc::new(scenario?),
             () = cancelled(cancel) => return Err(SimError::Interrupted),
         };
         let mut summary = beginning(&scenario, options.graph.is_none());
         describe(&summary, out)?;
-        let api: Arc<dyn Api> = roost;
+        let signed_in = done(Arc::clone(&api).sign_in(scenario.users), cancel).await?;
+        signed_in.map_err(SimError::Load)?;
         if !options.loaded {
             summary.load_s = load(&api, &scenario, cancel).await?;
             writeln!(out, "loaded in {:.1} s", summary.load_s)?;
@@ -156,7 +149,7 @@ impl Simulation {
         let mut summary = self.summary.clone();
         summary.closed = drive.closed;
         summary.speed_up(self.players.speed(drive));
-        finish(&mut summary, &finished);
+        finish(&mut summary, &finished, |kind, count| self.api.limited(kind, count));
         summary.generator = generator::used_since(begun, finished.ended.took);
         Ok(summary)
     }
@@ -198,6 +191,14 @@ fn check(options: &SimulateOptions) -> Result<(), SimError> {
     }
     if options.keys.is_some_and(|keys| keys.records == 0 || keys.value_bytes == 0) {
         return bad("at least 1 record of at least 1 byte is needed".to_owned());
+    }
+    if matches!(options.api, ApiOptions::Mastodon(_)) {
+        let others =
+            options.stories.is_some() || options.drawings.is_some() || options.keys.is_some();
+        if others || options.feed.is_none() {
+            return bad("Mastodon's API has follows and posts, and no stories, keys and drawings"
+                .to_owned());
+        }
     }
     if let Some(StoryLoad { friends, stories, life_s, .. }) = options.stories {
         let friends_max = FRIENDS_MAX.min(options.making.people - 1);
@@ -267,7 +268,12 @@ fn describe(summary: &Summary, out: &mut (dyn Write + Send)) -> io::Result<()> {
     out.flush()
 }
 
-fn finish(summary: &mut Summary, finished: &Finished) {
+/// Completes the summary. `limited` says why failures of a kind make the run inconclusive.
+fn finish(
+    summary: &mut Summary,
+    finished: &Finished,
+    limited: impl Fn(&str, u64) -> Option<String>,
+) {
     let meter = &finished.meter;
     summary.run_s = finished.ended.took.as_secs_f64();
     summary.interrupted = finished.ended.interrupted;
@@ -277,6 +283,8 @@ fn finish(summary: &mut Summary, finished: &Finished) {
     }
     summary.errors = meter.errors();
     summary.error_messages = meter.messages();
+    let limits = summary.errors.iter().filter_map(|error| limited(&error.kind, error.count));
+    summary.inconclusive.extend(limits);
     summary.lag = meter.lag();
     summary.server = finished.server;
     summary.delivery = finished.delivery;
@@ -319,7 +327,7 @@ mod tests {
             let (delivery, correctness, server) = (None, None, None);
             let finished = Finished { meter, ended, delivery, correctness, server };
             let mut summary = Summary::default();
-            finish(&mut summary, &finished);
+            finish(&mut summary, &finished, |_, _| None);
             assert_eq!(
                 summary.inconclusive.is_empty(),
                 valid,

@@ -24,7 +24,7 @@ use sim::population::Making;
 use sim::simulate::LoadError;
 use sim::summary::Correctness;
 use sim::workload::Load;
-use sim::{Drive, Population, SimError, SimulateOptions, StoryLoad, simulate};
+use sim::{ApiOptions, Drive, Population, SimError, SimulateOptions, StoryLoad, simulate};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
 use tokio_rustls::TlsAcceptor;
@@ -253,6 +253,7 @@ async fn serve() -> (SocketAddr, Shared) {
 fn options(target: impl Into<Target>) -> SimulateOptions {
     SimulateOptions {
         target: target.into(),
+        api: ApiOptions::Roost,
         key: Some(KEY.to_owned()),
         making: Making::of(500, 4),
         feed: Some(Load::Heavy),

@@ -7,6 +7,8 @@ use jiff::Timestamp;
 use node::{Node, Request};
 use serde::{Deserialize, Serialize};
 
+use super::test_users;
+
 /// Users that one request for a list looks at.
 const LOOKED_AT_MAX: u32 = 10_000;
 
@@ -49,6 +51,16 @@ pub(super) enum Action {
     Delete {
         handle: String,
     },
+    /// Registers the app of a load test.
+    RegisterTestApp,
+    /// Makes accounts with tokens for a load test.
+    TestUsers {
+        app: u64,
+        /// A PHC string.
+        password: String,
+        /// Handles, and hashes of tokens: 64 hexadecimal digits.
+        users: Vec<(String, String)>,
+    },
 }
 
 /// The answer to a request that was carried out.
@@ -58,6 +70,9 @@ pub(super) struct Answer {
     pub(super) lines: Vec<String>,
     /// The user after whom a list goes on.
     pub(super) next: Option<u32>,
+    /// The app that was registered.
+    #[serde(default)]
+    pub(super) app: Option<u64>,
 }
 
 impl Action {
@@ -107,6 +122,11 @@ impl Action {
                 let role = Role::parse(role).context("there is no such role")?;
                 Command::Account(AccountCommand::SetRole { user: user(handle)?, role })
             }
+            Self::RegisterTestApp => return test_users::register_app(node).await,
+            Self::TestUsers { app, password, users } => {
+                test_users::open_accounts(node, *app, password, users).await?;
+                return Ok(Answer::default());
+            }
             Self::Delete { handle } => Command::DeleteUser { user: user(handle)? },
         };
         let reply = node.submit(Request::from(command)).await?;
@@ -120,7 +140,7 @@ fn user(handle: &str) -> anyhow::Result<UserRef> {
 }
 
 /// The command that makes an account: with its user, if nobody has the handle. May block.
-fn creation(
+pub(super) fn creation(
     node: &Node,
     (handle, email, role, password): &(String, Option<String>, String, String),
 ) -> anyhow::Result<Command> {
@@ -137,7 +157,7 @@ fn creation(
     }))
 }
 
-fn secret(hex: &str) -> anyhow::Result<SecretHash> {
+pub(super) fn secret(hex: &str) -> anyhow::Result<SecretHash> {
     let mut bytes = [0; 32];
     let digits = hex.as_bytes().as_chunks::<2>();
     if digits.0.len() != bytes.len() || !digits.1.is_empty() {
@@ -171,7 +191,7 @@ fn list(node: &Node, after: Option<u32>) -> Answer {
         ))
     };
     let lines = (first..end).map(UserId).filter_map(line).collect();
-    Answer { lines, next: (end < users).then(|| end - 1) }
+    Answer { lines, next: (end < users).then(|| end - 1), app: None }
 }
 
 #[cfg(test)]

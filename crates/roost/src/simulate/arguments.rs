@@ -39,6 +39,10 @@ pub(crate) struct Simulate {
     /// API of the server
     #[arg(long, value_enum, default_value_t = Api::Roost, help_heading = TARGET)]
     pub(super) api: Api,
+    /// File with what acts for the users of --api mastodon, in their order: in each line an access token, or a name and a
+    /// password with a space between for a server that lets apps ask for passwords [default: sign the users up]
+    #[arg(long, value_name = "FILE", requires = "target", help_heading = TARGET)]
+    pub(super) tokens: Option<PathBuf>,
     /// Skip loading: the server already has the users of a simulation with the same profile, users,
     /// graph and seed
     #[arg(long, requires = "target", help_heading = TARGET)]
@@ -155,6 +159,8 @@ const EXAMPLES: &str = "Examples:
     roost simulate --users 100000 --find-capacity --slo 'p99<50ms,errors<0.1%,lag_p99<1s'
   The most followed user posts after 30 s, and all followers read:
     roost simulate --users 100000 --flash 30s
+  Mastodon's client API, of a server with open sign-up:
+    roost simulate --api mastodon --users 200 --target https://social.example
   A key-value load against another server:
     ROOST_TARGET_KEY=... roost simulate --target https://feeds.example --profile buckets --ycsb b";
 
@@ -177,10 +183,12 @@ pub(super) enum Loop {
 }
 
 /// The supported APIs of servers.
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Api {
     /// roost's own API.
     Roost,
+    /// Mastodon's client API, of roost or another server: profiles feed and deathstar. Each user acts with a token
+    Mastodon,
 }
 
 /// The length of a day; zero for `off`.

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use clap::ValueEnum;
 use sim::client::Target;
 use sim::workload::{KeyLoad, Load, Ycsb};
-use sim::{Drawings, SimulateOptions, StoryLoad};
+use sim::{ApiOptions, Drawings, SimulateOptions, StoryLoad};
 
 use super::Simulate;
-use super::arguments::Busy;
+use super::arguments::{Api, Busy};
 use crate::exit::Exit;
 
 /// Actions of simulated users.
@@ -56,6 +56,7 @@ pub(super) struct Parts {
 impl Simulate {
     /// Every setting belongs to a profile.
     fn check(&self) -> anyhow::Result<()> {
+        self.check_api()?;
         let belongs = |profile: Profile, is_set: bool, what: &str| {
             if self.profile == profile || !is_set { Ok(()) } else { Err(Exit::usage(what)) }
         };
@@ -76,6 +77,21 @@ impl Simulate {
             self.load.is_some() || self.flash.is_some(),
             "--load and --flash belong to --profile feed",
         )
+    }
+
+    /// Mastodon's API has what some profiles need.
+    fn check_api(&self) -> anyhow::Result<()> {
+        let is_mastodon = self.api == Api::Mastodon;
+        if self.tokens.is_some() && !is_mastodon {
+            return Err(Exit::usage("--tokens belongs to --api mastodon"));
+        }
+        if is_mastodon && !matches!(self.profile, Profile::Feed | Profile::Deathstar) {
+            return Err(Exit::usage(
+                "Mastodon's API has no stories, keys and drawings: --api mastodon works with --profile feed and \
+                 --profile deathstar",
+            ));
+        }
+        Ok(())
     }
 
     /// The parts that the profile and its settings select.
@@ -119,9 +135,11 @@ impl Simulate {
         parts: Parts,
         target: Target,
         key: Option<String>,
+        api: ApiOptions,
     ) -> anyhow::Result<SimulateOptions> {
         Ok(SimulateOptions {
             target,
+            api,
             key,
             making: self.people.making()?,
             feed: parts.feed,

@@ -13,14 +13,13 @@ use rand::rngs::StdRng;
 use serde::Deserialize;
 use tokio::task::JoinHandle;
 
-use super::{Api, PAGE, Timeline, TimelinePost, Used};
+use super::{Api, LoadError, Needs, PAGE, Timeline, TimelinePost, Used};
 use crate::client::{Requests, Response, Target};
 use crate::scenario::Scenario;
 use crate::texts;
 use crate::workload::{Action, PostKind, What, distorted};
 use batch::parse_result;
-pub(crate) use check::Needs;
-use load::{LoadError, Loading};
+use load::Loading;
 
 /// Stories per request to the stories timeline of a user.
 const STORIES_HOME: u32 = 10;
@@ -35,11 +34,30 @@ pub(crate) struct Roost {
     pub(crate) references: Option<Arc<[[u8; 128]]>>,
 }
 
+impl Roost {
+    /// How a scenario is loaded; `ids` has those of the users if they are not equal to their numbers.
+    pub(super) fn loading(&self, scenario: Arc<Scenario>, ids: Option<Vec<u32>>) -> Loading {
+        let (target, requests) = (self.target.clone(), self.requests.clone());
+        Loading { target, requests, scenario, ids }
+    }
+}
+
 impl Api for Roost {
+    fn check(self: Arc<Self>, needs: Needs) -> JoinHandle<Result<(), LoadError>> {
+        tokio::spawn(async move { self.check_empty(needs).await })
+    }
+
+    /// The application key acts for everybody.
+    fn sign_in(self: Arc<Self>, _: u32) -> JoinHandle<Result<(), LoadError>> {
+        tokio::spawn(async { Ok(()) })
+    }
+
+    fn limited(&self, _: &str, _: u64) -> Option<String> {
+        None
+    }
+
     fn load(self: Arc<Self>, scenario: Arc<Scenario>) -> JoinHandle<Result<(), LoadError>> {
-        let loading =
-            Loading { target: self.target.clone(), requests: self.requests.clone(), scenario };
-        tokio::spawn(Arc::new(loading).load())
+        tokio::spawn(Arc::new(self.loading(scenario, None)).load())
     }
 
     fn write(&self, action: &Action, request: &mut Vec<u8>) {

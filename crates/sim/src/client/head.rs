@@ -7,6 +7,26 @@ use super::ClientError;
 /// The longest head that is accepted, in bytes.
 pub const HEAD_BYTES_MAX: usize = 16 * 1024;
 
+/// The status of a request that was refused because of a rate.
+pub(crate) const TOO_MANY: u16 = 429;
+/// Most bytes of the headers that describe the rate.
+const LIMITS_BYTES_MAX: usize = 200;
+
+/// The headers of a head that say how a rate is limited, each after `; `.
+pub(crate) fn limits(head: &[u8]) -> String {
+    let text = String::from_utf8_lossy(head);
+    let about_limits = |line: &&str| {
+        let name = line.split(':').next().unwrap_or_default().to_ascii_lowercase();
+        name == "retry-after" || name.starts_with("x-ratelimit-")
+    };
+    let lines = text.lines().skip(1).filter(about_limits).flat_map(|line| ["; ", line]);
+    lines
+        .flat_map(str::chars)
+        .filter(|letter| !letter.is_control())
+        .take(LIMITS_BYTES_MAX)
+        .collect()
+}
+
 /// How the body of a response ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Framing {
@@ -133,6 +153,21 @@ mod tests {
             head(503, length(0), true, 56),
         );
         check("HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n", head(200, length(0), true, 38));
+    }
+
+    #[test]
+    fn the_headers_of_a_limit_are_found() {
+        let check = |headers: &str, expect: &str| {
+            let head = format!("HTTP/1.1 429 Too Many\r\nContent-Length: 0\r\n{headers}\r\n\r\n");
+            assert_eq!(limits(head.as_bytes()), expect);
+        };
+        check("retry-after: 9", "; retry-after: 9");
+        check(
+            "X-RateLimit-Limit: 5\r\nX-RateLimit-Reset: 2030-01-01",
+            "; X-RateLimit-Limit: 5; X-RateLimit-Reset: 2030-01-01",
+        );
+        check("X-Other: 1", "");
+        assert!(limits(&b"Retry-After: 1\r\n".repeat(99)).len() <= LIMITS_BYTES_MAX);
     }
 
     #[test]

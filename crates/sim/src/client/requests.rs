@@ -29,6 +29,20 @@ impl Requests {
         self.send_as("POST ", "application/json", path, body, buffer);
     }
 
+    /// Replaces `buffer` with a GET of `path` that `token` authorizes.
+    pub(crate) fn get_as(&self, token: &str, path: &str, buffer: &mut Vec<u8>) {
+        self.begin("GET ", path, buffer);
+        authorize(token, buffer);
+        buffer.extend_from_slice(b"\r\n");
+    }
+
+    /// Replaces `buffer` with a POST of a JSON `body` to `path` that `token` authorizes.
+    pub(crate) fn post_as(&self, token: &str, path: &str, body: &[u8], buffer: &mut Vec<u8>) {
+        self.begin("POST ", path, buffer);
+        authorize(token, buffer);
+        finish("application/json", body, buffer);
+    }
+
     /// Replaces `buffer` with a PUT of a `body` of any bytes to `path`.
     pub(crate) fn put(&self, path: &str, body: &[u8], buffer: &mut Vec<u8>) {
         self.send_as("PUT ", "application/octet-stream", path, body, buffer);
@@ -47,12 +61,7 @@ impl Requests {
 
     fn send_as(&self, method: &str, media: &str, path: &str, body: &[u8], buffer: &mut Vec<u8>) {
         self.begin(method, path, buffer);
-        let mut digits = itoa::Buffer::new();
-        let length = digits.format(body.len());
-        for part in ["Content-Type: ", media, "\r\nContent-Length: ", length, "\r\n\r\n"] {
-            buffer.extend_from_slice(part.as_bytes());
-        }
-        buffer.extend_from_slice(body);
+        finish(media, body, buffer);
     }
 
     /// Replaces `buffer` with the head of a POST to `path` whose chunked NDJSON body is to follow.
@@ -69,4 +78,19 @@ impl Requests {
             buffer.extend_from_slice(part.as_bytes());
         }
     }
+}
+
+fn authorize(token: &str, buffer: &mut Vec<u8>) {
+    for part in ["Authorization: Bearer ", token, "\r\n"] {
+        buffer.extend_from_slice(part.as_bytes());
+    }
+}
+
+fn finish(media: &str, body: &[u8], buffer: &mut Vec<u8>) {
+    let mut digits = itoa::Buffer::new();
+    let length = digits.format(body.len());
+    for part in ["Content-Type: ", media, "\r\nContent-Length: ", length, "\r\n\r\n"] {
+        buffer.extend_from_slice(part.as_bytes());
+    }
+    buffer.extend_from_slice(body);
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 
 use super::SimError;
 use crate::api::{Api, ask_used};
@@ -25,15 +26,22 @@ pub(super) async fn load(
     cancel: &mut watch::Receiver<bool>,
 ) -> Result<f64, SimError> {
     let start = Instant::now();
-    let mut load = Arc::clone(api).load(Arc::clone(scenario));
+    done(Arc::clone(api).load(Arc::clone(scenario)), cancel).await?.map_err(SimError::Load)?;
+    Ok(start.elapsed().as_secs_f64())
+}
+
+/// The result of a step, which is aborted when `cancel` turns true.
+pub(super) async fn done<T>(
+    mut step: JoinHandle<T>,
+    cancel: &mut watch::Receiver<bool>,
+) -> Result<T, SimError> {
     tokio::select! {
-        loaded = &mut load => joined(loaded).map_err(SimError::Load)?,
+        outcome = &mut step => Ok(joined(outcome)),
         () = cancelled(cancel) => {
-            load.abort();
-            return Err(SimError::Interrupted);
+            step.abort();
+            Err(SimError::Interrupted)
         }
     }
-    Ok(start.elapsed().as_secs_f64())
 }
 
 /// Waits until the server has finished background work on the loaded data, such as compaction, up to

@@ -2,6 +2,7 @@
 //! Mastodon.py, masto.js, a description of the API, and random requests of schemathesis.
 
 mod checks;
+mod simulation;
 
 use std::io::Write as _;
 use std::path::Path;

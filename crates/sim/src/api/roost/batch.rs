@@ -10,7 +10,7 @@ use serde::Deserialize;
 use tokio::io::{AsyncWriteExt, ReadHalf, WriteHalf, split};
 use tokio::time::timeout;
 
-use super::load::LoadError;
+use crate::api::LoadError;
 use crate::client::{
     BODY_BYTES_MAX, Chunked, ClientError, Dial, Framing, Incoming, Requests, Target, TargetStream,
 };

@@ -1,27 +1,14 @@
 //! Checks whether a server can be used, before a population is generated for it.
 
-use std::time::Duration;
-
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use tokio::time::timeout;
 
 use super::Roost;
 use super::keys::BUCKET;
-use super::load::LoadError;
+use crate::api::error::shown;
+use crate::api::{LoadError, Needs, PATIENCE};
 use crate::client::Client;
-
-/// Longest time for a response of the server.
-const PATIENCE: Duration = Duration::from_secs(10);
-
-/// Data that must not exist on the server yet.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Needs {
-    /// There must be no users.
-    pub(crate) no_users: bool,
-    /// The bucket to be filled must not exist.
-    pub(crate) no_bucket: bool,
-}
 
 #[derive(Deserialize)]
 struct Page {
@@ -33,7 +20,7 @@ impl Roost {
     ///
     /// # Errors
     /// If one of these does not hold.
-    pub(crate) async fn check(&self, needs: Needs) -> Result<(), LoadError> {
+    pub(super) async fn check_empty(&self, needs: Needs) -> Result<(), LoadError> {
         let (status, body) = self.ask("/v1/users?limit=1").await?;
         if matches!(status, 401 | 403) {
             return Err(LoadError::Unauthorized { status });
@@ -60,8 +47,4 @@ impl Roost {
         }
         .map_err(LoadError::Client)
     }
-}
-
-fn shown(body: &[u8]) -> String {
-    String::from_utf8_lossy(body).chars().take(200).collect()
 }

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::task::JoinSet;
 
-use super::load::{LoadError, all};
+use crate::api::LoadError;
+use crate::api::steps::all;
 use crate::client::{Client, Requests, Response, Target};
 use crate::workload::{KeyLoad, Value, key};
 

@@ -6,7 +6,6 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use thiserror::Error;
 use tokio::task::JoinSet;
 
 use rand::SeedableRng;
@@ -15,11 +14,12 @@ use rand::rngs::StdRng;
 use super::batch::batch;
 use super::{keys, lines};
 use crate::Population;
-use crate::client::{ClientError, Requests, Target};
-use crate::joined::joined;
+use crate::api::LoadError;
+use crate::api::steps::{all, with_progress};
+use crate::client::{Requests, Target};
 use crate::scenario::{Feed, Scenario, Stories};
+use crate::texts;
 use crate::workload::{PostKind, StorySchedule};
-use crate::{progress, texts};
 
 /// Connections that send follows and friendships. The server applies changes one after another, so
 /// more connections only keep it from waiting for input.
@@ -27,73 +27,13 @@ const TIE_CONNECTIONS: u32 = 4;
 /// Most follows of a line.
 const LINE_FOLLOWS_MAX: usize = 500;
 
-/// Why loading failed.
-#[derive(Debug, Error)]
-pub enum LoadError {
-    /// The connection failed, or the answer is malformed.
-    #[error(transparent)]
-    Client(#[from] ClientError),
-    /// The server requires an application key, or does not accept the given one.
-    #[error("the server requires a valid application key (status {status})")]
-    Unauthorized {
-        /// The status of the answer.
-        status: u16,
-    },
-    /// The server refused the whole batch.
-    #[error("the server refused with status {status}: {body}")]
-    Refused {
-        /// The status of the answer.
-        status: u16,
-        /// The beginning of its body.
-        body: String,
-    },
-    /// The server refused one command.
-    #[error("command {number} was refused: {error}: {message}")]
-    Command {
-        /// Number of the command within its batch, from 0.
-        number: u64,
-        /// The server's error code.
-        error: String,
-        /// The server's error message.
-        message: String,
-    },
-    /// The server already has users.
-    #[error("the server already has users; a simulation needs an empty one")]
-    NotEmpty,
-    /// The server refused a bucket or a record.
-    #[error("the server refused {what} with status {status}: {body}")]
-    Key {
-        /// The path of the request.
-        what: String,
-        /// The status of the answer.
-        status: u16,
-        /// The beginning of its body.
-        body: String,
-    },
-    /// The bucket that is to be filled exists already.
-    #[error("the server already has a bucket {0:?}; delete it first")]
-    BucketExists(&'static str),
-    /// The answer ended before the last result.
-    #[error("the response ended after {done} of {total} results")]
-    Short {
-        /// Number of results received.
-        done: u64,
-        /// Number of commands sent.
-        total: u64,
-    },
-    /// Nothing was received for too long.
-    #[error("no result for {seconds} s")]
-    Stalled {
-        /// The timeout in seconds.
-        seconds: u64,
-    },
-}
-
 /// Everything that loading needs.
 pub(crate) struct Loading {
     pub(crate) target: Target,
     pub(crate) requests: Requests,
     pub(crate) scenario: Arc<Scenario>,
+    /// The ids of the users, in the order of their numbers; none if they are equal.
+    pub(crate) ids: Option<Vec<u32>>,
 }
 
 /// A relation between two users.
@@ -116,9 +56,7 @@ impl Loading {
             let records = keys::load(&self.target, &self.requests, load, self.scenario.seed, &done);
             with_progress("records", load.records.into(), &done, records).await?;
         }
-        if let Some(Feed { follows, .. }) = &self.scenario.feed {
-            self.join(Tie::Follow, follows).await?;
-        }
+        self.follow().await?;
         if let Some(Stories { friends, schedule, .. }) = &self.scenario.stories {
             self.join(Tie::Friendship, friends).await?;
             let done = AtomicU64::new(0);
@@ -126,6 +64,20 @@ impl Loading {
             with_progress("stories", schedule.stories(), &done, posted).await?;
         }
         Ok(())
+    }
+
+    /// Creates the follows.
+    pub(in crate::api) async fn follow(self: &Arc<Loading>) -> Result<(), LoadError> {
+        match &self.scenario.feed {
+            Some(Feed { follows, .. }) => self.join(Tie::Follow, follows).await,
+            None => Ok(()),
+        }
+    }
+
+    /// The id of the user with this number.
+    fn id(&self, number: u32) -> u32 {
+        let ids = self.ids.as_ref();
+        ids.and_then(|ids| ids.get(number as usize).copied()).unwrap_or(number)
     }
 
     async fn register(&self, done: &AtomicU64) -> Result<(), LoadError> {
@@ -181,7 +133,10 @@ impl Loading {
         let next = |lines: &mut Vec<u8>| {
             let Some((user, others)) = lists.next() else { return false };
             match (tie, others) {
-                (Tie::Follow, others) => lines::follow(user, others, lines),
+                (Tie::Follow, others) => {
+                    let others: Vec<u32> = others.iter().map(|other| self.id(*other)).collect();
+                    lines::follow(self.id(user), &others, lines);
+                }
                 (Tie::Friendship, [other]) => lines::befriend(user, *other, lines),
                 (Tie::Friendship, _) => unreachable!("each friendship has a line"),
             }
@@ -236,25 +191,6 @@ impl Tie {
             Tie::Follow => true,
             Tie::Friendship => others.iter().all(|other| user < other),
         })
-    }
-}
-
-pub(super) async fn all(mut parts: JoinSet<Result<(), LoadError>>) -> Result<(), LoadError> {
-    while let Some(part) = parts.join_next().await {
-        joined(part)?;
-    }
-    Ok(())
-}
-
-async fn with_progress(
-    what: &'static str,
-    total: u64,
-    done: &AtomicU64,
-    work: impl Future<Output = Result<(), LoadError>>,
-) -> Result<(), LoadError> {
-    tokio::select! {
-        outcome = work => outcome,
-        () = progress::show(what, total, done) => unreachable!("progress never ends by itself"),
     }
 }
 

@@ -1,0 +1,105 @@
+//! Home timelines of 20 full entities: an active reader, 64 connections, against the control.
+
+use std::time::Duration;
+
+use sim::client::Connection;
+use tokio::task::JoinSet;
+
+use super::{World, follow_all_line, rich_text};
+use crate::Plan;
+use crate::report::{Report, Target};
+use crate::rig::{Server, drive};
+
+const USERS: u32 = 2_000;
+const FOLLOWING: u32 = 50;
+const POSTS: u64 = 20_000;
+const CONNECTIONS: usize = 64;
+/// Users who read over one connection: so many that none reaches the limit of a user.
+const READERS: usize = 30;
+/// The page.
+const HOME: &str = "/api/v1/timelines/home?limit=20";
+
+/// A server with users who follow 50 others, posts with mentions and hashtags, and profiles.
+pub(super) async fn world(plan: &Plan, data: &std::path::Path) -> anyhow::Result<World> {
+    let settings = ["--durability", "never", "--password-grant"];
+    let world = World::new(plan, data, &settings, USERS).await?;
+    let follows = (0..USERS).map(|user| {
+        follow_all_line(user, (1..=FOLLOWING).map(move |step| (user + step * 7) % USERS))
+    });
+    world.server.batch(follows).await?;
+    describe_all(&world).await?;
+    let post = |n: u64| {
+        let (author, mentioned) = (n as u32 % USERS, (n * 13 % u64::from(USERS)) as u32);
+        let text = rich_text(n, &sim::texts::handle(1, mentioned));
+        format!("{{\"op\":\"post\",\"user\":{author},\"text\":\"{text}\"}}\n")
+    };
+    world.server.batch((0..POSTS).map(post)).await?;
+    Ok(world)
+}
+
+/// Gives each user a profile with a text and fields.
+async fn describe_all(world: &World) -> anyhow::Result<()> {
+    let profile = "{\"note\":\"Rivers, bread and old maps. Posts in the morning, replies at night.\",\
+                   \"fields_attributes\":[{\"name\":\"Home\",\"value\":\"https://example.org/a/page\"},\
+                   {\"name\":\"Words\",\"value\":\"kind ones\"}]}";
+    let request = |user: usize| {
+        let post = world.post(user, "/api/v1/accounts/update_credentials", profile)?;
+        anyhow::Ok([b"PATCH".as_slice(), post.get(4..).unwrap_or_default()].concat())
+    };
+    let mut tasks = JoinSet::new();
+    for connection in 0..CONNECTIONS {
+        let users = (0..USERS as usize).skip(connection).step_by(CONNECTIONS);
+        let requests = users.map(request).collect::<anyhow::Result<Vec<_>>>()?;
+        let address = world.server.address;
+        tasks.spawn(async move {
+            let mut connected = Connection::connect(address).await?;
+            for request in requests {
+                let response = connected.send(&request).await?;
+                anyhow::ensure!(response.is_success(), "a profile: {}", response.status);
+            }
+            anyhow::Ok(())
+        });
+    }
+    while let Some(done) = tasks.join_next().await {
+        done??;
+    }
+    Ok(())
+}
+
+/// Requests for homes of the readers of a connection.
+pub(super) fn readers(world: &World, connection: usize) -> anyhow::Result<Vec<Vec<u8>>> {
+    world.gets((0..READERS).map(|turn| connection * READERS + turn), HOME)
+}
+
+pub(crate) async fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
+    let data = tempfile::tempdir()?;
+    let world = world(plan, data.path()).await?;
+    let body = world.server.ask(&world.get(0, HOME)?).await?;
+    let text = String::from_utf8_lossy(&body);
+    anyhow::ensure!(text.matches("\"favourited\":").count() == 20, "20 full entities: {text}");
+    let control = Server::control(body.len(), 1).await?;
+    let address = world.server.address;
+    let requests = (0..CONNECTIONS).map(|connection| readers(&world, connection));
+    let requests = requests.collect::<anyhow::Result<Vec<_>>>()?;
+    let homes = |connection: usize| requests.get(connection).cloned().unwrap_or_default();
+    let constant = |_: usize| vec![control.get("/")];
+    let warm = Duration::from_secs(1);
+    drive(address, CONNECTIONS, warm, homes).await?;
+    drive(control.address, CONNECTIONS, warm, constant).await?;
+    let time = Duration::from_secs(plan.seconds);
+    let (mut rates, mut control_rates, mut ratios, mut p99) = (vec![], vec![], vec![], vec![]);
+    for _ in 0..plan.runs {
+        let bare = drive(control.address, CONNECTIONS, time, constant).await?;
+        let home = drive(address, CONNECTIONS, time, homes).await?;
+        control_rates.push(bare.per_second);
+        rates.push(home.per_second);
+        ratios.push(home.per_second / bare.per_second);
+        p99.push(home.latency.value_at_quantile(0.99) as f64 / 1e6);
+    }
+    let bytes = body.len();
+    report.add(format!("control: GET of {bytes} constant bytes"), "1/s", control_rates, None);
+    report.add("home for apps, 20 statuses, 64 connections", "1/s", rates, None);
+    report.add("home for apps, p99", "ms", p99, None);
+    report.add("home for apps / control", "ratio", ratios, Some(Target::AtLeast(0.7)));
+    Ok(())
+}

@@ -1,0 +1,165 @@
+//! Why a server cannot be used or loaded.
+
+use thiserror::Error;
+
+use crate::client::ClientError;
+
+/// Why loading failed.
+#[derive(Debug, Error)]
+pub enum LoadError {
+    /// The connection failed, or the answer is malformed.
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    /// The server requires an application key, or does not accept the given one.
+    #[error("the server requires a valid application key (status {status})")]
+    Unauthorized {
+        /// The status of the answer.
+        status: u16,
+    },
+    /// The server refused the whole batch.
+    #[error("the server refused with status {status}: {body}")]
+    Refused {
+        /// The status of the answer.
+        status: u16,
+        /// The beginning of its body.
+        body: String,
+    },
+    /// The server refused one command.
+    #[error("command {number} was refused: {error}: {message}")]
+    Command {
+        /// Number of the command within its batch, from 0.
+        number: u64,
+        /// The server's error code.
+        error: String,
+        /// The server's error message.
+        message: String,
+    },
+    /// The server already has users.
+    #[error("the server already has users; a simulation needs an empty one")]
+    NotEmpty,
+    /// The server refused a bucket or a record.
+    #[error("the server refused {what} with status {status}: {body}")]
+    Key {
+        /// The path of the request.
+        what: String,
+        /// The status of the answer.
+        status: u16,
+        /// The beginning of its body.
+        body: String,
+    },
+    /// The bucket that is to be filled exists already.
+    #[error("the server already has a bucket {0:?}; delete it first")]
+    BucketExists(&'static str),
+    /// The answer ended before the last result.
+    #[error("the response ended after {done} of {total} results")]
+    Short {
+        /// Number of results received.
+        done: u64,
+        /// Number of commands sent.
+        total: u64,
+    },
+    /// Nothing was received for too long.
+    #[error("no result for {seconds} s")]
+    Stalled {
+        /// The timeout in seconds.
+        seconds: u64,
+    },
+    /// The server does not have Mastodon's API.
+    #[error(
+        "the server does not answer Mastodon's API: the answer to {path} has status {status}: {body}"
+    )]
+    NoMastodon {
+        /// The path of the request.
+        path: &'static str,
+        /// The status of the answer.
+        status: u16,
+        /// The beginning of its body.
+        body: String,
+    },
+    /// Nobody can sign up by the API.
+    #[error(
+        "{why}; make the accounts beforehand and name a file of their tokens with --tokens (roost \
+         account test-tokens makes both), or let everybody sign up (roost serve --registrations open)"
+    )]
+    SignUpClosed {
+        /// What the server says about it.
+        why: &'static str,
+    },
+    /// There are fewer tokens than users.
+    #[error("{users} users need as many tokens; the file of --tokens has {tokens}")]
+    TooFewTokens {
+        /// Number of users.
+        users: u32,
+        /// Number of tokens.
+        tokens: usize,
+    },
+    /// There are no tokens for the accounts of an earlier simulation.
+    #[error("--loaded needs the tokens of the accounts (--tokens)")]
+    NoTokens,
+    /// A token, or a name and a password, is not valid.
+    #[error("line {line} of the file of --tokens is refused with status {status}: {body}")]
+    BadToken {
+        /// Number of the line, from 1.
+        line: usize,
+        /// The status of the answer.
+        status: u16,
+        /// The beginning of its body.
+        body: String,
+    },
+    /// Two tokens act for one account.
+    #[error("lines {first} and {second} of the file of --tokens are for one account, {handle}")]
+    SameAccount {
+        /// Number of a line, from 1.
+        first: usize,
+        /// Number of a line, from 1.
+        second: usize,
+        /// The handle of the account.
+        handle: String,
+    },
+    /// An account follows others, so its home timeline cannot be compared.
+    #[error(
+        "{handle} follows {following} users already; a simulation needs accounts that follow nobody, \
+         or --loaded"
+    )]
+    Follows {
+        /// The handle of the account.
+        handle: String,
+        /// Number of followed users.
+        following: u64,
+    },
+    /// The server limits what one address or user may do.
+    #[error(
+        "the server limits the rate of this: cannot {what} (status 429{limits}). Make the accounts \
+         beforehand and name their tokens with --tokens, use fewer users, or raise the limit of the \
+         server (roost serve --open has none)"
+    )]
+    Limited {
+        /// What was attempted.
+        what: &'static str,
+        /// The headers that describe the limit.
+        limits: String,
+    },
+    /// The server refused a step of loading.
+    #[error("cannot {what}: status {status}: {body}")]
+    Step {
+        /// What was attempted.
+        what: &'static str,
+        /// The status of the answer.
+        status: u16,
+        /// The beginning of its body.
+        body: String,
+    },
+    /// The answer to a step is not what the API says.
+    #[error("cannot {what}: the answer is not that of Mastodon's API: {body}")]
+    Answer {
+        /// What was attempted.
+        what: &'static str,
+        /// The beginning of the body.
+        body: String,
+    },
+}
+
+/// The beginning of a body, for a message.
+pub(super) fn shown(body: &[u8]) -> String {
+    String::from_utf8_lossy(body).chars().take(200).collect()
+}

@@ -1,0 +1,90 @@
+//! Checks whether a server has the API, and can be loaded, before a population is generated for it; and the exchange of
+//! a request for an answer that every step of loading uses.
+
+use serde::de::DeserializeOwned;
+use tokio::time::timeout;
+
+use super::Mastodon;
+use super::fields::Instance;
+use crate::api::error::shown;
+use crate::api::{LoadError, Needs, PATIENCE};
+use crate::client::{Client, TOO_MANY, Target};
+
+/// What a server says about itself.
+const INSTANCE: &str = "/api/v1/instance";
+
+/// A connection for the steps before a run.
+pub(super) struct Caller {
+    pub(super) client: Client<Target>,
+    pub(super) request: Vec<u8>,
+}
+
+impl Caller {
+    pub(super) fn new(mastodon: &Mastodon) -> Caller {
+        Caller { client: Client::new(mastodon.target()), request: Vec::new() }
+    }
+
+    /// Sends the request; returns the status and body of the answer.
+    ///
+    /// # Errors
+    /// If there is no answer in time, or the server refuses because of a rate.
+    pub(super) async fn send(&mut self, what: &'static str) -> Result<(u16, Vec<u8>), LoadError> {
+        let (status, body) = match timeout(PATIENCE, self.client.send(&self.request)).await {
+            Ok(answer) => answer.map(|answer| (answer.status, answer.body.to_vec()))?,
+            Err(_) => return Err(LoadError::Stalled { seconds: PATIENCE.as_secs() }),
+        };
+        if status == TOO_MANY {
+            return Err(LoadError::Limited { what, limits: self.client.limits().to_owned() });
+        }
+        Ok((status, body))
+    }
+
+    /// As [`Caller::send`], for an answer with an entity.
+    ///
+    /// # Errors
+    /// Also if the server refuses, or the answer has another form.
+    pub(super) async fn ask<T: DeserializeOwned>(
+        &mut self,
+        what: &'static str,
+    ) -> Result<T, LoadError> {
+        let (status, body) = self.send(what).await?;
+        if !(200..300).contains(&status) {
+            return Err(LoadError::Step { what, status, body: shown(&body) });
+        }
+        parse(what, &body)
+    }
+}
+
+/// The entity of an answer.
+pub(super) fn parse<T: DeserializeOwned>(what: &'static str, body: &[u8]) -> Result<T, LoadError> {
+    serde_json::from_slice(body).map_err(|_| LoadError::Answer { what, body: shown(body) })
+}
+
+impl Mastodon {
+    /// Checks that the server has the API, and that `needs` can be met.
+    ///
+    /// # Errors
+    /// If one of these does not hold.
+    pub(super) async fn check_instance(&self, needs: Needs) -> Result<(), LoadError> {
+        let mut caller = Caller::new(self);
+        self.requests.get(INSTANCE, &mut caller.request);
+        let (status, body) = caller.send("read what the server says about itself").await?;
+        let instance = serde_json::from_slice::<Instance>(&body).ok().filter(|_| status == 200);
+        let Some(instance) = instance else {
+            return Err(LoadError::NoMastodon { path: INSTANCE, status, body: shown(&body) });
+        };
+        if self.options.credentials.is_some() {
+            return Ok(());
+        }
+        if !needs.no_users {
+            return Err(LoadError::NoTokens);
+        }
+        match (instance.registrations, instance.approval_required) {
+            (true, false) => Ok(()),
+            (true, true) => {
+                Err(LoadError::SignUpClosed { why: "an operator must approve every new account" })
+            }
+            (false, _) => Err(LoadError::SignUpClosed { why: "sign-up is closed" }),
+        }
+    }
+}
