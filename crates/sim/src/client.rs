@@ -24,6 +24,7 @@ pub use head::HEAD_BYTES_MAX;
 use head::limits;
 pub(crate) use head::{Framing, Head, TOO_MANY};
 pub use requests::Requests;
+pub(crate) use requests::insert_idempotency_key;
 pub use target::{Target, TargetStream, TlsError};
 
 /// The longest body that is accepted, in bytes.
@@ -200,11 +201,13 @@ async fn timely<T>(part: impl Future<Output = Result<T, ClientError>>) -> Result
 }
 
 /// An answer in the buffers of its connection.
-struct Answer {
-    status: u16,
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
     body: Body,
 }
 
+#[derive(Debug)]
 enum Body {
     Plain(Range<usize>),
     Joined,
@@ -330,13 +333,33 @@ impl<D: Dial> Client<D> {
     /// Sends a request, over a new connection if need be, and waits for its answer. A request is
     /// never sent twice.
     pub async fn send(&mut self, request: &[u8]) -> Result<Response<'_>, ClientError> {
+        let answer = self.exchange(request).await?;
+        Ok(self.response(&answer))
+    }
+
+    /// The same; the answer is read by [`Client::response`].
+    pub(crate) async fn exchange(&mut self, request: &[u8]) -> Result<Answer, ClientError> {
         // Taken out until the answer is complete, so an error or a dropped future drops it.
         let mut connection = match self.connection.take().filter(|connection| !connection.closing) {
             Some(connection) => connection,
             None => Connection::over(self.dial.dial().await?),
         };
         let answer = connection.exchange(request).await?;
-        Ok(self.connection.insert(connection).response(&answer))
+        self.connection = Some(connection);
+        Ok(answer)
+    }
+
+    /// An answer, which must be that to the last request.
+    pub(crate) fn response(&self, answer: &Answer) -> Response<'_> {
+        let Some(connection) = &self.connection else {
+            return Response { status: answer.status, body: b"" };
+        };
+        connection.response(answer)
+    }
+
+    /// Uses another connection from now on.
+    pub(crate) fn disconnect(&mut self) {
+        self.connection = None;
     }
 
     /// The headers of the last answer that say how a rate is limited, each after `; `. Empty if it was not refused

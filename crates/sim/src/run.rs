@@ -18,16 +18,19 @@ mod tests;
 mod timer;
 mod windows;
 
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher as _;
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::task::{JoinSet, spawn_blocking};
-use tokio::time::{Instant, interval_at, timeout_at};
+use tokio::time::{Instant, interval_at, sleep, timeout, timeout_at};
 
 use crate::api::Api;
-use crate::client::{Client, ClientError, Dial, Response};
+use crate::client::{Answer, Client, ClientError, Dial, Response, insert_idempotency_key};
 use crate::joined::joined;
 use crate::watch::Watcher;
 use crate::workload::{Action, What};
@@ -42,6 +45,14 @@ pub(crate) use windows::{Ended, Finished, window_of};
 const ANSWER: Duration = Duration::from_secs(10);
 /// Time after the end in which actions that were due before it may still be sent.
 const GRACE: Duration = Duration::from_secs(5);
+
+/// Longest time for the response of one node of a cluster.
+const NODE_ANSWER: Duration = Duration::from_secs(3);
+/// Pause before a request is sent to another node; doubled up to the second.
+const RETRY_AFTER: Duration = Duration::from_millis(20);
+const RETRY_AFTER_MAX: Duration = Duration::from_millis(500);
+/// The status of a node that cannot answer at the moment.
+const UNAVAILABLE: u16 = 503;
 
 /// The options of a run that do not depend on the scenario.
 #[derive(Debug, Clone)]
@@ -60,6 +71,8 @@ pub(crate) struct RunConfig {
     pub(crate) lanes: Lanes,
     /// Whether the next action waits for the answer to the one before instead of its time.
     pub(crate) closed: bool,
+    /// Whether what one server could not do is sent to another: the target is a cluster.
+    pub(crate) retries: bool,
 }
 
 impl RunConfig {
@@ -92,6 +105,8 @@ struct Run<I> {
     reports: Option<Reports>,
     /// For how long the threads of the lanes that have ended were not asleep, together.
     busy: Arc<Mutex<Duration>>,
+    /// The idempotency keys of the run begin with this, and end with how many there were before.
+    keys: (u64, AtomicU64),
 }
 
 /// Drives the server that `dial` reaches with the actions due before the config's end, and reports
@@ -116,7 +131,9 @@ where
     let (mut checker, reports) = Checker::start(checked, dial.clone(), Arc::clone(&api), start);
     let actions = Mutex::new(actions);
     let busy = Arc::default();
-    let run = Arc::new(Run { api, config, start, actions, reports, busy });
+    // Not seeded: a server keeps keys of earlier runs.
+    let keys = (RandomState::new().hash_one(0), AtomicU64::new(0));
+    let run = Arc::new(Run { api, config, start, actions, reports, busy, keys });
     let (stop, stopped) = watch::channel(false);
     let mut lanes = start_lanes(&run, dial, &stopped, &mut windows);
     let window = run.config.window;
@@ -245,7 +262,8 @@ impl<I: Iterator<Item = Action> + Send + 'static> Lane<I> {
         while free < last {
             let mut timer = self.timer.lock().await;
             let Some(action) = run.next_action() else { return Ok(()) };
-            run.api.write(&action, &mut request);
+            let key = run.key_of(&action);
+            run.write(&action, key.as_deref(), &mut request);
             let mut due = run.start + action.due;
             if run.config.closed {
                 due = Instant::now();
@@ -256,12 +274,42 @@ impl<I: Iterator<Item = Action> + Send + 'static> Lane<I> {
             let begun = Instant::now();
             let start = Start { late: begun.saturating_duration_since(due), ready: free <= due };
             let until = last.min(begun + ANSWER);
-            let outcome =
-                timeout_at(until, exchange(run, &action, &mut client, &mut request)).await;
+            let exchanged = self.exchange(&action, key.as_deref(), &mut client, &mut request);
+            let outcome = timeout_at(until, exchanged).await;
             free = Instant::now();
-            self.record(&action, start, free.saturating_duration_since(due), free, outcome.ok());
+            let outcome =
+                outcome.ok().map(|outcome| outcome.map(|answer| client.response(&answer)));
+            self.record(&action, start, free.saturating_duration_since(due), free, outcome);
         }
         Ok(())
+    }
+
+    /// Does an action; if a node of a cluster cannot, at the next one, and so on.
+    async fn exchange<D: Dial>(
+        &self,
+        action: &Action,
+        key: Option<&str>,
+        client: &mut Client<D>,
+        request: &mut Vec<u8>,
+    ) -> Result<Answer, ClientError> {
+        let run = &self.run;
+        if !run.config.retries || !action.what.is_repeatable() {
+            return exchange(run, action, client, request).await;
+        }
+        let mut pause = RETRY_AFTER;
+        loop {
+            let tried = timeout(NODE_ANSWER, exchange(run, action, client, request)).await;
+            if let Ok(Ok(answer)) = tried
+                && answer.status != UNAVAILABLE
+            {
+                return Ok(answer);
+            }
+            lock(&self.meter).retried += 1;
+            client.disconnect();
+            sleep(pause).await;
+            pause = (2 * pause).min(RETRY_AFTER_MAX);
+            run.write(action, key, request);
+        }
     }
 
     /// Counts the outcome of an action; without an outcome, it took too long.
@@ -300,20 +348,34 @@ impl<I: Iterator<Item = Action> + Send + 'static> Lane<I> {
 }
 
 /// Sends what an action takes, which may be a second request that follows from the first.
-async fn exchange<'a, D: Dial, I>(
+async fn exchange<D: Dial, I>(
     run: &Run<I>,
     action: &Action,
-    client: &'a mut Client<D>,
+    client: &mut Client<D>,
     request: &mut Vec<u8>,
-) -> Result<Response<'a>, ClientError> {
-    if action.what.takes_two() {
-        let first = client.send(request).await?;
-        if !first.is_success() {
-            return Ok(Response { status: first.status, body: b"" });
-        }
-        run.api.write_second(action, first.body, request);
+) -> Result<Answer, ClientError> {
+    let answer = client.exchange(request).await?;
+    let first = client.response(&answer);
+    if !action.what.takes_two() || !first.is_success() {
+        return Ok(answer);
     }
-    client.send(request).await
+    run.api.write_second(action, first.body, request);
+    client.exchange(request).await
+}
+
+impl<I> Run<I> {
+    /// The idempotency key of an action that may be sent again; `None` if it needs none.
+    fn key_of(&self, action: &Action) -> Option<String> {
+        let (run, last) = &self.keys;
+        let is_new = matches!(action.what, What::Post { .. } | What::PostStories { .. });
+        let needs_one = self.config.retries && is_new && action.what.is_repeatable();
+        needs_one.then(|| format!("{run:016x}-{}", last.fetch_add(1, Ordering::Relaxed)))
+    }
+
+    fn write(&self, action: &Action, key: Option<&str>, request: &mut Vec<u8>) {
+        self.api.write(action, request);
+        key.inspect(|key| insert_idempotency_key(key, request));
+    }
 }
 
 impl<I: Iterator<Item = Action> + Send> Run<I> {

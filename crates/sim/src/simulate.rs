@@ -140,6 +140,7 @@ impl Simulation {
             connections: drive.connections,
             lanes: Lanes::Threads(drive.threads),
             closed: drive.closed,
+            retries: self.target.is_cluster(),
         };
         let actions = self.players.actions(drive, self.turns);
         self.turns += 1;
@@ -285,6 +286,7 @@ fn finish(
     summary.error_messages = meter.messages();
     let limits = summary.errors.iter().filter_map(|error| limited(&error.kind, error.count));
     summary.inconclusive.extend(limits);
+    summary.retried = meter.retried;
     summary.lag = meter.lag();
     summary.server = finished.server;
     summary.delivery = finished.delivery;

@@ -41,6 +41,9 @@ pub struct Summary {
     pub errors: Vec<ErrorCount>,
     /// The first failures in full.
     pub error_messages: Vec<String>,
+    /// How often a node of a cluster could not answer and a request was sent to the next one. What was then done is no
+    /// failure.
+    pub retried: u64,
     /// Delays of the generator.
     pub lag: LagSummary,
     /// Resource usage of the server during the run, if it reported it.
@@ -294,6 +297,9 @@ impl fmt::Display for Summary {
                 "{name:<14}{count:>10}{per_second:>10.1}{errors:>8}{p50_ms:>10.2}{p90_ms:>10.2}"
             )?;
             writeln!(f, "{:>10.2}{:>10.2}{:>10.2}", kind.p99_ms, kind.p999_ms, kind.max_ms)?;
+        }
+        if self.retried > 0 {
+            writeln!(f, "requests were sent again to another node {} times", self.retried)?;
         }
         if let Some(FeedSummary { posts_by_top_twentieth, .. }) = &self.feed {
             writeln!(

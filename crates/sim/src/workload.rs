@@ -160,6 +160,11 @@ impl What {
         }
     }
 
+    /// Whether it may be sent again: it changes nothing the second time, or has an idempotency key.
+    pub(crate) fn is_repeatable(self) -> bool {
+        !matches!(self, What::PostStories { stories: 2.., .. })
+    }
+
     /// Whether it takes a second request that follows from the answer to the first.
     pub(crate) fn takes_two(self) -> bool {
         matches!(self, What::ModifyKey { .. })

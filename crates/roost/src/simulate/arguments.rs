@@ -27,9 +27,10 @@ use crate::settings::duration;
 #[derive(Args)]
 #[command(after_long_help = format!("{EXAMPLES}\n\n{}", exit::HELP))]
 pub(crate) struct Simulate {
-    /// Server to load, for example http://127.0.0.1:8998, `https://feeds.example` or localhost:8998. It
-    /// must have no users yet, except with --loaded. Its application key, with the scopes read and write, is
-    /// read from the environment variable ROOST_TARGET_KEY [default: start a server]
+    /// Server to load, for example http://127.0.0.1:8998, `https://feeds.example` or localhost:8998, or several nodes of
+    /// a cluster with commas between: what one node cannot answer is then sent to the next. It must have no users yet,
+    /// except with --loaded. Its application key, with the scopes read and write, is read from the environment
+    /// variable ROOST_TARGET_KEY [default: start a server]
     #[arg(long, value_name = "URL", help_heading = TARGET)]
     pub(super) target: Option<String>,
     /// Trusted certificate authorities for an https target, in a PEM file

@@ -7,12 +7,18 @@ use sim::client::Target;
 
 use crate::address::resolve;
 
-/// The server at `http://HOST[:PORT]`, `https://HOST[:PORT]` or `HOST:PORT`. `ca` is a PEM file of the
-/// authorities that may sign the certificate of one over `https`.
+/// The server at `http://HOST[:PORT]`, `https://HOST[:PORT]` or `HOST:PORT`, or several with commas between, which are nodes
+/// of a cluster. `ca` is a PEM file of the authorities that may sign the certificate of one over `https`.
 ///
 /// # Errors
-/// If it is no such URL, the host has no address, or the authorities cannot be read.
-pub(crate) fn parse(url: &str, ca: Option<&Path>) -> anyhow::Result<Target> {
+/// If one is no such URL, its host has no address, or the authorities cannot be read.
+pub(crate) fn parse(urls: &str, ca: Option<&Path>) -> anyhow::Result<Target> {
+    let nodes = urls.split(',').map(|url| parse_one(url.trim(), ca));
+    let nodes = nodes.collect::<anyhow::Result<Vec<_>>>()?;
+    Ok(Target::cluster(&nodes))
+}
+
+fn parse_one(url: &str, ca: Option<&Path>) -> anyhow::Result<Target> {
     let (host, port) = match (url.strip_prefix("http://"), url.strip_prefix("https://")) {
         (Some(host), _) => (host, Some(80)),
         (_, Some(host)) => (host, Some(443)),
@@ -54,6 +60,11 @@ mod tests {
             ("http://[::1]", Some("http://[::1]:80 ([::1]:80)")),
             ("127.0.0.1:8998", Some("http://127.0.0.1:8998 (127.0.0.1:8998)")),
             ("localhost:8998", Some("http://localhost:8998 (127.0.0.1:8998)")),
+            (
+                "http://127.0.0.1:1, localhost:2",
+                Some("http://127.0.0.1:1 (127.0.0.1:1), http://localhost:2 (127.0.0.1:2)"),
+            ),
+            ("localhost:1,", None),
             ("localhost", None),
             ("http://127.0.0.1:port", None),
             ("http://127.0.0.1:8998/v1", None),

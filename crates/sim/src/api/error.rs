@@ -34,6 +34,9 @@ pub enum LoadError {
         /// The server's error message.
         message: String,
     },
+    /// One of several targets is not a node of a cluster.
+    #[error("several targets must be nodes of one cluster: {0}")]
+    NoCluster(String),
     /// The server already has users.
     #[error("the server already has users; a simulation needs an empty one")]
     NotEmpty,

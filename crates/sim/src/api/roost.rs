@@ -37,8 +37,9 @@ pub(crate) struct Roost {
 impl Roost {
     /// How a scenario is loaded; `ids` has those of the users if they are not equal to their numbers.
     pub(super) fn loading(&self, scenario: Arc<Scenario>, ids: Option<Vec<u32>>) -> Loading {
-        let (target, requests) = (self.target.clone(), self.requests.clone());
-        Loading { target, requests, scenario, ids }
+        // One node: the others know a user that it registers only some milliseconds later.
+        let target = self.target.nodes().next().unwrap_or_else(|| self.target.clone());
+        Loading { target, requests: self.requests.clone(), scenario, ids }
     }
 }
 
@@ -57,7 +58,10 @@ impl Api for Roost {
     }
 
     fn load(self: Arc<Self>, scenario: Arc<Scenario>) -> JoinHandle<Result<(), LoadError>> {
-        tokio::spawn(Arc::new(self.loading(scenario, None)).load())
+        tokio::spawn(async move {
+            Arc::new(self.loading(scenario, None)).load().await?;
+            self.wait_for_all_nodes().await
+        })
     }
 
     fn write(&self, action: &Action, request: &mut Vec<u8>) {

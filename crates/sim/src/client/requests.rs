@@ -94,3 +94,25 @@ fn finish(media: &str, body: &[u8], buffer: &mut Vec<u8>) {
     }
     buffer.extend_from_slice(body);
 }
+
+/// Adds the header that lets a server recognize a request that is sent again.
+pub(crate) fn insert_idempotency_key(key: &str, request: &mut Vec<u8>) {
+    let line = request.windows(2).position(|pair| pair == b"\r\n");
+    let at = line.map_or(request.len(), |line| line + 2);
+    request.splice(at..at, format!("Idempotency-Key: {key}\r\n").into_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_idempotency_key_is_the_first_header() {
+        let mut request = Vec::new();
+        Requests::new("localhost:1", None).post("/v1/x", b"{}", &mut request);
+        insert_idempotency_key("k7", &mut request);
+        let expect = "POST /v1/x HTTP/1.1\r\nIdempotency-Key: k7\r\nHost: localhost:1\r\n\
+                      Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}";
+        assert_eq!(String::from_utf8(request).unwrap(), expect);
+    }
+}

@@ -1,4 +1,4 @@
-//! A server to connect to: its address, the name in the `Host` header, and whether TLS is used.
+//! The servers to connect to: their addresses, the name in the `Host` header, and whether TLS is used.
 
 use std::fmt;
 use std::io;
@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 
 use thiserror::Error;
@@ -19,9 +20,17 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto};
 
 use super::Dial;
 
-/// A server to be driven. Clones share the TLS settings.
+/// A server to be driven, or several nodes of a cluster. A connection is opened to the next node that accepts it. Clones
+/// share the order and the TLS settings.
 #[derive(Clone)]
 pub struct Target {
+    servers: Arc<[Server]>,
+    /// Number of connections so far.
+    opened: Arc<AtomicUsize>,
+}
+
+#[derive(Clone)]
+struct Server {
     address: SocketAddr,
     authority: String,
     tls: Option<Tls>,
@@ -55,7 +64,7 @@ impl Target {
     /// A server at `address`; `authority` is the value of the `Host` header: a name or address, with
     /// the port.
     pub fn new(address: SocketAddr, authority: &str) -> Target {
-        Target { address, authority: authority.to_owned(), tls: None }
+        Target::of(vec![Server { address, authority: authority.to_owned(), tls: None }])
     }
 
     /// The same server over TLS. Its certificate must be for `name` and signed by a CA in the PEM file
@@ -73,13 +82,33 @@ impl Target {
                 .with_root_certificates(roots_of(roots)?)
                 .with_no_client_auth();
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        let connector = TlsConnector::from(Arc::new(config));
-        Ok(Target { tls: Some(Tls { connector, name: server }), ..self })
+        let tls = Tls { connector: TlsConnector::from(Arc::new(config)), name: server };
+        let servers = self.servers.iter();
+        Ok(Target::of(servers.map(|server| Server { tls: Some(tls.clone()), ..server.clone() })))
     }
 
-    /// The value of the `Host` header.
+    /// All these servers, which are nodes of one cluster.
+    pub fn cluster(nodes: &[Target]) -> Target {
+        Target::of(nodes.iter().flat_map(|node| node.servers.iter().cloned()))
+    }
+
+    /// Each of the servers alone.
+    pub fn nodes(&self) -> impl Iterator<Item = Target> {
+        self.servers.iter().map(|server| Target::of([server.clone()]))
+    }
+
+    /// Whether these are several nodes.
+    pub fn is_cluster(&self) -> bool {
+        self.servers.len() > 1
+    }
+
+    /// The value of the `Host` header: of several nodes that of the first, as behind a load balancer.
     pub fn authority(&self) -> &str {
-        &self.authority
+        self.servers.first().map_or("", |server| &server.authority)
+    }
+
+    fn of(servers: impl IntoIterator<Item = Server>) -> Target {
+        Target { servers: servers.into_iter().collect(), opened: Arc::default() }
     }
 }
 
@@ -109,14 +138,33 @@ impl From<SocketAddr> for Target {
 
 impl fmt::Debug for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scheme = if self.tls.is_some() { "https" } else { "http" };
-        write!(f, "{scheme}://{} ({})", self.authority, self.address)
+        for (place, Server { address, authority, tls }) in self.servers.iter().enumerate() {
+            let separator = if place == 0 { "" } else { ", " };
+            let scheme = if tls.is_some() { "https" } else { "http" };
+            write!(f, "{separator}{scheme}://{authority} ({address})")?;
+        }
+        Ok(())
     }
 }
 
 impl Dial for Target {
     type Stream = TargetStream;
 
+    async fn dial(&self) -> io::Result<TargetStream> {
+        let next = self.opened.fetch_add(1, Ordering::Relaxed);
+        let mut failed = io::Error::other("there is no server");
+        for place in next..next + self.servers.len() {
+            let Some(server) = self.servers.get(place % self.servers.len()) else { break };
+            match server.dial().await {
+                Ok(stream) => return Ok(stream),
+                Err(error) => failed = error,
+            }
+        }
+        Err(failed)
+    }
+}
+
+impl Server {
     async fn dial(&self) -> io::Result<TargetStream> {
         let stream = self.address.dial().await?;
         match &self.tls {

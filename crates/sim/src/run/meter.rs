@@ -164,6 +164,8 @@ pub(crate) struct Meter {
     pub(crate) scheduling_delay_us: Histogram<u64>,
     late: u64,
     waited: u64,
+    /// How often a request was sent again.
+    pub(crate) retried: u64,
     failures: BTreeMap<String, u64>,
     messages: Vec<String>,
     /// By user: posts they have written.
@@ -177,6 +179,7 @@ impl Meter {
             scheduling_delay_us: histogram(),
             late: 0,
             waited: 0,
+            retried: 0,
             failures: BTreeMap::new(),
             messages: Vec::new(),
             posts_by: HashMap::new(),
@@ -240,6 +243,7 @@ impl Meter {
         add(&mut self.scheduling_delay_us, &other.scheduling_delay_us);
         self.late += other.late;
         self.waited += other.waited;
+        self.retried += other.retried;
         for (kind, count) in &other.failures {
             *self.failures.entry(kind.clone()).or_default() += count;
         }
@@ -254,7 +258,7 @@ impl Meter {
     pub(crate) fn clear(&mut self) {
         self.kinds.iter_mut().for_each(KindMeter::clear);
         self.scheduling_delay_us.reset();
-        (self.late, self.waited) = (0, 0);
+        (self.late, self.waited, self.retried) = (0, 0, 0);
         self.failures.clear();
         self.messages.clear();
         self.posts_by.clear();

@@ -12,6 +12,7 @@ use super::*;
 use crate::api::Roost;
 use crate::client::Requests;
 use crate::watch::{Plan, Window};
+use crate::workload::PostKind;
 
 /// Every answer's body: to a batch of two, that one was done.
 const BODY: &str = "{\"ok\":true}\n{\"ok\":false}\n";
@@ -27,6 +28,8 @@ enum Answering {
     With(u16),
     /// Cannot be reached.
     Unreachable,
+    /// The nodes of a cluster: each connection is to the next one.
+    Nodes(&'static [Answering]),
 }
 
 #[derive(Clone)]
@@ -36,6 +39,9 @@ struct TestServer {
     answered: Arc<AtomicUsize>,
     /// When each request came.
     came: Arc<Mutex<Vec<Duration>>>,
+    /// The idempotency key of each request that has one.
+    keys: Arc<Mutex<Vec<String>>>,
+    connections: Arc<AtomicUsize>,
 }
 
 impl TestServer {
@@ -48,8 +54,13 @@ impl TestServer {
                 continue;
             }
             lock(&self.came).push(self.start.elapsed());
+            let head = String::from_utf8_lossy(&request[..size]);
+            let key = head.lines().find_map(|line| line.strip_prefix("Idempotency-Key: "));
+            lock(&self.keys).extend(key.map(str::to_owned));
             let status = match self.answering {
-                Answering::Never | Answering::Unreachable => std::future::pending().await,
+                Answering::Never | Answering::Unreachable | Answering::Nodes(_) => {
+                    std::future::pending().await
+                }
                 Answering::With(status) => status,
                 Answering::Stalling(from, to) => {
                     let now = self.start.elapsed();
@@ -72,11 +83,16 @@ impl Dial for TestServer {
     type Stream = DuplexStream;
 
     async fn dial(&self) -> io::Result<DuplexStream> {
-        if matches!(self.answering, Answering::Unreachable) {
+        let mut server = self.clone();
+        if let Answering::Nodes(nodes) = self.answering {
+            let next = self.connections.fetch_add(1, Ordering::Relaxed);
+            server.answering = nodes[next % nodes.len()];
+        }
+        if matches!(server.answering, Answering::Unreachable) {
             return Err(io::ErrorKind::ConnectionRefused.into());
         }
         let (near, far) = duplex(64 * 1024);
-        tokio::spawn(self.clone().serve(far));
+        tokio::spawn(server.serve(far));
         Ok(near)
     }
 }
@@ -96,6 +112,7 @@ struct Outcome {
     windows: Vec<Window>,
     answered: usize,
     came: Vec<Duration>,
+    keys: Vec<String>,
 }
 
 /// Keeps the windows.
@@ -132,6 +149,7 @@ fn config(seconds: u64, connections: usize) -> RunConfig {
         connections,
         lanes: Lanes::Here,
         closed: false,
+        retries: false,
     }
 }
 
@@ -151,12 +169,15 @@ async fn drive_with(
     config: RunConfig,
     cut: Option<Duration>,
 ) -> Outcome {
-    let (answered, came) = (Arc::new(AtomicUsize::new(0)), Arc::default());
+    let (answered, came, keys) =
+        (Arc::new(AtomicUsize::new(0)), Arc::default(), Arc::<Mutex<Vec<String>>>::default());
     let server = TestServer {
         start: Instant::now(),
         answering,
         answered: Arc::clone(&answered),
         came: Arc::clone(&came),
+        keys: Arc::clone(&keys),
+        connections: Arc::default(),
     };
     let (cancel, mut cancelled) = watch::channel(false);
     if let Some(after) = cut {
@@ -171,7 +192,8 @@ async fn drive_with(
         .await
         .expect("a vector takes every window");
     let (answered, came) = (answered.load(Ordering::Relaxed), std::mem::take(&mut *lock(&came)));
-    Outcome { finished, windows: keeping.0, answered, came }
+    let keys = std::mem::take(&mut *lock(&keys));
+    Outcome { finished, windows: keeping.0, answered, came, keys }
 }
 
 fn home(outcome: &Outcome) -> &meter::KindMeter {
@@ -237,6 +259,31 @@ async fn a_server_that_never_answers_looks_slow() {
     let outcome = drive(Answering::Never, 10, 2, None).await;
     assert!(home(&outcome).quantile_ms(0.5) > 9_000.0);
     assert_eq!(outcome.finished.ended.took.as_secs(), 15);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_node_of_a_cluster_cannot_answer_is_sent_to_the_next_one() {
+    const NODES: &[Answering] =
+        &[Answering::Unreachable, Answering::Never, Answering::With(503), Answering::With(201)];
+    let post = || (0..50).map(|number| post_due(number * 100));
+    let cluster = RunConfig { retries: true, ..config(10, 1) };
+    let outcome = drive_with(post(), Answering::Nodes(NODES), cluster, None).await;
+    let posts = of(&outcome, Kind::Post);
+    assert_eq!((posts.answered, posts.errors), (50, 0));
+    assert_eq!(outcome.finished.meter.retried, 3, "once for each node that could not answer");
+    // The first post was sent to three nodes, and each later one has a key of its own.
+    let (first, later) = outcome.keys.split_at(3);
+    assert!(first.iter().all(|key| *key == first[0]), "{first:?}");
+    let different: std::collections::HashSet<&String> = outcome.keys.iter().collect();
+    assert_eq!((later.len(), different.len()), (49, 50));
+
+    let alone = drive_with(post(), Answering::Nodes(&NODES[2..3]), config(10, 1), None).await;
+    assert_eq!((of(&alone, Kind::Post).errors, alone.keys.len()), (50, 0));
+}
+
+fn post_due(due_ms: u64) -> Action {
+    let what = What::Post { kind: PostKind::Plain, text_seed: 5 };
+    Action { due: Duration::from_millis(due_ms), user: 0, what }
 }
 
 #[tokio::test(start_paused = true)]

@@ -47,6 +47,8 @@ pub(crate) struct Finished {
 pub(super) struct Windows<D: Dial> {
     /// Asks the server what it has used.
     client: Client<D>,
+    /// Whether there are several servers; what one of them has used says little.
+    is_cluster: bool,
     api: Arc<dyn Api>,
     plan: Plan,
     kinds: Vec<Kind>,
@@ -77,6 +79,7 @@ impl<D: Dial> Windows<D> {
         let (meters, memory_bytes_max) = (Vec::new(), 0);
         Windows {
             client,
+            is_cluster: config.retries,
             api,
             plan,
             kinds,
@@ -145,6 +148,9 @@ impl<D: Dial> Windows<D> {
     }
 
     async fn ask_used(&mut self) -> Option<(Used, Instant)> {
+        if self.is_cluster {
+            return None;
+        }
         let used = ask_used(&*self.api, &mut self.client).await?;
         Some((used, Instant::now()))
     }

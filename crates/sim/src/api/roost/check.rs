@@ -1,14 +1,25 @@
 //! Checks whether a server can be used, before a population is generated for it.
 
+use std::time::Duration;
+
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::Roost;
 use super::keys::BUCKET;
 use crate::api::error::shown;
 use crate::api::{LoadError, Needs, PATIENCE};
-use crate::client::Client;
+use crate::client::{Client, Target};
+
+/// Pause between two looks at how far a node is.
+const CATCH_UP: Duration = Duration::from_millis(20);
+
+/// A node of a cluster.
+#[derive(Deserialize)]
+struct Node {
+    position: u64,
+}
 
 #[derive(Deserialize)]
 struct Page {
@@ -21,7 +32,7 @@ impl Roost {
     /// # Errors
     /// If one of these does not hold.
     pub(super) async fn check_empty(&self, needs: Needs) -> Result<(), LoadError> {
-        let (status, body) = self.ask("/v1/users?limit=1").await?;
+        let (status, body) = self.ask(&self.target, "/v1/users?limit=1").await?;
         if matches!(status, 401 | 403) {
             return Err(LoadError::Unauthorized { status });
         }
@@ -32,14 +43,47 @@ impl Roost {
                 return Err(LoadError::NotEmpty);
             }
         }
-        if needs.no_bucket && self.ask(&format!("/v1/buckets/{BUCKET}")).await?.0 == 200 {
+        if needs.no_bucket
+            && self.ask(&self.target, &format!("/v1/buckets/{BUCKET}")).await?.0 == 200
+        {
             return Err(LoadError::BucketExists(BUCKET));
         }
         Ok(())
     }
 
-    async fn ask(&self, path: &str) -> Result<(u16, Vec<u8>), LoadError> {
-        let (mut client, mut request) = (Client::new(self.target.clone()), Vec::new());
+    /// Waits until all nodes of a cluster have made all changes that any of them has made so far.
+    ///
+    /// # Errors
+    /// If a node does not say how far it is, or is not that far within [`PATIENCE`].
+    pub(super) async fn wait_for_all_nodes(&self) -> Result<(), LoadError> {
+        if !self.target.is_cluster() {
+            return Ok(());
+        }
+        let mut last = 0;
+        for node in self.target.nodes() {
+            last = self.position(&node).await?.max(last);
+        }
+        let arrived = async {
+            for node in self.target.nodes() {
+                while self.position(&node).await? < last {
+                    sleep(CATCH_UP).await;
+                }
+            }
+            Ok(())
+        };
+        let stalled = |_| LoadError::Stalled { seconds: PATIENCE.as_secs() };
+        timeout(PATIENCE, arrived).await.map_err(stalled)?
+    }
+
+    /// Position up to which a node has made all changes.
+    async fn position(&self, node: &Target) -> Result<u64, LoadError> {
+        let (status, body) = self.ask(node, "/v1/cluster").await?;
+        let node = serde_json::from_slice::<Node>(&body).ok().filter(|_| status == 200);
+        node.map(|node| node.position).ok_or_else(|| LoadError::NoCluster(shown(&body)))
+    }
+
+    async fn ask(&self, target: &Target, path: &str) -> Result<(u16, Vec<u8>), LoadError> {
+        let (mut client, mut request) = (Client::new(target.clone()), Vec::new());
         self.requests.get(path, &mut request);
         match timeout(PATIENCE, client.send(&request)).await {
             Ok(answer) => answer.map(|answer| (answer.status, answer.body.to_vec())),
