@@ -4,17 +4,23 @@
 //! it. No node proposes a command that a live one cannot apply; see [`crate::applier`].
 
 use feed::Command;
+use feed::media::MediaCommand;
 use kv::KeyOp;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::submission::Changes;
 
 /// The version of the commands that this program knows: the highest of [`of_command`] and [`of_op`].
-pub(crate) const COMMANDS: u32 = 1;
+pub(crate) const COMMANDS: u32 = 2;
+/// Since this version nodes fetch the files of pictures that others add.
+pub(crate) const PICTURES: u32 = 2;
 
 /// The version in which a command was added. A new command begins with a version that was never released.
-fn of_command(_: &Command) -> u32 {
-    1
+fn of_command(command: &Command) -> u32 {
+    match command {
+        Command::Media(MediaCommand::Add(_)) => PICTURES,
+        _ => 1,
+    }
 }
 
 /// The version in which an operation on keys was added.
@@ -42,7 +48,6 @@ pub(crate) fn rules() -> u64 {
 #[cfg(test)]
 mod tests {
     use feed::accounts::AccountCommand;
-    use feed::media::MediaCommand;
     use serde::de::{Deserialize, Deserializer, Error as _, Visitor, value::Error};
 
     use super::*;
@@ -86,6 +91,6 @@ mod tests {
             variants::<KeyOp<'_>>(),
             variants::<MediaCommand>(),
         ];
-        assert_eq!((COMMANDS, known.join(" ").as_str()), (1, "41 13 20 8"));
+        assert_eq!((COMMANDS, known.join(" ").as_str()), (2, "41 13 20 8"));
     }
 }

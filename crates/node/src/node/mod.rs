@@ -35,6 +35,7 @@ pub(crate) use self::open::{Parts, recover_once, store_once};
 use crate::applier::{GROUP_COMMANDS_MAX, last_group};
 use crate::cluster::ClusterStatus;
 use crate::deleted_users::Progress;
+use crate::divergence;
 use crate::identity;
 use crate::inbox::SubmitError;
 use crate::last_run::LastRun;
@@ -147,6 +148,7 @@ impl Node {
         open_log: impl FnOnce(ClusterId, NodeId, Applied) -> Result<Box<dyn SharedLog>, LogError>,
     ) -> Result<Self, OpenError> {
         let (mut lock, cluster) = DataLock::take_member(&options.data)?;
+        divergence::refuse(&options.data, cluster)?;
         let recover = || {
             let store = Store::open(&options.store_dir(), options.store())?;
             let identity = identity::read_or_make(&options.data)?;
@@ -175,7 +177,8 @@ impl Node {
     #[must_use]
     pub fn cluster(&self) -> Option<ClusterStatus> {
         let now_ms = self.shared.time.now_ms();
-        self.shared.cluster.as_ref().map(|cluster| cluster.status(now_ms))
+        let missing = self.shared.exchange.as_ref().map_or((0, false), |files| files.missing());
+        self.shared.cluster.as_ref().map(|cluster| cluster.status(now_ms, missing))
     }
 
     /// Waits until this node has applied the group at `position`, as long as others wait for an answer; returns whether
@@ -287,6 +290,7 @@ impl Threads {
     /// process.
     fn end(&mut self) {
         self.shared.uploads.close();
+        self.shared.exchange.as_ref().inspect(|exchange| exchange.close());
         self.shared.inbox.close();
         if let Some(writer) = self.writer.take() {
             drop(writer.join());
