@@ -40,9 +40,9 @@ pub(crate) fn needed_for(changes: &Changes) -> u32 {
 }
 
 /// Identifies the rules by which this program applies commands: nodes with the same rules make the same rows of the same
-/// log. Other releases may make others, so it is a digest of the release.
+/// log. Other builds may make others, so it is a digest of the release and of the sources of the rules (`build.rs`).
 pub(crate) fn rules() -> u64 {
-    xxh3_64(env!("CARGO_PKG_VERSION").as_bytes())
+    xxh3_64(concat!(env!("CARGO_PKG_VERSION"), " ", env!("ROOST_RULES")).as_bytes())
 }
 
 #[cfg(test)]

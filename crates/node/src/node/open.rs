@@ -248,7 +248,7 @@ impl Parts {
             start("uploads", Shared::take_uploads),
         ];
         if shared.exchange.is_some() {
-            others.push(start("files", Shared::exchange_files));
+            others.push(start("exchange", Shared::exchange_files));
         }
         let deliverer = spawn("deliverer", {
             let shared = Arc::clone(&shared);
