@@ -840,7 +840,7 @@ fn a_stream_that_could_lose_files_is_refused_and_the_command_mends_it() {
     let changes: [(&dyn Fn(&mut Config) -> bool, &str); 2] = [
         (
             &|config| {
-                config.max_age = Duration::from_secs(60);
+                config.max_age = Duration::from_secs(600);
                 config.max_messages_per_subject = -1;
                 config.allow_direct = false;
                 true

@@ -86,7 +86,11 @@ impl Lacking {
             return;
         }
         if self.files.len() >= LACKING_MAX {
-            self.scans_again = true;
+            // One that is under way may have passed its row.
+            match self.scan {
+                Some(_) => self.scans_again = true,
+                None => self.scan = Some(Vec::new()),
+            }
             return;
         }
         self.put(hash, Search { due: now, ..Search::default() });
@@ -227,7 +231,6 @@ mod tests {
         lacking.want(hash(u32::MAX), ms(0));
         assert!(!lacking.want_now(hash(u32::MAX)) && lacking.want_now(hash(7)));
         assert_eq!(lacking.len(), LACKING_MAX);
-        lacking.scanned(None);
         // The rows wait until there is room.
         for number in 0..LACKING_MAX as u32 {
             assert!(matches!(lacking.next(ms(10_000)), Some(Task::Fetch(..))));
@@ -237,6 +240,11 @@ mod tests {
         assert!(!lacking.is_complete());
         lacking.scanned(Some(vec![5]));
         assert_eq!(lacking.next(ms(10_000)), Some(Task::Scan(vec![5])));
+        // Again while the rows are looked at.
+        (0..=LACKING_MAX as u32).for_each(|number| lacking.want(hash(number), ms(0)));
+        lacking.scanned(None);
+        (0..LACKING_MAX as u32).for_each(|number| lacking.found(&hash(number)));
+        assert_eq!(lacking.next(ms(10_000)), Some(Task::Scan(Vec::new())));
         lacking.scanned(None);
         assert!(lacking.is_complete());
     }

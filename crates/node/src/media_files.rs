@@ -211,9 +211,6 @@ impl PinnedFiles {
     }
 
     /// Stores a file; it is durable when this returns. Blocks.
-    ///
-    /// # Errors
-    /// [`FileError::Write`]
     pub(crate) fn store(&mut self, bytes: &[u8]) -> Result<FileHash, FileError> {
         let hash = FileHash(Sha256::digest(bytes).into());
         self.pin(hash);

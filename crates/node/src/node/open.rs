@@ -268,6 +268,7 @@ impl Parts {
             let pictures = Arc::clone(&shared.media_files);
             let of = (shared.store.clone(), shared.log_dir.clone(), pictures);
             let mut scrub = Scrub::new(of, (*shared.metrics).clone(), options.scrub_rate);
+            scrub.exchange.clone_from(&shared.exchange);
             let shared = Arc::clone(&shared);
             others.push(spawn("scrub", move || {
                 while !shared.stopped.load(Ordering::Acquire) {
