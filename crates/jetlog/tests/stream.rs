@@ -821,11 +821,12 @@ fn files_are_stored_and_read_while_a_server_is_down() {
 /// The stream of files is made by the first node, and is no place for files while it could lose some.
 #[test]
 fn a_stream_that_could_lose_files_is_refused_and_the_command_mends_it() {
+    type Change<'a> = &'a dyn Fn(&mut Config) -> bool;
     let Some((servers, options)) = one_server() else { return };
     let files = open(&options, A, 0).files();
     let (name, bytes) = file(100);
     files.put(&name, &bytes).unwrap();
-    let run = |act: &dyn Fn(&mut Config) -> bool| {
+    let run = |act: Change<'_>| {
         with_jetstream(&servers.urls(), async |jetstream| {
             let stream = jetstream.get_stream("roost-files").await.unwrap();
             let mut config = stream.cached_info().config.clone();
@@ -837,7 +838,7 @@ fn a_stream_that_could_lose_files_is_refused_and_the_command_mends_it() {
             }
         });
     };
-    let changes: [(&dyn Fn(&mut Config) -> bool, &str); 2] = [
+    let changes: [(Change<'_>, &str); 2] = [
         (
             &|config| {
                 config.max_age = Duration::from_secs(600);

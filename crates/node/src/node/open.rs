@@ -247,9 +247,8 @@ impl Parts {
             start("media", Shared::collect_files),
             start("uploads", Shared::take_uploads),
         ];
-        if shared.exchange.is_some() {
-            others.push(start("exchange", Shared::exchange_files));
-        }
+        let exchange = shared.exchange.as_ref();
+        others.extend(exchange.map(|_| start("exchange", Shared::exchange_files)));
         let deliverer = spawn("deliverer", {
             let shared = Arc::clone(&shared);
             move || {
