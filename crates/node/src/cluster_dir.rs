@@ -69,7 +69,7 @@ pub fn leave_cluster(data: &Path, accept_loss: bool) -> Result<(), OpenError> {
         return Err(OpenError::NotClosed(data.to_owned()));
     }
     if !accept_loss {
-        divergence::refuse(data, cluster)?;
+        membership::refuse_diverged(data, cluster)?;
     }
     let options = NodeOptions::new(data);
     let (store, applied) = Store::open(&options.store_dir(), options.store())?;

@@ -9,8 +9,6 @@ use std::path::Path;
 
 use commitlog::{ClusterId, Position};
 
-use crate::open_error::OpenError;
-
 const FILE: &str = "diverged";
 const TEMPORARY: &str = "diverged.tmp";
 
@@ -37,26 +35,21 @@ pub(crate) fn write(data: &Path, cluster: ClusterId, found: Divergence) -> io::R
     File::open(data)?.sync_all()
 }
 
-/// Refuses a directory whose node has other rows than most other nodes of `cluster`.
+/// Since when the node of a directory has other rows than most other nodes of `cluster`, if it has.
 ///
 /// # Errors
-/// [`OpenError::Diverged`], and [`OpenError::Directory`]; also if the file is damaged.
-pub(crate) fn refuse(data: &Path, cluster: ClusterId) -> Result<(), OpenError> {
-    let at = |error| OpenError::Directory(data.to_owned(), error);
+/// The operating system reports one, or the file is damaged.
+pub(crate) fn read(data: &Path, cluster: ClusterId) -> io::Result<Option<Divergence>> {
     let text = match fs::read_to_string(data.join(FILE)) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        text => text.map_err(at)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        text => text?,
     };
     let damaged = || {
         let what = "its file `diverged` does not say since when other nodes have other rows";
-        at(io::Error::new(io::ErrorKind::InvalidData, what))
+        io::Error::new(io::ErrorKind::InvalidData, what)
     };
     let (of, found) = parse(&text).ok_or_else(damaged)?;
-    if of != cluster.to_string() {
-        return Ok(());
-    }
-    let Divergence { after, position } = found;
-    Err(OpenError::Diverged { data: data.to_owned(), after, position })
+    Ok(Some(found).filter(|_| of == cluster.to_string()))
 }
 
 /// Removes the file, if there is one.
@@ -82,23 +75,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_node_that_differs_is_refused_until_it_belongs_to_another_cluster() {
+    fn what_is_noted_is_of_one_cluster() {
         let data = tempfile::tempdir().unwrap();
         let (path, cluster) = (data.path(), ClusterId(7));
-        refuse(path, cluster).unwrap();
+        assert_eq!(read(path, cluster).unwrap(), None);
         let found = Divergence { after: Position(3), position: Position(1_027) };
         write(path, cluster, found).unwrap();
-        let refused = refuse(path, cluster).unwrap_err().to_string();
-        assert!(refused.contains("after 3 and up to 1027"), "{refused}");
-        assert!(refused.contains("roost cluster join --from"), "{refused}");
-        refuse(path, ClusterId(8)).unwrap();
+        assert_eq!(read(path, cluster).unwrap(), Some(found));
+        assert_eq!(read(path, ClusterId(8)).unwrap(), None);
         for damaged in ["", "x", "00\n1 2", "00\n1\n", "00\n1 x\n"] {
             fs::write(path.join(FILE), damaged).unwrap();
-            let refused = refuse(path, cluster).unwrap_err();
-            assert!(matches!(refused, OpenError::Directory(..)), "{damaged:?}");
+            let refused = read(path, cluster).unwrap_err();
+            assert_eq!(refused.kind(), io::ErrorKind::InvalidData, "{damaged:?}");
         }
         remove(path).unwrap();
         remove(path).unwrap();
-        refuse(path, cluster).unwrap();
+        assert_eq!(read(path, cluster).unwrap(), None);
     }
 }

@@ -8,21 +8,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use commitlog::{FilesError, SharedFiles};
-use feed::Facts;
 use feed::media::FileHash;
 use media::STORED_BYTES_MAX;
 use parking_lot::{Condvar, Mutex};
 use sha2::{Digest as _, Sha256};
-use store::unless_unreadable;
 use tokio::sync::watch;
 
 use crate::cluster::CONFIRMED_WITHIN;
 use crate::lacking::{Lacking, Task};
-use crate::media_check::FoundFile;
-use crate::shared::Shared;
 
-/// Rows that are looked at together.
-const SCAN_ROWS: usize = 256;
 /// Most memory that it takes, in bytes: a file, and as much again for its parts on their way.
 pub const EXCHANGE_MEMORY: u64 = 2 * STORED_BYTES_MAX as u64;
 
@@ -63,6 +57,22 @@ impl Exchange {
         self.servers.put(&hash.0, bytes)
     }
 
+    /// The file, if the servers have it. Blocks.
+    pub(crate) fn get(&self, hash: &FileHash) -> Result<Option<Vec<u8>>, FilesError> {
+        let file = self.servers.get(&hash.0, STORED_BYTES_MAX)?;
+        Ok(file.filter(|file| <[u8; 32]>::from(Sha256::digest(file)) == hash.0))
+    }
+
+    /// Asks the other nodes to store a file again.
+    pub(crate) fn ask(&self, hash: &FileHash) {
+        self.servers.ask(&hash.0);
+    }
+
+    /// Rows were looked at up to a name, or to the end.
+    pub(crate) fn scanned(&self, next: Option<Vec<u8>>) {
+        self.state.lock().lacking.scanned(next);
+    }
+
     /// Files that new pictures need.
     pub(crate) fn want(&self, hashes: &[FileHash], now: Duration) {
         if hashes.is_empty() {
@@ -98,7 +108,7 @@ impl Exchange {
     }
 
     /// Waits for the next task; none once it was closed.
-    fn next(&self, now: impl Fn() -> Duration) -> Option<Task> {
+    pub(crate) fn next(&self, now: impl Fn() -> Duration) -> Option<Task> {
         let mut state = self.state.lock();
         loop {
             if state.is_closed {
@@ -116,7 +126,7 @@ impl Exchange {
     }
 
     /// A file was looked for at this time.
-    fn note(&self, hash: &FileHash, is_here: bool, now: Duration) {
+    pub(crate) fn note(&self, hash: &FileHash, is_here: bool, now: Duration) {
         let lacking = &mut self.state.lock().lacking;
         if is_here {
             lacking.found(hash);
@@ -124,85 +134,5 @@ impl Exchange {
         } else {
             lacking.not_found(hash, now);
         }
-    }
-}
-
-impl Shared {
-    /// Fetches the files that this node lacks, and stores those that others ask for, until the node is closed.
-    pub(crate) fn exchange_files(&self) {
-        let Some(exchange) = &self.exchange else { return };
-        while let Some(task) = exchange.next(|| self.time.elapsed()) {
-            match task {
-                Task::Fetch(hash, tries) => {
-                    let fetched = unless_unreadable(|| self.fetch(exchange, &hash, tries));
-                    exchange.note(&hash, fetched == Some(true), self.time.elapsed());
-                }
-                Task::Offer(hash) => _ = unless_unreadable(|| self.offer(exchange, &hash)),
-                Task::Scan(from) => {
-                    // Rows that cannot be read are damage that reads of them report.
-                    let next = unless_unreadable(|| self.scan_files(exchange, &from)).flatten();
-                    exchange.state.lock().lacking.scanned(next);
-                }
-            }
-        }
-    }
-
-    /// Whether a file is here now, or nobody needs it.
-    fn fetch(&self, exchange: &Exchange, hash: &FileHash, tries: u32) -> bool {
-        // Before the row is looked for: from then on nobody removes the file if it is here.
-        let mut pinned = self.media_files.pin_nothing();
-        pinned.pin(*hash);
-        if !self.needs_file(hash) || matches!(self.media_files.read(hash), FoundFile::Whole(_)) {
-            return true;
-        }
-        self.space.check();
-        if self.space.is_full() {
-            return false;
-        }
-        let file = match exchange.servers.get(&hash.0, STORED_BYTES_MAX) {
-            Ok(file) => file.filter(|file| <[u8; 32]>::from(Sha256::digest(file)) == hash.0),
-            Err(error) => {
-                tracing::debug!(%error, "a file of a picture is not fetched");
-                return false;
-            }
-        };
-        let Some(file) = file else {
-            // A server may not have all that others acknowledged a moment ago.
-            if tries > 0 {
-                exchange.servers.ask(&hash.0);
-            }
-            return false;
-        };
-        match pinned.store(&file) {
-            Ok(_) => true,
-            Err(error) => {
-                tracing::warn!(%error, "a file of a picture that was fetched is not stored");
-                false
-            }
-        }
-    }
-
-    /// Stores a file on the servers if it is here and they do not have it.
-    fn offer(&self, exchange: &Exchange, hash: &FileHash) {
-        if !self.needs_file(hash) {
-            return;
-        }
-        let FoundFile::Whole(bytes) = self.media_files.read(hash) else { return };
-        // Another node may have been faster.
-        let there = exchange.servers.get(&hash.0, STORED_BYTES_MAX);
-        if there.is_ok_and(|there| there.is_some_and(|there| there == bytes)) {
-            return;
-        }
-        if let Err(error) = exchange.put(hash, &bytes) {
-            tracing::debug!(%error, "a file of a picture is not stored for another node");
-        }
-    }
-
-    /// Looks at some rows, and wants the files that do not exist; returns where the next rows are.
-    fn scan_files(&self, exchange: &Exchange, from: &[u8]) -> Option<Vec<u8>> {
-        let (needed, next) = Facts::new(&self.store).needed_files(from, SCAN_ROWS);
-        let missing = needed.into_iter().filter(|hash| !self.media_files.path(hash).is_file());
-        exchange.want(&missing.collect::<Vec<_>>(), self.time.elapsed());
-        next
     }
 }

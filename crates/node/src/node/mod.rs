@@ -2,6 +2,7 @@
 //! was acknowledged; closing one leaves nothing to recover. The read functions are in files by topic.
 
 mod backup;
+mod files;
 mod keys;
 mod media;
 mod open;
@@ -35,11 +36,11 @@ pub(crate) use self::open::{Parts, recover_once, store_once};
 use crate::applier::{GROUP_COMMANDS_MAX, last_group};
 use crate::cluster::ClusterStatus;
 use crate::deleted_users::Progress;
-use crate::divergence;
 use crate::identity;
 use crate::inbox::SubmitError;
 use crate::last_run::LastRun;
 use crate::lock::DataLock;
+use crate::membership;
 use crate::metrics::Metrics;
 use crate::open_error::OpenError;
 use crate::options::NodeOptions;
@@ -148,7 +149,7 @@ impl Node {
         open_log: impl FnOnce(ClusterId, NodeId, Applied) -> Result<Box<dyn SharedLog>, LogError>,
     ) -> Result<Self, OpenError> {
         let (mut lock, cluster) = DataLock::take_member(&options.data)?;
-        divergence::refuse(&options.data, cluster)?;
+        membership::refuse_diverged(&options.data, cluster)?;
         let recover = || {
             let store = Store::open(&options.store_dir(), options.store())?;
             let identity = identity::read_or_make(&options.data)?;

@@ -15,13 +15,15 @@ use testkit::gif;
 
 use crate::{Member, copied, first, two, wait_until};
 
+type Asked = Box<dyn Fn(FileName) + Send + Sync>;
+
 /// The servers by which files travel.
 #[derive(Default)]
 pub(crate) struct Files {
     files: Mutex<BTreeMap<FileName, Vec<u8>>>,
     refuses: AtomicBool,
     puts: AtomicU64,
-    listeners: Mutex<Vec<Box<dyn Fn(FileName) + Send + Sync>>>,
+    listeners: Mutex<Vec<Asked>>,
 }
 
 impl Files {
@@ -55,7 +57,7 @@ impl SharedFiles for Files {
         self.listeners.lock().iter().for_each(|listener| listener(*name));
     }
 
-    fn listen(&self, asked: Box<dyn Fn(FileName) + Send + Sync>) {
+    fn listen(&self, asked: Asked) {
         self.listeners.lock().push(asked);
     }
 }
