@@ -51,6 +51,10 @@ pub(crate) struct ClusterView {
     accepts_changes: bool,
     /// Version of the commands that all live nodes know: changes that need a later one get 503 (`upgrading`)
     commands: u32,
+    /// Number of files of pictures that this node lacks and is about to fetch, as far as it knows
+    missing_files: u64,
+    /// Whether it may lack more of them: since its start it has not looked at all pictures yet
+    fetches_files: bool,
 }
 
 /// Get the state of a node of a cluster
@@ -74,6 +78,8 @@ pub(crate) async fn cluster(State(state): State<Arc<AppState>>) -> Result<Respon
         lag_ms: u64::try_from(status.lag.as_millis()).unwrap_or(u64::MAX),
         accepts_changes: status.accepts_changes,
         commands: status.commands,
+        missing_files: status.missing_files,
+        fetches_files: status.fetches_files,
     };
     Ok(json(to_json(&view)))
 }

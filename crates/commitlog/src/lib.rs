@@ -14,6 +14,7 @@
 
 mod archive;
 pub mod disk;
+mod files;
 mod format;
 mod local;
 mod read_only;
@@ -32,6 +33,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::disk::DiskFile;
 
 pub use archive::{ARCHIVE_MEMORY, Archive, ArchiveError, ArchiveReader};
+pub use files::{FileName, FilesError, SharedFiles};
 pub use format::PAYLOAD_BYTES_MAX;
 pub use local::{LocalLog, LogOptions, SEGMENT_BYTES};
 pub use read_only::{Checked, check, check_all};

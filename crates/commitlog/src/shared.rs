@@ -1,10 +1,11 @@
 //! A log that several nodes share: a group gets its place when it comes back, among those of other nodes.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::{Log, LogError, Position};
+use crate::{Log, LogError, Position, SharedFiles};
 
 /// Identifies a node for ever: the identity of its data directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -97,6 +98,9 @@ pub trait SharedLog: Log {
 
     /// The last position that the log is known to have.
     fn end(&self) -> Heard;
+
+    /// By which the nodes give each other files.
+    fn files(&self) -> Arc<dyn SharedFiles>;
 }
 
 /// Identifies the nodes that share a log: 32 hexadecimal digits.

@@ -56,6 +56,21 @@ impl JetLogOptions {
         format!("{}.groups", self.stream)
     }
 
+    /// The stream of files.
+    pub(crate) fn files_stream(&self) -> String {
+        format!("{}-files", self.stream)
+    }
+
+    /// Before the subjects of all parts of files.
+    pub(crate) fn files_subject(&self) -> String {
+        format!("{}.files", self.stream)
+    }
+
+    /// The subject by which a node asks the others for a file. No stream keeps what is said there.
+    pub(crate) fn wanted_subject(&self) -> String {
+        format!("{}.wanted", self.stream)
+    }
+
     fn addresses(&self) -> Result<Vec<ServerAddr>, JetLogError> {
         self.servers.split(',').map(|address| parse(address.trim())).collect()
     }

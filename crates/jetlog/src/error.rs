@@ -81,6 +81,16 @@ pub enum JetLogError {
         /// Its name.
         stream: String,
     },
+    /// There is no stream for files.
+    #[error(
+        "there is no stream `{stream}` for the files of pictures: start a node again, which makes it, or run: {command}"
+    )]
+    NoFiles {
+        /// Its name.
+        stream: String,
+        /// The command that makes it.
+        command: String,
+    },
     /// JetStream does not answer, or refuses a request.
     #[error("JetStream cannot {doing} ({reason})")]
     Request {
@@ -89,11 +99,13 @@ pub enum JetLogError {
         /// The error.
         reason: String,
     },
-    /// The stream would lose groups, or holds other messages.
-    #[error("the stream `{stream}` is configured so that it could lose changes: {}; {advice}", wrong.join(", "))]
+    /// The stream would lose something, or holds other messages.
+    #[error("the stream `{stream}` is configured so that it could lose {what}: {}; {advice}", wrong.join(", "))]
     Config {
         /// Its name.
         stream: String,
+        /// What it could lose.
+        what: &'static str,
         /// What it has, and what it must have.
         wrong: Vec<String>,
         /// What to do: the command that changes it back, if there is one.

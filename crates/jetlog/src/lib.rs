@@ -9,7 +9,8 @@
 //!
 //! State: `window` has the groups of this node that have not come back. `publisher`, `reader` and `watch` are tasks on a
 //! thread of the log; the caller's thread never waits for the network, except in [`JetLog::open`] and, as long
-//! as it wants, in [`JetLog::next`].
+//! as it wants, in [`JetLog::next`]. `files` is beside the log: the files that nodes give each other, with a connection and
+//! a thread of its own, so that long files delay no group.
 //! What always holds:
 //! - **Invariant:** positions rise by one from message to message. A gap, a damaged message and a stream that
 //!   ends before the position of the caller are errors.
@@ -18,6 +19,7 @@
 
 mod connect;
 mod error;
+mod files;
 mod log;
 mod message;
 mod publisher;
@@ -43,6 +45,7 @@ pub use connect::JetLogOptions;
 pub use error::JetLogError;
 
 use connect::with_causes;
+use files::JetFiles;
 use message::HEADER_BYTES;
 use reader::Reader;
 use shared::Shared;
@@ -71,6 +74,7 @@ pub struct JetLog {
     payload_bytes_max: usize,
     stopped: bool,
     stream: Stream,
+    files: Arc<JetFiles>,
     /// The last field: its tasks end when the others are dropped.
     runtime: Runtime,
 }
@@ -158,6 +162,7 @@ impl JetLog {
             tokio::spawn(reader.run());
             Ok::<_, JetLogError>((stream, last, message_bytes_max.saturating_sub(HEADER_BYTES)))
         })?;
+        let files = Arc::new(JetFiles::open(options)?);
         Ok(Self {
             shared,
             arrivals,
@@ -167,6 +172,7 @@ impl JetLog {
             payload_bytes_max,
             stopped: false,
             stream,
+            files,
             runtime,
         })
     }
@@ -282,9 +288,14 @@ impl JetLog {
 
 /// One thread, on which the tasks run.
 fn runtime() -> Result<Runtime, JetLogError> {
+    runtime_on("log")
+}
+
+/// One thread of this name.
+fn runtime_on(name: &str) -> Result<Runtime, JetLogError> {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
-        .thread_name("log")
+        .thread_name(name)
         .enable_all()
         .build()
         .map_err(JetLogError::Thread)

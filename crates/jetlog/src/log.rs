@@ -1,8 +1,11 @@
 //! The log as the writer of a node uses it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use commitlog::{Arrived, Heard, Log, LogError, NodeId, Placed, Position, SharedLog, SyncPoint};
+use commitlog::{
+    Arrived, Heard, Log, LogError, NodeId, Placed, Position, SharedFiles, SharedLog, SyncPoint,
+};
 
 use crate::{JetLog, JetLogError};
 
@@ -65,5 +68,9 @@ impl SharedLog for JetLog {
 
     fn end(&self) -> Heard {
         self.shared.heard()
+    }
+
+    fn files(&self) -> Arc<dyn SharedFiles> {
+        self.files.clone()
     }
 }

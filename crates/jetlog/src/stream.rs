@@ -1,6 +1,6 @@
 //! How the stream must be configured, and the command of the `nats` program that changes it back.
 //!
-//! **Invariant:** no advice here removes the stream, or anything in it.
+//! **Invariant:** no advice here removes the stream of the log, or anything in it.
 
 use async_nats::jetstream::stream::{
     Compression, Config, DiscardPolicy, PersistenceMode, RetentionPolicy, StorageType,
@@ -41,7 +41,7 @@ pub(crate) fn wanted(options: &JetLogOptions, cluster: ClusterId, first: u64) ->
 }
 
 /// One thing that a stream must have.
-struct Requirement {
+pub(crate) struct Requirement {
     /// In words.
     what: String,
     /// What the stream has; empty if that is obvious.
@@ -53,12 +53,12 @@ struct Requirement {
     is_fixed: bool,
 }
 
-fn need(what: &str, found: &str, is_met: bool, flag: &str) -> Requirement {
+pub(crate) fn need(what: &str, found: &str, is_met: bool, flag: &str) -> Requirement {
     let (what, found, flag) = (what.to_owned(), found.to_owned(), flag.to_owned());
     Requirement { what, found, is_met, flag, is_fixed: false }
 }
 
-fn fixed(requirement: Requirement) -> Requirement {
+pub(crate) fn fixed(requirement: Requirement) -> Requirement {
     Requirement { is_fixed: true, ..requirement }
 }
 
@@ -115,7 +115,7 @@ fn requirements(config: &Config, options: &JetLogOptions) -> Vec<Requirement> {
     ]
 }
 
-fn unlimited(what: &str, is_met: bool, flag: &str) -> Requirement {
+pub(crate) fn unlimited(what: &str, is_met: bool, flag: &str) -> Requirement {
     need(&format!("no limit of {what}"), "one", is_met, flag)
 }
 
@@ -139,19 +139,27 @@ pub(crate) fn check(
         let (found, expected) = (found.clone(), cluster.to_string());
         return Err(JetLogError::OtherCluster { stream, found, expected });
     }
-    let unmet = requirements(config, options).into_iter().filter(|one| !one.is_met);
-    let unmet: Vec<Requirement> = unmet.collect();
+    refuse_unmet(requirements(config, options), (stream, "changes"), CANNOT_CHANGE)
+}
+
+/// Refuses a stream that could lose something, unless it meets all requirements.
+pub(crate) fn refuse_unmet(
+    requirements: Vec<Requirement>,
+    (stream, what): (String, &'static str),
+    cannot_change: &str,
+) -> Result<(), JetLogError> {
+    let unmet: Vec<Requirement> = requirements.into_iter().filter(|one| !one.is_met).collect();
     if unmet.is_empty() {
         return Ok(());
     }
     let advice = if unmet.iter().any(|one| one.is_fixed) {
-        CANNOT_CHANGE.to_owned()
+        cannot_change.to_owned()
     } else {
         let flags: Vec<&str> = unmet.iter().map(|one| one.flag.as_str()).collect();
         format!("change it back with: nats stream edit {stream} --force {}", flags.join(" "))
     };
     let wrong = unmet.iter().map(|one| format!("{} instead of {}", one.found, one.what));
-    Err(JetLogError::Config { stream, wrong: wrong.collect(), advice })
+    Err(JetLogError::Config { stream, what, wrong: wrong.collect(), advice })
 }
 
 #[cfg(test)]

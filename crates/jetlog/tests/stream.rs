@@ -9,7 +9,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use async_nats::jetstream::stream::{Config, DiscardPolicy, StorageType};
-use commitlog::{Applied, Arrived, ClusterId, GroupId, NodeId, Position, SharedLog as _};
+use commitlog::{
+    Applied, Arrived, ClusterId, FileName, GroupId, NodeId, Position, SharedFiles, SharedLog as _,
+};
 use jetlog::{JetLog, JetLogError, JetLogOptions};
 use rustix::process::Signal;
 use testkit::PATIENCE;
@@ -687,4 +689,187 @@ fn make_certificates(folder: &Path) -> bool {
             true
         })
     })
+}
+
+fn file(length: usize) -> (FileName, Vec<u8>) {
+    let bytes: Vec<u8> = (0..length).map(|at| (at * 31 + at / 97) as u8).collect();
+    // A name of the right kind: nobody here compares it with the bytes.
+    let mut name = [7; 32];
+    name[..8].copy_from_slice(&(length as u64).to_be_bytes());
+    (name, bytes)
+}
+
+/// The subject of a part of a file.
+fn part(name: &FileName, at: usize) -> String {
+    let digits: String = name.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("roost.files.{digits}.{at}")
+}
+
+/// Stores a file until it is acknowledged.
+#[track_caller]
+fn insist(files: &dyn SharedFiles, name: &FileName, bytes: &[u8]) {
+    let start = std::time::Instant::now();
+    while let Err(error) = files.put(name, bytes) {
+        assert!(start.elapsed() < PATIENCE, "{error}");
+    }
+}
+
+/// Reads a file until the servers answer and have it.
+#[track_caller]
+fn get(files: &dyn SharedFiles, name: &FileName) -> Vec<u8> {
+    let start = std::time::Instant::now();
+    loop {
+        let found = files.get(name, 1 << 24);
+        if let Ok(Some(bytes)) = found {
+            return bytes;
+        }
+        assert!(start.elapsed() < PATIENCE, "{found:?}");
+    }
+}
+
+#[test]
+fn a_file_that_one_node_stores_is_there_for_all() {
+    let Some((servers, options)) = one_server() else { return };
+    let (a, b) = (open(&options, A, 0).files(), open(&options, B, 0).files());
+    for length in [0, 1, 60 << 10, (60 << 10) + 1, 1_000_000] {
+        let (name, bytes) = file(length);
+        assert_eq!(b.get(&name, 1 << 24).unwrap(), None);
+        a.put(&name, &bytes).unwrap();
+        assert!(b.get(&name, length).unwrap() == Some(bytes.clone()), "{length}");
+        assert_eq!(b.get(&name, length.saturating_sub(1)).unwrap().is_some(), length == 0);
+        // Again, and from both nodes at once.
+        std::thread::scope(|scope| {
+            for files in [&a, &b] {
+                scope.spawn(|| files.put(&name, &bytes).unwrap());
+            }
+        });
+        assert!(a.get(&name, length).unwrap() == Some(bytes), "{length}");
+    }
+    let messages = with_jetstream(&servers.urls(), async |jetstream| {
+        jetstream.get_stream("roost-files").await.unwrap().cached_info().state.messages
+    });
+    assert_eq!(messages, 1 + 1 + 1 + 2 + 17, "each part is there once");
+    // Parts that are missing, of another length, or no parts.
+    let (name, bytes) = file(130_000);
+    let damage = |at: usize, message: Option<Vec<u8>>| {
+        a.put(&name, &bytes).unwrap();
+        with_jetstream(&servers.urls(), async |jetstream| match message {
+            Some(message) => {
+                jetstream.publish(part(&name, at), message.into()).await.unwrap().await.unwrap();
+            }
+            None => {
+                let stream = jetstream.get_stream("roost-files").await.unwrap();
+                stream.purge().filter(part(&name, at)).await.unwrap();
+            }
+        });
+        b.get(&name, 1 << 24).unwrap()
+    };
+    for at in [0, 2] {
+        assert_eq!(damage(at, None), None);
+        assert_eq!(damage(at, Some(vec![9; 40])), None);
+        assert_eq!(damage(at, Some(Vec::new())), None);
+        assert_eq!(damage(at, Some([&[1, 0xff, 0xff, 0xff, 0xff][..], &[0; 9]].concat())), None);
+    }
+    let other = damage(1, Some([&[1][..], &130_000_u32.to_le_bytes(), &[0; 60 << 10]].concat()));
+    assert!(other.is_some_and(|other| other != bytes && other.len() == bytes.len()));
+}
+
+#[test]
+fn nodes_hear_what_others_ask_for() {
+    let Some((servers, options)) = one_server() else { return };
+    let (a, b) = (open(&options, A, 0), open(&options, B, 0));
+    let (heard, hears) = std::sync::mpsc::channel();
+    for (node, log) in [&a, &b].into_iter().enumerate() {
+        let heard = heard.clone();
+        log.files().listen(Box::new(move |name| heard.send((node, name)).unwrap()));
+    }
+    with_jetstream(&servers.urls(), async |jetstream| {
+        // What is no name is left out.
+        jetstream.client().publish("roost.wanted", vec![1; 31].into()).await.unwrap();
+        jetstream.client().flush().await.unwrap();
+    });
+    a.files().ask(&[5; 32]);
+    let mut found = [hears.recv_timeout(PATIENCE).unwrap(), hears.recv_timeout(PATIENCE).unwrap()];
+    found.sort_unstable();
+    assert_eq!(found, [(0, [5; 32]), (1, [5; 32])]);
+}
+
+#[test]
+fn files_are_stored_and_read_while_a_server_is_down() {
+    let Some((mut servers, options)) = three_servers() else { return };
+    let (a, b) = (open(&options, A, 0).files(), open(&options, B, 0).files());
+    let (name, bytes) = file(500_000);
+    insist(&*a, &name, &bytes);
+    for at in 0..3 {
+        servers.kill(at);
+        assert!(get(&*b, &name) == bytes);
+        let (name, bytes) = file(600_000 + at);
+        insist(&*a, &name, &bytes);
+        assert!(get(&*b, &name) == bytes);
+        servers.restart(at);
+    }
+    // With two of three servers nothing is acknowledged.
+    servers.kill(0);
+    servers.kill(1);
+    let (name, bytes) = file(70_000);
+    assert!(a.put(&name, &bytes).is_err());
+    servers.restart(0);
+    insist(&*a, &name, &bytes);
+    assert!(get(&*b, &name) == bytes);
+}
+
+/// The stream of files is made by the first node, and is no place for files while it could lose some.
+#[test]
+fn a_stream_that_could_lose_files_is_refused_and_the_command_mends_it() {
+    type Change<'a> = &'a dyn Fn(&mut Config) -> bool;
+    let Some((servers, options)) = one_server() else { return };
+    let files = open(&options, A, 0).files();
+    let (name, bytes) = file(100);
+    files.put(&name, &bytes).unwrap();
+    let run = |act: Change<'_>| {
+        with_jetstream(&servers.urls(), async |jetstream| {
+            let stream = jetstream.get_stream("roost-files").await.unwrap();
+            let mut config = stream.cached_info().config.clone();
+            let keeps = act(&mut config);
+            if keeps {
+                jetstream.update_stream(config).await.unwrap();
+            } else {
+                jetstream.delete_stream("roost-files").await.unwrap();
+            }
+        });
+    };
+    let changes: [(Change<'_>, &str); 2] = [
+        (
+            &|config| {
+                config.max_age = Duration::from_secs(600);
+                config.max_messages_per_subject = -1;
+                config.allow_direct = false;
+                true
+            },
+            "change it back with: ",
+        ),
+        (&|_| false, "start a node again, which makes it, or run: "),
+    ];
+    for (change, advice) in changes {
+        run(change);
+        let start = std::time::Instant::now();
+        let command = loop {
+            let refused = files.put(&name, &bytes).err().map(|error| error.to_string());
+            if let Some((_, command)) = refused.as_deref().and_then(|text| text.split_once(advice))
+            {
+                break command.to_owned();
+            }
+            assert!(start.elapsed() < PATIENCE, "{refused:?}");
+        };
+        let words = command.strip_prefix("nats ").unwrap().split(' ');
+        let words: Vec<String> = words.map(|word| word.replace('\'', "")).collect();
+        if nats(&servers.url(0), words).is_none() {
+            return;
+        }
+        insist(&*files, &name, &bytes);
+        assert!(get(&*files, &name) == bytes);
+    }
+    // A node that starts makes it, too.
+    run(&|_| false);
+    open(&options, B, 0).files().put(&name, &bytes).unwrap();
 }

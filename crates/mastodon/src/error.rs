@@ -236,7 +236,6 @@ impl From<UploadError> for ApiError {
             UploadError::Picture(MediaError::Bytes) => StatusCode::PAYLOAD_TOO_LARGE,
             UploadError::Picture(_) => return Self::invalid(error),
             UploadError::File(FileError::Full) => StatusCode::INSUFFICIENT_STORAGE,
-            UploadError::File(FileError::Cluster) => StatusCode::UNPROCESSABLE_ENTITY,
         };
         let retry_after_secs = (status == StatusCode::SERVICE_UNAVAILABLE).then_some(5);
         Self { retry_after_secs, ..Self::new(status, error.to_string()) }

@@ -122,23 +122,27 @@ impl Backup {
     }
 
     /// Of a running node of a cluster, once its rows have everything up to `needed`; asks for a checkpoint with
-    /// `request_checkpoint`. Blocks.
+    /// `request_checkpoint`. Waits for files of pictures as long as `lacks_files`, and not longer than for rows: those
+    /// that are missing then are lost to the backup, which says so. Blocks.
     pub(crate) fn of_member(
         (store, files): (&Store, &Arc<MediaFiles>),
         needed: Position,
-        request_checkpoint: impl Fn(),
+        (request_checkpoint, lacks_files): (impl Fn(), impl Fn() -> bool),
         (roost, directory, made_ms): (&str, String, u64),
     ) -> Result<Self, NodeBackupError> {
         let start = Instant::now();
         let held = files.hold();
         loop {
+            let is_late = start.elapsed() > WAIT;
             let rows = store.snapshot()?.filter(|rows| rows.applied() >= needed.0);
-            if let Some(rows) = rows {
+            if let Some(rows) = rows
+                && (is_late || !lacks_files())
+            {
                 let last = rows.applied();
                 let of = (None, (store.clone(), held));
                 return Ok(Self::of(rows, of, last, (roost, Some(directory), made_ms)));
             }
-            if start.elapsed() > WAIT {
+            if is_late {
                 return Err(NodeBackupError::Busy);
             }
             request_checkpoint();

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use crate::inbox::SubmitError;
 use crate::submission::Changes;
-use crate::versions::{COMMANDS, needed_for};
+use crate::versions::{COMMANDS, PICTURES, needed_for};
 
 /// For how long a change waits for the log, and a read for a position.
 pub(crate) const CONFIRMED_WITHIN: Duration = Duration::from_secs(2);
@@ -68,6 +68,10 @@ pub struct ClusterStatus {
     pub accepts_changes: bool,
     /// The version of commands that all live nodes can apply.
     pub commands: u32,
+    /// Number of files of pictures that this node is known to lack.
+    pub missing_files: u64,
+    /// Whether it has not looked at all pictures since its start, or lacks files.
+    pub fetches_files: bool,
 }
 
 impl Cluster {
@@ -90,6 +94,10 @@ impl Cluster {
             ahead_ms: AtomicU64::new(0),
             commands: AtomicU32::new(0),
         }
+    }
+
+    pub(crate) fn id(&self) -> ClusterId {
+        self.id
     }
 
     /// Takes note of an applied group, once reads see it.
@@ -164,6 +172,17 @@ impl Cluster {
         }
     }
 
+    /// Whether a picture can be added now, before it is converted.
+    pub(crate) fn admits_pictures(&self) -> Result<(), SubmitError> {
+        if self.is_stalled() {
+            Err(SubmitError::NoLog)
+        } else if self.commands.load(Ordering::Relaxed) < PICTURES {
+            Err(SubmitError::Upgrading)
+        } else {
+            Ok(())
+        }
+    }
+
     /// Waits up to [`CONFIRMED_WITHIN`] until the group at `position` is applied; returns whether it is.
     pub(crate) async fn applied(&self, position: u64) -> bool {
         let mut applied = self.applied.subscribe();
@@ -171,8 +190,12 @@ impl Cluster {
         matches!(tokio::time::timeout(CONFIRMED_WITHIN, wait).await, Ok(Ok(_)))
     }
 
-    /// The state at `now_ms`, in milliseconds since 1970.
-    pub(crate) fn status(&self, now_ms: u64) -> ClusterStatus {
+    /// The state at `now_ms`, in milliseconds since 1970, of a node that lacks so many files, and perhaps more.
+    pub(crate) fn status(
+        &self,
+        now_ms: u64,
+        (missing_files, fetches_files): (usize, bool),
+    ) -> ClusterStatus {
         let position = self.applied.borrow();
         let position_ms = self.applied_ms.load(Ordering::Relaxed);
         let lag_groups = self.end.load(Ordering::Relaxed).saturating_sub(*position);
@@ -195,6 +218,8 @@ impl Cluster {
             lag: Duration::from_millis(behind_ms).max(silent),
             accepts_changes: !self.is_stalled(),
             commands: self.commands.load(Ordering::Relaxed),
+            missing_files: missing_files as u64,
+            fetches_files,
         }
     }
 }
@@ -212,7 +237,7 @@ mod tests {
             Heard { position, ago }
         };
         let lag = |cluster: &Cluster, now_ms| {
-            let status = cluster.status(now_ms);
+            let status = cluster.status(now_ms, (0, false));
             (status.lag_groups, status.lag.as_millis())
         };
         cluster.note_end(heard(10, 0), 900_000);

@@ -6,9 +6,12 @@ use std::path::Path;
 
 use commitlog::disk::RealDisk;
 use commitlog::{ClusterId, Position, SEGMENT_BYTES, begin_after};
-use store::Store;
+use feed::Facts;
+use store::{Store, unless_unreadable};
 
+use crate::divergence;
 use crate::lock::DataLock;
+use crate::media_files::MediaFiles;
 use crate::membership;
 use crate::node::store_once;
 use crate::open_error::OpenError;
@@ -55,17 +58,27 @@ fn mark<E: From<OpenError>>(
 }
 
 /// Makes the directory of a node of a cluster that of a server of its own. If the node was stopped in order, it has all
-/// that the node had applied; else it has what the last checkpoint had, and `accept_loss` is necessary. Blocks.
+/// that the node had applied; else it has what the last checkpoint had, and `accept_loss` is necessary. So it is if the
+/// node lacks files of pictures, or has other rows than most other nodes. Blocks.
 ///
 /// # Errors
 /// [`OpenError`]
 pub fn leave_cluster(data: &Path, accept_loss: bool) -> Result<(), OpenError> {
-    let (mut lock, _) = DataLock::take_member(data)?;
+    let (mut lock, cluster) = DataLock::take_member(data)?;
     if !accept_loss && !lock.was_closed(data)? {
         return Err(OpenError::NotClosed(data.to_owned()));
     }
+    if !accept_loss {
+        membership::refuse_diverged(data, cluster)?;
+    }
     let options = NodeOptions::new(data);
     let (store, applied) = Store::open(&options.store_dir(), options.store())?;
+    let files = MediaFiles::new(data);
+    let missing = unless_unreadable(|| files.missing(Facts::new(&store.store())));
+    let missing = missing.ok_or_else(|| OpenError::unreadable(&options))?;
+    if missing > 0 && !accept_loss {
+        return Err(OpenError::LacksFiles { data: data.to_owned(), files: missing });
+    }
     drop(store);
     let at = |error| OpenError::Directory(data.to_owned(), error);
     match fs::remove_dir_all(options.log_dir()) {
@@ -74,5 +87,7 @@ pub fn leave_cluster(data: &Path, accept_loss: bool) -> Result<(), OpenError> {
     }
     begin_after(&RealDisk, &options.log_dir(), Position(applied), SEGMENT_BYTES)?;
     lock.close().map_err(at)?;
-    membership::remove(data).and_then(|()| File::open(data)?.sync_all()).map_err(at)
+    membership::remove(data).and_then(|()| File::open(data)?.sync_all()).map_err(at)?;
+    // It says something of the cluster alone.
+    divergence::remove(data).map_err(at)
 }

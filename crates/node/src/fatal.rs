@@ -4,6 +4,7 @@ use commitlog::LogError;
 use store::StoreError;
 
 use crate::applier::SharedError;
+use crate::divergence::Divergence;
 
 /// Why a thread of the node cannot go on.
 #[derive(Debug, thiserror::Error)]
@@ -20,6 +21,16 @@ pub(crate) enum DiskError {
     /// A thread could not be started.
     #[error("a thread could not be started")]
     Thread(#[from] std::io::Error),
+}
+
+impl DiskError {
+    /// Since when the node has other rows than most other nodes, if that is the error.
+    pub(crate) fn divergence(&self) -> Option<Divergence> {
+        match self {
+            Self::Shared(error) => error.divergence(),
+            _ => None,
+        }
+    }
 }
 
 /// Ends the process at once.

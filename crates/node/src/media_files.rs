@@ -34,9 +34,6 @@ pub enum FileError {
     /// The files take as much as they may.
     #[error("the server has no room for more pictures")]
     Full,
-    /// Nodes of a cluster do not exchange files.
-    #[error("a node of a cluster accepts no pictures")]
-    Cluster,
     /// The file could not be written.
     #[error("a picture could not be stored")]
     Write(#[from] io::Error),
@@ -104,6 +101,11 @@ impl MediaFiles {
         state.promised += bytes;
         drop(state);
         Ok(PinnedFiles { files: Arc::clone(self), hashes: Vec::new(), promised: bytes })
+    }
+
+    /// Pins files without a promise: those of pictures that exist.
+    pub(crate) fn pin_nothing(self: &Arc<Self>) -> PinnedFiles {
+        PinnedFiles { files: Arc::clone(self), hashes: Vec::new(), promised: 0 }
     }
 
     /// The path of a file.
@@ -202,14 +204,16 @@ impl MediaFiles {
 }
 
 impl PinnedFiles {
-    /// Stores a file; it is durable when this returns. Blocks.
-    ///
-    /// # Errors
-    /// [`FileError::Write`]
-    pub(crate) fn store(&mut self, bytes: &[u8]) -> Result<FileHash, FileError> {
-        let hash = FileHash(Sha256::digest(bytes).into());
+    /// Pins a file, which may exist.
+    pub(crate) fn pin(&mut self, hash: FileHash) {
         *self.files.state.lock().pins.entry(hash).or_default() += 1;
         self.hashes.push(hash);
+    }
+
+    /// Stores a file; it is durable when this returns. Blocks.
+    pub(crate) fn store(&mut self, bytes: &[u8]) -> Result<FileHash, FileError> {
+        let hash = FileHash(Sha256::digest(bytes).into());
+        self.pin(hash);
         self.files.store(bytes, &hash)?;
         Ok(hash)
     }

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use commitlog::ClusterId;
 
+use crate::divergence::{self, Divergence};
 use crate::open_error::OpenError;
 
 const FILE: &str = "cluster";
@@ -46,6 +47,20 @@ pub(crate) fn member_of(data: &Path) -> Result<ClusterId, OpenError> {
 pub(crate) fn refuse_member(data: &Path) -> Result<(), OpenError> {
     match read(data)? {
         Some(cluster) => Err(OpenError::Member { data: data.to_owned(), cluster }),
+        None => Ok(()),
+    }
+}
+
+/// Refuses a directory whose node has other rows than most other nodes of `cluster`.
+///
+/// # Errors
+/// [`OpenError::Diverged`] and [`OpenError::Directory`]
+pub(crate) fn refuse_diverged(data: &Path, cluster: ClusterId) -> Result<(), OpenError> {
+    let found = divergence::read(data, cluster);
+    match found.map_err(|error| OpenError::Directory(data.to_owned(), error))? {
+        Some(Divergence { after, position }) => {
+            Err(OpenError::Diverged { data: data.to_owned(), after, position })
+        }
         None => Ok(()),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use commitlog::{ArchiveError, ClusterId, LogError};
+use commitlog::{ArchiveError, ClusterId, LogError, Position};
 use store::StoreError;
 
 use crate::clock::ClockError;
@@ -58,6 +58,35 @@ pub enum OpenError {
         path = .0.display()
     )]
     NotClosed(PathBuf),
+    /// The node has not fetched all files of pictures.
+    #[error(
+        "{path} lacks {files} files of pictures, which other nodes have: start it once more with roost serve --data {path} \
+         --log nats://HOST:4222, stop it with SIGTERM when `missing_files` in GET /v1/cluster is 0, and try again. If they \
+         are lost, add --accept-loss: the pictures keep their descriptions then",
+        path = data.display()
+    )]
+    LacksFiles {
+        /// The directory.
+        data: PathBuf,
+        /// Number of files.
+        files: u64,
+    },
+    /// The node has made other rows of the log than most other nodes.
+    #[error(
+        "the node of {path} stopped because it had made other rows of the log than most other nodes, by a group after \
+         {after} and up to {position}, so it does not start again: join the cluster again with roost cluster join --from \
+         URL --data DIR in a new directory, and remove {path}. If no other node is left, roost cluster leave --data \
+         {path} --accept-loss makes it a server of its own",
+        path = data.display(), after = after.0, position = position.0
+    )]
+    Diverged {
+        /// The directory.
+        data: PathBuf,
+        /// Where another node last had the same digest; 0 if that is not known.
+        after: Position,
+        /// The first position where one had another.
+        position: Position,
+    },
     /// The servers of the log accept only very short messages.
     #[error(
         "the NATS servers accept messages of {0} bytes at most: set max_payload to 8MB in their configuration"

@@ -14,6 +14,7 @@ use feed::Facts;
 use feed::media::FileHash;
 use store::{Store, TableCheck, TableStep, unless_unreadable};
 
+use crate::exchange::Exchange;
 use crate::media_check::FoundFile;
 use crate::media_files::{DIRECTORIES, MediaFiles};
 use crate::metrics::Metrics;
@@ -26,6 +27,8 @@ pub(crate) struct Scrub {
     store: Store,
     log_dir: PathBuf,
     pictures: Arc<MediaFiles>,
+    /// By which a node of a cluster fetches files of pictures.
+    pub(crate) exchange: Option<Arc<Exchange>>,
     metrics: Metrics,
     /// Bytes per second, at most.
     rate: u64,
@@ -65,6 +68,7 @@ impl Scrub {
             store,
             log_dir,
             pictures,
+            exchange: None,
             metrics,
             rate,
             rest: Vec::new(),
@@ -87,7 +91,7 @@ impl Scrub {
         if self.current.is_none() && !self.open_next() {
             return self.end(now);
         }
-        let bytes = self.read();
+        let bytes = self.read(now);
         self.metrics.scrub_read.inc_by(bytes as u64);
         Duration::from_secs_f64(bytes as f64 / self.rate as f64)
     }
@@ -158,7 +162,7 @@ impl Scrub {
     }
 
     /// Reads a piece of the current file; returns its bytes.
-    fn read(&mut self) -> usize {
+    fn read(&mut self, now: Duration) -> usize {
         let found = match &mut self.current {
             None => return 0,
             Some(Current::Table(check)) => match check.step() {
@@ -168,7 +172,7 @@ impl Scrub {
             },
             Some(Current::Pictures(files)) => {
                 if let Some((hash, is_needed)) = files.pop_first() {
-                    return self.read_picture(&hash, is_needed);
+                    return self.read_picture(&hash, is_needed, now);
                 }
                 None
             }
@@ -186,7 +190,7 @@ impl Scrub {
     }
 
     /// Reads a file of a picture; returns its bytes.
-    fn read_picture(&mut self, hash: &FileHash, is_needed: bool) -> usize {
+    fn read_picture(&mut self, hash: &FileHash, is_needed: bool, now: Duration) -> usize {
         let what = match self.pictures.read(hash) {
             FoundFile::Whole(bytes) => return bytes.len(),
             FoundFile::Missing => "the file of a picture is missing",
@@ -195,6 +199,8 @@ impl Scrub {
         // The last picture that needed it may have been removed meanwhile.
         let needs = || Facts::new(&self.store).needs_file(hash);
         if is_needed && unless_unreadable(needs).unwrap_or_default() {
+            // Also reported: the disk did it.
+            self.exchange.as_ref().inspect(|exchange| exchange.want(&[*hash], now));
             self.found(self.pictures.path(hash), what);
         }
         0

@@ -16,6 +16,7 @@ use tokio::sync::oneshot;
 use crate::archive_progress::ArchiveProgress;
 use crate::clock::Time;
 use crate::cluster::{CONFIRMED_WITHIN, Cluster};
+use crate::exchange::Exchange;
 use crate::inbox::{Inbox, SubmitError, Ticket};
 use crate::media_files::MediaFiles;
 use crate::metrics::Metrics;
@@ -58,6 +59,8 @@ pub(crate) struct Shared {
     pub(crate) media_files: Arc<MediaFiles>,
     /// Most bytes that they take.
     pub(crate) media_max: u64,
+    /// By which nodes give each other files; none if the log is the node's own.
+    pub(crate) exchange: Option<Arc<Exchange>>,
     /// Pictures that wait to be converted.
     pub(crate) uploads: Uploads,
     pub(crate) delivery_due: AtomicBool,

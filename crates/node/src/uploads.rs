@@ -64,11 +64,17 @@ pub enum UploadError {
     Unavailable(#[from] SubmitError),
 }
 
-/// Receives the result of an upload.
-type Added = oneshot::Receiver<Result<MediaId, UploadError>>;
+/// The result of an upload that was accepted.
+pub(crate) struct Added {
+    /// Ends when its command was submitted, or there is a result.
+    pub(crate) submitted: oneshot::Receiver<()>,
+    pub(crate) result: oneshot::Receiver<Result<MediaId, UploadError>>,
+}
 
 pub(crate) struct Job {
     pub(crate) upload: Upload,
+    /// Its command was submitted.
+    pub(crate) submitted: oneshot::Sender<()>,
     pub(crate) result: oneshot::Sender<Result<MediaId, UploadError>>,
 }
 
@@ -113,7 +119,8 @@ impl Uploads {
     /// Adds an upload to those that wait.
     pub(crate) fn put(&self, mut upload: Upload) -> Result<Added, UploadError> {
         upload.file.shrink_to_fit();
-        let (result, added) = oneshot::channel();
+        let (result, on_result) = oneshot::channel();
+        let (submitted, on_submitted) = oneshot::channel();
         let mut state = self.state.lock();
         if state.is_closed {
             return Err(SubmitError::Stopped.into());
@@ -121,10 +128,10 @@ impl Uploads {
         if !state.has_room(&upload) {
             return Err(UploadError::Busy);
         }
-        state.waiting.push_back(Job { upload, result });
+        state.waiting.push_back(Job { upload, submitted, result });
         drop(state);
         self.changed.notify_one();
-        Ok(added)
+        Ok(Added { submitted: on_submitted, result: on_result })
     }
 
     /// The next upload, which counts until the next call; `None` once they were closed. Blocks.

@@ -4,17 +4,23 @@
 //! it. No node proposes a command that a live one cannot apply; see [`crate::applier`].
 
 use feed::Command;
+use feed::media::MediaCommand;
 use kv::KeyOp;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::submission::Changes;
 
 /// The version of the commands that this program knows: the highest of [`of_command`] and [`of_op`].
-pub(crate) const COMMANDS: u32 = 1;
+pub(crate) const COMMANDS: u32 = 2;
+/// Since this version nodes fetch the files of pictures that others add.
+pub(crate) const PICTURES: u32 = 2;
 
 /// The version in which a command was added. A new command begins with a version that was never released.
-fn of_command(_: &Command) -> u32 {
-    1
+fn of_command(command: &Command) -> u32 {
+    match command {
+        Command::Media(MediaCommand::Add(_)) => PICTURES,
+        _ => 1,
+    }
 }
 
 /// The version in which an operation on keys was added.
@@ -34,15 +40,14 @@ pub(crate) fn needed_for(changes: &Changes) -> u32 {
 }
 
 /// Identifies the rules by which this program applies commands: nodes with the same rules make the same rows of the same
-/// log. Other releases may make others, so it is a digest of the release.
+/// log. Other builds may make others, so it is a digest of the release and of the sources of the rules (`build.rs`).
 pub(crate) fn rules() -> u64 {
-    xxh3_64(env!("CARGO_PKG_VERSION").as_bytes())
+    xxh3_64(concat!(env!("CARGO_PKG_VERSION"), " ", env!("ROOST_RULES")).as_bytes())
 }
 
 #[cfg(test)]
 mod tests {
     use feed::accounts::AccountCommand;
-    use feed::media::MediaCommand;
     use serde::de::{Deserialize, Deserializer, Error as _, Visitor, value::Error};
 
     use super::*;
@@ -86,6 +91,6 @@ mod tests {
             variants::<KeyOp<'_>>(),
             variants::<MediaCommand>(),
         ];
-        assert_eq!((COMMANDS, known.join(" ").as_str()), (1, "41 13 20 8"));
+        assert_eq!((COMMANDS, known.join(" ").as_str()), (2, "41 13 20 8"));
     }
 }

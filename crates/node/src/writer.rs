@@ -6,6 +6,7 @@
 
 mod shared_log;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -47,6 +48,8 @@ pub(crate) struct Writer {
     pub(crate) deliverer: Option<std::thread::Thread>,
     /// For a log that several nodes share.
     pub(crate) waiting: Waiting,
+    /// The data directory.
+    pub(crate) data: PathBuf,
     /// The lock of the directory of a node of a cluster.
     pub(crate) lock: Option<DataLock>,
 }

@@ -74,7 +74,8 @@ struct Leave {
     /// Data directory of the node
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
-    /// Leave although the node was not stopped in order. Changes after its last checkpoint are lost
+    /// Leave although the node was not stopped in order, lacks files of pictures, or has other data than most other nodes.
+    /// Changes after its last checkpoint are lost
     #[arg(long)]
     accept_loss: bool,
 }

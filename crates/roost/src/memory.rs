@@ -25,6 +25,8 @@ const ARCHIVE: u64 = node::ARCHIVE_MEMORY as u64;
 const TLS: u64 = HANDSHAKE_MEMORY as u64;
 /// Memory that cannot be set either, with pictures: those that arrive, those that wait, and the one that is converted.
 const PICTURES: u64 = node::UPLOAD_MEMORY + mastodon::UPLOAD_MEMORY as u64;
+/// Memory that cannot be set either, in a cluster: the files that nodes give each other.
+const CLUSTER: u64 = node::EXCHANGE_MEMORY;
 /// The overlay takes up to this many times its setting while checkpoints run.
 const OVERLAY_TIMES: u64 = 4;
 /// With less for samples not even the built-in ones are served.
@@ -52,6 +54,8 @@ pub(crate) struct Given {
     pub(crate) tls: bool,
     /// Whether pictures can be uploaded.
     pub(crate) pictures: bool,
+    /// Whether the server is a node of a cluster.
+    pub(crate) cluster: bool,
 }
 
 /// Bytes of every part.
@@ -107,7 +111,12 @@ impl Memory {
             (8, bytes(given.redis)),
             (6, connections),
         ];
-        let more = [(given.archive, ARCHIVE), (given.tls, TLS), (given.pictures, PICTURES)];
+        let more = [
+            (given.archive, ARCHIVE),
+            (given.tls, TLS),
+            (given.pictures, PICTURES),
+            (given.cluster, CLUSTER),
+        ];
         let more: u64 = more.into_iter().filter(|(is_given, _)| *is_given).map(|(_, m)| m).sum();
         let fixed = FIXED + more;
         let unit = match whole {
@@ -276,7 +285,8 @@ mod tests {
         let archive = Given { archive: true, ..several };
         let tls = Given { tls: true, ..Given::default() };
         let pictures = Given { pictures: true, ..timeline };
-        for given in [Given::default(), timeline, several, archive, tls, pictures] {
+        let cluster = Given { cluster: true, ..pictures };
+        for given in [Given::default(), timeline, several, archive, tls, pictures, cluster] {
             for whole in [980, 990, 1_000, 5_000, 1_000_000] {
                 let whole = whole + if given.pictures { 450 } else { 0 };
                 let memory = Memory::divide(mib(whole), &given, None).unwrap();

@@ -337,7 +337,8 @@ impl Settings {
             max_connections: self.max_connections,
             archive: self.archive.is_some(),
             tls: self.is_https(),
-            pictures: self.media_max.is_none_or(|size| size.as_u64() > 0) && self.log.is_none(),
+            pictures: self.media_max.is_none_or(|size| size.as_u64() > 0),
+            cluster: self.log.is_some(),
         };
         Memory::divide(self.memory, &given, available)
     }

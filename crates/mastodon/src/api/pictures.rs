@@ -103,7 +103,15 @@ fn parse(picture: &str) -> Option<(MediaId, MediaKey)> {
 async fn whole(state: &Shared, file: MediaFile) -> Result<Response, ApiError> {
     let mut rest = Rest { state: Arc::clone(state), file, next: 0, read: None };
     // Before the status is sent: a file that is missing is an error.
-    rest.read = Some(rest.piece().await.map_err(|_| ApiError::internal())?);
+    rest.read = Some(match rest.piece().await {
+        Ok(piece) => piece,
+        // A node of a cluster may not have it yet.
+        Err(_) if state.node.fetched_media(&file.hash).await => {
+            rest.piece().await.map_err(|error| unreadable(&error))?
+        }
+        Err(_) if state.node.cluster().is_some() => return Err(ApiError::overloaded()),
+        Err(error) => return Err(unreadable(&error)),
+    });
     let body = Body::from_stream(stream::try_unfold(rest, Rest::next));
     let mut response = Response::new(body);
     let headers = response.headers_mut();
@@ -130,7 +138,7 @@ impl Rest {
         }
         let piece = match self.read.take() {
             Some(piece) => piece,
-            None => self.piece().await?,
+            None => self.piece().await.inspect_err(|error| _ = unreadable(error))?,
         };
         self.next += piece.len() as u64;
         Ok(Some((piece, self)))
@@ -148,11 +156,13 @@ impl Rest {
             node.open_media(&file.hash)?.read_exact_at(&mut piece, at)?;
             Ok::<_, io::Error>(piece)
         });
-        let read = read.await.map_err(io::Error::other)?.inspect_err(|error| {
-            tracing::error!(%error, "a file of a picture cannot be read; roost verify says which");
-        });
-        read.map(Bytes::from)
+        read.await.map_err(io::Error::other)?.map(Bytes::from)
     }
+}
+
+fn unreadable(error: &io::Error) -> ApiError {
+    tracing::error!(%error, "a file of a picture cannot be read; roost verify says which");
+    ApiError::internal()
 }
 
 #[cfg(test)]

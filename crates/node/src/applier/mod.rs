@@ -29,6 +29,7 @@ mod tests;
 use std::collections::VecDeque;
 
 use commitlog::{NodeId, PAYLOAD_BYTES_MAX, Placed, Position};
+use feed::media::FileHash;
 use feed::{Effect, Reply};
 use kv::{KeyAnswer, KeyRowsMut};
 use rows::StampClock;
@@ -117,6 +118,8 @@ pub(crate) struct Output<T> {
     pub(crate) commands: usize,
     /// Work of applying them, in the unit of [`rows::Cost::work`].
     pub(crate) work: usize,
+    /// Files of pictures that other nodes added.
+    pub(crate) files: Vec<FileHash>,
     /// No node needs the log up to here.
     pub(crate) trim: Option<Position>,
 }
@@ -134,8 +137,8 @@ struct Partial {
 
 impl<T> Default for Output<T> {
     fn default() -> Self {
-        let (answers, effects) = (Vec::new(), Vec::new());
-        Self { append: None, answers, effects, commands: 0, work: 0, trim: None }
+        let (answers, effects, files) = (Vec::new(), Vec::new(), Vec::new());
+        Self { append: None, answers, effects, commands: 0, work: 0, files, trim: None }
     }
 }
 

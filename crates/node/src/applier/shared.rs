@@ -11,6 +11,7 @@
 
 use commitlog::{Arrived, Placed, Position};
 use feed::Command;
+use feed::media::{FileHash, MediaCommand};
 use kv::{KeyOps, KeyRowsMut, OpPlace};
 use rows::{CHANGE_BYTES_MAX, CHANGE_ROWS_MAX, Cost, Stamp, WORK_PER_ROW};
 
@@ -19,6 +20,7 @@ use super::pieces::next_unit;
 use super::senders::{counts, note};
 use super::{Applier, Output};
 use crate::clock::LATEST_MS;
+use crate::divergence::Divergence;
 use crate::entry::{Entry, Status};
 use crate::samples::{TAUGHT_BYTES, taught_bytes};
 
@@ -78,6 +80,16 @@ pub(crate) enum SharedError {
         /// The position of the later one.
         last: Position,
     },
+}
+
+impl SharedError {
+    /// Since when the node has other rows than most other nodes, if that is the error.
+    pub(crate) fn divergence(&self) -> Option<Divergence> {
+        match *self {
+            Self::Differs { after, position } => Some(Divergence { after, position }),
+            _ => None,
+        }
+    }
 }
 
 impl<R: KeyRowsMut, T> Applier<R, T> {
@@ -170,6 +182,9 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         if !admitted {
             return;
         }
+        if let Entry::Feed(request) = &entry {
+            output.files.extend(files_of(&request.command));
+        }
         let stamps = entry.stamps();
         let stamp = self.clock.next_run(time_ms, stamps);
         output.commands += stamps;
@@ -227,6 +242,19 @@ pub(super) fn credible_ms(time_ms: u64, sent_ms: Option<u64>, last_ms: u64) -> u
         _ => time_ms,
     };
     agreed_ms.min(LATEST_MS)
+}
+
+/// The files that a command needs, if it adds a picture.
+fn files_of(command: &Command) -> impl Iterator<Item = FileHash> {
+    let added = match command {
+        Command::Media(MediaCommand::Add(new)) => Some(new),
+        _ => None,
+    };
+    added
+        .into_iter()
+        .flat_map(|new| [Some(new.original), new.preview])
+        .flatten()
+        .map(|file| file.hash)
 }
 
 /// The status that a group has, if any.

@@ -24,7 +24,10 @@ impl Node {
                 shared.checkpoint_due.store(true, Ordering::Release);
                 shared.inbox.wake();
             };
-            return Backup::of_member(of, Position(last()), request_checkpoint, made);
+            let lacks_files =
+                || shared.exchange.as_ref().is_some_and(|exchange| exchange.missing().1);
+            let wait = (request_checkpoint, lacks_files);
+            return Backup::of_member(of, Position(last()), wait, made);
         }
         Backup::of_running(of, &shared.log_dir, last, made)
     }

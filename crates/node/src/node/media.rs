@@ -13,10 +13,11 @@ use media::Format;
 use store::unless_unreadable;
 
 use super::Node;
+use crate::cluster::{CONFIRMED_WITHIN, Cluster};
 use crate::inbox::SubmitError;
 use crate::media_files::{Collector, FileError, PinnedFiles};
 use crate::shared::{OwnReply, Shared};
-use crate::uploads::{Upload, UploadError};
+use crate::uploads::{Added, Upload, UploadError};
 
 impl Node {
     /// Adds a picture: it is converted, its files are durable, and the picture is [`MediaUse::Unattached`], or replaces the
@@ -27,18 +28,35 @@ impl Node {
     /// # Errors
     /// [`UploadError`]
     pub async fn upload(&self, upload: Upload) -> Result<MediaId, UploadError> {
-        if self.shared.cluster.is_some() {
-            return Err(FileError::Cluster.into());
-        }
         Format::of(&upload.file)?;
-        let added = self.shared.uploads.put(upload)?;
-        added.await.unwrap_or(Err(UploadError::Unavailable(SubmitError::Stopped)))
+        let cluster = self.shared.cluster.as_ref();
+        cluster.map_or(Ok(()), Cluster::admits_pictures)?;
+        let Added { submitted, result } = self.shared.uploads.put(upload)?;
+        let added = match cluster {
+            None => result.await,
+            // Also if the result comes before: then nothing is submitted.
+            Some(_) => {
+                let _ = submitted.await;
+                let added = tokio::time::timeout(CONFIRMED_WITHIN, result).await;
+                added.map_err(|_| UploadError::Unavailable(SubmitError::Unconfirmed))?
+            }
+        };
+        added.unwrap_or(Err(UploadError::Unavailable(SubmitError::Stopped)))
     }
 
     /// Whether pictures can be uploaded at all.
     #[must_use]
     pub fn accepts_pictures(&self) -> bool {
-        self.shared.cluster.is_none() && self.shared.media_max > 0
+        self.shared.media_max > 0
+    }
+
+    /// Waits until a file of a picture that could not be read was fetched from another node of the cluster, for a bounded
+    /// time; returns whether it may be here now.
+    pub async fn fetched_media(&self, hash: &FileHash) -> bool {
+        match &self.shared.exchange {
+            Some(exchange) => exchange.fetched(hash).await,
+            None => false,
+        }
     }
 
     /// Opens a file of a picture. Blocks.

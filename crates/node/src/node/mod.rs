@@ -2,6 +2,7 @@
 //! was acknowledged; closing one leaves nothing to recover. The read functions are in files by topic.
 
 mod backup;
+mod files;
 mod keys;
 mod media;
 mod open;
@@ -39,6 +40,7 @@ use crate::identity;
 use crate::inbox::SubmitError;
 use crate::last_run::LastRun;
 use crate::lock::DataLock;
+use crate::membership;
 use crate::metrics::Metrics;
 use crate::open_error::OpenError;
 use crate::options::NodeOptions;
@@ -147,6 +149,7 @@ impl Node {
         open_log: impl FnOnce(ClusterId, NodeId, Applied) -> Result<Box<dyn SharedLog>, LogError>,
     ) -> Result<Self, OpenError> {
         let (mut lock, cluster) = DataLock::take_member(&options.data)?;
+        membership::refuse_diverged(&options.data, cluster)?;
         let recover = || {
             let store = Store::open(&options.store_dir(), options.store())?;
             let identity = identity::read_or_make(&options.data)?;
@@ -175,7 +178,8 @@ impl Node {
     #[must_use]
     pub fn cluster(&self) -> Option<ClusterStatus> {
         let now_ms = self.shared.time.now_ms();
-        self.shared.cluster.as_ref().map(|cluster| cluster.status(now_ms))
+        let missing = self.shared.exchange.as_ref().map_or((0, false), |files| files.missing());
+        self.shared.cluster.as_ref().map(|cluster| cluster.status(now_ms, missing))
     }
 
     /// Waits until this node has applied the group at `position`, as long as others wait for an answer; returns whether
@@ -287,6 +291,7 @@ impl Threads {
     /// process.
     fn end(&mut self) {
         self.shared.uploads.close();
+        self.shared.exchange.as_ref().inspect(|exchange| exchange.close());
         self.shared.inbox.close();
         if let Some(writer) = self.writer.take() {
             drop(writer.join());

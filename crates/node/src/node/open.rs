@@ -23,6 +23,7 @@ use crate::clock::{ClockError, Time};
 use crate::cluster::Cluster;
 use crate::converter::Converter;
 use crate::deliverer;
+use crate::exchange::Exchange;
 use crate::inbox::{Inbox, Ticket};
 use crate::last_run::LastRun;
 use crate::lock::DataLock;
@@ -136,7 +137,8 @@ impl Parts {
         let digest = (applier.digest(), applied_ms);
         let cluster = Cluster::new((cluster, log.node()), (applied, log.last()), digest);
         cluster.set_commands(applier.common_commands());
-        let of = (identity, background, Some(cluster));
+        let exchange = Exchange::new(log.files());
+        let of = (identity, background, Some((cluster, exchange)));
         let parts = Self::new(options, applier, NodeLog::Shared(log), (applied, work.work), of);
         assert!(woken.set(Arc::downgrade(&parts.shared)).is_ok(), "it is set once");
         parts.shared.inbox.wake();
@@ -148,8 +150,9 @@ impl Parts {
         mut applier: Applier<StoreWriter, Ticket>,
         log: NodeLog,
         (applied, replayed): (Position, usize),
-        (identity, background, cluster): (String, Background, Option<Cluster>),
+        (identity, background, shared): (String, Background, Option<(Cluster, Arc<Exchange>)>),
     ) -> Self {
+        let (cluster, exchange) = shared.unzip();
         let rows = applier.rows_mut();
         let first_post = PostId(rows.totals().last_stamp.map_or(0, |last| last.0 + 1));
         let metrics = Arc::new(Metrics::default());
@@ -171,6 +174,7 @@ impl Parts {
             overlay_bytes: AtomicU64::new(rows.overlay_bytes() as u64),
             media_files: Arc::new(MediaFiles::new(&options.data)),
             media_max: options.media_max,
+            exchange,
             uploads: Uploads::new(Converter::new(options.converter.clone())),
             delivery_due: AtomicBool::new(false),
             handles: Cache::new(NAMES),
@@ -204,6 +208,7 @@ impl Parts {
             sync_slot: Arc::new(Mutex::new(None)),
             deliverer: None,
             waiting: Waiting::default(),
+            data: options.data.clone(),
             lock: None,
         };
         Self { shared, writer }
@@ -242,6 +247,8 @@ impl Parts {
             start("media", Shared::collect_files),
             start("uploads", Shared::take_uploads),
         ];
+        let exchange = shared.exchange.as_ref();
+        others.extend(exchange.map(|_| start("exchange", Shared::exchange_files)));
         let deliverer = spawn("deliverer", {
             let shared = Arc::clone(&shared);
             move || {
@@ -260,6 +267,7 @@ impl Parts {
             let pictures = Arc::clone(&shared.media_files);
             let of = (shared.store.clone(), shared.log_dir.clone(), pictures);
             let mut scrub = Scrub::new(of, (*shared.metrics).clone(), options.scrub_rate);
+            scrub.exchange.clone_from(&shared.exchange);
             let shared = Arc::clone(&shared);
             others.push(spawn("scrub", move || {
                 while !shared.stopped.load(Ordering::Acquire) {

@@ -8,7 +8,9 @@ use feed::media::{
 use feed::{Command, Done, Facts, Refusal, UserRef};
 use media::{Encoded, Picture, Shape};
 use store::unless_unreadable;
+use tokio::sync::oneshot;
 
+use crate::cluster::Cluster;
 use crate::inbox::SubmitError;
 use crate::media_files::{FileError, PinnedFiles};
 use crate::shared::Shared;
@@ -17,15 +19,20 @@ use crate::uploads::{Job, Upload, UploadError};
 impl Shared {
     /// Adds the pictures that are uploaded, until the node is closed.
     pub(crate) fn take_uploads(&self) {
-        while let Some(Job { upload, result }) = self.uploads.next() {
+        while let Some(Job { upload, submitted, result }) = self.uploads.next() {
             let unreadable = Err(SubmitError::Unreadable.into());
-            let added = unless_unreadable(|| self.add_picture(upload)).unwrap_or(unreadable);
+            let added = unless_unreadable(|| self.add_picture(upload, submitted));
+            let added = added.unwrap_or(unreadable);
             // If the caller is gone, the picture stays unattached and expires.
             let _ = result.send(added);
         }
     }
 
-    fn add_picture(&self, upload: Upload) -> Result<MediaId, UploadError> {
+    fn add_picture(
+        &self,
+        upload: Upload,
+        submitted: oneshot::Sender<()>,
+    ) -> Result<MediaId, UploadError> {
         let Upload { owner, file, shape, description, focus } = upload;
         let profile = match shape {
             Shape::Attachment => None,
@@ -33,6 +40,7 @@ impl Shared {
             Shape::Header => Some(ProfilePicture::Header),
         };
         // What is refused in any case is not converted.
+        self.cluster.as_ref().map_or(Ok(()), Cluster::admits_pictures)?;
         if let Some(refusal) = Facts::new(&self.store).media_refusal(owner, profile, 0) {
             return Err(Refusal::from(refusal).into());
         }
@@ -47,8 +55,11 @@ impl Shared {
         let new = NewMedia {
             owner: UserRef::Id(owner),
             key: MediaKey(key),
-            original: store(&mut files, &picture.original)?,
-            preview: picture.preview.map(|preview| store(&mut files, &preview)).transpose()?,
+            original: self.store_file(&mut files, &picture.original)?,
+            preview: picture
+                .preview
+                .map(|preview| self.store_file(&mut files, &preview))
+                .transpose()?,
             blurhash: BlurHash::parse(&picture.blurhash).unwrap_or_default(),
             description,
             focus,
@@ -56,6 +67,7 @@ impl Shared {
         };
         let command = Command::Media(MediaCommand::Add(Box::new(new)));
         let reply = self.try_submit_own(command)?;
+        let _ = submitted.send(());
         let replies = reply.blocking_recv().map_err(|_| SubmitError::Stopped)?;
         // Only now: the picture has its row.
         drop(files);
@@ -64,6 +76,22 @@ impl Shared {
             Some(Err(refusal)) => Err(refusal.into()),
             _ => Err(SubmitError::Stopped.into()),
         }
+    }
+
+    /// Stores a file here, and for the other nodes of a cluster: both before the picture exists.
+    fn store_file(
+        &self,
+        files: &mut PinnedFiles,
+        file: &Encoded,
+    ) -> Result<MediaFile, UploadError> {
+        let stored = store(files, file)?;
+        if let Some(exchange) = &self.exchange
+            && let Err(error) = exchange.put(&stored.hash, &file.bytes)
+        {
+            tracing::warn!(%error, "a picture is refused");
+            return Err(SubmitError::NoLog.into());
+        }
+        Ok(stored)
     }
 }
 

@@ -8,6 +8,7 @@ use commitlog::{LogError, Placed};
 
 use super::{PATIENCE, PATIENCE_WITH_EXPIRIES, Writer};
 use crate::cluster::{CONFIRMED_WITHIN, Cluster};
+use crate::divergence::{self, Divergence};
 use crate::fatal::DiskError;
 use crate::lock::DataLock;
 
@@ -100,7 +101,7 @@ impl Writer {
         let Some(group) = log.next()? else { return Ok(false) };
         let shared = &self.shared;
         let time_ms = self.applier.credible_ms(&group);
-        let output = self.applier.apply_shared(&group, |last_ms| {
+        let mut output = self.applier.apply_shared(&group, |last_ms| {
             // Before a row of the group is visible, as for groups of a log of one node.
             shared.time.at_least(last_ms);
             shared.snapshot_lock.write()
@@ -114,7 +115,11 @@ impl Writer {
             log.trim(up_to);
         }
         self.shared.log_last.store(group.position.0, Ordering::Release);
+        let files = std::mem::take(&mut output.files);
         self.show(output, Placed { position: group.position, time_ms })?;
+        if let Some(exchange) = &self.shared.exchange {
+            exchange.want(&files, self.shared.time.elapsed());
+        }
         Ok(true)
     }
 
@@ -133,6 +138,10 @@ impl Writer {
         if !is_of_log {
             return error;
         }
+        if let Some(found) = error.divergence() {
+            // First: whatever happens to the checkpoint, the node must not serve again.
+            self.note_divergence(found);
+        }
         tracing::warn!(
             position = position.0,
             "the log of the cluster stops this node: taking a last checkpoint"
@@ -147,6 +156,13 @@ impl Writer {
             Err(error) => tracing::error!(%error, "no last checkpoint"),
         }
         error
+    }
+
+    fn note_divergence(&self, found: Divergence) {
+        let Some(cluster) = &self.shared.cluster else { return };
+        if let Err(error) = divergence::write(&self.data, cluster.id(), found) {
+            tracing::error!(%error, "the data directory does not say that the node must not start again");
+        }
     }
 
     /// Whether everything that was submitted is answered, or the log does not answer.

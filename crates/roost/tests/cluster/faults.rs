@@ -18,8 +18,9 @@ use testkit::nats::NatsServers;
 use testkit::{PATIENCE, Random, skipped};
 
 use crate::World;
-use crate::ledger::{Counted, Ledger, Nodes, Pause, Writer, count, reach};
+use crate::ledger::{Counted, Ledger, Nodes, Pause, Writer, count, reach, upload};
 use crate::links::Links;
+use crate::pictures::{log_in, read};
 
 /// Number of nodes, and of NATS servers.
 const NODES: usize = 3;
@@ -90,8 +91,10 @@ fn campaign() {
         done: AtomicBool::new(false),
         begin: Instant::now(),
     };
-    let (faults, ledgers, counters) = std::thread::scope(|scope| {
-        let (nodes, users) = (&nodes, &users);
+    let token = log_in(&world, 0, "painter");
+    let (faults, ledgers, counters, pictures) = std::thread::scope(|scope| {
+        let (nodes, users, token) = (&nodes, &users, &token);
+        let painter = scope.spawn(move || upload(nodes, 0, token));
         let writers: Vec<_> = (0..WRITERS)
             .map(|at| {
                 let writer = Writer::new(nodes, at, users.writers[at], random.fork());
@@ -106,10 +109,11 @@ fn campaign() {
         drop(ends);
         let ledgers: Vec<Ledger> = writers.into_iter().map(|one| one.join().unwrap()).collect();
         let counters: Vec<Counted> = counters.into_iter().map(|one| one.join().unwrap()).collect();
-        (faults, ledgers, counters)
+        (faults, ledgers, counters, painter.join().unwrap())
     });
     let took = nodes.begin.elapsed();
     compare(&world, &users, &ledgers, &counters);
+    compare_pictures(&world, &pictures);
     let (position, digest) = world.same_digests();
     let mut report = format!(
         "seed {seed}; {} s with {} faults; {WRITERS} HTTP clients, {COUNTERS} Redis clients\n",
@@ -117,6 +121,7 @@ fn campaign() {
         faults.len()
     );
     describe(&ledgers, &counters, &faults, &mut report);
+    writeln!(report, "{} pictures were acknowledged and are on all nodes", pictures.len()).unwrap();
     writeln!(report, "all nodes at position {position} have the digest {digest}").unwrap();
     println!("{report}");
     if let Some(out) = out {
@@ -263,6 +268,18 @@ fn one_fault(world: &mut World, nodes: &Nodes, fault: Fault, random: &mut Random
             rest(time);
             world.set_clock(at, "+0");
             format!("node {at} by {step}")
+        }
+    }
+}
+
+/// Every picture that was acknowledged is on every node, with the same bytes.
+fn compare_pictures(world: &World, pictures: &[(String, u8)]) {
+    let mut colors = BTreeMap::new();
+    for (path, color) in pictures {
+        for node in 0..NODES {
+            let bytes = read(world.client(node), path);
+            let expected = colors.entry(*color).or_insert_with(|| bytes.clone());
+            assert!(bytes == *expected, "node {node}: {path}");
         }
     }
 }

@@ -11,10 +11,16 @@ use testkit::http::{Answer, Client};
 use testkit::redis::{Redis, command};
 use testkit::{PATIENCE, Random, Reply};
 
+use crate::pictures::{path, try_upload};
+
 /// A client takes a node that does not answer for so long for dead, and tries another one.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(1);
 /// A change that is not acknowledged after so long, with retries, is a failure of the test.
 const INSISTS_FOR: Duration = Duration::from_secs(300);
+
+/// Pause between the uploads of a client, and how long it waits for one.
+const UPLOADS_EVERY: Duration = Duration::from_secs(5);
+const UPLOADED_WITHIN: Duration = Duration::from_secs(10);
 
 /// The addresses of the nodes, of those that were killed the last ones.
 pub(crate) struct Nodes {
@@ -242,6 +248,35 @@ pub(crate) fn count(nodes: &Nodes, first: usize, key: &str) -> Counted {
         }
     }
     counted
+}
+
+/// Uploads a picture every few seconds, on one node after the other, until the run is done: what was acknowledged.
+pub(crate) fn upload(nodes: &Nodes, first: usize, token: &str) -> Vec<(String, u8)> {
+    let (mut pictures, mut next) = (Vec::new(), Instant::now());
+    for at in first.. {
+        while Instant::now() < next && !nodes.is_done() {
+            std::thread::park_timeout(Duration::from_millis(50));
+        }
+        if nodes.is_done() {
+            break;
+        }
+        next = Instant::now() + UPLOADS_EVERY;
+        let mut client =
+            Client::new(nodes.http(at), Some(token.to_owned())).within(UPLOADED_WITHIN);
+        let color = pictures.len() as u8;
+        match try_upload(&mut client, color) {
+            Ok(answer) if answer.status == 200 => pictures.push((path(&answer), color)),
+            // 401: the node does not know the token yet. 429: there were many.
+            Ok(answer) => assert!(
+                matches!(answer.status, 401 | 429 | 503),
+                "{} {}",
+                answer.status,
+                answer.text()
+            ),
+            Err(_) => {}
+        }
+    }
+    pictures
 }
 
 /// Waits until a node has made all changes up to a position.

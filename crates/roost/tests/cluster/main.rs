@@ -2,10 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "what fails here is the test")]
 
+mod diverged;
 mod faults;
 mod figures;
 mod ledger;
 mod links;
+mod pictures;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -90,7 +92,7 @@ impl World {
     fn command(&self, node: usize) -> Command {
         let urls = self.links.as_ref().map_or(self.servers.urls(), |links| links.urls(node));
         let mut command = serve(&self.data(node), &["--log", &urls]);
-        command.args(["--open", "--redis-listen", "127.0.0.1:0"]);
+        command.args(["--open", "--password-grant", "--redis-listen", "127.0.0.1:0"]);
         if let Some(clock) = self.clocks.get(node) {
             clock.give(&mut command);
         }

@@ -1,6 +1,8 @@
 //! Several nodes on one log, without a broker: the log is in memory, gives groups twice, and can be stopped and damaged.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
+mod files;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,14 +10,16 @@ use std::time::{Duration, Instant};
 use bytes::Bytes as Payload;
 use commitlog::{
     Applied, Arrived, ClusterId, GroupId, Heard, Log, LogError, NodeId, Placed, Position,
-    SharedLog, SyncPoint,
+    SharedFiles, SharedLog, SyncPoint,
 };
 use kv::{BucketId, Bytes, KeyAnswer, KeyOp, KeyOps};
-use node::{Durability, Node, NodeOptions, OpenError, SubmitError};
+use node::{Durability, Node, NodeOptions, OpenError, SubmitError, UploadError};
 use parking_lot::{Condvar, Mutex};
 use tempfile::TempDir;
 use testkit::PATIENCE;
 use tokio::runtime::Runtime;
+
+use crate::files::Files;
 
 const ZERO: BucketId = BucketId(0);
 const TIME_MS: u64 = 1_800_000_000_000;
@@ -25,6 +29,7 @@ const TIME_MS: u64 = 1_800_000_000_000;
 struct Stream {
     state: Mutex<State>,
     grown: Condvar,
+    files: Arc<Files>,
 }
 
 #[derive(Default)]
@@ -161,6 +166,10 @@ impl SharedLog for Access {
 
     fn end(&self) -> Heard {
         Heard { position: self.taken, ago: Duration::ZERO }
+    }
+
+    fn files(&self) -> Arc<dyn SharedFiles> {
+        self.stream.files.clone()
     }
 }
 
@@ -392,7 +401,12 @@ fn changes_that_a_node_does_not_know_are_refused_until_it_is_updated() {
         let waiting = member.node().submit_keys_waiting(one_more("refused"), Vec::new());
         assert_eq!(member.runtime.block_on(waiting).err(), Some(SubmitError::Upgrading));
     }
-    let (id, payload) = status(2, 1);
+    assert!(matches!(
+        files::try_upload(&one, 1),
+        Err(UploadError::Unavailable(SubmitError::Upgrading))
+    ));
+    assert_eq!(stream.files.count(), 0, "nothing is stored that could not be added");
+    let (id, payload) = status(2, 2);
     stream.add(id, payload);
     wait_until(|| other.node().cluster().unwrap().commands == commands);
     assert_eq!(other.add("sum"), 3);

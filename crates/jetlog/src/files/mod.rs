@@ -1,0 +1,255 @@
+//! The files that nodes give each other, as messages of a stream beside that of the log: a subject for each part of each
+//! file, named by the hash of the file.
+//!
+//! **Invariant:** what is under way at a time is bounded: some parts of one file for each caller.
+//! **Invariant:** a file is acknowledged when most servers have all of its parts on their disks, and only while the stream
+//! is configured so that it keeps them.
+
+mod bucket;
+mod part;
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use async_nats::jetstream::Context;
+use async_nats::jetstream::context::GetStreamErrorKind;
+use async_nats::jetstream::message::PublishMessage;
+use async_nats::jetstream::stream::{DirectGetErrorKind, Stream};
+use async_nats::{Client, Subscriber};
+use bytes::Bytes;
+use commitlog::{FileName, FilesError, SharedFiles};
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use parking_lot::Mutex;
+use tokio::runtime::Runtime;
+
+use crate::JetLogOptions;
+use crate::connect::{self, with_causes};
+use crate::error::JetLogError;
+
+/// Parts of a file that are under way at a time.
+const UNDER_WAY: usize = 8;
+/// For how long parts are sent again, and for how long a file is read. Shorter than an election of the servers may take:
+/// somebody waits.
+const WITHIN: Duration = Duration::from_secs(5);
+/// Pause before a part is sent again.
+const PAUSE: Duration = Duration::from_millis(100);
+/// Interval at which the configuration of the stream is read.
+const INTERVAL: Duration = Duration::from_secs(5);
+
+/// Called with each file that a node asks for.
+type Asked = Box<dyn Fn(FileName) + Send + Sync>;
+
+/// See the module.
+pub(crate) struct JetFiles {
+    servers: Servers,
+    state: Arc<State>,
+    /// None only while it is dropped.
+    runtime: Option<Runtime>,
+}
+
+#[derive(Clone)]
+struct Servers {
+    client: Client,
+    context: Context,
+    options: JetLogOptions,
+}
+
+#[derive(Default)]
+struct State {
+    /// Why nothing is stored now.
+    refusal: Mutex<Option<String>>,
+    asked: OnceLock<Asked>,
+}
+
+impl State {
+    fn refuse(&self, why: Option<String>) {
+        let mut refusal = self.refusal.lock();
+        if *refusal == why {
+            return;
+        }
+        match &why {
+            Some(why) => tracing::error!("pictures are refused: {why}"),
+            None => tracing::info!("the stream of files is configured as it must be again"),
+        }
+        *refusal = why;
+    }
+}
+
+impl JetFiles {
+    /// Connects, and makes the stream if there is none. One that cannot be made or used is no error: then nothing is
+    /// stored until it can. Blocks.
+    ///
+    /// # Errors
+    /// [`JetLogError`] if no server can be reached.
+    pub(crate) fn open(options: &JetLogOptions) -> Result<Self, JetLogError> {
+        let runtime = crate::runtime_on("files")?;
+        let state = Arc::new(State::default());
+        let servers = runtime.block_on(async {
+            let (client, context) = connect::connect(options, || ()).await?;
+            let wanted = client.subscribe(options.wanted_subject()).await;
+            let wanted = wanted.map_err(|error| crate::request("listen", &error))?;
+            let servers = Servers { client, context, options: options.clone() };
+            let is_made = servers.watch(&state, false).await;
+            tokio::spawn(listen(wanted, Arc::clone(&state)));
+            tokio::spawn(watch(servers.clone(), Arc::clone(&state), is_made));
+            Ok::<_, JetLogError>(servers)
+        })?;
+        Ok(Self { servers, state, runtime: Some(runtime) })
+    }
+
+    /// Runs a request. Blocks.
+    fn run<T>(&self, work: impl Future<Output = Result<T, FilesError>>) -> Result<T, FilesError> {
+        let Some(runtime) = &self.runtime else { unreachable!("it ends with this") };
+        runtime.block_on(async {
+            let done = tokio::time::timeout(WITHIN, work).await;
+            done.unwrap_or_else(|_| Err(FilesError("they do not answer in time".into())))
+        })
+    }
+}
+
+impl Drop for JetFiles {
+    fn drop(&mut self) {
+        // Perhaps by an async worker, which must not wait.
+        self.runtime.take().into_iter().for_each(Runtime::shutdown_background);
+    }
+}
+
+impl SharedFiles for JetFiles {
+    fn put(&self, name: &FileName, bytes: &[u8]) -> Result<(), FilesError> {
+        if let Some(why) = self.state.refusal.lock().clone() {
+            return Err(FilesError(why));
+        }
+        self.run(async {
+            let parts = part::parts(bytes).enumerate();
+            let sent = stream::iter(parts).map(|(at, part)| self.servers.send(name, at, part));
+            sent.buffered(UNDER_WAY).try_collect().await
+        })
+    }
+
+    fn get(&self, name: &FileName, bytes_max: usize) -> Result<Option<Vec<u8>>, FilesError> {
+        self.run(self.servers.read(name, bytes_max))
+    }
+
+    fn ask(&self, name: &FileName) {
+        let (servers, name) = (self.servers.clone(), Bytes::copy_from_slice(name));
+        let Some(runtime) = &self.runtime else { return };
+        // If it is lost, the caller asks again.
+        runtime.spawn(async move {
+            let _ = servers.client.publish(servers.options.wanted_subject(), name).await;
+        });
+    }
+
+    fn listen(&self, asked: Asked) {
+        assert!(self.state.asked.set(asked).is_ok(), "a node listens once");
+    }
+}
+
+impl Servers {
+    fn subject(&self, name: &FileName, at: usize) -> String {
+        let digits: String = name.iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("{}.{digits}.{at}", self.options.files_subject())
+    }
+
+    /// Sends a part until it is acknowledged; the caller limits the time.
+    async fn send(&self, name: &FileName, at: usize, part: Bytes) -> Result<(), FilesError> {
+        let subject = self.subject(name, at);
+        loop {
+            let message = PublishMessage::build().payload(part.clone());
+            let message = message.expected_stream(self.options.files_stream());
+            let sent = match self.context.send_publish(subject.clone(), message).await {
+                Ok(sent) => sent.await,
+                Err(error) => Err(error),
+            };
+            let Err(error) = sent else { return Ok(()) };
+            tracing::debug!(error = %with_causes(&error), "a part of a file is not stored");
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    async fn read(&self, name: &FileName, bytes_max: usize) -> Result<Option<Vec<u8>>, FilesError> {
+        let stream = self.context.get_stream_no_info(self.options.files_stream()).await;
+        let stream = &stream.map_err(|error| FilesError(with_causes(&error)))?;
+        let Some(first) = self.read_part(stream, name, 0).await? else { return Ok(None) };
+        let Some((bytes, part)) = part::read(&first).filter(|(bytes, _)| *bytes <= bytes_max)
+        else {
+            return Ok(None);
+        };
+        let mut file = Vec::with_capacity(bytes);
+        file.extend_from_slice(part);
+        let rest = stream::iter(1..part::count(bytes));
+        let mut rest = rest.map(|at| self.read_part(stream, name, at)).buffered(UNDER_WAY);
+        while let Some(message) = rest.try_next().await? {
+            match message.as_deref().and_then(part::read) {
+                Some((of, part)) if of == bytes && file.len() + part.len() <= bytes => {
+                    file.extend_from_slice(part);
+                }
+                _ => return Ok(None),
+            }
+        }
+        Ok(Some(file))
+    }
+
+    /// The message of a part, if there is one.
+    async fn read_part(
+        &self,
+        stream: &Stream<()>,
+        name: &FileName,
+        at: usize,
+    ) -> Result<Option<Bytes>, FilesError> {
+        match stream.direct_get_last_for_subject(self.subject(name, at)).await {
+            Ok(message) => Ok(Some(message.payload)),
+            Err(error) if error.kind() == DirectGetErrorKind::NotFound => Ok(None),
+            Err(error) => Err(FilesError(with_causes(&error))),
+        }
+    }
+
+    /// Finds the stream, or makes it unless it `is_made`, and takes note of whether it can be used. Returns whether it
+    /// exists.
+    async fn watch(&self, state: &State, is_made: bool) -> bool {
+        let name = self.options.files_stream();
+        let found = match self.context.get_stream(&name).await {
+            Err(error) if !is_made && is_missing(&error.kind()) => {
+                self.context.create_stream(bucket::wanted(&self.options)).await.map_err(|error| {
+                    let command = bucket::command(&self.options);
+                    tracing::warn!(error = %with_causes(&error), "the stream of files is not made");
+                    JetLogError::NoFiles { stream: name, command }
+                })
+            }
+            Err(error) if is_missing(&error.kind()) => {
+                Err(JetLogError::NoFiles { stream: name, command: bucket::command(&self.options) })
+            }
+            // If nobody answers, nothing is acknowledged either.
+            Err(_) => return is_made,
+            Ok(stream) => Ok(stream),
+        };
+        let exists = found.is_ok();
+        let checked =
+            found.and_then(|stream| bucket::check(&stream.cached_info().config, &self.options));
+        state.refuse(checked.err().map(|error| error.to_string()));
+        is_made || exists
+    }
+}
+
+fn is_missing(kind: &GetStreamErrorKind) -> bool {
+    matches!(kind, GetStreamErrorKind::JetStream(refusal)
+        if refusal.error_code() == async_nats::jetstream::ErrorCode::STREAM_NOT_FOUND)
+}
+
+/// Reads the configuration of the stream periodically. A stream that existed is not made again: that it is gone is for
+/// the operator to know.
+async fn watch(servers: Servers, state: Arc<State>, mut is_made: bool) {
+    let mut interval = tokio::time::interval(INTERVAL);
+    loop {
+        interval.tick().await;
+        is_made = servers.watch(&state, is_made).await;
+    }
+}
+
+/// Passes on what nodes ask for.
+async fn listen(mut wanted: Subscriber, state: Arc<State>) {
+    while let Some(message) = wanted.next().await {
+        if let (Ok(name), Some(asked)) = (message.payload[..].try_into(), state.asked.get()) {
+            asked(name);
+        }
+    }
+}

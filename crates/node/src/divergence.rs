@@ -1,0 +1,95 @@
+//! Whether the node of a data directory has stopped because most other nodes had other rows: then the directory has a file
+//! `diverged`, and the node does not start again.
+//!
+//! **Invariant:** the file is durable before the process ends, and says something of one cluster alone.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use commitlog::{ClusterId, Position};
+
+const FILE: &str = "diverged";
+const TEMPORARY: &str = "diverged.tmp";
+
+/// Between which positions the node has become different.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Divergence {
+    /// Where another node last had the same digest; 0 if that is not known.
+    pub(crate) after: Position,
+    /// The first position where one had another.
+    pub(crate) position: Position,
+}
+
+/// Takes note that the node of a directory has other rows than most other nodes of `cluster`.
+///
+/// # Errors
+/// The operating system reports one.
+pub(crate) fn write(data: &Path, cluster: ClusterId, found: Divergence) -> io::Result<()> {
+    let temporary = data.join(TEMPORARY);
+    let mut file = File::create(&temporary)?;
+    let Divergence { after, position } = found;
+    file.write_all(format!("{cluster}\n{} {}\n", after.0, position.0).as_bytes())?;
+    file.sync_all()?;
+    fs::rename(temporary, data.join(FILE))?;
+    File::open(data)?.sync_all()
+}
+
+/// Since when the node of a directory has other rows than most other nodes of `cluster`, if it has.
+///
+/// # Errors
+/// The operating system reports one, or the file is damaged.
+pub(crate) fn read(data: &Path, cluster: ClusterId) -> io::Result<Option<Divergence>> {
+    let text = match fs::read_to_string(data.join(FILE)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        text => text?,
+    };
+    let damaged = || {
+        let what = "its file `diverged` does not say since when other nodes have other rows";
+        io::Error::new(io::ErrorKind::InvalidData, what)
+    };
+    let (of, found) = parse(&text).ok_or_else(damaged)?;
+    Ok(Some(found).filter(|_| of == cluster.to_string()))
+}
+
+/// Removes the file, if there is one.
+///
+/// # Errors
+/// The operating system reports one.
+pub(crate) fn remove(data: &Path) -> io::Result<()> {
+    match fs::remove_file(data.join(FILE)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn parse(text: &str) -> Option<(&str, Divergence)> {
+    let (cluster, positions) = text.strip_suffix('\n')?.split_once('\n')?;
+    let (after, position) = positions.split_once(' ')?;
+    let number = |text: &str| text.parse().ok().map(Position);
+    Some((cluster, Divergence { after: number(after)?, position: number(position)? }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_noted_is_of_one_cluster() {
+        let data = tempfile::tempdir().unwrap();
+        let (path, cluster) = (data.path(), ClusterId(7));
+        assert_eq!(read(path, cluster).unwrap(), None);
+        let found = Divergence { after: Position(3), position: Position(1_027) };
+        write(path, cluster, found).unwrap();
+        assert_eq!(read(path, cluster).unwrap(), Some(found));
+        assert_eq!(read(path, ClusterId(8)).unwrap(), None);
+        for damaged in ["", "x", "00\n1 2", "00\n1\n", "00\n1 x\n"] {
+            fs::write(path.join(FILE), damaged).unwrap();
+            let refused = read(path, cluster).unwrap_err();
+            assert_eq!(refused.kind(), io::ErrorKind::InvalidData, "{damaged:?}");
+        }
+        remove(path).unwrap();
+        remove(path).unwrap();
+        assert_eq!(read(path, cluster).unwrap(), None);
+    }
+}

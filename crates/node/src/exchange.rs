@@ -1,0 +1,138 @@
+//! The files of pictures that the nodes of a cluster give each other. The node that converted a picture stores its files
+//! on servers before the picture exists; the others fetch them from there, and ask each other for what is there no more.
+//!
+//! **Invariant:** a file that was fetched is compared with its name, and durable, before anybody reads it.
+//! **Invariant:** one file is in memory at a time, and one more while a picture is added.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use commitlog::{FilesError, SharedFiles};
+use feed::media::FileHash;
+use media::STORED_BYTES_MAX;
+use parking_lot::{Condvar, Mutex};
+use sha2::{Digest as _, Sha256};
+use tokio::sync::watch;
+
+use crate::cluster::CONFIRMED_WITHIN;
+use crate::lacking::{Lacking, Task};
+
+/// Most memory that it takes, in bytes: a file, and as much again for its parts on their way.
+pub const EXCHANGE_MEMORY: u64 = 2 * STORED_BYTES_MAX as u64;
+
+/// See the module.
+pub(crate) struct Exchange {
+    servers: Arc<dyn SharedFiles>,
+    state: Mutex<State>,
+    /// The thread has something to do.
+    changed: Condvar,
+    /// Changes with each file that is no longer looked for.
+    arrived: watch::Sender<()>,
+}
+
+struct State {
+    lacking: Lacking,
+    is_closed: bool,
+}
+
+impl Exchange {
+    /// By these servers.
+    pub(crate) fn new(servers: Arc<dyn SharedFiles>) -> Arc<Self> {
+        let state = Mutex::new(State { lacking: Lacking::new(), is_closed: false });
+        let (changed, arrived) = (Condvar::new(), watch::Sender::new(()));
+        let exchange = Arc::new(Self { servers, state, changed, arrived });
+        // The servers are in it, and must not keep it.
+        let asked = Arc::downgrade(&exchange);
+        exchange.servers.listen(Box::new(move |name| {
+            if let Some(exchange) = asked.upgrade() {
+                exchange.state.lock().lacking.ask(FileHash(name));
+                exchange.changed.notify_one();
+            }
+        }));
+        exchange
+    }
+
+    /// Stores a file for the other nodes; most servers have it when this returns. Blocks.
+    pub(crate) fn put(&self, hash: &FileHash, bytes: &[u8]) -> Result<(), FilesError> {
+        self.servers.put(&hash.0, bytes)
+    }
+
+    /// The file, if the servers have it. Blocks.
+    pub(crate) fn get(&self, hash: &FileHash) -> Result<Option<Vec<u8>>, FilesError> {
+        let file = self.servers.get(&hash.0, STORED_BYTES_MAX)?;
+        Ok(file.filter(|file| <[u8; 32]>::from(Sha256::digest(file)) == hash.0))
+    }
+
+    /// Asks the other nodes to store a file again.
+    pub(crate) fn ask(&self, hash: &FileHash) {
+        self.servers.ask(&hash.0);
+    }
+
+    /// Rows were looked at up to a name, or to the end.
+    pub(crate) fn scanned(&self, next: Option<Vec<u8>>) {
+        self.state.lock().lacking.scanned(next);
+    }
+
+    /// Files that new pictures need.
+    pub(crate) fn want(&self, hashes: &[FileHash], now: Duration) {
+        if hashes.is_empty() {
+            return;
+        }
+        let mut state = self.state.lock();
+        hashes.iter().for_each(|hash| state.lacking.want(*hash, now));
+        drop(state);
+        self.changed.notify_one();
+    }
+
+    /// Waits until a file is here that could not be read, for a bounded time; returns whether it may be.
+    pub(crate) async fn fetched(&self, hash: &FileHash) -> bool {
+        let mut arrived = self.arrived.subscribe();
+        if !self.state.lock().lacking.want_now(*hash) {
+            return false;
+        }
+        self.changed.notify_one();
+        let wait = arrived.wait_for(|()| !self.state.lock().lacking.contains(hash));
+        matches!(tokio::time::timeout(CONFIRMED_WITHIN, wait).await, Ok(Ok(_)))
+    }
+
+    /// Number of files that are looked for, and whether there may be more.
+    pub(crate) fn missing(&self) -> (usize, bool) {
+        let state = self.state.lock();
+        (state.lacking.len(), !state.lacking.is_complete())
+    }
+
+    /// Lets the thread end.
+    pub(crate) fn close(&self) {
+        self.state.lock().is_closed = true;
+        self.changed.notify_one();
+    }
+
+    /// Waits for the next task; none once it was closed.
+    pub(crate) fn next(&self, now: impl Fn() -> Duration) -> Option<Task> {
+        let mut state = self.state.lock();
+        loop {
+            if state.is_closed {
+                return None;
+            }
+            let now = now();
+            if let Some(task) = state.lacking.next(now) {
+                return Some(task);
+            }
+            match state.lacking.next_at() {
+                Some(at) => _ = self.changed.wait_for(&mut state, at.saturating_sub(now)),
+                None => self.changed.wait(&mut state),
+            }
+        }
+    }
+
+    /// A file was looked for at this time.
+    pub(crate) fn note(&self, hash: &FileHash, is_here: bool, now: Duration) {
+        let lacking = &mut self.state.lock().lacking;
+        if is_here {
+            lacking.found(hash);
+            self.arrived.send_replace(());
+        } else {
+            lacking.not_found(hash, now);
+        }
+    }
+}

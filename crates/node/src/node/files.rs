@@ -1,0 +1,93 @@
+//! The thread by which a node of a cluster fetches the files of pictures that it lacks, and stores those that others ask
+//! for.
+
+use feed::Facts;
+use feed::media::FileHash;
+use store::unless_unreadable;
+
+use crate::exchange::Exchange;
+use crate::lacking::Task;
+use crate::media_check::FoundFile;
+use crate::shared::Shared;
+
+/// Rows that are looked at together.
+const SCAN_ROWS: usize = 256;
+
+impl Shared {
+    /// Fetches the files that this node lacks, and stores those that others ask for, until the node is closed.
+    pub(crate) fn exchange_files(&self) {
+        let Some(exchange) = &self.exchange else { return };
+        while let Some(task) = exchange.next(|| self.time.elapsed()) {
+            match task {
+                Task::Fetch(hash, tries) => {
+                    let fetched = unless_unreadable(|| self.fetch(exchange, &hash, tries));
+                    exchange.note(&hash, fetched == Some(true), self.time.elapsed());
+                }
+                Task::Offer(hash) => _ = unless_unreadable(|| self.offer(exchange, &hash)),
+                Task::Scan(from) => {
+                    // Rows that cannot be read are damage that reads of them report.
+                    let next = unless_unreadable(|| self.scan_files(exchange, &from)).flatten();
+                    exchange.scanned(next);
+                }
+            }
+        }
+    }
+
+    /// Whether a file is here now, or nobody needs it.
+    fn fetch(&self, exchange: &Exchange, hash: &FileHash, tries: u32) -> bool {
+        // Before the row is looked for: from then on nobody removes the file if it is here.
+        let mut pinned = self.media_files.pin_nothing();
+        pinned.pin(*hash);
+        if !self.needs_file(hash) || matches!(self.media_files.read(hash), FoundFile::Whole(_)) {
+            return true;
+        }
+        self.space.check();
+        if self.space.is_full() {
+            return false;
+        }
+        let file = match exchange.get(hash) {
+            Ok(file) => file,
+            Err(error) => {
+                tracing::debug!(%error, "a file of a picture is not fetched");
+                return false;
+            }
+        };
+        let Some(file) = file else {
+            // A server may not have all that others acknowledged a moment ago.
+            if tries > 0 {
+                exchange.ask(hash);
+            }
+            return false;
+        };
+        match pinned.store(&file) {
+            Ok(_) => true,
+            Err(error) => {
+                tracing::warn!(%error, "a file of a picture that was fetched is not stored");
+                false
+            }
+        }
+    }
+
+    /// Stores a file on the servers if it is here and they do not have it.
+    fn offer(&self, exchange: &Exchange, hash: &FileHash) {
+        if !self.needs_file(hash) {
+            return;
+        }
+        let FoundFile::Whole(bytes) = self.media_files.read(hash) else { return };
+        // Another node may have been faster.
+        if exchange.get(hash).is_ok_and(|there| there.is_some()) {
+            return;
+        }
+        if let Err(error) = exchange.put(hash, &bytes) {
+            tracing::debug!(%error, "a file of a picture is not stored for another node");
+        }
+    }
+
+    /// Looks at some rows, and wants the files that do not exist; returns where the next rows are.
+    fn scan_files(&self, exchange: &Exchange, from: &[u8]) -> Option<Vec<u8>> {
+        let (needed, next) = Facts::new(&self.store).needed_files(from, SCAN_ROWS);
+        let missing = needed.into_iter().filter(|hash| !self.media_files.path(hash).is_file());
+        exchange.want(&missing.collect::<Vec<_>>(), self.time.elapsed());
+        next
+    }
+}
