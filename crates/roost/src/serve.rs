@@ -84,7 +84,9 @@ impl Serve {
         let mut mastodon = settings.mastodon(listener.local_addr()?, &api.reads)?;
         mastodon.connections_max = connections_max;
         mastodon.closing = Some(stopped.clone());
-        api.beside = Some(mastodon::router(node.clone(), mastodon));
+        mastodon.open = open;
+        let (routes, sessions) = mastodon::router(node.clone(), mastodon);
+        (api.beside, api.sessions) = (Some(routes), Some(sessions));
         if let Some(mut https) = https {
             https.store()?;
             tokio::spawn(https.follow());

@@ -1,7 +1,7 @@
 // Display of users: a face, a name, a button to follow. Also the users this window has loaded, for the
 // completion of handles.
 
-import { ask, get, user } from "./api.js";
+import { ask, get, user, visible } from "./api.js";
 import { h } from "./dom.js";
 import { whoami } from "./session.js";
 import { carry, say } from "./say.js";
@@ -61,11 +61,12 @@ export async function tied(kind, other, signal) {
   return page.items[0]?.id === other;
 }
 
-/** Whether the current user asks to follow a user, who is locked. */
-export async function asks(other, signal) {
-  const me = BigInt(whoami().id);
-  const page = await get(`${user(other)}/follow_requests?limit=1${me > 0n ? `&after=${me - 1n}` : ""}`, signal);
-  return page.items[0]?.id === whoami().id;
+/** How the current user and another are related, or null if the other does not exist for the user. */
+export function relation(handle, signal) {
+  return get(`${user(whoami().id)}/relations/@${handle}`, signal).catch((problem) => {
+    if (![404, 422].includes(problem.status)) throw problem;
+    return null;
+  });
 }
 
 const TIES = {
@@ -110,7 +111,7 @@ export function line(person, ...actions) {
 
 /** Suggested users: those with the most posts among the first hundred who want to be found, without the current user. */
 export async function lively(most, signal) {
-  const { items } = await get("/v1/users?limit=100", signal);
+  const { items } = await get(visible("/v1/users?limit=100"), signal);
   items.forEach(remember);
   const others = items.filter((person) => person.discoverable && person.id !== whoami()?.id);
   return others.sort((one, other) => other.post_count - one.post_count || other.follower_count - one.follower_count).slice(0, most);
