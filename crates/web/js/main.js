@@ -131,7 +131,7 @@ function mark(name, handle) {
   const isProduct = !isSession() && !isVisitor();
   links.get("tools").parentElement.hidden = !isProduct;
   document.querySelector(".toolnav").hidden = !isProduct;
-  own.parentElement.hidden = isVisitor();
+  document.querySelector(".feednav").hidden = isVisitor();
   own.href = me ? `#/@${me.handle}` : "#/who";
   put(own.querySelector("span"), me ? "Profile" : "Join");
   here(own, me ? handle === me.handle : name === "who");
@@ -214,7 +214,6 @@ async function open() {
   }
   const address = isSession() && next.take();
   if (address && !location.hash) history.replaceState(null, "", address);
-  if (isVisitor()) become(null);
   isOpen = true;
   start();
   show(arrive());

@@ -27,7 +27,7 @@ export function matching(start, most) {
 export async function loadFollowees(signal) {
   const me = whoami();
   if (!me) return;
-  const page = await get(`${user(me.id)}/following?limit=100`, signal);
+  const page = await get(visible(`${user(me.id)}/following?limit=100`), signal);
   page.items.forEach(remember);
 }
 
@@ -57,7 +57,7 @@ export function named(person) {
 /** Whether the current user follows or is friends with a user: the page of the list that begins there has it. */
 export async function tied(kind, other, signal) {
   const after = BigInt(other) > 0n ? `&after=${BigInt(other) - 1n}` : "";
-  const page = await get(`${user(whoami().id)}/${kind}?limit=1${after}`, signal);
+  const page = await get(visible(`${user(whoami().id)}/${kind}?limit=1${after}`), signal);
   return page.items[0]?.id === other;
 }
 

@@ -36,7 +36,7 @@ export const isSession = () => session !== null;
 
 /** The current user of this window, or null. */
 export function whoami() {
-  return me;
+  return isVisitor() ? null : me;
 }
 
 /** The visibility of the user's posts unless another one is chosen. */
@@ -87,7 +87,8 @@ export const next = {
 
 /** Removes from the screen what only the user may see, and begins again as whoever is logged in now, if anybody. */
 export function restart() {
-  document.body.replaceChildren();
+  document.body.hidden = true;
+  for (const part of ["main", "aside", "me", "toasts"]) document.getElementById(part).replaceChildren();
   location.reload();
 }
 

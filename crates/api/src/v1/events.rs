@@ -35,7 +35,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use axum::response::Response;
 use bytes::Bytes;
-use edge::{Access, Grant, Held, Scope, Session};
+use edge::{Access, Grant, Held, Scope, Session, SessionUse};
 use feed::stories::StoryRef;
 use feed::{Cursor, Page, Refusal, Stamp, UserId};
 use futures_util::stream;
@@ -227,6 +227,18 @@ struct Subscription {
     store_from: Instant,
 }
 
+/// A chunk that counts as sent to a user until it is dropped.
+struct HeldChunk {
+    chunk: Bytes,
+    _held: Held,
+}
+
+impl AsRef<[u8]> for HeldChunk {
+    fn as_ref(&self) -> &[u8] {
+        &self.chunk
+    }
+}
+
 /// A query, and the numbers of changes that its result includes.
 struct Asked {
     question: Question,
@@ -282,7 +294,7 @@ impl Subscription {
         };
         let chunk = match news.events.is_empty() {
             true => None,
-            false => match self.state.streams.chunk(&news.events) {
+            false => match self.chunk(&news.events) {
                 Some(chunk) => Some(chunk),
                 None => {
                     // No state was changed: the same events are read again.
@@ -300,6 +312,18 @@ impl Subscription {
         (self.position, self.shown, self.caught_up) = (news.position, news.shown, !news.more);
         self.changes_read = news.changes_read;
         Some(chunk)
+    }
+
+    /// Events as a chunk of the response, if there is enough memory; that of a user counts as sent to the user, too.
+    fn chunk(&self, events: &[u8]) -> Option<Bytes> {
+        let chunk = self.state.streams.chunk(events)?;
+        match &self.caller {
+            Some(Caller::User(session, _)) => {
+                let held = session.hold(chunk.len(), SessionUse::Read)?;
+                Some(Bytes::from_owner(HeldChunk { chunk, _held: held }))
+            }
+            _ => Some(chunk),
+        }
     }
 
     /// Reads new events where blocking is allowed.

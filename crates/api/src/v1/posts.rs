@@ -217,10 +217,22 @@ pub(crate) async fn create(
         sensitive: body.sensitive,
         language: body.language.as_deref().map(Language::parse).transpose()?,
     };
+    // Descriptions of pictures make a new post long.
+    let held = match media.is_empty() {
+        true => None,
+        false => Some(state.memory.reserve(POST_BYTES_MAX)?),
+    };
     let post = state.submit_post(new, media, key).await?;
     let id = post.value;
     Ok(match rendered_done(&state, id).await? {
-        Some(body) => created(json(body), format!("/v1/posts/{}", id.0), &post),
+        Some(body) => {
+            let response = json(body);
+            let response = match held {
+                Some(held) => reserved(response, held),
+                None => response,
+            };
+            created(response, format!("/v1/posts/{}", id.0), &post)
+        }
         None => gone(&post),
     })
 }

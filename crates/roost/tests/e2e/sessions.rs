@@ -365,6 +365,44 @@ fn a_page_learns_who_is_logged_in_and_pages_of_other_sites_do_not() {
 }
 
 #[test]
+fn of_the_api_for_apps_a_session_opens_the_pictures_alone() {
+    let world = World::new();
+    let mut ada = world.log_in("ada");
+    for (method, path) in [
+        ("GET", "/api/v1/accounts/verify_credentials"),
+        ("GET", "/api/v1/timelines/home"),
+        ("GET", "/api/v1/timelines/public"),
+        ("POST", "/api/v1/statuses"),
+        ("GET", "/api/v1/streaming/user"),
+        ("GET", "/api/v1/apps/verify_credentials"),
+    ] {
+        assert_eq!(ada.send(method, path, None).status, 401, "{method} {path}");
+    }
+    for path in ["/api/v1/media", "/api/v2/media"] {
+        let answer = ada.send("POST", path, None);
+        assert_eq!(answer.status, 422, "there is no file: {}", answer.text());
+    }
+    assert_eq!(ada.send("GET", "/api/v1/media/1", None).status, 404);
+    let mut client = Client::new(world.server.address, None);
+    let mut check = |headers: &[(&str, &str)]| {
+        let answer = client.send("POST", "/api/v2/media", headers, b"").unwrap();
+        assert_eq!(answer.status, 401, "{headers:?}");
+    };
+    let both = [("Cookie", &*ada.cookie), ("Roost-Session", &*ada.token)];
+    check(&both[..1]);
+    check(&both[1..]);
+    check(&[&both[..], &[("Sec-Fetch-Site", "cross-site")]].concat());
+    check(&[&both[..], &[("Authorization", "Bearer wrong")]].concat());
+    let asked = [("Origin", "https://evil.example"), ("Access-Control-Request-Method", "POST")];
+    let preflight = client.send("OPTIONS", "/api/v2/media", &asked, b"").unwrap();
+    let allowed = preflight.header("access-control-allow-headers").unwrap().to_lowercase();
+    assert!(!allowed.contains("roost-session") && !allowed.contains('*'), "{allowed}");
+    assert_eq!(preflight.header("access-control-allow-credentials"), None);
+    ada.log_out();
+    assert_eq!(ada.send("POST", "/api/v2/media", None).status, 401);
+}
+
+#[test]
 fn a_log_in_begins_a_new_session_whatever_cookie_the_browser_had() {
     let world = World::new();
     let planted = "roost_session=a-secret-that-somebody-else-knows";
