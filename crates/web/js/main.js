@@ -214,6 +214,9 @@ async function open() {
   }
   const address = isSession() && next.take();
   if (address && !location.hash) history.replaceState(null, "", address);
+  if (isVisitor() && !location.hash.startsWith("#/lock")) {
+    history.replaceState(history.state, "", `#/lock/${encodeURIComponent(location.hash.slice(2))}`);
+  }
   isOpen = true;
   start();
   show(arrive());

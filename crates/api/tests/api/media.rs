@@ -120,4 +120,13 @@ fn a_post_is_made_with_pictures_of_its_author_and_a_retry_makes_no_other() {
     assert_eq!((again.status, &again.json()["id"]), (201, &post["id"]));
     assert_eq!(again.header("idempotent-replayed"), Some("true"));
     it.server.post(path, &body).assert_error(422, "media_attached", "pictures of a post");
+    for (ids, code) in [
+        (&["1"][..], "media_not_found"),
+        (&["x"], "media_not_found"),
+        (&["1", "2", "3", "4", "5"], "too_many_media"),
+        (&[], "bad_text"),
+    ] {
+        let body = json!({"text": "", "media_ids": ids});
+        it.server.post(path, &body).assert_error(422, code, &format!("{ids:?}"));
+    }
 }

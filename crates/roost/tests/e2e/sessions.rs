@@ -429,68 +429,77 @@ fn a_log_in_begins_a_new_session_whatever_cookie_the_browser_had() {
     );
 }
 
-/// The ways in which a session ends.
 #[test]
 fn nothing_is_read_written_or_streamed_with_a_session_that_has_ended() {
-    for way in ["disable", "reset-password", "delete", "log-out", "revoke"] {
-        let mut world = World::new();
-        let (ada, bob) = (world.id("ada"), world.id("bob"));
-        world.product.put(&format!("/v1/users/{ada}/following/{bob}")).expect(204);
-        let mut browser = world.log_in("ada");
-        let mut other = world.log_in("ada");
-        let mut stream = connect(world.server.address).unwrap();
-        let cookie = browser.headers();
-        let host = world.server.address.to_string();
-        let head: Vec<_> = cookie.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        let events = format!("/v1/users/{ada}/events");
-        stream.get_mut().write_all(&request(&host, "GET", &events, &head, b"")).unwrap();
-        assert_eq!(read_head(&mut stream).unwrap().0, 200);
-        let mut next = || {
-            let mut line = String::new();
-            stream.read_line(&mut line).unwrap();
-            line
-        };
-        while !next().contains("connected") {}
-        world.post("bob", json!({"text": "before"}));
-        while !next().contains("before") {}
-        // A request whose body arrives late.
-        let mut slow = connect(world.server.address).unwrap();
-        let body = br#"{"text":"too late"}"#;
-        let json = [&head[..], &[("Content-Type", "application/json")]].concat();
-        let whole = request(&host, "POST", &format!("/v1/users/{ada}/posts"), &json, body);
-        let (begin, rest) = whole.split_at(whole.len() - 4);
-        slow.get_mut().write_all(begin).unwrap();
-        // The server has looked up the session of that request: later ones of the connection are in order, so wait for
-        // another one that was sent after it.
-        browser.send("GET", &format!("/v1/users/{ada}/timeline"), None).expect(200);
+    std::thread::scope(|scope| {
+        for way in ["disable", "reset-password", "delete", "log-out", "revoke"] {
+            // Each waits until the server ends a stream in which nothing happens.
+            scope.spawn(move || nothing_is_left_after(way));
+        }
+    });
+}
 
-        match way {
-            "log-out" => browser.log_out(),
-            "revoke" => other.revoke_others(),
-            "delete" => drop(world.account(&["delete", "ada", "--yes"])),
-            way => drop(world.account(&[way, "ada"])),
+/// Ends a session in this way.
+fn nothing_is_left_after(way: &str) {
+    let mut world = World::new();
+    let (ada, bob) = (world.id("ada"), world.id("bob"));
+    world.product.put(&format!("/v1/users/{ada}/following/{bob}")).expect(204);
+    let mut browser = world.log_in("ada");
+    let mut other = world.log_in("ada");
+    let mut stream = connect(world.server.address).unwrap();
+    let cookie = browser.headers();
+    let host = world.server.address.to_string();
+    let head: Vec<_> = cookie.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let events = format!("/v1/users/{ada}/events");
+    stream.get_mut().write_all(&request(&host, "GET", &events, &head, b"")).unwrap();
+    assert_eq!(read_head(&mut stream).unwrap().0, 200);
+    let mut next = || {
+        let mut line = String::new();
+        stream.read_line(&mut line).unwrap();
+        line
+    };
+    while !next().contains("connected") {}
+    world.post("bob", json!({"text": "before"}));
+    while !next().contains("before") {}
+    // A request whose body arrives late.
+    let mut slow = connect(world.server.address).unwrap();
+    let body = br#"{"text":"too late"}"#;
+    let json = [&head[..], &[("Content-Type", "application/json")]].concat();
+    let whole = request(&host, "POST", &format!("/v1/users/{ada}/posts"), &json, body);
+    let (begin, rest) = whole.split_at(whole.len() - 4);
+    slow.get_mut().write_all(begin).unwrap();
+    // The server has looked up the session of that request: later ones of the connection are in order, so wait for
+    // another one that was sent after it.
+    browser.send("GET", &format!("/v1/users/{ada}/timeline"), None).expect(200);
+
+    match way {
+        "log-out" => browser.log_out(),
+        "revoke" => other.revoke_others(),
+        "delete" => drop(world.account(&["delete", "ada", "--yes"])),
+        way => drop(world.account(&[way, "ada"])),
+    }
+    let code = |answer: &crate::support::http::Answer| code(answer.status, &answer.body);
+    for (method, path) in [("GET", "timeline"), ("DELETE", "notifications")] {
+        let answer = browser.send(method, &format!("/v1/users/{ada}/{path}"), None);
+        assert_eq!(code(&answer), "not_logged_in", "{way}: {path}");
+    }
+    slow.get_mut().write_all(rest).unwrap();
+    assert_eq!(read_head(&mut slow).unwrap().0, 401, "{way}");
+    world.post("bob", json!({"text": "after"}));
+    let mut seen = String::new();
+    loop {
+        let line = next();
+        if line.is_empty() {
+            break;
         }
-        let code = |answer: &crate::support::http::Answer| code(answer.status, &answer.body);
-        for (method, path) in [("GET", "timeline"), ("DELETE", "notifications")] {
-            let answer = browser.send(method, &format!("/v1/users/{ada}/{path}"), None);
-            assert_eq!(code(&answer), "not_logged_in", "{way}: {path}");
-        }
-        slow.get_mut().write_all(rest).unwrap();
-        assert_eq!(read_head(&mut slow).unwrap().0, 401, "{way}");
-        world.post("bob", json!({"text": "after"}));
-        let mut seen = String::new();
-        loop {
-            let line = next();
-            if line.is_empty() {
-                break;
-            }
-            seen.push_str(&line);
-        }
-        assert!(!seen.contains("after"), "{way}: {seen}");
-        if way != "delete" {
-            let posts = world.product.get(&format!("/v1/users/{ada}/posts")).expect(200).json();
-            assert_eq!(posts["items"], json!([]), "{way}");
-        }
+        seen.push_str(&line);
+    }
+    assert!(!seen.contains("after"), "{way}: {seen}");
+    if way != "delete" {
+        // On a new connection: the server has closed the idle one.
+        let mut product = Client::new(world.server.address, Some(KEY.to_owned()));
+        let posts = product.get(&format!("/v1/users/{ada}/posts")).expect(200).json();
+        assert_eq!(posts["items"], json!([]), "{way}");
     }
 }
 
