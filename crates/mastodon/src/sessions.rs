@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use axum::http::header::{HOST, ORIGIN};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use edge::{Held, Pending, Session, SessionError, SessionUse, Sessions};
 use feed::UserId;
 
@@ -52,7 +52,7 @@ pub(crate) async fn access(state: &Server, headers: &HeaderMap) -> Result<Access
     if !is_own_page(headers, &state.options.base) {
         return Err(SessionError::OtherSite);
     }
-    of_page(state, headers).await.map_err(why)?.ok_or(SessionError::Ended)
+    of_page(state, headers).await.map_err(|error| why(&error))?.ok_or(SessionError::Ended)
 }
 
 async fn find(
@@ -71,13 +71,13 @@ async fn find(
         take(What::Posts)?;
     }
     if usage != SessionUse::Read {
-        state.answers.check(Client::User(user)).map_err(why)?;
+        state.answers.check(Client::User(user)).map_err(|error| why(&error))?;
     }
     Ok(BrowserSession { state: Arc::clone(state), user, access })
 }
 
 /// Why a session was not found, or ended.
-fn why(error: ApiError) -> SessionError {
+fn why(error: &ApiError) -> SessionError {
     match error.status() {
         StatusCode::UNAUTHORIZED => SessionError::Ended,
         _ => SessionError::Overloaded,
@@ -91,8 +91,8 @@ pub(crate) fn is_own_page(headers: &HeaderMap, base: &str) -> bool {
     if sites.peek().is_some() {
         return sites.all(|site| site == "same-origin");
     }
-    let host = headers.get(HOST).map(|host| host.as_bytes());
-    headers.get_all(ORIGIN).iter().map(|origin| origin.as_bytes()).all(|origin| {
+    let host = headers.get(HOST).map(HeaderValue::as_bytes);
+    headers.get_all(ORIGIN).iter().map(HeaderValue::as_bytes).all(|origin| {
         let scheme = origin.strip_prefix(b"https://").or_else(|| origin.strip_prefix(b"http://"));
         origin == base.as_bytes() || (scheme.is_some() && scheme == host)
     })
@@ -104,7 +104,7 @@ impl Session for BrowserSession {
     }
 
     fn confirm(&self) -> Pending<'_, Result<(), SessionError>> {
-        Box::pin(async { self.state.confirm(&self.access).await.map_err(why) })
+        Box::pin(async { self.state.confirm(&self.access).await.map_err(|error| why(&error)) })
     }
 
     fn is_valid(&self) -> Pending<'_, bool> {
@@ -122,7 +122,7 @@ impl Session for BrowserSession {
 
 #[cfg(test)]
 mod tests {
-    use axum::http::{HeaderName, HeaderValue};
+    use axum::http::HeaderName;
 
     use super::*;
 
