@@ -84,9 +84,8 @@ impl Serve {
         let mut mastodon = settings.mastodon(listener.local_addr()?, &api.reads)?;
         mastodon.connections_max = connections_max;
         mastodon.closing = Some(stopped.clone());
-        mastodon.open = open;
-        let (routes, sessions) = mastodon::router(node.clone(), mastodon);
-        (api.beside, api.sessions) = (Some(routes), Some(sessions));
+        let (beside, sessions) = mastodon::router(node.clone(), mastodon);
+        (api.beside, api.sessions) = (Some(beside), Some(sessions));
         if let Some(mut https) = https {
             https.store()?;
             tokio::spawn(https.follow());
