@@ -31,7 +31,15 @@ export async function setUp() {
 
 /** A window with its own session, as the user `me` if it is given. */
 export async function open(browser, server, { me = null, at = "/", viewport = WIDE, colorScheme = "light", reducedMotion = "no-preference", deviceScaleFactor = 1, bypassCSP = false, isMobile = false, hasTouch = false, javaScriptEnabled = true } = {}) {
-  const context = await browser.newContext({ viewport, colorScheme, reducedMotion, deviceScaleFactor, bypassCSP, isMobile, hasTouch, javaScriptEnabled });
+  const context = await browser.newContext({ viewport, colorScheme, reducedMotion, deviceScaleFactor, bypassCSP, isMobile, hasTouch, javaScriptEnabled, ignoreHTTPSErrors: true });
+  const page = await openTab(context, server);
+  if (me) await page.addInitScript((text) => { if (location.protocol === "http:" && !sessionStorage.getItem("roost.me")) sessionStorage.setItem("roost.me", text); }, JSON.stringify(me));
+  await page.goto(server.url + at);
+  return page;
+}
+
+/** Another window of the same browser, without an address. */
+export async function openTab(context, server) {
   const page = await context.newPage();
   page.faults = [];
   // A server that is down on purpose makes the browser itself complain; a test sets when this is allowed.
@@ -45,8 +53,6 @@ export async function open(browser, server, { me = null, at = "/", viewport = WI
     const url = new URL(request.url());
     if (!["data:", "blob:"].includes(url.protocol) && url.origin !== server.url) page.faults.push(`asked ${request.url()}`);
   });
-  if (me) await page.addInitScript((text) => { if (location.protocol === "http:" && !sessionStorage.getItem("roost.me")) sessionStorage.setItem("roost.me", text); }, JSON.stringify(me));
-  await page.goto(server.url + at);
   return page;
 }
 

@@ -105,6 +105,11 @@ if (wanted("lock")) {
   await shoot("lock", "/", (page) => page.getByLabel("Application key").waitFor(), { me: null }, locked);
 }
 
+if (wanted("visitor")) {
+  const community = await Server.start({ key: "a-key-for-screenshots", settings: ["--registrations", "open"] });
+  await shoot("visitor", "/", (page) => page.getByRole("link", { name: "Sign up" }).waitFor(), { me: null }, community);
+}
+
 if (wanted("offline")) {
   const gone = await Server.start();
   const ada = await settle(gone);

@@ -45,16 +45,16 @@ export function run(args, line, env = {}) {
 }
 
 export class Server {
-  /** Starts one, in open mode unless a key is given. */
-  static async start({ key = null, durability = "never", settings = [] } = {}) {
+  /** Starts one, in open mode unless a key is given; `secure` for https with a certificate that it makes itself. */
+  static async start({ key = null, durability = "never", secure = false, settings = [] } = {}) {
     const server = new Server();
     server.data = mkdtempSync(join(tmpdir(), "roost-e2e-"));
     folders.add(server.data);
     server.key = key;
     server.port = await freePort();
-    server.url = `http://127.0.0.1:${server.port}`;
+    server.url = `${secure ? "https" : "http"}://127.0.0.1:${server.port}`;
     server.durability = durability;
-    server.settings = settings;
+    server.settings = secure ? ["--tls-self-signed", ...settings] : settings;
     await server.up();
     return server;
   }
@@ -86,6 +86,15 @@ export class Server {
     await this.kill();
     rmSync(this.data, { recursive: true, force: true });
     folders.delete(this.data);
+  }
+
+  /** Runs a command of `roost account` on its data; returns what it prints. */
+  account(...args) {
+    return new Promise((done, failed) => {
+      const lines = [];
+      const child = run(["account", ...args, "--data", this.data], (line) => lines.push(line));
+      child.on("close", (code) => (code === 0 ? done(lines.join("\n").trim()) : failed(new Error(`roost account ${args[0]} ended with ${code}`))));
+    });
   }
 
   /** Sends a request; returns the JSON of the response. */

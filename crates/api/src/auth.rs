@@ -1,4 +1,5 @@
-//! Authorization. A client needs an application key with the scope of the route. In open mode every client on
+//! Authorization. A client needs an application key with the scope of the route, or a session of a user, see
+//! [`crate::session`]. In open mode every client on
 //! this machine is allowed, except web pages of other origins.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -48,7 +49,11 @@ pub(crate) fn grant(access: &Access, headers: &HeaderMap) -> Option<Grant> {
     presented.map_or_else(|| access.without_key(), |key| access.admit(key))
 }
 
-fn the_host(version: Version, headers: &HeaderMap) -> Result<Option<&HeaderValue>, ApiError> {
+/// The only `Host` of a request.
+pub(crate) fn the_host(
+    version: Version,
+    headers: &HeaderMap,
+) -> Result<Option<&HeaderValue>, ApiError> {
     let mut hosts = headers.get_all(HOST).iter();
     match (hosts.next(), hosts.next()) {
         (Some(host), None) => Ok(Some(host)),

@@ -2,6 +2,7 @@
 
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
+use feed::media::{MediaCommand, MediaId, NewMediaPost};
 use feed::{
     Bio, Command, Done, Handle, Lifetime, Name, NewPost, PostEdit, PostId, PostText, Refusal,
     Sample, SampleId, StoryId, UserEdit, UserId, UserRef,
@@ -58,9 +59,13 @@ impl AppState {
     pub(crate) async fn submit_post(
         &self,
         post: NewPost,
+        media: Vec<MediaId>,
         key: Option<Key>,
     ) -> Result<Changed<PostId>, ApiError> {
-        let command = Command::Publish(Box::new(post));
+        let command = match media.is_empty() {
+            true => Command::Publish(Box::new(post)),
+            false => Command::Media(MediaCommand::Publish(Box::new(NewMediaPost { post, media }))),
+        };
         let posted = |done| if let Done::Posted(post) = done { Some(post) } else { None };
         self.submit(command, key, posted).await
     }

@@ -22,7 +22,7 @@ use crate::routes::Routes;
 use crate::state::AppState;
 use crate::v1::{
     batch, blocks, buckets, context, events, follows, friends, keys, notifications, posts,
-    reactions, recognitions, samples, stories, tags, timelines, users,
+    reactions, recognitions, relations, samples, stories, tags, timelines, users,
 };
 use crate::{backup, cluster, operations};
 
@@ -67,6 +67,7 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
         follows::requests, follows::accept, follows::reject,
         friends::befriend, friends::unfriend, friends::friends,
         blocks::block, blocks::unblock, blocks::blocks, blocks::mute, blocks::unmute, blocks::mutes,
+        relations::relation,
         posts::create, posts::show, posts::edit, posts::delete, context::context,
         reactions::favourite, reactions::unfavourite, reactions::favourites, reactions::bookmark,
         reactions::unbookmark, reactions::bookmarks, reactions::boost, reactions::unboost,

@@ -9,6 +9,7 @@
 //! **Invariant:** internal detail is logged and never sent.
 
 mod refusal;
+mod session;
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -40,6 +41,8 @@ pub(crate) struct ApiError {
     pub(crate) field: Option<Cow<'static, str>>,
     /// Detail for the log only.
     detail: Option<Arc<str>>,
+    /// Time after which the client may try again, if it was too fast.
+    retry_after: Option<Duration>,
 }
 
 /// The body of every error.
@@ -74,7 +77,7 @@ fn shortened(text: impl Into<Cow<'static, str>>, bytes_max: usize) -> Cow<'stati
 impl ApiError {
     fn new(status: StatusCode, code: &'static str, message: impl Into<Cow<'static, str>>) -> Self {
         let message = shortened(message, MESSAGE_BYTES_MAX);
-        Self { status, code, message, field: None, detail: None }
+        Self { status, code, message, field: None, detail: None, retry_after: None }
     }
 
     /// Adds the field, parameter or header that is invalid.
@@ -335,6 +338,10 @@ impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let mut response = self.status.into_response();
         let headers = response.headers_mut();
+        if let Some(after) = self.retry_after {
+            let secs = after.as_secs() + u64::from(after.subsec_nanos() > 0);
+            headers.insert(RETRY_AFTER, secs.max(1).into());
+        }
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         match self.status {
             StatusCode::SERVICE_UNAVAILABLE => {

@@ -1,6 +1,6 @@
 //! The wrapper of every handler. Before the handler: the request's id, and authorization. After it: the body of an
 //! error, metrics, a common header, and the memory of the response until it is sent.
-//! It is one wrapper and not a stack of layers, so that a request needs no boxed future and no lookup.
+//! It is one wrapper and not a stack of layers, so that a request needs no boxed future and no lookup, unless it has a session.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -14,6 +14,7 @@ use axum::handler::Handler;
 use axum::http::header::CACHE_CONTROL;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
+use futures_util::future::{BoxFuture, FutureExt as _};
 use hyper::body::Body as _;
 use pin_project_lite::pin_project;
 
@@ -23,6 +24,7 @@ use crate::held::{AlreadyReserved, Holding};
 use crate::memory::{ANSWER_BYTES_FREE, RequestMemory};
 use crate::metrics::RouteCounters;
 use crate::request_id::{self, RequestId, X_REQUEST_ID};
+use crate::session::{self, UserRule};
 use crate::state::AppState;
 use edge::{GuestConnection, LineGate, Scope};
 
@@ -71,13 +73,15 @@ pub(crate) struct Guarded<H> {
     handler: H,
     entry: RouteKind,
     needs: Needs,
+    of_users: UserRule,
     counters: Arc<RouteCounters>,
 }
 
 impl<H> Guarded<H> {
     pub(crate) fn new(handler: H, entry: RouteKind, counters: Arc<RouteCounters>) -> Self {
         let (method, path) = counters.name();
-        Self { handler, entry, needs: needs(entry, method, path), counters }
+        let (needs, of_users) = (needs(entry, method, path), UserRule::of(method, path));
+        Self { handler, entry, needs, of_users, counters }
     }
 }
 
@@ -93,6 +97,11 @@ fn admit(
     {
         connection.0.admit();
     }
+    check_query(entry, request)
+}
+
+/// Refuses a query if the handler reads none.
+pub(crate) fn check_query(entry: RouteKind, request: &Request) -> Result<(), ApiError> {
     if entry == RouteKind::Plain && request.uri().query().is_some_and(|query| !query.is_empty()) {
         return Err(ApiError::bad_request("this path takes no query parameters"));
     }
@@ -102,6 +111,7 @@ fn admit(
 impl<H, T> Handler<T, Arc<AppState>> for Guarded<H>
 where
     H: Handler<T, Arc<AppState>>,
+    T: 'static,
 {
     type Future = Answer<H::Future>;
 
@@ -110,11 +120,16 @@ where
         // Public responses are the same for every client and hold no memory of their own.
         let counted = (self.entry != RouteKind::Public).then(|| Arc::clone(&state));
         let id = RequestId::next();
-        let run = match admit(self.entry, self.needs, &request, &state) {
-            Ok(()) => Run::Handler {
-                future: request_id::within(id, || self.handler.call(request, state)),
-            },
-            Err(problem) => Run::Refused { response: Some(problem.into_response()) },
+        let run = if session::is_asked(&state, self.entry, request.headers()) {
+            let rule = (self.entry, self.of_users);
+            Run::User { future: session::respond(self.handler, rule, request, state).boxed() }
+        } else {
+            match admit(self.entry, self.needs, &request, &state) {
+                Ok(()) => Run::Handler {
+                    future: request_id::within(id, || self.handler.call(request, state)),
+                },
+                Err(problem) => Run::Refused { response: Some(problem.into_response()) },
+            }
         };
         Answer { run, id, started, counters: self.counters, state: counted }
     }
@@ -137,6 +152,8 @@ pin_project! {
     #[project = RunPinned]
     enum Run<F> {
         Handler { #[pin] future: F },
+        // Of a request with a session, which must be looked up first.
+        User { future: BoxFuture<'static, Response> },
         Refused { response: Option<Response> },
     }
 }
@@ -150,6 +167,9 @@ impl<F: Future<Output = Response>> Future for Answer<F> {
         let response = match this.run.project() {
             RunPinned::Handler { future } => {
                 ready!(request_id::within(id, || future.poll(cx)))
+            }
+            RunPinned::User { future } => {
+                ready!(request_id::within(id, || future.as_mut().poll(cx)))
             }
             RunPinned::Refused { response } => match response.take() {
                 Some(response) => response,

@@ -7,6 +7,7 @@
 use axum::extract::FromRequestParts;
 use axum::http::HeaderMap;
 use axum::http::request::Parts;
+use feed::media::MediaCommand;
 use feed::{Command, Idempotency, NewPost, PostEdit, UserEdit, UserRef, limits};
 use sha2::{Digest as _, Sha256};
 use smallvec::{SmallVec, smallvec};
@@ -101,6 +102,7 @@ fn scope(command: &Command) -> String {
         Command::Befriend { user, other } => format!("befriend {} {}", id(user), id(other)),
         Command::Unfriend { user, other } => format!("unfriend {} {}", id(user), id(other)),
         Command::Publish(post) => format!("post {}", id(&post.author)),
+        Command::Media(MediaCommand::Publish(new)) => format!("post {}", id(&new.post.author)),
         Command::Edit(edit) => format!("edit_post {}", edit.post.0),
         Command::DeletePost { post } => format!("delete_post {}", post.0),
         Command::PostStory { author, .. } => format!("post_story {}", id(author)),
@@ -159,6 +161,7 @@ pub(crate) fn users_of(command: &mut Command) -> SmallVec<[&mut UserRef; 2]> {
         | Command::Reply { author, .. }
         | Command::PostStory { author, .. } => smallvec![author],
         Command::Publish(post) => smallvec![&mut post.author],
+        Command::Media(MediaCommand::Publish(new)) => smallvec![&mut new.post.author],
         Command::EditUser(edit) => smallvec![&mut edit.user],
         Command::SetMarkers(update) => smallvec![&mut update.user],
         Command::Filter(command) => smallvec![&mut command.user],

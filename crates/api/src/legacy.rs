@@ -89,7 +89,10 @@ pub(crate) async fn tweet(
             mentioning(&handle.await?.ok_or(Refusal::UserNotFound)?, mention, text.trim())
         }
     };
-    let post = state.submit_post(NewPost::new(author, PostText::parse(&text)?), None).await?.value;
+    let post = state
+        .submit_post(NewPost::new(author, PostText::parse(&text)?), Vec::new(), None)
+        .await?
+        .value;
     let mut out = b"{\"id\":\"".to_vec();
     push_number(post.0, &mut out);
     out.extend_from_slice(b"\"}");

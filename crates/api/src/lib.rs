@@ -4,7 +4,8 @@
 //! - [`serve()`] accepts connections and shuts them down gracefully; [`router`] is the same API without
 //!   a listener.
 //! - `v1/<noun>.rs` holds the handlers of one noun; `error.rs` is the only place where a refusal becomes a
-//!   status; `guard.rs` runs before and after every handler; `state.rs` is what all handlers share.
+//!   status; `guard.rs` runs before and after every handler, `session.rs` says
+//!   what users may do; `state.rs` is what all handlers share.
 //!
 //! It owns no state of the feed. It owns its options, its counters, the permits that bound connections and
 //! blocking reads, and the memory budgets of requests. **Invariant:** nothing here grows with the number of
@@ -39,6 +40,7 @@ mod request_id;
 mod routes;
 mod seats;
 mod serve;
+mod session;
 mod state;
 mod streams;
 #[cfg(test)]
@@ -51,7 +53,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use edge::{Access, BlockingReads, FileSource, TrustedProxies};
+use edge::{Access, BlockingReads, FileSource, Sessions, TrustedProxies};
 use feed::limits;
 use node::Node;
 use prometheus_client::registry::Registry;
@@ -82,6 +84,8 @@ pub struct ApiOptions {
     /// Routes of another crate that are served beside the API. They check their clients themselves; each request has
     /// an [`edge::ClientAddress`].
     pub beside: Option<Router>,
+    /// The sessions of browsers in which users have logged in; without it only keys open `/v1`. Open mode has none.
+    pub sessions: Option<Arc<dyn Sessions>>,
     /// The proxies that are believed about the addresses of clients.
     pub trusted_proxies: TrustedProxies,
     /// The file of the application keys, which backups include if it exists.
@@ -107,6 +111,7 @@ impl ApiOptions {
             story_life,
             pages: None,
             beside: None,
+            sessions: None,
             trusted_proxies: TrustedProxies::default(),
             keys_file: None,
             max_lag: Duration::from_secs(10),

@@ -56,6 +56,14 @@ impl Query {
     }
 }
 
+/// All values of a parameter, whether its route knows it or not.
+pub(crate) fn values(uri: &Uri, name: &str) -> Vec<Vec<u8>> {
+    let pairs =
+        uri.query().unwrap_or("").split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+    let of_name = pairs.filter(|(given, _)| percent_decode_str(given).decode_utf8_lossy() == name);
+    of_name.map(|(_, value)| decoded(value)).collect()
+}
+
 fn decoded(value: &str) -> Vec<u8> {
     let value = match value.contains('+') {
         true => Cow::Owned(value.replace('+', " ")),
@@ -81,6 +89,19 @@ mod tests {
         }
         for text in ["", "&", "a=1&", "b=2&a=1"] {
             assert!(query(text).is_ok(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn values_are_found_however_their_name_is_written() {
+        for (text, expect) in [
+            ("", vec![]),
+            ("b=1", vec![]),
+            ("a=1&%61=2&b=3&a", vec!["1", "2", ""]),
+            ("A=1", vec![]),
+        ] {
+            let found = values(&format!("/?{text}").parse().unwrap(), "a");
+            assert_eq!(found, expect.iter().map(|value| value.as_bytes()).collect::<Vec<_>>());
         }
     }
 

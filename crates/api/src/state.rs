@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use edge::{Access, BlockingReads};
+use edge::{Access, BlockingReads, Sessions};
 use feed::Lifetime;
 use node::Node;
 use prometheus_client::registry::Registry;
@@ -27,6 +27,8 @@ const DONE_READS_MAX: usize = 8;
 pub(crate) struct AppState {
     pub(crate) node: Node,
     pub(crate) access: Access,
+    /// None in open mode, whose clients act for any user.
+    pub(crate) sessions: Option<Arc<dyn Sessions>>,
     /// Lifetime of a story if the request has none.
     pub(crate) story_life: Lifetime,
     pub(crate) reads: BlockingReads,
@@ -66,6 +68,7 @@ impl AppState {
         Self {
             positions: node.cluster().map(|_| Waiting::new()),
             node,
+            sessions: options.sessions.filter(|_| !options.access.is_open()),
             access: options.access,
             max_lag: options.max_lag,
             story_life: options.story_life,

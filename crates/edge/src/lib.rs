@@ -1,5 +1,5 @@
 //! Code that the servers of all protocols share: authorization, accepting connections, TLS, bounded reads that may
-//! block, static files, and rate-limited log lines.
+//! block, static files, sessions of browsers, and rate-limited log lines.
 //!
 //! **Invariant:** nothing here depends on a protocol or on the node.
 
@@ -13,6 +13,7 @@ mod listener;
 pub mod process;
 mod proxies;
 mod reads;
+mod session;
 mod stall;
 mod stream;
 mod tls;
@@ -25,5 +26,6 @@ pub use line_gate::LineGate;
 pub use listener::{HANDSHAKE_MEMORY, Listener};
 pub use proxies::{NetworkError, TrustedProxies};
 pub use reads::{Abandoned, BlockingReads, Length, ReadError};
+pub use session::{Held, Pending, SESSION_HEADER, Session, SessionError, SessionUse, Sessions};
 pub use stream::{Stream, TLS_BYTES};
 pub use tls::{Certificate, CertificateError, Tls};

@@ -10,13 +10,14 @@ use axum::http::header::{
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use edge::GuestConnection;
+use edge::{GuestConnection, SESSION_HEADER, SessionError};
 use feed::UserId;
 use feed::accounts::AccessScope;
 
 use crate::answers::Client;
 use crate::error::ApiError;
 use crate::limiter::What;
+use crate::sessions;
 use crate::state::{Shared, client_address};
 use crate::tokens::Access;
 
@@ -61,8 +62,11 @@ pub(crate) async fn check(
     mut request: Request,
     next: Next,
 ) -> Response {
-    let token = presented(needs, request.headers(), request.uri());
-    let mut response = match admit(&state, needs, token).await {
+    let admitted = match of_session(&state, needs, request.headers()).await {
+        Some(of_session) => of_session.map(Some),
+        None => admit(&state, needs, presented(needs, request.headers(), request.uri())).await,
+    };
+    let mut response = match admitted {
         Ok(access) => {
             let user = access.as_ref().and_then(|access| access.user);
             if let Some(connection) = request.extensions().get::<GuestConnection>()
@@ -121,6 +125,25 @@ pub(crate) async fn preflight() -> Response {
         (ACCESS_CONTROL_MAX_AGE, "86400"),
     ];
     (StatusCode::NO_CONTENT, headers).into_response()
+}
+
+/// What the session of a browser permits, if a page of this server asks for it: only to upload pictures, which `/v1` does
+/// not. None if no page asks, or the route is another one.
+async fn of_session(
+    state: &Shared,
+    needs: Needs,
+    headers: &HeaderMap,
+) -> Option<Result<Access, ApiError>> {
+    let Needs::User(&[AccessScope::WriteMedia]) = needs else { return None };
+    let asks = headers.contains_key(SESSION_HEADER) && !headers.contains_key(AUTHORIZATION);
+    if !asks || state.options.open {
+        return None;
+    }
+    Some(sessions::access(state, headers).await.map_err(|error| match error {
+        SessionError::Ended | SessionError::OtherSite => ApiError::bad_token(),
+        SessionError::TooMany(rest) => ApiError::above_rate(rest),
+        SessionError::Overloaded => ApiError::overloaded(),
+    }))
 }
 
 async fn admit(

@@ -133,15 +133,38 @@ impl Answers {
         if length <= FREE {
             return Ok(response);
         }
-        let budget = if is_change { &self.changes } else { &self.reads };
-        let held = self.share(client, length).zip(permits(budget, length));
-        let Some((share, permits)) = held else {
+        let Some((share, permits)) = self.room(client, is_change, length) else {
             return if is_change { Ok(response) } else { Err(ApiError::overloaded()) };
         };
         let (parts, body) = response.into_parts();
         let bytes = to_bytes(body, length).await.map_err(|_| ApiError::internal())?;
         let held = Held { bytes, _permits: permits, _share: share };
         Ok(Response::from_parts(parts, Body::from(Bytes::from_owner(held))))
+    }
+
+    /// Counts the bytes of a response of `/v1`, which holds the result until it is sent. None if too many bytes are being
+    /// sent.
+    pub(crate) fn count(
+        &self,
+        client: Client,
+        is_change: bool,
+        bytes: usize,
+    ) -> Option<edge::Held> {
+        if bytes <= FREE {
+            return Some(Box::new(()));
+        }
+        let (share, permits) = self.room(client, is_change, bytes)?;
+        Some(Box::new((share, permits)))
+    }
+
+    fn room(
+        &self,
+        client: Client,
+        is_change: bool,
+        bytes: usize,
+    ) -> Option<(Share, OwnedSemaphorePermit)> {
+        let budget = if is_change { &self.changes } else { &self.reads };
+        self.share(client, bytes).zip(permits(budget, bytes))
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! - `oauth` is the protocol: apps, authorization codes, tokens. `pages` are the HTML forms of it, which work without
 //!   scripts. `routes` names every route with the scope that it requires.
+//! - `sessions` are those of browsers for `/v1`, which the pages at `/` use.
 //! - `password` hashes and compares passwords within bounds; `limiter` counts what one address or account may do;
 //!   `tokens` knows what a presented token permits.
 //!
@@ -30,6 +31,7 @@ mod paging;
 pub mod password;
 mod routes;
 mod secret;
+mod sessions;
 mod state;
 mod streams;
 mod tokens;
@@ -39,9 +41,11 @@ mod without;
 use std::sync::Arc;
 
 use axum::Router;
-use edge::BlockingReads;
+use edge::{BlockingReads, Sessions};
 use node::Node;
 use tokio::sync::watch;
+
+use sessions::BrowserSessions;
 
 pub use about::{About, PICTURE_BYTES_MAX, Picture};
 pub use endpoints::{Endpoint, EndpointState};
@@ -80,6 +84,8 @@ pub struct MastodonOptions {
     pub about: Arc<About>,
     /// Who may sign up.
     pub registrations: Registrations,
+    /// Whether `/v1` needs no key, so that its clients act for any user and need no session.
+    pub open: bool,
     /// Whether apps may ask for passwords themselves (`grant_type=password`).
     pub password_grant: bool,
     /// Whether who is not a user may read what is public: without a token, or with one of an app itself.
@@ -102,6 +108,7 @@ impl MastodonOptions {
             base: base.trim_end_matches('/').to_owned(),
             about: Arc::default(),
             registrations: Registrations::Closed,
+            open: false,
             password_grant: false,
             anonymous_reads: false,
             connections_max: 4_096,
@@ -112,9 +119,10 @@ impl MastodonOptions {
     }
 }
 
-/// All routes over `node`.
-pub fn router(node: Node, options: MastodonOptions) -> Router {
-    routes::routes(state::Server::new(node, options))
+/// All routes over `node`, and the sessions of browsers, in which `/v1` looks up users.
+pub fn router(node: Node, options: MastodonOptions) -> (Router, Arc<dyn Sessions>) {
+    let state = state::Server::new(node, options);
+    (routes::routes(Arc::clone(&state)), Arc::new(BrowserSessions(state)))
 }
 
 /// Every endpoint, also those of Mastodon's API that do not exist here, by path and method.

@@ -75,8 +75,16 @@ impl Server {
         &self,
         session: &str,
     ) -> Result<Option<(GrantId, UserId)>, ApiError> {
-        let access = self.access(session).await?.filter(|access| access.app.is_none());
+        let access = self.access_of_session(session).await?;
         Ok(access.and_then(|access| Some((access.grant, access.user?))))
+    }
+
+    /// What a session permits; none if it is not valid.
+    pub(crate) async fn access_of_session(
+        &self,
+        session: &str,
+    ) -> Result<Option<Access>, ApiError> {
+        Ok(self.access(session).await?.filter(|access| access.app.is_none()))
     }
 
     async fn access(&self, text: &str) -> Result<Option<Access>, ApiError> {

@@ -88,7 +88,8 @@ impl Serve {
             mastodon.rates = Rates::of_log_ins();
         }
         mastodon.closing = Some(stopped.clone());
-        api.beside = Some(mastodon::router(node.clone(), mastodon));
+        let (beside, sessions) = mastodon::router(node.clone(), mastodon);
+        (api.beside, api.sessions) = (Some(beside), Some(sessions));
         if let Some(mut https) = https {
             https.store()?;
             tokio::spawn(https.follow());

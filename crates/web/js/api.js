@@ -2,7 +2,7 @@
 // unreachable server. Nothing here depends on pages.
 
 import { pause } from "./dom.js";
-import { key, whoami } from "./session.js";
+import { credentials, whoami } from "./session.js";
 
 /** An error: `status` is 0 if there was no response. */
 export class ApiError extends Error {
@@ -18,7 +18,7 @@ export class ApiError extends Error {
   }
 }
 
-/** Dispatches `reached`, `lost` and `locked` (the server needs a key). */
+/** Dispatches `reached`, `lost`, `locked` (the server needs a log-in or a key) and `ended` (the session). */
 export const server = new EventTarget();
 
 /** How far the server's clock is ahead of this one's, in milliseconds. */
@@ -34,10 +34,9 @@ function setClock(header) {
   ahead = Math.abs(difference) > 2000 ? difference : 0;
 }
 
-/** Sends a request with the key and returns the response with any status. */
+/** Sends a request with the session or the key and returns the response with any status. */
 export async function send(path, { method = "GET", headers = {}, body, signal } = {}) {
-  const secret = key.read();
-  const all = secret ? { ...headers, Authorization: `Bearer ${secret}` } : headers;
+  const all = { ...headers, ...credentials() };
   let answer;
   try {
     answer = await fetch(path, { method, headers: all, body, signal, cache: "no-store" });
@@ -52,7 +51,12 @@ export async function send(path, { method = "GET", headers = {}, body, signal } 
   }
   setClock(answer.headers.get("date"));
   server.dispatchEvent(new Event("reached"));
-  if (answer.status === 401) server.dispatchEvent(new Event("locked"));
+  if (answer.status === 401) {
+    const { error } = await answer.clone().json().catch(() => ({}));
+    // The API for apps has no codes of errors.
+    const isEnded = error === "not_logged_in" || path.startsWith("/api/");
+    server.dispatchEvent(new Event(isEnded ? "ended" : "locked"));
+  }
   return answer;
 }
 
@@ -108,6 +112,14 @@ export async function insist(method, path, { headers, key = newKey(), waiting, s
       await pause(waitMs, signal);
     }
   }
+}
+
+/** What the server says about itself and who is logged in in this browser. A server without accounts says nothing. */
+export async function greeting() {
+  const answer = await send("/auth/session");
+  if (answer.status === 404) return { open: true, user: null };
+  if (!answer.ok) await thrown(answer);
+  return answer.json();
 }
 
 /** The path of what the current user may see of `path`. */

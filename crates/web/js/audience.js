@@ -2,6 +2,7 @@
 
 import { h } from "./dom.js";
 import { icon } from "./icons.js";
+import { usualVisibility } from "./session.js";
 
 const NAMES = { public: "Public", unlisted: "Unlisted", followers: "Followers", direct: "Mentioned users" };
 /** Maximum length of a content warning, in characters. */
@@ -33,7 +34,7 @@ export function audience(begin = {}, isEdit = false) {
     }
     if (!field.hidden) field.focus();
   }
-  function set({ visibility = "public", warning = "" } = {}) {
+  function set({ visibility = usualVisibility(), warning = "" } = {}) {
     select.value = visibility;
     field.value = warning;
     show(warning !== "");

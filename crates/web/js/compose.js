@@ -41,7 +41,7 @@ function send(me, place, { method, path, text, fields, extra, key, said }) {
 
 /**
  * A form for a text. `sent` is called with the result, `closed` on Escape if the form can be closed. `place` is the
- * name of its draft; `options` are controls of further fields (see `audience`), `extra` adds fields to the request;
+ * name of its draft; `options` are controls of further fields (see `audience` and `withPictures`), `extra` adds fields to the request;
  * `said` is announced when it was sent. With `edits` the text and the fields at the beginning were sent before.
  */
 export function composer({
@@ -64,7 +64,7 @@ export function composer({
   const box = h("div.field", null, h("label.unseen", { for: id }, label), options.above, field);
   const form = h(`form.composer${small ? ".small" : ""}`, { onsubmit: submit },
     face(me, small ? "s" : "m"),
-    h("div.writing", null, box,
+    h("div.writing", null, box, options.under,
       h("div.below", null, options.more, wait,
         h("span.count", null, svg("svg", { viewBox: "0 0 24 24", "aria-hidden": "true" }, svg("circle", { cx: 12, cy: 12, r: 9 }), arc), number, count),
         closed ? h("button.pill.quiet", { type: "button", onclick: close }, "Cancel") : null,
@@ -72,11 +72,11 @@ export function composer({
   completing(field, box);
 
   /** Whether there is nothing to send or to keep. */
-  const isBegin = () => field.value.trim() === begin.trim() && (!edits || JSON.stringify(options.fields()) === original);
+  const isBegin = () => !options.isFilled?.() && field.value.trim() === begin.trim() && (!edits || JSON.stringify(options.fields()) === original);
 
   function measure() {
     const rest = room(field.value);
-    const empty = field.value.trim() === "" || isBegin();
+    const empty = (field.value.trim() === "" && !options.isFilled?.()) || isBegin();
     form.classList.toggle("written", field.value !== "");
     form.classList.toggle("over", rest < 0);
     arc.style.strokeDasharray = `${Math.min(1, 1 - rest / CHARS_MAX) * ROUND} ${ROUND}`;
@@ -88,9 +88,11 @@ export function composer({
     field.style.height = `${field.scrollHeight}px`;
   }
 
-  function submit(event) {
+  async function submit(event) {
     event.preventDefault();
     if (button.disabled || sending) return;
+    button.disabled = true;
+    await options.ready?.();
     follow(send(me, place, { method, path, text: field.value, fields: options.fields(), extra, key, said }));
   }
 

@@ -1,7 +1,7 @@
 // Finds a user by the whole handle while it is typed: after a pause, one request at a time, and not again
 // for the previous handle.
 
-import { get } from "./api.js";
+import { get, visible } from "./api.js";
 import { pause } from "./dom.js";
 
 const PAUSE_MS = 200;
@@ -24,7 +24,7 @@ export function finder() {
     if (known && known.at > Date.now() - KEPT_MS) return known.user;
     await pause(PAUSE_MS, signal);
     if (signal.aborted) return undefined;
-    const page = await get(`/v1/users?handle=${encodeURIComponent(handle)}`, signal).catch(() => null);
+    const page = await get(visible(`/v1/users?handle=${encodeURIComponent(handle)}`), signal).catch(() => null);
     if (signal.aborted || !page) return undefined;
     const user = page.items[0] ?? null;
     kept.delete(handle);

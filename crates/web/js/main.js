@@ -1,13 +1,13 @@
 // The frame around all pages: navigation, the current user, the connection state.
 
-import { ApiError, server } from "./api.js";
+import { ApiError, greeting, server } from "./api.js";
 import { focusTitle, h, put } from "./dom.js";
 import { fault } from "./feed.js";
 import { icon } from "./icons.js";
 import { live, start } from "./live.js";
 import { face } from "./people.js";
 import { arrive, go, restore, turn } from "./route.js";
-import { become, changes, key, whoami } from "./session.js";
+import { become, begin as enter, changes, isSession, isVisitor, key, next, restart, whoami } from "./session.js";
 import { say } from "./say.js";
 
 const page = (name, title, options = {}) => ({ name, title, load: () => import(`./pages/${name}.js`), ...options });
@@ -15,7 +15,10 @@ const anonymous = true;
 const FEED = [page("home", "Home"), page("notifications", "Notifications"), page("stories", "Stories")];
 const TOOLS = [page("draw", "Draw", { anonymous }), page("buckets", "Buckets", { anonymous }), page("dashboard", "Dashboard", { anonymous })];
 const WHO = page("who", "Welcome", { anonymous });
-const OTHERS = [page("tools", "Tools", { anonymous }), WHO, page("lock", "Application key", { anonymous }), page("mentions", "Mentions")];
+const LOCK = page("lock", "Log in", { anonymous });
+const OTHERS = [page("tools", "Tools", { anonymous }), WHO, LOCK, page("mentions", "Mentions")];
+/** The pages of users who are logged in, beside those of posts, profiles and hashtags. */
+const FEED_OF_USERS = ["home", "notifications", "mentions"];
 const PAGES = [...FEED, ...TOOLS, ...OTHERS];
 const POST = page("post", "Post", { anonymous });
 const PROFILE = page("profile", "Profile", { anonymous });
@@ -29,6 +32,11 @@ const tab = (name, title, href = `#/${name}`) => h("a", { href }, icon(name), h(
 const links = new Map([...FEED, ...TOOLS, OTHERS[0]].map(({ name, title }) => [name, tab(name, title)]));
 const own = tab("profile", "Profile", "#/who");
 let leave = new AbortController();
+/** Whether it is known for whom this window acts. */
+let isOpen = false;
+/** Until then, the next attempt to find out. */
+let trial = null;
+const TRIAL_MS = 2000;
 /** Mentions that arrived while the start of their page was not shown. */
 let unread = 0;
 
@@ -43,10 +51,13 @@ function plain(part) {
 /** The page of an address, and its parameter. */
 function route() {
   const [first, second = ""] = location.hash.replace(/^#\/?/, "").split("/").map(plain);
+  if (isVisitor()) return [LOCK, { about: first === "lock" ? second : location.hash.slice(2) }];
   if (first.startsWith("@")) return [PROFILE, { handle: first.slice(1).toLowerCase(), list: second }];
   if (first === "post") return [POST, { id: second }];
   if (first === "tags") return [TAGS, { tag: second }];
   const found = first === "" ? PAGES[0] : PAGES.find(({ name }) => name === first) ?? MISSING;
+  // Users see only the feed: the other pages are for whoever works on a product.
+  if (isSession() && !FEED_OF_USERS.includes(found.name)) return [found === LOCK || found === WHO ? PAGES[0] : MISSING, {}];
   return [!found.anonymous && !whoami() ? WHO : found, { about: second }];
 }
 
@@ -116,7 +127,11 @@ function mark(name, handle) {
   const link = document.getElementById("me");
   link.hidden = !me;
   // Without a user the feed only has the welcome page.
-  for (const { name } of FEED) links.get(name).parentElement.hidden = !me;
+  for (const { name } of FEED) links.get(name).parentElement.hidden = !me || (isSession() && !FEED_OF_USERS.includes(name));
+  const isProduct = !isSession() && !isVisitor();
+  links.get("tools").parentElement.hidden = !isProduct;
+  document.querySelector(".toolnav").hidden = !isProduct;
+  document.querySelector(".feednav").hidden = isVisitor();
   own.href = me ? `#/@${me.handle}` : "#/who";
   put(own.querySelector("span"), me ? "Profile" : "Join");
   here(own, me ? handle === me.handle : name === "who");
@@ -144,6 +159,8 @@ function connection() {
   server.addEventListener("reached", reached);
 }
 
+// The session has ended, or another user has logged in.
+server.addEventListener("ended", restart);
 server.addEventListener("locked", () => {
   key.forget();
   if (!location.hash.startsWith("#/lock")) location.replace(`#/lock/${encodeURIComponent(location.hash.slice(2))}`);
@@ -167,7 +184,7 @@ live.addEventListener("unknown", () => {
   become(null);
   go("#/who");
 });
-addEventListener("hashchange", () => show(turn(), true));
+addEventListener("hashchange", () => (isOpen ? show(turn(), true) : null));
 document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault();
   main.focus();
@@ -183,5 +200,25 @@ const item = (link, kind = null) => h("li", { class: kind }, link);
 put(document.getElementById("nav"), ...FEED.map(({ name }) => item(links.get(name))), item(own), item(links.get("tools"), "phone"));
 put(document.getElementById("tools"), ...TOOLS.map(({ name }) => item(links.get(name))), item(tab("api", "API", "/docs/")));
 connection();
-start();
-show(arrive());
+
+/** Finds out for whom this window acts, then shows the page of the address. */
+async function open() {
+  clearTimeout(trial);
+  try {
+    // With a key nobody needs to be logged in.
+    if (!key.read()) enter(await greeting());
+  } catch (problem) {
+    put(main, fault(problem, open));
+    trial = setTimeout(open, TRIAL_MS);
+    return;
+  }
+  const address = isSession() && next.take();
+  if (address && !location.hash) history.replaceState(null, "", address);
+  if (isVisitor() && !location.hash.startsWith("#/lock")) {
+    history.replaceState(history.state, "", `#/lock/${encodeURIComponent(location.hash.slice(2))}`);
+  }
+  isOpen = true;
+  start();
+  show(arrive());
+}
+open();

@@ -1,7 +1,7 @@
 // Display of users: a face, a name, a button to follow. Also the users this window has loaded, for the
 // completion of handles.
 
-import { ask, get, user } from "./api.js";
+import { ask, get, user, visible } from "./api.js";
 import { h } from "./dom.js";
 import { whoami } from "./session.js";
 import { carry, say } from "./say.js";
@@ -27,7 +27,7 @@ export function matching(start, most) {
 export async function loadFollowees(signal) {
   const me = whoami();
   if (!me) return;
-  const page = await get(`${user(me.id)}/following?limit=100`, signal);
+  const page = await get(visible(`${user(me.id)}/following?limit=100`), signal);
   page.items.forEach(remember);
 }
 
@@ -57,15 +57,16 @@ export function named(person) {
 /** Whether the current user follows or is friends with a user: the page of the list that begins there has it. */
 export async function tied(kind, other, signal) {
   const after = BigInt(other) > 0n ? `&after=${BigInt(other) - 1n}` : "";
-  const page = await get(`${user(whoami().id)}/${kind}?limit=1${after}`, signal);
+  const page = await get(visible(`${user(whoami().id)}/${kind}?limit=1${after}`), signal);
   return page.items[0]?.id === other;
 }
 
-/** Whether the current user asks to follow a user, who is locked. */
-export async function asks(other, signal) {
-  const me = BigInt(whoami().id);
-  const page = await get(`${user(other)}/follow_requests?limit=1${me > 0n ? `&after=${me - 1n}` : ""}`, signal);
-  return page.items[0]?.id === whoami().id;
+/** How the current user and another are related, or null if the other does not exist for the user. */
+export function relation(handle, signal) {
+  return get(`${user(whoami().id)}/relations/@${handle}`, signal).catch((problem) => {
+    if (![404, 422].includes(problem.status)) throw problem;
+    return null;
+  });
 }
 
 const TIES = {
@@ -110,7 +111,7 @@ export function line(person, ...actions) {
 
 /** Suggested users: those with the most posts among the first hundred who want to be found, without the current user. */
 export async function lively(most, signal) {
-  const { items } = await get("/v1/users?limit=100", signal);
+  const { items } = await get(visible("/v1/users?limit=100"), signal);
   items.forEach(remember);
   const others = items.filter((person) => person.discoverable && person.id !== whoami()?.id);
   return others.sort((one, other) => other.post_count - one.post_count || other.follower_count - one.follower_count).slice(0, most);

@@ -14,6 +14,7 @@ import { whoami } from "./session.js";
 import { sure } from "./sure.js";
 import { replyTo, rich } from "./text.js";
 import { when } from "./time.js";
+import { withPictures } from "./uploads.js";
 
 /** Number of parts shown so far that can be hidden, for their names. */
 let parts = 0;
@@ -115,7 +116,7 @@ function replyButton(post, node, replied) {
       label: `Reply to @${post.author.handle}`,
       begin: replyTo(post.author.handle),
       place: `reply ${post.id}`,
-      options: audience(post),
+      options: withPictures(audience(post)),
       extra: { in_reply_to_id: post.id },
       small: true,
       sent: (reply) => {

@@ -89,6 +89,7 @@ assets! {
     "js/text.js",
     "js/time.js",
     "js/tray.js",
+    "js/uploads.js",
     "js/value.js",
     "js/viewer.js",
 }

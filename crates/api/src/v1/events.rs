@@ -35,7 +35,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use axum::response::Response;
 use bytes::Bytes;
-use edge::{Grant, Scope};
+use edge::{Access, Grant, Held, Scope, Session, SessionUse};
 use feed::stories::StoryRef;
 use feed::{Cursor, Page, Refusal, Stamp, UserId};
 use futures_util::stream;
@@ -51,6 +51,7 @@ use crate::params::UserPath;
 use crate::query::Query;
 use crate::request_id::carry_stream;
 use crate::routes::Routes;
+use crate::session::{self, CurrentSession};
 use crate::state::AppState;
 use crate::streams;
 use news::{News, Position, Question, STORIES_SHOWN, Source};
@@ -91,8 +92,27 @@ impl<S: Send + Sync> FromRequestParts<S> for Resume {
     }
 }
 
-/// The client's grant, checked while the stream is open.
-pub(crate) struct Caller(Grant);
+/// The client of a stream, checked while the stream is open.
+pub(crate) enum Caller {
+    Key(Grant),
+    /// The session of a user, who has one more stream open.
+    User(Arc<dyn Session>, Held),
+}
+
+impl Caller {
+    /// The client if it may still read.
+    async fn renewed(self, access: &Access) -> Option<Self> {
+        match self {
+            Self::Key(grant) => {
+                let grant = access.renew(&grant)?;
+                grant.allows(Scope::Read).then_some(Self::Key(grant))
+            }
+            Self::User(session, held) => {
+                session.is_valid().await.then_some(Self::User(session, held))
+            }
+        }
+    }
+}
 
 impl FromRequestParts<Arc<AppState>> for Caller {
     type Rejection = ApiError;
@@ -101,8 +121,12 @@ impl FromRequestParts<Arc<AppState>> for Caller {
         parts: &mut Parts,
         state: &Arc<AppState>,
     ) -> Result<Self, ApiError> {
+        if let Some(CurrentSession(session)) = session::current(parts) {
+            let stream = session.begin_stream().ok_or_else(ApiError::too_many_streams)?;
+            return Ok(Self::User(Arc::clone(session), stream));
+        }
         let grant = auth::grant(&state.access, &parts.headers);
-        grant.map(Self).ok_or_else(ApiError::unauthorized)
+        grant.map(Self::Key).ok_or_else(ApiError::unauthorized)
     }
 }
 
@@ -131,7 +155,7 @@ impl FromRequestParts<Arc<AppState>> for Caller {
 )]
 pub(crate) async fn events(
     State(state): State<Arc<AppState>>,
-    Caller(grant): Caller,
+    caller: Caller,
     OneUser(user): OneUser,
     Resume(resume): Resume,
 ) -> Result<Response, ApiError> {
@@ -157,7 +181,7 @@ pub(crate) async fn events(
     let subscription = Subscription {
         closing: state.closing.clone(),
         state,
-        grant,
+        caller: Some(caller),
         user,
         changes_read: watch.changes_end(),
         watch,
@@ -184,7 +208,8 @@ pub(crate) async fn events(
 /// 24 kB, and 512 bytes for the newest changes of its user.
 struct Subscription {
     state: Arc<AppState>,
-    grant: Grant,
+    /// None after it may not read any more.
+    caller: Option<Caller>,
     user: UserId,
     watch: Watch,
     closing: watch::Receiver<bool>,
@@ -202,6 +227,18 @@ struct Subscription {
     store_from: Instant,
 }
 
+/// A chunk that counts as sent to a user until it is dropped.
+struct HeldChunk {
+    chunk: Bytes,
+    _held: Held,
+}
+
+impl AsRef<[u8]> for HeldChunk {
+    fn as_ref(&self) -> &[u8] {
+        &self.chunk
+    }
+}
+
 /// A query, and the numbers of changes that its result includes.
 struct Asked {
     question: Question,
@@ -211,7 +248,7 @@ struct Asked {
 
 impl Subscription {
     /// The next events, or a comment when there are none for a while. `None` at shutdown, and after the
-    /// client's key was revoked or the user was deleted.
+    /// client's key was revoked, the session has ended or the user was deleted.
     async fn next(&mut self) -> Option<Bytes> {
         let mut closing = self.closing.clone();
         let next = async {
@@ -219,12 +256,12 @@ impl Subscription {
                 if !self.caught_up {
                     let events = self.read().await?;
                     // After the read, which may have waited: nothing is sent to a deleted user, or for a
-                    // revoked key.
+                    // revoked key or a session that has ended.
                     if self.state.node.is_deleted(self.user) {
                         return None;
                     }
-                    let grant = self.state.access.renew(&self.grant);
-                    self.grant = grant.filter(|grant| grant.allows(Scope::Read))?;
+                    self.caller = self.caller.take()?.renewed(&self.state.access).await;
+                    self.caller.as_ref()?;
                     if events.is_some() {
                         return events;
                     }
@@ -257,7 +294,7 @@ impl Subscription {
         };
         let chunk = match news.events.is_empty() {
             true => None,
-            false => match self.state.streams.chunk(&news.events) {
+            false => match self.chunk(&news.events) {
                 Some(chunk) => Some(chunk),
                 None => {
                     // No state was changed: the same events are read again.
@@ -275,6 +312,18 @@ impl Subscription {
         (self.position, self.shown, self.caught_up) = (news.position, news.shown, !news.more);
         self.changes_read = news.changes_read;
         Some(chunk)
+    }
+
+    /// Events as a chunk of the response, if there is enough memory; that of a user counts as sent to the user, too.
+    fn chunk(&self, events: &[u8]) -> Option<Bytes> {
+        let chunk = self.state.streams.chunk(events)?;
+        match &self.caller {
+            Some(Caller::User(session, _)) => {
+                let held = session.hold(chunk.len(), SessionUse::Read)?;
+                Some(Bytes::from_owner(HeldChunk { chunk, _held: held }))
+            }
+            _ => Some(chunk),
+        }
     }
 
     /// Reads new events where blocking is allowed.

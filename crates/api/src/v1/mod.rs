@@ -12,6 +12,7 @@ pub(crate) mod notifications;
 pub(crate) mod posts;
 pub(crate) mod reactions;
 pub(crate) mod recognitions;
+pub(crate) mod relations;
 pub(crate) mod samples;
 pub(crate) mod stories;
 pub(crate) mod tags;
@@ -26,6 +27,7 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
     follows::route(routes);
     friends::route(routes);
     blocks::route(routes);
+    relations::route(routes);
     posts::route(routes);
     context::route(routes);
     reactions::route(routes);

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
+use feed::limits::POST_MEDIA_MAX;
+use feed::media::{MediaId, MediaRefusal};
 use feed::{Command, Language, PostEdit, PostId, PostText, Refusal, UserRef, Visibility, Warning};
 use node::Node;
 use serde::Deserialize;
@@ -33,9 +35,12 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewPost {
-    /// 1 to 500 characters after trimming.
+    /// 1 to 500 characters after trimming; may be empty with pictures.
     #[schema(example = "hello")]
     text: String,
+    /// Pictures of the author that no post has, at most 4, in their order.
+    #[serde(default)]
+    media_ids: Vec<String>,
     /// The post replied to.
     #[serde(default, deserialize_with = "given")]
     #[schema(nullable = false)]
@@ -185,7 +190,7 @@ pub(crate) struct PostView {
         (status = 404, description = "`user_not_found`", body = ErrorBody),
         (
             status = 422,
-            description = "`bad_text`, `bad_warning`, `bad_language`, `too_many_posts`, `idempotency_key_reused`; `in_reply_to_not_found` if the \
+            description = "`bad_text`, `bad_warning`, `bad_language`, `media_not_found`, `media_attached`, `too_many_media`, `too_many_posts`, `idempotency_key_reused`; `in_reply_to_not_found` if the \
                 post replied to does not exist, was deleted, or is hidden from the author",
             body = ErrorBody
         ),
@@ -198,21 +203,48 @@ pub(crate) async fn create(
 ) -> Result<Response, ApiError> {
     let parent = body.in_reply_to_id.map(|id| post_number(decimal(&id))).transpose();
     let parent = parent.map_err(|error| error.at("in_reply_to_id"))?;
+    let media = pictures(&body.media_ids)?;
+    let text = match body.text.trim() {
+        "" if !media.is_empty() => PostText::none(),
+        text => PostText::parse(text)?,
+    };
     let new = feed::NewPost {
         author,
-        text: PostText::parse(&body.text)?,
+        text,
         parent,
         visibility: body.visibility.into(),
         warning: Warning::parse(&body.warning)?,
         sensitive: body.sensitive,
         language: body.language.as_deref().map(Language::parse).transpose()?,
     };
-    let post = state.submit_post(new, key).await?;
+    // Descriptions of pictures make a new post long.
+    let held = match media.is_empty() {
+        true => None,
+        false => Some(state.memory.reserve(POST_BYTES_MAX)?),
+    };
+    let post = state.submit_post(new, media, key).await?;
     let id = post.value;
     Ok(match rendered_done(&state, id).await? {
-        Some(body) => created(json(body), format!("/v1/posts/{}", id.0), &post),
+        Some(body) => {
+            let response = json(body);
+            let response = match held {
+                Some(held) => reserved(response, held),
+                None => response,
+            };
+            created(response, format!("/v1/posts/{}", id.0), &post)
+        }
         None => gone(&post),
     })
+}
+
+/// The pictures that a new post is to have.
+fn pictures(ids: &[String]) -> Result<Vec<MediaId>, ApiError> {
+    if ids.len() > POST_MEDIA_MAX {
+        return Err(Refusal::Media(MediaRefusal::TooManyOfPost).into());
+    }
+    let not_found = Refusal::Media(MediaRefusal::NotFound);
+    let found = ids.iter().map(|id| decimal(id).map(MediaId).ok_or(not_found));
+    Ok(found.collect::<Result<_, _>>()?)
 }
 
 /// A post that was just created or edited, as JSON, unless it was deleted since.

@@ -7,9 +7,10 @@ use axum::http::header::LOCATION;
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
+use feed::accounts::{Account, AccountState};
 use feed::{
-    Bio, Command, Counts, Facts, Handle, Name, Order, ProfileField, ProfileFields, Rows, Span,
-    User, UserEdit, UserId,
+    Bio, Command, Counts, Facts, Handle, Name, Order, ProfileField, ProfileFields, Refusal, Rows,
+    Span, User, UserEdit, UserId, UserRef, Viewer,
 };
 use node::Node;
 use serde::{Deserialize, Serialize};
@@ -20,13 +21,13 @@ use crate::error::{ApiError, ErrorBody};
 use crate::guard::RouteKind;
 use crate::idempotency::Once;
 use crate::input::{Input, OneUser, given};
-use crate::page::{self, Asked, For, json};
+use crate::page::{self, Asked, AskedFor, For, json};
 use crate::params::{KeyHeader, PageQuery, UserPath, ViewerQuery};
 use crate::query::Query;
 use crate::routes::Routes;
 use crate::state::AppState;
 use crate::time::rfc3339;
-use crate::v1::follows::{on_behalf_of, page_of_users};
+use crate::v1::follows::{on_behalf_of, page_of_users, viewer};
 
 pub(crate) fn route(routes: &mut Routes<'_>) {
     routes.on("POST", "/v1/users", RouteKind::Plain, register);
@@ -221,13 +222,13 @@ pub(crate) async fn profile(
         Profile::read(node.facts(), user)
     };
     let read = state.read(read).await?;
-    read.map(|profile| json(profile.to_json())).ok_or(feed::Refusal::UserNotFound.into())
+    read.map(|profile| json(profile.to_json())).ok_or(Refusal::UserNotFound.into())
 }
 
 /// The profile of a user who was just registered or edited.
 async fn profile_of(state: &AppState, id: UserId) -> Result<Response, ApiError> {
     let read = state.read_done(move |node| Profile::read(node.facts(), id)).await?;
-    read.map(|profile| json(profile.to_json())).ok_or(feed::Refusal::UserNotFound.into())
+    read.map(|profile| json(profile.to_json())).ok_or(Refusal::UserNotFound.into())
 }
 
 /// Edit a profile
@@ -286,8 +287,8 @@ pub(crate) async fn delete(
 
 /// The requested list of users.
 pub(crate) enum Listing {
-    /// The user with this handle.
-    Handle(Handle),
+    /// The user with this handle, on behalf of the viewer.
+    Handle(Handle, Option<UserRef>),
     /// All users, in order of registration.
     Page(Asked),
 }
@@ -296,27 +297,29 @@ impl<S: Send + Sync> FromRequestParts<S> for Listing {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        if let Ok(mut query) = Query::parse(&parts.uri, &["handle"])
+        if let Ok(mut query) = Query::parse(&parts.uri, &["handle", "viewer"])
             && let Some(handle) = query.text("handle")?
         {
-            return Ok(Self::Handle(Handle::parse(&handle)?));
+            return Ok(Self::Handle(Handle::parse(&handle)?, page::viewer(&mut query)?));
         }
-        Ok(Self::Page(Asked::from_request_parts(parts, state).await?))
+        let AskedFor(asked) = AskedFor::from_request_parts(parts, state).await?;
+        Ok(Self::Page(asked))
     }
 }
 
 /// List users
 ///
 /// In order of registration, or the one with a handle. A page has fewer users than its limit where some were
-/// deleted.
+/// deleted or are hidden from the viewer.
 #[utoipa::path(
     get, path = "/v1/users", operation_id = "list_users", tag = "users",
     params(
-        ("handle" = Option<String>, Query, description = "Only the user with this handle. Not with other parameters."),
-        PageQuery,
+        ("handle" = Option<String>, Query, description = "Only the user with this handle. Not with other parameters but `viewer`."),
+        PageQuery, ViewerQuery,
     ),
     responses(
         (status = 200, description = "A page of users", body = ProfilePage, headers(("Link" = String, description = "The neighboring pages"))),
+        (status = 404, description = "`user_not_found`: the viewer", body = ErrorBody),
         (status = 422, description = "`bad_handle`, `bad_limit`", body = ErrorBody),
     )
 )]
@@ -325,24 +328,33 @@ pub(crate) async fn list(
     listing: Listing,
 ) -> Result<Response, ApiError> {
     let asked = match listing {
-        Listing::Handle(handle) => {
+        Listing::Handle(handle, named) => {
             let read = state.read(move |node| {
-                let facts = node.facts();
-                facts.by_handle(&handle).and_then(|id| Profile::read(facts, id))
+                let (facts, viewer) = (node.facts(), viewer(node, named.as_ref())?);
+                let shows = |id: &UserId| named.is_none() || is_shown(&viewer, *id);
+                let found = facts.by_handle(&handle).filter(shows);
+                Ok::<_, Refusal>(found.and_then(|id| Profile::read(facts, id)))
             });
-            let found = read.await?;
+            let found = read.await??;
             return Ok(page::answer(page::opened_with(found.iter()), None, None));
         }
         Listing::Page(asked) => asked,
     };
-    let span = asked.of_users();
+    let (span, named) = (asked.of_users(), asked.viewer.clone());
     let found = state.read(move |node| {
-        let facts = node.facts();
+        let (facts, viewer) = (node.facts(), viewer(node, named.as_ref())?);
         let ids = span.map(|span| ids(&span, facts.totals().users)).unwrap_or_default();
-        let profile = |id| (id, Profile::read(facts, id));
-        ids.into_iter().map(profile).collect::<Vec<_>>()
+        let shows = |id| named.is_none() || is_shown(&viewer, id);
+        let profile = |id| (id, shows(id).then(|| Profile::read(facts, id)).flatten());
+        Ok::<_, Refusal>(ids.into_iter().map(profile).collect::<Vec<_>>())
     });
-    Ok(page_of_users(&asked, found.await?))
+    Ok(page_of_users(&asked, found.await??))
+}
+
+/// Whether a list of all users shows a user to the viewer. Those whose account waits for approval are shown to nobody.
+fn is_shown<R: Rows + ?Sized>(viewer: &Viewer<'_, R>, id: UserId) -> bool {
+    let is_pending = |account: Account| account.state == AccountState::Pending;
+    viewer.visible_user(id) && !viewer.facts().account(id).is_some_and(is_pending)
 }
 
 /// The ids of a span among `users` users.

@@ -272,3 +272,61 @@ fn a_stream_has_nothing_of_hidden_users() {
     };
     assert_eq!(next, Some(("post".to_owned(), "mine".to_owned())));
 }
+
+#[test]
+fn a_relation_is_what_one_of_the_two_may_know() {
+    let (server, ..) = prepared();
+    let relation =
+        |user: &str, other: &str| server.get(&format!("/v1/users/@{user}/relations/@{other}"));
+    let shown = |user: &str, other: &str| {
+        let relation = relation(user, other).json();
+        let fields = relation.as_object().unwrap().iter();
+        fields
+            .filter(|(_, is)| **is == json!(true))
+            .map(|(name, _)| name.clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(shown("ada", "bob"), ["followed_by", "following", "friends"]);
+    assert_eq!(shown("ada", "cyd"), ["followed_by"]);
+    assert_eq!(shown("cyd", "ada"), ["following"]);
+    mute(&server, "ada", "cyd", &json!({}));
+    assert_eq!(
+        (shown("ada", "cyd"), shown("cyd", "ada")),
+        (vec!["followed_by".into(), "muting".into()], vec!["following".into()])
+    );
+    server.with_json("PATCH", "/v1/users/@bob", &[], &json!({"locked": true}));
+    delete(&server, "/v1/users/@cyd/following/@bob");
+    put(&server, "/v1/users/@cyd/following/@bob");
+    assert_eq!(shown("cyd", "bob"), ["requested"]);
+    put(&server, "/v1/users/@ada/blocks/@bob");
+    assert_eq!(shown("ada", "bob"), ["blocking"]);
+    relation("bob", "ada").assert_error(404, "user_not_found", "whoever is blocked");
+    put(&server, "/v1/users/@cyd/blocks/@ada");
+    put(&server, "/v1/users/@ada/blocks/@cyd");
+    assert_eq!(
+        (shown("ada", "cyd"), shown("cyd", "ada")),
+        (vec!["blocking".into(), "muting".into()], vec!["blocking".into()])
+    );
+    relation("ada", "nobody").assert_error(404, "user_not_found", "nobody");
+}
+
+#[test]
+fn a_list_of_all_users_leaves_out_who_is_hidden_from_the_viewer() {
+    let (server, ..) = prepared();
+    put(&server, "/v1/users/@ada/blocks/@bob");
+    for (path, expect) in [
+        ("/v1/users", vec!["0", "1", "2"]),
+        ("/v1/users?viewer=@ada", vec!["0", "2"]),
+        ("/v1/users?viewer=1", vec!["1", "2"]),
+        ("/v1/users?viewer=@cyd&limit=2", vec!["0", "1"]),
+        ("/v1/users?handle=bob", vec!["1"]),
+        ("/v1/users?handle=bob&viewer=@ada", vec![]),
+        ("/v1/users?viewer=@cyd&handle=bob", vec!["1"]),
+    ] {
+        assert_eq!(ids(&server.get(path).json()), expect, "{path}");
+    }
+    let next = server.get("/v1/users?viewer=@ada&limit=1").json()["next"].clone();
+    assert_eq!(ids(&server.get(next.as_str().unwrap()).json()), [""; 0], "the link has the viewer");
+    server.get("/v1/users?viewer=@nobody").assert_error(404, "user_not_found", "viewer");
+    server.get("/v1/users?handle=bob&viewer=@nobody").assert_error(404, "user_not_found", "viewer");
+}

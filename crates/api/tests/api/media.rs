@@ -100,3 +100,33 @@ fn the_response_to_an_edit_has_the_longest_descriptions() {
     assert!(edited.body.len() > 24_000, "{}", edited.body.len());
     assert_eq!(edited.json()["media"][3]["description"], long);
 }
+
+#[test]
+fn a_post_is_made_with_pictures_of_its_author_and_a_retry_makes_no_other() {
+    let it = Subject::new();
+    let long = "\"\u{301}\u{301}".repeat(1_200);
+    let media: Vec<_> = (0..4).map(|color| it.picture(color, &long).0.to_string()).collect();
+    let body = json!({"text": " ", "media_ids": media, "warning": "dots"});
+    let path = "/v1/users/@ada/posts";
+    let other = it.server.post("/v1/users/@bob/posts", &body);
+    other.assert_error(422, "media_not_found", "pictures of another user");
+    let keyed = [("Idempotency-Key", "k")];
+    let posted = it.server.with_json("POST", path, &keyed, &body);
+    assert_eq!(posted.status, 201, "{posted:?}");
+    let post = posted.json();
+    assert_eq!((&post["text"], &post["warning"]), (&json!(""), &json!("dots")));
+    assert_eq!(post["media"].as_array().unwrap().len(), 4);
+    let again = it.server.with_json("POST", path, &keyed, &body);
+    assert_eq!((again.status, &again.json()["id"]), (201, &post["id"]));
+    assert_eq!(again.header("idempotent-replayed"), Some("true"));
+    it.server.post(path, &body).assert_error(422, "media_attached", "pictures of a post");
+    for (ids, code) in [
+        (&["1"][..], "media_not_found"),
+        (&["x"], "media_not_found"),
+        (&["1", "2", "3", "4", "5"], "too_many_media"),
+        (&[], "bad_text"),
+    ] {
+        let body = json!({"text": "", "media_ids": ids});
+        it.server.post(path, &body).assert_error(422, code, &format!("{ids:?}"));
+    }
+}

@@ -6,7 +6,11 @@
 
 pub(crate) mod consent;
 pub(crate) mod log_in;
+mod next;
+pub(crate) mod own;
 mod page;
 mod session;
 pub(crate) mod settings;
 pub(crate) mod sign_up;
+
+pub(crate) use session::of_page;

@@ -8,6 +8,7 @@ use axum::http::header::{COOKIE, SET_COOKIE};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
+use edge::SESSION_HEADER;
 use feed::UserId;
 use feed::accounts::GrantId;
 use feed::limits::SESSION_SECS;
@@ -19,6 +20,7 @@ use crate::error::ApiError;
 use crate::fields::Fields;
 use crate::secret::{Secret, form_token};
 use crate::state::{Server, Shared};
+use crate::tokens::Access;
 
 /// The field of the token in every form.
 const TOKEN: &str = "form_token";
@@ -45,15 +47,20 @@ impl Browser {
         Ok(self.session.is_some() && state.session(&self.secret).await? == self.session)
     }
 
+    /// The token of its forms.
+    pub(crate) fn form_token(&self) -> String {
+        form_token(&self.secret)
+    }
+
     /// The hidden field that every form contains.
     pub(crate) fn field(&self) -> Markup {
-        html! { input type="hidden" name=(TOKEN) value=(form_token(&self.secret)); }
+        html! { input type="hidden" name=(TOKEN) value=(self.form_token()); }
     }
 
     /// Refuses a form that a page of another site has sent.
     fn check(&self, fields: &Fields) -> Result<(), ApiError> {
         let given = fields.one(TOKEN)?.unwrap_or_default();
-        let is_right: bool = given.as_bytes().ct_eq(form_token(&self.secret).as_bytes()).into();
+        let is_right: bool = given.as_bytes().ct_eq(self.form_token().as_bytes()).into();
         let why = "The form is too old, or it comes from another site; go back, reload the page and try again";
         match is_right && !self.is_new {
             true => Ok(()),
@@ -130,6 +137,23 @@ impl FromRequest<Shared> for Form {
         browser.check(&fields)?;
         Ok(Self(browser, fields))
     }
+}
+
+/// What the session of a page's request permits: its cookie, if the header has the token of the browser's forms.
+///
+/// # Errors
+/// 503 if the server is busy.
+pub(crate) async fn of_page(
+    state: &Server,
+    headers: &HeaderMap,
+) -> Result<Option<Access>, ApiError> {
+    let secret = cookie(headers, &cookie_name(state.is_secure(), SESSION));
+    let mut given = headers.get_all(SESSION_HEADER).iter();
+    let (Some(secret), Some(token), None) = (secret, given.next(), given.next()) else {
+        return Ok(None);
+    };
+    let is_right: bool = token.as_bytes().ct_eq(form_token(secret).as_bytes()).into();
+    if is_right { state.access_of_session(secret).await } else { Ok(None) }
 }
 
 async fn browser(state: &Server, headers: &HeaderMap) -> Result<Browser, ApiError> {

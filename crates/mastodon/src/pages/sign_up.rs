@@ -6,7 +6,8 @@ use axum::response::IntoResponse as _;
 use feed::limits::HANDLE_CHARS_MAX;
 use maud::{Markup, html};
 
-use super::log_in::destination;
+use super::log_in;
+use super::next::Next;
 use super::page::{Answer, Page, see_other};
 use super::session::{Browser, Form};
 use crate::error::ApiError;
@@ -15,13 +16,7 @@ use crate::password::{BYTES_MAX, CHARS_MIN};
 use crate::state::{Server, Shared, client_address};
 use crate::{MastodonOptions, Registrations, accounts};
 
-/// The URL of the sign-up page, which leads to the page of an app's request afterwards.
-pub(crate) fn url(next: Option<&str>) -> String {
-    let Some(next) = next else { return "/auth/sign-up".to_owned() };
-    let mut query = form_urlencoded::Serializer::new(String::new());
-    query.append_pair("next", next);
-    format!("/auth/sign-up?{}", query.finish())
-}
+pub(crate) const PATH: &str = "/auth/sign-up";
 
 /// `GET /auth/sign-up`
 pub(crate) async fn show(
@@ -50,7 +45,7 @@ pub(crate) async fn sign_up(
         }
         Ok(accounts::SignedUp { user, password, .. }) => {
             let session = state.begin_session(user, password, browser.grant()).await?;
-            Ok(browser.begin(see_other(&destination(fields.one("next")?)), &session))
+            Ok(browser.begin(see_other(&Next::of(&fields)?.destination()), &session))
         }
         Err(error) => Ok(page(&state, &browser, &fields, Some(&error))?.into_response()),
     }
@@ -78,12 +73,12 @@ fn form(
     error: Option<&ApiError>,
 ) -> Result<Markup, ApiError> {
     let (name, email) = (fields.one("username")?, fields.one("email")?);
-    let (invite, next) = (fields.one("invite_code")?, fields.one("next")?);
+    let (invite, next) = (fields.one("invite_code")?, Next::of(fields)?);
     Ok(html! {
         @if let Some(error) = error { p.wrong role="alert" { (error.message()) } }
         form method="post" action="/auth/sign-up" {
             (browser.field())
-            @if let Some(next) = next { input type="hidden" name="next" value=(next); }
+            (next.hidden())
             label for="username" { "Handle" }
             input #username name="username" value=[name] autocomplete="username"
                 autocapitalize="none" spellcheck="false" maxlength=(HANDLE_CHARS_MAX)
@@ -112,6 +107,6 @@ fn form(
             }
             button.primary type="submit" { "Sign up" }
         }
-        p { "You have an account? " a href="/auth/log-in" { "Log in" } }
+        p { "You have an account? " a href=(next.after(log_in::PATH)) { "Log in" } }
     })
 }

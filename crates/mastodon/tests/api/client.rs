@@ -85,7 +85,7 @@ impl World {
         options.rates = Rates::unlimited();
         options.anonymous_reads = true;
         change(&mut options);
-        let router = mastodon::router(node.clone(), options);
+        let (router, _) = mastodon::router(node.clone(), options);
         Self { node, router, _data: data }
     }
 

@@ -56,6 +56,7 @@ impl Settings {
                 SignUp::Approval => Registrations::Approval,
                 SignUp::Open => Registrations::Open,
             },
+            open: self.open.unwrap_or(false),
             password_grant: self.password_grant.unwrap_or(false),
             anonymous_reads: self.anonymous_reads.unwrap_or(false),
             reads: reads.clone(),

@@ -29,6 +29,7 @@ mod recognise;
 mod redis;
 mod repair;
 mod serve;
+mod sessions;
 mod simulate;
 mod support;
 mod threads;

@@ -10,8 +10,9 @@ import { icon } from "../icons.js";
 import { live } from "../live.js";
 import { line, lively, tieButton, tied } from "../people.js";
 import { carry, murmur } from "../say.js";
-import { whoami } from "../session.js";
+import { isSession, whoami } from "../session.js";
 import { tray } from "../tray.js";
+import { withPictures } from "../uploads.js";
 
 /** Maximum number of pending posts; if there are more, the newest page is loaded instead. */
 const WAITING_MAX = 60;
@@ -25,8 +26,8 @@ export async function render({ main, aside, signal, at }) {
   const start = h("div");
   put(main,
     h("header.head", null, h("h1", null, "Home"), fresh.button),
-    tray({ signal }),
-    composer({ label: "Write a post", hint: "What is happening?", options: audience(), sent: (post) => feed.own(post) }),
+    isSession() ? null : tray({ signal }),
+    composer({ label: "Write a post", hint: "What is happening?", options: withPictures(audience()), sent: (post) => feed.own(post) }),
     start, feed.node);
   await loaded;
   if (signal.aborted || !feed.loaded) return;

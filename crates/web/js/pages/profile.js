@@ -1,4 +1,4 @@
-// The profile of a user: posts, follows, followers and friends, with buttons to follow and befriend.
+// The profile of a user: posts, follows, followers and friends, with buttons to follow and befriend, and a menu to mute and block.
 
 import { ask, get, user, visible } from "../api.js";
 import { drop, h, put } from "../dom.js";
@@ -6,30 +6,32 @@ import { Feed, fault, skeleton } from "../feed.js";
 import { icon } from "../icons.js";
 import { live } from "../live.js";
 import { article } from "../post.js";
-import { asks, face, line, remember, profile, tieButton, tied } from "../people.js";
+import { face, line, relation as related, remember, profile, tieButton } from "../people.js";
 import { carry, say } from "../say.js";
 import { answers } from "./notifications.js";
 import { reload } from "../route.js";
-import { become, whoami } from "../session.js";
+import { become, isSession, logOut, whoami } from "../session.js";
+import { sure } from "../sure.js";
 
 const LISTS = { followers: "Followers", following: "Following", friends: "Friends" };
 const COUNTS = { followers: "follower_count", following: "following_count", friends: "friend_count" };
 /** Lists that only the user sees. */
-const OWN = { favourites: "Favourites", bookmarks: "Bookmarks", requests: "Requests" };
-const NOBODY = { requests: "has no requests to follow", followers: "has no followers yet", following: "follows nobody yet", friends: "has no friends yet" };
+const OWN = { favourites: "Favourites", bookmarks: "Bookmarks", requests: "Requests", mutes: "Muted", blocks: "Blocked" };
+/** Those of users, with what can be done about each. */
+const ANSWERS = { requests: answers, mutes: ending("mutes", "Unmute"), blocks: ending("blocks", "Unblock") };
+const NOBODY = { mutes: "mutes nobody", blocks: "blocks nobody", requests: "has no requests to follow", followers: "has no followers yet", following: "follows nobody yet", friends: "has no friends yet" };
 
 export async function render({ main, signal, handle, list, at }) {
   put(main, h("header.head", null, h("h1", null, `@${handle}`)), skeleton(2));
-  const person = await get(user(`@${handle}`), signal).catch((problem) => {
-    if (problem.status !== 404 && problem.status !== 422) throw problem;
-    return null;
-  });
+  const [person, relation] = await Promise.all([found(handle, signal), whoami() ? related(handle, signal) : null]);
+  if (!person && relation?.blocking) return put(main, blocked(handle));
   if (!person) return put(main, unknown(handle));
   remember(person);
   document.title = `${person.name || person.handle} · roost`;
   const counts = h("nav.tabs", { "aria-label": "Profile" });
   const own = person.id === whoami()?.id ? Object.keys(OWN).filter((name) => name !== "requests" || person.locked || list === name) : [];
-  const tabs = () => put(counts, tab("Posts", "", person.post_count), ...Object.keys(LISTS).map((name) => tab(LISTS[name], name, person[COUNTS[name]])),
+  const lists = Object.keys(LISTS).filter((name) => name !== "friends" || !isSession());
+  const tabs = () => put(counts, tab("Posts", "", person.post_count), ...lists.map((name) => tab(LISTS[name], name, person[COUNTS[name]])),
     ...own.map((name) => tab(OWN[name], name)));
   const tab = (title, name, count) => h("a", { href: `${profile(person.handle)}${name && `/${name}`}`, "aria-current": name === list ? "page" : null },
     count === undefined ? null : h("b", null, String(count)), count === undefined ? title : ` ${title}`);
@@ -37,13 +39,13 @@ export async function render({ main, signal, handle, list, at }) {
   const buttons = h("div.ties");
   const below = h("div");
   put(main, card(person, buttons), counts, below);
-  await ties(person, buttons, signal, (kind, change) => {
+  ties(person, relation, buttons, (kind, change) => {
     if (kind === "following") person.follower_count += change;
     else person.friend_count += change;
     tabs();
   });
-  if (list in LISTS) return people(person, list, below, signal);
-  if (list === "requests" && own.includes(list)) return people(person, list, below, signal);
+  if (lists.includes(list)) return people(person, list, below, signal);
+  if (list in ANSWERS && own.includes(list)) return people(person, list, below, signal);
   if (own.includes(list)) return reacted(person, list, below, signal);
   const holds = (post) => post.author.id === person.id;
   const feed = new Feed({ own: false, path: `${user(person.id)}/posts`, label: `Posts by ${person.name || person.handle}`, empty: () => silent(person), signal, holds, at });
@@ -101,31 +103,63 @@ function card(person, buttons) {
     h("p.since", null, `Joined ${since}`));
 }
 
-async function ties(person, buttons, signal, changed) {
+function ties(person, relation, buttons, changed) {
   const me = whoami();
   if (!me) return;
   if (me.id === person.id) {
+    const out = h("button.pill.quiet", { type: "button", onclick: () => carry(out, logOut) }, "Log out");
     put(buttons, h("button.pill", { type: "button", onclick: () => edit(person) }, "Edit profile"),
-      h("a.pill.quiet", { href: "#/who" }, "Switch user"));
+      ...(isSession() ? [h("a.pill", { href: "/settings" }, "Account"), out] : [h("a.pill.quiet", { href: "#/who" }, "Switch user")]));
     return;
   }
-  const kinds = ["following", "friends"];
-  const states = await Promise.all(kinds.map((kind) => tied(kind, person.id, signal)));
-  const asked = person.locked && !states[0] && await asks(person.id, signal);
-  put(buttons, ...kinds.map((kind, place) => tieButton(kind, person, states[place], (on) => changed(kind, on ? 1 : -1), asked && kind === "following")));
+  if (!relation) return;
+  const tie = (kind, on) => tieButton(kind, person, on, (is) => changed(kind, is ? 1 : -1), kind === "following" && relation.requested);
+  put(buttons, tie("following", relation.following), isSession() ? null : tie("friends", relation.friends), limits(person, relation));
+}
+
+/** The menu with which a user is muted and blocked. */
+function limits(person, { muting }) {
+  const item = (words, doing) => {
+    const button = h("button", { type: "button", onclick: () => carry(button, doing) }, words);
+    return button;
+  };
+  const path = (list) => `${user(whoami().id)}/${list}/${person.id}`;
+  async function mute() {
+    if (muting) await ask("DELETE", path("mutes"));
+    else await ask("PUT", path("mutes"), { json: {} });
+    say(muting ? `@${person.handle} is not muted.` : `@${person.handle} is muted.`);
+    reload();
+  }
+  async function block() {
+    await ask("PUT", path("blocks"));
+    say(`@${person.handle} is blocked.`);
+    reload();
+  }
+  const question = h("div");
+  const blocking = h("button.bad", { type: "button", onclick: () => sure(blocking, `Block @${person.handle}?`, "Block", block) }, "Block");
+  put(question, blocking);
+  const menu = h("details.menu", { onkeydown: ({ key }) => { if (key === "Escape") close(); } },
+    h("summary.pill", { "aria-label": "More", title: "More" }, icon("more")),
+    h("div", null, item(muting ? "Unmute" : "Mute", mute), question));
+  function close() {
+    menu.open = false;
+    menu.firstElementChild.focus();
+  }
+  menu.addEventListener("focusout", ({ relatedTarget }) => { if (relatedTarget && !menu.contains(relatedTarget)) menu.open = false; });
+  return menu;
 }
 
 async function people(person, list, below, signal) {
   const items = h("ul.people");
   const more = h("button.pill", { type: "button" }, "Show more");
   put(below, skeleton(3));
-  const isAsked = list === "requests";
-  let next = isAsked ? `${user(person.id)}/follow_requests?limit=50` : visible(`${user(person.id)}/${list}?limit=50`);
+  const path = `${user(person.id)}/${list === "requests" ? "follow_requests" : list}?limit=50`;
+  let next = list in ANSWERS ? path : visible(path);
   async function load() {
     const page = await get(next, signal);
     next = page.next;
     if (!items.isConnected) put(below, h("section", { "aria-label": LISTS[list] ?? OWN[list] }, items), more);
-    items.append(...page.items.map((one) => line(one, ...(isAsked ? [answers(one)] : []))));
+    items.append(...page.items.map((one) => line(one, ANSWERS[list]?.(one))));
     more.hidden = !next;
     if (items.children.length === 0) {
       put(below, h("div.blank", null, icon("people"), h("h2", null, `@${person.handle} ${NOBODY[list]}`),
@@ -166,6 +200,39 @@ function silent(person) {
   const mine = person.id === whoami()?.id;
   return h("div.blank", null, icon("profile"), h("h2", null, mine ? "You have not posted yet" : `@${person.handle} has not posted yet`),
     mine ? h("a.pill.main", { href: "#/home" }, "Write a post") : h("a.pill", { href: "#/home" }, "Go to your timeline"));
+}
+
+/** The profile, or null if there is none for the current user. */
+function found(handle, signal) {
+  return get(visible(user(`@${handle}`)), signal).catch((problem) => {
+    if (problem.status !== 404 && problem.status !== 422) throw problem;
+    return null;
+  });
+}
+
+/** The button that ends a block or a mute, in a list of them. */
+function ending(list, verb) {
+  return (person) => {
+    const button = h("button.pill", { type: "button", "aria-label": `${verb} @${person.handle}` }, verb);
+    button.addEventListener("click", () => carry(button, async () => {
+      await ask("DELETE", `${user(whoami().id)}/${list}/${person.id}`);
+      say(list === "blocks" ? `@${person.handle} is not blocked.` : `@${person.handle} is not muted.`);
+      drop(button.closest("li"));
+    }));
+    return button;
+  };
+}
+
+/** What is shown of a user whom the current user blocks. */
+function blocked(handle) {
+  const button = h("button.pill", { type: "button", onclick: () => carry(button, unblock) }, "Unblock");
+  async function unblock() {
+    await ask("DELETE", `${user(whoami().id)}/blocks/@${handle}`);
+    say(`@${handle} is not blocked.`);
+    reload();
+  }
+  return h("div.blank", null, icon("profile"), h("h1", null, `You block @${handle}`),
+    h("p", null, "You do not see each other, nor what you both write."), button);
 }
 
 function unknown(handle) {

@@ -1,0 +1,72 @@
+//! How two users are related, as one of them sees it.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+use feed::Refusal;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::error::{ApiError, ErrorBody};
+use crate::guard::RouteKind;
+use crate::input::TwoUsers;
+use crate::page::{json, to_json};
+use crate::params::{OtherPath, UserPath};
+use crate::routes::Routes;
+use crate::state::AppState;
+
+pub(crate) fn route(routes: &mut Routes<'_>) {
+    routes.on("GET", "/v1/users/{user}/relations/{other}", RouteKind::Plain, relation);
+}
+
+/// How `user` and `other` are related.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Relation {
+    /// Whether `user` follows `other`.
+    following: bool,
+    /// Whether `user` asks to follow `other`, who is locked.
+    requested: bool,
+    followed_by: bool,
+    friends: bool,
+    /// Whether `user` blocks `other`.
+    blocking: bool,
+    /// Whether `user` mutes `other`.
+    muting: bool,
+}
+
+/// Show how two users are related
+///
+/// For `user`. Whoever `other` blocks gets 404, as for a user who does not exist, unless `user` blocks `other` as well.
+#[utoipa::path(
+    get, path = "/v1/users/{user}/relations/{other}", operation_id = "get_relation", tag = "users",
+    params(UserPath, OtherPath),
+    responses(
+        (status = 200, description = "The relation", body = Relation),
+        (status = 404, description = "`user_not_found`", body = ErrorBody),
+        (status = 422, description = "`bad_handle`", body = ErrorBody),
+    )
+)]
+pub(crate) async fn relation(
+    State(state): State<Arc<AppState>>,
+    TwoUsers(user, other): TwoUsers,
+) -> Result<Response, ApiError> {
+    let found = state.read(move |node| {
+        let resolve = |user| node.resolve(user).ok_or(Refusal::UserNotFound);
+        let (user, other) = (resolve(&user)?, resolve(&other)?);
+        let facts = node.facts();
+        let blocking = facts.blocks(user, other);
+        if !blocking && !node.viewer(Some(user)).visible_user(other) {
+            return Err(Refusal::UserNotFound);
+        }
+        Ok(Relation {
+            following: facts.follows(user, other),
+            requested: facts.requests(user, other),
+            followed_by: facts.follows(other, user),
+            friends: facts.are_friends(user, other),
+            blocking,
+            muting: facts.mute(user, other).is_some(),
+        })
+    });
+    Ok(json(to_json(&found.await??)))
+}

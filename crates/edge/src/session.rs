@@ -1,0 +1,75 @@
+//! Sessions of browsers in which users have logged in. Whoever owns the accounts implements [`Sessions`]; the API asks
+//! it whom a request is from.
+//!
+//! **Invariant:** a cookie alone is no session. A request must also have the header [`SESSION_HEADER`], which pages of
+//! other sites cannot send, with the token of the browser's forms, which they cannot read.
+
+use std::any::Any;
+use std::fmt::Debug;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::HeaderMap;
+
+/// The header with which a page of this server asks for the session of its browser.
+pub const SESSION_HEADER: &str = "roost-session";
+
+/// A result that may need a read.
+pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Something that is counted until it is dropped.
+pub type Held = Box<dyn Any + Send + Sync>;
+
+/// What a request does, as far as its user's limits differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SessionUse {
+    /// Changes nothing.
+    Read,
+    /// Changes something.
+    Change,
+    /// Writes or boosts a post.
+    Post,
+}
+
+/// Why a request is from no user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SessionError {
+    /// There is no such session, or it has ended.
+    Ended,
+    /// A page of another site has sent the request.
+    OtherSite,
+    /// The user has sent too many requests, and may send more after this time.
+    TooMany(Duration),
+    /// The server is overloaded, or failed.
+    Overloaded,
+}
+
+/// The owner of the sessions.
+pub trait Sessions: Debug + Send + Sync {
+    /// The session of a request with these headers. The request is counted against the rates of its user.
+    fn find<'a>(
+        &'a self,
+        headers: &'a HeaderMap,
+        usage: SessionUse,
+    ) -> Pending<'a, Result<Arc<dyn Session>, SessionError>>;
+}
+
+/// A session that was valid when it was found.
+pub trait Session: Send + Sync {
+    /// The id of its user.
+    fn user(&self) -> u32;
+
+    /// Checks that it has not ended since.
+    fn confirm(&self) -> Pending<'_, Result<(), SessionError>>;
+
+    /// The same for a live stream, which a busy server does not end.
+    fn is_valid(&self) -> Pending<'_, bool>;
+
+    /// Counts a live stream of its user; none if there are too many.
+    fn begin_stream(&self) -> Option<Held>;
+
+    /// Counts the bytes of a response until it is sent; none if its user is sent too many.
+    fn hold(&self, bytes: usize, usage: SessionUse) -> Option<Held>;
+}

@@ -1,0 +1,155 @@
+//! Sessions of browsers for `/v1`, which the pages at `/` use: whom a request is from, and what its user may ask for.
+//!
+//! **Invariant:** requests with a session count against the same rates, streams and bytes as those with a token.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::http::header::{HOST, ORIGIN};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use edge::{Held, Pending, Session, SessionError, SessionUse, Sessions};
+use feed::UserId;
+
+use crate::answers::Client;
+use crate::error::ApiError;
+use crate::limiter::What;
+use crate::pages::of_page;
+use crate::state::{Server, Shared};
+use crate::streams::Open;
+use crate::tokens::Access;
+
+/// The sessions of a server.
+pub(crate) struct BrowserSessions(pub(crate) Shared);
+
+impl fmt::Debug for BrowserSessions {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("BrowserSessions")
+    }
+}
+
+struct BrowserSession {
+    state: Shared,
+    user: UserId,
+    access: Access,
+}
+
+impl Sessions for BrowserSessions {
+    fn find<'a>(
+        &'a self,
+        headers: &'a HeaderMap,
+        usage: SessionUse,
+    ) -> Pending<'a, Result<Arc<dyn Session>, SessionError>> {
+        Box::pin(async move {
+            let session = find(&self.0, headers, usage).await?;
+            Ok(Arc::new(session) as Arc<dyn Session>)
+        })
+    }
+}
+
+/// The session that a page of this server has.
+pub(crate) async fn access(state: &Server, headers: &HeaderMap) -> Result<Access, SessionError> {
+    if !is_own_page(headers, &state.options.base) {
+        return Err(SessionError::OtherSite);
+    }
+    of_page(state, headers).await.map_err(|error| why(&error))?.ok_or(SessionError::Ended)
+}
+
+async fn find(
+    state: &Shared,
+    headers: &HeaderMap,
+    usage: SessionUse,
+) -> Result<BrowserSession, SessionError> {
+    let access = access(state, headers).await?;
+    let user = access.user.ok_or(SessionError::Ended)?;
+    let take = |what| {
+        let taken = state.limiter.take(what, u64::from(user.0), Instant::now());
+        taken.map_err(SessionError::TooMany)
+    };
+    take(What::Requests)?;
+    if usage == SessionUse::Post {
+        take(What::Posts)?;
+    }
+    if usage != SessionUse::Read {
+        state.answers.check(Client::User(user)).map_err(|error| why(&error))?;
+    }
+    Ok(BrowserSession { state: Arc::clone(state), user, access })
+}
+
+/// Why a session was not found, or ended.
+fn why(error: &ApiError) -> SessionError {
+    match error.status() {
+        StatusCode::UNAUTHORIZED => SessionError::Ended,
+        _ => SessionError::Overloaded,
+    }
+}
+
+/// Whether the browser says that a page of this server has sent the request. Browsers send `Sec-Fetch-Site` to https and
+/// loopback only, and `Origin` not with every request; the token is what pages of other sites lack in any case.
+pub(crate) fn is_own_page(headers: &HeaderMap, base: &str) -> bool {
+    let mut sites = headers.get_all("sec-fetch-site").iter().peekable();
+    if sites.peek().is_some() {
+        return sites.all(|site| site == "same-origin");
+    }
+    let host = headers.get(HOST).map(HeaderValue::as_bytes);
+    headers.get_all(ORIGIN).iter().map(HeaderValue::as_bytes).all(|origin| {
+        let scheme = origin.strip_prefix(b"https://").or_else(|| origin.strip_prefix(b"http://"));
+        origin == base.as_bytes() || (scheme.is_some() && scheme == host)
+    })
+}
+
+impl Session for BrowserSession {
+    fn user(&self) -> u32 {
+        self.user.0
+    }
+
+    fn confirm(&self) -> Pending<'_, Result<(), SessionError>> {
+        Box::pin(async { self.state.confirm(&self.access).await.map_err(|error| why(&error)) })
+    }
+
+    fn is_valid(&self) -> Pending<'_, bool> {
+        Box::pin(self.state.is_valid(&self.access))
+    }
+
+    fn begin_stream(&self) -> Option<Held> {
+        Open::new(&self.state, self.user).ok().map(|open| Box::new(open) as Held)
+    }
+
+    fn hold(&self, bytes: usize, usage: SessionUse) -> Option<Held> {
+        self.state.answers.count(Client::User(self.user), usage != SessionUse::Read, bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderName;
+
+    use super::*;
+
+    #[test]
+    fn a_browser_says_whose_page_has_sent_a_request() {
+        for (headers, expect) in [
+            (&[][..], true),
+            (&[("sec-fetch-site", "same-origin")], true),
+            (&[("sec-fetch-site", "same-site")], false),
+            (&[("sec-fetch-site", "cross-site")], false),
+            (&[("sec-fetch-site", "none")], false),
+            (&[("sec-fetch-site", "same-origin"), ("sec-fetch-site", "cross-site")], false),
+            (&[("origin", "https://social.example")], true),
+            (&[("origin", "http://127.0.0.1:8998")], true),
+            (&[("origin", "https://127.0.0.1:8998")], true),
+            (&[("origin", "https://127.0.0.1:8999")], false),
+            (&[("origin", "https://evil.example")], false),
+            (&[("origin", "https://social.example.evil.example")], false),
+            (&[("origin", "null")], false),
+            (&[("origin", "127.0.0.1:8998")], false),
+        ] {
+            let mut map = HeaderMap::new();
+            map.insert(HOST, HeaderValue::from_static("127.0.0.1:8998"));
+            for (name, value) in headers {
+                map.append(HeaderName::from_static(name), HeaderValue::from_static(value));
+            }
+            assert_eq!(is_own_page(&map, "https://social.example"), expect, "{headers:?}");
+        }
+    }
+}
