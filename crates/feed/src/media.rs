@@ -16,6 +16,7 @@ use crate::ids::{PostId, UserId, UserRef};
 use crate::limits;
 pub use crate::media_refusal::MediaRefusal;
 use crate::post::{NewPost, PostEdit};
+use crate::schedule::ScheduledId;
 use crate::text::{fits, is_prose};
 
 /// A picture: the [`Stamp`] of the command that added it.
@@ -147,6 +148,8 @@ pub enum MediaUse {
     Post(PostId),
     /// The profile of its owner.
     Profile(ProfilePicture),
+    /// Nothing yet: a scheduled post will.
+    Scheduled(ScheduledId),
 }
 
 impl MediaUse {

@@ -11,14 +11,15 @@
 
 mod command;
 mod records;
+mod refusal;
 mod scopes;
 mod text;
 
-pub use crate::refusal::AccountRefusal;
 pub use command::{AccountCommand, AccountDone, AppRequest};
 pub(crate) use records::Record;
 pub use records::{
     Account, AccountState, App, AppId, Code, Grant, GrantId, Invite, Role, SecretHash, Stage,
 };
+pub use refusal::AccountRefusal;
 pub use scopes::{AccessScope, AccessScopes};
 pub use text::{AppName, Email, PasswordHash, RedirectUri, Website};

@@ -18,6 +18,7 @@ use crate::list::ListId;
 use crate::media::MediaId;
 use crate::records::{Counts, User};
 use crate::remains::Remains;
+use crate::schedule::ScheduledId;
 use crate::write;
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
@@ -129,6 +130,11 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
             Remains::Media => {
                 let media = self.media_of(user, MediaId(from), limit);
                 return media.into_iter().map(|media| media.0).collect();
+            }
+            Remains::Votes => SetTable::Votes,
+            Remains::Scheduled => {
+                let scheduled = self.scheduled_of(user, ScheduledId(from), limit);
+                return scheduled.into_iter().map(|id| id.0).collect();
             }
             Remains::Nothing => return Vec::new(),
         };
