@@ -182,11 +182,18 @@ impl PollChoices {
         if bits == 0 { Err(PollRefusal::BadChoice.into()) } else { Ok(Self(bits)) }
     }
 
-    /// Whether a poll can be answered so.
-    #[must_use]
-    pub fn fits(self, poll: &Poll) -> bool {
-        let options = poll.options.as_slice().len();
-        u32::from(self.0) >> options == 0 && (poll.multiple || self.0.count_ones() == 1)
+    /// Refuses what a poll cannot be answered with.
+    ///
+    /// # Errors
+    /// [`PollRefusal::BadChoice`] if it lacks an option, [`PollRefusal::OneChoice`] if it allows only one.
+    pub fn check(self, poll: &Poll) -> Result<(), Refusal> {
+        if u32::from(self.0) >> poll.options.as_slice().len() != 0 {
+            return Err(PollRefusal::BadChoice.into());
+        }
+        match poll.multiple || self.0.count_ones() == 1 {
+            true => Ok(()),
+            false => Err(PollRefusal::OneChoice.into()),
+        }
     }
 
     /// Whether the option at this place is chosen.
@@ -308,6 +315,8 @@ pub enum PollDone {
         /// Whether there may be more of them.
         more: bool,
     },
+    /// It has not ended, or all are notified, or there is no such poll.
+    NotDue,
     /// Some votes were removed.
     Swept,
 }
@@ -354,7 +363,8 @@ mod tests {
             (vec![3], true, false),
         ] {
             let choices = PollChoices::new(choices).unwrap();
-            assert_eq!(choices.fits(&poll(&["a", "b", "c"], multiple)), fits, "{choices:?}");
+            let checked = choices.check(&poll(&["a", "b", "c"], multiple));
+            assert_eq!(checked.is_ok(), fits, "{choices:?}");
             assert_eq!(PollChoices::of_number(choices.number()), Some(choices));
         }
         assert!(PollChoices::new([]).is_err() && PollChoices::new([4]).is_err());

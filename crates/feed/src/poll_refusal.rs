@@ -38,9 +38,12 @@ pub enum PollRefusal {
     /// The user has voted.
     #[error("you have already voted in this poll")]
     Voted,
-    /// No option was chosen, one that the poll lacks, or several where only one can be.
-    #[error("choose one of the options, or several if the poll allows it")]
+    /// No option was chosen, or one that the poll lacks.
+    #[error("choose one of the options of the poll")]
     BadChoice,
+    /// Several options were chosen where only one can be.
+    #[error("choose only one option of this poll")]
+    OneChoice,
 }
 
 impl PollRefusal {
@@ -57,6 +60,7 @@ impl PollRefusal {
             Self::Ended => "poll_ended",
             Self::Voted => "already_voted",
             Self::BadChoice => "bad_choice",
+            Self::OneChoice => "one_choice",
         }
     }
 }

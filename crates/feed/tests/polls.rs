@@ -72,7 +72,7 @@ fn end(world: &mut World, post: PostId) -> usize {
     for commands in 1.. {
         match run(world, PollCommand::End { post }) {
             Ok(Done::Poll(PollDone::Ended { more: true })) => {}
-            Ok(Done::Poll(PollDone::Ended { more: false })) => return commands,
+            Ok(Done::Poll(PollDone::Ended { more: false } | PollDone::NotDue)) => return commands,
             other => panic!("{other:?}"),
         }
     }
@@ -115,7 +115,7 @@ fn one_votes_once_in_time_for_what_the_poll_has_and_not_in_ones_own() {
         (1, PostId(7), vec![0], refused(PollRefusal::NotFound)),
         (9, one, vec![0], Err(Refusal::UserNotFound)),
         (0, one, vec![0], refused(PollRefusal::Own)),
-        (1, one, vec![0, 1], refused(PollRefusal::BadChoice)),
+        (1, one, vec![0, 1], refused(PollRefusal::OneChoice)),
         (1, one, vec![3], refused(PollRefusal::BadChoice)),
         (1, one, vec![1], VOTED),
         (1, one, vec![1], refused(PollRefusal::Voted)),
@@ -255,9 +255,10 @@ fn author_and_voters_are_notified_of_the_end_once_in_pieces() {
     world.now_ms = poll(&world, post).ends_ms;
     // Two nodes may send the same command.
     let mut notified = 0;
-    for more in [true, true, false, false] {
+    let ended = |more| PollDone::Ended { more };
+    for done in [ended(true), ended(true), ended(false), PollDone::NotDue] {
         let outcome = run(&mut world, PollCommand::End { post });
-        assert_eq!(outcome, Ok(Done::Poll(PollDone::Ended { more })));
+        assert_eq!(outcome, Ok(Done::Poll(done)));
         assert!(world.effects.len() <= POLL_NOTICES_MAX + 1);
         notified += world.effects.len();
         check_rows(&world);

@@ -22,6 +22,7 @@ mod context;
 mod converter;
 mod deleted_users;
 mod deliverer;
+mod due;
 mod entry;
 mod export;
 mod fatal;

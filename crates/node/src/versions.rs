@@ -43,6 +43,8 @@ pub(crate) fn rules() -> u64 {
 mod tests {
     use feed::accounts::AccountCommand;
     use feed::media::MediaCommand;
+    use feed::poll::PollCommand;
+    use feed::schedule::ScheduleCommand;
     use serde::de::{Deserialize, Deserializer, Error as _, Visitor, value::Error};
 
     use super::*;
@@ -85,7 +87,9 @@ mod tests {
             variants::<AccountCommand>(),
             variants::<KeyOp<'_>>(),
             variants::<MediaCommand>(),
+            variants::<PollCommand>(),
+            variants::<ScheduleCommand>(),
         ];
-        assert_eq!((COMMANDS, known.join(" ").as_str()), (1, "41 13 20 8"));
+        assert_eq!((COMMANDS, known.join(" ").as_str()), (1, "43 13 20 8 5 4"));
     }
 }

@@ -116,6 +116,8 @@ fn of_name(table: NameTable, name: &[u8]) -> String {
         NameTable::AuthorTag => "a hashtag of a post".to_owned(),
         NameTable::FeaturedTag => "a hashtag on a profile".to_owned(),
         NameTable::Filters => "the filters of a user".to_owned(),
+        NameTable::PollEnd => "the end of a poll".to_owned(),
+        NameTable::Scheduled | NameTable::ScheduledDue => "a scheduled post".to_owned(),
         NameTable::FollowedTag => "a hashtag that a user follows".to_owned(),
         NameTable::List => "a list of a user".to_owned(),
         NameTable::ListMember | NameTable::ListedUser => "a member of a list".to_owned(),

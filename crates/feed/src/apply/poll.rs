@@ -37,7 +37,7 @@ pub(super) fn apply(
             vote(txn, stamp, (user, *post), *choices)?;
             PollDone::Voted
         }
-        PollCommand::End { post } => PollDone::Ended { more: end(txn, stamp, *post, effects) },
+        PollCommand::End { post } => end(txn, stamp, *post, effects),
         PollCommand::Sweep { poll, from } => {
             if txn.facts().is_swept_poll(*poll) {
                 txn.sweep_votes(*poll, *from, ERASE_ROWS_MAX);
@@ -67,21 +67,23 @@ fn vote(
     if txn.facts().vote(poll.id, user).is_some() {
         return Err(PollRefusal::Voted.into());
     }
-    if !choices.fits(&poll) {
-        return Err(PollRefusal::BadChoice.into());
-    }
+    choices.check(&poll)?;
     txn.put_vote(poll.id, user, choices);
     Ok(())
 }
 
-/// Notifies the author of a poll that has ended, and then its voters in the order of their ids. Returns whether there may be
-/// more of them. The facts have how far it is, so a command that was sent twice notifies nobody twice.
-fn end(txn: &mut Txn<'_>, stamp: Stamp, id: PostId, effects: &mut Vec<Effect>) -> bool {
-    let Some(post) = txn.facts().post(id) else { return false };
+/// Notifies the author of a poll that has ended, and then its voters in the order of their ids. The facts have how far it is, so a command that was sent twice notifies nobody twice.
+fn end(txn: &mut Txn<'_>, stamp: Stamp, id: PostId, effects: &mut Vec<Effect>) -> PollDone {
+    let Some(post) = txn.facts().stored_post(id) else { return PollDone::NotDue };
     let Some(poll) = post.poll.as_ref().filter(|poll| poll.is_over(stamp.unix_ms())) else {
-        return false;
+        return PollDone::NotDue;
     };
-    let Some(next) = txn.facts().poll_end(id, poll) else { return false };
+    let Some(next) = txn.facts().poll_end(id, poll) else { return PollDone::NotDue };
+    if txn.facts().is_hidden(post.author) {
+        // The rows of the author's polls are removed later, and others do not wait for that.
+        txn.notified_of_end(id, poll, None);
+        return PollDone::Ended { more: false };
+    }
     if next.is_none() {
         notify(txn, stamp, post.author, (id, &post), effects);
     }
@@ -92,7 +94,7 @@ fn end(txn: &mut Txn<'_>, stamp: Stamp, id: PostId, effects: &mut Vec<Effect>) -
     let last = voters.last().filter(|_| voters.len() == POLL_NOTICES_MAX);
     let next = last.map(|(last, _)| u64::from(last.0) + 1);
     txn.notified_of_end(id, poll, next);
-    next.is_some()
+    PollDone::Ended { more: next.is_some() }
 }
 
 /// Notifies a user of the end of a poll, unless they are deleted, or a block or a mute hides it. A user has one notification

@@ -9,6 +9,7 @@ use rows::{NameTable, PointTable, Rows, SetTable, Span, decode};
 
 use super::{Facts, Txn};
 use crate::ids::{PostId, UserId};
+use crate::limits;
 use crate::poll::{Poll, PollChoices, PollCounts, PollId};
 use crate::write;
 
@@ -78,6 +79,16 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     pub(crate) fn poll_end(&self, post: PostId, poll: &Poll) -> Option<Option<u64>> {
         let row = self.rows.name(NameTable::PollEnd, &write::poll_end_key(poll.ends_ms, post))?;
         Some(if row.is_empty() { None } else { rows::try_decode(&row) })
+    }
+
+    /// Whom the next command about the end of a poll notifies, besides its author.
+    #[must_use]
+    pub fn notified_next(&self, post: PostId) -> Vec<UserId> {
+        let found = self.stored_post(post).and_then(|found| found.poll);
+        let next = found.and_then(|poll| Some((self.poll_end(post, &poll)?, poll.id)));
+        let Some((next, poll)) = next else { return Vec::new() };
+        let votes = self.poll_votes(poll, next.unwrap_or(0), limits::POLL_NOTICES_MAX);
+        votes.into_iter().map(|(user, _)| user).collect()
     }
 
     /// The first poll that no post has any more, from `from` on, whose votes are not all removed.

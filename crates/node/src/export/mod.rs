@@ -11,6 +11,7 @@ pub(crate) mod lines;
 pub(crate) mod list_lines;
 pub(crate) mod media_lines;
 mod output;
+pub(crate) mod poll_lines;
 pub(crate) mod post_lines;
 #[cfg(test)]
 mod tests;
@@ -19,7 +20,9 @@ pub(crate) mod user_lines;
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use feed::{Post, PostId, Reaction, Stamp, Story, StoryId, UserId, Visibility, Warning};
+use feed::{
+    PollId, Post, PostId, Reaction, ScheduledId, Stamp, Story, StoryId, UserId, Visibility, Warning,
+};
 use kv::{BucketId, BucketName, WalkLimit};
 use rows::{Rows as _, SetTable, Span};
 use store::{SortedRow, Sorter, Store, StoreError, unless_unreadable};
@@ -33,6 +36,7 @@ use counts::TransferCounts;
 use lines::{Id, Line, Time};
 use media_lines::Picture;
 use output::Output;
+use poll_lines::{Scheduled, Vote};
 use user_lines::{Note, User};
 
 /// Memory for sorting keys, in bytes.
@@ -104,6 +108,7 @@ impl<W: Write> Export<'_, W> {
         self.lists()?;
         self.relations()?;
         self.posts()?;
+        self.scheduled()?;
         self.stories()?;
         self.samples()?;
         self.buckets(sorter)
@@ -215,7 +220,7 @@ impl<W: Write> Export<'_, W> {
         let media = post.media.iter().filter_map(|media| Picture::of(self.facts(), *media));
         let media: Vec<_> = media.collect();
         self.counts.pictures += media.len() as u64;
-        self.out.line(&Line::Post(post_lines::Post {
+        self.out.line(&Line::Post(Box::new(post_lines::Post {
             id: Some(Id(id.0)),
             time: Some(Time(id.unix_ms())),
             author: post.author.into(),
@@ -230,8 +235,10 @@ impl<W: Write> Export<'_, W> {
             sensitive: post.sensitive,
             language: post.language.as_ref().map(|language| language.as_str().into()),
             media,
-        }))?;
-        self.reactions(id)
+            poll: post.poll.as_ref().map(Into::into),
+        })))?;
+        self.reactions(id)?;
+        post.poll.iter().try_for_each(|poll| self.votes(poll.id))
     }
 
     fn reactions(&mut self, post: PostId) -> io::Result<()> {
@@ -257,6 +264,38 @@ impl<W: Write> Export<'_, W> {
                         earlier: earlier.map(Into::into).collect(),
                     };
                     self.out.line(&Line::Reaction(line))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn votes(&mut self, poll: PollId) -> io::Result<()> {
+        let mut from = Some(0);
+        while let Some(first) = from {
+            let votes = self.facts().poll_votes(poll, first, STRIDE);
+            let last = votes.last().filter(|_| votes.len() >= STRIDE);
+            from = last.map(|(user, _)| u64::from(user.0) + 1);
+            for (user, choices) in votes {
+                if !self.facts().is_hidden(user) {
+                    self.counts.votes += 1;
+                    let choices = choices.iter().collect();
+                    self.out.line(&Line::Vote(Vote { user: user.into(), choices }))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn scheduled(&mut self) -> io::Result<()> {
+        let facts = feed::Facts::new(self.store);
+        for user in (0..facts.totals().users).map(UserId).filter(|user| facts.exists(*user)) {
+            for id in facts.scheduled_of(user, ScheduledId(0), usize::MAX) {
+                if let Some(post) = facts.scheduled(user, id) {
+                    self.counts.scheduled += 1;
+                    let line = Scheduled::new(facts, (user, id), &post);
+                    self.counts.pictures += line.media.len() as u64;
+                    self.out.line(&Line::Scheduled(Box::new(line)))?;
                 }
             }
         }

@@ -7,8 +7,8 @@ use feed::limits::{
     STORY_SECS_MIN,
 };
 use feed::{
-    Boost, Language, PostCounts, PostId, PostText, Reaction, Refusal, StoryId, UserId, Visibility,
-    Warning, write,
+    Boost, Language, PollRefusal, PostCounts, PostId, PostText, Reaction, Refusal, StoryId, UserId,
+    Visibility, Warning, write,
 };
 use rows::{Stamp, Totals};
 use store::Loader;
@@ -16,7 +16,9 @@ use store::Loader;
 use super::Wrong;
 use super::ids::{Ids, Rising};
 use super::media::Pictures;
+use super::polls::{self, Votes};
 use super::users::Users;
+use crate::export::poll_lines::Vote;
 use crate::export::post_lines::{Post, Reaction as ReactionLine, Story, View};
 
 /// The ids of posts so far, and the last post.
@@ -39,6 +41,7 @@ struct LastPost {
     counts: PostCounts,
     /// With their users, the last one first.
     last_boosts: Vec<(u64, UserId)>,
+    votes: Option<Votes>,
 }
 
 impl Posts {
@@ -85,6 +88,10 @@ impl Posts {
         self.flush(loader);
         let (visibility, warning, language) = shown(line)?;
         let media = pictures.of_post(loader, ids, (author, id), &line.media)?;
+        let poll = line.poll.as_ref().map(|line| polls::poll(loader, ids, id, line)).transpose()?;
+        if poll.is_some() && !media.is_empty() {
+            return Err(Refusal::from(PollRefusal::WithMedia).into());
+        }
         let post = feed::Post {
             author,
             text,
@@ -98,11 +105,13 @@ impl Posts {
             language,
             boost: None,
             media,
+            poll,
         };
         write::post(loader, id, &post);
         let counts = PostCounts::default();
         let last_boosts = Vec::new();
-        self.last = Some(LastPost { id, author, visibility, reply_to, counts, last_boosts });
+        let votes = post.poll.clone().map(|poll| Votes::new(author, poll));
+        self.last = Some(LastPost { id, author, visibility, reply_to, counts, last_boosts, votes });
         for user in post.mentions.iter().filter(|user| !users.is_deleted(**user)) {
             write::mention(loader, *user, id);
         }
@@ -156,9 +165,21 @@ impl Posts {
         Ok(())
     }
 
+    /// A vote in the poll of the last post.
+    pub(super) fn vote(
+        &mut self,
+        loader: &mut Loader,
+        users: &Users,
+        line: &Vote,
+    ) -> Result<(), Wrong> {
+        let votes = self.last.as_mut().and_then(|post| post.votes.as_mut());
+        votes.ok_or("no post with a poll comes before it")?.add(loader, users, line)
+    }
+
     /// Puts what was counted of the last post.
     pub(super) fn flush(&mut self, loader: &mut Loader) {
         if let Some(post) = self.last.take() {
+            post.votes.iter().for_each(|votes| votes.finish(loader));
             let boosters = post.last_boosts.iter().map(|(_, user)| *user).collect();
             write::post_counts(loader, post.id, &PostCounts { boosters, ..post.counts });
         }
