@@ -1,14 +1,14 @@
 //! Imports posts and stories.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use feed::limits::{
     EARLIER_BOOSTS_MAX, PINS_MAX, POST_MENTIONS_MAX, STORY_SECS_DEFAULT, STORY_SECS_MAX,
     STORY_SECS_MIN,
 };
 use feed::{
-    Boost, Language, PollRefusal, PostCounts, PostId, PostText, Reaction, Refusal, StoryId, UserId,
-    Visibility, Warning, write,
+    Boost, Language, PollId, PollRefusal, PostCounts, PostId, PostText, Reaction, Refusal, StoryId,
+    UserId, Visibility, Warning, write,
 };
 use rows::{Stamp, Totals};
 use store::Loader;
@@ -30,6 +30,8 @@ pub(super) struct Posts {
     pins: HashMap<UserId, usize>,
     /// Number of boosts, which are posts too.
     boosts: u64,
+    /// Polls that edits made, of which each belongs to one post.
+    edited_polls: HashSet<PollId>,
 }
 
 /// The post to which reactions follow.
@@ -89,6 +91,14 @@ impl Posts {
         let (visibility, warning, language) = shown(line)?;
         let media = pictures.of_post(loader, ids, (author, id), &line.media)?;
         let poll = line.poll.as_ref().map(|line| polls::poll(loader, ids, id, line)).transpose()?;
+        if let Some(poll) = &poll {
+            let is_edited = poll.id.0 != id.0;
+            if self.edited_polls.contains(&poll.id)
+                || is_edited && !self.edited_polls.insert(poll.id)
+            {
+                return Err(format!("another post has the poll {}", poll.id.0).into());
+            }
+        }
         if poll.is_some() && !media.is_empty() {
             return Err(Refusal::from(PollRefusal::WithMedia).into());
         }
