@@ -12,6 +12,7 @@ pub(crate) mod list_lines;
 pub(crate) mod media_lines;
 mod output;
 pub(crate) mod poll_lines;
+mod polls;
 pub(crate) mod post_lines;
 #[cfg(test)]
 mod tests;
@@ -20,9 +21,7 @@ pub(crate) mod user_lines;
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use feed::{
-    PollId, Post, PostId, Reaction, ScheduledId, Stamp, Story, StoryId, UserId, Visibility, Warning,
-};
+use feed::{Post, PostId, Reaction, Stamp, Story, StoryId, UserId, Visibility, Warning};
 use kv::{BucketId, BucketName, WalkLimit};
 use rows::{Rows as _, SetTable, Span};
 use store::{SortedRow, Sorter, Store, StoreError, unless_unreadable};
@@ -36,7 +35,6 @@ use counts::TransferCounts;
 use lines::{Id, Line, Time};
 use media_lines::Picture;
 use output::Output;
-use poll_lines::{Scheduled, Vote};
 use user_lines::{Note, User};
 
 /// Memory for sorting keys, in bytes.
@@ -264,38 +262,6 @@ impl<W: Write> Export<'_, W> {
                         earlier: earlier.map(Into::into).collect(),
                     };
                     self.out.line(&Line::Reaction(line))?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn votes(&mut self, poll: PollId) -> io::Result<()> {
-        let mut from = Some(0);
-        while let Some(first) = from {
-            let votes = self.facts().poll_votes(poll, first, STRIDE);
-            let last = votes.last().filter(|_| votes.len() >= STRIDE);
-            from = last.map(|(user, _)| u64::from(user.0) + 1);
-            for (user, choices) in votes {
-                if !self.facts().is_hidden(user) {
-                    self.counts.votes += 1;
-                    let choices = choices.iter().collect();
-                    self.out.line(&Line::Vote(Vote { user: user.into(), choices }))?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn scheduled(&mut self) -> io::Result<()> {
-        let facts = feed::Facts::new(self.store);
-        for user in (0..facts.totals().users).map(UserId).filter(|user| facts.exists(*user)) {
-            for id in facts.scheduled_of(user, ScheduledId(0), usize::MAX) {
-                if let Some(post) = facts.scheduled(user, id) {
-                    self.counts.scheduled += 1;
-                    let line = Scheduled::new(facts, (user, id), &post);
-                    self.counts.pictures += line.media.len() as u64;
-                    self.out.line(&Line::Scheduled(Box::new(line)))?;
                 }
             }
         }
