@@ -259,8 +259,6 @@ fn derived(rows: &MemoryRows) -> Vec<(SetTable, u64, u64)> {
         SetTable::NotedBy,
         SetTable::Requested,
         SetTable::FollowRequests,
-        SetTable::PollVotes,
-        SetTable::Votes,
     ];
     let found = tables.into_iter().flat_map(|table| {
         let (found, _) = rows.members_from(table, (0, 0), usize::MAX);

@@ -286,6 +286,13 @@ fn the_number_of_scheduled_posts_is_bounded_and_a_deleted_user_leaves_none() {
     assert_eq!(publish(&mut world, 0, last), PUBLISHED);
     assert_eq!(world.facts().totals().posts, 0, "and nothing is published");
     check_rows(&world);
+    let remains = feed::Remains::Scheduled;
+    let mut commands = 0;
+    while !world.facts().remains(UserId(0), remains, 0, 1).is_empty() {
+        world.run(Command::EraseUser { user: UserId(0), remains, from: 0 }).unwrap();
+        commands += 1;
+    }
+    assert_eq!(commands, 2, "in pieces");
     world.erase(0);
     assert_eq!(world.facts().media(media), None);
     assert_eq!(publish(&mut world, 1, of_other), PUBLISHED);

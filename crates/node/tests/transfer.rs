@@ -134,7 +134,7 @@ fn wrong_filters_are_refused_with_their_line() {
     }
 }
 
-const POLL: &str = r#"{"post":{"author":0,"text":"x","id":"4194304","poll":{"options":["a","b"],"ends":"2027-01-15T08:10:00Z"}}}"#;
+const POLL: &str = r#"{"post":{"author":0,"text":"x","id":"4194304","poll":{"options":["a","b"],"ends":1704067500000}}}"#;
 const VOTE: &str = r#"{"vote":{"user":1,"choices":[1]}}"#;
 
 /// The line of a post with this id and poll.
@@ -157,17 +157,20 @@ fn polls_and_scheduled_posts_are_those_of_their_lines_and_survive_an_export() {
         r#""due":"2027-01-15T09:00:00Z","text":"later","visibility":"direct","poll":{"options":["a","b"],"lasts":300}"#,
     );
     let both = r#"{"vote":{"user":"bob","choices":[2,0]}}"#;
-    let (first, folder) = node(&[ANN, BOB, POLL, VOTE, &edited, both, &later]);
+    let id = 402371326771200000;
+    let running = with_poll(id, r#"{"options":["a","b"],"ends":"2027-01-15T08:10:00Z"}"#);
+    let (first, folder) = node(&[ANN, BOB, &edited, both, &running, VOTE, &later]);
     let facts = first.facts();
-    let polls = [4_194_304, 4_194_305].map(|id| facts.post(PostId(id)).unwrap().poll.unwrap());
-    assert_eq!(polls.each_ref().map(|poll| poll.id.0), [4_194_304, 8_388_608]);
+    let polls = [id, 4_194_305].map(|id| facts.post(PostId(id)).unwrap().poll.unwrap());
+    assert_eq!(polls.each_ref().map(|poll| poll.id.0), [id, 8_388_608]);
     let counts = polls.each_ref().map(|poll| facts.poll_counts(poll.id));
     assert_eq!(
         counts.map(|counts| (counts.voters, counts.votes)),
         [(1, [0, 1, 0, 0]), (1, [1, 0, 1, 0])]
     );
-    // One that has ended notifies nobody again.
-    assert_eq!(facts.first_poll_ends(0, 9), [(NOW_MS + 600_000, PostId(4_194_304))]);
+    // Nothing says that the time of the other one was over when the file was made.
+    let ends = [(1_704_067_500_000, PostId(4_194_305)), (NOW_MS + 600_000, PostId(id))];
+    assert_eq!(facts.first_poll_ends(0, 9), ends);
     let due = facts.first_due(0, 9);
     let post = facts.scheduled(due[0].1, due[0].2).unwrap();
     assert_eq!((due[0].0, post.post.visibility), (NOW_MS + 3_600_000, Visibility::Direct));
@@ -177,7 +180,7 @@ fn polls_and_scheduled_posts_are_those_of_their_lines_and_survive_an_export() {
     let before = NodeOptions { data: folder.path().join("data"), ..options() };
     let (moved_to, _folder) = moved(&before);
     let second = Node::open(&moved_to).unwrap();
-    let again = [4_194_304, 4_194_305].map(|id| second.facts().post(PostId(id)).unwrap().poll);
+    let again = [id, 4_194_305].map(|id| second.facts().post(PostId(id)).unwrap().poll);
     assert_eq!(again, polls.map(Some));
     assert_eq!(second.facts().scheduled(due[0].1, due[0].2), Some(post));
 }

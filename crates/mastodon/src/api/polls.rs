@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn a_poll_is_named_with_all_it_needs_or_not_at_all() {
-        let found = |query| named(&Fields::of_query(query).unwrap()).ok();
+        let found = |query: &str| named(&Fields::of_query(query).unwrap()).ok();
         assert!(matches!(found("status=x"), Some(None)));
         assert!(matches!(found("poll[options][]="), Some(Some(None))));
         let two = "poll[options][]=a&poll[options][]=b";
