@@ -8,6 +8,7 @@
 //! [`Command`]. The writer appends it to the log and stamps it with the time of its group. [`apply()`] changes
 //! the rows and returns an [`Outcome`], and a list of [`Effect`]s for the views.
 
+mod account_refusal;
 pub mod accounts;
 pub mod apply;
 mod boost;
@@ -57,7 +58,7 @@ pub use command::{Command, Done, Idempotency, Outcome, Reply, Request, StampedCo
 pub use effect::{Effect, Ended};
 pub use facts::{Facts, Txn};
 pub use filter_refusal::FilterRefusal;
-pub use ids::{PostId, SampleId, SampleSetId, StoryId, UserId, UserRef};
+pub use ids::{PostId, SampleId, SampleSetId, ScheduledId, StoryId, UserId, UserRef};
 pub use lifetime::{Lifetime, MuteTime};
 pub use list::{List, ListChange, ListCommand, ListId, ListReplies, ListTitle};
 pub use list_timeline::{ListTimeline, is_in_list};
@@ -73,7 +74,6 @@ pub use records::{Counts, Mute, Post, Sample, SampleBits, SampleSet, Story, User
 pub use refusal::Refusal;
 pub use remains::Remains;
 pub use rows::{Order, Rows, SetTable, Span, Stamp};
-pub use schedule::ScheduledId;
 pub use settings::{PostDefaults, ProfileField, ProfileFields, UserEdit};
 pub use tag::Tag;
 pub use text::{Bio, Handle, Label, Language, Name, Note, PostText, SetName, Warning};

@@ -12,11 +12,11 @@
 use rows::Stamp;
 use serde::{Deserialize, Serialize};
 
+use crate::ids::ScheduledId;
 use crate::ids::{PostId, UserId, UserRef};
 use crate::limits;
 pub use crate::media_refusal::MediaRefusal;
 use crate::post::{NewPost, PostEdit};
-use crate::schedule::ScheduledId;
 use crate::text::{fits, is_prose};
 
 /// A picture: the [`Stamp`] of the command that added it.

@@ -236,10 +236,12 @@ impl PollCounts {
     /// # Panics
     /// If less are counted than there are.
     pub(crate) fn count(&mut self, choices: PollChoices, up: bool) {
-        crate::facts::step(&mut self.voters, up);
+        // Overflows are checked.
+        let step = |count: u32| if up { count + 1 } else { count - 1 };
+        self.voters = step(self.voters);
         for (option, votes) in self.votes.iter_mut().enumerate() {
             if choices.has(option) {
-                crate::facts::step(votes, up);
+                *votes = step(*votes);
             }
         }
     }

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::accounts::AccountRefusal;
+use crate::account_refusal::AccountRefusal;
 use crate::filter_refusal::FilterRefusal;
 use crate::limits;
 use crate::media_refusal::MediaRefusal;

@@ -5,21 +5,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{UserId, UserRef};
+use crate::ids::{ScheduledId, UserId, UserRef};
 use crate::limits;
 use crate::media::MediaId;
 use crate::poll::NewPoll;
 use crate::post::NewPost;
-
-/// A scheduled post: the [`Stamp`](rows::Stamp) of the command that scheduled it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct ScheduledId(pub u64);
-
-impl From<ScheduledId> for u64 {
-    fn from(id: ScheduledId) -> Self {
-        id.0
-    }
-}
 
 /// A post to be published later.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,5 +1,5 @@
-//! Removes the rows of deleted users, reactions to deleted posts, and votes of their polls: looks for rows of one user, post or poll, and submits
-//! commands that remove them, until none are left. Reads already hide these rows.
+//! Removes the rows of deleted users, reactions to deleted posts, and votes of their polls: looks for rows of one user, post
+//! or poll, and submits commands that remove them, until none are left. Reads already hide these rows.
 //!
 //! It runs on the thread of the sweeper. After a restart it continues with the rows that the facts still have.
 

@@ -11,15 +11,14 @@
 
 mod command;
 mod records;
-mod refusal;
 mod scopes;
 mod text;
 
+pub use crate::account_refusal::AccountRefusal;
 pub use command::{AccountCommand, AccountDone, AppRequest};
 pub(crate) use records::Record;
 pub use records::{
     Account, AccountState, App, AppId, Code, Grant, GrantId, Invite, Role, SecretHash, Stage,
 };
-pub use refusal::AccountRefusal;
 pub use scopes::{AccessScope, AccessScopes};
 pub use text::{AppName, Email, PasswordHash, RedirectUri, Website};

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use unicode_segmentation::UnicodeSegmentation as _;
 
-use super::AccountRefusal;
+use crate::account_refusal::AccountRefusal;
 use crate::limits;
 
 /// An e-mail address, in lower case: addresses that differ only in case are one.

@@ -13,6 +13,7 @@ use crate::cost::{
 };
 use crate::effect::Effect;
 use crate::facts::{HiddenCount, Txn, VOTE_ROWS};
+use crate::ids::ScheduledId;
 use crate::ids::{PostId, StoryId, UserId, UserRef};
 use crate::limits::{ERASE_ROWS_MAX, ERASING_USERS_MAX, LISTS_MAX};
 use crate::list::ListId;
@@ -22,7 +23,6 @@ use crate::reaction::Reaction;
 use crate::records::Counts;
 use crate::refusal::Refusal;
 use crate::remains::Remains;
-use crate::schedule::ScheduledId;
 use crate::text::Note;
 
 /// Rows of a story that is deleted.

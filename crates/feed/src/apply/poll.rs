@@ -72,7 +72,8 @@ fn vote(
     Ok(())
 }
 
-/// Notifies the author of a poll that has ended, and then its voters in the order of their ids. The facts have how far it is, so a command that was sent twice notifies nobody twice.
+/// Notifies the author of a poll that has ended, and then its voters in the order of their ids. The facts have how far it
+/// is, so a command that was sent twice notifies nobody twice.
 fn end(txn: &mut Txn<'_>, stamp: Stamp, id: PostId, effects: &mut Vec<Effect>) -> PollDone {
     let Some(post) = txn.facts().stored_post(id) else { return PollDone::NotDue };
     let Some(poll) = post.poll.as_ref().filter(|poll| poll.is_over(stamp.unix_ms())) else {

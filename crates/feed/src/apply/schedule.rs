@@ -7,11 +7,12 @@ use crate::accounts::AccountState;
 use crate::command::{Done, Outcome};
 use crate::effect::Effect;
 use crate::facts::Txn;
+use crate::ids::ScheduledId;
 use crate::ids::{UserId, UserRef};
 use crate::limits::SCHEDULED_MAX;
 use crate::poll_refusal::ScheduleRefusal;
 use crate::refusal::Refusal;
-use crate::schedule::{ScheduleCommand, ScheduleDone, ScheduledId, ScheduledPost, is_ahead};
+use crate::schedule::{ScheduleCommand, ScheduleDone, ScheduledPost, is_ahead};
 
 pub(super) fn apply(
     txn: &mut Txn<'_>,

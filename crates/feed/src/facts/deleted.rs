@@ -13,12 +13,12 @@
 use rows::{PointTable, Rows, SetTable, Span};
 
 use super::{Facts, Txn, user_id};
+use crate::ids::ScheduledId;
 use crate::ids::{UserId, UserRef};
 use crate::list::ListId;
 use crate::media::MediaId;
 use crate::records::{Counts, User};
 use crate::remains::Remains;
-use crate::schedule::ScheduledId;
 use crate::write;
 
 impl<R: Rows + ?Sized> Facts<'_, R> {

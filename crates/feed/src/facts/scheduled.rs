@@ -3,10 +3,11 @@
 use rows::{NameTable, Rows, Stamp, decode};
 
 use super::{Facts, Txn};
+use crate::ids::ScheduledId;
 use crate::ids::UserId;
 use crate::limits;
 use crate::media::{MediaId, MediaUse};
-use crate::schedule::{ScheduledId, ScheduledPost};
+use crate::schedule::ScheduledPost;
 use crate::write;
 
 /// When a scheduled post is due, in milliseconds since 1970, its author, and its id.

@@ -4,11 +4,12 @@
 use rows::{NameTable, PointTable, RowsMut, Scan, SetTable, Stamp, Value, encode, try_decode};
 
 use super::{Mend, Rows, at};
+use crate::ids::ScheduledId;
 use crate::ids::{PostId, UserId, UserRef};
 use crate::media::MediaUse;
 use crate::poll::{Poll, PollChoices, PollCounts, PollId};
 use crate::records::Post;
-use crate::schedule::{ScheduledId, ScheduledPost};
+use crate::schedule::ScheduledPost;
 use crate::write;
 
 impl Mend {

@@ -2,9 +2,10 @@
 
 use rows::{NameTable, PointTable, PutRows, SetTable, Value, encode};
 
+use crate::ids::ScheduledId;
 use crate::ids::{PostId, UserId};
 use crate::poll::{PollChoices, PollCounts, PollId};
-use crate::schedule::{ScheduledId, ScheduledPost};
+use crate::schedule::ScheduledPost;
 
 /// The vote of a user in a poll; or, without choices, that there is none. The poll counts it.
 pub fn vote(
