@@ -7,8 +7,8 @@ use feed::limits::{
     STORY_SECS_MIN,
 };
 use feed::{
-    Boost, Language, PollId, PollRefusal, PostCounts, PostId, PostText, Reaction, Refusal, StoryId,
-    UserId, Visibility, Warning, write,
+    Boost, Language, Poll, PollId, PollRefusal, PostCounts, PostId, PostText, Reaction, Refusal,
+    StoryId, UserId, Visibility, Warning, write,
 };
 use rows::{Stamp, Totals};
 use store::Loader;
@@ -18,7 +18,7 @@ use super::ids::{Ids, Rising};
 use super::media::Pictures;
 use super::polls::{self, Votes};
 use super::users::Users;
-use crate::export::poll_lines::Vote;
+use crate::export::poll_lines::{self, Vote};
 use crate::export::post_lines::{Post, Reaction as ReactionLine, Story, View};
 
 /// The ids of posts so far, and the last post.
@@ -90,15 +90,10 @@ impl Posts {
         self.flush(loader);
         let (visibility, warning, language) = shown(line)?;
         let media = pictures.of_post(loader, ids, (author, id), &line.media)?;
-        let poll = line.poll.as_ref().map(|line| polls::poll(loader, ids, id, line)).transpose()?;
-        if let Some(poll) = &poll {
-            let is_edited = poll.id.0 != id.0;
-            if self.edited_polls.contains(&poll.id)
-                || is_edited && !self.edited_polls.insert(poll.id)
-            {
-                return Err(format!("another post has the poll {}", poll.id.0).into());
-            }
-        }
+        let poll = match &line.poll {
+            Some(line) => Some(self.poll(loader, ids, id, line)?),
+            None => None,
+        };
         if poll.is_some() && !media.is_empty() {
             return Err(Refusal::from(PollRefusal::WithMedia).into());
         }
@@ -173,6 +168,22 @@ impl Posts {
         }
         write::reaction(loader, (user, post.id), reaction, stamp);
         Ok(())
+    }
+
+    /// The poll of a post, which no other post has.
+    fn poll(
+        &mut self,
+        loader: &mut Loader,
+        ids: &mut Ids,
+        post: PostId,
+        line: &poll_lines::Poll<'_>,
+    ) -> Result<Poll, Wrong> {
+        let poll = polls::poll(loader, ids, post, line)?;
+        let is_edited = poll.id.0 != post.0;
+        if self.edited_polls.contains(&poll.id) || is_edited && !self.edited_polls.insert(poll.id) {
+            return Err(format!("another post has the poll {}", poll.id.0).into());
+        }
+        Ok(poll)
     }
 
     /// A vote in the poll of the last post.
