@@ -136,6 +136,30 @@ fn erase(world: &World, user: UserId, step: u8) -> Command {
     Command::EraseUser { user, remains, from: 0 }
 }
 
+fn poll_command(world: &World, act: &Act) -> Option<Command> {
+    let id = support::id;
+    let post = |number| PostId(chosen(&world.rows, PointTable::Post, number));
+    Some(match *act {
+        Act::Poll(a, edited) => support::poll(a, edited.map(post)),
+        Act::Vote(a, n, choice) => support::vote(a, post(n), choice.into()),
+        Act::EndPoll(n) => Command::Poll(PollCommand::End { post: post(n) }),
+        Act::SweepVotes => {
+            let poll = world.facts().swept_poll(PollId(0)).unwrap_or(PollId(7));
+            Command::Poll(PollCommand::Sweep { poll, from: 0 })
+        }
+        Act::Schedule(a) => support::schedule(a, world.now_ms + 310_000),
+        Act::Scheduled(a, cancels) => {
+            let found = world.facts().scheduled_of(UserId(a), ScheduledId(0), 1);
+            let at = found.first().copied().unwrap_or(ScheduledId(7));
+            Command::Schedule(match cancels {
+                true => ScheduleCommand::Cancel { user: id(a), id: at },
+                false => ScheduleCommand::Publish { user: UserId(a), id: at },
+            })
+        }
+        _ => return None,
+    })
+}
+
 fn command(world: &World, act: &Act) -> Option<Command> {
     let id = support::id;
     let text = |text: String| feed::PostText::parse(&text).unwrap();
@@ -198,23 +222,7 @@ fn command(world: &World, act: &Act) -> Option<Command> {
             let post = world.facts().swept_post(PostId(0)).unwrap_or(PostId(7));
             Command::SweepReactions { post, from: 0 }
         }
-        Act::Poll(a, edited) => support::poll(a, edited.map(post)),
-        Act::Vote(a, n, choice) => support::vote(a, post(n), choice.into()),
-        Act::EndPoll(n) => Command::Poll(PollCommand::End { post: post(n) }),
-        Act::SweepVotes => {
-            let poll = world.facts().swept_poll(PollId(0)).unwrap_or(PollId(7));
-            Command::Poll(PollCommand::Sweep { poll, from: 0 })
-        }
-        Act::Schedule(a) => support::schedule(a, world.now_ms + 310_000),
-        Act::Scheduled(a, cancels) => {
-            let found = world.facts().scheduled_of(UserId(a), ScheduledId(0), 1);
-            let at = found.first().copied().unwrap_or(ScheduledId(7));
-            Command::Schedule(match cancels {
-                true => ScheduleCommand::Cancel { user: id(a), id: at },
-                false => ScheduleCommand::Publish { user: UserId(a), id: at },
-            })
-        }
-        Act::Wait(_) => return None,
+        _ => return poll_command(world, act),
     })
 }
 

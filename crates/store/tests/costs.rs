@@ -451,22 +451,8 @@ fn erasure(facts: Facts<'_, StoreWriter>) -> Option<Command> {
     Some(Command::EraseUser { user, remains, from: 0 })
 }
 
-fn social_command(world: &World, step: &Step) -> Option<Command> {
+fn poll_step(world: &World, step: &Step) -> Option<Command> {
     Some(match step {
-        Step::Publish(u, mentions, warning) => Command::Publish(Box::new(NewPost {
-            warning: Warning::parse(&"w".repeat(*warning)).unwrap(),
-            language: Language::parse("deu").ok(),
-            visibility: Visibility::ALL[warning % 4],
-            ..NewPost::new(user(*u), mentioning(*mentions))
-        })),
-        Step::React(u, at, kind, on) => {
-            let (post, reaction) = (picked(&world.posts, *at)?, Reaction::ALL[usize::from(*kind)]);
-            Command::React { user: user(*u), post, reaction, on: *on }
-        }
-        Step::SweepReactions => {
-            let post = Facts::new(&world.counting.rows).swept_post(PostId(0))?;
-            Command::SweepReactions { post, from: 0 }
-        }
         Step::Poll(u, mentions, edits) => {
             let post = picked(&world.posts, *mentions).filter(|_| *edits);
             poll_command(user(*u), mentioning(*mentions), post)
@@ -487,6 +473,26 @@ fn social_command(world: &World, step: &Step) -> Option<Command> {
             schedule_command(post, Vec::new(), world.now_ms)
         }
         Step::Scheduled(u, kind) => scheduled_command(world, *u, *kind)?,
+        _ => return None,
+    })
+}
+
+fn social_command(world: &World, step: &Step) -> Option<Command> {
+    Some(match step {
+        Step::Publish(u, mentions, warning) => Command::Publish(Box::new(NewPost {
+            warning: Warning::parse(&"w".repeat(*warning)).unwrap(),
+            language: Language::parse("deu").ok(),
+            visibility: Visibility::ALL[warning % 4],
+            ..NewPost::new(user(*u), mentioning(*mentions))
+        })),
+        Step::React(u, at, kind, on) => {
+            let (post, reaction) = (picked(&world.posts, *at)?, Reaction::ALL[usize::from(*kind)]);
+            Command::React { user: user(*u), post, reaction, on: *on }
+        }
+        Step::SweepReactions => {
+            let post = Facts::new(&world.counting.rows).swept_post(PostId(0))?;
+            Command::SweepReactions { post, from: 0 }
+        }
         Step::ClearNotifications(u) => Command::ClearNotifications { user: user(*u) },
         Step::Lock(u, locked) => Command::EditUser(Box::new(UserEdit {
             locked: Some(*locked),
@@ -530,7 +536,7 @@ fn social_command(world: &World, step: &Step) -> Option<Command> {
             let notification = NotificationId(picked(&world.posts, *at)?.0);
             Command::DismissNotification { user: user(*u), notification }
         }
-        _ => return None,
+        step => return poll_step(world, step),
     })
 }
 

@@ -208,6 +208,26 @@ struct Hidden {
     scheduled: String,
 }
 
+/// The id of a new poll.
+async fn asked(world: &World, author: &Person, visibility: &str, words: &str) -> String {
+    let fields = [
+        ("status", words),
+        ("visibility", visibility),
+        ("poll[options][]", words),
+        ("poll[options][]", "b"),
+        ("poll[expires_in]", "300"),
+    ];
+    let status = author.call(world, "POST", "/api/v1/statuses", &fields).await;
+    status["poll"]["id"].as_str().unwrap().to_owned()
+}
+
+/// The id of a new scheduled status.
+async fn scheduled(world: &World, author: &Person) -> String {
+    let fields = [("status", "privatewords"), ("scheduled_at", "2034-01-01T00:00:00Z")];
+    let scheduled = author.call(world, "POST", "/api/v1/statuses", &fields).await;
+    scheduled["id"].as_str().unwrap().to_owned()
+}
+
 impl Hidden {
     async fn new() -> Self {
         let world = World::new();
@@ -251,22 +271,11 @@ impl Hidden {
         let path = format!("/api/v2/filters/{}/statuses", text(&filter["id"]));
         let status = quentin.call(&world, "POST", &path, &[("status_id", &private)]).await;
         let filter = [&filter["id"], &filter["keywords"][0]["id"], &status["id"]].map(text);
-        let mut polls = Vec::new();
-        for (visibility, words) in [("private", "privatewords"), ("public", "publicwords")] {
-            let fields = [
-                ("status", words),
-                ("visibility", visibility),
-                ("poll[options][]", words),
-                ("poll[options][]", "b"),
-                ("poll[expires_in]", "300"),
-            ];
-            let status = quentin.call(&world, "POST", "/api/v1/statuses", &fields).await;
-            polls.push(text(&status["poll"]["id"]));
-        }
-        let polls = polls.try_into().unwrap();
-        let fields = [("status", "privatewords"), ("scheduled_at", "2034-01-01T00:00:00Z")];
-        let scheduled = quentin.call(&world, "POST", "/api/v1/statuses", &fields).await;
-        let scheduled = text(&scheduled["id"]);
+        let polls = [
+            asked(&world, &quentin, "private", "privatewords").await,
+            asked(&world, &quentin, "public", "publicwords").await,
+        ];
+        let scheduled = scheduled(&world, &quentin).await;
         Self {
             world,
             quentin,

@@ -251,7 +251,7 @@ async fn a_scheduled_status_is_listed_moved_and_published() {
             "quoted_status_id": null,
         })
     );
-    assert_eq!(ids(&scheduled["media_attachments"]), [picture.clone()]);
+    assert_eq!(ids(&scheduled["media_attachments"]), [picture.as_str()]);
     let profile = format!("/api/v1/accounts/{}/statuses", ada.id);
     assert_eq!(ada.ids(&world, &profile).await.len(), 0);
     let with_poll = [asking(&[("poll[multiple]", "1")]), vec![("scheduled_at", &time)]].concat();
