@@ -136,6 +136,8 @@ fn scope(command: &Command) -> String {
         | Command::EraseUser { .. }
         | Command::Account(_)
         | Command::Media(_)
+        | Command::Poll(_)
+        | Command::Schedule(_)
         | Command::EndMutes { .. }
         | Command::Post { .. }
         | Command::Reply { .. }
@@ -191,6 +193,8 @@ pub(crate) fn users_of(command: &mut Command) -> SmallVec<[&mut UserRef; 2]> {
         | Command::EraseUser { .. }
         | Command::Account(_)
         | Command::Media(_)
+        | Command::Poll(_)
+        | Command::Schedule(_)
         | Command::EndMutes { .. }
         | Command::Reserved(_) => smallvec![],
     }

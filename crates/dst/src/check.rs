@@ -3,6 +3,7 @@
 mod filters;
 mod lists;
 mod media;
+mod polls;
 mod posts;
 mod settings;
 mod tags;
@@ -42,6 +43,7 @@ impl Run {
                 self.check_lists(user, &page);
                 self.check_filters(user);
                 self.check_media(user);
+                self.check_polls(user);
             }
             3 => {
                 let page = self.page();
@@ -80,6 +82,7 @@ impl Run {
                 self.check_lists(user, &newest);
                 self.check_filters(user);
                 self.check_media(user);
+                self.check_polls(user);
                 self.check_stories(user);
             }
             self.check_user(user);

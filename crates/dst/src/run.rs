@@ -205,6 +205,7 @@ impl Run {
         self.record(Event::Sweep);
         self.node_mut().sweep();
         self.node_mut().end_mutes();
+        self.node_mut().do_due();
         self.node_mut().erase_users();
     }
 
@@ -267,12 +268,17 @@ impl Run {
     /// A time at which a key or a story expires, or the millisecond before or after: some minutes from now at
     /// most.
     fn expiry_after(&mut self, now: u64) -> Option<u64> {
-        const AHEAD_MS: u64 = 200_000;
+        const AHEAD_MS: u64 = 400_000;
         let keys = self.model.keys.buckets.get(&0)?;
         let start = self.random.index(keys.len().max(1));
         let of_keys = keys.values().skip(start).take(30).filter_map(|key| key.expires_ms);
         let of_stories = self.model.feed.stories.values().rev().take(30);
         let expiries = of_keys.chain(of_stories.map(|story| story.expires_ms));
+        let of_polls = self.model.feed.posts.values().rev().take(30);
+        let expiries =
+            expiries.chain(of_polls.filter_map(|post| Some(post.poll.as_ref()?.ends_ms)));
+        let scheduled = self.model.feed.scheduled.values().map(|post| post.due_ms);
+        let expiries = expiries.chain(scheduled.take(30));
         let first = expiries.filter(|at| (now..now + AHEAD_MS).contains(at)).min()?;
         Some(first + self.random.below(3) - 1)
     }

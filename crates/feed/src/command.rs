@@ -16,10 +16,12 @@ use crate::list::{ListChange, ListCommand};
 use crate::marker::MarkersUpdate;
 use crate::media::MediaCommand;
 use crate::notification::NotificationId;
+use crate::poll::PollCommand;
 use crate::post::{NewPost, PostEdit};
 use crate::reaction::Reaction;
 use crate::records::SampleBits;
 use crate::remains::Remains;
+use crate::schedule::ScheduleCommand;
 use crate::settings::UserEdit;
 use crate::tag::Tag;
 use crate::text::{Bio, Handle, Label, Name, Note, PostText, SetName};
@@ -282,6 +284,10 @@ pub enum Command {
         /// Whether public posts with it are at home of the user from now on.
         on: bool,
     },
+    /// Vote in a poll, or change posts with polls.
+    Poll(PollCommand),
+    /// Change scheduled posts.
+    Schedule(ScheduleCommand),
 }
 
 /// Has no value.
@@ -314,6 +320,8 @@ impl Command {
             Self::Account(command) => return command.removes(),
             Self::Media(command) => return command.removes(),
             Self::Filter(command) => return command.removes(),
+            Self::Poll(command) => return command.removes(),
+            Self::Schedule(command) => return command.removes(),
             Self::SetNote { note, .. } => return note.as_str().is_empty(),
             Self::List(command) => {
                 let change = &command.change;

@@ -1,5 +1,7 @@
 //! The highest cost of each command; see [`rows::Cost`].
 
+mod polls;
+
 use rows::{Cost, WORK_PER_ROW};
 
 use crate::accounts::{AccountCommand, AppRequest, RedirectUri, Website};
@@ -19,6 +21,7 @@ use crate::list::ListChange;
 use crate::media::MediaCommand;
 use crate::tag::Tag;
 use crate::text::{Note, PostText};
+pub(crate) use polls::{POLL_ROWS, SCHEDULED_ROWS};
 
 /// Rows that remembering an idempotency key changes: its own, two old ones that are removed, and one that
 /// is only looked up.
@@ -33,8 +36,11 @@ pub(crate) const TAG_ROWS: usize = 2;
 /// Bytes of the keys of these rows beside the hashtag.
 const TAG_ROW_BYTES: usize = 32;
 /// Most rows of a post that is deleted, with mentions and hashtags.
-pub(crate) const POST_ROWS_MAX: usize =
-    POST_ROWS_LEAST + POST_MENTIONS_MAX + TAG_ROWS * POST_TAGS_MAX + MEDIA_ROWS * POST_MEDIA_MAX;
+pub(crate) const POST_ROWS_MAX: usize = POST_ROWS_LEAST
+    + POST_MENTIONS_MAX
+    + TAG_ROWS * POST_TAGS_MAX
+    + MEDIA_ROWS * POST_MEDIA_MAX
+    + POLL_ROWS;
 /// Rows of a picture: its own, that of its owner, whether it is attached, two files, and what its owner and all have.
 pub(crate) const MEDIA_ROWS: usize = 7;
 /// Bytes of these rows.
@@ -79,7 +85,6 @@ impl Request {
 
 impl Command {
     fn cost(&self) -> Cost {
-        let text = |text: &PostText| text.as_str().len();
         match self {
             Self::Register { handle, name, bio } => {
                 let held = 2 * handle.as_str().len() + name.as_str().len() + bio.as_str().len();
@@ -128,7 +133,7 @@ impl Command {
             Self::DeletePost { .. } => deletion_cost(),
             Self::FeatureTag { tag, .. } => user_tag_cost(tag, FEATURED_TAGS_MAX),
             Self::FollowTag { tag, .. } => user_tag_cost(tag, FOLLOWED_TAGS_MAX),
-            Self::PostStory { text: story, .. } => Cost::of_rows(5, text(story) + 64),
+            Self::PostStory { text, .. } => Cost::of_rows(5, text.as_str().len() + 64),
             Self::DeleteStory { .. } | Self::ViewStory { .. } => Cost::of_rows(6, 64),
             Self::SweepStories => {
                 let cost = Cost::of_rows(SWEEP_ROWS_MAX as usize + 16, 64);
@@ -149,6 +154,8 @@ impl Command {
             Self::EraseUser { .. } => erasure_cost(),
             Self::Account(command) => account_cost(command),
             Self::Media(command) => media_cost(command),
+            Self::Poll(command) => polls::poll_cost(command),
+            Self::Schedule(command) => polls::schedule_cost(command),
             // A block with the follows, the requests and the friendship that end.
             Self::Block { .. } => Cost::of_rows(24, 192).and(unlisted_cost()).and(unlisted_cost()),
             Self::Mute { .. } | Self::Unmute { .. } => Cost::of_rows(24, 192),
@@ -172,12 +179,22 @@ fn mentions(text: &PostText) -> usize {
 }
 
 fn post_cost(text: &PostText, warning: &str, is_reply: bool) -> Cost {
-    let (bytes, mentions) = (text.as_str().len() + warning.len(), mentions(text));
+    let bytes = (text.as_str().len(), warning.len());
+    publication_cost(bytes, (mentions(text), tags(text)), is_reply)
+}
+
+/// Of a post with a text and a warning of so many bytes, and so many mentions and hashtags.
+fn publication_cost(
+    (text_bytes, warning_bytes): (usize, usize),
+    (mentions, tags): (usize, usize),
+    is_reply: bool,
+) -> Cost {
+    let bytes = text_bytes + warning_bytes;
     // The author of the post replied to is mentioned as well, and the author must be able to see that post.
     let (rows, read) = if is_reply { (6, 2 * POST_BYTES_MAX + 7 * WORK_PER_ROW) } else { (4, 0) };
     let cost = Cost::of_rows(rows + mentions, bytes + 8 * mentions + 96);
     let cost = Cost { work: cost.work + mentions * MENTION_WORK + read, ..cost };
-    cost.and(tags_cost(tags(text), text.as_str().len()))
+    cost.and(tags_cost(tags, text_bytes))
 }
 
 /// Of so many hashtags of texts with so many bytes: each is in two keys, and may be longer in lower case.
@@ -190,7 +207,7 @@ fn tags_cost(tags: usize, text_bytes: usize) -> Cost {
 
 /// Of deleting a post.
 fn deletion_cost() -> Cost {
-    let cost = Cost::of_rows(12 + MENTIONS_MAX, 192 + 10 * POST_MEDIA_MAX);
+    let cost = Cost::of_rows(12 + POLL_ROWS + MENTIONS_MAX, 256 + 10 * POST_MEDIA_MAX);
     cost.and(tags_cost(POST_TAGS_MAX, POST_BYTES_MAX)).and(pictures_cost(POST_MEDIA_MAX))
 }
 
@@ -251,7 +268,9 @@ fn tags(text: &PostText) -> usize {
 fn edit_cost(mentions: usize, text_bytes: usize, warning_bytes: usize) -> Cost {
     // Mentions of the old text, each removed, and mentions of the new text.
     let rows = 2 + (MENTIONS_MAX + 1) + (mentions + 1);
-    let cost = Cost::of_rows(rows, text_bytes + warning_bytes + 8 * mentions + 96);
+    // A poll stays in the row.
+    let bytes = text_bytes + warning_bytes + polls::POLL_BYTES_MAX;
+    let cost = Cost::of_rows(rows, bytes + 8 * mentions + 96);
     // And whether those who are mentioned no more follow the author.
     let read = 4 * POST_BYTES_MAX + (MENTIONS_MAX + 1) * WORK_PER_ROW;
     let cost = Cost { work: cost.work + mentions * MENTION_WORK + read, ..cost };

@@ -7,7 +7,9 @@ use crate::filter::{FilterId, FilterPartId};
 use crate::ids::{PostId, SampleId, StoryId, UserId};
 use crate::list::ListId;
 use crate::media::MediaDone;
+use crate::poll::PollDone;
 use crate::refusal::Refusal;
+use crate::schedule::ScheduleDone;
 
 /// The result of a command.
 pub type Outcome = Result<Done, Refusal>;
@@ -120,4 +122,8 @@ pub enum Done {
     FilterPartSaved(FilterPartId),
     /// The user follows the hashtag, or not, as asked; that may have been so before.
     TagFollowed,
+    /// The result of a command about polls.
+    Poll(PollDone),
+    /// The result of a command about scheduled posts.
+    Schedule(ScheduleDone),
 }

@@ -17,6 +17,10 @@ pub struct PostId(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct StoryId(pub u64);
 
+/// A scheduled post: the [`Stamp`] of the command that scheduled it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ScheduledId(pub u64);
+
 /// A labelled sample: the [`Stamp`] of the command that added it, or the number of a built-in one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SampleId(pub u64);

@@ -72,6 +72,10 @@ impl<R: Rows + ?Sized> Viewer<'_, R> {
             Some(Stored::Follow(actor)) => {
                 facts.follows(actor, user).then_some((actor, Notice::Follow))?
             }
+            Some(Stored::Poll(post)) => {
+                let found = facts.post(post).filter(|post| self.visible(post));
+                (found.filter(|post| post.poll.is_some())?.author, Notice::Poll(post))
+            }
             Some(Stored::FollowRequest(actor)) => {
                 facts.requests(actor, user).then_some((actor, Notice::FollowRequest))?
             }

@@ -8,6 +8,7 @@
 //! [`Command`]. The writer appends it to the log and stamps it with the time of its group. [`apply()`] changes
 //! the rows and returns an [`Outcome`], and a list of [`Effect`]s for the views.
 
+mod account_refusal;
 pub mod accounts;
 pub mod apply;
 mod boost;
@@ -31,12 +32,15 @@ mod media_refusal;
 mod mend;
 mod notification;
 mod page;
+pub mod poll;
+mod poll_refusal;
 mod post;
 pub mod profile;
 mod reaction;
 pub mod records;
 mod refusal;
 mod remains;
+pub mod schedule;
 mod settings;
 pub mod stories;
 pub mod tag;
@@ -54,7 +58,7 @@ pub use command::{Command, Done, Idempotency, Outcome, Reply, Request, StampedCo
 pub use effect::{Effect, Ended};
 pub use facts::{Facts, Txn};
 pub use filter_refusal::FilterRefusal;
-pub use ids::{PostId, SampleId, SampleSetId, StoryId, UserId, UserRef};
+pub use ids::{PostId, SampleId, SampleSetId, ScheduledId, StoryId, UserId, UserRef};
 pub use lifetime::{Lifetime, MuteTime};
 pub use list::{List, ListChange, ListCommand, ListId, ListReplies, ListTitle};
 pub use list_timeline::{ListTimeline, is_in_list};
@@ -62,6 +66,8 @@ pub use marker::{MarkedTimeline, Marker, MarkerUpdate, Markers, MarkersUpdate};
 pub use mend::Mend;
 pub use notification::{Inbox, Notice, Notification, NotificationId};
 pub use page::{Cursor, Page, PageOf, Visible};
+pub use poll::{Poll, PollChoices, PollCounts, PollId};
+pub use poll_refusal::{PollRefusal, ScheduleRefusal};
 pub use post::{HomeUsers, Listed, ListedBoost, Loaded, NewPost, PostEdit, Posted, Visibility};
 pub use reaction::Reaction;
 pub use records::{Counts, Mute, Post, Sample, SampleBits, SampleSet, Story, User};

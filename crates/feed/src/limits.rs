@@ -68,6 +68,26 @@ pub const FILTER_SECS_MAX: u64 = 315_360_000;
 pub const FILTERS_BYTES_MAX: usize = FILTERS_MAX * (FILTER_TEXT_BYTES_MAX + 40)
     + FILTER_KEYWORDS_MAX * (FILTER_TEXT_BYTES_MAX + 16)
     + FILTERED_POSTS_MAX * 20;
+/// Fewest options of a poll.
+pub const POLL_OPTIONS_MIN: usize = 2;
+/// Most options of a poll: as Mastodon.
+pub const POLL_OPTIONS_MAX: usize = 4;
+/// Most user-perceived characters of an option: as Mastodon.
+pub const POLL_OPTION_CHARS_MAX: usize = 50;
+/// Most bytes of an option.
+pub const POLL_OPTION_BYTES_MAX: usize = 400;
+/// Shortest time after which a poll ends, in seconds: 5 minutes, as Mastodon.
+pub const POLL_SECS_MIN: u64 = 300;
+/// Longest time after which a poll ends, in seconds: a month, as Mastodon.
+pub const POLL_SECS_MAX: u64 = 2_629_746;
+/// Most voters whom one command notifies that a poll has ended.
+pub const POLL_NOTICES_MAX: usize = 64;
+/// Most scheduled posts of one user: as Mastodon. The ids of all are read for a new one.
+pub const SCHEDULED_MAX: usize = 300;
+/// A post is scheduled at least this long ahead, in milliseconds: 5 minutes, as Mastodon.
+pub const SCHEDULED_MS_MIN: u64 = 300_000;
+/// A post is scheduled at most this long ahead, in milliseconds: 10 years.
+pub const SCHEDULED_MS_MAX: u64 = 315_360_000_000;
 /// Most pictures of a post: as Mastodon.
 pub const POST_MEDIA_MAX: usize = 4;
 /// Most user-perceived characters of the description of a picture: as Mastodon.
@@ -199,5 +219,8 @@ pub const INVITE_USES_MAX: u32 = 10_000;
 const _: () = assert!(PAGE_DEFAULT <= MENTIONS_PAGE_MAX && MENTIONS_PAGE_MAX <= PAGE_MAX);
 const _: () = assert!(0 < STORY_SECS_MIN && STORY_SECS_MIN <= STORY_SECS_DEFAULT);
 const _: () = assert!(STORY_SECS_DEFAULT <= STORY_SECS_MAX);
+const _: () = assert!(0 < POLL_OPTIONS_MIN && POLL_OPTIONS_MIN <= POLL_OPTIONS_MAX);
+const _: () = assert!(POLL_SECS_MIN <= POLL_SECS_MAX && SCHEDULED_MS_MIN <= SCHEDULED_MS_MAX);
+const _: () = assert!(POLL_OPTION_CHARS_MAX <= POLL_OPTION_BYTES_MAX);
 const _: () = assert!(POST_CHARS_MAX <= POST_BYTES_MAX && NAME_CHARS_MAX <= NAME_BYTES_MAX);
 const _: () = assert!(FIELD_CHARS_MAX <= FIELD_BYTES_MAX && NOTE_CHARS_MAX <= NOTE_BYTES_MAX);

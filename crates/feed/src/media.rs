@@ -12,6 +12,7 @@
 use rows::Stamp;
 use serde::{Deserialize, Serialize};
 
+use crate::ids::ScheduledId;
 use crate::ids::{PostId, UserId, UserRef};
 use crate::limits;
 pub use crate::media_refusal::MediaRefusal;
@@ -147,6 +148,8 @@ pub enum MediaUse {
     Post(PostId),
     /// The profile of its owner.
     Profile(ProfilePicture),
+    /// Nothing yet: a scheduled post will.
+    Scheduled(ScheduledId),
 }
 
 impl MediaUse {

@@ -1,7 +1,7 @@
 //! Notifications of a user.
 //!
 //! A notification has the stamp of its cause. Mentions are those that have a row anyway, and are not stored again;
-//! favourites, boosts, follows and requests to follow are stored, and so is that a mention was dismissed. A notification
+//! favourites, boosts, follows, requests to follow and ends of polls are stored, and so is that a mention was dismissed. A notification
 //! is shown only as long as its cause exists and the user may see it.
 
 use rows::Stamp;
@@ -40,6 +40,8 @@ pub enum Notice {
     Follow,
     /// Somebody asks to follow the user.
     FollowRequest,
+    /// A poll in a post of the user, or in which the user voted, has ended.
+    Poll(PostId),
 }
 
 /// A notification that is shown.
@@ -57,7 +59,11 @@ pub struct Notification {
 /// concerns it.
 pub(crate) const DISMISSED: u64 = 1 << 63;
 
-/// What is stored of a notification; its row has the kind times 2^32, plus the user who caused it.
+/// In the number of the row of the end of a poll, beside the post.
+const POLL: u64 = 1 << 63;
+
+/// What is stored of a notification; its row has the kind times 2^32, plus the user who caused it. That of the end of a poll
+/// has the post, plus [`POLL`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stored {
     /// The mention in the post with this id is dismissed. Its row has the id plus [`DISMISSED`].
@@ -70,6 +76,8 @@ pub(crate) enum Stored {
     FollowRequest(UserId),
     /// By this user.
     Boost(UserId),
+    /// In this post.
+    Poll(PostId),
 }
 
 impl Stored {
@@ -80,6 +88,7 @@ impl Stored {
             Self::Follow(actor) => 2 << 32 | actor.0 as u64,
             Self::FollowRequest(actor) => 3 << 32 | actor.0 as u64,
             Self::Boost(actor) => 4 << 32 | actor.0 as u64,
+            Self::Poll(post) => POLL | post.0,
         }
     }
 
@@ -92,6 +101,7 @@ impl Stored {
             2 => Some(Self::Follow(actor)),
             3 => Some(Self::FollowRequest(actor)),
             4 => Some(Self::Boost(actor)),
+            _ if number & POLL != 0 => Some(Self::Poll(PostId(number & !POLL))),
             _ => None,
         }
     }

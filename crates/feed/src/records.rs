@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::boost::Boost;
 use crate::ids::{PostId, SampleSetId, UserId};
 use crate::media::MediaId;
+use crate::poll::Poll;
 use crate::post::{HomeUsers, Listed, ListedBoost, Visibility};
 use crate::settings::{PostDefaults, ProfileFields};
 use crate::tag::{self, Tag};
@@ -116,6 +117,8 @@ pub struct Post {
     pub boost: Option<Boost>,
     /// Its pictures, at most [`limits::POST_MEDIA_MAX`](crate::limits::POST_MEDIA_MAX). A boost has none.
     pub media: Vec<MediaId>,
+    /// Its poll. A post with pictures has none, and neither has a boost.
+    pub poll: Option<Poll>,
 }
 
 /// A story that was posted and not swept yet. Its id contains the time when it was posted.
@@ -222,19 +225,19 @@ impl Post {
             language: None,
             boost: Some(boost),
             media: Vec::new(),
+            poll: None,
         }
     }
 
-    /// The bytes of its row: what postcard writes, without the last byte if there are no pictures, and then the one before
-    /// if it is no boost. So most rows end after the language, as those of formats before 11 do.
+    /// The bytes of its row: what postcard writes, without the last byte if there is no poll, then the one before if there
+    /// are no pictures, and then the one before if it is no boost. So most rows end after the language, as those of formats
+    /// before 11 do.
     #[must_use]
     pub fn encode(&self) -> Value {
         let mut row = rows::encode(self);
-        if self.media.is_empty() {
+        let absent = [self.poll.is_none(), self.media.is_empty(), self.boost.is_none()];
+        for _ in absent.into_iter().take_while(|absent| *absent) {
             row.pop();
-            if self.boost.is_none() {
-                row.pop();
-            }
         }
         row
     }
@@ -290,7 +293,7 @@ impl Post {
     }
 
     /// The bytes that postcard writes for the default of each added field.
-    const ABSENT: [u8; 8] = [0; 8];
+    const ABSENT: [u8; 9] = [0; 9];
 }
 
 impl Counts {

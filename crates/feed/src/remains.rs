@@ -52,6 +52,10 @@ pub enum Remains {
     Lists,
     /// Their pictures: those that no post has.
     Media,
+    /// Their votes in polls.
+    Votes,
+    /// Their scheduled posts, without the pictures.
+    Scheduled,
 }
 
 impl Remains {
@@ -79,7 +83,9 @@ impl Remains {
             Self::Notes => Self::NotedBy,
             Self::NotedBy => Self::FollowRequests,
             Self::FollowRequests => Self::Requested,
-            Self::Requested => Self::Media,
+            Self::Requested => Self::Votes,
+            Self::Votes => Self::Scheduled,
+            Self::Scheduled => Self::Media,
             Self::Media | Self::Nothing => Self::Nothing,
         }
     }

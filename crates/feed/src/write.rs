@@ -3,6 +3,8 @@
 //! **Invariant:** records with rows in more than one table are written only here, so that an import writes the same
 //! rows as commands would.
 
+mod polls;
+
 use rows::{NameTable, PointTable, PutRows, SetTable, Value, encode};
 
 use crate::accounts::{Account, Record as _};
@@ -16,6 +18,10 @@ use crate::reaction::Reaction;
 use crate::records::{Counts, Mute, Post, Sample, SampleSet, Story, User};
 use crate::tag::Tag;
 use crate::text::{Handle, Label, Note, PostText, SetName};
+pub(crate) use polls::{
+    due_key, poll_end_key, read_due, read_poll_end, remove_scheduled, scheduled_key,
+};
+pub use polls::{poll_counts, poll_end, scheduled, vote};
 
 /// A user's profile, without the handle's row.
 pub fn user(rows: &mut (impl PutRows + ?Sized), id: UserId, user: &User) {

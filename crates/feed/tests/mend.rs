@@ -8,7 +8,8 @@ mod support;
 use std::cell::Cell;
 
 use feed::{
-    Command, Label, ListId, Mend, PostId, Remains, SampleBits, SampleId, SetName, StoryId, UserId,
+    Command, Label, ListId, Mend, PollId, PostId, Remains, SampleBits, SampleId, ScheduledId,
+    SetName, StoryId, UserId, poll::PollCommand, schedule::ScheduleCommand,
 };
 use proptest::prelude::*;
 use rows::{
@@ -52,6 +53,12 @@ enum Act {
     FollowTag(u32, u32, bool),
     List(u32),
     Listed(u32, usize, u32, bool),
+    Poll(u32, Option<usize>),
+    Vote(u32, usize, u8),
+    EndPoll(usize),
+    SweepVotes,
+    Schedule(u32),
+    Scheduled(u32, bool),
 }
 
 const USERS: u32 = 6;
@@ -77,7 +84,7 @@ fn act() -> impl Strategy<Value = Act> {
         2 => (0..3_u8, 0..3_u8).prop_map(|(set, label)| Act::Sample(set, label)),
         1 => any::<usize>().prop_map(Act::DeleteSample),
         1 => (2..USERS).prop_map(Act::DeleteUser),
-        2 => (2..USERS, 0..20_u8).prop_map(|(a, step)| Act::Erase(a, step)),
+        2 => (2..USERS, 0..22_u8).prop_map(|(a, step)| Act::Erase(a, step)),
         6 => (user(), any::<usize>(), 0..4_usize, prop::bool::weighted(0.7))
             .prop_map(|(a, n, kind, on)| Act::React(a, n, kind, on)),
         1 => user().prop_map(Act::Clear),
@@ -92,6 +99,13 @@ fn act() -> impl Strategy<Value = Act> {
         1 => user().prop_map(Act::List),
         3 => (user(), any::<usize>(), user(), prop::bool::weighted(0.8))
             .prop_map(|(a, n, b, on)| Act::Listed(a, n, b, on)),
+        2 => (user(), prop::option::weighted(0.3, any::<usize>())).prop_map(|(a, n)| Act::Poll(a, n)),
+        5 => (user(), any::<usize>(), 0..2_u8).prop_map(|(a, n, c)| Act::Vote(a, n, c)),
+        2 => any::<usize>().prop_map(Act::EndPoll),
+        1 => Just(Act::SweepVotes),
+        1 => (300_000..400_000_u64).prop_map(Act::Wait),
+        2 => user().prop_map(Act::Schedule),
+        2 => (user(), any::<bool>()).prop_map(|(a, cancels)| Act::Scheduled(a, cancels)),
     ]
 }
 
@@ -120,6 +134,30 @@ fn erase(world: &World, user: UserId, step: u8) -> Command {
         before = before.next();
     }
     Command::EraseUser { user, remains, from: 0 }
+}
+
+fn poll_command(world: &World, act: &Act) -> Option<Command> {
+    let id = support::id;
+    let post = |number| PostId(chosen(&world.rows, PointTable::Post, number));
+    Some(match *act {
+        Act::Poll(a, edited) => support::poll(a, edited.map(post)),
+        Act::Vote(a, n, choice) => support::vote(a, post(n), choice.into()),
+        Act::EndPoll(n) => Command::Poll(PollCommand::End { post: post(n) }),
+        Act::SweepVotes => {
+            let poll = world.facts().swept_poll(PollId(0)).unwrap_or(PollId(7));
+            Command::Poll(PollCommand::Sweep { poll, from: 0 })
+        }
+        Act::Schedule(a) => support::schedule(a, world.now_ms + 310_000),
+        Act::Scheduled(a, cancels) => {
+            let found = world.facts().scheduled_of(UserId(a), ScheduledId(0), 1);
+            let at = found.first().copied().unwrap_or(ScheduledId(7));
+            Command::Schedule(match cancels {
+                true => ScheduleCommand::Cancel { user: id(a), id: at },
+                false => ScheduleCommand::Publish { user: UserId(a), id: at },
+            })
+        }
+        _ => return None,
+    })
 }
 
 fn command(world: &World, act: &Act) -> Option<Command> {
@@ -184,7 +222,7 @@ fn command(world: &World, act: &Act) -> Option<Command> {
             let post = world.facts().swept_post(PostId(0)).unwrap_or(PostId(7));
             Command::SweepReactions { post, from: 0 }
         }
-        Act::Wait(_) => return None,
+        _ => return poll_command(world, act),
     })
 }
 

@@ -218,6 +218,7 @@ fn rows_of_posts_of_earlier_formats_have_the_defaults_of_what_they_lack() {
                 language: None,
                 boost: None,
                 media: Vec::new(),
+                poll: None,
             };
             let row = post.encode();
             // Formats from 9 on, 5 to 8, and before.

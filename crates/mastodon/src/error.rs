@@ -7,9 +7,8 @@ use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use edge::ReadError;
-use feed::FilterRefusal;
-use feed::Refusal;
 use feed::accounts::AccountRefusal;
+use feed::{FilterRefusal, PollRefusal, Refusal, ScheduleRefusal};
 use media::MediaError;
 use node::{FileError, SubmitError, UploadError};
 use serde_json::{Map, Value, json};
@@ -187,6 +186,8 @@ impl From<Refusal> for ApiError {
             | Refusal::RequestNotFound
             | Refusal::ListNotFound
             | Refusal::Filter(FilterRefusal::NotFound)
+            | Refusal::Poll(PollRefusal::NotFound)
+            | Refusal::Schedule(ScheduleRefusal::NotFound)
             | Refusal::NotFollowed => Self::not_found(),
             Refusal::Blocked => Self::new(
                 StatusCode::FORBIDDEN,
@@ -194,6 +195,15 @@ impl From<Refusal> for ApiError {
             ),
             Refusal::StaleMarker => Self::new(StatusCode::CONFLICT, refusal.to_string()),
             Refusal::Full => Self::new(StatusCode::INSUFFICIENT_STORAGE, refusal.to_string()),
+            // The words of Mastodon, by which apps know them. Those for several choices are the same there.
+            Refusal::Poll(PollRefusal::Voted | PollRefusal::OneChoice) => {
+                Self::invalid("You have already voted on this poll")
+            }
+            Refusal::Poll(PollRefusal::BadChoice) => {
+                Self::invalid("The chosen vote option does not exist")
+            }
+            Refusal::Poll(PollRefusal::Ended) => Self::invalid("The poll has already ended"),
+            Refusal::Poll(PollRefusal::Own) => Self::invalid("You cannot vote in your own polls"),
             refusal => Self::invalid(refusal),
         }
     }

@@ -11,7 +11,7 @@ use crate::access::{Needs, check, preflight};
 use crate::api::absent::Absent;
 use crate::api::{
     accounts as people, filters, filters_v1, instance, links, lists, markers, media, notifications,
-    pictures, profile, reactions, relations, search, statuses,
+    pictures, polls, profile, reactions, relations, scheduled, search, statuses,
 };
 use crate::api::{streaming, tags, timelines};
 use crate::endpoints::{Endpoints, Route};
@@ -80,6 +80,7 @@ pub(crate) fn table() -> Endpoints {
     oauth_and_accounts(&mut table);
     relations_of_accounts(&mut table);
     statuses_and_timelines(&mut table);
+    polls_and_schedules(&mut table);
     reactions_to_statuses(&mut table);
     notifications_of_user(&mut table);
     hashtags(&mut table);
@@ -153,6 +154,15 @@ fn statuses_and_timelines(table: &mut Endpoints) {
     table.get("/api/v1/timelines/public", READ_STATUSES, timelines::public);
     table.get("/api/v1/markers", MY_STATUSES, markers::show);
     table.post("/api/v1/markers", WRITE_STATUSES, markers::set);
+}
+
+fn polls_and_schedules(table: &mut Endpoints) {
+    table.get("/api/v1/polls/{id}", READ_STATUSES, polls::show);
+    table.post("/api/v1/polls/{id}/votes", WRITE_STATUSES, polls::vote);
+    table.get("/api/v1/scheduled_statuses", MY_STATUSES, scheduled::list);
+    table.get("/api/v1/scheduled_statuses/{id}", MY_STATUSES, scheduled::show);
+    table.put("/api/v1/scheduled_statuses/{id}", WRITE_STATUSES, scheduled::change);
+    table.delete("/api/v1/scheduled_statuses/{id}", WRITE_STATUSES, scheduled::cancel);
 }
 
 fn reactions_to_statuses(table: &mut Endpoints) {

@@ -8,7 +8,6 @@ use crate::api::statuses;
 use crate::endpoints::Endpoints;
 
 const WRITE_ACCOUNTS: Needs = User(&[S::WriteAccounts]);
-const WRITE_STATUSES: Needs = User(&[S::WriteStatuses]);
 const READ_STATUSES: Needs = User(&[S::ReadStatuses]);
 const READ_ACCOUNTS: Needs = User(&[S::ReadAccounts]);
 const READ_NOTIFICATIONS: Needs = User(&[S::ReadNotifications]);
@@ -65,17 +64,11 @@ fn of_statuses(table: &mut Endpoints) {
         "GET",
         READ_STATUSES,
         List,
-        &["/api/v1/timelines/direct", "/api/v1/conversations", "/api/v1/scheduled_statuses"],
+        &["/api/v1/timelines/direct", "/api/v1/conversations"],
     );
-    let scheduled = ["/api/v1/scheduled_statuses/{id}"];
-    table.absent("GET", READ_STATUSES, Record, &scheduled);
-    table.absent("PUT", WRITE_STATUSES, Record, &scheduled);
-    table.absent("DELETE", WRITE_STATUSES, Record, &scheduled);
     let conversations = User(&[S::WriteConversations]);
     table.absent("DELETE", conversations, Record, &["/api/v1/conversations/{id}"]);
     table.absent("POST", conversations, Record, &["/api/v1/conversations/{id}/read"]);
-    table.absent("GET", READ_STATUSES, Record, &["/api/v1/polls/{id}"]);
-    table.absent("POST", WRITE_STATUSES, Record, &["/api/v1/polls/{id}/votes"]);
 }
 
 fn of_accounts(table: &mut Endpoints) {

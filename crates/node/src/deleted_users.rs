@@ -1,12 +1,13 @@
-//! Removes the rows of deleted users, and reactions to deleted posts: looks for rows of one user or post, and submits
-//! commands that remove them, until none are left. Reads already hide these rows.
+//! Removes the rows of deleted users, reactions to deleted posts, and votes of their polls: looks for rows of one user, post
+//! or poll, and submits commands that remove them, until none are left. Reads already hide these rows.
 //!
 //! It runs on the thread of the sweeper. After a restart it continues with the rows that the facts still have.
 
 use feed::accounts::GrantId;
 use feed::limits::ERASE_ROWS_MAX;
 use feed::media::MediaId;
-use feed::{Command, Facts, ListId, PostId, Reaction, Remains, Span, UserId};
+use feed::poll::PollCommand;
+use feed::{Command, Facts, ListId, PollId, PostId, Reaction, Remains, ScheduledId, Span, UserId};
 use store::Store;
 
 use crate::shared::{OwnReply, Shared};
@@ -23,11 +24,13 @@ pub(crate) struct Progress {
     user: Option<UserProgress>,
     /// The deleted post whose reactions are being removed, and the first item that may be left.
     post: (PostId, u64),
+    /// The poll that no post has any more, whose votes are being removed, and the first user of whom one may be left.
+    poll: (PollId, u64),
 }
 
 impl Default for Progress {
     fn default() -> Self {
-        Self { user: None, post: (PostId(0), 0) }
+        Self { user: None, post: (PostId(0), 0), poll: (PollId(0), 0) }
     }
 }
 
@@ -60,9 +63,13 @@ impl Shared {
         if let Some(UserProgress { user, remains, from }) = progress.user {
             return self.submit_own(Command::EraseUser { user, remains, from });
         }
-        progress.post = next_post(facts, progress.post)?;
-        let (post, from) = progress.post;
-        self.submit_own(Command::SweepReactions { post, from })
+        if let Some((post, from)) = next_post(facts, progress.post) {
+            progress.post = (post, from);
+            return self.submit_own(Command::SweepReactions { post, from });
+        }
+        let (poll, from) = next_poll(facts, progress.poll)?;
+        progress.poll = (poll, from);
+        self.submit_own(Command::Poll(PollCommand::Sweep { poll, from }))
     }
 }
 
@@ -82,6 +89,17 @@ fn next_post(facts: Facts<'_, Store>, (last, from): (PostId, u64)) -> Option<(Po
         }
     }
     Some((post, left.first().map_or(from, |(item, ..)| *item)))
+}
+
+/// As [`next_post`], of a poll that no post has any more.
+fn next_poll(facts: Facts<'_, Store>, (last, from): (PollId, u64)) -> Option<(PollId, u64)> {
+    let poll = facts.swept_poll(last).or_else(|| facts.swept_poll(PollId(0)))?;
+    let from = if poll == last { from } else { 0 };
+    let left = facts.poll_votes(poll, from, ERASE_ROWS_MAX / 2);
+    for (user, _) in &left {
+        drop(facts.votes_of(*user, poll, 1));
+    }
+    Some((poll, left.first().map_or(from, |(user, _)| user.0.into())))
 }
 
 /// The rows to remove next.
@@ -146,6 +164,10 @@ fn read_ahead(facts: Facts<'_, Store>, user: UserId, remains: Remains, items: &[
             }
             Remains::Grants => drop(facts.grant(GrantId(*item))),
             Remains::Media => drop(facts.media(MediaId(*item))),
+            Remains::Votes => {
+                let _ = (facts.vote(PollId(*item), user), facts.poll_counts(PollId(*item)));
+            }
+            Remains::Scheduled => drop(facts.scheduled(user, ScheduledId(*item))),
             Remains::Stories
             | Remains::Mentions
             | Remains::Views

@@ -23,6 +23,7 @@ mod converter;
 mod deleted_users;
 mod deliverer;
 mod divergence;
+mod due;
 mod entry;
 mod exchange;
 mod export;

@@ -1,6 +1,6 @@
 //! The sweeper: removes the rows of dead stories within seconds, and has their texts erased from every file
-//! in time. It also ends mutes whose time is over, and removes pictures that are not attached and what is left of deleted users: see
-//! [`crate::deleted_users`].
+//! in time. It also ends mutes whose time is over, ends polls and publishes scheduled posts ([`crate::due`]), and removes pictures
+//! that are not attached and what is left of deleted users: see [`crate::deleted_users`].
 //!
 //! Reads do not depend on it: a story is in no reply from its expiry on, swept or not. It checks the
 //! seconds of expiry that have passed and submits [`Command::SweepStories`] only if it finds something, so
@@ -16,6 +16,7 @@ use rows::{Rows as _, Span};
 use store::unless_unreadable;
 
 use crate::deleted_users::Progress;
+use crate::due::DueFrom;
 use crate::last_run::LastRun;
 use crate::shared::{OwnReply, Replies, Shared};
 
@@ -37,6 +38,7 @@ pub(crate) struct Sweeper {
     erasing: Progress,
     /// No mute ends before this time, in milliseconds since 1970.
     mutes_from_ms: u64,
+    due_from: DueFrom,
 }
 
 impl Sweeper {
@@ -45,7 +47,14 @@ impl Sweeper {
         let had_stories = shared.store.totals().sweep_second > 0;
         let erase_at =
             had_stories.then(|| shared.time.elapsed() + FIRST_ERASURE.min(erase_within / 2));
-        Self { shared, erase_within, erase_at, erasing: Progress::default(), mutes_from_ms: 0 }
+        Self {
+            shared,
+            erase_within,
+            erase_at,
+            erasing: Progress::default(),
+            mutes_from_ms: 0,
+            due_from: DueFrom::default(),
+        }
     }
 
     /// Runs until the node stops. Notes in `last_run` that it runs.
@@ -68,7 +77,8 @@ impl Sweeper {
         self.after_sweep(swept);
         self.shared.end_mutes(&mut self.mutes_from_ms);
         self.shared.expire_media();
-        self.shared.erase_users(&mut self.erasing)
+        let more = self.shared.do_due(&mut self.due_from);
+        self.shared.erase_users(&mut self.erasing) || more
     }
 
     /// Has what was removed erased in time. `swept`: whether a sweep has just removed something.

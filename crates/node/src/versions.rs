@@ -19,6 +19,7 @@ pub(crate) const PICTURES: u32 = 2;
 fn of_command(command: &Command) -> u32 {
     match command {
         Command::Media(MediaCommand::Add(_)) => PICTURES,
+        Command::Poll(_) | Command::Schedule(_) => 2,
         _ => 1,
     }
 }
@@ -48,6 +49,8 @@ pub(crate) fn rules() -> u64 {
 #[cfg(test)]
 mod tests {
     use feed::accounts::AccountCommand;
+    use feed::poll::PollCommand;
+    use feed::schedule::ScheduleCommand;
     use serde::de::{Deserialize, Deserializer, Error as _, Visitor, value::Error};
 
     use super::*;
@@ -90,7 +93,9 @@ mod tests {
             variants::<AccountCommand>(),
             variants::<KeyOp<'_>>(),
             variants::<MediaCommand>(),
+            variants::<PollCommand>(),
+            variants::<ScheduleCommand>(),
         ];
-        assert_eq!((COMMANDS, known.join(" ").as_str()), (2, "41 13 20 8"));
+        assert_eq!((COMMANDS, known.join(" ").as_str()), (2, "43 13 20 8 5 4"));
     }
 }

@@ -134,6 +134,122 @@ fn wrong_filters_are_refused_with_their_line() {
     }
 }
 
+const POLL: &str = r#"{"post":{"author":0,"text":"x","id":"4194304","poll":{"options":["a","b"],"ends":1704067500000}}}"#;
+const VOTE: &str = r#"{"vote":{"user":1,"choices":[1]}}"#;
+
+/// The line of a post with this id and poll.
+fn with_poll(id: u64, poll: &str) -> String {
+    format!(r#"{{"post":{{"author":0,"text":"x","id":"{id}","poll":{poll}}}}}"#)
+}
+
+/// The line of a scheduled post with these fields beside its author and id.
+fn scheduled(more: &str) -> String {
+    format!(r#"{{"scheduled":{{"author":"ann","id":"4194304",{more}}}}}"#)
+}
+
+#[test]
+fn polls_and_scheduled_posts_are_those_of_their_lines_and_survive_an_export() {
+    let edited = with_poll(
+        4_194_305,
+        r#"{"id":"8388608","options":["a","b","c"],"multiple":true,"hide_totals":true,"ends":1704067500000}"#,
+    );
+    let later = scheduled(
+        r#""due":"2027-01-15T09:00:00Z","text":"later","visibility":"direct","poll":{"options":["a","b"],"lasts":300}"#,
+    );
+    let both = r#"{"vote":{"user":"bob","choices":[2,0]}}"#;
+    let id = 402371326771200000;
+    let running = with_poll(id, r#"{"options":["a","b"],"ends":"2027-01-15T08:10:00Z"}"#);
+    let (first, folder) = node(&[ANN, BOB, &edited, both, &running, VOTE, &later]);
+    let facts = first.facts();
+    let polls = [id, 4_194_305].map(|id| facts.post(PostId(id)).unwrap().poll.unwrap());
+    assert_eq!(polls.each_ref().map(|poll| poll.id.0), [id, 8_388_608]);
+    let counts = polls.each_ref().map(|poll| facts.poll_counts(poll.id));
+    assert_eq!(
+        counts.map(|counts| (counts.voters, counts.votes)),
+        [(1, [0, 1, 0, 0]), (1, [1, 0, 1, 0])]
+    );
+    // That of the other one is over, so its voters may be notified already.
+    assert_eq!(facts.first_poll_ends(NOW_MS, 9), [(NOW_MS + 600_000, PostId(id))]);
+    let due = facts.first_due(0, 9);
+    let post = facts.scheduled(due[0].1, due[0].2).unwrap();
+    assert_eq!((due[0].0, post.post.visibility), (NOW_MS + 3_600_000, Visibility::Direct));
+    assert_eq!(post.poll.as_ref().unwrap().time.secs(), 300);
+    first.close();
+    drop(first);
+    let before = NodeOptions { data: folder.path().join("data"), ..options() };
+    let (moved_to, _folder) = moved(&before);
+    let second = Node::open(&moved_to).unwrap();
+    let again = [id, 4_194_305].map(|id| second.facts().post(PostId(id)).unwrap().poll);
+    assert_eq!(again, polls.map(Some));
+    assert_eq!(second.facts().scheduled(due[0].1, due[0].2), Some(post));
+}
+
+#[test]
+fn wrong_polls_votes_and_scheduled_posts_are_refused_with_their_line() {
+    let poll = |poll: &str| with_poll(4_194_304, poll);
+    let later = |more: &str| scheduled(&format!(r#""due":"2027-01-15T09:00:00Z",{more}"#));
+    for (lines, what) in [
+        (
+            vec![ANN.to_owned(), poll(r#"{"options":["a"],"ends":1704067500000}"#)],
+            "2 to 4 different",
+        ),
+        (
+            vec![ANN.to_owned(), poll(r#"{"options":["a","a"],"ends":1704067500000}"#)],
+            "2 to 4 different",
+        ),
+        (
+            vec![ANN.to_owned(), poll(r#"{"options":["a"," "],"ends":1704067500000}"#)],
+            "an option of a poll",
+        ),
+        (vec![ANN.to_owned(), poll(r#"{"options":["a","b"]}"#)], "a time at which it ends"),
+        (
+            vec![ANN.to_owned(), poll(r#"{"options":["a","b"],"ends":1800000000000}"#)],
+            "a poll ends after",
+        ),
+        (vec![ANN.to_owned(), poll(r#"{"options":["a","b"],"ends":0}"#)], "a poll ends after"),
+        (
+            vec![ANN.to_owned(), poll(r#"{"options":["a","b"],"ends":1704067500000,"lasts":300}"#)],
+            "only the poll of a scheduled post",
+        ),
+        (
+            vec![
+                ANN.to_owned(),
+                poll(r#"{"id":"8388608","options":["a","b"],"ends":1704067500000}"#),
+                with_poll(8_388_608, r#"{"options":["a","b"],"ends":1704067500000}"#),
+            ],
+            "another post has the poll",
+        ),
+        (vec![ANN.to_owned(), POST.to_owned(), VOTE.to_owned()], "no post with a poll"),
+        (vec![ANN.to_owned(), BOB.to_owned(), VOTE.to_owned()], "no post with a poll"),
+        (vec![ANN.to_owned(), POLL.to_owned(), VOTE.replace("1,", "0,")], "their own polls"),
+        (
+            vec![ANN.to_owned(), BOB.to_owned(), POLL.to_owned(), VOTE.replace("[1]", "[2]")],
+            "one of the options",
+        ),
+        (
+            vec![ANN.to_owned(), BOB.to_owned(), POLL.to_owned(), VOTE.replace("[1]", "[0,1]")],
+            "only one option",
+        ),
+        (
+            vec![ANN.to_owned(), BOB.to_owned(), POLL.to_owned(), VOTE.to_owned(), VOTE.to_owned()],
+            "already voted",
+        ),
+        (vec![ANN.to_owned(), later(r#""text":"""#)], "a text is"),
+        (
+            vec![ANN.to_owned(), later(r#""text":"x","poll":{"options":["a","b"],"lasts":299}"#)],
+            "a poll ends after",
+        ),
+        (
+            vec![ANN.to_owned(), later(r#""text":"x","poll":{"options":["a","b"]}"#)],
+            "a time that it lasts",
+        ),
+        (vec![ANN.to_owned(), scheduled(r#""text":"x""#)], "missing field `due`"),
+    ] {
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        refused(&lines, what);
+    }
+}
+
 #[test]
 fn wrong_followed_hashtags_are_refused_with_their_line() {
     for (line, what) in [
@@ -418,8 +534,8 @@ fn a_file_that_is_cut_or_changed_is_refused() {
     for (from, to, what) in [
         ("hello", "hullo", "do not match their digest"),
         ("\"posts\":1", "\"posts\":2", "it counts"),
-        ("\"format\":8", "\"format\":9", "format 9, but this program reads formats up to 8"),
-        ("\"format\":8", "\"format\":0", "the first line is"),
+        ("\"format\":9", "\"format\":10", "format 10, but this program reads formats up to 9"),
+        ("\"format\":9", "\"format\":0", "the first line is"),
         ("\"roost\":", "\"rooster\":", "the first line is"),
     ] {
         assert!(whole.contains(from), "{from}");
@@ -769,7 +885,7 @@ fn an_export_says_what_is_in_it_and_the_first_line_alone_has_the_time() {
     assert_ne!(one, other);
     assert_eq!(facts(&one), facts(&other));
     assert!(one.starts_with(
-        r#"{"export":{"format":8,"roost":"test","time":"2027-01-15T08:00:00.000Z","last_id":""#
+        r#"{"export":{"format":9,"roost":"test","time":"2027-01-15T08:00:00.000Z","last_id":""#
     ));
     let end = one.lines().last().unwrap();
     assert!(

@@ -78,6 +78,8 @@ tables! {
         Markers = 0x17,
         /// User id times 2^32, plus the id of the user whom it is about -> the user's note.
         Note = 0x18,
+        /// Poll id -> number of users who voted, and votes for each option; no row if nobody did.
+        PollCounts = 0x19,
         /// User id -> account.
         Account = 0x1a,
         /// App id -> app.
@@ -123,7 +125,8 @@ tables! {
         ErasingUsers = 0x2f,
         /// (post, kind of the reaction times 2^32 plus the user) -> the stamp of the reaction.
         Reactions = 0x42,
-        /// (0, deleted post whose reactions are not all removed) -> 0.
+        /// (0, deleted post whose reactions are not all removed) -> 0. (1, poll that no post has any more, whose votes are
+        /// not all removed) -> 0.
         SweptPosts = 0x43,
         /// (user, user whom they have a note about) -> 0.
         Notes = 0x44,
@@ -133,6 +136,10 @@ tables! {
         FollowRequests = 0x46,
         /// (user, user whom they ask to follow) -> 0.
         Requested = 0x47,
+        /// (poll, user who voted) -> the chosen options, a bit for each.
+        PollVotes = 0x48,
+        /// (user, poll) -> the options that they chose, a bit for each.
+        Votes = 0x49,
         /// (follower, followed) -> 0. Packed.
         Following = 0x50,
         /// (followed, follower) -> 0. Packed.
@@ -223,6 +230,8 @@ impl SetTable {
                 | Self::NotedBy
                 | Self::FollowRequests
                 | Self::Requested
+                | Self::PollVotes
+                | Self::Votes
         )
     }
 }
@@ -267,8 +276,16 @@ tables! {
         FeaturedTag = 0x62,
         /// User (4 bytes) -> their filters; no row if there are none.
         Filters = 0x63,
+        /// When a poll ends (milliseconds since 1970), its post (8 bytes each) -> the first user who may be a voter that is not
+        /// notified yet; nothing if nobody is. No row once all are.
+        PollEnd = 0x64,
+        /// Author (4 bytes), scheduled post (8 bytes) -> scheduled post.
+        Scheduled = 0x65,
         /// User (4 bytes), hashtag that the user follows -> the stamp since when.
         FollowedTag = 0x66,
+        /// When a scheduled post is due (milliseconds since 1970, 8 bytes), its author (4 bytes), its id (8 bytes) ->
+        /// nothing.
+        ScheduledDue = 0x67,
         /// Owner (4 bytes), list (8 bytes) -> list.
         List = 0x68,
         /// Owner (4 bytes), list (8 bytes), member (4 bytes) -> nothing.

@@ -15,21 +15,24 @@ use feed::filter::{
     FilterText, FilterTime, Keyword, KeywordChange, NewFilter,
 };
 use feed::limits::{
-    APP_GRANTS_MAX, ERASING_USERS_MAX, FILTER_KEYWORDS_MAX, FILTER_SECS_MAX, FILTER_TEXT_CHARS_MAX,
-    FILTERED_POSTS_MAX, FILTERS_BYTES_MAX, FILTERS_MAX, INVITES_MAX, LIST_CHANGED_MAX,
-    LIST_MEMBERS_MAX, LISTS_MAX, MUTES_ENDED_MAX, PROFILE_FIELDS_MAX, REDIRECT_URIS_MAX,
-    SAMPLE_SETS_MAX, UNATTACHED_MEDIA_MAX, UNUSED_APPS_MAX, URI_BYTES_MAX, USER_GRANTS_MAX,
+    APP_GRANTS_MAX, ERASE_ROWS_MAX, ERASING_USERS_MAX, FILTER_KEYWORDS_MAX, FILTER_SECS_MAX,
+    FILTER_TEXT_CHARS_MAX, FILTERED_POSTS_MAX, FILTERS_BYTES_MAX, FILTERS_MAX, INVITES_MAX,
+    LIST_CHANGED_MAX, LIST_MEMBERS_MAX, LISTS_MAX, MUTES_ENDED_MAX, POLL_OPTION_CHARS_MAX,
+    POLL_SECS_MIN, PROFILE_FIELDS_MAX, REDIRECT_URIS_MAX, SAMPLE_SETS_MAX, SCHEDULED_MAX,
+    SCHEDULED_MS_MIN, UNATTACHED_MEDIA_MAX, UNUSED_APPS_MAX, URI_BYTES_MAX, USER_GRANTS_MAX,
 };
 use feed::media::{
     BlurHash, Description, FileHash, Focus, MediaChange, MediaCommand, MediaFile, MediaId,
     MediaKey, MediaPostEdit, NewMedia, NewMediaPost, ProfilePicture,
 };
+use feed::poll::{NewPoll, NewPollPost, PollCommand, PollOptions, PollPostEdit, PollTime};
+use feed::schedule::{ScheduleCommand, ScheduledPost};
 use feed::{
     Bio, Command, Facts, Handle, Idempotency, Label, Language, Lifetime, List, ListChange,
     ListCommand, ListId, ListReplies, ListTitle, Marker, MarkerUpdate, MarkersUpdate, MuteTime,
-    Name, NewPost, Note, NotificationId, PostEdit, PostId, PostText, ProfileFields, Reaction,
-    Remains, Request, SampleBits, SampleId, SetName, StoryId, Txn, UserEdit, UserId, UserRef,
-    Visibility, Warning, apply,
+    Name, NewPost, Note, NotificationId, PollChoices, PollId, PostEdit, PostId, PostText,
+    ProfileFields, Reaction, Remains, Request, SampleBits, SampleId, ScheduledId, SetName, StoryId,
+    Txn, UserEdit, UserId, UserRef, Visibility, Warning, apply,
 };
 use kv::{
     Bucket, BucketId, BucketName, Bytes, Expiry, KeyAnswer, KeyOp, KeyOps, KeyRow, KeyRows,
@@ -327,6 +330,12 @@ enum Step {
     SweepKeys,
     Wait(u64),
     Idempotent(u8, u8),
+    Poll(u8, usize, bool),
+    Vote(u8, usize, usize),
+    EndPoll(usize),
+    SweepVotes,
+    Schedule(u8, usize),
+    Scheduled(u8, u8),
 }
 
 fn feed_step() -> impl Strategy<Value = Step> {
@@ -367,6 +376,13 @@ fn feed_step() -> impl Strategy<Value = Step> {
         2 => (0..20_u8, 0..3_u8).prop_map(|(set, label)| Step::AddSample(set, label)),
         1 => any::<usize>().prop_map(Step::Forget),
         2 => (user(), any::<u8>()).prop_map(|(u, key)| Step::Idempotent(u, key)),
+        2 => (user(), 0..200_usize, any::<bool>()).prop_map(|(u, n, edits)| Step::Poll(u, n, edits)),
+        4 => (user(), any::<usize>(), 0..3_usize).prop_map(|(u, at, n)| Step::Vote(u, at, n)),
+        2 => any::<usize>().prop_map(Step::EndPoll),
+        1 => Just(Step::SweepVotes),
+        2 => (user(), 0..200_usize).prop_map(|(u, n)| Step::Schedule(u, n)),
+        3 => (user(), 0..4_u8).prop_map(|(u, kind)| Step::Scheduled(u, kind)),
+        1 => (300_000..400_000_u64).prop_map(Step::Wait),
     ]
 }
 
@@ -435,6 +451,32 @@ fn erasure(facts: Facts<'_, StoreWriter>) -> Option<Command> {
     Some(Command::EraseUser { user, remains, from: 0 })
 }
 
+fn poll_step(world: &World, step: &Step) -> Option<Command> {
+    Some(match step {
+        Step::Poll(u, mentions, edits) => {
+            let post = picked(&world.posts, *mentions).filter(|_| *edits);
+            poll_command(user(*u), mentioning(*mentions), post)
+        }
+        Step::Vote(u, at, options) => {
+            let choices = PollChoices::new(0..=*options).unwrap();
+            let (user, post) = (user(*u), picked(&world.posts, *at)?);
+            Command::Poll(PollCommand::Vote { user, post, choices })
+        }
+        Step::EndPoll(at) => Command::Poll(PollCommand::End { post: picked(&world.posts, *at)? }),
+        Step::SweepVotes => {
+            let poll = Facts::new(&world.counting.rows).swept_poll(PollId(0))?;
+            Command::Poll(PollCommand::Sweep { poll, from: 0 })
+        }
+        Step::Schedule(u, mentions) => {
+            let parent = picked(&world.posts, *mentions).filter(|_| mentions % 2 == 0);
+            let post = NewPost { parent, ..NewPost::new(user(*u), mentioning(*mentions)) };
+            schedule_command(post, Vec::new(), world.now_ms)
+        }
+        Step::Scheduled(u, kind) => scheduled_command(world, *u, *kind)?,
+        _ => return None,
+    })
+}
+
 fn social_command(world: &World, step: &Step) -> Option<Command> {
     Some(match step {
         Step::Publish(u, mentions, warning) => Command::Publish(Box::new(NewPost {
@@ -494,7 +536,7 @@ fn social_command(world: &World, step: &Step) -> Option<Command> {
             let notification = NotificationId(picked(&world.posts, *at)?.0);
             Command::DismissNotification { user: user(*u), notification }
         }
-        _ => return None,
+        step => return poll_step(world, step),
     })
 }
 
@@ -802,6 +844,165 @@ fn new_filter(keywords: usize) -> NewFilter {
         action: FilterAction::Hide,
         expires: FilterTime::from_secs(FILTER_SECS_MAX).ok(),
         keywords: vec![keyword(); keywords],
+    }
+}
+
+/// The longest options.
+fn longest_poll(time: u64) -> NewPoll {
+    let long = |letter: &str| letter.to_owned() + &"\u{1F600}".repeat(POLL_OPTION_CHARS_MAX - 1);
+    let options = ["a", "b", "c", "d"].map(long);
+    NewPoll {
+        options: PollOptions::parse(options.iter().map(String::as_str)).unwrap(),
+        multiple: true,
+        hide_totals: true,
+        time: PollTime::from_secs(time).unwrap(),
+    }
+}
+
+/// Publishes a post with a poll, or gives one to a post.
+fn poll_command(author: UserRef, text: PostText, post: Option<PostId>) -> Command {
+    let poll = longest_poll(POLL_SECS_MIN);
+    Command::Poll(match post {
+        Some(post) => {
+            let (edit, media) = (PostEdit::of_text(post, text), None);
+            // Other options every other time.
+            let poll = NewPoll { multiple: post.0 % 2 == 0, ..poll };
+            let poll = Some(poll);
+            PollCommand::Edit(Box::new(PollPostEdit { edit, poll, media, changes: Vec::new() }))
+        }
+        None => {
+            let post = NewPost::new(author, text);
+            PollCommand::Publish(Box::new(NewPollPost { post, poll }))
+        }
+    })
+}
+
+fn schedule_command(post: NewPost, media: Vec<MediaId>, now_ms: u64) -> Command {
+    let poll = media.is_empty().then(|| longest_poll(POLL_SECS_MIN));
+    let due_ms = now_ms + SCHEDULED_MS_MIN + 10;
+    let new = ScheduledPost { post, media, poll, due_ms };
+    Command::Schedule(ScheduleCommand::Create(Box::new(new)))
+}
+
+/// Moves, cancels or publishes the first scheduled post of a user.
+fn scheduled_command(world: &World, u: u8, kind: u8) -> Option<Command> {
+    let facts = Facts::new(&world.counting.rows);
+    let owner = UserId(u.into());
+    let id = *facts.scheduled_of(owner, ScheduledId(0), 1).first()?;
+    let user = UserRef::Id(owner);
+    Some(Command::Schedule(match kind {
+        0 => ScheduleCommand::Move { user, id, due_ms: world.now_ms + SCHEDULED_MS_MIN + 10 },
+        1 => ScheduleCommand::Cancel { user, id },
+        _ => ScheduleCommand::Publish { user: owner, id },
+    }))
+}
+
+/// Polls at the limits, which random steps do not reach: as many voters as one command notifies, whose inboxes are full,
+/// and more votes than one command removes.
+#[test]
+fn polls_with_many_voters_cost_no_more_than_they_were_costed_at() {
+    let mut world = World::new();
+    let voters = ERASE_ROWS_MAX as u32 / 2 + 10;
+    for user in 0..=voters {
+        let handle = Handle::parse(&format!("w{user}")).unwrap();
+        let (name, bio) = (Name::parse("").unwrap(), Bio::parse("").unwrap());
+        world.request(Request::from(Command::Register { handle, name, bio }));
+    }
+    let id = |user| UserRef::Id(UserId(user));
+    // So that each is looked up for blocks, mutes and follows.
+    world.request(Request::from(Command::Block { user: id(0), other: id(voters) }));
+    for user in 1..voters {
+        world.request(Request::from(Command::Follow { user: id(user), other: id(0) }));
+        world.request(Request::from(Command::Block { user: id(user), other: id(voters) }));
+        let (other, time) = (id(voters), None);
+        let mute = Command::Mute { user: id(user), other, mentions: true, time };
+        world.request(Request::from(mute));
+    }
+    world.request(Request::from(Command::DeleteUser { user: id(voters) }));
+    let mut new = NewPost::new(id(0), mentioning(80));
+    new.visibility = Visibility::Followers;
+    let poll = longest_poll(POLL_SECS_MIN);
+    for _ in 0..4 {
+        let (post, poll) = (new.clone(), poll.clone());
+        let publish = PollCommand::Publish(Box::new(NewPollPost { post, poll }));
+        world.request(Request::from(Command::Poll(publish)));
+    }
+    for post in world.posts.clone() {
+        for user in 1..voters {
+            let choices = PollChoices::new(0..4).unwrap();
+            let vote = PollCommand::Vote { user: id(user), post, choices };
+            world.request(Request::from(Command::Poll(vote)));
+        }
+    }
+    let first = world.posts[0];
+    let counts = Facts::new(&world.counting.rows).poll_counts(PollId(first.0));
+    assert_eq!(counts.voters, voters - 1);
+    world.now_ms += 400_000;
+    let mut ends = 0;
+    while let Some((_, post)) = Facts::new(&world.counting.rows).first_poll_ends(0, 1).pop() {
+        world.request(Request::from(Command::Poll(PollCommand::End { post })));
+        ends += 1;
+    }
+    assert!(ends > 4 * 4, "{ends}");
+    world.request(Request::from(poll_command(id(0), mentioning(70), Some(first))));
+    world.request(Request::from(Command::DeletePost { post: world.posts[1] }));
+    let mut sweeps = 0;
+    while let Some(poll) = Facts::new(&world.counting.rows).swept_poll(PollId(0)) {
+        world.request(Request::from(Command::Poll(PollCommand::Sweep { poll, from: 0 })));
+        sweeps += 1;
+    }
+    assert!(sweeps >= 2, "{sweeps}");
+    world.request(Request::from(Command::DeleteUser { user: id(1) }));
+    while let Some(command) = erasure(Facts::new(&world.counting.rows)) {
+        world.request(Request::from(command));
+    }
+}
+
+/// The most scheduled posts, the longest ones, and such with pictures.
+#[test]
+fn scheduled_posts_cost_no_more_than_they_were_costed_at() {
+    let mut pictures = Pictures { world: World::new(), added: 0 };
+    for user in 0..40 {
+        let handle = Handle::parse(&format!("{user}{}", "w".repeat(28))).unwrap();
+        let (name, bio) = (Name::parse("").unwrap(), Bio::parse("").unwrap());
+        pictures.world.request(Request::from(Command::Register { handle, name, bio }));
+    }
+    let user = UserRef::Id(UserId(0));
+    pictures
+        .world
+        .request(Request::from(Command::Post { author: user.clone(), text: mentioning(9) }));
+    let mut post = NewPost::new(user.clone(), mentioning(80));
+    post.parent = pictures.world.posts.first().copied();
+    post.warning = Warning::parse(&"\u{1F600}".repeat(500)).unwrap();
+    for number in 0..=SCHEDULED_MAX {
+        let media = if number < 3 { (0..4).map(|_| pictures.add(None)).collect() } else { vec![] };
+        let now_ms = pictures.world.now_ms;
+        pictures.world.request(Request::from(schedule_command(post.clone(), media, now_ms)));
+    }
+    let all =
+        Facts::new(&pictures.world.counting.rows).scheduled_of(UserId(0), ScheduledId(0), 999);
+    assert_eq!(all.len(), SCHEDULED_MAX);
+    let run = |pictures: &mut Pictures, command| {
+        pictures.world.request(Request::from(Command::Schedule(command)));
+    };
+    let due_ms = pictures.world.now_ms + 2 * SCHEDULED_MS_MIN;
+    for id in [all[0], all[5]] {
+        run(&mut pictures, ScheduleCommand::Move { user: user.clone(), id, due_ms });
+    }
+    for id in [all[1], all[6]] {
+        run(&mut pictures, ScheduleCommand::Cancel { user: user.clone(), id });
+    }
+    pictures.world.now_ms += 3 * SCHEDULED_MS_MIN;
+    for id in [all[0], all[2], all[7]] {
+        run(&mut pictures, ScheduleCommand::Publish { user: UserId(0), id });
+    }
+    assert_eq!(Facts::new(&pictures.world.counting.rows).stored_counts(UserId(0)).posts, 4);
+    pictures.world.request(Request::from(Command::DeleteUser { user }));
+    while let Some(command) = erasure(Facts::new(&pictures.world.counting.rows)) {
+        pictures.world.request(Request::from(command));
+    }
+    for table in [NameTable::Scheduled, NameTable::ScheduledDue, NameTable::Media] {
+        assert_eq!(pictures.world.counting.rows.first_name(table, &[]), None, "{table:?}");
     }
 }
 

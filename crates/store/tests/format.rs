@@ -1,7 +1,7 @@
 //! Stores of every format version so far open; those of later versions are refused.
 //!
-//! `fixtures/store-v14` was written by `make_the_fixture`, `fixtures/store-v13` by the same function before it made a
-//! filter, `fixtures/store-v12` before it made a picture, `fixtures/store-v11` by the same function before it made a list,
+//! `fixtures/store-v15` was written by `make_the_fixture`, `fixtures/store-v14` by the same function before it made a poll,
+//! `fixtures/store-v13` before it made a filter, `fixtures/store-v12` before it made a picture, `fixtures/store-v11` by the same function before it made a list,
 //! `fixtures/store-v10` before it made a boost and hashtags, `fixtures/store-v9` by the same function before it made settings
 //! of users, `fixtures/store-v8` before it made a direct post, reactions and notifications, `fixtures/store-v7` by the same function before it made
 //! accounts, blocks and mutes, `fixtures/store-v6` before sets were packed and buckets counted their expiring keys,
@@ -28,11 +28,14 @@ use feed::media::{
     BlurHash, Description, FileHash, Focus, Media, MediaFile, MediaId, MediaKey, MediaUse,
     ProfilePicture,
 };
+use feed::poll::{NewPoll, NewPollPost, PollCommand, PollOptions, PollTime};
+use feed::schedule::{ScheduleCommand, ScheduledPost};
 use feed::{
     Command, Facts, Handle, Language, List, ListChange, ListCommand, ListId, ListReplies,
-    ListTitle, Marker, MarkerUpdate, Markers, MarkersUpdate, Mute, Note, Notice, NotificationId,
-    Post, PostCounts, PostDefaults, PostId, PostText, ProfileFields, Reaction, StampedCommand,
-    Story, StoryId, Tag, Txn, User, UserEdit, UserId, UserRef, Viewer, Visibility, Warning, apply,
+    ListTitle, Marker, MarkerUpdate, Markers, MarkersUpdate, Mute, NewPost, Note, Notice,
+    NotificationId, Poll, PollChoices, PollCounts, PollId, Post, PostCounts, PostDefaults, PostId,
+    PostText, ProfileFields, Reaction, ScheduledId, StampedCommand, Story, StoryId, Tag, Txn, User,
+    UserEdit, UserId, UserRef, Viewer, Visibility, Warning, apply,
 };
 use kv::{Bucket, BucketId, BucketName, KeyParts, KeyRow, KeyRows, KeyRowsMut, Space, WalkLimit};
 use rows::{NameTable, Order, PointTable, Rows, RowsMut, SetTable, Span, Stamp, Totals, Value};
@@ -180,6 +183,7 @@ fn plain_post(author: UserId, text: PostText) -> Post {
         language: None,
         boost: None,
         media: Vec::new(),
+        poll: None,
     }
 }
 
@@ -416,6 +420,52 @@ fn check_followed_tags(rows: &impl Rows) {
     assert_eq!(followed, [UserTag { tag, since: Stamp(180 << 22) }]);
 }
 
+/// The rows that version 15 added: a poll with a vote, and a scheduled post with a poll.
+fn write_polls(rows: &mut dyn RowsMut) {
+    let text = PostText::parse("well?").unwrap();
+    let post = NewPost::new(UserRef::Id(UserId(1)), text);
+    let poll = new_poll();
+    let new = NewPollPost { post: post.clone(), poll };
+    run(rows, ASKED.0 >> 22, Command::Poll(PollCommand::Publish(Box::new(new))));
+    let (user, choices) = (UserRef::Id(UserId(2)), PollChoices::new([1]).unwrap());
+    run(rows, 191, Command::Poll(PollCommand::Vote { user, post: ASKED, choices }));
+    let command = ScheduleCommand::Create(Box::new(scheduled(post)));
+    run(rows, 192, Command::Schedule(command));
+}
+
+const ASKED: PostId = PostId(190 << 22);
+
+fn new_poll() -> NewPoll {
+    NewPoll {
+        options: PollOptions::parse(["yes", "no"]).unwrap(),
+        multiple: false,
+        hide_totals: true,
+        time: PollTime::from_secs(300).unwrap(),
+    }
+}
+
+fn scheduled(post: NewPost) -> ScheduledPost {
+    let due_ms = Stamp(192 << 22).unix_ms() + 600_000;
+    ScheduledPost { post, media: Vec::new(), poll: Some(new_poll()), due_ms }
+}
+
+#[track_caller]
+fn check_polls(rows: &impl Rows) {
+    let facts = Facts::new(rows);
+    let poll = facts.post(ASKED).unwrap().poll.unwrap();
+    let ends_ms = ASKED.unix_ms() + 300_000;
+    assert_eq!(poll, Poll::new(PollId(ASKED.0), &new_poll(), ASKED.unix_ms()));
+    assert_eq!(facts.poll_counts(poll.id), PollCounts { voters: 1, votes: [0, 1, 0, 0] });
+    assert_eq!(facts.vote(poll.id, UserId(2)), PollChoices::new([1]).ok());
+    assert_eq!(facts.votes_of(UserId(2), PollId(0), 9), [poll.id]);
+    assert_eq!(facts.first_poll_ends(0, 9), [(ends_ms, ASKED)]);
+    let id = ScheduledId(192 << 22);
+    let post = NewPost::new(UserRef::Id(UserId(1)), PostText::parse("well?").unwrap());
+    let post = scheduled(post);
+    assert_eq!(facts.first_due(0, 9), [(post.due_ms, UserId(1), id)]);
+    assert_eq!(facts.scheduled(UserId(1), id), Some(post));
+}
+
 #[track_caller]
 fn check_media(rows: &dyn Rows) {
     let facts = Facts::new(rows);
@@ -520,6 +570,7 @@ fn make_the_fixture() {
     write_media(&mut writer);
     write_filters(&mut writer);
     write_followed_tags(&mut writer);
+    write_polls(&mut writer);
     writer.freeze(APPLIED).unwrap().run().unwrap();
     drop(writer);
     // The engine sizes its (empty) journal down when it opens it again.
@@ -574,7 +625,7 @@ fn a_store_of_version_2_opens_with_its_rows() {
 type Write = fn(&mut dyn RowsMut);
 
 /// What versions from 5 on added, in order: each since which version.
-const LATER: [(u32, Write); 11] = [
+const LATER: [(u32, Write); 12] = [
     (5, write_replies),
     (6, write_deletions),
     (8, write_accounts),
@@ -586,11 +637,12 @@ const LATER: [(u32, Write); 11] = [
     (13, write_media),
     (14, write_filters),
     (14, write_followed_tags),
+    (15, write_polls),
 ];
 
 #[test]
-fn stores_of_versions_3_to_13_open_with_their_rows() {
-    for version in [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13] {
+fn stores_of_versions_3_to_14_open_with_their_rows() {
+    for version in [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14] {
         let dir = tempfile::tempdir().unwrap();
         copy(&fixture(version), dir.path());
         let mut expected = MemoryRows::default();
@@ -616,6 +668,7 @@ fn stores_of_versions_3_to_13_open_with_their_rows() {
             check_lists(&writer);
             check_filters(&writer);
             check_followed_tags(&writer);
+            check_polls(&writer);
             check_media(&writer);
             check_tags_and_boosts(&writer);
             check_settings(&writer);

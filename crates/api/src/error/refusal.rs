@@ -41,6 +41,8 @@ impl From<Refusal> for ApiError {
             | Refusal::Account(_)
             | Refusal::Media(_)
             | Refusal::Filter(_)
+            | Refusal::Poll(_)
+            | Refusal::Schedule(_)
             | Refusal::SelfBlock
             | Refusal::SelfMute
             | Refusal::TooManyBlocks
@@ -127,7 +129,9 @@ fn field(refusal: Refusal) -> Option<&'static str> {
         | Refusal::NotificationNotFound
         | Refusal::Account(_)
         | Refusal::Media(_)
-        | Refusal::Filter(_) => return None,
+        | Refusal::Filter(_)
+        | Refusal::Poll(_)
+        | Refusal::Schedule(_) => return None,
     })
 }
 

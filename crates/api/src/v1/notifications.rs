@@ -41,6 +41,8 @@ pub(crate) enum NoticeKind {
     Follow,
     /// Somebody asks to follow the user, who is locked.
     FollowRequest,
+    /// A poll of the user, or in which the user voted, has ended. Apps make polls.
+    Poll,
 }
 
 /// A notification.
@@ -116,6 +118,7 @@ fn view(node: &Node, found: Notification) -> Option<NotificationView> {
         Notice::Boost(post) => (NoticeKind::Boost, Some(post)),
         Notice::Follow => (NoticeKind::Follow, None),
         Notice::FollowRequest => (NoticeKind::FollowRequest, None),
+        Notice::Poll(post) => (NoticeKind::Poll, Some(post)),
     };
     let rendered = post.map(|post| {
         let mut json = Vec::new();

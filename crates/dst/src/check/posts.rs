@@ -2,6 +2,7 @@
 
 use feed::{Cursor, NotificationId, Page, PostId, Reaction, UserId, Visible};
 
+use super::polls::model_poll;
 use crate::model::posts::{ModelBoost, ModelPost};
 use crate::run::Run;
 
@@ -70,6 +71,7 @@ impl Run {
             (node.facts().post_counts(id), [Reaction::Favourite, Reaction::Boost].map(count));
         let counts = [counts.favourites, counts.boosts].map(|count| count as usize);
         assert_eq!(counts, expected, "favourites and boosts of {}", id.0);
+        self.check_poll_of(id);
     }
 
     /// The reactions and notifications of a user.
@@ -114,6 +116,7 @@ impl Run {
 pub(super) fn model_post(post: feed::Post) -> ModelPost {
     ModelPost {
         media: post.media.iter().map(|media| media.0).collect(),
+        poll: post.poll.as_ref().map(model_poll),
         author: post.author.0,
         text: post.text.as_str().to_owned(),
         reply_to: post.reply_to.map(|user| user.0),

@@ -14,7 +14,7 @@ use node::Request;
 
 use super::Generator;
 
-pub(super) const KINDS: usize = 27;
+pub(super) const KINDS: usize = 29;
 
 impl Generator {
     pub(crate) fn request(&mut self) -> Request {
@@ -92,6 +92,8 @@ impl Generator {
             23 => self.list_command(),
             24 => self.media_command(),
             25 => self.filter_command(),
+            26 => self.poll_command(),
+            27 => self.schedule_command(),
             _ => self.notifications(),
         }
     }

@@ -72,7 +72,7 @@ impl Generator {
     }
 
     /// Mostly one, since all must be of the author.
-    fn media_of_post(&mut self) -> Vec<MediaId> {
+    pub(super) fn media_of_post(&mut self) -> Vec<MediaId> {
         let most = if self.is_extreme() { POST_MEDIA_MAX as u64 + 2 } else { 3 };
         (0..self.random.below(most)).map(|_| self.media()).collect()
     }

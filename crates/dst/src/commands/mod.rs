@@ -6,9 +6,11 @@ mod filters;
 mod keys;
 mod lists;
 mod media;
+mod polls;
 
 use ::feed::accounts::AccountDone;
 use ::feed::media::MediaDone;
+use ::feed::schedule::ScheduleDone;
 use ::feed::{Done, Outcome};
 
 use testkit::Random;
@@ -25,6 +27,9 @@ pub(crate) struct Generator {
     /// One in so many commands is at a limit.
     extreme: u64,
     posts: Vec<u64>,
+    scheduled: Vec<u64>,
+    /// The latest time of a reply, in milliseconds since 1970.
+    known_ms: u64,
     lists: Vec<u64>,
     filters: Vec<u64>,
     /// Keywords and posts of filters.
@@ -59,6 +64,8 @@ impl Generator {
             key_weights,
             extreme: *random.pick(&[30, 300, 3_000]),
             posts: Vec::new(),
+            scheduled: Vec::new(),
+            known_ms: 0,
             lists: Vec::new(),
             filters: Vec::new(),
             filter_parts: Vec::new(),
@@ -85,6 +92,7 @@ impl Generator {
     pub(crate) fn note(&mut self, outcome: Outcome) {
         let (known, id) = match outcome {
             Ok(Done::Posted(id)) => (&mut self.posts, id.0),
+            Ok(Done::Schedule(ScheduleDone::Saved(id))) => (&mut self.scheduled, id.0),
             Ok(Done::Media(MediaDone::Added(media))) => (&mut self.media, media.0),
             Ok(Done::FilterSaved(filter)) => (&mut self.filters, filter.0),
             Ok(Done::FilterPartSaved(part)) => (&mut self.filter_parts, part.0),
@@ -95,6 +103,7 @@ impl Generator {
             Ok(Done::Account(AccountDone::Granted(grant))) => (&mut self.grants, grant.0),
             _ => return,
         };
+        self.known_ms = self.known_ms.max(::feed::Stamp(id).unix_ms());
         if known.len() < KNOWN_MAX {
             known.push(id);
         } else {

@@ -205,6 +205,12 @@ impl Accounts {
         self.accounts.get_mut(&user).ok_or(AccountRefusal::NoAccount.into())
     }
 
+    /// Whether a user has an active account, or none.
+    pub(super) fn is_active_or_none(&self, user: u32) -> bool {
+        let account = self.accounts.get(&user);
+        account.is_none_or(|account| account.state == AccountState::Active)
+    }
+
     fn active(&self, user: u32) -> Result<&ModelAccount, Refusal> {
         let account = self.accounts.get(&user);
         let active = account.filter(|account| account.state == AccountState::Active);

@@ -6,6 +6,7 @@ use feed::limits::{
     ERASE_ROWS_MAX, ERASING_USERS_MAX, FRIENDS_MAX, SAMPLE_SETS_MAX, SET_LABELS_MAX,
     SET_SAMPLES_MAX,
 };
+use feed::schedule::ScheduledPost;
 use feed::{
     Bio, Command, Counts, Done, Handle, MarkedTimeline, Name, Outcome, ProfileFields, Reaction,
     Refusal, Remains, SampleId, StoryId, UserEdit, UserId, UserRef, Visibility,
@@ -16,7 +17,7 @@ use super::filters::ModelFilter;
 use super::lists::ModelList;
 use super::media::ModelMedia;
 use super::ms_of;
-use super::posts::ModelPost;
+use super::posts::{Edits, ModelPost, Parts};
 use super::reactions::Cause;
 
 /// A user; the id is the place in the list.
@@ -97,6 +98,12 @@ pub(crate) struct Feed {
     pub(crate) followed_tags: BTreeMap<(u32, String), u64>,
     /// Lists by their owners and ids.
     pub(crate) lists: BTreeMap<(u32, u64), ModelList>,
+    /// The options that users chose, by polls and users.
+    pub(crate) votes: BTreeMap<(u64, u32), Vec<usize>>,
+    /// The ends of polls of which users are notified, by posts.
+    pub(super) ended: BTreeMap<u64, u64>,
+    /// Scheduled posts by their authors and ids.
+    pub(crate) scheduled: BTreeMap<(u32, u64), ScheduledPost>,
     /// Pictures by their ids.
     pub(crate) media: BTreeMap<u64, ModelMedia>,
     /// User and timeline of each marker: the last item read, the version, and the stamp of the change.
@@ -121,8 +128,10 @@ impl Feed {
             Command::AnswerRequest { user, other, accept } => self.answer(user, other, *accept),
             Command::Befriend { user, other } => self.befriend(user, other),
             Command::Unfriend { user, other } => self.unfriend(user, other),
-            Command::Publish(new) => self.publish(stamp, (new, &[])),
-            Command::Edit(edit) => self.edit(stamp, &Self::plain_edit(edit)),
+            Command::Publish(new) => self.publish(stamp, new, &Parts::default()),
+            Command::Edit(edit) => self.edit(stamp, edit, &Edits::default()),
+            Command::Poll(command) => self.change_poll(stamp, command),
+            Command::Schedule(command) => self.change_schedule(stamp, command),
             Command::DeletePost { post } => self.delete_post(*post),
             Command::PostStory { author, text, life } => {
                 let author = self.resolve(author)?;
@@ -237,9 +246,12 @@ impl Feed {
         self.markers.retain(|(one, _), _| *one != user);
         self.notes.retain(|(one, other), _| *one != user && *other != user);
         self.filters.retain(|(one, _), _| *one != user);
+        self.votes.retain(|(_, one), _| *one != user);
+        self.scheduled.retain(|(one, _), _| *one != user);
         self.leave_lists();
         self.forget_media();
         self.forget_reactions();
+        self.forget_votes();
         Ok(Done::UserDeleted)
     }
 

@@ -4,12 +4,13 @@ use feed::limits::{
     POST_MEDIA_MAX, UNATTACHED_MEDIA_MAX, UNATTACHED_MS, USER_MEDIA_BYTES_MAX, USER_MEDIA_MAX,
 };
 use feed::media::{
-    Focus, MediaChange, MediaCommand, MediaDone, MediaFile, MediaId, MediaKey, MediaPostEdit,
-    MediaRefusal, MediaUse, NewMedia, ProfilePicture,
+    Focus, MediaChange, MediaCommand, MediaDone, MediaFile, MediaId, MediaKey, MediaRefusal,
+    MediaUse, NewMedia, ProfilePicture,
 };
 use feed::{Done, Outcome, Refusal, Stamp};
 
 use super::feed::Feed;
+use super::posts::{Edits, Parts};
 
 /// A picture.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,9 +63,15 @@ impl Feed {
             }
             MediaCommand::Publish(new) => {
                 let media: Vec<u64> = new.media.iter().map(|media| media.0).collect();
-                return self.publish(stamp, (&new.post, &media));
+                let parts = Parts { media: &media, ..Parts::default() };
+                return self.publish(stamp, &new.post, &parts);
             }
-            MediaCommand::Edit(edit) => return self.edit(stamp, edit),
+            MediaCommand::Edit(edit) => {
+                let media = edit.media.as_ref();
+                let media = media.map(|media| media.iter().map(|media| media.0).collect());
+                let edits = Edits { media, changes: &edit.changes, poll: None };
+                return self.edit(stamp, &edit.edit, &edits);
+            }
             MediaCommand::Expire { media } => {
                 let before = self.media.len();
                 let day_ago = Stamp(stamp).unix_ms().saturating_sub(UNATTACHED_MS);
@@ -116,14 +123,19 @@ impl Feed {
     /// Deletes a post, but not its pictures.
     fn redraft(&mut self, stamp: u64, post: feed::PostId) -> Outcome {
         let media = self.posts.get(&post.0).map(|post| post.media.clone()).unwrap_or_default();
+        self.detach(stamp, &media);
+        self.delete_post(post)
+    }
+
+    /// Makes pictures unattached, as many as their owner may have.
+    pub(super) fn detach(&mut self, stamp: u64, media: &[u64]) {
         for id in media {
-            let Some(owner) = self.media.get(&id).map(|media| media.owner) else { continue };
+            let Some(owner) = self.media.get(id).map(|media| media.owner) else { continue };
             let is_kept = self.unattached_of(owner) < UNATTACHED_MEDIA_MAX as usize;
-            if let Some(media) = self.media.get_mut(&id).filter(|_| is_kept) {
+            if let Some(media) = self.media.get_mut(id).filter(|_| is_kept) {
                 media.used = MediaUse::Unattached { since: Stamp(stamp) };
             }
         }
-        self.delete_post(post)
     }
 
     fn clear_profile(&mut self, user: u32, picture: ProfilePicture) {
@@ -201,10 +213,5 @@ impl Feed {
             };
             is_shown && !users[media.owner as usize].deleted
         });
-    }
-
-    /// An edit of a post as an edit of a post and its pictures.
-    pub(super) fn plain_edit(edit: &feed::PostEdit) -> MediaPostEdit {
-        MediaPostEdit { edit: edit.clone(), media: None, changes: Vec::new() }
     }
 }

@@ -12,12 +12,15 @@ mod markers;
 mod media;
 mod notes;
 mod numbers;
+mod polls;
 pub(crate) mod posts;
 mod reactions;
 mod tags;
 
 use std::collections::BTreeMap;
 
+use ::feed::poll::PollCommand;
+use ::feed::schedule::ScheduleCommand;
 use ::feed::{Command, Outcome, Page, PageOf, PostId, Reply};
 use kv::KeyAnswer;
 use node::Logged;
@@ -28,6 +31,7 @@ pub(crate) use self::filters::ModelFilter;
 pub(crate) use self::keys::{Keys, ModelKey, same};
 pub(crate) use self::lists::ModelList;
 pub(crate) use self::media::ModelMedia;
+pub(crate) use self::polls::ModelPoll;
 
 /// Stamps: 41 bits of milliseconds since 2024, 22 bits of sequence.
 const EPOCH_MS: u64 = 1_704_067_200_000;
@@ -90,6 +94,24 @@ impl Model {
             }
             Logged::Feed(node::Request { command: Command::EndMutes { mutes }, .. }) => {
                 self.feed.end_mutes(mutes, ms_of(first));
+                Expected::Sweep
+            }
+            Logged::Feed(node::Request {
+                command: Command::Poll(PollCommand::End { post }),
+                ..
+            }) => {
+                self.feed.end_poll(first, *post);
+                Expected::Sweep
+            }
+            Logged::Feed(node::Request {
+                command: Command::Poll(PollCommand::Sweep { .. }),
+                ..
+            }) => Expected::Sweep,
+            Logged::Feed(node::Request {
+                command: Command::Schedule(ScheduleCommand::Publish { user, id }),
+                ..
+            }) => {
+                self.feed.publish_due(first, *user, *id);
                 Expected::Sweep
             }
             Logged::Feed(request) => Expected::Reply(self.reply(first, request)),

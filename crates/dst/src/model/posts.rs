@@ -1,10 +1,15 @@
 //! The expected posts, and who sees them.
 
 use feed::limits::{BOOST_RECENT_MS, EARLIER_BOOSTS_MAX};
-use feed::media::MediaPostEdit;
-use feed::{Done, NewPost, Outcome, Page, PageOf, PostId, Reaction, Refusal, Visibility};
+use feed::media::MediaChange;
+use feed::poll::NewPoll;
+use feed::{
+    Done, NewPost, Outcome, Page, PageOf, PollRefusal, PostEdit, PostId, Reaction, Refusal,
+    Visibility,
+};
 
 use super::feed::Feed;
+use super::polls::ModelPoll;
 use super::{ms_of, page_of};
 
 /// A post.
@@ -22,6 +27,24 @@ pub(crate) struct ModelPost {
     pub(crate) language: Option<String>,
     pub(crate) boost: Option<ModelBoost>,
     pub(crate) media: Vec<u64>,
+    pub(crate) poll: Option<ModelPoll>,
+}
+
+/// What a new post has beside its text.
+#[derive(Default)]
+pub(super) struct Parts<'a> {
+    pub(super) media: &'a [u64],
+    /// Pictures that are held for it.
+    pub(super) held: &'a [u64],
+    pub(super) poll: Option<&'a NewPoll>,
+}
+
+/// What changes of a post beside its text.
+#[derive(Default)]
+pub(super) struct Edits<'a> {
+    pub(super) media: Option<Vec<u64>>,
+    pub(super) changes: &'a [MediaChange],
+    pub(super) poll: Option<Option<&'a NewPoll>>,
 }
 
 /// What a boost shows.
@@ -34,9 +57,17 @@ pub(crate) struct ModelBoost {
 }
 
 impl Feed {
-    pub(super) fn publish(&mut self, stamp: u64, (new, media): (&NewPost, &[u64])) -> Outcome {
+    /// The author of a post that can be published, and that of the post replied to.
+    pub(super) fn check_new(
+        &mut self,
+        new: &NewPost,
+        Parts { media, held, poll }: &Parts<'_>,
+    ) -> Result<(u32, Option<u32>), Refusal> {
         let author = self.resolve(&new.author)?;
-        self.check_media_of_post(author, &[], media)?;
+        self.check_media_of_post(author, held, media)?;
+        if poll.is_some() && !media.is_empty() {
+            return Err(PollRefusal::WithMedia.into());
+        }
         if new.text.as_str().is_empty() && media.is_empty() {
             return Err(Refusal::BadText);
         }
@@ -48,6 +79,11 @@ impl Feed {
             }
             None => None,
         };
+        Ok((author, replied))
+    }
+
+    pub(super) fn publish(&mut self, stamp: u64, new: &NewPost, parts: &Parts<'_>) -> Outcome {
+        let (author, replied) = self.check_new(new, parts)?;
         let text = new.text.as_str().to_owned();
         let (opening, mentions) = self.mentioned(&text, replied, author);
         let post = ModelPost {
@@ -62,15 +98,15 @@ impl Feed {
             sensitive: new.sensitive,
             language: new.language.as_ref().map(|language| language.as_str().to_owned()),
             boost: None,
-            media: media.to_vec(),
+            media: parts.media.to_vec(),
+            poll: parts.poll.map(|poll| ModelPoll::new(stamp, poll)),
         };
-        self.attach(PostId(stamp), (&[], media), &[]);
+        self.attach(PostId(stamp), (&[], parts.media), &[]);
         self.posts.insert(stamp, post);
         Ok(Done::Posted(PostId(stamp)))
     }
 
-    pub(super) fn edit(&mut self, stamp: u64, all: &MediaPostEdit) -> Outcome {
-        let edit = &all.edit;
+    pub(super) fn edit(&mut self, stamp: u64, edit: &PostEdit, all: &Edits<'_>) -> Outcome {
         let old = self.posts.get(&edit.post.0).filter(|post| post.boost.is_none());
         let old = old.ok_or(Refusal::PostNotFound)?.clone();
         let mut new = old.clone();
@@ -91,16 +127,26 @@ impl Feed {
             new.language = language.as_ref().map(|language| language.as_str().to_owned());
         }
         if let Some(media) = &all.media {
-            new.media = media.iter().map(|media| media.0).collect();
+            new.media.clone_from(media);
             self.check_media_of_post(old.author, &old.media, &new.media)?;
+        }
+        if let Some(poll) = all.poll {
+            new.poll = poll.map(|poll| match &old.poll {
+                Some(old) => old.edited(stamp, poll),
+                None => ModelPoll::new(stamp, poll),
+            });
+        }
+        if new.poll.is_some() && !new.media.is_empty() {
+            return Err(PollRefusal::WithMedia.into());
         }
         if new.text.is_empty() && new.media.is_empty() {
             return Err(Refusal::BadText);
         }
         if new != old || !all.changes.is_empty() {
             new.edited = Some(stamp);
-            self.attach(edit.post, (&old.media, &new.media), &all.changes);
+            self.attach(edit.post, (&old.media, &new.media), all.changes);
             self.posts.insert(edit.post.0, new);
+            self.forget_votes();
         }
         Ok(Done::PostEdited)
     }
@@ -113,6 +159,7 @@ impl Feed {
         }
         self.forget_media();
         self.forget_reactions();
+        self.forget_votes();
         Ok(Done::Deleted)
     }
 
@@ -199,6 +246,7 @@ impl Feed {
             language: None,
             boost: Some(ModelBoost { post: id, author, is_recent, earlier }),
             media: Vec::new(),
+            poll: None,
         };
         self.posts.insert(stamp, post);
         Ok(Done::Reacted)

@@ -16,6 +16,8 @@ pub(crate) enum Cause {
     Boost(u64),
     Follow,
     Request,
+    /// The end of the poll of this post.
+    Poll(u64),
 }
 
 impl Feed {
@@ -128,7 +130,7 @@ impl Feed {
     }
 
     /// Notifies `user`, and drops the oldest of what is stored beyond the limit.
-    fn notify(&mut self, user: u32, stamp: u64, (actor, cause): (u32, Cause)) {
+    pub(super) fn notify(&mut self, user: u32, stamp: u64, (actor, cause): (u32, Cause)) {
         if self.hides_notices(user, actor) || self.are_hidden(user, actor) {
             return;
         }
@@ -163,6 +165,11 @@ impl Feed {
                 }
                 Cause::Follow => {
                     self.follows.contains(&(*actor, user)).then_some(Notice::Follow)?
+                }
+                Cause::Poll(post) => {
+                    let found = self.posts.get(post).filter(|found| self.sees(user, found));
+                    found.is_some_and(|found| found.poll.is_some()).then_some(())?;
+                    Notice::Poll(PostId(*post))
                 }
                 Cause::Request => {
                     self.requests.contains(&(*actor, user)).then_some(Notice::FollowRequest)?

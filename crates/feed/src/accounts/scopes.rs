@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::refusal::AccountRefusal;
+use crate::account_refusal::AccountRefusal;
 
 /// Makes the enum of scopes. Variants are stored as bits in this order: new ones are added at the end.
 macro_rules! scopes {

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use unicode_segmentation::UnicodeSegmentation as _;
 
+use crate::account_refusal::AccountRefusal;
 use crate::limits;
-use crate::refusal::AccountRefusal;
 
 /// An e-mail address, in lower case: addresses that differ only in case are one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -7,13 +7,18 @@ use rows::Stamp;
 
 use crate::accounts::GrantId;
 use crate::command::{Done, Outcome};
-use crate::cost::{GRANT_ROWS, LIST_ROWS, MEDIA_ROWS, POST_ROWS_LEAST, POST_ROWS_MAX, TAG_ROWS};
+use crate::cost::{
+    GRANT_ROWS, LIST_ROWS, MEDIA_ROWS, POLL_ROWS, POST_ROWS_LEAST, POST_ROWS_MAX, SCHEDULED_ROWS,
+    TAG_ROWS,
+};
 use crate::effect::Effect;
-use crate::facts::{HiddenCount, Txn};
+use crate::facts::{HiddenCount, Txn, VOTE_ROWS};
+use crate::ids::ScheduledId;
 use crate::ids::{PostId, StoryId, UserId, UserRef};
 use crate::limits::{ERASE_ROWS_MAX, ERASING_USERS_MAX, LISTS_MAX};
 use crate::list::ListId;
 use crate::media::MediaId;
+use crate::poll::PollId;
 use crate::reaction::Reaction;
 use crate::records::Counts;
 use crate::refusal::Refusal;
@@ -91,30 +96,28 @@ pub(super) fn erase(
             erase.txn.erase_notifications(user, from, ERASE_ROWS_MAX / 2);
         }
         Remains::FollowRequests | Remains::Requested => {
-            for other in erase.items(remains, from, ERASE_ROWS_MAX / RELATION_ROWS) {
-                let Ok(other) = u32::try_from(other).map(UserId) else { continue };
-                let (asking, asked) = match remains {
-                    Remains::Requested => (user, other),
-                    _ => (other, user),
-                };
-                erase.txn.put_request(asking, asked, false);
-            }
+            erase.pairs(remains, (from, RELATION_ROWS), |txn, (asking, asked)| {
+                txn.put_request(asking, asked, false);
+            });
         }
         Remains::Notes | Remains::NotedBy => {
-            for other in erase.items(remains, from, ERASE_ROWS_MAX / NOTE_ROWS) {
-                let Ok(other) = u32::try_from(other).map(UserId) else { continue };
-                let (author, about) = match remains {
-                    Remains::Notes => (user, other),
-                    _ => (other, user),
-                };
-                erase.txn.put_note(author, about, &Note::default());
-            }
+            erase.pairs(remains, (from, NOTE_ROWS), |txn, (author, about)| {
+                txn.put_note(author, about, &Note::default());
+            });
         }
         Remains::Lists => erase.txn.erase_lists(user, ListId(from), ERASE_ROWS_MAX),
         Remains::Media => {
             for media in erase.items(remains, from, ERASE_ROWS_MAX / MEDIA_ROWS) {
                 erase.txn.remove_media(MediaId(media));
             }
+        }
+        Remains::Votes => {
+            for poll in erase.items(remains, from, ERASE_ROWS_MAX / (VOTE_ROWS + 1)) {
+                erase.txn.erase_vote(PollId(poll), user);
+            }
+        }
+        Remains::Scheduled => {
+            erase.txn.erase_scheduled(user, ScheduledId(from), ERASE_ROWS_MAX / SCHEDULED_ROWS);
         }
         Remains::Nothing => erase.txn.finish_erasing(user),
     }
@@ -132,6 +135,21 @@ impl Erase<'_, '_> {
         self.txn.facts().remains(self.user, remains, from, limit)
     }
 
+    /// Requests and notes: removes each, of which one user is the deleted one.
+    fn pairs(
+        &mut self,
+        remains: Remains,
+        (from, rows): (u64, usize),
+        remove: impl Fn(&mut Txn<'_>, (UserId, UserId)),
+    ) {
+        let user = self.user;
+        for other in self.items(remains, from, ERASE_ROWS_MAX / rows) {
+            let Ok(other) = u32::try_from(other).map(UserId) else { continue };
+            let is_of_user = matches!(remains, Remains::Requested | Remains::Notes);
+            remove(self.txn, if is_of_user { (user, other) } else { (other, user) });
+        }
+    }
+
     fn posts(&mut self, from: u64) {
         let mut rows_left = ERASE_ROWS_MAX;
         for post in self.items(Remains::Posts, from, ERASE_ROWS_MAX / 3) {
@@ -144,7 +162,8 @@ impl Erase<'_, '_> {
             };
             let tags = TAG_ROWS * post.tags().len();
             let media = MEDIA_ROWS * post.media.len();
-            rows_left -= POST_ROWS_LEAST + post.mentions.len() + tags + media;
+            let poll = POLL_ROWS * post.poll.iter().len();
+            rows_left -= POST_ROWS_LEAST + post.mentions.len() + tags + media + poll;
             self.txn.remove_post(id, &post);
             let deleted = |user: &UserId| Effect::MentionChanged {
                 post: id,

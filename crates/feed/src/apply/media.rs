@@ -37,11 +37,13 @@ pub(super) fn apply(
             MediaDone::Changed
         }
         MediaCommand::Publish(new) => {
-            return post::publish(txn, stamp, (&new.post, &new.media), effects);
+            let parts = post::Parts { media: &new.media, ..post::Parts::default() };
+            return post::publish(txn, stamp, (&new.post, parts), effects);
         }
         MediaCommand::Edit(edit) => {
-            let media = (edit.media.as_deref(), edit.changes.as_slice());
-            return post::edit(txn, stamp, (&edit.edit, media), effects);
+            let (media, changes) = (edit.media.as_deref(), edit.changes.as_slice());
+            let edits = post::PartEdits { media, changes, poll: None };
+            return post::edit(txn, stamp, (&edit.edit, edits), effects);
         }
         MediaCommand::Expire { media } => expire(txn, stamp, media),
         MediaCommand::Redraft { post } => {

@@ -11,19 +11,22 @@ mod list;
 mod marker;
 mod media;
 mod note;
+mod poll;
 pub(crate) mod post;
 mod reaction;
 mod sample;
+mod schedule;
 mod story;
 mod sweep;
 mod tag;
 mod user;
 
+use self::post::{PartEdits, Parts};
 use crate::command::{Command, Outcome, Reply, StampedCommand};
 use crate::effect::Effect;
 use crate::facts::{Txn, step, step_total};
 use crate::ids::{UserId, UserRef};
-use crate::post::{NewPost, PostEdit};
+use crate::post::PostEdit;
 use crate::records::Sample;
 use crate::refusal::Refusal;
 use crate::settings::UserEdit;
@@ -66,19 +69,17 @@ fn run(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effect>) -> 
         Command::Follow { user, other } => follow::set(txn, stamp, (user, other), true, effects),
         Command::FollowMany { user, others } => follow::many(txn, user, others, effects),
         Command::Unfollow { user, other } => follow::set(txn, stamp, (user, other), false, effects),
-        Command::Publish(new) => post::publish(txn, stamp, (new, &[]), effects),
+        Command::Publish(new) => post::publish(txn, stamp, (new, Parts::default()), effects),
         Command::Post { author, text } => {
-            let new = NewPost::new(author.clone(), text.clone());
-            post::publish(txn, stamp, (&new, &[]), effects)
+            post::publish_text(txn, stamp, (author, text, None), effects)
         }
         Command::Reply { author, text, parent } => {
-            let new = NewPost::new(author.clone(), text.clone());
-            let new = NewPost { parent: Some(*parent), ..new };
-            post::publish(txn, stamp, (&new, &[]), effects)
+            post::publish_text(txn, stamp, (author, text, Some(*parent)), effects)
         }
-        Command::Edit(edit) => post::edit(txn, stamp, (edit, (None, &[])), effects),
+        Command::Edit(edit) => post::edit(txn, stamp, (edit, PartEdits::default()), effects),
         Command::EditPost { post, text } => {
-            post::edit(txn, stamp, (&PostEdit::of_text(*post, text.clone()), (None, &[])), effects)
+            let edit = PostEdit::of_text(*post, text.clone());
+            post::edit(txn, stamp, (&edit, PartEdits::default()), effects)
         }
         Command::DeletePost { post } => post::delete(txn, *post, effects),
         Command::Befriend { user, other } => friend::set(txn, user, other, true, effects),
@@ -100,6 +101,8 @@ fn run(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effect>) -> 
         }
         Command::Account(command) => account::apply(txn, stamp, command),
         Command::Media(command) => media::apply(txn, stamp, command, effects),
+        Command::Poll(command) => poll::apply(txn, stamp, command, effects),
+        Command::Schedule(command) => schedule::apply(txn, stamp, command, effects),
         Command::Block { user, other } => block::block(txn, user, other, effects),
         Command::Unblock { user, other } => block::unblock(txn, user, other),
         Command::Mute { user, other, mentions, time } => {

@@ -9,26 +9,43 @@ use crate::command::{Done, Outcome};
 use crate::cost::MENTION_WORK;
 use crate::effect::Effect;
 use crate::facts::Txn;
-use crate::ids::{PostId, UserId};
+use crate::ids::{PostId, UserId, UserRef};
 use crate::limits;
 use crate::media::{MediaChange, MediaId};
+use crate::poll::{NewPoll, Poll, PollId};
+use crate::poll_refusal::PollRefusal;
 use crate::post::{NewPost, PostEdit, Visibility};
 use crate::records::Post;
 use crate::refusal::Refusal;
 use crate::text::{self, Handle, PostText};
 use crate::visible::Viewer;
 
-/// Publishes a post. It is a reply to its parent if there is one, and else to the user whose handle is at
-/// the start of the text.
-pub(super) fn publish(
-    txn: &mut Txn<'_>,
-    stamp: Stamp,
-    (new, media): (&NewPost, &[MediaId]),
-    effects: &mut Vec<Effect>,
-) -> Outcome {
+/// What a new post has beside its text.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Parts<'a> {
+    /// Pictures that are unattached, or among those that are held for it.
+    pub(super) media: &'a [MediaId],
+    /// Pictures of the author that are held for the post.
+    pub(super) held: &'a [MediaId],
+    pub(super) poll: Option<&'a NewPoll>,
+}
+
+/// The author of a post that may be published, and that of the post replied to.
+pub(super) struct Checked {
+    pub(super) author: UserId,
+    replied: Option<UserId>,
+}
+
+/// Refuses a post that cannot be published.
+pub(super) fn check(
+    txn: &Txn<'_>,
+    new: &NewPost,
+    Parts { media, held, poll }: Parts<'_>,
+) -> Result<Checked, Refusal> {
     let author = super::resolve(txn, &new.author)?;
     check_count(txn, author)?;
-    super::media::check(txn, author, &[], media)?;
+    super::media::check(txn, author, held, media)?;
+    check_parts(media, poll.is_some())?;
     if new.text.as_str().is_empty() && media.is_empty() {
         return Err(Refusal::BadText);
     }
@@ -40,6 +57,25 @@ pub(super) fn publish(
         }
         None => None,
     };
+    Ok(Checked { author, replied })
+}
+
+fn check_parts(media: &[MediaId], has_poll: bool) -> Result<(), Refusal> {
+    if has_poll && !media.is_empty() {
+        return Err(PollRefusal::WithMedia.into());
+    }
+    Ok(())
+}
+
+/// Publishes a post. It is a reply to its parent if there is one, and else to the user whose handle is at
+/// the start of the text.
+pub(super) fn publish(
+    txn: &mut Txn<'_>,
+    stamp: Stamp,
+    (new, parts): (&NewPost, Parts<'_>),
+    effects: &mut Vec<Effect>,
+) -> Outcome {
+    let Checked { author, replied } = check(txn, new, parts)?;
     let (reply_to, mentions) = addressees_in(txn, &new.text, author, replied);
     let post = Post {
         author,
@@ -53,14 +89,26 @@ pub(super) fn publish(
         sensitive: new.sensitive,
         language: new.language.clone(),
         boost: None,
-        media: media.to_vec(),
+        media: parts.media.to_vec(),
+        poll: parts.poll.map(|new| Poll::new(PollId(stamp.0), new, stamp.unix_ms())),
     };
     let id = PostId(stamp.0);
-    super::media::attach(txn, id, (&[], media), &[]);
+    super::media::attach(txn, id, (&[], parts.media), &[]);
     txn.put_post(id, &post);
     published(txn, id, &post, effects);
     effects.extend(post.mentions.iter().map(|user| Effect::Mentioned { post: id, user: *user }));
     Ok(Done::Posted(id))
+}
+
+/// As [`publish`], of a public post of a text alone.
+pub(super) fn publish_text(
+    txn: &mut Txn<'_>,
+    stamp: Stamp,
+    (author, text, parent): (&UserRef, &PostText, Option<PostId>),
+    effects: &mut Vec<Effect>,
+) -> Outcome {
+    let new = NewPost { parent, ..NewPost::new(author.clone(), text.clone()) };
+    publish(txn, stamp, (&new, Parts::default()), effects)
 }
 
 /// Counts a post that is new, and announces it to the views.
@@ -97,15 +145,23 @@ fn sees(txn: &Txn<'_>, user: UserId, post: &Post) -> bool {
     Viewer::new(txn.facts(), Some(user)).visible(post)
 }
 
-/// All pictures of a post from now on, if they change, and what is said about them.
-type PictureEdit<'a> = (Option<&'a [MediaId]>, &'a [MediaChange]);
+/// What changes of a post beside its text.
+#[derive(Clone, Copy, Default)]
+pub(super) struct PartEdits<'a> {
+    /// All pictures from now on, if they change.
+    pub(super) media: Option<&'a [MediaId]>,
+    /// What is said about them.
+    pub(super) changes: &'a [MediaChange],
+    /// The poll from now on, if it changes; or that there is none.
+    pub(super) poll: Option<Option<&'a NewPoll>>,
+}
 
 /// Changes what a post says. The user replied to and who may see it stay, so the post stays in the same homes: an edit
 /// never changes whom a direct post mentions.
 pub(super) fn edit(
     txn: &mut Txn<'_>,
     stamp: Stamp,
-    (edit, (media, changes)): (&PostEdit, PictureEdit<'_>),
+    (edit, PartEdits { media, changes, poll }): (&PostEdit, PartEdits<'_>),
     effects: &mut Vec<Effect>,
 ) -> Outcome {
     let (id, old) = (edit.post, txn.facts().post(edit.post));
@@ -130,6 +186,14 @@ pub(super) fn edit(
         super::media::check(txn, old.author, &old.media, media)?;
         new.media = media.to_vec();
     }
+    if let Some(poll) = poll {
+        let (next, now_ms) = (PollId(stamp.0), stamp.unix_ms());
+        new.poll = poll.map(|poll| match &old.poll {
+            Some(old) => old.edited(next, poll, now_ms),
+            None => Poll::new(next, poll, now_ms),
+        });
+    }
+    check_parts(&new.media, new.poll.is_some())?;
     if new.text.as_str().is_empty() && new.media.is_empty() {
         return Err(Refusal::BadText);
     }

@@ -94,7 +94,8 @@ pub(super) fn notify(
         | Stored::Boost(actor)
         | Stored::Follow(actor)
         | Stored::FollowRequest(actor) => actor,
-        Stored::Dismissed => return,
+        // The end of a poll is not what somebody did.
+        Stored::Dismissed | Stored::Poll(_) => return,
     };
     if Viewer::new(txn.facts(), Some(user)).notified_by(actor) {
         txn.put_notification(user, stamp.0, stored);
@@ -145,9 +146,11 @@ pub(super) fn dismiss_notification(
     let found = Viewer::new(txn.facts(), Some(user)).notification(id);
     match found.ok_or(Refusal::NotificationNotFound)?.notice {
         Notice::Mention(_) => txn.dismiss_mention(user, id.0),
-        Notice::Favourite(_) | Notice::Boost(_) | Notice::Follow | Notice::FollowRequest => {
-            txn.remove_notification(user, id.0);
-        }
+        Notice::Favourite(_)
+        | Notice::Boost(_)
+        | Notice::Follow
+        | Notice::FollowRequest
+        | Notice::Poll(_) => txn.remove_notification(user, id.0),
     }
     Ok(Done::NotificationDismissed)
 }

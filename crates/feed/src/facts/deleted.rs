@@ -13,6 +13,7 @@
 use rows::{PointTable, Rows, SetTable, Span};
 
 use super::{Facts, Txn, user_id};
+use crate::ids::ScheduledId;
 use crate::ids::{UserId, UserRef};
 use crate::list::ListId;
 use crate::media::MediaId;
@@ -129,6 +130,11 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
             Remains::Media => {
                 let media = self.media_of(user, MediaId(from), limit);
                 return media.into_iter().map(|media| media.0).collect();
+            }
+            Remains::Votes => SetTable::Votes,
+            Remains::Scheduled => {
+                let scheduled = self.scheduled_of(user, ScheduledId(from), limit);
+                return scheduled.into_iter().map(|id| id.0).collect();
             }
             Remains::Nothing => return Vec::new(),
         };

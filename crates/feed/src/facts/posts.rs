@@ -158,6 +158,7 @@ impl Txn<'_> {
         for user in &post.mentions {
             write::mention(self.rows, *user, id);
         }
+        post.poll.iter().for_each(|poll| self.put_poll_end(id, poll));
     }
 
     /// Replaces `old` by `new`, which has the same author, parent and visibility.
@@ -170,6 +171,7 @@ impl Txn<'_> {
             write::mention(self.rows, *user, id);
         }
         self.edit_tags(id, old, new);
+        self.replace_poll(id, old.poll.as_ref(), new.poll.as_ref());
     }
 
     /// Removes a post from its tables. Replies to it stay, and still refer to it; reactions are removed later.
@@ -190,6 +192,7 @@ impl Txn<'_> {
                 self.remove_media(*media);
             }
         }
+        post.poll.iter().for_each(|poll| self.remove_poll(id, poll));
         match &post.boost {
             Some(boost) => self.remove_boost(post.author, boost.post, id),
             None => self.forget_reactions(id, post.author),

@@ -94,6 +94,10 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
                 let post = self.facts().stored_post(post);
                 post.is_some_and(|post| post.author == media.owner && post.media.contains(&id))
             }
+            MediaUse::Scheduled(post) => {
+                let post = self.facts().scheduled(media.owner, post);
+                post.is_some_and(|post| post.media.contains(&id))
+            }
             MediaUse::Profile(picture) => {
                 self.facts().stored_user(media.owner).is_some_and(|user| match picture {
                     ProfilePicture::Avatar => user.avatar == Some(id),

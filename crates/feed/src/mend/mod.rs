@@ -15,6 +15,7 @@ mod lists;
 mod media;
 mod notes;
 mod passes;
+mod polls;
 mod posts;
 mod reactions;
 mod records;
@@ -24,7 +25,7 @@ mod stories;
 mod tags;
 mod users;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rows::{Finding, NameTable, PointTable, RowsMut, Scan, SetTable, Stamp, Value};
 
@@ -51,6 +52,8 @@ pub struct Mend {
     next_user: u64,
     accounts: accounts::Counted,
     media: media::Spaces,
+    /// Polls that posts got by an edit; those of others have the ids of the posts.
+    polls: BTreeSet<u64>,
     sets: BTreeMap<SetName, samples::Counted>,
     relations: relations::Relations,
     /// Deleted stories that are not swept: the author, and whether the row was found by which they will be.
@@ -125,6 +128,7 @@ impl Mend {
             Pass::AppUses => self.add_app_uses(&mut step),
             Pass::Media => self.media(&mut step, &from.name),
             Pass::MediaSpaces => self.media_spaces(&mut step, &from.name),
+            Pass::Scheduled => self.scheduled(&mut step, &from.name),
             Pass::Totals => self.totals(&mut step),
         };
         self.pass += usize::from(next.is_none());
@@ -151,6 +155,7 @@ impl Mend {
                 PointTable::AppUses => self.app_uses(step, key, &value),
                 PointTable::App => self.app(step, key),
                 PointTable::PostCounts => step.post_counts(key),
+                PointTable::PollCounts => self.poll_counts(step, key),
                 PointTable::Inbox => step.inbox(key, &value),
                 PointTable::Note => step.note(key),
                 PointTable::Markers => self.markers(step, key, &value),
@@ -193,7 +198,10 @@ impl Mend {
                 }
                 SetTable::Reactions => step.reaction_of_post(owner, item, number),
                 SetTable::Notes | SetTable::NotedBy => step.noted(table, owner, item),
+                SetTable::SweptPosts if owner == 1 => self.swept_poll(step, item),
                 SetTable::SweptPosts => step.swept_post(owner, item),
+                SetTable::Votes => self.vote_of_user(step, (owner, item, number)),
+                SetTable::PollVotes => self.vote_of_poll(step, (owner, item, number)),
                 SetTable::Notifications => self.notification(step, (owner, item, number)),
                 SetTable::Following
                 | SetTable::Followers
@@ -264,13 +272,15 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
             NameTable::AuthorTag => self.author_tag(name),
             NameTable::FeaturedTag | NameTable::FollowedTag => self.user_tag(table, name),
             NameTable::Filters => self.filters(name),
+            NameTable::PollEnd => self.poll_end(name),
+            NameTable::ScheduledDue => self.scheduled_due(name),
             NameTable::List => self.list(name),
             NameTable::ListMember => self.list_member(name),
             NameTable::ListedUser => self.listed_user(name),
             NameTable::MediaFile | NameTable::MediaOf | NameTable::UnattachedMedia => {
                 self.listed_media(table, name);
             }
-            NameTable::Media | NameTable::MediaSpace => {}
+            NameTable::Media | NameTable::MediaSpace | NameTable::Scheduled => {}
             NameTable::Idempotency
             | NameTable::SampleSet
             | NameTable::SampleLabel

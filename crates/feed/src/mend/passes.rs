@@ -24,11 +24,13 @@ pub(super) enum Pass {
     Media,
     /// What pictures take.
     MediaSpaces,
+    /// Scheduled posts.
+    Scheduled,
     Totals,
 }
 
 /// Later passes rely on what earlier ones have made consistent.
-pub(super) const PASSES: [Pass; 101] = [
+pub(super) const PASSES: [Pass; 110] = [
     Pass::PointRecords(PointTable::User),
     Pass::PointRecords(PointTable::Counts),
     Pass::PointRecords(PointTable::Post),
@@ -44,6 +46,7 @@ pub(super) const PASSES: [Pass; 101] = [
     Pass::PointRecords(PointTable::Grant),
     Pass::PointRecords(PointTable::AppUses),
     Pass::PointRecords(PointTable::PostCounts),
+    Pass::PointRecords(PointTable::PollCounts),
     Pass::PointRecords(PointTable::Inbox),
     Pass::PointRecords(PointTable::Markers),
     Pass::PointRecords(PointTable::Note),
@@ -53,6 +56,8 @@ pub(super) const PASSES: [Pass; 101] = [
     Pass::NameRecords(NameTable::MuteEnd),
     Pass::NameRecords(NameTable::FeaturedTag),
     Pass::NameRecords(NameTable::Filters),
+    Pass::NameRecords(NameTable::PollEnd),
+    Pass::NameRecords(NameTable::Scheduled),
     Pass::NameRecords(NameTable::FollowedTag),
     Pass::NameRecords(NameTable::List),
     Pass::NameRecords(NameTable::Media),
@@ -73,6 +78,8 @@ pub(super) const PASSES: [Pass; 101] = [
     Pass::Names(NameTable::GrantExpiry),
     Pass::Names(NameTable::UnusedApp),
     Pass::Points(PointTable::Post),
+    Pass::Scheduled,
+    Pass::Names(NameTable::ScheduledDue),
     Pass::Media,
     Pass::Names(NameTable::MediaFile),
     Pass::Names(NameTable::MediaOf),
@@ -90,7 +97,11 @@ pub(super) const PASSES: [Pass; 101] = [
     Pass::Members(SetTable::Bookmarks),
     Pass::Members(SetTable::Pins),
     Pass::Members(SetTable::Reactions),
+    Pass::Members(SetTable::Votes),
+    Pass::Members(SetTable::PollVotes),
     Pass::Members(SetTable::SweptPosts),
+    Pass::Points(PointTable::PollCounts),
+    Pass::Names(NameTable::PollEnd),
     Pass::Points(PointTable::PostCounts),
     Pass::Members(SetTable::Notifications),
     Pass::Points(PointTable::Inbox),

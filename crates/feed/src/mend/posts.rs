@@ -29,6 +29,7 @@ impl Mend {
         if step.media_of_post(key, &post) {
             return;
         }
+        post.poll.iter().for_each(|poll| self.poll_of_post(step, key, poll));
         let mut missing = Vec::new();
         if step.set(SetTable::AuthorPosts, post.author.0.into(), key, Some(post.listed().number()))
         {

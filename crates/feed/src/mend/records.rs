@@ -11,7 +11,9 @@ use crate::list::List;
 use crate::marker::Markers;
 use crate::media::MediaSpace;
 use crate::notification::Inbox;
+use crate::poll::PollCounts;
 use crate::records::{Counts, Post, Sample, SampleSet, Story, User};
+use crate::schedule::ScheduledPost;
 use crate::text::{Note, PostText};
 
 impl<R: Scan + RowsMut> Rows<'_, R> {
@@ -30,6 +32,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
                 PointTable::Grant => Grant::try_of_row(&value).is_some(),
                 PointTable::AppUses => try_decode::<u32>(&value).is_some(),
                 PointTable::PostCounts => PostCounts::try_decode(&value).is_some(),
+                PointTable::PollCounts => try_decode::<PollCounts>(&value).is_some(),
                 PointTable::Inbox => try_decode::<Inbox>(&value).is_some(),
                 PointTable::Note => try_decode::<Note>(&value).is_some(),
                 PointTable::Markers => try_decode::<Markers>(&value).is_some(),
@@ -59,6 +62,13 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
                 name.len() > 4 && try_decode::<u64>(value).is_some()
             }
             NameTable::Filters => name.len() == 4 && super::filters::is_record(value),
+            NameTable::PollEnd => {
+                name.len() == 16 && (value.is_empty() || try_decode::<u64>(value).is_some())
+            }
+            NameTable::Scheduled => {
+                name.len() == 12 && try_decode::<ScheduledPost>(value).is_some()
+            }
+            NameTable::ScheduledDue => true,
             NameTable::List => try_decode::<List>(value).is_some(),
             NameTable::Media => name.len() == 8 && super::media::is_record(value),
             NameTable::MediaSpace => try_decode::<MediaSpace>(value).is_some(),

@@ -5,11 +5,13 @@ use feed::filter::{
     FilterAction, FilterChange, FilterCommand, FilterContext, FilterContexts, FilterText, Keyword,
     NewFilter,
 };
+use feed::poll::{NewPoll, NewPollPost, PollCommand, PollOptions, PollPostEdit, PollTime};
+use feed::schedule::{ScheduleCommand, ScheduledPost};
 use feed::{
     Bio, Command, Cursor, Done, Effect, Facts, Handle, Idempotency, Lifetime, List, ListChange,
-    ListCommand, ListId, ListReplies, ListTitle, MarkerUpdate, MarkersUpdate, MuteTime, Name, Note,
-    Notice, Page, PostId, PostText, Remains, Reply, StampedCommand, StoryId, Tag, Txn, UserEdit,
-    UserId, UserRef, Viewer, apply, limits,
+    ListCommand, ListId, ListReplies, ListTitle, MarkerUpdate, MarkersUpdate, MuteTime, Name,
+    NewPost, Note, Notice, Page, PollChoices, PostEdit, PostId, PostText, Remains, Reply,
+    StampedCommand, StoryId, Tag, Txn, UserEdit, UserId, UserRef, Viewer, apply, limits,
 };
 use rows::{Rows, Stamp, StampClock};
 use testkit::MemoryRows;
@@ -207,6 +209,42 @@ pub(crate) fn create_filter(user: u32, keyword: &str) -> Command {
     };
     let change = FilterChange::Create(new);
     Command::Filter(Box::new(FilterCommand { user: id(user), change }))
+}
+
+/// Asks something that ends after five minutes, in a new post or in an existing one.
+pub(crate) fn poll(user: u32, edited: Option<PostId>) -> Command {
+    let poll = |options: [&str; 2]| NewPoll {
+        options: PollOptions::parse(options).unwrap(),
+        multiple: false,
+        hide_totals: false,
+        time: PollTime::from_secs(300).unwrap(),
+    };
+    let text = PostText::parse("well?").unwrap();
+    let command = match edited {
+        Some(post) => PollCommand::Edit(Box::new(PollPostEdit {
+            edit: PostEdit::of_text(post, text),
+            poll: Some(poll(["up", "down"])),
+            media: None,
+            changes: Vec::new(),
+        })),
+        None => {
+            let (post, poll) = (NewPost::new(id(user), text), poll(["yes", "no"]));
+            PollCommand::Publish(Box::new(NewPollPost { post, poll }))
+        }
+    };
+    Command::Poll(command)
+}
+
+pub(crate) fn vote(user: u32, post: PostId, choice: usize) -> Command {
+    let choices = PollChoices::new([choice]).unwrap();
+    Command::Poll(PollCommand::Vote { user: id(user), post, choices })
+}
+
+/// Schedules a post.
+pub(crate) fn schedule(user: u32, due_ms: u64) -> Command {
+    let post = NewPost::new(id(user), PostText::parse("later").unwrap());
+    let post = ScheduledPost { post, media: Vec::new(), poll: None, due_ms };
+    Command::Schedule(ScheduleCommand::Create(Box::new(post)))
 }
 
 /// Locks or unlocks a user.

@@ -46,7 +46,9 @@ impl Server {
     async fn unattached(&self, me: UserId, id: MediaId) -> Result<(), ApiError> {
         match self.used(me, id).await? {
             MediaUse::Unattached { .. } => Ok(()),
-            MediaUse::Post(_) | MediaUse::Profile(_) => Err(ApiError::not_found()),
+            MediaUse::Post(_) | MediaUse::Profile(_) | MediaUse::Scheduled(_) => {
+                Err(ApiError::not_found())
+            }
         }
     }
 

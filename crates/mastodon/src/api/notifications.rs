@@ -1,4 +1,4 @@
-//! Notifications: mentions, favourites and boosts of one's posts, follows and requests to follow.
+//! Notifications: mentions, favourites and boosts of one's posts, follows and requests to follow, ends of polls.
 
 use axum::Json;
 use axum::extract::State;
@@ -31,7 +31,8 @@ impl Wanted {
         let by = by.map(|id| input::user(id).ok_or_else(ApiError::not_found)).transpose()?;
         let has = |list: &str, kind: &str| fields.all(list).any(|name| name == kind);
         let all = fields.all("types").next().is_none();
-        let kinds = ["mention", "favourite", "reblog", "follow", "follow_request"].into_iter();
+        let kinds = ["mention", "favourite", "reblog", "follow", "follow_request", "poll"];
+        let kinds = kinds.into_iter();
         let asked = |kind: &&str| (all || has("types", kind)) && !has("exclude_types", kind);
         Ok(Self { by, kinds: kinds.filter(asked).collect() })
     }
@@ -48,6 +49,7 @@ fn kind(notice: Notice) -> &'static str {
         Notice::Boost(_) => "reblog",
         Notice::Follow => "follow",
         Notice::FollowRequest => "follow_request",
+        Notice::Poll(_) => "poll",
     }
 }
 

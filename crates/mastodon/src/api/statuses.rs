@@ -2,13 +2,18 @@
 
 use axum::extract::State;
 use axum::response::Response;
-use feed::media::{MediaCommand, MediaId, MediaPostEdit, NewMediaPost};
+use feed::media::{MediaCommand, MediaPostEdit, NewMediaPost};
+use feed::poll::{NewPollPost, PollCommand, PollPostEdit};
+use feed::schedule::{ScheduleCommand, ScheduleDone, ScheduledPost};
 use feed::text::{Language, Warning};
-use feed::{Command, Done, NewPost, PostEdit, PostId, PostText, UserId, UserRef, thread};
+use feed::{
+    Command, Done, NewPost, PollRefusal, PostEdit, PostId, PostText, Refusal, UserId, UserRef,
+    thread,
+};
 use serde_json::{Value, json};
 
 use super::accounts::{ids, list};
-use super::media;
+use super::{media, polls, scheduled};
 use crate::answers;
 use crate::entities::Entities;
 use crate::entities::status::visibility;
@@ -57,11 +62,11 @@ impl Server {
         Ok(())
     }
 
-    /// Whether a status that is the user's own has pictures.
-    async fn own(&self, me: UserId, post: PostId) -> Result<bool, ApiError> {
+    /// Whether a status that is the user's own has pictures, and whether it has a poll.
+    async fn own(&self, me: UserId, post: PostId) -> Result<(bool, bool), ApiError> {
         let read = move |_: &_, entities: &mut Entities<'_>| {
             let own = entities.visible_post(post).filter(|post| post.author == me);
-            own.map(|post| !post.media.is_empty())
+            own.map(|post| (!post.media.is_empty(), post.poll.is_some()))
         };
         self.entities(Some(me), read).await?.ok_or_else(ApiError::not_found)
     }
@@ -70,12 +75,7 @@ impl Server {
 /// The text of a new or edited status, which only one with pictures lacks. What the model lacks is refused, so that no app
 /// shows it as done.
 fn text(fields: &Fields, has_pictures: bool) -> Result<PostText, ApiError> {
-    for (name, what) in [
-        ("poll", "polls"),
-        ("scheduled_at", "scheduled statuses"),
-        ("quoted_status_id", "quotes"),
-        ("quote_id", "quotes"),
-    ] {
+    for (name, what) in [("quoted_status_id", "quotes"), ("quote_id", "quotes")] {
         if fields.has(name) {
             return Err(ApiError::not_supported(what));
         }
@@ -105,8 +105,10 @@ pub(crate) async fn create(
     once: Once,
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
-    let pictures = media::named(&fields)?.unwrap_or_default();
-    let text = text(&fields, !pictures.is_empty())?;
+    let media = media::named(&fields)?.unwrap_or_default();
+    let text = text(&fields, !media.is_empty())?;
+    let poll = polls::named(&fields)?.flatten();
+    let due_ms = scheduled::due_ms(&fields)?;
     let mut new = NewPost::new(UserRef::Id(me), text);
     if let Some(name) = fields.one("visibility")? {
         new.visibility = visibility(name).ok_or_else(|| ApiError::invalid("no such visibility"))?;
@@ -118,19 +120,33 @@ pub(crate) async fn create(
     new.language = language(&fields)?;
     state.limit(What::Posts, u64::from(me.0))?;
     // A retry is recognized by what was sent: the defaults may be others by then.
-    let idempotency = once.of(me, &publish(new.clone(), pictures.clone()));
-    state.fill_in(me, &mut new, &fields).await?;
-    match state.change_once(idempotency, publish(new, pictures)).await? {
+    let mut new = ScheduledPost { post: new, media, poll, due_ms: 0 };
+    let idempotency = once.of(me, &publish(new.clone(), due_ms)?);
+    state.fill_in(me, &mut new.post, &fields).await?;
+    match state.change_once(idempotency, publish(new, due_ms)?).await? {
         Done::Posted(post) => state.changed_status(me, post).await,
+        Done::Schedule(ScheduleDone::Saved(id)) => state.changed_scheduled(me, id).await,
         _ => Err(ApiError::internal()),
     }
 }
 
-fn publish(post: NewPost, media: Vec<MediaId>) -> Command {
-    match media.is_empty() {
-        true => Command::Publish(Box::new(post)),
-        false => Command::Media(MediaCommand::Publish(Box::new(NewMediaPost { post, media }))),
+/// The command that publishes a post at once, or then.
+fn publish(new: ScheduledPost, due_ms: Option<u64>) -> Result<Command, ApiError> {
+    if let Some(due_ms) = due_ms {
+        let new = Box::new(ScheduledPost { due_ms, ..new });
+        return Ok(Command::Schedule(ScheduleCommand::Create(new)));
     }
+    let ScheduledPost { post, media, poll, .. } = new;
+    Ok(match (poll, media.is_empty()) {
+        (None, true) => Command::Publish(Box::new(post)),
+        (None, false) => {
+            Command::Media(MediaCommand::Publish(Box::new(NewMediaPost { post, media })))
+        }
+        (Some(poll), true) => {
+            Command::Poll(PollCommand::Publish(Box::new(NewPollPost { post, poll })))
+        }
+        (Some(_), false) => return Err(Refusal::from(PollRefusal::WithMedia).into()),
+    })
 }
 
 /// `GET /api/v1/statuses/{id}`
@@ -167,7 +183,8 @@ pub(crate) async fn edit(
     let (pictures, changes) = (media::named(&fields)?, media::changes(&fields)?);
     // Also before anything is read: what is refused in any case says nothing about the status.
     text(&fields, true)?;
-    let has_pictures = state.own(me, post).await?;
+    let poll = polls::named(&fields)?;
+    let (has_pictures, has_poll) = state.own(me, post).await?;
     let has_pictures = pictures.as_ref().map_or(has_pictures, |named| !named.is_empty());
     let text = text(&fields, has_pictures)?;
     // As in Mastodon, a warning that is not sent is removed, and a language is kept.
@@ -179,9 +196,18 @@ pub(crate) async fn edit(
         sensitive: Some(sensitive),
         language: language(&fields)?.map(Some),
     };
-    let command = match pictures.is_none() && changes.is_empty() {
-        true => Command::Edit(Box::new(edit)),
-        false => {
+    // Pictures that are named replace a poll that is not.
+    let poll = poll.or_else(|| {
+        let replaces = pictures.as_ref().is_some_and(|named| !named.is_empty()) && has_poll;
+        replaces.then_some(None)
+    });
+    let command = match (poll, pictures.is_none() && changes.is_empty()) {
+        (Some(poll), _) => {
+            let edit = PollPostEdit { edit, poll, media: pictures, changes };
+            Command::Poll(PollCommand::Edit(Box::new(edit)))
+        }
+        (None, true) => Command::Edit(Box::new(edit)),
+        (None, false) => {
             let edit = MediaPostEdit { edit, media: pictures, changes };
             Command::Media(MediaCommand::Edit(Box::new(edit)))
         }

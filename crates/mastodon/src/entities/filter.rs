@@ -62,8 +62,10 @@ impl Entities<'_> {
             return reblog.get("filtered").cloned().unwrap_or_default();
         }
         let described = pictures.iter().filter_map(|picture| picture.get("description")?.as_str());
-        let texts = [post.warning.as_str(), post.text.as_str()].into_iter().chain(described);
-        let texts: Vec<_> = texts.collect();
+        let options = post.poll.iter().flat_map(|poll| poll.options.as_slice());
+        let options = options.map(feed::poll::PollOption::as_str);
+        let texts = [post.warning.as_str(), post.text.as_str()].into_iter();
+        let texts: Vec<_> = texts.chain(options).chain(described).collect();
         matcher.matches(id, &texts).iter().map(|matched| result(id, matched)).collect()
     }
 }

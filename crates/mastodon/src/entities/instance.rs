@@ -2,7 +2,8 @@
 
 use feed::limits::{
     BIO_CHARS_MAX, DESCRIPTION_CHARS_MAX, FEATURED_TAGS_MAX, NAME_CHARS_MAX, PINS_MAX,
-    POST_CHARS_MAX, POST_MEDIA_MAX, PROFILE_FIELDS_MAX,
+    POLL_OPTION_CHARS_MAX, POLL_OPTIONS_MAX, POLL_SECS_MAX, POLL_SECS_MIN, POST_CHARS_MAX,
+    POST_MEDIA_MAX, PROFILE_FIELDS_MAX,
 };
 use feed::{Facts, Language};
 use media::{FILE_BYTES_MAX, PIXELS_MAX};
@@ -60,10 +61,10 @@ fn configuration(node: &Node) -> Value {
             "video_matrix_limit": 0,
         },
         "polls": {
-            "max_options": 0,
-            "max_characters_per_option": 0,
-            "min_expiration": 0,
-            "max_expiration": 0,
+            "max_options": POLL_OPTIONS_MAX,
+            "max_characters_per_option": POLL_OPTION_CHARS_MAX,
+            "min_expiration": POLL_SECS_MIN,
+            "max_expiration": POLL_SECS_MAX,
         },
     })
 }

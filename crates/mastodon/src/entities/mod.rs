@@ -8,6 +8,7 @@ pub(crate) mod html;
 pub(crate) mod instance;
 mod media;
 mod notification;
+mod poll;
 mod relationship;
 pub(crate) mod status;
 mod tag;

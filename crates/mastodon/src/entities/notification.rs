@@ -14,6 +14,7 @@ impl Entities<'_> {
             Notice::Mention(post) => ("mention", Some(post)),
             Notice::Favourite(post) => ("favourite", Some(post)),
             Notice::Boost(post) => ("reblog", Some(post)),
+            Notice::Poll(post) => ("poll", Some(post)),
             Notice::Follow => ("follow", None),
             Notice::FollowRequest => ("follow_request", None),
         };

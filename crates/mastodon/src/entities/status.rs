@@ -64,7 +64,7 @@ impl Entities<'_> {
             "in_reply_to_id": parent.map(|(id, _)| id.0.to_string()),
             "in_reply_to_account_id": parent.map(|(_, author)| author.0.to_string()),
             "reblog": reblog,
-            "poll": null,
+            "poll": self.poll(id, &post),
             "card": null,
             "quote": null,
             "application": null,
@@ -152,6 +152,7 @@ impl Entities<'_> {
     /// The entities `StatusEdit` of a status. Texts of the past are not kept: there is only the current one.
     pub(crate) fn history(&mut self, id: PostId) -> Option<Value> {
         let mut status = self.status(id)?;
+        let poll = self.visible_post(id)?.poll;
         let fields = status.as_object_mut()?;
         let created = fields.get("edited_at").filter(|edited| !edited.is_null());
         let created = created.or_else(|| fields.get("created_at")).cloned();
@@ -163,7 +164,7 @@ impl Entities<'_> {
             "sensitive": part("sensitive"),
             "media_attachments": part("media_attachments"),
             "emojis": part("emojis"),
-            "poll": null,
+            "poll": poll.as_ref().map(super::poll::edited),
             "created_at": created,
         }]))
     }

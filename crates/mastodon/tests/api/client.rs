@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -10,7 +12,7 @@ use axum::http::{HeaderMap, Method, Request, StatusCode};
 use edge::ClientAddress;
 use http_body_util::BodyExt as _;
 use mastodon::{MastodonOptions, Rates, Registrations};
-use node::{Node, NodeOptions};
+use node::{Clock, Node, NodeOptions};
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tower::ServiceExt as _;
@@ -24,6 +26,15 @@ pub(crate) struct World {
     pub(crate) node: Node,
     router: Router,
     _data: tempfile::TempDir,
+}
+
+/// The clock of a server.
+pub(crate) struct TestClock(Arc<AtomicU64>);
+
+impl TestClock {
+    pub(crate) fn pass(&self, ms: u64) {
+        self.0.fetch_add(ms, Ordering::AcqRel);
+    }
 }
 
 /// Connections may hold clones of the node for longer than the directory exists.
@@ -77,9 +88,34 @@ impl World {
         Self::with(|_| {})
     }
 
+    /// A server with a clock that the test sets.
+    pub(crate) fn with_clock() -> (Self, TestClock) {
+        let clock = TestClock(Arc::new(AtomicU64::new(1_800_000_000_000)));
+        let now = Arc::clone(&clock.0);
+        let clocked = |options: &mut NodeOptions| {
+            options.clock = Clock::from_fn(move || now.load(Ordering::Acquire));
+        };
+        (Self::with_both(clocked, |_| {}), clock)
+    }
+
     pub(crate) fn with(change: impl FnOnce(&mut MastodonOptions)) -> Self {
+        Self::with_both(|_| {}, change)
+    }
+
+    /// Ends the polls and publishes the statuses that are due, as a thread of the node does.
+    pub(crate) async fn do_due(&self) {
+        let node = self.node.clone();
+        tokio::task::spawn_blocking(move || node.do_due()).await.unwrap();
+    }
+
+    fn with_both(
+        change_node: impl FnOnce(&mut NodeOptions),
+        change: impl FnOnce(&mut MastodonOptions),
+    ) -> Self {
         let data = tempfile::tempdir().unwrap();
-        let node = Node::open(&NodeOptions::new(data.path())).unwrap();
+        let mut options = NodeOptions::new(data.path());
+        change_node(&mut options);
+        let node = Node::open(&options).unwrap();
         let mut options = MastodonOptions::new("https://social.example");
         options.registrations = Registrations::Open;
         options.rates = Rates::unlimited();

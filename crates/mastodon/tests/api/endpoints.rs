@@ -132,6 +132,8 @@ enum Kind {
     Filter,
     FilterKeyword,
     FilterStatus,
+    Poll,
+    Scheduled,
 }
 
 /// Whether a path names a hashtag, or one of those on the reader's own profile.
@@ -156,6 +158,8 @@ fn kind(endpoint: &Endpoint) -> Option<Kind> {
         ("/api/v2/filters/keywords/{", Kind::FilterKeyword),
         ("/api/v1/filters/{", Kind::FilterKeyword),
         ("/api/v2/filters/statuses/{", Kind::FilterStatus),
+        ("/api/v1/polls/{", Kind::Poll),
+        ("/api/v1/scheduled_statuses/{", Kind::Scheduled),
     ];
     let found = kinds.into_iter().find(|(start, _)| path.starts_with(start));
     let is_known = found.is_some()
@@ -198,6 +202,30 @@ struct Hidden {
     picture: String,
     /// A filter of the author, a keyword of it, and the id of a status in it.
     filter: [String; 3],
+    /// A poll of the author that followers see, and one that all see.
+    polls: [String; 2],
+    /// A scheduled status of the author.
+    scheduled: String,
+}
+
+/// The id of a new poll.
+async fn asked(world: &World, author: &Person, visibility: &str, words: &str) -> String {
+    let fields = [
+        ("status", words),
+        ("visibility", visibility),
+        ("poll[options][]", words),
+        ("poll[options][]", "b"),
+        ("poll[expires_in]", "300"),
+    ];
+    let status = author.call(world, "POST", "/api/v1/statuses", &fields).await;
+    status["poll"]["id"].as_str().unwrap().to_owned()
+}
+
+/// The id of a new scheduled status.
+async fn scheduled(world: &World, author: &Person) -> String {
+    let fields = [("status", "privatewords"), ("scheduled_at", "2034-01-01T00:00:00Z")];
+    let scheduled = author.call(world, "POST", "/api/v1/statuses", &fields).await;
+    scheduled["id"].as_str().unwrap().to_owned()
 }
 
 impl Hidden {
@@ -243,6 +271,11 @@ impl Hidden {
         let path = format!("/api/v2/filters/{}/statuses", text(&filter["id"]));
         let status = quentin.call(&world, "POST", &path, &[("status_id", &private)]).await;
         let filter = [&filter["id"], &filter["keywords"][0]["id"], &status["id"]].map(text);
+        let polls = [
+            asked(&world, &quentin, "private", "privatewords").await,
+            asked(&world, &quentin, "public", "publicwords").await,
+        ];
+        let scheduled = scheduled(&world, &quentin).await;
         Self {
             world,
             quentin,
@@ -258,6 +291,8 @@ impl Hidden {
             list,
             picture,
             filter,
+            polls,
+            scheduled,
         }
     }
 
@@ -273,6 +308,9 @@ impl Hidden {
             format!("/api/v1/lists/{}/accounts", self.list),
             format!("/api/v1/media/{}", self.picture),
             "/api/v2/filters".to_owned(),
+            format!("/api/v1/polls/{}", self.polls[0]),
+            format!("/api/v1/polls/{}", self.polls[1]),
+            "/api/v1/scheduled_statuses".to_owned(),
         ] {
             seen.push(self.quentin.get(&self.world, &path).await);
         }
@@ -299,6 +337,13 @@ async fn what_is_hidden_from_a_reader_is_as_if_it_did_not_exist_and_stays_as_it_
         ("of another user", Kind::Filter, &it.filter[0], Some(&it.fay.token)),
         ("of another user", Kind::FilterKeyword, &it.filter[1], Some(&it.fay.token)),
         ("of another user", Kind::FilterStatus, &it.filter[2], Some(&it.fay.token)),
+        ("private, no token", Kind::Poll, &it.polls[0], None),
+        ("private, an app", Kind::Poll, &it.polls[0], Some(&it.own)),
+        ("private, a stranger", Kind::Poll, &it.polls[0], Some(&it.eve.token)),
+        ("blocked", Kind::Poll, &it.polls[1], Some(&it.bob.token)),
+        ("who blocks", Kind::Poll, &it.polls[1], Some(&it.dan.token)),
+        ("without a poll", Kind::Poll, &it.open, Some(&it.fay.token)),
+        ("of another user", Kind::Scheduled, &it.scheduled, Some(&it.fay.token)),
         ("of whom it names", Kind::Notification, &it.notification, Some(&it.fay.token)),
     ];
     let mut checked = BTreeMap::new();
@@ -314,6 +359,8 @@ async fn what_is_hidden_from_a_reader_is_as_if_it_did_not_exist_and_stays_as_it_
                 ("description", "changed"),
                 ("keyword", "changed"),
                 ("status_id", it.open.as_str()),
+                ("choices[]", "0"),
+                ("scheduled_at", "2035-01-01T00:00:00Z"),
             ];
             let hidden = it.world.call(method, &with_id(path, id), token, &fields).await;
             let none = it.world.call(method, &with_id(path, none), token, &fields).await;
@@ -399,6 +446,8 @@ async fn no_response_shows_what_is_hidden_from_its_reader() {
             Some(Kind::Filter | Kind::FilterKeyword | Kind::FilterStatus) => {
                 it.filter.iter().collect()
             }
+            Some(Kind::Poll) => it.polls.iter().collect(),
+            Some(Kind::Scheduled) => vec![&it.scheduled],
             None if is_of_tag(path) => vec![&tag],
             None => vec![&it.open],
         };

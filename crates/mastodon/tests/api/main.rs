@@ -12,6 +12,7 @@ mod flow;
 mod lists;
 mod media;
 mod pages;
+mod polls;
 mod reactions;
 mod scopes;
 mod server;

@@ -37,6 +37,12 @@ pub struct TransferCounts {
     /// Favourites, bookmarks and pins.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub reactions: u64,
+    /// Votes in polls.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub votes: u64,
+    /// Scheduled posts.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub scheduled: u64,
     /// Stories.
     pub stories: u64,
     /// Views of stories.
@@ -59,12 +65,12 @@ fn is_zero(number: &u64) -> bool {
 impl fmt::Display for TransferCounts {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { users, blocks, mutes, notes, lists, follows, requests, .. } = self;
-        let Self { friendships, posts, pictures, reactions, .. } = self;
+        let Self { friendships, posts, pictures, reactions, votes, scheduled, .. } = self;
         let Self { stories, views, samples, buckets, keys, .. } = self;
         write!(
             out,
             "{users} users, {blocks} blocks, {mutes} mutes, {notes} notes, {lists} lists, {follows} follows, {requests} requests, {friendships} friendships, {posts} \
-             posts with {reactions} reactions, {pictures} pictures, {stories} stories with {views} views, {samples} samples, {buckets} named buckets, {keys} keys"
+             posts with {reactions} reactions and {votes} votes, {scheduled} scheduled posts, {pictures} pictures, {stories} stories with {views} views, {samples} samples, {buckets} named buckets, {keys} keys"
         )
     }
 }

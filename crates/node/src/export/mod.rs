@@ -11,6 +11,8 @@ pub(crate) mod lines;
 pub(crate) mod list_lines;
 pub(crate) mod media_lines;
 mod output;
+pub(crate) mod poll_lines;
+mod polls;
 pub(crate) mod post_lines;
 #[cfg(test)]
 mod tests;
@@ -104,6 +106,7 @@ impl<W: Write> Export<'_, W> {
         self.lists()?;
         self.relations()?;
         self.posts()?;
+        self.scheduled()?;
         self.stories()?;
         self.samples()?;
         self.buckets(sorter)
@@ -215,7 +218,7 @@ impl<W: Write> Export<'_, W> {
         let media = post.media.iter().filter_map(|media| Picture::of(self.facts(), *media));
         let media: Vec<_> = media.collect();
         self.counts.pictures += media.len() as u64;
-        self.out.line(&Line::Post(post_lines::Post {
+        self.out.line(&Line::Post(Box::new(post_lines::Post {
             id: Some(Id(id.0)),
             time: Some(Time(id.unix_ms())),
             author: post.author.into(),
@@ -230,8 +233,10 @@ impl<W: Write> Export<'_, W> {
             sensitive: post.sensitive,
             language: post.language.as_ref().map(|language| language.as_str().into()),
             media,
-        }))?;
-        self.reactions(id)
+            poll: post.poll.as_ref().map(Into::into),
+        })))?;
+        self.reactions(id)?;
+        post.poll.iter().try_for_each(|poll| self.votes(poll.id))
     }
 
     fn reactions(&mut self, post: PostId) -> io::Result<()> {

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::lines::{Id, Time, Who};
 use super::media_lines::Picture;
+use super::poll_lines::Poll;
 
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -37,6 +38,8 @@ pub(crate) struct Post<'a> {
     /// Its pictures, in their order. With some, the text may be empty.
     #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) media: Vec<Picture<'a>>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub(crate) poll: Option<Poll<'a>>,
 }
 
 #[derive(Debug, Deserialize, Serialize)]

@@ -14,14 +14,17 @@ use feed::filter::{
     FilterAction, FilterChange, FilterCommand, FilterContext, FilterContexts, FilterText,
     FilterTime, Keyword, NewFilter,
 };
+use feed::limits::{POLL_SECS_MAX, SCHEDULED_MS_MAX};
 use feed::media::{
     BlurHash, Description, FileHash, Focus, MediaCommand, MediaDone, MediaFile, MediaKey, NewMedia,
     NewMediaPost, ProfilePicture,
 };
+use feed::poll::{NewPoll, NewPollPost, PollCommand, PollOptions, PollPostEdit, PollTime};
+use feed::schedule::{ScheduleCommand, ScheduledPost};
 use feed::{
     Bio, Command, Handle, Idempotency, Label, Lifetime, List, ListChange, ListCommand, ListReplies,
-    ListTitle, MarkerUpdate, MarkersUpdate, MuteTime, Name, NewPost, Note, PostText, Reaction,
-    SetName, Tag, UserEdit, UserId, UserRef,
+    ListTitle, MarkerUpdate, MarkersUpdate, MuteTime, Name, NewPost, Note, PollChoices, PostEdit,
+    PostText, Reaction, SetName, Tag, UserEdit, UserId, UserRef,
 };
 use kv::{BucketId, BucketName, Bytes, Expiry, KeyOp, KeyOps, Only};
 use rows::{NameTable, PointTable, SetTable};
@@ -49,7 +52,7 @@ const DELETED: &str = "users who are deleted, expired stories, mutes and keys";
 /// The documents' words for what accounts granted.
 const GRANTS: &str = "invites, apps, and the sessions and tokens of accounts";
 /// The documents' words for what users were notified of.
-const NOTIFICATIONS: &str = "notifications of favourites, boosts and follows";
+const NOTIFICATIONS: &str = "notifications of favourites, boosts, follows and ends of polls";
 /// The documents' words for rows without a bucket.
 const EMPTIED: &str = "keys of buckets that were emptied";
 
@@ -58,6 +61,7 @@ fn point(table: PointTable) -> Kept {
         PointTable::User | PointTable::Post | PointTable::Story | PointTable::StoryText => Exported,
         PointTable::Sample | PointTable::Markers | PointTable::Note => Exported,
         PointTable::Counts | PointTable::PostCounts | PointTable::BucketOfSpace => Derived,
+        PointTable::PollCounts => Derived,
         PointTable::Inbox => LeftOut(NOTIFICATIONS),
         PointTable::Account => Exported,
         PointTable::App | PointTable::Grant | PointTable::AppUses => LeftOut(GRANTS),
@@ -77,7 +81,8 @@ fn set(table: SetTable) -> Kept {
         SetTable::Samples | SetTable::Replies => Derived,
         SetTable::Notes | SetTable::NotedBy => Derived,
         SetTable::OrphanedSpaces | SetTable::FreeSpaces => LeftOut(EMPTIED),
-        SetTable::Reactions => Exported,
+        SetTable::Reactions | SetTable::PollVotes => Exported,
+        SetTable::Votes => Derived,
         SetTable::Favourites | SetTable::Bookmarks | SetTable::Pins => Derived,
         SetTable::Notifications => LeftOut(NOTIFICATIONS),
         SetTable::ErasingUsers | SetTable::SweptPosts => LeftOut(DELETED),
@@ -94,7 +99,8 @@ fn name(table: NameTable) -> Kept {
         NameTable::Email => Derived,
         NameTable::TagPost | NameTable::AuthorTag => Derived,
         NameTable::FeaturedTag | NameTable::FollowedTag | NameTable::Filters => Exported,
-        NameTable::List | NameTable::ListMember => Exported,
+        NameTable::List | NameTable::ListMember | NameTable::Scheduled => Exported,
+        NameTable::PollEnd | NameTable::ScheduledDue => Derived,
         NameTable::ListedUser => Derived,
         NameTable::Media => Exported,
         NameTable::MediaFile | NameTable::MediaOf | NameTable::MediaSpace => Derived,
@@ -139,6 +145,7 @@ fn fill(options: &NodeOptions) {
     run(Command::Mute { user: ann.clone(), other: dan, mentions: true, time });
     let post = Command::Post { author: ann.clone(), text: text("hello @bob #tag") };
     fill_media(&run, &ann);
+    fill_polls(&run, &ann, &bob);
     let idempotency = Some(Idempotency { key: [1; 16], content: [2; 8] });
     let request = Request { command: post, idempotency };
     let reply = runtime.block_on(node.submit(request)).unwrap();
@@ -208,6 +215,33 @@ fn fill_media(run: &dyn Fn(Command) -> feed::Done, user: &UserRef) {
     let post = NewPost::new(user.clone(), PostText::none());
     let new = NewMediaPost { post, media: vec![media] };
     run(Command::Media(MediaCommand::Publish(Box::new(new))));
+}
+
+/// A poll with a vote, one that an edit made, and a scheduled post with a poll.
+fn fill_polls(run: &dyn Fn(Command) -> feed::Done, user: &UserRef, voter: &UserRef) {
+    let poll = |options| NewPoll {
+        options: PollOptions::parse(options).unwrap(),
+        multiple: true,
+        hide_totals: true,
+        time: PollTime::from_secs(POLL_SECS_MAX).unwrap(),
+    };
+    let post = NewPost::new(user.clone(), PostText::parse("well?").unwrap());
+    let new = NewPollPost { post: post.clone(), poll: poll(["yes", "no"]) };
+    let done = run(Command::Poll(PollCommand::Publish(Box::new(new))));
+    let feed::Done::Posted(asked) = done else { panic!("{done:?}") };
+    let edit = PostEdit::of_text(asked, PostText::parse("so?").unwrap());
+    let (poll, media) = (poll(["up", "down"]), None);
+    let edit = PollPostEdit { edit, poll: Some(poll.clone()), media, changes: Vec::new() };
+    run(Command::Poll(PollCommand::Edit(Box::new(edit))));
+    let choices = PollChoices::new([0, 1]).unwrap();
+    run(Command::Poll(PollCommand::Vote { user: voter.clone(), post: asked, choices }));
+    let scheduled = ScheduledPost {
+        post: NewPost { parent: Some(asked), sensitive: true, ..post },
+        media: Vec::new(),
+        poll: Some(poll),
+        due_ms: asked.unix_ms() + SCHEDULED_MS_MAX - 1_000_000,
+    };
+    run(Command::Schedule(ScheduleCommand::Create(Box::new(scheduled))));
 }
 
 /// A list with a member.

@@ -31,6 +31,11 @@ impl Ids {
         self.last
     }
 
+    /// Milliseconds since 1970 of the highest id or time that was used.
+    pub(super) fn last_ms(&self) -> u64 {
+        self.last.map_or(0, Stamp::unix_ms)
+    }
+
     /// Records an id that was used, and checks that it can be one.
     pub(super) fn used(&mut self, Id(id): Id) -> Result<Stamp, Wrong> {
         let stamp = Stamp(id);

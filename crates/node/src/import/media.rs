@@ -36,10 +36,20 @@ impl Pictures {
         (owner, post): (UserId, PostId),
         lines: &[Picture<'_>],
     ) -> Result<Vec<MediaId>, Wrong> {
+        self.of_all(loader, ids, (owner, MediaUse::Post(post)), lines)
+    }
+
+    /// The pictures of a post or of a scheduled post.
+    pub(super) fn of_all(
+        &mut self,
+        loader: &mut Loader,
+        ids: &mut Ids,
+        (owner, used): (UserId, MediaUse),
+        lines: &[Picture<'_>],
+    ) -> Result<Vec<MediaId>, Wrong> {
         if lines.len() > POST_MEDIA_MAX {
             return Err(Refusal::from(MediaRefusal::TooManyOfPost).into());
         }
-        let used = MediaUse::Post(post);
         lines.iter().map(|line| self.add(loader, ids, (owner, used), line)).collect()
     }
 

@@ -10,6 +10,7 @@ mod keys;
 mod lists;
 mod media;
 mod mutes;
+mod polls;
 mod posts;
 mod samples;
 mod users;
@@ -83,6 +84,7 @@ pub fn import(options: &NodeOptions, stream: impl Read) -> Result<TransferCounts
         counts: TransferCounts::default(),
         users: users::Users::default(),
         posts: posts::Posts::default(),
+        scheduled: polls::ScheduledPosts::default(),
         pictures: media::Pictures::default(),
         stories: posts::Stories::default(),
         samples: samples::Samples::default(),
@@ -102,6 +104,7 @@ struct Import {
     counts: TransferCounts,
     users: users::Users,
     posts: posts::Posts,
+    scheduled: polls::ScheduledPosts,
     pictures: media::Pictures,
     stories: posts::Stories,
     samples: samples::Samples,
@@ -132,7 +135,9 @@ impl Import {
     }
 
     fn line(&mut self, line: Line<'_>) -> Result<(), Wrong> {
-        let Self { loader, ids, counts, users, posts, pictures, stories, samples, buckets } = self;
+        let Self { loader, ids, counts, users, posts, pictures, .. } = self;
+        let (scheduled, stories) = (&mut self.scheduled, &mut self.stories);
+        let (samples, buckets) = (&mut self.samples, &mut self.buckets);
         let (count, more) = match line {
             Line::Export(_) | Line::End(_) => return Err("it is in the middle of the file".into()),
             Line::User(line) => {
@@ -151,6 +156,11 @@ impl Import {
             Line::Reaction(line) => {
                 let done = posts.reaction(loader, (users, ids), &line);
                 (&mut counts.reactions, done.map(|()| 1))
+            }
+            Line::Vote(line) => (&mut counts.votes, posts.vote(loader, users, &line).map(|()| 1)),
+            Line::Scheduled(line) => {
+                let done = scheduled.add(loader, (users, ids, pictures), &line);
+                (&mut counts.scheduled, done.map(|()| 1))
             }
             Line::Story(line) => {
                 (&mut counts.stories, stories.add(loader, (users, ids), &line).map(|()| 1))

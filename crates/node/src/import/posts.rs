@@ -1,14 +1,14 @@
 //! Imports posts and stories.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use feed::limits::{
     EARLIER_BOOSTS_MAX, PINS_MAX, POST_MENTIONS_MAX, STORY_SECS_DEFAULT, STORY_SECS_MAX,
     STORY_SECS_MIN,
 };
 use feed::{
-    Boost, Language, PostCounts, PostId, PostText, Reaction, Refusal, StoryId, UserId, Visibility,
-    Warning, write,
+    Boost, Language, Poll, PollId, PollRefusal, PostCounts, PostId, PostText, Reaction, Refusal,
+    StoryId, UserId, Visibility, Warning, write,
 };
 use rows::{Stamp, Totals};
 use store::Loader;
@@ -16,7 +16,9 @@ use store::Loader;
 use super::Wrong;
 use super::ids::{Ids, Rising};
 use super::media::Pictures;
+use super::polls::{self, Votes};
 use super::users::Users;
+use crate::export::poll_lines::{self, Vote};
 use crate::export::post_lines::{Post, Reaction as ReactionLine, Story, View};
 
 /// The ids of posts so far, and the last post.
@@ -28,6 +30,8 @@ pub(super) struct Posts {
     pins: HashMap<UserId, usize>,
     /// Number of boosts, which are posts too.
     boosts: u64,
+    /// Polls that edits made, of which each belongs to one post.
+    edited_polls: HashSet<PollId>,
 }
 
 /// The post to which reactions follow.
@@ -39,6 +43,7 @@ struct LastPost {
     counts: PostCounts,
     /// With their users, the last one first.
     last_boosts: Vec<(u64, UserId)>,
+    votes: Option<Votes>,
 }
 
 impl Posts {
@@ -85,6 +90,13 @@ impl Posts {
         self.flush(loader);
         let (visibility, warning, language) = shown(line)?;
         let media = pictures.of_post(loader, ids, (author, id), &line.media)?;
+        let poll = match &line.poll {
+            Some(line) => Some(self.poll(loader, ids, id, line)?),
+            None => None,
+        };
+        if poll.is_some() && !media.is_empty() {
+            return Err(Refusal::from(PollRefusal::WithMedia).into());
+        }
         let post = feed::Post {
             author,
             text,
@@ -98,11 +110,13 @@ impl Posts {
             language,
             boost: None,
             media,
+            poll,
         };
         write::post(loader, id, &post);
         let counts = PostCounts::default();
         let last_boosts = Vec::new();
-        self.last = Some(LastPost { id, author, visibility, reply_to, counts, last_boosts });
+        let votes = post.poll.clone().map(|poll| Votes::new(author, poll));
+        self.last = Some(LastPost { id, author, visibility, reply_to, counts, last_boosts, votes });
         for user in post.mentions.iter().filter(|user| !users.is_deleted(**user)) {
             write::mention(loader, *user, id);
         }
@@ -156,9 +170,37 @@ impl Posts {
         Ok(())
     }
 
+    /// The poll of a post, which no other post has.
+    fn poll(
+        &mut self,
+        loader: &mut Loader,
+        ids: &mut Ids,
+        post: PostId,
+        line: &poll_lines::Poll<'_>,
+    ) -> Result<Poll, Wrong> {
+        let poll = polls::poll(loader, ids, post, line)?;
+        let is_edited = poll.id.0 != post.0;
+        if self.edited_polls.contains(&poll.id) || is_edited && !self.edited_polls.insert(poll.id) {
+            return Err(format!("another post has the poll {}", poll.id.0).into());
+        }
+        Ok(poll)
+    }
+
+    /// A vote in the poll of the last post.
+    pub(super) fn vote(
+        &mut self,
+        loader: &mut Loader,
+        users: &Users,
+        line: &Vote,
+    ) -> Result<(), Wrong> {
+        let votes = self.last.as_mut().and_then(|post| post.votes.as_mut());
+        votes.ok_or("no post with a poll comes before it")?.add(loader, users, line)
+    }
+
     /// Puts what was counted of the last post.
     pub(super) fn flush(&mut self, loader: &mut Loader) {
         if let Some(post) = self.last.take() {
+            post.votes.iter().for_each(|votes| votes.finish(loader));
             let boosters = post.last_boosts.iter().map(|(_, user)| *user).collect();
             write::post_counts(loader, post.id, &PostCounts { boosters, ..post.counts });
         }

@@ -36,6 +36,7 @@ pub(crate) use self::open::{Parts, recover_once, store_once};
 use crate::applier::{GROUP_COMMANDS_MAX, last_group};
 use crate::cluster::ClusterStatus;
 use crate::deleted_users::Progress;
+use crate::due::DueFrom;
 use crate::identity;
 use crate::inbox::SubmitError;
 use crate::last_run::LastRun;
@@ -242,6 +243,11 @@ impl Node {
     /// Ends the mutes whose time is over, which a thread of the node also does by itself. Blocks.
     pub fn end_mutes(&self) {
         self.shared.end_mutes(&mut 0);
+    }
+
+    /// Ends polls and publishes scheduled posts that are due, which a thread of the node also does by itself. Blocks.
+    pub fn do_due(&self) {
+        while self.shared.do_due(&mut DueFrom::default()) {}
     }
 
     /// Removes some of what is left of deleted users, which a thread of the node also does by itself; returns

@@ -16,6 +16,7 @@ use super::open::Parts;
 use super::{Node, Threads};
 use crate::applier::TakenPart;
 use crate::deleted_users::Progress;
+use crate::due::DueFrom;
 use crate::entry::Entry;
 use crate::inbox::SubmitError;
 use crate::open_error::OpenError;
@@ -79,6 +80,9 @@ pub struct SimulatedNode {
     /// As for the thread: no mute ends before; and the reply to the last command that ended some.
     mutes_from_ms: u64,
     mutes: Option<OwnReply>,
+    /// As for the thread; and the replies to the last commands about what was due.
+    due_from: DueFrom,
+    due: Vec<OwnReply>,
     jobs: Queue,
     /// Number of submissions that the inbox has accepted.
     submitted: u64,
@@ -115,6 +119,8 @@ impl SimulatedNode {
             erasure: None,
             mutes_from_ms: 0,
             mutes: None,
+            due_from: DueFrom::default(),
+            due: Vec::new(),
             jobs,
             submitted: 0,
         })
@@ -183,6 +189,15 @@ impl SimulatedNode {
         }
         self.mutes = self.node.shared.submit_mute_ends(&mut self.mutes_from_ms);
         self.submitted += u64::from(self.mutes.is_some());
+    }
+
+    /// One step of the sweeper for polls that end and scheduled posts: at a wake-up, or with the replies to commands.
+    pub fn do_due(&mut self) {
+        self.due.retain_mut(|reply| reply.try_recv() == Err(oneshot::error::TryRecvError::Empty));
+        if self.due.is_empty() {
+            self.due = self.node.shared.submit_due(&mut self.due_from);
+            self.submitted += self.due.len() as u64;
+        }
     }
 
     /// One step of the sweeper for deleted users: at a wake-up, or with the reply to a command.

@@ -100,10 +100,10 @@ export async function render({ main, signal }) {
 function notice({ id, kind, user: actor, post, created_at }, gone) {
   if (kind === "mention") return h("li", { "data-id": id }, article(post, { gone }));
   const words = { follow: " follows you", follow_request: " asks to follow you" };
-  const did = kind === "boost" ? " boosted your post" : " favourited your post";
+  const did = { boost: " boosted your post", poll: " has a poll that ended" }[kind] ?? " favourited your post";
   const said = words[kind] ?? h("a", { href: thread(post.id) }, did);
   return h("li.notice", { "data-id": id, "data-kind": kind },
-    icon(kind in words ? "profile" : kind),
+    icon(kind === "poll" ? "check" : kind in words ? "profile" : kind),
     h("a", { href: profile(actor.handle), tabindex: -1, "aria-hidden": "true" }, face(actor, "s")),
     h("div", null, h("p", null, named(actor), said, " ", when(created_at)),
       post ? h("p.excerpt", { dir: "auto" }, post.warning || post.text) : null,

@@ -3,6 +3,7 @@
 Ada logs in with a browser, Bob signs up in the app. Prints `done` at the end.
 """
 
+import datetime
 import queue
 import re
 import sys
@@ -290,6 +291,29 @@ def filters(bob, post):
     assert bob.filters() == []
 
 
+def polls(ada, bob):
+    asked = ada.make_poll(["tea", "coffee"], expires_in=300, multiple=True)
+    post = ada.status_post("what?", poll=asked)
+    assert [option.title for option in post.poll.options] == ["tea", "coffee"]
+    voted = bob.poll_vote(post.poll, [0, 1])
+    assert (voted.voters_count, voted.votes_count, voted.own_votes) == (1, 2, [0, 1])
+    assert bob.poll(post.poll).voted and bob.status(post.id).poll.options[1].votes_count == 1
+    assert "already voted" in refused(MastodonAPIError, bob.poll_vote, post.poll, [0])
+    ada.status_delete(post.id)
+    refused(MastodonNotFoundError, bob.poll, post.poll)
+
+
+def schedules(ada):
+    now = datetime.datetime.now(datetime.timezone.utc)
+    later = ada.status_post("later", scheduled_at=now + datetime.timedelta(hours=1))
+    assert later.params.text == "later" and ids(ada.scheduled_statuses()) == [later.id]
+    moved = ada.scheduled_status_update(later.id, now + datetime.timedelta(hours=2))
+    assert moved.scheduled_at > later.scheduled_at
+    assert ada.scheduled_status(later.id).scheduled_at == moved.scheduled_at
+    ada.scheduled_status_delete(later.id)
+    assert ada.scheduled_statuses() == []
+
+
 def hides(ada, bob, ada_id, bob_id, post):
     assert bob.account_mute(ada_id, duration=3_600).muting
     assert ids(bob.mutes()) == [ada_id] and bob.timeline_home() == []
@@ -353,6 +377,8 @@ def main():
     approves(ada, bob, ada_id, bob_id)
     lists(bob, ada_id, last)
     filters(bob, last)
+    polls(ada, bob)
+    schedules(ada)
     hides(ada, bob, ada_id, bob_id, last)
     hashtags(ada, bob)
     lacks(ada, last)

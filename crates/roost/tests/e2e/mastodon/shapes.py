@@ -25,6 +25,7 @@ UNDESCRIBED = {
     "DELETE /api/v1/lists/{id}": None,
     "DELETE /api/v1/lists/{id}/accounts": None,
     "DELETE /api/v1/media/{id}": None,
+    "DELETE /api/v1/scheduled_statuses/{id}": None,
     "GET /.well-known/nodeinfo": None,
     "GET /.well-known/webfinger": None,
     "GET /api/v1/instance/translation_languages": None,
@@ -146,6 +147,11 @@ class World:
         self.filtered = ada.done("POST", statuses, {"status_id": self.status})["id"]
         self.keyword = ada.done("POST", "/api/v1/filters", {"phrase": "x", "context[]": "home"})["id"]
 
+        asks = {"status": "?", "poll[options][]": ["a", "b"], "poll[expires_in]": 300}
+        self.poll = bob.done("POST", "/api/v1/statuses", asks)["poll"]["id"]
+        later = {**asks, "scheduled_at": "2034-01-01T00:00:00Z", "in_reply_to_id": self.status}
+        self.scheduled = ada.done("POST", "/api/v1/statuses", later)["id"]
+
     def concrete(self, path):
         for start, value in [
             ("/api/v1/accounts/", self.bob.id),
@@ -157,6 +163,8 @@ class World:
             ("/api/v1/timelines/list/", self.list),
             ("/api/v1/media/", self.picture),
             ("/api/v1/filters/", self.keyword),
+            ("/api/v1/polls/", self.poll),
+            ("/api/v1/scheduled_statuses/", self.scheduled),
             ("/api/v2/filters/keywords/", self.keyword),
             ("/api/v2/filters/statuses/", self.filtered),
             ("/api/v2/filters/", self.filter),
@@ -204,6 +212,10 @@ class World:
         yield eve, "POST", "/api/v1/statuses", {"status": "new #hi"}
         for what in ("favourite", "unfavourite", "reblog", "unreblog", "bookmark", "unbookmark"):
             yield eve, "POST", "/api/v1/statuses/{id}/" + what, None
+        yield eve, "POST", "/api/v1/polls/{id}/votes", {"choices[]": "1"}
+        moved = {"scheduled_at": "2035-01-01T00:00:00Z"}
+        yield ada, "PUT", "/api/v1/scheduled_statuses/{id}", moved
+        yield ada, "DELETE", "/api/v1/scheduled_statuses/{id}", None
         for what in ("pin", "unpin"):
             yield bob, "POST", "/api/v1/statuses/{id}/" + what, None
         yield eve, "POST", "/api/v1/featured_tags", {"name": "new"}

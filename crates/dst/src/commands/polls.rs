@@ -1,0 +1,93 @@
+//! Commands about polls and scheduled posts.
+
+use feed::limits::{
+    POLL_OPTION_CHARS_MAX, POLL_SECS_MAX, POLL_SECS_MIN, SCHEDULED_MS_MAX, SCHEDULED_MS_MIN,
+};
+use feed::poll::{NewPoll, NewPollPost, PollCommand, PollOptions, PollPostEdit, PollTime};
+use feed::schedule::{ScheduleCommand, ScheduledPost};
+use feed::{Command, PollChoices, PostId, ScheduledId, UserId, UserRef};
+
+use super::Generator;
+
+impl Generator {
+    pub(super) fn poll_command(&mut self) -> Command {
+        let command = match self.random.below(10) {
+            0 | 1 => {
+                let parent = self.random.once_in(3).then(|| self.post());
+                let Command::Publish(post) = self.new_post(parent) else { unreachable!("a post") };
+                PollCommand::Publish(Box::new(NewPollPost { post: *post, poll: self.new_poll() }))
+            }
+            2 => {
+                let Command::Edit(edit) = self.edit() else { unreachable!("an edit") };
+                let (media, changes) = (None, Vec::new());
+                let poll = (!self.random.once_in(4)).then(|| self.new_poll());
+                let post = self.asked();
+                let edit = feed::PostEdit { post, ..*edit };
+                PollCommand::Edit(Box::new(PollPostEdit { edit, poll, media, changes }))
+            }
+            _ => {
+                let count = if self.random.once_in(4) { 2 } else { 1 };
+                let options: Vec<usize> = (0..count).map(|_| self.random.index(4)).collect();
+                let Ok(choices) = PollChoices::new(options) else { unreachable!("a choice") };
+                PollCommand::Vote { user: self.user(), post: self.asked(), choices }
+            }
+        };
+        Command::Poll(command)
+    }
+
+    fn new_poll(&mut self) -> NewPoll {
+        let long = "\u{4e00}".repeat(POLL_OPTION_CHARS_MAX);
+        let all = match self.is_extreme() {
+            true => [long.as_str(), "b", "c", "d"],
+            false => ["a", "b", "c", "d"],
+        };
+        let options = PollOptions::parse(all[..2 + self.random.index(3)].iter().copied());
+        let Ok(options) = options else { unreachable!("within the limits") };
+        let secs = *self.random.pick(&[POLL_SECS_MIN, POLL_SECS_MIN, 900, POLL_SECS_MAX]);
+        let Ok(time) = PollTime::from_secs(secs) else { unreachable!("within the limits") };
+        let (multiple, hide_totals) = (self.random.once_in(2), self.random.once_in(3));
+        NewPoll { options, multiple, hide_totals, time }
+    }
+
+    /// Mostly one of a few posts, so that one with a poll has several votes.
+    fn asked(&mut self) -> PostId {
+        match self.posts.len() {
+            0 => PostId(7),
+            len if !self.random.once_in(10) => PostId(self.posts[self.random.index(len.min(9))]),
+            _ => self.post(),
+        }
+    }
+
+    /// Few users schedule posts, as few have pictures.
+    pub(super) fn schedule_command(&mut self) -> Command {
+        let user = UserRef::Id(UserId(self.random.below(self.users.min(2)) as u32));
+        let due_ms = self.due_ms();
+        let id = ScheduledId(match self.scheduled.len() {
+            0 => 7,
+            len => self.scheduled[self.random.index(len)],
+        });
+        Command::Schedule(match self.random.below(8) {
+            0 => ScheduleCommand::Cancel { user, id },
+            1 => ScheduleCommand::Move { user, id, due_ms },
+            _ => {
+                let parent = self.random.once_in(3).then(|| self.post());
+                let Command::Publish(post) = self.new_post(parent) else { unreachable!("a post") };
+                let post = feed::NewPost { author: user, ..*post };
+                let poll = self.random.once_in(4).then(|| self.new_poll());
+                let has_media = self.random.once_in(if poll.is_some() { 9 } else { 2 });
+                let media = if has_media { self.media_of_post() } else { Vec::new() };
+                ScheduleCommand::Create(Box::new(ScheduledPost { post, media, poll, due_ms }))
+            }
+        })
+    }
+
+    /// Mostly soon after what the last reply said of the time.
+    fn due_ms(&mut self) -> u64 {
+        let ahead = match self.random.below(8) {
+            0 => SCHEDULED_MS_MIN - 10_000,
+            1 => SCHEDULED_MS_MAX / 2,
+            _ => SCHEDULED_MS_MIN + self.random.below(100_000),
+        };
+        self.known_ms + ahead
+    }
+}

@@ -1,0 +1,203 @@
+//! The expected polls, votes and scheduled posts.
+
+use feed::limits::{SCHEDULED_MAX, SCHEDULED_MS_MAX, SCHEDULED_MS_MIN};
+use feed::media::MediaUse;
+use feed::poll::{NewPoll, PollCommand, PollDone};
+use feed::schedule::{ScheduleCommand, ScheduleDone, ScheduledPost};
+use feed::{
+    Done, Outcome, PollChoices, PollRefusal, PostId, Refusal, ScheduleRefusal, ScheduledId, UserId,
+    UserRef,
+};
+
+use super::feed::Feed;
+use super::ms_of;
+use super::posts::{Edits, Parts};
+use super::reactions::Cause;
+
+/// A poll of a post.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ModelPoll {
+    /// The stamp of the command that gave the post these options.
+    pub(crate) id: u64,
+    pub(crate) options: Vec<String>,
+    pub(crate) multiple: bool,
+    pub(crate) hide_totals: bool,
+    pub(crate) ends_ms: u64,
+}
+
+impl ModelPoll {
+    pub(super) fn new(stamp: u64, new: &NewPoll) -> Self {
+        let options = new.options.as_slice().iter().map(|option| option.as_str().to_owned());
+        Self {
+            id: stamp,
+            options: options.collect(),
+            multiple: new.multiple,
+            hide_totals: new.hide_totals,
+            ends_ms: ms_of(stamp) + new.time.secs() * 1_000,
+        }
+    }
+
+    /// What it is after an edit: other options make another poll, and one that has ended stays so.
+    pub(super) fn edited(&self, stamp: u64, new: &NewPoll) -> Self {
+        let mut next = Self::new(stamp, new);
+        if (&next.options, next.multiple) == (&self.options, self.multiple) {
+            next.id = self.id;
+            if ms_of(stamp) >= self.ends_ms {
+                next.ends_ms = self.ends_ms;
+            }
+        }
+        next
+    }
+}
+
+impl Feed {
+    pub(super) fn change_poll(&mut self, stamp: u64, command: &PollCommand) -> Outcome {
+        match command {
+            PollCommand::Publish(new) => {
+                let parts = Parts { poll: Some(&new.poll), ..Parts::default() };
+                self.publish(stamp, &new.post, &parts)
+            }
+            PollCommand::Edit(edit) => {
+                let media = edit.media.as_ref();
+                let media = media.map(|media| media.iter().map(|media| media.0).collect());
+                let (changes, poll) = (&edit.changes[..], Some(edit.poll.as_ref()));
+                self.edit(stamp, &edit.edit, &Edits { media, changes, poll })
+            }
+            PollCommand::Vote { user, post, choices } => {
+                self.vote(stamp, user, *post, *choices)?;
+                Ok(Done::Poll(PollDone::Voted))
+            }
+            PollCommand::End { .. } | PollCommand::Sweep { .. } => {
+                unreachable!("no client sends it")
+            }
+        }
+    }
+
+    fn vote(
+        &mut self,
+        stamp: u64,
+        user: &UserRef,
+        post: PostId,
+        choices: PollChoices,
+    ) -> Result<(), Refusal> {
+        let user = self.resolve(user)?;
+        let post = self.posts.get(&post.0).filter(|post| self.sees(user, post));
+        let post = post.ok_or(PollRefusal::NotFound)?;
+        let poll = post.poll.as_ref().ok_or(PollRefusal::NotFound)?;
+        let chosen: Vec<usize> = choices.iter().collect();
+        let refusal = if post.author == user {
+            Some(PollRefusal::Own)
+        } else if ms_of(stamp) >= poll.ends_ms {
+            Some(PollRefusal::Ended)
+        } else if self.votes.contains_key(&(poll.id, user)) {
+            Some(PollRefusal::Voted)
+        } else if chosen.iter().any(|option| *option >= poll.options.len()) {
+            Some(PollRefusal::BadChoice)
+        } else if chosen.len() > 1 && !poll.multiple {
+            Some(PollRefusal::OneChoice)
+        } else {
+            None
+        };
+        if let Some(refusal) = refusal {
+            return Err(refusal.into());
+        }
+        self.votes.insert((poll.id, user), chosen);
+        Ok(())
+    }
+
+    /// The node notifies all whom the end of a poll concerns: a run has fewer users than one command notifies.
+    pub(super) fn end_poll(&mut self, stamp: u64, post: PostId) {
+        let Some(found) = self.posts.get(&post.0) else { return };
+        let Some(poll) = found.poll.clone() else { return };
+        let author = found.author;
+        if ms_of(stamp) < poll.ends_ms
+            || self.ended.insert(post.0, poll.ends_ms) == Some(poll.ends_ms)
+        {
+            return;
+        }
+        let voters = self.votes.range((poll.id, 0)..=(poll.id, u32::MAX));
+        let concerned = voters.map(|((_, user), _)| *user).chain([author]).collect::<Vec<_>>();
+        for user in concerned {
+            if self.posts.get(&post.0).is_some_and(|found| self.sees(user, found)) {
+                self.notify(user, stamp, (author, Cause::Poll(post.0)));
+            }
+        }
+    }
+
+    /// Votes in polls that no post has any more do not exist for any read.
+    pub(super) fn forget_votes(&mut self) {
+        let polls = self.posts.values().filter_map(|post| Some(post.poll.as_ref()?.id));
+        let polls: std::collections::BTreeSet<u64> = polls.collect();
+        self.votes.retain(|(poll, _), _| polls.contains(poll));
+    }
+
+    pub(super) fn change_schedule(&mut self, stamp: u64, command: &ScheduleCommand) -> Outcome {
+        let is_ahead = |due_ms: u64| {
+            (SCHEDULED_MS_MIN..=SCHEDULED_MS_MAX).contains(&due_ms.wrapping_sub(ms_of(stamp)))
+        };
+        let done = match command {
+            ScheduleCommand::Create(new) => {
+                if !is_ahead(new.due_ms) {
+                    return Err(ScheduleRefusal::BadTime.into());
+                }
+                let media: Vec<u64> = new.media.iter().map(|media| media.0).collect();
+                let parts = Parts { media: &media, held: &[], poll: new.poll.as_ref() };
+                let (author, _) = self.check_new(&new.post, &parts)?;
+                let of_user = self.scheduled.range((author, 0)..=(author, u64::MAX));
+                if of_user.count() >= SCHEDULED_MAX {
+                    return Err(ScheduleRefusal::TooMany.into());
+                }
+                for id in media {
+                    if let Some(media) = self.media.get_mut(&id) {
+                        media.used = MediaUse::Scheduled(ScheduledId(stamp));
+                    }
+                }
+                let mut post = (**new).clone();
+                post.post.author = UserRef::Id(UserId(author));
+                self.scheduled.insert((author, stamp), post);
+                ScheduleDone::Saved(ScheduledId(stamp))
+            }
+            ScheduleCommand::Move { user, id, due_ms } => {
+                let user = self.resolve(user)?;
+                let found = self.scheduled.get_mut(&(user, id.0));
+                let found = found.ok_or(ScheduleRefusal::NotFound)?;
+                if !is_ahead(*due_ms) {
+                    return Err(ScheduleRefusal::BadTime.into());
+                }
+                found.due_ms = *due_ms;
+                ScheduleDone::Saved(*id)
+            }
+            ScheduleCommand::Cancel { user, id } => {
+                let user = self.resolve(user)?;
+                let found = self.scheduled.remove(&(user, id.0));
+                self.release(stamp, &found.ok_or(ScheduleRefusal::NotFound)?);
+                ScheduleDone::Cancelled
+            }
+            ScheduleCommand::Publish { .. } => unreachable!("no client sends it"),
+        };
+        Ok(Done::Schedule(done))
+    }
+
+    /// The node publishes a post that is due. Returns its id.
+    pub(super) fn publish_due(&mut self, stamp: u64, user: UserId, id: ScheduledId) {
+        let key = (user.0, id.0);
+        let Some(due) = self.scheduled.get(&key).filter(|post| post.due_ms <= ms_of(stamp)) else {
+            return;
+        };
+        let due = due.clone();
+        self.scheduled.remove(&key);
+        let media: Vec<u64> = due.media.iter().map(|media| media.0).collect();
+        let parts = Parts { media: &media, held: &media, poll: due.poll.as_ref() };
+        let is_active = self.accounts.is_active_or_none(user.0);
+        if !is_active || self.publish(stamp, &due.post, &parts).is_err() {
+            self.release(stamp, &due);
+        }
+    }
+
+    fn release(&mut self, stamp: u64, post: &ScheduledPost) {
+        let media: Vec<u64> = post.media.iter().map(|media| media.0).collect();
+        self.detach(stamp, &media);
+        let is_held = |used: MediaUse| matches!(used, MediaUse::Scheduled(_));
+        self.media.retain(|id, found| !media.contains(id) || !is_held(found.used));
+    }
+}

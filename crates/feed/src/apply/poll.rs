@@ -1,0 +1,115 @@
+//! Polls: votes, and what happens when one has ended or is gone. Posts with polls are published and edited as others.
+
+use rows::Stamp;
+
+use super::post::{self, Parts};
+use crate::command::{Done, Outcome};
+use crate::effect::Effect;
+use crate::facts::Txn;
+use crate::ids::{PostId, UserId, UserRef};
+use crate::limits::{ERASE_ROWS_MAX, POLL_NOTICES_MAX};
+use crate::notification::Stored;
+use crate::poll::{PollChoices, PollCommand, PollDone};
+use crate::poll_refusal::PollRefusal;
+use crate::records::Post;
+use crate::visible::Viewer;
+
+pub(super) fn apply(
+    txn: &mut Txn<'_>,
+    stamp: Stamp,
+    command: &PollCommand,
+    effects: &mut Vec<Effect>,
+) -> Outcome {
+    let done = match command {
+        PollCommand::Publish(new) => {
+            let parts = Parts { poll: Some(&new.poll), ..Parts::default() };
+            return post::publish(txn, stamp, (&new.post, parts), effects);
+        }
+        PollCommand::Edit(edit) => {
+            let edits = post::PartEdits {
+                media: edit.media.as_deref(),
+                changes: &edit.changes,
+                poll: Some(edit.poll.as_ref()),
+            };
+            return post::edit(txn, stamp, (&edit.edit, edits), effects);
+        }
+        PollCommand::Vote { user, post, choices } => {
+            vote(txn, stamp, (user, *post), *choices)?;
+            PollDone::Voted
+        }
+        PollCommand::End { post } => end(txn, stamp, *post, effects),
+        PollCommand::Sweep { poll, from } => {
+            if txn.facts().is_swept_poll(*poll) {
+                txn.sweep_votes(*poll, *from, ERASE_ROWS_MAX);
+            }
+            PollDone::Swept
+        }
+    };
+    Ok(Done::Poll(done))
+}
+
+fn vote(
+    txn: &mut Txn<'_>,
+    stamp: Stamp,
+    (user, post): (&UserRef, PostId),
+    choices: PollChoices,
+) -> Result<(), crate::refusal::Refusal> {
+    let user = super::resolve(txn, user)?;
+    let may_see = |post: &Post| Viewer::new(txn.facts(), Some(user)).visible(post);
+    let post = txn.facts().post(post).filter(may_see).ok_or(PollRefusal::NotFound)?;
+    let poll = post.poll.ok_or(PollRefusal::NotFound)?;
+    if post.author == user {
+        return Err(PollRefusal::Own.into());
+    }
+    if poll.is_over(stamp.unix_ms()) {
+        return Err(PollRefusal::Ended.into());
+    }
+    if txn.facts().vote(poll.id, user).is_some() {
+        return Err(PollRefusal::Voted.into());
+    }
+    choices.check(&poll)?;
+    txn.put_vote(poll.id, user, choices);
+    Ok(())
+}
+
+/// Notifies the author of a poll that has ended, and then its voters in the order of their ids. The facts have how far it
+/// is, so a command that was sent twice notifies nobody twice.
+fn end(txn: &mut Txn<'_>, stamp: Stamp, id: PostId, effects: &mut Vec<Effect>) -> PollDone {
+    let Some(post) = txn.facts().stored_post(id) else { return PollDone::NotDue };
+    let Some(poll) = post.poll.as_ref().filter(|poll| poll.is_over(stamp.unix_ms())) else {
+        return PollDone::NotDue;
+    };
+    let Some(next) = txn.facts().poll_end(id, poll) else { return PollDone::NotDue };
+    if txn.facts().is_hidden(post.author) {
+        // The rows of the author's polls are removed later, and others do not wait for that.
+        txn.notified_of_end(id, poll, None);
+        return PollDone::Ended { more: false };
+    }
+    if next.is_none() {
+        notify(txn, stamp, post.author, (id, &post), effects);
+    }
+    let voters = txn.facts().poll_votes(poll.id, next.unwrap_or(0), POLL_NOTICES_MAX);
+    for (voter, _) in &voters {
+        notify(txn, stamp, *voter, (id, &post), effects);
+    }
+    let last = voters.last().filter(|_| voters.len() == POLL_NOTICES_MAX);
+    let next = last.map(|(last, _)| u64::from(last.0) + 1);
+    txn.notified_of_end(id, poll, next);
+    PollDone::Ended { more: next.is_some() }
+}
+
+/// Notifies a user of the end of a poll, unless they are deleted, or a block or a mute hides it. A user has one notification
+/// of a stamp, so a command notifies of one poll.
+fn notify(
+    txn: &mut Txn<'_>,
+    stamp: Stamp,
+    user: UserId,
+    (id, post): (PostId, &Post),
+    effects: &mut Vec<Effect>,
+) {
+    let viewer = Viewer::new(txn.facts(), Some(user));
+    if txn.facts().exists(user) && viewer.visible(post) && viewer.notified_by(post.author) {
+        txn.put_notification(user, stamp.0, Stored::Poll(id));
+        effects.push(Effect::Notified { user });
+    }
+}

@@ -1,0 +1,96 @@
+//! Scheduling posts, and publishing them when they are due.
+
+use rows::Stamp;
+
+use super::post::{self, Parts};
+use crate::accounts::AccountState;
+use crate::command::{Done, Outcome};
+use crate::effect::Effect;
+use crate::facts::Txn;
+use crate::ids::ScheduledId;
+use crate::ids::{UserId, UserRef};
+use crate::limits::SCHEDULED_MAX;
+use crate::poll_refusal::ScheduleRefusal;
+use crate::refusal::Refusal;
+use crate::schedule::{ScheduleCommand, ScheduleDone, ScheduledPost, is_ahead};
+
+pub(super) fn apply(
+    txn: &mut Txn<'_>,
+    stamp: Stamp,
+    command: &ScheduleCommand,
+    effects: &mut Vec<Effect>,
+) -> Outcome {
+    let done = match command {
+        ScheduleCommand::Create(new) => ScheduleDone::Saved(create(txn, stamp, new)?),
+        ScheduleCommand::Move { user, id, due_ms } => {
+            let (user, before) = find(txn, user, *id)?;
+            if !is_ahead(*due_ms, stamp.unix_ms()) {
+                return Err(ScheduleRefusal::BadTime.into());
+            }
+            let after = ScheduledPost { due_ms: *due_ms, ..before.clone() };
+            txn.move_scheduled((user, *id), (&before, &after));
+            ScheduleDone::Saved(*id)
+        }
+        ScheduleCommand::Cancel { user, id } => {
+            let (user, post) = find(txn, user, *id)?;
+            txn.remove_scheduled(user, *id, post.due_ms);
+            txn.release_media(&post.media, stamp);
+            ScheduleDone::Cancelled
+        }
+        ScheduleCommand::Publish { user, id } => publish(txn, stamp, (*user, *id), effects),
+    };
+    Ok(Done::Schedule(done))
+}
+
+fn find(
+    txn: &Txn<'_>,
+    user: &UserRef,
+    id: ScheduledId,
+) -> Result<(UserId, ScheduledPost), Refusal> {
+    let user = super::resolve(txn, user)?;
+    let found = txn.facts().scheduled(user, id).ok_or(ScheduleRefusal::NotFound)?;
+    Ok((user, found))
+}
+
+fn create(txn: &mut Txn<'_>, stamp: Stamp, new: &ScheduledPost) -> Result<ScheduledId, Refusal> {
+    if !is_ahead(new.due_ms, stamp.unix_ms()) {
+        return Err(ScheduleRefusal::BadTime.into());
+    }
+    let parts = Parts { media: &new.media, poll: new.poll.as_ref(), ..Parts::default() };
+    let checked = post::check(txn, &new.post, parts)?;
+    let author = checked.author;
+    if txn.facts().scheduled_of(author, ScheduledId(0), SCHEDULED_MAX).len() >= SCHEDULED_MAX {
+        return Err(ScheduleRefusal::TooMany.into());
+    }
+    let mut post = new.clone();
+    post.post.author = UserRef::Id(author);
+    let id = ScheduledId(stamp.0);
+    txn.put_scheduled(author, id, &post);
+    Ok(id)
+}
+
+/// Publishes a post that is due, as one of this moment. One that its author may not publish any more is removed, because
+/// nobody waits for an answer, and its pictures are as those of one that was cancelled.
+fn publish(
+    txn: &mut Txn<'_>,
+    stamp: Stamp,
+    (user, id): (UserId, ScheduledId),
+    effects: &mut Vec<Effect>,
+) -> ScheduleDone {
+    let Some(post) = txn.facts().scheduled(user, id) else { return ScheduleDone::NotDue };
+    if post.due_ms > stamp.unix_ms() {
+        return ScheduleDone::NotDue;
+    }
+    txn.remove_scheduled(user, id, post.due_ms);
+    let account = txn.facts().account(user);
+    let is_active = account.is_none_or(|account| account.state == AccountState::Active);
+    let parts = Parts { media: &post.media, held: &post.media, poll: post.poll.as_ref() };
+    // What the pictures of a deleted user are is as it was: they are removed with the user.
+    let exists = txn.facts().exists(user);
+    let published =
+        exists && is_active && post::publish(txn, stamp, (&post.post, parts), effects).is_ok();
+    if exists && !published {
+        txn.release_media(&post.media, stamp);
+    }
+    ScheduleDone::Published
+}

@@ -1,0 +1,88 @@
+//! Facts about scheduled posts: those of a user, and which are due next.
+
+use rows::{NameTable, Rows, Stamp, decode};
+
+use super::{Facts, Txn};
+use crate::ids::ScheduledId;
+use crate::ids::UserId;
+use crate::limits;
+use crate::media::{MediaId, MediaUse};
+use crate::schedule::ScheduledPost;
+use crate::write;
+
+/// When a scheduled post is due, in milliseconds since 1970, its author, and its id.
+pub type Due = (u64, UserId, ScheduledId);
+
+impl<R: Rows + ?Sized> Facts<'_, R> {
+    /// A scheduled post of `user`.
+    #[must_use]
+    pub fn scheduled(&self, user: UserId, id: ScheduledId) -> Option<ScheduledPost> {
+        let row = self.rows.name(NameTable::Scheduled, &write::scheduled_key(user, id));
+        row.map(|row| decode(&row))
+    }
+
+    /// The scheduled posts of `user` from `from` on, in the order in which they were scheduled: at most `limit`.
+    #[must_use]
+    pub fn scheduled_of(&self, user: UserId, from: ScheduledId, limit: usize) -> Vec<ScheduledId> {
+        let (owner, from) = (user.0.to_be_bytes(), from.0.to_be_bytes());
+        let names = self.rows.names_under(NameTable::Scheduled, &owner, &from, limit);
+        let id = |name: &Vec<u8>| Some(ScheduledId(u64::from_be_bytes(*name.first_chunk()?)));
+        names.iter().filter_map(id).collect()
+    }
+
+    /// The first scheduled posts that are due at `from_ms` or later, in milliseconds since 1970, in the order in which they
+    /// are: at most `limit`.
+    #[must_use]
+    pub fn first_due(&self, from_ms: u64, limit: usize) -> Vec<Due> {
+        let names = self.rows.first_names(NameTable::ScheduledDue, &from_ms.to_be_bytes(), limit);
+        names.iter().filter_map(|name| write::read_due(name)).collect()
+    }
+}
+
+impl Txn<'_> {
+    /// Stores a scheduled post, which holds its pictures.
+    pub(crate) fn put_scheduled(&mut self, user: UserId, id: ScheduledId, post: &ScheduledPost) {
+        write::scheduled(self.rows, user, id, post);
+        for media in &post.media {
+            let Some(mut found) = self.facts().media(*media) else { continue };
+            found.used = MediaUse::Scheduled(id);
+            self.put_media(*media, &found);
+        }
+    }
+
+    /// Publishes a scheduled post at another time.
+    pub(crate) fn move_scheduled(
+        &mut self,
+        (user, id): (UserId, ScheduledId),
+        (before, after): (&ScheduledPost, &ScheduledPost),
+    ) {
+        self.remove_scheduled(user, id, before.due_ms);
+        write::scheduled(self.rows, user, id, after);
+    }
+
+    /// Removes a scheduled post, but not its pictures.
+    pub(crate) fn remove_scheduled(&mut self, user: UserId, id: ScheduledId, due_ms: u64) {
+        write::remove_scheduled(self.rows, user, id, due_ms);
+    }
+
+    /// Makes the pictures of a scheduled post that is removed unattached, as many as their owner may have, and removes the
+    /// others.
+    pub(crate) fn release_media(&mut self, media: &[MediaId], since: Stamp) {
+        self.detach_media(media, since);
+        for id in media {
+            let found = self.facts().media(*id);
+            if found.is_some_and(|media| matches!(media.used, MediaUse::Scheduled(_))) {
+                self.remove_media(*id);
+            }
+        }
+    }
+
+    /// Removes up to `limit` scheduled posts of a deleted user, from `from` on. Their pictures are removed with the others
+    /// of the user.
+    pub(crate) fn erase_scheduled(&mut self, user: UserId, from: ScheduledId, limit: usize) {
+        for id in self.facts().scheduled_of(user, from, limit.min(limits::SCHEDULED_MAX)) {
+            let due_ms = self.facts().scheduled(user, id).map_or(0, |post| post.due_ms);
+            self.remove_scheduled(user, id, due_ms);
+        }
+    }
+}

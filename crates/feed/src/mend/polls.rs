@@ -1,0 +1,183 @@
+//! Polls: votes by poll and by user agree, and the counts and the rows of ends follow from votes and posts. Scheduled
+//! posts: their author exists, and the row that says when they are due follows from theirs.
+
+use rows::{NameTable, PointTable, RowsMut, Scan, SetTable, Stamp, Value, encode, try_decode};
+
+use super::{Mend, Rows, at};
+use crate::ids::ScheduledId;
+use crate::ids::{PostId, UserId, UserRef};
+use crate::media::MediaUse;
+use crate::poll::{Poll, PollChoices, PollCounts, PollId};
+use crate::records::Post;
+use crate::schedule::ScheduledPost;
+use crate::write;
+
+impl Mend {
+    /// The poll of a post. One that has not ended has a row of its end.
+    pub(super) fn poll_of_post<R: Scan + RowsMut>(
+        &mut self,
+        step: &mut Rows<'_, R>,
+        key: u64,
+        poll: &Poll,
+    ) {
+        if poll.id.0 != key {
+            self.polls.insert(poll.id.0);
+        }
+        self.counted.last_stamp = self.counted.last_stamp.max(poll.id.0);
+        let last = step.rows.totals().last_stamp.map_or(0, Stamp::unix_ms);
+        let is_missing = step.facts().poll_end(PostId(key), poll).is_none();
+        if is_missing && !poll.is_over(last) {
+            step.derived(format!("post {}: the row of the end of its poll is missing", at(key)));
+            write::poll_end(step.rows, (PostId(key), poll.ends_ms), Some(None));
+        }
+    }
+
+    fn has_poll<R: Scan + RowsMut>(&self, step: &Rows<'_, R>, poll: u64) -> bool {
+        let of_post = || step.facts().stored_post(PostId(poll)).and_then(|post| post.poll);
+        self.polls.contains(&poll) || of_post().is_some_and(|found| found.id.0 == poll)
+    }
+
+    /// A vote in the list of its user.
+    pub(super) fn vote_of_user<R: Scan + RowsMut>(
+        &mut self,
+        step: &mut Rows<'_, R>,
+        (owner, poll, number): (u64, u64, u64),
+    ) {
+        if step.rows.member(SetTable::PollVotes, poll, owner) == Some(number) {
+            return;
+        }
+        step.derived(format!("Votes {owner}, {poll}: the poll has no such vote"));
+        let is_vote = step.is_voter(owner) && PollChoices::of_number(number).is_some();
+        let found = step.rows.member(SetTable::PollVotes, poll, owner);
+        if is_vote && found.is_none() && self.has_poll(step, poll) {
+            step.rows.put_member(SetTable::PollVotes, poll, owner, Some(number));
+        } else {
+            step.rows.put_member(SetTable::Votes, owner, poll, None);
+        }
+    }
+
+    /// A vote in the list of its poll.
+    pub(super) fn vote_of_poll<R: Scan + RowsMut>(
+        &mut self,
+        step: &mut Rows<'_, R>,
+        (poll, user, number): (u64, u64, u64),
+    ) {
+        if !step.is_voter(user) || PollChoices::of_number(number).is_none() {
+            step.derived(format!("PollVotes {poll}, {user}: it is no vote of a user"));
+            step.rows.put_member(SetTable::PollVotes, poll, user, None);
+            step.rows.put_member(SetTable::Votes, user, poll, None);
+            return;
+        }
+        if step.set(SetTable::Votes, user, poll, Some(number)) {
+            step.derived(format!("PollVotes {poll}, {user}: the user has no such vote"));
+        }
+        if !self.has_poll(step, poll) {
+            if step.set(SetTable::SweptPosts, 1, poll, Some(0)) {
+                step.derived(format!("PollVotes {poll}: no post has the poll"));
+            }
+        } else if step.rows.point(PointTable::PollCounts, poll).is_none() {
+            self.poll_counts(step, poll);
+        }
+    }
+
+    /// The counts of a poll.
+    pub(super) fn poll_counts<R: Scan + RowsMut>(&mut self, step: &mut Rows<'_, R>, poll: u64) {
+        let mut counts = PollCounts::default();
+        if self.has_poll(step, poll) {
+            for (_, choices) in step.facts().poll_votes(PollId(poll), 0, usize::MAX) {
+                counts.count(choices, true);
+            }
+        }
+        let row = (counts.voters > 0).then(|| encode(&counts));
+        if step.put(PointTable::PollCounts, poll, row) {
+            step.derived(format!("PollCounts {poll}: {} users voted", counts.voters));
+        }
+    }
+
+    /// A poll whose votes are to be removed.
+    pub(super) fn swept_poll<R: Scan + RowsMut>(&mut self, step: &mut Rows<'_, R>, poll: u64) {
+        if self.has_poll(step, poll) {
+            step.derived(format!("SweptPosts 1, {poll}: a post has the poll"));
+            step.rows.put_member(SetTable::SweptPosts, 1, poll, None);
+        }
+    }
+
+    /// A scheduled post, whose author must exist, and its pictures too.
+    pub(super) fn scheduled<R: Scan + RowsMut>(
+        &mut self,
+        step: &mut Rows<'_, R>,
+        from: &[u8],
+    ) -> Option<super::From> {
+        let last_stamp = &mut self.counted.last_stamp;
+        step.each_name(NameTable::Scheduled, from, |step, name, value| {
+            let found = read_key(name).zip(try_decode::<ScheduledPost>(value));
+            let Some(((user, id), post)) = found else { return };
+            *last_stamp = (*last_stamp).max(id.0);
+            step.one_scheduled((user, id), &post);
+        })
+    }
+}
+
+impl<R: Scan + RowsMut> Rows<'_, R> {
+    fn is_voter(&self, user: u64) -> bool {
+        self.user(user).is_some_and(|user| !self.is_gone(user))
+    }
+
+    /// When a poll ends.
+    pub(super) fn poll_end(&mut self, name: &[u8]) {
+        let found = write::read_poll_end(name);
+        let is_right = found.is_some_and(|(ends_ms, post)| {
+            let post: Option<Post> = self.facts().stored_post(post);
+            post.and_then(|post| post.poll).is_some_and(|poll| poll.ends_ms == ends_ms)
+        });
+        if !is_right {
+            self.remove_named(NameTable::PollEnd, name);
+        }
+    }
+
+    fn one_scheduled(&mut self, (user, id): (UserId, ScheduledId), post: &ScheduledPost) {
+        let what = format!("scheduled post {} of user {}", at(id.0), user.0);
+        let exists = self.user(user.0.into()).is_some_and(|user| !self.is_gone(user));
+        if !exists || post.post.author != UserRef::Id(user) {
+            self.lost(format!("{what}: there is no such user"));
+            write::remove_scheduled(self.rows, user, id, post.due_ms);
+            return;
+        }
+        let is_held = |media: &crate::media::MediaId| {
+            let found = self.facts().media(*media);
+            found.is_some_and(|found| found.owner == user && found.used == MediaUse::Scheduled(id))
+        };
+        let media: Vec<_> = post.media.iter().copied().filter(is_held).collect();
+        let kept = ScheduledPost { media, ..post.clone() };
+        // The pictures of a deleted user may be removed already.
+        if kept.media != post.media && !self.is_deleted(user) {
+            self.lost(format!("{what}: {} pictures", post.media.len() - kept.media.len()));
+            if kept.media.is_empty() && kept.post.text.as_str().is_empty() {
+                write::remove_scheduled(self.rows, user, id, post.due_ms);
+                return;
+            }
+            write::scheduled(self.rows, user, id, &kept);
+        }
+        let due = write::due_key(post.due_ms, user, id);
+        if self.put_named(NameTable::ScheduledDue, &due, Value::new()) {
+            self.derived(format!("{what}: the row of its time is missing"));
+        }
+    }
+
+    /// When a scheduled post is due.
+    pub(super) fn scheduled_due(&mut self, name: &[u8]) {
+        let found = write::read_due(name);
+        let is_right = found.is_some_and(|(due_ms, user, id)| {
+            self.facts().scheduled(user, id).is_some_and(|post| post.due_ms == due_ms)
+        });
+        if !is_right {
+            self.remove_named(NameTable::ScheduledDue, name);
+        }
+    }
+}
+
+fn read_key(name: &[u8]) -> Option<(UserId, ScheduledId)> {
+    let (user, id) = name.split_first_chunk()?;
+    let id = u64::from_be_bytes(id.try_into().ok()?);
+    Some((UserId(u32::from_be_bytes(*user)), ScheduledId(id)))
+}

@@ -1,0 +1,376 @@
+//! Polls of posts: what is asked, what is counted, and the commands that change it.
+//!
+//! A poll ends at a time that its post says. Votes are compared with it by their stamps, so all nodes agree. Its author
+//! and those who voted are notified by commands that the node sends afterwards, a bounded number of users by each.
+//!
+//! **Invariant:** votes belong to a [`PollId`], and a poll with other options has another one. So nobody is counted for an
+//! option that they did not choose, and what is left of the votes before is removed later.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{PostId, UserRef};
+use crate::limits;
+use crate::media::{MediaChange, MediaId};
+use crate::poll_refusal::PollRefusal;
+use crate::post::{NewPost, PostEdit};
+use crate::refusal::Refusal;
+use crate::text::fits;
+
+/// A poll: the [`Stamp`](rows::Stamp) of the command that gave a post these options. Apps use the id of the post.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct PollId(pub u64);
+
+/// An option: 1 to 50 user-perceived characters on one line, trimmed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PollOption(Box<str>);
+
+impl PollOption {
+    /// Trims and checks `text`.
+    ///
+    /// # Errors
+    /// [`PollRefusal::BadOption`] if nothing is left, it is too long, or it holds control characters.
+    pub fn parse(text: &str) -> Result<Self, Refusal> {
+        let text = text.trim();
+        let plain = !text.is_empty() && !text.chars().any(char::is_control);
+        let fits = fits(text, limits::POLL_OPTION_CHARS_MAX, limits::POLL_OPTION_BYTES_MAX);
+        if plain && fits { Ok(Self(text.into())) } else { Err(PollRefusal::BadOption.into()) }
+    }
+
+    /// The checked text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The options of a poll: 2 to 4 different ones.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PollOptions(Vec<PollOption>);
+
+impl PollOptions {
+    /// Checks `options`.
+    ///
+    /// # Errors
+    /// [`PollRefusal::BadOptions`] if there are too few or too many, or two are the same; see also [`PollOption::parse`].
+    pub fn parse<'a>(options: impl IntoIterator<Item = &'a str>) -> Result<Self, Refusal> {
+        let mut found: Vec<PollOption> = Vec::new();
+        for option in options {
+            let option = PollOption::parse(option)?;
+            if found.len() >= limits::POLL_OPTIONS_MAX || found.contains(&option) {
+                return Err(PollRefusal::BadOptions.into());
+            }
+            found.push(option);
+        }
+        match found.len() < limits::POLL_OPTIONS_MIN {
+            true => Err(PollRefusal::BadOptions.into()),
+            false => Ok(Self(found)),
+        }
+    }
+
+    /// The options, in their order.
+    #[must_use]
+    pub fn as_slice(&self) -> &[PollOption] {
+        &self.0
+    }
+}
+
+/// After how many seconds a poll ends: 5 minutes to a month.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PollTime(u64);
+
+impl PollTime {
+    /// Checks a number of seconds.
+    ///
+    /// # Errors
+    /// [`PollRefusal::BadTime`] if it is not 300 to 2,629,746.
+    pub fn from_secs(secs: u64) -> Result<Self, Refusal> {
+        match (limits::POLL_SECS_MIN..=limits::POLL_SECS_MAX).contains(&secs) {
+            true => Ok(Self(secs)),
+            false => Err(PollRefusal::BadTime.into()),
+        }
+    }
+
+    /// In seconds.
+    #[must_use]
+    pub const fn secs(self) -> u64 {
+        self.0
+    }
+
+    /// In milliseconds.
+    #[must_use]
+    pub const fn ms(self) -> u64 {
+        self.0 * 1_000
+    }
+}
+
+/// A poll of a new or edited post.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewPoll {
+    /// The options.
+    pub options: PollOptions,
+    /// Whether one user may choose several options.
+    pub multiple: bool,
+    /// Whether the votes for each option are hidden until it ends.
+    pub hide_totals: bool,
+    /// After which time it ends.
+    pub time: PollTime,
+}
+
+/// The poll of a post.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Poll {
+    /// To which its votes belong.
+    pub id: PollId,
+    /// The options.
+    pub options: PollOptions,
+    /// Whether one user may choose several options.
+    pub multiple: bool,
+    /// Whether the votes for each option are hidden until it ends.
+    pub hide_totals: bool,
+    /// When it ends, in milliseconds since 1970.
+    pub ends_ms: u64,
+}
+
+impl Poll {
+    /// A poll that begins at `now_ms`, in milliseconds since 1970.
+    #[must_use]
+    pub fn new(id: PollId, new: &NewPoll, now_ms: u64) -> Self {
+        Self {
+            id,
+            options: new.options.clone(),
+            multiple: new.multiple,
+            hide_totals: new.hide_totals,
+            ends_ms: now_ms + new.time.ms(),
+        }
+    }
+
+    /// Whether it has ended at `now_ms`, in milliseconds since 1970.
+    #[must_use]
+    pub fn is_over(&self, now_ms: u64) -> bool {
+        now_ms >= self.ends_ms
+    }
+
+    /// What it is after an edit at `now_ms`. With the same options the votes stay, and one that has ended does not begin
+    /// again: so each voter is notified once.
+    pub(crate) fn edited(&self, id: PollId, new: &NewPoll, now_ms: u64) -> Self {
+        let next = Self::new(id, new, now_ms);
+        if (&self.options, self.multiple) != (&next.options, next.multiple) {
+            return next;
+        }
+        let ends_ms = if self.is_over(now_ms) { self.ends_ms } else { next.ends_ms };
+        Self { id: self.id, ends_ms, ..next }
+    }
+}
+
+/// The options that a user chooses, at least one: bits in their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PollChoices(u8);
+
+impl PollChoices {
+    /// The choice of these options, counted from 0.
+    ///
+    /// # Errors
+    /// [`PollRefusal::BadChoice`] if there are none, or no poll has so many options.
+    pub fn new(options: impl IntoIterator<Item = usize>) -> Result<Self, Refusal> {
+        let mut bits = 0;
+        for option in options {
+            if option >= limits::POLL_OPTIONS_MAX {
+                return Err(PollRefusal::BadChoice.into());
+            }
+            bits |= 1 << option;
+        }
+        if bits == 0 { Err(PollRefusal::BadChoice.into()) } else { Ok(Self(bits)) }
+    }
+
+    /// Refuses what a poll cannot be answered with.
+    ///
+    /// # Errors
+    /// [`PollRefusal::BadChoice`] if it lacks an option, [`PollRefusal::OneChoice`] if it allows only one.
+    pub fn check(self, poll: &Poll) -> Result<(), Refusal> {
+        if u32::from(self.0) >> poll.options.as_slice().len() != 0 {
+            return Err(PollRefusal::BadChoice.into());
+        }
+        match poll.multiple || self.0.count_ones() == 1 {
+            true => Ok(()),
+            false => Err(PollRefusal::OneChoice.into()),
+        }
+    }
+
+    /// Whether the option at this place is chosen.
+    #[must_use]
+    pub fn has(self, option: usize) -> bool {
+        option < limits::POLL_OPTIONS_MAX && self.0 & 1 << option != 0
+    }
+
+    /// The chosen options, counted from 0.
+    pub fn iter(self) -> impl Iterator<Item = usize> {
+        (0..limits::POLL_OPTIONS_MAX).filter(move |option| self.has(*option))
+    }
+
+    /// The number of its row.
+    #[must_use]
+    pub const fn number(self) -> u64 {
+        self.0 as u64
+    }
+
+    /// Reverses [`PollChoices::number`]; none if it is no choice of options.
+    #[must_use]
+    pub fn of_number(number: u64) -> Option<Self> {
+        let bits = u8::try_from(number).ok()?;
+        (bits != 0 && bits >> limits::POLL_OPTIONS_MAX == 0).then_some(Self(bits))
+    }
+}
+
+/// Votes of a poll.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PollCounts {
+    /// Number of users who voted.
+    pub voters: u32,
+    /// Number of those who chose each option.
+    pub votes: [u32; limits::POLL_OPTIONS_MAX],
+}
+
+impl PollCounts {
+    /// Counts the vote of one more user, or of one less.
+    ///
+    /// # Panics
+    /// If less are counted than there are.
+    pub(crate) fn count(&mut self, choices: PollChoices, up: bool) {
+        // Overflows are checked.
+        let step = |count: u32| if up { count + 1 } else { count - 1 };
+        self.voters = step(self.voters);
+        for (option, votes) in self.votes.iter_mut().enumerate() {
+            if choices.has(option) {
+                *votes = step(*votes);
+            }
+        }
+    }
+}
+
+/// A post with a poll, to be published.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewPollPost {
+    /// The post.
+    pub post: NewPost,
+    /// Its poll.
+    pub poll: NewPoll,
+}
+
+/// A change of a post and its poll.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PollPostEdit {
+    /// The change of the post.
+    pub edit: PostEdit,
+    /// The poll from now on, or that there is none.
+    pub poll: Option<NewPoll>,
+    /// All its pictures from now on. Only a post without a poll has some.
+    pub media: Option<Vec<MediaId>>,
+    /// Changes of these pictures.
+    pub changes: Vec<MediaChange>,
+}
+
+/// A command about polls. Variants are stored as those of [`Command`](crate::Command) are.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PollCommand {
+    /// Publish a post with a poll.
+    Publish(Box<NewPollPost>),
+    /// Edit a post and its poll.
+    Edit(Box<PollPostEdit>),
+    /// Vote.
+    Vote {
+        /// The user.
+        user: UserRef,
+        /// The post with the poll.
+        post: PostId,
+        /// The chosen options.
+        choices: PollChoices,
+    },
+    /// Notify some of those whom the end of a poll concerns. Sent by the node, never by a user.
+    End {
+        /// The post with the poll.
+        post: PostId,
+    },
+    /// Remove some votes of a poll that no post has any more. Sent by the node, never by a user.
+    Sweep {
+        /// The poll.
+        poll: PollId,
+        /// No user with a smaller id has a vote that is left.
+        from: u64,
+    },
+}
+
+impl PollCommand {
+    /// Whether it only removes something.
+    #[must_use]
+    pub fn removes(&self) -> bool {
+        matches!(self, Self::Sweep { .. })
+    }
+}
+
+/// The result of a command about polls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PollDone {
+    /// The vote is counted.
+    Voted,
+    /// Users were notified that a poll has ended.
+    Ended {
+        /// Whether there may be more of them.
+        more: bool,
+    },
+    /// It has not ended, or all are notified, or there is no such poll.
+    NotDue,
+    /// Some votes were removed.
+    Swept,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_poll_has_two_to_four_different_options_of_fifty_characters() {
+        let long = "\u{1f600}".repeat(50);
+        for (options, good) in [
+            (vec!["a", "b"], true),
+            (vec![" a ", "b", "c", &*long], true),
+            (vec!["a"], false),
+            (vec![], false),
+            (vec!["a", "a "], false),
+            (vec!["a", "b", "c", "d", "e"], false),
+            (vec!["a", " "], false),
+            (vec!["a", "b\nc"], false),
+            (vec!["a", &*"x".repeat(51)], false),
+            (vec!["a", &*"e\u{301}\u{301}\u{301}\u{301}".repeat(50)], false),
+        ] {
+            assert_eq!(PollOptions::parse(options.clone()).is_ok(), good, "{options:?}");
+        }
+        for (secs, good) in [(299, false), (300, true), (2_629_746, true), (2_629_747, false)] {
+            assert_eq!(PollTime::from_secs(secs).is_ok(), good, "{secs}");
+        }
+        assert!(PollTime::from_secs(u64::MAX).is_err());
+    }
+
+    #[test]
+    fn choices_are_options_of_the_poll_and_one_unless_it_allows_more() {
+        let poll = |options: &[&str], multiple| {
+            let options = PollOptions::parse(options.iter().copied()).unwrap();
+            Poll { id: PollId(1), options, multiple, hide_totals: false, ends_ms: 0 }
+        };
+        for (choices, multiple, fits) in [
+            (vec![0], false, true),
+            (vec![2], false, true),
+            (vec![2, 2], false, true),
+            (vec![0, 1], false, false),
+            (vec![0, 1, 2], true, true),
+            (vec![3], true, false),
+        ] {
+            let choices = PollChoices::new(choices).unwrap();
+            let checked = choices.check(&poll(&["a", "b", "c"], multiple));
+            assert_eq!(checked.is_ok(), fits, "{choices:?}");
+            assert_eq!(PollChoices::of_number(choices.number()), Some(choices));
+        }
+        assert!(PollChoices::new([]).is_err() && PollChoices::new([4]).is_err());
+        assert!(PollChoices::new([usize::MAX]).is_err());
+        assert!([0, 16, 256].into_iter().all(|number| PollChoices::of_number(number).is_none()));
+    }
+}

@@ -1,0 +1,138 @@
+//! Scheduled statuses.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{StatusCode, Uri};
+use axum::response::Response;
+use feed::limits::SCHEDULED_MAX;
+use feed::schedule::ScheduleCommand;
+use feed::{Command, PageOf, ScheduledId, UserId, UserRef};
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+use serde_json::{Value, json};
+
+use crate::answers;
+use crate::entities::Entities;
+use crate::error::ApiError;
+use crate::fields::{Fields, Params};
+use crate::input::{Me, Once, StatusInPath};
+use crate::paging::{self, Asked};
+use crate::state::{Server, Shared};
+
+impl Server {
+    /// The response to a change of a scheduled status.
+    pub(crate) async fn changed_scheduled(
+        &self,
+        me: UserId,
+        id: ScheduledId,
+    ) -> Result<Response, ApiError> {
+        let read = move |entities: &mut Entities<'_>| entities.scheduled(me, id);
+        answers::entity(self.entities_done(me, read).await?)
+    }
+}
+
+/// When a status is to be published, in milliseconds since 1970, if the request says it.
+pub(crate) fn due_ms(fields: &Fields) -> Result<Option<u64>, ApiError> {
+    let Some(text) = fields.one("scheduled_at")? else { return Ok(None) };
+    let time = text.parse::<Timestamp>().ok().or_else(|| {
+        // Without a time zone, as some apps send it.
+        let civil = text.parse::<DateTime>().ok()?;
+        Some(civil.to_zoned(TimeZone::UTC).ok()?.timestamp())
+    });
+    let ms = time.and_then(|time| u64::try_from(time.as_millisecond()).ok());
+    // The words of Mastodon.
+    let wrong = || ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "Record invalid");
+    ms.map(Some).ok_or_else(wrong)
+}
+
+/// `GET /api/v1/scheduled_statuses`
+pub(crate) async fn list(
+    State(state): State<Shared>,
+    Me(me): Me,
+    uri: Uri,
+    Params(fields): Params,
+) -> Result<Response, ApiError> {
+    let asked = Asked::parse(&fields, paging::STATUSES)?;
+    let read = move |_: &_, entities: &mut Entities<'_>| {
+        let mut items = entities.facts().scheduled_of(me, ScheduledId(0), SCHEDULED_MAX);
+        items.retain(|id| asked.has(id.0));
+        let more = items.len() > asked.limit;
+        // The page that begins at the smallest id, or at the greatest; newest first.
+        if !asked.is_up() {
+            items.drain(..items.len().saturating_sub(asked.limit));
+        }
+        items.truncate(asked.limit);
+        items.reverse();
+        asked.list(PageOf { items, more }, None, |id| id.0, |id| entities.scheduled(me, id))
+    };
+    let listed = state.entities(Some(me), read).await?;
+    state.listed(uri.path(), &fields, &asked, listed)
+}
+
+/// `GET /api/v1/scheduled_statuses/{id}`
+pub(crate) async fn show(
+    State(state): State<Shared>,
+    Me(me): Me,
+    StatusInPath(id): StatusInPath,
+) -> Result<Response, ApiError> {
+    let id = ScheduledId(id.0);
+    let read = move |_: &_, entities: &mut Entities<'_>| entities.scheduled(me, id);
+    answers::entity(state.entities(Some(me), read).await?)
+}
+
+/// `PUT /api/v1/scheduled_statuses/{id}`
+pub(crate) async fn change(
+    State(state): State<Shared>,
+    Me(me): Me,
+    StatusInPath(id): StatusInPath,
+    once: Once,
+    Params(fields): Params,
+) -> Result<Response, ApiError> {
+    let (user, id) = (UserRef::Id(me), ScheduledId(id.0));
+    if let Some(due_ms) = due_ms(&fields)? {
+        let command = ScheduleCommand::Move { user, id, due_ms };
+        state.change(me, once, Command::Schedule(command)).await?;
+    }
+    state.changed_scheduled(me, id).await
+}
+
+/// `DELETE /api/v1/scheduled_statuses/{id}`
+pub(crate) async fn cancel(
+    State(state): State<Shared>,
+    Me(me): Me,
+    StatusInPath(id): StatusInPath,
+    once: Once,
+) -> Result<Json<Value>, ApiError> {
+    let command = ScheduleCommand::Cancel { user: UserRef::Id(me), id: ScheduledId(id.0) };
+    state.change(me, once, Command::Schedule(command)).await?;
+    Ok(Json(json!({})))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_has_a_zone_or_is_one_of_utc() {
+        let ms = |text: &str| {
+            let query = form_urlencoded::Serializer::new(String::new())
+                .append_pair("scheduled_at", text)
+                .finish();
+            due_ms(&Fields::of_query(&query).unwrap()).ok().flatten()
+        };
+        for (text, expect) in [
+            ("2026-11-25T19:00:00+00:00", Some(1_795_633_200_000)),
+            ("2026-11-25T20:00:00.5+01:00", Some(1_795_633_200_500)),
+            ("2026-11-25T19:00:00Z", Some(1_795_633_200_000)),
+            ("2026-11-25T19:00:00", Some(1_795_633_200_000)),
+            ("2026-11-25 19:00", Some(1_795_633_200_000)),
+            ("banana", None),
+            ("1969-11-25T19:00:00Z", None),
+            ("2026-13-25T19:00:00Z", None),
+            ("1795633200", None),
+        ] {
+            assert_eq!(ms(text), expect, "{text}");
+        }
+    }
+}

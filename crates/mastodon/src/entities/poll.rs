@@ -1,0 +1,94 @@
+//! The entities `Poll` and `ScheduledStatus`.
+
+use feed::poll::PollOption;
+use feed::schedule::ScheduledPost;
+use feed::text::Language;
+use feed::{Poll, PollChoices, Post, PostId, ScheduledId, UserId};
+use serde_json::{Value, json};
+
+use super::Entities;
+use super::status::visibility_name;
+use super::time::time;
+
+impl Entities<'_> {
+    /// The poll of a status that is visible to the reader.
+    pub(crate) fn poll_in(&self, id: PostId) -> Option<Value> {
+        let post = self.visible_post(id)?;
+        self.poll(id, &post)
+    }
+
+    /// The poll of a post. The votes for each option are hidden as long as the author wants.
+    pub(super) fn poll(&self, id: PostId, post: &Post) -> Option<Value> {
+        let poll = post.poll.as_ref()?;
+        let is_over = poll.is_over(self.now_ms);
+        let counts = self.facts().poll_counts(poll.id);
+        let are_shown = is_over || !poll.hide_totals;
+        let option = |(option, votes): (&PollOption, u32)| json!({"title": option.as_str(), "votes_count": are_shown.then_some(votes)});
+        let options = poll.options.as_slice().iter().zip(counts.votes).map(option);
+        let mut entity = json!({
+            "id": id.0.to_string(),
+            "expires_at": time(poll.ends_ms),
+            "expired": is_over,
+            "multiple": poll.multiple,
+            "votes_count": counts.votes.iter().map(|votes| u64::from(*votes)).sum::<u64>(),
+            "voters_count": counts.voters,
+            "options": options.collect::<Vec<_>>(),
+            "emojis": [],
+        });
+        if let Some((fields, reader)) = entity.as_object_mut().zip(self.reader) {
+            let own = self.facts().vote(poll.id, reader);
+            // As in Mastodon, so that apps do not ask the author to vote.
+            let voted = own.is_some() || post.author == reader;
+            fields.insert("voted".to_owned(), voted.into());
+            let own: Vec<usize> = own.into_iter().flat_map(PollChoices::iter).collect();
+            fields.insert("own_votes".to_owned(), own.into());
+        }
+        Some(entity)
+    }
+
+    /// A scheduled status of the reader.
+    pub(crate) fn scheduled(&self, me: UserId, id: ScheduledId) -> Option<Value> {
+        let ScheduledPost { post, media, poll, due_ms } = self.facts().scheduled(me, id)?;
+        let poll = poll.map(|poll| {
+            json!({
+                "options": titles(poll.options.as_slice()),
+                "expires_in": poll.time.secs(),
+                "multiple": poll.multiple,
+                "hide_totals": poll.hide_totals,
+            })
+        });
+        let ids: Vec<String> = media.iter().map(|media| media.0.to_string()).collect();
+        Some(json!({
+            "id": id.0.to_string(),
+            "scheduled_at": time(due_ms),
+            "params": {
+                "text": post.text.as_str(),
+                "poll": poll,
+                "media_ids": (!ids.is_empty()).then_some(ids),
+                "sensitive": post.sensitive,
+                "spoiler_text": post.warning.as_str(),
+                "visibility": visibility_name(post.visibility),
+                "in_reply_to_id": post.parent.map(|parent| parent.0),
+                "language": post.language.as_ref().map(Language::as_str),
+                // Deprecated, or without a meaning here; types of apps need them.
+                "application_id": 0,
+                "scheduled_at": null,
+                "idempotency": null,
+                "with_rate_limit": false,
+                "quoted_status_id": null,
+            },
+            "media_attachments": self.attachments(&media),
+        }))
+    }
+}
+
+/// The poll of the entity `StatusEdit`.
+pub(super) fn edited(poll: &Poll) -> Value {
+    let titles = titles(poll.options.as_slice());
+    let options = titles.iter().map(|title| json!({"title": title}));
+    json!({"options": options.collect::<Vec<_>>()})
+}
+
+fn titles(options: &[PollOption]) -> Vec<&str> {
+    options.iter().map(PollOption::as_str).collect()
+}

@@ -1,0 +1,120 @@
+//! Lines of votes and of scheduled posts, and polls in those of posts: see [`lines`](super::lines).
+
+use std::borrow::Cow;
+
+use feed::poll::{NewPoll, PollOption};
+use feed::schedule::ScheduledPost;
+use feed::{Facts, Rows, ScheduledId, UserId, Visibility, Warning};
+use serde::{Deserialize, Serialize};
+
+use super::lines::{Id, Time, Who};
+use super::media_lines::Picture;
+
+/// The poll of a post or of a scheduled post. Formats before 9 have none.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Poll<'a> {
+    /// Of a post: that of the post, or of the edit that made the poll.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) id: Option<Id>,
+    #[serde(borrow)]
+    pub(crate) options: Vec<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) multiple: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) hide_totals: bool,
+    /// Of a post.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) ends: Option<Time>,
+    /// Of a scheduled post: how long it lasts, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) lasts: Option<u64>,
+}
+
+/// A vote in the poll of the post before it.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Vote {
+    pub(crate) user: Who,
+    /// The chosen options, counted from 0.
+    pub(crate) choices: Vec<usize>,
+}
+
+/// A scheduled post.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Scheduled<'a> {
+    pub(crate) author: Who,
+    pub(crate) id: Id,
+    pub(crate) due: Time,
+    #[serde(borrow)]
+    pub(crate) text: Cow<'a, str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) in_reply_to: Option<Id>,
+    /// As in the API; missing if it is public.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub(crate) visibility: Option<Cow<'a, str>>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub(crate) warning: Option<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) sensitive: bool,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub(crate) language: Option<Cow<'a, str>>,
+    #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) media: Vec<Picture<'a>>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub(crate) poll: Option<Poll<'a>>,
+}
+
+fn options<'a>(options: &[PollOption]) -> Vec<Cow<'a, str>> {
+    options.iter().map(|option| option.as_str().to_owned().into()).collect()
+}
+
+impl From<&feed::Poll> for Poll<'_> {
+    fn from(poll: &feed::Poll) -> Self {
+        Self {
+            id: Some(Id(poll.id.0)),
+            options: options(poll.options.as_slice()),
+            multiple: poll.multiple,
+            hide_totals: poll.hide_totals,
+            ends: Some(Time(poll.ends_ms)),
+            lasts: None,
+        }
+    }
+}
+
+impl From<&NewPoll> for Poll<'_> {
+    fn from(poll: &NewPoll) -> Self {
+        Self {
+            id: None,
+            options: options(poll.options.as_slice()),
+            multiple: poll.multiple,
+            hide_totals: poll.hide_totals,
+            ends: None,
+            lasts: Some(poll.time.secs()),
+        }
+    }
+}
+
+impl<'a> Scheduled<'a> {
+    pub(crate) fn new<R: Rows + ?Sized>(
+        facts: Facts<'_, R>,
+        (author, id): (UserId, ScheduledId),
+        ScheduledPost { post, media, poll, due_ms }: &'a ScheduledPost,
+    ) -> Self {
+        Self {
+            author: author.into(),
+            id: Id(id.0),
+            due: Time(*due_ms),
+            text: post.text.as_str().into(),
+            in_reply_to: post.parent.map(|parent| Id(parent.0)),
+            visibility: (post.visibility != Visibility::Public)
+                .then(|| post.visibility.name().into()),
+            warning: (post.warning != Warning::default()).then(|| post.warning.as_str().into()),
+            sensitive: post.sensitive,
+            language: post.language.as_ref().map(|language| language.as_str().into()),
+            media: media.iter().filter_map(|media| Picture::of(facts, *media)).collect(),
+            poll: poll.as_ref().map(Poll::from),
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Polls of posts with their votes, and scheduled posts.
+
+use feed::limits::{POLL_SECS_MAX, SCHEDULED_MAX};
+use feed::media::MediaUse;
+use feed::poll::{NewPoll, PollOptions, PollTime};
+use feed::schedule::ScheduledPost;
+use feed::{
+    Language, NewPost, Poll, PollChoices, PollCounts, PollId, PollRefusal, PostId, PostText,
+    Refusal, ScheduleRefusal, ScheduledId, UserId, UserRef, Visibility, Warning, write,
+};
+use hashbrown::{HashMap, HashSet};
+use store::Loader;
+
+use super::Wrong;
+use super::ids::Ids;
+use super::media::Pictures;
+use super::users::Users;
+use crate::export::lines::Id;
+use crate::export::poll_lines::{self, Scheduled, Vote};
+
+fn options(line: &poll_lines::Poll<'_>) -> Result<PollOptions, Wrong> {
+    Ok(PollOptions::parse(line.options.iter().map(|option| &**option))?)
+}
+
+/// The poll of a post. One that had not ended when the file was written ends, and its voters are notified.
+pub(super) fn poll(
+    loader: &mut Loader,
+    ids: &mut Ids,
+    post: PostId,
+    line: &poll_lines::Poll<'_>,
+) -> Result<Poll, Wrong> {
+    let id = ids.used(line.id.unwrap_or(Id(post.0)))?;
+    let ends_ms = line.ends.ok_or("the poll of a post has a time at which it ends")?.0;
+    let life_ms = ends_ms.checked_sub(id.unix_ms());
+    if id.0 < post.0 || life_ms.is_none_or(|ms| ms > 2 * POLL_SECS_MAX * 1_000) {
+        return Err(Refusal::from(PollRefusal::BadTime).into());
+    }
+    if line.lasts.is_some() {
+        return Err("only the poll of a scheduled post has a time that it lasts".into());
+    }
+    let (multiple, hide_totals) = (line.multiple, line.hide_totals);
+    let id = PollId(id.0);
+    let poll = Poll { id, options: options(line)?, multiple, hide_totals, ends_ms };
+    if !poll.is_over(ids.last_ms()) {
+        write::poll_end(loader, (post, ends_ms), Some(None));
+    }
+    Ok(poll)
+}
+
+/// The votes of the last poll so far.
+pub(super) struct Votes {
+    author: UserId,
+    poll: Poll,
+    counts: PollCounts,
+    voters: HashSet<UserId>,
+}
+
+impl Votes {
+    pub(super) fn new(author: UserId, poll: Poll) -> Self {
+        Self { author, poll, counts: PollCounts::default(), voters: HashSet::new() }
+    }
+
+    pub(super) fn add(
+        &mut self,
+        loader: &mut Loader,
+        users: &Users,
+        line: &Vote,
+    ) -> Result<(), Wrong> {
+        let user = users.find(&line.user)?;
+        let choices = PollChoices::new(line.choices.iter().copied())?;
+        if user == self.author {
+            return Err(Refusal::from(PollRefusal::Own).into());
+        }
+        choices.check(&self.poll)?;
+        if !self.voters.insert(user) {
+            return Err(Refusal::from(PollRefusal::Voted).into());
+        }
+        self.counts.voters += 1;
+        for (option, votes) in self.counts.votes.iter_mut().enumerate() {
+            *votes += u32::from(choices.has(option));
+        }
+        write::vote(loader, self.poll.id, user, Some(choices));
+        Ok(())
+    }
+
+    /// Puts what was counted.
+    pub(super) fn finish(&self, loader: &mut Loader) {
+        write::poll_counts(loader, self.poll.id, &self.counts);
+    }
+}
+
+/// Number of scheduled posts of each user so far.
+#[derive(Default)]
+pub(super) struct ScheduledPosts(HashMap<UserId, usize>);
+
+impl ScheduledPosts {
+    pub(super) fn add(
+        &mut self,
+        loader: &mut Loader,
+        (users, ids, pictures): (&Users, &mut Ids, &mut Pictures),
+        line: &Scheduled<'_>,
+    ) -> Result<(), Wrong> {
+        let author = users.find(&line.author)?;
+        let id = ScheduledId(ids.used(line.id)?.0);
+        let count = self.0.entry(author).or_default();
+        *count += 1;
+        if *count > SCHEDULED_MAX {
+            return Err(Refusal::from(ScheduleRefusal::TooMany).into());
+        }
+        let text = match line.text.is_empty() && !line.media.is_empty() {
+            true => PostText::none(),
+            false => PostText::parse(&line.text)?,
+        };
+        let visibility = line.visibility.as_deref().unwrap_or("public");
+        let post = NewPost {
+            author: UserRef::Id(author),
+            text,
+            parent: line.in_reply_to.map(|parent| PostId(parent.0)),
+            visibility: Visibility::named(visibility).ok_or("there is no such visibility")?,
+            warning: Warning::parse(line.warning.as_deref().unwrap_or_default())?,
+            sensitive: line.sensitive,
+            language: line.language.as_deref().map(Language::parse).transpose()?,
+        };
+        let poll = line.poll.as_ref().map(new_poll).transpose()?;
+        if poll.is_some() && !line.media.is_empty() {
+            return Err(Refusal::from(PollRefusal::WithMedia).into());
+        }
+        let used = MediaUse::Scheduled(id);
+        let media = pictures.of_all(loader, ids, (author, used), &line.media)?;
+        let post = ScheduledPost { post, media, poll, due_ms: line.due.0 };
+        write::scheduled(loader, author, id, &post);
+        Ok(())
+    }
+}
+
+fn new_poll(line: &poll_lines::Poll<'_>) -> Result<NewPoll, Wrong> {
+    if line.id.is_some() || line.ends.is_some() {
+        return Err("the poll of a scheduled post has neither an id nor an end".into());
+    }
+    let lasts = line.lasts.ok_or("the poll of a scheduled post has a time that it lasts")?;
+    let time = PollTime::from_secs(lasts)?;
+    let (multiple, hide_totals) = (line.multiple, line.hide_totals);
+    Ok(NewPoll { options: options(line)?, multiple, hide_totals, time })
+}
