@@ -10,7 +10,6 @@ use clap::Args;
 use edge::{Access, BlockingReads, HANDSHAKES_MAX, Listener};
 use jetlog::JetLogOptions;
 use jiff::Timestamp;
-use mastodon::Rates;
 use node::{Node, NodeOptions};
 use prometheus_client::registry::Registry;
 use redis::{RedisMetrics, RedisOptions};
@@ -84,9 +83,6 @@ impl Serve {
         let (stopping, mut stopped) = watch::channel(false);
         let mut mastodon = settings.mastodon(listener.local_addr()?, &api.reads)?;
         mastodon.connections_max = connections_max;
-        if open {
-            mastodon.rates = Rates::of_log_ins();
-        }
         mastodon.closing = Some(stopped.clone());
         let (beside, sessions) = mastodon::router(node.clone(), mastodon);
         (api.beside, api.sessions) = (Some(beside), Some(sessions));

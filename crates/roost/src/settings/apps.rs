@@ -9,7 +9,7 @@ use anyhow::{Context as _, ensure};
 use edge::BlockingReads;
 use feed::accounts::Email;
 use feed::{Handle, Language};
-use mastodon::{About, MastodonOptions, PICTURE_BYTES_MAX, Picture, Registrations};
+use mastodon::{About, MastodonOptions, PICTURE_BYTES_MAX, Picture, Rates, Registrations};
 use serde::Deserialize;
 
 use super::{Settings, SignUp};
@@ -60,6 +60,10 @@ impl Settings {
             password_grant: self.password_grant.unwrap_or(false),
             anonymous_reads: self.anonymous_reads.unwrap_or(false),
             reads: reads.clone(),
+            rates: match self.open {
+                Some(true) => Rates::of_log_ins(),
+                _ => Rates::default(),
+            },
             ..MastodonOptions::new(&base)
         })
     }
