@@ -101,7 +101,7 @@ fn admit(
 }
 
 /// Refuses a query if the handler reads none.
-pub(crate) fn check_query(entry: RouteKind, request: &Request) -> Result<(), ApiError> {
+fn check_query(entry: RouteKind, request: &Request) -> Result<(), ApiError> {
     if entry == RouteKind::Plain && request.uri().query().is_some_and(|query| !query.is_empty()) {
         return Err(ApiError::bad_request("this path takes no query parameters"));
     }
@@ -120,16 +120,21 @@ where
         // Public responses are the same for every client and hold no memory of their own.
         let counted = (self.entry != RouteKind::Public).then(|| Arc::clone(&state));
         let id = RequestId::next();
-        let run = if session::is_asked(&state, self.entry, request.headers()) {
-            let rule = (self.entry, self.of_users);
-            Run::User { future: session::respond(self.handler, rule, request, state).boxed() }
-        } else {
-            match admit(self.entry, self.needs, &request, &state) {
-                Ok(()) => Run::Handler {
-                    future: request_id::within(id, || self.handler.call(request, state)),
-                },
-                Err(problem) => Run::Refused { response: Some(problem.into_response()) },
+        let of_user =
+            self.entry != RouteKind::Public && session::is_asked(&state, request.headers());
+        let admitted = match of_user {
+            true => check_query(self.entry, &request),
+            false => admit(self.entry, self.needs, &request, &state),
+        };
+        let run = match admitted {
+            Ok(()) if of_user => {
+                let response = session::respond(self.handler, self.of_users, request, state);
+                Run::User { future: response.boxed() }
             }
+            Ok(()) => Run::Handler {
+                future: request_id::within(id, || self.handler.call(request, state)),
+            },
+            Err(problem) => Run::Refused { response: Some(problem.into_response()) },
         };
         Answer { run, id, started, counters: self.counters, state: counted }
     }

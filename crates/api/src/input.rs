@@ -13,9 +13,9 @@ use serde::de::{DeserializeOwned, Deserializer, Error as _, Visitor};
 use serde::{Deserialize, de};
 
 use crate::body::read_body;
+use crate::current_session::confirm;
 use crate::error::ApiError;
 use crate::idempotency::Key;
-use crate::session;
 use crate::state::AppState;
 
 /// Default maximum length of a body, and maximum length of a line of a batch, in bytes.
@@ -232,7 +232,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<AppState>> for Input<T> {
         require_media_type(&parts.headers, "application/json")?;
         let key = Key::of(&parts.headers)?;
         let given = read_body(body, BODY_BYTES_MAX, &state.memory).await?;
-        session::confirm(&parts).await?;
+        confirm(&parts).await?;
         let body = object(given.bytes())?;
         Ok(Self { body, key, _held: given.into_reservation() })
     }

@@ -17,6 +17,7 @@ mod backup;
 mod body;
 mod changes;
 mod cluster;
+mod current_session;
 mod deadline;
 mod docs;
 pub mod drawing;

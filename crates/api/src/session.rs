@@ -10,7 +10,6 @@ use axum::body::Body;
 use axum::extract::Request;
 use axum::handler::Handler;
 use axum::http::header::AUTHORIZATION;
-use axum::http::request::Parts;
 use axum::http::{HeaderMap, Uri};
 use axum::response::{IntoResponse as _, Response};
 use edge::{GuestConnection, SESSION_HEADER, Session, SessionUse};
@@ -18,8 +17,8 @@ use feed::{Refusal, UserId};
 use hyper::body::Body as _;
 
 use crate::auth;
+use crate::current_session::CurrentSession;
 use crate::error::ApiError;
-use crate::guard::{RouteKind, check_query};
 use crate::held::Holding;
 use crate::input::{decimal, post_number};
 use crate::positions::ROOST_AFTER;
@@ -94,6 +93,8 @@ pub(crate) const ROUTES: [(&str, &str, May); 44] = [
 pub(crate) struct UserRule {
     /// None if it is closed for them.
     may: Option<May>,
+    /// Whether it is no route: unknown paths and methods are as unknown to users as to others.
+    is_nowhere: bool,
     usage: SessionUse,
 }
 
@@ -107,18 +108,13 @@ impl UserRule {
             ("GET", _) => SessionUse::Read,
             _ => SessionUse::Change,
         };
-        Self { may: found.map(|route| route.2), usage }
+        Self { may: found.map(|route| route.2), is_nowhere: method == "*", usage }
     }
 }
 
-/// The session of a request, for handlers that take time: it may end meanwhile.
-#[derive(Clone)]
-pub(crate) struct CurrentSession(pub(crate) Arc<dyn Session>);
-
 /// Whether a request asks for its session: it has no key, which would decide alone.
-pub(crate) fn is_asked(state: &AppState, entry: RouteKind, headers: &HeaderMap) -> bool {
+pub(crate) fn is_asked(state: &AppState, headers: &HeaderMap) -> bool {
     state.sessions.is_some()
-        && entry != RouteKind::Public
         && headers.contains_key(SESSION_HEADER)
         && !headers.contains_key(AUTHORIZATION)
 }
@@ -126,14 +122,14 @@ pub(crate) fn is_asked(state: &AppState, entry: RouteKind, headers: &HeaderMap) 
 /// Lets the handler respond to a user.
 pub(crate) async fn respond<H, T>(
     handler: H,
-    (entry, rule): (RouteKind, UserRule),
+    rule: UserRule,
     request: Request,
     state: Arc<AppState>,
 ) -> Response
 where
     H: Handler<T, Arc<AppState>>,
 {
-    match admit(entry, rule, request, &state).await {
+    match admit(rule, request, &state).await {
         Ok((request, session)) => {
             let response = handler.call(request, Arc::clone(&state)).await;
             counted(response, &*session, rule.usage)
@@ -143,7 +139,6 @@ where
 }
 
 async fn admit(
-    entry: RouteKind,
     rule: UserRule,
     mut request: Request,
     state: &AppState,
@@ -154,12 +149,10 @@ async fn admit(
     if let Some(connection) = request.extensions().get::<GuestConnection>() {
         connection.0.admit();
     }
-    // Unknown paths and methods are as unknown to users as to others.
-    if entry != RouteKind::Nowhere {
+    if !rule.is_nowhere {
         let may = rule.may.ok_or_else(ApiError::not_for_users)?;
         check(may, UserId(session.user()), request.uri(), state).await?;
     }
-    check_query(entry, &request)?;
     // Waiting for a position takes time in which the session may end, and users have no use for it.
     request.headers_mut().remove(ROOST_AFTER);
     request.extensions_mut().insert(CurrentSession(Arc::clone(&session)));
@@ -203,19 +196,6 @@ fn counted(response: Response, session: &dyn Session, usage: SessionUse) -> Resp
     }
 }
 
-/// The session of a request; none with a key.
-pub(crate) fn current(parts: &Parts) -> Option<&CurrentSession> {
-    parts.extensions.get::<CurrentSession>()
-}
-
-/// Checks that the session of a request has not ended while its body arrived.
-pub(crate) async fn confirm(parts: &Parts) -> Result<(), ApiError> {
-    match current(parts) {
-        Some(CurrentSession(session)) => Ok(session.confirm().await?),
-        None => Ok(()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -241,6 +221,6 @@ mod tests {
             }
         }
         let rule = UserRule::of("DELETE", "/v1/users/{user}");
-        assert_eq!(rule, UserRule { may: None, usage: SessionUse::Change });
+        assert_eq!(rule, UserRule { may: None, is_nowhere: false, usage: SessionUse::Change });
     }
 }

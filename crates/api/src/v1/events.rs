@@ -44,6 +44,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::auth;
+use crate::current_session::{CurrentSession, current};
 use crate::error::{ApiError, ErrorBody};
 use crate::guard::RouteKind;
 use crate::input::OneUser;
@@ -51,7 +52,6 @@ use crate::params::UserPath;
 use crate::query::Query;
 use crate::request_id::carry_stream;
 use crate::routes::Routes;
-use crate::session::{self, CurrentSession};
 use crate::state::AppState;
 use crate::streams;
 use news::{News, Position, Question, STORIES_SHOWN, Source};
@@ -121,7 +121,7 @@ impl FromRequestParts<Arc<AppState>> for Caller {
         parts: &mut Parts,
         state: &Arc<AppState>,
     ) -> Result<Self, ApiError> {
-        if let Some(CurrentSession(session)) = session::current(parts) {
+        if let Some(CurrentSession(session)) = current(parts) {
             let stream = session.begin_stream().ok_or_else(ApiError::too_many_streams)?;
             return Ok(Self::User(Arc::clone(session), stream));
         }
