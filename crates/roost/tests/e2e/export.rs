@@ -105,7 +105,7 @@ fn what_is_imported_answers_like_what_was_exported_and_exports_the_same() {
     let said = done(&["export", "--server", &url, "--to", path(&of_server)]).err;
     assert!(
         said.contains(
-            "exported 3 users, 0 blocks, 0 mutes, 0 notes, 0 lists, 1 follows, 0 requests, 1 friendships, 32 posts with 0 reactions, 0 pictures, 1 stories"
+            "exported 3 users, 0 blocks, 0 mutes, 0 notes, 0 lists, 1 follows, 0 requests, 1 friendships, 32 posts with 0 reactions and 0 votes, 0 scheduled posts, 0 pictures, 1 stories"
         ),
         "{said}"
     );
