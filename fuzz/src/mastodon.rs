@@ -62,7 +62,7 @@ static SERVER: LazyLock<Server> = LazyLock::new(|| {
         sign_ups: usual.sign_ups,
         ..Rates::unlimited()
     };
-    let router = mastodon::router(node.clone(), options);
+    let (router, _) = mastodon::router(node.clone(), options);
     Server { node, router, app }
 });
 

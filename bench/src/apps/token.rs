@@ -36,7 +36,7 @@ pub(crate) fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
     let tokens = runtime.block_on(tokens(&node))?;
     let mut options = MastodonOptions::new("https://bench.example");
     options.rates = Rates::unlimited();
-    let router = mastodon::router(node.clone(), options);
+    let (router, _) = mastodon::router(node.clone(), options);
     let (mut without, mut with, mut checks) = (vec![], vec![], vec![]);
     for run in 0..=plan.runs {
         let public = runtime.block_on(nanoseconds(&router, PUBLIC, &tokens))?;

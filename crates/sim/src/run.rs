@@ -12,30 +12,29 @@
 
 mod checked;
 mod checker;
+mod exchange;
 mod meter;
 #[cfg(test)]
 mod tests;
 mod timer;
 mod windows;
 
-use std::collections::hash_map::RandomState;
-use std::hash::BuildHasher as _;
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::task::{JoinSet, spawn_blocking};
-use tokio::time::{Instant, interval_at, sleep, timeout, timeout_at};
+use tokio::time::{Instant, interval_at, timeout_at};
 
 use crate::api::Api;
-use crate::client::{Answer, Client, ClientError, Dial, Response, insert_idempotency_key};
+use crate::client::{Client, ClientError, Dial, Response};
 use crate::joined::joined;
 use crate::watch::Watcher;
 use crate::workload::{Action, What};
 pub(crate) use checked::CheckedReaders;
 use checker::{Checker, Reports};
+use exchange::{Exchange, Keys};
 pub(crate) use meter::{Failure, Kind, Meter, Start};
 use timer::Timer;
 use windows::Windows;
@@ -45,14 +44,6 @@ pub(crate) use windows::{Ended, Finished, window_of};
 const ANSWER: Duration = Duration::from_secs(10);
 /// Time after the end in which actions that were due before it may still be sent.
 const GRACE: Duration = Duration::from_secs(5);
-
-/// Longest time for the response of one node of a cluster.
-const NODE_ANSWER: Duration = Duration::from_secs(3);
-/// Pause before a request is sent to another node; doubled up to the second.
-const RETRY_AFTER: Duration = Duration::from_millis(20);
-const RETRY_AFTER_MAX: Duration = Duration::from_millis(500);
-/// The status of a node that cannot answer at the moment.
-const UNAVAILABLE: u16 = 503;
 
 /// The options of a run that do not depend on the scenario.
 #[derive(Debug, Clone)]
@@ -105,8 +96,7 @@ struct Run<I> {
     reports: Option<Reports>,
     /// For how long the threads of the lanes that have ended were not asleep, together.
     busy: Arc<Mutex<Duration>>,
-    /// The idempotency keys of the run begin with this, and end with how many there were before.
-    keys: (u64, AtomicU64),
+    keys: Keys,
 }
 
 /// Drives the server that `dial` reaches with the actions due before the config's end, and reports
@@ -131,8 +121,7 @@ where
     let (mut checker, reports) = Checker::start(checked, dial.clone(), Arc::clone(&api), start);
     let actions = Mutex::new(actions);
     let busy = Arc::default();
-    // Not seeded: a server keeps keys of earlier runs.
-    let keys = (RandomState::new().hash_one(0), AtomicU64::new(0));
+    let keys = Keys::new(config.retries);
     let run = Arc::new(Run { api, config, start, actions, reports, busy, keys });
     let (stop, stopped) = watch::channel(false);
     let mut lanes = start_lanes(&run, dial, &stopped, &mut windows);
@@ -262,8 +251,9 @@ impl<I: Iterator<Item = Action> + Send + 'static> Lane<I> {
         while free < last {
             let mut timer = self.timer.lock().await;
             let Some(action) = run.next_action() else { return Ok(()) };
-            let key = run.key_of(&action);
-            run.write(&action, key.as_deref(), &mut request);
+            let key = run.keys.of(&action);
+            let exchange = Exchange { run, action: &action, key: key.as_deref() };
+            exchange.write(&mut request);
             let mut due = run.start + action.due;
             if run.config.closed {
                 due = Instant::now();
@@ -274,42 +264,14 @@ impl<I: Iterator<Item = Action> + Send + 'static> Lane<I> {
             let begun = Instant::now();
             let start = Start { late: begun.saturating_duration_since(due), ready: free <= due };
             let until = last.min(begun + ANSWER);
-            let exchanged = self.exchange(&action, key.as_deref(), &mut client, &mut request);
-            let outcome = timeout_at(until, exchanged).await;
+            let answered = exchange.answer(&mut client, &mut request, &self.meter);
+            let outcome = timeout_at(until, answered).await;
             free = Instant::now();
             let outcome =
                 outcome.ok().map(|outcome| outcome.map(|answer| client.response(&answer)));
             self.record(&action, start, free.saturating_duration_since(due), free, outcome);
         }
         Ok(())
-    }
-
-    /// Does an action; if a node of a cluster cannot, at the next one, and so on.
-    async fn exchange<D: Dial>(
-        &self,
-        action: &Action,
-        key: Option<&str>,
-        client: &mut Client<D>,
-        request: &mut Vec<u8>,
-    ) -> Result<Answer, ClientError> {
-        let run = &self.run;
-        if !run.config.retries || !action.what.is_repeatable() {
-            return exchange(run, action, client, request).await;
-        }
-        let mut pause = RETRY_AFTER;
-        loop {
-            let tried = timeout(NODE_ANSWER, exchange(run, action, client, request)).await;
-            if let Ok(Ok(answer)) = tried
-                && answer.status != UNAVAILABLE
-            {
-                return Ok(answer);
-            }
-            lock(&self.meter).retried += 1;
-            client.disconnect();
-            sleep(pause).await;
-            pause = (2 * pause).min(RETRY_AFTER_MAX);
-            run.write(action, key, request);
-        }
     }
 
     /// Counts the outcome of an action; without an outcome, it took too long.
@@ -344,37 +306,6 @@ impl<I: Iterator<Item = Action> + Send + 'static> Lane<I> {
             let message = || format!("{} of user {}: {what}: {detail}", kind.name(), action.user);
             meter.failed(kind, Failure { kind: &what, count: count - done }, message, waited);
         }
-    }
-}
-
-/// Sends what an action takes, which may be a second request that follows from the first.
-async fn exchange<D: Dial, I>(
-    run: &Run<I>,
-    action: &Action,
-    client: &mut Client<D>,
-    request: &mut Vec<u8>,
-) -> Result<Answer, ClientError> {
-    let answer = client.exchange(request).await?;
-    let first = client.response(&answer);
-    if !action.what.takes_two() || !first.is_success() {
-        return Ok(answer);
-    }
-    run.api.write_second(action, first.body, request);
-    client.exchange(request).await
-}
-
-impl<I> Run<I> {
-    /// The idempotency key of an action that may be sent again; `None` if it needs none.
-    fn key_of(&self, action: &Action) -> Option<String> {
-        let (run, last) = &self.keys;
-        let is_new = matches!(action.what, What::Post { .. } | What::PostStories { .. });
-        let needs_one = self.config.retries && is_new && action.what.is_repeatable();
-        needs_one.then(|| format!("{run:016x}-{}", last.fetch_add(1, Ordering::Relaxed)))
-    }
-
-    fn write(&self, action: &Action, key: Option<&str>, request: &mut Vec<u8>) {
-        self.api.write(action, request);
-        key.inspect(|key| insert_idempotency_key(key, request));
     }
 }
 
