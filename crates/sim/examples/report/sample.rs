@@ -156,6 +156,7 @@ fn summary(
         kinds,
         errors: vec![ErrorCount { kind: "status 503".to_owned(), count: errors }],
         error_messages: vec![format!("posts of user 7: status 503: {EVIL}")],
+        retried: 0,
         lag: LagSummary {
             scheduling_delay_p99_ms: 0.31,
             late_starts: 412,
