@@ -123,12 +123,14 @@ where
         let of_user =
             self.entry != RouteKind::Public && session::is_asked(&state, request.headers());
         let admitted = match of_user {
-            true => check_query(self.entry, &request),
+            true => Ok(()),
             false => admit(self.entry, self.needs, &request, &state),
         };
         let run = match admitted {
             Ok(()) if of_user => {
-                let response = session::respond(self.handler, self.of_users, request, state);
+                // Refused later: what a user may not use is closed, whatever the query is.
+                let rule = (self.of_users, check_query(self.entry, &request));
+                let response = session::respond(self.handler, rule, request, state);
                 Run::User { future: response.boxed() }
             }
             Ok(()) => Run::Handler {

@@ -119,17 +119,18 @@ pub(crate) fn is_asked(state: &AppState, headers: &HeaderMap) -> bool {
         && !headers.contains_key(AUTHORIZATION)
 }
 
-/// Lets the handler respond to a user.
+/// Lets the handler respond to a user, if the query is right, too.
 pub(crate) async fn respond<H, T>(
     handler: H,
-    rule: UserRule,
+    (rule, query): (UserRule, Result<(), ApiError>),
     request: Request,
     state: Arc<AppState>,
 ) -> Response
 where
     H: Handler<T, Arc<AppState>>,
 {
-    match admit(rule, request, &state).await {
+    let admitted = admit(rule, request, &state).await;
+    match admitted.and_then(|admitted| query.map(|()| admitted)) {
         Ok((request, session)) => {
             let response = handler.call(request, Arc::clone(&state)).await;
             counted(response, &*session, rule.usage)

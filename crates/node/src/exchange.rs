@@ -127,12 +127,15 @@ impl Exchange {
 
     /// A file was looked for at this time.
     pub(crate) fn note(&self, hash: &FileHash, is_here: bool, now: Duration) {
-        let lacking = &mut self.state.lock().lacking;
+        let mut state = self.state.lock();
+        match is_here {
+            true => state.lacking.found(hash),
+            false => state.lacking.not_found(hash, now),
+        }
+        // Readers look at the state under the lock of the channel: whoever held both would wait for them for ever.
+        drop(state);
         if is_here {
-            lacking.found(hash);
             self.arrived.send_replace(());
-        } else {
-            lacking.not_found(hash, now);
         }
     }
 }

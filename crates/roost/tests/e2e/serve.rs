@@ -232,7 +232,7 @@ fn help_names_every_command_and_its_options() {
     ];
     let run_options = ["duration", "rate", "loop", "day", "connections", "threads"];
     let results = ["find-capacity", "slo", "repeats", "plain", "html", "json"];
-    let target = ["target", "ca", "api", "loaded", "profile"];
+    let target = ["target", "ca", "api", "tokens", "loaded", "profile"];
     let simulate = [&target[..], &users, &of_profiles, &run_options, &results].concat();
     let help = help_with("simulate", &simulate);
     for part in ["Exit codes:", "Options of --profile stories:", "ROOST_TARGET_KEY"] {

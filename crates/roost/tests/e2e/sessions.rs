@@ -55,9 +55,9 @@ impl World {
         Browser::log_in(self.server.address, handle, &self.users[handle].1)
     }
 
-    fn post(&mut self, author: &str, fields: Value) -> u64 {
+    fn post(&mut self, author: &str, fields: &Value) -> u64 {
         let path = format!("/v1/users/@{author}/posts");
-        number(&self.product.post(&path, &fields).expect(201).json()["id"])
+        number(&self.product.post(&path, fields).expect(201).json()["id"])
     }
 }
 
@@ -165,8 +165,8 @@ fn code(status: u16, body: &[u8]) -> String {
 fn users_may_use_what_is_open_for_them_as_themselves_and_nothing_else() {
     let mut world = World::new();
     let [ada, bob, eve] = ["ada", "bob", "eve"].map(|handle| world.id(handle));
-    let own = world.post("ada", json!({"text": "mine"}));
-    let others = world.post("bob", json!({"text": "not mine"}));
+    let own = world.post("ada", &json!({"text": "mine"}));
+    let others = world.post("bob", &json!({"text": "not mine"}));
     let mut browser = world.log_in("ada");
     assert_eq!(browser.user, ada);
     let open = open();
@@ -239,10 +239,10 @@ fn users_neither_read_nor_change_what_is_hidden_from_them() {
     let mut world = World::new();
     let [ada, bob, eve] = ["ada", "bob", "eve"].map(|handle| world.id(handle));
     let followers =
-        world.post("bob", json!({"text": "for followers #tag", "visibility": "followers"}));
-    let direct = world.post("bob", json!({"text": "@eve only", "visibility": "direct"}));
-    let public = world.post("bob", json!({"text": "for all #tag"}));
-    let blocker = world.post("eve", json!({"text": "eve blocks ada"}));
+        world.post("bob", &json!({"text": "for followers #tag", "visibility": "followers"}));
+    let direct = world.post("bob", &json!({"text": "@eve only", "visibility": "direct"}));
+    let public = world.post("bob", &json!({"text": "for all #tag"}));
+    let blocker = world.post("eve", &json!({"text": "eve blocks ada"}));
     world.product.put(&format!("/v1/users/{eve}/blocks/{ada}")).expect(204);
     let mut browser = world.log_in("ada");
     for hidden in [followers, direct, blocker] {
@@ -459,7 +459,7 @@ fn nothing_is_left_after(way: &str) {
         line
     };
     while !next().contains("connected") {}
-    world.post("bob", json!({"text": "before"}));
+    world.post("bob", &json!({"text": "before"}));
     while !next().contains("before") {}
     // A request whose body arrives late.
     let mut slow = connect(world.server.address).unwrap();
@@ -485,7 +485,7 @@ fn nothing_is_left_after(way: &str) {
     }
     slow.get_mut().write_all(rest).unwrap();
     assert_eq!(read_head(&mut slow).unwrap().0, 401, "{way}");
-    world.post("bob", json!({"text": "after"}));
+    world.post("bob", &json!({"text": "after"}));
     let mut seen = String::new();
     loop {
         let line = next();

@@ -204,7 +204,7 @@ fn posts_that_are_hidden_on_purpose_are_found_missing() {
             client.post(&path, &json!({"notifications": false})).expect(200);
         }
     }
-    let small = ["--users", "8", "--load", "heavy", "--rate", "50", "--tokens"];
+    let small = ["--users", "8", "--profile", "deathstar", "--rate", "100", "--tokens"];
     let ended = simulate(&server, &[&small[..], &[file.to_str().unwrap()]].concat());
     assert_eq!(ended.status.code(), Some(3), "{ended:#?}");
     assert!(ended.err.contains("faults in timelines"), "{ended:#?}");
