@@ -1,19 +1,16 @@
 //! Home timelines of 20 full entities: an active reader, 64 connections, against the control.
 
-use std::time::Duration;
-
 use sim::client::Connection;
 use tokio::task::JoinSet;
 
 use super::{World, follow_all_line, rich_text};
 use crate::Plan;
-use crate::report::{Report, Target};
-use crate::rig::{Server, drive};
+use crate::home::{CONNECTIONS, against_control};
+use crate::report::Report;
 
 const USERS: u32 = 2_000;
 const FOLLOWING: u32 = 50;
 const POSTS: u64 = 20_000;
-const CONNECTIONS: usize = 64;
 /// Users who read over one connection: so many that none reaches the limit of a user.
 const READERS: usize = 30;
 /// The page.
@@ -77,29 +74,10 @@ pub(crate) async fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<
     let body = world.server.ask(&world.get(0, HOME)?).await?;
     let text = String::from_utf8_lossy(&body);
     anyhow::ensure!(text.matches("\"favourited\":").count() == 20, "20 full entities: {text}");
-    let control = Server::control(body.len(), 1).await?;
     let address = world.server.address;
     let requests = (0..CONNECTIONS).map(|connection| readers(&world, connection));
     let requests = requests.collect::<anyhow::Result<Vec<_>>>()?;
     let homes = |connection: usize| requests.get(connection).cloned().unwrap_or_default();
-    let constant = |_: usize| vec![control.get("/")];
-    let warm = Duration::from_secs(1);
-    drive(address, CONNECTIONS, warm, homes).await?;
-    drive(control.address, CONNECTIONS, warm, constant).await?;
-    let time = Duration::from_secs(plan.seconds);
-    let (mut rates, mut control_rates, mut ratios, mut p99) = (vec![], vec![], vec![], vec![]);
-    for _ in 0..plan.runs {
-        let bare = drive(control.address, CONNECTIONS, time, constant).await?;
-        let home = drive(address, CONNECTIONS, time, homes).await?;
-        control_rates.push(bare.per_second);
-        rates.push(home.per_second);
-        ratios.push(home.per_second / bare.per_second);
-        p99.push(home.latency.value_at_quantile(0.99) as f64 / 1e6);
-    }
-    let bytes = body.len();
-    report.add(format!("control: GET of {bytes} constant bytes"), "1/s", control_rates, None);
-    report.add("home for apps, 20 statuses, 64 connections", "1/s", rates, None);
-    report.add("home for apps, p99", "ms", p99, None);
-    report.add("home for apps / control", "ratio", ratios, Some(Target::AtLeast(0.7)));
-    Ok(())
+    let of = ("home for apps", "statuses");
+    against_control((plan, report), (address, body.len()), of, 0.7, homes).await
 }
