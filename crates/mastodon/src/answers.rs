@@ -11,9 +11,9 @@ use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::Response;
 use feed::UserId;
-use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::entities::json::Json;
 use crate::error::ApiError;
 use crate::limiter::Subject;
 
@@ -185,9 +185,9 @@ pub(crate) fn json(bytes: Vec<u8>) -> Response {
 ///
 /// # Errors
 /// 404.
-pub(crate) fn entity(entity: Option<Value>) -> Result<Response, ApiError> {
-    let bytes = serde_json::to_vec(&entity.ok_or_else(ApiError::not_found)?);
-    Ok(json(bytes.map_err(|_| ApiError::internal())?))
+pub(crate) fn entity(entity: Option<impl Into<Json>>) -> Result<Response, ApiError> {
+    let entity: Json = entity.ok_or_else(ApiError::not_found)?.into();
+    Ok(json(entity.into_bytes()))
 }
 
 #[cfg(test)]

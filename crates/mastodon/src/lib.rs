@@ -92,6 +92,8 @@ pub struct MastodonOptions {
     pub anonymous_reads: bool,
     /// Most connections of the server, of which live streams take at most half.
     pub connections_max: u32,
+    /// Most bytes of entities that are kept as JSON.
+    pub entity_memory: usize,
     /// Runs reads that may block.
     pub reads: BlockingReads,
     /// What one address or account may do.
@@ -112,6 +114,7 @@ impl MastodonOptions {
             password_grant: false,
             anonymous_reads: false,
             connections_max: 4_096,
+            entity_memory: 128 << 20,
             reads: BlockingReads::new(64),
             rates: Rates::default(),
             closing: None,

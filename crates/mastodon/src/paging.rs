@@ -6,10 +6,9 @@ use axum::http::HeaderValue;
 use axum::http::header::LINK;
 use axum::response::Response;
 use feed::{Cursor, Page, PageOf, Tag};
-use serde_json::Value;
 
 use crate::answers;
-use crate::entities::status::push;
+use crate::entities::json::{Json, push};
 use crate::error::ApiError;
 use crate::fields::Fields;
 use crate::input::number;
@@ -70,7 +69,7 @@ pub(crate) struct Asked {
 /// Some items, and what is needed for the links.
 #[derive(Debug, Default)]
 pub(crate) struct Listed {
-    /// JSON objects with commas between.
+    /// JSON objects with commas between, after the bracket that opens a list; or nothing.
     pub(crate) json: Vec<u8>,
     /// The greatest and the smallest id that the page covers.
     pub(crate) ends: Option<(u64, u64)>,
@@ -122,12 +121,12 @@ impl Asked {
     /// Makes the entities of a page that was read. It begins where reading began, so that what does not fit in a
     /// response is on the next page in the direction of reading. `stopped` is the last id that was read, if reading
     /// ended before the page was full: then the next page begins there, also if this one is empty.
-    pub(crate) fn list<T>(
+    pub(crate) fn list<T, E: Into<Json>>(
         &self,
         PageOf { mut items, more }: PageOf<T>,
         stopped: Option<u64>,
         id: impl Fn(&T) -> u64,
-        mut entity: impl FnMut(T) -> Option<Value>,
+        mut entity: impl FnMut(T) -> Option<E>,
     ) -> Listed {
         items.retain(|item| self.has(id(item)));
         if self.up {
@@ -144,10 +143,9 @@ impl Asked {
                 break;
             }
             ends = Some(extend(ends, id(&item)));
-            let mut json = Vec::new();
-            entity(item).iter().for_each(|entity| push(entity, &mut json));
-            bytes += json.len();
-            entities.extend((!json.is_empty()).then_some(json));
+            let entity: Option<Json> = entity(item).map(Into::into);
+            bytes += entity.as_ref().map_or(0, |entity| entity.as_bytes().len());
+            entities.extend(entity);
         }
         if self.up {
             entities.reverse();
@@ -155,10 +153,8 @@ impl Asked {
         let stopped = stopped.filter(|_| !is_full);
         ends = stopped.map(|at| extend(ends, at)).or(ends);
         let mut json = Vec::with_capacity(bytes + entities.len() + 2);
-        for entity in entities {
-            json.extend((!json.is_empty()).then_some(b','));
-            json.extend(entity);
-        }
+        json.push(b'[');
+        entities.iter().for_each(|entity| push(entity, &mut json));
         Listed { json, ends, more: more || is_full || stopped.is_some() }
     }
 }
@@ -179,7 +175,9 @@ impl Server {
         listed: Listed,
     ) -> Result<Response, ApiError> {
         let Listed { mut json, ends, more } = listed;
-        json.insert(0, b'[');
+        if json.is_empty() {
+            json.push(b'[');
+        }
         json.push(b']');
         let mut response = answers::json(json);
         let Some((first, last)) = ends else { return Ok(response) };

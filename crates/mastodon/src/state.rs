@@ -15,7 +15,7 @@ use crate::MastodonOptions;
 use crate::answers::Answers;
 use crate::api::pictures;
 use crate::bodies::Bodies;
-use crate::entities::Entities;
+use crate::entities::{Entities, Renderer};
 use crate::error::ApiError;
 use crate::input::Once;
 use crate::limiter::{Limiter, Subject, What};
@@ -30,6 +30,8 @@ const DONE_READS_MAX: usize = 8;
 /// State that all handlers share.
 pub(crate) struct Server {
     pub(crate) node: Node,
+    /// Entities of the node.
+    pub(crate) renderer: Renderer,
     pub(crate) options: MastodonOptions,
     pub(crate) passwords: Passwords,
     pub(crate) limiter: Limiter,
@@ -54,6 +56,7 @@ pub(crate) type Shared = Arc<Server>;
 impl Server {
     pub(crate) fn new(node: Node, options: MastodonOptions) -> Shared {
         Arc::new(Self {
+            renderer: Renderer::new(node.clone(), &options.base, options.entity_memory),
             node,
             passwords: Passwords::new(),
             limiter: Limiter::new(options.rates),
@@ -116,8 +119,9 @@ impl Server {
         reader: Option<UserId>,
         read: impl FnOnce(&Node, &mut Entities<'_>) -> T + Send + 'static,
     ) -> Result<T, ApiError> {
-        let base = self.options.base.clone();
-        self.read(move |node| read(node, &mut Entities::new(node, &base, reader))).await
+        let from = self.renderer.clone();
+        let read = move || read(&from.node, &mut Entities::new(&from, reader));
+        Ok(self.options.reads.run(read).await?)
     }
 
     /// Reads entities for the response to a change, which is never refused: the change cannot be undone.
@@ -128,10 +132,10 @@ impl Server {
     ) -> Result<T, ApiError> {
         let turn = Arc::clone(&self.done_reads).acquire_owned().await;
         let turn = turn.map_err(|_| ApiError::overloaded())?;
-        let (node, base) = (self.node.clone(), self.options.base.clone());
+        let renderer = self.renderer.clone();
         let read = tokio::task::spawn_blocking(move || {
             let _turn = turn;
-            read(&mut Entities::new(&node, &base, Some(reader)))
+            read(&mut Entities::new(&renderer, Some(reader)))
         });
         read.await.map_err(|error| {
             tracing::error!(%error, "a read panicked");

@@ -10,10 +10,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use feed::{PostId, Tag, UserId, Visibility};
-use node::Node;
 use tokio::sync::{Semaphore, broadcast};
 
-use crate::entities::Entities;
+use crate::entities::{Entities, Renderer};
 use crate::error::ApiError;
 use crate::state::{Server, Shared};
 
@@ -122,14 +121,14 @@ impl Server {
     /// A read of a stream, which waits for its turn.
     pub(crate) async fn read_for_stream<T: Send + 'static>(
         &self,
-        read: impl FnOnce(&Node, &str) -> T + Send + 'static,
+        read: impl FnOnce(&Renderer) -> T + Send + 'static,
     ) -> Option<T> {
         let turn = Arc::clone(&self.streams.turns).acquire_owned().await.ok()?;
-        let (node, base) = (self.node.clone(), self.options.base.clone());
+        let renderer = self.renderer.clone();
         let read = tokio::task::spawn_blocking(move || {
             // Held by the read itself, which continues when the stream ends.
             let _turn = turn;
-            read(&node, &base)
+            read(&renderer)
         });
         read.await.inspect_err(|error| tracing::error!(%error, "a read of a stream panicked")).ok()
     }
@@ -162,7 +161,7 @@ async fn look(state: Shared) {
         if visible == seen {
             continue;
         }
-        let read = move |node: &Node, base: &str| published(node, base, seen, visible);
+        let read = move |renderer: &Renderer| published(renderer, seen, visible);
         let found = state.read_for_stream(read).await.unwrap_or_default();
         seen = visible;
         for published in found {
@@ -174,8 +173,8 @@ async fn look(state: Shared) {
 
 /// The public posts with ids above `after` up to `until`, oldest first. Replies to other users are among them if they
 /// have hashtags.
-fn published(node: &Node, base: &str, after: u64, until: u64) -> Vec<Published> {
-    let mut entities = Entities::new(node, base, None);
+fn published(renderer: &Renderer, after: u64, until: u64) -> Vec<Published> {
+    let mut entities = Entities::new(renderer, None);
     let (mut found, mut read) = (Vec::new(), 0);
     let mut before = Some(PostId(until + 1));
     let is_enough = |found: &Vec<_>| found.len() >= PUBLIC_LOOK_MAX;
@@ -197,7 +196,7 @@ fn published(node: &Node, base: &str, after: u64, until: u64) -> Vec<Published> 
     }
     let newest = found.into_iter().rev();
     let status = |(post, is_reply, tags)| {
-        let status = Arc::from(entities.status(post)?.to_string());
+        let status = Arc::from(entities.status(post)?.into_text());
         Some(Published { post, is_reply, tags, status })
     };
     newest.filter_map(status).collect()

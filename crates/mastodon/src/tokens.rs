@@ -100,7 +100,8 @@ impl Server {
         if let Some(cached) = self.cached(&hash, now) {
             return cached == *access;
         }
-        let found = self.read_for_stream(move |node, _| node.facts().granted(&hash, now.ms)).await;
+        let found =
+            self.read_for_stream(move |from| from.node.facts().granted(&hash, now.ms)).await;
         self.cache(hash, now, found.flatten()) == Some(*access)
     }
 

@@ -12,7 +12,7 @@ use node::NodeOptions;
 
 const MIB: u64 = 1 << 20;
 /// The whole if it is not set, on a machine that is large enough: the sum of the defaults of the parts.
-const DEFAULT: u64 = 2_704 * MIB;
+const DEFAULT: u64 = 2_832 * MIB;
 /// Memory that cannot be set: changes being processed by the writer, log-ins and tokens, and 32 MiB for the program
 /// itself.
 const FIXED: u64 = node::FIXED_MEMORY as u64 + ACCOUNTS + 32 * MIB;
@@ -41,6 +41,7 @@ const _: () = assert!(SAMPLE_MIN <= 4 * UNIT_MIN);
 pub(crate) struct Given {
     pub(crate) timeline: Option<ByteSize>,
     pub(crate) post: Option<ByteSize>,
+    pub(crate) entity: Option<ByteSize>,
     pub(crate) bucket: Option<ByteSize>,
     pub(crate) sample: Option<ByteSize>,
     pub(crate) store_cache: Option<ByteSize>,
@@ -63,6 +64,8 @@ pub(crate) struct Given {
 pub(crate) struct Memory {
     pub(crate) timeline: u64,
     pub(crate) post: u64,
+    /// Of the Mastodon API.
+    pub(crate) entity: u64,
     pub(crate) bucket: u64,
     pub(crate) sample: u64,
     pub(crate) store_cache: u64,
@@ -110,6 +113,7 @@ impl Memory {
             (8, bytes(given.request)),
             (8, bytes(given.redis)),
             (6, connections),
+            (4, bytes(given.entity)),
         ];
         let more = [
             (given.archive, ARCHIVE),
@@ -128,11 +132,22 @@ impl Memory {
                 fitting.map_or(default, |fitting| fitting.unwrap_or(UNIT_MIN).min(default))
             }
         };
-        let [timeline, post, bucket, sample, store_cache, overlay, request, redis, connections] =
-            parts.map(|(units, given)| given.unwrap_or(units * unit));
+        let [
+            timeline,
+            post,
+            bucket,
+            sample,
+            store_cache,
+            overlay,
+            request,
+            redis,
+            connections,
+            entity,
+        ] = parts.map(|(units, given)| given.unwrap_or(units * unit));
         Ok(Self {
             timeline,
             post,
+            entity,
             bucket,
             sample,
             store_cache,
@@ -152,6 +167,7 @@ impl Memory {
         [
             self.timeline,
             self.post,
+            self.entity,
             self.bucket,
             self.sample,
             self.store_cache,
@@ -175,6 +191,11 @@ impl Memory {
         options.sample_memory = size(self.sample);
         options.store_cache = size(self.store_cache);
         options.overlay_memory = size(self.overlay);
+    }
+
+    /// Bytes for entities of the Mastodon API.
+    pub(crate) fn entity(&self) -> usize {
+        size(self.entity)
     }
 
     /// Bytes for HTTP requests and answers.
@@ -204,6 +225,7 @@ impl Memory {
             total = mib(self.total()),
             timelines = mib(self.timeline),
             posts = mib(self.post),
+            entities = mib(self.entity),
             buckets = mib(self.bucket),
             samples = mib(self.sample),
             store_cache = mib(self.store_cache),
@@ -223,7 +245,7 @@ fn size(bytes: u64) -> usize {
 
 /// Bytes of a unit when the parts that are not given share what is left of `whole` without `fixed`. The overlay, which is
 /// the sixth, counts four times.
-fn unit((whole, fixed): (u64, u64), parts: &[(u64, Option<u64>); 9]) -> anyhow::Result<u64> {
+fn unit((whole, fixed): (u64, u64), parts: &[(u64, Option<u64>); 10]) -> anyhow::Result<u64> {
     let (mut taken, mut units) = (fixed, 0);
     for (place, (share, given)) in parts.iter().enumerate() {
         let times = if place == 5 { OVERLAY_TIMES } else { 1 };
@@ -274,7 +296,7 @@ mod tests {
         assert_eq!(divided, defaults);
         assert_eq!(memory.connections(), api.connections_max);
         assert!(memory.total() <= DEFAULT && memory.total() > DEFAULT - MIB);
-        assert_eq!(Memory::divide(mib(2_704), &Given::default(), None).unwrap(), memory);
+        assert_eq!(Memory::divide(mib(2_832), &Given::default(), None).unwrap(), memory);
     }
 
     #[test]
@@ -287,7 +309,7 @@ mod tests {
         let pictures = Given { pictures: true, ..timeline };
         let cluster = Given { cluster: true, ..pictures };
         for given in [Given::default(), timeline, several, archive, tls, pictures, cluster] {
-            for whole in [980, 990, 1_000, 5_000, 1_000_000] {
+            for whole in [1_004, 1_014, 1_024, 5_000, 1_000_000] {
                 let whole = whole + if given.pictures { 450 } else { 0 };
                 let memory = Memory::divide(mib(whole), &given, None).unwrap();
                 assert!(memory.total() <= whole * MIB, "{whole} {memory:?}");
@@ -303,7 +325,7 @@ mod tests {
     #[test]
     fn a_small_machine_gets_less_by_default() {
         let available = |mib| Some(mib * MIB);
-        for (has, most) in [(24_000, 2_704), (4_000, 2_704), (2_000, 1_500), (1_200, 900)] {
+        for (has, most) in [(24_000, 2_832), (4_000, 2_832), (2_000, 1_500), (1_200, 900)] {
             let memory = Memory::divide(None, &Given::default(), available(has)).unwrap();
             let total = memory.total() / MIB;
             assert!(total <= most && total + 2 > most, "{has}: {total}");
@@ -311,13 +333,13 @@ mod tests {
         // A server needs some, whatever there is.
         for has in [0, 1, 512, 1_024] {
             let memory = Memory::divide(None, &Given::default(), available(has)).unwrap();
-            assert_eq!(memory.total().div_ceil(MIB), 832);
+            assert_eq!(memory.total().div_ceil(MIB), 856);
         }
         // What is set is set.
         let large = Given { timeline: mib(9_000), ..Given::default() };
         let memory = Memory::divide(None, &large, available(1_024)).unwrap();
         assert_eq!((memory.timeline, memory.post), (9_000 * MIB, 12 * UNIT_MIN));
-        let whole = Memory::divide(mib(2_704), &Given::default(), available(1_024)).unwrap();
+        let whole = Memory::divide(mib(2_832), &Given::default(), available(1_024)).unwrap();
         assert_eq!(whole, Memory::divide(None, &Given::default(), None).unwrap());
     }
 
@@ -339,16 +361,16 @@ mod tests {
             let error = Memory::divide(mib(whole), given, None).unwrap_err().to_string();
             assert!(error.contains(needed), "{error}");
         };
-        check(831, &Given::default(), "832MiB");
-        assert!(Memory::divide(mib(832), &Given::default(), None).is_ok());
-        check(0, &Given::default(), "832MiB");
+        check(855, &Given::default(), "856MiB");
+        assert!(Memory::divide(mib(856), &Given::default(), None).is_ok());
+        check(0, &Given::default(), "856MiB");
         let large = Given { overlay: mib(500), ..Given::default() };
-        check(1_000, &large, "2784MiB");
+        check(1_000, &large, "2808MiB");
         // Archiving takes 132 MiB more.
-        check(963, &Given { archive: true, ..Given::default() }, "964MiB");
+        check(987, &Given { archive: true, ..Given::default() }, "988MiB");
         // So many as the help of --media-max says.
         let pictures = Given { pictures: true, ..Given::default() };
-        check(960, &pictures, "961MiB");
+        check(984, &pictures, "985MiB");
         assert_eq!(PICTURES.div_ceil(MIB), 129);
         check(1_000, &Given { sample: mib(14), ..Given::default() }, "15MiB");
     }

@@ -83,6 +83,7 @@ impl Serve {
         let (stopping, mut stopped) = watch::channel(false);
         let mut mastodon = settings.mastodon(listener.local_addr()?, &api.reads)?;
         mastodon.connections_max = connections_max;
+        mastodon.entity_memory = memory.entity();
         mastodon.closing = Some(stopped.clone());
         let (beside, sessions) = mastodon::router(node.clone(), mastodon);
         (api.beside, api.sessions) = (Some(beside), Some(sessions));

@@ -102,7 +102,7 @@ pub(crate) struct Settings {
     #[serde(deserialize_with = "duration_in_file")]
     pub(crate) fsync_interval: Option<Duration>,
     /// Memory of the server, divided among the parts below; the rest is divided among those that are not set
-    /// [default: 2704MiB, or three quarters of what the machine or container has if that is less]
+    /// [default: 2832MiB, or three quarters of what the machine or container has if that is less]
     #[arg(long, env = "ROOST_MEMORY", value_name = "SIZE")]
     pub(crate) memory: Option<ByteSize>,
     /// Memory for home timelines of active users; those least recently read are evicted and gathered
@@ -113,6 +113,10 @@ pub(crate) struct Settings {
     /// (an eighth) [default: 384MiB]
     #[arg(long, env = "ROOST_POST_MEMORY", value_name = "SIZE")]
     pub(crate) post_memory: Option<ByteSize>,
+    /// Memory for statuses and accounts that the Mastodon API keeps as JSON; those least recently read are evicted and made
+    /// again when they are read [default: 128MiB]
+    #[arg(long, env = "ROOST_ENTITY_MEMORY", value_name = "SIZE")]
+    pub(crate) entity_memory: Option<ByteSize>,
     /// Memory for keys of buckets; those least recently read are evicted and read from disk again
     /// [default: 256MiB]
     #[arg(long, env = "ROOST_BUCKET_MEMORY", value_name = "SIZE")]
@@ -267,6 +271,7 @@ impl Settings {
             memory: self.memory.or(file.memory),
             timeline_memory: self.timeline_memory.or(file.timeline_memory),
             post_memory: self.post_memory.or(file.post_memory),
+            entity_memory: self.entity_memory.or(file.entity_memory),
             bucket_memory: self.bucket_memory.or(file.bucket_memory),
             sample_memory: self.sample_memory.or(file.sample_memory),
             store_cache: self.store_cache.or(file.store_cache),
@@ -328,6 +333,7 @@ impl Settings {
         let given = Given {
             timeline: self.timeline_memory,
             post: self.post_memory,
+            entity: self.entity_memory,
             bucket: self.bucket_memory,
             sample: self.sample_memory,
             store_cache: self.store_cache,

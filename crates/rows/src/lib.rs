@@ -12,6 +12,7 @@ mod finding;
 mod record;
 mod span;
 mod stamp;
+mod subject;
 mod table;
 mod totals;
 
@@ -21,6 +22,7 @@ pub use finding::Finding;
 pub use record::{Value, decode, decode_start, encode, try_decode};
 pub use span::{Order, Span};
 pub use stamp::{EPOCH_MS, Stamp, StampClock};
+pub use subject::Subject;
 pub use table::{NameTable, PointTable, SetTable};
 pub use totals::Totals;
 

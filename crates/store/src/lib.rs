@@ -44,6 +44,7 @@ mod pack;
 mod packed;
 mod prefetch;
 mod resident;
+mod revisions;
 mod salvage;
 mod scan;
 mod sections;

@@ -17,6 +17,7 @@ use crate::migrate;
 use crate::overlay::Overlay;
 use crate::owners::Owners;
 use crate::resident::Resident;
+use crate::revisions::Revisions;
 use crate::shared::{Layers, Shared, Store};
 use crate::writer::StoreWriter;
 
@@ -77,7 +78,8 @@ impl Store {
         let no_keys = disk.prefix(Part::Facts, &layout::KEYS_PREFIX).next().is_none();
         let resident = Resident::new(options.bucket_bytes, no_keys, hasher);
         let totals = RwLock::new(totals);
-        let shared = Shared { disk, hasher, owners, layers, totals, buckets, resident };
+        let revisions = Revisions::default();
+        let shared = Shared { disk, hasher, owners, layers, totals, buckets, resident, revisions };
         Ok((StoreWriter::new(Self::new(shared), active, applied), applied))
     }
 }

@@ -13,6 +13,7 @@ use crate::hash::KeyHasher;
 use crate::overlay::Overlay;
 use crate::owners::Owners;
 use crate::resident::Resident;
+use crate::revisions::Revisions;
 
 /// Read access for any thread; clones share one store.
 #[derive(Clone)]
@@ -36,6 +37,7 @@ pub(crate) struct Shared {
     pub(crate) totals: RwLock<Totals>,
     pub(crate) buckets: RwLock<Buckets>,
     pub(crate) resident: Resident,
+    pub(crate) revisions: Revisions,
 }
 
 /// The layers in memory.

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use kv::{Bucket, BucketId, KeyRow, KeyRows, Space, WalkLimit};
-use rows::{NameTable, PointTable, Rows, SetTable, Span, Totals, Value};
+use rows::{NameTable, PointTable, Rows, SetTable, Span, Subject, Totals, Value};
 
 use crate::disk::Part;
 use crate::error::StoreError;
@@ -53,6 +53,13 @@ impl Store {
             Some(changed) => changed.is_some(),
             None => self.shared().owners.contains(table, owner),
         }
+    }
+
+    /// A number that is another one after each change of the rows of `subject`. Who reads it before these rows, and finds
+    /// the same number later, has read their current state. Never reads the disk.
+    #[must_use]
+    pub fn revision(&self, subject: Subject) -> u64 {
+        self.shared().revisions.get(subject)
     }
 
     /// Calls `each` with all rows of `table` in a range of keys, first those on disk, then those in memory, which

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kv::{Bucket, BucketId, KeyRow, KeyRows, KeyRowsMut, Space, WalkLimit};
-use rows::{NameTable, Order, PointTable, PutRows, Rows, RowsMut, SetTable, Span, Totals, Value};
+use rows::{
+    NameTable, Order, PointTable, PutRows, Rows, RowsMut, SetTable, Span, Subject, Totals, Value,
+};
 
 use crate::checkpoint::Checkpoint;
 use crate::counts::CountsCache;
@@ -84,6 +86,13 @@ impl StoreWriter {
         self.applied = applied;
         self.overlay_bytes = 0;
         Some(Checkpoint { shared: Arc::clone(shared), frozen, applied, totals: self.totals() })
+    }
+
+    /// Counts a change of rows that readers already see.
+    fn changed(&self, subject: Option<Subject>) {
+        if let Some(subject) = subject {
+            self.store.shared().revisions.raise(subject);
+        }
     }
 
     fn set_floor(&self, table: SetTable) -> Floor {
@@ -207,6 +216,7 @@ impl PutRows for StoreWriter {
     fn put_point(&mut self, table: PointTable, key: u64, value: Option<Value>) {
         self.counts.put(table, key, value.as_ref());
         self.overlay_bytes += self.active.put_point(table, key, value);
+        self.changed(Subject::of_point(table, key));
     }
 
     fn put_member(&mut self, table: SetTable, owner: u64, item: u64, value: Option<u64>) {
@@ -215,6 +225,7 @@ impl PutRows for StoreWriter {
             self.put_set_floor(table, Floor { owner, low: item });
         }
         self.overlay_bytes += self.active.put_member(table, owner, item, value);
+        self.changed(Subject::of_member(table, owner));
     }
 
     fn put_points(&mut self, table: PointTable, rows: Vec<(u64, Option<Value>)>) {
@@ -222,6 +233,9 @@ impl PutRows for StoreWriter {
             self.counts.put(table, *key, value.as_ref());
         }
         self.overlay_bytes += self.active.put_points(table, &rows);
+        for (key, _) in &rows {
+            self.changed(Subject::of_point(table, *key));
+        }
     }
 
     fn put_member_of_many(
@@ -236,6 +250,9 @@ impl PutRows for StoreWriter {
             self.put_set_floor(table, Floor { low: item, ..floor });
         }
         self.overlay_bytes += self.active.put_member_of_many(table, owners, item, value);
+        for owner in owners {
+            self.changed(Subject::of_member(table, *owner));
+        }
     }
 
     fn put_name(&mut self, table: NameTable, key: &[u8], value: Option<Value>) {
@@ -244,6 +261,7 @@ impl PutRows for StoreWriter {
             floor.replace(key.to_vec());
         }
         self.overlay_bytes += self.active.put_name(table, key, value);
+        self.changed(Subject::of_name(table, key));
     }
 }
 

@@ -50,15 +50,28 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     /// Number of users who favourited a post, and of those who boosted it, without deleted ones.
     #[must_use]
     pub fn post_counts(&self, post: PostId) -> PostCounts {
-        let mut counts = self.stored_post_counts(post);
-        if counts != PostCounts::default() {
-            for user in self.erasing() {
-                let has = |reaction| u32::from(self.reaction(user, post, reaction).is_some());
-                counts.favourites = counts.favourites.saturating_sub(has(Reaction::Favourite));
-                counts.boosts = counts.boosts.saturating_sub(has(Reaction::Boost));
+        loop {
+            let before = self.still_counted_of(post);
+            let counts = self.stored_post_counts(post);
+            // What is removed meanwhile may be in both numbers, or in none.
+            if self.still_counted_of(post) == before {
+                let [favourites, boosts] = before;
+                return PostCounts {
+                    favourites: counts.favourites.saturating_sub(favourites),
+                    boosts: counts.boosts.saturating_sub(boosts),
+                    ..counts
+                };
             }
         }
-        counts
+    }
+
+    /// The favourites and boosts of a post by deleted users that are not removed yet.
+    fn still_counted_of(&self, post: PostId) -> [u32; 2] {
+        let users = self.erasing();
+        [Reaction::Favourite, Reaction::Boost].map(|reaction| {
+            let has = |user: &&UserId| self.reaction(**user, post, reaction).is_some();
+            users.iter().filter(has).count() as u32
+        })
     }
 
     pub(crate) fn stored_post_counts(&self, post: PostId) -> PostCounts {

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::answers;
 use crate::entities::Entities;
 use crate::entities::instance::domain;
-use crate::entities::status::push;
+use crate::entities::json::{Json, push};
 use crate::error::ApiError;
 use crate::fields::{Fields, Params};
 use crate::input::{self, AccountInPath, Reader};
@@ -66,16 +66,16 @@ pub(crate) fn ids(fields: &Fields) -> Result<Vec<String>, ApiError> {
 }
 
 /// A JSON list of the entities that exist, until they are too long for one response.
-pub(crate) fn list<I>(
+pub(crate) fn list<I, E: Into<Json>>(
     ids: impl Iterator<Item = I>,
-    mut entity: impl FnMut(I) -> Option<Value>,
+    mut entity: impl FnMut(I) -> Option<E>,
 ) -> Vec<u8> {
     let mut out = vec![b'['];
     for id in ids {
         if out.len() >= PAGE_BYTES {
             break;
         }
-        entity(id).iter().for_each(|entity| push(entity, &mut out));
+        entity(id).map(Into::into).iter().for_each(|entity| push(entity, &mut out));
     }
     out.push(b']');
     out
@@ -137,7 +137,7 @@ pub(crate) async fn statuses(
 fn pinned(entities: &mut Entities<'_>, user: UserId) -> Listed {
     let mut pins = entities.facts().pins(user);
     pins.reverse();
-    let mut json = Vec::new();
+    let mut json = vec![b'['];
     entities.statuses(&pins, &mut json);
     Listed { json, ..Listed::default() }
 }
@@ -231,7 +231,7 @@ pub(crate) fn page_of_accounts(
     entities: &mut Entities<'_>,
     asked: &Asked,
     (table, owner): (SetTable, UserId),
-    mut entity: impl FnMut(&mut Entities<'_>, UserId) -> Option<Value>,
+    mut entity: impl FnMut(&mut Entities<'_>, UserId) -> Option<Json>,
 ) -> Listed {
     let page: Page<u64> = asked.page(|id| id);
     let scan = |span: Span| entities.facts().users_in(table, owner, span);

@@ -27,7 +27,7 @@ impl Server {
             let user = entities.facts().by_handle(&handle)?;
             entities.is_visible(user).then(|| entities.account(user)).flatten()
         };
-        self.entities(None, read).await
+        Ok(self.entities(None, read).await?.map(crate::entities::json::Json::into_value))
     }
 }
 

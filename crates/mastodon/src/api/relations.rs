@@ -117,7 +117,6 @@ async fn own_accounts(
     table: SetTable,
 ) -> Result<Response, ApiError> {
     let asked = Asked::parse(fields, paging::ACCOUNTS)?;
-    #[expect(clippy::redundant_closure_for_method_calls, reason = "the method is for one lifetime")]
     let read = move |_: &_, entities: &mut Entities<'_>| {
         page_of_accounts(entities, &asked, (table, me), |entities, other| entities.account(other))
     };

@@ -5,12 +5,11 @@ use axum::extract::State;
 use axum::response::Response;
 use feed::tag;
 use feed::{Handle, PostId, UserId};
-use serde_json::Value;
 
 use super::accounts::{handle, list};
 use crate::answers;
 use crate::entities::Entities;
-use crate::entities::status::push;
+use crate::entities::json::{Json, push};
 use crate::error::ApiError;
 use crate::fields::Params;
 use crate::input::{self, Reader};
@@ -76,8 +75,7 @@ pub(crate) async fn all(
             let start = handle(name, &base);
             let found = users(entities, start.as_ref(), followed).skip(offset).take(limit);
             for user in found.collect::<Vec<_>>() {
-                let account: Option<Value> = entities.account(user);
-                account.inspect(|account| push(account, &mut out));
+                entities.account(user).iter().for_each(|account| push(account, &mut out));
             }
         }
         out.extend_from_slice(b"],\"statuses\":[");
@@ -95,7 +93,7 @@ pub(crate) async fn all(
                 facts.tags_by_prefix(&start, TAGS_READ).into_iter().chain(similar.flatten());
             let found = found.filter(|tag| entities.is_used(tag)).skip(offset).take(limit);
             for tag in found.collect::<Vec<_>>() {
-                push(&entities.tag(&tag, node.now_ms()), &mut out);
+                push(&Json::from(entities.tag(&tag, node.now_ms())), &mut out);
             }
         }
         out.extend_from_slice(b"]}");

@@ -227,7 +227,7 @@ pub(crate) async fn delete(
     let deletes_media = fields.is_true("delete_media")?;
     let read = move |_: &_, entities: &mut Entities<'_>| {
         let text = entities.visible_post(post).filter(|post| post.author == me)?.text;
-        let mut status = entities.status(post)?;
+        let mut status = entities.status(post)?.into_value();
         let parts = status.as_object_mut()?;
         parts.insert("text".to_owned(), text.as_str().into());
         if deletes_media {

@@ -1,72 +1,137 @@
 //! The entities `Account` and `CredentialAccount`.
 
+use std::sync::Arc;
+
 use feed::accounts::Role;
-use feed::{Language, ProfileField, ProfileFields, Span, UserId};
+use feed::{Language, ProfileField, ProfileFields, Span, User, UserId};
+use node::Subject;
+use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::json::{Json, append};
+use super::kept::{Depends, KeptAccount};
 use super::status::visibility_name;
 use super::time::day;
 use super::{Entities, html};
 
+/// The entity `Account`.
+#[derive(Serialize)]
+struct AccountEntity<'a> {
+    id: String,
+    username: &'a str,
+    acct: &'a str,
+    display_name: &'a str,
+    note: String,
+    url: String,
+    uri: String,
+    avatar: &'a str,
+    avatar_static: &'a str,
+    avatar_description: String,
+    header: &'a str,
+    header_static: &'a str,
+    header_description: String,
+    locked: bool,
+    bot: bool,
+    group: bool,
+    discoverable: bool,
+    indexable: bool,
+    noindex: bool,
+    hide_collections: bool,
+    moved: (),
+    suspended: bool,
+    limited: bool,
+    created_at: String,
+    last_status_at: Option<String>,
+    statuses_count: u32,
+    followers_count: u32,
+    following_count: u32,
+    fields: Vec<Value>,
+    emojis: [(); 0],
+    roles: [(); 0],
+}
+
 impl Entities<'_> {
     /// The entity `Account` of a user; none if the user does not exist.
-    pub(crate) fn account(&mut self, user: UserId) -> Option<Value> {
-        if let Some(made) = self.accounts.get(&user) {
-            return made.clone();
-        }
-        let made = self.make_account(user);
-        self.accounts.insert(user, made.clone());
-        made
+    pub(crate) fn account(&self, user: UserId) -> Option<Json> {
+        let account = self.shared_account(user)?;
+        Json::written(|out| {
+            out.extend_from_slice(&account.json);
+            Some(())
+        })
     }
 
-    fn make_account(&self, user: UserId) -> Option<Value> {
-        let (facts, base) = (self.facts(), self.base);
-        let profile = facts.user(user)?;
+    /// As [`Entities::account`]: it is the same for all readers.
+    pub(super) fn shared_account(&self, user: UserId) -> Option<Arc<KeptAccount>> {
+        let (kept, node) = (&self.renderer.kept, &self.renderer.node);
+        if self.keeps
+            && let Some(account) = kept.account(user, node)
+        {
+            return Some(account);
+        }
+        let mut depends = Depends::default();
+        depends.on(Subject::User(user.0.into()), node);
+        let profile = self.facts().user(user)?;
+        for picture in [profile.avatar, profile.header].into_iter().flatten() {
+            depends.on(Subject::Media(picture.0), node);
+        }
+        let account = KeptAccount { depends, json: self.make_account(user, &profile) };
+        let account = Arc::new(account);
+        if self.keeps {
+            kept.keep_account(user, &account);
+        }
+        Some(account)
+    }
+
+    fn make_account(&self, user: UserId, profile: &User) -> Vec<u8> {
+        let (facts, base) = (self.facts(), self.base());
         let counts = facts.counts(user);
         let newest = Span::below(None, 1).map(|span| facts.posts_by(user, span));
         let last_status = newest.iter().flatten().next().map(|(post, ..)| day(post.unix_ms()));
         let (handle, bio) = (profile.handle.as_str(), profile.bio.as_str());
         let (avatar, avatar_description) = self.profile_picture(profile.avatar);
         let (header, header_description) = self.profile_picture(profile.header);
-        let created = format!("{}T00:00:00.000Z", day(profile.registered.unix_ms()));
-        Some(json!({
-            "id": user.0.to_string(),
-            "username": handle,
-            "acct": handle,
-            "display_name": profile.name.as_str(),
-            "note": html::content(bio, base, |_| None),
-            "url": format!("{base}/@{handle}"),
-            "uri": format!("{base}/users/{handle}"),
-            "avatar": avatar,
-            "avatar_static": avatar,
-            "avatar_description": avatar_description,
-            "header": header,
-            "header_static": header,
-            "header_description": header_description,
-            "locked": facts.is_locked(user),
-            "bot": profile.bot,
-            "group": false,
-            "discoverable": !profile.undiscoverable,
-            "indexable": profile.indexable,
-            "noindex": false,
-            "hide_collections": false,
-            "moved": null,
-            "suspended": false,
-            "limited": false,
-            "created_at": created,
-            "last_status_at": last_status,
-            "statuses_count": counts.posts,
-            "followers_count": counts.followers,
-            "following_count": counts.following,
-            "fields": fields(&profile.fields, |value| html::line(value, base)),
-            "emojis": [],
-            "roles": [],
-        }))
+        let entity = AccountEntity {
+            id: user.0.to_string(),
+            username: handle,
+            acct: handle,
+            display_name: profile.name.as_str(),
+            note: html::content(bio, base, |_| None),
+            url: format!("{base}/@{handle}"),
+            uri: format!("{base}/users/{handle}"),
+            avatar: &avatar,
+            avatar_static: &avatar,
+            avatar_description,
+            header: &header,
+            header_static: &header,
+            header_description,
+            locked: facts.is_locked(user),
+            bot: profile.bot,
+            group: false,
+            discoverable: !profile.undiscoverable,
+            indexable: profile.indexable,
+            noindex: false,
+            hide_collections: false,
+            moved: (),
+            suspended: false,
+            limited: false,
+            created_at: format!("{}T00:00:00.000Z", day(profile.registered.unix_ms())),
+            last_status_at: last_status,
+            statuses_count: counts.posts,
+            followers_count: counts.followers,
+            following_count: counts.following,
+            fields: fields(&profile.fields, |value| html::line(value, base)),
+            emojis: [],
+            roles: [],
+        };
+        let mut json = Vec::new();
+        append(&entity, &mut json);
+        json.shrink_to_fit();
+        json
     }
 
     /// The entity `CredentialAccount` of a user; none if the user has no account.
-    pub(crate) fn own_account(&mut self, user: UserId) -> Option<Value> {
-        let mut entity = self.account(user)?;
+    pub(crate) fn own_account(&self, user: UserId) -> Option<Json> {
+        let entity = self.account(user)?;
         let facts = self.facts();
         let (profile, account) = (facts.user(user)?, facts.account(user)?);
         let defaults = &profile.defaults;
@@ -82,10 +147,7 @@ impl Entities<'_> {
             "hide_collections": false,
             "attribution_domains": [],
         });
-        let parts = entity.as_object_mut()?;
-        parts.insert("source".to_owned(), source);
-        parts.insert("role".to_owned(), role(account.role));
-        Some(entity)
+        Some(entity.with("source", &source).with("role", &role(account.role)))
     }
 
     /// The entity `Preferences` of a user; none if the user does not exist.

@@ -50,18 +50,11 @@ impl Entities<'_> {
         self.matcher.get_or_init(|| Matcher::new(self.filters(), self.now_ms)).as_ref()
     }
 
-    /// The entities `FilterResult` of a post with its pictures; of a boost, those of what it boosts.
-    pub(crate) fn filtered(
-        &self,
-        (id, post): (PostId, &Post),
-        pictures: &[Value],
-        reblog: Option<&Value>,
-    ) -> Value {
+    /// The entities `FilterResult` of a post that is no boost.
+    pub(crate) fn filtered(&self, (id, post): (PostId, &Post)) -> Value {
         let Some(matcher) = self.matcher() else { return json!([]) };
-        if let Some(reblog) = reblog {
-            return reblog.get("filtered").cloned().unwrap_or_default();
-        }
-        let described = pictures.iter().filter_map(|picture| picture.get("description")?.as_str());
+        let pictures: Vec<_> = post.media.iter().filter_map(|id| self.facts().media(*id)).collect();
+        let described = pictures.iter().map(|picture| picture.description.as_str());
         let options = post.poll.iter().flat_map(|poll| poll.options.as_slice());
         let options = options.map(feed::poll::PollOption::as_str);
         let texts = [post.warning.as_str(), post.text.as_str()].into_iter();

@@ -37,7 +37,7 @@ impl Entities<'_> {
 
     /// The address of a picture, or of the small one.
     fn picture_url(&self, id: MediaId, media: &Media, is_small: bool) -> String {
-        format!("{}{}", self.base, picture_path(id, media, is_small))
+        format!("{}{}", self.base(), picture_path(id, media, is_small))
     }
 
     /// The address of a picture of a profile, and what it shows; the picture of the server if there is none.
@@ -47,7 +47,7 @@ impl Entities<'_> {
             Some((id, media)) => {
                 (self.picture_url(id, &media, false), media.description.as_str().to_owned())
             }
-            None => (format!("{}/assets/icon.png", self.base), String::new()),
+            None => (format!("{}/assets/icon.png", self.base()), String::new()),
         }
     }
 }

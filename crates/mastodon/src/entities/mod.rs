@@ -6,6 +6,8 @@ mod account;
 pub(crate) mod filter;
 pub(crate) mod html;
 pub(crate) mod instance;
+pub(crate) mod json;
+mod kept;
 mod media;
 mod notification;
 mod poll;
@@ -16,40 +18,60 @@ pub(crate) mod time;
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use feed::accounts::AccountState;
-use feed::{Facts, UserId, Viewer};
-use node::{Node, Store};
-use serde_json::Value;
-
+use self::kept::KeptEntities;
 use crate::filters::Matcher;
+use feed::accounts::AccountState;
+use feed::{Facts, Reaction, Span, UserId, Viewer};
+use node::{Node, Store};
+
+/// What entities are made from.
+#[derive(Clone)]
+pub(crate) struct Renderer {
+    pub(crate) node: Node,
+    /// The URL of the server, without a slash at the end.
+    base: Arc<str>,
+    kept: Arc<KeptEntities>,
+}
+
+impl Renderer {
+    /// Keeps entities in at most `bytes`.
+    pub(crate) fn new(node: Node, base: &str, bytes: usize) -> Self {
+        Self { node, base: base.into(), kept: Arc::new(KeptEntities::new(bytes)) }
+    }
+}
 
 /// Makes entities for one reader. May block.
 pub(crate) struct Entities<'a> {
-    base: &'a str,
+    renderer: &'a Renderer,
     /// None without a token of a user: such a reader sees what is public.
     reader: Option<UserId>,
     viewer: Viewer<'a, Store>,
     now_ms: u64,
     /// The filters of the reader, read with the first status that is made; none if nothing can match.
     matcher: OnceCell<Option<Matcher>>,
-    /// Accounts that were made already. A page has at most a few thousand: those whom its texts mention.
-    accounts: HashMap<UserId, Option<Value>>,
-    /// Handles that were looked up already.
+    /// Whether entities are kept: not while rows of deleted users are removed.
+    keeps: bool,
+    /// Whether the reader has bookmarks.
+    bookmarks: OnceCell<bool>,
+    /// Handles that were looked up already. A page has at most a few thousand: those whom its texts mention.
     handles: HashMap<UserId, Option<String>>,
 }
 
 impl<'a> Entities<'a> {
-    /// `base` is the URL of the server, without a slash at the end.
-    pub(crate) fn new(node: &'a Node, base: &'a str, reader: Option<UserId>) -> Self {
+    pub(crate) fn new(renderer: &'a Renderer, reader: Option<UserId>) -> Self {
+        let node = &renderer.node;
         let viewer = node.viewer(reader);
+        let keeps = viewer.facts().totals().users_erasing == 0;
         Self {
-            base,
+            renderer,
             reader,
             viewer,
             now_ms: node.now_ms(),
             matcher: OnceCell::new(),
-            accounts: HashMap::new(),
+            keeps,
+            bookmarks: OnceCell::new(),
             handles: HashMap::new(),
         }
     }
@@ -79,6 +101,17 @@ impl<'a> Entities<'a> {
         let account = || self.facts().account(user);
         self.facts().exists(user)
             && account().is_none_or(|account| account.state != AccountState::Pending)
+    }
+
+    /// The URL of the server, without a slash at the end.
+    fn base(&self) -> &'a str {
+        &self.renderer.base
+    }
+
+    fn has_bookmarks(&self, reader: UserId) -> bool {
+        let first = Span { limit: 1, ..Span::ALL };
+        let bookmarks = || self.facts().reactions_of(reader, Reaction::Bookmark, first);
+        *self.bookmarks.get_or_init(|| !bookmarks().is_empty())
     }
 
     fn handle(&mut self, user: UserId) -> Option<String> {

@@ -1,14 +1,15 @@
 //! The entity `Notification`.
 
 use feed::{Notice, Notification};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::Entities;
+use super::json::Json;
 use super::time::time;
 
 impl Entities<'_> {
     /// A notification of the reader; none if its status is not visible.
-    pub(crate) fn notification(&mut self, found: Notification) -> Option<Value> {
+    pub(crate) fn notification(&mut self, found: Notification) -> Option<Json> {
         let Notification { id, actor, notice } = found;
         let (kind, post) = match notice {
             Notice::Mention(post) => ("mention", Some(post)),
@@ -22,16 +23,16 @@ impl Entities<'_> {
             Some(post) => Some(self.status(post)?),
             None => None,
         };
-        let mut entity = json!({
+        let entity = Json::from(json!({
             "id": id.0.to_string(),
             "type": kind,
             "created_at": time(id.unix_ms()),
             "group_key": format!("ungrouped-{}", id.0),
-            "account": self.account(actor)?,
-        });
-        if let (Some(fields), Some(status)) = (entity.as_object_mut(), status) {
-            fields.insert("status".to_owned(), status);
-        }
-        Some(entity)
+        }));
+        let entity = entity.with_entity("account", &self.account(actor)?);
+        Some(match status {
+            Some(status) => entity.with_entity("status", &status),
+            None => entity,
+        })
     }
 }

@@ -4,6 +4,7 @@ use feed::{Note, UserId};
 use serde_json::{Value, json};
 
 use super::Entities;
+use super::json::Json;
 use super::time::time;
 
 impl Entities<'_> {
@@ -36,11 +37,10 @@ impl Entities<'_> {
     }
 
     /// The entity `MutedAccount`: an account, and when its mute ends.
-    pub(crate) fn muted_account(&mut self, other: UserId) -> Option<Value> {
-        let mut entity = self.account(other)?;
+    pub(crate) fn muted_account(&self, other: UserId) -> Option<Json> {
+        let entity = self.account(other)?;
         let mute = self.reader.and_then(|reader| self.facts().mute(reader, other));
         let ends = mute.and_then(|mute| mute.ends_ms).map(time);
-        entity.as_object_mut()?.insert("mute_expires_at".to_owned(), json!(ends));
-        Some(entity)
+        Some(entity.with("mute_expires_at", &ends))
     }
 }

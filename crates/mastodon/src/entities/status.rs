@@ -1,10 +1,15 @@
 //! The entity `Status` and its parts.
 
-use feed::text::Language;
+use std::sync::Arc;
 
-use feed::{Handle, Post, PostId, Posted, Reaction, Tag, UserId, Visibility};
+use feed::text::Language;
+use feed::{Handle, Post, PostCounts, PostId, Posted, Reaction, UserId, Visibility};
+use node::Subject;
+use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::json::{Json, append, field, push, start_field};
+use super::kept::{Depends, KeptStatus};
 use super::time::time;
 use super::{Entities, html};
 use crate::paging::PAGE_BYTES;
@@ -12,82 +17,250 @@ use crate::paging::PAGE_BYTES;
 /// Replies that are counted; for more, this number is shown.
 const REPLIES_COUNTED: usize = 100;
 
+/// The part of a status that is the same for all readers who see whom it names. The rest follows it.
+#[derive(Serialize)]
+struct SharedPart<'a> {
+    id: String,
+    uri: String,
+    url: String,
+    created_at: String,
+    edited_at: Option<String>,
+    content: String,
+    visibility: &'a str,
+    sensitive: bool,
+    spoiler_text: &'a str,
+    language: Option<&'a str>,
+    media_attachments: Vec<Value>,
+    mentions: Vec<MentionEntity<'a>>,
+    tags: Vec<TagInStatus>,
+    emojis: [(); 0],
+    reblogs_count: u32,
+    favourites_count: u32,
+    quotes_count: u32,
+    replies_count: usize,
+    in_reply_to_id: Option<String>,
+    in_reply_to_account_id: Option<String>,
+    card: (),
+    quote: (),
+    application: (),
+}
+
+/// The entity `Status::Mention`.
+#[derive(Serialize)]
+struct MentionEntity<'a> {
+    id: String,
+    username: &'a str,
+    acct: &'a str,
+    url: String,
+}
+
+/// The entity `Status::Tag`.
+#[derive(Serialize)]
+struct TagInStatus {
+    name: String,
+    url: String,
+}
+
+/// What a status says about others, as the reader sees it.
+#[derive(Default)]
+struct Named {
+    /// The users whom it mentions: ids and handles.
+    mentions: Vec<(UserId, String)>,
+    /// What it replies to, and the author of that.
+    parent: Option<(PostId, UserId)>,
+    /// Whether every reader sees the same who sees these users.
+    is_shared: bool,
+}
+
 impl Entities<'_> {
     /// A status; none if it does not exist, or is not visible to the reader.
-    pub(crate) fn status(&mut self, id: PostId) -> Option<Value> {
-        let post = self.visible_post(id)?;
-        let reblog = match &post.boost {
-            Some(boost) => Some(self.status(boost.post)?),
+    pub(crate) fn status(&mut self, id: PostId) -> Option<Json> {
+        Json::written(|out| self.append_status(id, out))
+    }
+
+    fn append_status(&mut self, id: PostId, out: &mut Vec<u8>) -> Option<()> {
+        let status = self.shared_part(id)?;
+        let boosted = match &status.post.boost {
+            Some(boost) => Some((boost.post, self.shared_part(boost.post)?)),
             None => None,
         };
-        let account = self.account(post.author)?;
+        let boosted = boosted.as_ref().map(|(id, status)| (*id, status.as_ref()));
+        self.append_parts((id, &status), boosted, out)
+    }
+
+    /// Appends the shared part of a status, and the rest of it.
+    fn append_parts(
+        &mut self,
+        (id, status): (PostId, &KeptStatus),
+        boosted: Option<(PostId, &KeptStatus)>,
+        out: &mut Vec<u8>,
+    ) -> Option<()> {
+        out.extend_from_slice(&status.json);
+        start_field("account", out);
+        out.extend_from_slice(&self.shared_account(status.post.author)?.json);
+        match boosted {
+            Some(boosted) => {
+                start_field("reblog", out);
+                self.append_parts(boosted, None, out)?;
+            }
+            None => out.extend_from_slice(b",\"reblog\":null"),
+        }
+        match status.post.poll {
+            Some(_) => field("poll", &self.poll(id, &status.post), out),
+            None => out.extend_from_slice(b",\"poll\":null"),
+        }
+        if let Some(reader) = self.reader {
+            let reacted = boosted.unwrap_or((id, status));
+            self.append_of_reader(reader, reacted, status.post.author, out);
+        }
+        out.push(b'}');
+        Some(())
+    }
+
+    /// Appends the fields of a status that are about the reader. `reacted` is the status, or what it boosts.
+    fn append_of_reader(
+        &self,
+        reader: UserId,
+        (id, reacted): (PostId, &KeptStatus),
+        author: UserId,
+        out: &mut Vec<u8>,
+    ) {
+        let has = |reaction| self.facts().reaction(reader, id, reaction).is_some();
+        for (name, value) in [
+            ("favourited", reacted.has_favourites && has(Reaction::Favourite)),
+            ("bookmarked", self.has_bookmarks(reader) && has(Reaction::Bookmark)),
+            ("pinned", author == reader && has(Reaction::Pin)),
+            ("reblogged", reacted.has_boosts && has(Reaction::Boost)),
+            ("muted", false),
+        ] {
+            field(name, &value, out);
+        }
+        match self.has_filters() {
+            true => field("filtered", &self.filtered((id, &reacted.post)), out),
+            false => out.extend_from_slice(b",\"filtered\":[]"),
+        }
+    }
+
+    /// The part of a status that is the same for all readers, if the reader may see the status.
+    fn shared_part(&mut self, id: PostId) -> Option<Arc<KeptStatus>> {
+        if self.keeps
+            && let Some(kept) = self.renderer.kept.status(id, &self.renderer.node)
+        {
+            if !self.sees(&kept.post) {
+                return None;
+            }
+            let is_named =
+                |user: &UserId| self.viewer.visible_user(*user) && !self.facts().is_deleted(*user);
+            if kept.users.iter().all(is_named) {
+                return Some(kept);
+            }
+        }
+        self.make_shared_part(id)
+    }
+
+    fn make_shared_part(&mut self, id: PostId) -> Option<Arc<KeptStatus>> {
+        let mut depends = Depends::default();
+        depends.on(Subject::Post(id.0), &self.renderer.node);
+        let post = self.visible_post(id)?;
+        for picture in &post.media {
+            depends.on(Subject::Media(picture.0), &self.renderer.node);
+        }
+        if let Some(parent) = post.in_reply_to {
+            depends.on(Subject::Post(parent.0), &self.renderer.node);
+        }
+        let named = self.named(&post);
+        let counts = self.facts().post_counts(id);
+        let mut json = Vec::new();
+        append(&self.shared_fields(id, &post, &named, &counts)?, &mut json);
+        json.pop();
+        let mentioned = named.mentions.iter().map(|(user, _)| *user);
+        let users = mentioned.chain(named.parent.map(|(_, author)| author)).collect();
+        let (has_favourites, has_boosts) = (counts.favourites > 0, counts.boosts > 0);
+        let made = KeptStatus { depends, post, users, has_favourites, has_boosts, json };
+        let made = Arc::new(made);
+        if self.keeps && named.is_shared {
+            self.renderer.kept.keep_status(id, &made);
+        }
+        Some(made)
+    }
+
+    fn shared_fields<'p>(
+        &mut self,
+        id: PostId,
+        post: &'p Post,
+        named: &'p Named,
+        counts: &PostCounts,
+    ) -> Option<SharedPart<'p>> {
+        let base = self.base();
         let handle = self.handle(post.author)?;
-        let base = self.base;
-        let mentions = self.mentioned(&post);
         let profile = |handle: &Handle| {
-            let is_known = mentions.iter().any(|(_, name)| name == handle.as_str());
+            let is_known = named.mentions.iter().any(|(_, name)| name == handle.as_str());
             is_known.then(|| format!("{base}/@{}", handle.as_str()))
         };
         let text = post.text.as_str();
-        let content = html::content(text, base, profile);
-        let mentions = mentions.iter().map(|(user, handle)| {
-            let url = format!("{base}/@{handle}");
-            json!({"id": user, "username": handle, "acct": handle, "url": url})
+        let mentions = named.mentions.iter().map(|(user, handle)| MentionEntity {
+            id: user.0.to_string(),
+            username: handle,
+            acct: handle,
+            url: format!("{base}/@{handle}"),
         });
         let tags = feed::tag::tags(text);
-        let tags = tags.iter().map(Tag::as_str);
-        let tags = tags.map(|tag| json!({"name": tag, "url": html::tag_url(base, tag)}));
-        let counts = self.facts().post_counts(id);
-        let parent = post.in_reply_to.and_then(|id| Some((id, self.visible_post(id)?.author)));
-        let pictures = self.attachments(&post.media);
-        let filtered = self.filtered((id, &post), &pictures, reblog.as_ref());
-        let mut status = json!({
-            "id": id.0.to_string(),
-            "uri": format!("{base}/users/{handle}/statuses/{}", id.0),
-            "url": format!("{base}/@{handle}/{}", id.0),
-            "created_at": time(id.unix_ms()),
-            "edited_at": post.edited.map(|edited| time(edited.unix_ms())),
-            "account": account,
-            "content": content,
-            "visibility": visibility_name(post.visibility),
-            "sensitive": post.sensitive,
-            "spoiler_text": post.warning.as_str(),
-            "language": post.language.as_ref().map(Language::as_str),
-            "media_attachments": pictures,
-            "mentions": mentions.collect::<Vec<_>>(),
-            "tags": tags.collect::<Vec<_>>(),
-            "emojis": [],
-            "reblogs_count": counts.boosts,
-            "favourites_count": counts.favourites,
-            "quotes_count": 0,
-            "replies_count": self.facts().replies_count(id, REPLIES_COUNTED),
-            "in_reply_to_id": parent.map(|(id, _)| id.0.to_string()),
-            "in_reply_to_account_id": parent.map(|(_, author)| author.0.to_string()),
-            "reblog": reblog,
-            "poll": self.poll(id, &post),
-            "card": null,
-            "quote": null,
-            "application": null,
+        let tags = tags.iter().map(|tag| TagInStatus {
+            name: tag.as_str().to_owned(),
+            url: html::tag_url(base, tag.as_str()),
         });
-        if let Some((fields, reader)) = status.as_object_mut().zip(self.reader) {
-            let reacted = post.boosted_or(id);
-            let has = |reaction| self.facts().reaction(reader, reacted, reaction).is_some();
-            for (name, value) in [
-                ("favourited", has(Reaction::Favourite)),
-                ("bookmarked", has(Reaction::Bookmark)),
-                ("pinned", post.author == reader && has(Reaction::Pin)),
-                ("reblogged", has(Reaction::Boost)),
-                ("muted", false),
-            ] {
-                fields.insert(name.to_owned(), value.into());
+        Some(SharedPart {
+            id: id.0.to_string(),
+            uri: format!("{base}/users/{handle}/statuses/{}", id.0),
+            url: format!("{base}/@{handle}/{}", id.0),
+            created_at: time(id.unix_ms()),
+            edited_at: post.edited.map(|edited| time(edited.unix_ms())),
+            content: html::content(text, base, profile),
+            visibility: visibility_name(post.visibility),
+            sensitive: post.sensitive,
+            spoiler_text: post.warning.as_str(),
+            language: post.language.as_ref().map(Language::as_str),
+            media_attachments: self.attachments(&post.media),
+            mentions: mentions.collect(),
+            tags: tags.collect(),
+            emojis: [],
+            reblogs_count: counts.boosts,
+            favourites_count: counts.favourites,
+            quotes_count: 0,
+            replies_count: self.facts().replies_count(id, REPLIES_COUNTED),
+            in_reply_to_id: named.parent.map(|(id, _)| id.0.to_string()),
+            in_reply_to_account_id: named.parent.map(|(_, author)| author.0.to_string()),
+            card: (),
+            quote: (),
+            application: (),
+        })
+    }
+
+    /// What a post says about others, as the reader sees it.
+    fn named(&mut self, post: &Post) -> Named {
+        let mut named = Named { is_shared: true, ..Named::default() };
+        for user in &post.mentions {
+            // Whoever was deleted is named to nobody.
+            if let Some(handle) = self.handle(*user) {
+                match self.viewer.visible_user(*user) {
+                    true => named.mentions.push((*user, handle)),
+                    false => named.is_shared = false,
+                }
             }
-            fields.insert("filtered".to_owned(), filtered);
         }
-        Some(status)
+        if let Some(id) = post.in_reply_to
+            && let Some(parent) = self.facts().post(id)
+        {
+            let is_visible = self.sees(&parent);
+            named.parent = is_visible.then_some((id, parent.author));
+            // What others boost, and what is not for everybody, other readers may not see.
+            named.is_shared &= is_visible && parent.visibility.is_open() && parent.boost.is_none();
+        }
+        named
     }
 
     /// A status at home of the reader, unless a block or a mute hides what it boosts.
-    pub(crate) fn home_status(&mut self, id: PostId) -> Option<Value> {
+    pub(crate) fn home_status(&mut self, id: PostId) -> Option<Json> {
         // Most readers hide nobody, and the post is read once.
         if self.viewer().hides_nobody() {
             return self.status(id);
@@ -104,8 +277,12 @@ impl Entities<'_> {
 
     /// A post that exists and is visible to the reader.
     pub(crate) fn visible_post(&self, id: PostId) -> Option<Post> {
-        let post = self.facts().post(id)?;
-        (self.may_see(post.visibility) && self.viewer().visible(&post)).then_some(post)
+        self.facts().post(id).filter(|post| self.sees(post))
+    }
+
+    /// Whether a post that exists is visible to the reader.
+    fn sees(&self, post: &Post) -> bool {
+        self.may_see(post.visibility) && self.viewer().visible(post)
     }
 
     /// As [`Entities::visible_post`], of a post in a list.
@@ -116,19 +293,6 @@ impl Entities<'_> {
     /// Whether there is a reader, or the post is for everybody: for the viewer, nobody is the application itself.
     fn may_see(&self, visibility: Visibility) -> bool {
         self.reader.is_some() || visibility.is_open()
-    }
-
-    /// The users whom a post mentions and the reader may see: ids and handles.
-    fn mentioned(&mut self, post: &Post) -> Vec<(String, String)> {
-        let mut found = Vec::new();
-        for user in &post.mentions {
-            if self.viewer().visible_user(*user)
-                && let Some(handle) = self.handle(*user)
-            {
-                found.push((user.0.to_string(), handle));
-            }
-        }
-        found
     }
 
     /// Appends statuses to `out` as JSON objects with commas between, until they are too long for one response. What the
@@ -151,7 +315,7 @@ impl Entities<'_> {
 
     /// The entities `StatusEdit` of a status. Texts of the past are not kept: there is only the current one.
     pub(crate) fn history(&mut self, id: PostId) -> Option<Value> {
-        let mut status = self.status(id)?;
+        let mut status = self.status(id)?.into_value();
         let poll = self.visible_post(id)?.poll;
         let fields = status.as_object_mut()?;
         let created = fields.get("edited_at").filter(|edited| !edited.is_null());
@@ -186,14 +350,4 @@ pub(crate) fn visibility_name(visibility: Visibility) -> &'static str {
 /// The visibility of this name.
 pub(crate) fn visibility(name: &str) -> Option<Visibility> {
     VISIBILITIES.iter().find(|(other, _)| *other == name).map(|(_, visibility)| *visibility)
-}
-
-/// Appends an entity to a list of them.
-pub(crate) fn push(entity: &Value, out: &mut Vec<u8>) {
-    if out.last().is_some_and(|byte| *byte != b'[') {
-        out.push(b',');
-    }
-    if serde_json::to_writer(&mut *out, entity).is_err() {
-        unreachable!("JSON is written to memory");
-    }
 }

@@ -41,7 +41,7 @@ impl Entities<'_> {
         json!({
             "id": tag.as_str(),
             "name": tag.as_str(),
-            "url": html::tag_url(self.base, tag.as_str()),
+            "url": html::tag_url(self.base(), tag.as_str()),
             "history": history.collect::<Vec<_>>(),
             "following": self.reader.is_some_and(|reader| self.facts().follows_tag(reader, tag)),
             "featuring": self.reader.is_some_and(is_shown),
@@ -64,7 +64,7 @@ impl Entities<'_> {
         Some(json!({
             "id": featured.since.0.to_string(),
             "name": name,
-            "url": format!("{}/@{handle}/tagged/{tag}", self.base),
+            "url": format!("{}/@{handle}/tagged/{tag}", self.base()),
             "statuses_count": posts.len().to_string(),
             "last_status_at": posts.first().map(|post| day(post.unix_ms())),
         }))

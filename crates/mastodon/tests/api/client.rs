@@ -25,7 +25,7 @@ pub(crate) const OOB: &str = "urn:ietf:wg:oauth:2.0:oob";
 pub(crate) struct World {
     pub(crate) node: Node,
     router: Router,
-    _data: tempfile::TempDir,
+    _data: Arc<tempfile::TempDir>,
 }
 
 /// The clock of a server.
@@ -116,6 +116,19 @@ impl World {
         let mut options = NodeOptions::new(data.path());
         change_node(&mut options);
         let node = Node::open(&options).unwrap();
+        Self::of_node(node, Arc::new(data), change)
+    }
+
+    /// Another server on the same node.
+    pub(crate) fn beside(&self, change: impl FnOnce(&mut MastodonOptions)) -> Self {
+        Self::of_node(self.node.clone(), Arc::clone(&self._data), change)
+    }
+
+    fn of_node(
+        node: Node,
+        data: Arc<tempfile::TempDir>,
+        change: impl FnOnce(&mut MastodonOptions),
+    ) -> Self {
         let mut options = MastodonOptions::new("https://social.example");
         options.registrations = Registrations::Open;
         options.rates = Rates::unlimited();

@@ -9,6 +9,7 @@ mod client;
 mod endpoints;
 mod filters;
 mod flow;
+mod kept;
 mod lists;
 mod media;
 mod pages;

@@ -2,7 +2,7 @@
 //! worker may call them. The others may read the store and belong where blocking is allowed.
 
 use feed::{Cursor, Facts, Page, PageOf, Post, PostId, Reaction, UserId, UserRef, Viewer, Visible};
-use rows::{PointTable, Rows, SetTable};
+use rows::{PointTable, Rows, SetTable, Subject};
 use store::Store;
 use tokio::sync::watch;
 
@@ -52,6 +52,12 @@ impl Node {
         // Rows of this table are never removed, so memory knows.
         store.totals().users_deleted > 0
             && store.may_have_member(SetTable::DeletedUsers, user.0.into(), 0)
+    }
+
+    /// As [`Store::revision`].
+    #[must_use]
+    pub fn revision(&self, subject: Subject) -> u64 {
+        self.shared.store.revision(subject)
     }
 
     /// The id of a user, if they are registered. May block.

@@ -4,16 +4,16 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use testkit::PATIENCE;
-use testkit::http::Client;
+use testkit::http::{Answer, Client};
 use testkit::nats::{NatsServers, program};
 use testkit::process::Process;
 
 /// A proxy for each node and server.
 pub(crate) struct Links {
     _process: Process,
-    api: Client,
+    api: SocketAddr,
     /// Of each node, ports that lead to the servers.
     ports: Vec<Vec<u16>>,
 }
@@ -26,9 +26,9 @@ impl Links {
         let mut command = Command::new(program);
         command.args(["-host", "127.0.0.1", "-port", &port.to_string()]).stdin(Stdio::null());
         let process = Process::start(&mut command);
-        let mut api = Client::new(SocketAddr::from((Ipv4Addr::LOCALHOST, port)), None);
+        let api = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let start = Instant::now();
-        while api.send("GET", "/version", &[], b"").is_err() {
+        while Client::new(api, None).send("GET", "/version", &[], b"").is_err() {
             assert!(start.elapsed() < PATIENCE, "toxiproxy does not start");
             std::thread::yield_now();
         }
@@ -38,13 +38,18 @@ impl Links {
                 let (port, upstream) = (free_port(), servers.url(server).replace("nats://", ""));
                 let (name, listen) = (name(node, server), format!("127.0.0.1:{port}"));
                 let proxy = json!({"name": name, "listen": listen, "upstream": upstream});
-                links.api.post("/proxies", &proxy).expect(201);
+                links.ask("/proxies", &proxy).expect(201);
                 port
             });
             let ports = ports.collect();
             links.ports.push(ports);
         }
         Some(links)
+    }
+
+    /// The answer to a request, over a connection of its own: toxiproxy closes connections that have been idle.
+    fn ask(&self, path: &str, body: &Value) -> Answer {
+        Client::new(self.api, None).post(path, body)
     }
 
     /// Addresses of the servers for a node.
@@ -54,28 +59,28 @@ impl Links {
     }
 
     /// Cuts the link of a node to a server, or to all.
-    pub(crate) fn cut(&mut self, node: usize, server: Option<usize>) {
+    pub(crate) fn cut(&self, node: usize, server: Option<usize>) {
         for at in (0..self.ports[node].len()).filter(|at| server.is_none_or(|only| only == *at)) {
             let path = format!("/proxies/{}", name(node, at));
-            self.api.post(&path, &json!({"enabled": false})).expect(200);
+            self.ask(&path, &json!({"enabled": false})).expect(200);
         }
     }
 
     /// Delays everything between a node and all servers, in each direction.
-    pub(crate) fn slow_down(&mut self, node: usize, by_ms: u64) {
+    pub(crate) fn slow_down(&self, node: usize, by_ms: u64) {
         for at in 0..self.ports[node].len() {
             let path = format!("/proxies/{}/toxics", name(node, at));
             for stream in ["upstream", "downstream"] {
                 let attributes = json!({"latency": by_ms, "jitter": by_ms / 2});
                 let toxic = json!({"type": "latency", "stream": stream, "attributes": attributes});
-                self.api.post(&path, &toxic).expect(200);
+                self.ask(&path, &toxic).expect(200);
             }
         }
     }
 
     /// Makes all links as they should be.
-    pub(crate) fn heal(&mut self) {
-        self.api.post("/reset", &json!({})).expect(204);
+    pub(crate) fn heal(&self) {
+        self.ask("/reset", &json!({})).expect(204);
     }
 }
 

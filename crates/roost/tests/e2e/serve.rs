@@ -175,6 +175,7 @@ fn help_names_every_setting_of_the_server() {
         "memory",
         "timeline-memory",
         "post-memory",
+        "entity-memory",
         "bucket-memory",
         "sample-memory",
         "store-cache",

@@ -8,7 +8,7 @@ use std::time::Duration;
 use axum::body::Bytes;
 use feed::accounts::AccessScope;
 use feed::{Cursor, ListId, Page, Tag, UserId};
-use node::{Change, Node, Watch};
+use node::{Change, Watch};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
@@ -17,7 +17,7 @@ use super::Event;
 use super::channel::Channel;
 use super::news::{EVENTS_BYTES, News, Question};
 use crate::answers::Client;
-use crate::entities::Entities;
+use crate::entities::{Entities, Renderer};
 use crate::state::Shared;
 use crate::streams::{self, Open, Published};
 use crate::tokens::Access;
@@ -113,7 +113,8 @@ impl Events {
         } else if self.own.is_none() {
             // The watch begins before the first read, so no change in between is missed.
             let user = self.user;
-            let begin = move |node: &Node, _: &str| {
+            let begin = move |renderer: &Renderer| {
+                let node = &renderer.node;
                 let watch = node.watch(user);
                 drop(node.home_ids(user, &Page { cursor: Cursor::Newest, limit: 1 }));
                 let changes_read = watch.changes_end();
@@ -219,7 +220,7 @@ impl Events {
             changes_read: own.changes_read,
             lists: self.lists.clone(),
         };
-        let news = self.state.read_for_stream(move |node, base| question.answer(node, base)).await;
+        let news = self.state.read_for_stream(move |renderer| question.answer(renderer)).await;
         let News { mut events, position, changes_read, more } = news?;
         if !self.access.allows(AccessScope::ReadNotifications) {
             events.retain(|event| !event.is_notification());
@@ -251,8 +252,8 @@ impl Events {
             return Some(Vec::new());
         }
         let user = self.user;
-        let wanted = move |node: &Node, base: &str| {
-            let mut entities = Entities::new(node, base, Some(user));
+        let wanted = move |renderer: &Renderer| {
+            let mut entities = Entities::new(renderer, Some(user));
             let mut event = |published: &Arc<Published>| {
                 let post = entities.facts().post(published.post)?;
                 let is_wanted = entities.viewer().wanted(&post);
@@ -261,7 +262,7 @@ impl Events {
                 let payload = match is_for_all {
                     _ if !is_wanted => return None,
                     true => Arc::clone(&published.status),
-                    false => Arc::from(entities.status(published.post)?.to_string()),
+                    false => Arc::from(entities.status(published.post)?.into_text()),
                 };
                 let published = Some(Arc::clone(published));
                 Some(Event { name: "update", payload, published, lists: Vec::new() })

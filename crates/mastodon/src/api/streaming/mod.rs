@@ -20,11 +20,11 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use feed::{ListId, UserId};
 use futures_util::stream;
-use serde_json::Value;
 
 use self::channel::{Channel, Of};
 use self::events::{Batch, Events};
 use crate::answers::Client;
+use crate::entities::json::Json;
 use crate::error::ApiError;
 use crate::fields::Params;
 use crate::input::Me;
@@ -45,11 +45,11 @@ struct Event {
 }
 
 impl Event {
-    fn of(name: &'static str, entity: &Value) -> Self {
-        Self { name, payload: Arc::from(entity.to_string()), published: None, lists: Vec::new() }
+    fn of(name: &'static str, entity: Json) -> Self {
+        Self { name, payload: Arc::from(entity.into_text()), published: None, lists: Vec::new() }
     }
 
-    fn notification(entity: &Value) -> Self {
+    fn notification(entity: Json) -> Self {
         Self::of("notification", entity)
     }
 

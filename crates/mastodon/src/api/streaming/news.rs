@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use feed::{Cursor, ListId, NotificationId, Page, PageOf, PostId, UserId, is_in_list};
-use node::{Change, Node};
+use node::Change;
 
 use super::Event;
-use crate::entities::Entities;
+use crate::entities::{Entities, Renderer};
 
 /// Posts that are read at a time.
 const PAGE: usize = 40;
@@ -39,8 +39,9 @@ pub(super) struct News {
 impl Question {
     /// Reads home and notifications after the position, and merges them up to the id that both reach. What is not visible
     /// up to is due later: nothing else wakes the stream for it. May block.
-    pub(super) fn answer(&self, node: &Node, base: &str) -> News {
-        let mut entities = Entities::new(node, base, Some(self.user));
+    pub(super) fn answer(&self, renderer: &Renderer) -> News {
+        let mut entities = Entities::new(renderer, Some(self.user));
+        let node = &renderer.node;
         let page = Page { cursor: Cursor::After(PostId(self.position)), limit: PAGE };
         // Home first, so that the timeline is active and is notified of later changes.
         let home = node.home_ids(self.user, &page);
@@ -70,11 +71,11 @@ impl Question {
         let mut position = self.position.max(end);
         for (index, (id, notice)) in all.iter().enumerate() {
             let event = match notice {
-                Some(found) => entities.notification(*found).map(|it| Event::notification(&it)),
+                Some(found) => entities.notification(*found).map(Event::notification),
                 None => {
                     let status = entities.home_status(PostId(*id));
                     let lists = || self.lists_with(&entities, PostId(*id));
-                    status.map(|it| Event { lists: lists(), ..Event::of("update", &it) })
+                    status.map(|it| Event { lists: lists(), ..Event::of("update", it) })
                 }
             };
             bytes += event.as_ref().map_or(0, |event| event.payload.len());
@@ -103,7 +104,7 @@ impl Question {
                 let is_wanted = entities.viewer().notified(post);
                 let status = is_wanted.then(|| entities.status(post)).flatten()?;
                 let lists = self.lists_with(entities, post);
-                Some(Event { lists, ..Event::of("status.update", &status) })
+                Some(Event { lists, ..Event::of("status.update", status) })
             }
             Change::Filters => {
                 let (payload, lists) = (Arc::from(""), Vec::new());
@@ -132,7 +133,7 @@ fn reach<T>(page: &PageOf<T>, id: impl Fn(&T) -> u64) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use feed::{Command, Handle, Name, NewPost, PostText, UserRef};
-    use node::NodeOptions;
+    use node::{Node, NodeOptions};
 
     use super::*;
 
@@ -145,16 +146,16 @@ mod tests {
         };
         let (handle, name) = (Handle::parse("ada").unwrap(), Name::parse("Ada").unwrap());
         submit(Command::Register { handle, name, bio: feed::Bio::default() }).await;
-        let before = node.visible_up_to().0;
+        let (before, renderer) = (node.visible_up_to().0, Renderer::new(node.clone(), "", 0));
         let (author, text) = (UserRef::Id(UserId(0)), PostText::parse("x").unwrap());
         submit(Command::Publish(Box::new(NewPost::new(author, text)))).await;
         let question = |visible| {
             let (changes, changes_read, lists) = (Vec::new(), 0, Vec::new());
             Question { user: UserId(0), position: before, visible, changes, changes_read, lists }
         };
-        let early = question(before).answer(&node, "");
+        let early = question(before).answer(&renderer);
         assert_eq!((early.events.len(), early.position, early.more), (0, before, true));
-        let later = question(node.visible_up_to().0).answer(&node, "");
+        let later = question(node.visible_up_to().0).answer(&renderer);
         assert_eq!((later.events.len(), later.more), (1, false));
         node.close();
     }

@@ -1,0 +1,94 @@
+//! An entity as JSON, which other entities and lists contain as it is.
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// An entity: the bytes of a JSON value.
+#[derive(Debug)]
+pub(crate) struct Json(Vec<u8>);
+
+impl Json {
+    /// What `write` appends, which is one JSON value.
+    pub(crate) fn written(write: impl FnOnce(&mut Vec<u8>) -> Option<()>) -> Option<Self> {
+        let mut bytes = Vec::new();
+        write(&mut bytes).map(|()| Self(bytes))
+    }
+
+    /// The same object with one field more.
+    pub(crate) fn with(mut self, name: &str, value: &impl Serialize) -> Self {
+        let end = self.0.pop();
+        debug_assert_eq!(end, Some(b'}'), "only objects have fields");
+        field(name, value, &mut self.0);
+        self.0.push(b'}');
+        self
+    }
+
+    /// The same object with an entity in one field more.
+    pub(crate) fn with_entity(mut self, name: &str, entity: &Self) -> Self {
+        self.0.pop();
+        start_field(name, &mut self.0);
+        self.0.extend_from_slice(&entity.0);
+        self.0.push(b'}');
+        self
+    }
+
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.0
+    }
+
+    /// The text of an event.
+    pub(crate) fn into_text(self) -> String {
+        match String::from_utf8(self.0) {
+            Ok(text) => text,
+            Err(_) => unreachable!("JSON is text"),
+        }
+    }
+
+    /// The value in parts.
+    pub(crate) fn into_value(self) -> Value {
+        match serde_json::from_slice(&self.0) {
+            Ok(value) => value,
+            Err(error) => unreachable!("an entity is JSON: {error}"),
+        }
+    }
+}
+
+impl From<Value> for Json {
+    fn from(value: Value) -> Self {
+        let mut bytes = Vec::new();
+        append(&value, &mut bytes);
+        Self(bytes)
+    }
+}
+
+/// Appends a value.
+pub(crate) fn append(value: &impl Serialize, out: &mut Vec<u8>) {
+    if serde_json::to_writer(out, value).is_err() {
+        unreachable!("JSON is written to memory");
+    }
+}
+
+/// Appends a field to an object that has one already and is not closed.
+pub(crate) fn field(name: &str, value: &impl Serialize, out: &mut Vec<u8>) {
+    start_field(name, out);
+    append(value, out);
+}
+
+/// As [`field`], without the value.
+pub(crate) fn start_field(name: &str, out: &mut Vec<u8>) {
+    out.extend_from_slice(b",\"");
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b"\":");
+}
+
+/// Appends an entity to a list of them.
+pub(crate) fn push(entity: &Json, out: &mut Vec<u8>) {
+    if out.last().is_some_and(|byte| *byte != b'[') {
+        out.push(b',');
+    }
+    out.extend_from_slice(&entity.0);
+}

@@ -1,0 +1,50 @@
+//! What a row is about: the user, post or picture that looks different when the row changes.
+
+use crate::table::{NameTable, PointTable, SetTable};
+
+/// A user, a post or a picture.
+///
+/// A store counts the changes of its rows. So who keeps something that was made from the rows of a subject knows whether it
+/// is still current. Only rows that all readers see alike have a subject.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Subject {
+    /// The user with this id: profile, counts, whether they exist and must be asked, and which posts are theirs.
+    User(u64),
+    /// The post with this id: content, counts of reactions, and replies.
+    Post(u64),
+    /// The picture with this id.
+    Media(u64),
+}
+
+impl Subject {
+    /// The subject of a point, if it has one.
+    #[must_use]
+    pub const fn of_point(table: PointTable, key: u64) -> Option<Self> {
+        match table {
+            PointTable::User | PointTable::Counts => Some(Self::User(key)),
+            PointTable::Post | PointTable::PostCounts => Some(Self::Post(key)),
+            _ => None,
+        }
+    }
+
+    /// The subject of the items of an owner, if they have one.
+    #[must_use]
+    pub const fn of_member(table: SetTable, owner: u64) -> Option<Self> {
+        match table {
+            SetTable::AuthorPosts | SetTable::DeletedUsers | SetTable::LockedUsers => {
+                Some(Self::User(owner))
+            }
+            SetTable::Replies => Some(Self::Post(owner)),
+            _ => None,
+        }
+    }
+
+    /// The subject of a name, if it has one.
+    #[must_use]
+    pub fn of_name(table: NameTable, key: &[u8]) -> Option<Self> {
+        match table {
+            NameTable::Media => key.try_into().ok().map(u64::from_be_bytes).map(Self::Media),
+            _ => None,
+        }
+    }
+}

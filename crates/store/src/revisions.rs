@@ -1,0 +1,72 @@
+//! Counts of the changes of the rows of each user, post and picture.
+//!
+//! **Invariant:** a count is raised after readers see the changed row and before the change is acknowledged. So whoever reads
+//! a count, then the rows, has read at least the state of that count.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rows::Subject;
+
+/// Subjects share a count where their numbers are equal modulo this: then a change of one is taken for a change of both. A
+/// table of fixed size, 512 KiB.
+const COUNTS: usize = 65_536;
+
+/// The counts.
+pub(crate) struct Revisions(Box<[AtomicU64]>);
+
+impl Default for Revisions {
+    fn default() -> Self {
+        Self((0..COUNTS).map(|_| AtomicU64::new(0)).collect())
+    }
+}
+
+impl Revisions {
+    /// The number of changes so far.
+    pub(crate) fn get(&self, subject: Subject) -> u64 {
+        // Who sees a raised count sees the rows from before it.
+        self.count(subject).load(Ordering::Acquire)
+    }
+
+    /// Counts a change.
+    pub(crate) fn raise(&self, subject: Subject) {
+        self.count(subject).fetch_add(1, Ordering::Release);
+    }
+
+    fn count(&self, subject: Subject) -> &AtomicU64 {
+        // Ids of posts have their time in the high bits: the product spreads them, and the dense ids of users, alike.
+        let (kind, id) = match subject {
+            Subject::User(id) => (0, id),
+            Subject::Post(id) => (1, id),
+            Subject::Media(id) => (2, id),
+        };
+        let spread = (id.wrapping_mul(4) + kind).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let Some(count) = self.0.get((spread >> 48) as usize) else {
+            unreachable!("the table has a count for each number of 16 bits")
+        };
+        count
+    }
+}
+
+const _: () = assert!(COUNTS == 1 << 16);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_raises_the_count_of_its_subject_and_of_few_others() {
+        let revisions = Revisions::default();
+        let others = (0..1_000).flat_map(|id| {
+            let post = id * 4_096 + (1 << 60);
+            [Subject::User(id), Subject::Post(post), Subject::Media(post)]
+        });
+        let others: Vec<_> = others.collect();
+        revisions.raise(Subject::User(7));
+        assert_eq!(revisions.get(Subject::User(7)), 1);
+        let raised = others.iter().filter(|other| revisions.get(**other) > 0).count();
+        assert!(raised <= 2, "{raised} of 3000");
+        others.iter().for_each(|other| revisions.raise(*other));
+        let greatest = others.iter().map(|other| revisions.get(*other)).max();
+        assert!(greatest.unwrap() <= 4, "spread over the table: {greatest:?}");
+    }
+}
