@@ -1,7 +1,7 @@
 //! Home timelines of 20 full entities: an active reader, 64 connections, against the control.
 
+use anyhow::Context as _;
 use sim::client::Connection;
-use tokio::task::JoinSet;
 
 use super::{World, follow_all_line, rich_text};
 use crate::Plan;
@@ -31,6 +31,7 @@ pub(super) async fn world(plan: &Plan, data: &std::path::Path) -> anyhow::Result
         format!("{{\"op\":\"post\",\"user\":{author},\"text\":\"{text}\"}}\n")
     };
     world.server.batch((0..POSTS).map(post)).await?;
+    react(&world).await?;
     Ok(world)
 }
 
@@ -43,24 +44,45 @@ async fn describe_all(world: &World) -> anyhow::Result<()> {
         let post = world.post(user, "/api/v1/accounts/update_credentials", profile)?;
         anyhow::Ok([b"PATCH".as_slice(), post.get(4..).unwrap_or_default()].concat())
     };
-    let mut tasks = JoinSet::new();
-    for connection in 0..CONNECTIONS {
-        let users = (0..USERS as usize).skip(connection).step_by(CONNECTIONS);
-        let requests = users.map(request).collect::<anyhow::Result<Vec<_>>>()?;
-        let address = world.server.address;
-        tasks.spawn(async move {
-            let mut connected = Connection::connect(address).await?;
+    let requests = (0..USERS as usize).map(request).collect::<anyhow::Result<Vec<_>>>()?;
+    send_all(world, requests).await.map(drop)
+}
+
+/// Lets each user favourite two statuses at home, and bookmark one.
+async fn react(world: &World) -> anyhow::Result<()> {
+    let homes = send_all(world, world.gets(0..USERS as usize, HOME)?).await?;
+    let mut requests = Vec::new();
+    for (user, home) in homes.iter().enumerate() {
+        let home: Vec<serde_json::Value> = serde_json::from_slice(home)?;
+        for (place, action) in [(0, "favourite"), (7, "favourite"), (13, "bookmark")] {
+            let id = home.get(place).and_then(|status| status.get("id")?.as_str());
+            let id = id.context("a home with 20 statuses")?;
+            requests.push(world.post(user, &format!("/api/v1/statuses/{id}/{action}"), "")?);
+        }
+    }
+    send_all(world, requests).await.map(drop)
+}
+
+/// Sends requests over many connections, and returns the bodies of the responses in their order.
+async fn send_all(world: &World, requests: Vec<Vec<u8>>) -> anyhow::Result<Vec<Vec<u8>>> {
+    let mut tasks = Vec::new();
+    for requests in requests.chunks(requests.len().div_ceil(CONNECTIONS).max(1)) {
+        let (address, requests) = (world.server.address, requests.to_vec());
+        tasks.push(tokio::spawn(async move {
+            let (mut connected, mut bodies) = (Connection::connect(address).await?, Vec::new());
             for request in requests {
                 let response = connected.send(&request).await?;
-                anyhow::ensure!(response.is_success(), "a profile: {}", response.status);
+                anyhow::ensure!(response.is_success(), "status {}", response.status);
+                bodies.push(response.body.to_vec());
             }
-            anyhow::Ok(())
-        });
+            anyhow::Ok(bodies)
+        }));
     }
-    while let Some(done) = tasks.join_next().await {
-        done??;
+    let mut bodies = Vec::new();
+    for task in tasks {
+        bodies.extend(task.await??);
     }
-    Ok(())
+    Ok(bodies)
 }
 
 /// Requests for homes of the readers of a connection.

@@ -5,7 +5,7 @@
 use axum::http::HeaderValue;
 use axum::http::header::LINK;
 use axum::response::Response;
-use feed::{Cursor, Page, PageOf, Tag};
+use feed::{Cursor, Page, PageOf, PostId, Tag};
 
 use crate::answers;
 use crate::entities::json::{Json, push};
@@ -16,6 +16,8 @@ use crate::state::Server;
 
 /// A list ends when it has this many bytes. An entity has at most about 250 KiB.
 pub(crate) const PAGE_BYTES: usize = 256 << 10;
+/// Bytes of a typical entity.
+const TYPICAL_BYTES: usize = 2_560;
 /// The parameters that the URL of another page repeats: those that choose what is listed.
 const REPEATED: [&str; 19] = [
     "limit",
@@ -123,40 +125,83 @@ impl Asked {
     /// ended before the page was full: then the next page begins there, also if this one is empty.
     pub(crate) fn list<T, E: Into<Json>>(
         &self,
-        PageOf { mut items, more }: PageOf<T>,
+        page: PageOf<T>,
         stopped: Option<u64>,
         id: impl Fn(&T) -> u64,
         mut entity: impl FnMut(T) -> Option<E>,
+    ) -> Listed {
+        self.write(page, stopped, id, |item, out| {
+            let entity: Json = entity(item)?.into();
+            entity.append(out);
+            Some(())
+        })
+    }
+
+    /// As [`Asked::list`], of statuses, which `write` appends.
+    pub(crate) fn statuses(
+        &self,
+        page: PageOf<PostId>,
+        stopped: Option<u64>,
+        write: impl FnMut(PostId, &mut Vec<u8>) -> Option<()>,
+    ) -> Listed {
+        self.write(page, stopped, |post| post.0, write)
+    }
+
+    fn write<T>(
+        &self,
+        PageOf { mut items, more }: PageOf<T>,
+        stopped: Option<u64>,
+        id: impl Fn(&T) -> u64,
+        mut write: impl FnMut(T, &mut Vec<u8>) -> Option<()>,
     ) -> Listed {
         items.retain(|item| self.has(id(item)));
         if self.up {
             items.reverse();
         }
-        let (mut entities, mut bytes, mut is_full) = (Vec::new(), 0, false);
-        let mut ends = None;
+        let (mut ends, mut is_full) = (None, false);
+        let mut json = Vec::with_capacity(items.len() * TYPICAL_BYTES);
+        json.push(b'[');
+        // Where each entity begins, with the comma before it.
+        let mut starts = Vec::with_capacity(items.len());
         let extend = |ends: Option<(u64, u64)>, at: u64| {
             ends.map_or((at, at), |(greatest, smallest)| (greatest.max(at), smallest.min(at)))
         };
         for item in items {
-            is_full = bytes >= PAGE_BYTES;
+            is_full = json.len() >= PAGE_BYTES;
             if is_full {
                 break;
             }
             ends = Some(extend(ends, id(&item)));
-            let entity: Option<Json> = entity(item).map(Into::into);
-            bytes += entity.as_ref().map_or(0, |entity| entity.as_bytes().len());
-            entities.extend(entity);
+            starts.push(json.len());
+            push(&mut json, |out| write(item, out));
         }
         if self.up {
-            entities.reverse();
+            json = reversed(&json, &starts);
         }
         let stopped = stopped.filter(|_| !is_full);
         ends = stopped.map(|at| extend(ends, at)).or(ends);
-        let mut json = Vec::with_capacity(bytes + entities.len() + 2);
-        json.push(b'[');
-        entities.iter().for_each(|entity| push(entity, &mut json));
         Listed { json, ends, more: more || is_full || stopped.is_some() }
     }
+}
+
+/// A list that is not closed, from its end to its beginning. Its entities begin at `starts`, with the commas before them; some
+/// may be missing.
+fn reversed(json: &[u8], starts: &[usize]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(json.len() + 1);
+    out.push(b'[');
+    let mut end = json.len();
+    for start in starts.iter().rev() {
+        let entity = json.get(*start..end).unwrap_or_default();
+        let entity = entity.strip_prefix(b",").unwrap_or(entity);
+        if !entity.is_empty() {
+            push(&mut out, |out| {
+                out.extend_from_slice(entity);
+                Some(())
+            });
+        }
+        end = *start;
+    }
+    out
 }
 
 /// The parameter `limit`: what is not a number is ignored, as in Mastodon.
@@ -207,6 +252,33 @@ impl Server {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_page_upwards_is_listed_from_its_end_without_what_is_missing() {
+        let asked = Asked { max: None, above: Some(0), up: true, limit: 9 };
+        for (shown, expect) in [
+            ([true, true, true], "[{3},{2},{1}"),
+            ([true, false, true], "[{3},{1}"),
+            ([false, true, false], "[{2}"),
+            ([false, false, true], "[{3}"),
+            ([true, false, false], "[{1}"),
+            ([false; 3], "["),
+        ] {
+            let page = PageOf { items: vec![3, 2, 1], more: false };
+            let listed = asked.write(
+                page,
+                None,
+                |id| *id,
+                |id, out| {
+                    // A part of what is missing is written before it is known.
+                    out.extend_from_slice(format!("{{{id}}}").as_bytes());
+                    shown[id as usize - 1].then_some(())
+                },
+            );
+            assert_eq!(String::from_utf8(listed.json).unwrap(), expect, "{shown:?}");
+            assert_eq!(listed.ends, Some((3, 1)), "{shown:?}");
+        }
+    }
 
     #[test]
     fn cursors_and_limits_are_read() {

@@ -1,19 +1,21 @@
-//! What a row is about: the user, post or picture that looks different when the row changes.
+//! What a row is about: the user, post, picture or filters that look different when the row changes.
 
 use crate::table::{NameTable, PointTable, SetTable};
 
-/// A user, a post or a picture.
+/// A user, a post, a picture, or filters.
 ///
 /// A store counts the changes of its rows. So who keeps something that was made from the rows of a subject knows whether it
-/// is still current. Only rows that all readers see alike have a subject.
+/// is still current. Rows without a subject are read anew each time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Subject {
     /// The user with this id: profile, counts, whether they exist and must be asked, and which posts are theirs.
     User(u64),
-    /// The post with this id: content, counts of reactions, and replies.
+    /// The post with this id: content, reactions with their counts, and replies.
     Post(u64),
     /// The picture with this id.
     Media(u64),
+    /// The filters of the user with this id.
+    Filters(u32),
 }
 
 impl Subject {
@@ -34,7 +36,7 @@ impl Subject {
             SetTable::AuthorPosts | SetTable::DeletedUsers | SetTable::LockedUsers => {
                 Some(Self::User(owner))
             }
-            SetTable::Replies => Some(Self::Post(owner)),
+            SetTable::Replies | SetTable::Reactions => Some(Self::Post(owner)),
             _ => None,
         }
     }
@@ -44,6 +46,7 @@ impl Subject {
     pub fn of_name(table: NameTable, key: &[u8]) -> Option<Self> {
         match table {
             NameTable::Media => key.try_into().ok().map(u64::from_be_bytes).map(Self::Media),
+            NameTable::Filters => key.try_into().ok().map(u32::from_be_bytes).map(Self::Filters),
             _ => None,
         }
     }

@@ -161,6 +161,11 @@ impl Overlay {
         self.sets(table).shard(owner).read().get(&owner)?.find(item)
     }
 
+    /// Whether items of an owner changed.
+    pub(crate) fn has_owner(&self, table: SetTable, owner: u64) -> bool {
+        self.sets(table).shard(owner).read().contains_key(&owner)
+    }
+
     /// Appends to `found` the items of `span`, removed ones included, in its order.
     pub(crate) fn members(
         &self,

@@ -1,28 +1,29 @@
-//! Counts of the changes of the rows of each user, post and picture.
+//! Counts of the changes of the rows of each [`Subject`].
 //!
 //! **Invariant:** a count is raised after readers see the changed row and before the change is acknowledged. So whoever reads
 //! a count, then the rows, has read at least the state of that count.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use rows::Subject;
 
 /// Subjects share a count where their numbers are equal modulo this: then a change of one is taken for a change of both. A
-/// table of fixed size, 512 KiB.
+/// table of fixed size, 256 KiB: half of
+/// the second cache of a processor.
 const COUNTS: usize = 65_536;
 
 /// The counts.
-pub(crate) struct Revisions(Box<[AtomicU64]>);
+pub(crate) struct Revisions(Box<[AtomicU32]>);
 
 impl Default for Revisions {
     fn default() -> Self {
-        Self((0..COUNTS).map(|_| AtomicU64::new(0)).collect())
+        Self((0..COUNTS).map(|_| AtomicU32::new(0)).collect())
     }
 }
 
 impl Revisions {
     /// The number of changes so far.
-    pub(crate) fn get(&self, subject: Subject) -> u64 {
+    pub(crate) fn get(&self, subject: Subject) -> u32 {
         // Who sees a raised count sees the rows from before it.
         self.count(subject).load(Ordering::Acquire)
     }
@@ -32,12 +33,13 @@ impl Revisions {
         self.count(subject).fetch_add(1, Ordering::Release);
     }
 
-    fn count(&self, subject: Subject) -> &AtomicU64 {
+    fn count(&self, subject: Subject) -> &AtomicU32 {
         // Ids of posts have their time in the high bits: the product spreads them, and the dense ids of users, alike.
         let (kind, id) = match subject {
             Subject::User(id) => (0, id),
             Subject::Post(id) => (1, id),
             Subject::Media(id) => (2, id),
+            Subject::Filters(user) => (3, user.into()),
         };
         let spread = (id.wrapping_mul(4) + kind).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let Some(count) = self.0.get((spread >> 48) as usize) else {

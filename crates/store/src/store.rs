@@ -55,10 +55,18 @@ impl Store {
         }
     }
 
+    /// Whether `owner` may have members; false is certain. Never reads the disk.
+    #[must_use]
+    pub fn may_have_members(&self, table: SetTable, owner: u64) -> bool {
+        let layers = self.shared().layers.load();
+        layers.find(|layer| layer.has_owner(table, owner).then_some(())).is_some()
+            || self.shared().owners.contains(table, owner)
+    }
+
     /// A number that is another one after each change of the rows of `subject`. Who reads it before these rows, and finds
     /// the same number later, has read their current state. Never reads the disk.
     #[must_use]
-    pub fn revision(&self, subject: Subject) -> u64 {
+    pub fn revision(&self, subject: Subject) -> u32 {
         self.shared().revisions.get(subject)
     }
 

@@ -19,7 +19,7 @@ fn a_change_of_a_row_is_one_of_its_subject() {
     let mut writer = open(&dir);
     let store = writer.store();
     let row = || Some(Value::from_slice(&[1]));
-    let subjects = [Subject::User(7), Subject::Post(7), Subject::Media(7)];
+    let subjects = [Subject::User(7), Subject::Post(7), Subject::Media(7), Subject::Filters(7)];
     let mut seen = subjects.map(|subject| store.revision(subject));
     let mut check = |what: &str, subject: Option<Subject>| {
         for (subject_now, seen) in subjects.iter().zip(&mut seen) {
@@ -44,7 +44,7 @@ fn a_change_of_a_row_is_one_of_its_subject() {
             SetTable::AuthorPosts | SetTable::DeletedUsers | SetTable::LockedUsers => {
                 Some(Subject::User(7))
             }
-            SetTable::Replies => Some(Subject::Post(7)),
+            SetTable::Replies | SetTable::Reactions => Some(Subject::Post(7)),
             _ => None,
         };
         writer.put_member(table, 7, 3, Some(0));
@@ -55,6 +55,9 @@ fn a_change_of_a_row_is_one_of_its_subject() {
     for table in NameTable::ALL {
         writer.put_name(table, &7_u64.to_be_bytes(), row());
         check(&format!("{table:?}"), (table == NameTable::Media).then_some(Subject::Media(7)));
+        writer.put_name(table, &7_u32.to_be_bytes(), row());
+        let subject = (table == NameTable::Filters).then_some(Subject::Filters(7));
+        check(&format!("a short name in {table:?}"), subject);
         writer.put_name(table, b"seven", row());
         check(&format!("another name in {table:?}"), None);
     }
@@ -73,7 +76,10 @@ fn who_reads_a_revision_reads_no_older_row() {
                 let row = store.point(PointTable::Post, 7);
                 let row =
                     row.map_or(0, |row| u64::from_le_bytes(row.as_slice().try_into().unwrap()));
-                assert!(row >= revision, "change {revision} is counted, and the row is {row}");
+                assert!(
+                    row >= u64::from(revision),
+                    "change {revision} is counted, and the row is {row}"
+                );
                 if row == ROUNDS {
                     break;
                 }

@@ -75,7 +75,11 @@ pub(crate) fn list<I, E: Into<Json>>(
         if out.len() >= PAGE_BYTES {
             break;
         }
-        entity(id).map(Into::into).iter().for_each(|entity| push(entity, &mut out));
+        push(&mut out, |out| {
+            let entity: Json = entity(id)?.into();
+            entity.append(out);
+            Some(())
+        });
     }
     out.push(b']');
     out
@@ -182,7 +186,7 @@ fn of_author(
     }
     let stopped = stopped.filter(|_| span.is_some() && found.len() <= page.limit);
     let page = PageOf::from_scan(found, &page);
-    asked.list(page, stopped, |post| post.0, |post| entities.status(post))
+    asked.statuses(page, stopped, |post, out| entities.append_status(post, out))
 }
 
 /// `GET /api/v1/accounts/{id}/followers`

@@ -235,7 +235,7 @@ pub(crate) async fn timeline(
         let timeline = ListTimeline::new(facts, me, list)?;
         let Visible { posts, end } = timeline.posts(facts, &asked.page(PostId));
         let stopped = end.map(|end| end.0);
-        Some(asked.list(posts, stopped, |post| post.0, |post| entities.home_status(post)))
+        Some(asked.statuses(posts, stopped, |post, out| entities.append_home_status(post, out)))
     };
     let listed = state.entities(Some(me), read).await?.ok_or_else(ApiError::not_found)?;
     state.listed(uri.path(), &fields, &asked, listed)

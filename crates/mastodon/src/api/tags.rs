@@ -59,7 +59,7 @@ pub(crate) async fn timeline(
                     (found.posts, found.end.map(|post| post.0))
                 }
             };
-            asked.list(page, stopped, |post| post.0, |post| entities.status(post))
+            asked.statuses(page, stopped, |post, out| entities.append_status(post, out))
         }
     };
     let listed = state.entities(reader, read).await?;

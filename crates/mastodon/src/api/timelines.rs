@@ -12,12 +12,26 @@ use crate::error::ApiError;
 use crate::fields::Params;
 use crate::input::{Me, Reader};
 use crate::paging::{self, Asked, Listed};
-use crate::state::Shared;
+use crate::state::{Server, Shared};
 
 /// Posts of all users that one request reads: some of them are replies, or hidden from the reader.
 const ROWS_READ_MAX: usize = 1_000;
 /// Posts that are read at a time.
 const ROWS_AT_ONCE: usize = 80;
+
+impl Server {
+    /// A page of home(me) of what is in memory: then nothing needs to wait for a thread that may block.
+    fn try_home(&self, me: UserId, asked: &Asked) -> Option<Listed> {
+        let mut entities = Entities::of_kept(&self.renderer, me)?;
+        let posts = self.node.try_home_ids(me, &asked.page(PostId))?;
+        let append = |post, out: &mut Vec<u8>| {
+            // The first that is missing ends the work.
+            if entities.lacks_something() { None } else { entities.append_home_status(post, out) }
+        };
+        let listed = asked.statuses(posts, None, append);
+        (!entities.lacks_something()).then_some(listed)
+    }
+}
 
 /// `GET /api/v1/timelines/home`
 pub(crate) async fn home(
@@ -27,10 +41,13 @@ pub(crate) async fn home(
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
     let asked = Asked::parse(&fields, paging::STATUSES)?;
+    if let Some(listed) = state.try_home(me, &asked) {
+        return state.listed(uri.path(), &fields, &asked, listed);
+    }
     let read = move |node: &node::Node, entities: &mut Entities<'_>| {
         let Visible { posts, end } = node.home_ids(me, &asked.page(PostId));
         let stopped = end.map(|end| end.0);
-        asked.list(posts, stopped, |post| post.0, |post| entities.home_status(post))
+        asked.statuses(posts, stopped, |post, out| entities.append_home_status(post, out))
     };
     let listed = state.entities(Some(me), read).await?;
     state.listed(uri.path(), &fields, &asked, listed)
@@ -50,7 +67,7 @@ pub(crate) async fn public(
         true => Listed::default(),
         false => {
             let (page, stopped) = newest(entities, &asked, only_media);
-            asked.list(page, stopped, |post| post.0, |post| entities.status(post))
+            asked.statuses(page, stopped, |post, out| entities.append_status(post, out))
         }
     };
     let listed = state.entities(reader, read).await?;

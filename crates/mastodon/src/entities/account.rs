@@ -68,13 +68,14 @@ impl Entities<'_> {
         {
             return Some(account);
         }
-        let mut depends = Depends::default();
-        depends.on(Subject::User(user.0.into()), node);
-        let profile = self.facts().user(user)?;
-        for picture in [profile.avatar, profile.header].into_iter().flatten() {
-            depends.on(Subject::Media(picture.0), node);
+        if !self.may_read() {
+            return None;
         }
-        let account = KeptAccount { depends, json: self.make_account(user, &profile) };
+        let depends = Depends::on(Subject::User(user.0.into()), node);
+        let profile = self.facts().user(user)?;
+        let pictures = [profile.avatar, profile.header].into_iter().flatten();
+        let depends = depends.and(pictures.map(|picture| Subject::Media(picture.0)), node);
+        let account = KeptAccount { depends, json: self.make_account(user, &profile).into() };
         let account = Arc::new(account);
         if self.keeps {
             kept.keep_account(user, &account);
@@ -125,7 +126,6 @@ impl Entities<'_> {
         };
         let mut json = Vec::new();
         append(&entity, &mut json);
-        json.shrink_to_fit();
         json
     }
 

@@ -2,10 +2,11 @@
 
 use feed::filter::{Filter, FilterAction, FilterContext, FilterId, FilterKeyword, FilteredPost};
 use feed::{Post, PostId};
+use node::Subject;
 use serde_json::{Value, json};
 
-use super::Entities;
 use super::time::time;
+use super::{Entities, Renderer};
 use crate::filters::{Matched, Matcher};
 
 impl Entities<'_> {
@@ -47,7 +48,20 @@ impl Entities<'_> {
     }
 
     fn matcher(&self) -> Option<&Matcher> {
-        self.matcher.get_or_init(|| Matcher::new(self.filters(), self.now_ms)).as_ref()
+        self.matcher.get_or_init(|| self.make_matcher()).as_ref()
+    }
+
+    fn make_matcher(&self) -> Option<Matcher> {
+        let (reader, Renderer { node, kept, .. }) = (self.reader?, self.renderer);
+        if kept.is_without_filters(reader, node) {
+            return None;
+        }
+        let revision = node.revision(Subject::Filters(reader.0));
+        let matcher = Matcher::new(self.filters(), self.now_ms);
+        if matcher.is_none() {
+            kept.keep_without_filters(reader, revision);
+        }
+        matcher
     }
 
     /// The entities `FilterResult` of a post that is no boost.

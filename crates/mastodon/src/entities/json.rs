@@ -32,8 +32,9 @@ impl Json {
         self
     }
 
-    pub(crate) fn as_bytes(&self) -> &[u8] {
-        &self.0
+    /// Appends it.
+    pub(crate) fn append(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.0);
     }
 
     pub(crate) fn into_bytes(self) -> Vec<u8> {
@@ -85,10 +86,13 @@ pub(crate) fn start_field(name: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(b"\":");
 }
 
-/// Appends an entity to a list of them.
-pub(crate) fn push(entity: &Json, out: &mut Vec<u8>) {
+/// Appends what `write` appends to a list of entities; nothing if it has none.
+pub(crate) fn push(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> Option<()>) {
+    let start = out.len();
     if out.last().is_some_and(|byte| *byte != b'[') {
         out.push(b',');
     }
-    out.extend_from_slice(&entity.0);
+    if write(out).is_none() {
+        out.truncate(start);
+    }
 }

@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use feed::{Post, PostId, UserId};
+use feed::{Post, PostId, Reaction, UserId};
 use node::{Node, Subject};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
@@ -18,38 +18,57 @@ use quick_cache::sync::Cache;
 const ENTRY_BYTES: usize = 256;
 /// Bytes of a typical entry, for sizing the tables.
 const TYPICAL_BYTES: usize = 2_048;
+/// Bytes of a reader who is known to have no filters.
+const READER_BYTES: usize = 64;
 
-/// Rows, by what they are about, and the number of their changes.
-#[derive(Debug, Default)]
-pub(super) struct Depends(Vec<(Subject, u64)>);
+/// Rows, by what they are about, and the number of their changes. Most entries depend on one subject.
+#[derive(Debug)]
+pub(super) struct Depends {
+    first: (Subject, u32),
+    more: Box<[(Subject, u32)]>,
+}
 
 impl Depends {
-    /// Adds a subject, before its rows are read.
-    pub(super) fn on(&mut self, subject: Subject, node: &Node) {
-        self.0.push((subject, node.revision(subject)));
+    /// A subject, before its rows are read.
+    pub(super) fn on(subject: Subject, node: &Node) -> Self {
+        Self { first: (subject, node.revision(subject)), more: Box::default() }
+    }
+
+    /// The same and other subjects, before their rows are read.
+    pub(super) fn and(self, subjects: impl Iterator<Item = Subject>, node: &Node) -> Self {
+        let more = subjects.map(|subject| (subject, node.revision(subject)));
+        Self { more: more.collect(), ..self }
     }
 
     fn are_current(&self, node: &Node) -> bool {
-        self.0.iter().all(|(subject, revision)| node.revision(*subject) == *revision)
+        let is_current =
+            |(subject, revision): &(Subject, u32)| node.revision(*subject) == *revision;
+        is_current(&self.first) && self.more.iter().all(is_current)
     }
 }
 
 /// The entity `Account`.
 pub(super) struct KeptAccount {
     pub(super) depends: Depends,
-    pub(super) json: Vec<u8>,
+    pub(super) json: Box<[u8]>,
 }
 
 /// The part of an entity `Status` that is the same for all readers who see all `users`.
 pub(super) struct KeptStatus {
     pub(super) depends: Depends,
-    pub(super) post: Post,
+    /// Apart from the rest, most of which is read each time.
+    pub(super) post: Box<Post>,
+    pub(super) author: UserId,
+    /// Whether it is for everybody.
+    pub(super) is_open: bool,
+    pub(super) has_poll: bool,
+    pub(super) boosted: Option<PostId>,
     /// Whom the status names beside its author: those whom it mentions, and the author of what it replies to. All exist.
-    pub(super) users: Vec<UserId>,
-    pub(super) has_favourites: bool,
-    pub(super) has_boosts: bool,
+    pub(super) users: Box<[UserId]>,
+    /// All reactions to the post, if they are few: kinds and users, in order.
+    pub(super) reactions: Option<Box<[(Reaction, UserId)]>>,
     /// An object that is not closed.
-    pub(super) json: Vec<u8>,
+    pub(super) json: Box<[u8]>,
 }
 
 #[derive(Clone)]
@@ -57,33 +76,48 @@ struct Bytes;
 
 impl Weighter<UserId, Arc<KeptAccount>> for Bytes {
     fn weight(&self, _: &UserId, account: &Arc<KeptAccount>) -> u64 {
-        (account.json.capacity() + ENTRY_BYTES) as u64
+        (account.json.len() + ENTRY_BYTES) as u64
     }
 }
 
 impl Weighter<PostId, Arc<KeptStatus>> for Bytes {
     fn weight(&self, _: &PostId, status: &Arc<KeptStatus>) -> u64 {
-        let KeptStatus { post, users, json, .. } = status.as_ref();
-        let ids = post.mentions.capacity() + post.media.capacity() * 2 + users.capacity();
-        let bytes = json.capacity() + post.text.as_str().len() + post.warning.as_str().len();
+        let KeptStatus { post, users, reactions, json, .. } = status.as_ref();
+        let reactions = reactions.as_ref().map_or(0, |found| found.len() * 2);
+        let ids = post.mentions.capacity() + post.media.capacity() * 2 + users.len() + reactions;
+        let bytes = json.len() + post.text.as_str().len() + post.warning.as_str().len();
         (bytes + ids * 4 + size_of::<Post>() + ENTRY_BYTES) as u64
     }
 }
 
 /// Entities within a budget.
 pub(crate) struct KeptEntities {
+    /// Readers whose filters match nothing, with the number of changes of these.
+    without_filters: Cache<UserId, u32>,
     accounts: Cache<UserId, Arc<KeptAccount>, Bytes>,
     statuses: Cache<PostId, Arc<KeptStatus>, Bytes>,
 }
 
 impl KeptEntities {
-    /// Keeps at most `bytes`, a third of them accounts.
+    /// Keeps at most `bytes`: a third of them accounts, and a 32nd readers.
     pub(crate) fn new(bytes: usize) -> Self {
-        let (accounts, statuses) = (bytes / 3, bytes - bytes / 3);
+        let (accounts, readers) = (bytes / 3, bytes / 32);
+        let statuses = bytes - accounts - readers;
         Self {
+            without_filters: Cache::new(readers / READER_BYTES),
             accounts: Cache::with_weighter(accounts / TYPICAL_BYTES, accounts as u64, Bytes),
             statuses: Cache::with_weighter(statuses / TYPICAL_BYTES, statuses as u64, Bytes),
         }
+    }
+
+    /// Whether it is known that no filter of a reader can match.
+    pub(super) fn is_without_filters(&self, reader: UserId, node: &Node) -> bool {
+        let kept = self.without_filters.get(&reader);
+        kept.is_some_and(|revision| node.revision(Subject::Filters(reader.0)) == revision)
+    }
+
+    pub(super) fn keep_without_filters(&self, reader: UserId, revision: u32) {
+        self.without_filters.insert(reader, revision);
     }
 
     pub(super) fn account(&self, user: UserId, node: &Node) -> Option<Arc<KeptAccount>> {

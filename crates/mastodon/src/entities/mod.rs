@@ -16,14 +16,14 @@ pub(crate) mod status;
 mod tag;
 pub(crate) mod time;
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use self::kept::KeptEntities;
 use crate::filters::Matcher;
 use feed::accounts::AccountState;
-use feed::{Facts, Reaction, Span, UserId, Viewer};
+use feed::{Facts, UserId, Viewer};
 use node::{Node, Store};
 
 /// What entities are made from.
@@ -53,13 +53,36 @@ pub(crate) struct Entities<'a> {
     matcher: OnceCell<Option<Matcher>>,
     /// Whether entities are kept: not while rows of deleted users are removed.
     keeps: bool,
-    /// Whether the reader has bookmarks.
-    bookmarks: OnceCell<bool>,
+    /// Whether a row had to be read that only a reader who may block can read.
+    lacks: Option<Cell<bool>>,
     /// Handles that were looked up already. A page has at most a few thousand: those whom its texts mention.
     handles: HashMap<UserId, Option<String>>,
 }
 
 impl<'a> Entities<'a> {
+    /// Entities for a reader, of what is kept alone: this never blocks. None if only the facts can say what the reader may
+    /// see, or how filters mark it.
+    pub(crate) fn of_kept(renderer: &'a Renderer, reader: UserId) -> Option<Self> {
+        let Renderer { node, kept, .. } = renderer;
+        let is_plain = node.surely_hides_nobody(reader) && kept.is_without_filters(reader, node);
+        let entities =
+            || Self { lacks: Some(Cell::new(false)), ..Self::new(renderer, Some(reader)) };
+        is_plain.then(entities).filter(|entities| entities.keeps)
+    }
+
+    /// Whether something is missing that is not kept.
+    pub(crate) fn lacks_something(&self) -> bool {
+        self.lacks.as_ref().is_some_and(Cell::get)
+    }
+
+    /// Whether rows may be read; if not, something will be missing.
+    fn may_read(&self) -> bool {
+        self.lacks.as_ref().is_none_or(|lacks| {
+            lacks.set(true);
+            false
+        })
+    }
+
     pub(crate) fn new(renderer: &'a Renderer, reader: Option<UserId>) -> Self {
         let node = &renderer.node;
         let viewer = node.viewer(reader);
@@ -71,7 +94,7 @@ impl<'a> Entities<'a> {
             now_ms: node.now_ms(),
             matcher: OnceCell::new(),
             keeps,
-            bookmarks: OnceCell::new(),
+            lacks: None,
             handles: HashMap::new(),
         }
     }
@@ -106,12 +129,6 @@ impl<'a> Entities<'a> {
     /// The URL of the server, without a slash at the end.
     fn base(&self) -> &'a str {
         &self.renderer.base
-    }
-
-    fn has_bookmarks(&self, reader: UserId) -> bool {
-        let first = Span { limit: 1, ..Span::ALL };
-        let bookmarks = || self.facts().reactions_of(reader, Reaction::Bookmark, first);
-        *self.bookmarks.get_or_init(|| !bookmarks().is_empty())
     }
 
     fn handle(&mut self, user: UserId) -> Option<String> {

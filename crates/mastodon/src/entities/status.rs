@@ -14,6 +14,10 @@ use super::time::time;
 use super::{Entities, html};
 use crate::paging::PAGE_BYTES;
 
+/// Most reactions to a status that are kept with it. For more, those of the reader are read.
+const REACTIONS_KEPT: usize = 128;
+/// The fields of a status that are about a reader who did nothing with it, as nearly all.
+const NOTHING_OF_READER: &[u8] = b",\"favourited\":false,\"bookmarked\":false,\"pinned\":false,\"reblogged\":false,\"muted\":false,\"filtered\":[]";
 /// Replies that are counted; for more, this number is shown.
 const REPLIES_COUNTED: usize = 100;
 
@@ -78,10 +82,11 @@ impl Entities<'_> {
         Json::written(|out| self.append_status(id, out))
     }
 
-    fn append_status(&mut self, id: PostId, out: &mut Vec<u8>) -> Option<()> {
+    /// Appends a status; none, perhaps after a part of it, if there is none, or if it is not visible to the reader.
+    pub(crate) fn append_status(&mut self, id: PostId, out: &mut Vec<u8>) -> Option<()> {
         let status = self.shared_part(id)?;
-        let boosted = match &status.post.boost {
-            Some(boost) => Some((boost.post, self.shared_part(boost.post)?)),
+        let boosted = match status.boosted {
+            Some(post) => Some((post, self.shared_part(post)?)),
             None => None,
         };
         let boosted = boosted.as_ref().map(|(id, status)| (*id, status.as_ref()));
@@ -97,7 +102,7 @@ impl Entities<'_> {
     ) -> Option<()> {
         out.extend_from_slice(&status.json);
         start_field("account", out);
-        out.extend_from_slice(&self.shared_account(status.post.author)?.json);
+        out.extend_from_slice(&self.shared_account(status.author)?.json);
         match boosted {
             Some(boosted) => {
                 start_field("reblog", out);
@@ -105,13 +110,14 @@ impl Entities<'_> {
             }
             None => out.extend_from_slice(b",\"reblog\":null"),
         }
-        match status.post.poll {
-            Some(_) => field("poll", &self.poll(id, &status.post), out),
-            None => out.extend_from_slice(b",\"poll\":null"),
+        match status.has_poll {
+            true if self.may_read() => field("poll", &self.poll(id, &status.post), out),
+            true => return None,
+            false => out.extend_from_slice(b",\"poll\":null"),
         }
         if let Some(reader) = self.reader {
             let reacted = boosted.unwrap_or((id, status));
-            self.append_of_reader(reader, reacted, status.post.author, out);
+            self.append_of_reader(reader, reacted, status.author, out);
         }
         out.push(b'}');
         Some(())
@@ -125,15 +131,23 @@ impl Entities<'_> {
         author: UserId,
         out: &mut Vec<u8>,
     ) {
-        let has = |reaction| self.facts().reaction(reader, id, reaction).is_some();
+        if reacted.reactions.as_ref().is_some_and(|all| all.is_empty()) && !self.has_filters() {
+            out.extend_from_slice(NOTHING_OF_READER);
+            return;
+        }
+        let has = |reaction| match &reacted.reactions {
+            Some(all) => all.binary_search(&(reaction, reader)).is_ok(),
+            None => self.may_read() && self.facts().reaction(reader, id, reaction).is_some(),
+        };
         for (name, value) in [
-            ("favourited", reacted.has_favourites && has(Reaction::Favourite)),
-            ("bookmarked", self.has_bookmarks(reader) && has(Reaction::Bookmark)),
+            ("favourited", has(Reaction::Favourite)),
+            ("bookmarked", has(Reaction::Bookmark)),
             ("pinned", author == reader && has(Reaction::Pin)),
-            ("reblogged", reacted.has_boosts && has(Reaction::Boost)),
+            ("reblogged", has(Reaction::Boost)),
             ("muted", false),
         ] {
-            field(name, &value, out);
+            start_field(name, out);
+            out.extend_from_slice(if value { b"true" } else { b"false" });
         }
         match self.has_filters() {
             true => field("filtered", &self.filtered((id, &reacted.post)), out),
@@ -146,7 +160,8 @@ impl Entities<'_> {
         if self.keeps
             && let Some(kept) = self.renderer.kept.status(id, &self.renderer.node)
         {
-            if !self.sees(&kept.post) {
+            let is_for_all = kept.is_open && self.viewer.hides_nobody();
+            if !(is_for_all || self.may_read() && self.sees(&kept.post)) {
                 return None;
             }
             let is_named =
@@ -155,19 +170,16 @@ impl Entities<'_> {
                 return Some(kept);
             }
         }
-        self.make_shared_part(id)
+        if self.may_read() { self.make_shared_part(id) } else { None }
     }
 
     fn make_shared_part(&mut self, id: PostId) -> Option<Arc<KeptStatus>> {
-        let mut depends = Depends::default();
-        depends.on(Subject::Post(id.0), &self.renderer.node);
+        let node = &self.renderer.node;
+        let depends = Depends::on(Subject::Post(id.0), node);
         let post = self.visible_post(id)?;
-        for picture in &post.media {
-            depends.on(Subject::Media(picture.0), &self.renderer.node);
-        }
-        if let Some(parent) = post.in_reply_to {
-            depends.on(Subject::Post(parent.0), &self.renderer.node);
-        }
+        let pictures = post.media.iter().map(|picture| Subject::Media(picture.0));
+        let parent = post.in_reply_to.map(|parent| Subject::Post(parent.0));
+        let depends = depends.and(pictures.chain(parent), node);
         let named = self.named(&post);
         let counts = self.facts().post_counts(id);
         let mut json = Vec::new();
@@ -175,9 +187,20 @@ impl Entities<'_> {
         json.pop();
         let mentioned = named.mentions.iter().map(|(user, _)| *user);
         let users = mentioned.chain(named.parent.map(|(_, author)| author)).collect();
-        let (has_favourites, has_boosts) = (counts.favourites > 0, counts.boosts > 0);
-        let made = KeptStatus { depends, post, users, has_favourites, has_boosts, json };
-        let made = Arc::new(made);
+        let reactions = self.facts().reactions_to(id, 0, REACTIONS_KEPT + 1);
+        let are_few = reactions.len() <= REACTIONS_KEPT;
+        let reactions = reactions.into_iter().map(|(_, reaction, user, _)| (reaction, user));
+        let made = Arc::new(KeptStatus {
+            depends,
+            author: post.author,
+            is_open: post.visibility.is_open(),
+            has_poll: post.poll.is_some(),
+            boosted: post.boost.as_ref().map(|boost| boost.post),
+            post: Box::new(post),
+            users,
+            reactions: are_few.then(|| reactions.collect()),
+            json: json.into(),
+        });
         if self.keeps && named.is_shared {
             self.renderer.kept.keep_status(id, &made);
         }
@@ -261,13 +284,18 @@ impl Entities<'_> {
 
     /// A status at home of the reader, unless a block or a mute hides what it boosts.
     pub(crate) fn home_status(&mut self, id: PostId) -> Option<Json> {
+        Json::written(|out| self.append_home_status(id, out))
+    }
+
+    /// As [`Entities::append_status`], of [`Entities::home_status`].
+    pub(crate) fn append_home_status(&mut self, id: PostId, out: &mut Vec<u8>) -> Option<()> {
         // Most readers hide nobody, and the post is read once.
-        if self.viewer().hides_nobody() {
-            return self.status(id);
+        if !self.viewer().hides_nobody() {
+            let boost = self.facts().post(id)?.boost;
+            let is_wanted = boost.is_none_or(|boost| self.viewer().wants_boosts_of(boost.author));
+            is_wanted.then_some(())?;
         }
-        let boost = self.facts().post(id)?.boost;
-        let is_wanted = boost.is_none_or(|boost| self.viewer().wants_boosts_of(boost.author));
-        is_wanted.then(|| self.status(id)).flatten()
+        self.append_status(id, out)
     }
 
     /// A post that is visible to the reader, or what it boosts.
@@ -302,7 +330,7 @@ impl Entities<'_> {
             if out.len() >= PAGE_BYTES {
                 break;
             }
-            self.status(*id).iter().for_each(|status| push(status, out));
+            push(out, |out| self.append_status(*id, out));
         }
     }
 

@@ -54,9 +54,18 @@ impl Node {
             && store.may_have_member(SetTable::DeletedUsers, user.0.into(), 0)
     }
 
+    /// Whether no block and no mute can hide anything from `user`; false if only the facts can say.
+    #[must_use]
+    pub fn surely_hides_nobody(&self, user: UserId) -> bool {
+        let (store, totals) = (&self.shared.store, self.shared.store.totals());
+        let has = |table| store.may_have_members(table, user.0.into());
+        (totals.blocks == 0 || !has(SetTable::Blocks) && !has(SetTable::BlockedBy))
+            && (totals.mutes == 0 || !has(SetTable::Mutes))
+    }
+
     /// As [`Store::revision`].
     #[must_use]
-    pub fn revision(&self, subject: Subject) -> u64 {
+    pub fn revision(&self, subject: Subject) -> u32 {
         self.shared.store.revision(subject)
     }
 
