@@ -24,8 +24,10 @@ use crate::tokens::Access;
 
 /// Interval at which a sign of life is sent.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// Time between two reads, of events or of the client's messages: events that arrive meanwhile are read together.
+/// Mean time between two reads, of events or of the client's messages: events that arrive meanwhile are read together.
 pub(super) const PACE: Duration = Duration::from_millis(50);
+/// Reads that follow each other at once after a pause.
+const READS_AT_ONCE: u32 = 4;
 /// Posts of all users that are sent together.
 const PUBLIC_AT_ONCE: usize = 16;
 
@@ -58,7 +60,16 @@ struct Own {
     changes_read: u64,
     /// Whether there may be something to read, and not before which time.
     due: bool,
+    turns: Turns,
+}
+
+/// When a stream may read: at the [`PACE`] in the long run, and at once after a pause.
+struct Turns {
     from: Instant,
+    /// When the reads so far would be over, each of which takes the time of the pace.
+    over: Instant,
+    /// Number of reads, one after the other, that came before what they were woken for was visible.
+    early: u32,
 }
 
 /// What there is to do for a client.
@@ -123,8 +134,8 @@ impl Events {
                 (watch, tags, changes_read, node.visible_up_to().0)
             };
             let (watch, tags, changes_read, position) = self.state.read_for_stream(begin).await?;
-            let from = Instant::now();
-            self.own = Some(Own { watch, tags, position, changes_read, due: true, from });
+            let turns = Turns::new(Instant::now());
+            self.own = Some(Own { watch, tags, position, changes_read, due: true, turns });
         }
         if self.of_public.is_empty() && self.home_tags().is_empty() {
             self.public = None;
@@ -156,7 +167,7 @@ impl Events {
                 own.watch.changed().await;
                 own.due = true;
             }
-            tokio::time::sleep_until(own.from).await;
+            tokio::time::sleep_until(own.turns.from).await;
         };
         let published = async {
             let Some(public) = &mut self.public else { return pending().await };
@@ -222,11 +233,11 @@ impl Events {
         };
         let news = self.state.read_for_stream(move |renderer| question.answer(renderer)).await;
         let News { mut events, position, changes_read, more } = news?;
+        own.turns.take(Instant::now(), events.is_empty() && more);
         if !self.access.allows(AccessScope::ReadNotifications) {
             events.retain(|event| !event.is_notification());
         }
         (own.position, own.changes_read, own.due) = (position, changes_read, more);
-        own.from = Instant::now() + PACE;
         Some(events)
     }
 
@@ -283,5 +294,56 @@ impl Events {
         let (events, unread) = self.state.read_for_stream(wanted).await?;
         self.unread = unread;
         Some(events)
+    }
+}
+
+impl Turns {
+    fn new(now: Instant) -> Self {
+        Self { from: now, over: now, early: 0 }
+    }
+
+    /// After a read. It was early if a post had woken the stream and was not visible yet, which takes a moment.
+    fn take(&mut self, now: Instant, was_early: bool) {
+        self.early = if was_early { self.early.saturating_add(1) } else { 0 };
+        self.over = self.over.max(now) + PACE;
+        let pause = match self.early {
+            0 => Duration::ZERO,
+            early => PACE.min(Duration::from_millis(1 << early.min(6))),
+        };
+        self.from = (now + pause).max(self.over - PACE * READS_AT_ONCE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_reads_at_once_and_in_the_long_run_at_the_pace() {
+        let start = Instant::now();
+        let (mut turns, mut now) = (Turns::new(start), start);
+        let mut waits = Vec::new();
+        for _ in 0..8 {
+            turns.take(now, false);
+            waits.push((turns.from - now).as_millis());
+            now = turns.from;
+        }
+        assert_eq!(waits, [0, 0, 0, 0, 50, 50, 50, 50]);
+        now += Duration::from_secs(9);
+        turns.take(now, false);
+        assert!(turns.from == now, "after a pause");
+    }
+
+    #[test]
+    fn who_reads_too_early_reads_again_soon_and_then_less_often() {
+        let (mut turns, mut now) = (Turns::new(Instant::now()), Instant::now());
+        let mut waits = Vec::new();
+        for _ in 0..6 {
+            turns.take(now, true);
+            waits.push((turns.from - now).as_millis());
+            now = turns.from;
+        }
+        assert_eq!(waits[..3], [2, 4, 8]);
+        assert!(waits[3..].iter().all(|wait| *wait <= 50), "{waits:?}");
     }
 }
