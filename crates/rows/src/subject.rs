@@ -10,6 +10,9 @@ use crate::table::{NameTable, PointTable, SetTable};
 pub enum Subject {
     /// The user with this id: profile, counts, whether they exist and must be asked, and which posts are theirs.
     User(u64),
+    /// The profile of the user with this id, whether they exist and must be asked: a part of [`Subject::User`], so a change of
+    /// it is one of both.
+    Profile(u64),
     /// The post with this id: content, reactions with their counts, and replies.
     Post(u64),
     /// The picture with this id.
@@ -23,7 +26,8 @@ impl Subject {
     #[must_use]
     pub const fn of_point(table: PointTable, key: u64) -> Option<Self> {
         match table {
-            PointTable::User | PointTable::Counts => Some(Self::User(key)),
+            PointTable::User => Some(Self::Profile(key)),
+            PointTable::Counts => Some(Self::User(key)),
             PointTable::Post | PointTable::PostCounts => Some(Self::Post(key)),
             _ => None,
         }
@@ -33,9 +37,8 @@ impl Subject {
     #[must_use]
     pub const fn of_member(table: SetTable, owner: u64) -> Option<Self> {
         match table {
-            SetTable::AuthorPosts | SetTable::DeletedUsers | SetTable::LockedUsers => {
-                Some(Self::User(owner))
-            }
+            SetTable::DeletedUsers | SetTable::LockedUsers => Some(Self::Profile(owner)),
+            SetTable::AuthorPosts => Some(Self::User(owner)),
             SetTable::Replies | SetTable::Reactions => Some(Self::Post(owner)),
             _ => None,
         }

@@ -31,17 +31,21 @@ impl Revisions {
     /// Counts a change.
     pub(crate) fn raise(&self, subject: Subject) {
         self.count(subject).fetch_add(1, Ordering::Release);
+        if let Subject::Profile(user) = subject {
+            self.raise(Subject::User(user));
+        }
     }
 
     fn count(&self, subject: Subject) -> &AtomicU32 {
         // Ids of posts have their time in the high bits: the product spreads them, and the dense ids of users, alike.
         let (kind, id) = match subject {
             Subject::User(id) => (0, id),
+            Subject::Profile(id) => (4, id),
             Subject::Post(id) => (1, id),
             Subject::Media(id) => (2, id),
             Subject::Filters(user) => (3, user.into()),
         };
-        let spread = (id.wrapping_mul(4) + kind).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let spread = (id.wrapping_mul(8) + kind).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let Some(count) = self.0.get((spread >> 48) as usize) else {
             unreachable!("the table has a count for each number of 16 bits")
         };

@@ -55,12 +55,18 @@ impl Store {
         }
     }
 
+    /// Whether items of `owner` changed since the last checkpoint. Never reads the disk.
+    #[must_use]
+    pub fn has_members_in_memory(&self, table: SetTable, owner: u64) -> bool {
+        let layers = self.shared().layers.load();
+        layers.find(|layer| layer.has_owner(table, owner).then_some(())).is_some()
+    }
+
     /// Whether `owner` may have members; false is certain. Never reads the disk.
     #[must_use]
     pub fn may_have_members(&self, table: SetTable, owner: u64) -> bool {
-        let layers = self.shared().layers.load();
-        layers.find(|layer| layer.has_owner(table, owner).then_some(())).is_some()
-            || self.shared().owners.contains(table, owner)
+        // In this order: what leaves memory is on disk before.
+        self.has_members_in_memory(table, owner) || self.shared().owners.contains(table, owner)
     }
 
     /// A number that is another one after each change of the rows of `subject`. Who reads it before these rows, and finds

@@ -25,6 +25,9 @@ const PICTURES: [(&str, Shape); 2] = [("avatar", Shape::Avatar), ("header", Shap
 impl Server {
     /// The defaults of the posts of a user; none if the user does not exist.
     pub(crate) async fn defaults(&self, user: UserId) -> Result<Option<PostDefaults>, ApiError> {
+        if let Some(known) = self.renderer.kept.defaults(user, &self.node) {
+            return Ok(Some(known));
+        }
         self.read(move |node| node.facts().user(user).map(|user| user.defaults)).await
     }
 }

@@ -16,7 +16,9 @@ use super::accounts::{ids, list};
 use super::{media, polls, scheduled};
 use crate::answers;
 use crate::entities::Entities;
+use crate::entities::json::Json;
 use crate::entities::status::visibility;
+use crate::entities::time::day;
 use crate::error::ApiError;
 use crate::fields::{Fields, Params};
 use crate::input::{self, Me, Once, Reader, StatusInPath};
@@ -34,6 +36,15 @@ impl Server {
         let read = move |_: &_, entities: &mut Entities<'_>| entities.status(post);
         let status = self.entities(reader, read).await?;
         answers::entity(status)
+    }
+
+    /// A status that was published after a time, from memory alone. None if that is not possible: also for a retry, whose
+    /// status is older.
+    fn new_status(&self, me: UserId, post: PostId, began_ms: u64) -> Option<Json> {
+        // The other day is that of an account's last status.
+        let is_new = post.unix_ms() >= began_ms && day(post.unix_ms()) == day(self.node.now_ms());
+        let mut entities = Entities::of_new(&self.renderer, me, post).filter(|_| is_new)?;
+        entities.status(post).filter(|_| !entities.lacks_something())
     }
 
     /// The response to a change of a status.
@@ -105,6 +116,7 @@ pub(crate) async fn create(
     once: Once,
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
+    let began_ms = state.node.now_ms();
     let media = media::named(&fields)?.unwrap_or_default();
     let text = text(&fields, !media.is_empty())?;
     let poll = polls::named(&fields)?.flatten();
@@ -124,7 +136,10 @@ pub(crate) async fn create(
     let idempotency = once.of(me, &publish(new.clone(), due_ms)?);
     state.fill_in(me, &mut new.post, &fields).await?;
     match state.change_once(idempotency, publish(new, due_ms)?).await? {
-        Done::Posted(post) => state.changed_status(me, post).await,
+        Done::Posted(post) => match state.new_status(me, post, began_ms) {
+            Some(status) => answers::entity(Some(status)),
+            None => state.changed_status(me, post).await,
+        },
         Done::Schedule(ScheduleDone::Saved(id)) => state.changed_scheduled(me, id).await,
         _ => Err(ApiError::internal()),
     }

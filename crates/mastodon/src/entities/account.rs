@@ -3,20 +3,20 @@
 use std::sync::Arc;
 
 use feed::accounts::Role;
-use feed::{Language, ProfileField, ProfileFields, Span, User, UserId};
+use feed::{Language, PostId, ProfileField, ProfileFields, Span, UserId};
 use node::Subject;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::json::{Json, append};
-use super::kept::{Depends, KeptAccount};
+use super::json::{Json, append, field};
+use super::kept::{Depends, KeptAccount, KeptProfile};
 use super::status::visibility_name;
 use super::time::day;
 use super::{Entities, html};
 
-/// The entity `Account`.
+/// The part of the entity `Account` that is of the profile. The counts follow it.
 #[derive(Serialize)]
-struct AccountEntity<'a> {
+struct ProfilePart<'a> {
     id: String,
     username: &'a str,
     acct: &'a str,
@@ -41,10 +41,6 @@ struct AccountEntity<'a> {
     suspended: bool,
     limited: bool,
     created_at: String,
-    last_status_at: Option<String>,
-    statuses_count: u32,
-    followers_count: u32,
-    following_count: u32,
     fields: Vec<Value>,
     emojis: [(); 0],
     roles: [(); 0],
@@ -68,30 +64,50 @@ impl Entities<'_> {
         {
             return Some(account);
         }
-        if !self.may_read() {
+        let depends = Depends::on(Subject::User(user.0.into()), node);
+        let profile = kept.profile(user, node).filter(|_| self.keeps);
+        // The newest post of who has just published one is known.
+        let newest = self.new.filter(|_| {
+            profile.is_some() && self.reader == Some(user) && node.has_counts_in_memory(user)
+        });
+        if newest.is_none() && !self.may_read() {
             return None;
         }
-        let depends = Depends::on(Subject::User(user.0.into()), node);
-        let profile = self.facts().user(user)?;
-        let pictures = [profile.avatar, profile.header].into_iter().flatten();
-        let depends = depends.and(pictures.map(|picture| Subject::Media(picture.0)), node);
-        let account = KeptAccount { depends, json: self.make_account(user, &profile).into() };
-        let account = Arc::new(account);
+        let profile = match profile {
+            Some(profile) => profile,
+            None => Arc::new(self.make_profile(user)?),
+        };
+        let last = || newest.or_else(|| self.newest_post(user));
+        let counts = self.facts().counts(user);
+        let mut json = profile.json.to_vec();
+        field("last_status_at", &last().map(|post| day(post.unix_ms())), &mut json);
+        field("statuses_count", &counts.posts, &mut json);
+        field("followers_count", &counts.followers, &mut json);
+        field("following_count", &counts.following, &mut json);
+        json.push(b'}');
+        let depends = depends.with_more_of(&profile.depends);
+        let account = Arc::new(KeptAccount { depends, profile, json: json.into() });
         if self.keeps {
             kept.keep_account(user, &account);
         }
         Some(account)
     }
 
-    fn make_account(&self, user: UserId, profile: &User) -> Vec<u8> {
-        let (facts, base) = (self.facts(), self.base());
-        let counts = facts.counts(user);
-        let newest = Span::below(None, 1).map(|span| facts.posts_by(user, span));
-        let last_status = newest.iter().flatten().next().map(|(post, ..)| day(post.unix_ms()));
+    fn newest_post(&self, user: UserId) -> Option<PostId> {
+        let newest = self.facts().posts_by(user, Span::below(None, 1)?);
+        newest.first().map(|(post, ..)| *post)
+    }
+
+    fn make_profile(&self, user: UserId) -> Option<KeptProfile> {
+        let (facts, base, node) = (self.facts(), self.base(), &self.renderer.node);
+        let depends = Depends::on(Subject::Profile(user.0.into()), node);
+        let profile = facts.user(user)?;
+        let pictures = [profile.avatar, profile.header].into_iter().flatten();
+        let depends = depends.and(pictures.map(|picture| Subject::Media(picture.0)), node);
         let (handle, bio) = (profile.handle.as_str(), profile.bio.as_str());
         let (avatar, avatar_description) = self.profile_picture(profile.avatar);
         let (header, header_description) = self.profile_picture(profile.header);
-        let entity = AccountEntity {
+        let part = ProfilePart {
             id: user.0.to_string(),
             username: handle,
             acct: handle,
@@ -116,17 +132,19 @@ impl Entities<'_> {
             suspended: false,
             limited: false,
             created_at: format!("{}T00:00:00.000Z", day(profile.registered.unix_ms())),
-            last_status_at: last_status,
-            statuses_count: counts.posts,
-            followers_count: counts.followers,
-            following_count: counts.following,
             fields: fields(&profile.fields, |value| html::line(value, base)),
             emojis: [],
             roles: [],
         };
         let mut json = Vec::new();
-        append(&entity, &mut json);
-        json
+        append(&part, &mut json);
+        json.pop();
+        Some(KeptProfile {
+            depends,
+            handle: profile.handle,
+            defaults: profile.defaults,
+            json: json.into(),
+        })
     }
 
     /// The entity `CredentialAccount` of a user; none if the user has no account.

@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use feed::{Post, PostId, Reaction, UserId};
+use feed::{Handle, Post, PostDefaults, PostId, Reaction, UserId};
 use node::{Node, Subject};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
@@ -40,7 +40,12 @@ impl Depends {
         Self { more: more.collect(), ..self }
     }
 
-    fn are_current(&self, node: &Node) -> bool {
+    /// The same, and what `others` depends on but for its first subject.
+    pub(super) fn with_more_of(self, others: &Self) -> Self {
+        Self { more: others.more.clone(), ..self }
+    }
+
+    pub(super) fn are_current(&self, node: &Node) -> bool {
         let is_current =
             |(subject, revision): &(Subject, u32)| node.revision(*subject) == *revision;
         is_current(&self.first) && self.more.iter().all(is_current)
@@ -50,6 +55,17 @@ impl Depends {
 /// The entity `Account`.
 pub(super) struct KeptAccount {
     pub(super) depends: Depends,
+    /// Of the profile alone.
+    pub(super) profile: Arc<KeptProfile>,
+    pub(super) json: Box<[u8]>,
+}
+
+/// What changes less often than a user's counts.
+pub(super) struct KeptProfile {
+    pub(super) depends: Depends,
+    pub(super) handle: Handle,
+    pub(super) defaults: PostDefaults,
+    /// The part of the entity `Account` without counts: an object that is not closed.
     pub(super) json: Box<[u8]>,
 }
 
@@ -76,7 +92,7 @@ struct Bytes;
 
 impl Weighter<UserId, Arc<KeptAccount>> for Bytes {
     fn weight(&self, _: &UserId, account: &Arc<KeptAccount>) -> u64 {
-        (account.json.len() + ENTRY_BYTES) as u64
+        (account.json.len() + account.profile.json.len() + 2 * ENTRY_BYTES) as u64
     }
 }
 
@@ -122,6 +138,17 @@ impl KeptEntities {
 
     pub(super) fn account(&self, user: UserId, node: &Node) -> Option<Arc<KeptAccount>> {
         self.accounts.get(&user).filter(|kept| kept.depends.are_current(node))
+    }
+
+    /// The profile of a user, also if the counts have changed.
+    pub(super) fn profile(&self, user: UserId, node: &Node) -> Option<Arc<KeptProfile>> {
+        let profile = Arc::clone(&self.accounts.get(&user)?.profile);
+        profile.depends.are_current(node).then_some(profile)
+    }
+
+    /// The defaults of the posts of a user, if they are known.
+    pub(crate) fn defaults(&self, user: UserId, node: &Node) -> Option<PostDefaults> {
+        self.profile(user, node).map(|profile| profile.defaults.clone())
     }
 
     pub(super) fn keep_account(&self, user: UserId, account: &Arc<KeptAccount>) {

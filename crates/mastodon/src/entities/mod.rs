@@ -12,6 +12,7 @@ mod media;
 mod notification;
 mod poll;
 mod relationship;
+mod shared_part;
 pub(crate) mod status;
 mod tag;
 pub(crate) mod time;
@@ -23,7 +24,7 @@ use std::sync::Arc;
 use self::kept::KeptEntities;
 use crate::filters::Matcher;
 use feed::accounts::AccountState;
-use feed::{Facts, UserId, Viewer};
+use feed::{Facts, PostId, UserId, Viewer};
 use node::{Node, Store};
 
 /// What entities are made from.
@@ -32,7 +33,7 @@ pub(crate) struct Renderer {
     pub(crate) node: Node,
     /// The URL of the server, without a slash at the end.
     base: Arc<str>,
-    kept: Arc<KeptEntities>,
+    pub(crate) kept: Arc<KeptEntities>,
 }
 
 impl Renderer {
@@ -55,6 +56,8 @@ pub(crate) struct Entities<'a> {
     keeps: bool,
     /// Whether a row had to be read that only a reader who may block can read.
     lacks: Option<Cell<bool>>,
+    /// A post of the reader that was published a moment ago.
+    new: Option<PostId>,
     /// Handles that were looked up already. A page has at most a few thousand: those whom its texts mention.
     handles: HashMap<UserId, Option<String>>,
 }
@@ -68,6 +71,11 @@ impl<'a> Entities<'a> {
         let entities =
             || Self { lacks: Some(Cell::new(false)), ..Self::new(renderer, Some(reader)) };
         is_plain.then(entities).filter(|entities| entities.keeps)
+    }
+
+    /// As [`Entities::of_kept`], for a post that the reader has published a moment ago.
+    pub(crate) fn of_new(renderer: &'a Renderer, reader: UserId, new: PostId) -> Option<Self> {
+        Some(Self { new: Some(new), ..Self::of_kept(renderer, reader)? })
     }
 
     /// Whether something is missing that is not kept.
@@ -95,6 +103,7 @@ impl<'a> Entities<'a> {
             matcher: OnceCell::new(),
             keeps,
             lacks: None,
+            new: None,
             handles: HashMap::new(),
         }
     }

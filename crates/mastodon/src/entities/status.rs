@@ -1,80 +1,15 @@
 //! The entity `Status` and its parts.
 
-use std::sync::Arc;
-
-use feed::text::Language;
-use feed::{Handle, Post, PostCounts, PostId, Posted, Reaction, UserId, Visibility};
-use node::Subject;
-use serde::Serialize;
+use feed::{Post, PostId, Posted, Reaction, UserId, Visibility};
 use serde_json::{Value, json};
 
-use super::json::{Json, append, field, push, start_field};
-use super::kept::{Depends, KeptStatus};
-use super::time::time;
-use super::{Entities, html};
+use super::Entities;
+use super::json::{Json, field, push, start_field};
+use super::kept::KeptStatus;
 use crate::paging::PAGE_BYTES;
 
-/// Most reactions to a status that are kept with it. For more, those of the reader are read.
-const REACTIONS_KEPT: usize = 128;
 /// The fields of a status that are about a reader who did nothing with it, as nearly all.
 const NOTHING_OF_READER: &[u8] = b",\"favourited\":false,\"bookmarked\":false,\"pinned\":false,\"reblogged\":false,\"muted\":false,\"filtered\":[]";
-/// Replies that are counted; for more, this number is shown.
-const REPLIES_COUNTED: usize = 100;
-
-/// The part of a status that is the same for all readers who see whom it names. The rest follows it.
-#[derive(Serialize)]
-struct SharedPart<'a> {
-    id: String,
-    uri: String,
-    url: String,
-    created_at: String,
-    edited_at: Option<String>,
-    content: String,
-    visibility: &'a str,
-    sensitive: bool,
-    spoiler_text: &'a str,
-    language: Option<&'a str>,
-    media_attachments: Vec<Value>,
-    mentions: Vec<MentionEntity<'a>>,
-    tags: Vec<TagInStatus>,
-    emojis: [(); 0],
-    reblogs_count: u32,
-    favourites_count: u32,
-    quotes_count: u32,
-    replies_count: usize,
-    in_reply_to_id: Option<String>,
-    in_reply_to_account_id: Option<String>,
-    card: (),
-    quote: (),
-    application: (),
-}
-
-/// The entity `Status::Mention`.
-#[derive(Serialize)]
-struct MentionEntity<'a> {
-    id: String,
-    username: &'a str,
-    acct: &'a str,
-    url: String,
-}
-
-/// The entity `Status::Tag`.
-#[derive(Serialize)]
-struct TagInStatus {
-    name: String,
-    url: String,
-}
-
-/// What a status says about others, as the reader sees it.
-#[derive(Default)]
-struct Named {
-    /// The users whom it mentions: ids and handles.
-    mentions: Vec<(UserId, String)>,
-    /// What it replies to, and the author of that.
-    parent: Option<(PostId, UserId)>,
-    /// Whether every reader sees the same who sees these users.
-    is_shared: bool,
-}
 
 impl Entities<'_> {
     /// A status; none if it does not exist, or is not visible to the reader.
@@ -155,133 +90,6 @@ impl Entities<'_> {
         }
     }
 
-    /// The part of a status that is the same for all readers, if the reader may see the status.
-    fn shared_part(&mut self, id: PostId) -> Option<Arc<KeptStatus>> {
-        if self.keeps
-            && let Some(kept) = self.renderer.kept.status(id, &self.renderer.node)
-        {
-            let is_for_all = kept.is_open && self.viewer.hides_nobody();
-            if !(is_for_all || self.may_read() && self.sees(&kept.post)) {
-                return None;
-            }
-            let is_named =
-                |user: &UserId| self.viewer.visible_user(*user) && !self.facts().is_deleted(*user);
-            if kept.users.iter().all(is_named) {
-                return Some(kept);
-            }
-        }
-        if self.may_read() { self.make_shared_part(id) } else { None }
-    }
-
-    fn make_shared_part(&mut self, id: PostId) -> Option<Arc<KeptStatus>> {
-        let node = &self.renderer.node;
-        let depends = Depends::on(Subject::Post(id.0), node);
-        let post = self.visible_post(id)?;
-        let pictures = post.media.iter().map(|picture| Subject::Media(picture.0));
-        let parent = post.in_reply_to.map(|parent| Subject::Post(parent.0));
-        let depends = depends.and(pictures.chain(parent), node);
-        let named = self.named(&post);
-        let counts = self.facts().post_counts(id);
-        let mut json = Vec::new();
-        append(&self.shared_fields(id, &post, &named, &counts)?, &mut json);
-        json.pop();
-        let mentioned = named.mentions.iter().map(|(user, _)| *user);
-        let users = mentioned.chain(named.parent.map(|(_, author)| author)).collect();
-        let reactions = self.facts().reactions_to(id, 0, REACTIONS_KEPT + 1);
-        let are_few = reactions.len() <= REACTIONS_KEPT;
-        let reactions = reactions.into_iter().map(|(_, reaction, user, _)| (reaction, user));
-        let made = Arc::new(KeptStatus {
-            depends,
-            author: post.author,
-            is_open: post.visibility.is_open(),
-            has_poll: post.poll.is_some(),
-            boosted: post.boost.as_ref().map(|boost| boost.post),
-            post: Box::new(post),
-            users,
-            reactions: are_few.then(|| reactions.collect()),
-            json: json.into(),
-        });
-        if self.keeps && named.is_shared {
-            self.renderer.kept.keep_status(id, &made);
-        }
-        Some(made)
-    }
-
-    fn shared_fields<'p>(
-        &mut self,
-        id: PostId,
-        post: &'p Post,
-        named: &'p Named,
-        counts: &PostCounts,
-    ) -> Option<SharedPart<'p>> {
-        let base = self.base();
-        let handle = self.handle(post.author)?;
-        let profile = |handle: &Handle| {
-            let is_known = named.mentions.iter().any(|(_, name)| name == handle.as_str());
-            is_known.then(|| format!("{base}/@{}", handle.as_str()))
-        };
-        let text = post.text.as_str();
-        let mentions = named.mentions.iter().map(|(user, handle)| MentionEntity {
-            id: user.0.to_string(),
-            username: handle,
-            acct: handle,
-            url: format!("{base}/@{handle}"),
-        });
-        let tags = feed::tag::tags(text);
-        let tags = tags.iter().map(|tag| TagInStatus {
-            name: tag.as_str().to_owned(),
-            url: html::tag_url(base, tag.as_str()),
-        });
-        Some(SharedPart {
-            id: id.0.to_string(),
-            uri: format!("{base}/users/{handle}/statuses/{}", id.0),
-            url: format!("{base}/@{handle}/{}", id.0),
-            created_at: time(id.unix_ms()),
-            edited_at: post.edited.map(|edited| time(edited.unix_ms())),
-            content: html::content(text, base, profile),
-            visibility: visibility_name(post.visibility),
-            sensitive: post.sensitive,
-            spoiler_text: post.warning.as_str(),
-            language: post.language.as_ref().map(Language::as_str),
-            media_attachments: self.attachments(&post.media),
-            mentions: mentions.collect(),
-            tags: tags.collect(),
-            emojis: [],
-            reblogs_count: counts.boosts,
-            favourites_count: counts.favourites,
-            quotes_count: 0,
-            replies_count: self.facts().replies_count(id, REPLIES_COUNTED),
-            in_reply_to_id: named.parent.map(|(id, _)| id.0.to_string()),
-            in_reply_to_account_id: named.parent.map(|(_, author)| author.0.to_string()),
-            card: (),
-            quote: (),
-            application: (),
-        })
-    }
-
-    /// What a post says about others, as the reader sees it.
-    fn named(&mut self, post: &Post) -> Named {
-        let mut named = Named { is_shared: true, ..Named::default() };
-        for user in &post.mentions {
-            // Whoever was deleted is named to nobody.
-            if let Some(handle) = self.handle(*user) {
-                match self.viewer.visible_user(*user) {
-                    true => named.mentions.push((*user, handle)),
-                    false => named.is_shared = false,
-                }
-            }
-        }
-        if let Some(id) = post.in_reply_to
-            && let Some(parent) = self.facts().post(id)
-        {
-            let is_visible = self.sees(&parent);
-            named.parent = is_visible.then_some((id, parent.author));
-            // What others boost, and what is not for everybody, other readers may not see.
-            named.is_shared &= is_visible && parent.visibility.is_open() && parent.boost.is_none();
-        }
-        named
-    }
-
     /// A status at home of the reader, unless a block or a mute hides what it boosts.
     pub(crate) fn home_status(&mut self, id: PostId) -> Option<Json> {
         Json::written(|out| self.append_home_status(id, out))
@@ -309,7 +117,7 @@ impl Entities<'_> {
     }
 
     /// Whether a post that exists is visible to the reader.
-    fn sees(&self, post: &Post) -> bool {
+    pub(super) fn sees(&self, post: &Post) -> bool {
         self.may_see(post.visibility) && self.viewer().visible(post)
     }
 

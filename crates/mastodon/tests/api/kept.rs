@@ -94,8 +94,8 @@ async fn change(
     let on_status = |action: &str| format!("/api/v1/statuses/{status}/{action}");
     let on_other = |action: &str| format!("/api/v1/accounts/{}/{action}", other.id);
     let visibility = *random.pick(&["public", "public", "unlisted", "private", "direct"]);
-    let text =
-        format!("{} tells @bob and @eve of #{}", random.next(), random.pick(&["tea", "art"]));
+    let whom = if random.once_in(2) { "@bob and @eve" } else { "all" };
+    let text = format!("{} tells {whom} of #{}", random.next(), random.pick(&["tea", "art"]));
     let (by, method, path, fields): (_, _, _, Vec<(&str, &str)>) = match random.below(26) {
         0..6 => {
             let mut fields = vec![("status", text.as_str()), ("visibility", visibility)];
@@ -138,6 +138,8 @@ async fn change(
         && (path == "/api/v1/statuses" || path.ends_with("/reblog"))
         && let Some(id) = got.json()["id"].as_str()
     {
+        let again = world.get(&format!("/api/v1/statuses/{id}"), Some(&by.token)).await;
+        assert_eq!(difference(&got.text, &again.text), None, "the response to {method} {path}");
         statuses.push(Status { id: id.to_owned(), author: by.id.clone() });
     }
     format!("{method} {path} by {}: {}", by.id, got.status)

@@ -2,6 +2,7 @@
 //! was acknowledged; closing one leaves nothing to recover. The read functions are in files by topic.
 
 mod backup;
+mod current;
 mod files;
 mod keys;
 mod media;

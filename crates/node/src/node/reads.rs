@@ -2,7 +2,7 @@
 //! worker may call them. The others may read the store and belong where blocking is allowed.
 
 use feed::{Cursor, Facts, Page, PageOf, Post, PostId, Reaction, UserId, UserRef, Viewer, Visible};
-use rows::{PointTable, Rows, SetTable, Subject};
+use rows::{PointTable, Rows, SetTable};
 use store::Store;
 use tokio::sync::watch;
 
@@ -52,21 +52,6 @@ impl Node {
         // Rows of this table are never removed, so memory knows.
         store.totals().users_deleted > 0
             && store.may_have_member(SetTable::DeletedUsers, user.0.into(), 0)
-    }
-
-    /// Whether no block and no mute can hide anything from `user`; false if only the facts can say.
-    #[must_use]
-    pub fn surely_hides_nobody(&self, user: UserId) -> bool {
-        let (store, totals) = (&self.shared.store, self.shared.store.totals());
-        let has = |table| store.may_have_members(table, user.0.into());
-        (totals.blocks == 0 || !has(SetTable::Blocks) && !has(SetTable::BlockedBy))
-            && (totals.mutes == 0 || !has(SetTable::Mutes))
-    }
-
-    /// As [`Store::revision`].
-    #[must_use]
-    pub fn revision(&self, subject: Subject) -> u32 {
-        self.shared.store.revision(subject)
     }
 
     /// The id of a user, if they are registered. May block.
