@@ -51,6 +51,10 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     #[must_use]
     pub fn post_counts(&self, post: PostId) -> PostCounts {
         loop {
+            // Most posts have none, and of these no reaction is looked up, however many users are being removed.
+            if self.stored_post_counts(post) == PostCounts::default() {
+                return PostCounts::default();
+            }
             let before = self.still_counted_of(post);
             let counts = self.stored_post_counts(post);
             // What is removed meanwhile may be in both numbers, or in none.

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::answers;
 use crate::entities::Entities;
 use crate::entities::instance::domain;
-use crate::entities::json::{Json, push};
+use crate::entities::json::{Json, push_made};
 use crate::error::ApiError;
 use crate::fields::{Fields, Params};
 use crate::input::{self, AccountInPath, Reader};
@@ -75,11 +75,7 @@ pub(crate) fn list<I, E: Into<Json>>(
         if out.len() >= PAGE_BYTES {
             break;
         }
-        push(&mut out, |out| {
-            let entity: Json = entity(id)?.into();
-            entity.append(out);
-            Some(())
-        });
+        push_made(entity(id), &mut out);
     }
     out.push(b']');
     out

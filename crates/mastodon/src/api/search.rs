@@ -9,7 +9,7 @@ use feed::{Handle, PostId, UserId};
 use super::accounts::{handle, list};
 use crate::answers;
 use crate::entities::Entities;
-use crate::entities::json::{append, push};
+use crate::entities::json::push_made;
 use crate::error::ApiError;
 use crate::fields::Params;
 use crate::input::{self, Reader};
@@ -75,10 +75,7 @@ pub(crate) async fn all(
             let start = handle(name, &base);
             let found = users(entities, start.as_ref(), followed).skip(offset).take(limit);
             for user in found.collect::<Vec<_>>() {
-                push(&mut out, |out| {
-                    entities.account(user)?.append(out);
-                    Some(())
-                });
+                push_made(entities.account(user), &mut out);
             }
         }
         out.extend_from_slice(b"],\"statuses\":[");
@@ -96,10 +93,7 @@ pub(crate) async fn all(
                 facts.tags_by_prefix(&start, TAGS_READ).into_iter().chain(similar.flatten());
             let found = found.filter(|tag| entities.is_used(tag)).skip(offset).take(limit);
             for tag in found.collect::<Vec<_>>() {
-                push(&mut out, |out| {
-                    append(&entities.tag(&tag, node.now_ms()), out);
-                    Some(())
-                });
+                push_made(Some(entities.tag(&tag, node.now_ms())), &mut out);
             }
         }
         out.extend_from_slice(b"]}");

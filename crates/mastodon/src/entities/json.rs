@@ -15,19 +15,22 @@ impl Json {
     }
 
     /// The same object with one field more.
-    pub(crate) fn with(mut self, name: &str, value: &impl Serialize) -> Self {
-        let end = self.0.pop();
-        debug_assert_eq!(end, Some(b'}'), "only objects have fields");
-        field(name, value, &mut self.0);
-        self.0.push(b'}');
-        self
+    pub(crate) fn with(self, name: &str, value: &impl Serialize) -> Self {
+        self.with_field(|out| field(name, value, out))
     }
 
     /// The same object with an entity in one field more.
-    pub(crate) fn with_entity(mut self, name: &str, entity: &Self) -> Self {
-        self.0.pop();
-        start_field(name, &mut self.0);
-        self.0.extend_from_slice(&entity.0);
+    pub(crate) fn with_entity(self, name: &str, entity: &Self) -> Self {
+        self.with_field(|out| {
+            start_field(name, out);
+            entity.append(out);
+        })
+    }
+
+    fn with_field(mut self, write: impl FnOnce(&mut Vec<u8>)) -> Self {
+        let end = self.0.pop();
+        debug_assert_eq!(end, Some(b'}'), "only objects have fields");
+        write(&mut self.0);
         self.0.push(b'}');
         self
     }
@@ -95,4 +98,12 @@ pub(crate) fn push(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> Option
     if write(out).is_none() {
         out.truncate(start);
     }
+}
+
+/// Appends an entity that was made to a list of them.
+pub(crate) fn push_made(entity: Option<impl Into<Json>>, out: &mut Vec<u8>) {
+    push(out, |out| {
+        entity?.into().append(out);
+        Some(())
+    });
 }

@@ -100,9 +100,17 @@ impl Weighter<PostId, Arc<KeptStatus>> for Bytes {
     fn weight(&self, _: &PostId, status: &Arc<KeptStatus>) -> u64 {
         let KeptStatus { post, users, reactions, json, .. } = status.as_ref();
         let reactions = reactions.as_ref().map_or(0, |found| found.len() * 2);
-        let ids = post.mentions.capacity() + post.media.capacity() * 2 + users.len() + reactions;
+        let earlier = post.boost.as_ref().map_or(0, |boost| boost.earlier.capacity());
+        let ids = post.mentions.capacity()
+            + post.media.capacity() * 2
+            + earlier
+            + users.len()
+            + reactions;
+        let options = post.poll.iter().flat_map(|poll| poll.options.as_slice());
+        let options: usize =
+            options.map(|option| option.as_str().len() + size_of::<String>()).sum();
         let bytes = json.len() + post.text.as_str().len() + post.warning.as_str().len();
-        (bytes + ids * 4 + size_of::<Post>() + ENTRY_BYTES) as u64
+        (bytes + options + ids * 4 + size_of::<Post>() + ENTRY_BYTES) as u64
     }
 }
 

@@ -21,11 +21,12 @@ use std::cell::{Cell, OnceCell};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use self::kept::KeptEntities;
-use crate::filters::Matcher;
 use feed::accounts::AccountState;
 use feed::{Facts, PostId, UserId, Viewer};
 use node::{Node, Store};
+
+use self::kept::KeptEntities;
+use crate::filters::Matcher;
 
 /// What entities are made from.
 #[derive(Clone)]
