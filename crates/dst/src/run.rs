@@ -137,6 +137,7 @@ impl Run {
 
     /// A turn of the writer; then the model applies the same groups, and answers are compared.
     pub(crate) fn turn(&mut self) {
+        let holds_values = self.pending.iter().any(Pending::holds_values);
         let Ok(taken) = self.node_mut().turn() else {
             self.record(Event::Stopped);
             return self.crash(None);
@@ -146,7 +147,7 @@ impl Run {
         let entries = self.catch_up_to(appended);
         self.record(Event::Turn { groups, entries: entries.len() });
         pending::distribute(&mut self.pending, &taken, entries);
-        self.check_answers();
+        self.check_answers(holds_values);
     }
 
     /// Has the model apply groups of the history; returns their entries with the expected answers.
@@ -172,9 +173,10 @@ impl Run {
         all
     }
 
-    fn check_answers(&mut self) {
+    /// `holds_values` is whether a submission that was not complete before the turn holds memory for its answers.
+    fn check_answers(&mut self, holds_values: bool) {
         let generator = &mut self.generator;
-        self.pending.retain_mut(|pending| match pending.check() {
+        self.pending.retain_mut(|pending| match pending.check(holds_values) {
             Answered::NotYet => true,
             Answered::Requests(replies) => {
                 replies.into_iter().for_each(|reply| generator.note(reply.outcome));
