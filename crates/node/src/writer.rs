@@ -44,8 +44,9 @@ pub(crate) struct Writer {
     pub(crate) checkpoints: Checkpoints,
     pub(crate) durability: Durability,
     pub(crate) sync_slot: Arc<SyncSlot>,
-    /// None until it is started.
+    /// None until they are started.
     pub(crate) deliverer: Option<std::thread::Thread>,
+    pub(crate) sweeper: Option<std::thread::Thread>,
     /// For a log that several nodes share.
     pub(crate) waiting: Waiting,
     /// The data directory.
@@ -211,6 +212,10 @@ impl Writer {
         // checked before.
         if effects.iter().any(|effect| matches!(effect, Effect::StoryGone { .. })) {
             self.shared.sweep_from.fetch_min(placed.time_ms / 1_000, Ordering::AcqRel);
+        }
+        // While rows of a deleted user are left, reads cost more.
+        if effects.iter().any(|effect| matches!(effect, Effect::UserDeleted { .. })) {
+            self.sweeper.as_ref().inspect(|thread| thread.unpark());
         }
         self.shared.samples.apply(self.applier.facts(), effects);
         self.shared.views.publish(effects);

@@ -207,6 +207,7 @@ impl Parts {
             durability: options.durability,
             sync_slot: Arc::new(Mutex::new(None)),
             deliverer: None,
+            sweeper: None,
             waiting: Waiting::default(),
             data: options.data.clone(),
             lock: None,
@@ -249,20 +250,14 @@ impl Parts {
         ];
         let exchange = shared.exchange.as_ref();
         others.extend(exchange.map(|_| start("exchange", Shared::exchange_files)));
-        let deliverer = spawn("deliverer", {
-            let shared = Arc::clone(&shared);
-            move || {
-                deliverer::run(&shared);
-                Ok(())
-            }
-        });
-        others.push(spawn("sweeper", {
+        let deliverer = start("deliverer", deliverer::run);
+        let sweeper = spawn("sweeper", {
             let sweeper = Sweeper::new(Arc::clone(&shared), options.erase_within);
             move || {
                 sweeper.run(last_run);
                 Ok(())
             }
-        }));
+        });
         if options.scrub_rate > 0 {
             let pictures = Arc::clone(&shared.media_files);
             let of = (shared.store.clone(), shared.log_dir.clone(), pictures);
@@ -286,13 +281,14 @@ impl Parts {
             others.push(spawn("archiver", move || archiver.run()));
         }
         writer.deliverer = Some(deliverer.thread().clone());
+        writer.sweeper = Some(sweeper.thread().clone());
         if shared.cluster.is_some() {
             let again = lock.again();
             let again = again.map_err(|error| OpenError::Directory(options.data.clone(), error));
             writer.lock = Some(again?);
         }
         let writer = Some(spawn("writer", move || writer.run()));
-        others.push(deliverer);
+        others.extend([deliverer, sweeper]);
         let threads = Threads { shared: Arc::clone(&shared), writer, others, lock: Some(lock) };
         Ok(Node { shared, threads: Arc::new(Mutex::new(threads)) })
     }
