@@ -3,14 +3,15 @@
 //! **Invariant:** only a request whose key was checked waits for a position.
 
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
-use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::{HeaderName, HeaderValue, Method};
-use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
+use futures_util::future::{BoxFuture, Either, FutureExt as _};
 use node::Node;
 use serde::Serialize;
+use tower::{Layer, Service};
 use utoipa::ToSchema;
 
 use crate::error::{ApiError, ErrorBody};
@@ -21,6 +22,7 @@ use crate::state::AppState;
 
 /// In responses to changes: a position in the log of the cluster at which the change has been made.
 const ROOST_POSITION: HeaderName = HeaderName::from_static("roost-position");
+
 pub(crate) fn route(routes: &mut Routes<'_>) {
     routes.on("GET", "/v1/cluster", RouteKind::Plain, cluster);
 }
@@ -84,19 +86,64 @@ pub(crate) async fn cluster(State(state): State<Arc<AppState>>) -> Result<Respon
     Ok(json(to_json(&view)))
 }
 
-/// Adds positions to the responses of all routes, if `node` is one of a cluster.
-pub(crate) fn with_positions(router: Router, node: &Node) -> Router {
-    match node.cluster() {
-        Some(_) => router.layer(from_fn_with_state(node.clone(), positions)),
-        None => router,
+/// Whether a request of this method may change something.
+pub(crate) fn may_change(method: &Method) -> bool {
+    !matches!(*method, Method::GET | Method::HEAD)
+}
+
+/// Adds its position to the response to a change, if `node` is one of a cluster.
+pub(crate) fn add_position(node: &Node, response: &mut Response) {
+    if let Some(position) = node.position() {
+        response.headers_mut().insert(ROOST_POSITION, HeaderValue::from(position));
     }
 }
 
-async fn positions(State(node): State<Node>, request: Request, next: Next) -> Response {
-    let is_change = !matches!(*request.method(), Method::GET | Method::HEAD);
-    let mut response = next.run(request).await;
-    if is_change && let Some(status) = node.cluster() {
-        response.headers_mut().insert(ROOST_POSITION, HeaderValue::from(status.position));
+/// Adds positions to the responses of routes that are not wrapped by [`crate::guard`]. A request that changes nothing
+/// costs a look at its method.
+#[derive(Clone)]
+pub(crate) struct Positions(pub(crate) Node);
+
+/// See [`Positions`].
+#[derive(Clone)]
+pub(crate) struct Positioned<S> {
+    node: Node,
+    inner: S,
+}
+
+impl<S> Layer<S> for Positions {
+    type Service = Positioned<S>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        Positioned { node: self.0.clone(), inner }
     }
-    response
+}
+
+impl<S> Service<Request> for Positioned<S>
+where
+    S: Service<Request, Response = Response>,
+    S::Future: Send + 'static,
+{
+    type Response = Response;
+    type Error = S::Error;
+    type Future = Either<S::Future, BoxFuture<'static, Result<Response, S::Error>>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request) -> Self::Future {
+        let may_change = may_change(request.method());
+        let response = self.inner.call(request);
+        if !may_change {
+            return Either::Left(response);
+        }
+        let node = self.node.clone();
+        let positioned = response.map(move |response| {
+            response.map(|mut response| {
+                add_position(&node, &mut response);
+                response
+            })
+        });
+        Either::Right(positioned.boxed())
+    }
 }

@@ -19,6 +19,7 @@ use hyper::body::Body as _;
 use pin_project_lite::pin_project;
 
 use crate::auth::{self, Needs};
+use crate::cluster;
 use crate::error::ApiError;
 use crate::held::{AlreadyReserved, Holding};
 use crate::memory::{ANSWER_BYTES_FREE, RequestMemory};
@@ -119,6 +120,7 @@ where
         let started = Instant::now();
         // Public responses are the same for every client and hold no memory of their own.
         let counted = (self.entry != RouteKind::Public).then(|| Arc::clone(&state));
+        let may_change = cluster::may_change(request.method());
         let id = RequestId::next();
         let of_user =
             self.entry != RouteKind::Public && session::is_asked(&state, request.headers());
@@ -138,7 +140,7 @@ where
             },
             Err(problem) => Run::Refused { response: Some(problem.into_response()) },
         };
-        Answer { run, id, started, counters: self.counters, state: counted }
+        Answer { run, id, started, counters: self.counters, state: counted, may_change }
     }
 }
 
@@ -150,8 +152,9 @@ pin_project! {
         id: RequestId,
         started: Instant,
         counters: Arc<RouteCounters>,
-        // Set on routes whose responses reserve memory.
+        // Set on routes whose responses reserve memory: all that may change something.
         state: Option<Arc<AppState>>,
+        may_change: bool,
     }
 }
 
@@ -184,7 +187,13 @@ impl<F: Future<Output = Response>> Future for Answer<F> {
             },
         };
         let mut response = match this.state {
-            Some(state) => hold(&state.memory, response),
+            Some(state) => {
+                let mut response = hold(&state.memory, response);
+                if *this.may_change {
+                    cluster::add_position(&state.node, &mut response);
+                }
+                response
+            }
             None => response,
         };
         ApiError::finish(&mut response, id.as_str());

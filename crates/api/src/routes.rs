@@ -48,11 +48,13 @@ pub(crate) fn routes_of(
     }
     let node = state.node.clone();
     let router = routes.finish(state);
-    let router = match beside {
+    match beside {
+        Some(beside) if node.position().is_some() => {
+            router.merge(beside.layer(cluster::Positions(node)))
+        }
         Some(beside) => router.merge(beside),
         None => router,
-    };
-    cluster::with_positions(router, &node)
+    }
 }
 
 /// Routes under construction.

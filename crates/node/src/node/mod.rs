@@ -184,6 +184,12 @@ impl Node {
         self.shared.cluster.as_ref().map(|cluster| cluster.status(now_ms, missing))
     }
 
+    /// The position of the last group that was applied, of a node of a cluster.
+    #[must_use]
+    pub fn position(&self) -> Option<u64> {
+        self.shared.cluster.as_ref().map(|cluster| cluster.position().0)
+    }
+
     /// Waits until this node has applied the group at `position`, as long as others wait for an answer; returns whether
     /// it has. True if its log is its own.
     pub async fn applied(&self, position: u64) -> bool {

@@ -19,7 +19,9 @@ pub(crate) fn log_in(world: &World, node: usize, handle: &str) -> String {
     let app = json!({
         "client_name": "An app", "redirect_uris": "urn:ietf:wg:oauth:2.0:oob", "scopes": "read write",
     });
-    let app = client.post("/api/v1/apps", &app).expect(200).json();
+    let answer = client.post("/api/v1/apps", &app).expect(200);
+    answer.header("roost-position").expect("the API for apps has positions, too");
+    let app = answer.json();
     let wanted = json!({
         "grant_type": "password", "scope": "read write", "username": handle, "password": made.out.trim(),
         "client_id": app["client_id"], "client_secret": app["client_secret"],
