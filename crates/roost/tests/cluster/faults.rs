@@ -323,10 +323,12 @@ fn compare(world: &World, users: &Users, ledgers: &[Ledger], counters: &[Counted
     assert_eq!(values.len(), counters.len(), "all nodes have the same counters: {values:?}");
 }
 
-/// The fault at whose time a change was begun, if any.
+/// The fault that began while a change waited, or at whose time it was begun, if any.
 fn during(faults: &[Happened], pause: Pause) -> Option<Fault> {
-    let met = |one: &&Happened| pause.at + pause.took >= one.from && pause.at <= one.to + AFTER;
-    faults.iter().find(met).map(|one| one.fault)
+    let waited = pause.at..=pause.at + pause.took;
+    let began = faults.iter().find(|one| waited.contains(&one.from));
+    let met = |one: &&Happened| *waited.end() >= one.from && *waited.start() <= one.to + AFTER;
+    began.or_else(|| faults.iter().find(met)).map(|one| one.fault)
 }
 
 fn describe(ledgers: &[Ledger], counters: &[Counted], faults: &[Happened], report: &mut String) {
