@@ -224,13 +224,13 @@ test("completion sends one request after a pause, and none for known users", asy
   await page.getByRole("heading", { level: 1, name: "Home" }).waitFor();
   await page.clock.install();
   const asked = [];
-  page.on("request", (request) => { if (request.url().includes("handle=")) asked.push(new URL(request.url()).searchParams.get("handle")); });
+  page.on("request", (request) => { if (request.url().includes("search=")) asked.push(new URL(request.url()).searchParams.get("search")); });
   const field = page.getByLabel("Write a post");
   assert.equal(await field.getAttribute("role"), null);
   assert.equal(await field.getAttribute("aria-expanded"), null);
   await field.pressSequentially("hi @c_found");
   assert.deepEqual(asked, []);
-  const answered = page.waitForResponse((answer) => answer.url().includes("handle=c_found"));
+  const answered = page.waitForResponse((answer) => answer.url().includes("search=c_found"));
   await page.clock.runFor(1000);
   await answered;
   assert.deepEqual(asked, ["c_found"]);
@@ -242,6 +242,23 @@ test("completion sends one request after a pause, and none for known users", asy
   await field.press("d");
   await page.clock.runFor(1000);
   assert.deepEqual(asked.filter((handle) => handle === "c_found"), ["c_found"]);
+  await close(page);
+});
+
+test("handles are completed that begin as typed, or almost, of users whom the page has not seen", async () => {
+  const me = await server.register("s_me");
+  const [blocked] = [await server.register("searched_blocked", "Blocked"), await server.register("searched_one", "One"), await server.register("searched_two", "Two")];
+  await fetch(`${server.url}/v1/users/${me.id}/blocks/${blocked.id}`, { method: "PUT" });
+  const page = await open(browser, server, { me });
+  const field = page.getByLabel("Write a post");
+  await field.pressSequentially("hi @searched_");
+  await page.getByRole("option", { name: "Two" }).waitFor();
+  assert.deepEqual(await page.locator(".complete .handle").allTextContents(), ["@searched_two", "@searched_one"]);
+  await field.fill("");
+  await field.pressSequentially("hi @serched_t");
+  await page.getByRole("option", { name: "Two" }).waitFor();
+  await field.press("Enter");
+  assert.equal(await field.inputValue(), "hi @searched_two ");
   await close(page);
 });
 

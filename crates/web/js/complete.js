@@ -16,7 +16,8 @@ export function completing(field, place) {
   place.append(list);
   field.setAttribute("aria-autocomplete", "list");
   field.setAttribute("aria-controls", list.id);
-  const find = finder();
+  const find = finder("search", `&limit=${OPTIONS_MAX}`);
+  let found = { start: "", users: [] };
   let chosen = 0;
   let shown = [];
 
@@ -26,6 +27,10 @@ export function completing(field, place) {
     const start = started();
     const before = shown.length;
     shown = start ? matching(start, OPTIONS_MAX) : [];
+    // The server also finds handles that are almost as typed.
+    const similar = start?.toLowerCase() === found.start ? found.users : [];
+    shown.push(...similar.filter((user) => !shown.some((one) => one.id === user.id)));
+    shown.length = Math.min(shown.length, OPTIONS_MAX);
     const exact = shown.length === 1 && shown[0].handle === start?.toLowerCase();
     if (exact) shown = [];
     if (shown.length && shown.length !== before) say(shown.length === 1 ? "1 suggestion" : `${shown.length} suggestions`);
@@ -58,12 +63,13 @@ export function completing(field, place) {
 
   field.addEventListener("input", async () => {
     show();
-    // A user that is not loaded yet is found by the whole handle.
+    // Users that are not loaded yet.
     const start = started()?.toLowerCase();
     if (!start || start.length < 2) return;
-    const user = await find(start);
-    if (!user || started()?.toLowerCase() !== start) return;
-    remember(user);
+    const users = await find(start);
+    if (!users || started()?.toLowerCase() !== start) return;
+    users.filter((user) => user.handle.startsWith(start)).forEach(remember);
+    found = { start, users };
     show();
   });
   field.addEventListener("keydown", (event) => {

@@ -1,5 +1,5 @@
-// Finds a user by the whole handle while it is typed: after a pause, one request at a time, and not again
-// for the previous handle.
+// Finds users while a handle is typed: after a pause, one request at a time, and none for what was asked in the last
+// minute.
 
 import { get, visible } from "./api.js";
 import { pause } from "./dom.js";
@@ -11,25 +11,25 @@ const KEPT_MAX = 200;
 const kept = new Map();
 
 /**
- * A function that finds a user by handle. It returns the user, null if there is none, and undefined if it was
- * called with another handle meanwhile or the server did not respond.
+ * A function that finds users: by `handle`, or with `search` those whose handles begin with its argument, or almost. It
+ * returns a list, and undefined if it was called again meanwhile or the server did not respond.
  */
-export function finder() {
+export function finder(parameter, limit = "") {
   let asked = new AbortController();
-  return async (handle) => {
+  return async (text) => {
     asked.abort();
     asked = new AbortController();
     const { signal } = asked;
-    const known = kept.get(handle);
-    if (known && known.at > Date.now() - KEPT_MS) return known.user;
+    const path = `/v1/users?${parameter}=${encodeURIComponent(text)}${limit}`;
+    const known = kept.get(path);
+    if (known && known.at > Date.now() - KEPT_MS) return known.users;
     await pause(PAUSE_MS, signal);
     if (signal.aborted) return undefined;
-    const page = await get(visible(`/v1/users?handle=${encodeURIComponent(handle)}`), signal).catch(() => null);
+    const page = await get(visible(path), signal).catch(() => null);
     if (signal.aborted || !page) return undefined;
-    const user = page.items[0] ?? null;
-    kept.delete(handle);
-    kept.set(handle, { user, at: Date.now() });
+    kept.delete(path);
+    kept.set(path, { users: page.items, at: Date.now() });
     if (kept.size > KEPT_MAX) kept.delete(kept.keys().next().value);
-    return user;
+    return page.items;
   };
 }

@@ -289,6 +289,8 @@ pub(crate) async fn delete(
 pub(crate) enum Listing {
     /// The user with this handle, on behalf of the viewer.
     Handle(Handle, Option<UserRef>),
+    /// At most so many users with such a handle, on behalf of the viewer.
+    Search(Handle, usize, Option<UserRef>),
     /// All users, in order of registration.
     Page(Asked),
 }
@@ -302,6 +304,12 @@ impl<S: Send + Sync> FromRequestParts<S> for Listing {
         {
             return Ok(Self::Handle(Handle::parse(&handle)?, page::viewer(&mut query)?));
         }
+        if let Ok(mut query) = Query::parse(&parts.uri, &["search", "limit", "viewer"])
+            && let Some(start) = query.text("search")?
+        {
+            let (limit, viewer) = (page::limit(&mut query)?, page::viewer(&mut query)?);
+            return Ok(Self::Search(Handle::parse(&start)?, limit, viewer));
+        }
         let AskedFor(asked) = AskedFor::from_request_parts(parts, state).await?;
         Ok(Self::Page(asked))
     }
@@ -309,12 +317,13 @@ impl<S: Send + Sync> FromRequestParts<S> for Listing {
 
 /// List users
 ///
-/// In order of registration, or the one with a handle. A page has fewer users than its limit where some were
-/// deleted or are hidden from the viewer.
+/// In order of registration, or the one with a handle, or those whose handles begin with something. A page has fewer users
+/// than its limit where some were deleted or are hidden from the viewer.
 #[utoipa::path(
     get, path = "/v1/users", operation_id = "list_users", tag = "users",
     params(
         ("handle" = Option<String>, Query, description = "Only the user with this handle. Not with other parameters but `viewer`."),
+        ("search" = Option<String>, Query, description = "The users whose handles begin with this, in the order of handles, and then up to 10 whose handles have one character more, less, exchanged or swapped with its neighbor, if this has at least 4. There is no next page. Not with other parameters but `limit` and `viewer`."),
         PageQuery, ViewerQuery,
     ),
     responses(
@@ -337,6 +346,16 @@ pub(crate) async fn list(
             });
             let found = read.await??;
             return Ok(page::answer(page::opened_with(found.iter()), None, None));
+        }
+        Listing::Search(start, limit, named) => {
+            let read = state.read(move |node| {
+                let (facts, viewer) = (node.facts(), viewer(node, named.as_ref())?);
+                let shows = |id: &UserId| named.is_none() || is_shown(&viewer, *id);
+                let profiles = facts.search_users(&start).filter(shows);
+                let profiles = profiles.filter_map(|id| Profile::read(facts, id));
+                Ok::<_, Refusal>(profiles.take(limit).collect::<Vec<_>>())
+            });
+            return Ok(page::answer(page::opened_with(read.await??.iter()), None, None));
         }
         Listing::Page(asked) => asked,
     };

@@ -322,6 +322,9 @@ fn a_list_of_all_users_leaves_out_who_is_hidden_from_the_viewer() {
         ("/v1/users?handle=bob", vec!["1"]),
         ("/v1/users?handle=bob&viewer=@ada", vec![]),
         ("/v1/users?viewer=@cyd&handle=bob", vec!["1"]),
+        ("/v1/users?search=b", vec!["1"]),
+        ("/v1/users?search=b&viewer=@ada", vec![]),
+        ("/v1/users?viewer=@cyd&search=b&limit=2", vec!["1"]),
     ] {
         assert_eq!(ids(&server.get(path).json()), expect, "{path}");
     }

@@ -27,6 +27,12 @@ fn a_registered_user_is_returned_completely_and_found_by_id_and_handle() {
     assert_eq!(server.get("/v1/users?handle=aDa").json(), one);
     let empty = json!({"items": [], "next": null, "prev": null});
     assert_eq!(server.get("/v1/users?handle=nobody").json(), empty);
+    for (search, found) in
+        [("a", true), ("AD", true), ("ada", true), ("adaa", true), ("b", false), ("da", false)]
+    {
+        let expected = if found { &one } else { &empty };
+        assert_eq!(&server.get(&format!("/v1/users?search={search}")).json(), expected, "{search}");
+    }
 }
 
 #[test]

@@ -5,7 +5,18 @@ use rows::{NameTable, Rows, decode};
 use super::Facts;
 use super::similar::similar;
 use crate::ids::UserId;
+use crate::limits::{SEARCHED_MAX, SIMILAR_MAX};
 use crate::text::Handle;
+
+impl<'r, R: Rows + ?Sized> Facts<'r, R> {
+    /// Users whose handles begin with `start`, in the order of handles, and then those whose handles begin almost so. Of the
+    /// first at most [`SEARCHED_MAX`] handles are read, of the others at most [`SIMILAR_MAX`].
+    pub fn search_users(self, start: &Handle) -> impl Iterator<Item = UserId> + use<'r, R> {
+        let similar = start.clone();
+        let similar = std::iter::once_with(move || self.users_similar(&similar, SIMILAR_MAX));
+        self.users_by_prefix(start, SEARCHED_MAX).into_iter().chain(similar.flatten())
+    }
+}
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
     /// Users whose handles begin with `start`, in the order of handles. At most `limit` handles are read, those of deleted

@@ -3,6 +3,7 @@
 
 use axum::extract::State;
 use axum::response::Response;
+use feed::limits::SIMILAR_MAX;
 use feed::tag;
 use feed::{Handle, PostId, UserId};
 
@@ -16,14 +17,11 @@ use crate::input::{self, Reader};
 use crate::paging::limit;
 use crate::state::Shared;
 
-/// Users that a search reads beside those on its page: before it, deleted, or hidden.
-const READ_BESIDE: usize = 100;
+/// Largest offset of a page of a search: others are read as if it was this one.
+const OFFSET_MAX: usize = 100;
 
 /// Hashtags that a search reads, in their order.
 const TAGS_READ: usize = 60;
-
-/// Most users, or hashtags, whose names have a mistake in the query. They follow those without, if there is room.
-const SIMILAR_MAX: usize = 10;
 
 /// `GET /api/v1/accounts/search`
 pub(crate) async fn accounts(
@@ -104,7 +102,7 @@ pub(crate) async fn all(
 }
 
 fn offset(text: Option<&str>) -> usize {
-    text.and_then(input::number).map_or(0, |offset| offset.min(READ_BESIDE as u64) as usize)
+    text.and_then(input::number).map_or(0, |offset| offset.min(OFFSET_MAX as u64) as usize)
 }
 
 /// Users whose handles begin with `start`, or almost, and whom the reader knows, each group in an order of its own; of them
@@ -115,10 +113,7 @@ fn users<'e>(
     follower: Option<UserId>,
 ) -> impl Iterator<Item = UserId> + use<'e> {
     let facts = entities.facts();
-    let found = start.into_iter().flat_map(move |start| {
-        let similar = std::iter::once_with(move || facts.users_similar(start, SIMILAR_MAX));
-        facts.users_by_prefix(start, 80 + READ_BESIDE).into_iter().chain(similar.flatten())
-    });
+    let found = start.into_iter().flat_map(move |start| facts.search_users(start));
     found.filter(move |user| {
         entities.knows(*user) && follower.is_none_or(|follower| facts.follows(follower, *user))
     })

@@ -35,7 +35,7 @@ function door() {
   const field = h("input", { id: "handle", autocomplete: "off", autocapitalize: "none", spellcheck: "false", maxlength: 31, placeholder: "your_handle", "aria-describedby": "handle-help" });
   const help = h("p.help", { id: "handle-help", "aria-live": "polite" }, "1 to 30 letters, digits or underscores.");
   const enter = h("button.pill.main", { type: "submit", disabled: true }, "Join");
-  const find = finder();
+  const find = finder("handle");
   const asked = () => field.value.trim().replace(/^@/, "").toLowerCase();
 
   field.addEventListener("input", async () => {
@@ -45,8 +45,9 @@ function door() {
     help.classList.toggle("bad", handle !== "" && enter.disabled);
     help.textContent = "1 to 30 letters, digits or underscores.";
     if (enter.disabled) return;
-    const known = await find(handle);
-    if (known === undefined || handle !== asked()) return;
+    const found = await find(handle);
+    if (!found || handle !== asked()) return;
+    const known = found[0];
     enter.textContent = known ? "Continue" : "Join";
     help.textContent = known ? `@${handle} exists: continue as ${known.name || handle}.` : `@${handle} is available.`;
   });
