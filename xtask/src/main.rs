@@ -215,7 +215,9 @@ fn step(mut command: impl std::borrow::BorrowMut<Command>) -> anyhow::Result<()>
     let program = Path::new(command.get_program()).file_name().unwrap_or_default();
     let line = format!("{} {}", program.to_string_lossy(), words.join(" "));
     println!("\n==> {line}");
+    let start = Instant::now();
     let status = command.status().with_context(|| format!("cannot run {line}"))?;
     ensure!(status.success(), "failed: {line}");
+    println!("<== {:.1} minutes: {line}", start.elapsed().as_secs_f64() / 60.0);
     Ok(())
 }
