@@ -89,12 +89,14 @@ impl Visible {
         }
     }
 
-    /// The page as it was when `newest` was the newest post.
+    /// The page without posts after `newest`. If it had any, a page [`Cursor::After`] reaches up to `newest`, and there are
+    /// more: who waits for posts must hear of these.
     fn up_to(mut self, newest: PostId, cursor: Cursor) -> Self {
         let reach = self.reach_of(cursor);
+        let first = self.posts.items.first().copied().max(reach);
         match cursor {
-            Cursor::After(_) if reach.is_some_and(|reach| reach > newest) => {
-                (self.posts.more, self.end) = (false, None);
+            Cursor::After(_) if first > Some(newest) => {
+                (self.posts.more, self.end) = (true, Some(newest));
             }
             _ => self.end = reach,
         }
@@ -198,6 +200,35 @@ mod tests {
             rest = up.shorten(rest);
             let border = (5 << 44) + (1 << bits) - 1;
             assert_eq!((rest.high, up.end()), (border, Some(border)));
+        }
+    }
+
+    /// What a stream waits for, which hears of each post once.
+    #[test]
+    fn what_came_during_the_reads_of_a_page_is_on_the_next_one() {
+        const NEWEST: u64 = 5;
+        let list = |newest_first: &[u64], more| {
+            let items = newest_first.iter().copied().map(PostId).collect();
+            Visible { posts: PageOf { items, more }, end: None }
+        };
+        let up = Cursor::After(PostId(1));
+        for (cursor, one, other, (items, more, end)) in [
+            (up, list(&[4, 3], false), list(&[4, 2], false), (&[4, 3, 2][..], false, None)),
+            (up, list(&[5], false), list(&[5], false), (&[5], false, None)),
+            (up, list(&[6, 4], false), list(&[4], false), (&[4], true, Some(NEWEST))),
+            (up, list(&[4], false), list(&[6], false), (&[4], true, Some(NEWEST))),
+            (up, list(&[6], false), list(&[6], false), (&[], true, Some(NEWEST))),
+            (up, list(&[7, 6, 5], true), list(&[4], false), (&[5, 4], true, None)),
+            (up, list(&[4, 3, 2], true), list(&[6], false), (&[4, 3, 2], true, None)),
+            (Cursor::Newest, list(&[6, 4], false), list(&[5], false), (&[5, 4], false, None)),
+            (Cursor::Newest, list(&[6, 4], true), list(&[3], false), (&[4], true, None)),
+        ] {
+            let page = Page { cursor, limit: 3 };
+            let case = format!("{one:?} {other:?}");
+            let merged = one.merged(other, &page, PostId(NEWEST));
+            let items: Vec<_> = items.iter().copied().map(PostId).collect();
+            let expected = Visible { posts: PageOf { items, more }, end: end.map(PostId) };
+            assert_eq!(merged, expected, "{case}");
         }
     }
 
