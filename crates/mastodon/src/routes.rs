@@ -59,6 +59,8 @@ pub(crate) fn routes(state: Shared) -> Router {
 fn pages() -> Router<Shared> {
     Router::new()
         .route(PICTURE, get(instance::picture))
+        .route(pictures::NO_AVATAR, get(pictures::no_avatar).options(preflight))
+        .route(pictures::NO_HEADER, get(pictures::no_header).options(preflight))
         .route("/oauth/authorize", get(pages::consent::ask).post(pages::consent::decide))
         .route(pages::log_in::PATH, get(pages::log_in::show).post(pages::log_in::log_in))
         .route("/auth/session", get(pages::own::session))
@@ -279,6 +281,7 @@ fn about_the_server(table: &mut Endpoints) {
     let preferences = Needs::User(&[S::ReadAccounts]);
     table.get("/api/v1/preferences", preferences, profile::preferences);
     table.get("/.well-known/nodeinfo", PUBLIC, instance::nodeinfo_links);
+    table.get("/.well-known/host-meta", PUBLIC, instance::host_meta);
     table.get("/nodeinfo/2.0", PUBLIC, instance::nodeinfo);
     // As other reads, it needs no token if the operator allows that.
     table.get("/.well-known/webfinger", READ_ACCOUNTS, instance::webfinger);

@@ -71,6 +71,17 @@ pub(crate) async fn nodeinfo_links(State(state): State<Shared>) -> Json<Value> {
     Json(json!({"links": [{"rel": rel, "href": href}]}))
 }
 
+/// `GET /.well-known/host-meta`: where [`webfinger`] is.
+pub(crate) async fn host_meta(State(state): State<Shared>) -> Response {
+    // The base is an origin: it has nothing to escape.
+    let body = format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<XRD xmlns=\"http://docs.oasis-open.org/ns/xri/xrd-1.0\">\n  \
+         <Link rel=\"lrdd\" template=\"{}/.well-known/webfinger?resource={{uri}}\"/>\n</XRD>\n",
+        state.options.base
+    );
+    ([(CONTENT_TYPE, "application/xrd+xml; charset=utf-8")], body).into_response()
+}
+
 /// `GET /.well-known/webfinger`
 pub(crate) async fn webfinger(
     State(state): State<Shared>,

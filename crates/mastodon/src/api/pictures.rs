@@ -39,6 +39,30 @@ const HEADERS: [(HeaderName, &str); 5] = [
     (ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
 ];
 
+/// The paths of the pictures of a profile that has none. Apps know these names from Mastodon, and show a picture of their own.
+pub(crate) const NO_AVATAR: &str = "/avatars/original/missing.png";
+pub(crate) const NO_HEADER: &str = "/headers/original/missing.png";
+
+/// `GET /avatars/original/missing.png`
+pub(crate) async fn no_avatar() -> Response {
+    placeholder(include_bytes!("../../pictures/avatar.png"))
+}
+
+/// `GET /headers/original/missing.png`
+pub(crate) async fn no_header() -> Response {
+    placeholder(include_bytes!("../../pictures/header.png"))
+}
+
+fn placeholder(png: &'static [u8]) -> Response {
+    let headers = [
+        (CONTENT_TYPE, "image/png"),
+        (CACHE_CONTROL, "public, max-age=86400"),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
+    ];
+    (headers, png).into_response()
+}
+
 /// The path of the files.
 pub(crate) const PATH: &str = "/media/{picture}/{file}";
 

@@ -13,6 +13,7 @@ use super::kept::{Depends, KeptAccount, KeptProfile};
 use super::status::visibility_name;
 use super::time::day;
 use super::{Entities, html};
+use crate::api::pictures::{NO_AVATAR, NO_HEADER};
 
 /// The part of the entity `Account` that is of the profile. The counts follow it.
 #[derive(Serialize)]
@@ -105,8 +106,8 @@ impl Entities<'_> {
         let pictures = [profile.avatar, profile.header].into_iter().flatten();
         let depends = depends.and(pictures.map(|picture| Subject::Media(picture.0)), node);
         let (handle, bio) = (profile.handle.as_str(), profile.bio.as_str());
-        let (avatar, avatar_description) = self.profile_picture(profile.avatar);
-        let (header, header_description) = self.profile_picture(profile.header);
+        let (avatar, avatar_description) = self.profile_picture(profile.avatar, NO_AVATAR);
+        let (header, header_description) = self.profile_picture(profile.header, NO_HEADER);
         let part = ProfilePart {
             id: user.0.to_string(),
             username: handle,

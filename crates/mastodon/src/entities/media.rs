@@ -40,14 +40,14 @@ impl Entities<'_> {
         format!("{}{}", self.base(), picture_path(id, media, is_small))
     }
 
-    /// The address of a picture of a profile, and what it shows; the picture of the server if there is none.
-    pub(crate) fn profile_picture(&self, id: Option<MediaId>) -> (String, String) {
+    /// The address of a picture of a profile, and what it shows; `missing` is the path of that of a profile without.
+    pub(crate) fn profile_picture(&self, id: Option<MediaId>, missing: &str) -> (String, String) {
         let found = id.and_then(|id| Some((id, self.facts().media(id)?)));
         match found {
             Some((id, media)) => {
                 (self.picture_url(id, &media, false), media.description.as_str().to_owned())
             }
-            None => (format!("{}/assets/icon.png", self.base()), String::new()),
+            None => (format!("{}{missing}", self.base()), String::new()),
         }
     }
 }

@@ -186,6 +186,16 @@ async fn the_server_describes_itself() {
     let links = get("/.well-known/nodeinfo").await;
     assert_eq!(links["links"][0]["href"], "https://social.example/nodeinfo/2.0");
     assert_eq!(get("/nodeinfo/2.0").await["usage"]["localPosts"], 1);
+    let host_meta = world.get("/.well-known/host-meta", None).await;
+    assert_eq!(host_meta.headers["content-type"], "application/xrd+xml; charset=utf-8");
+    let template =
+        "template=\"https://social.example/.well-known/webfinger?resource={uri}\"/>\n</XRD>";
+    assert!(host_meta.text.contains(template), "{}", host_meta.text);
+    for path in ["/avatars/original/missing.png", "/headers/original/missing.png"] {
+        let got = world.get(path, None).await;
+        assert_eq!(got.headers["content-type"], "image/png", "{path}");
+        assert_eq!(got.headers["access-control-allow-origin"], "*", "{path}");
+    }
     let found = get("/.well-known/webfinger?resource=acct:ada@social.example").await;
     assert_eq!(found["subject"], "acct:ada@social.example");
     for bad in ["", "?resource=acct:eve@social.example", "?resource=acct:ada@other.example"] {
