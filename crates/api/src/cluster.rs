@@ -1,17 +1,10 @@
-//! What only a node of a cluster has: `GET /v1/cluster`, and positions in requests and responses.
-//!
-//! **Invariant:** only a request whose key was checked waits for a position.
+//! `GET /v1/cluster`, which only a node of a cluster has.
 
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
-use axum::extract::{Request, State};
-use axum::http::{HeaderName, HeaderValue, Method};
+use axum::extract::State;
 use axum::response::Response;
-use futures_util::future::{BoxFuture, Either, FutureExt as _};
-use node::Node;
 use serde::Serialize;
-use tower::{Layer, Service};
 use utoipa::ToSchema;
 
 use crate::error::{ApiError, ErrorBody};
@@ -19,9 +12,6 @@ use crate::guard::RouteKind;
 use crate::page::{json, to_json};
 use crate::routes::Routes;
 use crate::state::AppState;
-
-/// In responses to changes: a position in the log of the cluster at which the change has been made.
-const ROOST_POSITION: HeaderName = HeaderName::from_static("roost-position");
 
 pub(crate) fn route(routes: &mut Routes<'_>) {
     routes.on("GET", "/v1/cluster", RouteKind::Plain, cluster);
@@ -84,66 +74,4 @@ pub(crate) async fn cluster(State(state): State<Arc<AppState>>) -> Result<Respon
         fetches_files: status.fetches_files,
     };
     Ok(json(to_json(&view)))
-}
-
-/// Whether a request of this method may change something.
-pub(crate) fn may_change(method: &Method) -> bool {
-    !matches!(*method, Method::GET | Method::HEAD)
-}
-
-/// Adds its position to the response to a change, if `node` is one of a cluster.
-pub(crate) fn add_position(node: &Node, response: &mut Response) {
-    if let Some(position) = node.position() {
-        response.headers_mut().insert(ROOST_POSITION, HeaderValue::from(position));
-    }
-}
-
-/// Adds positions to the responses of routes that are not wrapped by [`crate::guard`]. A request that changes nothing
-/// costs a look at its method.
-#[derive(Clone)]
-pub(crate) struct Positions(pub(crate) Node);
-
-/// See [`Positions`].
-#[derive(Clone)]
-pub(crate) struct Positioned<S> {
-    node: Node,
-    inner: S,
-}
-
-impl<S> Layer<S> for Positions {
-    type Service = Positioned<S>;
-
-    fn layer(&self, inner: S) -> Self::Service {
-        Positioned { node: self.0.clone(), inner }
-    }
-}
-
-impl<S> Service<Request> for Positioned<S>
-where
-    S: Service<Request, Response = Response>,
-    S::Future: Send + 'static,
-{
-    type Response = Response;
-    type Error = S::Error;
-    type Future = Either<S::Future, BoxFuture<'static, Result<Response, S::Error>>>;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
-        self.inner.poll_ready(cx)
-    }
-
-    fn call(&mut self, request: Request) -> Self::Future {
-        let may_change = may_change(request.method());
-        let response = self.inner.call(request);
-        if !may_change {
-            return Either::Left(response);
-        }
-        let node = self.node.clone();
-        let positioned = response.map(move |response| {
-            response.map(|mut response| {
-                add_position(&node, &mut response);
-                response
-            })
-        });
-        Either::Right(positioned.boxed())
-    }
 }

@@ -19,11 +19,11 @@ use hyper::body::Body as _;
 use pin_project_lite::pin_project;
 
 use crate::auth::{self, Needs};
-use crate::cluster;
 use crate::error::ApiError;
 use crate::held::{AlreadyReserved, Holding};
 use crate::memory::{ANSWER_BYTES_FREE, RequestMemory};
 use crate::metrics::RouteCounters;
+use crate::positions;
 use crate::request_id::{self, RequestId, X_REQUEST_ID};
 use crate::session::{self, UserRule};
 use crate::state::AppState;
@@ -120,7 +120,7 @@ where
         let started = Instant::now();
         // Public responses are the same for every client and hold no memory of their own.
         let counted = (self.entry != RouteKind::Public).then(|| Arc::clone(&state));
-        let may_change = cluster::may_change(request.method());
+        let may_change = positions::may_change(request.method());
         let id = RequestId::next();
         let of_user =
             self.entry != RouteKind::Public && session::is_asked(&state, request.headers());
@@ -190,7 +190,7 @@ impl<F: Future<Output = Response>> Future for Answer<F> {
             Some(state) => {
                 let mut response = hold(&state.memory, response);
                 if *this.may_change {
-                    cluster::add_position(&state.node, &mut response);
+                    positions::add_position(&state.node, &mut response);
                 }
                 response
             }

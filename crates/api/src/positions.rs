@@ -1,14 +1,23 @@
-//! Positions in requests to a node of a cluster, and the requests that wait for them.
+//! Positions in requests to a node of a cluster and in its responses, and the requests that wait for them.
 //!
-//! **Invariant:** at most [`WAITING_MAX`] requests wait at a time.
+//! **Invariant:** at most [`WAITING_MAX`] requests wait at a time, and only those whose key was checked.
 
-use axum::http::{HeaderMap, HeaderName};
+use std::task::{Context, Poll};
+
+use axum::extract::Request;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
+use axum::response::Response;
+use futures_util::future::{BoxFuture, Either, FutureExt as _};
+use node::Node;
 use tokio::sync::Semaphore;
+use tower::{Layer, Service};
 
 use crate::error::ApiError;
 
 /// In requests: the position that the node must have reached before it answers.
 pub(crate) const ROOST_AFTER: HeaderName = HeaderName::from_static("roost-after");
+/// In responses to changes: a position in the log of the cluster at which the change has been made.
+const ROOST_POSITION: HeaderName = HeaderName::from_static("roost-position");
 
 /// Requests that wait for a position at a time. Each holds its connection and its head, up to 2 s.
 const WAITING_MAX: usize = 1_024;
@@ -43,10 +52,71 @@ impl Waiting {
     }
 }
 
+/// Whether a request of this method may change something.
+pub(crate) fn may_change(method: &Method) -> bool {
+    !matches!(*method, Method::GET | Method::HEAD)
+}
+
+/// Adds its position to the response to a change, if `node` is one of a cluster.
+pub(crate) fn add_position(node: &Node, response: &mut Response) {
+    if let Some(position) = node.position() {
+        response.headers_mut().insert(ROOST_POSITION, HeaderValue::from(position));
+    }
+}
+
+/// Adds positions to the responses of routes other than those of [`crate::guard`]. A request that changes nothing
+/// costs a look at its method.
+#[derive(Clone)]
+pub(crate) struct Positions(pub(crate) Node);
+
+/// See [`Positions`].
+#[derive(Clone)]
+pub(crate) struct Positioned<S> {
+    node: Node,
+    inner: S,
+}
+
+impl<S> Layer<S> for Positions {
+    type Service = Positioned<S>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        Positioned { node: self.0.clone(), inner }
+    }
+}
+
+impl<S> Service<Request> for Positioned<S>
+where
+    S: Service<Request, Response = Response>,
+    S::Future: Send + 'static,
+{
+    type Response = Response;
+    type Error = S::Error;
+    type Future = Either<S::Future, BoxFuture<'static, Result<Response, S::Error>>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request) -> Self::Future {
+        let may_change = may_change(request.method());
+        let response = self.inner.call(request);
+        if !may_change {
+            return Either::Left(response);
+        }
+        let node = self.node.clone();
+        let positioned = response.map(move |response| {
+            response.map(|mut response| {
+                add_position(&node, &mut response);
+                response
+            })
+        });
+        Either::Right(positioned.boxed())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use axum::response::IntoResponse as _;
-    use futures_util::future::FutureExt as _;
     use std::future::{pending, ready};
 
     use super::*;

@@ -16,6 +16,7 @@ use crate::error::ApiError;
 use crate::guard::{Guarded, RouteKind};
 use crate::memory::RequestMemory;
 use crate::metrics::HttpMetrics;
+use crate::positions::Positions;
 use crate::state::AppState;
 use crate::{ApiOptions, backup, cluster, docs, files, legacy, operations, v1};
 
@@ -49,9 +50,7 @@ pub(crate) fn routes_of(
     let node = state.node.clone();
     let router = routes.finish(state);
     match beside {
-        Some(beside) if node.position().is_some() => {
-            router.merge(beside.layer(cluster::Positions(node)))
-        }
+        Some(beside) if node.position().is_some() => router.merge(beside.layer(Positions(node))),
         Some(beside) => router.merge(beside),
         None => router,
     }
