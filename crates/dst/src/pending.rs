@@ -110,12 +110,12 @@ impl Pending {
         }
     }
 
-    /// Compares the answer with the expected one, if there is an answer. `others_hold` is whether others may have held
-    /// memory for answers.
+    /// Compares the answer with the expected one, if there is an answer. `is_held` is whether memory for answers was
+    /// held before the turn.
     ///
     /// # Panics
     /// If they differ.
-    pub(crate) fn check(&mut self, others_hold: bool) -> Answered {
+    pub(crate) fn check(&mut self, is_held: bool) -> Answered {
         let complete = self.taken == self.len();
         let absent = |error: TryRecvError| {
             assert!(error == TryRecvError::Empty, "a submission is never answered");
@@ -134,7 +134,7 @@ impl Pending {
             Kind::Keys { ops, expected, now_ms, reply, .. } => match reply.try_recv() {
                 Ok(replies) => {
                     assert!(complete, "a submission is answered before it is applied");
-                    check_answers(ops, expected, &replies.answers, others_hold);
+                    check_answers(ops, expected, &replies.answers, is_held);
                     let now_ms = now_ms.unwrap_or(replies.now_ms);
                     assert_eq!(now_ms, replies.now_ms, "the time of an answer");
                     Answered::Keys
@@ -169,13 +169,11 @@ pub(crate) fn distribute(
 }
 
 /// Whether operations may be refused before they are logged: keys that cannot be, or large values.
-fn may_be_refused(ops: &KeyOps, others_hold: bool) -> bool {
-    let old_values = ops.iter().filter(answers_value).count();
+fn may_be_refused(ops: &KeyOps) -> bool {
     ops.iter().any(|op| !op.writes_possible_keys() || is_large(&op))
         || ops.bytes() > LARGE_BYTES
         || ops.iter().filter(rewrites_value).count() >= REWRITES_MIN
-        || old_values >= OLD_VALUES_MIN
-        || others_hold && old_values > 0
+        || ops.iter().filter(answers_value).count() >= OLD_VALUES_MIN
 }
 
 /// Whether the value that a key had is in the answer.
@@ -228,7 +226,7 @@ fn check_answers(
     ops: &KeyOps,
     expected: &[Option<KeyAnswer>],
     answers: &[KeyAnswer],
-    others_hold: bool,
+    is_held: bool,
 ) {
     assert_eq!(ops.len(), answers.len(), "each operation has one answer");
     for ((op, expected), answer) in ops.iter().zip(expected).zip(answers) {
@@ -238,7 +236,10 @@ fn check_answers(
         );
         let right = match expected {
             Some(expected) => model::same(expected, answer),
-            None => refused && may_be_refused(ops, others_hold),
+            None if is_held && *answer == KeyAnswer::Refused(KeyRefusal::Busy) => {
+                ops.iter().any(|op| answers_value(&op))
+            }
+            None => refused && may_be_refused(ops),
         };
         assert!(
             right,

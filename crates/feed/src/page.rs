@@ -95,8 +95,8 @@ impl Visible {
         let reach = self.reach_of(cursor);
         let first = self.posts.items.first().copied().max(reach);
         match cursor {
-            Cursor::After(_) if first > Some(newest) => {
-                (self.posts.more, self.end) = (true, Some(newest));
+            Cursor::After(after) if first > Some(newest) => {
+                (self.posts.more, self.end) = (true, Some(newest.max(after)));
             }
             _ => self.end = reach,
         }
@@ -218,6 +218,7 @@ mod tests {
             (up, list(&[6, 4], false), list(&[4], false), (&[4], true, Some(NEWEST))),
             (up, list(&[4], false), list(&[6], false), (&[4], true, Some(NEWEST))),
             (up, list(&[6], false), list(&[6], false), (&[], true, Some(NEWEST))),
+            (Cursor::After(PostId(6)), list(&[7], false), list(&[], false), (&[], true, Some(6))),
             (up, list(&[7, 6, 5], true), list(&[4], false), (&[5, 4], true, None)),
             (up, list(&[4, 3, 2], true), list(&[6], false), (&[4, 3, 2], true, None)),
             (Cursor::Newest, list(&[6, 4], false), list(&[5], false), (&[5, 4], false, None)),

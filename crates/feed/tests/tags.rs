@@ -221,8 +221,13 @@ fn page_of(list: &[(u64, bool)], page: &Page, rows: usize) -> Visible {
     Visible { posts, end }
 }
 
-/// All posts from a cursor on, in the order of reading.
-fn walk(first: Cursor, limit: usize, read: impl Fn(&Page) -> Visible) -> Vec<PostId> {
+/// All posts from a cursor on, in the order of reading. A page upwards may reach up to `newest` and say that there are more.
+fn walk(
+    first: Cursor,
+    limit: usize,
+    newest: PostId,
+    read: impl Fn(&Page) -> Visible,
+) -> Vec<PostId> {
     let (mut all, mut page) = (Vec::new(), Page { cursor: first, limit });
     loop {
         let Visible { posts: PageOf { mut items, more }, end } = read(&page);
@@ -232,7 +237,7 @@ fn walk(first: Cursor, limit: usize, read: impl Fn(&Page) -> Visible) -> Vec<Pos
             items.reverse();
         }
         all.extend(&items);
-        if !more {
+        if !more || is_up && end == Some(newest) {
             return all;
         }
         let next = end.or(items.last().copied()).expect("a page with more posts has an end");
@@ -283,9 +288,9 @@ proptest! {
         };
         let shown = posts.iter().filter(|(id, kind)| **kind < 3 && **id <= newest);
         let mut expect: Vec<_> = shown.map(|(id, _)| PostId(*id)).collect();
-        prop_assert_eq!(walk(Cursor::After(PostId(0)), limit, read), expect.clone());
+        prop_assert_eq!(walk(Cursor::After(PostId(0)), limit, PostId(newest), read), expect.clone());
         expect.reverse();
-        prop_assert_eq!(walk(Cursor::Newest, limit, read), expect);
+        prop_assert_eq!(walk(Cursor::Newest, limit, PostId(newest), read), expect);
     }
 
     /// Against a list of all posts. Times between posts vary, so that pages upwards look for theirs.

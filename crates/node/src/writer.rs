@@ -175,6 +175,12 @@ impl Writer {
         if let Some(cluster) = &self.shared.cluster {
             cluster.note(placed.position, placed.time_ms, self.applier.digest());
         }
+        // While rows of a deleted user are left, reads cost more. Other nodes of a cluster leave them to the one that was
+        // asked, and look later.
+        let deletes = |effect: &Effect| matches!(effect, Effect::UserDeleted { .. });
+        if !answers.is_empty() && effects.iter().any(deletes) {
+            self.sweeper.as_ref().inspect(|thread| thread.unpark());
+        }
         self.answer(answers);
         self.checkpoints.when_due(self.applier.rows_mut(), &mut self.log, work)?;
         let overlay_bytes = self.applier.rows_mut().overlay_bytes() as u64;
@@ -212,10 +218,6 @@ impl Writer {
         // checked before.
         if effects.iter().any(|effect| matches!(effect, Effect::StoryGone { .. })) {
             self.shared.sweep_from.fetch_min(placed.time_ms / 1_000, Ordering::AcqRel);
-        }
-        // While rows of a deleted user are left, reads cost more.
-        if effects.iter().any(|effect| matches!(effect, Effect::UserDeleted { .. })) {
-            self.sweeper.as_ref().inspect(|thread| thread.unpark());
         }
         self.shared.samples.apply(self.applier.facts(), effects);
         self.shared.views.publish(effects);

@@ -3,7 +3,7 @@
 
 import { h, put } from "./dom.js";
 import { finder } from "./lookup.js";
-import { face, matching, remember } from "./people.js";
+import { face, matching } from "./people.js";
 import { say } from "./say.js";
 
 const OPTIONS_MAX = 6;
@@ -18,73 +18,89 @@ export function completing(field, place) {
   field.setAttribute("aria-controls", list.id);
   const find = finder("search", `&limit=${OPTIONS_MAX}`);
   let found = { start: "", users: [] };
-  let chosen = 0;
   let shown = [];
+  // None while nothing that is shown begins as typed.
+  let chosen = null;
+  let isMoved = false;
+  // A response to what was typed before is not shown, and none once the list was closed.
+  let turn = 0;
 
-  const started = () => /(?:^|[^A-Za-z0-9_])@([A-Za-z0-9_]{1,30})$/.exec(field.value.slice(0, field.selectionStart))?.[1];
+  const started = () => /(?:^|[^A-Za-z0-9_])@([A-Za-z0-9_]{1,30})$/.exec(field.value.slice(0, field.selectionStart))?.[1].toLowerCase();
+
+  /** The users to choose from, the exact one first, then those of this window. */
+  function options(start) {
+    const known = matching(start, OPTIONS_MAX);
+    const all = [...known, ...(found.start === start ? found.users : [])];
+    const exact = all.filter((user) => user.handle === start);
+    const users = [...new Map([...exact, ...all].map((user) => [user.id, user])).values()].slice(0, OPTIONS_MAX);
+    const begun = users.filter((user) => known.includes(user) || user.handle.startsWith(start));
+    return exact.length && begun.length === 1 ? { users: [], begun } : { users, begun };
+  }
 
   function show() {
     const start = started();
     const before = shown.length;
-    shown = start ? matching(start, OPTIONS_MAX) : [];
-    // The server also finds handles that are almost as typed.
-    const similar = start?.toLowerCase() === found.start ? found.users : [];
-    shown.push(...similar.filter((user) => !shown.some((one) => one.id === user.id)));
-    shown.length = Math.min(shown.length, OPTIONS_MAX);
-    const exact = shown.length === 1 && shown[0].handle === start?.toLowerCase();
-    if (exact) shown = [];
+    const { users, begun } = start ? options(start) : { users: [], begun: [] };
+    const last = isMoved ? shown[chosen]?.id : null;
+    shown = users;
     if (shown.length && shown.length !== before) say(shown.length === 1 ? "1 suggestion" : `${shown.length} suggestions`);
     put(list, ...shown.map((person, place) => h("li", {
       role: "option", id: `${list.id}-${place}`,
       onpointerdown: (event) => { event.preventDefault(); take(place); },
     }, face(person, "s"), h("span.name", null, person.name || person.handle), h("span.handle", null, `@${person.handle}`))));
-    open(shown.length > 0);
+    list.hidden = shown.length === 0;
+    const kept = shown.findIndex((person) => person.id === last);
+    choose(kept >= 0 ? kept : begun.length && shown.length ? 0 : null);
   }
 
-  function open(is) {
-    list.hidden = !is;
-    if (is) choose(0);
-    else field.removeAttribute("aria-activedescendant");
+  function close() {
+    turn += 1;
+    list.hidden = true;
+    choose(null);
   }
 
   function choose(place) {
     chosen = place;
     Array.from(list.children, (node, at) => node.setAttribute("aria-selected", String(at === place)));
-    field.setAttribute("aria-activedescendant", `${list.id}-${place}`);
+    if (place === null) field.removeAttribute("aria-activedescendant");
+    else field.setAttribute("aria-activedescendant", `${list.id}-${place}`);
   }
 
   function take(place) {
     const end = field.selectionStart;
     const begin = end - started().length;
     field.setRangeText(`${shown[place].handle} `, begin, end, "end");
-    open(false);
+    close();
     field.dispatchEvent(new Event("input", { bubbles: true }));
   }
 
   field.addEventListener("input", async () => {
+    turn += 1;
+    isMoved = false;
+    const asked = turn;
     show();
-    // Users that are not loaded yet.
-    const start = started()?.toLowerCase();
+    const start = started();
     if (!start || start.length < 2) return;
     const users = await find(start);
-    if (!users || started()?.toLowerCase() !== start) return;
-    users.filter((user) => user.handle.startsWith(start)).forEach(remember);
+    if (!users || turn !== asked) return;
     found = { start, users };
     show();
   });
   field.addEventListener("keydown", (event) => {
     if (list.hidden || event.isComposing) return undefined;
     // Ctrl+Enter posts what is written, and takes nothing.
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) return open(false);
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) return close();
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (step) choose((chosen + step + shown.length) % shown.length);
-    else if (event.key === "Enter" || event.key === "Tab") take(chosen);
-    else if (event.key === "Escape") open(false);
+    if (step) {
+      isMoved = true;
+      choose(chosen === null ? (step > 0 ? 0 : shown.length - 1) : (chosen + step + shown.length) % shown.length);
+    } else if ((event.key === "Enter" || event.key === "Tab") && chosen !== null) take(chosen);
+    else if (event.key === "Escape") close();
     else return undefined;
     event.preventDefault();
     // The field has other listeners for these keys.
     event.stopImmediatePropagation();
     return undefined;
   });
-  field.addEventListener("blur", () => open(false));
+  field.addEventListener("blur", close);
 }

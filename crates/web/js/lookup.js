@@ -20,12 +20,12 @@ export function finder(parameter, limit = "") {
     asked.abort();
     asked = new AbortController();
     const { signal } = asked;
-    const path = `/v1/users?${parameter}=${encodeURIComponent(text)}${limit}`;
+    const path = visible(`/v1/users?${parameter}=${encodeURIComponent(text)}${limit}`);
     const known = kept.get(path);
     if (known && known.at > Date.now() - KEPT_MS) return known.users;
     await pause(PAUSE_MS, signal);
     if (signal.aborted) return undefined;
-    const page = await get(visible(path), signal).catch(() => null);
+    const page = await get(path, signal).catch(() => null);
     if (signal.aborted || !page) return undefined;
     kept.delete(path);
     kept.set(path, { users: page.items, at: Date.now() });

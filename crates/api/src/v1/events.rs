@@ -54,7 +54,7 @@ use crate::request_id::carry_stream;
 use crate::routes::Routes;
 use crate::state::AppState;
 use crate::streams;
-use news::{News, Position, Question, STORIES_SHOWN, Source};
+use news::{EVENTS_BYTES, News, Position, Question, STORIES_SHOWN, Source};
 
 /// How far the clock of another node of the server can be ahead, in milliseconds: events of a later time never were.
 const AHEAD_MS: u64 = 60_000;
@@ -63,6 +63,8 @@ const KEEP_ALIVE: Range<Duration> = Duration::from_secs(10)..Duration::from_secs
 /// Minimum time between two reads from the store, for a stream that had read everything: events that
 /// arrive meanwhile are read together.
 const PACE: Range<Duration> = Duration::from_millis(50)..Duration::from_millis(150);
+/// The same of one that has read all but what came during the read.
+const EARLY: Duration = Duration::from_millis(5);
 /// Pause of a stream when there is no memory for its events.
 const NO_ROOM_PAUSE: Range<Duration> = Duration::from_millis(500)..Duration::from_millis(1_500);
 /// Pause of a stream that was notified of a change that is not visible everywhere yet.
@@ -342,6 +344,9 @@ impl Subscription {
         let news = news.inspect_err(|error| error.log("")).ok()??;
         if !news.more {
             self.store_from = Instant::now() + streams::within(&PACE);
+        } else if news.events.len() < EVENTS_BYTES / 4 {
+            // What came during the read is visible in a moment.
+            self.store_from = Instant::now() + EARLY;
         }
         Some((asked, news))
     }

@@ -289,7 +289,7 @@ pub(crate) async fn delete(
 pub(crate) enum Listing {
     /// The user with this handle, on behalf of the viewer.
     Handle(Handle, Option<UserRef>),
-    /// At most so many users with such a handle, on behalf of the viewer.
+    /// At most so many users whose handles begin with this, or almost, on behalf of the viewer.
     Search(Handle, usize, Option<UserRef>),
     /// All users, in order of registration.
     Page(Asked),
@@ -323,7 +323,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Listing {
     get, path = "/v1/users", operation_id = "list_users", tag = "users",
     params(
         ("handle" = Option<String>, Query, description = "Only the user with this handle. Not with other parameters but `viewer`."),
-        ("search" = Option<String>, Query, description = "The users whose handles begin with this, in the order of handles, and then up to 10 whose handles have one character more, less, exchanged or swapped with its neighbor, if this has at least 4. There is no next page. Not with other parameters but `limit` and `viewer`."),
+        ("search" = Option<String>, Query, description = "The users whose handles begin with this, in the order of handles (the first 180), and then up to 10 whose handles begin so but for one mistake: a character, never the first, is missing, added, replaced or swapped with the next. Mistakes count if this has at least 4 characters. There is no next page. Not with other parameters but `limit` and `viewer`."),
         PageQuery, ViewerQuery,
     ),
     responses(

@@ -8,28 +8,33 @@ use crate::ids::UserId;
 use crate::limits::{SEARCHED_MAX, SIMILAR_MAX};
 use crate::text::Handle;
 
+/// Handles that a search reads at a time.
+const RUN: usize = 20;
+
 impl<'r, R: Rows + ?Sized> Facts<'r, R> {
     /// Users whose handles begin with `start`, in the order of handles, and then those whose handles begin almost so. Of the
-    /// first at most [`SEARCHED_MAX`] handles are read, of the others at most [`SIMILAR_MAX`].
+    /// first at most [`SEARCHED_MAX`] handles are read, of the others at most [`SIMILAR_MAX`], and none before they are
+    /// asked for but for the rest of a run.
     pub fn search_users(self, start: &Handle) -> impl Iterator<Item = UserId> + use<'r, R> {
-        let similar = start.clone();
+        let (begins, similar) = (start.as_str().as_bytes().to_vec(), start.clone());
+        let (mut from, mut left) = (Some(Vec::new()), SEARCHED_MAX);
+        let runs = std::iter::from_fn(move || {
+            let (low, limit) = (from.take()?, left.min(RUN));
+            let ends = self.rows.names_under(NameTable::Handle, &begins, &low, limit);
+            left -= ends.len();
+            let last = ends.last().filter(|_| ends.len() == limit && left > 0);
+            // The next possible name.
+            from = last.map(|last| [last, [0].as_slice()].concat());
+            Some(ends.into_iter().map(|end| [&begins[..], &end].concat()).collect::<Vec<_>>())
+        });
+        let rows = runs.flatten().filter_map(move |name| self.rows.name(NameTable::Handle, &name));
+        let users = rows.map(|row| decode(&row)).filter(move |user| !self.is_deleted(*user));
         let similar = std::iter::once_with(move || self.users_similar(&similar, SIMILAR_MAX));
-        self.users_by_prefix(start, SEARCHED_MAX).into_iter().chain(similar.flatten())
+        users.chain(similar.flatten())
     }
 }
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
-    /// Users whose handles begin with `start`, in the order of handles. At most `limit` handles are read, those of deleted
-    /// users included.
-    #[must_use]
-    pub fn users_by_prefix(&self, start: &Handle, limit: usize) -> Vec<UserId> {
-        let start = start.as_str().as_bytes();
-        let ends = self.rows.names_under(NameTable::Handle, start, &[], limit);
-        let handles = ends.iter().map(|end| [start, end].concat());
-        let users = handles.filter_map(|handle| self.rows.name(NameTable::Handle, &handle));
-        users.map(|row| decode(&row)).filter(|user| !self.is_deleted(*user)).collect()
-    }
-
     /// Users whose handles begin almost as `start` and not with it. At most `limit` handles are read, those of deleted users
     /// included; to find them, at most 500.
     #[must_use]

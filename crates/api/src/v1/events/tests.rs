@@ -190,7 +190,7 @@ async fn a_stream_sends_a_long_gap_in_chunks_and_holds_one() {
     let (mut chunks, mut all) = (0, Vec::new());
     while !all.ends_with(b"last\"}\n\n") && chunks < 100 {
         let chunk = listener.chunk().await;
-        assert!(chunk.len() <= news::EVENTS_BYTES + 30_000, "{} bytes", chunk.len());
+        assert!(chunk.len() <= EVENTS_BYTES + 30_000, "{} bytes", chunk.len());
         assert_eq!(subject.state.streams.bytes.used(), chunk.len());
         all.extend_from_slice(&chunk);
         chunks += 1;
