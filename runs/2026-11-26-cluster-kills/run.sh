@@ -1,6 +1,6 @@
 #!/bin/bash
 # Three NATS servers, three nodes; follows docs/cluster.md. BIN, OUT and arguments of simulate.
-BIN=$1; OUT=$2; shift 2
+BIN=$(realpath "$1"); OUT=$(realpath -m "$2"); shift 2
 N=${NATS:-nats-server}
 rm -rf $OUT; mkdir -p $OUT; cd $OUT
 nats() { cat > nats$1.conf <<X

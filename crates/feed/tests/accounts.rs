@@ -9,8 +9,7 @@ use feed::accounts::{
     AppRequest, Email, GrantId, PasswordHash, RedirectUri, Role, SecretHash,
 };
 use feed::limits::{
-    APP_GRANTS_MAX, CODE_SECS, INVITES_MAX, SEARCHED_MAX, SESSION_SECS, SIMILAR_MAX,
-    UNUSED_APPS_MAX, USER_GRANTS_MAX,
+    APP_GRANTS_MAX, CODE_SECS, INVITES_MAX, SESSION_SECS, UNUSED_APPS_MAX, USER_GRANTS_MAX,
 };
 use feed::{Command, Done, Handle, Outcome, Refusal, UserId};
 use rows::{NameTable, PointTable, PutRows as _, Rows as _, RowsMut as _};
@@ -399,21 +398,4 @@ fn rows_that_follow_from_accounts_and_grants_come_back() {
     // A malformed secret that was added is not one of ours.
     assert!(lost.iter().all(|what| what.contains("malformed")), "{lost:?}");
     assert_eq!(world.rows, before);
-}
-
-#[test]
-fn a_search_reads_a_bounded_number_of_handles() {
-    let mut world = World::new();
-    let first = world.facts().totals().users as usize;
-    let many = (0..SEARCHED_MAX + 20).map(|number| format!("many{number:03}"));
-    for handle in many.chain((0..SIMILAR_MAX + 5).map(|number| format!("mny{number:02}"))) {
-        world.run(support::register(&handle)).unwrap();
-    }
-    let search = |start| {
-        let found = world.facts().search_users(&Handle::parse(start).unwrap());
-        found.map(|user| user.0 as usize - first).collect::<Vec<_>>()
-    };
-    let others = (SEARCHED_MAX + 20..).take(SIMILAR_MAX);
-    assert_eq!(search("many"), (0..SEARCHED_MAX).chain(others).collect::<Vec<_>>());
-    assert_eq!(search("nobody"), [0; 0]);
 }

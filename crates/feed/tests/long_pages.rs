@@ -7,14 +7,15 @@ mod support;
 use std::cell::Cell;
 use std::collections::HashSet;
 
+use feed::limits::{SEARCHED_MAX, SIMILAR_MAX};
 use feed::tagged::{self, TagQuery};
 use feed::thread::descendants;
 use feed::{
-    Command, Cursor, Done, Facts, NewPost, Page, PostId, PostText, Tag, UserId, Viewer, Visibility,
-    Visible, profile, timeline, write,
+    Command, Cursor, Done, Facts, Handle, NewPost, Page, PostId, PostText, Tag, UserId, Viewer,
+    Visibility, Visible, profile, timeline, write,
 };
 use rows::{NameTable, PointTable, Rows, SetTable, Span, Stamp, Totals, Value};
-use support::{World, id, mute};
+use support::{World, id, mute, register};
 use testkit::MemoryRows;
 
 /// Rows that a page of a profile, a thread or a home reads at most: five times 4,096, and the last of these reads.
@@ -295,4 +296,21 @@ fn pages_of_profiles_threads_and_homes_are_bounded_also_within_a_moment() {
         }
         assert_eq!(found, shown);
     }
+}
+
+#[test]
+fn a_search_reads_a_bounded_number_of_handles() {
+    let mut world = World::new();
+    let first = world.facts().totals().users as usize;
+    let many = (0..SEARCHED_MAX + 20).map(|number| format!("many{number:03}"));
+    for handle in many.chain((0..SIMILAR_MAX + 5).map(|number| format!("mny{number:02}"))) {
+        world.run(register(&handle)).unwrap();
+    }
+    let search = |start| {
+        let found = world.facts().search_users(&Handle::parse(start).unwrap());
+        found.map(|user| user.0 as usize - first).collect::<Vec<_>>()
+    };
+    let others = (SEARCHED_MAX + 20..).take(SIMILAR_MAX);
+    assert_eq!(search("many"), (0..SEARCHED_MAX).chain(others).collect::<Vec<_>>());
+    assert_eq!(search("nobody"), [0; 0]);
 }

@@ -3,7 +3,7 @@
 
 import { h, put } from "./dom.js";
 import { finder } from "./lookup.js";
-import { face, matching } from "./people.js";
+import { begins, face, matching } from "./people.js";
 import { say } from "./say.js";
 
 const OPTIONS_MAX = 6;
@@ -27,22 +27,21 @@ export function completing(field, place) {
 
   const started = () => /(?:^|[^A-Za-z0-9_])@([A-Za-z0-9_]{1,30})$/.exec(field.value.slice(0, field.selectionStart))?.[1].toLowerCase();
 
-  /** The users to choose from, the exact one first, then those of this window. */
+  /** The users to choose from: the exact one, those of this window, those found. None if only the exact one begins so. */
   function options(start) {
-    const known = matching(start, OPTIONS_MAX);
-    const all = [...known, ...(found.start === start ? found.users : [])];
+    if (!start) return [];
+    const all = [...matching(start, OPTIONS_MAX), ...(found.start === start ? found.users : [])];
     const exact = all.filter((user) => user.handle === start);
     const users = [...new Map([...exact, ...all].map((user) => [user.id, user])).values()].slice(0, OPTIONS_MAX);
-    const begun = users.filter((user) => known.includes(user) || user.handle.startsWith(start));
-    return exact.length && begun.length === 1 ? { users: [], begun } : { users, begun };
+    const isDone = exact.length > 0 && users.filter((user) => begins(user, start)).length === 1;
+    return isDone ? [] : users;
   }
 
   function show() {
     const start = started();
     const before = shown.length;
-    const { users, begun } = start ? options(start) : { users: [], begun: [] };
     const last = isMoved ? shown[chosen]?.id : null;
-    shown = users;
+    shown = options(start);
     if (shown.length && shown.length !== before) say(shown.length === 1 ? "1 suggestion" : `${shown.length} suggestions`);
     put(list, ...shown.map((person, place) => h("li", {
       role: "option", id: `${list.id}-${place}`,
@@ -50,7 +49,8 @@ export function completing(field, place) {
     }, face(person, "s"), h("span.name", null, person.name || person.handle), h("span.handle", null, `@${person.handle}`))));
     list.hidden = shown.length === 0;
     const kept = shown.findIndex((person) => person.id === last);
-    choose(kept >= 0 ? kept : begun.length && shown.length ? 0 : null);
+    const first = shown.length > 0 && begins(shown[0], start) ? 0 : null;
+    choose(kept >= 0 ? kept : first);
   }
 
   function close() {
@@ -93,7 +93,8 @@ export function completing(field, place) {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step) {
       isMoved = true;
-      choose(chosen === null ? (step > 0 ? 0 : shown.length - 1) : (chosen + step + shown.length) % shown.length);
+      const from = chosen ?? (step > 0 ? -1 : 0);
+      choose((from + step + shown.length) % shown.length);
     } else if ((event.key === "Enter" || event.key === "Tab") && chosen !== null) take(chosen);
     else if (event.key === "Escape") close();
     else return undefined;

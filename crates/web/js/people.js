@@ -16,11 +16,12 @@ export function remember(person) {
   if (seen.size > SEEN_MAX) seen.delete(seen.keys().next().value);
 }
 
-/** Loaded users whose handle or name begins with `start`, the last loaded first. */
+/** Whether the handle or name of a user begins with `start`, in lower case. */
+export const begins = (person, start) => person.handle.startsWith(start) || person.name.toLowerCase().startsWith(start);
+
+/** Loaded users whose handle or name begins with `start`, in lower case, the last loaded first. */
 export function matching(start, most) {
-  const low = start.toLowerCase();
-  const fits = (person) => person.handle.startsWith(low) || person.name.toLowerCase().startsWith(low);
-  return [...seen.values()].reverse().filter(fits).slice(0, most);
+  return [...seen.values()].reverse().filter((person) => begins(person, start)).slice(0, most);
 }
 
 /** Loads the followed users, once, so that their handles can be completed. */

@@ -3,7 +3,7 @@
 
 use axum::extract::State;
 use axum::response::Response;
-use feed::limits::SIMILAR_MAX;
+use feed::limits::{SEARCHED_MAX, SIMILAR_MAX};
 use feed::tag;
 use feed::{Handle, PostId, UserId};
 
@@ -20,6 +20,12 @@ use crate::state::Shared;
 /// Largest offset of a page of a search: others are read as if it was this one.
 const OFFSET_MAX: usize = 100;
 
+/// Most users on a page of a search.
+const USERS_MAX: usize = 80;
+
+// A search reads enough for the last page.
+const _: () = assert!(OFFSET_MAX + USERS_MAX <= SEARCHED_MAX);
+
 /// Hashtags that a search reads, in their order.
 const TAGS_READ: usize = 60;
 
@@ -29,7 +35,7 @@ pub(crate) async fn accounts(
     Reader(reader): Reader,
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
-    let (limit, offset) = (limit(&fields, 40, 80)?, offset(fields.one("offset")?));
+    let (limit, offset) = (limit(&fields, 40, USERS_MAX)?, offset(fields.one("offset")?));
     let start = handle(fields.one("q")?.unwrap_or_default(), &state.options.base);
     let followed = reader.filter(|_| fields.is_true("following").unwrap_or(false));
     let read = move |_: &_, entities: &mut Entities<'_>| {

@@ -95,7 +95,7 @@ async fn change(
     let on_other = |action: &str| format!("/api/v1/accounts/{}/{action}", other.id);
     let visibility = *random.pick(&["public", "public", "unlisted", "private", "direct"]);
     let whom = if random.once_in(2) { "@bob and @eve" } else { "all" };
-    let text = format!("{} tells {whom} of #{}", random.next(), random.pick(&["tea", "art"]));
+    let text = format!("{} for {whom} about #{}", random.next(), random.pick(&["tea", "art"]));
     let (by, method, path, fields): (_, _, _, Vec<(&str, &str)>) = match random.below(26) {
         0..6 => {
             let mut fields = vec![("status", text.as_str()), ("visibility", visibility)];

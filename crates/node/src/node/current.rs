@@ -1,4 +1,4 @@
-//! What those ask who keep something that was made from the facts: whether it is current, and what memory alone can tell.
+//! What those ask who keep something that was made from the facts: whether it is current, and what is known from memory alone.
 //! Nothing here waits for a disk.
 
 use feed::{Post, PostId, UserId};
