@@ -26,6 +26,7 @@ UNDESCRIBED = {
     "DELETE /api/v1/lists/{id}/accounts": None,
     "DELETE /api/v1/media/{id}": None,
     "DELETE /api/v1/scheduled_statuses/{id}": None,
+    "GET /.well-known/host-meta": None,
     "GET /.well-known/nodeinfo": None,
     "GET /.well-known/webfinger": None,
     "GET /api/v1/instance/translation_languages": None,
