@@ -4,7 +4,7 @@
 
 mod flood;
 mod floods;
-mod stranger;
+pub(crate) mod stranger;
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -22,7 +22,7 @@ pub(crate) use floods::Flood;
 use crate::Plan;
 use crate::report::{Report, Target};
 use crate::rig::{KEY, Server, follow_line, post_line, register_lines};
-use stranger::{KINDS, Waits};
+use stranger::{KINDS, PACE, Paced, Waits};
 
 /// Connections of the client that floods.
 const CONNECTIONS: usize = 4;
@@ -33,7 +33,7 @@ const FOLLOWS: u32 = 20;
 /// A server is idle when it takes less than this share of a processor.
 const REST_CORES: f64 = 0.1;
 /// How long to wait until it is idle.
-const REST_PATIENCE: Duration = Duration::from_secs(30);
+const REST_PATIENCE: Duration = Duration::from_secs(120);
 /// Interval over which processor use is measured.
 const LOOK: Duration = Duration::from_millis(250);
 
@@ -121,7 +121,7 @@ impl Flooded {
         let mut cores = self.flooded(flood, time).await?.1;
         let mut runs = Vec::new();
         for _ in 0..plan.runs {
-            self.rest().await?;
+            rest(&self.server).await?;
             let alone = self.strangers(time)?;
             let mut spinner = this(&["spin", "--share", &(cores / 2.0).to_string()])?;
             let control = self.strangers(time)?;
@@ -135,6 +135,7 @@ impl Flooded {
     }
 
     fn strangers(&self, time: Duration) -> anyhow::Result<Waits> {
+        let time = Paced { time, pace: PACE };
         stranger::measure(self.server.address, self.redis, time)
     }
 
@@ -152,21 +153,21 @@ impl Flooded {
         let waits = self.strangers(time)?;
         let cores = (seconds() - before) / start.elapsed().as_secs_f64();
         flooder.kill().await?;
-        self.rest().await?;
+        rest(&self.server).await?;
         Ok((waits, cores))
     }
+}
 
-    /// Waits until the server is idle, so that work left by one flood does not affect the next one.
-    async fn rest(&self) -> anyhow::Result<()> {
-        let pid = self.server.child.id().context("the server has ended")?;
-        let start = Instant::now();
-        loop {
-            let before = processor_seconds(pid);
-            tokio::time::sleep(LOOK).await;
-            let cores = (processor_seconds(pid) - before) / LOOK.as_secs_f64();
-            if cores < REST_CORES || start.elapsed() > REST_PATIENCE {
-                return Ok(());
-            }
+/// Waits until a server is idle, but not forever; returns how long.
+pub(crate) async fn rest(server: &Server) -> anyhow::Result<Duration> {
+    let pid = server.child.id().context("the server has ended")?;
+    let start = Instant::now();
+    loop {
+        let before = processor_seconds(pid);
+        tokio::time::sleep(LOOK).await;
+        let cores = (processor_seconds(pid) - before) / LOOK.as_secs_f64();
+        if cores < REST_CORES || start.elapsed() > REST_PATIENCE {
+            return Ok(start.elapsed());
         }
     }
 }

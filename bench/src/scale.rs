@@ -18,6 +18,7 @@ use tokio::process::Command;
 use tokio::task::JoinSet;
 
 use crate::Plan;
+use crate::fairness::stranger::{self, KINDS, Paced, Waits};
 use crate::report::{Report, Target};
 use crate::rig::{KEY, Server, post_line};
 
@@ -27,13 +28,27 @@ const POSTS_EACH: u64 = 10;
 const READERS: u32 = 16;
 /// Posts between a checkpoint and a kill: what a start replays.
 const POSTS_REPLAYED: u64 = 20_000;
+/// Posts per second of a bulk load that is certainly not exceeded: how long one lasts at least.
+const POSTS_PER_S_MAX: u64 = 400_000;
+/// Least time for which another client is measured beside it.
+const BESIDE_MIN: Duration = Duration::from_secs(10);
+/// Interval between the requests of that client: more than a change takes that is synced.
+const BESIDE_PACE: Duration = Duration::from_millis(40);
+/// Another client's p99 may be so many times that on an idle server.
+const BUSY_MAX: f64 = 2.0;
 /// The largest size, for which there are absolute targets.
 const MILLION: u32 = 1_000_000;
 
 /// What was measured for one number of users, for the fits.
 struct Size {
     users: u32,
-    figures: Vec<(&'static str, f64)>,
+    figures: Vec<(String, f64)>,
+}
+
+impl Size {
+    fn figure(&self, name: &str) -> Option<f64> {
+        self.figures.iter().find(|(other, _)| other == name).map(|(_, value)| *value)
+    }
 }
 
 /// Measures each size. Writes a page with a plot of each figure over the sizes into `out`.
@@ -47,12 +62,12 @@ pub(crate) async fn measure(
     for users in sizes {
         measured.push(measure_size(plan, *users, report).await?);
     }
-    let Some(first) = measured.first() else { return Ok(()) };
+    let Some(largest) = measured.last() else { return Ok(()) };
     let mut plots = Vec::new();
-    for (at, (name, _)) in first.figures.iter().enumerate() {
+    for (name, _) in &largest.figures {
         let points: Vec<(f64, f64)> = measured
             .iter()
-            .filter_map(|size| Some((f64::from(size.users), size.figures.get(at)?.1)))
+            .filter_map(|size| Some((f64::from(size.users), size.figure(name)?)))
             .filter(|(_, value)| *value > 0.0)
             .collect();
         if points.len() > 1 {
@@ -88,56 +103,134 @@ fn plot(name: &str, points: &[(f64, f64)], law: &PowerLaw) -> Option<charts::Fig
     charts::power_law(names, &[series], Format::NUMBER, Format::NUMBER)
 }
 
-async fn measure_size(plan: &Plan, users: u32, report: &mut Report) -> anyhow::Result<Size> {
-    let mut size = Size { users, figures: Vec::new() };
-    let is_million = users == MILLION;
-    let target = |target| is_million.then_some(target);
-    let data = tempfile::tempdir()?;
-    let roost = Server::roost(&plan.roost, data.path(), &[]).await?;
-    let process = roost.child.id().context("the server has ended")?;
-    let cpu = || testkit::proc::processor_seconds(process).unwrap_or(f64::NAN);
+/// What is measured for one number of users.
+struct Measured<'r> {
+    size: Size,
+    report: &'r mut Report,
+}
 
-    let summary = load(&roost, users).await?;
-    let mut add = |name, unit, samples: Vec<f64>, target| {
-        size.figures.push((name, stats::median(&samples).unwrap_or(f64::NAN)));
-        report.add(format!("{users} users: {name}"), unit, samples, target);
-    };
-    add("loading", "s", vec![summary.load_s], target(Target::AtMost(150.0)));
-    add("processor time of the server while loading", "s", vec![cpu()], None);
-    add("peak memory while loading", "MB", vec![roost.memory_mb()?.1], target(Target::AtMost(2e3)));
-    let start = Instant::now();
-    let posts = POSTS_EACH * u64::from(users);
-    roost.batch((0..posts).map(|n| post_line((n * 7 % u64::from(users)) as u32, n))).await?;
-    add("ten posts of each user by batch", "s", vec![start.elapsed().as_secs_f64()], None);
-    add("memory with these posts", "MB", vec![roost.memory_mb()?.0], target(Target::AtMost(2e3)));
-    add("disk", "MB", vec![disk_mb(data.path())?], None);
-    let [mean, low, high] = capacity(plan, &roost, users, data.path()).await?;
-    add("capacity", "1/s", vec![low, mean, high], target(Target::AtLeast(25e3)));
-    add("memory after the search", "MB", vec![roost.memory_mb()?.0], target(Target::AtMost(2e3)));
-
-    let (mut answers, mut rates, mut p99s) = (Vec::new(), Vec::new(), Vec::new());
-    let mut running = roost;
-    for run in 0..plan.runs {
-        running.batch((0..POSTS_REPLAYED).map(|n| post_line(n as u32 % users, n))).await?;
-        running.child.kill().await?;
-        let start = Instant::now();
-        running = Server::roost(&plan.roost, data.path(), &[]).await?;
-        running.ask(&running.get("/v1/users/5/timeline")).await?;
-        answers.push(start.elapsed().as_secs_f64());
-        // Each run reads other users, half of them as fast as it can, and half of them at half that rate.
-        let share = users / (2 * plan.runs as u32 + 2);
-        let first = 2 * run as u32 * share;
-        let fast = cold_homes(&running, spread(first, share, users), plan.seconds, None).await?;
-        rates.push(fast.per_second);
-        let second = spread(first + share, share, users);
-        let half = Some(fast.per_second / 2.0);
-        let slow = cold_homes(&running, second, plan.seconds, half).await?;
-        p99s.push(slow.latency.value_at_quantile(0.99) as f64 / 1e6);
+impl Measured<'_> {
+    /// Adds a figure; the target counts for a million users.
+    fn add(&mut self, name: &str, unit: &'static str, samples: Vec<f64>, target: Option<Target>) {
+        let users = self.size.users;
+        let median = stats::median(&samples).unwrap_or(f64::NAN);
+        self.size.figures.push((name.to_owned(), median));
+        let target = target.filter(|_| users == MILLION);
+        self.report.add(format!("{users} users: {name}"), unit, samples, target);
     }
-    add("kill -9 to the first home read", "s", answers, target(Target::AtMost(2.0)));
-    add("cold homes after that", "1/s", rates, target(Target::AtLeast(20e3)));
-    add("p99 of cold homes at half that rate", "ms", p99s, target(Target::AtMost(100.0)));
-    Ok(size)
+
+    fn add_memory(&mut self, name: &str, roost: &Server) -> anyhow::Result<()> {
+        let target = Some(Target::AtMost(2e3));
+        self.add(name, "MB", vec![roost.memory_mb()?.0], target);
+        Ok(())
+    }
+
+    async fn load(&mut self, roost: &Server) -> anyhow::Result<()> {
+        let process = roost.child.id().context("the server has ended")?;
+        let summary = load(roost, self.size.users).await?;
+        let cpu = testkit::proc::processor_seconds(process).unwrap_or(f64::NAN);
+        self.add("loading", "s", vec![summary.load_s], Some(Target::AtMost(150.0)));
+        self.add("processor time of the server while loading", "s", vec![cpu], None);
+        let peak = vec![roost.memory_mb()?.1];
+        self.add("peak memory while loading", "MB", peak, Some(Target::AtMost(2e3)));
+        Ok(())
+    }
+
+    /// Posts of all users in batches, and how long another client waits meanwhile, afterwards and on an idle server.
+    async fn post(&mut self, roost: &Server) -> anyhow::Result<()> {
+        let (start, users) = (Instant::now(), u64::from(self.size.users));
+        let posts = POSTS_EACH * users;
+        let batch = roost.batch((0..posts).map(|n| post_line((n * 7 % users) as u32, n)));
+        // For a small number of users the load is over before anything was measured.
+        let time = Duration::from_secs(posts / POSTS_PER_S_MAX);
+        let time = if time < BESIDE_MIN { Duration::ZERO } else { time };
+        let (loaded, beside) = tokio::join!(batch, waits(roost, time));
+        loaded?;
+        let took = vec![start.elapsed().as_secs_f64()];
+        self.add("ten posts of each user by batch", "s", took, None);
+        let after = waits(roost, time).await?;
+        let rest = time + crate::fairness::rest(roost).await?;
+        self.add("idle after these posts in", "s", vec![rest.as_secs_f64()], None);
+        let idle = waits(roost, time).await?;
+        let beside = [("while posts are loaded", beside?), ("right after", after)];
+        for (at, kind) in KINDS.iter().enumerate().filter(|_| !time.is_zero()) {
+            let p99 = |waits: &Waits| {
+                let latency = waits.latency.get(at);
+                latency.map_or(f64::NAN, |found| found.value_at_quantile(0.99) as f64)
+            };
+            for (when, waits) in &beside {
+                let name = format!("{kind}: p99 {when}");
+                self.add(&name, "ms", vec![p99(waits) / 1e6], None);
+                let ratio = vec![p99(waits) / p99(&idle)];
+                let target = Some(Target::AtMost(BUSY_MAX));
+                self.add(&format!("{name} / idle"), "ratio", ratio, target);
+            }
+        }
+        Ok(())
+    }
+
+    /// Kills the server again and again, and reads home timelines that are not in memory after each start.
+    async fn kill(&mut self, plan: &Plan, data: &Path, roost: Server) -> anyhow::Result<()> {
+        let (users, mut running) = (self.size.users, roost);
+        let [mut answers, mut rates, mut later, mut p99s] = [const { Vec::new() }; 4];
+        for run in 0..plan.runs {
+            running.batch((0..POSTS_REPLAYED).map(|n| post_line(n as u32 % users, n))).await?;
+            running.child.kill().await?;
+            let start = Instant::now();
+            running = Server::roost(&plan.roost, data, &[]).await?;
+            running.ask(&running.get("/v1/users/5/timeline")).await?;
+            answers.push(start.elapsed().as_secs_f64());
+            // Each run reads other users: a third as fast as it can, a third at half that rate, and a third as fast as it
+            // can once the server has read what it keeps in memory.
+            let share = users / (3 * plan.runs as u32 + 3);
+            let part = |nth| spread((3 * run as u32 + nth) * share, share, users);
+            let fast = cold_homes(&running, part(0), plan.seconds, None).await?;
+            rates.push(fast.per_second);
+            let half = Some(fast.per_second / 2.0);
+            let slow = cold_homes(&running, part(1), plan.seconds, half).await?;
+            p99s.push(slow.latency.value_at_quantile(0.99) as f64 / 1e6);
+            crate::fairness::rest(&running).await?;
+            later.push(cold_homes(&running, part(2), plan.seconds, None).await?.per_second);
+        }
+        let (at_most, at_least) = (|most| Some(Target::AtMost(most)), Some(Target::AtLeast(20e3)));
+        self.add("kill -9 to the first home read", "s", answers, at_most(2.0));
+        self.add("cold homes after that", "1/s", rates, at_least);
+        self.add("p99 of cold homes at half that rate", "ms", p99s, at_most(100.0));
+        self.add("cold homes once the server is idle", "1/s", later, at_least);
+        Ok(())
+    }
+}
+
+async fn measure_size(plan: &Plan, users: u32, report: &mut Report) -> anyhow::Result<Size> {
+    let mut it = Measured { size: Size { users, figures: Vec::new() }, report };
+    let data = tempfile::tempdir()?;
+    let roost = Server::roost(&plan.roost, data.path(), &["--redis-listen", "127.0.0.1:0"]).await?;
+    it.load(&roost).await?;
+    it.post(&roost).await?;
+    it.add_memory("memory with these posts", &roost)?;
+    it.add("disk", "MB", vec![disk_mb(data.path())?], None);
+    // Homes are not in memory in the first search, and those of many users are in the second.
+    for (name, target) in [
+        ("capacity, nobody active before", None),
+        ("capacity, after that search", Some(Target::AtLeast(25e3))),
+    ] {
+        let [mean, low, high] = capacity(plan, &roost, users, data.path()).await?;
+        it.add(name, "1/s", vec![low, mean, high], target);
+    }
+    it.add_memory("memory after the searches", &roost)?;
+    it.kill(plan, data.path(), roost).await?;
+    Ok(it.size)
+}
+
+/// Latency of another client for a time; nothing if the time is zero.
+async fn waits(roost: &Server, time: Duration) -> anyhow::Result<Waits> {
+    let redis = roost.redis.context("it listens to Redis clients")?;
+    let address = roost.address;
+    tokio::task::spawn_blocking(move || {
+        stranger::prepare(redis)?;
+        stranger::measure(address, redis, Paced { time, pace: BESIDE_PACE })
+    })
+    .await?
 }
 
 /// Loads the population of the simulator.

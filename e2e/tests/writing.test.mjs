@@ -165,7 +165,15 @@ test("an own post is edited in its place, with its warning, and shown so in othe
   await shown.getByRole("button", { name: "Show less" }).waitFor();
   assert.ok(await isFocused(edit));
   assert.equal(await shown.locator(".text a").textContent(), "@ed_me");
-  await shown.locator(".edited", { hasText: "edited" }).waitFor();
+  await shown.getByRole("button", { name: "edited" }).click();
+  const sheet = page.getByRole("dialog", { name: "Edit history" });
+  const versions = sheet.getByRole("listitem");
+  await versions.nth(1).waitFor();
+  assert.deepEqual(await sheet.locator(".text").allTextContents(), ["a slip of the pen, @ed_me", "a slip of the pan"]);
+  assert.deepEqual(await sheet.locator(".warning").allTextContents(), ["Content warning: pens"]);
+  await checkAxe(page);
+  await sheet.getByRole("button", { name: "Close" }).click();
+  await sheet.waitFor({ state: "detached" });
   await other.locator(".thread .chosen", { hasText: "pens" }).waitFor();
   const { text, warning, visibility } = await server.ask("GET", `/v1/posts/${post.id}`);
   assert.deepEqual([text, warning, visibility], ["a slip of the pen, @ed_me", "pens", "public"]);

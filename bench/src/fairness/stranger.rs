@@ -11,29 +11,37 @@ use super::flood::home;
 use super::floods::{VALUE_BYTES, command};
 use crate::rig::KEY;
 
-/// Interval between the requests of each thread.
-const PACE: Duration = Duration::from_millis(2);
+/// Interval between the requests of each thread, for a server that syncs no change for itself.
+pub(crate) const PACE: Duration = Duration::from_millis(2);
 /// An answer that takes longer than this ends the measurement.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// The key that is read.
+const READ_KEY: &[u8] = b"k7";
+
 /// The kinds of requests.
-pub(super) const KINDS: [&str; 3] = ["home", "GET", "SET"];
+pub(crate) const KINDS: [&str; 3] = ["home", "GET", "SET"];
 
 /// How long answers took, in nanoseconds, by kind, and how many were refused.
-pub(super) struct Waits {
-    pub(super) latency: [Histogram<u64>; 3],
-    pub(super) refused: u64,
+pub(crate) struct Waits {
+    pub(crate) latency: [Histogram<u64>; 3],
+    pub(crate) refused: u64,
+}
+
+/// How long one measures, and the interval between the requests of each thread. If an answer takes longer than that, the
+/// next request is late, which counts as waiting.
+#[derive(Clone, Copy)]
+pub(crate) struct Paced {
+    pub(crate) time: Duration,
+    pub(crate) pace: Duration,
 }
 
 /// Measures for a time.
-pub(super) fn measure(
-    http: SocketAddr,
-    redis: SocketAddr,
-    time: Duration,
-) -> anyhow::Result<Waits> {
+pub(crate) fn measure(http: SocketAddr, redis: SocketAddr, time: Paced) -> anyhow::Result<Waits> {
     std::thread::scope(|scope| {
         let home = scope.spawn(move || homes(http, time));
-        let get = scope.spawn(move || commands(redis, time, &[b"GET", b"k7"], 5 + VALUE_BYTES + 2));
+        let get =
+            scope.spawn(move || commands(redis, time, &[b"GET", READ_KEY], 5 + VALUE_BYTES + 2));
         let value = [b'v'; VALUE_BYTES];
         let set = scope.spawn(move || commands(redis, time, &[b"SET", b"stranger", &value], 5));
         let [home, get, set] = [home, get, set].map(|thread| {
@@ -47,13 +55,13 @@ pub(super) fn measure(
 /// Sends requests at a fixed rate. Latency counts from when a request was sent, or was due if the one before it
 /// was not answered by then: a late wake-up of this thread is not the server's.
 fn paced(
-    time: Duration,
+    Paced { time, pace }: Paced,
     mut ask: impl FnMut() -> anyhow::Result<bool>,
 ) -> anyhow::Result<(Histogram<u64>, u64)> {
     let (mut latency, mut refused) = (Histogram::new(3)?, 0);
     let (start, mut answered) = (Instant::now(), Instant::now());
     for n in 0.. {
-        let due = start + PACE * n;
+        let due = start + pace * n;
         // A thread that is far behind has recorded large latencies already.
         if due - start >= time || start.elapsed() >= 2 * time {
             break;
@@ -67,27 +75,42 @@ fn paced(
     Ok((latency, refused))
 }
 
-fn homes(address: SocketAddr, time: Duration) -> anyhow::Result<(Histogram<u64>, u64)> {
+fn homes(address: SocketAddr, time: Paced) -> anyhow::Result<(Histogram<u64>, u64)> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut connection = runtime.block_on(Connection::connect(address))?;
     let request = home(address);
     paced(time, || Ok(runtime.block_on(connection.send(&request))?.is_success()))
 }
 
-/// `reply` is the length of the reply if it is not refused.
-fn commands(
-    address: SocketAddr,
-    time: Duration,
-    words: &[&[u8]],
-    reply: usize,
-) -> anyhow::Result<(Histogram<u64>, u64)> {
+/// Logs in with the key.
+fn connected(address: SocketAddr) -> anyhow::Result<TcpStream> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(PATIENCE))?;
-    let (mut login, mut request) = (Vec::new(), Vec::new());
+    let mut login = Vec::new();
     command(&mut login, &[b"AUTH", KEY.as_bytes()]);
     stream.write_all(&login)?;
     stream.read_exact(&mut [0; 5])?;
+    Ok(stream)
+}
+
+/// Sets the key that is read.
+pub(crate) fn prepare(address: SocketAddr) -> anyhow::Result<()> {
+    let mut request = Vec::new();
+    command(&mut request, &[b"SET", READ_KEY, &[b'v'; VALUE_BYTES]]);
+    let mut stream = connected(address)?;
+    stream.write_all(&request)?;
+    Ok(stream.read_exact(&mut [0; 5])?)
+}
+
+/// `reply` is the length of the reply if it is not refused.
+fn commands(
+    address: SocketAddr,
+    time: Paced,
+    words: &[&[u8]],
+    reply: usize,
+) -> anyhow::Result<(Histogram<u64>, u64)> {
+    let (mut stream, mut request) = (connected(address)?, Vec::new());
     command(&mut request, words);
     let mut bytes = [0; 256];
     paced(time, || {

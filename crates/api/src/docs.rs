@@ -21,7 +21,7 @@ use crate::guard::RouteKind;
 use crate::routes::Routes;
 use crate::state::AppState;
 use crate::v1::{
-    batch, blocks, buckets, context, events, follows, friends, keys, notifications, posts,
+    batch, blocks, buckets, context, events, follows, friends, history, keys, notifications, posts,
     reactions, recognitions, relations, samples, stories, tags, timelines, users,
 };
 use crate::{backup, cluster, operations};
@@ -68,7 +68,7 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
         friends::befriend, friends::unfriend, friends::friends,
         blocks::block, blocks::unblock, blocks::blocks, blocks::mute, blocks::unmute, blocks::mutes,
         relations::relation,
-        posts::create, posts::show, posts::edit, posts::delete, context::context,
+        posts::create, posts::show, posts::edit, posts::delete, context::context, history::history,
         reactions::favourite, reactions::unfavourite, reactions::favourites, reactions::bookmark,
         reactions::unbookmark, reactions::bookmarks, reactions::boost, reactions::unboost,
         reactions::boosted_by, reactions::pin, reactions::unpin, reactions::pins,

@@ -145,6 +145,7 @@ fn scope(command: &Command) -> String {
         | Command::EditProfile { .. }
         | Command::List(_)
         | Command::Filter(_)
+        | Command::Conversation(_)
         | Command::Reserved(_) => {
             unreachable!("these take no key")
         }
@@ -167,6 +168,7 @@ pub(crate) fn users_of(command: &mut Command) -> SmallVec<[&mut UserRef; 2]> {
         Command::EditUser(edit) => smallvec![&mut edit.user],
         Command::SetMarkers(update) => smallvec![&mut update.user],
         Command::Filter(command) => smallvec![&mut command.user],
+        Command::Conversation(update) => smallvec![&mut update.user],
         Command::List(command) => smallvec![&mut command.user],
         Command::FeatureTag { user, .. } | Command::FollowTag { user, .. } => smallvec![user],
         Command::ViewStory { viewer, .. } => smallvec![viewer],

@@ -41,7 +41,7 @@ use May::{Author, Own, See};
 /// The routes that are open for users. Not among them: what a product does for all users (registering and deleting
 /// users, batches, backups), what belongs to nobody (buckets, samples, metrics), and stories with friendships, which a
 /// user could begin without the consent of the other.
-pub(crate) const ROUTES: [(&str, &str, May); 44] = [
+pub(crate) const ROUTES: [(&str, &str, May); 45] = [
     ("GET", "/v1/users", See),
     ("GET", "/v1/users/{user}", See),
     ("PATCH", "/v1/users/{user}", Own),
@@ -65,6 +65,7 @@ pub(crate) const ROUTES: [(&str, &str, May); 44] = [
     ("PATCH", "/v1/posts/{id}", Author),
     ("DELETE", "/v1/posts/{id}", Author),
     ("GET", "/v1/posts/{id}/context", See),
+    ("GET", "/v1/posts/{id}/history", See),
     ("GET", "/v1/posts/{id}/favourites", See),
     ("GET", "/v1/posts/{id}/boosts", See),
     ("GET", "/v1/tags/{tag}/posts", See),

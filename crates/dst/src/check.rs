@@ -1,5 +1,6 @@
 //! Compares reads of the node with the model.
 
+mod conversations;
 mod filters;
 mod lists;
 mod media;
@@ -7,6 +8,7 @@ mod polls;
 mod posts;
 mod settings;
 mod tags;
+mod versions;
 
 use std::collections::BTreeMap;
 
@@ -42,6 +44,7 @@ impl Run {
                 self.check_tagged(user, &page);
                 self.check_lists(user, &page);
                 self.check_filters(user);
+                self.check_conversations(user);
                 self.check_media(user);
                 self.check_polls(user);
             }

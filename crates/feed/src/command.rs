@@ -8,6 +8,7 @@ use rows::Stamp;
 use serde::{Deserialize, Serialize};
 
 use crate::accounts::AccountCommand;
+use crate::conversation::ConversationUpdate;
 pub use crate::done::{Done, Outcome, Reply};
 use crate::filter::FilterCommand;
 use crate::ids::{PostId, SampleId, StoryId, UserId, UserRef};
@@ -288,6 +289,8 @@ pub enum Command {
     Poll(PollCommand),
     /// Change scheduled posts.
     Schedule(ScheduleCommand),
+    /// Record that a conversation was read, or remove it.
+    Conversation(Box<ConversationUpdate>),
 }
 
 /// Has no value.

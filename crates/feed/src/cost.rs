@@ -8,17 +8,19 @@ use crate::accounts::{AccountCommand, AppRequest, RedirectUri, Website};
 use crate::command::{Command, Request};
 use crate::filter::FilterChange;
 use crate::limits::{
-    APP_GRANTS_MAX, APP_NAME_BYTES_MAX, BIO_BYTES_MAX, DESCRIPTION_BYTES_MAX, EARLIER_BOOSTS_MAX,
-    EMAIL_BYTES_MAX, ERASE_ROWS_MAX, ERASING_USERS_MAX, FEATURED_TAGS_MAX, FIELD_BYTES_MAX,
-    FILTERED_POSTS_MAX, FILTERS_BYTES_MAX, FOLLOW_NOTICES_SEEN, FOLLOWED_TAGS_MAX, GRANTS_SWEPT,
-    HANDLE_CHARS_MAX, INVITES_MAX, LIST_CHANGED_MAX, LIST_MEMBERS_MAX, LIST_TITLE_BYTES_MAX,
-    LISTS_MAX, NAME_BYTES_MAX, NOTE_BYTES_MAX, PASSWORD_HASH_BYTES_MAX, PINS_MAX, POST_BYTES_MAX,
-    POST_MEDIA_MAX, POST_MENTIONS_MAX, POST_TAGS_MAX, PROFILE_FIELDS_MAX, REDIRECT_URIS_MAX,
-    SAMPLE_SETS_MAX, SWEEP_ROWS_MAX, SWEEP_SECONDS_MAX, TAG_BYTES_MAX, UNUSED_APPS_REMOVED,
-    URI_BYTES_MAX, USER_GRANTS_MAX,
+    APP_GRANTS_MAX, APP_NAME_BYTES_MAX, BIO_BYTES_MAX, CONVERSATIONS_BYTES_MAX,
+    DESCRIPTION_BYTES_MAX, EARLIER_BOOSTS_MAX, EMAIL_BYTES_MAX, ERASE_ROWS_MAX, ERASING_USERS_MAX,
+    FEATURED_TAGS_MAX, FIELD_BYTES_MAX, FILTERED_POSTS_MAX, FILTERS_BYTES_MAX, FOLLOW_NOTICES_SEEN,
+    FOLLOWED_TAGS_MAX, GRANTS_SWEPT, HANDLE_CHARS_MAX, INVITES_MAX, LIST_CHANGED_MAX,
+    LIST_MEMBERS_MAX, LIST_TITLE_BYTES_MAX, LISTS_MAX, NAME_BYTES_MAX, NOTE_BYTES_MAX,
+    PASSWORD_HASH_BYTES_MAX, PINS_MAX, POST_BYTES_MAX, POST_MEDIA_MAX, POST_MENTIONS_MAX,
+    POST_TAGS_MAX, PROFILE_FIELDS_MAX, REDIRECT_URIS_MAX, SAMPLE_SETS_MAX, SWEEP_ROWS_MAX,
+    SWEEP_SECONDS_MAX, TAG_BYTES_MAX, UNUSED_APPS_REMOVED, URI_BYTES_MAX, USER_GRANTS_MAX,
+    VERSIONS_BYTES_MAX,
 };
 use crate::list::ListChange;
 use crate::media::MediaCommand;
+use crate::post::PostEdit;
 use crate::tag::Tag;
 use crate::text::{Note, PostText};
 pub(crate) use polls::{POLL_ROWS, SCHEDULED_ROWS};
@@ -28,9 +30,9 @@ pub(crate) use polls::{POLL_ROWS, SCHEDULED_ROWS};
 const IDEMPOTENCY_ROWS: usize = 4;
 /// Most users that a text can mention.
 const MENTIONS_MAX: usize = POST_MENTIONS_MAX - 1;
-/// Rows of a post that is deleted: its own, that of its author, that of the post replied to, its counts, two of its
-/// author's pin, and that its reactions are to be swept.
-pub(crate) const POST_ROWS_LEAST: usize = 7;
+/// Rows of a post that is deleted: its own, its earlier versions, that of its author, that of the post replied to, its
+/// counts, two of its author's pin, and that its reactions are to be swept.
+pub(crate) const POST_ROWS_LEAST: usize = 8;
 /// Rows of a hashtag of a post.
 pub(crate) const TAG_ROWS: usize = 2;
 /// Bytes of the keys of these rows beside the hashtag.
@@ -47,7 +49,7 @@ pub(crate) const MEDIA_ROWS: usize = 7;
 const MEDIA_BYTES: usize = DESCRIPTION_BYTES_MAX + 1_024;
 const _: () = assert!(POST_ROWS_MAX <= ERASE_ROWS_MAX);
 /// The last rows of a deleted user are removed at once.
-const _: () = assert!(FEATURED_TAGS_MAX + FOLLOWED_TAGS_MAX + 6 <= ERASE_ROWS_MAX);
+const _: () = assert!(FEATURED_TAGS_MAX + FOLLOWED_TAGS_MAX + 7 <= ERASE_ROWS_MAX);
 /// Rows of a member of a list.
 pub(crate) const LIST_ROWS: usize = 2;
 /// Bytes of the key of each.
@@ -106,6 +108,7 @@ impl Command {
             }
             Self::ClearNotifications { .. } => Cost::of_rows(4, 64),
             Self::SetMarkers(_) => Cost::of_rows(2, 128),
+            Self::Conversation(_) => conversation_cost(),
             Self::List(command) => list_cost(&command.change),
             Self::Filter(command) => filter_cost(&command.change),
             Self::SetNote { note, .. } => note_cost(note),
@@ -123,10 +126,7 @@ impl Command {
             Self::Publish(new) => post_cost(&new.text, new.warning.as_str(), new.parent.is_some()),
             Self::Post { text, .. } => post_cost(text, "", false),
             Self::Reply { text, .. } => post_cost(text, "", true),
-            Self::Edit(edit) => {
-                let mentions = edit.text.as_ref().map_or(0, mentions);
-                edit_cost(mentions, POST_BYTES_MAX, POST_BYTES_MAX)
-            }
+            Self::Edit(edit) => edit_cost_of(edit),
             Self::EditPost { text, .. } => {
                 edit_cost(mentions(text), text.as_str().len(), POST_BYTES_MAX)
             }
@@ -207,7 +207,7 @@ fn tags_cost(tags: usize, text_bytes: usize) -> Cost {
 
 /// Of deleting a post.
 fn deletion_cost() -> Cost {
-    let cost = Cost::of_rows(12 + POLL_ROWS + MENTIONS_MAX, 256 + 10 * POST_MEDIA_MAX);
+    let cost = Cost::of_rows(13 + POLL_ROWS + MENTIONS_MAX, 256 + 10 * POST_MEDIA_MAX);
     cost.and(tags_cost(POST_TAGS_MAX, POST_BYTES_MAX)).and(pictures_cost(POST_MEDIA_MAX))
 }
 
@@ -264,15 +264,19 @@ fn tags(text: &PostText) -> usize {
     text.as_str().matches('#').count().min(POST_TAGS_MAX)
 }
 
+fn edit_cost_of(edit: &PostEdit) -> Cost {
+    edit_cost(edit.text.as_ref().map_or(0, mentions), POST_BYTES_MAX, POST_BYTES_MAX)
+}
+
 /// Of an edit with so many mentions in the new text, which is written with the warning.
 fn edit_cost(mentions: usize, text_bytes: usize, warning_bytes: usize) -> Cost {
     // Mentions of the old text, each removed, and mentions of the new text.
-    let rows = 2 + (MENTIONS_MAX + 1) + (mentions + 1);
-    // A poll stays in the row.
-    let bytes = text_bytes + warning_bytes + polls::POLL_BYTES_MAX;
+    let rows = 3 + (MENTIONS_MAX + 1) + (mentions + 1);
+    // A poll stays in the row. What the post said before is added to its earlier versions, which are one row.
+    let bytes = text_bytes + warning_bytes + polls::POLL_BYTES_MAX + VERSIONS_BYTES_MAX;
     let cost = Cost::of_rows(rows, bytes + 8 * mentions + 96);
     // And whether those who are mentioned no more follow the author.
-    let read = 4 * POST_BYTES_MAX + (MENTIONS_MAX + 1) * WORK_PER_ROW;
+    let read = 4 * POST_BYTES_MAX + 2 * VERSIONS_BYTES_MAX + (MENTIONS_MAX + 1) * WORK_PER_ROW;
     let cost = Cost { work: cost.work + mentions * MENTION_WORK + read, ..cost };
     // Those of the old text and those of the new one.
     let tags = tags_cost(POST_TAGS_MAX, POST_BYTES_MAX);
@@ -296,6 +300,12 @@ fn reaction_cost() -> Cost {
     Cost { work: cost.work + read, ..cost }
 }
 
+/// All marks of a user are read and written.
+fn conversation_cost() -> Cost {
+    let cost = Cost::of_rows(1, CONVERSATIONS_BYTES_MAX + 16);
+    Cost { work: cost.work + CONVERSATIONS_BYTES_MAX, ..cost }
+}
+
 fn note_cost(note: &Note) -> Cost {
     let cost = Cost::of_rows(10, note.as_str().len() + 128);
     // The note before it is read.
@@ -315,8 +325,7 @@ fn media_cost(command: &MediaCommand) -> Cost {
             post.and(pictures_cost(POST_MEDIA_MAX))
         }
         MediaCommand::Edit(edit) => {
-            let mentions = edit.edit.text.as_ref().map_or(0, mentions);
-            let post = edit_cost(mentions, POST_BYTES_MAX, POST_BYTES_MAX);
+            let post = edit_cost_of(&edit.edit);
             // Those that it had, and those that it gets.
             post.and(pictures_cost(2 * POST_MEDIA_MAX))
         }

@@ -126,4 +126,6 @@ pub enum Done {
     Poll(PollDone),
     /// The result of a command about scheduled posts.
     Schedule(ScheduleDone),
+    /// The conversation was read, or removed, as asked; or later posts of it had been before.
+    ConversationUpdated,
 }

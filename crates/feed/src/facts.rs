@@ -2,6 +2,7 @@
 
 mod accounts;
 mod blocks;
+mod conversations;
 mod deleted;
 mod filters;
 mod idempotency;
@@ -20,6 +21,7 @@ mod search;
 mod similar;
 mod stories;
 mod tags;
+mod versions;
 
 pub(crate) use accounts::{expiry_key, owner_key};
 

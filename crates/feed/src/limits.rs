@@ -68,6 +68,17 @@ pub const FILTER_SECS_MAX: u64 = 315_360_000;
 pub const FILTERS_BYTES_MAX: usize = FILTERS_MAX * (FILTER_TEXT_BYTES_MAX + 40)
     + FILTER_KEYWORDS_MAX * (FILTER_TEXT_BYTES_MAX + 16)
     + FILTERED_POSTS_MAX * 20;
+/// Most direct posts of a user whose conversations are listed; so there are at most as many conversations, and marks of
+/// them.
+pub const DIRECT_POSTS_MAX: usize = 400;
+/// Most rows of mentions, and of posts of a user, among which direct posts are looked for.
+pub const DIRECT_ROWS_MAX: usize = 8_192;
+/// Most bytes of the marks of a user: two ids and a byte each.
+pub const CONVERSATIONS_BYTES_MAX: usize = 24 * DIRECT_POSTS_MAX;
+/// Most earlier versions of a post that are kept.
+pub const VERSIONS_MAX: usize = 100;
+/// Most bytes of them: at least two of the greatest length, and hundreds of usual length.
+pub const VERSIONS_BYTES_MAX: usize = 48 << 10;
 /// Fewest options of a poll.
 pub const POLL_OPTIONS_MIN: usize = 2;
 /// Most options of a poll: as Mastodon.

@@ -4,6 +4,7 @@ use rows::{Stamp, Value};
 use serde::{Deserialize, Serialize};
 
 use crate::boost::Boost;
+use crate::conversation::DIRECT_MENTION;
 use crate::ids::{PostId, SampleSetId, UserId};
 use crate::media::MediaId;
 use crate::poll::Poll;
@@ -119,6 +120,8 @@ pub struct Post {
     pub media: Vec<MediaId>,
     /// Its poll. A post with pictures has none, and neither has a boost.
     pub poll: Option<Poll>,
+    /// The first post of the conversation, of a direct post that replies to a direct post.
+    pub conversation: Option<PostId>,
 }
 
 /// A story that was posted and not swept yet. Its id contains the time when it was posted.
@@ -226,16 +229,22 @@ impl Post {
             boost: Some(boost),
             media: Vec::new(),
             poll: None,
+            conversation: None,
         }
     }
 
-    /// The bytes of its row: what postcard writes, without the last byte if there is no poll, then the one before if there
-    /// are no pictures, and then the one before if it is no boost. So most rows end after the language, as those of formats
-    /// before 11 do.
+    /// The bytes of its row: what postcard writes, without the last byte if there is no conversation, then the one before
+    /// if there is no poll, and so on for pictures and for what it boosts. So most rows end after the language, as those
+    /// of formats before 11 do.
     #[must_use]
     pub fn encode(&self) -> Value {
         let mut row = rows::encode(self);
-        let absent = [self.poll.is_none(), self.media.is_empty(), self.boost.is_none()];
+        let absent = [
+            self.conversation.is_none(),
+            self.poll.is_none(),
+            self.media.is_empty(),
+            self.boost.is_none(),
+        ];
         for _ in absent.into_iter().take_while(|absent| *absent) {
             row.pop();
         }
@@ -256,6 +265,15 @@ impl Post {
     #[must_use]
     pub fn try_decode(bytes: &[u8]) -> Option<Self> {
         rows::try_decode(&[bytes, &Self::ABSENT].concat())
+    }
+
+    /// The number of the row of a mention by it.
+    #[must_use]
+    pub fn mention_number(&self) -> u64 {
+        match self.visibility {
+            Visibility::Direct => DIRECT_MENTION,
+            _ => 0,
+        }
     }
 
     /// What lists know about it.
@@ -293,7 +311,7 @@ impl Post {
     }
 
     /// The bytes that postcard writes for the default of each added field.
-    const ABSENT: [u8; 9] = [0; 9];
+    const ABSENT: [u8; 10] = [0; 10];
 }
 
 impl Counts {

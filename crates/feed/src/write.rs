@@ -4,12 +4,12 @@
 //! rows as commands would.
 
 mod polls;
+mod whole;
 
 use rows::{NameTable, PointTable, PutRows, SetTable, Value, encode};
 
 use crate::accounts::{Account, Record as _};
 use crate::boost::PostCounts;
-use crate::filter::Filter;
 use crate::ids::{PostId, SampleId, SampleSetId, StoryId, UserId};
 use crate::list::{List, ListId};
 use crate::marker::Markers;
@@ -22,6 +22,7 @@ pub(crate) use polls::{
     due_key, poll_end_key, read_due, read_poll_end, remove_scheduled, scheduled_key,
 };
 pub use polls::{poll_counts, poll_end, scheduled, vote};
+pub use whole::{conversation_marks, filters, post_versions};
 
 /// A user's profile, without the handle's row.
 pub fn user(rows: &mut (impl PutRows + ?Sized), id: UserId, user: &User) {
@@ -219,12 +220,6 @@ pub fn tag(
     rows.put_name(NameTable::AuthorTag, &author_tag_key(author, tag, post), value);
 }
 
-/// All filters of a user.
-pub fn filters(rows: &mut (impl PutRows + ?Sized), user: UserId, filters: &[Filter]) {
-    let value = (!filters.is_empty()).then(|| encode(&filters));
-    rows.put_name(NameTable::Filters, &user.0.to_be_bytes(), value);
-}
-
 /// That the profile of a user shows a hashtag since a stamp; or, without one, that it does not.
 pub fn featured_tag(
     rows: &mut (impl PutRows + ?Sized),
@@ -270,8 +265,8 @@ pub(crate) fn author_tag_key(author: UserId, tag: &Tag, post: PostId) -> Value {
 }
 
 /// That a post mentions a user who is not deleted.
-pub fn mention(rows: &mut (impl PutRows + ?Sized), user: UserId, post: PostId) {
-    rows.put_member(SetTable::Mentions, user.0.into(), post.0, Some(0));
+pub fn mention(rows: &mut (impl PutRows + ?Sized), user: UserId, (id, post): (PostId, &Post)) {
+    rows.put_member(SetTable::Mentions, user.0.into(), id.0, Some(post.mention_number()));
 }
 
 /// A story in the story, text, author and expiry tables.

@@ -633,6 +633,77 @@ fn filters_are_those_of_a_user_and_a_malformed_row_is_removed() {
 }
 
 #[test]
+fn marks_of_conversations_are_those_of_a_user_and_a_malformed_row_is_removed() {
+    let mut world = World::new();
+    let post = world.post(0, "one");
+    let mark = feed::conversation::ConversationMark { first: post, read: post, is_removed: true };
+    feed::write::conversation_marks(&mut world.rows, UserId(0), &[mark]);
+    let whole = world.rows.clone();
+    assert_eq!(mend(&mut world.rows), vec![]);
+    let row = whole.name(NameTable::Conversations, &[0; 4]).unwrap();
+    for (name, value) in [
+        (&[0, 0, 0, 9][..], row.clone()),
+        (&[0, 0, 0, 0, 0], row),
+        (&[0, 0, 0, 1], rows::encode(&vec![mark; 2])),
+        (&[0, 0, 0, 1], Value::from_slice(&[0])),
+        (&[0, 0, 0, 1], Value::from_slice(&[9, 9])),
+    ] {
+        let mut rows = whole.clone();
+        rows.put_name(NameTable::Conversations, name, Some(value));
+        assert_eq!(mend(&mut rows).len(), 1, "{name:?}");
+        assert_eq!(rows, whole);
+    }
+}
+
+#[test]
+fn mentions_by_direct_posts_of_earlier_formats_are_marked_by_a_repair_and_accepted_by_a_check() {
+    let mut world = World::new();
+    let text = feed::PostText::parse("@bob one").unwrap();
+    let new = feed::NewPost::new(support::id(0), text);
+    let new = feed::NewPost { visibility: feed::Visibility::Direct, ..new };
+    world.run(Command::Publish(Box::new(new))).unwrap();
+    let whole = world.rows.clone();
+    let post = whole.members(SetTable::Mentions, 1, Span::ALL)[0];
+    assert_eq!(post.1, 1);
+    world.rows.put_member(SetTable::Mentions, 1, post.0, Some(0));
+    let mut check = Mend::check(false);
+    let (mut rows, mut found) = (world.rows.clone(), Vec::new());
+    while check.step(&mut rows, &mut |finding| found.push(finding)) {}
+    assert!(rows == world.rows && found.is_empty(), "{found:?}");
+    assert_eq!(mend(&mut world.rows), vec![]);
+    assert_eq!(world.rows, whole);
+}
+
+#[test]
+fn versions_are_those_of_an_edited_post_and_a_malformed_row_is_removed() {
+    let mut world = World::new();
+    let [edited, plain] = ["one", "two"].map(|text| world.post(0, text));
+    let text = feed::PostText::parse("three").unwrap();
+    world.run(Command::EditPost { post: edited, text }).unwrap();
+    let whole = world.rows.clone();
+    assert_eq!(mend(&mut world.rows), vec![]);
+    let row = whole.name(NameTable::PostVersions, &edited.0.to_be_bytes()).unwrap();
+    let versions = world.facts().post_versions(edited);
+    let twice = [versions.clone(), versions].concat();
+    for (post, value) in [
+        (plain.0, row.clone()),
+        (7, row),
+        (7, Value::from_slice(&[9, 9])),
+        (7, rows::encode(&Vec::<feed::PostVersion>::new())),
+        (7, rows::encode(&twice)),
+    ] {
+        let mut rows = whole.clone();
+        rows.put_name(NameTable::PostVersions, &post.to_be_bytes(), Some(value));
+        assert_eq!(mend(&mut rows).len(), 1, "{post}");
+        assert_eq!(rows, whole);
+    }
+    let mut rows = whole.clone();
+    rows.put_point(PointTable::Post, edited.0, None);
+    assert!(!mend(&mut rows).is_empty());
+    assert_eq!(rows.first_name(NameTable::PostVersions, &[]), None);
+}
+
+#[test]
 fn members_of_lists_have_both_rows_and_are_followed() {
     let mut world = World::new();
     for other in [1, 2] {

@@ -219,6 +219,7 @@ fn rows_of_posts_of_earlier_formats_have_the_defaults_of_what_they_lack() {
                 boost: None,
                 media: Vec::new(),
                 poll: None,
+                conversation: None,
             };
             let row = post.encode();
             // Formats from 9 on, 5 to 8, and before.

@@ -10,8 +10,8 @@ use feed::accounts::AccessScope as S;
 use crate::access::{Needs, check, preflight};
 use crate::api::absent::Absent;
 use crate::api::{
-    accounts as people, filters, filters_v1, instance, links, lists, markers, media, notifications,
-    pictures, polls, profile, reactions, relations, scheduled, search, statuses,
+    accounts as people, conversations, filters, filters_v1, instance, links, lists, markers, media,
+    notifications, pictures, polls, profile, reactions, relations, scheduled, search, statuses,
 };
 use crate::api::{streaming, tags, timelines};
 use crate::endpoints::{Endpoints, Route};
@@ -154,6 +154,11 @@ fn statuses_and_timelines(table: &mut Endpoints) {
     table.get("/api/v1/statuses/{id}/history", READ_STATUSES, statuses::history);
     table.get("/api/v1/timelines/home", MY_STATUSES, timelines::home);
     table.get("/api/v1/timelines/public", READ_STATUSES, timelines::public);
+    table.get("/api/v1/timelines/direct", MY_STATUSES, conversations::direct);
+    table.get("/api/v1/conversations", MY_STATUSES, conversations::list);
+    let change = Needs::User(&[S::WriteConversations]);
+    table.delete("/api/v1/conversations/{id}", change, conversations::remove);
+    table.post("/api/v1/conversations/{id}/read", change, conversations::read);
     table.get("/api/v1/markers", MY_STATUSES, markers::show);
     table.post("/api/v1/markers", WRITE_STATUSES, markers::set);
 }
@@ -268,7 +273,6 @@ fn streams(table: &mut Endpoints) {
     let either = Needs::Stream(&[S::ReadStatuses, S::ReadNotifications]);
     table.get("/api/v1/streaming", either, streaming::connect);
     table.get("/api/v1/streaming/health", PUBLIC, streaming::health);
-    // Those of conversations are silent.
     table.get("/api/v1/streaming/{*channel}", either, streaming::listen);
 }
 

@@ -60,15 +60,6 @@ fn of_statuses(table: &mut Endpoints) {
     table.unchanged("POST", unmute, mutes, statuses::unchanged);
     let translate = ["/api/v1/statuses/{id}/translate"];
     table.absent("POST", READ_STATUSES, Refused("translation"), &translate);
-    table.absent(
-        "GET",
-        READ_STATUSES,
-        List,
-        &["/api/v1/timelines/direct", "/api/v1/conversations"],
-    );
-    let conversations = User(&[S::WriteConversations]);
-    table.absent("DELETE", conversations, Record, &["/api/v1/conversations/{id}"]);
-    table.absent("POST", conversations, Record, &["/api/v1/conversations/{id}/read"]);
 }
 
 fn of_accounts(table: &mut Endpoints) {

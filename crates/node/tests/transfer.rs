@@ -137,6 +137,81 @@ fn wrong_filters_are_refused_with_their_line() {
 const POLL: &str = r#"{"post":{"author":0,"text":"x","id":"4194304","poll":{"options":["a","b"],"ends":1704067500000}}}"#;
 const VOTE: &str = r#"{"vote":{"user":1,"choices":[1]}}"#;
 
+/// The line of a post that was edited in 2024, with these versions.
+fn with_versions(versions: &str) -> String {
+    format!(
+        r#"{{"post":{{"author":0,"text":"now","id":"4194304","edited":"2024-02-01T00:00:00Z","versions":{versions}}}}}"#
+    )
+}
+
+#[test]
+fn versions_of_posts_are_those_of_the_line_and_survive_an_export() {
+    let versions = r#"[{"since":"4194304","text":"","media":["4194304"],"language":"en"},
+        {"since":"8388608","text":"two","warning":"w","sensitive":true,"poll":["a","b"]}]"#;
+    let (first, folder) = node(&[ANN, &with_versions(&versions.replace('\n', ""))]);
+    let found = first.facts().post_versions(PostId(4_194_304));
+    let texts: Vec<_> = found.iter().map(|one| (one.since.0, one.text.as_str())).collect();
+    assert_eq!(texts, [(4_194_304, ""), (8_388_608, "two")]);
+    assert_eq!((found[0].media.len(), found[1].sensitive), (1, true));
+    assert_eq!(found[1].poll.as_ref().unwrap().as_slice().len(), 2);
+    first.close();
+    drop(first);
+    let before = NodeOptions { data: folder.path().join("data"), ..options() };
+    let (moved_to, _folder) = moved(&before);
+    let second = Node::open(&moved_to).unwrap();
+    assert_eq!(second.facts().post_versions(PostId(4_194_304)), found);
+}
+
+#[test]
+fn wrong_versions_are_refused_with_their_line() {
+    let order = "in the order of time";
+    for (versions, what) in [
+        (r#"[{"since":"4194300","text":"x"}]"#, "is no id"),
+        (r#"[{"since":"8388608","text":"x"},{"since":"8388608","text":"y"}]"#, order),
+        (r#"[{"since":"402371326771200000","text":"x"}]"#, order),
+        (r#"[{"since":"4194304","text":" "}]"#, "a text is"),
+        (r#"[{"since":"4194304","text":"x","poll":["a"]}]"#, "2 to 4 different"),
+        (r#"[{"since":"4194304","text":"x","more":1}]"#, "unknown field"),
+    ] {
+        refused(&[ANN, &with_versions(versions)], what);
+    }
+    let unedited = with_versions("[]").replace(r#""edited":"2024-02-01T00:00:00Z","#, "");
+    let unedited = unedited.replace("[]", r#"[{"since":"4194304","text":"x"}]"#);
+    refused(&[ANN, &unedited], order);
+}
+
+#[test]
+fn conversations_and_what_was_read_of_them_survive_an_export() {
+    let ann = r#"{"user":{"handle":"ann","conversations":[{"first":"4194304","read":"8388608","removed":true},{"first":"4194305","read":"8388609"}]}}"#;
+    let direct = |id: u64, more: &str| {
+        format!(
+            r#"{{"post":{{"author":"ann","text":"x","id":"{id}","visibility":"direct"{more}}}}}"#
+        )
+    };
+    let answer = r#","in_reply_to":"4194304","reply_to":"ann","conversation":"4194304""#;
+    let (one, two) = (direct(4_194_304, ""), direct(8_388_608, answer));
+    let (first, folder) = node(&[ann, &one, &two]);
+    let marks = first.facts().conversation_marks(UserId(0));
+    assert_eq!(marks.iter().map(|mark| mark.is_removed).collect::<Vec<_>>(), [false, true]);
+    let conversation = |node: &Node| node.facts().post(PostId(8_388_608)).unwrap().conversation;
+    assert_eq!(conversation(&first), Some(PostId(4_194_304)));
+    first.close();
+    drop(first);
+    let before = NodeOptions { data: folder.path().join("data"), ..options() };
+    let (moved_to, _folder) = moved(&before);
+    let second = Node::open(&moved_to).unwrap();
+    assert_eq!(second.facts().conversation_marks(UserId(0)), marks);
+    assert_eq!(conversation(&second), Some(PostId(4_194_304)));
+    let what = "the first post above a direct reply";
+    let plain = answer.replace("4194304\"", "4194305\"");
+    for wrong in [
+        r#","conversation":"4194304""#,
+        &plain.replace("in_reply_to\":\"4194305", "in_reply_to\":\"4194304"),
+    ] {
+        refused(&[ANN, &one, &direct(8_388_608, wrong)], what);
+    }
+}
+
 /// The line of a post with this id and poll.
 fn with_poll(id: u64, poll: &str) -> String {
     format!(r#"{{"post":{{"author":0,"text":"x","id":"{id}","poll":{poll}}}}}"#)
@@ -534,8 +609,8 @@ fn a_file_that_is_cut_or_changed_is_refused() {
     for (from, to, what) in [
         ("hello", "hullo", "do not match their digest"),
         ("\"posts\":1", "\"posts\":2", "it counts"),
-        ("\"format\":9", "\"format\":10", "format 10, but this program reads formats up to 9"),
-        ("\"format\":9", "\"format\":0", "the first line is"),
+        ("\"format\":10", "\"format\":11", "format 11, but this program reads formats up to 10"),
+        ("\"format\":10", "\"format\":0", "the first line is"),
         ("\"roost\":", "\"rooster\":", "the first line is"),
     ] {
         assert!(whole.contains(from), "{from}");
@@ -885,7 +960,7 @@ fn an_export_says_what_is_in_it_and_the_first_line_alone_has_the_time() {
     assert_ne!(one, other);
     assert_eq!(facts(&one), facts(&other));
     assert!(one.starts_with(
-        r#"{"export":{"format":9,"roost":"test","time":"2027-01-15T08:00:00.000Z","last_id":""#
+        r#"{"export":{"format":10,"roost":"test","time":"2027-01-15T08:00:00.000Z","last_id":""#
     ));
     let end = one.lines().last().unwrap();
     assert!(

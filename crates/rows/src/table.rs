@@ -146,7 +146,7 @@ tables! {
         Followers = 0x51,
         /// (author, post) -> 0, or the user replied to plus 1; and from bit 33 on, who may see it. Packed.
         AuthorPosts = 0x52,
-        /// (mentioned, post) -> 0. Packed.
+        /// (mentioned, post) -> 1 for a direct post, and 0 for others. Packed.
         Mentions = 0x53,
         /// (user, friend) -> 0, in both directions. Packed.
         Friends = 0x54,
@@ -238,7 +238,7 @@ impl SetTable {
 
 tables! {
     /// Tables from bytes to bytes, in order: early ones up to 0x3d, late ones from 0x60 on.
-    NameTable in 0x30..=0x6f {
+    NameTable in 0x30..=0x7f {
         /// Handle -> user id.
         Handle = 0x30,
         /// Day and key digest -> content digest and outcome.
@@ -302,6 +302,10 @@ tables! {
         UnattachedMedia = 0x6e,
         /// Owner (4 bytes), or four bytes 0xff for all -> what the pictures take; no row if there are none.
         MediaSpace = 0x6f,
+        /// Post (8 bytes) -> what it said before it was edited, the oldest version first; no row if it was not.
+        PostVersions = 0x70,
+        /// User (4 bytes) -> what they did with conversations; no row if nothing.
+        Conversations = 0x71,
     }
 }
 

@@ -118,6 +118,8 @@ fn of_name(table: NameTable, name: &[u8]) -> String {
         NameTable::TagPost => format!("a post with the hashtag \"{shown}\""),
         NameTable::AuthorTag => "a hashtag of a post".to_owned(),
         NameTable::FeaturedTag => "a hashtag on a profile".to_owned(),
+        NameTable::PostVersions => "what a post said before".to_owned(),
+        NameTable::Conversations => "what a user has read of conversations".to_owned(),
         NameTable::Filters => "the filters of a user".to_owned(),
         NameTable::PollEnd => "the end of a poll".to_owned(),
         NameTable::Scheduled | NameTable::ScheduledDue => "a scheduled post".to_owned(),

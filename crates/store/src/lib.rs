@@ -100,5 +100,5 @@ pub use writer::StoreWriter;
 /// settings of users, whose rows end after the time of registration, and no markers,
 /// notes and requests to follow; counts have at most 24 bytes. Version 10 has no rows of hashtags. Version 11 has
 /// no rows of lists. Version 12 has no pictures. Version 13 has no filters and no followed hashtags.
-/// Version 14 has no polls and no scheduled posts.
-pub const FORMAT_VERSION: u32 = 15;
+/// Version 14 has no polls and no scheduled posts. Version 15 has no earlier versions of posts.
+pub const FORMAT_VERSION: u32 = 16;

@@ -10,16 +10,18 @@ use feed::accounts::{
     AccessScopes, AccountCommand, AccountState, AppId, AppName, AppRequest, Email, PasswordHash,
     RedirectUri, Role, SecretHash, Website,
 };
+use feed::conversation::{ConversationMark, ConversationUpdate};
 use feed::filter::{
     FilterAction, FilterChange, FilterCommand, FilterContext, FilterContexts, FilterEdit, FilterId,
     FilterText, FilterTime, Keyword, KeywordChange, NewFilter,
 };
 use feed::limits::{
-    APP_GRANTS_MAX, ERASE_ROWS_MAX, ERASING_USERS_MAX, FILTER_KEYWORDS_MAX, FILTER_SECS_MAX,
-    FILTER_TEXT_CHARS_MAX, FILTERED_POSTS_MAX, FILTERS_BYTES_MAX, FILTERS_MAX, INVITES_MAX,
-    LIST_CHANGED_MAX, LIST_MEMBERS_MAX, LISTS_MAX, MUTES_ENDED_MAX, POLL_OPTION_CHARS_MAX,
-    POLL_SECS_MIN, PROFILE_FIELDS_MAX, REDIRECT_URIS_MAX, SAMPLE_SETS_MAX, SCHEDULED_MAX,
-    SCHEDULED_MS_MIN, UNATTACHED_MEDIA_MAX, UNUSED_APPS_MAX, URI_BYTES_MAX, USER_GRANTS_MAX,
+    APP_GRANTS_MAX, CONVERSATIONS_BYTES_MAX, DIRECT_POSTS_MAX, ERASE_ROWS_MAX, ERASING_USERS_MAX,
+    FILTER_KEYWORDS_MAX, FILTER_SECS_MAX, FILTER_TEXT_CHARS_MAX, FILTERED_POSTS_MAX,
+    FILTERS_BYTES_MAX, FILTERS_MAX, INVITES_MAX, LIST_CHANGED_MAX, LIST_MEMBERS_MAX, LISTS_MAX,
+    MUTES_ENDED_MAX, POLL_OPTION_CHARS_MAX, POLL_SECS_MIN, PROFILE_FIELDS_MAX, REDIRECT_URIS_MAX,
+    SAMPLE_SETS_MAX, SCHEDULED_MAX, SCHEDULED_MS_MIN, UNATTACHED_MEDIA_MAX, UNUSED_APPS_MAX,
+    URI_BYTES_MAX, USER_GRANTS_MAX, VERSIONS_BYTES_MAX,
 };
 use feed::media::{
     BlurHash, Description, FileHash, Focus, MediaChange, MediaCommand, MediaFile, MediaId,
@@ -1046,6 +1048,40 @@ fn full_filters_cost_no_more_than_they_were_costed_at() {
         world.request(Request::from(command));
     }
     assert_eq!(world.counting.rows.first_name(NameTable::Filters, &[]), None);
+}
+
+/// Edits of a post with all earlier versions that it may have, and marks of as many conversations as a user may have.
+#[test]
+fn full_histories_and_conversations_cost_no_more_than_they_were_costed_at() {
+    let mut world = World::new();
+    let (handle, name) = (Handle::parse("ann").unwrap(), Name::parse("").unwrap());
+    let bio = Bio::parse("").unwrap();
+    world.request(Request::from(Command::Register { handle, name, bio }));
+    let author = UserRef::Id(UserId(0));
+    let text = |number: usize| {
+        let long = "\u{1F469}\u{200D}\u{1F680}".repeat(490);
+        PostText::parse(&format!("{number} {long}")).unwrap()
+    };
+    world.request(Request::from(Command::Post { author: author.clone(), text: text(0) }));
+    let post = world.posts[0];
+    for number in 0..20 {
+        let warning = Some(Warning::parse(text(number).as_str()).unwrap());
+        let edit = PostEdit { warning, ..PostEdit::of_text(post, text(number)) };
+        world.request(Request::from(Command::Edit(Box::new(edit))));
+    }
+    let row = world.counting.rows.name(NameTable::PostVersions, &post.0.to_be_bytes()).unwrap();
+    assert!(row.len() * 5 > VERSIONS_BYTES_MAX * 3, "{}", row.len());
+    for number in 0..DIRECT_POSTS_MAX as u64 + 3 {
+        let (first, read) = (PostId(u64::MAX >> 1), PostId((u64::MAX >> 1) - number));
+        let first = PostId(first.0 - 2 * number);
+        let mark = ConversationMark { first, read, is_removed: true };
+        let update = ConversationUpdate { user: author.clone(), mark };
+        world.request(Request::from(Command::Conversation(Box::new(update))));
+    }
+    let row = world.counting.rows.name(NameTable::Conversations, &[0; 4]).unwrap();
+    assert!(row.len() * 5 > CONVERSATIONS_BYTES_MAX * 3, "{}", row.len());
+    world.request(Request::from(Command::DeletePost { post }));
+    assert_eq!(world.counting.rows.first_name(NameTable::PostVersions, &[]), None);
 }
 
 /// Lists at the limits, which random steps do not reach.

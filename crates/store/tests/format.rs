@@ -1,6 +1,7 @@
 //! Stores of every format version so far open; those of later versions are refused.
 //!
-//! `fixtures/store-v15` was written by `make_the_fixture`, `fixtures/store-v14` by the same function before it made a poll,
+//! `fixtures/store-v16` was written by `make_the_fixture`, `fixtures/store-v15` by the same function before it edited a
+//! post, `fixtures/store-v14` before it made a poll,
 //! `fixtures/store-v13` before it made a filter, `fixtures/store-v12` before it made a picture, `fixtures/store-v11` by the same function before it made a list,
 //! `fixtures/store-v10` before it made a boost and hashtags, `fixtures/store-v9` by the same function before it made settings
 //! of users, `fixtures/store-v8` before it made a direct post, reactions and notifications, `fixtures/store-v7` by the same function before it made
@@ -19,6 +20,7 @@ use feed::accounts::{
     AccessScopes, AccountCommand, AppId, AppName, AppRequest, Email, GrantId, PasswordHash,
     RedirectUri, Role, SecretHash, Stage,
 };
+use feed::conversation::{ConversationMark, ConversationUpdate};
 use feed::facts::UserTag;
 use feed::filter::{
     Filter, FilterAction, FilterContext, FilterContexts, FilterId, FilterKeyword, FilterPartId,
@@ -38,7 +40,9 @@ use feed::{
     UserEdit, UserId, UserRef, Viewer, Visibility, Warning, apply,
 };
 use kv::{Bucket, BucketId, BucketName, KeyParts, KeyRow, KeyRows, KeyRowsMut, Space, WalkLimit};
-use rows::{NameTable, Order, PointTable, Rows, RowsMut, SetTable, Span, Stamp, Totals, Value};
+use rows::{
+    NameTable, Order, PointTable, PutRows as _, Rows, RowsMut, SetTable, Span, Stamp, Totals, Value,
+};
 use store::{FORMAT_VERSION, Store, StoreError, StoreOptions, StoreWriter};
 use testkit::MemoryRows;
 use testkit::files::copy;
@@ -184,6 +188,7 @@ fn plain_post(author: UserId, text: PostText) -> Post {
         boost: None,
         media: Vec::new(),
         poll: None,
+        conversation: None,
     }
 }
 
@@ -433,6 +438,31 @@ fn write_polls(rows: &mut dyn RowsMut) {
     run(rows, 192, Command::Schedule(command));
 }
 
+/// The rows that version 16 added: what a post said before it was edited, and what was read of a conversation with a reply.
+fn write_versions(rows: &mut dyn RowsMut) {
+    let text = PostText::parse("well!").unwrap();
+    run(rows, 200, Command::EditPost { post: ASKED, text });
+    let new = NewPost::new(UserRef::Id(UserId(2)), PostText::parse("also direct").unwrap());
+    let visibility = Visibility::Direct;
+    let new = NewPost { parent: Some(DIRECT), visibility, ..new };
+    run(rows, ANSWER.0 >> 22, Command::Publish(Box::new(new)));
+    let user = UserRef::Id(UserId(1));
+    run(rows, 202, Command::Conversation(Box::new(ConversationUpdate { user, mark: MARK })));
+}
+
+const ANSWER: PostId = PostId(201 << 22);
+const MARK: ConversationMark = ConversationMark { first: DIRECT, read: ANSWER, is_removed: true };
+
+fn check_versions(rows: &impl Rows) {
+    let facts = Facts::new(rows);
+    let versions = facts.post_versions(ASKED);
+    let versions: Vec<_> = versions.iter().map(|one| (one.since, one.text.as_str())).collect();
+    assert_eq!(versions, [(Stamp(ASKED.0), "well?")]);
+    assert_eq!(facts.post(ASKED).unwrap().edited, Some(Stamp(200 << 22)));
+    assert_eq!(facts.post(ANSWER).unwrap().conversation, Some(DIRECT));
+    assert_eq!(facts.conversation_marks(UserId(1)), [MARK]);
+}
+
 const ASKED: PostId = PostId(190 << 22);
 
 fn new_poll() -> NewPoll {
@@ -571,6 +601,7 @@ fn make_the_fixture() {
     write_filters(&mut writer);
     write_followed_tags(&mut writer);
     write_polls(&mut writer);
+    write_versions(&mut writer);
     writer.freeze(APPLIED).unwrap().run().unwrap();
     drop(writer);
     // The engine sizes its (empty) journal down when it opens it again.
@@ -625,7 +656,7 @@ fn a_store_of_version_2_opens_with_its_rows() {
 type Write = fn(&mut dyn RowsMut);
 
 /// What versions from 5 on added, in order: each since which version.
-const LATER: [(u32, Write); 12] = [
+const LATER: [(u32, Write); 13] = [
     (5, write_replies),
     (6, write_deletions),
     (8, write_accounts),
@@ -638,11 +669,12 @@ const LATER: [(u32, Write); 12] = [
     (14, write_filters),
     (14, write_followed_tags),
     (15, write_polls),
+    (16, write_versions),
 ];
 
 #[test]
-fn stores_of_versions_3_to_14_open_with_their_rows() {
-    for version in [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14] {
+fn stores_of_versions_3_to_15_open_with_their_rows() {
+    for version in 3..=15 {
         let dir = tempfile::tempdir().unwrap();
         copy(&fixture(version), dir.path());
         let mut expected = MemoryRows::default();
@@ -652,6 +684,10 @@ fn stores_of_versions_3_to_14_open_with_their_rows() {
         write_keys(&mut expected);
         for (_, write) in LATER.into_iter().filter(|(since, _)| version >= *since) {
             write(&mut expected);
+        }
+        if (9..16).contains(&version) {
+            // Rows of direct mentions were those of others.
+            expected.put_member(SetTable::Mentions, 2, DIRECT.0, Some(0));
         }
         // The first time, rows become those of the newest version.
         for (applied, is_first) in [(APPLIED, true), (APPLIED + 1, false)] {
@@ -669,6 +705,7 @@ fn stores_of_versions_3_to_14_open_with_their_rows() {
             check_filters(&writer);
             check_followed_tags(&writer);
             check_polls(&writer);
+            check_versions(&writer);
             check_media(&writer);
             check_tags_and_boosts(&writer);
             check_settings(&writer);

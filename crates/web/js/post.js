@@ -4,12 +4,13 @@ import { ask } from "./api.js";
 import { audience, seenBy } from "./audience.js";
 import { composer } from "./compose.js";
 import { h, put } from "./dom.js";
+import { versions } from "./history.js";
 import { icon } from "./icons.js";
 import { live } from "./live.js";
 import { face, remember, named, profile } from "./people.js";
 import { pictures } from "./pictures.js";
 import { reactionButtons } from "./reactions.js";
-import { say, toast } from "./say.js";
+import { carry, say, toast } from "./say.js";
 import { whoami } from "./session.js";
 import { sure } from "./sure.js";
 import { replyTo, rich } from "./text.js";
@@ -85,7 +86,13 @@ export function rewrite(node, { boost_of, ...other }) {
     : post.sensitive && below ? [text, warned("Sensitive pictures", [below], shown), below]
       : [text, below];
   put(node.querySelector(".said"), said);
-  node.querySelector(".edited").textContent = post.edited_at ? "edited" : "";
+  if (post.edited_at) put(node.querySelector(".edited"), history(post));
+}
+
+/** The button that shows what a post said before. */
+function history(post) {
+  const button = h("button", { type: "button", title: "Show the edit history", onclick: () => carry(button, () => versions(post)) }, "edited");
+  return button;
 }
 
 /** A warning, and the button that shows what it is about; parts that are null do not exist. */

@@ -54,6 +54,7 @@ assets! {
     "js/dom.js",
     "js/drafts.js",
     "js/feed.js",
+    "js/history.js",
     "js/icons.js",
     "js/lines.js",
     "js/live.js",

@@ -7,6 +7,7 @@ pub(crate) mod context;
 pub(crate) mod events;
 pub(crate) mod follows;
 pub(crate) mod friends;
+pub(crate) mod history;
 pub(crate) mod keys;
 pub(crate) mod notifications;
 pub(crate) mod posts;
@@ -30,6 +31,7 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
     relations::route(routes);
     posts::route(routes);
     context::route(routes);
+    history::route(routes);
     reactions::route(routes);
     notifications::route(routes);
     timelines::route(routes);

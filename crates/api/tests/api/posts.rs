@@ -1,6 +1,6 @@
 //! `/v1/users/{user}/posts` and `/v1/posts/{id}`
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::client::TestServer;
 
@@ -150,6 +150,32 @@ fn an_edit_shows_everywhere_and_a_repeated_key_edits_once() {
     server.send("DELETE", &path, &[], b"");
     edit("m", "too late").assert_error(404, "post_not_found", "deleted");
     edit("k", " hello @cyd ").assert_error(404, "post_not_found", "a replay after it is deleted");
+}
+
+#[test]
+fn the_history_of_a_post_has_what_it_said_before_each_edit() {
+    let server = TestServer::open();
+    server.register(&["ada", "bob"]);
+    let body = json!({"text": "one", "visibility": "followers", "language": "en"});
+    let post = server.post("/v1/users/@ada/posts", &body).json();
+    let path = format!("/v1/posts/{}", post["id"].as_str().unwrap());
+    let history = format!("{path}/history");
+    let shown = |post: &Value, at: &str| {
+        json!({"text": post["text"], "warning": post["warning"], "sensitive": post["sensitive"],
+            "language": post["language"], "media_ids": [], "created_at": post[at]})
+    };
+    let page = |items: &[Value]| json!({"items": items, "next": null, "prev": null});
+    let first = shown(&post, "created_at");
+    assert_eq!(server.get(&history).json(), page(std::slice::from_ref(&first)));
+    let edited = server.with_json("PATCH", &path, &[], &json!({"text": "two", "warning": "w"}));
+    let second = shown(&edited.json(), "edited_at");
+    assert_eq!(server.get(&history).json(), page(&[first, second]));
+    for (viewer, sees) in [("ada", true), ("bob", false), ("nobody", false)] {
+        let found = server.get(&format!("{history}?viewer=@{viewer}"));
+        assert_eq!(found.status == 200, sees, "{viewer}");
+    }
+    server.send("DELETE", &path, &[], b"");
+    server.get(&history).assert_error(404, "post_not_found", "deleted");
 }
 
 #[test]

@@ -72,6 +72,7 @@ impl Run {
         let counts = [counts.favourites, counts.boosts].map(|count| count as usize);
         assert_eq!(counts, expected, "favourites and boosts of {}", id.0);
         self.check_poll_of(id);
+        self.check_versions(id);
     }
 
     /// The reactions and notifications of a user.
@@ -126,6 +127,7 @@ pub(super) fn model_post(post: feed::Post) -> ModelPost {
         visibility: post.visibility,
         warning: post.warning.as_str().to_owned(),
         sensitive: post.sensitive,
+        conversation: post.conversation.map(|first| first.0),
         language: post.language.map(|language| language.as_str().to_owned()),
         boost: post.boost.map(|boost| ModelBoost {
             post: boost.post.0,

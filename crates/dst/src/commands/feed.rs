@@ -1,5 +1,6 @@
 //! Commands of the feed.
 
+use feed::conversation::{ConversationMark, ConversationUpdate};
 use feed::limits::{
     BIO_CHARS_MAX, FIELD_CHARS_MAX, MUTE_SECS_MAX, NAME_CHARS_MAX, NOTE_CHARS_MAX, POST_BYTES_MAX,
     POST_CHARS_MAX, POST_TAGS_MAX, PROFILE_FIELDS_MAX, STORY_SECS_MAX, TAG_BYTES_MAX,
@@ -75,6 +76,7 @@ impl Generator {
             16 => self.block(),
             17 => self.mute(),
             18 => self.react(),
+            19 if self.random.once_in(2) => self.update_conversation(),
             19 => self.set_markers(),
             20 => self.set_note(),
             21 => {
@@ -126,6 +128,12 @@ impl Generator {
         let count = self.random.index(PROFILE_FIELDS_MAX + 1);
         let pairs = std::iter::repeat_n((text.as_str(), text.as_str()), count);
         ProfileFields::parse(pairs).unwrap_or_default()
+    }
+
+    fn update_conversation(&mut self) -> Command {
+        let (first, read, is_removed) = (self.post(), self.post(), self.random.once_in(3));
+        let mark = ConversationMark { first, read: read.max(first), is_removed };
+        Command::Conversation(Box::new(ConversationUpdate { user: self.user(), mark }))
     }
 
     /// Mostly of the version that there is if all changes before succeeded.

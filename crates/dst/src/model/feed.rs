@@ -13,12 +13,14 @@ use feed::{
 };
 
 use super::accounts::Accounts;
+use super::conversations::ModelMark;
 use super::filters::ModelFilter;
 use super::lists::ModelList;
 use super::media::ModelMedia;
 use super::ms_of;
 use super::posts::{Edits, ModelPost, Parts};
 use super::reactions::Cause;
+use super::versions::ModelVersion;
 
 /// A user; the id is the place in the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,6 +76,10 @@ pub(crate) struct Feed {
     pub(crate) orphans: BTreeMap<u64, ModelPost>,
     /// The users who boosted each post last, the last one first, with some who do no more.
     pub(super) boosters: BTreeMap<u64, Vec<u32>>,
+    /// What users did with conversations, by their first posts.
+    pub(super) marks: BTreeMap<u32, BTreeMap<u64, ModelMark>>,
+    /// What each post said before it was edited, also of deleted posts.
+    pub(crate) versions: BTreeMap<u64, Vec<ModelVersion>>,
     pub(crate) stories: BTreeMap<u64, ModelStory>,
     /// Deleted users of whom rows may be left.
     pub(crate) erasing: BTreeSet<u32>,
@@ -119,6 +125,7 @@ impl Feed {
             Command::Media(command) => self.change_media(stamp, command),
             Command::Filter(command) => self.change_filters(stamp, command),
             Command::List(command) => self.change_lists(stamp, command),
+            Command::Conversation(update) => self.update_conversation(stamp, update),
             Command::SetMarkers(update) => self.set_markers(stamp, update),
             Command::FeatureTag { user, tag, on } => self.feature_tag(stamp, user, tag, *on),
             Command::FollowTag { user, tag, on } => self.follow_tag(stamp, user, tag, *on),

@@ -2,6 +2,7 @@
 //! or views, and shares no rule with `feed` and `kv`: it implements their guarantees a second time.
 
 mod accounts;
+mod conversations;
 mod feed;
 mod filters;
 mod follows;
@@ -16,6 +17,7 @@ mod polls;
 pub(crate) mod posts;
 mod reactions;
 mod tags;
+pub(crate) mod versions;
 
 use std::collections::BTreeMap;
 

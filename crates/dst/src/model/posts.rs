@@ -28,6 +28,8 @@ pub(crate) struct ModelPost {
     pub(crate) boost: Option<ModelBoost>,
     pub(crate) media: Vec<u64>,
     pub(crate) poll: Option<ModelPoll>,
+    /// The first post of the conversation, of a direct reply to a direct post.
+    pub(crate) conversation: Option<u64>,
 }
 
 /// What a new post has beside its text.
@@ -100,6 +102,7 @@ impl Feed {
             boost: None,
             media: parts.media.to_vec(),
             poll: parts.poll.map(|poll| ModelPoll::new(stamp, poll)),
+            conversation: self.conversation_of(new),
         };
         self.attach(PostId(stamp), (&[], parts.media), &[]);
         self.posts.insert(stamp, post);
@@ -145,6 +148,7 @@ impl Feed {
         if new != old || !all.changes.is_empty() {
             new.edited = Some(stamp);
             self.attach(edit.post, (&old.media, &new.media), all.changes);
+            self.add_version(edit.post.0, old);
             self.posts.insert(edit.post.0, new);
             self.forget_votes();
         }
@@ -247,6 +251,7 @@ impl Feed {
             boost: Some(ModelBoost { post: id, author, is_recent, earlier }),
             media: Vec::new(),
             poll: None,
+            conversation: None,
         };
         self.posts.insert(stamp, post);
         Ok(Done::Reacted)

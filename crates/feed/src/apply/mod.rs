@@ -2,6 +2,7 @@
 
 mod account;
 mod block;
+mod conversation;
 mod erase;
 mod filter;
 mod follow;
@@ -26,7 +27,6 @@ use crate::command::{Command, Outcome, Reply, StampedCommand};
 use crate::effect::Effect;
 use crate::facts::{Txn, step, step_total};
 use crate::ids::{UserId, UserRef};
-use crate::post::PostEdit;
 use crate::records::Sample;
 use crate::refusal::Refusal;
 use crate::settings::UserEdit;
@@ -77,10 +77,7 @@ fn run(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effect>) -> 
             post::publish_text(txn, stamp, (author, text, Some(*parent)), effects)
         }
         Command::Edit(edit) => post::edit(txn, stamp, (edit, PartEdits::default()), effects),
-        Command::EditPost { post, text } => {
-            let edit = PostEdit::of_text(*post, text.clone());
-            post::edit(txn, stamp, (&edit, PartEdits::default()), effects)
-        }
+        Command::EditPost { post, text } => post::edit_text(txn, stamp, (*post, text), effects),
         Command::DeletePost { post } => post::delete(txn, *post, effects),
         Command::Befriend { user, other } => friend::set(txn, user, other, true, effects),
         Command::Unfriend { user, other } => friend::set(txn, user, other, false, effects),
@@ -127,6 +124,7 @@ fn run(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effect>) -> 
         Command::FollowTag { user, tag, on } => tag::follow(txn, stamp, user, (tag, *on), effects),
         Command::List(command) => list::change(txn, stamp, command),
         Command::SetMarkers(update) => marker::set(txn, stamp, update),
+        Command::Conversation(update) => conversation::update(txn, update),
         Command::Reserved(never) => match *never {},
     }
 }

@@ -34,6 +34,8 @@ pub(super) struct Parts<'a> {
 pub(super) struct Checked {
     pub(super) author: UserId,
     replied: Option<UserId>,
+    /// The first post of the conversation of the post replied to, if that is direct.
+    conversation: Option<PostId>,
 }
 
 /// Refuses a post that cannot be published.
@@ -49,15 +51,15 @@ pub(super) fn check(
     if new.text.as_str().is_empty() && media.is_empty() {
         return Err(Refusal::BadText);
     }
-    let replied = match new.parent {
-        Some(parent) => {
-            let is_shown = |post: &Post| post.boost.is_none() && sees(txn, author, post);
-            let parent = txn.facts().post(parent).filter(is_shown);
-            Some(parent.ok_or(Refusal::ParentNotFound)?.author)
-        }
-        None => None,
-    };
-    Ok(Checked { author, replied })
+    let (mut replied, mut conversation) = (None, None);
+    if let Some(id) = new.parent {
+        let is_shown = |post: &Post| post.boost.is_none() && sees(txn, author, post);
+        let parent = txn.facts().post(id).filter(is_shown).ok_or(Refusal::ParentNotFound)?;
+        replied = Some(parent.author);
+        let is_direct = parent.visibility == Visibility::Direct;
+        conversation = is_direct.then(|| parent.conversation.unwrap_or(id));
+    }
+    Ok(Checked { author, replied, conversation })
 }
 
 fn check_parts(media: &[MediaId], has_poll: bool) -> Result<(), Refusal> {
@@ -75,7 +77,7 @@ pub(super) fn publish(
     (new, parts): (&NewPost, Parts<'_>),
     effects: &mut Vec<Effect>,
 ) -> Outcome {
-    let Checked { author, replied } = check(txn, new, parts)?;
+    let Checked { author, replied, conversation } = check(txn, new, parts)?;
     let (reply_to, mentions) = addressees_in(txn, &new.text, author, replied);
     let post = Post {
         author,
@@ -91,6 +93,7 @@ pub(super) fn publish(
         boost: None,
         media: parts.media.to_vec(),
         poll: parts.poll.map(|new| Poll::new(PollId(stamp.0), new, stamp.unix_ms())),
+        conversation: conversation.filter(|_| new.visibility == Visibility::Direct),
     };
     let id = PostId(stamp.0);
     super::media::attach(txn, id, (&[], parts.media), &[]);
@@ -216,6 +219,17 @@ pub(super) fn edit(
         effects.push(Effect::MentionChanged { post: id, author, user: *user, deleted });
     }
     Ok(Done::PostEdited)
+}
+
+/// As [`edit`], of the text alone.
+pub(super) fn edit_text(
+    txn: &mut Txn<'_>,
+    stamp: Stamp,
+    (post, text): (PostId, &PostText),
+    effects: &mut Vec<Effect>,
+) -> Outcome {
+    let text_edit = PostEdit::of_text(post, text.clone());
+    edit(txn, stamp, (&text_edit, PartEdits::default()), effects)
 }
 
 pub(super) fn delete(txn: &mut Txn<'_>, id: PostId, effects: &mut Vec<Effect>) -> Outcome {

@@ -2,9 +2,7 @@
 
 use rows::{Cost, WORK_PER_ROW};
 
-use super::{
-    MEDIA_ROWS, MENTIONS_MAX, edit_cost, mentions, pictures_cost, post_cost, publication_cost,
-};
+use super::{MEDIA_ROWS, MENTIONS_MAX, edit_cost_of, pictures_cost, post_cost, publication_cost};
 use crate::limits::{
     ERASE_ROWS_MAX, POLL_NOTICES_MAX, POLL_OPTION_BYTES_MAX, POLL_OPTIONS_MAX, POST_BYTES_MAX,
     POST_MEDIA_MAX, POST_TAGS_MAX, SCHEDULED_MAX,
@@ -34,8 +32,7 @@ pub(super) fn poll_cost(command: &PollCommand) -> Cost {
             cost.and(Cost::of_rows(1, POLL_BYTES_MAX + 16))
         }
         PollCommand::Edit(edit) => {
-            let mentions = edit.edit.text.as_ref().map_or(0, mentions);
-            let post = edit_cost(mentions, POST_BYTES_MAX, POST_BYTES_MAX);
+            let post = edit_cost_of(&edit.edit);
             let poll = Cost::of_rows(POLL_ROWS + 1, 64);
             let poll = Cost { work: poll.work + 2 * WORK_PER_ROW, ..poll };
             // As of an edit of pictures.

@@ -182,6 +182,7 @@ impl Txn<'_> {
         self.rows.put_member(SetTable::LockedUsers, user.0.into(), 0, None);
         self.remove_user_tags(user);
         self.put_filters(user, &[]);
+        self.put_conversation_marks(user, &[]);
         self.rows.put_member(SetTable::ErasingUsers, 0, user.0.into(), None);
         self.total(|totals| totals.users_erasing -= 1);
     }

@@ -156,19 +156,20 @@ impl Txn<'_> {
     pub fn put_post(&mut self, id: PostId, post: &Post) {
         write::post(self.rows, id, post);
         for user in &post.mentions {
-            write::mention(self.rows, *user, id);
+            write::mention(self.rows, *user, (id, post));
         }
         post.poll.iter().for_each(|poll| self.put_poll_end(id, poll));
     }
 
     /// Replaces `old` by `new`, which has the same author, parent and visibility.
     pub fn edit_post(&mut self, id: PostId, old: &Post, new: &Post) {
+        self.keep_version(id, old);
         self.rows.put_point(PointTable::Post, id.0, Some(new.encode()));
         for user in old.mentions.iter().filter(|user| !new.mentions.contains(user)) {
             self.rows.put_member(SetTable::Mentions, user.0.into(), id.0, None);
         }
         for user in new.mentions.iter().filter(|user| !old.mentions.contains(user)) {
-            write::mention(self.rows, *user, id);
+            write::mention(self.rows, *user, (id, new));
         }
         self.edit_tags(id, old, new);
         self.replace_poll(id, old.poll.as_ref(), new.poll.as_ref());
@@ -193,6 +194,9 @@ impl Txn<'_> {
             }
         }
         post.poll.iter().for_each(|poll| self.remove_poll(id, poll));
+        if post.edited.is_some() {
+            write::post_versions(self.rows, id, &[]);
+        }
         match &post.boost {
             Some(boost) => self.remove_boost(post.author, boost.post, id),
             None => self.forget_reactions(id, post.author),

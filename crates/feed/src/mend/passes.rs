@@ -30,7 +30,7 @@ pub(super) enum Pass {
 }
 
 /// Later passes rely on what earlier ones have made consistent.
-pub(super) const PASSES: [Pass; 110] = [
+pub(super) const PASSES: [Pass; 114] = [
     Pass::PointRecords(PointTable::User),
     Pass::PointRecords(PointTable::Counts),
     Pass::PointRecords(PointTable::Post),
@@ -62,6 +62,8 @@ pub(super) const PASSES: [Pass; 110] = [
     Pass::NameRecords(NameTable::List),
     Pass::NameRecords(NameTable::Media),
     Pass::NameRecords(NameTable::MediaSpace),
+    Pass::NameRecords(NameTable::PostVersions),
+    Pass::NameRecords(NameTable::Conversations),
     Pass::Members(SetTable::DeletedUsers),
     Pass::Members(SetTable::ErasingUsers),
     Pass::Names(NameTable::Handle),
@@ -78,6 +80,7 @@ pub(super) const PASSES: [Pass; 110] = [
     Pass::Names(NameTable::GrantExpiry),
     Pass::Names(NameTable::UnusedApp),
     Pass::Points(PointTable::Post),
+    Pass::Names(NameTable::PostVersions),
     Pass::Scheduled,
     Pass::Names(NameTable::ScheduledDue),
     Pass::Media,
@@ -89,6 +92,7 @@ pub(super) const PASSES: [Pass; 110] = [
     Pass::Names(NameTable::AuthorTag),
     Pass::Names(NameTable::FeaturedTag),
     Pass::Names(NameTable::Filters),
+    Pass::Names(NameTable::Conversations),
     Pass::Names(NameTable::FollowedTag),
     Pass::Members(SetTable::AuthorPosts),
     Pass::Members(SetTable::Mentions),

@@ -1,12 +1,19 @@
 //! Posts, and the rows by author, by mentioned user and by the post replied to.
 
-use rows::{PointTable, RowsMut, Scan, SetTable};
+use rows::{NameTable, PointTable, RowsMut, Scan, SetTable, try_decode};
 
 use super::{Mend, Rows, at};
 use crate::boost::Boost;
 use crate::ids::{PostId, UserId};
 use crate::reaction::Reaction;
 use crate::records::Post;
+use crate::version::PostVersion;
+
+/// Whether the bytes of a row are earlier versions of a post, the oldest first.
+pub(super) fn are_versions(value: &[u8]) -> bool {
+    let versions = try_decode::<Vec<PostVersion>>(value).unwrap_or_default();
+    !versions.is_empty() && versions.is_sorted_by(|one, other| one.since < other.since)
+}
 
 impl Mend {
     pub(super) fn post<R: Scan + RowsMut>(
@@ -38,7 +45,17 @@ impl Mend {
         // Mentions of deleted users are removed, and the post still names them.
         for user in &post.mentions {
             let is_user = step.user(user.0.into()).is_some() && !step.is_deleted(*user);
-            if is_user && step.set(SetTable::Mentions, user.0.into(), key, Some(0)) {
+            let row = step.rows.member(SetTable::Mentions, user.0.into(), key);
+            let number = Some(post.mention_number());
+            if !is_user || row == number {
+                continue;
+            }
+            // Those of formats before 16 are 0 of direct posts, too.
+            let is_old = row == Some(0);
+            if !is_old || !self.is_check {
+                step.rows.put_member(SetTable::Mentions, user.0.into(), key, number);
+            }
+            if !is_old {
                 missing.push("by mentioned user");
             }
         }
@@ -108,6 +125,16 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
 
     fn stored_post(&self, id: u64) -> Option<Post> {
         self.facts().stored_post(PostId(id))
+    }
+
+    /// The earlier versions of a post.
+    pub(super) fn post_versions(&mut self, name: &[u8]) {
+        let id = name.try_into().map(u64::from_be_bytes);
+        let edited = id.ok().and_then(|id| self.stored_post(id)?.edited);
+        if edited.is_none() {
+            self.derived(format!("PostVersions {}: no such post was edited", name.escape_ascii()));
+            self.rows.put_name(NameTable::PostVersions, name, None);
+        }
     }
 
     pub(super) fn author_post(&mut self, owner: u64, item: u64) {

@@ -71,6 +71,8 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
             NameTable::ScheduledDue => true,
             NameTable::List => try_decode::<List>(value).is_some(),
             NameTable::Media => name.len() == 8 && super::media::is_record(value),
+            NameTable::Conversations => name.len() == 4 && super::filters::are_marks(value),
+            NameTable::PostVersions => name.len() == 8 && super::posts::are_versions(value),
             NameTable::MediaSpace => try_decode::<MediaSpace>(value).is_some(),
             NameTable::MediaFile | NameTable::MediaOf | NameTable::UnattachedMedia => true,
             NameTable::TagPost | NameTable::AuthorTag => true,

@@ -2,6 +2,7 @@
 
 pub(crate) mod absent;
 pub(crate) mod accounts;
+pub(crate) mod conversations;
 pub(crate) mod filters;
 pub(crate) mod filters_v1;
 pub(crate) mod instance;

@@ -315,7 +315,7 @@ pub(crate) async fn history(
     StatusInPath(post): StatusInPath,
 ) -> Result<Response, ApiError> {
     let read = move |_: &_, entities: &mut Entities<'_>| entities.history(post);
-    let history = state.entities(reader, read).await?;
+    let history: Option<Json> = state.entities(reader, read).await?;
     answers::entity(history)
 }
 

@@ -3,7 +3,9 @@
 //! **Invariant:** an entity shows a reader only what [`feed::Viewer`] says is visible to them.
 
 mod account;
+mod conversation;
 pub(crate) mod filter;
+mod history;
 pub(crate) mod html;
 pub(crate) mod instance;
 pub(crate) mod json;

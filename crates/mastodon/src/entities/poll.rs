@@ -1,9 +1,9 @@
 //! The entities `Poll` and `ScheduledStatus`.
 
-use feed::poll::PollOption;
+use feed::poll::{PollOption, PollOptions};
 use feed::schedule::ScheduledPost;
 use feed::text::Language;
-use feed::{Poll, PollChoices, Post, PostId, ScheduledId, UserId};
+use feed::{PollChoices, Post, PostId, ScheduledId, UserId};
 use serde_json::{Value, json};
 
 use super::Entities;
@@ -83,8 +83,8 @@ impl Entities<'_> {
 }
 
 /// The poll of the entity `StatusEdit`.
-pub(super) fn edited(poll: &Poll) -> Value {
-    let titles = titles(poll.options.as_slice());
+pub(super) fn of_version(options: &PollOptions) -> Value {
+    let titles = titles(options.as_slice());
     let options = titles.iter().map(|title| json!({"title": title}));
     json!({"options": options.collect::<Vec<_>>()})
 }

@@ -148,26 +148,6 @@ impl Entities<'_> {
         let (text, warning) = (post.text.as_str(), post.warning.as_str());
         Some(json!({"id": id.0.to_string(), "text": text, "spoiler_text": warning}))
     }
-
-    /// The entities `StatusEdit` of a status. Texts of the past are not kept: there is only the current one.
-    pub(crate) fn history(&mut self, id: PostId) -> Option<Value> {
-        let mut status = self.status(id)?.into_value();
-        let poll = self.visible_post(id)?.poll;
-        let fields = status.as_object_mut()?;
-        let created = fields.get("edited_at").filter(|edited| !edited.is_null());
-        let created = created.or_else(|| fields.get("created_at")).cloned();
-        let mut part = |name: &str| fields.remove(name).unwrap_or_default();
-        Some(json!([{
-            "account": part("account"),
-            "content": part("content"),
-            "spoiler_text": part("spoiler_text"),
-            "sensitive": part("sensitive"),
-            "media_attachments": part("media_attachments"),
-            "emojis": part("emojis"),
-            "poll": poll.as_ref().map(super::poll::edited),
-            "created_at": created,
-        }]))
-    }
 }
 
 /// The visibilities, by their names in Mastodon.

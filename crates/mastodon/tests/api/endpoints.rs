@@ -126,6 +126,7 @@ async fn a_scope_opens_the_endpoints_that_need_it_and_no_others() {
 enum Kind {
     Account,
     Status,
+    Conversation,
     Notification,
     List,
     Media,
@@ -151,6 +152,7 @@ fn kind(endpoint: &Endpoint) -> Option<Kind> {
         ("/api/v1/follow_requests/{", Kind::Account),
         ("/api/v1/statuses/{", Kind::Status),
         ("/api/v1/notifications/{", Kind::Notification),
+        ("/api/v1/conversations/{", Kind::Conversation),
         ("/api/v1/lists/{", Kind::List),
         ("/api/v1/media/{", Kind::Media),
         ("/api/v1/timelines/list/{", Kind::List),
@@ -193,6 +195,8 @@ struct Hidden {
     own: String,
     open: String,
     private: String,
+    /// A direct status for one user.
+    conversation: String,
     deleted: String,
     /// A notification of the author.
     notification: String,
@@ -240,6 +244,9 @@ impl Hidden {
         let fields = [("status", "privatewords #hidden @fay"), ("visibility", "private")];
         let private = quentin.call(&world, "POST", "/api/v1/statuses", &fields).await;
         let private = private["id"].as_str().unwrap().to_owned();
+        let fields = [("status", "privatewords @fay"), ("visibility", "direct")];
+        let conversation = quentin.call(&world, "POST", "/api/v1/statuses", &fields).await;
+        let conversation = conversation["id"].as_str().unwrap().to_owned();
         let deleted = quentin.post(&world, "deletedwords").await;
         let path = format!("/api/v1/statuses/{deleted}");
         quentin.call(&world, "DELETE", &path, &[]).await;
@@ -286,6 +293,7 @@ impl Hidden {
             own,
             open,
             private,
+            conversation,
             deleted,
             notification,
             list,
@@ -304,6 +312,7 @@ impl Hidden {
             format!("/api/v1/accounts/{}/followers", self.quentin.id),
             "/api/v1/notifications".to_owned(),
             "/api/v1/accounts/verify_credentials".to_owned(),
+            "/api/v1/conversations".to_owned(),
             "/api/v1/lists".to_owned(),
             format!("/api/v1/lists/{}/accounts", self.list),
             format!("/api/v1/media/{}", self.picture),
@@ -332,6 +341,8 @@ async fn what_is_hidden_from_a_reader_is_as_if_it_did_not_exist_and_stays_as_it_
         ("deleted, its author", Kind::Status, &it.deleted, Some(&it.quentin.token)),
         ("blocked", Kind::Account, &it.quentin.id, Some(&it.bob.token)),
         ("of another user", Kind::Notification, &it.notification, Some(&it.eve.token)),
+        ("of others", Kind::Conversation, &it.conversation, Some(&it.eve.token)),
+        ("of a status of no conversation", Kind::Conversation, &it.open, Some(&it.fay.token)),
         ("of another user", Kind::List, &it.list, Some(&it.fay.token)),
         ("of another user", Kind::Media, &it.picture, Some(&it.fay.token)),
         ("of another user", Kind::Filter, &it.filter[0], Some(&it.fay.token)),
@@ -442,6 +453,7 @@ async fn no_response_shows_what_is_hidden_from_its_reader() {
             Some(Kind::Status) => vec![&it.open, &it.private],
             Some(Kind::Notification) => vec![&it.notification],
             Some(Kind::List) => vec![&it.list],
+            Some(Kind::Conversation) => vec![&it.conversation],
             Some(Kind::Media) => vec![&it.picture],
             Some(Kind::Filter | Kind::FilterKeyword | Kind::FilterStatus) => {
                 it.filter.iter().collect()

@@ -6,6 +6,7 @@ mod attacks;
 mod blocks;
 mod boosts;
 mod client;
+mod conversations;
 mod endpoints;
 mod filters;
 mod flow;

@@ -88,8 +88,19 @@ async fn a_poll_is_in_its_status_and_counts_each_voter_once() {
     // A boost shows it in what it boosts.
     let boost = cyd.call(&world, "POST", &format!("{STATUSES}/{id}/reblog"), &[]).await;
     assert_eq!((&boost["poll"], &boost["reblog"]["poll"]["id"]), (&Value::Null, &json!(id)));
-    let history = bob.get(&world, &format!("{STATUSES}/{id}/history")).await;
-    assert_eq!(history[0]["poll"]["options"], json!([{"title": "yes"}, {"title": "no"}]));
+    let other = [
+        ("status", "x"),
+        ("poll[options][]", "a"),
+        ("poll[options][]", "b"),
+        ("poll[expires_in]", "300"),
+    ];
+    ada.call(&world, "PUT", &format!("{STATUSES}/{id}"), &other).await;
+    let boost = boost["id"].as_str().unwrap();
+    for id in [id, boost] {
+        let history = bob.get(&world, &format!("{STATUSES}/{id}/history")).await;
+        assert_eq!(history[0]["poll"]["options"], json!([{"title": "yes"}, {"title": "no"}]));
+        assert_eq!(history[1]["poll"]["options"], json!([{"title": "a"}, {"title": "b"}]));
+    }
 }
 
 #[tokio::test]

@@ -26,13 +26,20 @@ async fn a_status_is_published_read_edited_and_deleted() {
         // Only a user has relations with it.
         assert_eq!(status["favourited"].is_boolean(), token.is_some());
     }
+    let status = ada.get(&world, &path).await;
     let edited = ada.call(&world, "PUT", &path, &[("status", "hello <b>all</b>")]).await;
     assert_eq!(edited["content"], "<p>hello &lt;b&gt;all&lt;/b&gt;</p>");
     assert!(edited["edited_at"].is_string() && edited["mentions"].as_array().unwrap().is_empty());
     let source = ada.get(&world, &format!("{path}/source")).await;
     assert_eq!(source["text"], "hello <b>all</b>");
     let history = ada.get(&world, &format!("{path}/history")).await;
-    assert_eq!(history[0]["created_at"], edited["edited_at"]);
+    let [first, second] = &history.as_array().unwrap()[..] else { panic!("{history}") };
+    for field in ["content", "created_at", "spoiler_text", "sensitive", "media_attachments"] {
+        assert_eq!(first[field], status[field], "{field}");
+    }
+    assert_eq!(first["account"]["acct"], "ada");
+    assert_eq!(second["created_at"], edited["edited_at"]);
+    assert_eq!(second["content"], edited["content"]);
     for (method, fields) in [("PUT", vec![("status", "mine")]), ("DELETE", vec![])] {
         let got = world.call(method, &path, Some(&bob.token), &fields).await;
         assert_eq!(got.status.as_u16(), 404, "another user's: {got:?}");

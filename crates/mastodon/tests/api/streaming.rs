@@ -147,6 +147,37 @@ async fn a_user_gets_posts_mentions_edits_and_deletions() {
 }
 
 #[tokio::test]
+async fn the_channel_of_conversations_has_direct_posts_of_and_for_the_user() {
+    let world = World::new();
+    let [ada, bob] = world.people(["ada", "bob"]).await;
+    ada.does(&world, "follow", &bob).await;
+    let address = world.listen().await;
+    let mut direct = Events::open(address, "direct", &ada).await;
+    let mut user = Events::open(address, "user", &ada).await;
+    let mut first = None;
+    for (author, text, visibility, unread) in [
+        (&bob, "public @ada", "public", None),
+        (&bob, "one @ada", "direct", Some(true)),
+        (&ada, "two @bob", "direct", Some(false)),
+    ] {
+        let mut fields = vec![("status", text), ("visibility", visibility)];
+        fields.extend(first.as_deref().map(|first| ("in_reply_to_id", first)));
+        let status = author.call(&world, "POST", "/api/v1/statuses", &fields).await;
+        assert_eq!(user.next().await.unwrap().0, "update");
+        if author.id == bob.id {
+            assert_eq!(user.next().await.unwrap().0, "notification");
+        }
+        let Some(unread) = unread else { continue };
+        let first = first.get_or_insert_with(|| status["id"].as_str().unwrap().to_owned());
+        let (event, data) = direct.next().await.unwrap();
+        let data: Value = serde_json::from_str(&data).unwrap();
+        assert_eq!((event.as_str(), &data["unread"]), ("conversation", &json!(unread)));
+        assert_eq!((&data["id"], &data["last_status"]["id"]), (&json!(first), &status["id"]));
+        assert_eq!(data["accounts"][0]["acct"], "bob");
+    }
+}
+
+#[tokio::test]
 async fn a_stream_has_nothing_of_whom_a_block_or_a_mute_hides() {
     let world = World::new();
     let [ada, bob, eve, max] = world.people(["ada", "bob", "eve", "max"]).await;

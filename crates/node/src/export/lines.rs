@@ -22,7 +22,7 @@ use super::user_lines::{Note, User};
 /// only public posts without warnings and languages, and no reactions, format 3 no settings, markers and
 /// notes of users, format 4 no hashtags of profiles, format 5 no lists,
 /// format 6 no pictures, format 7 no filters and followed hashtags, format 8 no polls and scheduled posts.
-pub(crate) const FORMAT_VERSION: u32 = 9;
+pub(crate) const FORMAT_VERSION: u32 = 10;
 /// Longest line, in bytes: more than that of the longest value in base64, or in text of which every character is
 /// escaped.
 pub(crate) const LINE_BYTES_MAX: usize = 48 << 20;

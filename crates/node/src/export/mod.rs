@@ -218,6 +218,10 @@ impl<W: Write> Export<'_, W> {
         let media = post.media.iter().filter_map(|media| Picture::of(self.facts(), *media));
         let media: Vec<_> = media.collect();
         self.counts.pictures += media.len() as u64;
+        let versions = match post.edited {
+            Some(_) => self.facts().post_versions(id),
+            None => Vec::new(),
+        };
         self.out.line(&Line::Post(Box::new(post_lines::Post {
             id: Some(Id(id.0)),
             time: Some(Time(id.unix_ms())),
@@ -234,6 +238,8 @@ impl<W: Write> Export<'_, W> {
             language: post.language.as_ref().map(|language| language.as_str().into()),
             media,
             poll: post.poll.as_ref().map(Into::into),
+            conversation: post.conversation.map(|first| Id(first.0)),
+            versions: versions.into_iter().map(Into::into).collect(),
         })))?;
         self.reactions(id)?;
         post.poll.iter().try_for_each(|poll| self.votes(poll.id))

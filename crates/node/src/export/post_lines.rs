@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use feed::PostVersion;
+use feed::poll::PollOptions;
 use serde::{Deserialize, Serialize};
 
 use super::lines::{Id, Time, Who};
@@ -40,6 +42,48 @@ pub(crate) struct Post<'a> {
     pub(crate) media: Vec<Picture<'a>>,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub(crate) poll: Option<Poll<'a>>,
+    /// Of a direct reply to a direct post: the first post of the conversation. Formats before 10 have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) conversation: Option<Id>,
+    /// What it said before it was edited, the oldest first. Formats before 10 have none.
+    #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) versions: Vec<Version<'a>>,
+}
+
+/// What a post said from a time on.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Version<'a> {
+    pub(crate) since: Id,
+    #[serde(borrow)]
+    pub(crate) text: Cow<'a, str>,
+    #[serde(borrow, default, skip_serializing_if = "str::is_empty")]
+    pub(crate) warning: Cow<'a, str>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) sensitive: bool,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub(crate) language: Option<Cow<'a, str>>,
+    /// The ids of its pictures, which may be deleted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) media: Vec<Id>,
+    /// The options of its poll.
+    #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) poll: Vec<Cow<'a, str>>,
+}
+
+impl From<PostVersion> for Version<'_> {
+    fn from(version: PostVersion) -> Self {
+        let options = version.poll.iter().flat_map(PollOptions::as_slice);
+        Self {
+            since: Id(version.since.0),
+            text: version.text.as_str().to_owned().into(),
+            warning: version.warning.as_str().to_owned().into(),
+            sensitive: version.sensitive,
+            language: version.language.map(|language| language.as_str().to_owned().into()),
+            media: version.media.iter().map(|media| Id(media.0)).collect(),
+            poll: options.map(|option| option.as_str().to_owned().into()).collect(),
+        }
+    }
 }
 
 #[derive(Debug, Deserialize, Serialize)]

@@ -10,6 +10,7 @@ use feed::accounts::{
     AccessScopes, AccountCommand, AccountDone, AppName, AppRequest, Email, PasswordHash,
     RedirectUri, Role, SecretHash,
 };
+use feed::conversation::{ConversationMark, ConversationUpdate};
 use feed::filter::{
     FilterAction, FilterChange, FilterCommand, FilterContext, FilterContexts, FilterText,
     FilterTime, Keyword, NewFilter,
@@ -99,6 +100,7 @@ fn name(table: NameTable) -> Kept {
         NameTable::Email => Derived,
         NameTable::TagPost | NameTable::AuthorTag => Derived,
         NameTable::FeaturedTag | NameTable::FollowedTag | NameTable::Filters => Exported,
+        NameTable::PostVersions | NameTable::Conversations => Exported,
         NameTable::List | NameTable::ListMember | NameTable::Scheduled => Exported,
         NameTable::PollEnd | NameTable::ScheduledDue => Derived,
         NameTable::ListedUser => Derived,
@@ -150,7 +152,11 @@ fn fill(options: &NodeOptions) {
     let request = Request { command: post, idempotency };
     let reply = runtime.block_on(node.submit(request)).unwrap();
     let Ok(feed::Done::Posted(parent)) = reply.outcome else { panic!("{reply:?}") };
+    run(Command::EditPost { post: parent, text: text("hello, @bob #tag") });
     run(Command::Reply { author: bob.clone(), text: text("hi"), parent });
+    let mark = ConversationMark { first: parent, read: parent, is_removed: true };
+    let update = ConversationUpdate { user: ann.clone(), mark };
+    run(Command::Conversation(Box::new(update)));
     for (user, reaction) in Reaction::ALL
         .map(|reaction| (if reaction == Reaction::Pin { &ann } else { &bob }, reaction))
     {

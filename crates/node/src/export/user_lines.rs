@@ -54,6 +54,9 @@ pub(crate) struct User<'a> {
     pub(crate) followed_tags: Vec<UserTag<'a>>,
     #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) filters: Vec<Filter<'a>>,
+    /// Formats before 10 have none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) conversations: Vec<ConversationMark>,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub(crate) avatar: Option<Picture<'a>>,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
@@ -69,6 +72,19 @@ pub(crate) struct UserTag<'a> {
     /// Of the time since when.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) id: Option<Id>,
+}
+
+/// Up to where a user has read a conversation.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ConversationMark {
+    /// Its first post.
+    pub(crate) first: Id,
+    /// The last post that was read.
+    pub(crate) read: Id,
+    /// Whether the user has removed it then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) removed: bool,
 }
 
 /// Up to where a user has read a timeline.
@@ -159,6 +175,12 @@ impl<'a> User<'a> {
             };
             found.map(line).collect()
         };
+        let marks = if deleted { Vec::new() } else { facts.conversation_marks(id) };
+        let mark = |mark: feed::conversation::ConversationMark| ConversationMark {
+            first: Id(mark.first.0),
+            read: Id(mark.read.0),
+            removed: mark.is_removed,
+        };
         let filters = if deleted { Vec::new() } else { facts.filters(id) };
         let picture = |media: Option<MediaId>| {
             media.filter(|_| !deleted).and_then(|media| Picture::of(facts, media))
@@ -196,6 +218,7 @@ impl<'a> User<'a> {
             featured_tags: tags(facts.featured_tags(id)),
             followed_tags: tags(facts.followed_tags(id)),
             filters: filters.into_iter().map(Filter::from).collect(),
+            conversations: marks.into_iter().map(mark).collect(),
             avatar: picture(user.avatar),
             header: picture(user.header),
         }

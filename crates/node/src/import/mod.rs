@@ -3,6 +3,7 @@
 //! **Invariant:** every line is validated like a command, and writes the rows that commands would have written.
 //! **Invariant:** until everything is durable, the directory is marked as unfinished, and no node opens it.
 
+mod conversations;
 mod filters;
 mod ids;
 mod input;
@@ -14,6 +15,7 @@ mod polls;
 mod posts;
 mod samples;
 mod users;
+mod versions;
 
 use std::io::{self, Read};
 

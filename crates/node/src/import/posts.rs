@@ -18,6 +18,7 @@ use super::ids::{Ids, Rising};
 use super::media::Pictures;
 use super::polls::{self, Votes};
 use super::users::Users;
+use super::versions::versions;
 use crate::export::poll_lines::{self, Vote};
 use crate::export::post_lines::{Post, Reaction as ReactionLine, Story, View};
 
@@ -59,10 +60,7 @@ impl Posts {
             true => PostText::none(),
             false => PostText::parse(&line.text)?,
         };
-        let in_reply_to = line.in_reply_to.map(|parent| PostId(parent.0));
-        if in_reply_to.is_some_and(|parent| parent >= id || parent.0 < Stamp::MIN.0) {
-            return Err("in_reply_to is the id of an earlier post".into());
-        }
+        let (in_reply_to, conversation) = parents(ids, id, line)?;
         let reply_to = line.reply_to.as_ref().map(|user| users.find_any(user)).transpose()?;
         if in_reply_to.is_some() && reply_to.is_none() {
             return Err("with in_reply_to, reply_to is the author of that post".into());
@@ -111,14 +109,19 @@ impl Posts {
             boost: None,
             media,
             poll,
+            conversation,
         };
         write::post(loader, id, &post);
+        let versions = versions(ids, (id, edited), &line.versions)?;
+        if !versions.is_empty() {
+            write::post_versions(loader, id, &versions);
+        }
         let counts = PostCounts::default();
         let last_boosts = Vec::new();
         let votes = post.poll.clone().map(|poll| Votes::new(author, poll));
         self.last = Some(LastPost { id, author, visibility, reply_to, counts, last_boosts, votes });
         for user in post.mentions.iter().filter(|user| !users.is_deleted(**user)) {
-            write::mention(loader, *user, id);
+            write::mention(loader, *user, (id, &post));
         }
         Ok(())
     }
@@ -236,6 +239,25 @@ impl LastPost {
         let boost = Boost::new((self.id, self.author, self.reply_to), Stamp(stamp), earlier);
         Ok(feed::Post::of_boost(user, self.visibility, boost))
     }
+}
+
+/// The post that a post replies to, and the first post of its conversation.
+fn parents(
+    ids: &mut Ids,
+    id: PostId,
+    line: &Post<'_>,
+) -> Result<(Option<PostId>, Option<PostId>), Wrong> {
+    let in_reply_to = line.in_reply_to.map(|parent| PostId(parent.0));
+    if in_reply_to.is_some_and(|parent| parent >= id || parent.0 < Stamp::MIN.0) {
+        return Err("in_reply_to is the id of an earlier post".into());
+    }
+    let conversation = line.conversation.map(|first| ids.used(first)).transpose()?;
+    let conversation = conversation.map(|first| PostId(first.0));
+    let is_direct = line.visibility.as_deref() == Some(Visibility::Direct.name());
+    if conversation.is_some_and(|first| !is_direct || in_reply_to.is_none_or(|it| first > it)) {
+        return Err("a conversation is the id of the first post above a direct reply".into());
+    }
+    Ok((in_reply_to, conversation))
 }
 
 /// Who may see a post, its warning and its language.

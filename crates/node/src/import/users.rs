@@ -15,6 +15,7 @@ use rows::{SetTable, Stamp, Totals};
 use store::Loader;
 
 use super::Wrong;
+use super::conversations::marks;
 use super::filters::filters;
 use super::ids::Ids;
 use super::lists::Lists;
@@ -89,7 +90,8 @@ impl Users {
         }
         let has_tags = !line.featured_tags.is_empty() || !line.followed_tags.is_empty();
         let has_picture = line.avatar.is_some() || line.header.is_some();
-        let has_more = has_tags || has_picture || !line.filters.is_empty();
+        let has_marks = !line.filters.is_empty() || !line.conversations.is_empty();
+        let has_more = has_tags || has_picture || has_marks;
         if line.deleted && has_more {
             return Err("nothing is left of a deleted user but the handle".into());
         }
@@ -107,6 +109,7 @@ impl Users {
             write::followed_tag(loader, id, &tag, Some(since.0));
         }
         write::filters(loader, id, &filters(ids, &line.filters)?);
+        write::conversation_marks(loader, id, &marks(ids, &line.conversations)?);
         write::user(loader, id, &user);
         write::handle(loader, &handle, id);
         if self.ids.insert(handle, id).is_some() {

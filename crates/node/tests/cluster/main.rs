@@ -406,7 +406,7 @@ fn changes_that_a_node_does_not_know_are_refused_until_it_is_updated() {
         Err(UploadError::Unavailable(SubmitError::Upgrading))
     ));
     assert_eq!(stream.files.count(), 0, "nothing is stored that could not be added");
-    let (id, payload) = status(2, 2);
+    let (id, payload) = status(2, commands as u8);
     stream.add(id, payload);
     wait_until(|| other.node().cluster().unwrap().commands == commands);
     assert_eq!(other.add("sum"), 3);

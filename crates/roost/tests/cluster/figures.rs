@@ -11,7 +11,7 @@ use commitlog::{Applied, ClusterId, NodeId, Position};
 use jetlog::{JetLog, JetLogOptions};
 use serde_json::json;
 use testkit::PATIENCE;
-use testkit::http::Client;
+use testkit::http::{Client, number};
 use testkit::proc::processor_seconds;
 use testkit::process::Server;
 
@@ -29,6 +29,9 @@ const POSTS_EACH: usize = 10;
 const ROUNDS: usize = 7;
 /// So many that the clock of a process, which counts hundredths of a second, is precise to a percent.
 const READS: usize = 40_000;
+/// Batches of posts, and posts in each.
+const BATCHES: usize = 40;
+const BATCH_LINES: usize = 5_000;
 
 #[test]
 #[ignore = "measures: cargo xtask cluster --figures"]
@@ -38,6 +41,8 @@ fn figures() {
     post_by_many(&world, &mut report);
     post_alone(&world, &mut report);
     read_homes(&world, &mut report);
+    read_on_more_and_more_nodes(&world, &mut report);
+    apply_posts_of_others(&world, &mut report);
     println!("{report}");
     if let Some(out) = std::env::var_os("ROOST_CLUSTER_OUT").map(PathBuf::from) {
         std::fs::create_dir_all(&out).unwrap();
@@ -182,6 +187,71 @@ fn read_homes(world: &World, report: &mut String) {
         report,
         "processor time of a read of a home: {node:.1} us on a node of three, {own:.1} us on a server of its own; median ratio \
          of {ROUNDS} rounds {ratio:.3}"
+    )
+    .unwrap();
+}
+
+/// Reads of homes on one node, on two and on three at the same time.
+fn read_on_more_and_more_nodes(world: &World, report: &mut String) {
+    let mut client = world.client(0);
+    let mut known =
+        |handle: String| number(&client.get(&format!("/v1/users/@{handle}")).json()["id"]);
+    let users: Vec<u64> = (0..USERS).map(|at| known(format!("home{at}"))).collect();
+    let mut used = vec![Vec::new(); world.nodes.len()];
+    for _ in 0..ROUNDS {
+        for (nodes, used) in (1..).zip(&mut used) {
+            let before = processors(world);
+            std::thread::scope(|scope| {
+                for node in 0..nodes {
+                    let (mut client, users) = (world.client(node), &users);
+                    scope.spawn(move || {
+                        for read in 0..READS {
+                            let path =
+                                format!("/v1/users/{}/timeline?limit=20", users[read % USERS]);
+                            client.get(&path).expect(200);
+                        }
+                    });
+                }
+            });
+            used.push((processors(world) - before) / (nodes * READS) as f64 * 1e6);
+        }
+    }
+    let used: Vec<String> = used.into_iter().map(|used| format!("{:.1}", median(used))).collect();
+    let used = used.join(", ");
+    writeln!(report, "the same on 1, 2 and 3 nodes at the same time: {used} us for each read")
+        .unwrap();
+}
+
+/// What posts cost a node that applies them, and that which got them in batches.
+fn apply_posts_of_others(world: &World, report: &mut String) {
+    let mut client = world.client(0);
+    let user = client.register("batches");
+    let text = "what a batch posts, again and again, to nobody who follows";
+    let lines = vec![json!({"op": "post", "user": user, "text": text}); BATCH_LINES];
+    let (profile, mut other) = (format!("/v1/users/{user}"), world.client(1));
+    let mut posts = 0;
+    let mut used = [Vec::new(), Vec::new()];
+    for _ in 0..ROUNDS {
+        let nodes = [0, 1].map(|node| world.nodes[node].as_ref().unwrap());
+        let before = nodes.map(seconds);
+        for _ in 0..BATCHES {
+            client.batch(&lines);
+        }
+        posts += BATCHES * BATCH_LINES;
+        let start = Instant::now();
+        while other.get(&profile).json()["post_count"] != posts {
+            assert!(start.elapsed() < PATIENCE, "the posts arrive");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let each = 1e6 / (BATCHES * BATCH_LINES) as f64;
+        for ((node, before), used) in nodes.into_iter().zip(before).zip(&mut used) {
+            used.push((seconds(node) - before) * each);
+        }
+    }
+    let [own, other] = used.map(median);
+    writeln!(
+        report,
+        "processor time of a post in batches of {BATCH_LINES}: {own:.1} us on the node that gets it, {other:.1} us on another one"
     )
     .unwrap();
 }

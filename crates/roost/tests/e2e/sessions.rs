@@ -92,6 +92,7 @@ const OPEN: &str = "
     See    GET /v1/posts/{id}
     Author PATCH DELETE /v1/posts/{id}
     See    GET /v1/posts/{id}/context
+    See    GET /v1/posts/{id}/history
     See    GET /v1/posts/{id}/favourites
     See    GET /v1/posts/{id}/boosts
     See    GET /v1/tags/{tag}/posts
@@ -249,6 +250,7 @@ fn users_neither_read_nor_change_what_is_hidden_from_them() {
         for (method, path, body) in [
             ("GET", format!("/v1/posts/{hidden}?viewer={ada}"), None),
             ("GET", format!("/v1/posts/{hidden}/context?viewer={ada}"), None),
+            ("GET", format!("/v1/posts/{hidden}/history?viewer={ada}"), None),
             ("GET", format!("/v1/posts/{hidden}/favourites?viewer={ada}"), None),
             ("GET", format!("/v1/posts/{hidden}/boosts?viewer={ada}"), None),
             ("PUT", format!("/v1/users/{ada}/favourites/{hidden}"), None),

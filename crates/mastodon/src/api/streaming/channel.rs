@@ -34,7 +34,9 @@ pub(super) enum Channel {
     Hashtag(&'static str, Tag),
     /// The posts of home that are in the timeline of a list.
     List(ListId),
-    /// One on which nothing is sent: of other servers and conversations.
+    /// The conversations of the user.
+    Direct,
+    /// One on which nothing is sent: of other servers and of pictures alone.
     Silent(&'static str),
 }
 
@@ -57,7 +59,7 @@ impl Channel {
             Self::Silent("public:local:media"),
             Self::Silent("public:remote"),
             Self::Silent("public:remote:media"),
-            Self::Silent("direct"),
+            Self::Direct,
         ]
         .into_iter()
         .find(|channel| channel.name() == name)
@@ -67,6 +69,7 @@ impl Channel {
         match self {
             Self::User => "user",
             Self::Notifications => "user:notification",
+            Self::Direct => "direct",
             Self::List(_) => "list",
             Self::Public(name) | Self::Hashtag(name, _) | Self::Silent(name) => name,
         }
@@ -94,7 +97,7 @@ impl Channel {
         match self {
             Self::Public(_) => !published.is_reply,
             Self::Hashtag(_, tag) => published.tags.contains(tag),
-            Self::User | Self::Notifications | Self::List(_) | Self::Silent(_) => false,
+            _ => false,
         }
     }
 
@@ -102,15 +105,13 @@ impl Channel {
     pub(super) fn scope(&self) -> AccessScope {
         match self {
             Self::Notifications => AccessScope::ReadNotifications,
-            Self::User | Self::Public(_) | Self::Hashtag(..) | Self::List(_) | Self::Silent(_) => {
-                AccessScope::ReadStatuses
-            }
+            _ => AccessScope::ReadStatuses,
         }
     }
 
     /// Whether its events are those of the user.
     pub(super) fn is_of_user(&self) -> bool {
-        matches!(self, Self::User | Self::Notifications | Self::List(_))
+        matches!(self, Self::User | Self::Notifications | Self::List(_) | Self::Direct)
     }
 
     /// Whether its events are posts that any user may see.

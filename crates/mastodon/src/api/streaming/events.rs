@@ -46,6 +46,8 @@ pub(super) struct Events {
     has_home: bool,
     /// The lists whose timelines are listened to.
     lists: Vec<ListId>,
+    /// Whether conversations are among the events.
+    has_direct: bool,
     /// When a sign of life is due.
     keep_alive: Instant,
     _open: Open,
@@ -108,6 +110,7 @@ impl Events {
             of_public,
             has_home,
             lists,
+            has_direct: false,
             keep_alive,
             _open: open,
         }
@@ -119,6 +122,7 @@ impl Events {
         self.of_public = of_public.cloned().collect();
         self.has_home = channels.contains(&Channel::User);
         self.lists = channels.iter().filter_map(Channel::list).collect();
+        self.has_direct = channels.contains(&Channel::Direct);
         if !channels.iter().any(Channel::is_of_user) {
             self.own = None;
         } else if self.own.is_none() {
@@ -230,6 +234,7 @@ impl Events {
             changes,
             changes_read: own.changes_read,
             lists: self.lists.clone(),
+            has_direct: self.has_direct,
         };
         let news = self.state.read_for_stream(move |renderer| question.answer(renderer)).await;
         let News { mut events, position, changes_read, more } = news?;

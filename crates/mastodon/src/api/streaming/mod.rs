@@ -32,6 +32,9 @@ use crate::state::Shared;
 use crate::streams::{Open, Published};
 use crate::tokens::Access;
 
+/// The event of a channel of its own.
+const CONVERSATION: &str = "conversation";
+
 /// An event.
 #[derive(Clone, Debug)]
 struct Event {
@@ -63,6 +66,8 @@ impl Event {
             Some(published) => channel.has(published),
             None => match channel {
                 Channel::Notifications => self.is_notification(),
+                Channel::Direct => self.name == CONVERSATION,
+                _ if self.name == CONVERSATION => false,
                 // Nobody knows any more whose post it was.
                 Channel::List(list) => self.name == "delete" || self.lists.contains(list),
                 _ => true,

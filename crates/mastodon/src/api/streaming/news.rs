@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use feed::{Cursor, ListId, NotificationId, Page, PageOf, PostId, UserId, is_in_list};
+use feed::{
+    Cursor, ListId, Notice, Notification, NotificationId, Page, PageOf, PostId, UserId, is_in_list,
+};
 use node::Change;
 
-use super::Event;
+use super::{CONVERSATION, Event};
 use crate::entities::{Entities, Renderer};
 
 /// Posts that are read at a time.
@@ -26,6 +28,8 @@ pub(super) struct Question {
     pub(super) changes_read: u64,
     /// The lists of the user whose timelines are listened to.
     pub(super) lists: Vec<ListId>,
+    /// Whether conversations are listened to.
+    pub(super) has_direct: bool,
 }
 
 /// The answer.
@@ -78,8 +82,11 @@ impl Question {
                     status.map(|it| Event { lists: lists(), ..Event::of("update", it) })
                 }
             };
-            bytes += event.as_ref().map_or(0, |event| event.payload.len());
-            events.extend(event);
+            let of_conversation = self.conversation(&mut entities, (*id, *notice));
+            for event in event.into_iter().chain(of_conversation) {
+                bytes += event.payload.len();
+                events.push(event);
+            }
             // A post and the notification of it are not taken apart.
             let next = all.get(index + 1);
             if bytes >= EVENTS_BYTES && next.is_some_and(|(next, _)| next != id) {
@@ -88,6 +95,20 @@ impl Question {
             }
         }
         News { events, position, changes_read, more }
+    }
+
+    /// The conversation of a direct post, if it is new to the user: their own at home, or one that mentions them.
+    fn conversation(
+        &self,
+        entities: &mut Entities<'_>,
+        (id, notice): (u64, Option<Notification>),
+    ) -> Option<Event> {
+        let is_mention = notice.is_some_and(|found| matches!(found.notice, Notice::Mention(_)));
+        let is_own = || entities.facts().post(PostId(id)).is_some_and(|it| it.author == self.user);
+        if !self.has_direct || !(is_mention || notice.is_none() && is_own()) {
+            return None;
+        }
+        entities.conversation_of(PostId(id)).map(|found| Event::of(CONVERSATION, found))
     }
 
     fn changed(&self, entities: &mut Entities<'_>, change: Change) -> Option<Event> {
@@ -151,7 +172,8 @@ mod tests {
         submit(Command::Publish(Box::new(NewPost::new(author, text)))).await;
         let question = |visible| {
             let (changes, changes_read, lists) = (Vec::new(), 0, Vec::new());
-            Question { user: UserId(0), position: before, visible, changes, changes_read, lists }
+            let (user, position, has_direct) = (UserId(0), before, false);
+            Question { user, position, visible, changes, changes_read, lists, has_direct }
         };
         let early = question(before).answer(&renderer);
         assert_eq!((early.events.len(), early.position, early.more), (0, before, true));

@@ -1,0 +1,91 @@
+//! What a post says, and what it said before it was edited.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+use feed::{PostVersion, Refusal};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::error::{ApiError, ErrorBody};
+use crate::guard::RouteKind;
+use crate::input::OnePost;
+use crate::page::{For, answer, opened_with};
+use crate::params::{IdPath, ViewerQuery};
+use crate::routes::Routes;
+use crate::state::AppState;
+use crate::time::rfc3339;
+use crate::v1::follows::viewer;
+
+pub(crate) fn route(routes: &mut Routes<'_>) {
+    routes.on("GET", "/v1/posts/{id}/history", RouteKind::Query, history);
+}
+
+/// What a post said from a time on.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct VersionView {
+    text: String,
+    warning: String,
+    sensitive: bool,
+    #[schema(example = "en")]
+    language: Option<String>,
+    /// The ids of its pictures, some of which may be deleted.
+    media_ids: Vec<String>,
+    /// When this version was written.
+    #[schema(format = DateTime, example = "2026-11-21T09:31:00.123Z")]
+    created_at: String,
+}
+
+/// The versions of a post.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes the answer, which is written as bytes")]
+pub(crate) struct VersionPage {
+    items: Vec<VersionView>,
+    /// Always null: there is one page.
+    next: Option<String>,
+    prev: Option<String>,
+}
+
+impl From<PostVersion> for VersionView {
+    fn from(version: PostVersion) -> Self {
+        Self {
+            text: version.text.as_str().to_owned(),
+            warning: version.warning.as_str().to_owned(),
+            sensitive: version.sensitive,
+            language: version.language.map(|language| language.as_str().to_owned()),
+            media_ids: version.media.iter().map(|media| media.0.to_string()).collect(),
+            created_at: rfc3339(version.since.unix_ms()),
+        }
+    }
+}
+
+/// List the versions of a post
+///
+/// What it said at first, after each edit, and says now, in this order. If there were more than 100 edits, or the texts have
+/// more than 48 KiB, the oldest versions after the first one are missing.
+#[utoipa::path(
+    get, path = "/v1/posts/{id}/history", operation_id = "list_post_versions", tag = "posts",
+    params(IdPath, ViewerQuery),
+    responses(
+        (status = 200, description = "The versions", body = VersionPage),
+        (status = 404, description = "`post_not_found`, `user_not_found`", body = ErrorBody),
+    )
+)]
+pub(crate) async fn history(
+    State(state): State<Arc<AppState>>,
+    OnePost(id): OnePost,
+    For(named): For,
+) -> Result<Response, ApiError> {
+    let found = state.read(move |node| {
+        let (viewer, facts) = (viewer(node, named.as_ref())?, node.facts());
+        // Of a boost, those of what it boosts.
+        let visible = |id| facts.post(id).filter(|post| viewer.visible(post));
+        let id = visible(id).ok_or(Refusal::PostNotFound)?.boosted_or(id);
+        let post = visible(id).ok_or(Refusal::PostNotFound)?;
+        let mut versions = facts.post_versions(id);
+        versions.push(PostVersion::of(id, &post));
+        Ok::<_, Refusal>(versions.into_iter().map(VersionView::from).collect::<Vec<_>>())
+    });
+    Ok(answer(opened_with(found.await??.iter()), None, None))
+}

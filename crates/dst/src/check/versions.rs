@@ -1,0 +1,46 @@
+//! Compares what is kept of edited posts with the model.
+
+use feed::limits::{VERSIONS_BYTES_MAX, VERSIONS_MAX};
+use feed::{PostId, PostVersion};
+
+use crate::model::versions::ModelVersion;
+use crate::run::Run;
+
+/// Least bytes of a version that is too long beside the others.
+const OTHER_BYTES: usize = 200;
+
+impl Run {
+    /// What a post said before: the first version, and as many of the newest as fit.
+    pub(super) fn check_versions(&self, post: PostId) {
+        let found = self.node().node().facts().post_versions(post);
+        let found: Vec<_> = found.into_iter().map(model_version).collect();
+        let all = self.model.feed.versions.get(&post.0).map_or(&[][..], Vec::as_slice);
+        assert_eq!(found.first(), all.first(), "the first version of post {}", post.0);
+        let newest = found.get(1..).unwrap_or_default();
+        assert!(all.ends_with(newest), "post {}: {newest:?} of {all:?}", post.0);
+        if found.len() < all.len() && found.len() < VERSIONS_MAX {
+            let dropped = &all[all.len() - found.len()];
+            let bytes = |version: &ModelVersion| {
+                let options = version.poll.iter().flatten().map(String::len).sum::<usize>();
+                version.text.len() + version.warning.len() + options + OTHER_BYTES
+            };
+            let bytes = found.iter().chain([dropped]).map(bytes).sum::<usize>();
+            assert!(bytes > VERSIONS_BYTES_MAX, "post {} has only {found:?}", post.0);
+        }
+    }
+}
+
+fn model_version(version: PostVersion) -> ModelVersion {
+    let options = version.poll.map(|options| {
+        options.as_slice().iter().map(|option| option.as_str().to_owned()).collect()
+    });
+    ModelVersion {
+        since: version.since.0,
+        text: version.text.as_str().to_owned(),
+        warning: version.warning.as_str().to_owned(),
+        sensitive: version.sensitive,
+        language: version.language.map(|language| language.as_str().to_owned()),
+        media: version.media.iter().map(|media| media.0).collect(),
+        poll: options,
+    }
+}

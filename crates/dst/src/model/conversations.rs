@@ -1,0 +1,71 @@
+//! The expected conversations.
+
+use std::collections::BTreeMap;
+
+use feed::conversation::{Conversation, ConversationUpdate};
+use feed::limits::DIRECT_POSTS_MAX;
+use feed::{Done, NewPost, Outcome, PostId, Visibility};
+
+use super::feed::Feed;
+
+/// Up to where a user has read a conversation, and whether it was removed then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ModelMark {
+    read: u64,
+    is_removed: bool,
+    /// When it was made or changed.
+    stamp: u64,
+}
+
+impl Feed {
+    /// The first post of the conversation of a direct reply.
+    pub(super) fn conversation_of(&self, new: &NewPost) -> Option<u64> {
+        let parent = new.parent.filter(|_| new.visibility == Visibility::Direct)?.0;
+        let post = self.posts.get(&parent).filter(|post| post.visibility == Visibility::Direct)?;
+        Some(post.conversation.unwrap_or(parent))
+    }
+
+    pub(super) fn update_conversation(
+        &mut self,
+        stamp: u64,
+        update: &ConversationUpdate,
+    ) -> Outcome {
+        let user = self.resolve(&update.user)?;
+        let (read, is_removed) = (update.mark.read.0, update.mark.is_removed);
+        let marks = self.marks.entry(user).or_default();
+        let new = ModelMark { read, is_removed, stamp };
+        let mark = marks.entry(update.mark.first.0).or_insert(new);
+        if read > mark.read || read == mark.read && is_removed && !mark.is_removed {
+            *mark = new;
+        }
+        // Those of the newest posts are kept.
+        while marks.len() > DIRECT_POSTS_MAX {
+            let oldest = marks.iter().min_by_key(|(_, mark)| (mark.read, mark.stamp));
+            let first = oldest.map(|(first, _)| *first);
+            first.and_then(|first| marks.remove(&first));
+        }
+        Ok(Done::ConversationUpdated)
+    }
+
+    /// The conversations of a user, that of the newest post first.
+    pub(crate) fn conversations(&self, user: u32) -> Vec<Conversation> {
+        let marks = self.marks.get(&user);
+        let mut newest = BTreeMap::new();
+        for (id, post) in &self.posts {
+            let is_part = post.author == user || post.mentions.contains(&user);
+            let is_direct = post.visibility == Visibility::Direct;
+            if is_direct && is_part && (post.author == user || self.notified(user, *id)) {
+                newest.insert(post.conversation.unwrap_or(*id), *id);
+            }
+        }
+        let shown = newest.into_iter().filter_map(|(first, last)| {
+            let mark = marks.and_then(|marks| marks.get(&first)).filter(|mark| mark.read >= last);
+            let is_unread = self.posts[&last].author != user && mark.is_none();
+            let shown = Conversation { first: PostId(first), last: PostId(last), is_unread };
+            mark.is_none_or(|mark| !mark.is_removed).then_some(shown)
+        });
+        let mut shown: Vec<_> = shown.collect();
+        shown.sort_by_key(|shown| std::cmp::Reverse(shown.last));
+        shown
+    }
+}

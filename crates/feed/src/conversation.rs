@@ -1,0 +1,71 @@
+//! Conversations of a user: direct posts, by threads.
+//!
+//! A **conversation** is a direct post that replies to no direct post, and all direct posts below it. It is one of each
+//! user who sees a post of it, and named after its first post. Conversations follow from the posts: stored is only up to
+//! where a user has read them, and which ones the user has removed.
+//!
+//! **Invariant:** there are no more marks than conversations in a list: see `direct`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{PostId, UserRef};
+use crate::limits::DIRECT_POSTS_MAX;
+
+/// The number of the row of a direct post that mentions a user; that of other posts is 0.
+pub(crate) const DIRECT_MENTION: u64 = 1;
+
+/// A conversation, as its user sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Conversation {
+    /// Its first post, which may be deleted: the id of the conversation.
+    pub first: PostId,
+    /// The newest post of it that the user sees.
+    pub last: PostId,
+    /// Whether another user wrote that, and the user has not read it.
+    pub is_unread: bool,
+}
+
+/// Up to where a user has read a conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConversationMark {
+    /// The first post of the conversation.
+    pub first: PostId,
+    /// Posts up to this one are read.
+    pub read: PostId,
+    /// Whether the user has removed the conversation then. A later post brings it back.
+    pub is_removed: bool,
+}
+
+/// What a user does with a conversation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConversationUpdate {
+    /// The user.
+    pub user: UserRef,
+    /// The new mark; none of an earlier post changes one.
+    pub mark: ConversationMark,
+}
+
+impl ConversationMark {
+    /// Adds a mark to those of a user, which are in the order of what was read, the newest first. As many are kept as there
+    /// can be conversations in a list; returns whether they changed.
+    pub fn add_to(self, marks: &mut Vec<Self>) -> bool {
+        let mut new = self;
+        if let Some(at) = marks.iter().position(|mark| mark.first == self.first) {
+            let Some(old) = marks.get(at).copied().filter(|old| old.read <= self.read) else {
+                return false;
+            };
+            new.is_removed |= old.is_removed && old.read == self.read;
+            if new == old {
+                return false;
+            }
+            marks.remove(at);
+        }
+        let place = marks.partition_point(|mark| mark.read > new.read);
+        if place >= DIRECT_POSTS_MAX {
+            return false;
+        }
+        marks.insert(place, new);
+        marks.truncate(DIRECT_POSTS_MAX);
+        true
+    }
+}

@@ -1,0 +1,132 @@
+//! Conversations: threads of direct posts, what a user has read of them, and which ones the user has removed.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod support;
+
+use feed::conversation::{Conversation, ConversationMark, ConversationUpdate};
+use feed::limits::{CONVERSATIONS_BYTES_MAX, DIRECT_POSTS_MAX};
+use feed::{Command, Done, NewPost, PostId, PostText, Refusal, UserId, Viewer, Visibility};
+use rows::{NameTable, Rows as _};
+use support::{World, block, id};
+
+impl World {
+    fn send(&mut self, author: u32, text: &str, parent: Option<PostId>) -> PostId {
+        self.publish(Visibility::Direct, author, text, parent)
+    }
+
+    fn publish(
+        &mut self,
+        visibility: Visibility,
+        author: u32,
+        text: &str,
+        parent: Option<PostId>,
+    ) -> PostId {
+        let new = NewPost::new(id(author), PostText::parse(text).unwrap());
+        let new = NewPost { visibility, parent, ..new };
+        match self.run(Command::Publish(Box::new(new))) {
+            Ok(Done::Posted(post)) => post,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn mark(&mut self, user: u32, first: PostId, read: PostId, is_removed: bool) {
+        let mark = ConversationMark { first, read, is_removed };
+        let update = ConversationUpdate { user: id(user), mark };
+        let outcome = self.run(Command::Conversation(Box::new(update)));
+        assert_eq!(outcome, Ok(Done::ConversationUpdated));
+    }
+
+    /// The conversations of a user: first and last post, and whether it is unread.
+    fn conversations(&self, user: u32) -> Vec<(PostId, PostId, bool)> {
+        let viewer = Viewer::new(self.facts(), Some(UserId(user)));
+        let found = viewer.conversations().into_iter();
+        found.map(|Conversation { first, last, is_unread }| (first, last, is_unread)).collect()
+    }
+}
+
+#[test]
+fn a_conversation_is_a_thread_of_direct_posts_for_those_who_see_a_post_of_it() {
+    let mut world = World::new();
+    let public = world.post(1, "hello");
+    let one = world.send(0, "@bob one", None);
+    let two = world.send(1, "@ada two", Some(one));
+    let other = world.send(0, "@bob @cy other", Some(public));
+    // A reply for everybody is not part of it, and begins none.
+    world.publish(Visibility::Public, 1, "@ada public", Some(two));
+    assert_eq!(world.conversations(0), [(other, other, false), (one, two, true)]);
+    assert_eq!(world.conversations(1), [(other, other, true), (one, two, false)]);
+    assert_eq!(world.conversations(2), [(other, other, true)]);
+    // Who is added later has part in what comes from then on.
+    let three = world.send(1, "@cy look", Some(two));
+    assert_eq!(world.conversations(2), [(one, three, true), (other, other, true)]);
+    world.run(Command::DeletePost { post: three }).unwrap();
+    world.run(Command::DeletePost { post: one }).unwrap();
+    assert_eq!(world.conversations(2), [(other, other, true)]);
+    assert_eq!(world.conversations(0), [(other, other, false), (one, two, true)]);
+    let note = world.send(2, "to myself, @cy", None);
+    assert_eq!(world.conversations(2)[0], (note, note, false));
+    assert_eq!(Viewer::new(world.facts(), None).conversations(), []);
+}
+
+#[test]
+fn a_conversation_is_read_or_removed_until_the_next_post() {
+    let mut world = World::new();
+    let one = world.send(0, "@bob one", None);
+    let two = world.send(0, "@bob two", Some(one));
+    world.mark(1, one, one, true);
+    assert_eq!(world.conversations(1), [(one, two, true)], "not up to the last post");
+    world.mark(1, one, two, false);
+    let read = world.snapshot();
+    for (post, is_removed) in [(one, true), (two, false)] {
+        world.mark(1, one, post, is_removed);
+        assert_eq!(world.snapshot(), read, "it is so already");
+    }
+    assert_eq!(world.conversations(1), [(one, two, false)]);
+    world.mark(1, one, two, true);
+    assert_eq!(world.conversations(1), []);
+    assert_eq!(world.conversations(0), [(one, two, false)], "for its user only");
+    let three = world.send(0, "@bob three", Some(two));
+    assert_eq!(world.conversations(1), [(one, three, true)]);
+    let mark = ConversationMark { first: one, read: three, is_removed: true };
+    let update = ConversationUpdate { user: id(9), mark };
+    let outcome = world.run(Command::Conversation(Box::new(update)));
+    assert_eq!(outcome, Err(Refusal::UserNotFound));
+}
+
+#[test]
+fn what_a_block_or_a_mute_hides_is_in_no_conversation() {
+    let mut world = World::new();
+    let one = world.send(0, "@bob one", None);
+    let two = world.send(2, "@bob two", None);
+    let mute = Command::Mute { user: id(1), other: id(0), mentions: true, time: None };
+    world.run(mute).unwrap();
+    assert_eq!(world.conversations(1), [(two, two, true)]);
+    world.run(block(id(2), id(1))).unwrap();
+    assert_eq!(world.conversations(1), []);
+    world.run(Command::Unmute { user: id(1), other: id(0) }).unwrap();
+    assert_eq!(world.conversations(1), [(one, one, true)]);
+}
+
+#[test]
+fn conversations_of_the_newest_direct_posts_are_listed_and_as_many_marks_are_kept() {
+    let mut world = World::new();
+    let posts: Vec<_> = (0..DIRECT_POSTS_MAX + 3)
+        .map(|number| world.send(0, &format!("@bob {number}"), None))
+        .collect();
+    for number in 0..600 {
+        world.post(2, &format!("@bob in between {number}"));
+    }
+    assert_eq!(world.conversations(1).len(), DIRECT_POSTS_MAX);
+    for post in &posts {
+        world.mark(1, *post, *post, false);
+    }
+    // What is older than all that are kept is not kept.
+    world.mark(1, PostId(1), PostId(1), true);
+    let newest: Vec<_> = posts[3..].iter().rev().map(|post| (*post, *post, false)).collect();
+    assert_eq!(world.conversations(1), newest);
+    let row = world.rows.name(NameTable::Conversations, &1_u32.to_be_bytes()).unwrap();
+    assert!(row.len() <= CONVERSATIONS_BYTES_MAX, "{}", row.len());
+    world.run(Command::DeleteUser { user: id(1) }).unwrap();
+    world.erase(1);
+    assert_eq!(world.rows.first_name(NameTable::Conversations, &[]), None, "no row is left");
+}

@@ -1,0 +1,110 @@
+//! Conversations: threads of direct posts, and the timeline of direct posts.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::Uri;
+use axum::response::Response;
+use feed::conversation::{Conversation, ConversationMark, ConversationUpdate};
+use feed::{Command, PageOf, PostId, UserId, UserRef};
+use serde_json::{Value, json};
+
+use crate::answers;
+use crate::entities::Entities;
+use crate::entities::json::Json as Entity;
+use crate::error::ApiError;
+use crate::fields::Params;
+use crate::input::{Me, Once, StatusInPath};
+use crate::paging::{self, Asked};
+use crate::state::{Server, Shared};
+
+/// A page of items, which are all there are, the newest first.
+fn page<T>(asked: &Asked, items: Vec<T>, id: impl Fn(&T) -> PostId) -> PageOf<T> {
+    let mut items: Vec<T> = items.into_iter().filter(|item| asked.has(id(item).0)).collect();
+    if asked.is_up() {
+        items.reverse();
+    }
+    items.truncate(asked.limit + 1);
+    PageOf::from_scan(items, &asked.page(PostId))
+}
+
+/// The conversation of the user with this first post.
+fn find(entities: &Entities<'_>, first: PostId) -> Option<Conversation> {
+    entities.viewer().conversations().into_iter().find(|found| found.first == first)
+}
+
+/// `GET /api/v1/conversations`
+pub(crate) async fn list(
+    State(state): State<Shared>,
+    Me(me): Me,
+    uri: Uri,
+    Params(fields): Params,
+) -> Result<Response, ApiError> {
+    let asked = Asked::parse(&fields, paging::STATUSES)?;
+    let read = move |_: &_, entities: &mut Entities<'_>| {
+        let found = page(&asked, entities.viewer().conversations(), |found| found.last);
+        asked.list(found, None, |found| found.last.0, |found| entities.conversation(found))
+    };
+    let listed = state.entities(Some(me), read).await?;
+    state.listed(uri.path(), &fields, &asked, listed)
+}
+
+/// `GET /api/v1/timelines/direct`
+pub(crate) async fn direct(
+    State(state): State<Shared>,
+    Me(me): Me,
+    uri: Uri,
+    Params(fields): Params,
+) -> Result<Response, ApiError> {
+    let asked = Asked::parse(&fields, paging::STATUSES)?;
+    let read = move |_: &_, entities: &mut Entities<'_>| {
+        let posts = entities.viewer().direct_posts().into_iter().map(|(id, _)| id).collect();
+        let posts = page(&asked, posts, |id| *id);
+        asked.statuses(posts, None, |post, out| entities.append_status(post, out))
+    };
+    let listed = state.entities(Some(me), read).await?;
+    state.listed(uri.path(), &fields, &asked, listed)
+}
+
+impl Server {
+    /// Marks a conversation as read, or removes it.
+    async fn mark(
+        &self,
+        (me, first): (UserId, PostId),
+        once: Once,
+        is_removed: bool,
+    ) -> Result<(), ApiError> {
+        let read = move |_: &_, entities: &mut Entities<'_>| find(entities, first);
+        let found = self.entities(Some(me), read).await?.ok_or_else(ApiError::not_found)?;
+        let mark = ConversationMark { first, read: found.last, is_removed };
+        let update = ConversationUpdate { user: UserRef::Id(me), mark };
+        self.change(me, once, Command::Conversation(Box::new(update))).await?;
+        Ok(())
+    }
+}
+
+/// `POST /api/v1/conversations/{id}/read`
+pub(crate) async fn read(
+    State(state): State<Shared>,
+    Me(me): Me,
+    StatusInPath(first): StatusInPath,
+    once: Once,
+) -> Result<Response, ApiError> {
+    state.mark((me, first), once, false).await?;
+    let read = move |entities: &mut Entities<'_>| {
+        let found = find(entities, first)?;
+        entities.conversation(found)
+    };
+    let entity: Option<Entity> = state.entities_done(me, read).await?;
+    answers::entity(entity)
+}
+
+/// `DELETE /api/v1/conversations/{id}`
+pub(crate) async fn remove(
+    State(state): State<Shared>,
+    Me(me): Me,
+    StatusInPath(first): StatusInPath,
+    once: Once,
+) -> Result<Json<Value>, ApiError> {
+    state.mark((me, first), once, true).await?;
+    Ok(Json(json!({})))
+}

@@ -1,0 +1,51 @@
+//! The entity `Conversation`.
+
+use feed::conversation::Conversation;
+use feed::{PostId, Visibility};
+use serde_json::json;
+
+use super::Entities;
+use super::json::{Json, push_made};
+
+/// Most accounts of a conversation: a post can mention hundreds of users.
+const ACCOUNTS_MAX: usize = 40;
+
+impl Entities<'_> {
+    /// A conversation of the reader.
+    pub(crate) fn conversation(&mut self, found: Conversation) -> Option<Json> {
+        let reader = self.reader?;
+        let post = self.visible_post(found.last)?;
+        let status = self.status(found.last)?;
+        let others = std::iter::once(post.author).chain(post.mentions);
+        let others = others.filter(|user| *user != reader && self.is_visible(*user));
+        let mut others: Vec<_> = others.take(ACCOUNTS_MAX).collect();
+        // As in Mastodon, apps show who it is with: oneself, if nobody else.
+        if others.is_empty() {
+            others.push(reader);
+        }
+        let entity = Json::from(json!({
+            "id": found.first.0.to_string(),
+            "unread": found.is_unread,
+        }));
+        let accounts = Json::written(|out| {
+            out.push(b'[');
+            for user in others {
+                push_made(self.account(user), out);
+            }
+            out.push(b']');
+            Some(())
+        });
+        Some(entity.with_entity("accounts", &accounts?).with_entity("last_status", &status))
+    }
+
+    /// The conversation of a direct post that has just come, for the reader.
+    pub(crate) fn conversation_of(&mut self, id: PostId) -> Option<Json> {
+        let post = self.visible_post(id)?;
+        if post.visibility != Visibility::Direct {
+            return None;
+        }
+        let is_unread = self.reader.is_some_and(|reader| reader != post.author);
+        let first = post.conversation.unwrap_or(id);
+        self.conversation(Conversation { first, last: id, is_unread })
+    }
+}

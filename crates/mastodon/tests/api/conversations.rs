@@ -1,0 +1,95 @@
+//! Conversations.
+
+use serde_json::{Value, json};
+
+use crate::client::{Person, World, ids};
+
+const PATH: &str = "/api/v1/conversations";
+
+/// Sends a direct status; returns its id.
+async fn send(world: &World, author: &Person, text: &str, parent: Option<&str>) -> String {
+    let mut fields = vec![("status", text), ("visibility", "direct")];
+    fields.extend(parent.map(|parent| ("in_reply_to_id", parent)));
+    let status = author.call(world, "POST", "/api/v1/statuses", &fields).await;
+    status["id"].as_str().unwrap().to_owned()
+}
+
+/// The id, the last status, the accounts and whether it is unread of each conversation.
+async fn list(world: &World, reader: &Person) -> Vec<(String, String, Vec<String>, bool)> {
+    let found = reader.get(world, PATH).await;
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let shown = |found: &Value| {
+        let accounts = found["accounts"].as_array().unwrap().iter();
+        let accounts = accounts.map(|account| text(&account["acct"])).collect();
+        let (id, last) = (text(&found["id"]), text(&found["last_status"]["id"]));
+        (id, last, accounts, found["unread"].as_bool().unwrap())
+    };
+    found.as_array().unwrap().iter().map(shown).collect()
+}
+
+#[tokio::test]
+async fn a_conversation_is_listed_read_removed_and_comes_back() {
+    let world = World::new();
+    let [ada, bob, cyd] = world.people(["ada", "bob", "cyd"]).await;
+    let one = send(&world, &ada, "@bob one", None).await;
+    let two = send(&world, &bob, "@ada two", Some(&one)).await;
+    let other = send(&world, &ada, "@bob @cyd other", None).await;
+    let of = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    let row = |id: &String, last: &String, names: &[&str], unread| {
+        (id.clone(), last.clone(), of(names), unread)
+    };
+    let first = row(&one, &two, &["bob"], true);
+    assert_eq!(
+        list(&world, &ada).await,
+        [row(&other, &other, &["bob", "cyd"], false), first.clone()]
+    );
+    assert_eq!(list(&world, &cyd).await, [row(&other, &other, &["ada", "bob"], true)]);
+    let read = format!("{PATH}/{one}/read");
+    let shown = ada.call(&world, "POST", &read, &[]).await;
+    assert_eq!((&shown["id"], &shown["unread"]), (&json!(one), &json!(false)));
+    assert!(!list(&world, &ada).await[1].3);
+    ada.call(&world, "DELETE", &format!("{PATH}/{one}"), &[]).await;
+    assert_eq!(list(&world, &ada).await.len(), 1);
+    for (method, path) in [("POST", read), ("DELETE", format!("{PATH}/{one}"))] {
+        let got = world.call(method, &path, Some(&ada.token), &[]).await;
+        assert_eq!(got.status.as_u16(), 404, "{method} of a removed one");
+    }
+    assert_eq!(list(&world, &bob).await.len(), 2, "others still have it");
+    let three = send(&world, &bob, "@ada three", Some(&two)).await;
+    assert_eq!(list(&world, &ada).await[0], row(&one, &three, &["bob"], true));
+    let strange = world.call("POST", &format!("{PATH}/{one}/read"), Some(&cyd.token), &[]).await;
+    assert_eq!(strange.status.as_u16(), 404, "not one of the user");
+    let alone = send(&world, &cyd, "a note", None).await;
+    assert_eq!(list(&world, &cyd).await[0], row(&alone, &alone, &["cyd"], false));
+}
+
+#[tokio::test]
+async fn direct_statuses_and_conversations_have_pages() {
+    let world = World::new();
+    let [ada, bob] = world.people(["ada", "bob"]).await;
+    let mut sent = Vec::new();
+    for number in 0..5 {
+        bob.post(&world, &format!("@ada public {number}")).await;
+        sent.push(send(&world, &bob, &format!("@ada {number}"), None).await);
+    }
+    sent.reverse();
+    for path in [PATH, "/api/v1/timelines/direct"] {
+        assert_eq!(ada.ids(&world, path).await, sent);
+        let pages = [
+            ("limit=2".to_owned(), &sent[..2]),
+            (format!("limit=2&max_id={}", sent[1]), &sent[2..4]),
+            (format!("limit=2&max_id={}", sent[3]), &sent[4..]),
+            (format!("limit=2&min_id={}", sent[3]), &sent[1..3]),
+            (format!("limit=2&since_id={}", sent[3]), &sent[..2]),
+        ];
+        for (query, expected) in pages {
+            let found = ada.get(&world, &format!("{path}?{query}")).await;
+            assert_eq!(ids(&found), expected, "{path} {query}");
+        }
+        let token = Some(ada.token.as_str());
+        let got = world.get(&format!("{path}?limit=2"), token).await;
+        let link = got.headers["link"].to_str().unwrap();
+        assert!(link.contains(&format!("max_id={}", sent[1])), "{link}");
+        assert_eq!(world.get(path, None).await.status.as_u16(), 401);
+    }
+}

@@ -1,0 +1,52 @@
+//! What posts said before they were edited.
+
+use feed::limits::POST_MEDIA_MAX;
+use feed::media::{MediaId, MediaRefusal};
+use feed::poll::PollOptions;
+use feed::{Language, PostId, PostText, PostVersion, Refusal, Warning};
+use rows::Stamp;
+
+use super::Wrong;
+use super::ids::Ids;
+use crate::export::post_lines::Version;
+
+/// The earlier versions of a post that was last edited at `edited`, as many as a post may have.
+pub(super) fn versions(
+    ids: &mut Ids,
+    (post, edited): (PostId, Option<Stamp>),
+    lines: &[Version<'_>],
+) -> Result<Vec<PostVersion>, Wrong> {
+    let mut found: Vec<PostVersion> = Vec::new();
+    for line in lines {
+        let version = version(ids, line)?;
+        let since = version.since;
+        let is_later = found.last().map_or(since.0 >= post.0, |last| since > last.since);
+        let is_earlier = edited.is_some_and(|edited| since.unix_ms() <= edited.unix_ms());
+        if !is_later || !is_earlier {
+            return Err("versions are in the order of time, from the post to its last edit".into());
+        }
+        PostVersion::keep(&mut found, version);
+    }
+    Ok(found)
+}
+
+fn version(ids: &mut Ids, line: &Version<'_>) -> Result<PostVersion, Wrong> {
+    if line.media.len() > POST_MEDIA_MAX {
+        return Err(Refusal::from(MediaRefusal::TooManyOfPost).into());
+    }
+    let media: Result<_, Wrong> =
+        line.media.iter().map(|id| Ok(MediaId(ids.used(*id)?.0))).collect();
+    let options = line.poll.iter().map(|option| &**option);
+    Ok(PostVersion {
+        since: ids.used(line.since)?,
+        text: match line.text.is_empty() && !line.media.is_empty() {
+            true => PostText::none(),
+            false => PostText::parse(&line.text)?,
+        },
+        warning: Warning::parse(&line.warning)?,
+        sensitive: line.sensitive,
+        language: line.language.as_deref().map(Language::parse).transpose()?,
+        media: media?,
+        poll: (!line.poll.is_empty()).then(|| PollOptions::parse(options)).transpose()?,
+    })
+}
