@@ -4,15 +4,13 @@
 //! user who sees a post of it, and named after its first post. Conversations follow from the posts: stored is only up to
 //! where a user has read them, and which ones the user has removed.
 //!
-//! **Invariant:** there are no more marks than conversations in a list: see `direct`.
+//! **Invariant:** a user has at most as many marks as there can be conversations in a list (see `direct`): those of the
+//! newest posts.
 
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{PostId, UserRef};
 use crate::limits::DIRECT_POSTS_MAX;
-
-/// The number of the row of a direct post that mentions a user; that of other posts is 0.
-pub(crate) const DIRECT_MENTION: u64 = 1;
 
 /// A conversation, as its user sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

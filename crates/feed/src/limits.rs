@@ -72,7 +72,7 @@ pub const FILTERS_BYTES_MAX: usize = FILTERS_MAX * (FILTER_TEXT_BYTES_MAX + 40)
 /// them.
 pub const DIRECT_POSTS_MAX: usize = 400;
 /// Most rows of mentions, and of posts of a user, among which direct posts are looked for.
-pub const DIRECT_ROWS_MAX: usize = 8_192;
+pub const DIRECT_ROWS_MAX: usize = 32_768;
 /// Most bytes of the marks of a user: two ids and a byte each.
 pub const CONVERSATIONS_BYTES_MAX: usize = 24 * DIRECT_POSTS_MAX;
 /// Most earlier versions of a post that are kept.

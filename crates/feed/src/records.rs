@@ -4,7 +4,6 @@ use rows::{Stamp, Value};
 use serde::{Deserialize, Serialize};
 
 use crate::boost::Boost;
-use crate::conversation::DIRECT_MENTION;
 use crate::ids::{PostId, SampleSetId, UserId};
 use crate::media::MediaId;
 use crate::poll::Poll;
@@ -271,7 +270,7 @@ impl Post {
     #[must_use]
     pub fn mention_number(&self) -> u64 {
         match self.visibility {
-            Visibility::Direct => DIRECT_MENTION,
+            Visibility::Direct => u64::from(self.author.0) + 1,
             _ => 0,
         }
     }

@@ -108,6 +108,27 @@ fn what_a_block_or_a_mute_hides_is_in_no_conversation() {
 }
 
 #[test]
+fn hidden_posts_take_no_place_in_a_list() {
+    let mut world = World::new();
+    let one = world.send(0, "@bob one", None);
+    for number in 0..=DIRECT_POSTS_MAX {
+        world.send(2, &format!("@bob {number}"), None);
+    }
+    assert_eq!(world.conversations(1).len(), DIRECT_POSTS_MAX);
+    for hide in [
+        Command::Mute { user: id(1), other: id(2), mentions: true, time: None },
+        block(id(1), id(2)),
+        Command::DeleteUser { user: id(2) },
+    ] {
+        world.run(hide).unwrap();
+        assert_eq!(world.conversations(1), [(one, one, true)]);
+        if world.facts().exists(UserId(2)) {
+            world.run(Command::Unmute { user: id(1), other: id(2) }).unwrap();
+        }
+    }
+}
+
+#[test]
 fn conversations_of_the_newest_direct_posts_are_listed_and_as_many_marks_are_kept() {
     let mut world = World::new();
     let posts: Vec<_> = (0..DIRECT_POSTS_MAX + 3)

@@ -664,7 +664,7 @@ fn mentions_by_direct_posts_of_earlier_formats_are_marked_by_a_repair_and_accept
     world.run(Command::Publish(Box::new(new))).unwrap();
     let whole = world.rows.clone();
     let post = whole.members(SetTable::Mentions, 1, Span::ALL)[0];
-    assert_eq!(post.1, 1);
+    assert_eq!(post.1, 1, "the author plus 1");
     world.rows.put_member(SetTable::Mentions, 1, post.0, Some(0));
     let mut check = Mend::check(false);
     let (mut rows, mut found) = (world.rows.clone(), Vec::new());

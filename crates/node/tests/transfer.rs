@@ -162,6 +162,21 @@ fn versions_of_posts_are_those_of_the_line_and_survive_an_export() {
     assert_eq!(second.facts().post_versions(PostId(4_194_304)), found);
 }
 
+/// An export has the last edit in milliseconds, and several may be in one.
+#[test]
+fn a_post_that_was_edited_twice_in_a_millisecond_is_later_than_its_versions() {
+    let id = feed::Stamp::first_of(1_704_067_300_000).0 + 5;
+    let [first, second] = [id, id + 3];
+    let versions =
+        format!(r#"[{{"since":"{first}","text":"a"}},{{"since":"{second}","text":"b"}}]"#);
+    let line = format!(
+        r#"{{"post":{{"author":0,"text":"now","id":"{id}","edited":1704067300000,"versions":{versions}}}}}"#
+    );
+    let (node, _folder) = node(&[ANN, &line]);
+    let edited = node.facts().post(PostId(id)).unwrap().edited.unwrap();
+    assert!(edited.0 > second && edited.unix_ms() == 1_704_067_300_000);
+}
+
 #[test]
 fn wrong_versions_are_refused_with_their_line() {
     let order = "in the order of time";

@@ -146,7 +146,7 @@ tables! {
         Followers = 0x51,
         /// (author, post) -> 0, or the user replied to plus 1; and from bit 33 on, who may see it. Packed.
         AuthorPosts = 0x52,
-        /// (mentioned, post) -> 1 for a direct post, and 0 for others. Packed.
+        /// (mentioned, post) -> the author plus 1 of a direct post, and 0 of others. Packed.
         Mentions = 0x53,
         /// (user, friend) -> 0, in both directions. Packed.
         Friends = 0x54,

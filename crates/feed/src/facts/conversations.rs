@@ -5,10 +5,9 @@
 use rows::{NameTable, Rows, SetTable, Span, decode};
 
 use super::{Facts, Txn};
-use crate::conversation::{ConversationMark, DIRECT_MENTION};
+use crate::conversation::ConversationMark;
 use crate::ids::{PostId, UserId};
 use crate::limits::{DIRECT_POSTS_MAX, DIRECT_ROWS_MAX};
-use crate::post::{Listed, Visibility};
 use crate::write;
 
 /// Rows of one read.
@@ -22,25 +21,13 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         row.map_or_else(Vec::new, |row| decode(&row))
     }
 
-    /// The newest direct posts by a user or that mention them, newest first, of a bounded number of rows. Their authors
-    /// may be deleted.
-    pub(crate) fn newest_direct(&self, user: UserId) -> Vec<PostId> {
-        let mut found = self.direct_in(SetTable::Mentions, user, |number| number == DIRECT_MENTION);
-        found.extend(self.direct_in(SetTable::AuthorPosts, user, |number| {
-            Listed::of_number(number).visibility() == Visibility::Direct
-        }));
-        found.sort_unstable_by(|one, other| other.cmp(one));
-        // Some mention their author.
-        found.dedup();
-        found.truncate(DIRECT_POSTS_MAX);
-        found
-    }
-
-    fn direct_in(
+    /// The newest posts in a list of a user whose numbers are wanted, newest first: some more than can be shown, of a
+    /// bounded number of rows.
+    pub(crate) fn newest_in(
         &self,
         table: SetTable,
         user: UserId,
-        is_direct: impl Fn(u64) -> bool,
+        mut is_wanted: impl FnMut(u64) -> bool,
     ) -> Vec<PostId> {
         let (mut found, mut rows) = (Vec::new(), 0);
         let mut rest = Span::below(None, READ_ROWS);
@@ -49,8 +36,8 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
             rows += page.len();
             let last = page.last().filter(|_| page.len() >= span.limit);
             rest = last.and_then(|(post, _)| span.beyond(*post, READ_ROWS));
-            let direct = page.into_iter().filter(|(_, number)| is_direct(*number));
-            found.extend(direct.map(|(post, _)| PostId(post)));
+            let wanted = page.into_iter().filter(|(_, number)| is_wanted(*number));
+            found.extend(wanted.map(|(post, _)| PostId(post)));
             if found.len() >= DIRECT_POSTS_MAX {
                 break;
             }

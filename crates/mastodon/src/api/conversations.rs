@@ -57,8 +57,7 @@ pub(crate) async fn direct(
 ) -> Result<Response, ApiError> {
     let asked = Asked::parse(&fields, paging::STATUSES)?;
     let read = move |_: &_, entities: &mut Entities<'_>| {
-        let posts = entities.viewer().direct_posts().into_iter().map(|(id, _)| id).collect();
-        let posts = page(&asked, posts, |id| *id);
+        let posts = page(&asked, entities.viewer().direct_posts(), |id| *id);
         asked.statuses(posts, None, |post, out| entities.append_status(post, out))
     };
     let listed = state.entities(Some(me), read).await?;
@@ -66,19 +65,19 @@ pub(crate) async fn direct(
 }
 
 impl Server {
-    /// Marks a conversation as read, or removes it.
+    /// Marks a conversation as read, or removes it; returns what it was.
     async fn mark(
         &self,
         (me, first): (UserId, PostId),
         once: Once,
         is_removed: bool,
-    ) -> Result<(), ApiError> {
+    ) -> Result<Conversation, ApiError> {
         let read = move |_: &_, entities: &mut Entities<'_>| find(entities, first);
         let found = self.entities(Some(me), read).await?.ok_or_else(ApiError::not_found)?;
         let mark = ConversationMark { first, read: found.last, is_removed };
         let update = ConversationUpdate { user: UserRef::Id(me), mark };
         self.change(me, once, Command::Conversation(Box::new(update))).await?;
-        Ok(())
+        Ok(found)
     }
 }
 
@@ -89,11 +88,9 @@ pub(crate) async fn read(
     StatusInPath(first): StatusInPath,
     once: Once,
 ) -> Result<Response, ApiError> {
-    state.mark((me, first), once, false).await?;
-    let read = move |entities: &mut Entities<'_>| {
-        let found = find(entities, first)?;
-        entities.conversation(found)
-    };
+    let found = state.mark((me, first), once, false).await?;
+    let found = Conversation { is_unread: false, ..found };
+    let read = move |entities: &mut Entities<'_>| entities.conversation(found);
     let entity: Option<Entity> = state.entities_done(me, read).await?;
     answers::entity(entity)
 }

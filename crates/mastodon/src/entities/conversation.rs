@@ -7,8 +7,10 @@ use serde_json::json;
 use super::Entities;
 use super::json::{Json, push_made};
 
-/// Most accounts of a conversation: a post can mention hundreds of users.
+/// Most accounts of a conversation, and bytes of them after which no more are added: a post can mention hundreds of users
+/// with long profiles.
 const ACCOUNTS_MAX: usize = 40;
+const ACCOUNTS_BYTES: usize = 64 << 10;
 
 impl Entities<'_> {
     /// A conversation of the reader.
@@ -30,6 +32,9 @@ impl Entities<'_> {
         let accounts = Json::written(|out| {
             out.push(b'[');
             for user in others {
+                if out.len() >= ACCOUNTS_BYTES {
+                    break;
+                }
                 push_made(self.account(user), out);
             }
             out.push(b']');

@@ -1,5 +1,9 @@
 //! The entities `StatusEdit`: what a status says, and what it said before it was edited.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use feed::media::MediaUse;
 use feed::text::Handle;
 use feed::{PostId, PostVersion};
 use serde_json::json;
@@ -9,12 +13,9 @@ use super::time::time;
 use super::{Entities, html};
 use crate::paging::PAGE_BYTES;
 
-/// When a history has so many bytes, older versions are left out.
-const HISTORY_BYTES: usize = PAGE_BYTES / 2;
-
 impl Entities<'_> {
-    /// The history of a status, or of what it boosts, the oldest version first. If it is too long for one response, it has
-    /// the newest versions and the first one.
+    /// The history of a status, or of what it boosts, the oldest version first. If it is too long for one response, which
+    /// needs a long profile, it has the newest versions and the first one.
     pub(crate) fn history(&mut self, id: PostId) -> Option<Json> {
         let id = self.boosted(id)?;
         let post = self.visible_post(id)?;
@@ -24,10 +25,11 @@ impl Entities<'_> {
             None => Vec::new(),
         };
         versions.push(PostVersion::of(id, &post));
+        let known = RefCell::new(HashMap::new());
         let (mut entities, mut bytes) = (Vec::new(), 0);
         for (number, version) in versions.iter().enumerate().rev() {
-            if number == 0 || bytes < HISTORY_BYTES {
-                let entity = self.version(version, &account.json);
+            if number == 0 || bytes < PAGE_BYTES {
+                let entity = self.version((id, version), &account.json, &known);
                 bytes += entity.len();
                 entities.push(entity);
             }
@@ -45,14 +47,26 @@ impl Entities<'_> {
         })
     }
 
-    /// One version. Pictures that were deleted since are not in it.
-    fn version(&self, version: &PostVersion, account: &[u8]) -> Vec<u8> {
-        let base = self.base();
-        let profile = |handle: &Handle| {
-            let user =
-                self.facts().by_handle(handle).filter(|user| self.viewer.visible_user(*user));
-            user.map(|_| format!("{base}/@{}", handle.as_str()))
+    /// One version. Pictures that the status has no more are not in it. `known` says which handles are links.
+    fn version(
+        &self,
+        (id, version): (PostId, &PostVersion),
+        account: &[u8],
+        known: &RefCell<HashMap<Handle, bool>>,
+    ) -> Vec<u8> {
+        let (base, facts) = (self.base(), self.facts());
+        let is_known = |handle: &Handle| {
+            let user = facts.by_handle(handle);
+            user.is_some_and(|user| self.viewer.visible_user(user))
         };
+        let profile = |handle: &Handle| {
+            let mut known = known.borrow_mut();
+            let known = known.entry(handle.clone()).or_insert_with(|| is_known(handle));
+            known.then(|| format!("{base}/@{}", handle.as_str()))
+        };
+        let pictures = version.media.iter().copied().filter(|media| {
+            facts.media(*media).is_some_and(|media| media.used == MediaUse::Post(id))
+        });
         let mut out = Vec::new();
         append(
             &json!({
@@ -60,7 +74,7 @@ impl Entities<'_> {
                 "spoiler_text": version.warning.as_str(),
                 "sensitive": version.sensitive,
                 "created_at": time(version.since.unix_ms()),
-                "media_attachments": self.attachments(&version.media),
+                "media_attachments": self.attachments(&pictures.collect::<Vec<_>>()),
                 "poll": version.poll.as_ref().map(super::poll::of_version),
                 "emojis": [],
             }),

@@ -64,6 +64,33 @@ async fn a_conversation_is_listed_read_removed_and_comes_back() {
 }
 
 #[tokio::test]
+async fn conversations_with_long_profiles_fit_in_a_response() {
+    let world = World::new();
+    let names: [String; 24] = std::array::from_fn(|number| format!("u{number}"));
+    let people = world.people(names.each_ref().map(String::as_str)).await;
+    let (bio, value) = ("#a ".repeat(166), "#a ".repeat(85));
+    for person in &people {
+        let mut fields = vec![("note", bio.as_str())];
+        let pairs = [0, 1, 2, 3].map(|number| {
+            [
+                format!("fields_attributes[{number}][name]"),
+                format!("fields_attributes[{number}][value]"),
+            ]
+        });
+        for [name, text] in &pairs {
+            fields.extend([(name.as_str(), "x"), (text.as_str(), value.as_str())]);
+        }
+        person.call(&world, "PATCH", "/api/v1/accounts/update_credentials", &fields).await;
+    }
+    let all: String = names.iter().map(|name| format!("@{name} ")).collect();
+    send(&world, &people[1], &all, None).await;
+    let found = people[0].get(&world, PATH).await;
+    let accounts = found[0]["accounts"].as_array().unwrap();
+    assert_eq!(accounts[0]["acct"], "u1", "the author is there");
+    assert!((1..20).contains(&accounts.len()), "{}", accounts.len());
+}
+
+#[tokio::test]
 async fn direct_statuses_and_conversations_have_pages() {
     let world = World::new();
     let [ada, bob] = world.people(["ada", "bob"]).await;

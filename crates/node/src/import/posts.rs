@@ -84,6 +84,10 @@ impl Posts {
         if edited.is_some_and(|edited| edited.unix_ms() < id.unix_ms()) {
             return Err("it was edited before it was written".into());
         }
+        let versions = versions(ids, (id, edited), &line.versions)?;
+        // The line has milliseconds, in which there may be several versions.
+        let last = versions.last().map_or(id.0, |version| version.since.0);
+        let edited = edited.map(|edited| edited.max(Stamp(last + 1)));
         users.count_post(author)?;
         self.flush(loader);
         let (visibility, warning, language) = shown(line)?;
@@ -112,7 +116,6 @@ impl Posts {
             conversation,
         };
         write::post(loader, id, &post);
-        let versions = versions(ids, (id, edited), &line.versions)?;
         if !versions.is_empty() {
             write::post_versions(loader, id, &versions);
         }
