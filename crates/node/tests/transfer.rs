@@ -165,7 +165,7 @@ fn versions_of_posts_are_those_of_the_line_and_survive_an_export() {
 /// An export has the last edit in milliseconds, and several may be in one.
 #[test]
 fn a_post_that_was_edited_twice_in_a_millisecond_is_later_than_its_versions() {
-    let id = feed::Stamp::first_of(1_704_067_300_000).0 + 5;
+    let id = Stamp::first_of(1_704_067_300_000).0 + 5;
     let [first, second] = [id, id + 3];
     let versions =
         format!(r#"[{{"since":"{first}","text":"a"}},{{"since":"{second}","text":"b"}}]"#);

@@ -18,7 +18,7 @@ use super::ids::{Ids, Rising};
 use super::media::Pictures;
 use super::polls::{self, Votes};
 use super::users::Users;
-use super::versions::versions;
+use super::versions::edits;
 use crate::export::poll_lines::{self, Vote};
 use crate::export::post_lines::{Post, Reaction as ReactionLine, Story, View};
 
@@ -80,14 +80,7 @@ impl Posts {
         if distinct.len() < mentions.len() || mentions.len() > POST_MENTIONS_MAX {
             return Err(format!("it mentions at most {POST_MENTIONS_MAX} users, each once").into());
         }
-        let edited = line.edited.map(|time| ids.at(time)).transpose()?;
-        if edited.is_some_and(|edited| edited.unix_ms() < id.unix_ms()) {
-            return Err("it was edited before it was written".into());
-        }
-        let versions = versions(ids, (id, edited), &line.versions)?;
-        // The line has milliseconds, in which there may be several versions.
-        let last = versions.last().map_or(id.0, |version| version.since.0);
-        let edited = edited.map(|edited| edited.max(Stamp(last + 1)));
+        let (edited, versions) = edits(ids, id, line)?;
         users.count_post(author)?;
         self.flush(loader);
         let (visibility, warning, language) = shown(line)?;

@@ -8,10 +8,26 @@ use rows::Stamp;
 
 use super::Wrong;
 use super::ids::Ids;
-use crate::export::post_lines::Version;
+use crate::export::post_lines::{Post, Version};
+
+/// When a post was last edited, and its earlier versions.
+pub(super) fn edits(
+    ids: &mut Ids,
+    id: PostId,
+    line: &Post<'_>,
+) -> Result<(Option<Stamp>, Vec<PostVersion>), Wrong> {
+    let edited = line.edited.map(|time| ids.at(time)).transpose()?;
+    if edited.is_some_and(|edited| edited.unix_ms() < id.unix_ms()) {
+        return Err("it was edited before it was written".into());
+    }
+    let versions = versions(ids, (id, edited), &line.versions)?;
+    // The line has milliseconds, in which there may be several versions.
+    let last = versions.last().map_or(id.0, |version| version.since.0);
+    Ok((edited.map(|edited| edited.max(Stamp(last + 1))), versions))
+}
 
 /// The earlier versions of a post that was last edited at `edited`, as many as a post may have.
-pub(super) fn versions(
+fn versions(
     ids: &mut Ids,
     (post, edited): (PostId, Option<Stamp>),
     lines: &[Version<'_>],
