@@ -806,6 +806,15 @@ fn a_store_of_a_later_version_is_refused_and_both_versions_are_named() {
 }
 
 #[test]
+fn the_documentation_names_this_format() {
+    let upgrade = include_str!("../../../docs/upgrade.md");
+    let row = format!("| store, `store/` | {FORMAT_VERSION} | 1 to {FORMAT_VERSION}.");
+    assert!(upgrade.contains(&row), "docs/upgrade.md has no row that begins with {row}");
+    let changes = include_str!("../../../CHANGELOG.md");
+    assert!(changes.contains(&format!("store format {FORMAT_VERSION}, ")));
+}
+
+#[test]
 fn a_store_with_a_malformed_description_is_refused() {
     for head in [&[][..], &[1, 0, 0, 0, 9]] {
         let dir = tempfile::tempdir().unwrap();

@@ -195,15 +195,24 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         self.proposed = Some(group);
     }
 
-    /// Takes submissions that cost little, until the group is full.
+    /// Takes submissions that cost little, until the group is full, or all have had their share and others than long ones
+    /// wait for its result.
     fn take_plain(&mut self, group: &mut Group<T>) {
-        while let Some(queued) = self.plain.pop_front() {
+        // Of those at the end of the queue, which have had their share.
+        let (mut parts, mut has_whole) = (0, false);
+        while (self.plain.len() > parts || !has_whole)
+            && let Some(queued) = self.plain.pop_front()
+        {
+            parts = parts.min(self.plain.len());
             group.share = group.cost.work.saturating_add(SHARE_WORK_MAX);
             match self.take(group, queued, false) {
-                Grouped::All => {}
+                Grouped::All => has_whole = true,
                 Grouped::Costly(queued) => self.costly.push_back(queued),
                 // Other submissions come before the rest of it.
-                Grouped::Part(queued) => self.plain.push_back(queued),
+                Grouped::Part(queued) => {
+                    self.plain.push_back(queued);
+                    parts += 1;
+                }
                 Grouped::Full(queued) => {
                     self.plain.push_front(queued);
                     break;

@@ -338,3 +338,13 @@ fn every_table_is_exported_or_derived_or_left_out_for_a_reason() {
         }
     }
 }
+
+#[test]
+fn the_documentation_names_this_format() {
+    let format = super::lines::FORMAT_VERSION;
+    let upgrade = include_str!("../../../../docs/upgrade.md");
+    let row = format!("| export, `roost export` | {format} | 1 to {format} |");
+    assert!(upgrade.contains(&row), "docs/upgrade.md does not have {row}");
+    let changes = include_str!("../../../../CHANGELOG.md");
+    assert!(changes.contains(&format!("export format {format}. ")));
+}

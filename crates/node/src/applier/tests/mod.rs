@@ -394,6 +394,25 @@ fn a_long_submission_leaves_others_their_share_of_every_group() {
 }
 
 #[test]
+fn a_group_with_a_short_change_of_another_client_has_a_share_of_a_long_submission() {
+    let first_group = |short: bool| {
+        let mut world = World::new(1 << 20);
+        let requests = (0..4_000).map(|number| register(&format!("u{number}"))).collect();
+        let long = world.submission(Changes::Requests(requests));
+        let mut all = vec![long];
+        if short {
+            all.push(world.keys(&[put("a", b"1")], Vec::new()));
+        }
+        world.work(all);
+        assert!(!short || world.answers[&1].0 == 1, "in the first group");
+        assert_eq!(world.replayed(), world.applier.rows.inner);
+        world.log[0].1.len()
+    };
+    let [alone, beside] = [false, true].map(first_group);
+    assert!(2 * beside < alone, "{beside} and {alone} bytes");
+}
+
+#[test]
 fn an_answer_that_does_not_fit_a_full_group_waits_for_the_next() {
     let mut world = World::new(VALUE_BYTES_MAX + (1 << 20));
     world.run(&[put("a", b"1"), put("b", b"2"), put("c", b"3")]);

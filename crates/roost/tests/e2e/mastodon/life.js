@@ -79,7 +79,9 @@ const posts = async (ada, bob, events) => {
   assert.ok(edited.editedAt && edited.content.includes("edited"));
   assert.ok((await events.next("status.update")).content.includes("edited"));
   assert.equal((await ada.v1.statuses.$select(post.id).source.fetch()).text, "hello, edited");
-  assert.equal((await bob.v1.statuses.$select(post.id).history.list()).length, 1);
+  const versions = await bob.v1.statuses.$select(post.id).history.list();
+  assert.deepEqual(versions.map((version) => version.spoilerText), ["warning", ""]);
+  assert.ok(versions[0].content.includes("hello ") && versions[1].content.includes("edited"));
   assert.equal((await bob.v1.timelines.home.list())[0].id, post.id);
   assert.deepEqual(ids(await bob.v1.statuses.fetch({ id: [post.id] })), [post.id]);
   return post.id;
@@ -202,6 +204,19 @@ const hashtags = async (ada, bob) => {
   await ada.v1.statuses.$select(post.id).remove();
 };
 
+const conversations = async (ada, bob) => {
+  const first = await ada.v1.statuses.create({ status: "@bob between us", visibility: "direct" });
+  const answer = { status: "@ada agreed", visibility: "direct", inReplyToId: first.id };
+  const last = await bob.v1.statuses.create(answer);
+  const [found] = await ada.v1.conversations.list();
+  assert.deepEqual([found.id, found.unread, found.lastStatus.id], [first.id, true, last.id]);
+  assert.deepEqual(found.accounts.map((one) => one.acct), ["bob"]);
+  assert.equal((await ada.v1.conversations.$select(found.id).read()).unread, false);
+  await ada.v1.conversations.$select(found.id).remove();
+  assert.deepEqual(await ada.v1.conversations.list(), []);
+  assert.equal((await bob.v1.conversations.list())[0].unread, false);
+};
+
 const main = async () => {
   const tokens = await users();
   const ada = createRestAPIClient({ url, accessToken: tokens.ada });
@@ -237,6 +252,7 @@ const main = async () => {
   await filters(bob, last);
   await hides(ada, bob, me, last);
   await hashtags(ada, bob);
+  await conversations(ada, bob);
   await tokens.revoke(tokens.ada);
   await refused(401, ada.v1.accounts.verifyCredentials());
 };

@@ -164,7 +164,9 @@ def posts(ada, bob, ada_id, events):
     assert edited.edited_at and "edited" in edited.content
     assert "edited" in events.next("status.update").content
     assert bob.status_source(post.id).text == "hello @bob, edited"
-    assert "edited" in bob.status_history(post.id)[-1].content
+    first, second = bob.status_history(post.id)
+    assert (first.spoiler_text, second.spoiler_text) == ("warning", "")
+    assert "edited" not in first.content and "edited" in second.content
     assert ids(bob.timeline_home()) == [post.id] == ids(bob.timeline_public())
     assert ids(bob.timeline_local()) == [post.id] == ids(bob.account_statuses(ada_id))
     assert ids(bob.statuses([post.id])) == [post.id]
@@ -314,6 +316,20 @@ def schedules(ada):
     assert ada.scheduled_statuses() == []
 
 
+def conversations(ada, bob):
+    first = ada.status_post("@bob between us", visibility="direct")
+    last = bob.status_reply(first, "agreed", visibility="direct")
+    [found] = ada.conversations()
+    shown = (int(found.id), found.unread, found.last_status.id)
+    assert shown == (int(first.id), True, last.id), (shown, first.id, last.id)
+    assert [one.acct for one in found.accounts] == ["bob"]
+    assert not ada.conversations_read(found.id).unread
+    assert [one.unread for one in ada.conversations() + bob.conversations()] == [False, False]
+    for one, status in ((bob, last), (ada, first)):
+        one.status_delete(status.id)
+    assert ada.conversations() == []
+
+
 def hides(ada, bob, ada_id, bob_id, post):
     assert bob.account_mute(ada_id, duration=3_600).muting
     assert ids(bob.mutes()) == [ada_id] and bob.timeline_home() == []
@@ -381,6 +397,7 @@ def main():
     schedules(ada)
     hides(ada, bob, ada_id, bob_id, last)
     hashtags(ada, bob)
+    conversations(ada, bob)
     lacks(ada, last)
     ends(ada, bob)
     print("done")

@@ -18,6 +18,7 @@ document, operations = description(DESCRIPTION)
 
 # What the description does not have, or has without a schema; with the schema that fits, if there is one.
 UNDESCRIBED = {
+    "DELETE /api/v1/conversations/{id}": None,
     "DELETE /api/v1/featured_tags/{id}": None,
     "DELETE /api/v1/filters/{id}": None,
     "DELETE /api/v2/filters/keywords/{id}": None,
@@ -149,6 +150,7 @@ class World:
         self.keyword = ada.done("POST", "/api/v1/filters", {"phrase": "x", "context[]": "home"})["id"]
 
         asks = {"status": "?", "poll[options][]": ["a", "b"], "poll[expires_in]": 300}
+        self.conversation = bob.post("@ada between us", visibility="direct")
         self.poll = bob.done("POST", "/api/v1/statuses", asks)["poll"]["id"]
         later = {**asks, "scheduled_at": "2034-01-01T00:00:00Z", "in_reply_to_id": self.status}
         self.scheduled = ada.done("POST", "/api/v1/statuses", later)["id"]
@@ -160,6 +162,7 @@ class World:
             ("/api/v1/notifications/", self.notification["id"]),
             ("/api/v1/follow_requests/", self.asked[path.endswith("reject")]),
             ("/api/v1/featured_tags/", self.featured),
+            ("/api/v1/conversations/", self.conversation),
             ("/api/v1/lists/", self.list),
             ("/api/v1/timelines/list/", self.list),
             ("/api/v1/media/", self.picture),
@@ -223,6 +226,8 @@ class World:
         for what in ("feature", "unfeature", "follow", "unfollow"):
             yield eve, "POST", "/api/v1/tags/{name}/" + what, None
         yield bob, "DELETE", "/api/v1/featured_tags/{id}", None
+        yield ada, "POST", "/api/v1/conversations/{id}/read", None
+        yield ada, "DELETE", "/api/v1/conversations/{id}", None
         yield ada, "POST", "/api/v1/lists", {"title": "More"}
         yield ada, "PUT", "/api/v1/lists/{id}", {"replies_policy": "none"}
         for method in ("POST", "DELETE"):
