@@ -196,17 +196,18 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
     }
 
     /// Takes submissions that cost little, until the group is full, or all have had their share and others than long ones
-    /// wait for its result.
+    /// wait for the group.
     fn take_plain(&mut self, group: &mut Group<T>) {
         // Of those at the end of the queue, which have had their share.
-        let (mut parts, mut has_whole) = (0, false);
-        while (self.plain.len() > parts || !has_whole)
+        let (mut parts, mut has_short) = (0, false);
+        while (self.plain.len() > parts || !has_short)
             && let Some(queued) = self.plain.pop_front()
         {
             parts = parts.min(self.plain.len());
             group.share = group.cost.work.saturating_add(SHARE_WORK_MAX);
+            let is_long = queued.is_long;
             match self.take(group, queued, false) {
-                Grouped::All => has_whole = true,
+                Grouped::All => has_short |= !is_long,
                 Grouped::Costly(queued) => self.costly.push_back(queued),
                 // Other submissions come before the rest of it.
                 Grouped::Part(queued) => {
@@ -249,18 +250,18 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
 
     fn take(&mut self, group: &mut Group<T>, queued: Queued<T>, costly: bool) -> Grouped<T> {
         let whole = queued.is_whole();
-        let Queued { id, ticket, rest } = queued;
+        let Queued { id, ticket, rest, is_long } = queued;
         match rest {
             Rest::Requests(requests) => self.take_requests(group, id, ticket, requests),
             Rest::Keys { ops, next, reads } => {
                 let look_ups = look_ups(&reads);
                 if !costly && look_ups.work > PLAIN_WORK_MAX {
                     let rest = Rest::Keys { ops, next, reads };
-                    return Grouped::Costly(Queued { id, ticket, rest });
+                    return Grouped::Costly(Queued { id, ticket, rest, is_long });
                 }
                 let Some(taken) = self.take_ops(group, &ops, next, costly || !whole) else {
                     let rest = Rest::Keys { ops, next, reads };
-                    return Grouped::Costly(Queued { id, ticket, rest });
+                    return Grouped::Costly(Queued { id, ticket, rest, is_long });
                 };
                 let pieces = taken.pieces.iter().map(Range::piece).collect();
                 let whole = taken.up_to.ops == ops.len();
@@ -277,7 +278,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
                     group.waiting.push(Waiting { id, ticket: None, part });
                 }
                 let rest = Rest::Keys { ops: rest, next: taken.up_to, reads: later };
-                group.rest(Queued { id, ticket, rest })
+                group.rest(Queued { id, ticket, rest, is_long: true })
             }
         }
     }

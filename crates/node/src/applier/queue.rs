@@ -13,6 +13,8 @@ pub(super) struct Queued<T> {
     pub(super) id: u64,
     pub(super) ticket: T,
     pub(super) rest: Rest,
+    /// Whether an earlier group had no room for all of it.
+    pub(super) is_long: bool,
 }
 
 /// Commands that are not in a group yet.
@@ -32,7 +34,7 @@ impl<T> Queued<T> {
             Changes::Requests(requests) => Rest::Requests(requests.into_iter()),
             Changes::Keys { ops, reads } => Rest::Keys { ops, next: OpPlace::default(), reads },
         };
-        Self { id, ticket, rest }
+        Self { id, ticket, rest, is_long: false }
     }
 
     /// Whether none of it is in a group.

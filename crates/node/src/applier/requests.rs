@@ -99,7 +99,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
             return Grouped::All;
         }
         group.wait_for(id, part);
-        let rest = Queued { id, ticket, rest: Rest::Requests(requests) };
+        let rest = Queued { id, ticket, rest: Rest::Requests(requests), is_long: true };
         if waits { Grouped::Costly(rest) } else { group.rest(rest) }
     }
 

@@ -410,6 +410,15 @@ fn a_group_with_a_short_change_of_another_client_has_a_share_of_a_long_submissio
     };
     let [alone, beside] = [false, true].map(first_group);
     assert!(2 * beside < alone, "{beside} and {alone} bytes");
+    // Beside the end of another long submission a group is as long as alone.
+    let mut world = World::new(1 << 20);
+    let [one, two] = [0, 1].map(|nth| {
+        let requests = (0..4_000).map(|number| register(&format!("u{nth}_{number}"))).collect();
+        world.submission(Changes::Requests(requests))
+    });
+    world.work(vec![one, two]);
+    let shortest = world.log.iter().rev().skip(1).map(|(_, payload)| payload.len()).min();
+    assert!(shortest > Some(alone / 2), "{shortest:?} and {alone} bytes");
 }
 
 #[test]
