@@ -2,7 +2,8 @@
 // another host.
 
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { after } from "node:test";
 import { chromium } from "playwright-core";
 import { Server } from "./server.mjs";
@@ -12,6 +13,15 @@ const PLACES = [process.env.ROOST_CHROMIUM, "/usr/bin/chromium", "/usr/bin/chrom
 export const WIDE = { width: 1600, height: 1000 };
 /** A phone: its page is as wide as its widest part, so what is too wide makes everything small. */
 export const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true, deviceScaleFactor: 3 };
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** What axe finds wrong in a part of a page: rules, and the first node of each. */
+export async function faults(page, part) {
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate((selector) => globalThis.axe.run(document.querySelector(selector)), part);
+  return violations.map(({ id, nodes }) => [id, nodes[0].html]);
+}
 
 export function launch() {
   const executablePath = PLACES.find((path) => path && existsSync(path));

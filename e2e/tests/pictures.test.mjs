@@ -1,13 +1,9 @@
 // Pictures of posts: what they show in words, sensitive ones, and a page that does not move when they arrive.
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { after, before, test } from "node:test";
-import { PHONE, close, launch, open, until } from "../browser.mjs";
+import { PHONE, close, faults, launch, open, until } from "../browser.mjs";
 import { Server } from "../server.mjs";
-
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 let browser;
 let server;
@@ -99,9 +95,7 @@ test("a post shows its pictures with their descriptions, and nothing moves when 
     assert.equal(await wordless.locator(".text").count(), 0);
     const [wide, screen] = await width(page);
     assert.ok(wide <= screen, `${wide} of ${screen}`);
-    await page.evaluate(axe);
-    const { violations } = await page.evaluate(() => globalThis.axe.run(document.querySelector(".feed")));
-    assert.deepEqual(violations.map(({ id, nodes }) => [id, nodes[0].html]), []);
+    assert.deepEqual(await faults(page, ".feed"), []);
     await close(page);
   }
 });
