@@ -105,6 +105,16 @@ impl Asked {
         Page { cursor, limit: self.limit }
     }
 
+    /// The page of items of which these are all, the newest first.
+    pub(crate) fn page_of<T>(&self, mut items: Vec<T>, id: impl Fn(&T) -> u64) -> PageOf<T> {
+        items.retain(|item| self.has(id(item)));
+        if self.up {
+            items.reverse();
+        }
+        items.truncate(self.limit + 1);
+        PageOf::from_scan(items, &self.page(|id| id))
+    }
+
     /// Whether an id is between the bounds.
     pub(crate) fn has(&self, id: u64) -> bool {
         self.max.is_none_or(|max| id < max) && self.above.is_none_or(|above| id > above)

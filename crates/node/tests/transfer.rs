@@ -172,9 +172,12 @@ fn a_post_that_was_edited_twice_in_a_millisecond_is_later_than_its_versions() {
     let line = format!(
         r#"{{"post":{{"author":0,"text":"now","id":"{id}","edited":1704067300000,"versions":{versions}}}}}"#
     );
-    let (node, _folder) = node(&[ANN, &line]);
+    // Without a time she would have registered now, after everything else.
+    let ann = r#"{"user":{"handle":"ann","registered":1704067250000}}"#;
+    let (node, _folder) = node(&[ann, &line]);
     let edited = node.facts().post(PostId(id)).unwrap().edited.unwrap();
     assert!(edited.0 > second && edited.unix_ms() == 1_704_067_300_000);
+    assert!(node.facts().totals().last_stamp >= Some(edited), "later commands come after it");
 }
 
 #[test]

@@ -83,8 +83,7 @@ pub(crate) async fn history(
         let visible = |id| facts.post(id).filter(|post| viewer.visible(post));
         let id = visible(id).ok_or(Refusal::PostNotFound)?.boosted_or(id);
         let post = visible(id).ok_or(Refusal::PostNotFound)?;
-        let mut versions = facts.post_versions(id);
-        versions.push(PostVersion::of(id, &post));
+        let versions = facts.post_history(id, &post);
         Ok::<_, Refusal>(versions.into_iter().map(VersionView::from).collect::<Vec<_>>())
     });
     Ok(answer(opened_with(found.await??.iter()), None, None))

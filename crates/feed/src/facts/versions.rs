@@ -19,6 +19,17 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         let row = self.rows.name(NameTable::PostVersions, &post.0.to_be_bytes());
         row.map_or_else(Vec::new, |row| decode(&row))
     }
+
+    /// What a post said, and what it says now, the oldest version first. Who may see the post is not checked.
+    #[must_use]
+    pub fn post_history(&self, id: PostId, post: &Post) -> Vec<PostVersion> {
+        let mut versions = match post.edited {
+            Some(_) => self.post_versions(id),
+            None => Vec::new(),
+        };
+        versions.push(PostVersion::of(id, post));
+        versions
+    }
 }
 
 impl Txn<'_> {

@@ -5,7 +5,7 @@ use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
 use feed::conversation::{Conversation, ConversationMark, ConversationUpdate};
-use feed::{Command, PageOf, PostId, UserId, UserRef};
+use feed::{Command, PostId, UserId, UserRef};
 use serde_json::{Value, json};
 
 use crate::answers;
@@ -16,16 +16,6 @@ use crate::fields::Params;
 use crate::input::{Me, Once, StatusInPath};
 use crate::paging::{self, Asked};
 use crate::state::{Server, Shared};
-
-/// A page of items, which are all there are, the newest first.
-fn page<T>(asked: &Asked, items: Vec<T>, id: impl Fn(&T) -> PostId) -> PageOf<T> {
-    let mut items: Vec<T> = items.into_iter().filter(|item| asked.has(id(item).0)).collect();
-    if asked.is_up() {
-        items.reverse();
-    }
-    items.truncate(asked.limit + 1);
-    PageOf::from_scan(items, &asked.page(PostId))
-}
 
 /// The conversation of the user with this first post.
 fn find(entities: &Entities<'_>, first: PostId) -> Option<Conversation> {
@@ -41,7 +31,7 @@ pub(crate) async fn list(
 ) -> Result<Response, ApiError> {
     let asked = Asked::parse(&fields, paging::STATUSES)?;
     let read = move |_: &_, entities: &mut Entities<'_>| {
-        let found = page(&asked, entities.viewer().conversations(), |found| found.last);
+        let found = asked.page_of(entities.viewer().conversations(), |found| found.last.0);
         asked.list(found, None, |found| found.last.0, |found| entities.conversation(found))
     };
     let listed = state.entities(Some(me), read).await?;
@@ -57,7 +47,7 @@ pub(crate) async fn direct(
 ) -> Result<Response, ApiError> {
     let asked = Asked::parse(&fields, paging::STATUSES)?;
     let read = move |_: &_, entities: &mut Entities<'_>| {
-        let posts = page(&asked, entities.viewer().direct_posts(), |id| *id);
+        let posts = asked.page_of(entities.viewer().direct_posts(), |id| id.0);
         asked.statuses(posts, None, |post, out| entities.append_status(post, out))
     };
     let listed = state.entities(Some(me), read).await?;

@@ -6,7 +6,7 @@ use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use feed::limits::SCHEDULED_MAX;
 use feed::schedule::ScheduleCommand;
-use feed::{Command, PageOf, ScheduledId, UserId, UserRef};
+use feed::{Command, ScheduledId, UserId, UserRef};
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
@@ -56,15 +56,9 @@ pub(crate) async fn list(
     let asked = Asked::parse(&fields, paging::STATUSES)?;
     let read = move |_: &_, entities: &mut Entities<'_>| {
         let mut items = entities.facts().scheduled_of(me, ScheduledId(0), SCHEDULED_MAX);
-        items.retain(|id| asked.has(id.0));
-        let more = items.len() > asked.limit;
-        // The page that begins at the smallest id, or at the greatest; newest first.
-        if !asked.is_up() {
-            items.drain(..items.len().saturating_sub(asked.limit));
-        }
-        items.truncate(asked.limit);
         items.reverse();
-        asked.list(PageOf { items, more }, None, |id| id.0, |id| entities.scheduled(me, id))
+        let page = asked.page_of(items, |id| id.0);
+        asked.list(page, None, |id| id.0, |id| entities.scheduled(me, id))
     };
     let listed = state.entities(Some(me), read).await?;
     state.listed(uri.path(), &fields, &asked, listed)

@@ -20,11 +20,7 @@ impl Entities<'_> {
         let id = self.boosted(id)?;
         let post = self.visible_post(id)?;
         let account = self.shared_account(post.author)?;
-        let mut versions = match post.edited {
-            Some(_) => self.facts().post_versions(id),
-            None => Vec::new(),
-        };
-        versions.push(PostVersion::of(id, &post));
+        let versions = self.facts().post_history(id, &post);
         let known = RefCell::new(HashMap::new());
         let (mut entities, mut bytes) = (Vec::new(), 0);
         for (number, version) in versions.iter().enumerate().rev() {

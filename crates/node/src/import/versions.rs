@@ -8,6 +8,7 @@ use rows::Stamp;
 
 use super::Wrong;
 use super::ids::Ids;
+use crate::export::lines::Id;
 use crate::export::post_lines::{Post, Version};
 
 /// When a post was last edited, and its earlier versions.
@@ -23,7 +24,8 @@ pub(super) fn edits(
     let versions = versions(ids, (id, edited), &line.versions)?;
     // The line has milliseconds, in which there may be several versions.
     let last = versions.last().map_or(id.0, |version| version.since.0);
-    Ok((edited.map(|edited| edited.max(Stamp(last + 1))), versions))
+    let edited = edited.map(|edited| ids.used(Id(edited.0.max(last + 1)))).transpose()?;
+    Ok((edited, versions))
 }
 
 /// The earlier versions of a post that was last edited at `edited`, as many as a post may have.
