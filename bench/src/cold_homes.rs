@@ -201,8 +201,8 @@ fn newest(limit: usize) -> Page {
 
 fn from_all_authors(node: &Node, user: UserId) {
     let facts = node.facts();
-    let following = facts.following_all(user);
-    black_box(gather(facts, user, &following, &newest(KEPT)));
+    let authors = facts.home_authors(user);
+    black_box(gather(facts, user, &authors, &newest(KEPT)));
 }
 
 /// Microseconds of processor time that `read` takes of this thread, on average.

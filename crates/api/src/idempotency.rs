@@ -146,6 +146,9 @@ fn scope(command: &Command) -> String {
         | Command::List(_)
         | Command::Filter(_)
         | Command::Conversation(_)
+        | Command::FollowWith(_)
+        | Command::MuteThread { .. }
+        | Command::NotifyOfEdit { .. }
         | Command::Reserved(_) => {
             unreachable!("these take no key")
         }
@@ -170,7 +173,10 @@ pub(crate) fn users_of(command: &mut Command) -> SmallVec<[&mut UserRef; 2]> {
         Command::Filter(command) => smallvec![&mut command.user],
         Command::Conversation(update) => smallvec![&mut update.user],
         Command::List(command) => smallvec![&mut command.user],
-        Command::FeatureTag { user, .. } | Command::FollowTag { user, .. } => smallvec![user],
+        Command::FeatureTag { user, .. }
+        | Command::FollowTag { user, .. }
+        | Command::MuteThread { user, .. } => smallvec![user],
+        Command::FollowWith(with) => smallvec![&mut with.user, &mut with.other],
         Command::ViewStory { viewer, .. } => smallvec![viewer],
         Command::Follow { user, other }
         | Command::Unfollow { user, other }
@@ -198,6 +204,7 @@ pub(crate) fn users_of(command: &mut Command) -> SmallVec<[&mut UserRef; 2]> {
         | Command::Poll(_)
         | Command::Schedule(_)
         | Command::EndMutes { .. }
+        | Command::NotifyOfEdit { .. }
         | Command::Reserved(_) => smallvec![],
     }
 }

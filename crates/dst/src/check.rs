@@ -4,6 +4,7 @@ mod conversations;
 mod filters;
 mod lists;
 mod media;
+mod notices;
 mod polls;
 mod posts;
 mod settings;
@@ -64,8 +65,15 @@ impl Run {
             }
             4 => self.check_stories(user),
             5 => {
+                let mut page = self.page();
+                if self.random.once_in(2) {
+                    // About as many as are read of the posts of one user at least.
+                    page.limit = self.random.between(30, 64) as usize;
+                }
                 self.check_user(user);
                 self.check_reactions(user);
+                self.check_notifications(user);
+                self.check_notification_pages(user, &page);
             }
             6 => self.check_post(),
             _ => self.check_key(),
@@ -87,6 +95,7 @@ impl Run {
                 self.check_media(user);
                 self.check_polls(user);
                 self.check_stories(user);
+                self.check_notifications(user);
             }
             self.check_user(user);
         }
@@ -95,6 +104,7 @@ impl Run {
             let found = node.facts().post(PostId(*id));
             assert_eq!(found.map(model_post).as_ref(), Some(post), "post {id}");
         }
+        self.check_edit_notices();
         self.check_accounts();
         self.check_totals();
         self.check_buckets();
@@ -170,6 +180,7 @@ impl Run {
         assert_eq!(resolved, Some(UserId(user)));
         let Some(found) = facts.user(UserId(user)) else { panic!("user {user} does not exist") };
         self.check_settings(user, &found);
+        self.check_choices(user);
         assert_eq!(
             (found.handle.as_str(), found.name.as_str(), found.bio.as_str(), found.registered.0),
             (

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use commitlog::LogOptions;
+use feed::{Remains, UserId};
 use node::{Clock, Durability, Logged, NodeOptions, SimulatedNode};
 use parking_lot::Mutex;
 use store::{Gate, MemoryDisk};
@@ -119,7 +120,8 @@ impl Run {
     /// Submits a few commands at once.
     pub(crate) fn submit(&mut self, commands: usize) {
         if self.generator.random.once_in(2) {
-            let requests: Vec<_> = (0..commands).map(|_| self.generator.request()).collect();
+            let requests = (0..commands).map(|_| self.generator.request(&self.model));
+            let requests: Vec<_> = requests.collect();
             self.record(Event::Submit { commands });
             match self.node_mut().submit(requests.clone()) {
                 Ok(reply) => self.pending.push(Pending::of_requests(requests, reply)),
@@ -170,7 +172,20 @@ impl Run {
             self.tally.commands += commands.sum::<u64>();
             all.extend(entries.into_iter().zip(expected));
         }
+        self.decide_unsure();
         all
+    }
+
+    /// Where the model cannot know whether the node notified a user of an edit, what is stored decides.
+    fn decide_unsure(&mut self) {
+        let Some(node) = &self.node else { return };
+        let (facts, feed) = (node.node().facts(), &mut self.model.feed);
+        for ((user, stamp), notice) in std::mem::take(&mut feed.unsure) {
+            let stored = facts.remains(UserId(user), Remains::Notifications, stamp, 1);
+            if stored.first() == Some(&stamp) {
+                feed.notices.insert((user, stamp), notice);
+            }
+        }
     }
 
     /// `holds_values` is whether a submission that was not complete before the turn holds memory for its answers.

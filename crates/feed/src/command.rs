@@ -11,6 +11,7 @@ use crate::accounts::AccountCommand;
 use crate::conversation::ConversationUpdate;
 pub use crate::done::{Done, Outcome, Reply};
 use crate::filter::FilterCommand;
+use crate::follow_options::FollowWith;
 use crate::ids::{PostId, SampleId, StoryId, UserId, UserRef};
 use crate::lifetime::{Lifetime, MuteTime};
 use crate::list::{ListChange, ListCommand};
@@ -291,6 +292,22 @@ pub enum Command {
     Schedule(ScheduleCommand),
     /// Record that a conversation was read, or remove it.
     Conversation(Box<ConversationUpdate>),
+    /// Follow a user, or ask to if the user is locked, and choose options of the follow.
+    FollowWith(Box<FollowWith>),
+    /// Mute the thread of a post, or end that.
+    MuteThread {
+        /// The user who is not notified of the thread.
+        user: UserRef,
+        /// A post of the thread.
+        post: PostId,
+        /// Whether the thread is muted from now on.
+        on: bool,
+    },
+    /// Notify some of those who boosted a post that it was edited. Sent by the node, never by a user.
+    NotifyOfEdit {
+        /// The post.
+        post: PostId,
+    },
 }
 
 /// Has no value.
@@ -351,6 +368,7 @@ impl Command {
                 | Self::AnswerRequest { accept: false, .. }
                 | Self::FeatureTag { on: false, .. }
                 | Self::FollowTag { on: false, .. }
+                | Self::MuteThread { on: false, .. }
         )
     }
 }

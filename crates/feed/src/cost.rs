@@ -1,5 +1,6 @@
 //! The highest cost of each command; see [`rows::Cost`].
 
+mod choices;
 mod polls;
 
 use rows::{Cost, WORK_PER_ROW};
@@ -10,19 +11,22 @@ use crate::filter::FilterChange;
 use crate::limits::{
     APP_GRANTS_MAX, APP_NAME_BYTES_MAX, BIO_BYTES_MAX, CONVERSATIONS_BYTES_MAX,
     DESCRIPTION_BYTES_MAX, EARLIER_BOOSTS_MAX, EMAIL_BYTES_MAX, ERASE_ROWS_MAX, ERASING_USERS_MAX,
-    FEATURED_TAGS_MAX, FIELD_BYTES_MAX, FILTERED_POSTS_MAX, FILTERS_BYTES_MAX, FOLLOW_NOTICES_SEEN,
-    FOLLOWED_TAGS_MAX, GRANTS_SWEPT, HANDLE_CHARS_MAX, INVITES_MAX, LIST_CHANGED_MAX,
-    LIST_MEMBERS_MAX, LIST_TITLE_BYTES_MAX, LISTS_MAX, NAME_BYTES_MAX, NOTE_BYTES_MAX,
-    PASSWORD_HASH_BYTES_MAX, PINS_MAX, POST_BYTES_MAX, POST_MEDIA_MAX, POST_MENTIONS_MAX,
-    POST_TAGS_MAX, PROFILE_FIELDS_MAX, REDIRECT_URIS_MAX, SAMPLE_SETS_MAX, SWEEP_ROWS_MAX,
-    SWEEP_SECONDS_MAX, TAG_BYTES_MAX, UNUSED_APPS_REMOVED, URI_BYTES_MAX, USER_GRANTS_MAX,
-    VERSIONS_BYTES_MAX,
+    FEATURED_TAGS_MAX, FIELD_BYTES_MAX, FILTERED_POSTS_MAX, FILTERS_BYTES_MAX,
+    FOLLOW_OPTIONS_BYTES_MAX, FOLLOWED_TAGS_MAX, GRANTS_SWEPT, HANDLE_CHARS_MAX, INVITES_MAX,
+    LIST_CHANGED_MAX, LIST_MEMBERS_MAX, LIST_TITLE_BYTES_MAX, LISTS_MAX, NAME_BYTES_MAX,
+    NOTE_BYTES_MAX, PASSWORD_HASH_BYTES_MAX, PINS_MAX, POST_BYTES_MAX, POST_MEDIA_MAX,
+    POST_MENTIONS_MAX, POST_TAGS_MAX, PROFILE_FIELDS_MAX, REDIRECT_URIS_MAX, SAMPLE_SETS_MAX,
+    SWEEP_ROWS_MAX, SWEEP_SECONDS_MAX, TAG_BYTES_MAX, UNUSED_APPS_REMOVED, URI_BYTES_MAX,
+    USER_GRANTS_MAX, VERSIONS_BYTES_MAX,
 };
 use crate::list::ListChange;
 use crate::media::MediaCommand;
 use crate::post::PostEdit;
 use crate::tag::Tag;
 use crate::text::{Note, PostText};
+use choices::{
+    dismissal_cost, edit_notices_cost, follow_cost, options_cost, thread_mute_cost, whole_row_cost,
+};
 pub(crate) use polls::{POLL_ROWS, SCHEDULED_ROWS};
 
 /// Rows that remembering an idempotency key changes: its own, two old ones that are removed, and one that
@@ -30,9 +34,9 @@ pub(crate) use polls::{POLL_ROWS, SCHEDULED_ROWS};
 const IDEMPOTENCY_ROWS: usize = 4;
 /// Most users that a text can mention.
 const MENTIONS_MAX: usize = POST_MENTIONS_MAX - 1;
-/// Rows of a post that is deleted: its own, its earlier versions, that of its author, that of the post replied to, its
-/// counts, two of its author's pin, and that its reactions are to be swept.
-pub(crate) const POST_ROWS_LEAST: usize = 8;
+/// Rows of a post that is deleted: its own, its earlier versions, who is notified of its last edit, that of its author, that
+/// of the post replied to, its counts, two of its author's pin, and that its reactions are to be swept.
+pub(crate) const POST_ROWS_LEAST: usize = 9;
 /// Rows of a hashtag of a post.
 pub(crate) const TAG_ROWS: usize = 2;
 /// Bytes of the keys of these rows beside the hashtag.
@@ -49,7 +53,7 @@ pub(crate) const MEDIA_ROWS: usize = 7;
 const MEDIA_BYTES: usize = DESCRIPTION_BYTES_MAX + 1_024;
 const _: () = assert!(POST_ROWS_MAX <= ERASE_ROWS_MAX);
 /// The last rows of a deleted user are removed at once.
-const _: () = assert!(FEATURED_TAGS_MAX + FOLLOWED_TAGS_MAX + 7 <= ERASE_ROWS_MAX);
+const _: () = assert!(FEATURED_TAGS_MAX + FOLLOWED_TAGS_MAX + 9 <= ERASE_ROWS_MAX);
 /// Rows of a member of a list.
 pub(crate) const LIST_ROWS: usize = 2;
 /// Bytes of the key of each.
@@ -94,12 +98,7 @@ impl Command {
             }
             // The whole row is written, including the fields that do not change.
             Self::EditProfile { .. } | Self::EditUser(_) => Cost::of_rows(3, USER_BYTES_MAX),
-            // With a notification, and two that it replaces.
-            Self::Follow { .. } => {
-                let cost = Cost::of_rows(18, 256);
-                let read = FOLLOW_NOTICES_SEEN * WORK_PER_ROW;
-                Cost { work: cost.work + read, ..cost }
-            }
+            Self::Follow { .. } => follow_cost(),
             Self::React { .. } => reaction_cost(),
             Self::SweepReactions { .. } => {
                 let cost = Cost::of_rows(ERASE_ROWS_MAX + 4, 16 * ERASE_ROWS_MAX);
@@ -108,20 +107,21 @@ impl Command {
             }
             Self::ClearNotifications { .. } => Cost::of_rows(4, 64),
             Self::SetMarkers(_) => Cost::of_rows(2, 128),
-            Self::Conversation(_) => conversation_cost(),
+            Self::Conversation(_) => whole_row_cost(CONVERSATIONS_BYTES_MAX),
+            Self::MuteThread { .. } => thread_mute_cost(),
+            Self::NotifyOfEdit { .. } => edit_notices_cost(),
+            Self::FollowWith(_) => follow_cost().and(options_cost()),
             Self::List(command) => list_cost(&command.change),
             Self::Filter(command) => filter_cost(&command.change),
             Self::SetNote { note, .. } => note_cost(note),
-            Self::DismissNotification { .. } => {
-                let cost = Cost::of_rows(12, 192);
-                let read = 2 * POST_BYTES_MAX + 12 * WORK_PER_ROW;
-                Cost { work: cost.work + read, ..cost }
+            Self::DismissNotification { .. } => dismissal_cost(),
+            Self::Unfollow { .. } => {
+                Cost::of_rows(14, 128).and(unlisted_cost()).and(options_cost())
             }
-            Self::Unfollow { .. } => Cost::of_rows(14, 128).and(unlisted_cost()),
-            Self::Befriend { .. }
-            | Self::Unfriend { .. }
-            | Self::Unblock { .. }
-            | Self::AnswerRequest { .. } => Cost::of_rows(14, 128),
+            Self::AnswerRequest { .. } => Cost::of_rows(14, 128).and(options_cost()),
+            Self::Befriend { .. } | Self::Unfriend { .. } | Self::Unblock { .. } => {
+                Cost::of_rows(14, 128)
+            }
             Self::FollowMany { others, .. } => follows_cost(others.len()),
             Self::Publish(new) => post_cost(&new.text, new.warning.as_str(), new.parent.is_some()),
             Self::Post { text, .. } => post_cost(text, "", false),
@@ -135,29 +135,22 @@ impl Command {
             Self::FollowTag { tag, .. } => user_tag_cost(tag, FOLLOWED_TAGS_MAX),
             Self::PostStory { text, .. } => Cost::of_rows(5, text.as_str().len() + 64),
             Self::DeleteStory { .. } | Self::ViewStory { .. } => Cost::of_rows(6, 64),
-            Self::SweepStories => {
-                let cost = Cost::of_rows(SWEEP_ROWS_MAX as usize + 16, 64);
-                let walk = SWEEP_SECONDS_MAX as usize * WORK_PER_ROW;
-                Cost { work: cost.work + walk, ..cost }
-            }
+            Self::SweepStories => story_sweep_cost(),
             // Sets are counted before one is added.
             Self::AddSample { .. } | Self::DeleteSample { .. } => {
                 Cost::of_rows(6 + SAMPLE_SETS_MAX, 512)
             }
-            Self::DeleteUser { .. } => {
-                let cost = Cost::of_rows(6, HANDLE_CHARS_MAX + 64);
-                // Relations with each deleted user whose rows are not removed, and with the deleted user
-                // who is read twice.
-                let looked_up = 2 * 9 * (ERASING_USERS_MAX as usize + 1);
-                Cost { work: cost.work + looked_up * WORK_PER_ROW + USER_BYTES_MAX, ..cost }
-            }
+            Self::DeleteUser { .. } => user_deletion_cost(),
             Self::EraseUser { .. } => erasure_cost(),
             Self::Account(command) => account_cost(command),
             Self::Media(command) => media_cost(command),
             Self::Poll(command) => polls::poll_cost(command),
             Self::Schedule(command) => polls::schedule_cost(command),
             // A block with the follows, the requests and the friendship that end.
-            Self::Block { .. } => Cost::of_rows(24, 192).and(unlisted_cost()).and(unlisted_cost()),
+            Self::Block { .. } => {
+                let ended = unlisted_cost().and(options_cost());
+                Cost::of_rows(24, 192).and(ended).and(ended)
+            }
             Self::Mute { .. } | Self::Unmute { .. } => Cost::of_rows(24, 192),
             Self::EndMutes { mutes } => Cost::of_rows(5 * mutes.len() + 1, 64 * mutes.len()),
             Self::Reserved(never) => match *never {},
@@ -167,10 +160,12 @@ impl Command {
 
 /// Of removing some rows of a deleted user.
 fn erasure_cost() -> Cost {
-    let cost = Cost::of_rows(ERASE_ROWS_MAX, (TAG_BYTES_MAX + 16) * ERASE_ROWS_MAX);
+    // Of each follower there may be a row of options, which is read and written.
+    let options = ERASE_ROWS_MAX / 4 * FOLLOW_OPTIONS_BYTES_MAX;
+    let cost = Cost::of_rows(ERASE_ROWS_MAX, (TAG_BYTES_MAX + 16) * ERASE_ROWS_MAX + options);
     // And whether the user is in lists of those who follow them.
     let pictures = ERASE_ROWS_MAX / MEDIA_ROWS * 3 * MEDIA_BYTES;
-    let read = ERASE_ROWS_MAX / 3 * (2 * POST_BYTES_MAX + 2 * WORK_PER_ROW) + pictures;
+    let read = ERASE_ROWS_MAX / 3 * (2 * POST_BYTES_MAX + 2 * WORK_PER_ROW) + pictures + options;
     Cost { work: cost.work + read, ..cost }
 }
 
@@ -207,7 +202,7 @@ fn tags_cost(tags: usize, text_bytes: usize) -> Cost {
 
 /// Of deleting a post.
 fn deletion_cost() -> Cost {
-    let cost = Cost::of_rows(13 + POLL_ROWS + MENTIONS_MAX, 256 + 10 * POST_MEDIA_MAX);
+    let cost = Cost::of_rows(14 + POLL_ROWS + MENTIONS_MAX, 256 + 10 * POST_MEDIA_MAX);
     cost.and(tags_cost(POST_TAGS_MAX, POST_BYTES_MAX)).and(pictures_cost(POST_MEDIA_MAX))
 }
 
@@ -271,7 +266,7 @@ fn edit_cost_of(edit: &PostEdit) -> Cost {
 /// Of an edit with so many mentions in the new text, which is written with the warning.
 fn edit_cost(mentions: usize, text_bytes: usize, warning_bytes: usize) -> Cost {
     // Mentions of the old text, each removed, and mentions of the new text.
-    let rows = 3 + (MENTIONS_MAX + 1) + (mentions + 1);
+    let rows = 5 + (MENTIONS_MAX + 1) + (mentions + 1);
     // A poll stays in the row. What the post said before is added to its earlier versions, which are one row.
     let bytes = text_bytes + warning_bytes + polls::POLL_BYTES_MAX + VERSIONS_BYTES_MAX;
     let cost = Cost::of_rows(rows, bytes + 8 * mentions + 96);
@@ -300,10 +295,17 @@ fn reaction_cost() -> Cost {
     Cost { work: cost.work + read, ..cost }
 }
 
-/// All marks of a user are read and written.
-fn conversation_cost() -> Cost {
-    let cost = Cost::of_rows(1, CONVERSATIONS_BYTES_MAX + 16);
-    Cost { work: cost.work + CONVERSATIONS_BYTES_MAX, ..cost }
+fn story_sweep_cost() -> Cost {
+    let cost = Cost::of_rows(SWEEP_ROWS_MAX as usize + 16, 64);
+    let walk = SWEEP_SECONDS_MAX as usize * WORK_PER_ROW;
+    Cost { work: cost.work + walk, ..cost }
+}
+
+fn user_deletion_cost() -> Cost {
+    let cost = Cost::of_rows(6, HANDLE_CHARS_MAX + 64);
+    // Relations with each deleted user whose rows are not removed, and with the deleted user who is read twice.
+    let looked_up = 2 * 9 * (ERASING_USERS_MAX as usize + 1);
+    Cost { work: cost.work + looked_up * WORK_PER_ROW + USER_BYTES_MAX, ..cost }
 }
 
 fn note_cost(note: &Note) -> Cost {

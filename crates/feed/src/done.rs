@@ -128,4 +128,11 @@ pub enum Done {
     Schedule(ScheduleDone),
     /// The conversation was read, or removed, as asked; or later posts of it had been before.
     ConversationUpdated,
+    /// The thread is muted, or not, as asked; that may have been so before.
+    ThreadMuted,
+    /// Some of those who boosted a post are notified that it was edited.
+    EditNotified {
+        /// Whether there are more of them.
+        more: bool,
+    },
 }

@@ -139,7 +139,7 @@ pub enum Effect {
         /// The relations that ended with it.
         ended: Ended,
     },
-    /// `user` muted or unmuted another user, or a mute has ended.
+    /// `user` muted or unmuted another user, or a mute has ended, or boosts by whom they follow are hidden or not.
     MutesChanged {
         /// The user who mutes.
         user: UserId,

@@ -3,7 +3,7 @@
 use rows::{Order, Rows, Span};
 
 use crate::ids::{PostId, UserId};
-use crate::notification::{Notice, Notification, NotificationId, Stored};
+use crate::notification::{Notice, NoticeRow, Notification, NotificationId, Stored};
 use crate::page::{Page, PageOf};
 use crate::reaction::Reaction;
 use crate::visible::Viewer;
@@ -24,12 +24,14 @@ impl<R: Rows + ?Sized> Viewer<'_, R> {
         if low > span.high {
             return none;
         }
-        let rows = self.facts().notification_rows(user, Span { low, ..span });
-        let shown = |(id, stored)| {
+        let (rows, is_whole) = self.facts().notification_rows(user, Span { low, ..span });
+        let shown = |(id, row)| {
             let id = NotificationId(id);
-            (id, self.shown_notification(user, id, stored))
+            (id, self.shown_notification(user, id, row))
         };
-        PageOf::from_scan(rows.into_iter().map(shown).collect(), page)
+        let mut found = PageOf::from_scan(rows.into_iter().map(shown).collect(), page);
+        found.more |= !is_whole;
+        found
     }
 
     /// A notification of the viewer, if it is shown.
@@ -39,25 +41,31 @@ impl<R: Rows + ?Sized> Viewer<'_, R> {
         if id.0 <= self.facts().inbox(user).cleared {
             return None;
         }
-        let span = Span { low: id.0, high: id.0, limit: 1, order: Order::Ascending };
-        let (_, stored) = self.facts().notification_rows(user, span).into_iter().next()?;
-        self.shown_notification(user, id, stored)
+        self.shown_notification(user, id, self.facts().notice_row(user, id.0)?)
     }
 
     fn shown_notification(
         &self,
         user: UserId,
         id: NotificationId,
-        stored: Option<Stored>,
+        row: NoticeRow,
     ) -> Option<Notification> {
         let facts = self.facts();
+        let visible_author = |id| Some(facts.post(id).filter(|post| self.visible(post))?.author);
+        let stored = match row {
+            NoticeRow::Stored(stored) => Some(stored),
+            NoticeRow::Mention | NoticeRow::Post => None,
+            NoticeRow::End => return None,
+        };
         let (actor, notice) = match stored {
             None => {
                 let post = PostId(id.0);
-                let author = facts.post(post).filter(|post| self.visible(post))?.author;
-                (author, Notice::Mention(post))
+                let is_mention = row == NoticeRow::Mention;
+                let notice = if is_mention { Notice::Mention(post) } else { Notice::Post(post) };
+                (visible_author(post)?, notice)
             }
             Some(Stored::Dismissed) => return None,
+            Some(Stored::Edit(post)) => (visible_author(post)?, Notice::Edit(post)),
             Some(Stored::Favourite(actor)) => {
                 let span = Span { low: id.0, high: id.0, limit: 1, order: Order::Ascending };
                 let found = facts.reactions_of(actor, Reaction::Favourite, span);
@@ -80,7 +88,12 @@ impl<R: Rows + ?Sized> Viewer<'_, R> {
                 facts.requests(actor, user).then_some((actor, Notice::FollowRequest))?
             }
         };
-        let is_shown = facts.exists(actor) && self.notified_by(actor);
+        let is_muted = || {
+            let post = notice.post().filter(|_| self.mutes_threads());
+            let found = post.and_then(|id| Some((id, facts.post(id)?)));
+            found.is_some_and(|(id, post)| self.mutes_thread_of((id, &post)))
+        };
+        let is_shown = facts.exists(actor) && self.notified_by(actor) && !is_muted();
         is_shown.then_some(Notification { id, actor, notice })
     }
 }

@@ -93,6 +93,18 @@ pub const POLL_SECS_MIN: u64 = 300;
 pub const POLL_SECS_MAX: u64 = 2_629_746;
 /// Most voters whom one command notifies that a poll has ended.
 pub const POLL_NOTICES_MAX: usize = 64;
+/// Most users whom one command notifies that a post which they boosted was edited.
+pub const EDIT_NOTICES_MAX: usize = 64;
+/// Most users of whose posts one user is notified. A page of notifications is one short read for each.
+pub const NOTIFYING_MAX: usize = 100;
+/// Most follows of one user with options, all in one row.
+pub const FOLLOW_OPTIONS_MAX: usize = 500;
+/// Most bytes of this row: an id, a byte for each option, and stamps.
+pub const FOLLOW_OPTIONS_BYTES_MAX: usize = 7 * FOLLOW_OPTIONS_MAX + 10 * NOTIFYING_MAX + 4;
+/// Most threads that one user mutes, all in one row. For one more the one that was muted first is forgotten.
+pub const MUTED_THREADS_MAX: usize = 500;
+/// Most bytes of this row.
+pub const MUTED_THREADS_BYTES_MAX: usize = 10 * MUTED_THREADS_MAX + 4;
 /// Most scheduled posts of one user: as Mastodon. The ids of all are read for a new one.
 pub const SCHEDULED_MAX: usize = 300;
 /// A post is scheduled at least this long ahead, in milliseconds: 5 minutes, as Mastodon.

@@ -20,6 +20,8 @@ pub struct ListTimeline {
     members: Vec<UserId>,
     /// The users to whom replies are in it, beside the owner; sorted.
     replied: Vec<UserId>,
+    /// The users whose boosts the owner hides; sorted.
+    without_boosts: Vec<UserId>,
 }
 
 impl ListTimeline {
@@ -33,10 +35,11 @@ impl ListTimeline {
         members.retain(|member| !erasing.contains(member));
         let replied = match replies {
             ListReplies::List => members.clone(),
-            ListReplies::Followed => facts.home_authors(owner),
+            ListReplies::Followed => facts.home_authors(owner).users.into(),
             ListReplies::None => Vec::new(),
         };
-        Some(Self { owner, members, replied })
+        let without_boosts = facts.without_boosts(owner);
+        Some(Self { owner, members, replied, without_boosts })
     }
 
     /// A page of the timeline. After very many posts that are not in it the page ends early, as one of home does.
@@ -47,7 +50,8 @@ impl ListTimeline {
             let among = |users: &[UserId], user: UserId| users.binary_search(&user).is_ok();
             let is_member = |user| among(&self.members, user);
             let is_replied = |user| among(&self.replied, user);
-            let rule = Rule { facts, owner: self.owner, is_member, is_replied };
+            let hides_boosts = |user| among(&self.without_boosts, user);
+            let rule = Rule { facts, owner: self.owner, is_member, is_replied, hides_boosts };
             let visible = posts.iter().filter(|posted| rule.has(author, **posted));
             found.extend(visible.map(|(post, _)| *post));
             posts.last().filter(|_| posts.len() >= span.limit).map(|(last, _)| last.0)
@@ -77,31 +81,38 @@ pub fn is_in_list<R: Rows + ?Sized>(
         ListReplies::Followed => facts.follows(owner, user) && is_shown(user),
         ListReplies::None => false,
     };
-    Rule { facts, owner, is_member, is_replied }.has(author, posted)
+    let hides_boosts = |user| facts.follow_options(owner, user).hides_boosts;
+    Rule { facts, owner, is_member, is_replied, hides_boosts }.has(author, posted)
 }
 
 /// What the timeline of a list has of the posts by its members.
-struct Rule<'a, R: Rows + ?Sized, M, P> {
+struct Rule<'a, R: Rows + ?Sized, M, P, H> {
     facts: Facts<'a, R>,
     owner: UserId,
     is_member: M,
     /// Whether replies to a user are in it, beside those to the owner.
     is_replied: P,
+    /// Whether the owner hides boosts by a user.
+    hides_boosts: H,
 }
 
-impl<R, M, P> Rule<'_, R, M, P>
+impl<R, M, P, H> Rule<'_, R, M, P, H>
 where
     R: Rows + ?Sized,
     M: Fn(UserId) -> bool,
     P: Fn(UserId) -> bool,
+    H: Fn(UserId) -> bool,
 {
     fn has(&self, author: UserId, (post, listed): Posted) -> bool {
         if let Some(boost) = listed.boosted() {
             let is_known = boost.is_recent && (self.is_member)(boost.author);
             let earlier = || self.facts.stored_post(post).and_then(|post| post.home_users());
+            let shows_boosts = |user: UserId| (self.is_member)(user) && !(self.hides_boosts)(user);
             let was_boosted =
-                || earlier().is_some_and(|users| users.iter().copied().any(&self.is_member));
-            return !(is_known || boost.has_earlier && was_boosted());
+                || earlier().is_some_and(|users| users.iter().copied().any(shows_boosts));
+            return !((self.hides_boosts)(author)
+                || is_known
+                || boost.has_earlier && was_boosted());
         }
         let is_wanted = |to: UserId| to == author || to == self.owner || (self.is_replied)(to);
         let is_allowed = || {

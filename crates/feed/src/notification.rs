@@ -1,8 +1,9 @@
 //! Notifications of a user.
 //!
-//! A notification has the stamp of its cause. Mentions are those that have a row anyway, and are not stored again;
-//! favourites, boosts, follows, requests to follow and ends of polls are stored, and so is that a mention was dismissed. A notification
-//! is shown only as long as its cause exists and the user may see it.
+//! A notification has the stamp of its cause. Mentions, and posts by users of whose posts the user is notified, have a row
+//! anyway and are not stored again; favourites, boosts, follows, requests to follow, ends of polls and edits of what the
+//! user boosted are stored, and so is that another one was dismissed. A notification is shown only as long as its cause
+//! exists and the user may see it, and only if the user has not muted the thread of its post.
 
 use rows::Stamp;
 use serde::{Deserialize, Serialize};
@@ -42,6 +43,26 @@ pub enum Notice {
     FollowRequest,
     /// A poll in a post of the user, or in which the user voted, has ended.
     Poll(PostId),
+    /// A user of whose posts the user is notified has published a post.
+    Post(PostId),
+    /// A post that the user boosted was edited.
+    Edit(PostId),
+}
+
+impl Notice {
+    /// The post that it is about.
+    #[must_use]
+    pub const fn post(self) -> Option<PostId> {
+        match self {
+            Self::Mention(post)
+            | Self::Favourite(post)
+            | Self::Boost(post)
+            | Self::Poll(post)
+            | Self::Post(post)
+            | Self::Edit(post) => Some(post),
+            Self::Follow | Self::FollowRequest => None,
+        }
+    }
 }
 
 /// A notification that is shown.
@@ -55,18 +76,21 @@ pub struct Notification {
     pub notice: Notice,
 }
 
-/// The row of a notification has its id. That a mention is dismissed has the id plus this, so that no limit on the others
-/// concerns it.
+/// The row of a notification has its id. That one is dismissed which is not stored has the id plus this, so that no limit
+/// on the others concerns it.
 pub(crate) const DISMISSED: u64 = 1 << 63;
 
 /// In the number of the row of the end of a poll, beside the post.
 const POLL: u64 = 1 << 63;
+/// In the number of the row of an edit, beside the post and [`POLL`]. Ids of posts are below it until 2058: of later ones
+/// nobody is notified that they were edited.
+const EDIT: u64 = 1 << 62;
 
 /// What is stored of a notification; its row has the kind times 2^32, plus the user who caused it. That of the end of a poll
-/// has the post, plus [`POLL`].
+/// has the post, plus [`POLL`], and that of an edit also plus [`EDIT`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stored {
-    /// The mention in the post with this id is dismissed. Its row has the id plus [`DISMISSED`].
+    /// The notification of the post with this id is dismissed. Its row has the id plus [`DISMISSED`].
     Dismissed,
     /// By this user.
     Favourite(UserId),
@@ -78,6 +102,21 @@ pub(crate) enum Stored {
     Boost(UserId),
     /// In this post.
     Poll(PostId),
+    /// Of this post.
+    Edit(PostId),
+}
+
+/// A row from which a notification follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NoticeRow {
+    /// A mention.
+    Mention,
+    /// A post by a user of whose posts the viewer is notified.
+    Post,
+    /// What is stored.
+    Stored(Stored),
+    /// No notification: posts were read up to here, and there are more.
+    End,
 }
 
 impl Stored {
@@ -89,6 +128,7 @@ impl Stored {
             Self::FollowRequest(actor) => 3 << 32 | actor.0 as u64,
             Self::Boost(actor) => 4 << 32 | actor.0 as u64,
             Self::Poll(post) => POLL | post.0,
+            Self::Edit(post) => POLL | EDIT | post.0,
         }
     }
 
@@ -101,6 +141,9 @@ impl Stored {
             2 => Some(Self::Follow(actor)),
             3 => Some(Self::FollowRequest(actor)),
             4 => Some(Self::Boost(actor)),
+            _ if number & (POLL | EDIT) == POLL | EDIT => {
+                Some(Self::Edit(PostId(number & !(POLL | EDIT))))
+            }
             _ if number & POLL != 0 => Some(Self::Poll(PostId(number & !POLL))),
             _ => None,
         }
@@ -116,4 +159,31 @@ pub struct Inbox {
     pub from: u64,
     /// Notifications up to this stamp are not shown.
     pub cleared: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use rows::EPOCH_MS;
+
+    use super::*;
+
+    #[test]
+    fn a_number_says_what_is_stored_and_ids_leave_room_for_the_kind() {
+        let (user, post) = (UserId(u32::MAX), PostId(EDIT - 1));
+        let all = [
+            Stored::Dismissed,
+            Stored::Favourite(user),
+            Stored::Follow(user),
+            Stored::FollowRequest(user),
+            Stored::Boost(user),
+            Stored::Poll(post),
+            Stored::Edit(post),
+        ];
+        for stored in all {
+            assert_eq!(Stored::of_number(stored.number()), Some(stored));
+        }
+        const YEAR_MS: u64 = 31_556_952_000;
+        let last_year = (Stamp(EDIT - 1).unix_ms()) / YEAR_MS + 1970;
+        assert!(last_year >= 2058 && EPOCH_MS > 0, "{last_year}");
+    }
 }

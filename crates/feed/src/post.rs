@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::home_authors::HomeAuthors;
 use crate::ids::{PostId, UserId, UserRef};
 use crate::text::{Language, PostText, Warning};
 
@@ -135,12 +136,11 @@ impl Listed {
         Some(ListedBoost { author, is_recent, has_earlier })
     }
 
-    /// Whether a post with these [`HomeUsers`] is in the home timeline of `reader`, who follows `following` (sorted), as
-    /// far as they decide it: a direct post mentions the reader; a post was boosted by nobody before whom the reader
-    /// follows or is.
+    /// Whether a post with these [`HomeUsers`] is in the home timeline of `reader`, as far as they decide it: a direct post
+    /// mentions the reader; a post was boosted by nobody before whose boosts the reader has at `home`, or who is the reader.
     #[must_use]
-    pub fn allows(self, reader: UserId, following: &[UserId], users: &[UserId]) -> bool {
-        let is_at_home = |user| user == reader || following.binary_search(&user).is_ok();
+    pub fn allows(self, reader: UserId, home: &HomeAuthors, users: &[UserId]) -> bool {
+        let is_at_home = |user| user == reader || home.has_boosts_by(user);
         match self.is_boost() {
             true => !users.iter().copied().any(is_at_home),
             false => users.contains(&reader),

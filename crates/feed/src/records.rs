@@ -121,6 +121,8 @@ pub struct Post {
     pub poll: Option<Poll>,
     /// The first post of the conversation, of a direct post that replies to a direct post.
     pub conversation: Option<PostId>,
+    /// The first post of the thread, of a reply to a post: see [`Post::thread_or`].
+    pub thread: Option<PostId>,
 }
 
 /// A story that was posted and not swept yet. Its id contains the time when it was posted.
@@ -187,29 +189,6 @@ pub struct Counts {
     pub requested: u32,
 }
 
-/// A mute of one user by another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mute {
-    /// Whether mentions by the muted user are hidden too.
-    pub mentions: bool,
-    /// When it ends by itself, in milliseconds since 1970.
-    pub ends_ms: Option<u64>,
-}
-
-impl Mute {
-    /// The number of its row.
-    #[must_use]
-    pub fn number(self) -> u64 {
-        self.ends_ms.unwrap_or(0) << 1 | u64::from(self.mentions)
-    }
-
-    /// Reverses [`Mute::number`].
-    #[must_use]
-    pub fn of_number(number: u64) -> Self {
-        Self { mentions: number & 1 == 1, ends_ms: Some(number >> 1).filter(|ms| *ms > 0) }
-    }
-}
-
 impl Post {
     /// A boost by `author`.
     #[must_use]
@@ -229,16 +208,18 @@ impl Post {
             media: Vec::new(),
             poll: None,
             conversation: None,
+            thread: None,
         }
     }
 
-    /// The bytes of its row: what postcard writes, without the last byte if there is no conversation, then the one before
-    /// if there is no poll, and so on for pictures and for what it boosts. So most rows end after the language, as those
-    /// of formats before 11 do.
+    /// The bytes of its row: what postcard writes, without the last byte if it is in no other post's thread, then the one
+    /// before if there is no conversation, and so on for the poll, for pictures and for what it boosts. So most rows end
+    /// after the language, as those of formats before 11 do.
     #[must_use]
     pub fn encode(&self) -> Value {
         let mut row = rows::encode(self);
         let absent = [
+            self.thread.is_none(),
             self.conversation.is_none(),
             self.poll.is_none(),
             self.media.is_empty(),
@@ -299,6 +280,13 @@ impl Post {
         self.boost.as_ref().map_or(id, |boost| boost.post)
     }
 
+    /// The first post of its thread; of a post that replies to none its own id, which is `id`. Replies of formats before 17
+    /// know no more than what they reply to.
+    #[must_use]
+    pub fn thread_or(&self, id: PostId) -> PostId {
+        self.thread.or(self.in_reply_to).unwrap_or(id)
+    }
+
     /// The users on whom it depends in whose home it is, if it does: those whom it mentions, if it is direct, and those
     /// who boosted earlier.
     #[must_use]
@@ -310,7 +298,7 @@ impl Post {
     }
 
     /// The bytes that postcard writes for the default of each added field.
-    const ABSENT: [u8; 10] = [0; 10];
+    const ABSENT: [u8; 11] = [0; 11];
 }
 
 impl Counts {

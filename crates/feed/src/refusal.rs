@@ -222,6 +222,13 @@ pub enum Refusal {
     /// Of commands about scheduled posts.
     #[error(transparent)]
     Schedule(ScheduleRefusal),
+    /// The user chose options of the maximum number of follows.
+    #[error(
+        "a user is notified of posts by at most {} users, and has options of at most {} follows; remove one of them first",
+        limits::NOTIFYING_MAX,
+        limits::FOLLOW_OPTIONS_MAX
+    )]
+    TooManyFollowOptions,
 }
 
 impl From<PollRefusal> for Refusal {
@@ -317,6 +324,7 @@ impl Refusal {
             Self::TooManyFollowedTags => "too_many_followed_tags",
             Self::Poll(refusal) => refusal.code(),
             Self::Schedule(refusal) => refusal.code(),
+            Self::TooManyFollowOptions => "too_many_follow_options",
         }
     }
 }

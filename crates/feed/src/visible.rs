@@ -7,12 +7,15 @@
 //!
 //! Both depend on the facts of the moment alone, so a block or a mute also acts on what was made before it.
 
+use std::cell::OnceCell;
+
 use rows::{Rows, SetTable, Span};
 
 use crate::facts::Facts;
 use crate::ids::{PostId, UserId};
+use crate::mute::Mute;
 use crate::post::{Posted, Visibility};
-use crate::records::{Mute, Post};
+use crate::records::Post;
 
 /// A reader, and which rows about them exist at all: nobody is looked up for one who neither blocks, nor is blocked,
 /// nor mutes.
@@ -22,6 +25,8 @@ pub struct Viewer<'a, R: Rows + ?Sized> {
     user: Option<UserId>,
     has_blocks: bool,
     has_mutes: bool,
+    /// The threads that the viewer has muted, read when they are first needed.
+    muted_threads: OnceCell<Vec<PostId>>,
 }
 
 impl<'a, R: Rows + ?Sized> Viewer<'a, R> {
@@ -33,7 +38,7 @@ impl<'a, R: Rows + ?Sized> Viewer<'a, R> {
         let has_blocks =
             totals.blocks > 0 && (lists(SetTable::Blocks) || lists(SetTable::BlockedBy));
         let has_mutes = totals.mutes > 0 && lists(SetTable::Mutes);
-        Self { facts, user, has_blocks, has_mutes }
+        Self { facts, user, has_blocks, has_mutes, muted_threads: OnceCell::new() }
     }
 
     /// What the viewer reads.
@@ -117,16 +122,35 @@ impl<'a, R: Rows + ?Sized> Viewer<'a, R> {
         self.visible_user(author) && self.mute_of(author).is_none()
     }
 
-    /// Whether the viewer is notified of a post that mentions or mentioned them: it exists, they may see it, and no mute
-    /// hides mentions by its author.
+    /// Whether the viewer is notified of a post that mentions or mentioned them: it exists, they may see it, no mute hides
+    /// mentions by its author, and they have not muted its thread.
     #[must_use]
-    pub fn notified(&self, post: PostId) -> bool {
-        self.facts.post(post).is_some_and(|post| {
-            self.visible(&post) && self.mute_of(post.author).is_none_or(|mute| !mute.mentions)
+    pub fn notified(&self, id: PostId) -> bool {
+        self.facts.post(id).is_some_and(|post| {
+            self.visible(&post)
+                && self.mute_of(post.author).is_none_or(|mute| !mute.mentions)
+                && !self.mutes_thread_of((id, &post))
         })
     }
 
-    /// As [`Viewer::notified`], of a post by `author` that may have been deleted.
+    /// Whether the viewer has muted the thread of a post.
+    #[must_use]
+    pub fn mutes_thread_of(&self, (id, post): (PostId, &Post)) -> bool {
+        self.mutes_threads() && self.muted_threads().contains(&post.thread_or(id))
+    }
+
+    /// Whether the viewer has muted any thread.
+    #[must_use]
+    pub fn mutes_threads(&self) -> bool {
+        !self.muted_threads().is_empty()
+    }
+
+    fn muted_threads(&self) -> &[PostId] {
+        self.muted_threads
+            .get_or_init(|| self.user.map_or_else(Vec::new, |user| self.facts.muted_threads(user)))
+    }
+
+    /// As [`Viewer::notified`], of a post by `author` that may have been deleted, in a thread that is not muted.
     #[must_use]
     pub fn notified_by(&self, author: UserId) -> bool {
         self.visible_user(author) && self.mute_of(author).is_none_or(|mute| !mute.mentions)
@@ -138,13 +162,6 @@ impl<'a, R: Rows + ?Sized> Viewer<'a, R> {
 }
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
-    /// The users whose posts `user` has at home, in ascending order of ids: those whom they follow and do not mute.
-    /// Nobody follows across a block.
-    #[must_use]
-    pub fn home_authors(&self, user: UserId) -> Vec<UserId> {
-        self.without_muted(user, self.following_all(user))
-    }
-
     /// The users whose stories `user` has at home, in ascending order of ids: friends whom they do not mute.
     #[must_use]
     pub fn story_authors(&self, user: UserId) -> Vec<UserId> {

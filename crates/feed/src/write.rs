@@ -14,15 +14,19 @@ use crate::ids::{PostId, SampleId, SampleSetId, StoryId, UserId};
 use crate::list::{List, ListId};
 use crate::marker::Markers;
 use crate::media::{Media, MediaFile, MediaId, MediaSpace, MediaUse};
+use crate::mute::Mute;
 use crate::reaction::Reaction;
-use crate::records::{Counts, Mute, Post, Sample, SampleSet, Story, User};
+use crate::records::{Counts, Post, Sample, SampleSet, Story, User};
 use crate::tag::Tag;
 use crate::text::{Handle, Label, Note, PostText, SetName};
 pub(crate) use polls::{
     due_key, poll_end_key, read_due, read_poll_end, remove_scheduled, scheduled_key,
 };
 pub use polls::{poll_counts, poll_end, scheduled, vote};
-pub use whole::{conversation_marks, filters, post_versions};
+pub use whole::{
+    conversation_marks, edit_notices, filters, follow_options, muted_threads, post_versions,
+};
+pub(crate) use whole::{edit_notices_key, read_edit_notices};
 
 /// A user's profile, without the handle's row.
 pub fn user(rows: &mut (impl PutRows + ?Sized), id: UserId, user: &User) {

@@ -454,8 +454,8 @@ fn seen_by(facts: Facts<'_, MemoryRows>, user: UserId, now_ms: u64) -> String {
     ];
     let lists = lists.map(people);
     let page = Page { cursor: Cursor::Newest, limit: 1_000 };
-    let following = facts.following_all(user);
-    let home = gather(facts, user, &following, &page);
+    let authors = facts.home_authors(user);
+    let home = gather(facts, user, &authors, &page);
     let mut mentions = facts.mentions_of(user, Span::ALL);
     mentions.retain(|post| facts.has_post(*post));
     let friends = facts.friends_all(user).into_iter();

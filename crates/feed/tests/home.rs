@@ -3,6 +3,8 @@
 
 use std::cell::Cell;
 
+use feed::HomeAuthors;
+use feed::follow_options::FollowWith;
 use feed::timeline::{gather, gather_within};
 use feed::{
     Bio, Command, Cursor, Facts, Handle, Name, NewPost, Page, PageOf, PostEdit, PostId, PostText,
@@ -17,6 +19,8 @@ const PEOPLE: u32 = 5;
 #[derive(Clone, Debug)]
 enum Step {
     Follow(u32, u32, bool),
+    /// The first user follows the other, with boosts or without.
+    FollowWith(u32, u32, bool),
     /// A post that replies to a user, or else mentions one.
     Post(u32, Option<u32>, Option<u32>, Visibility),
     /// A reply to a post, which may be deleted.
@@ -32,6 +36,8 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         3 => (user.clone(), user.clone(), prop::bool::weighted(0.8))
             .prop_map(|(user, other, on)| Step::Follow(user, other, on)),
+        2 => (user.clone(), user.clone(), any::<bool>())
+            .prop_map(|(user, other, boosts)| Step::FollowWith(user, other, boosts)),
         6 => (user.clone(), prop::option::of(user.clone()), prop::option::of(user.clone()), 0..6usize)
             .prop_map(|(author, to, mentioned, at)| {
                 Step::Post(author, to, mentioned, Visibility::ALL[at.saturating_sub(2)])
@@ -49,6 +55,8 @@ fn step() -> impl Strategy<Value = Step> {
 #[derive(Default)]
 struct History {
     follows: Vec<(u32, u32)>,
+    /// Readers, and users whose boosts they hide.
+    hidden: Vec<(u32, u32)>,
     /// Post, author, user it replies to.
     posts: Vec<(PostId, u32, Option<u32>)>,
     /// Direct posts, and whom they mention.
@@ -80,12 +88,14 @@ impl History {
             .collect();
         let shown = |boost: &&BoostOf| {
             let at_home = |user: u32| user == reader || follows(user);
+            let boosts_at_home =
+                |user: u32| at_home(user) && !self.hidden.contains(&(reader, user));
             let (_, author, to) = self.posts.iter().find(|(post, ..)| *post == boost.post).unwrap();
             // All of it happens within a day.
             let is_recent = to.is_none_or(|to| to == *author);
-            at_home(boost.user)
+            boosts_at_home(boost.user)
                 && !(is_recent && at_home(*author))
-                && !boost.earlier.iter().any(|user| at_home(*user))
+                && !boost.earlier.iter().any(|user| boosts_at_home(*user))
         };
         home.extend(self.boosts.iter().filter(shown).map(|boost| boost.id));
         home.sort_by(|one, other| other.cmp(one));
@@ -140,18 +150,7 @@ fn build(steps: &[Step]) -> (MemoryRows, History) {
     for step in steps {
         now_ms.set(now_ms.get() + STEP_MS);
         match *step {
-            Step::Follow(user, other, on) => {
-                let (user_ref, other_ref) = (id(user), id(other));
-                history.follows.retain(|follow| *follow != (user, other));
-                if on && user != other {
-                    history.follows.push((user, other));
-                }
-                run(if on {
-                    Command::Follow { user: user_ref, other: other_ref }
-                } else {
-                    Command::Unfollow { user: user_ref, other: other_ref }
-                });
-            }
+            Step::Follow(..) | Step::FollowWith(..) => follow(&mut history, step, &mut run),
             Step::Post(author, to, mentioned, visibility) => {
                 let mut text = to.map_or("plain".into(), |to| format!("@u{to} hello"));
                 text.extend(mentioned.map(|user| format!(" @u{user}")));
@@ -199,6 +198,40 @@ fn build(steps: &[Step]) -> (MemoryRows, History) {
     (rows, history)
 }
 
+/// A follow, with options or without, or the end of it.
+fn follow(history: &mut History, step: &Step, run: &mut impl FnMut(Command) -> (PostId, bool)) {
+    let id = |user| UserRef::Id(UserId(user));
+    match *step {
+        Step::Follow(user, other, on) => {
+            let (user_ref, other_ref) = (id(user), id(other));
+            history.follows.retain(|follow| *follow != (user, other));
+            if on && user != other {
+                history.follows.push((user, other));
+            }
+            if !on {
+                history.hidden.retain(|hidden| *hidden != (user, other));
+            }
+            run(if on {
+                Command::Follow { user: user_ref, other: other_ref }
+            } else {
+                Command::Unfollow { user: user_ref, other: other_ref }
+            });
+        }
+        Step::FollowWith(user, other, boosts) => {
+            if user != other {
+                history.follows.retain(|follow| *follow != (user, other));
+                history.follows.push((user, other));
+                history.hidden.retain(|hidden| *hidden != (user, other));
+                history.hidden.extend((!boosts).then_some((user, other)));
+            }
+            let (user, other, boosts) = (id(user), id(other), Some(boosts));
+            let with = FollowWith { user, other, boosts, notify: None };
+            run(Command::FollowWith(Box::new(with)));
+        }
+        _ => unreachable!("no follow"),
+    }
+}
+
 /// A boost of a post, mostly, or of a boost of it, by a user, or the end of it.
 fn boost(
     history: &mut History,
@@ -244,8 +277,8 @@ proptest! {
         };
         let page = Page { cursor, limit };
         let facts = Facts::new(&rows);
-        let following = facts.following_all(UserId(reader));
-        let gathered = gather(facts, UserId(reader), &following, &page);
+        let authors = facts.home_authors(UserId(reader));
+        let gathered = gather(facts, UserId(reader), &authors, &page);
         prop_assert_eq!(gathered, Visible { posts: history.page(reader, &page), end: None });
     }
 
@@ -257,9 +290,9 @@ proptest! {
     ) {
         let (rows, history) = build(&steps);
         let facts = Facts::new(&rows);
-        let following = facts.following_all(UserId(0));
+        let authors = facts.home_authors(UserId(0));
         let page = |cursor| {
-            gather_within(facts, UserId(0), &following, &Page { cursor, limit }, rows_max)
+            gather_within(facts, UserId(0), &authors, &Page { cursor, limit }, rows_max)
         };
         let mut down: Vec<PostId> = Vec::new();
         let mut next = Some(Cursor::Newest);
@@ -310,7 +343,7 @@ fn pages_at_the_ends_of_the_id_range_are_empty_and_not_errors() {
     let facts = Facts::new(&rows);
     for cursor in [Cursor::Before(PostId(0)), Cursor::After(PostId(u64::MAX))] {
         let page = Page { cursor, limit: 5 };
-        let got = gather(facts, UserId(0), &[], &page);
+        let got = gather(facts, UserId(0), &HomeAuthors::default(), &page);
         assert_eq!(got, Visible { posts: PageOf { items: vec![], more: false }, end: None });
     }
 }

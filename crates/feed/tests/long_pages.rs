@@ -281,8 +281,8 @@ fn pages_of_profiles_threads_and_homes_are_bounded_also_within_a_moment() {
             let of_profile = |cursor| profile::posts(&viewer, author, &page(cursor), read);
             let (found, ends) = pages(&counted, ROWS_MAX, first, of_profile);
             assert_eq!((found, ends.iter().any(named)), (shown.clone(), false));
-            let following = [author, UserId(2)];
-            let of_home = |cursor| timeline::gather(facts, UserId(1), &following, &page(cursor));
+            let authors = feed::HomeAuthors::of(vec![author, UserId(2)]);
+            let of_home = |cursor| timeline::gather(facts, UserId(1), &authors, &page(cursor));
             let (found, ends) = pages(&counted, ROWS_MAX, first, of_home);
             let home = [&[top], &shown[..]].concat();
             assert_eq!((found, ends.iter().any(named)), (home, false));

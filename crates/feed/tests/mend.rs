@@ -7,6 +7,7 @@ mod support;
 
 use std::cell::Cell;
 
+use feed::follow_options::{FollowOptions, FollowWith, OptionsOf};
 use feed::{
     Command, Label, ListId, Mend, PollId, PostId, Remains, SampleBits, SampleId, ScheduledId,
     SetName, StoryId, UserId, poll::PollCommand, schedule::ScheduleCommand,
@@ -59,6 +60,9 @@ enum Act {
     SweepVotes,
     Schedule(u32),
     Scheduled(u32, bool),
+    FollowWith(u32, u32, Option<bool>, Option<bool>),
+    MuteThread(u32, usize, bool),
+    NotifyOfEdit(usize),
 }
 
 const USERS: u32 = 6;
@@ -106,6 +110,11 @@ fn act() -> impl Strategy<Value = Act> {
         1 => (300_000..400_000_u64).prop_map(Act::Wait),
         2 => user().prop_map(Act::Schedule),
         2 => (user(), any::<bool>()).prop_map(|(a, cancels)| Act::Scheduled(a, cancels)),
+        3 => (user(), user(), any::<Option<bool>>(), any::<Option<bool>>())
+            .prop_map(|(a, b, boosts, notify)| Act::FollowWith(a, b, boosts, notify)),
+        2 => (user(), any::<usize>(), prop::bool::weighted(0.7))
+            .prop_map(|(a, n, on)| Act::MuteThread(a, n, on)),
+        1 => any::<usize>().prop_map(Act::NotifyOfEdit),
     ]
 }
 
@@ -136,13 +145,19 @@ fn erase(world: &World, user: UserId, step: u8) -> Command {
     Command::EraseUser { user, remains, from: 0 }
 }
 
-fn poll_command(world: &World, act: &Act) -> Option<Command> {
+fn other_command(world: &World, act: &Act) -> Option<Command> {
     let id = support::id;
     let post = |number| PostId(chosen(&world.rows, PointTable::Post, number));
     Some(match *act {
         Act::Poll(a, edited) => support::poll(a, edited.map(post)),
         Act::Vote(a, n, choice) => support::vote(a, post(n), choice.into()),
         Act::EndPoll(n) => Command::Poll(PollCommand::End { post: post(n) }),
+        Act::FollowWith(a, b, boosts, notify) => {
+            let with = FollowWith { user: id(a), other: id(b), boosts, notify };
+            Command::FollowWith(Box::new(with))
+        }
+        Act::MuteThread(a, n, on) => Command::MuteThread { user: id(a), post: post(n), on },
+        Act::NotifyOfEdit(n) => Command::NotifyOfEdit { post: post(n) },
         Act::SweepVotes => {
             let poll = world.facts().swept_poll(PollId(0)).unwrap_or(PollId(7));
             Command::Poll(PollCommand::Sweep { poll, from: 0 })
@@ -222,7 +237,7 @@ fn command(world: &World, act: &Act) -> Option<Command> {
             let post = world.facts().swept_post(PostId(0)).unwrap_or(PostId(7));
             Command::SweepReactions { post, from: 0 }
         }
-        _ => return poll_command(world, act),
+        _ => return other_command(world, act),
     })
 }
 
@@ -651,6 +666,44 @@ fn marks_of_conversations_are_those_of_a_user_and_a_malformed_row_is_removed() {
         let mut rows = whole.clone();
         rows.put_name(NameTable::Conversations, name, Some(value));
         assert_eq!(mend(&mut rows).len(), 1, "{name:?}");
+        assert_eq!(rows, whole);
+    }
+}
+
+#[test]
+fn options_of_follows_and_muted_threads_are_those_of_a_user() {
+    let mut world = World::new();
+    let post = world.post(0, "one");
+    let with = |notify| FollowWith {
+        user: support::id(0),
+        other: support::id(1),
+        boosts: Some(false),
+        notify,
+    };
+    world.run(Command::FollowWith(Box::new(with(Some(true))))).unwrap();
+    world.run(Command::MuteThread { user: support::id(0), post, on: true }).unwrap();
+    let whole = world.rows.clone();
+    assert_eq!(mend(&mut world.rows), vec![]);
+    let of = |other| OptionsOf {
+        other: UserId(other),
+        options: FollowOptions { hides_boosts: true, notified_since: None },
+    };
+    let (options, threads) = (NameTable::FollowOptions, NameTable::MutedThreads);
+    let row = whole.name(options, &[0; 4]).unwrap();
+    for (table, name, value) in [
+        (options, &[0, 0, 0, 9][..], row.clone()),
+        (options, &[0, 0, 0, 0, 0], row),
+        (options, &[0, 0, 0, 1], rows::encode(&vec![of(2)])),
+        (options, &[0, 0, 0, 1], rows::encode(&vec![of(2); 2])),
+        (options, &[0, 0, 0, 1], Value::from_slice(&[0])),
+        (threads, &[0, 0, 0, 9], rows::encode(&vec![post])),
+        (threads, &[0, 0, 0, 1], rows::encode(&vec![post; 2])),
+        (threads, &[0, 0, 0, 1], Value::from_slice(&[9, 9])),
+        (NameTable::EditNotices, &[7; 16], rows::encode(&0_u64)),
+    ] {
+        let mut rows = whole.clone();
+        rows.put_name(table, name, Some(value));
+        assert_eq!(mend(&mut rows).len(), 1, "{table:?} {name:?}");
         assert_eq!(rows, whole);
     }
 }

@@ -220,11 +220,16 @@ fn rows_of_posts_of_earlier_formats_have_the_defaults_of_what_they_lack() {
                 media: Vec::new(),
                 poll: None,
                 conversation: None,
+                thread: None,
             };
             let row = post.encode();
             // Formats from 9 on, 5 to 8, and before.
             for lacking in [0, 4, 6] {
                 assert_eq!(Post::decode(&row[..row.len() - lacking]), post);
+            }
+            for (conversation, thread) in [(Some(PostId(9)), None), (None, Some(PostId(9)))] {
+                let post = Post { conversation, thread, ..post.clone() };
+                assert_eq!(Post::decode(&post.encode()), post);
             }
         }
     }

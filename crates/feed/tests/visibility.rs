@@ -208,7 +208,12 @@ fn home_pages_after_very_many_hidden_posts_end_between_blocks_of_ids() {
     let other = publish(&mut world, new(2, "of another", Visibility::Public));
     let home = |cursor| {
         let page = Page { cursor, limit: 9 };
-        timeline::gather(world.facts(), UserId(1), &[UserId(0), UserId(2)], &page)
+        timeline::gather(
+            world.facts(),
+            UserId(1),
+            &feed::HomeAuthors::of(vec![UserId(0), UserId(2)]),
+            &page,
+        )
     };
 
     let down = home(Cursor::Newest);

@@ -101,21 +101,6 @@ impl Endpoints {
         }
     }
 
-    /// Adds a route of a feature that the server does not have, whose answer depends on the path.
-    pub(crate) fn unchanged<H, T>(
-        &mut self,
-        method: &'static str,
-        path: &'static str,
-        needs: Needs,
-        handler: H,
-    ) where
-        H: Handler<T, Shared>,
-        T: 'static,
-    {
-        let handler = on(filter(method), handler);
-        self.add(method, path, needs, EndpointState::WithoutFeature, handler);
-    }
-
     /// Adds endpoints that do not exist.
     pub(crate) fn missing(&mut self, method: &'static str, paths: &[&'static str]) {
         for path in paths {

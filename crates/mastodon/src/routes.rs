@@ -181,6 +181,9 @@ fn reactions_to_statuses(table: &mut Endpoints) {
     table.post("/api/v1/statuses/{id}/unbookmark", bookmarks, reactions::unbookmark);
     table.post("/api/v1/statuses/{id}/pin", WRITE_ACCOUNTS, reactions::pin);
     table.post("/api/v1/statuses/{id}/unpin", WRITE_ACCOUNTS, reactions::unpin);
+    let mutes = Needs::User(&[S::WriteMutes]);
+    table.post("/api/v1/statuses/{id}/mute", mutes, reactions::mute_thread);
+    table.post("/api/v1/statuses/{id}/unmute", mutes, reactions::unmute_thread);
     table.get("/api/v1/statuses/{id}/favourited_by", READ_STATUSES, reactions::favourited_by);
     table.post("/api/v1/statuses/{id}/reblog", WRITE_STATUSES, reactions::boost);
     table.post("/api/v1/statuses/{id}/unreblog", WRITE_STATUSES, reactions::unboost);

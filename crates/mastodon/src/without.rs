@@ -4,7 +4,6 @@ use feed::accounts::AccessScope as S;
 
 use crate::access::Needs::{self, Nothing, User};
 use crate::api::absent::Absent::{List, Object, Record, Refused};
-use crate::api::statuses;
 use crate::endpoints::Endpoints;
 
 const WRITE_ACCOUNTS: Needs = User(&[S::WriteAccounts]);
@@ -54,10 +53,6 @@ fn lists(table: &mut Endpoints) {
 }
 
 fn of_statuses(table: &mut Endpoints) {
-    let (mute, unmute) = ("/api/v1/statuses/{id}/mute", "/api/v1/statuses/{id}/unmute");
-    let mutes = User(&[S::WriteMutes]);
-    table.absent("POST", mutes, Refused("mutes of threads"), &[mute]);
-    table.unchanged("POST", unmute, mutes, statuses::unchanged);
     let translate = ["/api/v1/statuses/{id}/translate"];
     table.absent("POST", READ_STATUSES, Refused("translation"), &translate);
 }

@@ -1,4 +1,5 @@
-//! Ends polls whose time has come, and publishes scheduled posts that are due, on the thread of the sweeper.
+//! Ends polls whose time has come, publishes scheduled posts that are due, and notifies of edits, on the thread of the
+//! sweeper.
 //!
 //! Each command concerns one poll or one post, and compares its time with its own stamp, so a command that several nodes
 //! send, or one sends twice, does nothing the second time. Many are sent at once, and then their replies are awaited.
@@ -20,10 +21,12 @@ const ROUNDS_AT_ONCE: usize = 16;
 pub(crate) struct DueFrom {
     polls_ms: u64,
     posts_ms: u64,
+    /// The stamp of the first edit of which not all are notified.
+    edits: u64,
 }
 
 impl Shared {
-    /// Ends some polls and publishes some posts; returns whether there may be more of them. Blocks.
+    /// Ends some polls, publishes some posts and notifies of some edits; returns whether there may be more of them. Blocks.
     pub(crate) fn do_due(&self, from: &mut DueFrom) -> bool {
         for _ in 0..ROUNDS_AT_ONCE {
             let replies = self.submit_due(from).into_iter();
@@ -40,11 +43,13 @@ impl Shared {
         true
     }
 
-    /// Submits the ends of some polls, and the publication of some posts: those that are due, and that the inbox accepts.
+    /// Submits the ends of some polls, the publication of some posts, and notices of some edits: those that are due, and that
+    /// the inbox accepts.
     pub(crate) fn submit_due(&self, from: &mut DueFrom) -> Vec<OwnReply> {
         let (facts, now_ms) = (Facts::new(&self.store), self.sweep_ms());
         // One that is made later is due after the last stamp.
-        let last_ms = facts.totals().last_stamp.map_or(0, Stamp::unix_ms);
+        let last = facts.totals().last_stamp.unwrap_or(Stamp(0));
+        let last_ms = last.unix_ms();
         let mut commands = Vec::new();
         let ends = facts.first_poll_ends(from.polls_ms, COMMANDS_AT_ONCE);
         from.polls_ms = ends.first().map_or(last_ms, |(ends_ms, _)| last_ms.min(*ends_ms));
@@ -61,10 +66,23 @@ impl Shared {
             drop(facts.scheduled(user, id));
             commands.push(Command::Schedule(ScheduleCommand::Publish { user, id }));
         }
+        let edits = facts.first_edit_notices(from.edits, COMMANDS_AT_ONCE);
+        from.edits = edits.first().map_or(last.0, |(edit, _)| last.0.min(edit.0));
+        for (_, post) in edits {
+            for user in facts.edit_notified_next(post) {
+                let _ = facts.inbox(user);
+            }
+            commands.push(Command::NotifyOfEdit { post });
+        }
         commands.into_iter().map_while(|command| self.submit_own(command)).collect()
     }
 }
 
 fn is_change(done: Done) -> bool {
-    matches!(done, Done::Poll(PollDone::Ended { .. }) | Done::Schedule(ScheduleDone::Published))
+    matches!(
+        done,
+        Done::Poll(PollDone::Ended { .. })
+            | Done::Schedule(ScheduleDone::Published)
+            | Done::EditNotified { .. }
+    )
 }

@@ -11,7 +11,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::submission::Changes;
 
 /// The version of the commands that this program knows: the highest of [`of_command`] and [`of_op`].
-pub(crate) const COMMANDS: u32 = 3;
+pub(crate) const COMMANDS: u32 = 4;
 /// Since this version nodes fetch the files of pictures that others add.
 pub(crate) const PICTURES: u32 = 2;
 
@@ -21,6 +21,7 @@ fn of_command(command: &Command) -> u32 {
         Command::Media(MediaCommand::Add(_)) => PICTURES,
         Command::Poll(_) | Command::Schedule(_) => 2,
         Command::Conversation(_) => 3,
+        Command::FollowWith(_) | Command::MuteThread { .. } | Command::NotifyOfEdit { .. } => 4,
         _ => 1,
     }
 }
@@ -97,6 +98,6 @@ mod tests {
             variants::<PollCommand>(),
             variants::<ScheduleCommand>(),
         ];
-        assert_eq!((COMMANDS, known.join(" ").as_str()), (3, "44 13 20 8 5 4"));
+        assert_eq!((COMMANDS, known.join(" ").as_str()), (4, "47 13 20 8 5 4"));
     }
 }

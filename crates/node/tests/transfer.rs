@@ -3,6 +3,7 @@
 
 mod support;
 
+use feed::follow_options::FollowOptions;
 use feed::{
     Cursor, Handle, Language, Marker, Mute, Page, PostId, Span, Stamp, StoryId, User, UserId,
     UserRef, Visibility,
@@ -228,6 +229,51 @@ fn conversations_and_what_was_read_of_them_survive_an_export() {
     ] {
         refused(&[ANN, &one, &direct(8_388_608, wrong)], what);
     }
+}
+
+#[test]
+fn options_of_follows_and_muted_threads_survive_an_export() {
+    let ann = r#"{"user":{"handle":"ann","muted_threads":["4194304","4194305"]}}"#;
+    let line =
+        |more: &str| format!(r#"{{"follow_options":{{"user":"bob","follows":"ann"{more}}}}}"#);
+    let both = line(r#","without_boosts":true,"notified_since":"4194304""#);
+    let follow = r#"{"follow":{"user":"bob","follows":["ann"]}}"#;
+    let reply = r#"{"post":{"author":"ann","text":"x","id":"8388608","in_reply_to":"4194304","reply_to":"bob","thread":"4194304"}}"#;
+    let (first, folder) = node(&[ann, BOB, &both, follow, reply]);
+    let options_of = |node: &Node| node.facts().follow_options(UserId(1), UserId(0));
+    let expected = FollowOptions { hides_boosts: true, notified_since: Some(Stamp(4_194_304)) };
+    let threads = |node: &Node| node.facts().muted_threads(UserId(0));
+    let thread = |node: &Node| node.facts().post(PostId(8_388_608)).unwrap().thread;
+    assert_eq!(options_of(&first), expected);
+    assert_eq!(threads(&first), [PostId(4_194_304), PostId(4_194_305)]);
+    assert_eq!(thread(&first), Some(PostId(4_194_304)));
+    first.close();
+    drop(first);
+    let before = NodeOptions { data: folder.path().join("data"), ..options() };
+    let (moved_to, _folder) = moved(&before);
+    let second = Node::open(&moved_to).unwrap();
+    assert_eq!((options_of(&second), thread(&second)), (expected, Some(PostId(4_194_304))));
+    assert_eq!(threads(&second), [PostId(4_194_304), PostId(4_194_305)]);
+    second.close();
+    let request = r#"{"request":{"user":"bob","requests":["ann"]}}"#;
+    let (asked, _folder) = node(&[ann, BOB, &both, request]);
+    assert_eq!(options_of(&asked), expected);
+    asked.close();
+    let one = "a follow has one line of options";
+    for (lines, what) in [
+        (vec![ann, BOB, both.as_str()], "no line after it says"),
+        (vec![ann, BOB, follow, both.as_str()], "come before follows"),
+        (vec![ann, BOB, both.as_str(), both.as_str()], one),
+        (vec![ann, BOB, line("").as_str()], one),
+    ] {
+        refused(&lines, what);
+    }
+    let twice = r#"{"user":{"handle":"ann","muted_threads":["4194304","4194304"]}}"#;
+    refused(&[twice], "different posts");
+    refused(
+        &[ann, BOB, &reply.replace("thread\":\"4194304", "thread\":\"4194305")],
+        "above a reply",
+    );
 }
 
 /// The line of a post with this id and poll.
@@ -627,8 +673,8 @@ fn a_file_that_is_cut_or_changed_is_refused() {
     for (from, to, what) in [
         ("hello", "hullo", "do not match their digest"),
         ("\"posts\":1", "\"posts\":2", "it counts"),
-        ("\"format\":10", "\"format\":11", "format 11, but this program reads formats up to 10"),
-        ("\"format\":10", "\"format\":0", "the first line is"),
+        ("\"format\":11", "\"format\":12", "format 12, but this program reads formats up to 11"),
+        ("\"format\":11", "\"format\":0", "the first line is"),
         ("\"roost\":", "\"rooster\":", "the first line is"),
     ] {
         assert!(whole.contains(from), "{from}");
@@ -978,7 +1024,7 @@ fn an_export_says_what_is_in_it_and_the_first_line_alone_has_the_time() {
     assert_ne!(one, other);
     assert_eq!(facts(&one), facts(&other));
     assert!(one.starts_with(
-        r#"{"export":{"format":10,"roost":"test","time":"2027-01-15T08:00:00.000Z","last_id":""#
+        r#"{"export":{"format":11,"roost":"test","time":"2027-01-15T08:00:00.000Z","last_id":""#
     ));
     let end = one.lines().last().unwrap();
     assert!(

@@ -1,8 +1,8 @@
-//! What a row is about: the user, post, picture or filters that look different when the row changes.
+//! What a row is about: the user, post, picture or marks that look different when the row changes.
 
 use crate::table::{NameTable, PointTable, SetTable};
 
-/// A user, a post, a picture, or filters.
+/// A user, a post, a picture, or what marks posts for one user.
 ///
 /// A store counts the changes of its rows. So who keeps something that was made from the rows of a subject knows whether it
 /// is still current. Rows without a subject are read anew each time.
@@ -17,8 +17,8 @@ pub enum Subject {
     Post(u64),
     /// The picture with this id.
     Media(u64),
-    /// The filters of the user with this id.
-    Filters(u32),
+    /// What marks posts for the user with this id alone: their filters, and the threads that they muted.
+    Marks(u32),
 }
 
 impl Subject {
@@ -49,7 +49,9 @@ impl Subject {
     pub fn of_name(table: NameTable, key: &[u8]) -> Option<Self> {
         match table {
             NameTable::Media => key.try_into().ok().map(u64::from_be_bytes).map(Self::Media),
-            NameTable::Filters => key.try_into().ok().map(u32::from_be_bytes).map(Self::Filters),
+            NameTable::Filters | NameTable::MutedThreads => {
+                key.try_into().ok().map(u32::from_be_bytes).map(Self::Marks)
+            }
             _ => None,
         }
     }

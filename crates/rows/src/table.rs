@@ -306,6 +306,13 @@ tables! {
         PostVersions = 0x70,
         /// User (4 bytes) -> what they did with conversations; no row if nothing.
         Conversations = 0x71,
+        /// User (4 bytes) -> what they chose of their follows; no row if nothing.
+        FollowOptions = 0x72,
+        /// User (4 bytes) -> the threads that they muted; no row if there are none.
+        MutedThreads = 0x73,
+        /// When a post was edited (a stamp), the post (8 bytes each) -> the first user who may have boosted it and is not
+        /// notified yet. No row once all are.
+        EditNotices = 0x74,
     }
 }
 

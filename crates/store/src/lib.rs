@@ -101,4 +101,5 @@ pub use writer::StoreWriter;
 /// notes and requests to follow; counts have at most 24 bytes. Version 10 has no rows of hashtags. Version 11 has
 /// no rows of lists. Version 12 has no pictures. Version 13 has no filters and no followed hashtags.
 /// Version 14 has no polls and no scheduled posts. Version 15 has no earlier versions of posts.
-pub const FORMAT_VERSION: u32 = 16;
+/// Version 16 has no options of follows and no muted threads, and replies do not name the first post of their thread.
+pub const FORMAT_VERSION: u32 = 17;

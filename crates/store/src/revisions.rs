@@ -43,7 +43,7 @@ impl Revisions {
             Subject::Profile(id) => (4, id),
             Subject::Post(id) => (1, id),
             Subject::Media(id) => (2, id),
-            Subject::Filters(user) => (3, user.into()),
+            Subject::Marks(user) => (3, user.into()),
         };
         let spread = (id.wrapping_mul(8) + kind).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let Some(count) = self.0.get((spread >> 48) as usize) else {

@@ -44,7 +44,7 @@ impl StoreWriter {
             active,
             overlay_bytes: 0,
             applied,
-            name_floors: Default::default(),
+            name_floors: std::array::from_fn(|_| RefCell::default()),
             set_floors: RefCell::default(),
             changed_buckets: BTreeSet::new(),
             counts: CountsCache::default(),

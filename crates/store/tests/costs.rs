@@ -15,13 +15,16 @@ use feed::filter::{
     FilterAction, FilterChange, FilterCommand, FilterContext, FilterContexts, FilterEdit, FilterId,
     FilterText, FilterTime, Keyword, KeywordChange, NewFilter,
 };
+use feed::follow_options::FollowWith;
 use feed::limits::{
-    APP_GRANTS_MAX, CONVERSATIONS_BYTES_MAX, DIRECT_POSTS_MAX, ERASE_ROWS_MAX, ERASING_USERS_MAX,
-    FILTER_KEYWORDS_MAX, FILTER_SECS_MAX, FILTER_TEXT_CHARS_MAX, FILTERED_POSTS_MAX,
-    FILTERS_BYTES_MAX, FILTERS_MAX, INVITES_MAX, LIST_CHANGED_MAX, LIST_MEMBERS_MAX, LISTS_MAX,
-    MUTES_ENDED_MAX, POLL_OPTION_CHARS_MAX, POLL_SECS_MIN, PROFILE_FIELDS_MAX, REDIRECT_URIS_MAX,
-    SAMPLE_SETS_MAX, SCHEDULED_MAX, SCHEDULED_MS_MIN, UNATTACHED_MEDIA_MAX, UNUSED_APPS_MAX,
-    URI_BYTES_MAX, USER_GRANTS_MAX, VERSIONS_BYTES_MAX,
+    APP_GRANTS_MAX, CONVERSATIONS_BYTES_MAX, DIRECT_POSTS_MAX, EDIT_NOTICES_MAX, ERASE_ROWS_MAX,
+    ERASING_USERS_MAX, FILTER_KEYWORDS_MAX, FILTER_SECS_MAX, FILTER_TEXT_CHARS_MAX,
+    FILTERED_POSTS_MAX, FILTERS_BYTES_MAX, FILTERS_MAX, FOLLOW_OPTIONS_BYTES_MAX,
+    FOLLOW_OPTIONS_MAX, INVITES_MAX, LIST_CHANGED_MAX, LIST_MEMBERS_MAX, LISTS_MAX,
+    MUTED_THREADS_BYTES_MAX, MUTED_THREADS_MAX, MUTES_ENDED_MAX, NOTIFYING_MAX,
+    POLL_OPTION_CHARS_MAX, POLL_SECS_MIN, PROFILE_FIELDS_MAX, REDIRECT_URIS_MAX, SAMPLE_SETS_MAX,
+    SCHEDULED_MAX, SCHEDULED_MS_MIN, UNATTACHED_MEDIA_MAX, UNUSED_APPS_MAX, URI_BYTES_MAX,
+    USER_GRANTS_MAX, VERSIONS_BYTES_MAX,
 };
 use feed::media::{
     BlurHash, Description, FileHash, Focus, MediaChange, MediaCommand, MediaFile, MediaId,
@@ -338,6 +341,9 @@ enum Step {
     SweepVotes,
     Schedule(u8, usize),
     Scheduled(u8, u8),
+    FollowWith(u8, u8, Option<bool>, Option<bool>),
+    MuteThread(u8, usize, bool),
+    NotifyOfEdit(usize),
 }
 
 fn feed_step() -> impl Strategy<Value = Step> {
@@ -385,6 +391,10 @@ fn feed_step() -> impl Strategy<Value = Step> {
         2 => (user(), 0..200_usize).prop_map(|(u, n)| Step::Schedule(u, n)),
         3 => (user(), 0..4_u8).prop_map(|(u, kind)| Step::Scheduled(u, kind)),
         1 => (300_000..400_000_u64).prop_map(Step::Wait),
+        2 => (user(), user(), any::<Option<bool>>(), any::<Option<bool>>())
+            .prop_map(|(a, b, boosts, notify)| Step::FollowWith(a, b, boosts, notify)),
+        1 => (user(), any::<usize>(), any::<bool>()).prop_map(|(u, at, on)| Step::MuteThread(u, at, on)),
+        1 => any::<usize>().prop_map(Step::NotifyOfEdit),
     ]
 }
 
@@ -538,6 +548,14 @@ fn social_command(world: &World, step: &Step) -> Option<Command> {
             let notification = NotificationId(picked(&world.posts, *at)?.0);
             Command::DismissNotification { user: user(*u), notification }
         }
+        Step::FollowWith(a, b, boosts, notify) => {
+            let (user, other, boosts, notify) = (user(*a), user(*b), *boosts, *notify);
+            Command::FollowWith(Box::new(FollowWith { user, other, boosts, notify }))
+        }
+        Step::MuteThread(u, at, on) => {
+            Command::MuteThread { user: user(*u), post: picked(&world.posts, *at)?, on: *on }
+        }
+        Step::NotifyOfEdit(at) => Command::NotifyOfEdit { post: picked(&world.posts, *at)? },
         step => return poll_step(world, step),
     })
 }
@@ -1082,6 +1100,74 @@ fn full_histories_and_conversations_cost_no_more_than_they_were_costed_at() {
     assert!(row.len() * 5 > CONVERSATIONS_BYTES_MAX * 3, "{}", row.len());
     world.request(Request::from(Command::DeletePost { post }));
     assert_eq!(world.counting.rows.first_name(NameTable::PostVersions, &[]), None);
+}
+
+/// Follows with as many options as there may be, the most muted threads, and edits of a post that many boosted.
+#[test]
+fn full_follow_options_muted_threads_and_edit_notices_cost_no_more_than_they_were_costed_at() {
+    let mut world = World::new();
+    let id = |user| UserRef::Id(UserId(user));
+    for user in 0..FOLLOW_OPTIONS_MAX as u32 + 2 {
+        let handle = Handle::parse(&format!("w{user}")).unwrap();
+        let (name, bio) = (Name::parse("").unwrap(), Bio::parse("").unwrap());
+        world.request(Request::from(Command::Register { handle, name, bio }));
+    }
+    let with = |user, other, notify| {
+        let (user, other) = (id(user), id(other));
+        let with = FollowWith { user, other, boosts: Some(false), notify: Some(notify) };
+        Request::from(Command::FollowWith(Box::new(with)))
+    };
+    for other in 1..FOLLOW_OPTIONS_MAX as u32 + 2 {
+        world.request(with(0, other, other as usize <= NOTIFYING_MAX));
+    }
+    let row = world.counting.rows.name(NameTable::FollowOptions, &[0; 4]).unwrap();
+    assert!(row.len() * 2 > FOLLOW_OPTIONS_BYTES_MAX, "{}", row.len());
+    world.request(Request::from(Command::Unfollow { user: id(0), other: id(1) }));
+    world.request(with(0, 1, true));
+    world.request(Request::from(Command::Block { user: id(0), other: id(2) }));
+    for number in 0..MUTED_THREADS_MAX + 2 {
+        let author = id(1);
+        world.request(Request::from(Command::Post { author, text: mentioning(1) }));
+        let post = world.posts[number];
+        world.request(Request::from(Command::MuteThread { user: id(0), post, on: true }));
+    }
+    let row = world.counting.rows.name(NameTable::MutedThreads, &[0; 4]).unwrap();
+    assert!(row.len() * 5 > MUTED_THREADS_BYTES_MAX * 3, "{}", row.len());
+    let post = world.posts[0];
+    for user in 3..EDIT_NOTICES_MAX as u32 + 9 {
+        // Each has notifications that are replaced, and may hide somebody.
+        for other in [1, 4] {
+            world.request(Request::from(Command::Follow { user: id(other), other: id(user) }));
+        }
+        world.request(Request::from(Command::ClearNotifications { user: id(user) }));
+        world.request(Request::from(Command::Block { user: id(user), other: id(2) }));
+        let (other, time) = (id(5), None);
+        let mute = Command::Mute { user: id(user), other, mentions: true, time };
+        world.request(Request::from(mute));
+        let (user, reaction) = (id(user), Reaction::Boost);
+        world.request(Request::from(Command::React { user, post, reaction, on: true }));
+    }
+    for number in 0..3 {
+        let text = PostText::parse(&format!("edit {number}")).unwrap();
+        world.request(Request::from(Command::EditPost { post, text }));
+        for _ in 0..number {
+            world.request(Request::from(Command::NotifyOfEdit { post }));
+        }
+    }
+    assert_eq!(world.counting.rows.first_name(NameTable::EditNotices, &[]), None);
+    // Those who follow the deleted user have options of many follows, and so have those who ask to.
+    for user in 10..40 {
+        for other in (1..FOLLOW_OPTIONS_MAX as u32).filter(|other| *other != user) {
+            let with =
+                FollowWith { user: id(user), other: id(other), boosts: Some(false), notify: None };
+            world.request(Request::from(Command::FollowWith(Box::new(with))));
+        }
+    }
+    world.request(Request::from(Command::DeleteUser { user: id(1) }));
+    while let Some(command) = erasure(Facts::new(&world.counting.rows)) {
+        world.request(Request::from(command));
+    }
+    assert!(Facts::new(&world.counting.rows).all_follow_options(UserId(10)).len() > 400);
 }
 
 /// Lists at the limits, which random steps do not reach.

@@ -1,7 +1,7 @@
 //! Stores of every format version so far open; those of later versions are refused.
 //!
-//! `fixtures/store-v16` was written by `make_the_fixture`, `fixtures/store-v15` by the same function before it edited a
-//! post, `fixtures/store-v14` before it made a poll,
+//! `fixtures/store-v17` was written by `make_the_fixture`, `fixtures/store-v16` by the same function before it chose options
+//! of a follow, `fixtures/store-v15` before it edited a post, `fixtures/store-v14` before it made a poll,
 //! `fixtures/store-v13` before it made a filter, `fixtures/store-v12` before it made a picture, `fixtures/store-v11` by the same function before it made a list,
 //! `fixtures/store-v10` before it made a boost and hashtags, `fixtures/store-v9` by the same function before it made settings
 //! of users, `fixtures/store-v8` before it made a direct post, reactions and notifications, `fixtures/store-v7` by the same function before it made
@@ -26,6 +26,7 @@ use feed::filter::{
     Filter, FilterAction, FilterContext, FilterContexts, FilterId, FilterKeyword, FilterPartId,
     FilterText, FilteredPost, Keyword,
 };
+use feed::follow_options::{FollowOptions, FollowWith};
 use feed::media::{
     BlurHash, Description, FileHash, Focus, Media, MediaFile, MediaId, MediaKey, MediaUse,
     ProfilePicture,
@@ -41,7 +42,8 @@ use feed::{
 };
 use kv::{Bucket, BucketId, BucketName, KeyParts, KeyRow, KeyRows, KeyRowsMut, Space, WalkLimit};
 use rows::{
-    NameTable, Order, PointTable, PutRows as _, Rows, RowsMut, SetTable, Span, Stamp, Totals, Value,
+    NameTable, Order, PointTable, PutRows as _, Rows, RowsMut, Scan as _, SetTable, Span, Stamp,
+    Totals, Value,
 };
 use store::{FORMAT_VERSION, Store, StoreError, StoreOptions, StoreWriter};
 use testkit::MemoryRows;
@@ -189,6 +191,7 @@ fn plain_post(author: UserId, text: PostText) -> Post {
         media: Vec::new(),
         poll: None,
         conversation: None,
+        thread: None,
     }
 }
 
@@ -463,6 +466,37 @@ fn check_versions(rows: &impl Rows) {
     assert_eq!(facts.conversation_marks(UserId(1)), [MARK]);
 }
 
+/// The rows that version 17 added: options of a follow, a muted thread, and an edit of which nobody is notified yet; the
+/// thread of a reply.
+fn write_choices(rows: &mut dyn RowsMut) {
+    let [user, other] = [UserId(0), UserId(3)].map(UserRef::Id);
+    let text = PostText::parse("well, well").unwrap();
+    run(rows, BOOSTED.0 >> 22, Command::Post { author: other.clone(), text });
+    let (boosts, notify) = (Some(false), Some(true));
+    let with = FollowWith { user: user.clone(), other: other.clone(), boosts, notify };
+    run(rows, 210, Command::FollowWith(Box::new(with)));
+    let (reaction, on) = (Reaction::Boost, true);
+    run(rows, 211, Command::React { user: user.clone(), post: BOOSTED, reaction, on });
+    let text = PostText::parse("well, well?").unwrap();
+    run(rows, 212, Command::EditPost { post: BOOSTED, text });
+    let text = PostText::parse("yes").unwrap();
+    run(rows, IN_THREAD.0 >> 22, Command::Reply { author: other, text, parent: BOOSTED });
+    run(rows, 214, Command::MuteThread { user, post: IN_THREAD, on: true });
+}
+
+const BOOSTED: PostId = PostId(209 << 22);
+const IN_THREAD: PostId = PostId(213 << 22);
+
+fn check_choices(rows: &impl Rows) {
+    let facts = Facts::new(rows);
+    let options = facts.follow_options(UserId(0), UserId(3));
+    let notified_since = Some(Stamp(210 << 22));
+    assert_eq!(options, FollowOptions { hides_boosts: true, notified_since });
+    assert_eq!(facts.muted_threads(UserId(0)), [BOOSTED]);
+    assert_eq!(facts.first_edit_notices(0, 9), [(Stamp(212 << 22), BOOSTED)]);
+    assert_eq!(facts.post(IN_THREAD).unwrap().thread, Some(BOOSTED));
+}
+
 const ASKED: PostId = PostId(190 << 22);
 
 fn new_poll() -> NewPoll {
@@ -602,6 +636,7 @@ fn make_the_fixture() {
     write_followed_tags(&mut writer);
     write_polls(&mut writer);
     write_versions(&mut writer);
+    write_choices(&mut writer);
     writer.freeze(APPLIED).unwrap().run().unwrap();
     drop(writer);
     // The engine sizes its (empty) journal down when it opens it again.
@@ -656,7 +691,7 @@ fn a_store_of_version_2_opens_with_its_rows() {
 type Write = fn(&mut dyn RowsMut);
 
 /// What versions from 5 on added, in order: each since which version.
-const LATER: [(u32, Write); 13] = [
+const LATER: [(u32, Write); 14] = [
     (5, write_replies),
     (6, write_deletions),
     (8, write_accounts),
@@ -670,11 +705,12 @@ const LATER: [(u32, Write); 13] = [
     (14, write_followed_tags),
     (15, write_polls),
     (16, write_versions),
+    (17, write_choices),
 ];
 
 #[test]
-fn stores_of_versions_3_to_15_open_with_their_rows() {
-    for version in 3..=15 {
+fn stores_of_versions_3_to_16_open_with_their_rows() {
+    for version in 3..=16 {
         let dir = tempfile::tempdir().unwrap();
         copy(&fixture(version), dir.path());
         let mut expected = MemoryRows::default();
@@ -688,6 +724,11 @@ fn stores_of_versions_3_to_15_open_with_their_rows() {
         if (9..16).contains(&version) {
             // Rows of direct mentions were those of others.
             expected.put_member(SetTable::Mentions, 2, DIRECT.0, Some(0));
+        }
+        // Replies did not name the first post of their thread.
+        for (id, row) in expected.points_from(PointTable::Post, 0, usize::MAX).0 {
+            let post = Post { thread: None, ..Post::decode(&row) };
+            expected.put_point(PointTable::Post, id, Some(post.encode()));
         }
         // The first time, rows become those of the newest version.
         for (applied, is_first) in [(APPLIED, true), (APPLIED + 1, false)] {
@@ -706,6 +747,7 @@ fn stores_of_versions_3_to_15_open_with_their_rows() {
             check_followed_tags(&writer);
             check_polls(&writer);
             check_versions(&writer);
+            check_choices(&writer);
             check_media(&writer);
             check_tags_and_boosts(&writer);
             check_settings(&writer);

@@ -24,7 +24,7 @@ fn a_change_of_a_row_is_one_of_its_subject() {
         Subject::Profile(7),
         Subject::Post(7),
         Subject::Media(7),
-        Subject::Filters(7),
+        Subject::Marks(7),
     ];
     let mut seen = subjects.map(|subject| store.revision(subject));
     let mut check = |what: &str, subject: Option<Subject>| {
@@ -65,7 +65,8 @@ fn a_change_of_a_row_is_one_of_its_subject() {
         writer.put_name(table, &7_u64.to_be_bytes(), row());
         check(&format!("{table:?}"), (table == NameTable::Media).then_some(Subject::Media(7)));
         writer.put_name(table, &7_u32.to_be_bytes(), row());
-        let subject = (table == NameTable::Filters).then_some(Subject::Filters(7));
+        let is_mark = matches!(table, NameTable::Filters | NameTable::MutedThreads);
+        let subject = is_mark.then_some(Subject::Marks(7));
         check(&format!("a short name in {table:?}"), subject);
         writer.put_name(table, b"seven", row());
         check(&format!("another name in {table:?}"), None);

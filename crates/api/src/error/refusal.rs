@@ -62,6 +62,7 @@ impl From<Refusal> for ApiError {
             | Refusal::BadTag
             | Refusal::TooManyTags
             | Refusal::TooManyFollowedTags
+            | Refusal::TooManyFollowOptions
             | Refusal::BadListTitle
             | Refusal::TooManyLists
             | Refusal::ListFull
@@ -121,6 +122,7 @@ fn field(refusal: Refusal) -> Option<&'static str> {
         | Refusal::TooManyNotes
         | Refusal::TooManyTags
         | Refusal::TooManyFollowedTags
+        | Refusal::TooManyFollowOptions
         | Refusal::ListNotFound
         | Refusal::BadListTitle
         | Refusal::TooManyLists

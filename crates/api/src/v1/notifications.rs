@@ -43,6 +43,10 @@ pub(crate) enum NoticeKind {
     FollowRequest,
     /// A poll of the user, or in which the user voted, has ended. Apps make polls.
     Poll,
+    /// A user of whose posts the user wants to be notified has published one. Apps ask for that.
+    Post,
+    /// A post that the user boosted was edited.
+    Edit,
 }
 
 /// A notification.
@@ -55,7 +59,7 @@ pub(crate) struct NotificationView {
     created_at: String,
     /// Who caused it.
     user: Listed,
-    /// The post that mentions the user, or that was favourited or boosted.
+    /// The post that the notification is about; none if it is about a follow.
     #[serde(skip)]
     #[schema(value_type = Option<crate::v1::posts::PostView>)]
     post: Option<Vec<u8>>,
@@ -74,8 +78,9 @@ pub(crate) struct NotificationPage {
 
 /// List notifications
 ///
-/// Mentions, favourites and boosts of posts by the user, follows and requests to follow, without what a block or a mute hides. Of all
-/// but mentions the newest 1,000 are kept.
+/// Mentions, favourites and boosts of posts by the user, follows and requests to follow, ends of polls, edits of what the
+/// user boosted, and posts of users that an app of the user asked for, without what a block or a mute hides. Of all but
+/// mentions and posts the newest 1,000 are kept.
 #[utoipa::path(
     get, path = "/v1/users/{user}/notifications", operation_id = "list_notifications", tag = "timelines",
     params(UserPath, PageQuery),
@@ -112,15 +117,17 @@ pub(crate) async fn notifications(
 }
 
 fn view(node: &Node, found: Notification) -> Option<NotificationView> {
-    let (kind, post) = match found.notice {
-        Notice::Mention(post) => (NoticeKind::Mention, Some(post)),
-        Notice::Favourite(post) => (NoticeKind::Favourite, Some(post)),
-        Notice::Boost(post) => (NoticeKind::Boost, Some(post)),
-        Notice::Follow => (NoticeKind::Follow, None),
-        Notice::FollowRequest => (NoticeKind::FollowRequest, None),
-        Notice::Poll(post) => (NoticeKind::Poll, Some(post)),
+    let kind = match found.notice {
+        Notice::Mention(_) => NoticeKind::Mention,
+        Notice::Favourite(_) => NoticeKind::Favourite,
+        Notice::Boost(_) => NoticeKind::Boost,
+        Notice::Follow => NoticeKind::Follow,
+        Notice::FollowRequest => NoticeKind::FollowRequest,
+        Notice::Poll(_) => NoticeKind::Poll,
+        Notice::Post(_) => NoticeKind::Post,
+        Notice::Edit(_) => NoticeKind::Edit,
     };
-    let rendered = post.map(|post| {
+    let rendered = found.notice.post().map(|post| {
         let mut json = Vec::new();
         node.post(post, &mut json).then_some(json)
     });

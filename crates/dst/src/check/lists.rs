@@ -1,6 +1,6 @@
 //! Compares lists with the model.
 
-use feed::{ListId, ListTimeline, Page, UserId};
+use feed::{ListId, ListTimeline, Page, PostId, UserId, is_in_list};
 
 use crate::model::ModelList;
 use crate::run::Run;
@@ -23,6 +23,13 @@ impl Run {
             let posts = posts.map(|timeline| timeline.posts(facts, page).posts);
             let wanted = self.model.feed.list_timeline((user, *id), page, &self.orphans());
             assert_eq!(posts, Some(wanted), "timeline of list {id} of {user}, {page:?}");
+            for (post, wanted) in self.model.feed.posts.iter().rev().take(50) {
+                let Some(found) = facts.post(PostId(*post)) else { panic!("no post {post}") };
+                let posted = (PostId(*post), found.listed());
+                let is_listed = is_in_list(facts, (owner, ListId(*id)), found.author, posted);
+                let wanted = self.model.feed.is_listed((user, *id), wanted);
+                assert_eq!(is_listed, wanted, "whether list {id} of {user} has post {post}");
+            }
         }
     }
 }

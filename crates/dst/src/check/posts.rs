@@ -1,6 +1,6 @@
 //! Compares reads of posts, boosts, home timelines and reactions with the model.
 
-use feed::{Cursor, NotificationId, Page, PostId, Reaction, UserId, Visible};
+use feed::{Cursor, Page, PostId, Reaction, UserId, Visible};
 
 use super::polls::model_poll;
 use crate::model::posts::{ModelBoost, ModelPost};
@@ -61,6 +61,10 @@ impl Run {
             let sees = self.model.feed.sees(user, expected);
             let viewer = node.viewer(Some(UserId(user)));
             assert_eq!(viewer.visible(&found), sees, "post {} seen by {user}", id.0);
+            let notified = self.model.feed.notified(user, id.0);
+            assert_eq!(viewer.notified(id), notified, "{user} of post {}", id.0);
+            let is_muted = self.model.feed.mutes_thread_of(user, id.0);
+            assert_eq!(viewer.mutes_thread_of((id, &found)), is_muted, "{user} and {}", id.0);
         }
         assert_eq!(model_post(found), *expected, "post {}", id.0);
         let count = |reaction| {
@@ -75,7 +79,7 @@ impl Run {
         self.check_versions(id);
     }
 
-    /// The reactions and notifications of a user.
+    /// The reactions of a user.
     pub(super) fn check_reactions(&self, user: u32) {
         let (node, expected) = (self.node().node(), &self.model.feed);
         let facts = node.facts();
@@ -95,10 +99,6 @@ impl Run {
                 assert_eq!(facts.reaction(UserId(user), post, reaction), Some(stamp));
             }
         }
-        let viewer = node.viewer(Some(UserId(user)));
-        let page: Page<NotificationId> = Page { cursor: Cursor::Newest, limit: 1_000_000 };
-        let found = viewer.notifications(&page).items.into_iter().filter_map(|(_, shown)| shown);
-        assert_eq!(found.collect::<Vec<_>>(), expected.notifications(user), "notices of {user}");
     }
 
     /// The posts of another user on a page.
@@ -128,6 +128,7 @@ pub(super) fn model_post(post: feed::Post) -> ModelPost {
         warning: post.warning.as_str().to_owned(),
         sensitive: post.sensitive,
         conversation: post.conversation.map(|first| first.0),
+        thread: post.thread.map(|first| first.0),
         language: post.language.map(|language| language.as_str().to_owned()),
         boost: post.boost.map(|boost| ModelBoost {
             post: boost.post.0,

@@ -7,19 +7,20 @@ use feed::limits::{
 };
 use feed::{
     Bio, Command, Handle, Idempotency, Label, Language, Lifetime, MarkerUpdate, MarkersUpdate,
-    MuteTime, Name, NewPost, Note, NotificationId, PostEdit, PostId, PostText, ProfileFields,
-    Reaction, SampleBits, SampleId, SetName, StoryId, Tag, UserEdit, UserId, UserRef, Visibility,
-    Warning,
+    MuteTime, Name, NewPost, Note, PostEdit, PostId, PostText, ProfileFields, Reaction, SampleBits,
+    SampleId, SetName, StoryId, Tag, UserEdit, UserId, UserRef, Visibility, Warning,
 };
 use node::Request;
 
 use super::Generator;
+use crate::model::Model;
 
-pub(super) const KINDS: usize = 29;
+pub(super) const KINDS: usize = 31;
 
 impl Generator {
-    pub(crate) fn request(&mut self) -> Request {
-        let command = self.command();
+    /// A command of users who know `model`.
+    pub(crate) fn request(&mut self, model: &Model) -> Request {
+        let command = self.command(model);
         let idempotency = self.random.once_in(8).then(|| self.idempotency());
         Request { idempotency, command }
     }
@@ -37,7 +38,7 @@ impl Generator {
         Idempotency { key, content: [u8::from(self.random.once_in(10)); 8] }
     }
 
-    fn command(&mut self) -> Command {
+    fn command(&mut self, model: &Model) -> Command {
         let weights = self.feed_weights;
         match self.random.weighted(&weights) {
             0 => self.register(),
@@ -96,7 +97,9 @@ impl Generator {
             25 => self.filter_command(),
             26 => self.poll_command(),
             27 => self.schedule_command(),
-            _ => self.notifications(),
+            28 => self.follow_with(),
+            29 => self.mute_thread(),
+            _ => self.notifications(model),
         }
     }
 
@@ -160,18 +163,9 @@ impl Generator {
 
     fn react(&mut self) -> Command {
         let reaction = *self.random.pick(&Reaction::ALL);
-        let (user, post) = (self.user(), self.post());
+        // Several boost the same post.
+        let (user, post) = (self.user(), self.asked());
         Command::React { user, post, reaction, on: !self.random.once_in(3) }
-    }
-
-    fn notifications(&mut self) -> Command {
-        let user = self.user();
-        if self.random.once_in(3) {
-            return Command::ClearNotifications { user };
-        }
-        // Mostly a mention, whose id is that of the post.
-        let PostId(notification) = self.post();
-        Command::DismissNotification { user, notification: NotificationId(notification) }
     }
 
     pub(super) fn new_post(&mut self, parent: Option<PostId>) -> Command {
@@ -181,7 +175,8 @@ impl Generator {
             2 | 3 => Visibility::Direct,
             _ => Visibility::Public,
         };
-        let new = NewPost { parent, visibility, ..NewPost::new(self.user(), self.text()) };
+        let author = self.loud_user();
+        let new = NewPost { parent, visibility, ..NewPost::new(author, self.text()) };
         Command::Publish(Box::new(NewPost {
             warning: self.warning(),
             sensitive: self.random.once_in(4),
@@ -192,7 +187,7 @@ impl Generator {
 
     pub(super) fn edit(&mut self) -> Command {
         Command::Edit(Box::new(PostEdit {
-            post: self.post(),
+            post: if self.random.once_in(2) { self.asked() } else { self.post() },
             text: (!self.random.once_in(4)).then(|| self.text()),
             warning: self.random.once_in(4).then(|| self.warning()),
             sensitive: self.random.once_in(4).then(|| self.random.once_in(2)),
@@ -269,6 +264,14 @@ impl Generator {
             0 | 1 => UserRef::Handle(self.handle()),
             2 if self.is_extreme() => UserRef::Id(UserId(u32::MAX)),
             _ => UserRef::Id(UserId(self.random.below(self.users) as u32)),
+        }
+    }
+
+    /// Mostly the same user, in runs that have one whose lists are long.
+    pub(super) fn loud_user(&mut self) -> UserRef {
+        match self.is_one_loud && !self.random.once_in(4) {
+            true => UserRef::Id(UserId(0)),
+            false => self.user(),
         }
     }
 

@@ -6,6 +6,7 @@ mod filters;
 mod keys;
 mod lists;
 mod media;
+mod notices;
 mod polls;
 
 use ::feed::accounts::AccountDone;
@@ -24,6 +25,8 @@ pub(crate) struct Generator {
     /// Weights of the kinds of commands: a run has many of some and none of others.
     feed_weights: [u64; feed::KINDS],
     key_weights: [u64; keys::KINDS],
+    /// Whether most posts are by one user, who mutes most threads: such lists are long.
+    is_one_loud: bool,
     /// One in so many commands is at a limit.
     extreme: u64,
     posts: Vec<u64>,
@@ -62,6 +65,7 @@ impl Generator {
             keys: 1 << random.between(1, 9),
             feed_weights,
             key_weights,
+            is_one_loud: random.once_in(4),
             extreme: *random.pick(&[30, 300, 3_000]),
             posts: Vec::new(),
             scheduled: Vec::new(),

@@ -49,8 +49,8 @@ impl Generator {
         NewPoll { options, multiple, hide_totals, time }
     }
 
-    /// Mostly one of a few posts, so that one with a poll has several votes.
-    fn asked(&mut self) -> PostId {
+    /// Mostly one of a few posts, so that one has several votes or boosts.
+    pub(super) fn asked(&mut self) -> PostId {
         match self.posts.len() {
             0 => PostId(7),
             len if !self.random.once_in(10) => PostId(self.posts[self.random.index(len.min(9))]),

@@ -7,6 +7,7 @@ use feed::limits::DIRECT_POSTS_MAX;
 use feed::{Done, NewPost, Outcome, PostId, Visibility};
 
 use super::feed::Feed;
+use super::posts::ModelPost;
 
 /// Up to where a user has read a conversation, and whether it was removed then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,12 +52,14 @@ impl Feed {
     pub(crate) fn conversations(&self, user: u32) -> Vec<Conversation> {
         let marks = self.marks.get(&user);
         let mut newest = BTreeMap::new();
-        for (id, post) in &self.posts {
-            let is_part = post.author == user || post.mentions.contains(&user);
-            let is_direct = post.visibility == Visibility::Direct;
-            if is_direct && is_part && (post.author == user || self.notified(user, *id)) {
-                newest.insert(post.conversation.unwrap_or(*id), *id);
-            }
+        let is_shown = |post: &ModelPost| {
+            let is_heard = || post.mentions.contains(&user) && self.hears(user, post.author);
+            post.visibility == Visibility::Direct && (post.author == user || is_heard())
+        };
+        // Of older posts nothing is known.
+        let shown = self.posts.iter().rev().filter(|(_, post)| is_shown(post));
+        for (id, post) in shown.take(DIRECT_POSTS_MAX) {
+            newest.entry(post.conversation.unwrap_or(*id)).or_insert(*id);
         }
         let shown = newest.into_iter().filter_map(|(first, last)| {
             let mark = marks.and_then(|marks| marks.get(&first)).filter(|mark| mark.read >= last);

@@ -9,17 +9,18 @@ use feed::limits::{
 use feed::schedule::ScheduledPost;
 use feed::{
     Bio, Command, Counts, Done, Handle, MarkedTimeline, Name, Outcome, ProfileFields, Reaction,
-    Refusal, Remains, SampleId, StoryId, UserEdit, UserId, UserRef, Visibility,
+    Refusal, Remains, SampleId, UserEdit, UserId, UserRef, Visibility,
 };
 
 use super::accounts::Accounts;
 use super::conversations::ModelMark;
 use super::filters::ModelFilter;
+use super::follows::ModelOptions;
 use super::lists::ModelList;
 use super::media::ModelMedia;
-use super::ms_of;
+use super::notices::{Cause, ModelEdit};
 use super::posts::{Edits, ModelPost, Parts};
-use super::reactions::Cause;
+use super::stories::ModelStory;
 use super::versions::ModelVersion;
 
 /// A user; the id is the place in the list.
@@ -47,16 +48,6 @@ pub(crate) struct ModelSettings {
     pub(crate) locked: bool,
 }
 
-/// A story that was not deleted.
-#[derive(Clone, Debug)]
-pub(crate) struct ModelStory {
-    pub(crate) author: u32,
-    pub(crate) text: String,
-    pub(crate) expires_ms: u64,
-    /// Users who viewed it, with the first time in milliseconds since 1970.
-    pub(crate) viewers: BTreeMap<u32, u64>,
-}
-
 /// All of the feed.
 #[derive(Clone, Default)]
 pub(crate) struct Feed {
@@ -65,6 +56,8 @@ pub(crate) struct Feed {
     pub(crate) follows: BTreeSet<(u32, u32)>,
     /// Who asks to follow whom.
     pub(crate) requests: BTreeSet<(u32, u32)>,
+    /// The options of follows and of requests that are not the default.
+    pub(crate) follow_options: BTreeMap<(u32, u32), ModelOptions>,
     /// Each friendship in both directions.
     pub(crate) friends: BTreeSet<(u32, u32)>,
     /// Who blocks whom.
@@ -90,10 +83,18 @@ pub(crate) struct Feed {
     pub(crate) reactions: BTreeMap<(u32, u64, Reaction), u64>,
     /// User and stamp of each stored notification: who caused it, and how.
     pub(crate) notices: BTreeMap<(u32, u64), (u32, Cause)>,
-    /// User and post of each mention that was dismissed.
+    /// User and post of each mention, and of each post by a followed user, that was dismissed.
     pub(crate) dismissed: BTreeSet<(u32, u64)>,
     /// The stamp up to which a user has cleared notifications.
     pub(crate) cleared: BTreeMap<u32, u64>,
+    /// The first posts of the threads that users mute, in the order in which they did.
+    pub(crate) muted_threads: BTreeMap<u32, Vec<u64>>,
+    /// The last edits of posts of which the node has still to notify.
+    pub(crate) edits: BTreeMap<u64, ModelEdit>,
+    /// Users who are deleted, and posts that they boosted: the node may have removed the boosts already.
+    pub(super) erased_boosts: BTreeSet<(u32, u64)>,
+    /// Notices of edits that the node has stored if it knew of those boosts when the post was edited.
+    pub(crate) unsure: Vec<((u32, u64), (u32, Cause))>,
     /// Notes by their authors and the users whom they are about.
     pub(crate) notes: BTreeMap<(u32, u32), String>,
     /// Hashtags that profiles show, by users, with the stamp since when.
@@ -130,6 +131,7 @@ impl Feed {
             Command::FeatureTag { user, tag, on } => self.feature_tag(stamp, user, tag, *on),
             Command::FollowTag { user, tag, on } => self.follow_tag(stamp, user, tag, *on),
             Command::Follow { user, other } => self.follow(stamp, user, other),
+            Command::FollowWith(new) => self.follow_with(stamp, new),
             Command::FollowMany { user, others } => self.follow_many(user, others),
             Command::Unfollow { user, other } => self.unfollow(user, other),
             Command::AnswerRequest { user, other, accept } => self.answer(user, other, *accept),
@@ -141,17 +143,9 @@ impl Feed {
             Command::Schedule(command) => self.change_schedule(stamp, command),
             Command::DeletePost { post } => self.delete_post(*post),
             Command::PostStory { author, text, life } => {
-                let author = self.resolve(author)?;
-                let expires_ms = ms_of(stamp) + life.ms();
-                let (text, viewers) = (text.as_str().to_owned(), BTreeMap::new());
-                self.stories.insert(stamp, ModelStory { author, text, expires_ms, viewers });
-                Ok(Done::StoryPosted { story: StoryId(stamp), expires_ms })
+                self.post_story(stamp, author, text, *life)
             }
-            Command::DeleteStory { story } => {
-                self.live_story(stamp, *story)?;
-                self.stories.remove(&story.0);
-                Ok(Done::StoryDeleted)
-            }
+            Command::DeleteStory { story } => self.delete_story(stamp, *story),
             Command::ViewStory { story, viewer } => self.view(stamp, *story, viewer),
             Command::AddSample { set, label, .. } => {
                 self.add_sample(stamp, set.as_str(), label.as_str())
@@ -169,11 +163,16 @@ impl Feed {
             | Command::EditProfile { .. } => {
                 unreachable!("only logs of earlier versions have it")
             }
-            Command::React { .. }
-            | Command::ClearNotifications { .. }
-            | Command::DismissNotification { .. } => self.react(stamp, command),
+            Command::React { user, post, reaction, on } => {
+                let user = self.resolve(user)?;
+                self.set_reaction(stamp, (user, post.0, *reaction), *on)
+            }
+            Command::ClearNotifications { .. }
+            | Command::DismissNotification { .. }
+            | Command::MuteThread { .. } => self.change_notices(stamp, command),
             Command::SweepStories
             | Command::SweepReactions { .. }
+            | Command::NotifyOfEdit { .. }
             | Command::Reserved(_)
             | Command::EraseUser { .. }
             | Command::EndMutes { .. } => {
@@ -221,7 +220,7 @@ impl Feed {
         Ok(Done::Edited(UserId(id)))
     }
 
-    pub(super) fn resolve(&self, user: &UserRef) -> Result<u32, Refusal> {
+    pub(crate) fn resolve(&self, user: &UserRef) -> Result<u32, Refusal> {
         let known = match user {
             UserRef::Id(UserId(id)) => Some(*id).filter(|id| (*id as usize) < self.users.len()),
             UserRef::Handle(handle) => self.handles.get(handle.as_str()).copied(),
@@ -249,13 +248,18 @@ impl Feed {
         self.friends.retain(|(one, other)| *one != user && *other != user);
         self.blocks.retain(|(one, other)| *one != user && *other != user);
         self.mutes.retain(|(one, other), _| *one != user && *other != user);
+        let boosts = self.reactions.keys().filter(|(_, _, kind)| *kind == Reaction::Boost);
+        let of_user = boosts.filter(|(one, ..)| *one == user).map(|(one, post, _)| (*one, *post));
+        self.erased_boosts.extend(of_user);
         self.reactions.retain(|(one, ..), _| *one != user);
+        self.muted_threads.remove(&user);
         self.markers.retain(|(one, _), _| *one != user);
         self.notes.retain(|(one, other), _| *one != user && *other != user);
         self.filters.retain(|(one, _), _| *one != user);
         self.votes.retain(|(_, one), _| *one != user);
         self.scheduled.retain(|(one, _), _| *one != user);
         self.leave_lists();
+        self.forget_options();
         self.forget_media();
         self.forget_reactions();
         self.forget_votes();
@@ -266,6 +270,7 @@ impl Feed {
     pub(super) fn erased(&mut self, user: UserId, remains: Remains, from: u64) {
         if remains == Remains::Nothing {
             self.erasing.remove(&user.0);
+            self.erased_boosts.retain(|(one, _)| *one != user.0);
         }
         if remains == Remains::Grants {
             let grants = self.accounts.grants.range(from..);
@@ -312,24 +317,6 @@ impl Feed {
         Ok(Done::Befriended)
     }
 
-    fn live_story(&self, stamp: u64, id: StoryId) -> Result<&ModelStory, Refusal> {
-        let story = self.stories.get(&id.0).filter(|story| ms_of(stamp) < story.expires_ms);
-        story.ok_or(Refusal::StoryNotFound)
-    }
-
-    fn view(&mut self, stamp: u64, id: StoryId, viewer: &UserRef) -> Outcome {
-        let viewer = self.resolve(viewer)?;
-        let author = self.live_story(stamp, id)?.author;
-        if viewer != author {
-            if !self.friends.contains(&(author, viewer)) {
-                return Err(Refusal::StoryNotFound);
-            }
-            let story = self.stories.get_mut(&id.0).ok_or(Refusal::StoryNotFound)?;
-            story.viewers.entry(viewer).or_insert(ms_of(stamp));
-        }
-        Ok(Done::StoryViewed)
-    }
-
     fn add_sample(&mut self, stamp: u64, set: &str, label: &str) -> Outcome {
         let of_set = || self.samples.values().filter(|(of, _)| of == set);
         if of_set().next().is_none() {
@@ -355,18 +342,6 @@ impl Feed {
 
     fn friends_of(&self, user: u32) -> impl Iterator<Item = u32> {
         self.friends.range((user, 0)..=(user, u32::MAX)).map(|(_, friend)| *friend)
-    }
-
-    /// The live stories of all friends of `user` whom they do not mute, newest first.
-    pub(crate) fn stories_home(&self, user: u32, now_ms: u64) -> Vec<(u64, &ModelStory)> {
-        let shown = |story: &ModelStory| {
-            let pair = (user, story.author);
-            now_ms < story.expires_ms
-                && self.friends.contains(&pair)
-                && !self.mutes.contains_key(&pair)
-        };
-        let newest_first = self.stories.iter().rev().filter(|(_, story)| shown(story));
-        newest_first.map(|(id, story)| (*id, story)).collect()
     }
 
     /// Counts of a user, with the boosts of deleted posts that are still stored.

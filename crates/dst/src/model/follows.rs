@@ -2,11 +2,20 @@
 
 use std::collections::BTreeSet;
 
+use feed::follow_options::FollowWith;
 use feed::limits::FOLLOWING_MAX;
 use feed::{Done, Outcome, Refusal, UserRef};
 
 use super::feed::Feed;
-use super::reactions::Cause;
+use super::notices::Cause;
+
+/// The options of a follow or a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ModelOptions {
+    pub(crate) hides_boosts: bool,
+    /// The stamp of the command since which the user is notified of posts by the other.
+    pub(crate) notified_since: Option<u64>,
+}
 
 impl Feed {
     pub(super) fn follow(&mut self, stamp: u64, user: &UserRef, other: &UserRef) -> Outcome {
@@ -30,6 +39,36 @@ impl Feed {
         self.follows.insert(pair);
         self.announce(stamp, pair, Cause::Follow);
         Ok(Done::Followed)
+    }
+
+    /// A run has fewer users than one may have options of.
+    pub(super) fn follow_with(&mut self, stamp: u64, new: &FollowWith) -> Outcome {
+        let done = self.follow(stamp, &new.user, &new.other)?;
+        let pair = self.two(&new.user, &new.other, Refusal::SelfFollow)?;
+        let mut options = self.follow_options.remove(&pair).unwrap_or_default();
+        if let Some(boosts) = new.boosts {
+            options.hides_boosts = !boosts;
+        }
+        match new.notify {
+            Some(true) => drop(options.notified_since.get_or_insert(stamp)),
+            Some(false) => options.notified_since = None,
+            None => {}
+        }
+        if options != ModelOptions::default() {
+            self.follow_options.insert(pair, options);
+        }
+        Ok(done)
+    }
+
+    /// Nobody has options of another user whom they neither follow nor ask to follow.
+    pub(super) fn forget_options(&mut self) {
+        let (follows, requests) = (&self.follows, &self.requests);
+        self.follow_options.retain(|pair, _| follows.contains(pair) || requests.contains(pair));
+    }
+
+    /// Whether `user` has no boosts by `other` in timelines.
+    pub(super) fn hides_boosts(&self, user: u32, other: u32) -> bool {
+        self.follow_options.get(&(user, other)).is_some_and(|options| options.hides_boosts)
     }
 
     pub(super) fn follow_many(&mut self, user: &UserRef, others: &[UserRef]) -> Outcome {
@@ -65,6 +104,7 @@ impl Feed {
         self.follows.remove(&pair);
         self.requests.remove(&pair);
         self.leave_lists();
+        self.forget_options();
         Ok(Done::Unfollowed)
     }
 
@@ -76,6 +116,7 @@ impl Feed {
         if accept {
             self.follows.insert((other, user));
         }
+        self.forget_options();
         Ok(Done::RequestAnswered)
     }
 

@@ -16,6 +16,7 @@ impl Feed {
                     self.friends.remove(&pair);
                 }
                 self.leave_lists();
+                self.forget_options();
                 self.blocks.insert((user, other));
                 Ok(Done::Blocked)
             }
@@ -60,12 +61,5 @@ impl Feed {
                 self.mutes.remove(&pair);
             }
         }
-    }
-
-    /// Whether `user` is notified of a post that mentions them.
-    pub(crate) fn notified(&self, user: u32, post: u64) -> bool {
-        let Some(post) = self.posts.get(&post) else { return false };
-        let mute = self.mutes.get(&(user, post.author));
-        !self.are_hidden(user, post.author) && mute.is_none_or(|(mentions, _)| !mentions)
     }
 }

@@ -10,6 +10,7 @@ use feed::{
 
 use super::feed::Feed;
 use super::page_of;
+use super::posts::ModelPost;
 
 /// A list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,39 +80,42 @@ impl Feed {
         }
     }
 
-    /// A page of the timeline of a list.
-    pub(crate) fn list_timeline(
-        &self,
-        (user, id): (u32, u64),
-        page: &Page,
-        orphans: &[u64],
-    ) -> PageOf<PostId> {
+    /// Whether a post is in the timeline of a list.
+    pub(crate) fn is_listed(&self, (user, id): (u32, u64), post: &ModelPost) -> bool {
         let list = &self.lists[&(user, id)];
         let is_muted = |other: u32| self.mutes.contains_key(&(user, other));
         let is_member = |other: u32| list.members.contains(&other) && !is_muted(other);
-        let newest_first = self.listed_posts(orphans).filter(|(_, post)| {
-            if !is_member(post.author) {
-                return false;
-            }
-            if let Some(boost) = &post.boost {
-                let is_known = boost.is_recent && is_member(boost.author);
-                return !is_known && !boost.earlier.iter().any(|other| is_member(*other));
-            }
-            let is_wanted = post.reply_to.is_none_or(|to| {
-                to == user
-                    || to == post.author
-                    || match list.replies {
-                        ListReplies::List => is_member(to),
-                        ListReplies::Followed => {
-                            self.follows.contains(&(user, to)) && !is_muted(to)
-                        }
-                        ListReplies::None => false,
-                    }
-            });
-            let is_addressed =
-                post.visibility != Visibility::Direct || post.mentions.contains(&user);
-            is_wanted && is_addressed
+        if !is_member(post.author) {
+            return false;
+        }
+        if let Some(boost) = &post.boost {
+            let is_known = boost.is_recent && is_member(boost.author);
+            let is_shown = |other: u32| is_member(other) && !self.hides_boosts(user, other);
+            let is_earlier = boost.earlier.iter().any(|other| is_shown(*other));
+            return is_shown(post.author) && !is_known && !is_earlier;
+        }
+        let is_wanted = post.reply_to.is_none_or(|to| {
+            to == user
+                || to == post.author
+                || match list.replies {
+                    ListReplies::List => is_member(to),
+                    ListReplies::Followed => self.follows.contains(&(user, to)) && !is_muted(to),
+                    ListReplies::None => false,
+                }
         });
+        let is_addressed = post.visibility != Visibility::Direct || post.mentions.contains(&user);
+        is_wanted && is_addressed
+    }
+
+    /// A page of the timeline of a list.
+    pub(crate) fn list_timeline(
+        &self,
+        list: (u32, u64),
+        page: &Page,
+        orphans: &[u64],
+    ) -> PageOf<PostId> {
+        let newest_first = self.listed_posts(orphans);
+        let newest_first = newest_first.filter(|(_, post)| self.is_listed(list, post));
         page_of(newest_first.map(|(id, _)| id), page)
     }
 }

@@ -12,10 +12,12 @@ mod lists;
 mod markers;
 mod media;
 mod notes;
+mod notices;
 mod numbers;
 mod polls;
 pub(crate) mod posts;
 mod reactions;
+mod stories;
 mod tags;
 pub(crate) mod versions;
 
@@ -30,6 +32,7 @@ use node::Logged;
 pub(crate) use self::accounts::ModelAccount;
 pub(crate) use self::feed::{Feed, ModelSettings, texts};
 pub(crate) use self::filters::ModelFilter;
+pub(crate) use self::follows::ModelOptions;
 pub(crate) use self::keys::{Keys, ModelKey, same};
 pub(crate) use self::lists::ModelList;
 pub(crate) use self::media::ModelMedia;
@@ -114,6 +117,10 @@ impl Model {
                 ..
             }) => {
                 self.feed.publish_due(first, *user, *id);
+                Expected::Sweep
+            }
+            Logged::Feed(node::Request { command: Command::NotifyOfEdit { post }, .. }) => {
+                self.feed.notify_of_edit(first, post.0);
                 Expected::Sweep
             }
             Logged::Feed(request) => Expected::Reply(self.reply(first, request)),

@@ -11,8 +11,8 @@ use feed::{
 
 use super::feed::Feed;
 use super::ms_of;
+use super::notices::Cause;
 use super::posts::{Edits, Parts};
-use super::reactions::Cause;
 
 /// A poll of a post.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -30,6 +30,15 @@ pub(crate) struct ModelPost {
     pub(crate) poll: Option<ModelPoll>,
     /// The first post of the conversation, of a direct reply to a direct post.
     pub(crate) conversation: Option<u64>,
+    /// The first post of the thread, of a reply to a post.
+    pub(crate) thread: Option<u64>,
+}
+
+impl ModelPost {
+    /// The first post of its thread.
+    pub(super) fn thread_of(&self, id: u64) -> u64 {
+        self.thread.or(self.parent).unwrap_or(id)
+    }
 }
 
 /// What a new post has beside its text.
@@ -103,6 +112,7 @@ impl Feed {
             media: parts.media.to_vec(),
             poll: parts.poll.map(|poll| ModelPoll::new(stamp, poll)),
             conversation: self.conversation_of(new),
+            thread: new.parent.map(|parent| self.posts[&parent.0].thread_of(parent.0)),
         };
         self.attach(PostId(stamp), (&[], parts.media), &[]);
         self.posts.insert(stamp, post);
@@ -151,6 +161,7 @@ impl Feed {
             self.add_version(edit.post.0, old);
             self.posts.insert(edit.post.0, new);
             self.forget_votes();
+            self.announce_edit(stamp, edit.post.0);
         }
         Ok(Done::PostEdited)
     }
@@ -252,6 +263,7 @@ impl Feed {
             media: Vec::new(),
             poll: None,
             conversation: None,
+            thread: None,
         };
         self.posts.insert(stamp, post);
         Ok(Done::Reacted)
@@ -272,19 +284,20 @@ impl Feed {
     }
 
     /// A page of the home timeline of `reader`: posts by the reader and by those whom the reader follows and does not
-    /// mute, without replies by others to users whom the reader does not follow, or mutes, without boosts of what is at
-    /// home anyway, and without what the reader does not see; but with boosts that are hidden because of what they boost.
-    /// And what has a hashtag that the reader follows.
+    /// mute, without replies by others to users whom the reader does not follow, or mutes, without boosts by users whose
+    /// boosts the reader hides, without boosts of what is at home anyway, and without what the reader does not see; but with
+    /// boosts that are hidden because of what they boost. And what has a hashtag that the reader follows.
     pub(crate) fn home(&self, reader: u32, page: &Page, orphans: &[u64]) -> PageOf<PostId> {
         let follows = |other: u32| {
             let pair = (reader, other);
             other == reader || self.follows.contains(&pair) && !self.mutes.contains_key(&pair)
         };
+        let has_boosts = |other: u32| follows(other) && !self.hides_boosts(reader, other);
         let seen = |post: &ModelPost| {
             if let Some(boost) = &post.boost {
                 let is_known = boost.is_recent && follows(boost.author);
-                let is_earlier = boost.earlier.iter().any(|user| follows(*user));
-                return follows(post.author) && !is_known && !is_earlier;
+                let is_earlier = boost.earlier.iter().any(|user| has_boosts(*user));
+                return has_boosts(post.author) && !is_known && !is_earlier;
             }
             follows(post.author)
                 && (post.author == reader || post.reply_to.is_none_or(follows))

@@ -9,7 +9,7 @@ use crate::facts::Txn;
 use crate::ids::{UserId, UserRef};
 use crate::lifetime::MuteTime;
 use crate::limits;
-use crate::records::Mute;
+use crate::mute::Mute;
 use crate::refusal::Refusal;
 
 pub(super) fn block(

@@ -96,8 +96,9 @@ pub(super) fn erase(
             erase.txn.erase_notifications(user, from, ERASE_ROWS_MAX / 2);
         }
         Remains::FollowRequests | Remains::Requested => {
-            erase.pairs(remains, (from, RELATION_ROWS), |txn, (asking, asked)| {
+            erase.pairs(remains, (from, RELATION_ROWS + 1), |txn, (asking, asked)| {
                 txn.put_request(asking, asked, false);
+                txn.forget_follow_options(asking, asked);
             });
         }
         Remains::Notes | Remains::NotedBy => {
@@ -212,12 +213,12 @@ impl Erase<'_, '_> {
     fn relations(&mut self, remains: Remains, from: u64) {
         let mut rows_left = ERASE_ROWS_MAX;
         for other in self.items(remains, from, ERASE_ROWS_MAX / RELATION_ROWS) {
-            // Who unfollows the user removes them from all lists.
-            if rows_left < RELATION_ROWS + LIST_ROWS * LISTS_MAX {
+            // Who unfollows the user removes them from all lists, and has no options of the follow.
+            if rows_left < RELATION_ROWS + 1 + LIST_ROWS * LISTS_MAX {
                 return;
             }
             let Ok(other) = u32::try_from(other).map(UserId) else { continue };
-            rows_left -= RELATION_ROWS + LIST_ROWS * self.relation(remains, other);
+            rows_left -= RELATION_ROWS + 1 + LIST_ROWS * self.relation(remains, other);
         }
     }
 
@@ -238,6 +239,7 @@ impl Erase<'_, '_> {
             Remains::Following => self.txn.put_follow(user, other, false),
             Remains::Followers => {
                 self.txn.put_follow(other, user, false);
+                self.txn.forget_follow_options(other, user);
                 return self.txn.leave_lists(other, user);
             }
             _ => {

@@ -5,6 +5,7 @@ use rows::{Stamp, WORK_PER_ROW};
 use crate::command::{Done, Outcome};
 use crate::effect::Effect;
 use crate::facts::Txn;
+use crate::follow_options::FollowWith;
 use crate::ids::{UserId, UserRef};
 use crate::limits;
 use crate::notification::Stored;
@@ -56,6 +57,30 @@ pub(super) fn set(
     Ok(if is_locked { Done::FollowRequested } else { Done::Followed })
 }
 
+/// Follows a user, or asks to, and chooses options of the follow.
+pub(super) fn set_with(
+    txn: &mut Txn<'_>,
+    stamp: Stamp,
+    new: &FollowWith,
+    effects: &mut Vec<Effect>,
+) -> Outcome {
+    let (user, other) = super::resolve_two(txn, &new.user, &new.other, Refusal::SelfFollow)?;
+    let mut all = txn.facts().all_follow_options(user);
+    let before = txn.facts().follow_options(user, other);
+    let options = new.applied_to(before, stamp);
+    if options == before {
+        return set(txn, stamp, (&new.user, &new.other), true, effects);
+    }
+    options.put_among(&mut all, other)?;
+    let followed = txn.facts().follows(user, other);
+    let done = set(txn, stamp, (&new.user, &new.other), true, effects)?;
+    txn.put_follow_options(user, &all);
+    if followed && options.hides_boosts != before.hides_boosts {
+        effects.push(Effect::MutesChanged { user });
+    }
+    Ok(done)
+}
+
 /// Answers the request of `other` to follow `user`.
 pub(super) fn answer(
     txn: &mut Txn<'_>,
@@ -69,6 +94,9 @@ pub(super) fn answer(
         return Err(Refusal::RequestNotFound);
     }
     txn.put_request(other, user, false);
+    if !accept {
+        txn.forget_follow_options(other, user);
+    }
     if accept && !txn.facts().follows(other, user) {
         put(txn, other, user, true);
         effects.push(Effect::FollowingChanged { user: other, other: user, follows: true });
@@ -81,6 +109,7 @@ pub(super) fn end(txn: &mut Txn<'_>, user: UserId, other: UserId) -> bool {
     if txn.facts().requests(user, other) {
         txn.put_request(user, other, false);
     }
+    txn.forget_follow_options(user, other);
     let existed = txn.facts().follows(user, other);
     if existed {
         put(txn, user, other, false);

@@ -12,6 +12,7 @@ mod list;
 mod marker;
 mod media;
 mod note;
+mod notice;
 mod poll;
 pub(crate) mod post;
 mod reaction;
@@ -63,21 +64,11 @@ fn run(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effect>) -> 
     match &entry.command {
         Command::Register { handle, name, bio } => user::register(txn, stamp, handle, name, bio),
         Command::EditUser(edit) => user::edit(txn, edit, effects),
-        Command::EditProfile { user, name, bio } => {
-            user::edit(txn, &UserEdit::of_texts(user.clone(), name.clone(), bio.clone()), effects)
-        }
         Command::Follow { user, other } => follow::set(txn, stamp, (user, other), true, effects),
         Command::FollowMany { user, others } => follow::many(txn, user, others, effects),
         Command::Unfollow { user, other } => follow::set(txn, stamp, (user, other), false, effects),
         Command::Publish(new) => post::publish(txn, stamp, (new, Parts::default()), effects),
-        Command::Post { author, text } => {
-            post::publish_text(txn, stamp, (author, text, None), effects)
-        }
-        Command::Reply { author, text, parent } => {
-            post::publish_text(txn, stamp, (author, text, Some(*parent)), effects)
-        }
         Command::Edit(edit) => post::edit(txn, stamp, (edit, PartEdits::default()), effects),
-        Command::EditPost { post, text } => post::edit_text(txn, stamp, (*post, text), effects),
         Command::DeletePost { post } => post::delete(txn, *post, effects),
         Command::Befriend { user, other } => friend::set(txn, user, other, true, effects),
         Command::Unfriend { user, other } => friend::set(txn, user, other, false, effects),
@@ -111,9 +102,9 @@ fn run(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effect>) -> 
             reaction::set(txn, stamp, (user, *post), (*reaction, *on), effects)
         }
         Command::SweepReactions { post, from } => Ok(reaction::sweep(txn, *post, *from, effects)),
-        Command::ClearNotifications { user } => reaction::clear_notifications(txn, stamp, user),
+        Command::ClearNotifications { user } => notice::clear(txn, stamp, user),
         Command::DismissNotification { user, notification } => {
-            reaction::dismiss_notification(txn, user, *notification)
+            notice::dismiss(txn, user, *notification)
         }
         Command::SetNote { user, other, note } => note::set(txn, user, other, note),
         Command::AnswerRequest { user, other, accept } => {
@@ -125,7 +116,32 @@ fn run(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effect>) -> 
         Command::List(command) => list::change(txn, stamp, command),
         Command::SetMarkers(update) => marker::set(txn, stamp, update),
         Command::Conversation(update) => conversation::update(txn, update),
+        Command::FollowWith(new) => follow::set_with(txn, stamp, new, effects),
+        Command::MuteThread { user, post, on } => notice::mute_thread(txn, user, *post, *on),
+        Command::NotifyOfEdit { post } => Ok(notice::notify_of_edit(txn, stamp, *post, effects)),
+        Command::EditProfile { .. }
+        | Command::Post { .. }
+        | Command::Reply { .. }
+        | Command::EditPost { .. } => run_earlier(txn, entry, effects),
         Command::Reserved(never) => match *never {},
+    }
+}
+
+/// Applies a command that only logs of earlier versions have.
+fn run_earlier(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effect>) -> Outcome {
+    let stamp = entry.stamp;
+    match &entry.command {
+        Command::EditProfile { user, name, bio } => {
+            user::edit(txn, &UserEdit::of_texts(user.clone(), name.clone(), bio.clone()), effects)
+        }
+        Command::Post { author, text } => {
+            post::publish_text(txn, stamp, (author, text, None), effects)
+        }
+        Command::Reply { author, text, parent } => {
+            post::publish_text(txn, stamp, (author, text, Some(*parent)), effects)
+        }
+        Command::EditPost { post, text } => post::edit_text(txn, stamp, (*post, text), effects),
+        _ => unreachable!("{:?} is a command of today", entry.command),
     }
 }
 

@@ -36,6 +36,8 @@ pub(super) struct Checked {
     replied: Option<UserId>,
     /// The first post of the conversation of the post replied to, if that is direct.
     conversation: Option<PostId>,
+    /// The first post of the thread of the post replied to.
+    thread: Option<PostId>,
 }
 
 /// Refuses a post that cannot be published.
@@ -51,15 +53,16 @@ pub(super) fn check(
     if new.text.as_str().is_empty() && media.is_empty() {
         return Err(Refusal::BadText);
     }
-    let (mut replied, mut conversation) = (None, None);
+    let (mut replied, mut conversation, mut thread) = (None, None, None);
     if let Some(id) = new.parent {
         let is_shown = |post: &Post| post.boost.is_none() && sees(txn, author, post);
         let parent = txn.facts().post(id).filter(is_shown).ok_or(Refusal::ParentNotFound)?;
         replied = Some(parent.author);
         let is_direct = parent.visibility == Visibility::Direct;
         conversation = is_direct.then(|| parent.conversation.unwrap_or(id));
+        thread = Some(parent.thread_or(id));
     }
-    Ok(Checked { author, replied, conversation })
+    Ok(Checked { author, replied, conversation, thread })
 }
 
 fn check_parts(media: &[MediaId], has_poll: bool) -> Result<(), Refusal> {
@@ -77,7 +80,7 @@ pub(super) fn publish(
     (new, parts): (&NewPost, Parts<'_>),
     effects: &mut Vec<Effect>,
 ) -> Outcome {
-    let Checked { author, replied, conversation } = check(txn, new, parts)?;
+    let Checked { author, replied, conversation, thread } = check(txn, new, parts)?;
     let (reply_to, mentions) = addressees_in(txn, &new.text, author, replied);
     let post = Post {
         author,
@@ -94,6 +97,7 @@ pub(super) fn publish(
         media: parts.media.to_vec(),
         poll: parts.poll.map(|new| Poll::new(PollId(stamp.0), new, stamp.unix_ms())),
         conversation: conversation.filter(|_| new.visibility == Visibility::Direct),
+        thread,
     };
     let id = PostId(stamp.0);
     super::media::attach(txn, id, (&[], parts.media), &[]);
@@ -206,6 +210,7 @@ pub(super) fn edit(
     new.edited = Some(stamp);
     super::media::attach(txn, id, (&old.media, &new.media), changes);
     txn.edit_post(id, &old, &new);
+    txn.announce_edit(id, &old, stamp);
     let author = old.author;
     effects.push(Effect::PostEdited { post: id, author, listed: old.listed() });
     let only_before = old.mentions.iter().filter(|user| !new.mentions.contains(user));

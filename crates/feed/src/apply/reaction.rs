@@ -1,4 +1,4 @@
-//! Favourites, bookmarks, pins and boosts; notifications that are cleared or dismissed.
+//! Favourites, bookmarks, pins and boosts.
 
 use rows::Stamp;
 
@@ -7,7 +7,7 @@ use crate::effect::Effect;
 use crate::facts::Txn;
 use crate::ids::{PostId, UserId, UserRef};
 use crate::limits::{ERASE_ROWS_MAX, PINS_MAX};
-use crate::notification::{Notice, NotificationId, Stored};
+use crate::notification::Stored;
 use crate::post::Visibility;
 use crate::reaction::Reaction;
 use crate::records::Post;
@@ -94,8 +94,8 @@ pub(super) fn notify(
         | Stored::Boost(actor)
         | Stored::Follow(actor)
         | Stored::FollowRequest(actor) => actor,
-        // The end of a poll is not what somebody did.
-        Stored::Dismissed | Stored::Poll(_) => return,
+        // Commands of their own notify of these.
+        Stored::Dismissed | Stored::Poll(_) | Stored::Edit(_) => return,
     };
     if Viewer::new(txn.facts(), Some(user)).notified_by(actor) {
         txn.put_notification(user, stamp.0, stored);
@@ -129,28 +129,4 @@ pub(super) fn sweep(txn: &mut Txn<'_>, post: PostId, from: u64, effects: &mut Ve
         }
     }
     Done::ReactionsSwept
-}
-
-pub(super) fn clear_notifications(txn: &mut Txn<'_>, stamp: Stamp, user: &UserRef) -> Outcome {
-    let user = super::resolve(txn, user)?;
-    txn.clear_notifications(user, stamp);
-    Ok(Done::NotificationsCleared)
-}
-
-pub(super) fn dismiss_notification(
-    txn: &mut Txn<'_>,
-    user: &UserRef,
-    id: NotificationId,
-) -> Outcome {
-    let user = super::resolve(txn, user)?;
-    let found = Viewer::new(txn.facts(), Some(user)).notification(id);
-    match found.ok_or(Refusal::NotificationNotFound)?.notice {
-        Notice::Mention(_) => txn.dismiss_mention(user, id.0),
-        Notice::Favourite(_)
-        | Notice::Boost(_)
-        | Notice::Follow
-        | Notice::FollowRequest
-        | Notice::Poll(_) => txn.remove_notification(user, id.0),
-    }
-    Ok(Done::NotificationDismissed)
 }

@@ -6,7 +6,8 @@ use rows::{NameTable, Rows, SetTable, Span};
 
 use super::{Facts, Txn, step, step_total};
 use crate::ids::UserId;
-use crate::records::{Counts, Mute};
+use crate::mute::Mute;
+use crate::records::Counts;
 use crate::write;
 
 /// When a mute ends, in milliseconds since 1970, who mutes, and who is muted.

@@ -183,6 +183,8 @@ impl Txn<'_> {
         self.remove_user_tags(user);
         self.put_filters(user, &[]);
         self.put_conversation_marks(user, &[]);
+        self.put_follow_options(user, &[]);
+        self.put_muted_threads(user, &[]);
         self.rows.put_member(SetTable::ErasingUsers, 0, user.0.into(), None);
         self.total(|totals| totals.users_erasing -= 1);
     }

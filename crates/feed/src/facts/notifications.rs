@@ -1,18 +1,22 @@
 //! Facts about notifications: see [`crate::notification`].
 //!
 //! **Invariant:** a user has at most [`NOTIFICATIONS_MAX`](crate::limits::NOTIFICATIONS_MAX) rows that are shown, and each
-//! new row removes up to two that are not: so adding one, or clearing all, is a constant number of rows. Mentions are not
-//! among them, nor is what is stored of dismissed ones, so others cannot make a mention disappear.
+//! new row removes up to two that are not: so adding one, or clearing all, is a constant number of rows. Mentions and posts
+//! are not among them, nor is what is stored of dismissed ones, so others cannot make a mention disappear.
 
 use std::collections::BTreeMap;
 
 use rows::{Order, PointTable, Rows, SetTable, Span, Stamp, decode, encode};
 
 use super::{Facts, Txn};
-use crate::ids::UserId;
+use crate::follow_options::OptionsOf;
+use crate::ids::{PostId, UserId};
 use crate::limits;
-use crate::notification::{DISMISSED, Inbox, Stored};
+use crate::notification::{DISMISSED, Inbox, NoticeRow, Stored};
+use crate::post::Listed;
 
+/// Fewest posts of an author that are read to find those of which a user is notified.
+const NOTIFIED_READ: usize = 64;
 /// Rows that are removed with each new one, at most.
 const REMOVED_AT_ONCE: usize = 2;
 
@@ -24,26 +28,81 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         row.map_or_else(Inbox::default, |row| decode(&row))
     }
 
-    /// The rows of a user's notifications, mentions included, within `span` of ids, in its order.
-    pub(crate) fn notification_rows(&self, user: UserId, span: Span) -> Vec<(u64, Option<Stored>)> {
-        let mentions = self.rows.members(SetTable::Mentions, user.0.into(), span);
+    /// The rows of a user's notifications within `span` of ids, in its order, and whether these are all that its limit
+    /// allows: if not, there may be more after the last one, which may be no notification.
+    pub(crate) fn notification_rows(
+        &self,
+        user: UserId,
+        span: Span,
+    ) -> (Vec<(u64, NoticeRow)>, bool) {
         let stored = |low, high| {
             let span = Span { low, high, ..span };
             self.rows.members(SetTable::Notifications, user.0.into(), span).into_iter()
         };
+        let (mut rows, end) = self.notified_posts(user, span);
+        let mentions = self.rows.members(SetTable::Mentions, user.0.into(), span);
+        rows.extend(mentions.into_iter().map(|(post, _)| (post, NoticeRow::Mention)));
         let high = span.high.min(DISMISSED - 1);
-        let mut rows: BTreeMap<u64, Option<Stored>> =
-            mentions.into_iter().map(|(post, _)| (post, None)).collect();
         if span.low <= high {
-            let others = stored(span.low, high);
-            rows.extend(others.filter_map(|(id, row)| Some((id, Some(Stored::of_number(row)?)))));
+            let as_row = |(id, row)| Some((id, NoticeRow::Stored(Stored::of_number(row)?)));
+            rows.extend(stored(span.low, high).filter_map(as_row));
             let dismissed = stored(span.low + DISMISSED, high + DISMISSED);
-            rows.extend(dismissed.map(|(id, _)| (id - DISMISSED, Some(Stored::Dismissed))));
+            rows.extend(dismissed.filter_map(as_row).map(|(id, row)| (id - DISMISSED, row)));
         }
-        match span.order {
-            Order::Ascending => rows.into_iter().take(span.limit).collect(),
-            Order::Descending => rows.into_iter().rev().take(span.limit).collect(),
+        if let Some(end) = end {
+            rows.entry(end).or_insert(NoticeRow::End);
         }
+        let mut rows: Vec<_> = rows.into_iter().collect();
+        if span.order == Order::Descending {
+            rows.reverse();
+        }
+        let at_end = end.and_then(|end| rows.iter().position(|(id, _)| *id == end));
+        rows.truncate(at_end.map_or(span.limit, |at| span.limit.min(at + 1)));
+        (rows, at_end.is_none_or(|at| at >= span.limit))
+    }
+
+    /// The posts within `span` of which `user` is notified because of their authors, and up to where the posts of all of
+    /// these were read, if there are more: replies and boosts are no notifications, and are read and left out.
+    fn notified_posts(&self, user: UserId, span: Span) -> (BTreeMap<u64, NoticeRow>, Option<u64>) {
+        let (mut found, mut ends) = (BTreeMap::new(), Vec::new());
+        for OptionsOf { other, options } in self.all_follow_options(user) {
+            let Some(since) = options.notified_since.filter(|_| self.follows(user, other)) else {
+                continue;
+            };
+            let (low, limit) = (span.low.max(since.0 + 1), span.limit.max(NOTIFIED_READ));
+            if low > span.high {
+                continue;
+            }
+            let posts = self.posts_by(other, Span { low, limit, ..span });
+            ends.extend(posts.last().filter(|_| posts.len() >= limit).map(|(last, _)| last.0));
+            let notified = posts.into_iter().filter(|(_, listed)| notifies(other, *listed));
+            found.extend(notified.map(|(post, _)| (post.0, NoticeRow::Post)));
+        }
+        let end = match span.order {
+            Order::Ascending => ends.into_iter().min(),
+            Order::Descending => ends.into_iter().max(),
+        };
+        (found, end)
+    }
+
+    /// The row of one notification of a user, with few look-ups.
+    pub(crate) fn notice_row(&self, user: UserId, id: u64) -> Option<NoticeRow> {
+        let stored = |id| {
+            let number = self.rows.member(SetTable::Notifications, user.0.into(), id)?;
+            Stored::of_number(number).map(NoticeRow::Stored)
+        };
+        if id >= DISMISSED {
+            return None;
+        }
+        if let Some(found) = stored(id + DISMISSED).or_else(|| stored(id)) {
+            return Some(found);
+        }
+        if self.is_mentioned(user, PostId(id)) {
+            return Some(NoticeRow::Mention);
+        }
+        let post = self.post(PostId(id)).filter(|post| notifies(post.author, post.listed()))?;
+        let since = self.follow_options(user, post.author).notified_since?;
+        (since.0 < id && self.follows(user, post.author)).then_some(NoticeRow::Post)
     }
 
     /// Whether the newest notifications of `user` include one like this.
@@ -56,6 +115,11 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         let cleared = self.inbox(user).cleared;
         rows.iter().any(|(id, found)| *found == number && *id > cleared)
     }
+}
+
+/// Whether users who want to know of posts by `author` are notified of this one: it is no boost, and no reply to others.
+fn notifies(author: UserId, listed: Listed) -> bool {
+    !listed.is_boost() && listed.reply_to().is_none_or(|to| to == author)
 }
 
 impl Txn<'_> {
@@ -80,8 +144,8 @@ impl Txn<'_> {
         self.put_inbox(user, inbox);
     }
 
-    /// Shows a mention no more.
-    pub(crate) fn dismiss_mention(&mut self, user: UserId, id: u64) {
+    /// Shows a notification no more that is not stored.
+    pub(crate) fn dismiss_unstored(&mut self, user: UserId, id: u64) {
         let row = Some(Stored::Dismissed.number());
         self.rows.put_member(SetTable::Notifications, user.0.into(), id + DISMISSED, row);
     }

@@ -4,6 +4,7 @@ use rows::{PointTable, Rows, SetTable, Span};
 
 use super::{Facts, Txn};
 use crate::boost::Boost;
+use crate::home_authors::HomeAuthors;
 use crate::ids::{PostId, UserId};
 use crate::media::MediaUse;
 use crate::post::{Listed, Loaded, Posted, Visibility};
@@ -132,14 +133,14 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     pub(crate) fn allows(
         &self,
         reader: UserId,
-        following: &[UserId],
+        home: &HomeAuthors,
         (post, listed): Posted,
     ) -> bool {
         if !listed.is_boost() {
             return self.is_mentioned(reader, post);
         }
         let users = self.stored_post(post).and_then(|post| post.home_users());
-        users.is_none_or(|users| listed.allows(reader, following, &users))
+        users.is_none_or(|users| listed.allows(reader, home, &users))
     }
 
     /// Posts that mention `user`, within `span` of post ids. Their authors may be deleted: see
@@ -196,6 +197,7 @@ impl Txn<'_> {
         post.poll.iter().for_each(|poll| self.remove_poll(id, poll));
         if post.edited.is_some() {
             write::post_versions(self.rows, id, &[]);
+            self.forget_edit_notices(id, post);
         }
         match &post.boost {
             Some(boost) => self.remove_boost(post.author, boost.post, id),

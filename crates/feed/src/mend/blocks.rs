@@ -5,7 +5,7 @@ use rows::{NameTable, RowsMut, Scan, SetTable, Value};
 
 use super::{Mend, Rows};
 use crate::ids::UserId;
-use crate::records::Mute;
+use crate::mute::Mute;
 use crate::write;
 
 impl Mend {

@@ -271,7 +271,11 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
             NameTable::TagPost => self.tag_post(name),
             NameTable::AuthorTag => self.author_tag(name),
             NameTable::FeaturedTag | NameTable::FollowedTag => self.user_tag(table, name),
-            NameTable::Filters | NameTable::Conversations => self.of_user(table, name),
+            NameTable::Filters | NameTable::Conversations | NameTable::MutedThreads => {
+                self.of_user(table, name);
+            }
+            NameTable::FollowOptions => self.follow_options(name, value),
+            NameTable::EditNotices => self.edit_notices(name),
             NameTable::PostVersions => self.post_versions(name),
             NameTable::PollEnd => self.poll_end(name),
             NameTable::ScheduledDue => self.scheduled_due(name),

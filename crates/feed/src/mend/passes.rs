@@ -30,7 +30,7 @@ pub(super) enum Pass {
 }
 
 /// Later passes rely on what earlier ones have made consistent.
-pub(super) const PASSES: [Pass; 114] = [
+pub(super) const PASSES: [Pass; 120] = [
     Pass::PointRecords(PointTable::User),
     Pass::PointRecords(PointTable::Counts),
     Pass::PointRecords(PointTable::Post),
@@ -64,6 +64,9 @@ pub(super) const PASSES: [Pass; 114] = [
     Pass::NameRecords(NameTable::MediaSpace),
     Pass::NameRecords(NameTable::PostVersions),
     Pass::NameRecords(NameTable::Conversations),
+    Pass::NameRecords(NameTable::FollowOptions),
+    Pass::NameRecords(NameTable::MutedThreads),
+    Pass::NameRecords(NameTable::EditNotices),
     Pass::Members(SetTable::DeletedUsers),
     Pass::Members(SetTable::ErasingUsers),
     Pass::Names(NameTable::Handle),
@@ -81,6 +84,7 @@ pub(super) const PASSES: [Pass; 114] = [
     Pass::Names(NameTable::UnusedApp),
     Pass::Points(PointTable::Post),
     Pass::Names(NameTable::PostVersions),
+    Pass::Names(NameTable::EditNotices),
     Pass::Scheduled,
     Pass::Names(NameTable::ScheduledDue),
     Pass::Media,
@@ -93,6 +97,7 @@ pub(super) const PASSES: [Pass; 114] = [
     Pass::Names(NameTable::FeaturedTag),
     Pass::Names(NameTable::Filters),
     Pass::Names(NameTable::Conversations),
+    Pass::Names(NameTable::MutedThreads),
     Pass::Names(NameTable::FollowedTag),
     Pass::Members(SetTable::AuthorPosts),
     Pass::Members(SetTable::Mentions),
@@ -132,6 +137,7 @@ pub(super) const PASSES: [Pass; 114] = [
     Pass::Relations(SetTable::Requested),
     Pass::Relations(SetTable::FollowRequests),
     Pass::Complete(SetTable::Requested),
+    Pass::Names(NameTable::FollowOptions),
     Pass::Members(SetTable::LockedUsers),
     Pass::Relations(SetTable::Friends),
     Pass::Complete(SetTable::Friends),

@@ -8,6 +8,7 @@ use crate::ids::{PostId, UserId};
 use crate::reaction::Reaction;
 use crate::records::Post;
 use crate::version::PostVersion;
+use crate::write;
 
 /// Whether the bytes of a row are earlier versions of a post, the oldest first.
 pub(super) fn are_versions(value: &[u8]) -> bool {
@@ -96,6 +97,16 @@ enum BoostRows {
 }
 
 impl<R: Scan + RowsMut> Rows<'_, R> {
+    /// Who is notified next of an edit, which must be the last one of its post.
+    pub(super) fn edit_notices(&mut self, name: &[u8]) {
+        let is_right = write::read_edit_notices(name).is_some_and(|(edit, post)| {
+            self.facts().stored_post(post).is_some_and(|post| post.edited == Some(edit))
+        });
+        if !is_right {
+            self.remove_named(NameTable::EditNotices, name);
+        }
+    }
+
     /// The row of the boosted post for a boost by `user`.
     fn boost(&mut self, key: u64, user: UserId, boost: &Boost) -> BoostRows {
         let is_of = |post: Post| post.boost.is_none() && post.author == boost.author;

@@ -1,9 +1,10 @@
 //! Records of which all that a user or a post has are one row.
 
-use rows::{NameTable, PutRows, encode};
+use rows::{NameTable, PutRows, Stamp, Value, encode};
 
 use crate::conversation::ConversationMark;
 use crate::filter::Filter;
+use crate::follow_options::OptionsOf;
 use crate::ids::{PostId, UserId};
 use crate::version::PostVersion;
 
@@ -27,4 +28,34 @@ pub fn conversation_marks(
 ) {
     let value = (!marks.is_empty()).then(|| encode(&marks));
     rows.put_name(NameTable::Conversations, &user.0.to_be_bytes(), value);
+}
+
+/// The options of all follows of a user that are not the default.
+pub fn follow_options(rows: &mut (impl PutRows + ?Sized), user: UserId, all: &[OptionsOf]) {
+    let value = (!all.is_empty()).then(|| encode(&all));
+    rows.put_name(NameTable::FollowOptions, &user.0.to_be_bytes(), value);
+}
+
+/// The threads that a user has muted.
+pub fn muted_threads(rows: &mut (impl PutRows + ?Sized), user: UserId, threads: &[PostId]) {
+    let value = (!threads.is_empty()).then(|| encode(&threads));
+    rows.put_name(NameTable::MutedThreads, &user.0.to_be_bytes(), value);
+}
+
+/// The smallest id of a user who is not notified of an edit of a post that they boosted; or that all are.
+pub fn edit_notices(rows: &mut (impl PutRows + ?Sized), edit: (Stamp, PostId), next: Option<u64>) {
+    rows.put_name(NameTable::EditNotices, &edit_notices_key(edit), next.map(|next| encode(&next)));
+}
+
+pub(crate) fn edit_notices_key((edit, post): (Stamp, PostId)) -> Value {
+    let mut bytes = Value::from_slice(&edit.0.to_be_bytes());
+    bytes.extend_from_slice(&post.0.to_be_bytes());
+    bytes
+}
+
+/// Reverses [`edit_notices_key`].
+pub(crate) fn read_edit_notices(key: &[u8]) -> Option<(Stamp, PostId)> {
+    let (edit, post) = key.split_first_chunk()?;
+    let post = PostId(u64::from_be_bytes(post.try_into().ok()?));
+    Some((Stamp(u64::from_be_bytes(*edit)), post))
 }

@@ -1,14 +1,15 @@
-//! Notifications: mentions, favourites and boosts of one's posts, follows and requests to follow, ends of polls.
+//! Notifications, their list, and which of them are unread.
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
-use feed::{Command, Cursor, Notice, Notification, NotificationId, Page, UserId, UserRef};
+use feed::{Command, Cursor, Notification, NotificationId, Page, UserId, UserRef};
 use serde_json::{Value, json};
 
 use crate::answers;
 use crate::entities::Entities;
+use crate::entities::notification::{KINDS, kind};
 use crate::error::ApiError;
 use crate::fields::{Fields, Params};
 use crate::input::{self, Me, Once, StatusInPath};
@@ -31,25 +32,12 @@ impl Wanted {
         let by = by.map(|id| input::user(id).ok_or_else(ApiError::not_found)).transpose()?;
         let has = |list: &str, kind: &str| fields.all(list).any(|name| name == kind);
         let all = fields.all("types").next().is_none();
-        let kinds = ["mention", "favourite", "reblog", "follow", "follow_request", "poll"];
-        let kinds = kinds.into_iter();
         let asked = |kind: &&str| (all || has("types", kind)) && !has("exclude_types", kind);
-        Ok(Self { by, kinds: kinds.filter(asked).collect() })
+        Ok(Self { by, kinds: KINDS.into_iter().filter(asked).collect() })
     }
 
     fn has(&self, found: &Notification) -> bool {
         self.by.is_none_or(|by| by == found.actor) && self.kinds.contains(&kind(found.notice))
-    }
-}
-
-fn kind(notice: Notice) -> &'static str {
-    match notice {
-        Notice::Mention(_) => "mention",
-        Notice::Favourite(_) => "favourite",
-        Notice::Boost(_) => "reblog",
-        Notice::Follow => "follow",
-        Notice::FollowRequest => "follow_request",
-        Notice::Poll(_) => "poll",
     }
 }
 

@@ -1,4 +1,4 @@
-//! Favourites, bookmarks, pins and boosts.
+//! Favourites, bookmarks, pins and boosts, and mutes of threads.
 
 use axum::extract::State;
 use axum::http::Uri;
@@ -39,6 +39,27 @@ changes! {
     unbookmark = Bookmark, false;
     pin = Pin, true;
     unpin = Pin, false;
+}
+
+/// Makes the handlers that mute the thread of a status.
+macro_rules! mutes {
+    ($($name:ident = $on:literal;)*) => {$(
+        pub(crate) async fn $name(
+            State(state): State<Shared>,
+            Me(me): Me,
+            StatusInPath(post): StatusInPath,
+            once: Once,
+        ) -> Result<Response, ApiError> {
+            state.change(me, once, Command::MuteThread { user: UserRef::Id(me), post, on: $on }).await?;
+            let status = state.entities_done(me, move |entities| entities.status(post)).await?;
+            answers::entity(status)
+        }
+    )*};
+}
+
+mutes! {
+    mute_thread = true;
+    unmute_thread = false;
 }
 
 /// Makes the handlers of the user's own lists.

@@ -3,6 +3,7 @@
 use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
+use feed::follow_options::FollowWith;
 use feed::{Command, MuteTime, Note, SetTable, UserId, UserRef};
 
 use super::accounts::{ids, list, page_of_accounts};
@@ -61,8 +62,6 @@ macro_rules! changes {
 }
 
 changes! {
-    /// `POST /api/v1/accounts/{id}/follow`. Without boosts and notifications of posts, its parameters change nothing.
-    follow => |user, other| Command::Follow { user, other };
     /// `POST /api/v1/accounts/{id}/unfollow`
     unfollow => |user, other| Command::Unfollow { user, other };
     /// `POST /api/v1/accounts/{id}/remove_from_followers`
@@ -106,6 +105,22 @@ pub(crate) async fn note(
 ) -> Result<Response, ApiError> {
     let note = Note::parse(fields.text("comment").unwrap_or_default())?;
     let command = |user, other| Command::SetNote { user, other, note };
+    change(&state, (me, other), once, command).await
+}
+
+/// `POST /api/v1/accounts/{id}/follow`. What its parameters do not name stays as it is.
+pub(crate) async fn follow(
+    State(state): State<Shared>,
+    Me(me): Me,
+    AccountInPath(other): AccountInPath,
+    once: Once,
+    Params(fields): Params,
+) -> Result<Response, ApiError> {
+    let (boosts, notify) = (fields.flag("reblogs")?, fields.flag("notify")?);
+    let command = |user, other| match (boosts, notify) {
+        (None, None) => Command::Follow { user, other },
+        _ => Command::FollowWith(Box::new(FollowWith { user, other, boosts, notify })),
+    };
     change(&state, (me, other), once, command).await
 }
 

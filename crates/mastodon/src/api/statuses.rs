@@ -318,12 +318,3 @@ pub(crate) async fn history(
     let history: Option<Json> = state.entities(reader, read).await?;
     answers::entity(history)
 }
-
-/// What undoes something that a status cannot have: answers with the status as it is.
-pub(crate) async fn unchanged(
-    State(state): State<Shared>,
-    Me(me): Me,
-    StatusInPath(post): StatusInPath,
-) -> Result<Response, ApiError> {
-    state.status(Some(me), post).await
-}

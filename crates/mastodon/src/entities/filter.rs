@@ -1,4 +1,4 @@
-//! The entities of filters, and the marks of what they match.
+//! The entities of filters, and what marks posts: filters that they match, and that their thread is muted.
 
 use feed::filter::{Filter, FilterAction, FilterContext, FilterId, FilterKeyword, FilteredPost};
 use feed::{Post, PostId};
@@ -8,6 +8,13 @@ use serde_json::{Value, json};
 use super::time::time;
 use super::{Entities, Renderer};
 use crate::filters::{Matched, Matcher};
+
+/// What marks posts for one reader.
+pub(crate) struct Marks {
+    /// None if no filter can match.
+    matcher: Option<Matcher>,
+    mutes_threads: bool,
+}
 
 impl Entities<'_> {
     /// The filters of the reader.
@@ -42,31 +49,40 @@ impl Entities<'_> {
         shown.map(filtered_status).collect()
     }
 
-    /// Whether the reader has filters that can match.
-    pub(crate) fn has_filters(&self) -> bool {
-        self.matcher().is_some()
+    /// Whether filters or mutes of threads may mark posts for the reader.
+    pub(crate) fn has_marks(&self) -> bool {
+        self.marks().is_some()
     }
 
-    fn matcher(&self) -> Option<&Matcher> {
-        self.matcher.get_or_init(|| self.make_matcher()).as_ref()
+    /// Whether the reader has muted the thread of a post.
+    pub(crate) fn is_in_muted_thread(&self, (id, post): (PostId, &Post)) -> bool {
+        let mutes_threads = self.marks().is_some_and(|marks| marks.mutes_threads);
+        mutes_threads && self.viewer().mutes_thread_of((id, post))
     }
 
-    fn make_matcher(&self) -> Option<Matcher> {
+    fn marks(&self) -> Option<&Marks> {
+        self.marks.get_or_init(|| self.make_marks()).as_ref()
+    }
+
+    fn make_marks(&self) -> Option<Marks> {
         let (reader, Renderer { node, kept, .. }) = (self.reader?, self.renderer);
-        if kept.is_without_filters(reader, node) {
+        if kept.is_without_marks(reader, node) {
             return None;
         }
-        let revision = node.revision(Subject::Filters(reader.0));
+        let revision = node.revision(Subject::Marks(reader.0));
         let matcher = Matcher::new(self.filters(), self.now_ms);
-        if matcher.is_none() {
-            kept.keep_without_filters(reader, revision);
+        let mutes_threads = self.viewer().mutes_threads();
+        if matcher.is_none() && !mutes_threads {
+            kept.keep_without_marks(reader, revision);
+            return None;
         }
-        matcher
+        Some(Marks { matcher, mutes_threads })
     }
 
     /// The entities `FilterResult` of a post that is no boost.
     pub(crate) fn filtered(&self, (id, post): (PostId, &Post)) -> Value {
-        let Some(matcher) = self.matcher() else { return json!([]) };
+        let matcher = self.marks().and_then(|marks| marks.matcher.as_ref());
+        let Some(matcher) = matcher else { return json!([]) };
         let pictures: Vec<_> = post.media.iter().filter_map(|id| self.facts().media(*id)).collect();
         let described = pictures.iter().map(|picture| picture.description.as_str());
         let options = post.poll.iter().flat_map(|poll| poll.options.as_slice());

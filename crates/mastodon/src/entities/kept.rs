@@ -18,7 +18,7 @@ use quick_cache::sync::Cache;
 const ENTRY_BYTES: usize = 256;
 /// Bytes of a typical entry, for sizing the tables.
 const TYPICAL_BYTES: usize = 2_048;
-/// Bytes of a reader who is known to have no filters.
+/// Bytes of a reader who is known to have no marks.
 const READER_BYTES: usize = 64;
 
 /// Rows, by what they are about, and the number of their changes. Most entries depend on one subject.
@@ -116,8 +116,8 @@ impl Weighter<PostId, Arc<KeptStatus>> for Bytes {
 
 /// Entities within a budget.
 pub(crate) struct KeptEntities {
-    /// Readers whose filters match nothing, with the number of changes of these.
-    without_filters: Cache<UserId, u32>,
+    /// Readers whose filters match nothing and who have muted no thread, with the number of changes of these.
+    without_marks: Cache<UserId, u32>,
     accounts: Cache<UserId, Arc<KeptAccount>, Bytes>,
     statuses: Cache<PostId, Arc<KeptStatus>, Bytes>,
 }
@@ -128,20 +128,20 @@ impl KeptEntities {
         let (accounts, readers) = (bytes / 3, bytes / 32);
         let statuses = bytes - accounts - readers;
         Self {
-            without_filters: Cache::new(readers / READER_BYTES),
+            without_marks: Cache::new(readers / READER_BYTES),
             accounts: Cache::with_weighter(accounts / TYPICAL_BYTES, accounts as u64, Bytes),
             statuses: Cache::with_weighter(statuses / TYPICAL_BYTES, statuses as u64, Bytes),
         }
     }
 
-    /// Whether it is known that no filter of a reader can match.
-    pub(super) fn is_without_filters(&self, reader: UserId, node: &Node) -> bool {
-        let kept = self.without_filters.get(&reader);
-        kept.is_some_and(|revision| node.revision(Subject::Filters(reader.0)) == revision)
+    /// Whether it is known that no filter of a reader can match, and that they have muted no thread.
+    pub(super) fn is_without_marks(&self, reader: UserId, node: &Node) -> bool {
+        let kept = self.without_marks.get(&reader);
+        kept.is_some_and(|revision| node.revision(Subject::Marks(reader.0)) == revision)
     }
 
-    pub(super) fn keep_without_filters(&self, reader: UserId, revision: u32) {
-        self.without_filters.insert(reader, revision);
+    pub(super) fn keep_without_marks(&self, reader: UserId, revision: u32) {
+        self.without_marks.insert(reader, revision);
     }
 
     pub(super) fn account(&self, user: UserId, node: &Node) -> Option<Arc<KeptAccount>> {

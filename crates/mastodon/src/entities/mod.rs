@@ -11,7 +11,7 @@ pub(crate) mod instance;
 pub(crate) mod json;
 mod kept;
 mod media;
-mod notification;
+pub(crate) mod notification;
 mod poll;
 mod relationship;
 mod shared_part;
@@ -27,8 +27,8 @@ use feed::accounts::AccountState;
 use feed::{Facts, PostId, UserId, Viewer};
 use node::{Node, Store};
 
+use self::filter::Marks;
 use self::kept::KeptEntities;
-use crate::filters::Matcher;
 
 /// What entities are made from.
 #[derive(Clone)]
@@ -53,8 +53,8 @@ pub(crate) struct Entities<'a> {
     reader: Option<UserId>,
     viewer: Viewer<'a, Store>,
     now_ms: u64,
-    /// The filters of the reader, read with the first status that is made; none if nothing can match.
-    matcher: OnceCell<Option<Matcher>>,
+    /// What marks posts for the reader, read with the first status that is made; none if nothing can.
+    marks: OnceCell<Option<Marks>>,
     /// Whether entities are kept: not while rows of deleted users are removed.
     keeps: bool,
     /// Whether a row had to be read that only a reader who may block can read.
@@ -67,10 +67,10 @@ pub(crate) struct Entities<'a> {
 
 impl<'a> Entities<'a> {
     /// Entities for a reader, of what is kept alone: this never blocks. None if only the facts can say what the reader may
-    /// see, or how filters mark it.
+    /// see, or how filters and mutes of threads mark it.
     pub(crate) fn of_kept(renderer: &'a Renderer, reader: UserId) -> Option<Self> {
         let Renderer { node, kept, .. } = renderer;
-        let is_plain = node.surely_hides_nobody(reader) && kept.is_without_filters(reader, node);
+        let is_plain = node.surely_hides_nobody(reader) && kept.is_without_marks(reader, node);
         let entities =
             || Self { lacks: Some(Cell::new(false)), ..Self::new(renderer, Some(reader)) };
         is_plain.then(entities).filter(|entities| entities.keeps)
@@ -103,7 +103,7 @@ impl<'a> Entities<'a> {
             reader,
             viewer,
             now_ms: node.now_ms(),
-            matcher: OnceCell::new(),
+            marks: OnceCell::new(),
             keeps,
             lacks: None,
             new: None,

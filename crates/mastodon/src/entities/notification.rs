@@ -7,18 +7,29 @@ use super::Entities;
 use super::json::Json;
 use super::time::time;
 
+/// All types of notifications.
+pub(crate) const KINDS: [&str; 8] =
+    ["mention", "status", "reblog", "follow", "follow_request", "favourite", "poll", "update"];
+
+/// The type of a notification, one of [`KINDS`].
+pub(crate) fn kind(notice: Notice) -> &'static str {
+    match notice {
+        Notice::Mention(_) => "mention",
+        Notice::Post(_) => "status",
+        Notice::Boost(_) => "reblog",
+        Notice::Follow => "follow",
+        Notice::FollowRequest => "follow_request",
+        Notice::Favourite(_) => "favourite",
+        Notice::Poll(_) => "poll",
+        Notice::Edit(_) => "update",
+    }
+}
+
 impl Entities<'_> {
     /// A notification of the reader; none if its status is not visible.
     pub(crate) fn notification(&mut self, found: Notification) -> Option<Json> {
         let Notification { id, actor, notice } = found;
-        let (kind, post) = match notice {
-            Notice::Mention(post) => ("mention", Some(post)),
-            Notice::Favourite(post) => ("favourite", Some(post)),
-            Notice::Boost(post) => ("reblog", Some(post)),
-            Notice::Poll(post) => ("poll", Some(post)),
-            Notice::Follow => ("follow", None),
-            Notice::FollowRequest => ("follow_request", None),
-        };
+        let (kind, post) = (kind(notice), notice.post());
         let status = match post {
             Some(post) => Some(self.status(post)?),
             None => None,

@@ -15,11 +15,12 @@ impl Entities<'_> {
         let following = facts.follows(reader, other);
         let mute = facts.mute(reader, other);
         let note = facts.note(reader, other);
+        let options = facts.follow_options(reader, other);
         Some(json!({
             "id": other.0.to_string(),
             "following": following,
-            "showing_reblogs": following,
-            "notifying": false,
+            "showing_reblogs": following && !options.hides_boosts,
+            "notifying": following && options.notified_since.is_some(),
             "languages": null,
             "followed_by": facts.follows(other, reader),
             "blocking": facts.blocks(reader, other),

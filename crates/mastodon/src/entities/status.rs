@@ -66,7 +66,7 @@ impl Entities<'_> {
         author: UserId,
         out: &mut Vec<u8>,
     ) {
-        if reacted.reactions.as_ref().is_some_and(|all| all.is_empty()) && !self.has_filters() {
+        if reacted.reactions.as_ref().is_some_and(|all| all.is_empty()) && !self.has_marks() {
             out.extend_from_slice(NOTHING_OF_READER);
             return;
         }
@@ -79,12 +79,12 @@ impl Entities<'_> {
             ("bookmarked", has(Reaction::Bookmark)),
             ("pinned", author == reader && has(Reaction::Pin)),
             ("reblogged", has(Reaction::Boost)),
-            ("muted", false),
+            ("muted", self.is_in_muted_thread((id, &reacted.post))),
         ] {
             start_field(name, out);
             out.extend_from_slice(if value { b"true" } else { b"false" });
         }
-        match self.has_filters() {
+        match self.has_marks() {
             true => field("filtered", &self.filtered((id, &reacted.post)), out),
             false => out.extend_from_slice(b",\"filtered\":[]"),
         }

@@ -96,7 +96,7 @@ async fn change(
     let visibility = *random.pick(&["public", "public", "unlisted", "private", "direct"]);
     let whom = if random.once_in(2) { "@bob and @eve" } else { "all" };
     let text = format!("{} for {whom} about #{}", random.next(), random.pick(&["tea", "art"]));
-    let (by, method, path, fields): (_, _, _, Vec<(&str, &str)>) = match random.below(26) {
+    let (by, method, path, fields): (_, _, _, Vec<(&str, &str)>) = match random.below(28) {
         0..6 => {
             let mut fields = vec![("status", text.as_str()), ("visibility", visibility)];
             if random.once_in(2) {
@@ -130,6 +130,11 @@ async fn change(
         24 => {
             let fields = vec![("phrase", "tea"), ("context[]", "home"), ("whole_word", "true")];
             (me, "POST", "/api/v1/filters".to_owned(), fields)
+        }
+        25 => (me, "POST", on_status(["mute", "unmute"][random.index(2)]), vec![]),
+        26 => {
+            let fields = vec![("reblogs", *random.pick(&["true", "false"])), ("notify", "true")];
+            (me, "POST", on_other("follow"), fields)
         }
         _ => (me, "POST", on_other(["mute", "unmute"][random.index(2)]), vec![]),
     };

@@ -5,6 +5,7 @@
 mod attacks;
 mod blocks;
 mod boosts;
+mod choices;
 mod client;
 mod conversations;
 mod endpoints;

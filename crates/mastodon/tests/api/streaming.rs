@@ -196,6 +196,27 @@ async fn a_stream_has_nothing_of_whom_a_block_or_a_mute_hides() {
 }
 
 #[tokio::test]
+async fn a_stream_has_posts_of_which_the_user_wants_to_be_notified() {
+    let world = World::new();
+    let [ada, bob, eve] = world.people(["ada", "bob", "eve"]).await;
+    let path = format!("/api/v1/accounts/{}/follow", bob.id);
+    ada.call(&world, "POST", &path, &[("notify", "true")]).await;
+    ada.does(&world, "follow", &eve).await;
+    let address = world.listen().await;
+    let mut own = Events::open(address, "user", &ada).await;
+    let mut notified = Events::open(address, "user/notification", &ada).await;
+    eve.post(&world, "no notification").await;
+    let post = bob.post(&world, "one").await;
+    let (event, data) = notified.next().await.unwrap();
+    let data: Value = serde_json::from_str(&data).unwrap();
+    assert_eq!((event.as_str(), &data["type"]), ("notification", &json!("status")));
+    assert_eq!(data["status"]["id"], json!(post));
+    own.entity().await;
+    assert_eq!(own.entity().await, ("update".into(), post.clone()));
+    assert_eq!(own.entity().await, ("notification".into(), post));
+}
+
+#[tokio::test]
 async fn a_socket_has_the_channels_that_it_subscribes_to() {
     let world = World::new();
     let [ada, bob] = world.people(["ada", "bob"]).await;

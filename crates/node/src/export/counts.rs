@@ -22,6 +22,9 @@ pub struct TransferCounts {
     /// Lists.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub lists: u64,
+    /// Follows and requests with options.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub follow_options: u64,
     /// Follows.
     pub follows: u64,
     /// Requests to follow.

@@ -21,8 +21,9 @@ use super::user_lines::{Note, User};
 /// The format that this code writes, and the newest it reads. Format 1 has no accounts, blocks and mutes, format 2
 /// only public posts without warnings and languages, and no reactions, format 3 no settings, markers and
 /// notes of users, format 4 no hashtags of profiles, format 5 no lists,
-/// format 6 no pictures, format 7 no filters and followed hashtags, format 8 no polls and scheduled posts.
-pub(crate) const FORMAT_VERSION: u32 = 10;
+/// format 6 no pictures, format 7 no filters and followed hashtags, format 8 no polls and scheduled posts,
+/// format 10 no options of follows, threads of replies, and muted threads.
+pub(crate) const FORMAT_VERSION: u32 = 11;
 /// Longest line, in bytes: more than that of the longest value in base64, or in text of which every character is
 /// escaped.
 pub(crate) const LINE_BYTES_MAX: usize = 48 << 20;
@@ -42,6 +43,7 @@ pub(crate) enum Line<'a> {
     Note(Note<'a>),
     #[serde(borrow)]
     List(List<'a>),
+    FollowOptions(FollowOptions),
     Follow(Follow),
     Request(Request),
     Friends(Friends),
@@ -92,6 +94,19 @@ pub(crate) struct Mute {
     pub(crate) mentions: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ends: Option<Time>,
+}
+
+/// What a user chose of a follow or a request.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FollowOptions {
+    pub(crate) user: Who,
+    pub(crate) follows: Who,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) without_boosts: bool,
+    /// Of the time since when the user is notified of posts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) notified_since: Option<Id>,
 }
 
 /// The users that a user follows.

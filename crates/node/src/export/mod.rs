@@ -14,6 +14,7 @@ mod output;
 pub(crate) mod poll_lines;
 mod polls;
 pub(crate) mod post_lines;
+mod relations;
 #[cfg(test)]
 mod tests;
 pub(crate) mod user_lines;
@@ -104,6 +105,7 @@ impl<W: Write> Export<'_, W> {
         self.hidden()?;
         self.notes()?;
         self.lists()?;
+        self.follow_options()?;
         self.relations()?;
         self.posts()?;
         self.scheduled()?;
@@ -171,36 +173,6 @@ impl<W: Write> Export<'_, W> {
         Ok(())
     }
 
-    /// The follows of each user, requests, and then friends; each friendship once, at the user with the smaller id.
-    fn relations(&mut self) -> io::Result<()> {
-        let facts = feed::Facts::new(self.store);
-        let users = || (0..facts.totals().users).map(UserId).filter(|user| facts.exists(*user));
-        for user in users() {
-            let follows: Vec<_> = facts.following_all(user).into_iter().map(Into::into).collect();
-            self.counts.follows += follows.len() as u64;
-            if !follows.is_empty() {
-                self.out.line(&Line::Follow(lines::Follow { user: user.into(), follows }))?;
-            }
-        }
-        for user in users() {
-            let requests = facts.users_in(SetTable::Requested, user, Span::ALL);
-            self.counts.requests += requests.len() as u64;
-            if !requests.is_empty() {
-                let requests = requests.into_iter().map(Into::into).collect();
-                self.out.line(&Line::Request(lines::Request { user: user.into(), requests }))?;
-            }
-        }
-        for user in users() {
-            let friends = facts.friends_all(user).into_iter().filter(|other| *other > user);
-            let friends: Vec<_> = friends.map(Into::into).collect();
-            self.counts.friendships += friends.len() as u64;
-            if !friends.is_empty() {
-                self.out.line(&Line::Friends(lines::Friends { user: user.into(), friends }))?;
-            }
-        }
-        Ok(())
-    }
-
     fn posts(&mut self) -> io::Result<()> {
         let facts = feed::Facts::new(self.store);
         let mut done = Ok(());
@@ -239,6 +211,7 @@ impl<W: Write> Export<'_, W> {
             media,
             poll: post.poll.as_ref().map(Into::into),
             conversation: post.conversation.map(|first| Id(first.0)),
+            thread: post.thread.map(|first| Id(first.0)),
             versions: versions.into_iter().map(Into::into).collect(),
         })))?;
         self.reactions(id)?;

@@ -15,6 +15,7 @@ use feed::filter::{
     FilterAction, FilterChange, FilterCommand, FilterContext, FilterContexts, FilterText,
     FilterTime, Keyword, NewFilter,
 };
+use feed::follow_options::FollowWith;
 use feed::limits::{POLL_SECS_MAX, SCHEDULED_MS_MAX};
 use feed::media::{
     BlurHash, Description, FileHash, Focus, MediaCommand, MediaDone, MediaFile, MediaKey, NewMedia,
@@ -53,7 +54,7 @@ const DELETED: &str = "users who are deleted, expired stories, mutes and keys";
 /// The documents' words for what accounts granted.
 const GRANTS: &str = "invites, apps, and the sessions and tokens of accounts";
 /// The documents' words for what users were notified of.
-const NOTIFICATIONS: &str = "notifications of favourites, boosts, follows and ends of polls";
+const NOTIFICATIONS: &str = "notifications of favourites, boosts, follows, ends of polls and edits";
 /// The documents' words for rows without a bucket.
 const EMPTIED: &str = "keys of buckets that were emptied";
 
@@ -101,6 +102,8 @@ fn name(table: NameTable) -> Kept {
         NameTable::TagPost | NameTable::AuthorTag => Derived,
         NameTable::FeaturedTag | NameTable::FollowedTag | NameTable::Filters => Exported,
         NameTable::PostVersions | NameTable::Conversations => Exported,
+        NameTable::FollowOptions | NameTable::MutedThreads => Exported,
+        NameTable::EditNotices => LeftOut(NOTIFICATIONS),
         NameTable::List | NameTable::ListMember | NameTable::Scheduled => Exported,
         NameTable::PollEnd | NameTable::ScheduledDue => Derived,
         NameTable::ListedUser => Derived,
@@ -157,6 +160,10 @@ fn fill(options: &NodeOptions) {
     let mark = ConversationMark { first: parent, read: parent, is_removed: true };
     let update = ConversationUpdate { user: ann.clone(), mark };
     run(Command::Conversation(Box::new(update)));
+    run(Command::MuteThread { user: ann.clone(), post: parent, on: true });
+    let (user, other) = (bob.clone(), ann.clone());
+    let with = FollowWith { user, other, boosts: Some(false), notify: Some(true) };
+    run(Command::FollowWith(Box::new(with)));
     for (user, reaction) in Reaction::ALL
         .map(|reaction| (if reaction == Reaction::Pin { &ann } else { &bob }, reaction))
     {

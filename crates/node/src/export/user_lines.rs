@@ -57,6 +57,9 @@ pub(crate) struct User<'a> {
     /// Formats before 10 have none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) conversations: Vec<ConversationMark>,
+    /// The first posts of threads. Formats before 11 have none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) muted_threads: Vec<Id>,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub(crate) avatar: Option<Picture<'a>>,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
@@ -181,6 +184,7 @@ impl<'a> User<'a> {
             read: Id(mark.read.0),
             removed: mark.is_removed,
         };
+        let threads = if deleted { Vec::new() } else { facts.muted_threads(id) };
         let filters = if deleted { Vec::new() } else { facts.filters(id) };
         let picture = |media: Option<MediaId>| {
             media.filter(|_| !deleted).and_then(|media| Picture::of(facts, media))
@@ -219,6 +223,7 @@ impl<'a> User<'a> {
             followed_tags: tags(facts.followed_tags(id)),
             filters: filters.into_iter().map(Filter::from).collect(),
             conversations: marks.into_iter().map(mark).collect(),
+            muted_threads: threads.into_iter().map(|first| Id(first.0)).collect(),
             avatar: picture(user.avatar),
             header: picture(user.header),
         }

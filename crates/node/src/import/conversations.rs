@@ -1,10 +1,12 @@
-//! What users did with conversations.
+//! What users did with conversations and threads.
 
 use feed::PostId;
 use feed::conversation::ConversationMark;
+use feed::limits::MUTED_THREADS_MAX;
 
 use super::Wrong;
 use super::ids::Ids;
+use crate::export::lines::Id;
 use crate::export::user_lines;
 
 /// The marks of a user.
@@ -19,4 +21,18 @@ pub(super) fn marks(
         ConversationMark { first, read, is_removed: line.removed }.add_to(&mut marks);
     }
     Ok(marks)
+}
+
+/// The threads that a user has muted.
+pub(super) fn muted_threads(ids: &mut Ids, lines: &[Id]) -> Result<Vec<PostId>, Wrong> {
+    let mut threads = Vec::new();
+    for first in lines {
+        let first = PostId(ids.used(*first)?.0);
+        if threads.contains(&first) || threads.len() >= MUTED_THREADS_MAX {
+            let what = format!("muted_threads are at most {MUTED_THREADS_MAX} different posts");
+            return Err(what.into());
+        }
+        threads.push(first);
+    }
+    Ok(threads)
 }

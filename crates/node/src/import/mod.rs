@@ -5,6 +5,7 @@
 
 mod conversations;
 mod filters;
+mod follow_options;
 mod ids;
 mod input;
 mod keys;
@@ -149,6 +150,9 @@ impl Import {
             Line::Mute(line) => (&mut counts.mutes, users.mute(loader, &line).map(|()| 1)),
             Line::Note(line) => (&mut counts.notes, users.note(loader, &line).map(|()| 1)),
             Line::List(line) => (&mut counts.lists, users.list(loader, ids, &line).map(|()| 1)),
+            Line::FollowOptions(line) => {
+                (&mut counts.follow_options, users.follow_options(ids, &line).map(|()| 1))
+            }
             Line::Follow(line) => (&mut counts.follows, users.follow(loader, &line)),
             Line::Request(line) => (&mut counts.requests, users.request(loader, &line)),
             Line::Friends(line) => (&mut counts.friendships, users.befriend(loader, &line)),

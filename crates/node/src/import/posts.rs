@@ -60,7 +60,7 @@ impl Posts {
             true => PostText::none(),
             false => PostText::parse(&line.text)?,
         };
-        let (in_reply_to, conversation) = parents(ids, id, line)?;
+        let Parents { in_reply_to, conversation, thread } = parents(ids, id, line)?;
         let reply_to = line.reply_to.as_ref().map(|user| users.find_any(user)).transpose()?;
         if in_reply_to.is_some() && reply_to.is_none() {
             return Err("with in_reply_to, reply_to is the author of that post".into());
@@ -107,6 +107,7 @@ impl Posts {
             media,
             poll,
             conversation,
+            thread,
         };
         write::post(loader, id, &post);
         if !versions.is_empty() {
@@ -237,12 +238,14 @@ impl LastPost {
     }
 }
 
-/// The post that a post replies to, and the first post of its conversation.
-fn parents(
-    ids: &mut Ids,
-    id: PostId,
-    line: &Post<'_>,
-) -> Result<(Option<PostId>, Option<PostId>), Wrong> {
+/// The post that a post replies to, and the first posts of its conversation and of its thread.
+struct Parents {
+    in_reply_to: Option<PostId>,
+    conversation: Option<PostId>,
+    thread: Option<PostId>,
+}
+
+fn parents(ids: &mut Ids, id: PostId, line: &Post<'_>) -> Result<Parents, Wrong> {
     let in_reply_to = line.in_reply_to.map(|parent| PostId(parent.0));
     if in_reply_to.is_some_and(|parent| parent >= id || parent.0 < Stamp::MIN.0) {
         return Err("in_reply_to is the id of an earlier post".into());
@@ -253,7 +256,12 @@ fn parents(
     if conversation.is_some_and(|first| !is_direct || in_reply_to.is_none_or(|it| first > it)) {
         return Err("a conversation is the id of the first post above a direct reply".into());
     }
-    Ok((in_reply_to, conversation))
+    let thread = line.thread.map(|first| ids.used(first)).transpose()?;
+    let thread = thread.map(|first| PostId(first.0));
+    if thread.is_some_and(|first| in_reply_to.is_none_or(|parent| first > parent)) {
+        return Err("a thread is the id of the first post above a reply".into());
+    }
+    Ok(Parents { in_reply_to, conversation, thread })
 }
 
 /// Who may see a post, its warning and its language.

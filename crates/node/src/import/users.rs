@@ -15,8 +15,9 @@ use rows::{SetTable, Stamp, Totals};
 use store::Loader;
 
 use super::Wrong;
-use super::conversations::marks;
+use super::conversations::{marks, muted_threads};
 use super::filters::filters;
+use super::follow_options::AllOptions;
 use super::ids::Ids;
 use super::lists::Lists;
 use super::media::Pictures;
@@ -36,8 +37,19 @@ pub(super) struct Users {
     /// Whether there were lines of follows, requests or friends.
     pub(super) has_relations: bool,
     pub(super) lists: Lists,
+    pub(super) options: AllOptions,
     /// The first user who has more of something than is allowed.
     above: Option<(UserId, &'static str, u32, u32)>,
+}
+
+/// Whether a line has something of which nothing is left of a deleted user, beside the profile and the account.
+fn has_more(line: &User<'_>) -> bool {
+    let has_tags = !line.featured_tags.is_empty() || !line.followed_tags.is_empty();
+    let has_pictures = line.avatar.is_some() || line.header.is_some();
+    let has_markers = line.home_marker.is_some() || line.notifications_marker.is_some();
+    let has_choices = !line.filters.is_empty() || !line.muted_threads.is_empty();
+    let has_marks = has_markers || !line.conversations.is_empty();
+    line.locked || has_tags || has_pictures || has_choices || has_marks
 }
 
 impl Users {
@@ -56,7 +68,7 @@ impl Users {
         let registered = ids.at_or_now(line.registered)?;
         let user = profile(feed::User::new(handle.clone(), registered), line)?;
         if line.deleted {
-            if user != feed::User::new(handle.clone(), registered) {
+            if user != feed::User::new(handle.clone(), registered) || has_more(line) {
                 return Err("nothing is left of a deleted user but the handle".into());
             }
             if line.account.is_some() {
@@ -66,9 +78,6 @@ impl Users {
             write::deleted(loader, id);
         }
         if line.locked {
-            if line.deleted {
-                return Err("nothing is left of a deleted user but the handle".into());
-            }
             write::locked(loader, id, true);
         }
         if let Some(line) = &line.account {
@@ -83,17 +92,7 @@ impl Users {
         }
         let markers = markers(ids, line)?;
         if markers != Markers::default() {
-            if line.deleted {
-                return Err("nothing is left of a deleted user but the handle".into());
-            }
             write::markers(loader, id, markers);
-        }
-        let has_tags = !line.featured_tags.is_empty() || !line.followed_tags.is_empty();
-        let has_picture = line.avatar.is_some() || line.header.is_some();
-        let has_marks = !line.filters.is_empty() || !line.conversations.is_empty();
-        let has_more = has_tags || has_picture || has_marks;
-        if line.deleted && has_more {
-            return Err("nothing is left of a deleted user but the handle".into());
         }
         let mut picture =
             |of, line| pictures.of_profile(loader, ids, (id, of), Option::as_ref(line));
@@ -110,6 +109,7 @@ impl Users {
         }
         write::filters(loader, id, &filters(ids, &line.filters)?);
         write::conversation_marks(loader, id, &marks(ids, &line.conversations)?);
+        write::muted_threads(loader, id, &muted_threads(ids, &line.muted_threads)?);
         write::user(loader, id, &user);
         write::handle(loader, &handle, id);
         if self.ids.insert(handle, id).is_some() {
@@ -216,6 +216,7 @@ impl Users {
             }
             self.refuse_blocked(user, other)?;
             self.lists.followed(user, other);
+            self.options.followed(user, other);
             write::follow(loader, user, other, true);
         }
         Ok(line.follows.len() as u64)
@@ -236,6 +237,7 @@ impl Users {
             }
             *requested += 1;
             self.of(other).requests += 1;
+            self.options.followed(user, other);
             write::request(loader, user, other, true);
         }
         Ok(line.requests.len() as u64)
@@ -299,6 +301,7 @@ impl Users {
             );
         }
         self.lists.finish()?;
+        self.options.finish(loader)?;
         totals.friendships /= 2;
         totals.users_deleted = self.deleted.len() as u32;
         totals.accounts = self.accounts;

@@ -6,6 +6,7 @@
 
 use std::sync::atomic::Ordering;
 
+use feed::HomeAuthors;
 use feed::Posted;
 use feed::tagged::{self, TagQuery};
 use feed::timeline::gather;
@@ -100,14 +101,13 @@ impl Views {
             // First the position, then the facts: what the facts do not show yet is published after the
             // position.
             let position = self.stream.head();
-            let following = facts.home_authors(user);
+            let authors = facts.home_authors(user);
             let follows_tags = facts.follows_tags(user);
-            let is_kept =
-                self.shard(user).lock().admits(user, following.len(), self.shard_bytes_max);
+            let is_kept = self.shard(user).lock().admits(user, &authors, self.shard_bytes_max);
             let limit = if is_kept { KEPT } else { page.limit };
             let newest = Page { cursor: Cursor::Newest, limit };
-            let newest = self.gather(facts, user, &following, &newest, Some(page.limit));
-            let mut timeline = Timeline::new(user, following.into(), &newest.posts, position);
+            let newest = self.gather(facts, user, &authors, &newest, Some(page.limit));
+            let mut timeline = Timeline::new(user, authors, &newest.posts, position);
             timeline.follows_tags = follows_tags;
             if timeline.catch_up(&self.stream, position).invalidated {
                 continue;
@@ -131,19 +131,19 @@ impl Views {
         &self,
         facts: Facts<'_, R>,
         user: UserId,
-        following: &[UserId],
+        authors: &HomeAuthors,
         page: &Page,
         enough: Option<usize>,
     ) -> Visible {
         let mut items = Vec::new();
-        let Some(rest) = self.newest.home(user, following, page, &mut items) else {
+        let Some(rest) = self.newest.home(user, authors, page, &mut items) else {
             return Visible { posts: PageOf::from_scan(items, page), end: None };
         };
         if enough.is_some_and(|enough| items.len() > enough) {
             let posts = PageOf { more: true, ..PageOf::from_scan(items, page) };
             return Visible { posts, end: None };
         }
-        let older = gather(facts, user, following, &rest);
+        let older = gather(facts, user, authors, &rest);
         items.extend(older.posts.items);
         Visible { posts: PageOf { items, more: older.posts.more }, end: older.end }
     }

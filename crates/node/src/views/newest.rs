@@ -25,6 +25,7 @@ mod tests;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
+use feed::HomeAuthors;
 use feed::Loaded;
 use feed::Posted;
 use feed::timeline::sees;
@@ -144,29 +145,27 @@ impl NewestPosts {
     }
 
     /// Appends the posts on a page of home(`reader`), in the order of scanning and up to one more than its
-    /// limit, as far as they are here. `following` is sorted. Returns the page that is left for the facts,
+    /// limit, as far as they are here. Returns the page that is left for the facts,
     /// if any: what is on it follows what was appended, which may be the one post that shows that there are
     /// more.
     pub(super) fn home(
         &self,
         reader: UserId,
-        following: &[UserId],
+        home: &HomeAuthors,
         page: &Page,
         found: &mut Vec<PostId>,
     ) -> Option<Page> {
         let span = page.span(page.limit + 1)?;
-        let oneself = following.binary_search(&reader).is_err().then_some(reader);
-        let authors = following.iter().copied().chain(oneself);
         let list = self.list.read();
         let wanted = |author, (post, listed): Posted| {
-            let is_author = author == reader || following.binary_search(&author).is_ok();
+            let is_author = author == reader || home.has(author);
             let is_allowed = || {
                 let users = list.users.get(&post);
-                users.is_some_and(|users| listed.allows(reader, following, users))
+                users.is_some_and(|users| listed.allows(reader, home, users))
             };
-            (is_author && sees(reader, following, author, listed, is_allowed)).then_some(post)
+            (is_author && sees(reader, home, author, listed, is_allowed)).then_some(post)
         };
-        let rest = list.read(authors, span, wanted, found)?;
+        let rest = list.read(home.with(reader), span, wanted, found)?;
         let below = |high: u64| {
             high.checked_add(1).map_or(Cursor::Newest, |end| Cursor::Before(PostId(end)))
         };

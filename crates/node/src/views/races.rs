@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use feed::HomeAuthors;
 use feed::{Cursor, Effect, Page, PageOf, PostId, UserId};
 use loom::sync::atomic::{AtomicU64, Ordering};
 
@@ -44,7 +45,7 @@ impl Subject {
         let has_post = self.facts.load(Ordering::Relaxed) == 1;
         let items = has_post.then_some(POST).into_iter().collect();
         let newest = PageOf { items, more: false };
-        let timeline = Timeline::new(ADA, [BOB].into(), &newest, head);
+        let timeline = Timeline::new(ADA, HomeAuthors::of(vec![BOB]), &newest, head);
         assert!(self.shard.lock().insert(&self.stream, timeline, usize::MAX));
     }
 

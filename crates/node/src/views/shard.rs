@@ -228,7 +228,7 @@ impl Shard {
             if *steps == 0 {
                 return false;
             }
-            let (follower, authors) = (timeline.user, timeline.following.len());
+            let (follower, authors) = (timeline.user, timeline.home.users.len());
             *steps = steps.saturating_sub(1 + authors);
             self.drop_timeline(follower);
             if let Some(watchers) = self.watchers.any() {
@@ -393,5 +393,5 @@ impl Shard {
 }
 
 fn authors(timeline: &Timeline) -> impl Iterator<Item = UserId> + '_ {
-    timeline.following.iter().copied().chain([timeline.user])
+    timeline.home.users.iter().copied().chain([timeline.user])
 }

@@ -7,13 +7,15 @@ mod posts;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use feed::HomeAuthors;
 use feed::timeline::gather;
 use feed::{
     Bio, Command, Cursor, Effect, Facts, Handle, Listed, Name, Page, PageOf, PostEdit, PostId,
-    PostText, StampedCommand, Txn, UserId, UserRef, apply,
+    PostText, Reaction, StampedCommand, Txn, UserId, UserRef, apply,
 };
 use listener::Listener;
 pub(super) use posts::new_post;
+use posts::relation;
 use proptest::prelude::*;
 use rows::Stamp;
 use testkit::MemoryRows;
@@ -31,6 +33,9 @@ enum Step {
     Follow(u32, u32, bool),
     Block(u32, u32, bool),
     Mute(u32, u32, bool),
+    /// The first user follows the other, with boosts or without.
+    FollowWith(u32, u32, bool),
+    Boost(u32, usize),
     Post(u32, Option<u32>),
     Delete(usize),
     Edit(usize),
@@ -53,7 +58,9 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (user.clone(), user.clone(), any::<bool>()).prop_map(|(a, b, on)| Step::Follow(a, b, on)),
         1 => (user.clone(), user.clone(), any::<bool>()).prop_map(|(a, b, on)| Step::Block(a, b, on)),
         2 => (user.clone(), user.clone(), any::<bool>()).prop_map(|(a, b, on)| Step::Mute(a, b, on)),
+        2 => (user.clone(), user.clone(), any::<bool>()).prop_map(|(a, b, on)| Step::FollowWith(a, b, on)),
         6 => (user.clone(), prop::option::of(user.clone())).prop_map(|(a, to)| Step::Post(a, to)),
+        3 => (user.clone(), 0usize..1_000).prop_map(|(a, at)| Step::Boost(a, at)),
         2 => (0usize..1_000).prop_map(Step::Delete),
         1 => (0usize..1_000).prop_map(Step::Edit),
         1 => user.clone().prop_map(Step::DeleteUser),
@@ -109,7 +116,7 @@ impl Subject {
     fn gather(&self, user: u32) -> Timeline {
         let following = Facts::new(&self.rows).home_authors(UserId(user));
         let newest = self.home(user, KEPT);
-        Timeline::new(UserId(user), following.into(), &newest, self.stream.head())
+        Timeline::new(UserId(user), following, &newest, self.stream.head())
     }
 
     fn read(&mut self, user: u32) {
@@ -123,7 +130,8 @@ impl Subject {
     /// home(user) by the facts, each post with when it was last edited.
     fn texts(&self, user: u32) -> BTreeSet<(PostId, u64)> {
         let facts = Facts::new(&self.rows);
-        let edited = |post: PostId| facts.post(post).unwrap().edited.map_or(0, |at| at.0);
+        // What a boost shows may be deleted.
+        let edited = |post| facts.stored_post(post).unwrap().edited.map_or(0, |at| at.0);
         self.home(user, 1_000).items.into_iter().map(|post| (post, edited(post))).collect()
     }
 
@@ -159,28 +167,10 @@ impl Subject {
         {
             return;
         }
+        if let Some(command) = relation(step) {
+            return self.apply(command);
+        }
         match *step {
-            Step::DeleteUser(user) => self.apply(Command::DeleteUser { user: id(user) }),
-            Step::Follow(user, other, true) => {
-                self.apply(Command::Follow { user: id(user), other: id(other) });
-            }
-            Step::Follow(user, other, false) => {
-                self.apply(Command::Unfollow { user: id(user), other: id(other) });
-            }
-            Step::Block(user, other, on) => {
-                let (user, other) = (id(user), id(other));
-                self.apply(match on {
-                    true => Command::Block { user, other },
-                    false => Command::Unblock { user, other },
-                });
-            }
-            Step::Mute(user, other, on) => {
-                let (user, other) = (id(user), id(other));
-                self.apply(match on {
-                    true => Command::Mute { user, other, mentions: true, time: None },
-                    false => Command::Unmute { user, other },
-                });
-            }
             Step::Post(author, to) => {
                 let new = new_post(id(author), to, self.stamp);
                 self.apply(Command::Publish(Box::new(new)));
@@ -197,7 +187,11 @@ impl Subject {
                 };
                 self.apply(Command::Edit(Box::new(PostEdit::of_text(post, text))));
             }
-            Step::Delete(_) | Step::Edit(_) => {}
+            Step::Boost(user, at) if !self.posts.is_empty() => {
+                let post = self.posts[at % self.posts.len()];
+                let (user, reaction) = (id(user), Reaction::Boost);
+                self.apply(Command::React { user, post, reaction, on: true });
+            }
             Step::CatchUp(steps) => {
                 self.shard.catch_up(&self.stream, steps);
             }
@@ -213,6 +207,7 @@ impl Subject {
                 let timeline = self.gather(user);
                 assert!(self.shard.insert(&self.stream, timeline, 1), "nothing has changed since");
             }
+            _ => {}
         }
     }
 }
@@ -248,7 +243,7 @@ fn posted(post: u64) -> Effect {
 /// An empty timeline of a user who follows author 0.
 fn follower(user: u32) -> Timeline {
     let page = PageOf { items: Vec::new(), more: false };
-    Timeline::new(UserId(user), [UserId(0)].into(), &page, 0)
+    Timeline::new(UserId(user), HomeAuthors::of(vec![UserId(0)]), &page, 0)
 }
 
 fn newest(shard: &mut Shard, stream: &Stream, user: u32) -> Option<u64> {
@@ -369,7 +364,11 @@ fn measure_deliveries_and_drops() {
         following.push(UserId(1_000_000));
         following.sort_unstable();
         following.dedup();
-        shard.insert(&stream, Timeline::new(UserId(user), following.into(), &page, 0), usize::MAX);
+        shard.insert(
+            &stream,
+            Timeline::new(UserId(user), HomeAuthors::of(following), &page, 0),
+            usize::MAX,
+        );
     }
     let posts = 400;
     for post in 0..posts {

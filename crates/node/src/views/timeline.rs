@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use feed::HomeAuthors;
 use feed::timeline::sees;
 use feed::{Cursor, Effect, HomeUsers, Listed, Page, PageOf, PostId, Posted, UserId};
 
@@ -47,8 +48,8 @@ pub(super) struct CachedPage {
 pub(super) struct Timeline {
     /// The owner.
     pub(super) user: UserId,
-    /// The users whom the owner follows and does not mute, sorted.
-    pub(super) following: Box<[UserId]>,
+    /// The users whose posts the owner has at home.
+    pub(super) home: HomeAuthors,
     /// Whether the owner follows hashtags, whose posts are not here.
     pub(super) follows_tags: bool,
     /// Whether it was read since the eviction hand last passed it.
@@ -64,7 +65,7 @@ impl Timeline {
     /// A timeline as gathered at `current`: `newest` holds its newest posts, newest first.
     pub(super) fn new(
         user: UserId,
-        following: Box<[UserId]>,
+        home: HomeAuthors,
         newest: &PageOf<PostId>,
         current: u64,
     ) -> Self {
@@ -72,7 +73,7 @@ impl Timeline {
         let mut posts = VecDeque::with_capacity(newest.items.len());
         posts.extend(newest.items.iter().rev());
         let complete = !newest.more;
-        Self { user, following, follows_tags: false, touched: true, current, posts, complete }
+        Self { user, home, follows_tags: false, touched: true, current, posts, complete }
     }
 
     /// Applies a post by `author`, whom the user follows or is, with its [`HomeUsers`](feed::HomeUsers); false if they do
@@ -83,9 +84,9 @@ impl Timeline {
         author: UserId,
         users: Option<&HomeUsers>,
     ) -> bool {
-        let (user, following) = (self.user, &self.following);
-        let is_allowed = || users.is_some_and(|users| listed.allows(user, following, users));
-        if !sees(user, following, author, listed, is_allowed) {
+        let (user, home) = (self.user, &self.home);
+        let is_allowed = || users.is_some_and(|users| listed.allows(user, home, users));
+        if !sees(user, home, author, listed, is_allowed) {
             return false;
         }
         match self.posts.back() {
@@ -168,7 +169,7 @@ impl Timeline {
     /// such.
     pub(super) fn shows(&self, post: PostId, author: UserId, listed: Listed) -> bool {
         let is_kept = || self.posts.binary_search(&post).is_ok();
-        sees(self.user, &self.following, author, listed, is_kept)
+        sees(self.user, &self.home, author, listed, is_kept)
     }
 
     /// Removes a post; returns [`Timeline::shows`] as it was before.
@@ -182,7 +183,7 @@ impl Timeline {
 
     /// Whether posts by this user may be in the timeline.
     pub(super) fn follows(&self, author: UserId) -> bool {
-        author == self.user || self.following.binary_search(&author).is_ok()
+        author == self.user || self.home.has(author)
     }
 
     fn trim(&mut self, kept: usize) {
@@ -218,12 +219,13 @@ impl Timeline {
 
     /// Bytes held, with those of the index entries that point here.
     pub(super) fn bytes(&self) -> usize {
-        Self::bytes_of(self.following.len())
+        Self::bytes_of(&self.home)
     }
 
-    /// Bytes of a timeline of a user who follows `following` others.
-    pub(super) fn bytes_of(following: usize) -> usize {
+    /// Bytes of a timeline of a user who has these at home.
+    pub(super) fn bytes_of(home: &HomeAuthors) -> usize {
         const INDEX_ENTRY_BYTES: usize = 12;
-        size_of::<Self>() + KEPT * 8 + (following + 1) * (4 + INDEX_ENTRY_BYTES)
+        let authors = (home.users.len() + 1) * (4 + INDEX_ENTRY_BYTES);
+        size_of::<Self>() + KEPT * 8 + authors + home.without_boosts.len() * 4
     }
 }

@@ -1,4 +1,4 @@
-// Notifications: mentions, favourites of own posts, follows, and requests to follow.
+// Notifications of the user.
 
 import { ask, get, user } from "../api.js";
 import { arrange, drop, focusTitle, h, put, single } from "../dom.js";
@@ -96,14 +96,14 @@ export async function render({ main, signal }) {
   await first();
 }
 
-/** A mention is shown as its post, anything else as a line. */
+/** A mention, and a post of which the user wanted to know, is shown as the post, anything else as a line. */
 function notice({ id, kind, user: actor, post, created_at }, gone) {
-  if (kind === "mention") return h("li", { "data-id": id }, article(post, { gone }));
+  if (kind === "mention" || kind === "post") return h("li", { "data-id": id }, article(post, { gone }));
   const words = { follow: " follows you", follow_request: " asks to follow you" };
-  const did = { boost: " boosted your post", poll: " has a poll that ended" }[kind] ?? " favourited your post";
+  const did = { boost: " boosted your post", poll: " has a poll that ended", edit: " edited a post that you boosted" }[kind] ?? " favourited your post";
   const said = words[kind] ?? h("a", { href: thread(post.id) }, did);
   return h("li.notice", { "data-id": id, "data-kind": kind },
-    icon(kind === "poll" ? "check" : kind in words ? "profile" : kind),
+    icon({ poll: "check", edit: "draw" }[kind] ?? (kind in words ? "profile" : kind)),
     h("a", { href: profile(actor.handle), tabindex: -1, "aria-hidden": "true" }, face(actor, "s")),
     h("div", null, h("p", null, named(actor), said, " ", when(created_at)),
       post ? h("p.excerpt", { dir: "auto" }, post.warning || post.text) : null,

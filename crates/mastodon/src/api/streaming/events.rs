@@ -273,8 +273,8 @@ impl Events {
             let mut event = |published: &Arc<Published>| {
                 let post = entities.facts().post(published.post)?;
                 let is_wanted = entities.viewer().wanted(&post);
-                // Who blocks or is blocked gets no mentions of these users, and filters mark posts.
-                let is_for_all = entities.viewer().hides_nobody() && !entities.has_filters();
+                // Who blocks or is blocked gets no mentions of these users, and filters and mutes of threads mark posts.
+                let is_for_all = entities.viewer().hides_nobody() && !entities.has_marks();
                 let payload = match is_for_all {
                     _ if !is_wanted => return None,
                     true => Arc::clone(&published.status),

@@ -1,6 +1,7 @@
 //! Pages from the list and the facts together are those of the facts alone, whatever is in the list, and
 //! whatever happens while older posts are loaded.
 
+use feed::HomeAuthors;
 use feed::timeline::gather;
 use feed::{
     Bio, Command, Cursor, Effect, Facts, Handle, Name, NewPost, Page, PostId, PostText, Txn,
@@ -114,12 +115,12 @@ impl Subject {
         if facts.is_deleted(user) {
             return;
         }
-        let following = facts.following_all(user);
-        let found = self.views.gather(facts, user, &following, page, None);
-        let expected = gather(facts, user, &following, page);
+        let authors = facts.home_authors(user);
+        let found = self.views.gather(facts, user, &authors, page, None);
+        let expected = gather(facts, user, &authors, page);
         assert_eq!(found, expected, "home of {user:?}, {page:?}");
         let enough = page.limit / 2;
-        let first = self.views.gather(facts, user, &following, page, Some(enough));
+        let first = self.views.gather(facts, user, &authors, page, Some(enough));
         if first != expected && page.cursor == Cursor::Newest {
             let (first, expected) = (first.posts, expected.posts);
             assert!(first.more && first.items.len() > enough);
@@ -213,7 +214,7 @@ fn posted(posts: u64, bytes: usize) -> Subject {
 /// Whether the newest posts of user 0 are read without the store.
 fn is_in_memory(subject: &Subject, limit: usize) -> bool {
     let page = Page { cursor: Cursor::Newest, limit };
-    subject.views.newest.home(UserId(0), &[], &page, &mut Vec::new()).is_none()
+    subject.views.newest.home(UserId(0), &HomeAuthors::default(), &page, &mut Vec::new()).is_none()
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! What a shard keeps within its budget: which timelines get a place, and which leave.
 
+use feed::HomeAuthors;
 use feed::UserId;
 
 use super::super::SHARDS;
@@ -10,16 +11,16 @@ use crate::views::timeline::Timeline;
 const NOBODY: UserId = UserId(u32::MAX);
 
 impl Shard {
-    /// Whether a new timeline of `user`, who follows `following` others, is to be kept within `bytes_max`. If
+    /// Whether a new timeline of `user` is to be kept within `bytes_max`. If
     /// others would have to go for it, it is kept only for watchers, and for a user who was refused a short
     /// time ago: users who each read once do not drop the timelines of those who come back.
     pub(in crate::views) fn admits(
         &mut self,
         user: UserId,
-        following: usize,
+        home: &HomeAuthors,
         bytes_max: usize,
     ) -> bool {
-        let has_room = self.bytes + Timeline::bytes_of(following) <= bytes_max;
+        let has_room = self.bytes + Timeline::bytes_of(home) <= bytes_max;
         let is_watched = || self.watchers.any().is_some_and(|watchers| watchers.watches(user));
         if has_room || self.is_active(user) || is_watched() {
             return true;
@@ -67,10 +68,14 @@ mod tests {
     use crate::views::stream::Stream;
     use crate::views::watchers::Watchers;
 
+    fn home() -> HomeAuthors {
+        HomeAuthors::of(vec![UserId(0)])
+    }
+
     /// An empty timeline of a user who follows user 0.
     fn follower(user: u32) -> Timeline {
         let page = PageOf { items: Vec::new(), more: false };
-        Timeline::new(UserId(user), [UserId(0)].into(), &page, 0)
+        Timeline::new(UserId(user), home(), &page, 0)
     }
 
     #[test]
@@ -79,15 +84,15 @@ mod tests {
         let (stream, mut shard) = (Stream::default(), Shard::new(Arc::clone(&watchers), 10));
         let bytes_max = 10 * follower(1).bytes();
         for user in 1..=10 {
-            assert!(shard.admits(UserId(user), 1, bytes_max));
+            assert!(shard.admits(UserId(user), &home(), bytes_max));
             shard.insert(&stream, follower(user), bytes_max);
         }
-        assert!((1_000..2_000).all(|user| !shard.admits(UserId(user), 1, bytes_max)));
-        assert!(shard.admits(UserId(1), 1, bytes_max), "it would replace the earlier one");
-        assert!(!shard.admits(UserId(11), 1, bytes_max));
-        assert!(shard.admits(UserId(11), 1, bytes_max), "the second time soon after");
+        assert!((1_000..2_000).all(|user| !shard.admits(UserId(user), &home(), bytes_max)));
+        assert!(shard.admits(UserId(1), &home(), bytes_max), "it would replace the earlier one");
+        assert!(!shard.admits(UserId(11), &home(), bytes_max));
+        assert!(shard.admits(UserId(11), &home(), bytes_max), "the second time soon after");
         let _news = watchers.watch(UserId(12));
-        assert!(shard.admits(UserId(12), 1, bytes_max), "whoever watches needs it");
+        assert!(shard.admits(UserId(12), &home(), bytes_max), "whoever watches needs it");
     }
 
     #[test]

@@ -1,6 +1,9 @@
-//! Posts of every visibility.
+//! The commands of steps: relations of users, and posts of every visibility.
 
-use feed::{NewPost, PostText, UserRef, Visibility};
+use feed::follow_options::FollowWith;
+use feed::{Command, NewPost, PostText, UserId, UserRef, Visibility};
+
+use super::Step;
 
 /// A post that replies to user `to`, or only mentions them, of each visibility in turn; without one a public post.
 pub(in crate::views) fn new_post(author: UserRef, to: Option<u32>, turn: u64) -> NewPost {
@@ -12,4 +15,39 @@ pub(in crate::views) fn new_post(author: UserRef, to: Option<u32>, turn: u64) ->
     let Ok(text) = PostText::parse(&text) else { panic!("a text") };
     let visibility = to.map_or(Visibility::Public, |_| Visibility::ALL[(turn % 4) as usize]);
     NewPost { visibility, ..NewPost::new(author, text) }
+}
+
+/// The command of a step that changes how users are related.
+pub(super) fn relation(step: &Step) -> Option<Command> {
+    let id = |user| UserRef::Id(UserId(user));
+    Some(match *step {
+        Step::DeleteUser(user) => Command::DeleteUser { user: id(user) },
+        Step::Follow(user, other, on) => {
+            let (user, other) = (id(user), id(other));
+            match on {
+                true => Command::Follow { user, other },
+                false => Command::Unfollow { user, other },
+            }
+        }
+        Step::FollowWith(user, other, boosts) => {
+            let (user, other) = (id(user), id(other));
+            let with = FollowWith { user, other, boosts: Some(boosts), notify: None };
+            Command::FollowWith(Box::new(with))
+        }
+        Step::Block(user, other, on) => {
+            let (user, other) = (id(user), id(other));
+            match on {
+                true => Command::Block { user, other },
+                false => Command::Unblock { user, other },
+            }
+        }
+        Step::Mute(user, other, on) => {
+            let (user, other) = (id(user), id(other));
+            match on {
+                true => Command::Mute { user, other, mentions: true, time: None },
+                false => Command::Unmute { user, other },
+            }
+        }
+        _ => return None,
+    })
 }

@@ -217,6 +217,19 @@ const conversations = async (ada, bob) => {
   assert.equal((await bob.v1.conversations.list())[0].unread, false);
 };
 
+const chooses = async (ada, bob, me) => {
+  const her = bob.v1.accounts.$select(me.ada);
+  const relation = await her.follow({ reblogs: false, notify: true });
+  assert.deepEqual([relation.showingReblogs, relation.notifying], [false, true]);
+  const post = await ada.v1.statuses.create({ status: "to be known" });
+  const [newest] = await bob.v1.notifications.list({ types: ["status"] });
+  assert.deepEqual([newest.type, newest.status.id], ["status", post.id]);
+  assert.equal((await her.follow({ reblogs: true, notify: false })).notifying, false);
+  const thread = bob.v1.statuses.$select(post.id);
+  assert.equal((await thread.mute()).muted, true);
+  assert.equal((await thread.unmute()).muted, false);
+};
+
 const main = async () => {
   const tokens = await users();
   const ada = createRestAPIClient({ url, accessToken: tokens.ada });
@@ -253,6 +266,7 @@ const main = async () => {
   await hides(ada, bob, me, last);
   await hashtags(ada, bob);
   await conversations(ada, bob);
+  await chooses(ada, bob, me);
   await tokens.revoke(tokens.ada);
   await refused(401, ada.v1.accounts.verifyCredentials());
 };

@@ -355,8 +355,28 @@ def hashtags(ada, bob):
     assert post not in ids(bob.timeline_home()) and bob.followed_tags() == []
 
 
+def chooses(ada, bob, ada_id):
+    bob.account_follow(ada_id, reblogs=False, notify=True)
+    [relation] = bob.account_relationships([ada_id])
+    assert relation.notifying and not relation.showing_reblogs
+    post = ada.status_post("to be known").id
+    newest = bob.notifications(types=["status"])[0]
+    assert (newest.type, newest.status.id) == ("status", post)
+    assert bob.account_follow(ada_id, reblogs=True, notify=False).showing_reblogs
+    bob.status_reblog(post)
+    events = listened(bob)
+    ada.status_update(post, "to be known, edited")
+    kind = None
+    while kind != "update":
+        name, value = events.queue.get(timeout=PATIENCE_SECS)
+        kind = value.type if name == "notification" else None
+    assert bob.notifications(types=["update"])[0].status.id == post
+    assert bob.status_mute(post).muted and bob.notifications(types=["update"]) == []
+    assert not bob.status_unmute(post).muted
+
+
 def lacks(ada, post):
-    assert "has no" in refused(MastodonAPIError, ada.status_mute, post)
+    assert "has no" in refused(MastodonAPIError, ada.report, ada.me().id, post)
 
 
 def deletes(ada, bob, posted, events):
@@ -398,6 +418,7 @@ def main():
     hides(ada, bob, ada_id, bob_id, last)
     hashtags(ada, bob)
     conversations(ada, bob)
+    chooses(ada, bob, ada_id)
     lacks(ada, last)
     ends(ada, bob)
     print("done")

@@ -114,7 +114,7 @@ class World:
         names = {"display_name": "Ada", "note": "I post. #hi https://a.example/"}
         ada.done("PATCH", "/api/v1/accounts/update_credentials", names)
         for one, other in [(ada, bob), (bob, ada), (eve, bob)]:
-            one.done("POST", f"/api/v1/accounts/{other.id}/follow")
+            one.done("POST", f"/api/v1/accounts/{other.id}/follow", {"notify": "true"})
         pictures = {"avatar": PICTURE, "header": PICTURE}
         ada.done("PATCH", "/api/v1/accounts/update_credentials", pictures)
         root = ada.post("root @bob #hi https://a.example/", language="en", media_ids=[ada.picture()])
@@ -214,7 +214,7 @@ class World:
             yield ada, "POST", "/api/v1/follow_requests/{account_id}/" + what, None
         yield ada, "POST", "/api/v1/markers", {"home[last_read_id]": self.status}
         yield eve, "POST", "/api/v1/statuses", {"status": "new #hi"}
-        for what in ("favourite", "unfavourite", "reblog", "unreblog", "bookmark", "unbookmark"):
+        for what in ("favourite", "unfavourite", "reblog", "unreblog", "bookmark", "unbookmark", "mute", "unmute"):
             yield eve, "POST", "/api/v1/statuses/{id}/" + what, None
         yield eve, "POST", "/api/v1/polls/{id}/votes", {"choices[]": "1"}
         moved = {"scheduled_at": "2035-01-01T00:00:00Z"}

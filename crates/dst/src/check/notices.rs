@@ -1,0 +1,106 @@
+//! Compares notifications, and what users choose to be notified of, with the model.
+
+use std::collections::BTreeMap;
+
+use feed::{Cursor, Notification, NotificationId, Page, PostId, Stamp, UserId};
+
+use crate::model::ModelOptions;
+use crate::run::Run;
+
+/// Pages of notifications that are read one after the other, at most.
+const PAGES_MAX: usize = 12;
+
+impl Run {
+    /// All notifications of a user who is not deleted.
+    pub(super) fn check_notifications(&self, user: u32) {
+        let viewer = self.node().node().viewer(Some(UserId(user)));
+        let page: Page<NotificationId> = Page { cursor: Cursor::Newest, limit: 1_000_000 };
+        let found = viewer.notifications(&page).items.into_iter().filter_map(|(_, shown)| shown);
+        let found: Vec<_> = found.collect();
+        assert_eq!(found, self.model.feed.notifications(user), "notices of {user}");
+        for shown in found.iter().take(20) {
+            assert_eq!(viewer.notification(shown.id), Some(*shown), "a notice of {user}");
+        }
+    }
+
+    /// Some pages of notifications, from `page` on in its direction.
+    pub(super) fn check_notification_pages(&self, user: u32, page: &Page) {
+        let viewer = self.node().node().viewer(Some(UserId(user)));
+        let of_post = |post: PostId| NotificationId(post.0);
+        let (first, is_up) = match page.cursor {
+            Cursor::Newest => (Cursor::Newest, false),
+            Cursor::Before(post) => (Cursor::Before(of_post(post)), false),
+            Cursor::After(post) => (Cursor::After(of_post(post)), true),
+        };
+        let (mut found, mut cursor) = (Vec::new(), first);
+        // Up to where all was read; nothing if there is no more.
+        let mut end = None;
+        for _ in 0..PAGES_MAX {
+            let read = viewer.notifications(&Page { cursor, limit: page.limit });
+            assert!(read.items.len() <= page.limit, "a page of {user} has {}", read.items.len());
+            let last = if is_up { read.items.first() } else { read.items.last() };
+            end = last.map(|(id, _)| *id).filter(|_| read.more);
+            assert_eq!(end.is_some(), read.more, "a page of {user} without rows is the last one");
+            found.extend(read.items.into_iter().filter_map(|(_, shown)| shown));
+            let Some(last) = end else { break };
+            let next = if is_up { Cursor::After(last) } else { Cursor::Before(last) };
+            assert_ne!(next, cursor, "the pages of {user} go on");
+            cursor = next;
+        }
+        let is_read = |shown: &Notification| {
+            let is_after_first = match first {
+                Cursor::Newest => true,
+                Cursor::Before(before) => shown.id < before,
+                Cursor::After(after) => shown.id > after,
+            };
+            is_after_first && end.is_none_or(|end| (shown.id <= end) == is_up || shown.id == end)
+        };
+        let mut expected = self.model.feed.notifications(user);
+        expected.retain(is_read);
+        found.sort_unstable_by_key(|shown| std::cmp::Reverse(shown.id));
+        assert_eq!(found, expected, "pages of notices of {user}, {page:?}, up to {end:?}");
+    }
+
+    /// The options of the follows of a user who is not deleted, and the threads that they mute.
+    pub(super) fn check_choices(&self, user: u32) {
+        let (facts, expected) = (self.node().node().facts(), &self.model.feed);
+        let found = facts.all_follow_options(UserId(user)).into_iter();
+        // Those of deleted users are removed later.
+        let found = found.filter(|found| facts.exists(found.other)).map(|found| {
+            let (hides_boosts, since) = (found.options.hides_boosts, found.options.notified_since);
+            (found.other.0, ModelOptions { hides_boosts, notified_since: since.map(|at| at.0) })
+        });
+        let wanted = expected.follow_options.range((user, 0)..=(user, u32::MAX));
+        let wanted: BTreeMap<_, _> = wanted.map(|((_, other), it)| (*other, *it)).collect();
+        assert_eq!(found.collect::<BTreeMap<_, _>>(), wanted, "options of {user}");
+        for (other, wanted) in wanted {
+            let found = facts.follow_options(UserId(user), UserId(other));
+            assert_eq!(found.hides_boosts, wanted.hides_boosts, "{user} and {other}");
+            let since = wanted.notified_since.map(Stamp);
+            assert_eq!(found.notified_since, since, "{user} and {other}");
+        }
+        let found = facts.muted_threads(UserId(user)).into_iter().map(|post| post.0);
+        let wanted = expected.muted_threads.get(&user).map_or(&[][..], Vec::as_slice);
+        assert!(found.eq(wanted.iter().copied()), "muted threads of {user}");
+    }
+
+    /// The edits of which the node has still to notify.
+    pub(super) fn check_edit_notices(&self) {
+        let (facts, expected) = (self.node().node().facts(), &self.model.feed.edits);
+        let found = facts.first_edit_notices(0, 1_000_000).into_iter();
+        let found: BTreeMap<u64, u64> = found.map(|(edit, post)| (post.0, edit.0)).collect();
+        for (post, edit) in &found {
+            let is_hidden = |post: feed::Post| facts.is_hidden(post.author);
+            match expected.get(post) {
+                Some(wanted) => assert_eq!(*edit, wanted.stamp, "the last edit of {post}"),
+                None => assert!(
+                    facts.stored_post(PostId(*post)).is_some_and(is_hidden),
+                    "nobody is to be notified of an edit of {post}"
+                ),
+            }
+        }
+        for (post, edit) in expected.iter().filter(|(_, edit)| edit.is_sure) {
+            assert_eq!(found.get(post), Some(&edit.stamp), "an edit of {post} is forgotten");
+        }
+    }
+}

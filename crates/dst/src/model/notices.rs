@@ -1,0 +1,236 @@
+//! The expected notifications: those that are stored, and those of mentions and posts, which are not.
+
+use feed::limits::{FOLLOW_NOTICES_SEEN, MUTED_THREADS_MAX, NOTIFICATIONS_MAX};
+use feed::{Command, Done, Notice, Notification, NotificationId, Outcome, PostId};
+use feed::{Reaction, Refusal, UserId};
+
+use super::feed::Feed;
+use super::posts::ModelPost;
+
+/// What a stored notification is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// A favourite of this post.
+    Favourite(u64),
+    /// A boost of this post.
+    Boost(u64),
+    Follow,
+    Request,
+    /// The end of the poll of this post.
+    Poll(u64),
+    /// An edit of this post.
+    Edit(u64),
+}
+
+/// An edit of a post of which those who boosted it are not notified yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ModelEdit {
+    pub(crate) stamp: u64,
+    /// Whether users boost the post who exist. If only deleted users do, their boosts may be removed already.
+    pub(crate) is_sure: bool,
+}
+
+impl Feed {
+    /// What a user does with notifications.
+    pub(super) fn change_notices(&mut self, stamp: u64, command: &Command) -> Outcome {
+        match command {
+            Command::ClearNotifications { user } => {
+                let user = self.resolve(user)?;
+                self.cleared.insert(user, stamp);
+                Ok(Done::NotificationsCleared)
+            }
+            Command::DismissNotification { user, notification } => {
+                let user = self.resolve(user)?;
+                let shown = self.notifications(user);
+                let found = shown.iter().find(|shown| shown.id == *notification);
+                match found.ok_or(Refusal::NotificationNotFound)?.notice {
+                    Notice::Mention(post) | Notice::Post(post) => {
+                        self.dismissed.insert((user, post.0));
+                    }
+                    _ => drop(self.notices.remove(&(user, notification.0))),
+                }
+                Ok(Done::NotificationDismissed)
+            }
+            Command::MuteThread { user, post, on } => {
+                let user = self.resolve(user)?;
+                self.mute_thread(user, post.0, *on)
+            }
+            _ => unreachable!("not of this kind"),
+        }
+    }
+
+    fn mute_thread(&mut self, user: u32, named: u64, on: bool) -> Outcome {
+        let post = self.posts.get(&named).ok_or(Refusal::PostNotFound)?;
+        // A boost is of the thread of what it boosts.
+        let id = post.boost.as_ref().map_or(named, |boost| boost.post);
+        let post = self.posts.get(&id).ok_or(Refusal::PostNotFound)?;
+        let (thread, is_visible) = (post.thread_of(id), self.sees(user, post));
+        let muted = self.muted_threads.entry(user).or_default();
+        let is_muted = muted.contains(&thread);
+        if !is_muted && !is_visible {
+            return Err(Refusal::PostNotFound);
+        }
+        if is_muted && !on {
+            muted.retain(|other| *other != thread);
+        }
+        if !is_muted && on {
+            muted.push(thread);
+            let surplus = muted.len().saturating_sub(MUTED_THREADS_MAX);
+            muted.drain(..surplus);
+        }
+        Ok(Done::ThreadMuted)
+    }
+
+    /// Whether a user has muted the thread of a post.
+    pub(crate) fn mutes_thread_of(&self, user: u32, id: u64) -> bool {
+        let muted = self.muted_threads.get(&user).map_or(&[][..], Vec::as_slice);
+        self.posts.get(&id).is_some_and(|post| muted.contains(&post.thread_of(id)))
+    }
+
+    /// Whether `user` is notified of a post that mentions them.
+    pub(crate) fn notified(&self, user: u32, id: u64) -> bool {
+        let Some(post) = self.posts.get(&id) else { return false };
+        self.sees(user, post) && self.hears(user, post.author) && !self.mutes_thread_of(user, id)
+    }
+
+    /// Whether neither a block nor a mute hides what `actor` does from the notifications of `user`.
+    pub(super) fn hears(&self, user: u32, actor: u32) -> bool {
+        let mute = self.mutes.get(&(user, actor));
+        !self.are_hidden(user, actor) && mute.is_none_or(|(mentions, _)| !mentions)
+    }
+
+    /// Notifies a user of a follow or a request, unless the newest notifications say so already.
+    pub(super) fn announce(&mut self, stamp: u64, (user, other): (u32, u32), cause: Cause) {
+        let cleared = self.cleared.get(&other).copied().unwrap_or(0);
+        let stored = self.notices.range((other, 0)..=(other, u64::MAX)).rev();
+        let newest = stored.take(FOLLOW_NOTICES_SEEN);
+        let mut shown = newest.filter(|((_, id), _)| *id > cleared);
+        if !shown.any(|(_, notice)| *notice == (user, cause)) {
+            self.notify(other, stamp, (user, cause));
+        }
+    }
+
+    /// Notifies `user`, and drops the oldest of what is stored beyond the limit.
+    pub(super) fn notify(&mut self, user: u32, stamp: u64, (actor, cause): (u32, Cause)) {
+        if !self.hears(user, actor) {
+            return;
+        }
+        self.notices.insert((user, stamp), (actor, cause));
+        let cleared = self.cleared.get(&user).copied().unwrap_or(0);
+        let stored = self.notices.range((user, cleared + 1)..=(user, u64::MAX));
+        let keys: Vec<_> = stored.map(|(key, _)| *key).collect();
+        for key in keys.iter().rev().skip(NOTIFICATIONS_MAX as usize) {
+            self.notices.remove(key);
+        }
+    }
+
+    fn boosters_of(&self, id: u64) -> impl Iterator<Item = u32> {
+        let boosts = self.reactions.keys();
+        let boosts = boosts.filter(move |(_, of, kind)| (*of, *kind) == (id, Reaction::Boost));
+        boosts.map(|(user, ..)| *user)
+    }
+
+    /// A post was edited: the node notifies those who boost it later, of the last edit alone.
+    pub(super) fn announce_edit(&mut self, stamp: u64, id: u64) {
+        self.edits.remove(&id);
+        let is_sure = self.boosters_of(id).next().is_some();
+        let is_left = |(user, of): &(u32, u64)| *of == id && self.erasing.contains(user);
+        if is_sure || self.erased_boosts.iter().any(is_left) {
+            self.edits.insert(id, ModelEdit { stamp, is_sure });
+        }
+    }
+
+    /// The node notifies all who boost an edited post: a run has fewer users than one command notifies.
+    pub(super) fn notify_of_edit(&mut self, stamp: u64, id: u64) {
+        let Some(edit) = self.edits.remove(&id) else { return };
+        let Some(post) = self.posts.get(&id) else { return };
+        let author = post.author;
+        let notified = self
+            .boosters_of(id)
+            .filter(|user| *user != author && self.sees(*user, post) && self.hears(*user, author));
+        let notice = (author, Cause::Edit(id));
+        for user in notified.collect::<Vec<_>>() {
+            match edit.is_sure {
+                true => self.notify(user, stamp, notice),
+                false => self.unsure.push(((user, stamp), notice)),
+            }
+        }
+    }
+
+    /// What a post says to `user`, if it notifies them and they have not dismissed that.
+    fn notice_of_post(&self, user: u32, id: u64, post: &ModelPost) -> Option<Notice> {
+        if self.dismissed.contains(&(user, id)) {
+            return None;
+        }
+        if post.mentions.contains(&user) {
+            return Some(Notice::Mention(PostId(id)));
+        }
+        let pair = (user, post.author);
+        let since = self.follow_options.get(&pair)?.notified_since?;
+        let is_new = self.follows.contains(&pair) && id > since;
+        let is_of_author = post.reply_to.is_none_or(|to| to == post.author);
+        let is_notice = is_new && is_of_author && post.boost.is_none() && self.sees(user, post);
+        is_notice.then_some(Notice::Post(PostId(id)))
+    }
+
+    /// What is stored, as long as its cause exists.
+    fn stored_notice(&self, user: u32, id: u64, (actor, cause): (u32, Cause)) -> Option<Notice> {
+        let has_reacted = |post: u64, reaction: Reaction| {
+            self.reactions.get(&(actor, post, reaction)) == Some(&id)
+        };
+        let visible = |post: u64| self.posts.get(&post).filter(|found| self.sees(user, found));
+        match cause {
+            Cause::Favourite(post) => {
+                has_reacted(post, Reaction::Favourite).then_some(Notice::Favourite(PostId(post)))
+            }
+            Cause::Boost(post) => {
+                has_reacted(post, Reaction::Boost).then_some(Notice::Boost(PostId(post)))
+            }
+            Cause::Follow => self.follows.contains(&(actor, user)).then_some(Notice::Follow),
+            Cause::Request => {
+                self.requests.contains(&(actor, user)).then_some(Notice::FollowRequest)
+            }
+            Cause::Poll(post) => visible(post)?.poll.as_ref().map(|_| Notice::Poll(PostId(post))),
+            Cause::Edit(post) => visible(post).map(|_| Notice::Edit(PostId(post))),
+        }
+    }
+
+    /// The notifications of `user`, newest first.
+    pub(crate) fn notifications(&self, user: u32) -> Vec<Notification> {
+        let cleared = self.cleared.get(&user).copied().unwrap_or(0);
+        let of_posts = self.posts.iter().filter_map(|(id, post)| {
+            Some((*id, post.author, self.notice_of_post(user, *id, post)?))
+        });
+        let stored = self.notices.range((user, 0)..=(user, u64::MAX));
+        let stored = stored.filter_map(|((_, id), notice)| {
+            Some((*id, notice.0, self.stored_notice(user, *id, *notice)?))
+        });
+        let all = of_posts.chain(stored).filter(|(id, actor, notice)| {
+            let exists = !self.users[*actor as usize].deleted;
+            let is_muted = subject(*notice).is_some_and(|post| self.mutes_thread_of(user, post));
+            *id > cleared && exists && self.hears(user, *actor) && !is_muted
+        });
+        let mut all: Vec<Notification> = all
+            .map(|(id, actor, notice)| Notification {
+                id: NotificationId(id),
+                actor: UserId(actor),
+                notice,
+            })
+            .collect();
+        all.sort_unstable_by_key(|shown| std::cmp::Reverse(shown.id));
+        all
+    }
+}
+
+/// The post that a notification is about.
+fn subject(notice: Notice) -> Option<u64> {
+    match notice {
+        Notice::Mention(post)
+        | Notice::Favourite(post)
+        | Notice::Boost(post)
+        | Notice::Poll(post)
+        | Notice::Post(post)
+        | Notice::Edit(post) => Some(post.0),
+        Notice::Follow | Notice::FollowRequest => None,
+    }
+}

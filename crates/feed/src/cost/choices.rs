@@ -1,0 +1,49 @@
+//! The highest costs of what users choose of their follows and of what they are notified of.
+
+use rows::{Cost, WORK_PER_ROW};
+
+use crate::limits::{
+    EDIT_NOTICES_MAX, FOLLOW_NOTICES_SEEN, FOLLOW_OPTIONS_BYTES_MAX, MUTED_THREADS_BYTES_MAX,
+    POST_BYTES_MAX,
+};
+
+pub(super) fn thread_mute_cost() -> Cost {
+    let cost = whole_row_cost(MUTED_THREADS_BYTES_MAX);
+    // The post, a boost that names it, and whether the user may see it.
+    let read = 4 * POST_BYTES_MAX + 8 * WORK_PER_ROW;
+    Cost { work: cost.work + read, ..cost }
+}
+
+pub(super) fn dismissal_cost() -> Cost {
+    let cost = Cost::of_rows(12, 192);
+    // The post, a boost that names it, and what the user chose of follows and threads.
+    let rows = FOLLOW_OPTIONS_BYTES_MAX + MUTED_THREADS_BYTES_MAX;
+    let read = 4 * POST_BYTES_MAX + 16 * WORK_PER_ROW + rows;
+    Cost { work: cost.work + read, ..cost }
+}
+
+/// Of the options of a follow that are set or removed, for which those of all follows of the user are read twice.
+pub(super) fn options_cost() -> Cost {
+    let cost = whole_row_cost(FOLLOW_OPTIONS_BYTES_MAX);
+    Cost { work: cost.work + FOLLOW_OPTIONS_BYTES_MAX, ..cost }
+}
+
+/// With a notification, and two that it replaces.
+pub(super) fn follow_cost() -> Cost {
+    let cost = Cost::of_rows(18, 256);
+    let read = FOLLOW_NOTICES_SEEN * WORK_PER_ROW;
+    Cost { work: cost.work + read, ..cost }
+}
+
+/// Each user has a notification, and two that it replaces, and may see the post.
+pub(super) fn edit_notices_cost() -> Cost {
+    let cost = Cost::of_rows(4 * EDIT_NOTICES_MAX + 2, 64 * EDIT_NOTICES_MAX);
+    let read = (8 * EDIT_NOTICES_MAX + 2) * WORK_PER_ROW + 2 * POST_BYTES_MAX;
+    Cost { work: cost.work + read, ..cost }
+}
+
+/// Of reading and writing a row of at most so many bytes that has all that a user has of something.
+pub(super) fn whole_row_cost(bytes: usize) -> Cost {
+    let cost = Cost::of_rows(1, bytes + 16);
+    Cost { work: cost.work + bytes, ..cost }
+}

@@ -1,0 +1,58 @@
+//! Facts about the options of follows: see [`crate::follow_options`].
+
+use rows::{NameTable, Rows, decode};
+
+use super::{Facts, Txn};
+use crate::follow_options::{FollowOptions, OptionsOf};
+use crate::home_authors::HomeAuthors;
+use crate::ids::UserId;
+use crate::write;
+
+impl<R: Rows + ?Sized> Facts<'_, R> {
+    /// The options of all follows of a user that are not the default, in ascending order of the followed.
+    #[must_use]
+    pub fn all_follow_options(&self, user: UserId) -> Vec<OptionsOf> {
+        let row = self.rows.name(NameTable::FollowOptions, &user.0.to_be_bytes());
+        row.map_or_else(Vec::new, |row| decode(&row))
+    }
+
+    /// The options of a follow, or of a request.
+    #[must_use]
+    pub fn follow_options(&self, user: UserId, other: UserId) -> FollowOptions {
+        let all = self.all_follow_options(user);
+        let at = all.binary_search_by_key(&other, |found| found.other);
+        at.ok().and_then(|at| all.get(at)).map_or_else(FollowOptions::default, |it| it.options)
+    }
+
+    /// The users whose boosts a user hides, in ascending order of ids.
+    #[must_use]
+    pub fn without_boosts(&self, user: UserId) -> Vec<UserId> {
+        let all = self.all_follow_options(user).into_iter();
+        all.filter(|found| found.options.hides_boosts).map(|found| found.other).collect()
+    }
+
+    /// The users whose posts `user` has at home. Nobody follows across a block.
+    #[must_use]
+    pub fn home_authors(&self, user: UserId) -> HomeAuthors {
+        let users = self.without_muted(user, self.following_all(user));
+        // Who follows nobody hides nobody's boosts.
+        let without_boosts = if users.is_empty() { Vec::new() } else { self.without_boosts(user) };
+        HomeAuthors { users: users.into(), without_boosts: without_boosts.into() }
+    }
+}
+
+impl Txn<'_> {
+    /// Stores the options of all follows of a user.
+    pub(crate) fn put_follow_options(&mut self, user: UserId, all: &[OptionsOf]) {
+        write::follow_options(self.rows, user, all);
+    }
+
+    /// Removes the options of a follow or a request that has ended.
+    pub(crate) fn forget_follow_options(&mut self, user: UserId, other: UserId) {
+        let mut all = self.facts().all_follow_options(user);
+        if let Ok(at) = all.binary_search_by_key(&other, |found| found.other) {
+            all.remove(at);
+            self.put_follow_options(user, &all);
+        }
+    }
+}

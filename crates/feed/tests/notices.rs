@@ -1,0 +1,313 @@
+//! What users are notified of by choice: posts of users, edits of what they boosted; and threads that they mute.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod support;
+
+use feed::follow_options::{FollowOptions, FollowWith};
+use feed::limits::{EDIT_NOTICES_MAX, FOLLOW_OPTIONS_MAX, MUTED_THREADS_MAX, NOTIFYING_MAX};
+use feed::{
+    Command, Cursor, Done, Effect, NewPost, Notice, NotificationId, Page, PostEdit, PostId,
+    PostText, Reaction, Refusal, UserEdit, UserId, Viewer,
+};
+use rows::{NameTable, Rows as _};
+use support::{World, block, follow, id, register, unfollow};
+
+impl World {
+    fn follow_with(
+        &mut self,
+        user: u32,
+        other: u32,
+        boosts: Option<bool>,
+        notify: Option<bool>,
+    ) -> feed::Outcome {
+        let with = FollowWith { user: id(user), other: id(other), boosts, notify };
+        self.run(Command::FollowWith(Box::new(with)))
+    }
+
+    /// Whether boosts are hidden, and whether the user is notified of posts.
+    fn options(&self, user: u32, other: u32) -> (bool, bool) {
+        let found = self.facts().follow_options(UserId(user), UserId(other));
+        (found.hides_boosts, found.notified_since.is_some())
+    }
+
+    fn reply(&mut self, author: u32, text: &str, parent: PostId) -> PostId {
+        let new = NewPost::new(id(author), PostText::parse(text).unwrap());
+        let new = NewPost { parent: Some(parent), ..new };
+        match self.run(Command::Publish(Box::new(new))) {
+            Ok(Done::Posted(post)) => post,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn react(&mut self, user: u32, post: PostId, reaction: Reaction) {
+        let command = Command::React { user: id(user), post, reaction, on: true };
+        self.run(command).unwrap();
+    }
+
+    fn edit(&mut self, post: PostId, text: &str) {
+        let text = PostText::parse(text).unwrap();
+        self.run(Command::Edit(Box::new(PostEdit::of_text(post, text)))).unwrap();
+    }
+
+    fn mute_thread(&mut self, user: u32, post: PostId, on: bool) -> feed::Outcome {
+        self.run(Command::MuteThread { user: id(user), post, on })
+    }
+
+    /// The pages of a user's notifications in one direction: the ids of what is shown, in the order of reading.
+    fn pages(&self, user: u32, limit: usize, up: bool) -> Vec<u64> {
+        let viewer = Viewer::new(self.facts(), Some(UserId(user)));
+        let (mut found, mut pages) = (Vec::new(), 0);
+        let mut cursor = if up { Cursor::After(NotificationId(0)) } else { Cursor::Newest };
+        loop {
+            let page = viewer.notifications(&Page { cursor, limit });
+            let shown = page.items.iter().filter(|(_, shown)| shown.is_some());
+            let ids = shown.map(|(id, _)| id.0);
+            let ids: Vec<_> = if up { ids.rev().collect() } else { ids.collect() };
+            found.extend(ids);
+            let end = if up { page.items.first() } else { page.items.last() };
+            pages += 1;
+            assert!(pages < 10_000, "the pages have an end");
+            match end.filter(|_| page.more) {
+                Some((end, _)) if up => cursor = Cursor::After(*end),
+                Some((end, _)) => cursor = Cursor::Before(*end),
+                None => return found,
+            }
+        }
+    }
+}
+
+#[test]
+fn options_belong_to_a_follow_or_a_request_and_end_with_it() {
+    let mut world = World::new();
+    assert_eq!(world.follow_with(0, 1, Some(false), None), Ok(Done::Followed));
+    assert_eq!(world.options(0, 1), (true, false));
+    assert_eq!(world.follow_with(0, 1, None, Some(true)), Ok(Done::Followed));
+    assert_eq!(world.options(0, 1), (true, true), "what is not named stays");
+    world.run(follow(id(0), id(1))).unwrap();
+    assert_eq!(world.options(0, 1), (true, true));
+    world.run(unfollow(id(0), id(1))).unwrap();
+    world.run(follow(id(0), id(1))).unwrap();
+    assert_eq!(world.options(0, 1), (false, false));
+    let locked = UserEdit { locked: Some(true), ..UserEdit::new(id(2)) };
+    world.run(Command::EditUser(Box::new(locked))).unwrap();
+    assert_eq!(world.follow_with(0, 2, Some(false), Some(true)), Ok(Done::FollowRequested));
+    assert_eq!(world.options(0, 2), (true, true));
+    let answer = |accept| Command::AnswerRequest { user: id(2), other: id(0), accept };
+    world.run(answer(false)).unwrap();
+    assert_eq!(world.options(0, 2), (false, false));
+    world.follow_with(0, 2, Some(false), None).unwrap();
+    world.run(answer(true)).unwrap();
+    assert_eq!(
+        (world.facts().follows(UserId(0), UserId(2)), world.options(0, 2)),
+        (true, (true, false))
+    );
+    world.run(block(id(2), id(0))).unwrap();
+    assert_eq!(world.options(0, 2), (false, false));
+    let before = world.snapshot();
+    assert_eq!(world.follow_with(0, 2, Some(false), None), Err(Refusal::UserNotFound));
+    assert_eq!(world.follow_with(0, 0, Some(false), None), Err(Refusal::SelfFollow));
+    assert_eq!(world.follow_with(0, 9, Some(false), None), Err(Refusal::UserNotFound));
+    assert_eq!(world.snapshot(), before);
+    assert_eq!(world.rows.first_name(NameTable::FollowOptions, &[]), None);
+}
+
+#[test]
+fn options_are_bounded_and_go_with_their_users() {
+    let mut world = World::new();
+    for other in 3..FOLLOW_OPTIONS_MAX as u32 + 5 {
+        world.run(register(&format!("u{other}"))).unwrap();
+    }
+    for other in 3..NOTIFYING_MAX as u32 + 3 {
+        world.follow_with(0, other, None, Some(true)).unwrap();
+    }
+    let full = Err(Refusal::TooManyFollowOptions);
+    assert_eq!(world.follow_with(0, 1, None, Some(true)), full);
+    assert!(!world.facts().follows(UserId(0), UserId(1)), "a refused command changes nothing");
+    for other in NOTIFYING_MAX as u32 + 3..FOLLOW_OPTIONS_MAX as u32 + 3 {
+        world.follow_with(0, other, Some(false), None).unwrap();
+    }
+    assert_eq!(world.follow_with(0, 1, Some(false), None), full);
+    assert_eq!(world.follow_with(0, 1, Some(true), Some(false)), Ok(Done::Followed));
+    let row = world.rows.name(NameTable::FollowOptions, &0_u32.to_be_bytes()).unwrap();
+    assert!(row.len() <= feed::limits::FOLLOW_OPTIONS_BYTES_MAX, "{}", row.len());
+    world.run(Command::DeleteUser { user: id(3) }).unwrap();
+    world.erase(3);
+    assert_eq!(world.facts().all_follow_options(UserId(0)).len(), FOLLOW_OPTIONS_MAX - 1);
+    assert_eq!(world.follow_with(0, 1, None, Some(true)), Ok(Done::Followed));
+    world.run(Command::DeleteUser { user: id(0) }).unwrap();
+    world.erase(0);
+    assert_eq!(world.rows.first_name(NameTable::FollowOptions, &[]), None);
+    assert_eq!(world.facts().follow_options(UserId(0), UserId(4)), FollowOptions::default());
+}
+
+#[test]
+fn hiding_boosts_changes_home_at_once() {
+    let mut world = World::new();
+    world.run(follow(id(0), id(1))).unwrap();
+    world.follow_with(0, 1, Some(false), None).unwrap();
+    assert!(
+        world.effects.contains(&Effect::MutesChanged { user: UserId(0) }),
+        "views read it again"
+    );
+    world.follow_with(0, 1, Some(false), Some(true)).unwrap();
+    assert!(world.effects.is_empty());
+}
+
+#[test]
+fn users_are_notified_of_posts_since_they_asked_for_it() {
+    let mut world = World::new();
+    world.post(1, "before");
+    world.follow_with(0, 1, None, Some(true)).unwrap();
+    let post = world.post(1, "one");
+    let own = world.reply(1, "a thread", post);
+    let other = world.post(2, "of somebody else");
+    world.reply(1, "an answer", other);
+    world.react(1, other, Reaction::Boost);
+    let mention = world.post(1, "hello @ada");
+    let expected = [(1, Notice::Mention(mention)), (1, Notice::Post(own)), (1, Notice::Post(post))];
+    assert_eq!(world.notices(0), expected);
+    let dismiss = |post: PostId| Command::DismissNotification {
+        user: id(0),
+        notification: NotificationId(post.0),
+    };
+    world.run(dismiss(own)).unwrap();
+    assert_eq!(world.run(dismiss(own)), Err(Refusal::NotificationNotFound));
+    assert_eq!(world.notices(0).len(), 2);
+    world.run(Command::DeletePost { post }).unwrap();
+    assert_eq!(world.notices(0), [(1, Notice::Mention(mention))]);
+    let last = world.post(1, "last");
+    let mute = Command::Mute { user: id(0), other: id(1), mentions: true, time: None };
+    world.run(mute).unwrap();
+    assert_eq!(world.notices(0), []);
+    world.run(Command::Unmute { user: id(0), other: id(1) }).unwrap();
+    assert_eq!(world.notices(0)[0], (1, Notice::Post(last)));
+    world.follow_with(0, 1, None, Some(false)).unwrap();
+    assert_eq!(world.notices(0), [(1, Notice::Mention(mention))]);
+    world.follow_with(0, 1, None, Some(true)).unwrap();
+    assert_eq!(world.notices(0), [(1, Notice::Mention(mention))], "only of what comes");
+    let next = world.post(1, "next");
+    assert_eq!(world.notices(0)[0], (1, Notice::Post(next)));
+    world.run(Command::ClearNotifications { user: id(0) }).unwrap();
+    assert_eq!(world.notices(0), []);
+}
+
+#[test]
+fn pages_have_every_post_once_however_many_replies_are_between() {
+    let mut world = World::new();
+    let (mut expected, parent) = (Vec::new(), world.post(2, "before all"));
+    for other in [1, 2] {
+        world.follow_with(0, other, None, Some(true)).unwrap();
+    }
+    for number in 0..20_u32 {
+        expected.push(world.post(1 + number % 2, "a post").0);
+        for _ in 0..number * 9 {
+            world.reply(1, "nothing to the reader", parent);
+        }
+        expected.push(world.post(2, "to @ada").0);
+    }
+    for limit in [1, 2, 7, 40, 5_000] {
+        assert_eq!(world.pages(0, limit, true), expected, "limit {limit}");
+        let down: Vec<_> = expected.iter().rev().copied().collect();
+        assert_eq!(world.pages(0, limit, false), down, "limit {limit}");
+    }
+}
+
+#[test]
+fn who_boosted_a_post_is_notified_of_its_last_edit() {
+    let mut world = World::new();
+    let boosters = 3..EDIT_NOTICES_MAX as u32 + 8;
+    for user in boosters.clone() {
+        world.run(register(&format!("u{user}"))).unwrap();
+    }
+    let post = world.post(0, "one");
+    world.edit(post, "two");
+    assert_eq!(world.facts().first_edit_notices(0, 9), [], "nobody boosted it");
+    for user in boosters.clone().chain([0]) {
+        world.react(user, post, Reaction::Boost);
+    }
+    world.react(1, post, Reaction::Favourite);
+    world.edit(post, "three");
+    let first = Command::NotifyOfEdit { post };
+    assert_eq!(world.run(first.clone()), Ok(Done::EditNotified { more: true }));
+    world.edit(post, "four");
+    assert_eq!(world.facts().first_edit_notices(0, 9).len(), 1, "of the last edit alone");
+    let mute = Command::Mute { user: id(5), other: id(0), mentions: true, time: None };
+    world.run(mute).unwrap();
+    world.run(block(id(6), id(0))).unwrap();
+    assert_eq!(world.run(first.clone()), Ok(Done::EditNotified { more: true }));
+    assert_eq!(world.run(first.clone()), Ok(Done::EditNotified { more: false }));
+    let after = world.snapshot();
+    world.run(first.clone()).unwrap();
+    assert_eq!(world.snapshot(), after, "nobody is notified twice of it");
+    let last = boosters.end - 1;
+    assert_eq!(world.notices(3), [(0, Notice::Edit(post)), (0, Notice::Edit(post))]);
+    assert_eq!(world.notices(last), [(0, Notice::Edit(post))]);
+    assert_eq!((world.notices(1), world.notices(6)), (vec![], vec![]));
+    let own = world.notices(0);
+    assert!(own.iter().all(|(_, notice)| *notice != Notice::Edit(post)), "{own:?}");
+    let viewer = Viewer::new(world.facts(), Some(UserId(last)));
+    let page = viewer.notifications(&Page { cursor: Cursor::Newest, limit: 1 });
+    let notification = page.items[0].0;
+    world.run(Command::DismissNotification { user: id(last), notification }).unwrap();
+    assert_eq!(world.notices(last), []);
+    world.edit(post, "five");
+    world.run(Command::DeletePost { post }).unwrap();
+    assert_eq!(world.rows.first_name(NameTable::EditNotices, &[]), None, "no row is left");
+    assert_eq!(world.notices(3), []);
+}
+
+#[test]
+fn edits_of_a_deleted_author_notify_nobody() {
+    let mut world = World::new();
+    let post = world.post(0, "one");
+    world.react(1, post, Reaction::Boost);
+    world.edit(post, "two");
+    world.run(Command::DeleteUser { user: id(0) }).unwrap();
+    assert_eq!(world.run(Command::NotifyOfEdit { post }), Ok(Done::EditNotified { more: false }));
+    assert_eq!(world.facts().first_edit_notices(0, 9), []);
+    world.erase(0);
+    assert_eq!(world.notices(1), []);
+}
+
+#[test]
+fn of_a_muted_thread_nobody_is_notified_before_or_after() {
+    let mut world = World::new();
+    let first = world.post(0, "one");
+    let reply = world.reply(1, "two", first);
+    let deep = world.reply(2, "@ada three", reply);
+    world.react(1, first, Reaction::Favourite);
+    world.react(2, first, Reaction::Boost);
+    let other = world.post(1, "another, @ada");
+    let all = world.notices(0);
+    assert_eq!(all.len(), 5);
+    assert_eq!(world.mute_thread(0, deep, true), Ok(Done::ThreadMuted));
+    assert_eq!(world.notices(0), [(1, Notice::Mention(other))]);
+    world.reply(2, "@ada four", deep);
+    assert_eq!(world.notices(0), [(1, Notice::Mention(other))]);
+    let viewer = Viewer::new(world.facts(), Some(UserId(0)));
+    assert!(!viewer.notified(deep) && viewer.notified(other));
+    assert_eq!(world.notices(1).len(), 1, "others are notified");
+    let muted = world.snapshot();
+    world.mute_thread(0, first, true).unwrap();
+    assert_eq!(world.snapshot(), muted);
+    world.mute_thread(0, reply, false).unwrap();
+    assert_eq!(world.notices(0).len(), 6);
+    world.run(block(id(2), id(1))).unwrap();
+    assert_eq!(world.mute_thread(2, reply, true), Err(Refusal::PostNotFound));
+    assert_eq!(world.mute_thread(2, PostId(7), true), Err(Refusal::PostNotFound));
+}
+
+#[test]
+fn the_thread_that_was_muted_first_is_forgotten_when_there_are_too_many() {
+    let mut world = World::new();
+    let posts: Vec<_> = (0..=MUTED_THREADS_MAX).map(|_| world.post(0, "one")).collect();
+    for post in &posts {
+        world.mute_thread(1, *post, true).unwrap();
+    }
+    assert_eq!(world.facts().muted_threads(UserId(1)), posts[1..]);
+    let row = world.rows.name(NameTable::MutedThreads, &1_u32.to_be_bytes()).unwrap();
+    assert!(row.len() <= feed::limits::MUTED_THREADS_BYTES_MAX, "{}", row.len());
+    world.run(Command::DeleteUser { user: id(1) }).unwrap();
+    world.erase(1);
+    assert_eq!(world.rows.first_name(NameTable::MutedThreads, &[]), None);
+}

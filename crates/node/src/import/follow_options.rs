@@ -1,0 +1,65 @@
+//! Options of follows, whose lines are before those of follows and requests: then it is known which of these they need.
+
+use feed::follow_options::{FollowOptions, OptionsOf};
+use feed::{UserId, write};
+use hashbrown::{HashMap, HashSet};
+use rows::Stamp;
+use store::Loader;
+
+use super::Wrong;
+use super::ids::Ids;
+use super::users::Users;
+use crate::export::lines;
+
+/// The options so far, in memory.
+#[derive(Default)]
+pub(super) struct AllOptions {
+    of: HashMap<UserId, Vec<OptionsOf>>,
+    /// Users and others of whom no line of a follow or a request was read yet, 8 bytes each.
+    without_follow: HashSet<(UserId, UserId)>,
+}
+
+impl AllOptions {
+    /// `user` follows `other`, or asks to.
+    pub(super) fn followed(&mut self, user: UserId, other: UserId) {
+        if !self.without_follow.is_empty() {
+            self.without_follow.remove(&(user, other));
+        }
+    }
+
+    /// # Errors
+    /// If there are options of what is no follow and no request.
+    pub(super) fn finish(&self, loader: &mut Loader) -> Result<(), Wrong> {
+        if let Some((user, other)) = self.without_follow.iter().min() {
+            let (user, other) = (user.0, other.0);
+            let what = format!(
+                "the user {user} has options of a follow of {other}, and no line after it says that they follow or ask to"
+            );
+            return Err(what.into());
+        }
+        self.of.iter().for_each(|(user, all)| write::follow_options(loader, *user, all));
+        Ok(())
+    }
+}
+
+impl Users {
+    pub(super) fn follow_options(
+        &mut self,
+        ids: &mut Ids,
+        line: &lines::FollowOptions,
+    ) -> Result<(), Wrong> {
+        if self.has_relations {
+            return Err("options of follows come before follows and requests".into());
+        }
+        let (user, other) = (self.find(&line.user)?, self.find(&line.follows)?);
+        let since = line.notified_since.map(|since| ids.used(since)).transpose()?;
+        let notified_since = since.map(|since| Stamp(since.0));
+        let options = FollowOptions { hides_boosts: line.without_boosts, notified_since };
+        if !self.options.without_follow.insert((user, other)) || options == FollowOptions::default()
+        {
+            return Err("a follow has one line of options, of which one is not the default".into());
+        }
+        options.put_among(self.options.of.entry(user).or_default(), other)?;
+        Ok(())
+    }
+}
