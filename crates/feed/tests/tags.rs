@@ -126,7 +126,7 @@ fn hashtags_are_found_by_their_beginning_each_once() {
     world.post(0, "#rust #rusty #ruby #go #r");
     world.post(1, "#rust");
     let found = |start: &str, limit| {
-        let found = world.facts().tags_by_prefix(start, limit);
+        let found: Vec<_> = world.facts().tags_by_prefix(start).take(limit).collect();
         found.iter().map(|tag| tag.as_str().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(found("ru", 9), ["ruby", "rust", "rusty"]);

@@ -1,4 +1,4 @@
-//! Finding users by the beginning of their handles, also with a mistake.
+//! Finding users by the beginning of their handles, also with a mistake, and hashtags.
 
 use rows::{NameTable, Rows, decode};
 
@@ -6,6 +6,7 @@ use super::Facts;
 use super::similar::similar;
 use crate::ids::UserId;
 use crate::limits::{SEARCHED_MAX, SIMILAR_MAX};
+use crate::tag::Tag;
 use crate::text::Handle;
 
 /// Handles that a search reads at a time.
@@ -31,6 +32,18 @@ impl<'r, R: Rows + ?Sized> Facts<'r, R> {
         let users = rows.map(|row| decode(&row)).filter(move |user| !self.is_deleted(*user));
         let similar = std::iter::once_with(move || self.users_similar(&similar, SIMILAR_MAX));
         users.chain(similar.flatten())
+    }
+
+    /// Hashtags of public posts that begin with `prefix`, in order, each read when it is taken, with one short read.
+    pub fn tags_by_prefix(self, prefix: &str) -> impl Iterator<Item = Tag> + use<'r, R> {
+        let (prefix, mut from) = (prefix.to_owned(), Vec::new());
+        let names = std::iter::from_fn(move || {
+            let name = self.first_tag(&prefix, &from)?;
+            // Above all posts with this hashtag, below those with a longer one.
+            from = [name.as_bytes().get(prefix.len()..).unwrap_or_default(), &[1]].concat();
+            Some(name)
+        });
+        names.filter_map(|name| Tag::of_row(name.as_bytes()))
     }
 }
 

@@ -61,20 +61,6 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         ids.map(PostId).collect()
     }
 
-    /// Hashtags of public posts that begin with `prefix`, in order: at most `limit`. Each is one short read.
-    #[must_use]
-    pub fn tags_by_prefix(&self, prefix: &str, limit: usize) -> Vec<Tag> {
-        let (mut found, mut from) = (Vec::new(), Vec::new());
-        while found.len() < limit
-            && let Some(name) = self.first_tag(prefix, &from)
-        {
-            // Above all posts with this hashtag, below those with a longer one.
-            from = [name.as_bytes().get(prefix.len()..).unwrap_or_default(), &[1]].concat();
-            found.extend(Tag::of_row(name.as_bytes()));
-        }
-        found
-    }
-
     /// Hashtags of public posts that begin almost as `start` and not with it: at most `limit`, for which at most 500 are read.
     #[must_use]
     pub fn tags_similar(&self, start: &str, limit: usize) -> Vec<Tag> {
@@ -83,7 +69,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     }
 
     /// The first hashtag of a public post that begins with `prefix`, and whose row is not below `from` then.
-    fn first_tag(&self, prefix: &str, from: &[u8]) -> Option<String> {
+    pub(super) fn first_tag(&self, prefix: &str, from: &[u8]) -> Option<String> {
         let found = self.rows.names_under(NameTable::TagPost, prefix.as_bytes(), from, 1).pop()?;
         let rest = found.split(|byte| *byte == 0).next().unwrap_or_default();
         String::from_utf8([prefix.as_bytes(), rest].concat()).ok()
@@ -105,6 +91,12 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     #[must_use]
     pub fn follows_tag(&self, user: UserId, tag: &Tag) -> bool {
         self.rows.name(NameTable::FollowedTag, &write::user_tag_key(user, tag)).is_some()
+    }
+
+    /// Whether the profile of a user shows a hashtag.
+    #[must_use]
+    pub fn features_tag(&self, user: UserId, tag: &Tag) -> bool {
+        self.rows.name(NameTable::FeaturedTag, &write::user_tag_key(user, tag)).is_some()
     }
 
     /// Whether a user follows any hashtag.

@@ -93,11 +93,11 @@ pub(crate) async fn all(
         {
             let facts = entities.facts();
             let similar = std::iter::once_with(|| facts.tags_similar(&start, SIMILAR_MAX));
-            let found =
-                facts.tags_by_prefix(&start, TAGS_READ).into_iter().chain(similar.flatten());
-            let found = found.filter(|tag| entities.is_used(tag)).skip(offset).take(limit);
-            for tag in found.collect::<Vec<_>>() {
-                push_made(Some(entities.tag(&tag, node.now_ms())), &mut out);
+            let found = facts.tags_by_prefix(&start).take(TAGS_READ).chain(similar.flatten());
+            let found = found.filter_map(|tag| Some((entities.used_tag(&tag)?, tag)));
+            for (posts, tag) in found.skip(offset).take(limit) {
+                let entity = entities.tag_of(&tag, &posts, node.now_ms());
+                push_made(Some(entity), &mut out);
             }
         }
         out.extend_from_slice(b"]}");

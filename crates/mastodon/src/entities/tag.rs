@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use feed::facts::UserTag;
+use feed::facts::{Tagged, UserTag};
 use feed::{PostId, Tag, UserId};
 use serde_json::{Value, json};
 
@@ -19,11 +19,39 @@ const OWN_POSTS_COUNTED: usize = 1_000;
 const DAYS: u64 = 7;
 const DAY_MS: u64 = 86_400_000;
 
+/// The newest posts with a hashtag that the reader may see.
+pub(crate) struct VisibleTagged {
+    posts: Vec<Tagged>,
+    /// The last post that was read, if there may be more.
+    rest: Option<PostId>,
+}
+
 impl Entities<'_> {
     /// A hashtag, with the posts and users of each of the last days among its newest posts.
     pub(crate) fn tag(&self, tag: &Tag, now_ms: u64) -> Value {
-        let mut posts = self.facts().tagged(tag, PostId(u64::MAX), POSTS_COUNTED);
+        let posts = self.facts().tagged(tag, PostId(u64::MAX), POSTS_LOOKED_AT);
+        self.tag_of(tag, &self.visible_tagged(posts), now_ms)
+    }
+
+    /// Those of the newest posts with a hashtag that the reader may see; none if there is none.
+    pub(crate) fn used_tag(&self, tag: &Tag) -> Option<VisibleTagged> {
+        let posts = self.facts().tagged(tag, PostId(u64::MAX), POSTS_LOOKED_AT);
+        Some(self.visible_tagged(posts)).filter(|found| !found.posts.is_empty())
+    }
+
+    fn visible_tagged(&self, mut posts: Vec<Tagged>) -> VisibleTagged {
+        let rest = posts.last().filter(|_| posts.len() >= POSTS_LOOKED_AT).map(|(post, _)| *post);
         posts.retain(|(_, author)| self.is_visible(*author));
+        VisibleTagged { posts, rest }
+    }
+
+    /// The entity of a hashtag with these newest posts.
+    pub(crate) fn tag_of(&self, tag: &Tag, found: &VisibleTagged, now_ms: u64) -> Value {
+        let rest = found.rest.map_or_else(Vec::new, |last| {
+            self.facts().tagged(tag, last, POSTS_COUNTED - POSTS_LOOKED_AT)
+        });
+        let rest = rest.into_iter().filter(|(_, author)| self.is_visible(*author));
+        let posts: Vec<Tagged> = found.posts.iter().copied().chain(rest).collect();
         let today = now_ms / DAY_MS;
         let history = (0..DAYS).filter_map(|ago| today.checked_sub(ago)).map(|day| {
             let of_day = posts.iter().filter(|(post, _)| post.unix_ms() / DAY_MS == day);
@@ -34,24 +62,14 @@ impl Entities<'_> {
                 "accounts": accounts.len().to_string(),
             })
         });
-        let is_shown = |reader| {
-            let shown = self.facts().featured_tags(reader);
-            shown.iter().any(|featured| featured.tag == *tag)
-        };
         json!({
             "id": tag.as_str(),
             "name": tag.as_str(),
             "url": html::tag_url(self.base(), tag.as_str()),
             "history": history.collect::<Vec<_>>(),
             "following": self.reader.is_some_and(|reader| self.facts().follows_tag(reader, tag)),
-            "featuring": self.reader.is_some_and(is_shown),
+            "featuring": self.reader.is_some_and(|reader| self.facts().features_tag(reader, tag)),
         })
-    }
-
-    /// Whether the reader may see one of the newest posts with a hashtag.
-    pub(crate) fn is_used(&self, tag: &Tag) -> bool {
-        let posts = self.facts().tagged(tag, PostId(u64::MAX), POSTS_LOOKED_AT);
-        posts.iter().any(|(_, author)| self.is_visible(*author))
     }
 
     /// A hashtag that the profile of a user shows.
