@@ -14,7 +14,7 @@ use crate::filter::FilterCommand;
 use crate::follow_options::FollowWith;
 use crate::ids::{PostId, SampleId, StoryId, UserId, UserRef};
 use crate::lifetime::{Lifetime, MuteTime};
-use crate::list::{ListChange, ListCommand};
+use crate::list::ListCommand;
 use crate::marker::MarkersUpdate;
 use crate::media::MediaCommand;
 use crate::notification::NotificationId;
@@ -303,8 +303,10 @@ pub enum Command {
         /// Whether the thread is muted from now on.
         on: bool,
     },
-    /// Notify some of those who boosted a post that it was edited. Sent by the node, never by a user.
+    /// Notify some of those who boosted a post of its edit with this stamp. Sent by the node, never by a user.
     NotifyOfEdit {
+        /// The stamp of the edit.
+        edit: Stamp,
         /// The post.
         post: PostId,
     },
@@ -343,10 +345,7 @@ impl Command {
             Self::Poll(command) => return command.removes(),
             Self::Schedule(command) => return command.removes(),
             Self::SetNote { note, .. } => return note.as_str().is_empty(),
-            Self::List(command) => {
-                let change = &command.change;
-                return matches!(change, ListChange::Delete { .. } | ListChange::Remove { .. });
-            }
+            Self::List(command) => return command.change.removes(),
             _ => {}
         }
         matches!(

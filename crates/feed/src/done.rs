@@ -131,8 +131,5 @@ pub enum Done {
     /// The thread is muted, or not, as asked; that may have been so before.
     ThreadMuted,
     /// Some of those who boosted a post are notified that it was edited.
-    EditNotified {
-        /// Whether there are more of them.
-        more: bool,
-    },
+    EditNotified,
 }

@@ -13,7 +13,7 @@ mod markers;
 mod media;
 mod muted_threads;
 mod notes;
-mod notifications;
+pub(crate) mod notifications;
 mod polls;
 mod posts;
 mod reactions;

@@ -1,37 +1,114 @@
 //! The notifications that a user is shown.
 
+use std::collections::BTreeMap;
+
 use rows::{Order, Rows, Span};
 
+use crate::facts::notifications::notifies;
+use crate::gather::{self, Gathered};
 use crate::ids::{PostId, UserId};
 use crate::notification::{Notice, NoticeRow, Notification, NotificationId, Stored};
-use crate::page::{Page, PageOf};
+use crate::page::{Cursor, Page, PageOf, ROWS_MAX};
 use crate::reaction::Reaction;
 use crate::visible::Viewer;
 
+/// A page of notifications.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotificationPage {
+    /// All rows on it, each with its notification if it is shown.
+    pub rows: PageOf<(NotificationId, Option<Notification>)>,
+    /// Where the next page begins if it is not the last row: only after many posts that are no notifications.
+    pub end: Option<NotificationId>,
+}
+
 impl<R: Rows + ?Sized> Viewer<'_, R> {
-    /// A page of the notifications of the viewer: all rows on it, each with its notification if it is shown. Nothing for
-    /// the application itself.
+    /// A page of the notifications of the viewer. None for the application itself.
     #[must_use]
-    pub fn notifications(
+    pub fn notifications(&self, page: &Page<NotificationId>) -> NotificationPage {
+        let (others, Gathered { page: posts, end }) =
+            (self.notice_rows(page), self.notified_posts(page));
+        let is_up = matches!(page.cursor, Cursor::After(_));
+        let farthest = if is_up { posts.items.first() } else { posts.items.last() };
+        // Posts are known up to here.
+        let reach = end.or_else(|| farthest.filter(|_| posts.more).map(|id| id.0));
+        let mut rows: BTreeMap<u64, NoticeRow> = others.into_iter().collect();
+        for post in posts.items {
+            // A mention, and one that was dismissed, has a row of its own.
+            rows.entry(post.0).or_insert(NoticeRow::Post);
+        }
+        rows.retain(|id, _| {
+            reach.is_none_or(|reach| if is_up { *id <= reach } else { *id >= reach })
+        });
+        let mut rows: Vec<_> = rows.into_iter().collect();
+        if !is_up {
+            rows.reverse();
+        }
+        let cut = reach.filter(|_| rows.len() <= page.limit);
+        let end = cut.filter(|cut| rows.last().is_none_or(|(last, _)| last != cut));
+        let mut rows = self.shown_rows(rows, page);
+        rows.more |= cut.is_some();
+        NotificationPage { rows, end: end.map(NotificationId) }
+    }
+
+    /// As [`Viewer::notifications`], without those of posts by users of whose posts the viewer is notified: a reader of home
+    /// has these posts, and finds their notifications by [`Viewer::notification`].
+    #[must_use]
+    pub fn notifications_but_posts(
         &self,
         page: &Page<NotificationId>,
     ) -> PageOf<(NotificationId, Option<Notification>)> {
-        let none = PageOf { items: Vec::new(), more: false };
+        self.shown_rows(self.notice_rows(page), page)
+    }
+
+    fn notice_rows(&self, page: &Page<NotificationId>) -> Vec<(u64, NoticeRow)> {
         let (Some(user), Some(span)) = (self.user(), page.span(page.limit + 1)) else {
-            return none;
+            return Vec::new();
         };
         let low = span.low.max(self.facts().inbox(user).cleared.saturating_add(1));
         if low > span.high {
-            return none;
+            return Vec::new();
         }
-        let (rows, is_whole) = self.facts().notification_rows(user, Span { low, ..span });
+        self.facts().notification_rows(user, Span { low, ..span })
+    }
+
+    fn shown_rows(
+        &self,
+        rows: Vec<(u64, NoticeRow)>,
+        page: &Page<NotificationId>,
+    ) -> PageOf<(NotificationId, Option<Notification>)> {
         let shown = |(id, row)| {
             let id = NotificationId(id);
-            (id, self.shown_notification(user, id, row))
+            (id, self.user().and_then(|user| self.shown_notification(user, id, row)))
         };
-        let mut found = PageOf::from_scan(rows.into_iter().map(shown).collect(), page);
-        found.more |= !is_whole;
-        found
+        PageOf::from_scan(rows.into_iter().map(shown).collect(), page)
+    }
+
+    /// The posts of which the viewer is notified because of their authors.
+    fn notified_posts(&self, page: &Page<NotificationId>) -> Gathered<NotificationId> {
+        let (facts, mut since) = (self.facts(), Vec::new());
+        if let Some(user) = self.user() {
+            let all = facts.all_follow_options(user).into_iter();
+            let asked = all.filter_map(|it| Some((it.other, it.options.notified_since?.0)));
+            let cleared = facts.inbox(user).cleared;
+            // An option of a request is not one of a follow yet.
+            let is_wanted = |other| facts.follows(user, other) && self.wants_public_by(other);
+            let wanted = asked.filter(|(other, _)| is_wanted(*other));
+            since.extend(wanted.map(|(other, since)| (other, since.max(cleared) + 1)));
+        }
+        let authors = since.iter().map(|(author, _)| *author);
+        gather::gather(authors, page, ROWS_MAX, |author, span, found: &mut Vec<_>| {
+            let at = since.binary_search_by_key(&author, |(author, _)| *author).ok();
+            let low = at.and_then(|at| since.get(at)).map_or(u64::MAX, |(_, low)| *low);
+            let span = Span { low: span.low.max(low), ..span };
+            if span.low > span.high {
+                return None;
+            }
+            let posts = facts.posts_by(author, span);
+            let last = posts.last().filter(|_| posts.len() >= span.limit).map(|(last, _)| last.0);
+            let notified = posts.into_iter().filter(|(_, listed)| notifies(author, *listed));
+            found.extend(notified.map(|(post, _)| NotificationId(post.0)));
+            last
+        })
     }
 
     /// A notification of the viewer, if it is shown.
@@ -55,14 +132,15 @@ impl<R: Rows + ?Sized> Viewer<'_, R> {
         let stored = match row {
             NoticeRow::Stored(stored) => Some(stored),
             NoticeRow::Mention | NoticeRow::Post => None,
-            NoticeRow::End => return None,
         };
         let (actor, notice) = match stored {
             None => {
                 let post = PostId(id.0);
                 let is_mention = row == NoticeRow::Mention;
                 let notice = if is_mention { Notice::Mention(post) } else { Notice::Post(post) };
-                (visible_author(post)?, notice)
+                let author = visible_author(post)?;
+                // A mute that leaves mentions hides the posts of its user at home, and so their notifications.
+                (is_mention || self.wants_public_by(author)).then_some((author, notice))?
             }
             Some(Stored::Dismissed) => return None,
             Some(Stored::Edit(post)) => (visible_author(post)?, Notice::Edit(post)),

@@ -66,6 +66,7 @@ pub use facts::{Facts, Txn};
 pub use filter_refusal::FilterRefusal;
 pub use home_authors::HomeAuthors;
 pub use ids::{PostId, SampleId, SampleSetId, ScheduledId, StoryId, UserId, UserRef};
+pub use inbox::NotificationPage;
 pub use lifetime::{Lifetime, MuteTime};
 pub use list::{List, ListChange, ListCommand, ListId, ListReplies, ListTitle};
 pub use list_timeline::{ListTimeline, is_in_list};

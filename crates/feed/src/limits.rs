@@ -95,6 +95,8 @@ pub const POLL_SECS_MAX: u64 = 2_629_746;
 pub const POLL_NOTICES_MAX: usize = 64;
 /// Most users whom one command notifies that a post which they boosted was edited.
 pub const EDIT_NOTICES_MAX: usize = 64;
+/// An edit is not announced if the one before was less than this long ago, in milliseconds: an hour.
+pub const EDIT_NOTICES_QUIET_MS: u64 = 3_600_000;
 /// Most users of whose posts one user is notified. A page of notifications is one short read for each.
 pub const NOTIFYING_MAX: usize = 100;
 /// Most follows of one user with options, all in one row.

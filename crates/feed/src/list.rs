@@ -121,6 +121,14 @@ pub enum ListChange {
     },
 }
 
+impl ListChange {
+    /// Whether it only removes something.
+    #[must_use]
+    pub const fn removes(&self) -> bool {
+        matches!(self, Self::Delete { .. } | Self::Remove { .. })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,6 +3,8 @@
 //! It is as the home timeline of somebody who follows the members alone, but without posts of the owner, and the list says
 //! which replies to others are in it. A boost is left out if a member wrote or boosted the same post shortly before.
 
+use std::cell::OnceCell;
+
 use rows::{Rows, Span};
 
 use crate::facts::Facts;
@@ -81,7 +83,11 @@ pub fn is_in_list<R: Rows + ?Sized>(
         ListReplies::Followed => facts.follows(owner, user) && is_shown(user),
         ListReplies::None => false,
     };
-    let hides_boosts = |user| facts.follow_options(owner, user).hides_boosts;
+    let hidden = OnceCell::new();
+    let hides_boosts = |user| {
+        let hidden: &Vec<UserId> = hidden.get_or_init(|| facts.without_boosts(owner));
+        hidden.binary_search(&user).is_ok()
+    };
     Rule { facts, owner, is_member, is_replied, hides_boosts }.has(author, posted)
 }
 

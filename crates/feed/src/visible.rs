@@ -126,11 +126,14 @@ impl<'a, R: Rows + ?Sized> Viewer<'a, R> {
     /// mentions by its author, and they have not muted its thread.
     #[must_use]
     pub fn notified(&self, id: PostId) -> bool {
-        self.facts.post(id).is_some_and(|post| {
-            self.visible(&post)
-                && self.mute_of(post.author).is_none_or(|mute| !mute.mentions)
-                && !self.mutes_thread_of((id, &post))
-        })
+        let post = self.facts.post(id);
+        post.is_some_and(|post| self.sees_edits(&post) && !self.mutes_thread_of((id, &post)))
+    }
+
+    /// Whether the viewer sees at once that a post was edited, which they have at home or which mentions them.
+    #[must_use]
+    pub fn sees_edits(&self, post: &Post) -> bool {
+        self.visible(post) && self.mute_of(post.author).is_none_or(|mute| !mute.mentions)
     }
 
     /// Whether the viewer has muted the thread of a post.

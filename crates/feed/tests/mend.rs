@@ -157,7 +157,11 @@ fn other_command(world: &World, act: &Act) -> Option<Command> {
             Command::FollowWith(Box::new(with))
         }
         Act::MuteThread(a, n, on) => Command::MuteThread { user: id(a), post: post(n), on },
-        Act::NotifyOfEdit(n) => Command::NotifyOfEdit { post: post(n) },
+        Act::NotifyOfEdit(n) => {
+            let edits = world.facts().first_edit_notices(0, 9);
+            let (edit, post) = *edits.get(n % edits.len().max(1))?;
+            Command::NotifyOfEdit { edit, post }
+        }
         Act::SweepVotes => {
             let poll = world.facts().swept_poll(PollId(0)).unwrap_or(PollId(7));
             Command::Poll(PollCommand::Sweep { poll, from: 0 })

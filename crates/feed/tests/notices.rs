@@ -6,8 +6,8 @@ mod support;
 use feed::follow_options::{FollowOptions, FollowWith};
 use feed::limits::{EDIT_NOTICES_MAX, FOLLOW_OPTIONS_MAX, MUTED_THREADS_MAX, NOTIFYING_MAX};
 use feed::{
-    Command, Cursor, Done, Effect, NewPost, Notice, NotificationId, Page, PostEdit, PostId,
-    PostText, Reaction, Refusal, UserEdit, UserId, Viewer,
+    Command, Cursor, Done, Effect, NewPost, Notice, NotificationId, NotificationPage, Page,
+    PostEdit, PostId, PostText, Reaction, Refusal, UserEdit, UserId, Viewer, Visibility,
 };
 use rows::{NameTable, Rows as _};
 use support::{World, block, follow, id, register, unfollow};
@@ -39,6 +39,15 @@ impl World {
         }
     }
 
+    fn direct(&mut self, author: u32, text: &str) -> PostId {
+        let new = NewPost::new(id(author), PostText::parse(text).unwrap());
+        let new = NewPost { visibility: Visibility::Direct, ..new };
+        match self.run(Command::Publish(Box::new(new))) {
+            Ok(Done::Posted(post)) => post,
+            other => panic!("{other:?}"),
+        }
+    }
+
     fn react(&mut self, user: u32, post: PostId, reaction: Reaction) {
         let command = Command::React { user: id(user), post, reaction, on: true };
         self.run(command).unwrap();
@@ -59,17 +68,19 @@ impl World {
         let (mut found, mut pages) = (Vec::new(), 0);
         let mut cursor = if up { Cursor::After(NotificationId(0)) } else { Cursor::Newest };
         loop {
-            let page = viewer.notifications(&Page { cursor, limit });
+            let NotificationPage { rows: page, end: stopped } =
+                viewer.notifications(&Page { cursor, limit });
             let shown = page.items.iter().filter(|(_, shown)| shown.is_some());
             let ids = shown.map(|(id, _)| id.0);
             let ids: Vec<_> = if up { ids.rev().collect() } else { ids.collect() };
             found.extend(ids);
             let end = if up { page.items.first() } else { page.items.last() };
+            let end = stopped.or(end.map(|(id, _)| *id));
             pages += 1;
             assert!(pages < 10_000, "the pages have an end");
             match end.filter(|_| page.more) {
-                Some((end, _)) if up => cursor = Cursor::After(*end),
-                Some((end, _)) => cursor = Cursor::Before(*end),
+                Some(end) if up => cursor = Cursor::After(end),
+                Some(end) => cursor = Cursor::Before(end),
                 None => return found,
             }
         }
@@ -202,9 +213,13 @@ fn pages_have_every_post_once_however_many_replies_are_between() {
         expected.push(world.post(1 + number % 2, "a post").0);
         for _ in 0..number * 9 {
             world.reply(1, "nothing to the reader", parent);
+            world.direct(2, "@bob between us");
         }
         expected.push(world.post(2, "to @ada").0);
     }
+    let viewer = Viewer::new(world.facts(), Some(UserId(0)));
+    let first = viewer.notifications(&Page { cursor: Cursor::Newest, limit: 20 });
+    assert_eq!(first.rows.items.len(), 20, "a page is full whatever is between");
     for limit in [1, 2, 7, 40, 5_000] {
         assert_eq!(world.pages(0, limit, true), expected, "limit {limit}");
         let down: Vec<_> = expected.iter().rev().copied().collect();
@@ -212,8 +227,20 @@ fn pages_have_every_post_once_however_many_replies_are_between() {
     }
 }
 
+/// Sends what the node sends next about edits.
+fn notify_of_edits(world: &mut World) -> usize {
+    let edits = world.facts().first_edit_notices(0, 9);
+    for (edit, post) in &edits {
+        let command = Command::NotifyOfEdit { edit: *edit, post: *post };
+        assert_eq!(world.run(command), Ok(Done::EditNotified));
+    }
+    edits.len()
+}
+
+const HOUR_MS: u64 = 3_600_000;
+
 #[test]
-fn who_boosted_a_post_is_notified_of_its_last_edit() {
+fn who_boosted_a_post_is_notified_of_an_edit_after_a_quiet_hour() {
     let mut world = World::new();
     let boosters = 3..EDIT_NOTICES_MAX as u32 + 8;
     for user in boosters.clone() {
@@ -222,35 +249,44 @@ fn who_boosted_a_post_is_notified_of_its_last_edit() {
     let post = world.post(0, "one");
     world.edit(post, "two");
     assert_eq!(world.facts().first_edit_notices(0, 9), [], "nobody boosted it");
+    world.now_ms += HOUR_MS;
     for user in boosters.clone().chain([0]) {
         world.react(user, post, Reaction::Boost);
     }
     world.react(1, post, Reaction::Favourite);
     world.edit(post, "three");
-    let first = Command::NotifyOfEdit { post };
-    assert_eq!(world.run(first.clone()), Ok(Done::EditNotified { more: true }));
+    let first = world.facts().first_edit_notices(0, 9)[0].0;
+    assert_eq!(notify_of_edits(&mut world), 1);
     world.edit(post, "four");
     assert_eq!(world.facts().first_edit_notices(0, 9).len(), 1, "of the last edit alone");
-    let mute = Command::Mute { user: id(5), other: id(0), mentions: true, time: None };
-    world.run(mute).unwrap();
-    world.run(block(id(6), id(0))).unwrap();
-    assert_eq!(world.run(first.clone()), Ok(Done::EditNotified { more: true }));
-    assert_eq!(world.run(first.clone()), Ok(Done::EditNotified { more: false }));
-    let after = world.snapshot();
-    world.run(first.clone()).unwrap();
-    assert_eq!(world.snapshot(), after, "nobody is notified twice of it");
+    let old = world.snapshot();
+    world.run(Command::NotifyOfEdit { edit: first, post }).unwrap();
+    assert_eq!(world.snapshot(), old, "of an edit before the last one nobody is notified");
     let last = boosters.end - 1;
-    assert_eq!(world.notices(3), [(0, Notice::Edit(post)), (0, Notice::Edit(post))]);
-    assert_eq!(world.notices(last), [(0, Notice::Edit(post))]);
-    assert_eq!((world.notices(1), world.notices(6)), (vec![], vec![]));
-    let own = world.notices(0);
-    assert!(own.iter().all(|(_, notice)| *notice != Notice::Edit(post)), "{own:?}");
+    let mute = Command::Mute { user: id(last - 1), other: id(0), mentions: true, time: None };
+    world.run(mute).unwrap();
+    world.run(block(id(last - 2), id(0))).unwrap();
+    while notify_of_edits(&mut world) > 0 {}
+    let one = [(0, Notice::Edit(post))];
+    assert_eq!((world.notices(3), world.notices(last)), (one.to_vec(), one.to_vec()));
+    for user in [1, last - 1, last - 2] {
+        assert_eq!(world.notices(user), [], "{user}");
+    }
+    assert!(world.notices(0).iter().all(|(_, notice)| *notice != Notice::Edit(post)));
+    world.edit(post, "five");
+    assert_eq!(notify_of_edits(&mut world), 0, "soon after another one");
     let viewer = Viewer::new(world.facts(), Some(UserId(last)));
     let page = viewer.notifications(&Page { cursor: Cursor::Newest, limit: 1 });
-    let notification = page.items[0].0;
+    let notification = page.rows.items[0].0;
     world.run(Command::DismissNotification { user: id(last), notification }).unwrap();
     assert_eq!(world.notices(last), []);
-    world.edit(post, "five");
+    world.now_ms += HOUR_MS;
+    world.edit(post, "six");
+    while notify_of_edits(&mut world) > 0 {}
+    assert_eq!(world.notices(3), one, "one at a time");
+    assert_eq!(world.notices(last), one, "after it was dismissed");
+    world.now_ms += HOUR_MS;
+    world.edit(post, "seven");
     world.run(Command::DeletePost { post }).unwrap();
     assert_eq!(world.rows.first_name(NameTable::EditNotices, &[]), None, "no row is left");
     assert_eq!(world.notices(3), []);
@@ -263,10 +299,20 @@ fn edits_of_a_deleted_author_notify_nobody() {
     world.react(1, post, Reaction::Boost);
     world.edit(post, "two");
     world.run(Command::DeleteUser { user: id(0) }).unwrap();
-    assert_eq!(world.run(Command::NotifyOfEdit { post }), Ok(Done::EditNotified { more: false }));
-    assert_eq!(world.facts().first_edit_notices(0, 9), []);
+    assert_eq!((notify_of_edits(&mut world), notify_of_edits(&mut world)), (1, 0));
     world.erase(0);
     assert_eq!(world.notices(1), []);
+}
+
+#[test]
+fn a_mute_that_leaves_mentions_hides_notifications_of_posts() {
+    let mut world = World::new();
+    world.follow_with(0, 1, None, Some(true)).unwrap();
+    let mention = world.post(1, "@ada one");
+    world.post(1, "two");
+    let mute = Command::Mute { user: id(0), other: id(1), mentions: false, time: None };
+    world.run(mute).unwrap();
+    assert_eq!(world.notices(0), [(1, Notice::Mention(mention))]);
 }
 
 #[test]

@@ -23,7 +23,7 @@ fn favourite(world: &mut World, user: u32, post: PostId) -> Outcome {
 
 fn newest_id(world: &World, user: u32) -> NotificationId {
     let page = Page { cursor: Cursor::Newest, limit: 1 };
-    Viewer::new(world.facts(), Some(UserId(user))).notifications(&page).items[0].0
+    Viewer::new(world.facts(), Some(UserId(user))).notifications(&page).rows.items[0].0
 }
 
 fn stored_notices(world: &World, user: u32) -> usize {
@@ -165,9 +165,9 @@ fn users_are_notified_of_mentions_favourites_and_follows_while_these_exist() {
     let (mut cursor, mut found) = (Cursor::Newest, Vec::new());
     loop {
         let page = viewer.notifications(&Page { cursor, limit: 1 });
-        found.extend(page.items.iter().filter_map(|(_, shown)| *shown));
-        cursor = Cursor::Before(page.items[0].0);
-        if !page.more {
+        found.extend(page.rows.items.iter().filter_map(|(_, shown)| *shown));
+        cursor = Cursor::Before(page.rows.items[0].0);
+        if !page.rows.more {
             break;
         }
     }

@@ -27,7 +27,7 @@ fn state(world: &World) -> (bool, bool) {
 fn notices(world: &World) -> Vec<(UserId, Notice)> {
     let viewer = Viewer::new(world.facts(), Some(ADA));
     let page: Page<NotificationId> = Page { cursor: Cursor::Newest, limit: 100 };
-    let found = viewer.notifications(&page).items.into_iter().filter_map(|(_, found)| found);
+    let found = viewer.notifications(&page).rows.items.into_iter().filter_map(|(_, found)| found);
     found.map(|found| (found.actor, found.notice)).collect()
 }
 

@@ -6,7 +6,7 @@
 
 use feed::poll::{PollCommand, PollDone};
 use feed::schedule::{ScheduleCommand, ScheduleDone};
-use feed::{Command, Done, Facts, Stamp};
+use feed::{Command, Done, Facts, Stamp, Viewer};
 
 use crate::shared::{OwnReply, Shared};
 
@@ -68,11 +68,13 @@ impl Shared {
         }
         let edits = facts.first_edit_notices(from.edits, COMMANDS_AT_ONCE);
         from.edits = edits.first().map_or(last.0, |(edit, _)| last.0.min(edit.0));
-        for (_, post) in edits {
+        for (edit, post) in edits {
             for user in facts.edit_notified_next(post) {
                 let _ = facts.inbox(user);
+                // Blocks and mutes.
+                let _ = Viewer::new(facts, Some(user)).notified(post);
             }
-            commands.push(Command::NotifyOfEdit { post });
+            commands.push(Command::NotifyOfEdit { edit, post });
         }
         commands.into_iter().map_while(|command| self.submit_own(command)).collect()
     }
@@ -83,6 +85,6 @@ fn is_change(done: Done) -> bool {
         done,
         Done::Poll(PollDone::Ended { .. })
             | Done::Schedule(ScheduleDone::Published)
-            | Done::EditNotified { .. }
+            | Done::EditNotified
     )
 }

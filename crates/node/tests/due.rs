@@ -80,7 +80,7 @@ impl Subject {
     /// The polls of whose end a user is notified, the newest first.
     fn ends(&self, user: u32) -> Vec<PostId> {
         let page = Page { cursor: Cursor::Newest, limit: 1_000 };
-        let found = self.node().viewer(Some(UserId(user))).notifications(&page).items;
+        let found = self.node().viewer(Some(UserId(user))).notifications(&page).rows.items;
         let notices = found.into_iter().filter_map(|(_, shown)| Some(shown?.notice));
         let ended = |notice| if let Notice::Poll(post) = notice { Some(post) } else { None };
         notices.filter_map(ended).collect()

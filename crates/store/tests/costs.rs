@@ -17,11 +17,11 @@ use feed::filter::{
 };
 use feed::follow_options::FollowWith;
 use feed::limits::{
-    APP_GRANTS_MAX, CONVERSATIONS_BYTES_MAX, DIRECT_POSTS_MAX, EDIT_NOTICES_MAX, ERASE_ROWS_MAX,
-    ERASING_USERS_MAX, FILTER_KEYWORDS_MAX, FILTER_SECS_MAX, FILTER_TEXT_CHARS_MAX,
-    FILTERED_POSTS_MAX, FILTERS_BYTES_MAX, FILTERS_MAX, FOLLOW_OPTIONS_BYTES_MAX,
-    FOLLOW_OPTIONS_MAX, INVITES_MAX, LIST_CHANGED_MAX, LIST_MEMBERS_MAX, LISTS_MAX,
-    MUTED_THREADS_BYTES_MAX, MUTED_THREADS_MAX, MUTES_ENDED_MAX, NOTIFYING_MAX,
+    APP_GRANTS_MAX, CONVERSATIONS_BYTES_MAX, DIRECT_POSTS_MAX, EDIT_NOTICES_MAX,
+    EDIT_NOTICES_QUIET_MS, ERASE_ROWS_MAX, ERASING_USERS_MAX, FILTER_KEYWORDS_MAX, FILTER_SECS_MAX,
+    FILTER_TEXT_CHARS_MAX, FILTERED_POSTS_MAX, FILTERS_BYTES_MAX, FILTERS_MAX,
+    FOLLOW_OPTIONS_BYTES_MAX, FOLLOW_OPTIONS_MAX, INVITES_MAX, LIST_CHANGED_MAX, LIST_MEMBERS_MAX,
+    LISTS_MAX, MUTED_THREADS_BYTES_MAX, MUTED_THREADS_MAX, MUTES_ENDED_MAX, NOTIFYING_MAX,
     POLL_OPTION_CHARS_MAX, POLL_SECS_MIN, PROFILE_FIELDS_MAX, REDIRECT_URIS_MAX, SAMPLE_SETS_MAX,
     SCHEDULED_MAX, SCHEDULED_MS_MIN, UNATTACHED_MEDIA_MAX, UNUSED_APPS_MAX, URI_BYTES_MAX,
     USER_GRANTS_MAX, VERSIONS_BYTES_MAX,
@@ -548,6 +548,12 @@ fn social_command(world: &World, step: &Step) -> Option<Command> {
             let notification = NotificationId(picked(&world.posts, *at)?.0);
             Command::DismissNotification { user: user(*u), notification }
         }
+        step => return choice_step(world, step),
+    })
+}
+
+fn choice_step(world: &World, step: &Step) -> Option<Command> {
+    Some(match step {
         Step::FollowWith(a, b, boosts, notify) => {
             let (user, other, boosts, notify) = (user(*a), user(*b), *boosts, *notify);
             Command::FollowWith(Box::new(FollowWith { user, other, boosts, notify }))
@@ -555,7 +561,11 @@ fn social_command(world: &World, step: &Step) -> Option<Command> {
         Step::MuteThread(u, at, on) => {
             Command::MuteThread { user: user(*u), post: picked(&world.posts, *at)?, on: *on }
         }
-        Step::NotifyOfEdit(at) => Command::NotifyOfEdit { post: picked(&world.posts, *at)? },
+        Step::NotifyOfEdit(at) => {
+            let edits = Facts::new(&world.counting.rows).first_edit_notices(0, 9);
+            let (edit, post) = picked(&edits, *at)?;
+            Command::NotifyOfEdit { edit, post }
+        }
         step => return poll_step(world, step),
     })
 }
@@ -1134,13 +1144,17 @@ fn full_follow_options_muted_threads_and_edit_notices_cost_no_more_than_they_wer
     let row = world.counting.rows.name(NameTable::MutedThreads, &[0; 4]).unwrap();
     assert!(row.len() * 5 > MUTED_THREADS_BYTES_MAX * 3, "{}", row.len());
     let post = world.posts[0];
+    // Then each look-up of a user asks whether they are deleted.
+    world.request(Request::from(Command::DeleteUser { user: id(2) }));
     for user in 3..EDIT_NOTICES_MAX as u32 + 9 {
         // Each has notifications that are replaced, and may hide somebody.
         for other in [1, 4] {
             world.request(Request::from(Command::Follow { user: id(other), other: id(user) }));
         }
         world.request(Request::from(Command::ClearNotifications { user: id(user) }));
-        world.request(Request::from(Command::Block { user: id(user), other: id(2) }));
+        // They are blocked and block nobody, so both directions are looked up.
+        let (blocker, blocked) = (id(EDIT_NOTICES_MAX as u32 + 20), id(user));
+        world.request(Request::from(Command::Block { user: blocker, other: blocked }));
         let (other, time) = (id(5), None);
         let mute = Command::Mute { user: id(user), other, mentions: true, time };
         world.request(Request::from(mute));
@@ -1148,13 +1162,17 @@ fn full_follow_options_muted_threads_and_edit_notices_cost_no_more_than_they_wer
         world.request(Request::from(Command::React { user, post, reaction, on: true }));
     }
     for number in 0..3 {
+        world.now_ms += EDIT_NOTICES_QUIET_MS;
         let text = PostText::parse(&format!("edit {number}")).unwrap();
         world.request(Request::from(Command::EditPost { post, text }));
-        for _ in 0..number {
-            world.request(Request::from(Command::NotifyOfEdit { post }));
+        let next = |world: &World| {
+            let edits = Facts::new(&world.counting.rows).first_edit_notices(0, 1);
+            edits.first().copied()
+        };
+        while let Some((edit, post)) = next(&world) {
+            world.request(Request::from(Command::NotifyOfEdit { edit, post }));
         }
     }
-    assert_eq!(world.counting.rows.first_name(NameTable::EditNotices, &[]), None);
     // Those who follow the deleted user have options of many follows, and so have those who ask to.
     for user in 10..40 {
         for other in (1..FOLLOW_OPTIONS_MAX as u32).filter(|other| *other != user) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use feed::{Cursor, Notification, NotificationId, Page, PostId, Stamp, UserId};
+use feed::{Cursor, Notification, NotificationId, NotificationPage, Page, PostId, Stamp, UserId};
 
 use crate::model::ModelOptions;
 use crate::run::Run;
@@ -15,7 +15,8 @@ impl Run {
     pub(super) fn check_notifications(&self, user: u32) {
         let viewer = self.node().node().viewer(Some(UserId(user)));
         let page: Page<NotificationId> = Page { cursor: Cursor::Newest, limit: 1_000_000 };
-        let found = viewer.notifications(&page).items.into_iter().filter_map(|(_, shown)| shown);
+        let found =
+            viewer.notifications(&page).rows.items.into_iter().filter_map(|(_, shown)| shown);
         let found: Vec<_> = found.collect();
         assert_eq!(found, self.model.feed.notifications(user), "notices of {user}");
         for shown in found.iter().take(20) {
@@ -36,10 +37,11 @@ impl Run {
         // Up to where all was read; nothing if there is no more.
         let mut end = None;
         for _ in 0..PAGES_MAX {
-            let read = viewer.notifications(&Page { cursor, limit: page.limit });
+            let NotificationPage { rows: read, end: stopped } =
+                viewer.notifications(&Page { cursor, limit: page.limit });
             assert!(read.items.len() <= page.limit, "a page of {user} has {}", read.items.len());
             let last = if is_up { read.items.first() } else { read.items.last() };
-            end = last.map(|(id, _)| *id).filter(|_| read.more);
+            end = stopped.or(last.map(|(id, _)| *id)).filter(|_| read.more);
             assert_eq!(end.is_some(), read.more, "a page of {user} without rows is the last one");
             found.extend(read.items.into_iter().filter_map(|(_, shown)| shown));
             let Some(last) = end else { break };

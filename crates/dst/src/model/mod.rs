@@ -119,8 +119,10 @@ impl Model {
                 self.feed.publish_due(first, *user, *id);
                 Expected::Sweep
             }
-            Logged::Feed(node::Request { command: Command::NotifyOfEdit { post }, .. }) => {
-                self.feed.notify_of_edit(first, post.0);
+            Logged::Feed(node::Request {
+                command: Command::NotifyOfEdit { edit, post }, ..
+            }) => {
+                self.feed.notify_of_edit(first, (edit.0, post.0));
                 Expected::Sweep
             }
             Logged::Feed(request) => Expected::Reply(self.reply(first, request)),

@@ -1,10 +1,13 @@
 //! The expected notifications: those that are stored, and those of mentions and posts, which are not.
 
-use feed::limits::{FOLLOW_NOTICES_SEEN, MUTED_THREADS_MAX, NOTIFICATIONS_MAX};
+use feed::limits::{
+    EDIT_NOTICES_QUIET_MS, FOLLOW_NOTICES_SEEN, MUTED_THREADS_MAX, NOTIFICATIONS_MAX,
+};
 use feed::{Command, Done, Notice, Notification, NotificationId, Outcome, PostId};
-use feed::{Reaction, Refusal, UserId};
+use feed::{Reaction, Refusal, UserId, Visibility};
 
 use super::feed::Feed;
+use super::ms_of;
 use super::posts::ModelPost;
 
 /// What a stored notification is about.
@@ -101,13 +104,17 @@ impl Feed {
 
     /// Notifies a user of a follow or a request, unless the newest notifications say so already.
     pub(super) fn announce(&mut self, stamp: u64, (user, other): (u32, u32), cause: Cause) {
-        let cleared = self.cleared.get(&other).copied().unwrap_or(0);
-        let stored = self.notices.range((other, 0)..=(other, u64::MAX)).rev();
-        let newest = stored.take(FOLLOW_NOTICES_SEEN);
-        let mut shown = newest.filter(|((_, id), _)| *id > cleared);
-        if !shown.any(|(_, notice)| *notice == (user, cause)) {
+        if !self.is_announced(other, (user, cause)) {
             self.notify(other, stamp, (user, cause));
         }
+    }
+
+    /// Whether the newest notifications of a user say this.
+    fn is_announced(&self, user: u32, wanted: (u32, Cause)) -> bool {
+        let cleared = self.cleared.get(&user).copied().unwrap_or(0);
+        let stored = self.notices.range((user, 0)..=(user, u64::MAX)).rev();
+        let mut shown = stored.take(FOLLOW_NOTICES_SEEN).filter(|((_, id), _)| *id > cleared);
+        shown.any(|(_, notice)| *notice == wanted)
     }
 
     /// Notifies `user`, and drops the oldest of what is stored beyond the limit.
@@ -130,25 +137,35 @@ impl Feed {
         boosts.map(|(user, ..)| *user)
     }
 
-    /// A post was edited: the node notifies those who boost it later, of the last edit alone.
-    pub(super) fn announce_edit(&mut self, stamp: u64, id: u64) {
-        self.edits.remove(&id);
-        let is_sure = self.boosters_of(id).next().is_some();
+    /// A post was edited, and maybe `before`: the node notifies those who boost it later, of the last edit alone, and of
+    /// none soon after another one.
+    pub(super) fn announce_edit(&mut self, stamp: u64, id: u64, before: Option<u64>) {
+        let pending = self.edits.remove(&id);
+        let is_quiet = before.is_none_or(|at| ms_of(at) + EDIT_NOTICES_QUIET_MS <= ms_of(stamp));
+        if !is_quiet && pending.is_none() {
+            return;
+        }
+        let is_boosted = self.boosters_of(id).next().is_some();
+        let is_sure = is_boosted && (is_quiet || pending.is_some_and(|edit| edit.is_sure));
         let is_left = |(user, of): &(u32, u64)| *of == id && self.erasing.contains(user);
-        if is_sure || self.erased_boosts.iter().any(is_left) {
+        if is_boosted || self.erased_boosts.iter().any(is_left) {
             self.edits.insert(id, ModelEdit { stamp, is_sure });
         }
     }
 
     /// The node notifies all who boost an edited post: a run has fewer users than one command notifies.
-    pub(super) fn notify_of_edit(&mut self, stamp: u64, id: u64) {
+    pub(super) fn notify_of_edit(&mut self, stamp: u64, (edited, id): (u64, u64)) {
+        if self.edits.get(&id).is_none_or(|edit| edit.stamp != edited) {
+            return;
+        }
         let Some(edit) = self.edits.remove(&id) else { return };
         let Some(post) = self.posts.get(&id) else { return };
         let author = post.author;
-        let notified = self
-            .boosters_of(id)
-            .filter(|user| *user != author && self.sees(*user, post) && self.hears(*user, author));
         let notice = (author, Cause::Edit(id));
+        let notified = self.boosters_of(id).filter(|user| {
+            let may_be = self.sees(*user, post) && self.hears(*user, author);
+            *user != author && may_be && !self.is_announced(*user, notice)
+        });
         for user in notified.collect::<Vec<_>>() {
             match edit.is_sure {
                 true => self.notify(user, stamp, notice),
@@ -169,7 +186,10 @@ impl Feed {
         let since = self.follow_options.get(&pair)?.notified_since?;
         let is_new = self.follows.contains(&pair) && id > since;
         let is_of_author = post.reply_to.is_none_or(|to| to == post.author);
-        let is_notice = is_new && is_of_author && post.boost.is_none() && self.sees(user, post);
+        let is_open = post.boost.is_none() && post.visibility != Visibility::Direct;
+        // Also one that leaves mentions.
+        let is_muted = self.mutes.contains_key(&pair);
+        let is_notice = is_new && is_of_author && is_open && !is_muted && self.sees(user, post);
         is_notice.then_some(Notice::Post(PostId(id)))
     }
 

@@ -158,10 +158,11 @@ impl Feed {
         if new != old || !all.changes.is_empty() {
             new.edited = Some(stamp);
             self.attach(edit.post, (&old.media, &new.media), all.changes);
+            let before = old.edited;
             self.add_version(edit.post.0, old);
             self.posts.insert(edit.post.0, new);
             self.forget_votes();
-            self.announce_edit(stamp, edit.post.0);
+            self.announce_edit(stamp, edit.post.0, before);
         }
         Ok(Done::PostEdited)
     }

@@ -118,7 +118,9 @@ fn run(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effect>) -> 
         Command::Conversation(update) => conversation::update(txn, update),
         Command::FollowWith(new) => follow::set_with(txn, stamp, new, effects),
         Command::MuteThread { user, post, on } => notice::mute_thread(txn, user, *post, *on),
-        Command::NotifyOfEdit { post } => Ok(notice::notify_of_edit(txn, stamp, *post, effects)),
+        Command::NotifyOfEdit { edit, post } => {
+            Ok(notice::notify_of_edit(txn, stamp, (*edit, *post), effects))
+        }
         Command::EditProfile { .. }
         | Command::Post { .. }
         | Command::Reply { .. }

@@ -60,33 +60,33 @@ pub(super) fn mute_thread(txn: &mut Txn<'_>, user: &UserRef, post: PostId, on: b
     Ok(Done::ThreadMuted)
 }
 
-/// Notifies some of those who boosted a post of its last edit, in the order of their ids. The facts have how far it is, so
-/// a command that was sent twice notifies nobody twice.
+/// Notifies some of those who boosted a post of an edit, in the order of their ids. The facts have how far it is, so a
+/// command that was sent twice notifies nobody twice; and nobody who has a notification of an edit of the post among the
+/// newest ones.
 pub(super) fn notify_of_edit(
     txn: &mut Txn<'_>,
     stamp: Stamp,
-    id: PostId,
+    (edit, id): (Stamp, PostId),
     effects: &mut Vec<Effect>,
 ) -> Done {
-    let done = Done::EditNotified { more: false };
-    let Some(post) = txn.facts().stored_post(id) else { return done };
-    let next = txn.facts().edit_notified_up_to(id, &post);
-    let (Some(edit), Some(next)) = (post.edited, next) else { return done };
-    if txn.facts().is_hidden(post.author) {
+    let post = txn.facts().stored_post(id).filter(|post| post.edited == Some(edit));
+    let post = post.filter(|post| !txn.facts().is_hidden(post.author));
+    let next = post.as_ref().and_then(|post| txn.facts().edit_notified_up_to(id, post));
+    let (Some(post), Some(next)) = (post, next) else {
+        // Of a post that is deleted, or was edited again.
         txn.put_edit_notices((edit, id), None);
-        return done;
-    }
-    let users = txn.facts().boosted_from(id, next);
+        return Done::EditNotified;
+    };
+    let (users, stored) = (txn.facts().boosted_from(id, next), Stored::Edit(id));
     for user in users.iter().copied().filter(|user| *user != post.author) {
         let viewer = Viewer::new(txn.facts(), Some(user));
-        let is_notified = viewer.visible(&post) && viewer.notified_by(post.author);
-        if txn.facts().exists(user) && is_notified {
-            txn.put_notification(user, stamp.0, Stored::Edit(id));
+        let may_be = viewer.visible(&post) && viewer.notified_by(post.author);
+        if may_be && txn.facts().exists(user) && !txn.facts().is_announced(user, stored) {
+            txn.put_notification(user, stamp.0, stored);
             effects.push(Effect::Notified { user });
         }
     }
     let last = users.last().filter(|_| users.len() >= EDIT_NOTICES_MAX);
-    let next = last.map(|last| u64::from(last.0) + 1);
-    txn.put_edit_notices((edit, id), next);
-    Done::EditNotified { more: next.is_some() }
+    txn.put_edit_notices((edit, id), last.map(|last| u64::from(last.0) + 1));
+    Done::EditNotified
 }

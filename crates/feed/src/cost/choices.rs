@@ -2,6 +2,7 @@
 
 use rows::{Cost, WORK_PER_ROW};
 
+use super::polls::{NOTICE_LOOK_UPS, NOTICE_ROWS};
 use crate::limits::{
     EDIT_NOTICES_MAX, FOLLOW_NOTICES_SEEN, FOLLOW_OPTIONS_BYTES_MAX, MUTED_THREADS_BYTES_MAX,
     POST_BYTES_MAX,
@@ -35,10 +36,11 @@ pub(super) fn follow_cost() -> Cost {
     Cost { work: cost.work + read, ..cost }
 }
 
-/// Each user has a notification, and two that it replaces, and may see the post.
+/// Each user may see the post, has no notification of it yet, and gets one.
 pub(super) fn edit_notices_cost() -> Cost {
-    let cost = Cost::of_rows(4 * EDIT_NOTICES_MAX + 2, 64 * EDIT_NOTICES_MAX);
-    let read = (8 * EDIT_NOTICES_MAX + 2) * WORK_PER_ROW + 2 * POST_BYTES_MAX;
+    let cost = Cost::of_rows(NOTICE_ROWS * EDIT_NOTICES_MAX + 2, 48 * EDIT_NOTICES_MAX + 32);
+    let looked_up = (NOTICE_LOOK_UPS + FOLLOW_NOTICES_SEEN + 2) * EDIT_NOTICES_MAX + 8;
+    let read = 4 * POST_BYTES_MAX + looked_up * WORK_PER_ROW;
     Cost { work: cost.work + read, ..cost }
 }
 

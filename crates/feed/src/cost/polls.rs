@@ -17,9 +17,10 @@ pub(crate) const SCHEDULED_ROWS: usize = 2;
 /// Most bytes of a poll in the row of its post.
 pub(super) const POLL_BYTES_MAX: usize = POLL_OPTIONS_MAX * (POLL_OPTION_BYTES_MAX + 2) + 32;
 /// Rows of a notification: its own, which are counted, and two that are removed.
-const NOTICE_ROWS: usize = 4;
-/// Rows that are looked up before somebody is notified of the end of a poll: whether they exist and may see its post.
-const NOTICE_LOOK_UPS: usize = 18;
+pub(super) const NOTICE_ROWS: usize = 4;
+/// Rows that are looked up before somebody is notified of the end of a poll, or of an edit: whether they exist and may see
+/// the post.
+pub(super) const NOTICE_LOOK_UPS: usize = 18;
 /// Most bytes of the row of a scheduled post.
 const SCHEDULED_BYTES_MAX: usize = 2 * POST_BYTES_MAX + POLL_BYTES_MAX + 10 * POST_MEDIA_MAX + 128;
 

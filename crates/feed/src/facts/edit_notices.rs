@@ -6,7 +6,7 @@ use rows::{NameTable, Rows, Stamp, try_decode};
 
 use super::{Facts, Txn};
 use crate::ids::{PostId, UserId};
-use crate::limits::EDIT_NOTICES_MAX;
+use crate::limits::{EDIT_NOTICES_MAX, EDIT_NOTICES_QUIET_MS};
 use crate::reaction::Reaction;
 use crate::records::Post;
 use crate::write;
@@ -45,15 +45,20 @@ impl Txn<'_> {
         write::edit_notices(self.rows, (edit, post), next);
     }
 
-    /// Leaves it to later commands to notify those who boosted a post that it was edited, and not of the edit before.
+    /// Leaves it to later commands to notify those who boosted a post that it was edited: not of one of many edits within
+    /// an hour, of which the first is announced. If not all are notified of the edit before, the others are notified of this
+    /// one.
     pub(crate) fn announce_edit(&mut self, id: PostId, old: &Post, edit: Stamp) {
+        let pending = self.facts().edit_notified_up_to(id, old);
         self.forget_edit_notices(id, old);
-        if self.facts().stored_post_counts(id).boosts > 0 {
-            self.put_edit_notices((edit, id), Some(0));
+        let is_quiet = |before: Stamp| before.unix_ms() + EDIT_NOTICES_QUIET_MS <= edit.unix_ms();
+        let next = pending.or_else(|| old.edited.is_none_or(is_quiet).then_some(0));
+        if next.is_some() && self.facts().stored_post_counts(id).boosts > 0 {
+            self.put_edit_notices((edit, id), next);
         }
     }
 
-    /// Notifies nobody of the last edit of a post any more.
+    /// Removes who is notified next of the last edit of a post.
     pub(super) fn forget_edit_notices(&mut self, id: PostId, post: &Post) {
         if let Some(edit) = post.edited
             && self.facts().edit_notified_up_to(id, post).is_some()

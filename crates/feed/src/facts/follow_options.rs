@@ -24,6 +24,12 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         at.ok().and_then(|at| all.get(at)).map_or_else(FollowOptions::default, |it| it.options)
     }
 
+    /// Whether a user is notified of posts by anybody.
+    #[must_use]
+    pub fn wants_posts(&self, user: UserId) -> bool {
+        self.all_follow_options(user).iter().any(|found| found.options.notified_since.is_some())
+    }
+
     /// The users whose boosts a user hides, in ascending order of ids.
     #[must_use]
     pub fn without_boosts(&self, user: UserId) -> Vec<UserId> {

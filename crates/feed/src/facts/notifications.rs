@@ -9,14 +9,11 @@ use std::collections::BTreeMap;
 use rows::{Order, PointTable, Rows, SetTable, Span, Stamp, decode, encode};
 
 use super::{Facts, Txn};
-use crate::follow_options::OptionsOf;
 use crate::ids::{PostId, UserId};
 use crate::limits;
 use crate::notification::{DISMISSED, Inbox, NoticeRow, Stored};
-use crate::post::Listed;
+use crate::post::{Listed, Visibility};
 
-/// Fewest posts of an author that are read to find those of which a user is notified.
-const NOTIFIED_READ: usize = 64;
 /// Rows that are removed with each new one, at most.
 const REMOVED_AT_ONCE: usize = 2;
 
@@ -28,20 +25,16 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         row.map_or_else(Inbox::default, |row| decode(&row))
     }
 
-    /// The rows of a user's notifications within `span` of ids, in its order, and whether these are all that its limit
-    /// allows: if not, there may be more after the last one, which may be no notification.
-    pub(crate) fn notification_rows(
-        &self,
-        user: UserId,
-        span: Span,
-    ) -> (Vec<(u64, NoticeRow)>, bool) {
+    /// The rows of a user's notifications within `span`, in its order, without those of posts by users of whose posts the
+    /// user is notified.
+    pub(crate) fn notification_rows(&self, user: UserId, span: Span) -> Vec<(u64, NoticeRow)> {
         let stored = |low, high| {
             let span = Span { low, high, ..span };
             self.rows.members(SetTable::Notifications, user.0.into(), span).into_iter()
         };
-        let (mut rows, end) = self.notified_posts(user, span);
-        let mentions = self.rows.members(SetTable::Mentions, user.0.into(), span);
-        rows.extend(mentions.into_iter().map(|(post, _)| (post, NoticeRow::Mention)));
+        let mentions = self.rows.members(SetTable::Mentions, user.0.into(), span).into_iter();
+        let mut rows: BTreeMap<u64, NoticeRow> =
+            mentions.map(|(post, _)| (post, NoticeRow::Mention)).collect();
         let high = span.high.min(DISMISSED - 1);
         if span.low <= high {
             let as_row = |(id, row)| Some((id, NoticeRow::Stored(Stored::of_number(row)?)));
@@ -49,40 +42,10 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
             let dismissed = stored(span.low + DISMISSED, high + DISMISSED);
             rows.extend(dismissed.filter_map(as_row).map(|(id, row)| (id - DISMISSED, row)));
         }
-        if let Some(end) = end {
-            rows.entry(end).or_insert(NoticeRow::End);
+        match span.order {
+            Order::Ascending => rows.into_iter().take(span.limit).collect(),
+            Order::Descending => rows.into_iter().rev().take(span.limit).collect(),
         }
-        let mut rows: Vec<_> = rows.into_iter().collect();
-        if span.order == Order::Descending {
-            rows.reverse();
-        }
-        let at_end = end.and_then(|end| rows.iter().position(|(id, _)| *id == end));
-        rows.truncate(at_end.map_or(span.limit, |at| span.limit.min(at + 1)));
-        (rows, at_end.is_none_or(|at| at >= span.limit))
-    }
-
-    /// The posts within `span` of which `user` is notified because of their authors, and up to where the posts of all of
-    /// these were read, if there are more: replies and boosts are no notifications, and are read and left out.
-    fn notified_posts(&self, user: UserId, span: Span) -> (BTreeMap<u64, NoticeRow>, Option<u64>) {
-        let (mut found, mut ends) = (BTreeMap::new(), Vec::new());
-        for OptionsOf { other, options } in self.all_follow_options(user) {
-            let Some(since) = options.notified_since.filter(|_| self.follows(user, other)) else {
-                continue;
-            };
-            let (low, limit) = (span.low.max(since.0 + 1), span.limit.max(NOTIFIED_READ));
-            if low > span.high {
-                continue;
-            }
-            let posts = self.posts_by(other, Span { low, limit, ..span });
-            ends.extend(posts.last().filter(|_| posts.len() >= limit).map(|(last, _)| last.0));
-            let notified = posts.into_iter().filter(|(_, listed)| notifies(other, *listed));
-            found.extend(notified.map(|(post, _)| (post.0, NoticeRow::Post)));
-        }
-        let end = match span.order {
-            Order::Ascending => ends.into_iter().min(),
-            Order::Descending => ends.into_iter().max(),
-        };
-        (found, end)
     }
 
     /// The row of one notification of a user, with few look-ups.
@@ -117,14 +80,19 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     }
 }
 
-/// Whether users who want to know of posts by `author` are notified of this one: it is no boost, and no reply to others.
-fn notifies(author: UserId, listed: Listed) -> bool {
-    !listed.is_boost() && listed.reply_to().is_none_or(|to| to == author)
+/// Whether users who want to know of posts by `author` are notified of this one: it is no boost, no reply to others, and not
+/// direct, since a direct post that is for them mentions them.
+pub(crate) fn notifies(author: UserId, listed: Listed) -> bool {
+    let is_for_others = listed.reply_to().is_some_and(|to| to != author);
+    !listed.is_boost() && !is_for_others && listed.visibility() != Visibility::Direct
 }
 
 impl Txn<'_> {
     /// Stores a notification, and removes up to two that are not shown any more.
     pub(crate) fn put_notification(&mut self, user: UserId, id: u64, stored: Stored) {
+        if !stored.has_number() {
+            return;
+        }
         let mut inbox = self.facts().inbox(user);
         self.rows.put_member(SetTable::Notifications, user.0.into(), id, Some(stored.number()));
         inbox.stored += 1;
@@ -144,7 +112,7 @@ impl Txn<'_> {
         self.put_inbox(user, inbox);
     }
 
-    /// Shows a notification no more that is not stored.
+    /// Dismisses a notification that is not stored.
     pub(crate) fn dismiss_unstored(&mut self, user: UserId, id: u64) {
         let row = Some(Stored::Dismissed.number());
         self.rows.put_member(SetTable::Notifications, user.0.into(), id + DISMISSED, row);

@@ -10,7 +10,6 @@
 mod accounts;
 mod blocks;
 mod counts;
-mod filters;
 mod lists;
 mod media;
 mod notes;
@@ -24,6 +23,7 @@ mod samples;
 mod stories;
 mod tags;
 mod users;
+mod whole;
 
 use std::collections::{BTreeMap, BTreeSet};
 

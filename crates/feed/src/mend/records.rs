@@ -61,7 +61,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
             NameTable::FeaturedTag | NameTable::FollowedTag => {
                 name.len() > 4 && try_decode::<u64>(value).is_some()
             }
-            NameTable::Filters => name.len() == 4 && super::filters::is_record(value),
+            NameTable::Filters => name.len() == 4 && super::whole::is_record(value),
             NameTable::PollEnd => {
                 name.len() == 16 && (value.is_empty() || try_decode::<u64>(value).is_some())
             }
@@ -71,10 +71,10 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
             NameTable::ScheduledDue => true,
             NameTable::List => try_decode::<List>(value).is_some(),
             NameTable::Media => name.len() == 8 && super::media::is_record(value),
-            NameTable::Conversations => name.len() == 4 && super::filters::are_marks(value),
+            NameTable::Conversations => name.len() == 4 && super::whole::are_marks(value),
             NameTable::PostVersions => name.len() == 8 && super::posts::are_versions(value),
-            NameTable::FollowOptions => name.len() == 4 && super::filters::are_options(value),
-            NameTable::MutedThreads => name.len() == 4 && super::filters::are_threads(value),
+            NameTable::FollowOptions => name.len() == 4 && super::whole::are_options(value),
+            NameTable::MutedThreads => name.len() == 4 && super::whole::are_threads(value),
             NameTable::EditNotices => name.len() == 16 && try_decode::<u64>(value).is_some(),
             NameTable::MediaSpace => try_decode::<MediaSpace>(value).is_some(),
             NameTable::MediaFile | NameTable::MediaOf | NameTable::UnattachedMedia => true,

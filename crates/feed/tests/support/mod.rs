@@ -137,7 +137,8 @@ impl World {
     pub(crate) fn notices(&self, user: u32) -> Vec<(u32, Notice)> {
         let page = Page { cursor: Cursor::Newest, limit: 2_000 };
         let viewer = Viewer::new(self.facts(), Some(UserId(user)));
-        let shown = viewer.notifications(&page).items.into_iter().filter_map(|(_, shown)| shown);
+        let shown =
+            viewer.notifications(&page).rows.items.into_iter().filter_map(|(_, shown)| shown);
         shown.map(|shown| (shown.actor.0, shown.notice)).collect()
     }
 

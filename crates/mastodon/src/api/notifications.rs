@@ -4,7 +4,9 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
-use feed::{Command, Cursor, Notification, NotificationId, Page, UserId, UserRef};
+use feed::{
+    Command, Cursor, Notification, NotificationId, NotificationPage, Page, UserId, UserRef,
+};
 use serde_json::{Value, json};
 
 use crate::answers;
@@ -51,11 +53,12 @@ pub(crate) async fn list(
     let asked = Asked::parse(&fields, paging::ACCOUNTS)?;
     let wanted = Wanted::parse(&fields)?;
     let read = move |_: &_, entities: &mut Entities<'_>| {
-        let page = entities.viewer().notifications(&asked.page(NotificationId));
+        let NotificationPage { rows, end } =
+            entities.viewer().notifications(&asked.page(NotificationId));
         let entity = |(_, found): (_, Option<Notification>)| {
             entities.notification(found.filter(|found| wanted.has(found))?)
         };
-        asked.list(page, None, |(id, _)| id.0, entity)
+        asked.list(rows, end.map(|end| end.0), |(id, _)| id.0, entity)
     };
     let listed = state.entities(Some(me), read).await?;
     state.listed(uri.path(), &fields, &asked, listed)
@@ -110,7 +113,7 @@ pub(crate) async fn unread_count(
         let marker = entities.facts().markers(me).notifications;
         let read = marker.map_or(0, |marker| marker.last_read);
         let page = Page { cursor: Cursor::Newest, limit };
-        let found = entities.viewer().notifications(&page).items.into_iter();
+        let found = entities.viewer().notifications(&page).rows.items.into_iter();
         let unread = found.filter(|(id, _)| id.0 > read).filter_map(|(_, found)| found);
         unread.filter(|found| wanted.has(found)).count()
     };

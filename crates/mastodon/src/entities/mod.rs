@@ -71,8 +71,10 @@ impl<'a> Entities<'a> {
     pub(crate) fn of_kept(renderer: &'a Renderer, reader: UserId) -> Option<Self> {
         let Renderer { node, kept, .. } = renderer;
         let is_plain = node.surely_hides_nobody(reader) && kept.is_without_marks(reader, node);
-        let entities =
-            || Self { lacks: Some(Cell::new(false)), ..Self::new(renderer, Some(reader)) };
+        // Known by now: nothing is read for it.
+        let marks = OnceCell::from(None);
+        let lacks = Some(Cell::new(false));
+        let entities = || Self { lacks, marks, ..Self::new(renderer, Some(reader)) };
         is_plain.then(entities).filter(|entities| entities.keeps)
     }
 

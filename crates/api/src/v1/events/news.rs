@@ -186,7 +186,10 @@ impl Question {
                                 && node.try_post_for(self.user, post, out)
                         }
                         Source::Facts => {
-                            node.viewer(Some(self.user)).notified(post) && node.post(post, out)
+                            let viewer = node.viewer(Some(self.user));
+                            let found = viewer.facts().post(post);
+                            found.is_some_and(|found| viewer.sees_edits(&found))
+                                && node.post(post, out)
                         }
                     };
                     end(written, source, start, out)?;

@@ -61,11 +61,13 @@ impl Question {
             }
         }
         let page = Page { cursor: Cursor::After(NotificationId(self.position)), limit: PAGE };
-        let notices = entities.viewer().notifications(&page);
+        let notices = entities.viewer().notifications_but_posts(&page);
+        let of_posts = self.of_posts(&entities, &home.posts.items);
         let reaches = [home.reach().map(|post| post.0), reach(&notices, |(id, _)| id.0)];
         let end = reaches.into_iter().flatten().fold(self.visible, u64::min);
         let posts = home.posts.items.iter().map(|post| (post.0, None));
-        let notified = notices.items.iter().filter_map(|(id, found)| Some((id.0, Some((*found)?))));
+        let notified = notices.items.iter().filter_map(|(_, found)| *found).chain(of_posts);
+        let notified = notified.map(|found| (found.id.0, Some(found)));
         let mut all: Vec<_> = posts.chain(notified).collect();
         let read = all.len();
         all.retain(|(id, _)| *id <= end);
@@ -97,6 +99,16 @@ impl Question {
         News { events, position, changes_read, more }
     }
 
+    /// The notifications of posts at home because their authors' posts are to be known of.
+    fn of_posts(&self, entities: &Entities<'_>, home: &[PostId]) -> Vec<Notification> {
+        if home.is_empty() || !entities.facts().wants_posts(self.user) {
+            return Vec::new();
+        }
+        let found = home.iter().map(|post| NotificationId(post.0));
+        let found = found.filter_map(|id| entities.viewer().notification(id));
+        found.filter(|found| matches!(found.notice, Notice::Post(_))).collect()
+    }
+
     /// The conversation of a direct post, if it is new to the user: their own at home, or one that mentions them.
     fn conversation(
         &self,
@@ -122,7 +134,8 @@ impl Question {
                 entities.viewer().notified_by(author).then(|| deleted(post))
             }
             Change::Edited(post) => {
-                let is_wanted = entities.viewer().notified(post);
+                let found = entities.facts().post(post);
+                let is_wanted = found.is_some_and(|found| entities.viewer().sees_edits(&found));
                 let status = is_wanted.then(|| entities.status(post)).flatten()?;
                 let lists = self.lists_with(entities, post);
                 Some(Event { lists, ..Event::of("status.update", status) })
