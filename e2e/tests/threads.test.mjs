@@ -69,9 +69,17 @@ test("a boost shows the post with the name of who boosted it, and goes with it",
 
   const notices = await open(browser, server, { me: ada, at: "/#/notifications" });
   await notices.locator('.notice[data-kind="boost"]', { hasText: "boosted your post" }).waitFor();
+  // Who boosted it is notified of an edit.
+  await server.ask("PATCH", `/v1/posts/${post.id}`, { text: "worth a boost, still" });
+  const kinds = async () => (await server.ask("GET", "/v1/users/@b_bob/notifications")).items.map(({ kind }) => kind);
+  await until(async () => (await kinds()).includes("edit"), "the notification of the edit");
+  const edits = await open(browser, server, { me: bob, at: "/#/notifications", ...PHONE });
+  const edit = edits.locator('.notice[data-kind="edit"]', { hasText: "edited a post that you boosted" });
+  await edit.waitFor();
+  assert.match(await edit.locator(".excerpt").innerText(), /still/u);
   await button.click();
   await until(async () => (await home.locator(".feed .post").count()) === 0, "the boost is taken back");
-  for (const one of [page, home, notices]) await close(one);
+  for (const one of [page, home, notices, edits]) await close(one);
 });
 
 test("a post with a content warning is hidden until it is asked for", async () => {

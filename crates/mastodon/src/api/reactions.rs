@@ -14,52 +14,36 @@ use crate::limiter::What;
 use crate::paging::{self, Asked};
 use crate::state::Shared;
 
-/// Makes the handlers that change a reaction.
+/// Makes the handlers that change what the user does with a status, and answer with it.
 macro_rules! changes {
-    ($($name:ident = $reaction:ident, $on:literal;)*) => {$(
+    ($($name:ident = |$user:ident, $post:ident| $command:expr;)*) => {$(
         pub(crate) async fn $name(
             State(state): State<Shared>,
             Me(me): Me,
-            StatusInPath(post): StatusInPath,
+            StatusInPath($post): StatusInPath,
             once: Once,
         ) -> Result<Response, ApiError> {
-            let (user, reaction) = (UserRef::Id(me), Reaction::$reaction);
-            let command = Command::React { user, post, reaction, on: $on };
-            state.change(me, once, command).await?;
-            let status = state.entities_done(me, move |entities| entities.status(post)).await?;
+            let $user = UserRef::Id(me);
+            state.change(me, once, $command).await?;
+            let status = state.entities_done(me, move |entities| entities.status($post)).await?;
             answers::entity(status)
         }
     )*};
 }
 
 changes! {
-    favourite = Favourite, true;
-    unfavourite = Favourite, false;
-    bookmark = Bookmark, true;
-    unbookmark = Bookmark, false;
-    pin = Pin, true;
-    unpin = Pin, false;
+    favourite = |user, post| react(user, post, Reaction::Favourite, true);
+    unfavourite = |user, post| react(user, post, Reaction::Favourite, false);
+    bookmark = |user, post| react(user, post, Reaction::Bookmark, true);
+    unbookmark = |user, post| react(user, post, Reaction::Bookmark, false);
+    pin = |user, post| react(user, post, Reaction::Pin, true);
+    unpin = |user, post| react(user, post, Reaction::Pin, false);
+    mute_thread = |user, post| Command::MuteThread { user, post, on: true };
+    unmute_thread = |user, post| Command::MuteThread { user, post, on: false };
 }
 
-/// Makes the handlers that mute the thread of a status.
-macro_rules! mutes {
-    ($($name:ident = $on:literal;)*) => {$(
-        pub(crate) async fn $name(
-            State(state): State<Shared>,
-            Me(me): Me,
-            StatusInPath(post): StatusInPath,
-            once: Once,
-        ) -> Result<Response, ApiError> {
-            state.change(me, once, Command::MuteThread { user: UserRef::Id(me), post, on: $on }).await?;
-            let status = state.entities_done(me, move |entities| entities.status(post)).await?;
-            answers::entity(status)
-        }
-    )*};
-}
-
-mutes! {
-    mute_thread = true;
-    unmute_thread = false;
+fn react(user: UserRef, post: PostId, reaction: Reaction, on: bool) -> Command {
+    Command::React { user, post, reaction, on }
 }
 
 /// Makes the handlers of the user's own lists.
