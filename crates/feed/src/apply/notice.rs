@@ -80,8 +80,10 @@ pub(super) fn notify_of_edit(
     let (users, stored) = (txn.facts().boosted_from(id, next), Stored::Edit(id));
     for user in users.iter().copied().filter(|user| *user != post.author) {
         let viewer = Viewer::new(txn.facts(), Some(user));
-        let may_be = viewer.visible(&post) && viewer.notified_by(post.author);
-        if may_be && txn.facts().exists(user) && !txn.facts().is_announced(user, stored) {
+        if viewer.sees_edits(&post)
+            && txn.facts().exists(user)
+            && !txn.facts().is_announced(user, stored)
+        {
             txn.put_notification(user, stamp.0, stored);
             effects.push(Effect::Notified { user });
         }

@@ -50,7 +50,9 @@ impl Txn<'_> {
     /// one.
     pub(crate) fn announce_edit(&mut self, id: PostId, old: &Post, edit: Stamp) {
         let pending = self.facts().edit_notified_up_to(id, old);
-        self.forget_edit_notices(id, old);
+        if let (Some(before), Some(_)) = (old.edited, pending) {
+            self.put_edit_notices((before, id), None);
+        }
         let is_quiet = |before: Stamp| before.unix_ms() + EDIT_NOTICES_QUIET_MS <= edit.unix_ms();
         let next = pending.or_else(|| old.edited.is_none_or(is_quiet).then_some(0));
         if next.is_some() && self.facts().stored_post_counts(id).boosts > 0 {

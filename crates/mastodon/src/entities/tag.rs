@@ -29,17 +29,16 @@ pub(crate) struct VisibleTagged {
 impl Entities<'_> {
     /// A hashtag, with the posts and users of each of the last days among its newest posts.
     pub(crate) fn tag(&self, tag: &Tag, now_ms: u64) -> Value {
-        let posts = self.facts().tagged(tag, PostId(u64::MAX), POSTS_LOOKED_AT);
-        self.tag_of(tag, &self.visible_tagged(posts), now_ms)
+        self.tag_of(tag, &self.visible_tagged(tag), now_ms)
     }
 
     /// Those of the newest posts with a hashtag that the reader may see; none if there is none.
     pub(crate) fn used_tag(&self, tag: &Tag) -> Option<VisibleTagged> {
-        let posts = self.facts().tagged(tag, PostId(u64::MAX), POSTS_LOOKED_AT);
-        Some(self.visible_tagged(posts)).filter(|found| !found.posts.is_empty())
+        Some(self.visible_tagged(tag)).filter(|found| !found.posts.is_empty())
     }
 
-    fn visible_tagged(&self, mut posts: Vec<Tagged>) -> VisibleTagged {
+    fn visible_tagged(&self, tag: &Tag) -> VisibleTagged {
+        let mut posts = self.facts().tagged(tag, PostId(u64::MAX), POSTS_LOOKED_AT);
         let rest = posts.last().filter(|_| posts.len() >= POSTS_LOOKED_AT).map(|(post, _)| *post);
         posts.retain(|(_, author)| self.is_visible(*author));
         VisibleTagged { posts, rest }
