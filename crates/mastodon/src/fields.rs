@@ -133,7 +133,7 @@ impl Fields {
 
     /// Those of a JSON object: texts, numbers, booleans, and lists of them. Objects within it are as in a form:
     /// `{"a": {"b": 1}}` is `a[b]=1`.
-    fn of_json(bytes: &[u8]) -> Result<Self, ApiError> {
+    pub(crate) fn of_json(bytes: &[u8]) -> Result<Self, ApiError> {
         let wrong = || ApiError::invalid_request("the body is no JSON object of simple values");
         if bytes.iter().all(u8::is_ascii_whitespace) {
             return Ok(Self::default());

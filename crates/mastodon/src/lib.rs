@@ -103,6 +103,11 @@ pub struct MastodonOptions {
 }
 
 impl MastodonOptions {
+    /// Whether the server stops.
+    pub(crate) fn is_closing(&self) -> bool {
+        self.closing.as_ref().is_some_and(|closing| *closing.borrow())
+    }
+
     /// Sign-up is closed, apps may not ask for passwords, only users read, the usual rates.
     #[must_use]
     pub fn new(base: &str) -> Self {

@@ -1,7 +1,9 @@
-//! What live streams share: how many there may be, the permits of their reads, and the newest posts of all users.
+//! State that live streams share: how many there may be, the permits of their reads, and the newest changes of public
+//! posts.
 //!
 //! **Invariant:** a stream has no queue of its own. It reads from a position, or from the shared ring of
 //! [`PUBLIC_EVENTS_MAX`] events; one that is slower than the ring misses events of it.
+//! **Invariant:** the posts of all users cost a read of each changed post, whatever the number of streams and of posts.
 //! **Invariant:** reads of streams take none of the permits of requests.
 
 use std::collections::HashMap;
@@ -9,7 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use feed::{PostId, Tag, UserId, Visibility};
+use feed::{Tag, UserId};
+use node::{PublicChange, PublicChangeKind};
+use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{Semaphore, broadcast};
 
 use crate::entities::{Entities, Renderer};
@@ -22,32 +26,49 @@ const STREAMS_MAX: u32 = 4_096;
 const USER_STREAMS_MAX: u32 = 32;
 /// Reads of streams that run at a time.
 const READS_MAX: usize = 4;
-/// Newest posts that are kept for streams of all users' posts.
+/// Newest events of public posts that are kept for streams.
 const PUBLIC_EVENTS_MAX: usize = 64;
-/// Newest posts that one look sends, fewer than are kept: so streams have time for them until the next look.
-const PUBLIC_LOOK_MAX: usize = PUBLIC_EVENTS_MAX / 4;
+/// Changes of public posts that are read at a time, fewer than are kept: so streams have time for them until the next
+/// read.
+const PUBLIC_READ_MAX: usize = PUBLIC_EVENTS_MAX / 4;
 /// Memory of a WebSocket with its buffers and its task, in bytes. What it sends is counted as responses are.
 const STREAM_BYTES: usize = 4 << 10;
-/// Most memory of the newest posts, of at most about 64 KiB each and 16 KiB of hashtags, and of all streams, in bytes.
+/// Most memory of the newest events, of at most about 64 KiB each and 16 KiB of hashtags, and of all streams, in bytes.
 pub(crate) const MEMORY: usize =
     PUBLIC_EVENTS_MAX * (80 << 10) + STREAMS_MAX as usize * STREAM_BYTES;
-/// Pause between two looks for new posts of all users.
+/// Pause between two reads of changes of public posts: changes that come meanwhile are read together.
 const PUBLIC_PAUSE: Duration = Duration::from_millis(100);
-/// Posts that one look reads. If there are more, older ones are left out.
-const PUBLIC_ROWS_MAX: usize = 400;
-/// Posts that are read at a time.
-const ROWS_AT_ONCE: usize = 80;
+/// The same while more changes wait and all streams keep up.
+const BURST_PAUSE: Duration = Duration::from_millis(25);
+/// Interval at which the task that reads the changes looks whether anybody listens.
+const LISTENERS_CHECK: Duration = Duration::from_secs(1);
 
-/// A post that any user may see.
+/// A change of a post that any user may see.
 #[derive(Debug)]
 pub(crate) struct Published {
-    pub(crate) post: PostId,
-    /// Whether it is a reply to another user.
-    pub(crate) is_reply: bool,
+    pub(crate) change: PublicChange,
+    /// Whether it has pictures.
+    pub(crate) has_media: bool,
     /// Its hashtags.
     pub(crate) tags: Vec<Tag>,
-    /// The entity `Status`, for no reader in particular.
-    pub(crate) status: Arc<str>,
+    /// The entity `Status`, for no reader in particular; the id of a deleted post.
+    pub(crate) payload: Arc<str>,
+}
+
+impl Published {
+    /// Whether the post was deleted; its hashtags and pictures are unknown then.
+    pub(crate) fn is_deletion(&self) -> bool {
+        self.change.kind == PublicChangeKind::Deleted
+    }
+
+    /// Name of the event.
+    pub(crate) fn event(&self) -> &'static str {
+        match self.change.kind {
+            PublicChangeKind::Posted => "update",
+            PublicChangeKind::Edited => "status.update",
+            PublicChangeKind::Deleted => "delete",
+        }
+    }
 }
 
 /// See the module.
@@ -58,8 +79,8 @@ pub(crate) struct Streams {
     streams_max: u32,
     turns: Arc<Semaphore>,
     public: broadcast::Sender<Arc<Published>>,
-    /// Whether a task looks for new posts.
-    is_looking: AtomicBool,
+    /// Whether a task reads changes of public posts.
+    is_reading: AtomicBool,
 }
 
 /// One of the open streams.
@@ -76,7 +97,7 @@ impl Streams {
             streams_max: (connections_max / 2).clamp(1, STREAMS_MAX),
             turns: Arc::new(Semaphore::new(READS_MAX)),
             public: broadcast::Sender::new(PUBLIC_EVENTS_MAX),
-            is_looking: AtomicBool::new(false),
+            is_reading: AtomicBool::new(false),
         }
     }
 
@@ -134,72 +155,78 @@ impl Server {
     }
 }
 
-/// The posts of all users from now on.
+/// Changes of the posts of all users from now on.
 pub(crate) fn public(state: &Shared) -> broadcast::Receiver<Arc<Published>> {
     let receiver = state.streams.public.subscribe();
-    if !state.streams.is_looking.swap(true, Ordering::SeqCst) {
-        tokio::spawn(look(Arc::clone(state)));
+    if !state.streams.is_reading.swap(true, Ordering::SeqCst) {
+        tokio::spawn(read_changes(Arc::clone(state), state.node.public_changes()));
     }
     receiver
 }
 
-/// Looks for new posts until nobody listens.
-async fn look(state: Shared) {
-    let (node, streams) = (&state.node, &state.streams);
-    let mut seen = node.visible_up_to().0;
+/// Reads changed posts for all streams together, until nobody listens.
+async fn read_changes(state: Shared, mut changes: broadcast::Receiver<PublicChange>) {
+    let streams = &state.streams;
     loop {
-        tokio::time::sleep(PUBLIC_PAUSE).await;
+        let next = tokio::time::timeout(LISTENERS_CHECK, some(&mut changes)).await;
         if streams.public.receiver_count() == 0 {
-            streams.is_looking.store(false, Ordering::SeqCst);
+            streams.is_reading.store(false, Ordering::SeqCst);
             // Whoever has come meanwhile either saw that this task was there, or begins another one.
             let is_wanted = streams.public.receiver_count() > 0;
-            if !is_wanted || streams.is_looking.swap(true, Ordering::SeqCst) {
+            if !is_wanted || streams.is_reading.swap(true, Ordering::SeqCst) {
                 return;
             }
         }
-        let visible = node.visible_up_to().0;
-        if visible == seen {
-            continue;
-        }
-        let read = move |renderer: &Renderer| published(renderer, seen, visible);
-        let found = state.read_for_stream(read).await.unwrap_or_default();
-        seen = visible;
-        for published in found {
+        let Ok(next) = next else { continue };
+        let read = move |renderer: &Renderer| published(renderer, &next);
+        for published in state.read_for_stream(read).await.unwrap_or_default() {
             // An error means that nobody listens any more.
             drop(streams.public.send(Arc::new(published)));
         }
+        let is_burst = !changes.is_empty();
+        let keep_up = streams.public.len() + PUBLIC_READ_MAX <= PUBLIC_EVENTS_MAX;
+        tokio::time::sleep(if is_burst && keep_up { BURST_PAUSE } else { PUBLIC_PAUSE }).await;
     }
 }
 
-/// The public posts with ids above `after` up to `until`, oldest first. Replies to other users are among them if they
-/// have hashtags.
-fn published(renderer: &Renderer, after: u64, until: u64) -> Vec<Published> {
-    let mut entities = Entities::new(renderer, None);
-    let (mut found, mut read) = (Vec::new(), 0);
-    let mut before = Some(PostId(until + 1));
-    let is_enough = |found: &Vec<_>| found.len() >= PUBLIC_LOOK_MAX;
-    while let Some(from) = before.filter(|_| read < PUBLIC_ROWS_MAX && !is_enough(&found)) {
-        let (rows, rest) = entities.facts().posts_before(from, ROWS_AT_ONCE);
-        read += ROWS_AT_ONCE;
-        before = rest.filter(|rest| rest.0 > after);
-        for row in rows.into_iter().take_while(|row| row.posted.0.0 > after) {
-            let (post, listed) = row.posted;
-            let is_reply = listed.reply_to().is_some_and(|to| to != row.author);
-            if listed.visibility() == Visibility::Public && !listed.is_boost() && !is_enough(&found)
-            {
-                let tags = entities.facts().post(post).map(|post| post.tags()).unwrap_or_default();
-                if !is_reply || !tags.is_empty() {
-                    found.push((post, is_reply, tags));
-                }
-            }
+/// The next changes, oldest first.
+async fn some(changes: &mut broadcast::Receiver<PublicChange>) -> Vec<PublicChange> {
+    let mut found = Vec::new();
+    while found.is_empty() {
+        match changes.recv().await {
+            Ok(change) => found.push(change),
+            // It continues with the oldest change that is kept.
+            Err(RecvError::Lagged(_)) => {}
+            // The node outlives this task.
+            Err(RecvError::Closed) => std::future::pending().await,
         }
     }
-    let newest = found.into_iter().rev();
-    let status = |(post, is_reply, tags)| {
-        let status = Arc::from(entities.status(post)?.into_text());
-        Some(Published { post, is_reply, tags, status })
+    while found.len() < PUBLIC_READ_MAX
+        && let Ok(change) = changes.try_recv()
+    {
+        found.push(change);
+    }
+    found
+}
+
+/// The changed posts that still are as the changes say. Replies to other users are among them if they have hashtags.
+fn published(renderer: &Renderer, changes: &[PublicChange]) -> Vec<Published> {
+    let mut entities = Entities::new(renderer, None);
+    let mut published = |change: &PublicChange| {
+        let change = *change;
+        if change.kind == PublicChangeKind::Deleted {
+            let payload = Arc::from(change.post.0.to_string());
+            return Some(Published { change, has_media: false, tags: Vec::new(), payload });
+        }
+        let post = entities.facts().post(change.post)?;
+        let (tags, has_media) = (post.tags(), !post.media.is_empty());
+        if change.is_reply && tags.is_empty() {
+            return None;
+        }
+        let payload = Arc::from(entities.status(change.post)?.into_text());
+        Some(Published { change, has_media, tags, payload })
     };
-    newest.filter_map(status).collect()
+    changes.iter().filter_map(&mut published).collect()
 }
 
 #[cfg(test)]

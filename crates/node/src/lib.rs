@@ -99,4 +99,4 @@ pub use store::{Store, Unreadable};
 pub use submission::{KeyReplies, READ_BYTES_MAX, ReadAt, ReadRows};
 pub use uploads::{UPLOAD_MEMORY, Upload, UploadError};
 pub use verify::{DataReport, verify};
-pub use views::{Change, ViewSizes};
+pub use views::{Change, PublicChange, PublicChangeKind, ViewSizes};

@@ -101,10 +101,10 @@ impl Socket {
         read.ok().map(|_| bytes)
     }
 
-    /// The next text; none at the end.
+    /// The next text; none at the end, which must be announced.
     async fn next(&mut self) -> Option<Value> {
         loop {
-            let head = self.bytes(2).await?;
+            let head = self.bytes(2).await.expect("the end is announced");
             let length = match head[1] {
                 126 => {
                     let length = self.bytes(2).await?;
@@ -116,7 +116,10 @@ impl Socket {
             let bytes = self.bytes(length).await?;
             match head[0] & 15 {
                 1 => return Some(serde_json::from_slice(&bytes).unwrap()),
-                8 => return None,
+                8 => {
+                    assert!(bytes.len() > 2, "the reason is missing");
+                    return None;
+                }
                 _ => {}
             }
         }
@@ -270,11 +273,13 @@ async fn the_channel_of_a_hashtag_has_public_posts_with_it_and_replies() {
     }
     let error = json!({"error": "Unknown stream type", "status": 400});
     assert_eq!(socket.next().await, Some(error));
-    let mut expect = Vec::new();
+    let parent = ada.post(&world, "parent").await;
+    let mut expect = vec![(json!(["public"]), parent.clone())];
+    let reply = bob.reply(&world, &parent, "@ada #rust").await;
+    expect.push((json!(["hashtag", "Rust"]), reply));
     for (text, channels) in [
         ("plain", vec![json!(["public"])]),
-        ("#rust", vec![json!(["hashtag", "rust"]), json!(["public"])]),
-        ("@ada #rust", vec![json!(["hashtag", "rust"])]),
+        ("#rust", vec![json!(["hashtag", "Rust"]), json!(["public"])]),
         ("#GO", vec![json!(["hashtag:local", "go"]), json!(["public"])]),
     ] {
         let post = bob.post(&world, text).await;
@@ -291,6 +296,121 @@ async fn the_channel_of_a_hashtag_has_public_posts_with_it_and_replies() {
     found.sort_by_key(key);
     expect.sort_by_key(key);
     assert_eq!(found, expect);
+    // The same hashtag written otherwise is the same channel.
+    for text in [
+        "{\"type\":\"subscribe\",\"stream\":\"hashtag\",\"tag\":\"rUST\"}",
+        "{\"type\":\"unsubscribe\",\"stream\":\"hashtag:local\",\"tag\":\"GO\"}",
+        "{\"type\":\"unsubscribe\",\"stream\":\"public\"}",
+        "{\"type\":\"subscribe\",\"stream\":\"hashtag\"}",
+    ] {
+        socket.send(text).await;
+    }
+    assert_eq!(socket.next().await.unwrap()["status"], 400);
+    bob.post(&world, "#go").await;
+    let (first, second) = (bob.post(&world, "#rust").await, bob.post(&world, "#rust").await);
+    for post in [first, second] {
+        let frame = socket.next().await.unwrap();
+        assert_eq!((&frame["stream"], post_of(&frame)), (&json!(["hashtag", "Rust"]), post));
+    }
+}
+
+#[tokio::test]
+async fn edits_and_deletions_reach_the_channels_that_have_the_post() {
+    let world = World::new();
+    let [ada, bob, eve] = world.people(["ada", "bob", "eve"]).await;
+    ada.does(&world, "mute", &eve).await;
+    let address = world.listen().await;
+    let (mut all, mut tagged) = (
+        Events::open(address, "public/local", &ada).await,
+        Events::open(address, "hashtag?tag=x", &ada).await,
+    );
+    let followers = [("status", "#x"), ("visibility", "private")];
+    let hidden = bob.call(&world, "POST", "/api/v1/statuses", &followers).await;
+    let hidden = hidden["id"].as_str().unwrap().to_owned();
+    let muted = eve.post(&world, "#x").await;
+    let post = bob.post(&world, "#x").await;
+    for (author, id) in [(&bob, &hidden), (&eve, &muted), (&bob, &post)] {
+        let path = format!("/api/v1/statuses/{id}");
+        author.call(&world, "PUT", &path, &[("status", "other #x")]).await;
+        author.call(&world, "DELETE", &path, &[]).await;
+    }
+    let last = bob.post(&world, "last #x").await;
+    for events in [&mut all, &mut tagged] {
+        let mut found = Vec::new();
+        while found.last().is_none_or(|(_, id)| *id != last) {
+            found.push(events.entity().await);
+        }
+        // The post and its edit may be gone before they are read.
+        let delete = ("delete".to_owned(), post.clone());
+        assert_eq!(found.iter().filter(|event| **event == delete).count(), 1, "{found:?}");
+        assert!(found.iter().all(|(_, id)| [&post, &last].contains(&id)), "{found:?}");
+    }
+    let path = format!("/api/v1/statuses/{last}");
+    bob.call(&world, "PUT", &path, &[("status", "edited #x")]).await;
+    for events in [&mut all, &mut tagged] {
+        let (event, data) = events.next().await.unwrap();
+        let data: Value = serde_json::from_str(&data).unwrap();
+        assert_eq!((event.as_str(), &data["id"]), ("status.update", &json!(last)));
+        assert!(data["content"].as_str().unwrap().contains("edited"));
+    }
+}
+
+#[tokio::test]
+async fn channels_of_pictures_have_posts_with_pictures_alone() {
+    let world = World::new();
+    let [ada, bob] = world.people(["ada", "bob"]).await;
+    let address = world.listen().await;
+    let mut streams = Vec::new();
+    for channel in [
+        "public/media",
+        "public/local/media",
+        "public?only_media=true",
+        "public/local?only_media=1",
+    ] {
+        streams.push(Events::open(address, channel, &ada).await);
+    }
+    let query = format!("?access_token={}&stream=public&only_media=true", ada.token);
+    let mut socket = Socket::open(address, &query, "").await;
+    let local = json!({"type": "subscribe", "stream": "public:local", "only_media": true});
+    socket.send(&local.to_string()).await;
+    socket.send("{\"type\":\"subscribe\",\"stream\":\"user\",\"only_media\":true}").await;
+    assert_eq!(socket.next().await.unwrap()["status"], 400, "home has no such channel");
+    bob.post(&world, "text alone").await;
+    let picture = bob.picture(&world, 1).await;
+    let fields = [("status", "picture"), ("media_ids[]", picture.as_str())];
+    let status = bob.call(&world, "POST", "/api/v1/statuses", &fields).await;
+    let id = status["id"].as_str().unwrap().to_owned();
+    for events in &mut streams {
+        assert_eq!(events.entity().await, ("update".to_owned(), id.clone()));
+    }
+    for channel in ["public:media", "public:local:media"] {
+        let frame = socket.next().await.unwrap();
+        assert_eq!((&frame["stream"], post_of(&frame)), (&json!([channel]), id.clone()));
+    }
+}
+
+#[tokio::test]
+async fn the_posts_of_a_burst_are_complete_and_in_order() {
+    const POSTS: u64 = 500;
+    let world = World::new();
+    let [ada, bob] = world.people(["ada", "bob"]).await;
+    let address = world.listen().await;
+    let mut events = Events::open(address, "public/local", &ada).await;
+    let bob = UserRef::Id(UserId(bob.id.parse().unwrap()));
+    let publish = (0..POSTS).map(|number| {
+        let text = PostText::parse(&format!("post {number}")).unwrap();
+        let command = Command::Publish(Box::new(NewPost::new(bob.clone(), text)));
+        world.node.submit(command.into())
+    });
+    for submitted in futures_util::future::join_all(publish).await {
+        submitted.unwrap().outcome.unwrap();
+    }
+    for number in 0..POSTS {
+        let (event, data) = events.next().await.unwrap();
+        let data: Value = serde_json::from_str(&data).unwrap();
+        let text = format!("<p>post {number}</p>");
+        assert_eq!((event.as_str(), &data["content"]), ("update", &json!(text)));
+    }
 }
 
 #[tokio::test]
@@ -313,9 +433,64 @@ async fn a_user_gets_posts_with_followed_hashtags_once_and_no_others() {
     assert_eq!(user.entity().await, ("update".into(), post.clone()));
     assert_eq!(user.entity().await, ("notification".into(), post.clone()));
     assert_eq!(notified.entity().await, ("notification".into(), post));
-    // Posts of the past leave home: apps load it again when they connect again.
+    ada.call(&world, "POST", "/api/v1/tags/go/follow", &[]).await;
     ada.call(&world, "POST", "/api/v1/tags/rust/unfollow", &[]).await;
-    assert_eq!(user.next().await, None);
+    for (text, is_at_home) in [("#rust", false), ("#go", true)] {
+        let post = eve.post(&world, text).await;
+        if is_at_home {
+            assert_eq!(user.entity().await, ("update".into(), post));
+        }
+    }
+}
+
+/// The id of the post that a frame is about.
+fn post_of(frame: &Value) -> String {
+    let payload = frame["payload"].as_str().unwrap();
+    let entity = serde_json::from_str(payload).ok().filter(Value::is_object);
+    entity.map_or(payload.to_owned(), |entity| entity["id"].as_str().unwrap().to_owned())
+}
+
+#[tokio::test]
+async fn what_users_do_themselves_ends_no_stream_and_is_applied_to_it() {
+    let world = World::new();
+    let [ada, bob, eve] = world.people(["ada", "bob", "eve"]).await;
+    ada.does(&world, "follow", &bob).await;
+    let address = world.listen().await;
+    let query = format!("?access_token={}&stream=user", ada.token);
+    let mut socket = Socket::open(address, &query, "").await;
+    socket.send("{\"type\":\"subscribe\",\"stream\":\"public\"}").await;
+    socket.send("{\"type\":\"subscribe\",\"stream\":\"none\"}").await;
+    assert_eq!(socket.next().await.unwrap()["status"], 400);
+    let account = |what: &str| format!("/api/v1/accounts/{}/{what}", eve.id);
+    // The change, and on how many channels the next post by eve is.
+    for (path, channels) in [
+        (account("follow"), 2),
+        (account("unfollow"), 1),
+        (account("follow"), 2),
+        (account("mute"), 0),
+        (account("unmute"), 2),
+        ("/api/v1/tags/rust/follow".to_owned(), 2),
+        ("/api/v1/tags/rust/unfollow".to_owned(), 2),
+        (account("block"), 0),
+        (account("unblock"), 1),
+        ("/api/v1/tags/x/follow".to_owned(), 2),
+    ] {
+        ada.call(&world, "POST", &path, &[]).await;
+        let other = eve.post(&world, "#x").await;
+        let post = bob.post(&world, "y").await;
+        let (mut of_other, mut of_bob) = (0, 0);
+        while of_other < channels || of_bob < 2 {
+            let frame = socket.next().await.unwrap_or_else(|| panic!("the end after {path}"));
+            let id = post_of(&frame);
+            of_other += usize::from(id == other);
+            of_bob += usize::from(id == post);
+        }
+        assert_eq!(of_other, channels, "{path}");
+    }
+    // What others do does not, either.
+    eve.does(&world, "block", &ada).await;
+    let post = bob.post(&world, "z").await;
+    assert_eq!(post_of(&socket.next().await.unwrap()), post);
 }
 
 #[tokio::test]
@@ -412,7 +587,7 @@ async fn a_stream_outlives_the_revocation_of_another_token_on_a_busy_server() {
 }
 
 #[tokio::test]
-async fn a_stream_ends_when_it_has_missed_changes() {
+async fn a_stream_that_has_missed_changes_goes_on() {
     let world = World::new();
     let [ada, bob] = world.people(["ada", "bob"]).await;
     ada.does(&world, "follow", &bob).await;
@@ -422,14 +597,17 @@ async fn a_stream_ends_when_it_has_missed_changes() {
     }
     let mut body = world.begin("/api/v1/streaming/user", &ada.token).await.into_body();
     assert_eq!(body.frame().await.unwrap().unwrap().into_data().unwrap(), ":connected\n\n");
-    // Nothing is read meanwhile.
-    for post in posts {
+    // Nothing is read meanwhile, and more changes than are kept.
+    for post in &posts {
         bob.call(&world, "DELETE", &format!("/api/v1/statuses/{post}"), &[]).await;
     }
-    // A slow machine may have needed so long that a sign of life is due.
-    while let Some(frame) = body.frame().await {
-        assert!(frame.unwrap().into_data().unwrap().starts_with(b":"));
+    let last = bob.post(&world, "last").await;
+    let mut text = String::new();
+    while !text.contains(&format!("\"id\":\"{last}\"")) {
+        let frame = body.frame().await.expect("it does not end").unwrap();
+        text.push_str(std::str::from_utf8(&frame.into_data().unwrap()).unwrap());
     }
+    assert!(text.contains(&format!("event: delete\ndata: {}\n", posts[39])), "{text}");
 }
 
 #[tokio::test]
@@ -537,7 +715,14 @@ async fn unknown_channels_are_refused_and_others_are_silent() {
         ("hashtag/local?tag=x", 200),
         ("hashtag", 400),
         ("hashtag?tag=-", 400),
-        ("list?list=1", 200),
+        ("list?list=1", 404),
+        ("list", 400),
+        ("list?list=x", 400),
+        ("public/local?only_media=true", 200),
+        ("public/remote?only_media=true", 200),
+        ("hashtag?tag=x&only_media=true", 400),
+        ("user?only_media=true", 400),
+        ("user?only_media=false", 200),
         ("direct", 200),
         ("health", 200),
         ("nothing", 400),
@@ -581,13 +766,19 @@ async fn a_list_has_the_posts_of_its_members_and_says_what_changes() {
     assert_eq!(events.entity().await, ("status.update".to_owned(), first.clone()));
     bob.call(&world, "DELETE", &path, &[]).await;
     assert_eq!(events.next().await.unwrap(), ("delete".to_owned(), first));
-    // Somebody else's list is silent.
+    // Somebody else's list is none, as is one that does not exist.
     cy.does(&world, "follow", &bob).await;
+    let path = format!("/api/v1/streaming/list?list={list}");
+    assert_eq!(world.begin(&path, &cy.token).await.status().as_u16(), 404);
     let mut other = Socket::open(address, "", &headers.replace(&ada.token, &cy.token)).await;
-    other.send(&json!({"type": "subscribe", "stream": "list", "list": list}).to_string()).await;
+    for (list, status) in [(Some(list), 404), (Some("999999"), 404), (None, 400)] {
+        let text = json!({"type": "subscribe", "stream": "list", "list": list}).to_string();
+        other.send(&text).await;
+        assert_eq!(other.next().await.unwrap()["status"], status, "{list:?}");
+    }
     other.send(&json!({"type": "subscribe", "stream": "user"}).to_string()).await;
-    other.send(&json!({"type": "subscribe", "stream": "list"}).to_string()).await;
-    assert_eq!(other.next().await.unwrap()["status"], 400, "a list has an id");
+    other.send("{}").await;
+    assert_eq!(other.next().await.unwrap()["status"], 400);
     let second = bob.post(&world, "second").await;
     let third = bob.post(&world, "third").await;
     for expect in [&second, &third] {

@@ -4,10 +4,10 @@
 use feed::{Cursor, Facts, Page, PageOf, Post, PostId, Reaction, UserId, UserRef, Viewer, Visible};
 use rows::{PointTable, Rows, SetTable};
 use store::Store;
-use tokio::sync::watch;
+use tokio::sync::{broadcast, watch};
 
 use super::Node;
-use crate::views::{Change, News, Views};
+use crate::views::{Change, News, PublicChange, Views};
 
 /// First and last item of a rendered page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -263,6 +263,12 @@ impl Node {
     pub fn watch(&self, user: UserId) -> Watch {
         let news = Some(self.views().watch(self.facts(), user));
         Watch { node: self.clone(), user, news }
+    }
+
+    /// Changes of public posts from now on. A receiver that lags by more than 4,096 misses the oldest.
+    #[must_use]
+    pub fn public_changes(&self) -> broadcast::Receiver<PublicChange> {
+        self.views().public_changes()
     }
 
     pub(crate) fn views(&self) -> &Views {

@@ -8,6 +8,7 @@ mod homes;
 mod known;
 mod names;
 mod newest;
+mod public;
 #[cfg(all(test, feature = "loom"))]
 mod races;
 mod recent;
@@ -25,10 +26,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use feed::{Effect, Facts, PostId, UserId};
 use rows::Rows;
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, broadcast, watch};
 
 pub(crate) use names::UserNames;
 use newest::NewestPosts;
+use public::PublicChanges;
+pub use public::{PublicChange, PublicChangeKind};
 pub(crate) use rendered::Rendered;
 use shard::Shard;
 pub(crate) use stories::{Shown, Stories};
@@ -68,6 +71,7 @@ pub(crate) struct Views {
     pub(crate) stories: Stories,
     /// Posts and stories as JSON.
     pub(crate) rendered: Rendered,
+    public: PublicChanges,
     watches: AtomicU64,
     /// Rises with each change of stories or friends.
     story_changes: AtomicU64,
@@ -115,6 +119,7 @@ impl Views {
             newest: NewestPosts::new(quarter, first_post.0),
             stories: Stories::new(quarter / 2),
             rendered: Rendered::new(2 * quarter, quarter / 2),
+            public: PublicChanges::new(),
             watches: AtomicU64::new(0),
             story_changes: AtomicU64::new(0),
             room: Notify::new(),
@@ -176,6 +181,7 @@ impl Views {
             all => all,
         };
         self.stream.publish(effects.iter().filter(|effect| concerns_shards(effect)).cloned());
+        self.public.publish(effects);
     }
 
     /// Whether a change may be submitted: false while the shards lag too far.
@@ -253,6 +259,11 @@ impl Views {
         let friends = facts.friends_all(user);
         self.watchers(user).watch_stories(user, &friends);
         news
+    }
+
+    /// Changes of public posts from now on.
+    pub(crate) fn public_changes(&self) -> broadcast::Receiver<PublicChange> {
+        self.public.subscribe()
     }
 
     /// Ends a watch.

@@ -8,21 +8,23 @@ use crate::fields::Fields;
 use crate::input;
 use crate::streams::Published;
 
-/// What a request says beside the name of a channel.
+/// Parameters of a channel.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Of<'a> {
-    pub(super) tag: Option<&'a str>,
-    pub(super) list: Option<&'a str>,
+    tag: Option<&'a str>,
+    list: Option<&'a str>,
+    only_media: bool,
 }
 
 impl<'a> Of<'a> {
     pub(super) fn parse(fields: &'a Fields) -> Result<Self, ApiError> {
-        Ok(Self { tag: fields.one("tag")?, list: fields.one("list")? })
+        let only_media = fields.flag("only_media")?.unwrap_or(false);
+        Ok(Self { tag: fields.one("tag")?, list: fields.one("list")?, only_media })
     }
 }
 
 /// What a client subscribes to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(super) enum Channel {
     /// Home and notifications.
     User,
@@ -30,23 +32,36 @@ pub(super) enum Channel {
     Notifications,
     /// The posts of all users.
     Public(&'static str),
-    /// The public posts with a hashtag.
-    Hashtag(&'static str, Tag),
+    /// Those with pictures.
+    Media(&'static str),
+    /// The public posts with a hashtag, and its name as the client wrote it.
+    Hashtag(&'static str, Tag, String),
     /// The posts of home that are in the timeline of a list.
     List(ListId),
     /// The conversations of the user.
     Direct,
-    /// One on which nothing is sent: of other servers and of pictures alone.
-    Silent(&'static str),
+    /// Posts of other servers, of which there are none.
+    Remote(&'static str),
 }
 
 impl Channel {
-    /// The channel of this name; that of a hashtag or a list needs one.
+    /// The channel of this name; that of a hashtag or a list needs one. `only_media` makes a channel of posts of all users
+    /// the one of those with pictures, and is refused for others.
     pub(super) fn parse(name: &str, of: Of<'_>) -> Option<Self> {
-        let tag = |name| Some(Self::Hashtag(name, Tag::parse(of.tag?).ok()?));
+        let name = match (name, of.only_media) {
+            ("public" | "public:media", true) => "public:media",
+            ("public:local" | "public:local:media", true) => "public:local:media",
+            ("public:remote" | "public:remote:media", true) => "public:remote:media",
+            (_, true) => return None,
+            (name, false) => name,
+        };
+        let hashtag = |name| {
+            let tag = of.tag?;
+            Some(Self::Hashtag(name, Tag::parse(tag).ok()?, tag.to_owned()))
+        };
         match name {
-            "hashtag" => return tag("hashtag"),
-            "hashtag:local" => return tag("hashtag:local"),
+            "hashtag" => return hashtag("hashtag"),
+            "hashtag:local" => return hashtag("hashtag:local"),
             "list" => return Some(Self::List(ListId(input::number(of.list?)?))),
             _ => {}
         }
@@ -55,14 +70,23 @@ impl Channel {
             Self::Notifications,
             Self::Public("public"),
             Self::Public("public:local"),
-            Self::Silent("public:media"),
-            Self::Silent("public:local:media"),
-            Self::Silent("public:remote"),
-            Self::Silent("public:remote:media"),
+            Self::Media("public:media"),
+            Self::Media("public:local:media"),
+            Self::Remote("public:remote"),
+            Self::Remote("public:remote:media"),
             Self::Direct,
         ]
         .into_iter()
         .find(|channel| channel.name() == name)
+    }
+
+    /// Whether both have the same events. The same hashtag may be written in two ways.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        let tag = |channel: &Self| match channel {
+            Self::Hashtag(_, tag, _) => Some(tag.clone()),
+            _ => None,
+        };
+        self.name() == other.name() && self.list() == other.list() && tag(self) == tag(other)
     }
 
     pub(super) fn name(&self) -> &'static str {
@@ -71,14 +95,17 @@ impl Channel {
             Self::Notifications => "user:notification",
             Self::Direct => "direct",
             Self::List(_) => "list",
-            Self::Public(name) | Self::Hashtag(name, _) | Self::Silent(name) => name,
+            Self::Public(name)
+            | Self::Media(name)
+            | Self::Hashtag(name, ..)
+            | Self::Remote(name) => name,
         }
     }
 
-    /// The hashtag of its posts, or the id of its list.
+    /// The hashtag of its posts as the client wrote it, or the id of its list.
     pub(super) fn of(&self) -> Option<String> {
         match self {
-            Self::Hashtag(_, tag) => Some(tag.as_str().to_owned()),
+            Self::Hashtag(_, _, asked) => Some(asked.clone()),
             Self::List(list) => Some(list.0.to_string()),
             _ => None,
         }
@@ -92,11 +119,14 @@ impl Channel {
         }
     }
 
-    /// Whether a post that any user may see is one of this channel.
+    /// Whether this channel has the change of a post that any user may see. Of a deleted post nobody knows whether it was on
+    /// a channel of hashtags or pictures.
     pub(super) fn has(&self, published: &Published) -> bool {
+        let (is_reply, is_deletion) = (published.change.is_reply, published.is_deletion());
         match self {
-            Self::Public(_) => !published.is_reply,
-            Self::Hashtag(_, tag) => published.tags.contains(tag),
+            Self::Public(_) => !is_reply,
+            Self::Media(_) => !is_reply && (is_deletion || published.has_media),
+            Self::Hashtag(_, tag, _) => is_deletion || published.tags.contains(tag),
             _ => false,
         }
     }
@@ -116,6 +146,6 @@ impl Channel {
 
     /// Whether its events are posts that any user may see.
     pub(super) fn is_public(&self) -> bool {
-        matches!(self, Self::Public(_) | Self::Hashtag(..))
+        matches!(self, Self::Public(_) | Self::Media(_) | Self::Hashtag(..))
     }
 }

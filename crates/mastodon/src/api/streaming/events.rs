@@ -8,14 +8,14 @@ use std::time::Duration;
 use axum::body::Bytes;
 use feed::accounts::AccessScope;
 use feed::{Cursor, ListId, Page, Tag, UserId};
-use node::{Change, Watch};
+use node::{PublicChangeKind, Watch};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
 
 use super::Event;
 use super::channel::Channel;
-use super::news::{EVENTS_BYTES, News, Question};
+use super::news::{self, EVENTS_BYTES, News, Question};
 use crate::answers::Client;
 use crate::entities::{Entities, Renderer};
 use crate::state::Shared;
@@ -56,7 +56,7 @@ pub(super) struct Events {
 /// The events of the user.
 struct Own {
     watch: Watch,
-    /// The hashtags that the user follows. A stream ends when they change, as when its timeline changes otherwise.
+    /// The hashtags that the user follows.
     tags: Vec<Tag>,
     position: u64,
     changes_read: u64,
@@ -120,9 +120,9 @@ impl Events {
     pub(super) async fn listen(&mut self, channels: &[Channel]) -> Option<()> {
         let of_public = channels.iter().filter(|channel| channel.is_public());
         self.of_public = of_public.cloned().collect();
-        self.has_home = channels.contains(&Channel::User);
+        self.has_home = channels.iter().any(|channel| matches!(channel, Channel::User));
         self.lists = channels.iter().filter_map(Channel::list).collect();
-        self.has_direct = channels.contains(&Channel::Direct);
+        self.has_direct = channels.iter().any(|channel| matches!(channel, Channel::Direct));
         if !channels.iter().any(Channel::is_of_user) {
             self.own = None;
         } else if self.own.is_none() {
@@ -133,21 +133,27 @@ impl Events {
                 let watch = node.watch(user);
                 drop(node.home_ids(user, &Page { cursor: Cursor::Newest, limit: 1 }));
                 let changes_read = watch.changes_end();
-                let tags = node.facts().followed_tags(user).into_iter();
-                let tags = tags.map(|followed| followed.tag).collect();
+                let tags = news::followed_tags(renderer, user);
                 (watch, tags, changes_read, node.visible_up_to().0)
             };
             let (watch, tags, changes_read, position) = self.state.read_for_stream(begin).await?;
             let turns = Turns::new(Instant::now());
             self.own = Some(Own { watch, tags, position, changes_read, due: true, turns });
         }
+        self.listen_to_public();
+        Some(())
+    }
+
+    /// Begins with the posts of all users if a channel or home needs them, and ends with them if not.
+    fn listen_to_public(&mut self) {
         if self.of_public.is_empty() && self.home_tags().is_empty() {
             self.public = None;
             self.unread.clear();
         } else if self.public.is_none() {
             self.public = Some(streams::public(&self.state));
+            // Home may have got a post with a followed hashtag that the ring had before.
+            self.own.iter_mut().for_each(|own| own.due = true);
         }
-        Some(())
     }
 
     /// The hashtags whose posts are among the events because they are at home.
@@ -195,8 +201,7 @@ impl Events {
         }
     }
 
-    /// Reads what is due. `None` at the end: the token was revoked, or changes were missed. A call that is dropped loses
-    /// events.
+    /// Reads what is due. `None` at the end: the token was revoked. A call that is dropped loses events.
     pub(super) async fn read(&mut self, due: Due) -> Option<Batch> {
         let batch = match due {
             Due::Own => Batch::Own(self.read_own().await?),
@@ -223,10 +228,6 @@ impl Events {
         let visible = self.state.node.visible_up_to().0;
         own.watch.mentions();
         let changes = own.watch.changes_after(own.changes_read);
-        if changes.iter().any(|(_, change)| *change == Change::Missed) {
-            // Apps have no event that makes them load their timelines again, so they must connect again.
-            return None;
-        }
         let question = Question {
             user: self.user,
             position: own.position,
@@ -237,16 +238,20 @@ impl Events {
             has_direct: self.has_direct,
         };
         let news = self.state.read_for_stream(move |renderer| question.answer(renderer)).await;
-        let News { mut events, position, changes_read, more } = news?;
+        let News { mut events, position, changes_read, more, tags } = news?;
         own.turns.take(Instant::now(), events.is_empty() && more);
         if !self.access.allows(AccessScope::ReadNotifications) {
             events.retain(|event| !event.is_notification());
         }
         (own.position, own.changes_read, own.due) = (position, changes_read, more);
+        if let Some(tags) = tags {
+            own.tags = tags;
+            self.listen_to_public();
+        }
         Some(events)
     }
 
-    /// Of the posts of all users those of the channels that the user wants.
+    /// Of the changed posts of all users those of the channels that the user wants.
     async fn read_public(&mut self, first: Arc<Published>) -> Option<Vec<Event>> {
         let mut received = vec![first];
         received.extend(self.unread.drain(..));
@@ -259,7 +264,9 @@ impl Events {
         // What is at home because of its hashtag is no news of its author's followers. A post that is missed here is found
         // by the next read of home, which begins at the position.
         let is_at_home = |tag| self.home_tags().contains(tag);
-        if received.iter().flat_map(|published| &published.tags).any(is_at_home) {
+        let is_posted = |it: &&Arc<Published>| it.change.kind == PublicChangeKind::Posted;
+        let posted = received.iter().filter(is_posted);
+        if posted.flat_map(|published| &published.tags).any(is_at_home) {
             self.own.iter_mut().for_each(|own| own.due = true);
         }
         // Most posts are on no channel of a hashtag, and cost no read.
@@ -271,17 +278,25 @@ impl Events {
         let wanted = move |renderer: &Renderer| {
             let mut entities = Entities::new(renderer, Some(user));
             let mut event = |published: &Arc<Published>| {
-                let post = entities.facts().post(published.post)?;
-                let is_wanted = entities.viewer().wanted(&post);
-                // Who blocks or is blocked gets no mentions of these users, and filters and mutes of threads mark posts.
-                let is_for_all = entities.viewer().hides_nobody() && !entities.has_marks();
-                let payload = match is_for_all {
-                    _ if !is_wanted => return None,
-                    true => Arc::clone(&published.status),
-                    false => Arc::from(entities.status(published.post)?.into_text()),
+                let id = published.change.post;
+                let payload = if published.is_deletion() {
+                    if !entities.viewer().wants_public_by(published.change.author) {
+                        return None;
+                    }
+                    Arc::clone(&published.payload)
+                } else {
+                    let post = entities.facts().post(id)?;
+                    // Who blocks or is blocked gets no mentions of these users, and filters and mutes of threads mark
+                    // posts.
+                    let is_for_all = entities.viewer().hides_nobody() && !entities.has_marks();
+                    match is_for_all {
+                        _ if !entities.viewer().wanted(&post) => return None,
+                        true => Arc::clone(&published.payload),
+                        false => Arc::from(entities.status(id)?.into_text()),
+                    }
                 };
-                let published = Some(Arc::clone(published));
-                Some(Event { name: "update", payload, published, lists: Vec::new() })
+                let (name, published) = (published.event(), Some(Arc::clone(published)));
+                Some(Event { name, payload, published, lists: Vec::new() })
             };
             let (mut events, mut unread) = (Vec::new(), VecDeque::from(received));
             // What is rendered for this client alone is in memory until it is sent.
@@ -290,7 +305,7 @@ impl Events {
                 && let Some(published) = unread.pop_front()
             {
                 let event = event(&published);
-                let own = event.iter().filter(|it| !Arc::ptr_eq(&it.payload, &published.status));
+                let own = event.iter().filter(|it| !Arc::ptr_eq(&it.payload, &published.payload));
                 bytes += own.map(|event| event.payload.len()).sum::<usize>();
                 events.extend(event);
             }

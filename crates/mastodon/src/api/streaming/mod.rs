@@ -41,7 +41,7 @@ struct Event {
     name: &'static str,
     /// An entity as JSON, or an id; empty for an event that has none.
     payload: Arc<str>,
-    /// The post, of channels of posts that any user may see.
+    /// The changed post, on channels of posts that any user may see.
     published: Option<Arc<Published>>,
     /// The lists of the user, of those that are listened to, that have the post.
     lists: Vec<ListId>,
@@ -114,6 +114,9 @@ async fn begin(
         return Err(ApiError::out_of_scope());
     }
     let open = Open::new(&state, user)?;
+    if !exists(&state, user, &channel).await.ok_or_else(ApiError::internal)? {
+        return Err(ApiError::not_found());
+    }
     let mut events = Events::new(&state, access, user, open);
     events.listen(std::slice::from_ref(&channel)).await.ok_or_else(ApiError::internal)?;
     let begin = (Some(b":connected\n\n".to_vec()), events);
@@ -133,6 +136,12 @@ async fn begin(
     let kind = HeaderValue::from_static("text/event-stream");
     response.headers_mut().insert(CONTENT_TYPE, kind);
     Ok(response)
+}
+
+/// Whether the list of a channel is one of the user's.
+async fn exists(state: &Shared, user: UserId, channel: &Channel) -> Option<bool> {
+    let Some(list) = channel.list() else { return Some(true) };
+    state.read_for_stream(move |from| from.node.facts().list(user, list).is_some()).await
 }
 
 /// The next events as bytes, or a sign of life. An entity has no line breaks, because JSON escapes them.

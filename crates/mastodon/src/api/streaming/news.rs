@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use feed::{
-    Cursor, ListId, Notice, Notification, NotificationId, Page, PageOf, PostId, UserId, is_in_list,
+    Cursor, ListId, Notice, Notification, NotificationId, Page, PageOf, PostId, Tag, UserId,
+    is_in_list,
 };
 use node::Change;
 
@@ -38,6 +39,14 @@ pub(super) struct News {
     pub(super) position: u64,
     pub(super) changes_read: u64,
     pub(super) more: bool,
+    /// The hashtags that the user follows, if they may have changed.
+    pub(super) tags: Option<Vec<Tag>>,
+}
+
+/// The hashtags that a user follows. May block.
+pub(super) fn followed_tags(renderer: &Renderer, user: UserId) -> Vec<Tag> {
+    let followed = renderer.node.facts().followed_tags(user);
+    followed.into_iter().map(|followed| followed.tag).collect()
 }
 
 impl Question {
@@ -51,13 +60,17 @@ impl Question {
         let home = node.home_ids(self.user, &page);
         let (mut events, mut bytes) = (Vec::new(), 0);
         let mut changes_read = self.changes_read;
+        // A change of follows, mutes, blocks or hashtags is one of these. Home was read with it.
+        let is_missed = self.changes.iter().any(|(_, change)| *change == Change::Missed);
+        let tags = is_missed.then(|| followed_tags(renderer, self.user));
         for (number, change) in &self.changes {
             let event = self.changed(&mut entities, *change);
             bytes += event.as_ref().map_or(0, |event| event.payload.len());
             events.extend(event);
             changes_read = *number;
             if bytes >= EVENTS_BYTES {
-                return News { events, position: self.position, changes_read, more: true };
+                let (position, more) = (self.position, true);
+                return News { events, position, changes_read, more, tags };
             }
         }
         let page = Page { cursor: Cursor::After(NotificationId(self.position)), limit: PAGE };
@@ -96,7 +109,7 @@ impl Question {
                 break;
             }
         }
-        News { events, position, changes_read, more }
+        News { events, position, changes_read, more, tags }
     }
 
     /// The notifications of posts at home because their authors' posts are to be known of.
@@ -144,7 +157,7 @@ impl Question {
                 let (payload, lists) = (Arc::from(""), Vec::new());
                 Some(Event { name: "filters_changed", payload, published: None, lists })
             }
-            // Apps have no event for these.
+            // Apps have no event for these, and change by themselves what their users did.
             Change::Followed(_) | Change::Unfollowed(_) | Change::Missed => None,
         }
     }

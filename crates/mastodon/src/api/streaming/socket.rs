@@ -1,9 +1,11 @@
 //! Streams over a WebSocket: one connection for several channels.
 
-use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
+use std::time::Duration;
+
+use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
 use axum::response::Response;
 use feed::UserId;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::time::Instant;
 
 use super::channel::{Channel, Of};
@@ -20,6 +22,8 @@ const MESSAGE_BYTES_MAX: usize = 4 << 10;
 const CHANNELS_MAX: usize = 12;
 /// What is read of a connection at a time, in bytes.
 const BUFFER_BYTES: usize = 1 << 10;
+/// Time within which a client must take the frame that ends a stream.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Opens a WebSocket, with its first channel if the client names one.
 ///
@@ -43,13 +47,17 @@ pub(super) fn open(
     Ok(upgrade.on_upgrade(move |socket| async move {
         let events = Events::new(&state, access, user, open);
         let (channels, receive_from) = (Vec::new(), Instant::now());
-        let connection = Connection { socket, access, events, channels, receive_from };
+        let mut connection =
+            Connection { state, user, socket, access, events, channels, receive_from };
         // None: the client is gone, or the stream has ended.
         let _ = connection.run(&first).await;
+        connection.close().await;
     }))
 }
 
 struct Connection {
+    state: Shared,
+    user: UserId,
     socket: WebSocket,
     access: Access,
     events: Events,
@@ -61,7 +69,7 @@ struct Connection {
 
 impl Connection {
     /// `first`: the parameters of the request, which may name the first channel.
-    async fn run(mut self, first: &Fields) -> Option<()> {
+    async fn run(&mut self, first: &Fields) -> Option<()> {
         if let (Some(stream), of) = (first.one("stream").ok()?, Of::parse(first).ok()?) {
             self.change("subscribe", (stream, of)).await?;
         }
@@ -90,9 +98,9 @@ impl Connection {
 
     /// Carries out a request to subscribe or to unsubscribe.
     async fn receive(&mut self, text: &str) -> Option<()> {
-        let request: Value = serde_json::from_str(text).unwrap_or_default();
-        let part = |name: &str| request.get(name).and_then(Value::as_str).unwrap_or_default();
-        let of = Of { tag: Some(part("tag")), list: Some(part("list")) };
+        let request = Fields::of_json(text.as_bytes()).unwrap_or_default();
+        let part = |name: &str| request.one(name).ok().flatten().unwrap_or_default();
+        let of = Of::parse(&request).unwrap_or_default();
         self.change(part("type"), (part("stream"), of)).await
     }
 
@@ -108,8 +116,14 @@ impl Connection {
             "subscribe" if self.channels.len() >= CHANNELS_MAX => {
                 return self.write(error("Too many channels", 422)).await;
             }
-            "subscribe" if !self.channels.contains(&channel) => self.channels.push(channel),
-            "unsubscribe" => self.channels.retain(|other| *other != channel),
+            "subscribe" if !super::exists(&self.state, self.user, &channel).await? => {
+                let error = error(ApiError::not_found().message(), 404);
+                return self.write(error).await;
+            }
+            "subscribe" if !self.channels.iter().any(|other| other.is_same(&channel)) => {
+                self.channels.push(channel);
+            }
+            "unsubscribe" => self.channels.retain(|other| !other.is_same(&channel)),
             _ => {}
         }
         self.events.listen(&self.channels).await
@@ -135,6 +149,18 @@ impl Connection {
             }
         }
         Some(())
+    }
+
+    /// Says that the stream has ended, so that the client connects again at once.
+    async fn close(&mut self) {
+        let (code, reason) = match self.state.options.is_closing() {
+            true => (close_code::AWAY, "the server stops"),
+            false => (close_code::POLICY, "the stream has ended"),
+        };
+        let frame = CloseFrame { code, reason: Utf8Bytes::from_static(reason) };
+        let sent = self.socket.send(Message::Close(Some(frame)));
+        // A client that does not read, or is gone, learns nothing.
+        drop(tokio::time::timeout(CLOSE_TIMEOUT, sent).await);
     }
 
     async fn write(&mut self, text: String) -> Option<()> {
