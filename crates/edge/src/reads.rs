@@ -1,8 +1,9 @@
 //! Reads that may block, kept off the threads that serve connections and within bounds.
 //!
-//! There are two lanes. The quick lane is for reads of a few rows, which at most wait for a disk. The
-//! long lane is for reads of many rows or much computation (KEYS, LCS, long listings); it has few
-//! threads, so that quick reads never wait for it. **Invariant:** the number of running reads of a lane is
+//! There are three lanes. The quick lane is for reads of a few rows, which at most wait for a disk. The
+//! long lane is for reads of many rows or much computation (KEYS, LCS, long listings), and the third one for computations
+//! that read no rows (recognition, decoding of images). Both have few threads, so that quick reads never wait for them,
+//! and neither waits for the other. **Invariant:** the number of running reads of a lane is
 //! limited, and [`WAITING_PER_RUNNING`] times as many may wait.
 //!
 //! A thread of a lane takes reads from its queue until the queue is empty. A quick read does not get a thread
@@ -23,11 +24,12 @@ const WAITING_PER_RUNNING: usize = 16;
 /// The same for the long lane. It has few threads, so more may wait for each.
 const WAITING_PER_RUNNING_LONG: usize = 64;
 
-/// The two lanes. Clones share them.
+/// The lanes. Clones share them.
 #[derive(Clone, Debug)]
 pub struct BlockingReads {
     quick: Lane,
     long: Lane,
+    computation: Lane,
 }
 
 /// The lane of a read.
@@ -37,6 +39,8 @@ pub enum Length {
     Quick,
     /// Many rows or much computation.
     Long,
+    /// Much computation and no rows.
+    Computation,
 }
 
 /// Why a read has no result.
@@ -150,20 +154,21 @@ impl Lane {
 }
 
 impl BlockingReads {
-    /// At most `quick_max` quick reads at a time, and one long read for two processors.
+    /// At most `quick_max` quick reads at a time, and one long read and one computation for two processors.
     #[must_use]
     pub fn new(quick_max: usize) -> Self {
         let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
         Self {
             quick: Lane::new(quick_max, WAITING_PER_RUNNING, 1),
             long: Lane::new(processors / 2, WAITING_PER_RUNNING_LONG, 0),
+            computation: Lane::new(processors / 2, WAITING_PER_RUNNING_LONG, 0),
         }
     }
 
     /// Most threads that reads take at a time.
     #[must_use]
     pub fn threads_max(&self) -> usize {
-        self.quick.threads_max + self.long.threads_max
+        self.quick.threads_max + self.long.threads_max + self.computation.threads_max
     }
 
     /// Runs a quick read where blocking is allowed.
@@ -188,6 +193,17 @@ impl BlockingReads {
         self.run_in(Length::Long, read).await
     }
 
+    /// Runs a computation where blocking is allowed.
+    ///
+    /// # Errors
+    /// [`ReadError`]
+    pub async fn compute<T: Send + 'static>(
+        &self,
+        compute: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, ReadError> {
+        self.run_in(Length::Computation, |_| compute()).await
+    }
+
     /// Runs a read where blocking is allowed. Dropping the future abandons the read: a waiting read does not
     /// start, a running one can check for it.
     ///
@@ -201,6 +217,7 @@ impl BlockingReads {
         let lane = match length {
             Length::Quick => &self.quick,
             Length::Long => &self.long,
+            Length::Computation => &self.computation,
         };
         let Ok(admitted) = Arc::clone(&lane.admitted).try_acquire_owned() else {
             return Err(ReadError::Overloaded);
@@ -290,19 +307,31 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn quick_reads_run_while_all_long_reads_are_blocked() {
-        let reads = BlockingReads { long: Lane::new(1, 1, 0), ..BlockingReads::new(1) };
-        let (release, held) = std::sync::mpsc::channel::<()>();
-        let stuck = tokio::spawn({
-            let reads = reads.clone();
-            async move { reads.run_long(move |_| held.recv().is_ok()).await }
-        });
-        while reads.long.queue().threads == 0 || !reads.long.queue().waiting.is_empty() {
-            tokio::task::yield_now().await;
+    async fn a_lane_whose_threads_are_all_busy_delays_no_other() {
+        let all = [Length::Quick, Length::Long, Length::Computation];
+        for busy in all {
+            let reads = BlockingReads {
+                quick: Lane::new(1, 1, 1),
+                long: Lane::new(1, 1, 0),
+                computation: Lane::new(1, 1, 0),
+            };
+            let (release, held) = std::sync::mpsc::channel::<()>();
+            let (started, starts) = oneshot::channel();
+            let stuck = tokio::spawn({
+                let reads = reads.clone();
+                let stuck = move |_: &Abandoned| {
+                    started.send(()).unwrap();
+                    held.recv().is_ok()
+                };
+                async move { reads.run_in(busy, stuck).await }
+            });
+            starts.await.unwrap();
+            for other in all.into_iter().filter(|other| *other != busy) {
+                assert_eq!(reads.run_in(other, |_| 7).await.unwrap(), 7);
+            }
+            release.send(()).unwrap();
+            assert!(stuck.await.unwrap().unwrap());
         }
-        assert_eq!(reads.run(|| 7).await.unwrap(), 7);
-        release.send(()).unwrap();
-        assert!(stuck.await.unwrap().unwrap());
     }
 
     #[tokio::test]

@@ -211,7 +211,7 @@ pub(super) async fn recognize(
         }
         _ => {
             let memory = state.memory.clone();
-            state.reads.run(move || kind.parse(body.bytes(), &memory)).await??
+            state.reads.compute(move || kind.parse(body.bytes(), &memory)).await??
         }
     };
     answered(&state, &question, asked).await
@@ -228,8 +228,10 @@ async fn answered(
     let bytes = bytes_max(&asked, k);
     let _held = (bytes > ANSWER_BYTES_FREE).then(|| state.memory.reserve(bytes)).transpose()?;
     let search = move || answer(&samples, &asked, k);
-    let found =
-        if comparisons <= INLINE_COMPARISONS { search() } else { state.reads.run(search).await? };
+    let found = match comparisons <= INLINE_COMPARISONS {
+        true => search(),
+        false => state.reads.compute(search).await?,
+    };
     Ok(json(found))
 }
 
