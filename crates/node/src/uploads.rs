@@ -2,9 +2,11 @@
 //!
 //! **Invariant:** the files that wait, and the one that is converted, are within the bounds: on all bytes, on the number of
 //! all, and on the number of those of one user. What is beyond is refused at once.
+//! **Invariant:** users have turns. The next file is one of the user whose last turn is longest ago, and if there is no
+//! room, a user with fewer waiting files or bytes replaces the newest file of the one with the most.
 //! **Invariant:** files stay pinned until the picture was added or refused, also if nobody waits for the answer any longer.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::io;
 
 use feed::media::{Description, Focus, MediaId};
@@ -19,10 +21,12 @@ use crate::media_files::FileError;
 
 /// Most bytes of the files that wait or are converted: two of the longest.
 const QUEUE_BYTES_MAX: usize = 2 * FILE_BYTES_MAX;
-/// Most files that wait or are converted: a small file can be a large picture, which takes seconds.
-const QUEUE_MAX: usize = 16;
+/// Most files that wait or are converted.
+const QUEUE_MAX: usize = 64;
 /// Most of them of one user: the pictures of a post.
 const OF_USER_MAX: usize = feed::limits::POST_MEDIA_MAX;
+/// Most users whose last turns are remembered.
+const TURNS_MAX: usize = 1_024;
 /// Most memory that uploads take in this process, in bytes: the files, and what the converter returns.
 pub const UPLOAD_MEMORY: u64 = (QUEUE_BYTES_MAX + ANSWER_BYTES_MAX) as u64;
 
@@ -91,6 +95,10 @@ struct State {
     waiting: VecDeque<Job>,
     /// Owner and bytes of the one that is converted.
     converted: Option<(UserId, usize)>,
+    /// Numbers of the last turns of users.
+    turns: HashMap<UserId, u64>,
+    /// Number of turns so far.
+    turn: u64,
     is_closed: bool,
 }
 
@@ -101,12 +109,52 @@ impl State {
         waiting.chain(self.converted)
     }
 
-    fn has_room(&self, upload: &Upload) -> bool {
-        let bytes: usize = self.files().map(|(_, bytes)| bytes).sum();
-        let of_user = self.files().filter(|(owner, _)| *owner == upload.owner).count();
-        bytes + upload.file.capacity() <= QUEUE_BYTES_MAX
-            && self.files().count() < QUEUE_MAX
-            && of_user < OF_USER_MAX
+    /// Makes room for an upload; false if its user has a fair share already.
+    fn make_room(&mut self, upload: &Upload) -> bool {
+        let (owner, bytes) = (upload.owner, upload.file.capacity());
+        if self.files().filter(|(user, _)| *user == owner).count() >= OF_USER_MAX {
+            return false;
+        }
+        loop {
+            let all: usize = self.files().map(|(_, bytes)| bytes).sum();
+            let is_full = self.files().count() >= QUEUE_MAX;
+            if !is_full && all + bytes <= QUEUE_BYTES_MAX {
+                return true;
+            }
+            let share = |bytes: usize| if is_full { 1 } else { bytes };
+            // Without the one that is converted, which goes on.
+            let share_of = |user: UserId| -> usize {
+                let waiting = self.waiting.iter().filter(|job| job.upload.owner == user);
+                waiting.map(|job| share(job.upload.file.capacity())).sum()
+            };
+            let own = share_of(owner) + share(bytes);
+            let waiting = self.waiting.iter().map(|job| job.upload.owner).enumerate();
+            let greatest = waiting.max_by_key(|(at, user)| (share_of(*user), *at));
+            let Some((at, _)) = greatest.filter(|(_, user)| share_of(*user) > own) else {
+                return false;
+            };
+            if let Some(job) = self.waiting.remove(at) {
+                // If the caller is gone, nobody waits for it.
+                drop(job.result.send(Err(UploadError::Busy)));
+            }
+        }
+    }
+
+    /// Takes the oldest of the uploads by the user whose last turn is longest ago.
+    fn take_next(&mut self) -> Option<Job> {
+        let turn_of = |(at, job): (usize, &Job)| {
+            (self.turns.get(&job.upload.owner).copied().unwrap_or(0), at)
+        };
+        let (_, at) = self.waiting.iter().enumerate().map(turn_of).min()?;
+        let job = self.waiting.remove(at)?;
+        self.turn += 1;
+        self.turns.insert(job.upload.owner, self.turn);
+        if self.turns.len() > TURNS_MAX {
+            let from = self.turn.saturating_sub(TURNS_MAX as u64 / 2);
+            self.turns.retain(|_, turn| *turn > from);
+        }
+        self.converted = Some((job.upload.owner, job.upload.file.capacity()));
+        Some(job)
     }
 }
 
@@ -125,7 +173,7 @@ impl Uploads {
         if state.is_closed {
             return Err(SubmitError::Stopped.into());
         }
-        if !state.has_room(&upload) {
+        if !state.make_room(&upload) {
             return Err(UploadError::Busy);
         }
         state.waiting.push_back(Job { upload, submitted, result });
@@ -144,8 +192,7 @@ impl Uploads {
             }
             // Nobody waits for one whose connection ended.
             state.waiting.retain(|job| !job.result.is_closed());
-            if let Some(job) = state.waiting.pop_front() {
-                state.converted = Some((job.upload.owner, job.upload.file.capacity()));
+            if let Some(job) = state.take_next() {
                 return Some(job);
             }
             self.changed.wait(&mut state);
@@ -188,9 +235,41 @@ mod tests {
             assert!(refused.into_iter().all(|error| matches!(error, UploadError::Busy)));
         };
         check(&[(1, 10); 9], OF_USER_MAX);
-        check(&(0..30).map(|user| (user, 10)).collect::<Vec<_>>(), QUEUE_MAX);
-        check(&[(1, FILE_BYTES_MAX), (2, FILE_BYTES_MAX), (3, 1)], 2);
-        check(&[(1, FILE_BYTES_MAX), (2, FILE_BYTES_MAX - 1), (3, 1), (3, 1)], 3);
+        check(&(0..70).map(|user| (user, 10)).collect::<Vec<_>>(), QUEUE_MAX);
+        check(&[(1, FILE_BYTES_MAX), (1, FILE_BYTES_MAX), (1, 1)], 2);
+        check(&[(1, FILE_BYTES_MAX), (2, FILE_BYTES_MAX), (3, FILE_BYTES_MAX)], 2);
+    }
+
+    #[test]
+    fn a_user_with_less_replaces_the_newest_of_whoever_has_the_most() {
+        // The uploads of others, and which of them is replaced by a short one of user 99.
+        let full: Vec<_> = (0..QUEUE_MAX as u32).map(|at| (at / 4, 10)).collect();
+        let mut some = full.clone();
+        some[0] = (50, 10);
+        let long = vec![(1, FILE_BYTES_MAX), (2, FILE_BYTES_MAX)];
+        for (others, replaced) in [(full, QUEUE_MAX - 1), (some, QUEUE_MAX - 1), (long, 1)] {
+            let queue = Uploads::default();
+            let mut put: Vec<_> = others
+                .iter()
+                .map(|(owner, bytes)| queue.put(upload(*owner, *bytes)).unwrap())
+                .collect();
+            let late = queue.put(upload(99, 10));
+            assert!(late.is_ok());
+            for (at, added) in put.iter_mut().enumerate() {
+                let is_replaced = matches!(added.result.try_recv(), Ok(Err(UploadError::Busy)));
+                assert_eq!(is_replaced, at == replaced, "{at} of {}", others.len());
+            }
+        }
+    }
+
+    #[test]
+    fn a_user_who_has_had_no_turn_is_next() {
+        let queue = Uploads::default();
+        let users = [1, 1, 1, 2, 2, 1, 3];
+        let put: Vec<_> = users.map(|user| queue.put(upload(user, 10)).unwrap()).into();
+        let next: Vec<_> = users.map(|_| queue.next().unwrap().upload.owner.0).into();
+        assert_eq!(next, [1, 2, 3, 1, 2, 1, 1]);
+        drop(put);
     }
 
     #[test]
