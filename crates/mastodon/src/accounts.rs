@@ -79,7 +79,8 @@ impl Server {
             let found = self.read(move |node| node.facts().invite(&code, now_ms)).await?;
             found.ok_or_else(|| of_field(AccountRefusal::BadInvite.into()))?;
         }
-        let password = self.passwords.hash(password).await?;
+        let waiter = self.limiter.address(address).whole();
+        let password = self.passwords.hash(password, waiter).await?;
         let (role, stored) = (Role::User, password.clone());
         let email = Some(email);
         let command =
@@ -108,8 +109,7 @@ impl Server {
         let address = self.limiter.address(address);
         let account = self.limiter.name(&name.trim().to_lowercase());
         let is_allowed = self.limiter.check(What::AddressFailures, address, now);
-        let is_allowed =
-            is_allowed.and_then(|()| self.limiter.check(What::AccountFailures, account, now));
+        let is_allowed = is_allowed.and_then(|()| self.limiter.check_guess(account, address, now));
         let is_allowed = is_allowed.and_then(|()| self.limiter.take(What::LogIns, address, now));
         is_allowed.map_err(ApiError::above_rate)?;
         let email = Email::parse(name).ok();
@@ -128,10 +128,11 @@ impl Server {
             self.limiter.check(What::LogIns, user, now).map_err(ApiError::above_rate)?;
         }
         let stored = found.as_ref().map(|(_, account)| account.password.clone());
-        let is_right = self.passwords.verify(password.to_owned(), stored).await?;
+        let is_right = self.passwords.verify(password.to_owned(), stored, address.whole()).await?;
         let right = found.filter(|_| is_right);
         if let (true, Some(user)) = (is_right, of_user) {
             self.limiter.count(What::LogIns, user, now);
+            self.limiter.remember(account, address, now);
         }
         // Only whoever knows the password learns the state.
         match right {

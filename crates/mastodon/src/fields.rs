@@ -263,10 +263,11 @@ impl FromRequest<Shared> for Fields {
 
     async fn from_request(request: Request, state: &Shared) -> Result<Self, ApiError> {
         let address = client_address(request.extensions());
-        let reading = state.bodies.begin(state.limiter.address(address).own);
-        let _reading = reading.ok_or_else(ApiError::too_many)?;
-        let (content_type, kind) = content_type(request.headers());
         let access = request.extensions().get::<Access>().copied();
+        let address = state.limiter.address(address).own;
+        let _reading =
+            state.bodies.begin(address, access.is_some()).ok_or_else(ApiError::too_many)?;
+        let (content_type, kind) = content_type(request.headers());
         let body = state.bodies.read(request.into_body(), access.is_some());
         let late =
             |_| ApiError::new(StatusCode::REQUEST_TIMEOUT, "The body did not arrive in time");

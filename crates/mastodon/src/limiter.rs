@@ -16,6 +16,13 @@ const COUNTERS_MAX: usize = 65_536;
 /// many to whoever asks.
 const NETWORK_TIMES: u32 = 16;
 
+/// Most failed log-ins from an address that may still try an account above its rate.
+const CLEAN_FAILURES_MAX: u32 = 3;
+/// How many times its rate such addresses together may fail to log in into one account.
+const STRANGERS_TIMES: u32 = 10;
+/// Time for which an address is remembered from which somebody logged in.
+const KNOWN_FOR: Duration = Duration::from_hours(30 * 24);
+
 /// How many times something may be done within a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
@@ -30,7 +37,8 @@ pub struct Rate {
 pub struct Rates {
     /// Log-ins that fail, from one address.
     pub failures_of_address: Rate,
-    /// Log-ins that fail, into one account. Higher than that of an address, because others can lock its user out.
+    /// Log-ins that fail, into one account. Above it, only addresses may try that have logged in with the name before or
+    /// have hardly failed: others must not lock its user out.
     pub failures_of_account: Rate,
     /// Log-ins from one address, and log-ins into one account that succeed: each computes a hash and is logged.
     pub log_ins: Rate,
@@ -100,6 +108,8 @@ impl Rates {
 pub(crate) enum What {
     AddressFailures,
     AccountFailures,
+    /// Log-ins with a name from an address, remembered for long.
+    Known,
     LogIns,
     Apps,
     SignUps,
@@ -126,6 +136,11 @@ impl From<u64> for Subject {
 }
 
 impl Subject {
+    /// The network of an address, or the address itself.
+    pub(crate) fn whole(self) -> u64 {
+        self.network.unwrap_or(self.own)
+    }
+
     /// What is counted, and how many times the rate each may do.
     fn counted(self) -> impl Iterator<Item = (u64, u32)> {
         let network = self.network.map(|network| (network, NETWORK_TIMES));
@@ -182,6 +197,13 @@ impl Limiter {
         Ok(())
     }
 
+    /// How many times `subject` has done it in the current window.
+    pub(crate) fn times(&self, what: What, subject: u64, now: Instant) -> u32 {
+        let within = self.rate(what).within;
+        let counter = self.counters(what).get(&(what, subject));
+        counter.filter(|counter| now < counter.began + within).map_or(0, |counter| counter.times)
+    }
+
     /// Counts that `subject` has done it.
     pub(crate) fn count(&self, what: What, subject: impl Into<Subject>, now: Instant) {
         let rate = self.rate(what);
@@ -224,6 +246,33 @@ impl Limiter {
         }
     }
 
+    /// Whether somebody at `address` may try the password of an account, which a name names.
+    ///
+    /// # Errors
+    /// The time after which they may.
+    pub(crate) fn check_guess(
+        &self,
+        name: u64,
+        address: Subject,
+        now: Instant,
+    ) -> Result<(), Duration> {
+        let Err(rest) = self.check(What::AccountFailures, name, now) else { return Ok(()) };
+        let most = self.rate(What::AccountFailures).times.saturating_mul(STRANGERS_TIMES);
+        let is_known = self.times(What::Known, self.pair(name, address), now) > 0;
+        let is_clean = self.times(What::AddressFailures, address.own, now) < CLEAN_FAILURES_MAX
+            && self.times(What::AccountFailures, name, now) < most;
+        if is_known || is_clean { Ok(()) } else { Err(rest) }
+    }
+
+    /// Remembers that somebody at `address` logged in with a name.
+    pub(crate) fn remember(&self, name: u64, address: Subject, now: Instant) {
+        self.count(What::Known, self.pair(name, address), now);
+    }
+
+    fn pair(&self, name: u64, address: Subject) -> u64 {
+        self.hasher.hash_one((name, address.own))
+    }
+
     /// A name with which somebody logs in as a subject.
     pub(crate) fn name(&self, name: &str) -> u64 {
         self.hasher.hash_one(name)
@@ -240,6 +289,7 @@ impl Limiter {
         match what {
             What::AddressFailures => self.rates.failures_of_address,
             What::AccountFailures => self.rates.failures_of_account,
+            What::Known => Rate { times: u32::MAX, within: KNOWN_FOR },
             What::LogIns => self.rates.log_ins,
             What::Apps => self.rates.apps,
             What::SignUps => self.rates.sign_ups,

@@ -1,17 +1,20 @@
 //! Passwords: hashed with argon2id, a bounded number at a time.
 //!
-//! A hash takes 19 MiB and about 50 ms (the parameters that OWASP recommends). **Invariant:** one runs at a time and 16
-//! wait at most, so that they take neither the memory nor all processors; beyond that they are refused.
+//! A hash takes 19 MiB and about 50 ms (the parameters that OWASP recommends). **Invariant:** one runs at a time and
+//! [`WAITING_MAX`] wait at most, so that they take neither the memory nor all processors; beyond that they are refused.
+//! **Invariant:** clients have turns. The next hash is one of the client whose last turn is longest ago, and if too many
+//! wait, a client with fewer waiting hashes, or without an earlier turn, replaces the newest hash of the one with the most.
 
+use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use argon2::password_hash::phc;
 use argon2::password_hash::{PasswordHasher as _, PasswordVerifier as _};
 use argon2::{Algorithm, Argon2, Params, Version};
 use feed::accounts::PasswordHash;
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::oneshot;
 
 /// Memory of one hash, in KiB.
 const MEMORY_KIB: u32 = 19_456;
@@ -21,8 +24,10 @@ const PASSES: u32 = 2;
 const RUNNING_MAX: usize = 1;
 /// The niceness of the thread.
 const NICENESS: i32 = 19;
-/// Most hashes that wait: half a second to a second of work.
-const WAITING_MAX: usize = 16;
+/// Most hashes that wait: two to three seconds of work.
+const WAITING_MAX: usize = 64;
+/// Most clients whose last turns are remembered.
+const TURNS_MAX: usize = 4_096;
 /// Most memory of all hashes together, in bytes.
 pub(crate) const MEMORY: usize = RUNNING_MAX * MEMORY_KIB as usize * 1_024;
 /// Shortest password, in characters.
@@ -83,11 +88,116 @@ fn verify(password: &str, hash: &PasswordHash) -> bool {
 /// Something that the thread computes.
 type Work = Box<dyn FnOnce() + Send>;
 
+/// The client that waits for a hash, as a number: the network of its address.
+pub(crate) type Waiter = u64;
+
+/// The hashes that wait, oldest first.
+#[derive(Default)]
+struct Queue {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<(Waiter, Work)>,
+    /// Numbers of the last turns of clients.
+    turns: HashMap<Waiter, u64>,
+    /// Number of turns so far.
+    turn: u64,
+    is_closed: bool,
+}
+
+impl Queue {
+    fn state(&self) -> MutexGuard<'_, State> {
+        // No code that may panic runs while it is locked.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds work; false if too much waits.
+    fn put(&self, waiter: Waiter, work: Work) -> bool {
+        let mut state = self.state();
+        if state.is_closed || !state.make_room(waiter) {
+            return false;
+        }
+        state.waiting.push_back((waiter, work));
+        drop(state);
+        self.changed.notify_one();
+        true
+    }
+
+    /// The next work; `None` once the queue is closed. Blocks.
+    fn next(&self) -> Option<Work> {
+        let mut state = self.state();
+        loop {
+            if state.is_closed {
+                return None;
+            }
+            if let Some(work) = state.take_next() {
+                return Some(work);
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn close(&self) {
+        let mut state = self.state();
+        state.is_closed = true;
+        state.waiting.clear();
+        drop(state);
+        self.changed.notify_one();
+    }
+}
+
+impl State {
+    /// Number of waiting hashes of a client, and its last turn.
+    fn share(&self, waiter: Waiter) -> (usize, u64) {
+        let waiting = self.waiting.iter().filter(|(other, _)| *other == waiter).count();
+        (waiting, self.turns.get(&waiter).copied().unwrap_or(0))
+    }
+
+    /// Makes room for one more of a client; false if it has a fair share already.
+    fn make_room(&mut self, waiter: Waiter) -> bool {
+        if self.waiting.len() < WAITING_MAX {
+            return true;
+        }
+        let (waiting, turn) = self.share(waiter);
+        let clients = self.waiting.iter().map(|(client, _)| *client).enumerate();
+        let greatest = clients.max_by_key(|(at, client)| (self.share(*client), *at));
+        let greatest = greatest.filter(|(_, client)| self.share(*client) > (waiting + 1, turn));
+        // Dropping the work refuses it.
+        greatest.is_some_and(|(at, _)| self.waiting.remove(at).is_some())
+    }
+
+    /// Takes the oldest work of the client whose last turn is longest ago.
+    fn take_next(&mut self) -> Option<Work> {
+        let turn_of =
+            |(at, (waiter, _)): (usize, &(Waiter, Work))| (self.turns.get(waiter).copied(), at);
+        let (_, at) = self.waiting.iter().enumerate().map(turn_of).min()?;
+        let (waiter, work) = self.waiting.remove(at)?;
+        self.turn += 1;
+        self.turns.insert(waiter, self.turn);
+        if self.turns.len() > TURNS_MAX {
+            let from = self.turn.saturating_sub(TURNS_MAX as u64 / 2);
+            self.turns.retain(|_, turn| *turn > from);
+        }
+        Some(work)
+    }
+}
+
+/// Closes the queue when the last user of the thread is gone.
+struct Closing(Arc<Queue>);
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
 /// Hashes and compares passwords on a thread of its own. Clones share it.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Passwords {
-    admitted: Arc<Semaphore>,
-    work: mpsc::Sender<Work>,
+    queue: Arc<Closing>,
     /// The hash that is compared if there is no account.
     nobody: Option<PasswordHash>,
     /// Number of hashes that were computed.
@@ -97,18 +207,21 @@ pub(crate) struct Passwords {
 impl Passwords {
     /// Takes about 50 ms.
     pub(crate) fn new() -> Self {
-        let (work, waiting) = mpsc::channel::<Work>();
+        let queue = Arc::new(Queue::default());
+        let waiting = Arc::clone(&queue);
         let compute = move || {
             give_way();
-            waiting.iter().for_each(|work| work());
+            while let Some(work) = waiting.next() {
+                work();
+            }
         };
-        // Without the thread every log-in fails, and says so.
+        // Without the thread every log-in fails.
         if let Err(error) = thread::Builder::new().name("passwords".to_owned()).spawn(compute) {
             tracing::error!(%error, "the thread for passwords does not start");
+            queue.close();
         }
         Self {
-            admitted: Arc::new(Semaphore::new(RUNNING_MAX + WAITING_MAX)),
-            work,
+            queue: Arc::new(Closing(queue)),
             nobody: hash("a password of nobody").ok(),
             computed: Arc::default(),
         }
@@ -120,9 +233,13 @@ impl Passwords {
         self.computed.load(Ordering::Relaxed)
     }
 
-    pub(crate) async fn hash(&self, password: String) -> Result<PasswordHash, PasswordError> {
+    pub(crate) async fn hash(
+        &self,
+        password: String,
+        waiter: Waiter,
+    ) -> Result<PasswordHash, PasswordError> {
         check(&password)?;
-        self.run(move || hash(&password)).await?
+        self.run(waiter, move || hash(&password)).await?
     }
 
     /// Whether `stored` is the hash of the password. Without an account, it takes as long and is false.
@@ -130,32 +247,35 @@ impl Passwords {
         &self,
         password: String,
         stored: Option<PasswordHash>,
+        waiter: Waiter,
     ) -> Result<bool, PasswordError> {
         let exists = stored.is_some();
         let compared = stored.or_else(|| self.nobody.clone()).ok_or(PasswordError::Failed)?;
         // Longer ones were never accepted; they are cut, so that they take as long.
         let password: String = password.chars().take(BYTES_MAX + 1).collect();
-        let is_right = self.run(move || verify(&password, &compared)).await?;
+        let is_right = self.run(waiter, move || verify(&password, &compared)).await?;
         Ok(exists && is_right)
     }
 
     async fn run<T: Send + 'static>(
         &self,
+        waiter: Waiter,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, PasswordError> {
-        let admitted = Arc::clone(&self.admitted).try_acquire_owned();
-        let admitted = admitted.map_err(|_| PasswordError::Busy)?;
         let (done, result) = oneshot::channel();
         let computed = Arc::clone(&self.computed);
         let compute = move || {
-            // Held until the work is done, also if the caller is gone.
-            let _admitted = admitted;
+            if done.is_closed() {
+                return;
+            }
             computed.fetch_add(1, Ordering::Relaxed);
             // An error means that nobody waits any more.
             drop(done.send(work()));
         };
-        self.work.send(Box::new(compute)).map_err(|_| PasswordError::Failed)?;
-        result.await.map_err(|_| PasswordError::Failed)
+        match self.queue.0.put(waiter, Box::new(compute)) {
+            true => result.await.map_err(|_| PasswordError::Busy),
+            false => Err(PasswordError::Busy),
+        }
     }
 }
 
@@ -168,13 +288,15 @@ fn give_way() {
 
 #[cfg(test)]
 mod tests {
+    use tokio::task::JoinHandle;
+
     use super::*;
 
     #[tokio::test]
     async fn only_the_password_itself_is_right_and_nobody_has_one() {
         let passwords = Passwords::new();
-        let stored = passwords.hash("correct horse".into()).await.unwrap();
-        let again = passwords.hash("correct horse".into()).await.unwrap();
+        let stored = passwords.hash("correct horse".into(), 1).await.unwrap();
+        let again = passwords.hash("correct horse".into(), 1).await.unwrap();
         assert!(stored != again, "each hash has its own salt");
         assert!(stored.as_str().starts_with("$argon2id$v=19$m=19456,t=2,p=1$"));
         for (password, expect) in [
@@ -183,44 +305,90 @@ mod tests {
             ("Correct horse", false),
             ("", false),
         ] {
-            let found = passwords.verify(password.into(), Some(stored.clone())).await.unwrap();
+            let found = passwords.verify(password.into(), Some(stored.clone()), 1).await.unwrap();
             assert_eq!(found, expect, "{password:?}");
         }
-        assert!(!passwords.verify("a password of nobody".into(), None).await.unwrap());
+        assert!(!passwords.verify("a password of nobody".into(), None, 1).await.unwrap());
     }
 
     #[tokio::test]
     async fn an_unknown_account_costs_the_same_work() {
         let passwords = Passwords::new();
-        let stored = passwords.hash("correct horse".into()).await.unwrap();
+        let stored = passwords.hash("correct horse".into(), 1).await.unwrap();
         let before = passwords.computed();
-        passwords.verify("wrong".into(), Some(stored)).await.unwrap();
+        passwords.verify("wrong".into(), Some(stored), 1).await.unwrap();
         assert_eq!(passwords.computed(), before + 1);
-        passwords.verify("wrong".into(), None).await.unwrap();
+        passwords.verify("wrong".into(), None, 1).await.unwrap();
         assert_eq!(passwords.computed(), before + 2);
+    }
+
+    /// Keeps the thread busy until the sender is dropped.
+    fn occupy(passwords: &Passwords) -> std::sync::mpsc::Sender<()> {
+        let (finish, finished) = std::sync::mpsc::channel::<()>();
+        let (begin, begun) = std::sync::mpsc::channel();
+        let work = move || {
+            begin.send(()).unwrap();
+            finished.iter().for_each(drop);
+        };
+        assert!(passwords.queue.0.put(0, Box::new(work)));
+        begun.recv().unwrap();
+        finish
+    }
+
+    /// Adds a comparison of a client to the queue; its answer comes when the thread is free.
+    async fn begin(
+        passwords: &Passwords,
+        waiter: Waiter,
+    ) -> JoinHandle<Result<bool, PasswordError>> {
+        let own = passwords.clone();
+        let answer = tokio::spawn(async move { own.verify("x".into(), None, waiter).await });
+        // It runs on this thread until it waits.
+        tokio::task::yield_now().await;
+        answer
     }
 
     #[tokio::test]
     async fn passwords_beyond_the_bound_are_refused_and_none_is_computed_for_them() {
         let passwords = Passwords::new();
-        let (finish, finished) = mpsc::channel::<()>();
-        passwords.work.send(Box::new(move || finished.iter().for_each(drop))).unwrap();
+        let finish = occupy(&passwords);
         let mut waiting = Vec::new();
-        for _ in 0..RUNNING_MAX + WAITING_MAX {
-            let passwords = passwords.clone();
-            waiting.push(tokio::spawn(async move { passwords.verify("x".into(), None).await }));
+        for _ in 0..WAITING_MAX {
+            waiting.push(begin(&passwords, 1).await);
         }
-        while passwords.admitted.available_permits() > 0 {
-            tokio::task::yield_now().await;
-        }
-        let refused = passwords.verify("x".into(), None).await;
+        let refused = passwords.verify("x".into(), None, 1).await;
         assert!(matches!(refused, Err(PasswordError::Busy)));
+        // Somebody else has room.
+        let other = begin(&passwords, 2).await;
+        let replaced = waiting.pop().unwrap();
+        assert!(matches!(replaced.await.unwrap(), Err(PasswordError::Busy)));
         assert_eq!(passwords.computed(), 0);
         drop(finish);
-        for answer in waiting {
+        for answer in waiting.into_iter().chain([other]) {
             assert!(matches!(answer.await.unwrap(), Ok(false)));
         }
-        assert_eq!(passwords.computed(), (RUNNING_MAX + WAITING_MAX) as u64);
+        assert_eq!(passwords.computed(), WAITING_MAX as u64);
+    }
+
+    #[test]
+    fn a_client_without_a_turn_is_next_and_replaces_one_that_had_a_turn() {
+        let queue = Queue::default();
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let put = |waiter| {
+            let order = Arc::clone(&order);
+            queue.put(waiter, Box::new(move || order.lock().unwrap().push(waiter)))
+        };
+        for waiter in [1, 1, 1, 2, 1, 3] {
+            assert!(put(waiter));
+        }
+        (0..6).for_each(|_| queue.next().unwrap()());
+        assert_eq!(*order.lock().unwrap(), [1, 2, 3, 1, 1, 1]);
+        // Many clients, one hash of each, some of which had a turn.
+        for waiter in 1..=WAITING_MAX as u64 {
+            assert!(put(waiter));
+        }
+        assert!(put(1_000), "in place of client 1, whose turn was the last");
+        assert!(put(1_001) && put(1_002), "in place of clients 3 and 2");
+        assert!(!put(1_003), "none of them has more");
     }
 
     #[test]

@@ -55,10 +55,11 @@ pub(crate) async fn change_password(
     let current = fields.one("current_password")?.unwrap_or_default();
     let new = fields.one("new_password")?.unwrap_or_default();
     let address = client_address(&extensions);
+    let waiter = state.limiter.address(address).whole();
     let changed = async {
         crate::password::check(new)?;
         state.compare(&handle, current, address).await?;
-        let password = state.passwords.hash(new.to_owned()).await?;
+        let password = state.passwords.hash(new.to_owned(), waiter).await?;
         let (user, keep) = (UserRef::Id(user), Some(session));
         state.submit(AccountCommand::SetPassword { user, password, keep }).await
     };

@@ -322,6 +322,43 @@ async fn guessing_passwords_ends_after_some_failures() {
 }
 
 #[tokio::test]
+async fn guesses_from_other_addresses_lock_no_user_out() {
+    let rate = |times| Rate { times, within: Duration::from_secs(600) };
+    let world = World::with(|options| {
+        options.rates = Rates {
+            failures_of_address: rate(20),
+            failures_of_account: rate(5),
+            ..Rates::unlimited()
+        };
+    });
+    world.signed_up("ada").await;
+    let at =
+        |address: &str| Browser { address: Some(address.parse().unwrap()), ..Browser::default() };
+    let mut home = at("192.0.2.7");
+    assert_eq!(home.log_in(&world, "ada", PASSWORD).await.location(), "/settings");
+    for number in 1..=4 {
+        let mut attacker = at(&format!("198.51.100.{number}"));
+        for _ in 0..3 {
+            let got = attacker.log_in(&world, "ada", "a wrong password").await;
+            assert_eq!(got.status, StatusCode::BAD_REQUEST);
+        }
+        // Who has failed some times is kept out while the account is under attack, whatever the password.
+        let got = attacker.log_in(&world, "ada", PASSWORD).await;
+        match number {
+            1 => assert_eq!(got.location(), "/settings"),
+            _ => assert_eq!(got.status, StatusCode::TOO_MANY_REQUESTS, "{number}"),
+        }
+    }
+    assert_eq!(at("203.0.113.9").log_in(&world, "ada", PASSWORD).await.location(), "/settings");
+    // An address from which the user has logged in may fail as often as any.
+    for _ in 0..5 {
+        let got = home.log_in(&world, "ada", "a typing error").await;
+        assert_eq!(got.status, StatusCode::BAD_REQUEST);
+    }
+    assert_eq!(home.log_in(&world, "ada", PASSWORD).await.location(), "/settings");
+}
+
+#[tokio::test]
 async fn what_one_user_or_address_asks_for_has_a_rate() {
     let rate = |times| Rate { times, within: Duration::from_secs(300) };
     let world = World::with(|options| {

@@ -406,6 +406,8 @@ impl App {
 #[derive(Clone, Default)]
 pub(crate) struct Browser {
     pub(crate) cookies: BTreeMap<String, String>,
+    /// Its address, if it is not the usual one.
+    pub(crate) address: Option<IpAddr>,
 }
 
 impl Browser {
@@ -428,7 +430,11 @@ impl Browser {
             self.cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let request = Request::builder().method(method).uri(path);
         let request = request.header(CONTENT_TYPE, FORM).header(COOKIE, cookies.join("; "));
-        let got = world.send(request.body(body).unwrap()).await;
+        let mut request = request.body(body).unwrap();
+        if let Some(address) = self.address {
+            request.extensions_mut().insert(ClientAddress(address));
+        }
+        let got = world.send(request).await;
         for cookie in got.headers.get_all(SET_COOKIE) {
             let cookie = cookie.to_str().unwrap();
             assert!(cookie.contains("; HttpOnly; SameSite=Lax"), "{cookie}");

@@ -64,7 +64,7 @@ async fn an_app_is_registered_with_parameters_in_the_query_too() {
 async fn a_browser_has_one_session_and_can_log_out_after_it_has_ended() {
     let world = World::new();
     let mut browser = world.signed_up("ada").await;
-    let mut former = Browser { cookies: browser.cookies.clone() };
+    let mut former = Browser { cookies: browser.cookies.clone(), ..Browser::default() };
     let stale = browser.get(&world, "/settings").await.hidden();
     assert_eq!(browser.log_in(&world, "ada", PASSWORD).await.status, StatusCode::SEE_OTHER);
     let got = former.get(&world, "/settings").await;
