@@ -21,23 +21,27 @@ pub(crate) enum Needs {
     Scope(Scope),
 }
 
-/// Accepts a request, or returns the reason for refusing it.
+/// What a request needs, and the key that has it.
+pub(crate) type KeyInUse = (Grant, Scope);
+
+/// Accepts a request, or returns the reason for refusing it. Returns the key that it needs, if there are keys.
 pub(crate) fn admit(
     access: &Access,
     needs: Needs,
     version: Version,
     uri: &Uri,
     headers: &HeaderMap,
-) -> Result<(), ApiError> {
+) -> Result<Option<KeyInUse>, ApiError> {
     let host = the_host(version, headers)?;
     match access {
-        Access::Open => from_this_machine(host, uri, headers),
-        Access::Keys(_) if needs == Needs::Nothing => Ok(()),
+        Access::Open => from_this_machine(host, uri, headers).map(|()| None),
+        Access::Keys(_) if needs == Needs::Nothing => Ok(None),
         Access::Keys(_) => {
             let grant = grant(access, headers).ok_or_else(ApiError::unauthorized)?;
             match needs {
                 Needs::Scope(scope) if !grant.allows(scope) => Err(ApiError::missing_scope(scope)),
-                _ => Ok(()),
+                Needs::Scope(scope) => Ok(Some((grant, scope))),
+                Needs::Key | Needs::Nothing => Ok(None),
             }
         }
     }

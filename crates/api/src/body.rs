@@ -12,6 +12,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::error::ApiError;
 use crate::memory::{BODY_BYTES_FREE, RequestMemory};
+use crate::revocable::is_revoked;
 
 /// The first [`WINDOW_BYTES`] of a body, or all of it, must arrive within this time.
 const FIRST_WINDOW: Duration = Duration::from_secs(10);
@@ -112,6 +113,7 @@ async fn next(body: &mut Body, deadline: Instant) -> Result<Option<Bytes>, ApiEr
                     return Ok(Some(data));
                 }
             }
+            Ok(Some(Err(error))) if is_revoked(&error) => return Err(ApiError::unauthorized()),
             Ok(Some(Err(_))) => {
                 return Err(ApiError::bad_request(
                     "the connection failed before the end of the body",

@@ -18,13 +18,14 @@ use futures_util::future::{BoxFuture, FutureExt as _};
 use hyper::body::Body as _;
 use pin_project_lite::pin_project;
 
-use crate::auth::{self, Needs};
+use crate::auth::{self, KeyInUse, Needs};
 use crate::error::ApiError;
 use crate::held::{AlreadyReserved, Holding};
 use crate::memory::{ANSWER_BYTES_FREE, RequestMemory};
 use crate::metrics::RouteCounters;
 use crate::positions;
 use crate::request_id::{self, RequestId, X_REQUEST_ID};
+use crate::revocable;
 use crate::session::{self, UserRule};
 use crate::state::AppState;
 use edge::{GuestConnection, LineGate, Scope};
@@ -91,14 +92,15 @@ fn admit(
     needs: Needs,
     request: &Request,
     state: &AppState,
-) -> Result<(), ApiError> {
-    auth::admit(&state.access, needs, request.version(), request.uri(), request.headers())?;
+) -> Result<Option<KeyInUse>, ApiError> {
+    let key =
+        auth::admit(&state.access, needs, request.version(), request.uri(), request.headers())?;
     if needs != Needs::Nothing
         && let Some(connection) = request.extensions().get::<GuestConnection>()
     {
         connection.0.admit();
     }
-    check_query(entry, request)
+    check_query(entry, request).map(|()| key)
 }
 
 /// Refuses a query if the handler reads none.
@@ -125,22 +127,29 @@ where
         let of_user =
             self.entry != RouteKind::Public && session::is_asked(&state, request.headers());
         let admitted = match of_user {
-            true => Ok(()),
+            true => Ok(None),
             false => admit(self.entry, self.needs, &request, &state),
         };
+        let key = admitted.as_ref().ok().copied().flatten();
         let run = match admitted {
-            Ok(()) if of_user => {
+            Ok(_) if of_user => {
                 // Refused later: what a user may not use is closed, whatever the query is.
                 let rule = (self.of_users, check_query(self.entry, &request));
                 let response = session::respond(self.handler, rule, request, state);
                 Run::User { future: response.boxed() }
             }
-            Ok(()) => Run::Handler {
-                future: request_id::within(id, || self.handler.call(request, state)),
-            },
+            Ok(key) => {
+                let request = match key {
+                    Some(key) => revocable::request(request, key, &state),
+                    None => request,
+                };
+                Run::Handler {
+                    future: request_id::within(id, || self.handler.call(request, state)),
+                }
+            }
             Err(problem) => Run::Refused { response: Some(problem.into_response()) },
         };
-        Answer { run, id, started, counters: self.counters, state: counted, may_change }
+        Answer { run, id, started, counters: self.counters, state: counted, key, may_change }
     }
 }
 
@@ -154,6 +163,8 @@ pin_project! {
         counters: Arc<RouteCounters>,
         // Set on routes whose responses reserve memory: all that may change something.
         state: Option<Arc<AppState>>,
+        // Set if the client has a key.
+        key: Option<KeyInUse>,
         may_change: bool,
     }
 }
@@ -189,6 +200,9 @@ impl<F: Future<Output = Response>> Future for Answer<F> {
         let mut response = match this.state {
             Some(state) => {
                 let mut response = hold(&state.memory, response);
+                if let Some(key) = *this.key {
+                    response = revocable::response(response, key, state);
+                }
                 if *this.may_change {
                     positions::add_position(&state.node, &mut response);
                 }

@@ -115,7 +115,7 @@ mod tests {
     async fn long_heads_are_reserved_and_bodies_are_not() {
         let memory = RequestMemory::new(1 << 20);
         let permit = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
-        let taken = Arc::new(Seats::default()).take(permit);
+        let taken = Arc::new(Seats::default()).take(permit, false);
         let seat = Arc::clone(&taken.seat);
         let (near, mut far) = tokio::io::duplex(1 << 20);
         let mut near = HeadGuard::new(near, taken, memory.clone());

@@ -38,10 +38,12 @@ mod params;
 mod positions;
 mod query;
 mod request_id;
+mod revocable;
 mod routes;
 mod seats;
 mod serve;
 mod session;
+mod shares;
 mod state;
 mod streams;
 #[cfg(test)]

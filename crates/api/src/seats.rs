@@ -4,6 +4,10 @@
 //! is accepted. When the limit is reached, each new connection replaces the oldest guest; if there are no guests,
 //! idle connections are closed. So clients without a key, however many, cannot block clients with a key.
 //!
+//! Some connections are reserved for checks of the server's health. While all others are in use, a new connection gets
+//! one of these, and a permit of the others when one is free at its first other request. The oldest reserved connection
+//! is closed in favor of a new one.
+//!
 //! **Invariant:** an authorized connection is only closed early while it has no request in progress.
 
 use std::collections::BTreeMap;
@@ -31,6 +35,7 @@ struct State {
     /// By age. Connections that are being closed are not among them.
     guests: BTreeMap<u64, Arc<Seat>>,
     admitted: BTreeMap<u64, Arc<Seat>>,
+    reserved: BTreeMap<u64, Arc<Seat>>,
     /// The pulse of the last scan for idle connections, which is slow when there are many.
     looked: Option<u32>,
 }
@@ -40,6 +45,9 @@ pub(crate) struct Seat {
     number: u64,
     seats: Arc<Seats>,
     admitted: AtomicBool,
+    /// Whether it is reserved for checks of the server's health.
+    reserved: AtomicBool,
+    permit: Mutex<Option<OwnedSemaphorePermit>>,
     /// Requests in progress: partly read, or with a response that is not sent yet.
     busy: AtomicU32,
     idle_since: AtomicU32,
@@ -48,28 +56,34 @@ pub(crate) struct Seat {
     closing: Notify,
 }
 
-/// A connection in the list of all connections, with its permit. Dropped with the stream of the connection, whichever
+/// A connection in the list of all connections, which returns its permit. Dropped with the stream of the connection, whichever
 /// protocol is spoken on it.
 pub(crate) struct SeatGuard {
     pub(crate) seat: Arc<Seat>,
-    _permit: OwnedSemaphorePermit,
 }
 
 impl Seats {
-    pub(crate) fn take(self: &Arc<Self>, permit: OwnedSemaphorePermit) -> SeatGuard {
+    pub(crate) fn take(
+        self: &Arc<Self>,
+        permit: OwnedSemaphorePermit,
+        is_reserved: bool,
+    ) -> SeatGuard {
         let mut state = self.state.lock();
         let seat = Arc::new(Seat {
             number: state.next,
             seats: Arc::clone(self),
             admitted: AtomicBool::new(false),
+            reserved: AtomicBool::new(is_reserved),
+            permit: Mutex::new(Some(permit)),
             busy: AtomicU32::new(0),
             idle_since: AtomicU32::new(self.pulse.load(Ordering::Relaxed)),
             head: AtomicUsize::new(0),
             closing: Notify::new(),
         });
         state.next += 1;
-        state.guests.insert(seat.number, Arc::clone(&seat));
-        SeatGuard { seat, _permit: permit }
+        let list = if is_reserved { &mut state.reserved } else { &mut state.guests };
+        list.insert(seat.number, Arc::clone(&seat));
+        SeatGuard { seat }
     }
 
     /// Counts a pulse: some seconds have passed.
@@ -77,17 +91,25 @@ impl Seats {
         self.pulse.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Closes the oldest guest, or if there is none, once per pulse, the idle connections.
-    pub(crate) fn make_room(&self) {
+    /// Closes the oldest reserved connection.
+    pub(crate) fn make_reserved_room(&self) {
+        if let Some((_, oldest)) = self.state.lock().reserved.pop_first() {
+            oldest.closing.notify_one();
+        }
+    }
+
+    /// Closes the oldest guest, or if there is none, once per pulse, the idle connections. False if none is closed.
+    pub(crate) fn make_room(&self) -> bool {
         let mut state = self.state.lock();
         if let Some((_, guest)) = state.guests.pop_first() {
             guest.closing.notify_one();
-            return;
+            return true;
         }
         let now = self.pulse.load(Ordering::Relaxed);
         if state.looked.replace(now) == Some(now) {
-            return;
+            return false;
         }
+        let before = state.admitted.len();
         state.admitted.retain(|_, seat| {
             let idle = seat.is_idle(now);
             if idle {
@@ -95,12 +117,28 @@ impl Seats {
             }
             !idle
         });
+        state.admitted.len() < before
     }
 }
 
 impl Seat {
     pub(crate) fn is_admitted(&self) -> bool {
         self.admitted.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn is_reserved(&self) -> bool {
+        self.reserved.load(Ordering::Relaxed)
+    }
+
+    /// Makes a reserved connection one of the others.
+    pub(crate) fn promote(&self, permit: OwnedSemaphorePermit) {
+        *self.permit.lock() = Some(permit);
+        self.reserved.store(false, Ordering::Relaxed);
+        let mut state = self.seats.state.lock();
+        // A connection that is being closed stays so.
+        if let Some(seat) = state.reserved.remove(&self.number) {
+            state.guests.insert(self.number, seat);
+        }
     }
 
     /// Completes when the connection must be closed in favor of another one.
@@ -152,6 +190,9 @@ impl Drop for SeatGuard {
         let mut state = self.seat.seats.state.lock();
         state.guests.remove(&self.seat.number);
         state.admitted.remove(&self.seat.number);
+        state.reserved.remove(&self.seat.number);
+        drop(state);
+        drop(self.seat.permit.lock().take());
     }
 }
 
@@ -188,7 +229,7 @@ mod tests {
     #[test]
     fn the_oldest_guest_is_closed_first_and_then_idle_connections() {
         let seats = Arc::new(Seats::default());
-        let all: Vec<SeatGuard> = (0..5).map(|_| seats.take(permit())).collect();
+        let all: Vec<SeatGuard> = (0..5).map(|_| seats.take(permit(), false)).collect();
         all[0].seat.admit();
         all[2].seat.admit();
         let under_way = all[2].seat.begin();
@@ -215,12 +256,29 @@ mod tests {
     }
 
     #[test]
+    fn the_oldest_reserved_connection_is_closed_unless_it_became_another() {
+        let (seats, reserved) = (Arc::new(Seats::default()), Arc::new(Semaphore::new(3)));
+        let take = |_| seats.take(Arc::clone(&reserved).try_acquire_owned().unwrap(), true);
+        let all: Vec<SeatGuard> = (0..3).map(take).collect();
+        assert!(!seats.make_room(), "they are no guests");
+        all[0].seat.promote(permit());
+        assert_eq!(reserved.available_permits(), 1);
+        seats.make_reserved_room();
+        assert!(is_closing(&all[1]) && !is_closing(&all[0]) && !is_closing(&all[2]));
+        assert!(seats.make_room());
+        assert!(is_closing(&all[0]), "it is a guest");
+        drop(all);
+        assert_eq!(reserved.available_permits(), 3);
+    }
+
+    #[test]
     fn dropped_connections_are_removed() {
         let seats = Arc::new(Seats::default());
-        let (guest, admitted) = (seats.take(permit()), seats.take(permit()));
+        let [guest, admitted, reserved] =
+            [false, false, true].map(|is_reserved| seats.take(permit(), is_reserved));
         admitted.seat.admit();
-        drop((guest, admitted));
+        drop((guest, admitted, reserved));
         let state = seats.state.lock();
-        assert!(state.guests.is_empty() && state.admitted.is_empty());
+        assert!(state.guests.is_empty() && state.admitted.is_empty() && state.reserved.is_empty());
     }
 }

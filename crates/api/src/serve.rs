@@ -1,7 +1,8 @@
 //! The accept loop and the life of a connection.
 //!
-//! **Invariant:** every open connection holds a permit, also after it has left HTTP, so one semaphore both limits
-//! connections and waits until all have ended.
+//! **Invariant:** every open connection holds a permit, also after it has left HTTP, so two semaphores both limit
+//! connections and wait until all have ended: one of all connections, and one of those in reserve for checks of the
+//! server's health.
 
 use std::convert::Infallible;
 use std::future::{Future, poll_fn};
@@ -13,7 +14,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use axum::Router;
-use axum::http::StatusCode;
+use axum::http::header::CONNECTION;
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse as _, Response};
 use edge::{ClientAddress, Guest, GuestConnection, Listener, Stream, TrustedProxies};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -24,9 +27,11 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tower::Service as _;
 
 use crate::deadline::PolledTimer;
+use crate::error::ApiError;
 use crate::head::HeadGuard;
 use crate::held::Holding;
 use crate::memory::RequestMemory;
+use crate::request_id::{RequestId, X_REQUEST_ID};
 use crate::seats::{Busy, Seat, SeatGuard, Seats};
 use crate::{ApiOptions, routes};
 
@@ -39,6 +44,12 @@ const PULSE: Duration = Duration::from_secs(5);
 const GRACE: Duration = Duration::from_secs(10);
 /// Interval at which a new connection asks to replace another one while none is free.
 const ROOM_PAUSE: Duration = Duration::from_secs(1);
+/// Connections in addition to `--max-connections`, for checks of the server's health while all others are in use.
+const RESERVED_CONNECTIONS: u32 = 16;
+/// Longest time for which another request on such a connection waits for a permit of the others.
+const RESERVED_WAIT: Duration = Duration::from_secs(2);
+/// Paths of these checks.
+const HEALTH_PATHS: [&str; 2] = ["/healthz", "/readyz"];
 /// How long one connection may handle requests before it yields to other tasks of the thread: the HTTP library
 /// itself does not yield while there are more.
 const TURN: Duration = Duration::from_micros(50);
@@ -71,6 +82,7 @@ pub async fn serve(
         closed,
         seats: Arc::default(),
         permits: Arc::new(Semaphore::new(connections_max as usize)),
+        reserved: Arc::new(Semaphore::new(RESERVED_CONNECTIONS as usize)),
     };
     tracing::info!(%address, tls = listener.is_secure(), "serving");
     let pulses = async {
@@ -91,7 +103,11 @@ pub async fn serve(
     closing.send_replace(true);
     tracing::info!("shutting down");
     // When all permits are free, all connections have ended. Those that have left HTTP are not ended from here.
-    drop(tokio::time::timeout(GRACE, server.permits.acquire_many(connections_max)).await);
+    let ended = async {
+        drop(server.permits.acquire_many(connections_max).await);
+        drop(server.reserved.acquire_many(RESERVED_CONNECTIONS).await);
+    };
+    drop(tokio::time::timeout(GRACE, ended).await);
     Ok(())
 }
 
@@ -105,6 +121,8 @@ struct Server {
     closed: watch::Receiver<bool>,
     seats: Arc<Seats>,
     permits: Arc<Semaphore>,
+    /// Those of connections in reserve.
+    reserved: Arc<Semaphore>,
 }
 
 impl Server {
@@ -112,10 +130,11 @@ impl Server {
     async fn accept(&self, listener: &mut Listener) -> Infallible {
         loop {
             let (stream, peer) = listener.accept().await;
-            let permit = self.permit().await;
+            let (permit, is_reserved) = self.permit().await;
             let connection = Connection {
                 peer: self.proxies.clone().map(|proxies| Peer { address: peer.ip(), proxies }),
-                taken: self.seats.take(permit),
+                taken: self.seats.take(permit, is_reserved),
+                permits: Arc::clone(&self.permits),
                 router: self.router.clone(),
                 memory: self.memory.clone(),
                 closed: self.closed.clone(),
@@ -124,20 +143,24 @@ impl Server {
         }
     }
 
-    /// A permit for a connection that was accepted: if there is none, another connection is closed.
-    async fn permit(&self) -> OwnedSemaphorePermit {
-        let mut permit = Arc::clone(&self.permits).try_acquire_owned();
-        while permit.is_err() {
-            self.seats.make_room();
-            let free = Arc::clone(&self.permits).acquire_owned();
-            permit = match tokio::time::timeout(ROOM_PAUSE, free).await {
-                Ok(Ok(permit)) => Ok(permit),
-                _ => Arc::clone(&self.permits).try_acquire_owned(),
+    /// A permit for a connection that was accepted, and whether it is one in reserve. If there is none, another connection
+    /// is closed.
+    async fn permit(&self) -> (OwnedSemaphorePermit, bool) {
+        loop {
+            if let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() {
+                return (permit, false);
+            }
+            let (permits, is_reserved) = match self.seats.make_room() {
+                true => (&self.permits, false),
+                false => (&self.reserved, true),
             };
-        }
-        match permit {
-            Ok(permit) => permit,
-            Err(_) => unreachable!("it was looked at"),
+            if is_reserved && permits.available_permits() == 0 {
+                self.seats.make_reserved_room();
+            }
+            let free = Arc::clone(permits).acquire_owned();
+            if let Ok(Ok(permit)) = tokio::time::timeout(ROOM_PAUSE, free).await {
+                return (permit, is_reserved);
+            }
         }
     }
 }
@@ -154,6 +177,8 @@ struct Connection {
     /// Set if there are routes beside the API.
     peer: Option<Peer>,
     taken: SeatGuard,
+    /// Permits of connections that are not in reserve.
+    permits: Arc<Semaphore>,
     router: Router,
     memory: RequestMemory,
     closed: watch::Receiver<bool>,
@@ -161,11 +186,12 @@ struct Connection {
 
 impl Connection {
     async fn serve(self, stream: Stream) {
-        let Self { peer, taken, router, memory, closed: mut closing } = self;
+        let Self { peer, taken, permits, router, memory, closed: mut closing } = self;
         let seat = Arc::clone(&taken.seat);
         let turn = Turn::new();
         let service = service_fn(|request| {
-            let answer = answer(router.clone(), (Arc::clone(&seat), peer.as_ref()), request);
+            let seat = Arc::clone(&seat);
+            let answer = answer(router.clone(), (seat, peer.as_ref()), &permits, request);
             async {
                 turn.wait().await;
                 answer.await
@@ -236,10 +262,35 @@ impl Turn {
     }
 }
 
+/// Whether a connection may ask for `path`: one in reserve for a check of the server's health, or for more once it has a
+/// permit of the others.
+async fn may_ask(seat: &Seat, permits: &Arc<Semaphore>, path: &str) -> bool {
+    if !seat.is_reserved() || HEALTH_PATHS.contains(&path) {
+        return true;
+    }
+    let free = Arc::clone(permits).acquire_owned();
+    match tokio::time::timeout(RESERVED_WAIT, free).await {
+        Ok(Ok(permit)) => {
+            seat.promote(permit);
+            true
+        }
+        _ => false,
+    }
+}
+
+/// The response to a request for which no connection is free.
+fn refused() -> Response {
+    let (mut response, id) = (ApiError::overloaded().into_response(), RequestId::next());
+    ApiError::finish(&mut response, id.as_str());
+    response.headers_mut().insert(X_REQUEST_ID, id.to_header());
+    response
+}
+
 /// Handles a request, which is in progress until its response is sent.
 async fn answer(
     mut router: Router,
     (seat, peer): (Arc<Seat>, Option<&Peer>),
+    permits: &Arc<Semaphore>,
     mut request: hyper::Request<Incoming>,
 ) -> Result<hyper::Response<Holding<Busy>>, Infallible> {
     let busy = seat.begin();
@@ -250,7 +301,14 @@ async fn answer(
     if !seat.is_admitted() {
         request.extensions_mut().insert(GuestConnection(Arc::clone(&seat) as Arc<dyn Guest>));
     }
-    let response = router.call(request).await?;
+    let mut response = match may_ask(&seat, permits, request.uri().path()).await {
+        true => router.call(request).await?,
+        false => refused(),
+    };
+    if seat.is_reserved() {
+        // It makes room for the next check.
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
         seat.leave_http();
     }

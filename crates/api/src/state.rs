@@ -17,6 +17,7 @@ use crate::memory::RequestMemory;
 use crate::metrics::{HttpMetrics, Sampled};
 use crate::positions::Waiting;
 use crate::request_id::carry;
+use crate::shares::Shares;
 use crate::streams::StreamReads;
 
 /// Maximum number of concurrent reads for responses to completed changes. Their data was just written, so most
@@ -33,6 +34,8 @@ pub(crate) struct AppState {
     pub(crate) story_life: Lifetime,
     pub(crate) reads: BlockingReads,
     pub(crate) streams: StreamReads,
+    /// Live streams and batches of each client.
+    pub(crate) shares: Arc<Shares>,
     /// Permits of reads for responses to completed changes. These reads are never refused.
     done_reads: Arc<Semaphore>,
     /// One backup at a time.
@@ -74,6 +77,7 @@ impl AppState {
             story_life: options.story_life,
             reads: options.reads,
             streams: StreamReads::default(),
+            shares: Shares::new(options.connections_max),
             done_reads: Arc::new(Semaphore::new(DONE_READS_MAX)),
             backups: Arc::new(Semaphore::new(1)),
             keys_file: options.keys_file,

@@ -116,3 +116,29 @@ async fn a_completed_change_is_reported_however_many_reads_are_queued() {
     assert_eq!(json_of(page).await["items"][0]["text"], "hello @bob");
     server.node.close();
 }
+
+/// A batch that sends `piece` every so many seconds, so many times.
+async fn batch_of(server: &Inside, piece: &'static str, secs: u64, times: usize) -> Vec<u8> {
+    let pieces = futures_util::stream::unfold(0, move |sent| async move {
+        tokio::time::sleep(std::time::Duration::from_secs(secs)).await;
+        (sent < times).then(|| (Ok::<_, std::convert::Infallible>(piece), sent + 1))
+    });
+    let request = Request::post("/v1/batch").header("host", "localhost");
+    let request = request.header("content-type", "application/x-ndjson");
+    let request = request.body(Body::from_stream(pieces)).unwrap();
+    let response = server.router.clone().oneshot(request).await.unwrap();
+    response.into_body().collect().await.unwrap().to_bytes().into()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_ends_that_sends_bytes_and_no_lines() {
+    let server = Inside::new(|_| ());
+    for piece in [" ", "\n", " \n", "{"] {
+        let results = batch_of(&server, piece, 9, usize::MAX).await;
+        let results = String::from_utf8(results).unwrap();
+        assert!(results.contains("body_too_slow"), "{piece:?}: {results}");
+    }
+    let line = "{\"op\":\"delete_post\",\"id\":\"1\"}\n";
+    let results = String::from_utf8(batch_of(&server, line, 25, 8).await).unwrap();
+    assert_eq!(results.matches("post_not_found").count(), 8, "{results}");
+}

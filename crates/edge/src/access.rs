@@ -152,6 +152,12 @@ impl Grant {
         self.scopes
     }
 
+    /// A value that tells clients apart: the hash of the key, and the same for all clients in open mode.
+    #[must_use]
+    pub const fn client(&self) -> [u8; 32] {
+        self.sha256
+    }
+
     /// Whether the client has `scope`.
     #[must_use]
     pub const fn allows(&self, scope: Scope) -> bool {

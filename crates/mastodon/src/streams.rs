@@ -90,11 +90,12 @@ pub(crate) struct Open {
 }
 
 impl Streams {
-    /// Of a server with so many connections at most: streams take half of them, so that others remain for requests.
+    /// Of a server with so many connections at most: streams take three eighths of them. A key of the server takes at most
+    /// half, so that others remain for requests.
     pub(crate) fn new(connections_max: u32) -> Self {
         Self {
             open: Mutex::default(),
-            streams_max: (connections_max / 2).clamp(1, STREAMS_MAX),
+            streams_max: (connections_max / 8 * 3).clamp(1, STREAMS_MAX),
             turns: Arc::new(Semaphore::new(READS_MAX)),
             public: broadcast::Sender::new(PUBLIC_EVENTS_MAX),
             is_reading: AtomicBool::new(false),
@@ -236,7 +237,7 @@ mod tests {
     #[test]
     fn a_stream_that_is_refused_is_not_counted() {
         for (connections, streams_max) in
-            [(1, 1), (100, 50), (4_096, 2_048), (u32::MAX, STREAMS_MAX)]
+            [(1, 1), (100, 36), (4_096, 1_536), (u32::MAX, STREAMS_MAX)]
         {
             let streams = Streams::new(connections);
             for user in 0..streams_max {

@@ -29,9 +29,10 @@ impl ApiError {
         Self { retry_after: Some(retry_after), ..error }
     }
 
-    /// The user has too many streams open.
+    /// The client has too many live streams and batches open.
     pub(crate) fn too_many_streams() -> Self {
-        Self::too_many_requests(Duration::from_secs(5))
+        let message = "too many live streams and batches are open; close some of them";
+        Self { message: message.into(), ..Self::too_many_requests(Duration::from_secs(5)) }
     }
 }
 

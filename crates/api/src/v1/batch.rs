@@ -37,7 +37,9 @@ use crate::idempotency;
 use crate::input::{BODY_BYTES_MAX, require_media_type};
 use crate::memory::RequestMemory;
 use crate::request_id::carry_stream;
+use crate::revocable::is_revoked;
 use crate::routes::Routes;
+use crate::shares::Share;
 use crate::state::AppState;
 use line::Change;
 use schema::{BatchLine, BatchResult};
@@ -52,7 +54,7 @@ const CHUNK_BYTES: usize = 1 << 20;
 const LINE_BYTES: usize = 1 << 10;
 /// Memory of each item of a list, after each of which but the last is a comma.
 const ITEM_BYTES: usize = 2 * size_of::<UserRef>();
-/// Longest time for which a client may send nothing while no results are pending.
+/// Longest time for which a client may send no whole line while no results are pending.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) fn route(routes: &mut Routes<'_>) {
@@ -80,6 +82,7 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
     request_body(content = BatchLine, content_type = "application/x-ndjson"),
     responses(
         (status = 200, description = "A result for each line", content_type = "application/x-ndjson", body = BatchResult),
+        (status = 429, description = "`too_many_requests`: the key has too many live streams and batches", body = ErrorBody),
         (status = 422, description = "`idempotency_key_not_supported`: set keys on lines instead", body = ErrorBody),
     )
 )]
@@ -89,7 +92,8 @@ pub(crate) async fn batch(
 ) -> Result<Response, ApiError> {
     require_media_type(request.headers(), NDJSON)?;
     idempotency::refuse(request.headers(), "set a key on each line of a batch instead")?;
-    let results = Results::new(state, request.into_body());
+    let share = state.shares.take(&state.access, request.headers())?;
+    let results = Results::new(state, share, request.into_body());
     let mut response = Response::new(Body::from_stream(carry_stream(results)));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(NDJSON));
     Ok(response)
@@ -105,22 +109,28 @@ struct Results {
     /// Parsed, to be submitted next.
     chunk: Chunk,
     submitted: Option<Pin<Box<dyn Future<Output = Submitted> + Send>>>,
-    /// Fires when the client sends nothing for too long.
+    /// Fires when the client sends no whole line for too long. Empty lines do not count.
     patience: Option<Pin<Box<Sleep>>>,
+    _share: Share,
 }
 
 impl Results {
-    fn new(state: Arc<AppState>, body: Body) -> Self {
+    fn new(state: Arc<AppState>, share: Share, body: Body) -> Self {
         let (input, chunk) = (Input::new(&state.memory), Chunk::new(&state.memory));
-        Self { state, body: Some(body), input, chunk, submitted: None, patience: None }
+        let (body, _share) = (Some(body), share);
+        Self { state, body, input, chunk, submitted: None, patience: None, _share }
     }
 
     /// Parses received bytes, until the chunk is full or there are no more.
     fn fill(&mut self, cx: &mut Context<'_>) {
         while !self.chunk.is_full() {
             let (memory, story_life) = (&self.state.memory, self.state.story_life);
+            let lines = self.chunk.lines();
             if !self.input.parse_into(&mut self.chunk, memory, story_life) {
                 self.body = None;
+            }
+            if self.chunk.lines() > lines {
+                self.patience = None;
             }
             if self.chunk.is_full() {
                 return;
@@ -129,9 +139,15 @@ impl Results {
             match Pin::new(body).poll_frame(cx) {
                 Poll::Pending => return,
                 Poll::Ready(Some(Ok(frame))) => {
-                    self.patience = None;
                     self.input.arrived = frame.into_data().unwrap_or_default();
                     self.input.at = 0;
+                }
+                Poll::Ready(Some(Err(error))) if is_revoked(&error) => {
+                    // Nothing more is done for this client.
+                    self.body = None;
+                    self.input = Input::new(memory);
+                    self.chunk = Chunk::new(memory);
+                    self.chunk.fail(ApiError::unauthorized(), 1);
                 }
                 // An incomplete body ends the batch like a complete one.
                 Poll::Ready(None | Some(Err(_))) => {
@@ -142,7 +158,7 @@ impl Results {
         }
     }
 
-    /// Ends a batch whose client sends nothing for too long.
+    /// Ends a batch whose client sends no line for too long.
     fn wait(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let sleep = || Box::pin(tokio::time::sleep(PATIENCE));
         std::task::ready!(self.patience.get_or_insert_with(sleep).as_mut().poll(cx));
@@ -178,6 +194,7 @@ impl Stream for Results {
             if let Some(submitted) = &mut self.submitted {
                 let done = std::task::ready!(submitted.as_mut().poll(cx));
                 self.submitted = None;
+                self.patience = None;
                 // The memory of the previous chunk is free again, except for its results.
                 self.chunk.starved = false;
                 if done.stopped {

@@ -35,7 +35,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use axum::response::Response;
 use bytes::Bytes;
-use edge::{Access, Grant, Held, Scope, Session, SessionUse};
+use edge::{Held, Session, SessionUse};
 use feed::stories::StoryRef;
 use feed::{Cursor, Page, Refusal, Stamp, UserId};
 use futures_util::stream;
@@ -43,7 +43,6 @@ use node::{Node, Watch};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::auth;
 use crate::current_session::{CurrentSession, current};
 use crate::error::{ApiError, ErrorBody};
 use crate::guard::RouteKind;
@@ -51,7 +50,9 @@ use crate::input::OneUser;
 use crate::params::UserPath;
 use crate::query::Query;
 use crate::request_id::carry_stream;
+use crate::revocable::CHECK;
 use crate::routes::Routes;
+use crate::shares::Share;
 use crate::state::AppState;
 use crate::streams;
 use news::{EVENTS_BYTES, News, Position, Question, STORIES_SHOWN, Source};
@@ -94,24 +95,20 @@ impl<S: Send + Sync> FromRequestParts<S> for Resume {
     }
 }
 
-/// The client of a stream, checked while the stream is open.
+/// The client of a stream, who has one more stream open.
 pub(crate) enum Caller {
-    Key(Grant),
-    /// The session of a user, who has one more stream open.
-    User(Arc<dyn Session>, Held),
+    /// The stream ends with its key.
+    Key(#[expect(dead_code, reason = "held, not read")] Share),
+    /// The session of a user, checked while the stream is open.
+    User(Arc<dyn Session>, #[expect(dead_code, reason = "held, not read")] Held),
 }
 
 impl Caller {
-    /// The client if it may still read.
-    async fn renewed(self, access: &Access) -> Option<Self> {
+    /// Whether the client may still read.
+    async fn is_valid(&self) -> bool {
         match self {
-            Self::Key(grant) => {
-                let grant = access.renew(&grant)?;
-                grant.allows(Scope::Read).then_some(Self::Key(grant))
-            }
-            Self::User(session, held) => {
-                session.is_valid().await.then_some(Self::User(session, held))
-            }
+            Self::Key(_) => true,
+            Self::User(session, _) => session.is_valid().await,
         }
     }
 }
@@ -127,8 +124,7 @@ impl FromRequestParts<Arc<AppState>> for Caller {
             let stream = session.begin_stream().ok_or_else(ApiError::too_many_streams)?;
             return Ok(Self::User(Arc::clone(session), stream));
         }
-        let grant = auth::grant(&state.access, &parts.headers);
-        grant.map(Self::Key).ok_or_else(ApiError::unauthorized)
+        state.shares.take(&state.access, &parts.headers).map(Self::Key)
     }
 }
 
@@ -153,6 +149,7 @@ impl FromRequestParts<Arc<AppState>> for Caller {
         (status = 200, description = "Server-sent events", content_type = "text/event-stream", body = String),
         (status = 404, description = "`user_not_found`", body = ErrorBody),
         (status = 422, description = "`bad_handle`", body = ErrorBody),
+        (status = 429, description = "`too_many_requests`: the client has too many live streams", body = ErrorBody),
     )
 )]
 pub(crate) async fn events(
@@ -183,7 +180,7 @@ pub(crate) async fn events(
     let subscription = Subscription {
         closing: state.closing.clone(),
         state,
-        caller: Some(caller),
+        caller,
         user,
         changes_read: watch.changes_end(),
         watch,
@@ -210,8 +207,7 @@ pub(crate) async fn events(
 /// 24 kB, and 512 bytes for the newest changes of its user.
 struct Subscription {
     state: Arc<AppState>,
-    /// None after it may not read any more.
-    caller: Option<Caller>,
+    caller: Caller,
     user: UserId,
     watch: Watch,
     closing: watch::Receiver<bool>,
@@ -253,17 +249,16 @@ impl Subscription {
     /// client's key was revoked, the session has ended or the user was deleted.
     async fn next(&mut self) -> Option<Bytes> {
         let mut closing = self.closing.clone();
+        let keep_alive = Instant::now() + streams::within(&KEEP_ALIVE);
         let next = async {
             loop {
                 if !self.caught_up {
                     let events = self.read().await?;
                     // After the read, which may have waited: nothing is sent to a deleted user, or for a
                     // revoked key or a session that has ended.
-                    if self.state.node.is_deleted(self.user) {
+                    if self.state.node.is_deleted(self.user) || !self.caller.is_valid().await {
                         return None;
                     }
-                    self.caller = self.caller.take()?.renewed(&self.state.access).await;
-                    self.caller.as_ref()?;
                     if events.is_some() {
                         return events;
                     }
@@ -272,7 +267,12 @@ impl Subscription {
                 tokio::select! {
                     () = self.watch.changed() => self.caught_up = false,
                     () = next_expiry(&self.state.node, &self.shown) => self.caught_up = false,
-                    () = tokio::time::sleep(streams::within(&KEEP_ALIVE)) => {
+                    () = tokio::time::sleep(CHECK), if matches!(self.caller, Caller::User(..)) => {
+                        if !self.caller.is_valid().await {
+                            return None;
+                        }
+                    }
+                    () = tokio::time::sleep_until(keep_alive) => {
                         // Reading activates the timeline if it is not active: only active timelines
                         // are notified.
                         self.caught_up = false;
@@ -320,11 +320,11 @@ impl Subscription {
     fn chunk(&self, events: &[u8]) -> Option<Bytes> {
         let chunk = self.state.streams.chunk(events)?;
         match &self.caller {
-            Some(Caller::User(session, _)) => {
+            Caller::User(session, _) => {
                 let held = session.hold(chunk.len(), SessionUse::Read)?;
                 Some(Bytes::from_owner(HeldChunk { chunk, _held: held }))
             }
-            _ => Some(chunk),
+            Caller::Key(_) => Some(chunk),
         }
     }
 

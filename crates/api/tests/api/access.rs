@@ -175,12 +175,7 @@ fn a_revoked_key_is_refused_at_once_and_its_streams_end() {
     let posted = server.send("POST", "/v1/users/0/posts", &headers, br#"{"text":"secret"}"#);
     assert_eq!(posted.status, 201);
     let mut rest = Vec::new();
-    // Until the end of the chunks; the connection itself may live on.
-    while !rest.ends_with(b"0\r\n\r\n") {
-        let mut byte = [0];
-        stream.read_exact(&mut byte).unwrap();
-        rest.push(byte[0]);
-    }
+    stream.read_to_end(&mut rest).unwrap();
     assert!(!String::from_utf8_lossy(&rest).contains("secret"));
 }
 
@@ -284,4 +279,101 @@ fn clients_without_a_key_cannot_block_others() {
     assert!(guests.iter_mut().skip(1).step_by(2).take(19).all(is_closed));
     assert!(!is_closed(&mut member) && !is_closed(&mut other));
     drop(more);
+}
+
+/// What a server sends on a connection until it closes it.
+fn rest_of(mut stream: std::net::TcpStream) -> String {
+    let mut rest = Vec::new();
+    drop(stream.read_to_end(&mut rest));
+    String::from_utf8_lossy(&rest).into_owned()
+}
+
+/// Reads from a connection until `text` has arrived.
+fn read_until(stream: &mut std::net::TcpStream, text: &str) {
+    let mut read = Vec::new();
+    while !read.ends_with(text.as_bytes()) {
+        let mut byte = [0];
+        stream.read_exact(&mut byte).unwrap();
+        read.push(byte[0]);
+    }
+}
+
+#[test]
+fn long_requests_end_when_their_key_is_revoked_though_nothing_is_sent_on_them() {
+    let keys = KeySet::new(vec![KeyHash::new(KEY.as_bytes(), Scopes::ALL)]);
+    let server = TestServer::start(Access::Keys(std::sync::Arc::clone(&keys)), |_, _| ());
+    let head = |method: &str, path: &str, kind: &str| {
+        format!(
+            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {KEY}\r\n\
+             Content-Type: {kind}\r\n"
+        )
+    };
+    let chunked = "Transfer-Encoding: chunked\r\n\r\n";
+    let register = "{\"op\":\"register\",\"handle\":\"ada\"}\n";
+    let mut batch = server.connect();
+    let line = format!("{:x}\r\n{register}\r\n", register.len());
+    let batch_head = head("POST", "/v1/batch", "application/x-ndjson");
+    batch.write_all(format!("{batch_head}{chunked}{line}").as_bytes()).unwrap();
+    read_until(&mut batch, "\"id\":\"0\"}\n");
+    let mut events = server.connect();
+    let events_head = head("GET", "/v1/users/0/events", "text/plain");
+    events.write_all(format!("{events_head}\r\n").as_bytes()).unwrap();
+    read_until(&mut events, ": connected\n");
+    let mut body = server.connect();
+    let body_head = head("PUT", "/v1/buckets/b/keys/k", "application/octet-stream");
+    body.write_all(format!("{body_head}Content-Length: 1000000\r\n\r\nx").as_bytes()).unwrap();
+    keys.replace(&[KeyHash::new(b"another", Scopes::ALL)]);
+    // Lines that are sent now are not executed, and nobody needs to send anything.
+    let late = register.replace("ada", "late");
+    drop(batch.write_all(format!("{:x}\r\n{late}\r\n", late.len()).as_bytes()));
+    assert!(!rest_of(batch).contains("\"ok\":true"));
+    rest_of(events);
+    let refused = rest_of(body);
+    assert!(refused.starts_with("HTTP/1.1 401"), "{refused}");
+    let another = [("Authorization", "Bearer another")];
+    assert_eq!(server.send("GET", "/v1/users/@late", &another, b"").status, 404);
+}
+
+#[test]
+fn one_key_cannot_take_all_connections_and_health_is_always_answered() {
+    let keys = [KEY, "another"].map(|key| KeyHash::new(key.as_bytes(), Scopes::ALL));
+    let access = Access::with_keys(keys.into());
+    let server = TestServer::start(access, |_, options| options.connections_max = 6);
+    let begin = |key: &str| {
+        let mut stream = server.connect();
+        let head = format!(
+            "POST /v1/batch HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n\
+             Content-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut status = [0; 12];
+        stream.read_exact(&mut status).unwrap();
+        (String::from_utf8_lossy(&status[9..]).into_owned(), stream)
+    };
+    let mut held = Vec::new();
+    for (key, expect) in
+        [(KEY, "200"), (KEY, "200"), (KEY, "200"), (KEY, "429"), ("another", "200")]
+    {
+        let (status, stream) = begin(key);
+        assert_eq!(status, expect);
+        held.extend((expect == "200").then_some(stream));
+    }
+    for _ in 0..2 {
+        // The refused connection is in use until the server notices that it was closed.
+        let stream = loop {
+            match begin("another") {
+                (status, stream) if status == "200" => break stream,
+                (status, _) => assert_eq!(status, "503"),
+            }
+        };
+        held.push(stream);
+    }
+    // Now all are in use. Connections that send nothing do not keep the checks out, either.
+    let idle: Vec<_> = (0..40).map(|_| server.connect()).collect();
+    for path in ["/healthz", "/readyz"] {
+        assert_eq!(server.send("GET", path, &[], b"").status, 200, "{path}");
+    }
+    let key = [("Authorization", "Bearer another")];
+    server.send("GET", "/v1/users", &key, b"").assert_error(503, "overloaded", "all are in use");
+    drop((held, idle));
 }

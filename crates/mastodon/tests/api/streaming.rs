@@ -552,9 +552,14 @@ async fn a_stream_ends_when_its_token_is_not_valid_any_more() {
     let (user, state) = (UserRef::Id(UserId(0)), AccountState::Disabled);
     let disable = Command::Account(AccountCommand::SetState { user, state });
     world.node.submit(disable.into()).await.unwrap().outcome.unwrap();
-    bob.post(&world, "hello @ada").await;
-    assert_eq!(events.next().await, None);
     assert_eq!(socket.next().await, None);
+    // Before a sign of life is due, and though nothing happens.
+    while let Some(line) = line(&mut events.0).await {
+        assert_ne!(line, ":thump");
+    }
+    let path = "/api/v1/streaming/public";
+    assert_eq!(world.begin(path, &ada.token).await.status().as_u16(), 401);
+    assert_eq!(world.begin(path, &bob.token).await.status().as_u16(), 200);
 }
 
 #[tokio::test]

@@ -83,7 +83,8 @@ impl Subject {
     async fn listen(&self, user: u32, from: Option<&str>) -> Listener {
         let position = from.map(|from| Position::parse(from).unwrap());
         let state = State(Arc::clone(&self.state));
-        let caller = Caller::Key(self.state.access.without_key().unwrap());
+        let headers = axum::http::HeaderMap::new();
+        let caller = Caller::Key(self.state.shares.take(&self.state.access, &headers).unwrap());
         let response = events(state, caller, OneUser(id(user)), Resume(position)).await.unwrap();
         let mut listener = Listener(response.into_body());
         assert!(listener.chunk().await.starts_with(b"retry:"));

@@ -24,6 +24,8 @@ use crate::tokens::Access;
 
 /// Interval at which a sign of life is sent.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// Interval at which a stream on which nothing happens looks whether its token is still valid.
+const TOKEN_CHECK: Duration = Duration::from_millis(750);
 /// Mean time between two reads, of events or of the client's messages: events that arrive meanwhile are read together.
 pub(super) const PACE: Duration = Duration::from_millis(50);
 /// Reads that follow each other at once after a pause.
@@ -50,6 +52,8 @@ pub(super) struct Events {
     has_direct: bool,
     /// When a sign of life is due.
     keep_alive: Instant,
+    /// When the token is looked at if nothing else happens.
+    token_check: Instant,
     _open: Open,
 }
 
@@ -82,6 +86,8 @@ pub(super) enum Due {
     Public(Arc<Published>),
     /// Send a sign of life.
     KeepAlive,
+    /// Look whether the token is still valid.
+    Token,
 }
 
 /// What is sent.
@@ -112,6 +118,7 @@ impl Events {
             lists,
             has_direct: false,
             keep_alive,
+            token_check: Instant::now() + TOKEN_CHECK,
             _open: open,
         }
     }
@@ -198,6 +205,7 @@ impl Events {
             () = changed => Some(Due::Own),
             published = published => published.map(Due::Public),
             () = tokio::time::sleep_until(self.keep_alive) => Some(Due::KeepAlive),
+            () = tokio::time::sleep_until(self.token_check) => Some(Due::Token),
         }
     }
 
@@ -212,7 +220,9 @@ impl Events {
                 self.own.iter_mut().for_each(|own| own.due = true);
                 Batch::KeepAlive
             }
+            Due::Token => Batch::Own(Vec::new()),
         };
+        self.token_check = Instant::now() + TOKEN_CHECK;
         // After the read, which may have waited: nothing is sent for a revoked token.
         self.state.is_valid(&self.access).await.then_some(batch)
     }
