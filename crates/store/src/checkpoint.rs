@@ -201,6 +201,9 @@ impl Ingest<'_, '_> {
     }
 
     fn keys(&mut self, rows: &[(u64, KeyRow)]) -> Result<(), StoreError> {
+        if rows.iter().any(|(_, row)| !row.is_removed()) {
+            (self.write)(&layout::FENCE, Some(&[0; layout::FENCE_BYTES]))?;
+        }
         rows.iter().try_for_each(|(hash, row)| {
             if rows::has_bug("lose-removal") && row.is_removed() {
                 return Ok(());

@@ -3,7 +3,8 @@
 //!
 //! Tags are part of the format: they are never reused and never change their meaning. Those of tables are
 //! in [`rows::PointTable`] and its siblings; here are the other tags: of rows about the store itself,
-//! below all tables, and of buckets and their keys, above. 0x2a, 0x3f and 0x40 were in use before format 4.
+//! below all tables, and of buckets and their keys, above. 0x2a, 0x3f and 0x40 were in use before format 4; as the whole
+//! key of a row, 0x40 is the fence.
 
 use kv::{BucketId, KeyParts, KeyRow, Space};
 use rows::{NameTable, PointTable, SetTable, Stamp};
@@ -25,6 +26,13 @@ pub(crate) const TABLES_MIN: u8 = 0x10;
 
 /// Buckets by id.
 const BUCKETS: u8 = 0x3e;
+/// Row before those of keys of buckets. Its value fills the rest of a block of the engine, which otherwise has the first
+/// key with its value, up to 16 MiB, beside rows of other tables: every read of a range that ends there would load it.
+/// Each ingestion with keys writes it, so that it is in the same file. Nothing reads it, and a file without it is valid.
+pub(crate) const FENCE: [u8; 1] = [0x40];
+/// Bytes of its value, as many as a block of the engine has at least. They are compressed.
+pub(crate) const FENCE_BYTES: usize = 4 << 10;
+
 /// Rows of keys of buckets: space, hash, key.
 const KEYS: u8 = 0x41;
 /// Length of the prefix before the key in the name of its row, in bytes.

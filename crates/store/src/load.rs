@@ -147,6 +147,7 @@ impl Loader {
         let head = self.head.encode();
         self.put(Part::Ephemeral, &layout::HEAD, &self.head.applied.to_le_bytes());
         self.put(Part::Facts, &layout::HEAD, &head);
+        self.put(Part::Facts, &layout::FENCE, &[0; layout::FENCE_BYTES]);
         for ((table, block), bytes) in std::mem::take(&mut self.owners.blocks) {
             self.put(Part::of_set(table), &layout::owners(table, block), &bytes);
         }

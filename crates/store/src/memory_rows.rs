@@ -13,7 +13,7 @@ pub type MemoryRow = (Vec<u8>, Vec<u8>);
 
 impl MemoryDisk {
     /// All rows, of the facts and the ephemeral ones, without those that depend on when checkpoints were
-    /// taken: the description of the store, and the states of owners. Packed sets have a row per item here.
+    /// taken: the description of the store, the states of owners, and the fence. Packed sets have a row per item here.
     #[must_use]
     pub fn rows(&self) -> [Vec<MemoryRow>; 2] {
         [&self.facts, &self.ephemeral].map(MemoryKeyspace::rows_of_tables)
@@ -25,7 +25,9 @@ impl MemoryKeyspace {
         let mut found = Vec::new();
         let keyspace = Keyspace::Memory(self.clone());
         let mut last = None;
-        for (key, value) in self.rows.read().range(vec![layout::TABLES_MIN]..) {
+        let rows = self.rows.read();
+        let tables = rows.range(vec![layout::TABLES_MIN]..);
+        for (key, value) in tables.filter(|(key, _)| **key != layout::FENCE) {
             let table = SetTable::ALL.into_iter().find(|table| key.first() == Some(&table.tag()));
             let Some(table) = table.filter(|table| table.is_packed()) else {
                 found.push((key.clone(), value.to_vec()));

@@ -147,6 +147,7 @@ impl RowsReport {
         }
         // Rows about the store itself: the position of ephemeral rows, and blocks of owners.
         let sound = (*key == layout::HEAD && value.len() == 8)
+            || (*key == layout::FENCE && value.len() == layout::FENCE_BYTES)
             || (tag == 1 && owners::decode(value).is_some());
         (!sound).then_some("there is no such table")
     }

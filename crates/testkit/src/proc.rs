@@ -25,6 +25,14 @@ pub fn memory(process: u32) -> Option<Memory> {
     Some(Memory { resident: bytes("VmRSS:")?, peak: bytes("VmHWM:")? })
 }
 
+/// Bytes that this process has read from files and otherwise so far, from the disk or from the system's cache.
+#[must_use]
+pub fn bytes_read() -> u64 {
+    let io = fs::read_to_string("/proc/self/io").unwrap();
+    let read = io.lines().find_map(|line| line.strip_prefix("rchar: "));
+    read.unwrap().parse().unwrap()
+}
+
 /// Processor time that a process has used, in seconds; `None` if it has ended.
 #[must_use]
 pub fn processor_seconds(process: u32) -> Option<f64> {
