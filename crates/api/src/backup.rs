@@ -13,6 +13,7 @@ use axum::http::HeaderValue;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::Response;
 use bytes::Bytes;
+use edge::ReadError;
 use futures_util::stream;
 use node::{Backup, Node, NodeBackupError};
 use tokio::sync::mpsc::{self, Sender};
@@ -59,7 +60,7 @@ pub(crate) async fn backup(State(state): State<Arc<AppState>>) -> Result<Respons
     let (node, keys_file) = (state.node.clone(), state.keys_file.clone());
     let opened = carry(move || open(&node, keys_file.as_deref()));
     let opened = tokio::task::spawn_blocking(opened).await;
-    let opened = opened.map_err(|error| ApiError::internal(&error))?;
+    let opened = opened.map_err(ReadError::from)?;
     let (backup, keys) = match opened {
         Ok(opened) => opened,
         Err(NodeBackupError::Busy) => return Err(ApiError::overloaded()),

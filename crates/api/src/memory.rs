@@ -72,6 +72,11 @@ impl RequestMemory {
         Ok(())
     }
 
+    /// The budget for large amounts.
+    pub(crate) fn large(&self) -> &MemoryBudget {
+        &self.large
+    }
+
     /// An empty reservation.
     pub(crate) fn empty(&self) -> Reservation {
         self.small.empty()

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use edge::{Access, BlockingReads, Sessions};
+use edge::{Access, BlockingReads, ReadError, Sessions};
 use feed::Lifetime;
 use node::Node;
 use prometheus_client::registry::Registry;
@@ -76,7 +76,7 @@ impl AppState {
             max_lag: options.max_lag,
             story_life: options.story_life,
             reads: options.reads,
-            streams: StreamReads::default(),
+            streams: StreamReads::new(&memory),
             shares: Shares::new(options.connections_max),
             done_reads: Arc::new(Semaphore::new(DONE_READS_MAX)),
             backups: Arc::new(Semaphore::new(1)),
@@ -111,6 +111,6 @@ impl AppState {
             let _turn = turn;
             read(&node)
         }));
-        read.await.map_err(|error| ApiError::internal(&error))
+        read.await.map_err(|error| ReadError::from(error).into())
     }
 }

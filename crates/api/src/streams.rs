@@ -9,33 +9,41 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use edge::ReadError;
 use node::{MemoryBudget, Node, Reservation};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::error::ApiError;
+use crate::memory::RequestMemory;
 use crate::request_id::carry;
 
 /// Maximum number of concurrent reads of streams.
 pub(crate) const READS_MAX: usize = 4;
-/// Maximum size of unsent events of all streams, in bytes. A stream waits while the limit is reached.
+/// Maximum size of unsent events of all streams, in bytes, unless the part of the memory is less. A stream waits while
+/// the limit is reached.
 const BYTES_MAX: usize = 64 << 20;
+/// Memory for large amounts divided by what unsent events may take of it.
+const PART: usize = 4;
 
 /// Resources that streams share.
 pub(crate) struct StreamReads {
     pub(crate) turns: Arc<Semaphore>,
+    /// What streams may take of `memory`.
     pub(crate) bytes: MemoryBudget,
-}
-
-impl Default for StreamReads {
-    fn default() -> Self {
-        Self { turns: Arc::new(Semaphore::new(READS_MAX)), bytes: MemoryBudget::new(BYTES_MAX) }
-    }
+    memory: MemoryBudget,
 }
 
 /// The permit of one read.
 pub(crate) struct Turn(OwnedSemaphorePermit);
 
 impl StreamReads {
+    /// Streams that take their memory from that of requests.
+    pub(crate) fn new(memory: &RequestMemory) -> Self {
+        let memory = memory.large().clone();
+        let bytes = MemoryBudget::new(BYTES_MAX.min(memory.limit() / PART));
+        Self { turns: Arc::new(Semaphore::new(READS_MAX)), bytes, memory }
+    }
+
     /// Waits for a permit.
     pub(crate) async fn turn(&self) -> Turn {
         let Ok(turn) = Arc::clone(&self.turns).acquire_owned().await else {
@@ -49,14 +57,16 @@ impl StreamReads {
     pub(crate) fn chunk(&self, events: &[u8]) -> Option<Bytes> {
         struct Held {
             bytes: Box<[u8]>,
-            _room: Reservation,
+            _room: [Reservation; 2],
         }
         impl AsRef<[u8]> for Held {
             fn as_ref(&self) -> &[u8] {
                 &self.bytes
             }
         }
-        let room = self.bytes.try_reserve(events.len())?;
+        let [bytes, memory] =
+            [&self.bytes, &self.memory].map(|from| from.try_reserve(events.len()));
+        let room = [bytes?, memory?];
         Some(Bytes::from_owner(Held { bytes: events.into(), _room: room }))
     }
 }
@@ -77,7 +87,7 @@ impl Turn {
             let _turn = self.0;
             read(&node)
         }));
-        read.await.map_err(|error| ApiError::internal(&error))
+        read.await.map_err(|error| ReadError::from(error).into())
     }
 }
 
@@ -102,14 +112,16 @@ mod tests {
 
     #[test]
     fn a_chunk_holds_its_memory_until_it_is_dropped() {
-        let streams = StreamReads::default();
+        let memory = RequestMemory::new(64 << 20);
+        let streams = StreamReads::new(&memory);
         let chunk = streams.chunk(b"four").unwrap();
         let part = chunk.slice(1..2);
         drop(chunk);
         assert_eq!((&part[..], streams.bytes.used()), (&b"o"[..], 4));
+        assert_eq!(memory.used(), 4, "it is memory of requests");
         drop(part);
-        assert_eq!(streams.bytes.used(), 0);
-        let all = streams.bytes.try_reserve(BYTES_MAX).unwrap();
+        assert_eq!((streams.bytes.used(), memory.used()), (0, 0));
+        let all = streams.bytes.try_reserve(streams.bytes.limit()).unwrap();
         assert!(streams.chunk(b"four").is_none());
         drop(all);
     }

@@ -20,7 +20,10 @@ pub enum Tags {
     List(Vec<Tag>),
 }
 
-/// The header is neither `*` nor a list of entity tags.
+/// Most tags of a header: each takes memory, also an empty one.
+pub const TAGS_MAX: usize = 64;
+
+/// The header is neither `*` nor a list of at most [`TAGS_MAX`] entity tags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadTags;
 
@@ -79,6 +82,9 @@ fn list(line: &[u8], tags: &mut Vec<Tag>) -> Result<(), BadTags> {
         if opaque.iter().any(|byte| *byte <= b' ' || *byte == 0x7f) {
             return Err(BadTags);
         }
+        if tags.len() == TAGS_MAX {
+            return Err(BadTags);
+        }
         tags.push(Tag { weak, opaque: opaque.into() });
         rest = after.get(1..).unwrap_or_default().trim_ascii_start();
         if !rest.is_empty() && !rest.starts_with(b",") {
@@ -115,6 +121,10 @@ mod tests {
         assert_eq!(tags(&[b",\"a\"\t , ,W/\"b\" ,"]), both);
         assert_eq!(tags(&[b"\"a\"", b"W/\"b\""]), both);
         assert_eq!(tags(&[b"\"\""]), list(&[tag(false, b"")]));
+        let many = |count: usize| "\"\",".repeat(count).into_bytes();
+        assert_eq!(tags(&[&many(TAGS_MAX)]), list(&vec![tag(false, b""); TAGS_MAX]));
+        assert_eq!(tags(&[&many(TAGS_MAX + 1)]), Err(BadTags));
+        assert_eq!(tags(&[&many(TAGS_MAX), b"\"\""]), Err(BadTags));
         assert_eq!(tags(&[b"\"W/\\\xff\""]), list(&[tag(false, b"W/\\\xff")]));
         for bad in [
             &b"a"[..],

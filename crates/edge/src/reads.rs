@@ -18,6 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::task::JoinError;
 
 /// Number of reads that may wait for each that may run.
 const WAITING_PER_RUNNING: usize = 16;
@@ -50,6 +51,13 @@ pub enum ReadError {
     Overloaded,
     /// The read panicked, with this payload.
     Panicked(Box<dyn Any + Send>),
+}
+
+impl From<JoinError> for ReadError {
+    /// The error of a read that ran as a task of its own.
+    fn from(error: JoinError) -> Self {
+        Self::Panicked(error.try_into_panic().unwrap_or_else(|cancelled| Box::new(cancelled)))
+    }
 }
 
 /// Whether the caller of a read still waits for it. A long read checks this between two pieces of work

@@ -6,11 +6,11 @@ use axum::Json;
 use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use edge::ReadError;
+use edge::{LineGate, ReadError};
 use feed::accounts::AccountRefusal;
 use feed::{FilterRefusal, PollRefusal, Refusal, ScheduleRefusal};
 use media::MediaError;
-use node::{FileError, SubmitError, UploadError};
+use node::{FileError, SubmitError, Unreadable, UploadError};
 use serde_json::{Map, Value, json};
 
 use crate::password::PasswordError;
@@ -121,6 +121,12 @@ impl ApiError {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "The server has failed")
     }
 
+    /// The disk has damaged rows that the request needs.
+    pub(crate) fn unreadable() -> Self {
+        let message = "The server cannot read the data for this request: its disk is damaged";
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, message)
+    }
+
     /// A sign-up with fields that are wrong: each a field, one of Mastodon's `ERR_` codes, and the reason.
     pub(crate) fn of_fields(wrong: &[(&str, &str, String)]) -> Self {
         let mut details = Map::new();
@@ -219,7 +225,7 @@ impl From<SubmitError> for ApiError {
     fn from(error: SubmitError) -> Self {
         match error {
             SubmitError::DiskFull => Self::new(StatusCode::INSUFFICIENT_STORAGE, error.to_string()),
-            SubmitError::Unreadable => Self::internal(),
+            SubmitError::Unreadable => Self::unreadable(),
             SubmitError::Busy
             | SubmitError::NoLog
             | SubmitError::Upgrading
@@ -256,8 +262,13 @@ impl From<ReadError> for ApiError {
     fn from(error: ReadError) -> Self {
         match error {
             ReadError::Overloaded => Self::overloaded(),
+            // Who met the damage has logged it.
+            ReadError::Panicked(payload) if payload.is::<Unreadable>() => Self::unreadable(),
             ReadError::Panicked(_) => {
-                tracing::error!("a read panicked");
+                static LINES: LineGate = LineGate::new();
+                if let Some(failures) = LINES.due() {
+                    tracing::error!(failures, "reads panicked");
+                }
                 Self::internal()
             }
         }
@@ -280,5 +291,23 @@ impl From<getrandom::Error> for ApiError {
     fn from(error: getrandom::Error) -> Self {
         tracing::error!(%error, "the operating system gives no random bytes");
         Self::internal()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_read_of_damaged_rows_says_that_the_disk_is_damaged() {
+        let errors =
+            [ReadError::Panicked(Box::new(Unreadable)).into(), SubmitError::Unreadable.into()];
+        for error in errors {
+            let ApiError { status, error, .. } = error;
+            assert_eq!(status, StatusCode::INTERNAL_SERVER_ERROR);
+            assert!(error.contains("its disk is damaged"), "{error}");
+        }
+        let panicked = ApiError::from(ReadError::Panicked(Box::new("a bug")));
+        assert!(!panicked.message().contains("disk"), "{}", panicked.message());
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use axum::http::Extensions;
-use edge::ClientAddress;
+use edge::{ClientAddress, ReadError};
 use feed::accounts::{AccountCommand, AccountDone};
 use feed::{Command, Done, Idempotency, Reply, UserId};
 use node::{Node, Request};
@@ -137,10 +137,7 @@ impl Server {
             let _turn = turn;
             read(&mut Entities::new(&renderer, Some(reader)))
         });
-        read.await.map_err(|error| {
-            tracing::error!(%error, "a read panicked");
-            ApiError::internal()
-        })
+        read.await.map_err(|error| ReadError::from(error).into())
     }
 
     /// Counts something that an address does, and refuses what is above its rate.

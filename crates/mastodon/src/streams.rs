@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use edge::ReadError;
 use feed::{Tag, UserId};
 use node::{PublicChange, PublicChangeKind};
 use tokio::sync::broadcast::error::RecvError;
@@ -152,7 +153,8 @@ impl Server {
             let _turn = turn;
             read(&renderer)
         });
-        read.await.inspect_err(|error| tracing::error!(%error, "a read of a stream panicked")).ok()
+        // The conversion logs what nobody has logged.
+        read.await.map_err(|error| ApiError::from(ReadError::from(error))).ok()
     }
 }
 

@@ -16,6 +16,7 @@ use axum::http::header::{
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
+use edge::LineGate;
 use edge::etag::Tags;
 use feed::media::{MediaFile, MediaId, MediaKey};
 use futures_util::stream;
@@ -185,7 +186,11 @@ impl Rest {
 }
 
 fn unreadable(error: &io::Error) -> ApiError {
-    tracing::error!(%error, "a file of a picture cannot be read; roost verify says which");
+    static LINES: LineGate = LineGate::new();
+    if let Some(failures) = LINES.due() {
+        let text = "files of pictures cannot be read; roost verify says which";
+        tracing::error!(%error, failures, "{text}");
+    }
     ApiError::internal()
 }
 
