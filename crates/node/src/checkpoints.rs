@@ -17,10 +17,19 @@ use crate::threads::{Background, Job};
 
 /// Work after which a checkpoint is due even if the overlay is small, in the unit of
 /// [`rows::Cost::work`]: bounds the replay at the next start to about a second. 1.5 million small
-/// commands, or 730 MiB of values written again.
+/// commands, or 122 MiB of groups that are long.
 pub(crate) const WORK_MAX: usize = 1_500_000 * rows::WORK_PER_ROW;
+/// A group of more bytes is long: reading it takes longer than applying it.
+const LONG_GROUP_BYTES: usize = 1 << 20;
+/// Work of reading a byte of a long group at a start, twice, and of checking it.
+const LONG_GROUP_WORK: usize = 6;
 /// An idle server takes a checkpoint of what it has after this long.
 const IDLE: Duration = Duration::from_secs(30);
+
+/// Work of reading a group of so many bytes at a start, in addition to applying it.
+pub(crate) fn reading_work(group_bytes: usize) -> usize {
+    if group_bytes > LONG_GROUP_BYTES { group_bytes.saturating_mul(LONG_GROUP_WORK) } else { 0 }
+}
 
 /// Takes checkpoints, one at a time, beside the writer.
 pub(crate) struct Checkpoints {
@@ -77,6 +86,11 @@ impl Checkpoints {
             background,
             metrics,
         }
+    }
+
+    /// Called when a group of so many bytes is in the log.
+    pub(crate) fn logged(&mut self, group_bytes: usize) {
+        self.work += reading_work(group_bytes);
     }
 
     /// Called after a group that took `work`: starts a checkpoint if the overlay is full or the replay
@@ -152,6 +166,23 @@ impl Checkpoints {
     /// checkpoint, and after that the store rewrites the rows of those that remain.
     pub(crate) fn want_erasure(&mut self) {
         self.erasing = true;
+    }
+
+    /// Whether the next checkpoint is due while one is under way. Changes that cost much wait then, so that others need not
+    /// wait for it: see [`Checkpoints::when_due`].
+    pub(crate) fn is_behind(&self, overlay_bytes: usize) -> bool {
+        (overlay_bytes >= self.overlay_bytes_max || self.work >= WORK_MAX) && self.is_running()
+    }
+
+    /// Whether an erasure waits for its next step, which the writer takes.
+    pub(crate) fn is_erasing(&self) -> bool {
+        let running = self.running.as_ref().is_some_and(|running| running.erased.is_some());
+        (self.erasing || running) && !self.space.is_used_up()
+    }
+
+    /// Whether the log is to be cut as soon as it is archived.
+    pub(crate) fn waits_for_archive(&self) -> bool {
+        self.uncut.is_some()
     }
 
     /// Cuts the log up to a checkpoint that has ended. Starts an erasing checkpoint if one is wanted, once
@@ -267,5 +298,19 @@ fn erase(store: &Store) -> Result<(), DiskError> {
             Err(StoreError::StillRead) => tracing::warn!("a read delays the erasure of stories"),
             done => return Ok(done?),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_start_reads_a_bounded_number_of_bytes_of_long_values() {
+        let value = kv::limits::VALUE_BYTES_MAX;
+        let groups = WORK_MAX.div_ceil(reading_work(value));
+        assert!(groups * value <= 128 << 20, "{groups} groups");
+        // Groups of short commands cost what their commands do.
+        assert_eq!(reading_work(LONG_GROUP_BYTES), 0);
     }
 }

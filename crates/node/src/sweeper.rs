@@ -89,7 +89,7 @@ impl Sweeper {
         }
         if self.erase_at.is_some_and(|at| at <= now) {
             self.erase_at = None;
-            self.shared.erasure_due.store(true, Ordering::Release);
+            self.shared.start_erasure();
         }
     }
 }
@@ -103,6 +103,12 @@ pub(crate) struct SweptSeconds {
 }
 
 impl Shared {
+    /// Has the writer erase what was removed.
+    pub(crate) fn start_erasure(&self) {
+        self.erasure_due.store(true, Ordering::Release);
+        self.inbox.wake();
+    }
+
     /// Sweeps everything that is due; returns whether there was anything. Blocks.
     pub(crate) fn sweep(&self) -> bool {
         let Some(seconds) = self.sweep_due() else { return false };

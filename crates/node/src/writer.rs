@@ -30,7 +30,9 @@ pub(crate) use shared_log::Waiting;
 
 /// Longest time for which the writer sleeps before it checks whether a checkpoint is due.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The same while there are keys that expire.
+/// The same between the steps of an erasure, which has to end in time, and while changes wait for a checkpoint.
+const PATIENCE_SHORT: Duration = Duration::from_millis(10);
+/// The same while there are keys that expire, or the log is to be cut when it is archived.
 const PATIENCE_WITH_EXPIRIES: Duration = Duration::from_millis(250);
 
 /// State that the writer shares with the thread that syncs the log periodically.
@@ -77,7 +79,9 @@ impl Writer {
         }
         if self.applier.has_work() && !self.is_out_of_space() {
             Duration::ZERO
-        } else if self.applier.expects_sweep() {
+        } else if self.checkpoints.is_erasing() || self.applier.has_queue() {
+            PATIENCE_SHORT
+        } else if self.applier.expects_sweep() || self.checkpoints.waits_for_archive() {
             PATIENCE_WITH_EXPIRIES
         } else {
             PATIENCE
@@ -97,9 +101,13 @@ impl Writer {
     pub(crate) fn turn(&mut self, patience: Duration) -> Result<bool, DiskError> {
         let mut taken = Vec::new();
         let wakeup = self.shared.inbox.take(&mut taken, patience);
+        if self.shared.erasure_due.swap(false, Ordering::AcqRel) {
+            self.checkpoints.want_erasure();
+        }
         if self.shared.cluster.is_some() {
             self.apply_arrived(matches!(wakeup, Wakeup::Closed))?;
         }
+        let is_closed = matches!(wakeup, Wakeup::Closed);
         let input = match wakeup {
             Wakeup::Work => Input::Submit(taken),
             Wakeup::Closed if self.is_done() => return Ok(false),
@@ -107,6 +115,8 @@ impl Writer {
             Wakeup::Idle if self.is_out_of_space() || self.refuses_changes() => return Ok(true),
             Wakeup::Idle | Wakeup::Closed => Input::Tick,
         };
+        let overlay_bytes = self.applier.rows_mut().overlay_bytes();
+        self.applier.hold_costly(!is_closed && self.checkpoints.is_behind(overlay_bytes));
         let output = self.applier.step(input, self.shared.sweep_ms());
         match output.append {
             Some(payload) => {
@@ -118,9 +128,6 @@ impl Writer {
                 self.checkpoints.when_idle(self.applier.rows_mut(), &mut self.log)?;
             }
             None => self.answer(output.answers),
-        }
-        if self.shared.erasure_due.swap(false, Ordering::AcqRel) {
-            self.checkpoints.want_erasure();
         }
         Ok(true)
     }
@@ -195,6 +202,7 @@ impl Writer {
             self.waiting.begin(now_ms);
             return Ok(None);
         };
+        self.checkpoints.logged(payload.len());
         match self.durability {
             Durability::Always if rows::has_bug("acknowledge-before-sync") => {}
             Durability::Always => {

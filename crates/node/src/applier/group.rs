@@ -166,14 +166,14 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         group.samples = GroupSamples::new(self.is_shared.then_some(self.taught_bytes_max));
         // Groups of each kind by turns: a change that costs little waits for one group of those that cost
         // much, however many of these wait.
-        if std::mem::take(&mut self.costly_next) {
+        if std::mem::take(&mut self.costly_next) && !self.holds_costly {
             self.take_costly(&mut group);
         }
         if group.is_empty() {
             self.take_plain(&mut group);
             self.costly_next = true;
         }
-        if group.is_empty() {
+        if group.is_empty() && !self.holds_costly {
             // What was taken may have turned out to be costly.
             self.take_costly(&mut group);
             self.costly_next = false;
@@ -245,7 +245,10 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
 
     /// Whether there is something to do without new submissions.
     pub(crate) fn has_work(&self) -> bool {
-        self.has_queue() || self.sweep_more || self.is_shared && self.statuses.is_due()
+        !self.plain.is_empty()
+            || !self.costly.is_empty() && !self.holds_costly
+            || self.sweep_more
+            || self.is_shared && self.statuses.is_due()
     }
 
     fn take(&mut self, group: &mut Group<T>, queued: Queued<T>, costly: bool) -> Grouped<T> {

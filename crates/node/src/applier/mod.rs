@@ -62,6 +62,8 @@ pub(crate) struct Applier<R, T> {
     costly: VecDeque<Queued<T>>,
     /// Whether the next group is one of costly changes.
     costly_next: bool,
+    /// Whether costly changes wait for a checkpoint.
+    holds_costly: bool,
     /// In the log or on the way there; not applied.
     proposed: Option<Group<T>>,
     /// Submissions of which a part is applied and a part is not in a group yet.
@@ -159,6 +161,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
             plain: VecDeque::new(),
             costly: VecDeque::new(),
             costly_next: false,
+            holds_costly: false,
             proposed: None,
             partial: Vec::new(),
             next_id: 0,
@@ -189,6 +192,11 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
             Input::Tick => self.propose(now_ms, &mut output),
         }
         output
+    }
+
+    /// Whether costly changes wait from now on, and others do not: those would make the next start long.
+    pub(crate) fn hold_costly(&mut self, hold: bool) {
+        self.holds_costly = hold;
     }
 
     /// For a log that several nodes share, as this node: proposes no group of more than this number of bytes.

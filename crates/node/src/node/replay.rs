@@ -6,7 +6,7 @@ use commitlog::{LogError, OwnLog, Position, SharedLog};
 use store::{StoreError, StoreWriter};
 
 use crate::applier::{Applier, Replayed};
-use crate::checkpoints::WORK_MAX;
+use crate::checkpoints::{WORK_MAX, reading_work};
 use crate::inbox::Ticket;
 use crate::open_error::OpenError;
 use crate::options::NodeOptions;
@@ -32,7 +32,7 @@ pub(super) fn replay(
             applier.replay(group)?;
         }
         replayed.commands += done.commands;
-        replayed.work += done.work;
+        replayed.work += done.work + reading_work(group.payload.len());
         write_if_much(applier.rows_mut(), position, &mut replayed, options)?;
         options.progress.replayed(position - applied.0);
         Ok(())
@@ -59,7 +59,7 @@ pub(super) fn catch_up(
         let done = applier.apply_shared(&group, |_| ());
         let done = done.map_err(|error| LogError::Shared(Box::new(error)))?;
         replayed.commands += done.commands;
-        replayed.work += done.work;
+        replayed.work += done.work + reading_work(group.payload.len());
         *up_to = group.position;
         write_if_much(applier.rows_mut(), up_to.0, &mut replayed, options)?;
         options.progress.replayed(up_to.0 - applied.0);

@@ -1,8 +1,6 @@
 //! Reading stories from a node. Whether a story is live is decided when it is read, by a time that never
 //! goes back. It does not depend on the sweep.
 
-use std::sync::atomic::Ordering;
-
 use feed::stories::StoryRef;
 use feed::{Cursor, Facts, Page, PageOf, Story, StoryId, UserId};
 use rows::{PointTable, Rows, Span};
@@ -150,7 +148,7 @@ impl Node {
     /// store, which takes seconds. A thread of the node also does it by itself within
     /// [`crate::NodeOptions::erase_within`].
     pub fn erase_stories(&self) {
-        self.shared.erasure_due.store(true, Ordering::Release);
+        self.shared.start_erasure();
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use commitlog::{LogError, Placed};
 
-use super::{PATIENCE, PATIENCE_WITH_EXPIRIES, Writer};
+use super::{PATIENCE, PATIENCE_SHORT, PATIENCE_WITH_EXPIRIES, Writer};
 use crate::cluster::{CONFIRMED_WITHIN, Cluster};
 use crate::divergence::{self, Divergence};
 use crate::fatal::DiskError;
@@ -50,6 +50,8 @@ impl Writer {
         let may_propose = !self.is_out_of_space() && !self.refuses_changes();
         if self.waiting.more || can_propose && may_propose {
             Duration::ZERO
+        } else if self.applier.has_queue() && !self.applier.awaits_place() {
+            PATIENCE_SHORT
         } else if self.applier.expects_sweep() || self.waiting.since.is_some() {
             PATIENCE_WITH_EXPIRIES
         } else {
@@ -101,6 +103,7 @@ impl Writer {
         let Some(group) = log.next()? else { return Ok(false) };
         let shared = &self.shared;
         let time_ms = self.applier.credible_ms(&group);
+        self.checkpoints.logged(group.payload.len());
         let mut output = self.applier.apply_shared(&group, |last_ms| {
             // Before a row of the group is visible, as for groups of a log of one node.
             shared.time.at_least(last_ms);

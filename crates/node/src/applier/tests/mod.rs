@@ -233,6 +233,27 @@ fn costly_changes_take_every_second_group_while_others_wait() {
 }
 
 #[test]
+fn costly_changes_that_are_held_delay_no_others() {
+    let mut world = World::new(1 << 20);
+    world.run(&[set_range("big", VALUE_BYTES_MAX - 1)]);
+    world.applier.hold_costly(true);
+    let costly = world.keys(&[set_range("big", 5)], Vec::new());
+    let held = costly.ticket;
+    assert!(!world.group(Input::Submit(vec![costly])));
+    for _ in 0..8 {
+        let cheap = world.keys(&[put("a", b"1")], Vec::new());
+        let ticket = cheap.ticket;
+        assert!(world.group(Input::Submit(vec![cheap])));
+        assert!(world.answers.contains_key(&ticket));
+    }
+    assert!(!world.applier.has_work() && world.applier.has_queue());
+    assert!(!world.answers.contains_key(&held));
+    world.applier.hold_costly(false);
+    assert!(world.applier.has_work() && world.group(Input::Tick));
+    assert!(world.answers.contains_key(&held));
+}
+
+#[test]
 fn rows_kept_for_answers_stay_within_their_memory() {
     let mut world = World::new(3_000_000);
     let value = vec![7; 1_000_000];
