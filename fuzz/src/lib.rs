@@ -14,9 +14,6 @@ mod address;
 #[path = "../../crates/redis/src/glob.rs"]
 mod glob;
 #[allow(dead_code, reason = "parts of a program")]
-#[path = "../../crates/roost/src/logging.rs"]
-mod logging;
-#[allow(dead_code, reason = "parts of a program")]
 #[path = "../../crates/roost/src/memory.rs"]
 mod memory;
 #[allow(dead_code, reason = "parts of a program")]

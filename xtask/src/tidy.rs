@@ -84,6 +84,17 @@ pub(crate) fn check(root: &Path) -> anyhow::Result<()> {
         if !text.starts_with("//!") {
             faults.push(format!("{name} does not open with //! and what it is"));
         }
+        let is_product = file.starts_with(root.join("crates"))
+            && file.components().any(|part| part.as_os_str() == "src");
+        let is_tool =
+            ["dst", "testkit"].iter().any(|tool| file.starts_with(root.join("crates").join(tool)));
+        if is_product && !is_tool && !file.ends_with("tests.rs") {
+            faults.extend(prints(&text).map(|line| {
+                format!(
+                    "{name}:{line} prints with a macro that panics: see crates/roost/src/output.rs"
+                )
+            }));
+        }
         let lines = text.lines().count();
         let is_test = file.components().any(|part| part.as_os_str() == "tests");
         if lines > LINES_MAX && !is_test {
@@ -124,6 +135,13 @@ fn edges(root: &Path, faults: &mut Vec<String>) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Numbers of the lines, before the tests of a file, whose printing panics if nobody can read it.
+fn prints(text: &str) -> impl Iterator<Item = usize> {
+    let lines = text.lines().take_while(|line| !line.starts_with("#[cfg(test)]"));
+    let panics = |line: &str| line.contains("println!(") || line.contains("print!(");
+    lines.zip(1..).filter(move |(line, _)| panics(line)).map(|(_, number)| number)
 }
 
 fn ours_at_root(name: &str) -> bool {

@@ -111,7 +111,14 @@ impl Disk for RealDisk {
     }
 
     fn open(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
-        Ok(Arc::new(OpenOptions::new().read(true).write(true).open(path)?))
+        let file = match OpenOptions::new().read(true).write(true).open(path) {
+            // It can still be read; a write fails.
+            Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => {
+                OpenOptions::new().read(true).open(path)
+            }
+            file => file,
+        };
+        Ok(Arc::new(file?))
     }
 
     fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {

@@ -257,11 +257,14 @@ pub fn verify_archive(dir: &Path) -> Result<ArchiveReport, NodeBackupError> {
 /// [`NodeBackupError`]; among others if the log was cut after the archive's last group.
 pub fn archive_stopped(data: &Path, dir: &Path) -> Result<(u64, u64), NodeBackupError> {
     let options = NodeOptions::new(data);
-    let _lock = DataLock::take_to_read(data)?;
+    let lock = DataLock::take_to_read(data)?;
     let id = identity::read(data)?.ok_or(NodeBackupError::NoIdentity)?;
     let last = check_all(&options.log_dir()).map_err(OpenError::from)?.last;
     let log_dir = options.log_dir();
-    sync_log(&log_dir, last)??;
+    // On a disk that cannot be written nothing waits for a sync.
+    if !lock.is_read_only() {
+        sync_log(&log_dir, last)??;
+    }
     let mut archive = open(dir, &id, &log_dir, last, true)?;
     let log = read_log(&log_dir, archive.last())?;
     let has = if archive.last() == Position(0) { before(&log) } else { archive.last() };

@@ -21,6 +21,7 @@ use crate::identity;
 use crate::lock::DataLock;
 use crate::media_check::{FilesReport, FoundFile};
 use crate::media_files::{HeldFiles, MediaFiles};
+use crate::mirror::Mirror;
 use crate::open_error::OpenError;
 use crate::options::NodeOptions;
 
@@ -176,13 +177,15 @@ impl Backup {
         roost: &str,
         write: impl FnOnce(Self) -> Result<T, NodeBackupError>,
     ) -> Result<T, NodeBackupError> {
-        let (store, log) = (options.store_dir(), options.log_dir());
-        if !log.is_dir() {
+        if !options.log_dir().is_dir() {
             let error = std::io::Error::new(std::io::ErrorKind::NotFound, "it has no log");
             return Err(OpenError::Directory(options.data.clone(), error).into());
         }
-        let _lock = DataLock::take_to_read(&options.data)?;
-        let (rows, applied) = Store::open(&store, options.store())?;
+        let lock = DataLock::take_to_read(&options.data)?;
+        let mirror = lock.is_read_only().then(|| Mirror::of(options)).transpose()?;
+        let options = mirror.as_ref().map_or(options, Mirror::options);
+        let log = options.log_dir();
+        let (rows, applied) = Store::open(&options.store_dir(), options.store())?;
         let last = commitlog::check(&log, Position(applied))?.last.0;
         let why = "a checkpoint was not finished";
         let snapshot = rows.store().snapshot()?.ok_or(NodeBackupError::NeedsServer(why))?;

@@ -81,7 +81,10 @@ impl Clock {
         if last_ms == 0 || jump < REPORTED {
             return Ok(());
         }
-        let error = ClockError::Jump(Date(now_ms), Date(last_ms));
+        let error = match now_ms < last_ms {
+            true => ClockError::Behind(Date(now_ms), Date(last_ms)),
+            false => ClockError::Jump(Date(now_ms), Date(last_ms)),
+        };
         if jump_max.is_some_and(|most| jump > most) {
             return Err(error);
         }
@@ -104,6 +107,13 @@ pub enum ClockError {
          once with --accept-clock"
     )]
     Jump(Date, Date),
+    /// It is far behind the time at which the server last ran, which comes second.
+    #[error(
+        "the machine's clock shows {0}, but this server last ran at {1}; set the clock. If it is right and was wrong \
+         then, see docs/operations.md: roost export and roost import --set-back undo that, and with --accept-clock the \
+         server goes on from {1}"
+    )]
+    Behind(Date, Date),
 }
 
 /// Milliseconds since 1970, shown as RFC 3339 in UTC.

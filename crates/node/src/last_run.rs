@@ -2,6 +2,7 @@
 //! the next start notices a wrong clock, even if nothing was written for weeks.
 
 use std::fs::File;
+use std::io::ErrorKind;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::time::Duration;
@@ -33,6 +34,18 @@ impl LastRun {
             options.create(true).truncate(false).read(true).write(true).open(data.join(FILE));
         let file = file.map_err(|error| OpenError::Directory(data.to_owned(), error))?;
         Ok(Self { file, due: Duration::ZERO })
+    }
+
+    /// The last note in the data directory `data`, in milliseconds since 1970; 0 if there is none. Changes nothing.
+    ///
+    /// # Errors
+    /// [`OpenError::Directory`]
+    pub(crate) fn read_of(data: &Path) -> Result<u64, OpenError> {
+        match File::open(data.join(FILE)) {
+            Ok(file) => Ok(Self { file, due: Duration::ZERO }.read()),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(0),
+            Err(error) => Err(OpenError::Directory(data.to_owned(), error)),
+        }
     }
 
     /// The last note, in milliseconds since 1970; 0 if there is none.

@@ -23,7 +23,11 @@ const CONTENT_BYTES_MAX: u64 = 256;
 
 /// The lock of a data directory, held until it is dropped.
 #[derive(Debug)]
-pub(crate) struct DataLock(File);
+pub(crate) struct DataLock {
+    file: File,
+    /// The disk cannot be written, so nothing in the directory changes and its file says nothing new.
+    is_read_only: bool,
+}
 
 /// Content of the file.
 enum Mark {
@@ -43,6 +47,7 @@ impl DataLock {
     /// # Errors
     /// [`OpenError`]: another process uses it, it is a copy or an unfinished restore, or it cannot be used.
     pub(crate) fn take(data: &Path) -> Result<Self, OpenError> {
+        Self::make(data)?;
         let mut lock = Self::take_to_read(data)?;
         lock.mark_used(data)?;
         Ok(lock)
@@ -53,6 +58,7 @@ impl DataLock {
     /// # Errors
     /// As [`DataLock::take`], and if it belongs to no cluster.
     pub(crate) fn take_member(data: &Path) -> Result<(Self, ClusterId), OpenError> {
+        Self::make(data)?;
         let lock = Self::take_any(data)?;
         Ok((lock, membership::member_of(data)?))
     }
@@ -84,6 +90,11 @@ impl DataLock {
         Ok(lock)
     }
 
+    /// Whether nothing in the directory can be changed.
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.is_read_only
+    }
+
     fn take_any(data: &Path) -> Result<Self, OpenError> {
         let mut lock = Self::lock(data)?;
         match lock.read_mark().map_err(at(data))? {
@@ -113,6 +124,7 @@ impl DataLock {
                 }
             }
         }
+        Self::make(data)?;
         let mut lock = Self::lock(data)?;
         lock.mark(RESTORING).map_err(at(data))?;
         File::open(data).and_then(|dir| dir.sync_all()).map_err(at(data))?;
@@ -124,7 +136,7 @@ impl DataLock {
     /// # Errors
     /// The operating system reports one.
     pub(crate) fn again(&self) -> io::Result<Self> {
-        self.0.try_clone().map(Self)
+        Ok(Self { file: self.file.try_clone()?, is_read_only: self.is_read_only })
     }
 
     /// Says that everything in the directory is complete and belongs together.
@@ -132,18 +144,29 @@ impl DataLock {
         self.mark("")
     }
 
-    fn lock(data: &Path) -> Result<Self, OpenError> {
+    fn make(data: &Path) -> Result<(), OpenError> {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(data);
         made.map_err(at(data))?;
         // Sync the parent, so that the directory itself survives a power loss.
         if let Some(parent) = data.canonicalize().map_err(at(data))?.parent() {
             File::open(parent).and_then(|parent| parent.sync_all()).map_err(at(data))?;
         }
+        Ok(())
+    }
+
+    fn lock(data: &Path) -> Result<Self, OpenError> {
         let mut options = File::options();
         options.create(true).truncate(false).read(true).write(true);
-        let file = options.open(data.join(FILE)).map_err(at(data))?;
+        let (file, is_read_only) = match options.open(data.join(FILE)) {
+            Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => {
+                // A directory without its lock, on a disk on which none can be made, is locked itself.
+                let file = File::open(data.join(FILE)).or_else(|_| File::open(data));
+                (file.map_err(at(data))?, true)
+            }
+            file => (file.map_err(at(data))?, false),
+        };
         match file.try_lock() {
-            Ok(()) => Ok(Self(file)),
+            Ok(()) => Ok(Self { file, is_read_only }),
             Err(TryLockError::WouldBlock) => Err(OpenError::InUse(data.to_owned())),
             Err(TryLockError::Error(error)) => Err(at(data)(error)),
         }
@@ -151,8 +174,11 @@ impl DataLock {
 
     fn read_mark(&mut self) -> io::Result<Mark> {
         let mut content = Vec::new();
-        self.0.rewind()?;
-        (&self.0).take(CONTENT_BYTES_MAX).read_to_end(&mut content)?;
+        // Of a directory without a lock: see `lock`.
+        if self.file.metadata()?.is_file() {
+            self.file.rewind()?;
+            (&self.file).take(CONTENT_BYTES_MAX).read_to_end(&mut content)?;
+        }
         let content = String::from_utf8_lossy(&content);
         Ok(match &*content {
             "" => Mark::Closed,
@@ -168,7 +194,7 @@ impl DataLock {
     /// What distinguishes this file from a copy of it. A snapshot of a whole volume, which is of one moment, keeps
     /// it.
     fn identity(&self) -> io::Result<String> {
-        let metadata = self.0.metadata()?;
+        let metadata = self.file.metadata()?;
         // Some file systems have no time of creation.
         let created = metadata.created().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         let created = created.map(|time| time.as_nanos()).unwrap_or_default();
@@ -176,10 +202,13 @@ impl DataLock {
     }
 
     fn mark(&mut self, content: &str) -> io::Result<()> {
-        self.0.set_len(0)?;
-        self.0.rewind()?;
-        self.0.write_all(content.as_bytes())?;
-        self.0.sync_all()
+        if self.is_read_only {
+            return Err(io::ErrorKind::ReadOnlyFilesystem.into());
+        }
+        self.file.set_len(0)?;
+        self.file.rewind()?;
+        self.file.write_all(content.as_bytes())?;
+        self.file.sync_all()
     }
 }
 

@@ -1,27 +1,40 @@
 //! Checks the data directory of a stopped node.
 
+use std::error::Error;
 use std::path::Path;
 
 use commitlog::{Checked, Position};
 use feed::Facts;
+use rows::{Rows as _, Stamp};
 use store::{RowsReport, Store, unless_unreadable};
 
+use crate::clock::ClockError;
+use crate::entry::Entry;
+use crate::last_run::LastRun;
 use crate::lock::DataLock;
 use crate::media_check::FilesReport;
 use crate::media_files::MediaFiles;
+use crate::mirror::Mirror;
 use crate::open_error::OpenError;
 use crate::options::NodeOptions;
 use crate::repair::check;
+
+/// Groups that are named one by one.
+const NAMED_MAX: usize = 10;
 
 /// Result of a check.
 #[derive(Debug)]
 pub struct DataReport {
     /// The store, or why it cannot be opened.
-    pub store: Result<RowsReport, OpenError>,
+    pub store: Result<RowsReport, String>,
     /// The log, or its first damage.
     pub log: Result<Checked, OpenError>,
     /// The files of pictures; none if the rows cannot be read.
     pub files: Option<FilesReport>,
+    /// Why a server would refuse the time at which one last ran, as far as that is damage.
+    pub last_run: Result<(), OpenError>,
+    /// Entries of the log that a server could not read.
+    pub entries: Vec<String>,
 }
 
 /// Checks every row of the store and every group of the log in `data`. Changes no row and no group. Blocks.
@@ -35,25 +48,35 @@ pub fn verify(data: &Path) -> Result<DataReport, OpenError> {
         let error = std::io::Error::new(std::io::ErrorKind::NotFound, what);
         return Err(OpenError::Directory(data.to_owned(), error));
     }
-    let _lock = DataLock::take_to_read(data)?;
-    let mut files = None;
-    let mut store = store::verify(&options.store_dir()).map_err(OpenError::from);
+    let lock = DataLock::take_to_read(data)?;
+    let mirror = lock.is_read_only().then(|| Mirror::of(&options)).transpose()?;
+    let explain = |error: &(dyn Error + 'static)| match &mirror {
+        Some(mirror) => mirror.explain(&causes(error)),
+        None => causes(error),
+    };
+    let of_store = mirror.as_ref().map_or(&options, Mirror::options);
+    let (mut files, mut last_run) = (None, Ok(()));
+    let mut store = store::verify(&of_store.store_dir()).map_err(|error| explain(&error));
     if let Ok(report) = store.as_mut()
         && report.damage.is_empty()
     {
         let checked = unless_unreadable(|| {
-            let (mut rows, _) = Store::open(&options.store_dir(), options.store())?;
+            let (mut rows, _) = Store::open(&of_store.store_dir(), of_store.store())?;
             check(&mut rows, &mut |finding| report.damage.push(finding.what))?;
             let read = MediaFiles::new(data).check(Facts::new(&rows));
             files = Some(read.map_err(|error| OpenError::Directory(data.to_owned(), error))?);
+            last_run = check_last_run(&options, rows.totals().last_stamp);
             Ok(())
         });
         let checked: Option<Result<(), OpenError>> = checked;
         match checked {
             Some(Ok(())) => {}
-            Some(Err(error)) => report.damage.push(error.to_string()),
+            Some(Err(error)) => report.damage.push(explain(&error)),
             None => report.damage.push("rows cannot be read".to_owned()),
         }
+    }
+    if let (Ok(report), Some(mirror)) = (&mut store, &mirror) {
+        report.damage.iter_mut().for_each(|what| *what = mirror.explain(what));
     }
     // Without the position of the store, the groups that exist can still be checked.
     let applied = store.as_ref().map(|report| Position(report.applied));
@@ -61,5 +84,52 @@ pub fn verify(data: &Path) -> Result<DataReport, OpenError> {
         Ok(applied) => commitlog::check(&options.log_dir(), applied),
         Err(_) => commitlog::check_all(&options.log_dir()),
     };
-    Ok(DataReport { store, log: log.map_err(OpenError::from), files })
+    let entries = match &log {
+        Ok(_) => unreadable_entries(&options, applied.unwrap_or_default())?,
+        Err(_) => Vec::new(),
+    };
+    Ok(DataReport { store, log: log.map_err(OpenError::from), files, last_run, entries })
+}
+
+/// Why a server would not start because of the time at which one last ran, if that time was never: it is in the future,
+/// and the rows know nothing of it. A wrong clock, or one that was set back, looks the same.
+fn check_last_run(options: &NodeOptions, last: Option<Stamp>) -> Result<(), OpenError> {
+    let last_ms = LastRun::read_of(&options.data)?.max(last.map_or(0, Stamp::unix_ms));
+    match options.clock.check(last_ms, Some(options.clock_jump_max)) {
+        Err(error @ ClockError::Behind(..)) => Err(error.into()),
+        // A server that was stopped for long, or the clock of this machine.
+        _ => Ok(()),
+    }
+}
+
+/// Groups after `applied` whose bytes are as they were written, and that this program cannot read.
+fn unreadable_entries(options: &NodeOptions, applied: Position) -> Result<Vec<String>, OpenError> {
+    let mut unreadable = Vec::new();
+    commitlog::salvage(&options.log_dir(), &mut |group| {
+        let mut rest = group.payload;
+        while group.position > applied && !rest.is_empty() && unreadable.len() < NAMED_MAX {
+            match Entry::read(rest) {
+                Ok((_, after)) => rest = after,
+                Err(error) => {
+                    let position = group.position.0;
+                    unreadable
+                        .push(format!("group {position} of the log cannot be applied: {error}"));
+                    break;
+                }
+            }
+        }
+        Ok(())
+    })?;
+    Ok(unreadable)
+}
+
+/// An error with its causes.
+fn causes(error: &(dyn Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
 }

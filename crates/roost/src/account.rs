@@ -8,7 +8,7 @@ mod socket;
 mod test_users;
 
 use std::io::Read as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -18,6 +18,8 @@ use feed::accounts::{AccountState, Role};
 use node::{Node, NodeOptions};
 
 use action::{Action, Answer};
+
+use crate::output::{self, out};
 
 pub(crate) use socket::Socket;
 pub(crate) use test_users::test_tokens;
@@ -134,26 +136,45 @@ impl Account {
         crate::key::check_owner(&data)?;
         if let Command::TestTokens { count, seed } = self.action {
             let tokens = test_tokens(&data, seed, count).await?;
-            println!("{}", tokens.join("\n"));
-            return Ok(());
+            return output::secret(&tokens.join("\n"));
         }
-        let (action, printed) = self.action.action()?;
+        let (action, secret) = self.action.action()?;
         let mut server = Server::find(data).await?;
         let answered = match action {
             Action::List { .. } => list(&mut server).await,
-            action => server.ask(&action).await.map(|_| ()),
+            action => change(&server, &action, secret).await,
         };
         server.close().await?;
-        answered?;
-        if let Some(printed) = printed {
-            println!("{printed}");
-        }
-        Ok(())
+        answered
     }
 }
 
+/// Prints the secret of a change, and makes the change.
+async fn change(server: &Server, action: &Action, secret: Option<String>) -> anyhow::Result<()> {
+    if let Some(secret) = &secret {
+        output::secret(secret)?;
+    }
+    let done = server.ask(action).await.map(|_| ());
+    match secret {
+        Some(_) => done.context("what was printed is void"),
+        None => done,
+    }
+}
+
+/// Lets the server of a directory, if one runs, accept the application keys that are stored now.
+///
+/// # Errors
+/// If it does not answer.
+pub(crate) async fn reload_keys(data: &Path) -> anyhow::Result<()> {
+    if !socket::is_served(data).await {
+        return Ok(());
+    }
+    let done = socket::ask(data, &Action::ReloadKeys).await.map(|_| ());
+    done.context("the change is stored, and its server has not confirmed it")
+}
+
 impl Command {
-    /// The request, and what is printed when it is done.
+    /// The request, and the secret that it makes, which is printed before.
     fn action(self) -> anyhow::Result<(Action, Option<String>)> {
         Ok(match self {
             Self::Create { handle, email, role, password_stdin } => {
@@ -248,15 +269,15 @@ impl Server {
 
 /// Prints all accounts, some at a time.
 async fn list(server: &mut Server) -> anyhow::Result<()> {
-    println!("{:30}  {:9}  {:8}  {:10}  E-MAIL", "HANDLE", "ROLE", "STATE", "CREATED");
+    out!("{:30}  {:9}  {:8}  {:10}  E-MAIL", "HANDLE", "ROLE", "STATE", "CREATED");
     let mut after = None;
     loop {
         let answer = server.ask(&Action::List { after }).await?;
         for line in answer.lines {
-            println!("{line}");
+            out!("{line}");
         }
         after = answer.next;
-        if after.is_none() {
+        if after.is_none() || output::is_closed() {
             return Ok(());
         }
     }

@@ -1,7 +1,6 @@
 //! `roost cluster`: makes a cluster, adds a node to one, and takes a node out of it.
 
 use std::path::PathBuf;
-use std::sync::mpsc::sync_channel;
 
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
@@ -10,7 +9,8 @@ use serde::Deserialize;
 use sim::client::{Connection, Dial as _, Requests, Target};
 
 use crate::cluster_log::log_options;
-use crate::operate::{PIECES_MAX, Pieces, fetch};
+use crate::operate::fetched;
+use crate::output::out;
 use crate::simulate::{TARGET_KEY, target};
 use crate::{key, permissions};
 
@@ -109,7 +109,7 @@ impl Cluster {
             Command::Leave(leave) => {
                 node::leave_cluster(&leave.data, leave.accept_loss)?;
                 let data = leave.data.display();
-                println!("{data} has left its cluster; start it with roost serve --data {data}");
+                out!("{data} has left its cluster; start it with roost serve --data {data}");
                 Ok(())
             }
         }
@@ -123,7 +123,7 @@ impl Init {
         let cluster = node::init_cluster(&self.data, |cluster, after| {
             JetLog::create(&options, cluster, after).map_err(anyhow::Error::from)
         })?;
-        println!(
+        out!(
             "made the cluster {cluster}; start its first node with roost serve --data {data} --log {}",
             without_password(&servers)
         );
@@ -143,35 +143,17 @@ impl Join {
             of_log.to_string() == of_node,
             "the log belongs to the cluster {of_log}, and {from} to the cluster {of_node}"
         );
-        let (sender, pieces) = sync_channel::<Vec<u8>>(PIECES_MAX);
-        let restored = std::thread::spawn({
-            let data = data.clone();
-            move || {
-                let keys = |file: &[u8]| key::restore(&data, file);
-                let restored = node::restore(Pieces::new(pieces), &data, (None, None), keys)?;
-                node::mark_member(&data, of_log)?;
-                Ok::<_, anyhow::Error>(restored)
-            }
+        let to = data.clone();
+        let restored = fetched(&target, move |pieces| {
+            let keys = |file: &[u8]| key::restore(&to, file);
+            let restored = node::restore(pieces, &to, (None, None), keys)?;
+            node::mark_member(&to, of_log)?;
+            Ok(restored)
         });
-        let mut each = |bytes: &[u8]| {
-            sender.send(bytes.to_vec()).map_err(|_| std::io::ErrorKind::BrokenPipe.into())
-        };
-        let fetched = fetch(&target, &mut each).await;
-        drop(sender);
-        let restored = tokio::task::spawn_blocking(|| restored.join()).await?;
-        let Ok(restored) = restored else { anyhow::bail!("the restore has failed") };
         let data = data.display();
-        // If the directory cannot be used, the transfer breaks off: that error says why.
-        let restored = match (restored, fetched) {
-            (Ok(restored), Ok(())) => restored,
-            (Ok(_), Err(error)) => return Err(error.context("cannot receive the data")),
-            (Err(error), Err(fetch)) if error.downcast_ref::<node::OpenError>().is_none() => {
-                return Err(fetch.context(error).context("cannot receive the data"));
-            }
-            (Err(error), _) => return Err(error.context(format!("cannot create {data}"))),
-        };
+        let restored = restored.await.with_context(|| format!("cannot create {data}"))?;
         let (users, posts, _) = restored.counts;
-        println!(
+        out!(
             "joined the cluster {of_log} with {users} users and {posts} posts; start the node with roost serve --data {data} --log {servers}"
         );
         Ok(())

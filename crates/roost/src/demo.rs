@@ -16,9 +16,11 @@ use sim::workload::Load;
 use sim::{ApiOptions, Drive, Population, SimulateOptions, StoryLoad, simulate};
 
 use crate::address::resolve;
-use crate::logging::{self, LogFormat};
+use crate::logging;
+use crate::output::out;
 use crate::running::{Purpose, RunningServer};
 use crate::serve::stop_signals;
+use crate::settings::LogFormat;
 use crate::simulate::cancelled_by_signal;
 
 /// Start a server in open mode with simulated users, or a cluster.
@@ -53,7 +55,7 @@ const STORIES: StoryLoad = StoryLoad { friends: 8, stories: 1, life_s: 20, homes
 
 impl Demo {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
-        logging::start(LogFormat::Auto);
+        logging::start(LogFormat::Auto, &logging::level_of_environment())?;
         let [listen, redis] = [self.listen, self.redis_listen].map(free_unless_it_is);
         if self.cluster {
             let nats_server = cluster::nats_server(self.nats_server.as_deref())?;
@@ -78,7 +80,7 @@ impl Demo {
         let drive = Drive { connections: 4, ..Drive::new(self.duration) };
         let (_stop, cancel) = cancelled_by_signal()?;
         simulate(options, &drive, &mut std::io::sink(), &mut [], cancel).await?;
-        println!("\nThe demo has ended; its data is deleted.");
+        out!("\nThe demo has ended; its data is deleted.");
         Ok(())
     }
 }
@@ -100,7 +102,7 @@ fn reader(population: &Population) -> u32 {
 fn explain(server: &RunningServer, reader: u32) {
     let (url, life_s) = (format!("http://{}", server.address), STORIES.life_s);
     let redis_port = server.redis.map_or(0, |address| address.port());
-    println!(
+    out!(
         "roost runs at {url} in open mode, with simulated users who post and share stories.
 
 Open {url} in a browser; the API reference is at {url}/docs.

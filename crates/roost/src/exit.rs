@@ -5,6 +5,8 @@
 use std::fmt;
 use std::process::ExitCode;
 
+use crate::output::note;
+
 /// The command could not be carried out.
 const ERROR: u8 = 1;
 /// The command line is wrong.
@@ -56,7 +58,7 @@ impl std::error::Error for Exit {}
 
 /// Prints the error in one line, and returns the exit code.
 pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
-    eprintln!("error: {}", message(error));
+    note!("error: {}", message(error));
     ExitCode::from(error.downcast_ref::<Exit>().map_or(ERROR, |exit| exit.code))
 }
 

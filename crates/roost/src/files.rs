@@ -1,21 +1,118 @@
-//! Small files that are replaced in one step, and how a running server notices it.
+//! Files that are replaced in one step: outputs of commands, and small files, whose changes a running server notices.
 
-use std::fs::File;
-use std::io::Write as _;
-use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::fs::{self, File, Permissions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use tempfile::NamedTempFile;
+
+/// Most symbolic links that lead to an output, as for the operating system.
+const LINKS_MAX: usize = 40;
+
+/// A file that a command writes. A regular file gets its name when it is complete, so no reader sees a part of it; a
+/// symbolic link to one stays. A device or a pipe is written to as it is.
+pub(crate) struct OutputFile {
+    path: PathBuf,
+    file: Output,
+}
+
+enum Output {
+    Replaced(NamedTempFile),
+    Direct(File),
+}
+
+impl OutputFile {
+    /// Opens it. To be called before the work whose result it takes. Only this user may read a new file, unless it
+    /// `is_public`: then the mask of the process decides.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub(crate) fn open(path: &Path, is_public: bool) -> anyhow::Result<Self> {
+        let open = || -> io::Result<Output> {
+            if path.metadata().is_ok_and(|there| !there.is_file()) {
+                return Ok(Output::Direct(File::options().write(true).open(path)?));
+            }
+            let mut beside = tempfile::Builder::new();
+            if is_public {
+                beside.permissions(Permissions::from_mode(0o666));
+            }
+            Ok(Output::Replaced(beside.tempfile_in(folder(&linked(path)?))?))
+        };
+        let file = open().with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(Self { path: path.to_owned(), file })
+    }
+
+    /// Whether it is a regular file.
+    pub(crate) fn is_regular(&self) -> bool {
+        matches!(self.file, Output::Replaced(_))
+    }
+
+    /// To write to.
+    pub(crate) fn file(&self) -> &File {
+        match &self.file {
+            Output::Replaced(file) => file.as_file(),
+            Output::Direct(file) => file,
+        }
+    }
+
+    /// Gives the file its name. A regular file is on disk afterwards.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub(crate) fn complete(self) -> anyhow::Result<()> {
+        let Self { path, file } = self;
+        let complete = || -> io::Result<()> {
+            let Output::Replaced(file) = file else { return Ok(()) };
+            file.as_file().sync_all()?;
+            let to = linked(&path)?;
+            file.persist(&to)?;
+            File::open(folder(&to))?.sync_all()
+        };
+        complete().with_context(|| format!("cannot write {}", path.display()))
+    }
+}
+
+/// Checks that an output can be written, before the work whose result it takes.
+///
+/// # Errors
+/// If it cannot.
+pub(crate) fn check_output(path: &Path) -> anyhow::Result<()> {
+    // The open of a pipe would wait for its reader.
+    if path.metadata().is_ok_and(|there| !there.is_file() && !there.is_dir()) {
+        let writable = rustix::fs::access(path, rustix::fs::Access::WRITE_OK);
+        return writable.with_context(|| format!("cannot write {}", path.display()));
+    }
+    OutputFile::open(path, false).map(drop)
+}
+
+/// The file that symbolic links lead to, which need not exist.
+fn linked(path: &Path) -> io::Result<PathBuf> {
+    let mut path = path.to_owned();
+    for _ in 0..LINKS_MAX {
+        match fs::read_link(&path) {
+            Ok(to) => path = folder(&path).join(to),
+            Err(_) => return Ok(path),
+        }
+    }
+    Err(rustix::io::Errno::LOOP.into())
+}
+
+fn folder(path: &Path) -> &Path {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    folder.unwrap_or(Path::new("."))
+}
 
 /// Replaces a file in one step; only this user may read it. It is on disk afterwards.
 ///
 /// # Errors
 /// If it cannot be written.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
+    let folder = folder(path);
     let write = || -> anyhow::Result<()> {
         // The operating system gives temporary files to this user alone (0600).
-        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        let mut file = NamedTempFile::new_in(folder)?;
         file.write_all(bytes)?;
         file.write_all(b"\n")?;
         file.as_file().sync_all()?;
@@ -34,8 +131,57 @@ pub(crate) struct Identity(u64, u64, u64, [i64; 4]);
 
 impl Identity {
     pub(crate) fn of(path: &Path) -> Option<Self> {
-        let file = std::fs::metadata(path).ok()?;
+        let file = fs::metadata(path).ok()?;
         let times = [file.mtime(), file.mtime_nsec(), file.ctime(), file.ctime_nsec()];
         Some(Self(file.dev(), file.ino(), file.len(), times))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{FileTypeExt as _, symlink};
+
+    use super::*;
+
+    fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+        let out = OutputFile::open(path, false)?;
+        out.file().write_all(text.as_bytes())?;
+        out.complete()
+    }
+
+    #[test]
+    fn an_output_replaces_a_file_when_it_is_complete_and_keeps_links_devices_and_pipes() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        write(&at("file"), "one").unwrap();
+        let unfinished = OutputFile::open(&at("file"), false).unwrap();
+        unfinished.file().write_all(b"part").unwrap();
+        drop(unfinished);
+        assert_eq!(fs::read(at("file")).unwrap(), b"one");
+        for (link, to) in [("relative", "file"), ("dangling", "new"), ("twice", "relative")] {
+            symlink(to, at(link)).unwrap();
+            write(&at(link), link).unwrap();
+            assert!(at(link).symlink_metadata().unwrap().is_symlink(), "{link}");
+            assert_eq!(fs::read_to_string(at(to)).unwrap(), link);
+        }
+        symlink("loop", at("loop")).unwrap();
+        assert!(write(&at("loop"), "x").is_err());
+        write(Path::new("/dev/null"), "x").unwrap();
+        assert!(Path::new("/dev/null").metadata().unwrap().file_type().is_char_device());
+        assert!(write(Path::new("/dev/full"), "x").is_err());
+        let names = fs::read_dir(folder.path()).unwrap().count();
+        assert_eq!(names, 6, "no temporary file is left");
+    }
+
+    #[test]
+    fn an_output_that_cannot_be_written_is_refused_before_the_work() {
+        let folder = tempfile::tempdir().unwrap();
+        for path in [folder.path(), &folder.path().join("none/file"), Path::new("/")] {
+            assert!(OutputFile::open(path, false).is_err(), "{}", path.display());
+            assert!(check_output(path).is_err(), "{}", path.display());
+        }
+        check_output(&folder.path().join("new")).unwrap();
+        check_output(Path::new("/dev/null")).unwrap();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 }

@@ -2,13 +2,13 @@
 //!
 //! A running server checks once per second whether `keys.json` was replaced. This needs no signal, so it
 //! also works in a container and for a user who may not signal the server; it costs one `stat` per
-//! second.
+//! second. `roost key` also asks the server to look, and ends when it has.
 
 mod command;
 mod file;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -39,6 +39,8 @@ pub(crate) struct ServerKeys {
     set: Arc<KeySet>,
     /// Whether the data directory never had a key and the environment gives none.
     needs_first: bool,
+    /// The file that was read last.
+    seen: Mutex<Option<Identity>>,
 }
 
 impl ServerKeys {
@@ -65,7 +67,7 @@ impl ServerKeys {
             );
         }
         let set = KeySet::new(accepted(stored.as_deref(), given));
-        Ok(Self { data: data.to_owned(), given, set, needs_first })
+        Ok(Self { data: data.to_owned(), given, set, needs_first, seen: Mutex::default() })
     }
 
     /// The keys that are accepted now, for the servers.
@@ -100,22 +102,21 @@ impl ServerKeys {
 
     /// Follows changes of the stored keys for as long as the server runs. A file that cannot be read
     /// changes nothing and is logged.
-    pub(crate) async fn follow(self) {
-        let mut seen = None;
+    pub(crate) async fn follow(self: Arc<Self>) {
         let mut ticks = tokio::time::interval(LOOK_EVERY);
-        let server = Arc::new(self);
         loop {
             ticks.tick().await;
-            let looking = Arc::clone(&server);
-            let looked = tokio::task::spawn_blocking(move || looking.look(seen)).await;
-            seen = looked.unwrap_or(seen);
+            let looking = Arc::clone(&self);
+            drop(tokio::task::spawn_blocking(move || looking.look()).await);
         }
     }
 
-    /// Reads the file if it is not the one that was seen; returns the one that is there.
-    fn look(&self, seen: Option<Identity>) -> Option<Identity> {
+    /// Reads the file if it is not the one that was read last. May block.
+    pub(crate) fn look(&self) {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Identity::of(&path(&self.data));
-        if now != seen {
+        if now != *seen {
+            *seen = now;
             match file::load(&self.data) {
                 Ok(Some(keys)) => {
                     self.set.replace(&accepted(Some(&keys), self.given));
@@ -128,7 +129,6 @@ impl ServerKeys {
                 Err(error) => tracing::error!("{error:#}; the keys loaded before stay valid"),
             }
         }
-        now
     }
 }
 
@@ -203,23 +203,23 @@ mod tests {
         };
         add("old", "the-old-key");
         let server = ServerKeys::open(data.path(), None).unwrap();
-        let mut seen = server.look(None);
+        server.look();
         add("new", "the-new-key");
         assert!(accepts(&server, "the-old-key") && !accepts(&server, "the-new-key"));
-        seen = server.look(seen);
+        server.look();
         assert!(accepts(&server, "the-old-key") && accepts(&server, "the-new-key"));
         file::change(data.path(), |keys| {
             keys.as_mut().unwrap().retain(|key| key.name != "old");
             Ok(())
         })
         .unwrap();
-        seen = server.look(seen);
+        server.look();
         assert!(!accepts(&server, "the-old-key") && accepts(&server, "the-new-key"));
         // What cannot be read changes nothing.
         std::fs::write(path(data.path()), "nonsense").unwrap();
-        seen = server.look(seen);
+        server.look();
         std::fs::remove_file(path(data.path())).unwrap();
-        server.look(seen);
+        server.look();
         assert!(accepts(&server, "the-new-key"));
     }
 }

@@ -1,7 +1,7 @@
 //! `roost lab`: experiments with concurrency designs, in processes of their own.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -13,6 +13,8 @@ use lab::report::Analysis;
 use lab::{EXPERIMENTS, End, Processes, Progress, RunError, Scale, Settings, Skipped};
 
 use crate::exit::Exit;
+use crate::files::check_output;
+use crate::output::{note, out};
 use crate::simulate::cancelled_by_signal;
 
 /// Measure which concurrency design scales, by the experiments of earlier systems.
@@ -117,12 +119,16 @@ impl Lab {
 
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         match self.command {
-            Command::List => print(&list()),
+            Command::List => {
+                out!("{}", list().trim_end());
+                Ok(())
+            }
             Command::Run(run) => run.run().await,
             Command::Report { data, html } => report(&data, html.as_deref()),
             Command::Compare { first, second } => {
                 let text = lab::report::compare(&RawData::read(&first)?, &RawData::read(&second)?);
-                print(&text)
+                out!("{}", text.trim_end());
+                Ok(())
             }
             Command::Trial | Command::Port => self.trial(),
         }
@@ -135,12 +141,11 @@ impl Run {
         // Before anything is made.
         settings.cells().map_err(|why| Exit::usage(&why))?;
         for Skipped { experiment, design, reason } in settings.skipped().unwrap_or_default() {
-            eprintln!("skipped: {design} in {experiment}: {reason}");
+            note!("skipped: {design} in {experiment}: {reason}");
         }
         if let Some(path) = &self.html {
             // Later, after hours, would be too late to say that it cannot be written.
-            let file = File::options().append(true).create(true).open(path);
-            file.with_context(|| format!("cannot write {}", path.display()))?;
+            check_output(path)?;
         }
         let program = std::env::current_exe().context("cannot find this program")?;
         let arguments = vec!["lab".to_owned(), "trial".to_owned()];
@@ -152,7 +157,7 @@ impl Run {
         match lab::run(&settings, place, &mut processes, show, cancelled).await {
             Ok(End::Complete) => {
                 report(&self.data, self.html.as_deref())?;
-                eprintln!("raw data: {}", self.data.display());
+                note!("raw data: {}", self.data.display());
                 Ok(())
             }
             Ok(End::Cancelled) => {
@@ -185,23 +190,17 @@ fn report(data: &Path, html: Option<&Path>) -> anyhow::Result<()> {
     let data = RawData::read(data)?;
     if data.run.settings.repeats.is_some() {
         anyhow::ensure!(html.is_none(), "a run with --against-itself has no page");
-        return print(&lab::report::against_itself(&data));
+        out!("{}", lab::report::against_itself(&data).trim_end());
+        return Ok(());
     }
     let analysis = Analysis::of(&data);
     if let Some(path) = html {
         fs::write(path, lab::report::page(&analysis))
             .with_context(|| format!("cannot write {}", path.display()))?;
-        eprintln!("report: {}", path.display());
+        note!("report: {}", path.display());
     }
-    print(&lab::report::text(&analysis))
-}
-
-fn print(text: &str) -> anyhow::Result<()> {
-    match io::stdout().lock().write_all(text.as_bytes()) {
-        // The reader has closed the pipe.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        done => done.context("cannot write to the standard output"),
-    }
+    out!("{}", lab::report::text(&analysis).trim_end());
+    Ok(())
 }
 
 /// Prints progress on standard error: a line that is written over on a terminal, else a line every 3 s.

@@ -1,32 +1,82 @@
 //! Structured logs on standard error: text on a terminal, JSON for programs.
+//!
+//! A line that cannot be written is dropped: see [`crate::output`].
 
-use std::io::IsTerminal as _;
+use std::backtrace::{Backtrace, BacktraceStatus};
+use std::io::{self, IsTerminal as _};
+use std::sync::OnceLock;
 
-use clap::ValueEnum;
-use serde::Deserialize;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::reload::Handle;
 
-/// The format of log lines.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum LogFormat {
-    /// Text on a terminal, JSON otherwise.
-    #[default]
-    Auto,
-    /// A line of text per event.
-    Text,
-    /// A JSON object per event.
-    Json,
+use crate::output;
+use crate::settings::LogFormat;
+
+/// What is logged unless a setting says otherwise.
+pub(crate) const LEVEL: &str = "info";
+
+/// Replaces the filter of the running log.
+static RELOAD: OnceLock<Box<dyn Fn(EnvFilter) + Send + Sync>> = OnceLock::new();
+
+/// Standard error as the log writes to it: never an error, and never a wait without an end.
+struct Lines;
+
+impl io::Write for Lines {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        output::LOG.write(line);
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
-/// Starts logging. `ROOST_LOG` chooses what (`info` if it says nothing).
-pub(crate) fn start(format: LogFormat) {
-    let filter = EnvFilter::try_from_env("ROOST_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
-    let terminal = std::io::stderr().is_terminal();
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+/// The level of a program that is not the server, from the environment.
+pub(crate) fn level_of_environment() -> String {
+    std::env::var("ROOST_LOG").unwrap_or_else(|_| LEVEL.to_owned())
+}
+
+/// Starts logging what `level` chooses. Panics are logged as well.
+///
+/// # Errors
+/// If it is no level.
+pub(crate) fn start(format: LogFormat, level: &str) -> anyhow::Result<()> {
+    let terminal = io::stderr().is_terminal();
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(EnvFilter::try_new(level)?)
+        .with_writer(|| Lines)
+        .log_internal_errors(false);
     if format == LogFormat::Json || (format == LogFormat::Auto && !terminal) {
-        log.json().flatten_event(true).init();
+        let log = log.json().flatten_event(true).with_filter_reloading();
+        keep(log.reload_handle());
+        log.init();
     } else {
-        log.with_ansi(terminal).with_target(false).init();
+        let log = log.with_ansi(terminal).with_target(false).with_filter_reloading();
+        keep(log.reload_handle());
+        log.init();
     }
+    std::panic::set_hook(Box::new(|panic| {
+        let backtrace = Backtrace::capture();
+        let backtrace = (backtrace.status() == BacktraceStatus::Captured).then_some(backtrace);
+        let backtrace = backtrace.as_ref().map(tracing::field::display);
+        tracing::error!(backtrace, "{panic}");
+    }));
+    Ok(())
+}
+
+fn keep<S: 'static>(handle: Handle<EnvFilter, S>) {
+    let _once = RELOAD.set(Box::new(move |filter| drop(handle.reload(filter))));
+}
+
+/// Logs from now on what `level` chooses.
+///
+/// # Errors
+/// If it is no level.
+pub(crate) fn set_level(level: &str) -> anyhow::Result<()> {
+    let filter = EnvFilter::try_new(level)?;
+    if let Some(reload) = RELOAD.get() {
+        reload(filter);
+    }
+    Ok(())
 }

@@ -17,10 +17,12 @@ mod lab;
 mod logging;
 mod memory;
 mod operate;
+mod output;
 mod people;
 mod permissions;
 mod population;
 mod recognise;
+mod reload;
 mod running;
 mod serve;
 mod service;
@@ -75,7 +77,7 @@ enum Command {
 const TURNS_PER_POLL: u32 = 16;
 
 fn main() -> ExitCode {
-    match run(Arguments::parse().command) {
+    match run(Arguments::parse().command).and_then(|()| output::finish()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => exit::report(&error),
     }
@@ -97,7 +99,10 @@ fn run(command: Command) -> anyhow::Result<()> {
     runtime.block_on(async {
         match command {
             Command::Serve(serve) => serve.run().await,
-            Command::Key(key) => key.run(),
+            Command::Key(key) => match key.run()? {
+                Some(changed) => account::reload_keys(&changed).await,
+                None => Ok(()),
+            },
             Command::Account(account) => account.run().await,
             Command::Backup(backup) => backup.run().await,
             Command::Restore(restore) => restore.run(),

@@ -11,7 +11,7 @@ mod verify;
 use ::backup::{Header, Summary};
 use jiff::Timestamp;
 
-pub(crate) use backup::{Backup, PIECES_MAX, Pieces, fetch};
+pub(crate) use backup::{Backup, fetched};
 pub(crate) use export::Export;
 pub(crate) use import::Import;
 pub(crate) use repair::Repair;

@@ -1,6 +1,5 @@
 //! `roost population`: users and follows as NDJSON for other tools.
 
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -9,8 +8,9 @@ use anyhow::Context as _;
 use clap::Args;
 use serde::Serialize;
 use sim::texts;
-use tempfile::NamedTempFile;
 
+use crate::files::OutputFile;
+use crate::output::note;
 use crate::people::People;
 
 /// Generate a population and write it as NDJSON: the users, each with the users they follow.
@@ -91,23 +91,12 @@ impl Population {
         Ok(population)
     }
 
-    /// Writes a temporary file beside the file and renames it when it is complete, so that no reader
-    /// sees a part. A folder that cannot be written to is reported before the users are made.
+    /// A file that cannot be written is reported before the users are made.
     fn write_file(&self, path: &Path) -> anyhow::Result<()> {
-        let failed = || format!("cannot write {}", path.display());
-        // Devices and pipes cannot be replaced.
-        if path.metadata().is_ok_and(|there| !there.is_file()) {
-            let file = File::options().write(true).open(path).with_context(failed)?;
-            return self.write(&self.make()?, file).with_context(failed);
-        }
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let folder = folder.unwrap_or(Path::new("."));
-        let mut beside = tempfile::Builder::new();
-        readable_by_all(&mut beside);
-        let beside: NamedTempFile = beside.tempfile_in(folder).with_context(failed)?;
-        self.write(&self.make()?, beside.as_file()).with_context(failed)?;
-        beside.persist(path).with_context(failed)?;
-        Ok(())
+        let out = OutputFile::open(path, true)?;
+        let written = self.write(&self.make()?, out.file());
+        written.with_context(|| format!("cannot write {}", path.display()))?;
+        out.complete()
     }
 
     fn write(&self, population: &sim::Population, out: impl Write) -> io::Result<()> {
@@ -159,13 +148,7 @@ impl Population {
     }
 }
 
-/// Like other files that programs write: the process's mask decides who may read it.
-fn readable_by_all(file: &mut tempfile::Builder<'_, '_>) {
-    use std::os::unix::fs::PermissionsExt as _;
-    file.permissions(std::fs::Permissions::from_mode(0o666));
-}
-
-/// Prints to standard error; errors are ignored.
+/// Prints to standard error.
 fn report(text: &str) {
-    let _ = io::stderr().write_all(text.as_bytes());
+    note!("{}", text.trim_end());
 }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::output::{note, out};
 use anyhow::anyhow;
 use api::drawing::{self, ImageError};
 use clap::Args;
@@ -31,10 +32,10 @@ impl Recognise {
         for file in &self.files {
             match read(file) {
                 Ok(drawing) => {
-                    println!("{}: {}\n{drawing}", file.display(), verdict(&digits, &drawing, k));
+                    out!("{}: {}\n{drawing}", file.display(), verdict(&digits, &drawing, k));
                 }
                 Err(error) => {
-                    eprintln!("{}: {error:#}", file.display());
+                    note!("{}: {error:#}", file.display());
                     unread += 1;
                 }
             }

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use api::ApiOptions;
@@ -14,20 +15,28 @@ use node::{Node, NodeOptions};
 use prometheus_client::registry::Registry;
 use redis::{RedisMetrics, RedisOptions};
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::cluster_log::open_log;
 use crate::key::ServerKeys;
 use crate::memory::Memory;
+use crate::output::banner;
+use crate::reload::Reload;
 use crate::settings::Settings;
 use crate::tls::{Https, Source};
-use crate::{account, available, descriptors, exit, key, logging, permissions, service, starting};
+use crate::{
+    account, available, descriptors, exit, key, logging, permissions, reload, service, starting,
+};
 
 /// Largest number of concurrent reads, of all protocols, that may wait for a disk. 16 times as many may be
 /// queued; beyond that requests get a temporary error.
 const READS_MAX: usize = 64;
+
+/// Shortest time until an erasure ends, in intervals of the archive: it begins after half of the time, and the log is
+/// cut when the archive has it.
+const ERASE_INTERVALS: u32 = 4;
 
 /// Run the server.
 ///
@@ -38,6 +47,9 @@ const READS_MAX: usize = 64;
 ///
 /// A flag overrides its environment variable, which overrides the configuration file (the same names, for
 /// example `fsync-interval = "1s"`), which overrides the default.
+///
+/// SIGTERM and SIGINT stop the server. SIGHUP makes it read application keys, its certificate, and `log-level` of the
+/// configuration file again. SIGUSR1 and SIGUSR2 have no effect.
 #[derive(Args)]
 pub(crate) struct Serve {
     /// Configuration file in TOML
@@ -52,11 +64,12 @@ pub(crate) struct Serve {
 
 impl Serve {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
+        let config = self.config.clone().filter(|_| self.settings.log_level.is_none());
         let settings = match &self.config {
             Some(file) => self.settings.completed_by(file)?,
             None => self.settings,
         };
-        logging::start(settings.log_format.unwrap_or_default());
+        let hang_up = start_logging(&settings)?;
         let open = is_open(&settings)?;
         let log = settings.cluster_log()?;
         let available = available::memory();
@@ -70,6 +83,7 @@ impl Serve {
         let (listener, redis) = listeners(settings.listen(), settings.redis_listen).await?;
         let mut listener = Listener::new(listener, https.as_ref().map(Https::tls));
         let mut options = settings.node_options(&memory);
+        check_erasure(&options)?;
         options.accept_clock = self.accept_clock;
         let node = tokio::select! {
             node = open_node(options.clone(), log) => node?,
@@ -77,8 +91,10 @@ impl Serve {
             () = &mut stop => end_start(),
         };
         permissions::warn_of_readable_files(&options.data);
-        let keys = if open { None } else { Some(server_keys(&options.data)?) };
+        let keys = if open { None } else { Some(Arc::new(server_keys(&options.data)?)) };
         let access = keys.as_ref().map_or(Access::Open, |keys| Access::Keys(keys.set()));
+        let certificate = Arc::default();
+        let reload = Arc::new(Reload { keys, certificate, config });
         let (mut api, redis_options) = server_options(&settings, &memory, access, connections_max);
         let (stopping, mut stopped) = watch::channel(false);
         let mut mastodon = settings.mastodon(listener.local_addr()?, &api.reads)?;
@@ -89,17 +105,12 @@ impl Serve {
         (api.beside, api.sessions) = (Some(beside), Some(sessions));
         if let Some(mut https) = https {
             https.store()?;
-            tokio::spawn(https.follow());
+            tokio::spawn(https.follow(Arc::clone(&reload.certificate)));
         }
         // Nothing can fail after this point, so a failed start leaves no unread key.
-        if let Some(keys) = keys {
-            if let Some(path) = keys.make_first()? {
-                let path = path.display();
-                println!("the application key is in {path}; copy it and delete the file");
-            }
-            tokio::spawn(keys.follow());
-        }
-        let accounts = serve_accounts(&options.data, &node);
+        reload.keys.as_ref().map_or(Ok(()), follow_keys)?;
+        let accounts = serve_accounts(&options.data, &node, reload.keys.clone());
+        tokio::spawn(reload.follow(hang_up));
         announce(&listener, redis.as_ref())?;
         let redis = redis.map(|redis| {
             let node = node.clone();
@@ -127,10 +138,32 @@ impl Serve {
     }
 }
 
+/// Starts logging. Takes the signals that are none to stop, and returns SIGHUP.
+fn start_logging(settings: &Settings) -> anyhow::Result<Signal> {
+    let level = settings.log_level.as_deref().unwrap_or(logging::LEVEL);
+    logging::start(settings.log_format.unwrap_or_default(), level)?;
+    Ok(reload::take_signals()?)
+}
+
+/// Prints where the first key is, if there was none, and follows the stored keys from now on.
+fn follow_keys(keys: &Arc<ServerKeys>) -> anyhow::Result<()> {
+    if let Some(path) = keys.make_first()? {
+        let path = path.display();
+        banner!("the application key is in {path}; copy it and delete the file");
+    }
+    tokio::spawn(Arc::clone(keys).follow());
+    Ok(())
+}
+
 /// Takes requests of `roost account`.
-fn serve_accounts(data: &Path, node: &Node) -> Option<JoinHandle<()>> {
+fn serve_accounts(
+    data: &Path,
+    node: &Node,
+    keys: Option<Arc<ServerKeys>>,
+) -> Option<JoinHandle<()>> {
+    let look_at_keys = Arc::new(move || keys.iter().for_each(|keys| keys.look()));
     match account::Socket::bind(data) {
-        Ok(socket) => Some(tokio::spawn(socket.serve(node.clone()))),
+        Ok(socket) => Some(tokio::spawn(socket.serve(node.clone(), look_at_keys))),
         Err(error) => {
             tracing::warn!(%error, "roost account works only while this server is stopped");
             None
@@ -157,6 +190,22 @@ fn is_open(settings: &Settings) -> anyhow::Result<bool> {
         );
     }
     Ok(open)
+}
+
+/// Checks that erased texts can leave the log in time: what an archive lacks stays in it.
+///
+/// # Errors
+/// If they cannot.
+fn check_erasure(options: &NodeOptions) -> anyhow::Result<()> {
+    let interval = options.archive.as_ref().map_or(Duration::ZERO, |archive| archive.interval);
+    if options.erase_within < interval * ERASE_INTERVALS {
+        return Err(exit::Exit::usage(&format!(
+            "--erase-within {:?} cannot be kept with an archive that gets changes every {interval:?}: set at least \
+             {ERASE_INTERVALS} times --archive-interval",
+            options.erase_within
+        )));
+    }
+    Ok(())
 }
 
 /// The certificate, if https is served.
@@ -271,10 +320,10 @@ async fn listeners(
 /// Prints the addresses, and notifies the service manager.
 fn announce(http: &Listener, redis: Option<&TcpListener>) -> anyhow::Result<()> {
     if let Some(redis) = redis {
-        println!("roost serves redis://{}", redis.local_addr()?);
+        banner!("roost serves redis://{}", redis.local_addr()?);
     }
     let scheme = if http.is_secure() { "https" } else { "http" };
-    println!("roost serves {scheme}://{}", http.local_addr()?);
+    banner!("roost serves {scheme}://{}", http.local_addr()?);
     service::ready();
     Ok(())
 }
@@ -318,4 +367,33 @@ pub(crate) fn stop_signal() -> anyhow::Result<impl Future<Output = ()>> {
             std::process::exit(130);
         });
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        settings: Settings,
+    }
+
+    #[test]
+    fn a_time_to_erase_that_an_archive_prevents_is_refused() {
+        for (arguments, right) in [
+            (&["--erase-within", "10s"][..], true),
+            (&["--archive", "a"], true),
+            (&["--archive", "a", "--erase-within", "4m"], true),
+            (&["--archive", "a", "--erase-within", "3m"], false),
+            (&["--archive", "a", "--archive-interval", "15m"], true),
+            (&["--archive", "a", "--archive-interval", "16m"], false),
+        ] {
+            let settings = Line::parse_from([&["roost"], arguments].concat()).settings;
+            let options = settings.node_options(&settings.memory(None).unwrap());
+            assert_eq!(check_erasure(&options).is_ok(), right, "{arguments:?}");
+        }
+    }
 }

@@ -19,9 +19,12 @@ use tokio::sync::watch;
 
 use crate::dashboard::Dashboard;
 use crate::exit::Exit;
-use crate::logging::{self, LogFormat};
+use crate::files::check_output;
+use crate::logging;
+use crate::output::{Stdout, out};
 use crate::running::{Purpose, RunningServer};
 use crate::serve::stop_signal;
+use crate::settings::LogFormat;
 use arguments::Loop;
 pub(crate) use arguments::Simulate;
 use parts::Profile;
@@ -32,8 +35,9 @@ pub(crate) const TARGET_KEY: &str = "ROOST_TARGET_KEY";
 
 impl Simulate {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
-        logging::start(LogFormat::Auto);
+        logging::start(LogFormat::Auto, &logging::level_of_environment())?;
         let parts = self.parts()?;
+        [&self.json, &self.html].into_iter().flatten().try_for_each(|path| check_output(path))?;
         let (server, target) = match &self.target {
             Some(url) => (None, target::parse(url, self.ca.as_deref())?),
             None => {
@@ -53,7 +57,7 @@ impl Simulate {
         let (stop, cancel) = cancelled_by_signal()?;
         let (mut recording, mut shown) = (Recording::default(), self.shown(stop));
         let watchers: &mut [&mut dyn Watcher] = &mut [&mut recording, &mut *shown];
-        let out = &mut io::stdout();
+        let out = &mut Stdout;
         let summary = simulate(options, &self.drive(), out, watchers, cancel).await?;
         drop(server);
         if let Some(path) = &self.json {
@@ -62,7 +66,7 @@ impl Simulate {
         if let Some(path) = &self.html {
             sim::report::write(path, &summary, &recording, &command_line())
                 .with_context(|| format!("cannot write {}", path.display()))?;
-            println!("report: {}", path.display());
+            out!("report: {}", path.display());
         }
         self.verdict(&summary)
     }
@@ -82,7 +86,7 @@ impl Simulate {
                 let breaches: Vec<String> = breaches.iter().map(ToString::to_string).collect();
                 return Err(Exit::failed(format!("{slo} is not met: {}", breaches.join(", "))));
             }
-            println!("{slo} is met");
+            out!("{slo} is met");
         }
         let may_fail = self.slo.as_ref().is_some_and(Slo::is_about_errors);
         let errors = summary.error_count();
@@ -101,7 +105,7 @@ impl Simulate {
         if self.has_dashboard() {
             Box::new(Dashboard::new(stop))
         } else {
-            Box::new(Lines::new(io::stdout()))
+            Box::new(Lines::new(Stdout))
         }
     }
 

@@ -14,6 +14,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use edge::{Certificate, Tls};
 use jiff::{SignedDuration, Timestamp};
+use tokio::sync::Notify;
 
 use self_signed::Made;
 pub(crate) use self_signed::SelfSigned;
@@ -129,14 +130,18 @@ impl Https {
         }
     }
 
-    /// Replaces the certificate when it must be, for as long as the server runs.
-    pub(crate) async fn follow(self) {
+    /// Replaces the certificate when it must be, for as long as the server runs, and reads its files again when
+    /// `asked` is notified.
+    pub(crate) async fn follow(self, asked: Arc<Notify>) {
         let mut ticks = tokio::time::interval(LOOK_EVERY);
         let mut https = self;
         loop {
-            ticks.tick().await;
+            let is_asked = tokio::select! {
+                _ = ticks.tick() => false,
+                () = asked.notified() => true,
+            };
             let looked = tokio::task::spawn_blocking(move || {
-                https.look(Timestamp::now());
+                https.look(Timestamp::now(), is_asked);
                 https
             });
             match looked.await {
@@ -148,16 +153,20 @@ impl Https {
         }
     }
 
-    fn look(&mut self, now: Timestamp) {
+    fn look(&mut self, now: Timestamp, is_asked: bool) {
         let seen = self.source.versions();
-        // One file is replaced after the other: both are read when neither has changed between two looks.
-        let is_stable = std::mem::replace(&mut self.seen, seen) == seen;
+        // One file is replaced after the other: both are read when neither has changed between two looks, or when the
+        // operator says that both are there.
+        let is_stable = std::mem::replace(&mut self.seen, seen) == seen || is_asked;
         let is_changed = is_stable && seen != self.read;
         if is_changed {
             (self.read, self.failure) = (seen, None);
         }
-        let retries =
-            self.failure.as_ref().is_some_and(|failure| is_over(RETRY_EVERY, failure.tried, now));
+        let retries = is_asked
+            || self
+                .failure
+                .as_ref()
+                .is_some_and(|failure| is_over(RETRY_EVERY, failure.tried, now));
         match &self.source {
             Source::Files { cert, key, .. } => {
                 if is_changed || (is_stable && retries) {
@@ -324,6 +333,30 @@ mod tests {
     }
 
     #[test]
+    fn a_certificate_is_replaced_at_the_second_look_or_when_an_operator_asks() {
+        let directory = tempfile::tempdir().unwrap();
+        let data = directory.path().to_owned();
+        let own = SelfSigned::new(data.clone(), None, std::net::Ipv4Addr::LOCALHOST.into());
+        let start = Timestamp::now();
+        let store = || {
+            let (certificate, made) = own.make(start).unwrap();
+            own.store(&made).unwrap();
+            certificate.fingerprint()
+        };
+        store();
+        let (cert, key) = (data.join("tls-cert.pem"), data.join("tls-key.pem"));
+        let mut https = Https::open(Source::Files { cert, key, host: None }, start).unwrap();
+        let second = store();
+        https.look(start, false);
+        assert_ne!(https.current.fingerprint(), second);
+        https.look(start, false);
+        assert_eq!(https.current.fingerprint(), second);
+        let third = store();
+        https.look(start, true);
+        assert_eq!(https.current.fingerprint(), third);
+    }
+
+    #[test]
     fn a_certificate_that_cannot_be_served_is_tried_again_every_minute() {
         let directory = tempfile::tempdir().unwrap();
         let data = directory.path().to_owned();
@@ -347,8 +380,8 @@ mod tests {
             (hours(24) + secs(57), false),
             (hours(24) + secs(58), true),
         ] {
-            https.look(start + at);
-            https.look(start + at);
+            https.look(start + at, false);
+            https.look(start + at, false);
             assert_eq!(https.current.fingerprint() == next, is_served, "{at:?}");
         }
     }

@@ -19,7 +19,7 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fjall::compaction::Leveled;
 use fjall::config::{BloomConstructionPolicy, PinningPolicy};
@@ -158,6 +158,10 @@ impl Disk {
     }
 
     fn open_at(path: &Path, cache_bytes: u64) -> Result<Self, StoreError> {
+        // The engine would panic.
+        if SystemTime::now() < UNIX_EPOCH {
+            return Err(StoreError::Clock);
+        }
         // One worker: with more, fjall keeps one of them spinning while another compacts.
         let database = Database::builder(path)
             .cache_size(cache_bytes)

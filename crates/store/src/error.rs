@@ -1,5 +1,6 @@
 //! Errors of the store, and the abort of the process where no error can be returned.
 
+use std::io::Write as _;
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 #[cfg(feature = "simulation")]
@@ -17,6 +18,9 @@ pub enum StoreError {
         /// The error of the operating system.
         source: std::io::Error,
     },
+    /// The machine's clock cannot be used.
+    #[error("the machine's clock shows a time before 1970; set it")]
+    Clock,
     /// The engine below failed or refused.
     #[error("the storage engine: {0}")]
     Engine(fjall::Error),
@@ -144,7 +148,7 @@ pub fn fatal(doing: &str, error: &(dyn std::error::Error + 'static)) -> ! {
     }
     tracing::error!(doing, "{causes}; stopping");
     if !tracing::dispatcher::has_been_set() {
-        eprintln!("{doing}: {causes}; stopping");
+        let _unread = writeln!(std::io::stderr(), "{doing}: {causes}; stopping");
     }
     std::process::abort()
 }

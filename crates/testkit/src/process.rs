@@ -154,6 +154,12 @@ impl Process {
         self.err.wait(|output| output.lines.iter().find(|line| wanted(line)).cloned())
     }
 
+    /// The log so far.
+    #[must_use]
+    pub fn log(&self) -> String {
+        self.err.text()
+    }
+
     /// The most memory that it has had resident so far, in bytes.
     #[must_use]
     pub fn peak_memory(&self) -> u64 {

@@ -5,10 +5,12 @@
 //! written. Fields that may be missing in an import are `Option`s; unknown fields are errors.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::fmt;
 
 use feed::{Handle, UserId, UserRef};
 use jiff::Timestamp;
+use rows::Stamp;
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -232,6 +234,45 @@ impl<'de> Deserialize<'de> for Who {
     }
 }
 
+/// Correction of ids and times that a clock made which was ahead: those from a time on are earlier by a difference.
+/// Their order stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SetBack {
+    /// The earliest wrong time, in milliseconds since 1970.
+    pub from_ms: u64,
+    /// By how much the clock was ahead, in milliseconds.
+    pub by_ms: u64,
+}
+
+thread_local! {
+    /// What the lines that this thread reads are corrected by: serde passes nothing to the types of fields.
+    static SET_BACK: Cell<Option<SetBack>> = const { Cell::new(None) };
+}
+
+impl SetBack {
+    /// Corrects what `read` reads on this thread.
+    pub fn during<T>(of: Option<Self>, read: impl FnOnce() -> T) -> T {
+        let before = SET_BACK.replace(of);
+        let done = read();
+        SET_BACK.set(before);
+        done
+    }
+
+    fn time(self, ms: u64) -> u64 {
+        if ms < self.from_ms { ms } else { ms.saturating_sub(self.by_ms) }
+    }
+
+    /// Ids have the time in the upper bits; those of users are small numbers.
+    fn id(self, id: u64) -> u64 {
+        if Stamp(id) < Stamp::first_of(self.from_ms) {
+            return id;
+        }
+        let at = Stamp(id).unix_ms();
+        let within = id - Stamp::first_of(at).0;
+        Stamp::first_of(self.time(at)).0 + within
+    }
+}
+
 /// An id: the decimal digits of a number of 63 bits, in a string, as many programs round long numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Id(pub(crate) u64);
@@ -247,7 +288,10 @@ impl<'de> Deserialize<'de> for Id {
         let text = Cow::<str>::deserialize(input)?;
         let digits = text.bytes().all(|byte| byte.is_ascii_digit());
         let number = digits.then(|| text.parse().ok()).flatten();
-        number.map(Self).ok_or_else(|| D::Error::custom("an id is a string of decimal digits"))
+        let number: Option<u64> = number;
+        number
+            .map(|id| Self(SET_BACK.get().map_or(id, |set_back| set_back.id(id))))
+            .ok_or_else(|| D::Error::custom("an id is a string of decimal digits"))
     }
 }
 
@@ -276,14 +320,14 @@ impl<'de> Deserialize<'de> for Time {
             }
 
             fn visit_u64<E: Error>(self, ms: u64) -> Result<Time, E> {
-                Ok(Time(ms))
+                Ok(Time(SET_BACK.get().map_or(ms, |set_back| set_back.time(ms))))
             }
 
             fn visit_str<E: Error>(self, text: &str) -> Result<Time, E> {
                 let time: Result<Timestamp, _> = text.parse();
                 let ms = time.ok().and_then(|time| u64::try_from(time.as_millisecond()).ok());
                 let wrong = || E::custom(format_args!("{text:?} is not a time after 1970"));
-                ms.map(Time).ok_or_else(wrong)
+                self.visit_u64(ms.ok_or_else(wrong)?)
             }
         }
         input.deserialize_any(TextOrMs)
@@ -293,6 +337,34 @@ impl<'de> Deserialize<'de> for Time {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_clock_that_is_set_back_keeps_the_order_of_ids_and_the_times_before() {
+        let (right, wrong, by_ms) = (1_795_000_000_000, 2_110_000_000_000, 315_360_000_000);
+        let set_back = SetBack { from_ms: 2_000_000_000_000, by_ms };
+        let id = |ms: u64, within: u64| Stamp::first_of(ms).0 + within;
+        for (before, expect) in [
+            (7, 7),
+            (id(right, 5), id(right, 5)),
+            (id(set_back.from_ms, 0) - 1, id(set_back.from_ms, 0) - 1),
+            (id(wrong, 0), id(wrong - by_ms, 0)),
+            (id(wrong, 5), id(wrong - by_ms, 5)),
+            (id(wrong + 1, 0), id(wrong + 1 - by_ms, 0)),
+        ] {
+            let text = format!("\"{before}\"");
+            let read = || serde_json::from_str::<Id>(&text).unwrap().0;
+            assert_eq!(SetBack::during(Some(set_back), read), expect, "{before}");
+            assert_eq!(read(), before, "only as long as it lasts");
+        }
+        for (text, expect) in [
+            ("1795000000000", right),
+            ("2110000000000", wrong - by_ms),
+            ("\"2036-11-11T07:06:40Z\"", wrong - by_ms),
+        ] {
+            let read = || serde_json::from_str::<Time>(text).unwrap().0;
+            assert_eq!(SetBack::during(Some(set_back), read), expect, "{text}");
+        }
+    }
 
     #[test]
     fn times_keep_their_milliseconds_also_after_the_year_9999() {

@@ -29,6 +29,7 @@ use store::{SortedRow, Sorter, Store, StoreError, unless_unreadable};
 
 use crate::clock::Time as NodeTime;
 use crate::lock::DataLock;
+use crate::mirror::Mirror;
 use crate::node::recover_once;
 use crate::open_error::OpenError;
 use crate::options::NodeOptions;
@@ -69,7 +70,12 @@ pub fn export(
         let error = io::Error::new(io::ErrorKind::NotFound, what);
         return Err(OpenError::Directory(options.data.clone(), error).into());
     }
-    let mut lock = DataLock::take(&options.data)?;
+    let mut lock = DataLock::take_to_read(&options.data)?;
+    let mirror = lock.is_read_only().then(|| Mirror::of(options)).transpose()?;
+    if mirror.is_none() {
+        lock.mark_used(&options.data)?;
+    }
+    let options = mirror.as_ref().map_or(options, Mirror::options);
     let store = recover_once(options)?;
     let last_stamp = store.totals().last_stamp;
     let last_ms = last_stamp.map_or(0, Stamp::unix_ms);
@@ -88,7 +94,9 @@ pub fn export(
     let counts = export.counts;
     export.out.end(counts)?;
     drop(store);
-    lock.close().map_err(|error| OpenError::Directory(options.data.clone(), error))?;
+    if mirror.is_none() {
+        lock.close().map_err(|error| OpenError::Directory(options.data.clone(), error))?;
+    }
     Ok(counts)
 }
 

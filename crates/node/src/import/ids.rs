@@ -45,7 +45,7 @@ impl Ids {
         if stamp.unix_ms() > self.latest_ms {
             let (date, now) = (Date(stamp.unix_ms()), Date(self.now_ms));
             return Err(
-                format!("{date} is in the future: the clock of this machine says {now}").into()
+                format!("{date} is in the future: the clock of this machine says {now}; if a clock was wrong, see --set-back").into()
             );
         }
         self.last = self.last.max(Some(stamp));

@@ -127,6 +127,8 @@ impl Node {
     /// # Errors
     /// See [`OpenError`]. The log of a directory that is refused is not changed.
     pub fn open(options: &NodeOptions) -> Result<Self, OpenError> {
+        // A clock that no start can use is refused before anything is opened.
+        options.clock.check(0, None)?;
         let lock = DataLock::take(&options.data)?;
         let recover = || {
             let store = Store::open(&options.store_dir(), options.store())?;
@@ -150,6 +152,7 @@ impl Node {
         options: &NodeOptions,
         open_log: impl FnOnce(ClusterId, NodeId, Applied) -> Result<Box<dyn SharedLog>, LogError>,
     ) -> Result<Self, OpenError> {
+        options.clock.check(0, None)?;
         let (mut lock, cluster) = DataLock::take_member(&options.data)?;
         membership::refuse_diverged(&options.data, cluster)?;
         let recover = || {

@@ -51,6 +51,8 @@ pub(super) enum Action {
     Delete {
         handle: String,
     },
+    /// Accepts the application keys that are stored now.
+    ReloadKeys,
     /// Registers the app of a load test.
     RegisterTestApp,
     /// Makes accounts with tokens for a load test.
@@ -122,6 +124,7 @@ impl Action {
                 let role = Role::parse(role).context("there is no such role")?;
                 Command::Account(AccountCommand::SetRole { user: user(handle)?, role })
             }
+            Self::ReloadKeys => return Ok(Answer::default()),
             Self::RegisterTestApp => return test_users::register_app(node).await,
             Self::TestUsers { app, password, users } => {
                 test_users::open_accounts(node, *app, password, users).await?;

@@ -1,10 +1,11 @@
-//! The socket on which a running server takes requests of `roost account`: one line of JSON each way.
+//! The socket on which a running server takes requests of `roost account` and `roost key`: one line of JSON each way.
 //!
 //! It is a file in the data directory that only the user of the server may use, as its other files. Connections are
 //! served one after the other, each for a bounded time.
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use node::Node;
@@ -29,6 +30,9 @@ enum Response {
     Error(String),
 }
 
+/// Accepts the application keys that are stored now. May block.
+pub(crate) type LookAtKeys = Arc<dyn Fn() + Send + Sync>;
+
 /// The socket of a running server, which is removed when it is dropped.
 pub(crate) struct Socket {
     path: PathBuf,
@@ -52,11 +56,12 @@ impl Socket {
     }
 
     /// Carries out requests for as long as the server runs.
-    pub(crate) async fn serve(self, node: Node) {
+    pub(crate) async fn serve(self, node: Node, look_at_keys: LookAtKeys) {
         loop {
             match self.listener.accept().await {
                 Ok((stream, _)) => {
-                    let served = tokio::time::timeout(PATIENCE, answer(stream, &node)).await;
+                    let served =
+                        tokio::time::timeout(PATIENCE, answer(stream, &node, &look_at_keys)).await;
                     if let Ok(Err(error)) = served {
                         tracing::debug!(%error, "a request for accounts failed");
                     }
@@ -76,10 +81,19 @@ impl Drop for Socket {
     }
 }
 
-async fn answer(mut stream: UnixStream, node: &Node) -> anyhow::Result<()> {
+async fn answer(
+    mut stream: UnixStream,
+    node: &Node,
+    look_at_keys: &LookAtKeys,
+) -> anyhow::Result<()> {
     let mut line = String::new();
     BufReader::new(&mut stream).take(REQUEST_BYTES_MAX).read_line(&mut line).await?;
     let done = match serde_json::from_str::<Action>(&line) {
+        Ok(Action::ReloadKeys) => {
+            let look = Arc::clone(look_at_keys);
+            tokio::task::spawn_blocking(move || look()).await?;
+            Ok(Answer::default())
+        }
         Ok(action) => action.run(node).await,
         Err(error) => Err(error.into()),
     };

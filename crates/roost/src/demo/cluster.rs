@@ -15,6 +15,7 @@ use tokio::time::{sleep, timeout};
 use super::balancer::{self, Backend};
 use super::processes::{Part, Processes};
 use super::writers::{self, Seen, Writers};
+use crate::output::out;
 
 /// Interval of the lines about the clients.
 const LINE_EVERY: Duration = Duration::from_secs(2);
@@ -54,7 +55,7 @@ pub(super) async fn run(
     duration: Duration,
     mut cancel: watch::Receiver<bool>,
 ) -> anyhow::Result<()> {
-    println!("Starting three NATS servers and three nodes; this takes some seconds.");
+    out!("Starting three NATS servers and three nodes; this takes some seconds.");
     let mut processes = tokio::select! {
         started = Processes::start(nats_server) => started?,
         _ = cancel.changed() => return Ok(()),
@@ -76,7 +77,7 @@ pub(super) async fn run(
     };
     stopped?;
     processes.parts.iter_mut().try_for_each(Part::start)?;
-    println!("\nStopping. All nodes are compared first; Ctrl-C again ends at once.");
+    out!("\nStopping. All nodes are compared first; Ctrl-C again ends at once.");
     tokio::select! {
         compared = compare(writers, &processes.nodes) => compared,
         _ = cancel.changed() => Ok(()),
@@ -91,7 +92,7 @@ async fn compare(writers: Writers, nodes: &[SocketAddr]) -> anyhow::Result<()> {
         writers::check(*node, &written).await?;
     }
     let posts: u64 = written.iter().map(|one| one.posts).sum();
-    println!("Each of {posts} acknowledged posts is on all three nodes, once.");
+    out!("Each of {posts} acknowledged posts is on all three nodes, once.");
     Ok(())
 }
 
@@ -104,10 +105,10 @@ async fn kill(parts: &mut [Part], begin: Instant) -> anyhow::Result<()> {
         let at = (turn % 2) * (count / 2) + (turn / 2) % (count / 2);
         turn += 1;
         let Some(part) = parts.get_mut(at) else { continue };
-        println!("{:>5} s  kill -9 {}", begin.elapsed().as_secs(), part.name);
+        out!("{:>5} s  kill -9 {}", begin.elapsed().as_secs(), part.name);
         part.kill().await?;
         sleep(DOWN).await;
-        println!("{:>5} s  {} is started again", begin.elapsed().as_secs(), part.name);
+        out!("{:>5} s  {} is started again", begin.elapsed().as_secs(), part.name);
         part.start()?;
     }
 }
@@ -120,7 +121,7 @@ async fn report(seen: &Seen, backends: &[Backend], begin: Instant) {
             .iter()
             .map(|backend| if backend.is_ready() { "ready" } else { "down" })
             .collect();
-        println!(
+        out!(
             "{:>5} s  {} posts acknowledged, {} retries; the longest took {} ms; nodes: {}",
             begin.elapsed().as_secs(),
             seen.acknowledged.load(Ordering::Relaxed),
@@ -132,7 +133,7 @@ async fn report(seen: &Seen, backends: &[Backend], begin: Instant) {
 }
 
 fn explain(address: SocketAddr, nodes: &[SocketAddr]) {
-    println!(
+    out!(
         "roost runs at http://{address} in open mode: three nodes behind one address.
 
 Open it in a browser. In another terminal:
@@ -142,9 +143,9 @@ Open it in a browser. In another terminal:
 "
     );
     for (at, node) in nodes.iter().enumerate() {
-        println!("  node {} alone: http://{node}", at + 1);
+        out!("  node {} alone: http://{node}", at + 1);
     }
-    println!(
+    out!(
         "
 Clients post through the address and try again what was not acknowledged, while processes are killed and started
 again. Ctrl-C stops it.

@@ -9,11 +9,12 @@ use clap::{Args, Subcommand};
 use edge::Scope;
 
 use super::file::{self, KEYS_MAX, StoredKey};
+use crate::output::{self, out};
 use crate::settings::Settings;
 
 /// Create, list and revoke application keys.
 ///
-/// Works on a data directory, also while its server runs, which notices a change within about a second.
+/// Works on a data directory, also while its server runs: a change is in effect when the command ends.
 /// Only hashes of keys are stored.
 ///
 /// A key has scopes: `read` for reads, `write` for changes, `admin` for deleting users and whole buckets,
@@ -108,29 +109,39 @@ fn scopes() -> impl TypedValueParser<Value = Scope> {
 }
 
 impl Key {
-    pub(crate) fn run(&self) -> anyhow::Result<()> {
+    /// Carries the command out; returns the directory whose keys have changed, if any have.
+    ///
+    /// # Errors
+    /// If it cannot be carried out.
+    pub(crate) fn run(&self) -> anyhow::Result<Option<PathBuf>> {
         match &self.action {
             Action::Create { name, scopes, directory } => {
                 let key = super::make()?;
                 let made = StoredKey::new(name, scopes.iter().copied().collect(), &key)?;
-                file::change(&directory.path()?, |keys| add(keys.get_or_insert_default(), made))?;
-                println!("{key}");
+                let data = directory.path()?;
+                file::change(&data, |keys| {
+                    add(keys.get_or_insert_default(), made)?;
+                    output::secret(&key)
+                })?;
+                Ok(Some(data))
             }
             Action::List { directory } => {
                 let keys = file::change(&directory.path()?, |keys| Ok(keys.clone()))?;
-                print!("{}", table(&keys.unwrap_or_default()));
+                out!("{}", table(&keys.unwrap_or_default()).trim_end());
+                Ok(None)
             }
             Action::Revoke { name, directory } => {
-                file::change(&directory.path()?, |keys| {
+                let data = directory.path()?;
+                file::change(&data, |keys| {
                     let keys = keys.as_mut().context("there are no keys")?;
                     let before = keys.len();
                     keys.retain(|key| key.name != *name);
                     anyhow::ensure!(keys.len() < before, "there is no key {name:?}");
                     Ok(())
                 })?;
+                Ok(Some(data))
             }
         }
-        Ok(())
     }
 }
 

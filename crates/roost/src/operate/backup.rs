@@ -12,9 +12,10 @@ use bytesize::ByteSize;
 use clap::Args;
 use node::NodeOptions;
 use sim::client::{Connection, Dial as _, Requests, Target};
-use tempfile::NamedTempFile;
 
 use super::describe;
+use crate::files::OutputFile;
+use crate::output::{note, out};
 use crate::permissions;
 use crate::simulate::{TARGET_KEY, target};
 
@@ -23,7 +24,7 @@ const SYNC_BYTES: usize = 1 << 20;
 /// The `nice` value of the command while it backs up a running server.
 const NICE: i32 = 10;
 /// Number of received pieces that may wait to be checked and written.
-pub(crate) const PIECES_MAX: usize = 64;
+const PIECES_MAX: usize = 64;
 
 /// Make a backup of a running server, or of the data directory of a stopped one.
 ///
@@ -75,25 +76,22 @@ impl Backup {
         }
         let to = self.to.as_deref().context("--to is missing")?;
         let (header, summary) = if to == Path::new("-") {
-            self.make(io::stdout(), None).await?.1
+            self.make(io::stdout(), None).await?
         } else {
-            let folder = match to.parent() {
-                Some(folder) if !folder.as_os_str().is_empty() => folder,
-                _ => Path::new("."),
-            };
+            let out = OutputFile::open(to, false)?;
             let cannot = || format!("cannot write {}", to.display());
-            let file = NamedTempFile::new_in(folder).with_context(cannot)?;
-            let synced = file.as_file().try_clone().with_context(cannot)?;
-            let (file, made) = self.make(file, Some(synced)).await?;
-            file.as_file().sync_all().with_context(cannot)?;
-            file.persist(to).with_context(cannot)?;
-            File::open(folder).and_then(|folder| folder.sync_all()).with_context(cannot)?;
+            let file = out.file().try_clone().with_context(cannot)?;
+            // Devices and pipes cannot be synced.
+            let synced = out.is_regular().then(|| file.try_clone());
+            let synced = synced.transpose().with_context(cannot)?;
+            let made = self.make(file, synced).await?;
+            out.complete()?;
             made
         };
         let to =
             if to == Path::new("-") { "standard output".into() } else { to.display().to_string() };
         // Standard output may be the backup.
-        eprintln!("wrote {to}: {} bytes, {}", summary.total_bytes, describe(&header, &summary));
+        note!("wrote {to}: {} bytes, {}", summary.total_bytes, describe(&header, &summary));
         // What could be read is in it; whoever runs this by a timer must notice the rest.
         anyhow::ensure!(
             summary.lost_files == 0,
@@ -107,7 +105,7 @@ impl Backup {
         &self,
         out: W,
         synced: Option<File>,
-    ) -> anyhow::Result<(W, (Header, Summary))> {
+    ) -> anyhow::Result<(Header, Summary)> {
         match &self.data {
             None => self.fetch(out, synced).await,
             Some(data) => {
@@ -121,32 +119,22 @@ impl Backup {
         &self,
         out: W,
         synced: Option<File>,
-    ) -> anyhow::Result<(W, (Header, Summary))> {
+    ) -> anyhow::Result<(Header, Summary)> {
         // The server may run on this machine, and comes first.
         let _ = rustix::process::nice(NICE);
         let target = target::parse(&self.server, self.ca.as_deref())?;
-        let (sender, pieces) = sync_channel::<Vec<u8>>(PIECES_MAX);
         let pace = Pace::new(self.rate.as_u64(), synced);
-        let mut tee = Tee { pieces: Pieces::new(pieces), out, pace };
-        let checked = std::thread::spawn(move || {
-            let checked = ::backup::verify(&mut tee);
-            (tee.out, checked)
-        });
-        let mut each = |bytes: &[u8]| {
-            sender.send(bytes.to_vec()).map_err(|_| io::ErrorKind::BrokenPipe.into())
-        };
-        let fetched = fetch(&target, &mut each).await;
-        drop(sender);
-        let Ok((out, checked)) = checked.join() else { anyhow::bail!("the check has failed") };
-        match (fetched, checked) {
-            (Ok(()), Ok(checked)) => Ok((out, checked)),
-            // The check ended first, for example because the disk is full.
-            (_, Err(error @ ::backup::BackupError::Io(_))) => {
-                Err(error).context("cannot write the backup")
-            }
-            (Err(error), _) => Err(error).context("cannot receive the backup"),
-            (Ok(()), Err(error)) => Err(error).context("the received backup is damaged"),
-        }
+        fetched(&target, move |pieces| {
+            ::backup::verify(&mut Tee { pieces, out, pace }).map_err(|error| {
+                let what = match error {
+                    // For example because the disk is full.
+                    ::backup::BackupError::Io(_) => "cannot write the backup",
+                    _ => "the received backup is damaged",
+                };
+                anyhow::Error::new(error).context(what)
+            })
+        })
+        .await
     }
 }
 
@@ -154,12 +142,37 @@ fn add_to_archive(data: &Path, archive: &Path) -> anyhow::Result<()> {
     crate::key::check_owner(data)?;
     let added = node::archive_stopped(data, archive);
     let (last, added) = added.with_context(|| format!("cannot archive {}", data.display()))?;
-    println!("added {added} groups to {}, up to group {last}", archive.display());
+    out!("added {added} groups to {}, up to group {last}", archive.display());
     Ok(())
 }
 
+/// Gives a backup of the server to `read`, which runs on a thread for blocking work.
+///
+/// # Errors
+/// That of the server or the connection, or that of `read` if it ended before the backup did.
+pub(crate) async fn fetched<T: Send + 'static>(
+    target: &Target,
+    read: impl FnOnce(Pieces) -> anyhow::Result<T> + Send + 'static,
+) -> anyhow::Result<T> {
+    let (sender, pieces) = sync_channel::<Vec<u8>>(PIECES_MAX);
+    let reading = tokio::task::spawn_blocking(move || read(Pieces::new(pieces)));
+    let mut ended_first = false;
+    let mut each = |bytes: &[u8]| {
+        sender.send(bytes.to_vec()).map_err(|_| {
+            ended_first = true;
+            io::ErrorKind::BrokenPipe.into()
+        })
+    };
+    let fetched = fetch(target, &mut each).await;
+    drop(sender);
+    match (fetched, reading.await?) {
+        (Err(error), _) if !ended_first => Err(error).context("cannot receive the backup"),
+        (_, read) => read,
+    }
+}
+
 /// Gives the bytes of a backup of the server to `each`.
-pub(crate) async fn fetch(
+async fn fetch(
     target: &Target,
     each: &mut (dyn FnMut(&[u8]) -> io::Result<()> + Send),
 ) -> anyhow::Result<()> {
@@ -187,7 +200,7 @@ fn message(body: &[u8]) -> String {
     message.unwrap_or("no message").to_owned()
 }
 
-fn of_directory<W: Write>(data: &Path, out: W) -> anyhow::Result<(W, (Header, Summary))> {
+fn of_directory<W: Write>(data: &Path, out: W) -> anyhow::Result<(Header, Summary)> {
     let keys = match std::fs::read(crate::key::path(data)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         keys => Some(keys.context("cannot read the application keys")?),
@@ -196,10 +209,9 @@ fn of_directory<W: Write>(data: &Path, out: W) -> anyhow::Result<(W, (Header, Su
     let options = NodeOptions::new(data);
     let written = node::Backup::of_stopped(&options, env!("CARGO_PKG_VERSION"), |backup| {
         let header = backup.header().clone();
-        let (out, summary) = backup.write(keys.as_deref(), io::BufWriter::new(out))?;
-        let out =
-            out.into_inner().map_err(|error| ::backup::BackupError::Io(error.into_error()))?;
-        Ok((out, (header, summary)))
+        let (mut out, summary) = backup.write(keys.as_deref(), io::BufWriter::new(out))?;
+        out.flush().map_err(::backup::BackupError::Io)?;
+        Ok((header, summary))
     });
     Ok(written?)
 }
@@ -212,7 +224,7 @@ pub(crate) struct Pieces {
 }
 
 impl Pieces {
-    pub(crate) fn new(receiver: Receiver<Vec<u8>>) -> Self {
+    fn new(receiver: Receiver<Vec<u8>>) -> Self {
         Self { receiver, piece: Vec::new(), at: 0 }
     }
 }

@@ -3,14 +3,15 @@
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::sync_channel;
 
 use anyhow::Context as _;
 use clap::Args;
 use node::{NodeOptions, TransferCounts};
-use tempfile::{NamedTempFile, TempDir};
+use tempfile::TempDir;
 
-use super::backup::{PIECES_MAX, Pieces, fetch};
+use super::backup::fetched;
+use crate::files::OutputFile;
+use crate::output::note;
 use crate::permissions;
 use crate::simulate::target;
 
@@ -58,6 +59,15 @@ impl Export {
             Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
             _ => PathBuf::from("."),
         };
+        let out = match self.to == Path::new("-") {
+            true => None,
+            false => Some(OutputFile::open(&self.to, false)?),
+        };
+        // Of a device or a pipe, which has no folder for files.
+        let folder = match &out {
+            Some(out) if !out.is_regular() => std::env::temp_dir(),
+            _ => folder,
+        };
         let cannot = || format!("cannot write to {}", folder.display());
         let (data, _restored) = match &self.data {
             Some(data) => (data.clone(), None),
@@ -69,24 +79,17 @@ impl Export {
                 (data, Some(restored))
             }
         };
-        let to = self.to.clone();
         let counts = tokio::task::spawn_blocking(move || -> anyhow::Result<TransferCounts> {
-            if to == Path::new("-") {
-                return write(&data, io::stdout().lock());
-            }
-            let cannot = || format!("cannot write {}", to.display());
-            let file = NamedTempFile::new_in(&folder).with_context(cannot)?;
-            let counts = write(&data, file.as_file())?;
-            file.as_file().sync_all().with_context(cannot)?;
-            file.persist(&to).with_context(cannot)?;
-            File::open(&folder).and_then(|folder| folder.sync_all()).with_context(cannot)?;
+            let Some(out) = out else { return write(&data, io::stdout().lock()) };
+            let counts = write(&data, out.file())?;
+            out.complete()?;
             Ok(counts)
         });
         // Standard output may be the export.
         let counts = counts.await??;
-        eprintln!("exported {counts}");
+        note!("exported {counts}");
         if counts.pictures > 0 {
-            eprintln!(
+            note!(
                 "the files of pictures are not in it: copy the directory media of the data directory as well"
             );
         }
@@ -102,28 +105,9 @@ impl Export {
             return tokio::task::spawn_blocking(move || restored(file, &data)).await?;
         }
         let target = target::parse(&self.server, self.ca.as_deref())?;
-        let (sender, pieces) = sync_channel(PIECES_MAX);
-        let (pieces, data) = (Pieces::new(pieces), data.to_owned());
-        let restoring = tokio::task::spawn_blocking(move || restored(pieces, &data));
-        let mut each = |bytes: &[u8]| {
-            sender.send(bytes.to_vec()).map_err(|_| io::ErrorKind::BrokenPipe.into())
-        };
-        let fetched = fetch(&target, &mut each).await;
-        drop(sender);
-        match (fetched, restoring.await?) {
-            (Ok(()), restored) => restored,
-            // The restore ended first.
-            (Err(_), Err(error)) if !is_truncated(&error) => Err(error),
-            (Err(error), _) => Err(error).context("cannot receive the backup"),
-        }
+        let data = data.to_owned();
+        fetched(&target, move |pieces| restored(pieces, &data)).await
     }
-}
-
-/// Whether the error is about a truncated backup.
-fn is_truncated(error: &anyhow::Error) -> bool {
-    let truncated =
-        |error: &::backup::BackupError| matches!(error, ::backup::BackupError::Truncated { .. });
-    error.chain().any(|cause| cause.downcast_ref().is_some_and(truncated))
 }
 
 fn restored(stream: impl Read, data: &Path) -> anyhow::Result<()> {

@@ -3,12 +3,16 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
-use node::NodeOptions;
+use jiff::Timestamp;
+use node::{NodeOptions, SetBack};
 
+use crate::output::out;
 use crate::permissions;
+use crate::settings::duration;
 
 /// Create a data directory from an export, or from a file of another program.
 ///
@@ -25,9 +29,24 @@ pub(crate) struct Import {
     /// Data directory to create
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
+    /// Correct what a clock made that was ahead by this time, such as 87672h: all times and ids from --set-back-from on
+    /// are earlier by it. Their order stays
+    #[arg(long, value_name = "TIME", value_parser = duration, requires = "set_back_from")]
+    set_back: Option<Duration>,
+    /// A time after the last right one and before the first wrong one, for example 2030-01-01T00:00:00Z
+    #[arg(long, value_name = "TIME", requires = "set_back")]
+    set_back_from: Option<Timestamp>,
 }
 
 impl Import {
+    fn set_back(&self) -> anyhow::Result<Option<SetBack>> {
+        let (Some(by), Some(from)) = (self.set_back, self.set_back_from) else { return Ok(None) };
+        let from_ms = u64::try_from(from.as_millisecond());
+        let from_ms = from_ms.context("--set-back-from must be a time after 1970")?;
+        let by_ms = u64::try_from(by.as_millis()).context("--set-back is too long")?;
+        Ok(Some(SetBack { from_ms, by_ms }))
+    }
+
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         permissions::keep_new_files_private();
         let stream: Box<dyn Read> = if self.file == Path::new("-") {
@@ -37,13 +56,15 @@ impl Import {
             let file = file.with_context(|| format!("cannot read {}", self.file.display()))?;
             Box::new(file)
         };
-        let imported = node::import(&NodeOptions::new(&self.data), stream);
+        let set_back = self.set_back()?;
+        let import = || node::import(&NodeOptions::new(&self.data), stream);
+        let imported = SetBack::during(set_back, import);
         let imported = imported.with_context(|| {
             format!("cannot import {} into {}", self.file.display(), self.data.display())
         })?;
-        println!("imported {} into {}", imported, self.data.display());
+        out!("imported {} into {}", imported, self.data.display());
         if imported.pictures > 0 {
-            println!(
+            out!(
                 "the files of pictures are not in an export: copy the directory media of the old data directory into {}",
                 self.data.display()
             );

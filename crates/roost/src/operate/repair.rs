@@ -8,6 +8,7 @@ use clap::Args;
 use node::{OpenError, RepairError};
 
 use crate::exit::Exit;
+use crate::output::out;
 use crate::{key, permissions};
 
 /// For `--help`.
@@ -54,8 +55,8 @@ impl Repair {
         }
         let print = |head: &str, lines: &[String]| {
             if !lines.is_empty() {
-                println!("{head}:");
-                lines.iter().for_each(|line| println!("  {line}"));
+                out!("{head}:");
+                lines.iter().for_each(|line| out!("  {line}"));
             }
         };
         print("damage", &repaired.damage);
@@ -63,20 +64,20 @@ impl Repair {
         print("lost", &repaired.lost);
         let to = self.to.display();
         if !matches!(keys, Keys::Copied) {
-            println!(
+            out!(
                 "{to} has no application keys; create one with roost key create NAME --data {to} --scope admin"
             );
         }
         let ((checkpoint, last), (users, posts, follows)) = (repaired.positions, repaired.counts);
-        println!(
+        out!(
             "created {to} from the checkpoint at group {checkpoint} and the log up to group {last}: {users} users, \
              {posts} posts, {follows} follows"
         );
         if repaired.lost.is_empty() {
-            println!("nothing is lost; start the server with --data {to}");
+            out!("nothing is lost; start the server with --data {to}");
             return Ok(());
         }
-        println!("start the server with --data {to}, and keep {}", self.data.display());
+        out!("start the server with --data {to}, and keep {}", self.data.display());
         Err(Exit::failed("some data is lost".to_owned()))
     }
 

@@ -9,6 +9,7 @@ use clap::Args;
 use jiff::Timestamp;
 
 use super::{describe, time};
+use crate::output::out;
 use crate::{key, permissions};
 
 /// Restore a backup into a new data directory.
@@ -53,7 +54,7 @@ impl Restore {
         let restored =
             restored.with_context(|| format!("cannot restore {}", self.backup.display()))?;
         let (users, posts, follows) = restored.counts;
-        println!(
+        out!(
             "restored {}: {users} users, {posts} posts, {follows} follows; up to group {} ({})\nfrom {}",
             self.data.display(),
             restored.last,
@@ -61,7 +62,7 @@ impl Restore {
             describe(&restored.header, &restored.summary)
         );
         if restored.missing_files > 0 {
-            println!(
+            out!(
                 "{} files of pictures are missing. Copy the directory media of the old data directory, or of a later \
                  backup, into {}: equal names are equal files",
                 restored.missing_files,

@@ -12,6 +12,7 @@ use node::{ArchiveReport, DataReport};
 use super::{describe, time};
 use crate::exit::Exit;
 use crate::key;
+use crate::output::out;
 
 /// For `--help`.
 const HELP: &str = "Exit codes:
@@ -30,7 +31,8 @@ const ARCHIVE_WAY_OUT: &str = "Copy the damaged or missing files back from other
 /// Check a backup, an archive, or the data directory of a stopped server.
 ///
 /// Of a backup, it checks checksums, positions, counts, and that the backup is complete; of a data directory, every
-/// table file, every group of the log, the file of keys, and that they belong together; of an archive, every group of every file, and
+/// table file, every group of the log, the file of keys, the time when a server last ran, and that they belong together;
+/// of an archive, every group of every file, and
 /// that no group is missing between files. A server may write to the archive meanwhile. Changes no data.
 #[derive(Args)]
 #[command(after_help = HELP)]
@@ -60,13 +62,13 @@ impl Verify {
     fn backup(&self, stream: impl Read) -> anyhow::Result<()> {
         match ::backup::verify(stream) {
             Ok((header, summary)) => {
-                println!("{}: no damage", self.path.display());
-                println!("{} bytes, {}", summary.total_bytes, describe(&header, &summary));
+                out!("{}: no damage", self.path.display());
+                out!("{} bytes, {}", summary.total_bytes, describe(&header, &summary));
                 Ok(())
             }
             Err(error @ (BackupError::Truncated { .. } | BackupError::Damaged { .. })) => {
-                println!("{}: {error}", self.path.display());
-                println!(
+                out!("{}: {error}", self.path.display());
+                out!(
                     "This backup cannot be restored. Use another backup, or make one: roost backup."
                 );
                 Err(Exit::failed("damage was found".to_owned()))
@@ -80,8 +82,8 @@ impl Verify {
     fn archive(&self, report: &ArchiveReport) -> anyhow::Result<()> {
         let path = self.path.display();
         match report.positions {
-            None => println!("{path}: an archive without groups"),
-            Some((first, last)) => println!(
+            None => out!("{path}: an archive without groups"),
+            Some((first, last)) => out!(
                 "{path}: {} files with the groups {first} to {last}, from {} to {}",
                 report.files,
                 time(report.times_ms.0),
@@ -89,11 +91,11 @@ impl Verify {
             ),
         }
         if report.damage.is_empty() {
-            println!("{path}: no damage");
+            out!("{path}: no damage");
             return Ok(());
         }
-        report.damage.iter().for_each(|what| println!("{}", causes(what)));
-        println!("{ARCHIVE_WAY_OUT}");
+        report.damage.iter().for_each(|what| out!("{}", causes(what)));
+        out!("{ARCHIVE_WAY_OUT}");
         Err(Exit::failed("damage was found".to_owned()))
     }
 
@@ -102,7 +104,7 @@ impl Verify {
         let mut damage = Vec::new();
         match report.store {
             Ok(store) => {
-                println!(
+                out!(
                     "{path}/store: {} rows in {} files, up to group {}: {} users, {} posts, {} follows, {} keys",
                     store.rows,
                     store.files,
@@ -114,27 +116,29 @@ impl Verify {
                 );
                 damage.extend(store.damage);
             }
-            Err(error) => damage.push(causes(&error)),
+            Err(error) => damage.push(error),
         }
+        damage.extend(report.last_run.err().map(|error| causes(&error)));
+        damage.extend(report.entries);
         match report.log {
             Ok(log) => {
-                println!("{path}/log: groups up to {} in {} files", log.last.0, log.segments);
+                out!("{path}/log: groups up to {} in {} files", log.last.0, log.segments);
             }
             Err(error) => damage.push(causes(&error)),
         }
         if let Some(files) = report.files {
-            println!("{path}/media: {} files of pictures, {} bytes", files.files, files.bytes);
+            out!("{path}/media: {} files of pictures, {} bytes", files.files, files.bytes);
             damage.extend(files.damage);
         }
         if let Err(error) = key::check(&self.path) {
             damage.push(format!("{error:#}"));
         }
         if damage.is_empty() {
-            println!("{path}: no damage");
+            out!("{path}: no damage");
             return Ok(());
         }
-        damage.iter().for_each(|what| println!("{what}"));
-        println!("{WAY_OUT}");
+        damage.iter().for_each(|what| out!("{what}"));
+        out!("{WAY_OUT}");
         Err(Exit::failed("damage was found".to_owned()))
     }
 }

@@ -15,8 +15,11 @@ fn every_setting_has_a_flag_and_an_environment_variable_of_its_name() {
     let line = Line::command();
     for argument in line.get_arguments().filter(|argument| argument.get_id() != "help") {
         let flag = argument.get_long().unwrap();
-        // ROOST_LOG is the level of the messages on standard error.
-        let name = if flag == "log" { "log-servers" } else { flag };
+        let name = match flag {
+            "log" => "log-servers",
+            "log-level" => "log",
+            flag => flag,
+        };
         let variable = format!("ROOST_{}", name.replace('-', "_").to_uppercase());
         assert_eq!(argument.get_env().unwrap().to_str(), Some(variable.as_str()));
         let help = argument.get_help().unwrap().to_string();
@@ -52,7 +55,7 @@ fn a_flag_overrides_the_file_and_the_file_overrides_the_default() {
 }
 
 #[test]
-fn ttls_and_the_time_to_erase_have_bounds() {
+fn ttls_levels_and_the_time_to_erase_have_bounds() {
     let check = |setting: &str, values: &[&str], right: bool| {
         for value in values {
             let line = Line::try_parse_from(["roost", &format!("--{setting}"), value]);
@@ -65,6 +68,8 @@ fn ttls_and_the_time_to_erase_have_bounds() {
     };
     check("story-life", &["1", "604800"], true);
     check("story-life", &["0", "604801", "1h"], false);
+    check("log-level", &["debug", "off", "info,node=debug"], true);
+    check("log-level", &["info,node=loud", "=debug"], false);
     check("erase-within", &["10s", "1000h"], true);
     check("erase-within", &["9s", "9999ms", "0s", "10"], false);
 }

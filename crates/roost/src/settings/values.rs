@@ -7,10 +7,24 @@ use api::Lifetime;
 use clap::ValueEnum;
 use edge::TrustedProxies;
 use serde::Deserialize;
+use tracing_subscriber::EnvFilter;
 
 /// Shortest time within which expired stories can be erased. Half of it passes before an erasure
 /// begins.
 const ERASE_WITHIN_MIN: Duration = Duration::from_secs(10);
+
+/// The format of log lines.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum LogFormat {
+    /// Text on a terminal, JSON otherwise.
+    #[default]
+    Auto,
+    /// A line of text per event.
+    Text,
+    /// A JSON object per event.
+    Json,
+}
 
 /// See [`node::Durability`].
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
@@ -79,6 +93,19 @@ pub(super) fn life_in_file<'de, D: serde::Deserializer<'de>>(
 ) -> Result<Option<Lifetime>, D::Error> {
     let secs = u64::deserialize(deserializer)?;
     Lifetime::from_secs(secs).map(Some).map_err(serde::de::Error::custom)
+}
+
+/// A level of the log.
+pub(super) fn log_level(text: &str) -> anyhow::Result<String> {
+    EnvFilter::try_new(text).context("a level looks like debug or info,node=debug")?;
+    Ok(text.to_owned())
+}
+
+pub(super) fn log_level_in_file<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<String>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    log_level(&text).map(Some).map_err(serde::de::Error::custom)
 }
 
 pub(super) fn trusted_proxies_in_file<'de, D: serde::Deserializer<'de>>(

@@ -1,12 +1,11 @@
 //! `roost simulate --find-capacity`: runs the search and reports each step.
 
-use std::io;
-
 use anyhow::Context as _;
 use sim::capacity::{self, Finding, Search, SimulatedTrials};
 use sim::{Drive, SimulateOptions, Simulation};
 
 use crate::exit::Exit;
+use crate::output::{Stdout, out};
 
 use super::{Simulate, cancelled_by_signal, command_line};
 
@@ -19,21 +18,21 @@ pub(super) async fn find(
     simulate: &Simulate,
 ) -> anyhow::Result<()> {
     let (_stop, mut cancel) = cancelled_by_signal()?;
-    let out = &mut io::stdout();
+    let out = &mut Stdout;
     let mut simulation = Simulation::prepare(options, out, &mut cancel).await?;
     let usual = || OBJECTIVE.parse().context("the usual objective");
     let slo = simulate.slo.clone().map_or_else(usual, Ok)?;
     let search = Search { repeats: simulate.repeats, ..Search::default() };
-    println!("searching for the highest rate with {slo}");
-    println!(
+    out!("searching for the highest rate with {slo}");
+    out!(
         "{}, and a fifth as long before each to warm up",
         search.trials().describe(drive.duration)
     );
     let scenario = simulation.scenario();
     let mut simulated = SimulatedTrials { simulation: &mut simulation, drive, cancel };
-    let mut report = |step: &capacity::Step<'_>| println!("{step}");
+    let mut report = |step: &capacity::Step<'_>| out!("{step}");
     let found = capacity::find(&mut simulated, &slo, &search, &mut report).await?;
-    print!("\n{found}");
+    out!("\n{}", found.to_string().trim_end());
     if let Some(path) = &simulate.json {
         std::fs::write(path, serde_json::to_vec_pretty(&found)?)
             .with_context(|| format!("cannot write {}", path.display()))?;
@@ -41,7 +40,7 @@ pub(super) async fn find(
     if let Some(path) = &simulate.html {
         sim::report::write_capacity(path, &found, &scenario, &command_line())
             .with_context(|| format!("cannot write {}", path.display()))?;
-        println!("report: {}", path.display());
+        out!("report: {}", path.display());
     }
     match found.finding {
         Finding::Holds { .. } => Ok(()),

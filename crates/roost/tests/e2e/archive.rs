@@ -436,7 +436,8 @@ fn the_log_of_a_directory_with_a_damaged_store_is_archived_and_nothing_is_lost()
     let folder = tempfile::tempdir().unwrap();
     let [data, archive, file] = ["data", "archive", "file"].map(|name| folder.path().join(name));
     // Nothing is archived within an hour.
-    let settings = ["--archive", path(&archive), "--archive-interval", "1h"];
+    let settings =
+        ["--archive", path(&archive), "--archive-interval", "1h", "--erase-within", "4h"];
     let server = Server::open(&data, &settings);
     let mut client = server.client();
     client.register("ann");

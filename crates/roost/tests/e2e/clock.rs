@@ -7,7 +7,8 @@ use std::process::Command;
 use serde_json::json;
 use testkit::machine::WrongClock;
 
-use crate::support::process::{Process, Server, serve};
+use crate::support::http::number;
+use crate::support::process::{Process, Server, run, serve};
 use crate::support::redis::{Redis, Reply};
 
 /// `roost serve` with a clock that is wrong.
@@ -92,7 +93,12 @@ fn time_passes_after_the_clock_was_three_days_ahead_for_one_start() {
 #[test]
 fn a_clock_that_is_far_off_is_refused_at_the_start_unless_it_is_accepted() {
     let Some(wrong) = Wrong::new() else { return };
-    let years = ["@1999-12-31 00:00:00", "@2023-12-31 00:00:00", "@2093-01-02 00:00:00"];
+    let years = [
+        "@1969-12-30 00:00:00",
+        "@1999-12-31 00:00:00",
+        "@2023-12-31 00:00:00",
+        "@2093-01-02 00:00:00",
+    ];
     for time in years {
         let error = wrong.refused(time);
         assert!(error.contains("roost works from 2024 to 2092"), "{time}: {error}");
@@ -102,7 +108,7 @@ fn a_clock_that_is_far_off_is_refused_at_the_start_unless_it_is_accepted() {
     server.stop();
     for time in ["+8d", "-8d"] {
         let error = wrong.refused(time);
-        assert!(error.contains("start once with --accept-clock"), "{time}: {error}");
+        assert!(error.contains("--accept-clock"), "{time}: {error}");
     }
     let (server, mut redis) = wrong.start("+2d", &[]);
     assert_eq!(redis.line("EXISTS lasting").integer(), 1);
@@ -131,5 +137,44 @@ fn a_running_server_does_not_follow_a_jump_of_its_clock_that_is_too_long() {
     wrong.set("+0");
     assert_eq!(redis.line("SET c v PX 200"), Reply::ok());
     expires(&mut redis, "c");
+    server.stop();
+}
+
+#[test]
+fn a_clock_that_was_ten_years_ahead_can_be_undone() {
+    let Some(wrong) = Wrong::new() else { return };
+    let (server, _) = wrong.start("+0", &[]);
+    let ann = server.client().register("ann");
+    server.client().publish(ann, "right");
+    server.stop();
+    let (server, _) = wrong.start("+3650d", &["--accept-clock"]);
+    server.client().publish(ann, "ahead");
+    let last = server.client().publish(ann, "further ahead");
+    server.stop();
+    let error = wrong.refused("+0");
+    assert!(error.contains("--set-back"), "{error}");
+    // A later start goes on from there, if it must.
+    let (server, _) = wrong.start("+0", &["--accept-clock"]);
+    assert!(server.client().publish(ann, "still ahead") > last);
+    server.stop();
+    let (export, data) = (wrong.folder.path().join("export"), wrong.folder.path().join("new"));
+    let path = |path: &Path| path.to_str().unwrap().to_owned();
+    let exported = run(["export", "--data", &path(&wrong.data()), "--to", &path(&export)]);
+    assert!(exported.status.success(), "{exported:#?}");
+    let import = |more: &[&str]| {
+        drop(std::fs::remove_dir_all(&data));
+        run([&["import", &path(&export), "--data", &path(&data)], more].concat())
+    };
+    let refused = import(&[]);
+    assert!(refused.err.contains("--set-back"), "{refused:#?}");
+    let from = jiff::Timestamp::now() + jiff::SignedDuration::from_hours(5 * 365 * 24);
+    let imported = import(&["--set-back", "87600h", "--set-back-from", &from.to_string()]);
+    assert!(imported.status.success(), "{imported:#?}");
+    let server = Server::open(&data, &[]);
+    let posted = server.client().publish(ann, "right again");
+    let posts = server.client().all(&format!("/v1/users/{ann}/posts"));
+    let texts: Vec<_> = posts.iter().map(|post| post["text"].as_str().unwrap()).collect();
+    assert_eq!(texts, ["right again", "still ahead", "further ahead", "ahead", "right"]);
+    assert!(posts.iter().all(|post| number(&post["id"]) <= posted), "{posts:?}");
     server.stop();
 }

@@ -202,13 +202,17 @@ fn help_names_every_setting_of_the_server() {
         "password-grant",
         "anonymous-reads",
         "log-format",
+        "log-level",
     ];
     // One that is no setting: it is for a single start.
     let flags = [&settings[..1], &["accept-clock"], &settings[1..]].concat();
     let help = help_with("serve", &flags);
     for setting in settings {
-        // ROOST_LOG is the level of the messages on standard error.
-        let name = if setting == "log" { "log-servers" } else { setting };
+        let name = match setting {
+            "log" => "log-servers",
+            "log-level" => "log",
+            setting => setting,
+        };
         let variable = format!("[env: ROOST_{}=]", name.replace('-', "_").to_uppercase());
         assert!(help.contains(&variable), "{variable}? {help}");
     }

@@ -70,8 +70,13 @@ pub(super) fn write_data(folder: &Path, files: Vec<Data>) -> io::Result<Vec<Data
     Ok(links)
 }
 
-/// Puts a file in the place of another, if there is one.
+/// Puts a file in the place of another, if there is one. A link to a file stays, and so do devices and pipes.
 pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    // A new one cannot be followed.
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    if path.metadata().is_ok_and(|there| !there.is_file()) {
+        return fs::write(path, bytes);
+    }
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".tmp");
     let new = path.with_file_name(name);
