@@ -563,6 +563,35 @@ async fn a_stream_ends_when_its_token_is_not_valid_any_more() {
 }
 
 #[tokio::test]
+async fn a_stream_on_which_nothing_happens_ends_within_a_second_of_the_revocation() {
+    let world = World::new();
+    let [ada] = world.people(["ada"]).await;
+    let mut streams = Vec::new();
+    for channel in ["public", "user"] {
+        let path = format!("/api/v1/streaming/{channel}");
+        let mut body = world.begin(&path, &ada.token).await.into_body();
+        drop(body.frame().await.unwrap().unwrap());
+        streams.push(body);
+    }
+    // From now on the clock goes on from timer to timer.
+    tokio::time::pause();
+    for body in &mut streams {
+        let next = tokio::time::timeout(Duration::from_secs(5), body.frame()).await;
+        assert!(next.is_err(), "it goes on while the token is valid");
+    }
+    tokio::time::resume();
+    let (user, state) = (UserRef::Id(UserId(0)), AccountState::Disabled);
+    let disable = Command::Account(AccountCommand::SetState { user, state });
+    world.node.submit(disable.into()).await.unwrap().outcome.unwrap();
+    tokio::time::pause();
+    let start = tokio::time::Instant::now();
+    for body in &mut streams {
+        assert!(body.frame().await.is_none());
+    }
+    assert!(start.elapsed() <= Duration::from_secs(1), "{:?}", start.elapsed());
+}
+
+#[tokio::test]
 async fn a_stream_outlives_the_revocation_of_another_token_on_a_busy_server() {
     let reads = BlockingReads::new(1);
     let world = World::with(|options| options.reads = reads.clone());
