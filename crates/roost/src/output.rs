@@ -3,7 +3,7 @@
 //! A command writes its result to standard output and goes on if nobody reads it any longer: the exit code is that of
 //! what it did. A result that cannot be written for another reason, such as a full disk, is an error at the end. A
 //! server writes banners and its log as well as it can: **Invariant:** neither a full disk nor a closed pipe nor a
-//! reader that has stopped ends the server, and none of them delays it for longer than [`PATIENCE`], once.
+//! reader that has stopped ends the server, and a reader delays it by at most [`PATIENCE`] each time it stops.
 
 use std::fmt;
 use std::io::{self, IsTerminal as _, Write};
