@@ -92,21 +92,46 @@ impl AccessScope {
     }
 }
 
+/// Scopes of Mastodon's API for which there is nothing here, without those of administration.
+const NEVER_GRANTED: [&str; 3] = ["crypto", "read:collections", "write:collections"];
+
+/// Whether apps may ask for a scope that nobody gets, because there is nothing here that it would permit.
+fn is_never_granted(name: &str) -> bool {
+    let is_of_admins = |name: &str| {
+        let (group, part) = name.split_once(':').unwrap_or((name, "all"));
+        let is_word = |byte: u8| byte.is_ascii_lowercase() || byte == b'_';
+        matches!(group, "read" | "write") && !part.is_empty() && part.bytes().all(is_word)
+    };
+    NEVER_GRANTED.contains(&name) || name.strip_prefix("admin:").is_some_and(is_of_admins)
+}
+
 /// A set of scopes, displayed as names with spaces between.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AccessScopes(u64);
 
 impl AccessScopes {
-    /// Names with spaces or `+` between; each of them must exist.
+    /// Names with spaces or `+` between; each of them must exist. Scopes that nobody gets, such as those of
+    /// administration, are left out, so the set may be empty.
     ///
     /// # Errors
     /// [`AccountRefusal::BadScope`] if one does not exist, or there is none.
     pub fn parse(names: &str) -> Result<Self, AccountRefusal> {
+        let mut names = names.split([' ', '+']).filter(|name| !name.is_empty()).peekable();
+        names.peek().ok_or(AccountRefusal::BadScope)?;
         let mut set = 0;
-        for name in names.split([' ', '+']).filter(|name| !name.is_empty()) {
+        for name in names.filter(|name| !is_never_granted(name)) {
             set |= AccessScope::parse(name).ok_or(AccountRefusal::BadScope)?.bit();
         }
-        if set == 0 { Err(AccountRefusal::BadScope) } else { Ok(Self(set)) }
+        Ok(Self(set))
+    }
+
+    /// As [`AccessScopes::parse`], for a token, which must permit something.
+    ///
+    /// # Errors
+    /// [`AccountRefusal::BadScope`] if one does not exist, or none of them is left.
+    pub fn parse_for_grant(names: &str) -> Result<Self, AccountRefusal> {
+        Self::parse(names)
+            .and_then(|set| if set.0 == 0 { Err(AccountRefusal::BadScope) } else { Ok(set) })
     }
 
     /// Whether it permits what `scope` names.
@@ -176,8 +201,36 @@ mod tests {
     fn names_are_read_and_shown() {
         assert_eq!(scopes("write read:accounts read").to_string(), "read read:accounts write");
         assert_eq!(scopes("read+write").to_string(), "read write");
-        for bad in ["", " ", "reads", "read:", "READ", "admin:read", "read,write", "write:"] {
+        for bad in [
+            "",
+            " ",
+            "reads",
+            "read:",
+            "READ",
+            "read,write",
+            "write:",
+            "admin",
+            "admin:",
+            "admin:read:",
+            "admin:follow",
+            "admin:read:a:b",
+            "admin:reads",
+        ] {
             assert_eq!(AccessScopes::parse(bad), Err(AccountRefusal::BadScope), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn scopes_that_nobody_gets_are_accepted_and_left_out() {
+        for (names, expect) in [
+            ("read write admin:read admin:write", "read write"),
+            ("read:accounts admin:read:domain_blocks+admin:write:ip_blocks", "read:accounts"),
+            ("read:collections follow crypto write:collections", "follow"),
+            ("admin:read", ""),
+        ] {
+            assert_eq!(scopes(names).to_string(), expect, "{names}");
+            let granted = AccessScopes::parse_for_grant(names);
+            assert_eq!(granted.is_ok(), !expect.is_empty(), "{names}");
         }
     }
 }

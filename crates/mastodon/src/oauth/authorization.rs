@@ -91,7 +91,7 @@ impl Authorization {
             let error = ApiError::oauth(StatusCode::BAD_REQUEST, "unsupported_response_type", why);
             return Err(("unsupported_response_type", error));
         }
-        let scopes = AccessScopes::parse(one("scope")?.unwrap_or(DEFAULT_SCOPES));
+        let scopes = AccessScopes::parse_for_grant(one("scope")?.unwrap_or(DEFAULT_SCOPES));
         let scopes = scopes.ok().filter(|scopes| self.app.scopes.includes(*scopes));
         self.scopes = scopes.ok_or_else(|| ("invalid_scope", ApiError::invalid_scope()))?;
         self.challenge = match (one("code_challenge")?, one("code_challenge_method")?) {

@@ -76,7 +76,7 @@ pub(crate) fn granted(done: AccountDone) -> Result<GrantId, ApiError> {
 
 /// The scopes that a request asks for, all of which the app has registered.
 fn asked(fields: &Fields, app: &App) -> Result<AccessScopes, ApiError> {
-    let scopes = AccessScopes::parse(fields.one("scope")?.unwrap_or(DEFAULT_SCOPES))?;
+    let scopes = AccessScopes::parse_for_grant(fields.one("scope")?.unwrap_or(DEFAULT_SCOPES))?;
     if app.scopes.includes(scopes) { Ok(scopes) } else { Err(ApiError::invalid_scope()) }
 }
 

@@ -61,6 +61,41 @@ async fn an_app_is_registered_with_parameters_in_the_query_too() {
 }
 
 #[tokio::test]
+async fn scopes_of_administration_are_accepted_and_not_granted() {
+    let world = World::new();
+    let asked = "read write admin:read admin:write:reports read:collections";
+    let app = world.app_with(asked).await;
+    let own = app.own_token(&world, asked).await;
+    let entity = world.get("/api/v1/apps/verify_credentials", Some(&own)).await.json();
+    assert_eq!(entity["scopes"], serde_json::json!(["read", "write"]));
+    let mut browser = world.signed_up("ada").await;
+    let url = app.url(&[("scope", asked)]);
+    let page = browser.get(&world, &url).await;
+    assert!(!page.text.contains("change your admin"), "{page:?}");
+    assert_eq!(page.text.matches("<li>").count(), 2, "{page:?}");
+    let code = browser.allow(&world, &url).await;
+    let token = app.exchange(&world, &code, &[]).await.json();
+    assert_eq!(token["scope"].as_str(), Some("read write"), "{token}");
+    let url = app.url(&[("scope", "admin:read")]);
+    let got = browser.get(&world, &url).await;
+    assert_eq!(got.status, StatusCode::BAD_REQUEST, "nothing is left: {got:?}");
+    let moderation = world.app_with("admin:read admin:write").await;
+    let fields = [
+        ("grant_type", "client_credentials"),
+        ("client_id", &moderation.id),
+        ("client_secret", &moderation.secret),
+        ("scope", "admin:read"),
+    ];
+    let got = world.post("/oauth/token", None, &fields).await;
+    assert_eq!(got.json()["error"].as_str(), Some("invalid_scope"), "{got:?}");
+    for bad in ["read administration", "admin", "admin:follow"] {
+        let fields = [("client_name", "x"), ("redirect_uris", REDIRECT), ("scopes", bad)];
+        let got = world.post("/api/v1/apps", None, &fields).await;
+        assert_eq!(got.status, StatusCode::BAD_REQUEST, "{bad}");
+    }
+}
+
+#[tokio::test]
 async fn a_browser_has_one_session_and_can_log_out_after_it_has_ended() {
     let world = World::new();
     let mut browser = world.signed_up("ada").await;
