@@ -18,7 +18,8 @@ pub enum AccountRefusal {
     BadAppName,
     /// A redirect URI is malformed, or there are none or too many.
     #[error(
-        "an app has 1 to {} redirect URIs, absolute and without a fragment, of at most {} bytes",
+        "an app has 1 to {} redirect URIs without a fragment, of at most {} bytes: an http or https URL, NAME:// with a \
+         name of the app, or a scheme with a dot",
         limits::REDIRECT_URIS_MAX,
         limits::URI_BYTES_MAX
     )]

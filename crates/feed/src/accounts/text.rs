@@ -1,5 +1,7 @@
 //! Text of accounts that has passed its checks: valid by construction, as in [`crate::text`].
 
+use std::net::{Ipv4Addr, Ipv6Addr};
+
 use serde::{Deserialize, Serialize};
 use unicode_segmentation::UnicodeSegmentation as _;
 
@@ -22,8 +24,9 @@ pub struct AppName(Box<str>);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Website(Box<str>);
 
-/// Where a user is sent back to: an absolute URI without a fragment, of any scheme that does not run code or read
-/// files; or [`RedirectUri::OUT_OF_BAND`].
+/// Where a user is sent back to: an http or https URL, or a URI that opens an app, both without a fragment; or
+/// [`RedirectUri::OUT_OF_BAND`]. The URI of an app has a scheme with a dot (`com.example.app:/back`, RFC 8252), or is
+/// `name://...` with a name that no browser and no system uses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RedirectUri(Box<str>);
 
@@ -99,7 +102,7 @@ impl Website {
     /// [`AccountRefusal::BadWebsite`] if it is no http or https URL.
     pub fn parse(text: &str) -> Result<Self, AccountRefusal> {
         match scheme_and_rest(text) {
-            Some(("http" | "https", rest)) if has_host(rest) => Ok(Self(text.into())),
+            Some(("http" | "https", rest)) if is_of_web(rest) => Ok(Self(text.into())),
             _ => Err(AccountRefusal::BadWebsite),
         }
     }
@@ -112,14 +115,15 @@ impl RedirectUri {
     /// Checks `text`.
     ///
     /// # Errors
-    /// [`AccountRefusal::BadRedirectUri`] if it is not absolute, has a fragment, or its scheme runs code or reads files.
+    /// [`AccountRefusal::BadRedirectUri`] if it has none of these forms, or a fragment.
     pub fn parse(text: &str) -> Result<Self, AccountRefusal> {
         let valid = match scheme_and_rest(text) {
             None => false,
             Some(_) if text == Self::OUT_OF_BAND => true,
-            Some(("http" | "https", rest)) => has_host(rest),
-            Some((scheme, _)) => {
-                !["javascript", "data", "vbscript", "file", "blob", "about"].contains(&scheme)
+            Some(("http" | "https", rest)) => is_of_web(rest),
+            Some((scheme, _)) if scheme.contains('.') => is_escaped(text),
+            Some((scheme, rest)) => {
+                rest.starts_with("//") && !is_of_system(scheme) && is_escaped(text)
             }
         };
         if valid && !text.contains('#') {
@@ -169,10 +173,107 @@ fn is_blank(c: char) -> bool {
         )
 }
 
-fn has_host(rest: &str) -> bool {
-    let authority = rest.strip_prefix("//").and_then(|rest| rest.split(['/', '?']).next());
-    // A name before the host would let it look like another.
-    authority.is_some_and(|authority| !authority.is_empty() && !authority.contains('@'))
+/// Whether a browser or an operating system gives a scheme without a dot a meaning of its own.
+fn is_of_system(scheme: &str) -> bool {
+    // Such as `chrome-extension` and `ms-settings`.
+    let family = scheme.split(['-', '+']).next().unwrap_or_default();
+    SYSTEM_SCHEMES.contains(&scheme) || SYSTEM_SCHEMES.contains(&family)
+}
+
+/// Schemes, and first words of schemes, that browsers and operating systems use.
+const SYSTEM_SCHEMES: [&str; 56] = [
+    "about",
+    "afp",
+    "android",
+    "blob",
+    "brave",
+    "chrome",
+    "cid",
+    "content",
+    "data",
+    "devtools",
+    "dict",
+    "dns",
+    "edge",
+    "facetime",
+    "feed",
+    "file",
+    "filesystem",
+    "finger",
+    "ftp",
+    "ftps",
+    "git",
+    "gopher",
+    "imap",
+    "intent",
+    "ipfs",
+    "ipp",
+    "irc",
+    "jar",
+    "javascript",
+    "ldap",
+    "ldaps",
+    "mailto",
+    "market",
+    "mhtml",
+    "mid",
+    "moz",
+    "ms",
+    "news",
+    "nfs",
+    "nntp",
+    "opera",
+    "pop",
+    "resource",
+    "rtsp",
+    "sftp",
+    "sip",
+    "smb",
+    "sms",
+    "ssh",
+    "tel",
+    "telnet",
+    "vbscript",
+    "view",
+    "vivaldi",
+    "ws",
+    "wss",
+];
+
+/// Whether what follows `http:` or `https:` is a host, maybe a port, and the rest of a URL.
+fn is_of_web(rest: &str) -> bool {
+    let Some(rest) = rest.strip_prefix("//").filter(|rest| is_escaped(rest)) else { return false };
+    // A name before the host would let it look like another: `@` is in none.
+    let authority = rest.split(['/', '?']).next().unwrap_or_default();
+    let (host, port) = match authority.rfind(':') {
+        Some(at) if !authority.ends_with(']') => authority.split_at(at),
+        _ => (authority, ":1"),
+    };
+    let port = port.trim_start_matches(':');
+    let is_port = port.bytes().all(|byte| byte.is_ascii_digit()) && port.parse() != Ok(0_u16);
+    is_port && port.parse::<u16>().is_ok() && is_host(host)
+}
+
+/// Whether a text is a name of labels, an IPv4 address, or an IPv6 address in brackets.
+fn is_host(host: &str) -> bool {
+    if let Some(address) = host.strip_prefix('[') {
+        return address.strip_suffix(']').is_some_and(|text| text.parse::<Ipv6Addr>().is_ok());
+    }
+    let is_label = |label: &str| {
+        let is_inner = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+        !label.is_empty() && label.bytes().all(is_inner)
+    };
+    // Browsers take every host that ends in a number for an address.
+    let last = host.rsplit('.').next().unwrap_or_default();
+    let is_number = last.starts_with(|c: char| c.is_ascii_digit());
+    host.split('.').all(is_label) && (!is_number || host.parse::<Ipv4Addr>().is_ok())
+}
+
+/// Whether each `%` begins an escape.
+fn is_escaped(text: &str) -> bool {
+    let mut parts = text.split('%');
+    parts.next();
+    parts.all(|part| part.bytes().take(2).filter(u8::is_ascii_hexdigit).count() == 2)
 }
 
 crate::text::as_str!(Email, PasswordHash, AppName, Website, RedirectUri);
@@ -209,8 +310,15 @@ mod tests {
             ("https://app.example/back?x=1", true),
             ("http://localhost:1234/", true),
             ("http://127.0.0.1", true),
+            ("http://[::1]:8080/back", true),
+            ("https://app.example?x=%20", true),
+            ("https://xn--bcher-kva.example:65535", true),
             ("com.example.app:/oauth", true),
+            ("com.example.app:back", true),
             ("tusky://oauth", true),
+            ("icecubesapp://", true),
+            ("mastodon-android-auth://callback", true),
+            ("web+app://x", true),
             (RedirectUri::OUT_OF_BAND, true),
             ("https://app.example/#part", false),
             ("https:///path", false),
@@ -222,6 +330,24 @@ mod tests {
             ("javascript:alert(1)", false),
             ("JavaScript:alert(1)", false),
             ("data:text/html,x", false),
+            ("view-source:https://app.example/", false),
+            ("view-source://app.example/", false),
+            ("filesystem:https://app.example/temporary/x", false),
+            ("jar:https://app.example/x!/y", false),
+            ("mhtml:https://app.example/x", false),
+            ("chrome://settings", false),
+            ("chrome-extension://abc/back", false),
+            ("moz-extension://abc/back", false),
+            ("resource://x", false),
+            ("ftp://app.example/", false),
+            ("file:///etc/passwd", false),
+            ("ws://app.example/", false),
+            ("ms-settings://x", false),
+            ("intent://x", false),
+            ("mailto:ann@example.org", false),
+            ("tusky:oauth", false),
+            ("tusky://%", false),
+            ("urn:ietf:wg:oauth:2.0:oob:auto", false),
             ("https://a b/", false),
             ("https://a\n/", false),
             ("", false),
@@ -230,9 +356,39 @@ mod tests {
         ] {
             assert_eq!(RedirectUri::parse(text).is_ok(), expect, "{text:?}");
         }
+    }
+
+    #[test]
+    fn urls_of_the_web_have_a_host_a_port_and_escapes_that_are_possible() {
+        for bad in [
+            "http://:80/",
+            "http://app.example:",
+            "http://app.example:0/",
+            "http://app.example:65536/",
+            "http://app.example:x/",
+            "http://app.example:+1/",
+            "http://app..example/",
+            "http://.example/",
+            "http://app.example./",
+            "http://app%2eexample/",
+            "http://[::1/",
+            "http://[::g]/",
+            "http://::1/",
+            "http://1.2.3/",
+            "http://127.0.0.256/",
+            "http://127.0.0.0x1/",
+            "http:app.example/",
+            "http:/app.example/",
+            "https://app.example/%zz",
+            "https://app.example/%2",
+        ] {
+            assert!(RedirectUri::parse(bad).is_err(), "{bad}");
+            assert!(Website::parse(bad).is_err(), "{bad}");
+        }
         assert!(Website::parse("https://app.example").is_ok());
         assert!(Website::parse("javascript:alert(1)").is_err());
         assert!(Website::parse("app://x").is_err());
+        assert!(Website::parse("https://app.example:x").is_err());
     }
 
     #[test]
