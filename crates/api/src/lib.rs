@@ -97,6 +97,8 @@ pub struct ApiOptions {
     pub max_lag: Duration,
     /// Additional metrics for `/metrics`.
     pub registry: Registry,
+    /// Whether browsers are told to use https alone (HSTS).
+    pub https_only: bool,
 }
 
 impl ApiOptions {
@@ -119,6 +121,7 @@ impl ApiOptions {
             keys_file: None,
             max_lag: Duration::from_secs(10),
             registry: Registry::default(),
+            https_only: false,
         }
     }
 }

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use axum::Router;
-use axum::http::header::CONNECTION;
+use axum::http::header::{CONNECTION, STRICT_TRANSPORT_SECURITY};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use edge::{ClientAddress, Guest, GuestConnection, Listener, Stream, TrustedProxies};
@@ -56,6 +56,9 @@ const TURN: Duration = Duration::from_micros(50);
 /// Maximum length of a request's head, in bytes. Bytes beyond 8 KiB are reserved as they arrive.
 const BUFFER_BYTES_MAX: usize = 64 * 1_024;
 
+/// Tells browsers to use https alone for a year. Other hosts of the domain are left alone.
+const HTTPS_ONLY: HeaderValue = HeaderValue::from_static("max-age=31536000");
+
 /// Serves `node` on `listener` until `shutdown` completes, then accepts no more connections, ends
 /// live streams, waits up to 10 seconds for requests in progress, and returns. The
 /// node stays open.
@@ -74,9 +77,11 @@ pub async fn serve(
     let memory = RequestMemory::new(options.request_memory);
     let connections_max = options.connections_max.max(1);
     let proxies = options.beside.is_some().then(|| Arc::new(options.trusted_proxies.clone()));
+    let https_only = options.https_only;
     let (router, beside) = routes::routes(node, options, closed.clone(), memory.clone());
     let server = Server {
         router,
+        https_only,
         proxies,
         memory,
         closed,
@@ -114,6 +119,8 @@ pub async fn serve(
 /// State that all connections share.
 struct Server {
     router: Router,
+    /// Whether browsers are told to use https alone.
+    https_only: bool,
     /// Set if there are routes beside the API, which need the addresses of clients.
     proxies: Option<Arc<TrustedProxies>>,
     memory: RequestMemory,
@@ -136,6 +143,7 @@ impl Server {
                 taken: self.seats.take(permit, is_reserved),
                 permits: Arc::clone(&self.permits),
                 router: self.router.clone(),
+                https_only: self.https_only,
                 memory: self.memory.clone(),
                 closed: self.closed.clone(),
             };
@@ -180,13 +188,14 @@ struct Connection {
     /// Permits of connections that are not in reserve.
     permits: Arc<Semaphore>,
     router: Router,
+    https_only: bool,
     memory: RequestMemory,
     closed: watch::Receiver<bool>,
 }
 
 impl Connection {
     async fn serve(self, stream: Stream) {
-        let Self { peer, taken, permits, router, memory, closed: mut closing } = self;
+        let Self { peer, taken, permits, router, https_only, memory, closed: mut closing } = self;
         let seat = Arc::clone(&taken.seat);
         let turn = Turn::new();
         let service = service_fn(|request| {
@@ -194,7 +203,11 @@ impl Connection {
             let answer = answer(router.clone(), (seat, peer.as_ref()), &permits, request);
             async {
                 turn.wait().await;
-                answer.await
+                let mut answer = answer.await;
+                if let (true, Ok(response)) = (https_only, &mut answer) {
+                    response.headers_mut().insert(STRICT_TRANSPORT_SECURITY, HTTPS_ONLY);
+                }
+                answer
             }
         });
         let stream = HeadGuard::new(stream, taken, memory);
@@ -344,6 +357,28 @@ mod tests {
             // The clock is paused and advances from timer to timer.
             let waited = start.elapsed();
             assert!(waited >= HEAD_TIMEOUT - PULSE && waited <= HEAD_TIMEOUT + 2 * PULSE);
+        }
+    }
+
+    #[tokio::test]
+    async fn every_response_tells_browsers_to_use_https_alone_if_users_do() {
+        for https_only in [false, true] {
+            let directory = tempfile::tempdir().unwrap();
+            let node = Node::open(&NodeOptions::new(directory.path())).unwrap();
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let address = listener.local_addr().unwrap();
+            let options = ApiOptions { https_only, ..ApiOptions::new(Access::Open) };
+            tokio::spawn(serve(listener, node, options, std::future::pending::<()>()));
+            for path in ["/healthz", "/nowhere", "/v1/users/ada"] {
+                let mut stream = TcpStream::connect(address).await.unwrap();
+                let request =
+                    format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+                stream.write_all(request.as_bytes()).await.unwrap();
+                let mut answer = String::new();
+                stream.read_to_string(&mut answer).await.unwrap();
+                let told = answer.contains("strict-transport-security: max-age=31536000\r\n");
+                assert_eq!(told, https_only, "{path}: {answer}");
+            }
         }
     }
 

@@ -44,7 +44,17 @@ pub(crate) fn public_url(text: &str) -> anyhow::Result<String> {
     Ok(text.to_owned())
 }
 
-/// The same for a value of the configuration file.
+/// Whether browsers can be told to use https alone for a public URL: not for addresses and names of this machine, where
+/// other programs have ports without it.
+pub(crate) fn is_https_only(public_url: &str) -> bool {
+    let Some(host) = public_url.strip_prefix("https://") else { return false };
+    let name = host.split(':').next().unwrap_or_default();
+    let last = name.rsplit('.').next().unwrap_or_default();
+    let is_address = host.starts_with('[') || last.bytes().all(|byte| byte.is_ascii_digit());
+    !is_address && !last.eq_ignore_ascii_case("localhost")
+}
+
+/// The same as [`public_url`] for a value of the configuration file.
 pub(crate) fn public_url_in_file<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<String>, D::Error> {
@@ -87,6 +97,21 @@ mod tests {
             ("ftp://social.example", None),
         ] {
             assert_eq!(public_url(text).ok().as_deref(), expect, "{text}");
+        }
+    }
+
+    #[test]
+    fn https_alone_is_for_names_of_other_machines() {
+        for (url, expect) in [
+            ("https://social.example", true),
+            ("https://social.example:8443", true),
+            ("http://social.example", false),
+            ("https://localhost:8443", false),
+            ("https://social.localhost", false),
+            ("https://127.0.0.1", false),
+            ("https://[::1]:8443", false),
+        ] {
+            assert_eq!(is_https_only(url), expect, "{url}");
         }
     }
 }

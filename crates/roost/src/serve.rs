@@ -19,6 +19,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use crate::address::is_https_only;
 use crate::cluster_log::open_log;
 use crate::key::ServerKeys;
 use crate::memory::Memory;
@@ -262,6 +263,7 @@ fn server_options(
         ..ApiOptions::new(access)
     };
     api.keys_file = Some(key::path(&settings.data()));
+    api.https_only = settings.public_url.as_deref().is_some_and(is_https_only);
     api.trusted_proxies = settings.trusted_proxies.clone().unwrap_or_default();
     api.max_lag = settings.max_lag.unwrap_or(api.max_lag);
     api.story_life = settings.story_life.unwrap_or(api.story_life);
