@@ -146,6 +146,7 @@ fn scope(command: &Command) -> String {
         | Command::List(_)
         | Command::Filter(_)
         | Command::Conversation(_)
+        | Command::UnreadConversation { .. }
         | Command::FollowWith(_)
         | Command::MuteThread { .. }
         | Command::NotifyOfEdit { .. }
@@ -175,6 +176,7 @@ pub(crate) fn users_of(command: &mut Command) -> SmallVec<[&mut UserRef; 2]> {
         Command::List(command) => smallvec![&mut command.user],
         Command::FeatureTag { user, .. }
         | Command::FollowTag { user, .. }
+        | Command::UnreadConversation { user, .. }
         | Command::MuteThread { user, .. } => smallvec![user],
         Command::FollowWith(with) => smallvec![&mut with.user, &mut with.other],
         Command::ViewStory { viewer, .. } => smallvec![viewer],

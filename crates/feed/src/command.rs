@@ -310,6 +310,15 @@ pub enum Command {
         /// The post.
         post: PostId,
     },
+    /// Mark a conversation as unread.
+    UnreadConversation {
+        /// The user.
+        user: UserRef,
+        /// The first post of the conversation.
+        first: PostId,
+        /// The newest post of it that the user saw then.
+        last: PostId,
+    },
 }
 
 /// Has no value.

@@ -19,7 +19,7 @@ pub struct Conversation {
     pub first: PostId,
     /// The newest post of it that the user sees.
     pub last: PostId,
-    /// Whether another user wrote that, and the user has not read it.
+    /// Whether another user wrote that and the user has not read it, or the user has marked it as unread.
     pub is_unread: bool,
 }
 
@@ -28,7 +28,7 @@ pub struct Conversation {
 pub struct ConversationMark {
     /// The first post of the conversation.
     pub first: PostId,
-    /// Posts up to this one are read.
+    /// Posts up to this one are read. Directly before the newest post, if the user has marked the conversation as unread.
     pub read: PostId,
     /// Whether the user has removed the conversation then. A later post brings it back.
     pub is_removed: bool,
@@ -58,12 +58,52 @@ impl ConversationMark {
             }
             marks.remove(at);
         }
-        let place = marks.partition_point(|mark| mark.read > new.read);
+        new.insert_in(marks)
+    }
+
+    /// Puts a mark in its place; returns whether it is kept.
+    fn insert_in(self, marks: &mut Vec<Self>) -> bool {
+        let place = marks.partition_point(|mark| mark.read > self.read);
         if place >= DIRECT_POSTS_MAX {
             return false;
         }
-        marks.insert(place, new);
+        marks.insert(place, self);
         marks.truncate(DIRECT_POSTS_MAX);
         true
+    }
+
+    /// Marks the conversation with these first and newest posts as unread, unless a later post was read, or the user has
+    /// removed the conversation; returns whether the marks changed.
+    pub fn mark_unread(marks: &mut Vec<Self>, first: PostId, last: PostId) -> bool {
+        let read = PostId(last.0.saturating_sub(1));
+        let new = Self { first, read, is_removed: false };
+        if let Some(at) = marks.iter().position(|mark| mark.first == first) {
+            let replaced = |old: &Self| *old != new && old.read <= last && !old.removes(last);
+            if !marks.get(at).is_some_and(replaced) {
+                return false;
+            }
+            marks.remove(at);
+            new.insert_in(marks);
+            return true;
+        }
+        new.insert_in(marks)
+    }
+
+    /// Whether the conversation was removed, and has no post after this one.
+    #[must_use]
+    pub fn removes(&self, last: PostId) -> bool {
+        self.is_removed && self.reads(last)
+    }
+
+    /// Whether a post is read.
+    #[must_use]
+    pub fn reads(&self, last: PostId) -> bool {
+        self.read >= last
+    }
+
+    /// Whether the user has marked the conversation with this newest post as unread.
+    #[must_use]
+    pub fn unreads(&self, last: PostId) -> bool {
+        self.read.0.checked_add(1) == Some(last.0)
     }
 }

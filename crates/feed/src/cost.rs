@@ -107,7 +107,9 @@ impl Command {
             }
             Self::ClearNotifications { .. } => Cost::of_rows(4, 64),
             Self::SetMarkers(_) => Cost::of_rows(2, 128),
-            Self::Conversation(_) => whole_row_cost(CONVERSATIONS_BYTES_MAX),
+            Self::Conversation(_) | Self::UnreadConversation { .. } => {
+                whole_row_cost(CONVERSATIONS_BYTES_MAX)
+            }
             Self::MuteThread { .. } => thread_mute_cost(),
             Self::NotifyOfEdit { .. } => edit_notices_cost(),
             Self::FollowWith(_) => follow_cost().and(options_cost()),

@@ -52,9 +52,11 @@ impl<R: Rows + ?Sized> Viewer<'_, R> {
         for last in self.direct_posts() {
             let Some(post) = self.facts().post(last) else { continue };
             let first = post.conversation.unwrap_or(last);
-            let mark = marks.get(&first).filter(|mark| mark.read >= last);
-            if known.insert(first) && mark.is_none_or(|mark| !mark.is_removed) {
-                let is_unread = post.author != user && mark.is_none();
+            let mark = marks.get(&first);
+            if known.insert(first) && mark.is_none_or(|mark| !mark.removes(last)) {
+                let is_read = mark.is_some_and(|mark| mark.reads(last));
+                let is_marked = mark.is_some_and(|mark| mark.unreads(last));
+                let is_unread = !is_read && (post.author != user || is_marked);
                 found.push(Conversation { first, last, is_unread });
             }
         }

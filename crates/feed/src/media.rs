@@ -283,7 +283,7 @@ pub struct MediaPostEdit {
 pub enum MediaCommand {
     /// Add a picture.
     Add(Box<NewMedia>),
-    /// Change what is said about an unattached picture.
+    /// Change what is said about a picture that is unattached, or of a profile.
     Change {
         /// Its owner.
         user: UserRef,

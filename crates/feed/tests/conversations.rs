@@ -94,6 +94,40 @@ fn a_conversation_is_read_or_removed_until_the_next_post() {
 }
 
 #[test]
+fn a_conversation_that_is_marked_as_unread_is_until_it_is_read_or_answered() {
+    let mut world = World::new();
+    let one = world.send(0, "@bob one", None);
+    let unread = |world: &mut World, user, last| {
+        let command = Command::UnreadConversation { user: id(user), first: one, last };
+        assert_eq!(world.run(command), Ok(Done::ConversationUpdated));
+    };
+    world.mark(1, one, one, false);
+    assert_eq!(world.conversations(1), [(one, one, false)]);
+    unread(&mut world, 1, one);
+    let marked = world.snapshot();
+    unread(&mut world, 1, one);
+    assert_eq!(world.snapshot(), marked, "it is so already");
+    assert_eq!(world.conversations(1), [(one, one, true)]);
+    assert_eq!(world.conversations(0), [(one, one, false)], "for its user only");
+    unread(&mut world, 0, one);
+    assert_eq!(world.conversations(0), [(one, one, true)], "also after an own post");
+    let two = world.send(0, "@bob two", Some(one));
+    assert_eq!(world.conversations(0), [(one, two, false)], "which ends it");
+    world.mark(1, one, two, false);
+    unread(&mut world, 1, one);
+    assert_eq!(world.conversations(1), [(one, two, false)], "a later post was read");
+    world.mark(1, one, two, true);
+    unread(&mut world, 1, two);
+    assert_eq!(world.conversations(1), [], "it was removed");
+    let three = world.send(0, "@bob three", Some(two));
+    unread(&mut world, 1, three);
+    world.mark(1, one, three, false);
+    assert_eq!(world.conversations(1), [(one, three, false)]);
+    let command = Command::UnreadConversation { user: id(9), first: one, last: three };
+    assert_eq!(world.run(command), Err(Refusal::UserNotFound));
+}
+
+#[test]
 fn what_a_block_or_a_mute_hides_is_in_no_conversation() {
     let mut world = World::new();
     let one = world.send(0, "@bob one", None);

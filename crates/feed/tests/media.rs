@@ -235,6 +235,16 @@ fn a_profile_has_one_picture_of_each_kind_and_the_one_before_is_removed() {
     assert!(world.facts().media(first).is_none());
     let attached = Err(Refusal::Media(MediaRefusal::Attached));
     assert_eq!(publish(&mut world, 0, "x", &[second]), attached);
+    let description = Some(Description::parse("me").unwrap());
+    for (user, media, expect) in [
+        (0, second, Ok(Done::Media(MediaDone::Changed))),
+        (1, second, Err(Refusal::Media(MediaRefusal::NotFound))),
+    ] {
+        let change = MediaChange { media, description: description.clone(), focus: None };
+        let change = MediaCommand::Change { user: id(user), change: Box::new(change) };
+        assert_eq!(run(&mut world, change), expect);
+    }
+    assert_eq!(world.facts().media(second).unwrap().description.as_str(), "me");
     check_rows(&world);
     let clear = MediaCommand::ClearProfile { user: id(0), picture: ProfilePicture::Avatar };
     for _ in 0..2 {

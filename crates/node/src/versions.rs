@@ -21,7 +21,10 @@ fn of_command(command: &Command) -> u32 {
         Command::Media(MediaCommand::Add(_)) => PICTURES,
         Command::Poll(_) | Command::Schedule(_) => 2,
         Command::Conversation(_) => 3,
-        Command::FollowWith(_) | Command::MuteThread { .. } | Command::NotifyOfEdit { .. } => 4,
+        Command::FollowWith(_)
+        | Command::MuteThread { .. }
+        | Command::NotifyOfEdit { .. }
+        | Command::UnreadConversation { .. } => 4,
         _ => 1,
     }
 }
@@ -98,6 +101,6 @@ mod tests {
             variants::<PollCommand>(),
             variants::<ScheduleCommand>(),
         ];
-        assert_eq!((COMMANDS, known.join(" ").as_str()), (4, "47 13 20 8 5 4"));
+        assert_eq!((COMMANDS, known.join(" ").as_str()), (4, "48 13 20 8 5 4"));
     }
 }

@@ -1106,6 +1106,11 @@ fn full_histories_and_conversations_cost_no_more_than_they_were_costed_at() {
         let update = ConversationUpdate { user: author.clone(), mark };
         world.request(Request::from(Command::Conversation(Box::new(update))));
     }
+    for number in 0..3 {
+        let first = PostId((u64::MAX >> 1) - 2 * number);
+        let (user, last) = (author.clone(), PostId(u64::MAX >> 1));
+        world.request(Request::from(Command::UnreadConversation { user, first, last }));
+    }
     let row = world.counting.rows.name(NameTable::Conversations, &[0; 4]).unwrap();
     assert!(row.len() * 5 > CONVERSATIONS_BYTES_MAX * 3, "{}", row.len());
     world.request(Request::from(Command::DeletePost { post }));

@@ -135,6 +135,10 @@ impl Generator {
 
     fn update_conversation(&mut self) -> Command {
         let (first, read, is_removed) = (self.post(), self.post(), self.random.once_in(3));
+        if self.random.once_in(3) {
+            let last = read.max(first);
+            return Command::UnreadConversation { user: self.user(), first, last };
+        }
         let mark = ConversationMark { first, read: read.max(first), is_removed };
         Command::Conversation(Box::new(ConversationUpdate { user: self.user(), mark }))
     }

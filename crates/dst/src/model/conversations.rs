@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use feed::conversation::{Conversation, ConversationUpdate};
 use feed::limits::DIRECT_POSTS_MAX;
-use feed::{Done, NewPost, Outcome, PostId, Visibility};
+use feed::{Done, NewPost, Outcome, PostId, UserRef, Visibility};
 
 use super::feed::Feed;
 use super::posts::ModelPost;
@@ -16,6 +16,15 @@ pub(crate) struct ModelMark {
     is_removed: bool,
     /// When it was made or changed.
     stamp: u64,
+}
+
+/// Removes all marks of a user but those of the newest posts.
+fn keep_newest(marks: &mut BTreeMap<u64, ModelMark>) {
+    while marks.len() > DIRECT_POSTS_MAX {
+        let oldest = marks.iter().min_by_key(|(_, mark)| (mark.read, mark.stamp));
+        let first = oldest.map(|(first, _)| *first);
+        first.and_then(|first| marks.remove(&first));
+    }
 }
 
 impl Feed {
@@ -39,12 +48,26 @@ impl Feed {
         if read > mark.read || read == mark.read && is_removed && !mark.is_removed {
             *mark = new;
         }
-        // Those of the newest posts are kept.
-        while marks.len() > DIRECT_POSTS_MAX {
-            let oldest = marks.iter().min_by_key(|(_, mark)| (mark.read, mark.stamp));
-            let first = oldest.map(|(first, _)| *first);
-            first.and_then(|first| marks.remove(&first));
+        keep_newest(marks);
+        Ok(Done::ConversationUpdated)
+    }
+
+    pub(super) fn unread_conversation(
+        &mut self,
+        stamp: u64,
+        user: &UserRef,
+        (first, last): (u64, u64),
+    ) -> Outcome {
+        let user = self.resolve(user)?;
+        let marks = self.marks.entry(user).or_default();
+        let new = ModelMark { read: last.saturating_sub(1), is_removed: false, stamp };
+        let mark = marks.entry(first).or_insert(new);
+        let is_newer = mark.read > last || mark.read == last && mark.is_removed;
+        let is_same = mark.read == new.read && !mark.is_removed;
+        if !is_newer && !is_same {
+            *mark = new;
         }
+        keep_newest(marks);
         Ok(Done::ConversationUpdated)
     }
 
@@ -62,10 +85,12 @@ impl Feed {
             newest.entry(post.conversation.unwrap_or(*id)).or_insert(*id);
         }
         let shown = newest.into_iter().filter_map(|(first, last)| {
-            let mark = marks.and_then(|marks| marks.get(&first)).filter(|mark| mark.read >= last);
-            let is_unread = self.posts[&last].author != user && mark.is_none();
+            let mark = marks.and_then(|marks| marks.get(&first));
+            let read = mark.map_or(0, |mark| mark.read);
+            let is_others = self.posts[&last].author != user;
+            let is_unread = read < last && (is_others || read + 1 == last);
             let shown = Conversation { first: PostId(first), last: PostId(last), is_unread };
-            mark.is_none_or(|mark| !mark.is_removed).then_some(shown)
+            mark.is_none_or(|mark| !mark.is_removed || read < last).then_some(shown)
         });
         let mut shown: Vec<_> = shown.collect();
         shown.sort_by_key(|shown| std::cmp::Reverse(shown.last));

@@ -127,6 +127,9 @@ impl Feed {
             Command::Filter(command) => self.change_filters(stamp, command),
             Command::List(command) => self.change_lists(stamp, command),
             Command::Conversation(update) => self.update_conversation(stamp, update),
+            Command::UnreadConversation { user, first, last } => {
+                self.unread_conversation(stamp, user, (first.0, last.0))
+            }
             Command::SetMarkers(update) => self.set_markers(stamp, update),
             Command::FeatureTag { user, tag, on } => self.feature_tag(stamp, user, tag, *on),
             Command::FollowTag { user, tag, on } => self.follow_tag(stamp, user, tag, *on),

@@ -47,7 +47,11 @@ impl Feed {
             MediaCommand::Add(new) => self.add_media(stamp, new)?,
             MediaCommand::Change { user, change } => {
                 let user = self.resolve(user)?;
-                self.unattached(user, change.media)?.change(change);
+                let media = self.own(user, change.media)?;
+                if !matches!(media.used, MediaUse::Unattached { .. } | MediaUse::Profile(_)) {
+                    return Err(MediaRefusal::Attached.into());
+                }
+                media.change(change);
                 MediaDone::Changed
             }
             MediaCommand::Delete { user, media } => {
@@ -155,9 +159,13 @@ impl Feed {
         self.media_of(user).find(|(_, media)| media.used == used).map(|(id, _)| MediaId(id))
     }
 
-    fn unattached(&mut self, user: u32, media: MediaId) -> Result<&mut ModelMedia, Refusal> {
+    fn own(&mut self, user: u32, media: MediaId) -> Result<&mut ModelMedia, Refusal> {
         let found = self.media.get_mut(&media.0).filter(|media| media.owner == user);
-        let found = found.ok_or(MediaRefusal::NotFound)?;
+        found.ok_or_else(|| MediaRefusal::NotFound.into())
+    }
+
+    fn unattached(&mut self, user: u32, media: MediaId) -> Result<&mut ModelMedia, Refusal> {
+        let found = self.own(user, media)?;
         match found.used {
             MediaUse::Unattached { .. } => Ok(found),
             _ => Err(MediaRefusal::Attached.into()),

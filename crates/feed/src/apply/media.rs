@@ -22,7 +22,10 @@ pub(super) fn apply(
     let done = match command {
         MediaCommand::Add(new) => add(txn, stamp, new)?,
         MediaCommand::Change { user, change } => {
-            let media = unattached(txn, user, change.media)?;
+            let media = own(txn, user, change.media)?;
+            if !matches!(media.used, MediaUse::Unattached { .. } | MediaUse::Profile(_)) {
+                return Err(MediaRefusal::Attached.into());
+            }
             txn.put_media(change.media, &changed(media, change));
             MediaDone::Changed
         }
@@ -85,11 +88,16 @@ fn changed(media: Media, change: &MediaChange) -> Media {
     Media { description, focus: change.focus.or(media.focus), ..media }
 }
 
-/// An unattached picture of a user.
-fn unattached(txn: &Txn<'_>, user: &UserRef, media: MediaId) -> Result<Media, Refusal> {
+/// A picture of a user.
+fn own(txn: &Txn<'_>, user: &UserRef, media: MediaId) -> Result<Media, Refusal> {
     let user = super::resolve(txn, user)?;
     let found = txn.facts().media(media).filter(|media| media.owner == user);
-    let found = found.ok_or(MediaRefusal::NotFound)?;
+    found.ok_or_else(|| MediaRefusal::NotFound.into())
+}
+
+/// An unattached picture of a user.
+fn unattached(txn: &Txn<'_>, user: &UserRef, media: MediaId) -> Result<Media, Refusal> {
+    let found = own(txn, user, media)?;
     match found.used {
         MediaUse::Unattached { .. } => Ok(found),
         _ => Err(MediaRefusal::Attached.into()),

@@ -116,6 +116,9 @@ fn run(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effect>) -> 
         Command::List(command) => list::change(txn, stamp, command),
         Command::SetMarkers(update) => marker::set(txn, stamp, update),
         Command::Conversation(update) => conversation::update(txn, update),
+        Command::UnreadConversation { user, first, last } => {
+            conversation::mark_unread(txn, user, *first, *last)
+        }
         Command::FollowWith(new) => follow::set_with(txn, stamp, new, effects),
         Command::MuteThread { user, post, on } => notice::mute_thread(txn, user, *post, *on),
         Command::NotifyOfEdit { edit, post } => {
