@@ -17,6 +17,7 @@ use feed::accounts::AccessScope;
 use crate::answers::Client;
 use crate::error::ApiError;
 use crate::limiter::What;
+use crate::rate_headers;
 use crate::sessions;
 use crate::state::{Shared, client_address};
 use crate::tokens::Access;
@@ -75,14 +76,27 @@ pub(crate) async fn check(
                 connection.0.admit();
             }
             access.map(|access| request.extensions_mut().insert(access));
-            run(&state, needs, user, request, next).await.unwrap_or_else(ApiError::into_response)
+            let run = run(&state, needs, user, request, next);
+            let run = async { run.await.unwrap_or_else(ApiError::into_response) };
+            rate_headers::add_to(run, || state.node.now_ms()).await
         }
         Err(error) => error.into_response(),
     };
-    let headers = response.headers_mut();
+    open_to_pages(response.headers_mut());
+    response.headers_mut().entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    response
+}
+
+/// Lets pages of all origins read a response.
+fn open_to_pages(headers: &mut HeaderMap) {
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
-    headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("Link"));
-    headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(rate_headers::EXPOSED));
+}
+
+/// The response to a method that a route lacks.
+pub(crate) async fn bad_method() -> Response {
+    let mut response = ApiError::bad_method().into_response();
+    open_to_pages(response.headers_mut());
     response
 }
 

@@ -87,6 +87,11 @@ impl ApiError {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, format!("Validation failed: {why}"))
     }
 
+    /// A client is to ask for fewer things at a time.
+    pub(crate) fn too_long(why: &str) -> Self {
+        Self::new(StatusCode::URI_TOO_LONG, why)
+    }
+
     /// The model lacks what a request asks for.
     pub(crate) fn not_supported(what: &str) -> Self {
         let why = format!("This server has no {what}");

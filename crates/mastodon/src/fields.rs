@@ -15,8 +15,10 @@ use crate::tokens::Access;
 
 /// Time within which a body must arrive.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
-/// Most parameters.
-const FIELDS_MAX: usize = 256;
+/// Most parameters: more than the ids in the longest URL that Mastodon accepts, of 10 KiB.
+const FIELDS_MAX: usize = 512;
+/// Most objects of a list that are read, which is more than any list may have.
+const OBJECTS_MAX: usize = 256;
 /// Longest name of a parameter, in bytes.
 const NAME_BYTES_MAX: usize = 64;
 /// Deepest objects and lists within a JSON object.
@@ -29,7 +31,8 @@ pub(crate) struct Fields(Vec<(String, String)>);
 impl Fields {
     /// Those of a query.
     pub(crate) fn of_query(query: &str) -> Result<Self, ApiError> {
-        Self::of_pairs(form_urlencoded::parse(query.as_bytes()).into_owned())
+        let fields = Self::of_pairs(form_urlencoded::parse(query.as_bytes()).into_owned());
+        fields.map_err(|_| ApiError::too_long("There are too many parameters"))
     }
 
     fn of_pairs(pairs: impl Iterator<Item = (String, String)>) -> Result<Self, ApiError> {
@@ -57,14 +60,14 @@ impl Fields {
         self.one(name)?.ok_or_else(missing)
     }
 
-    /// Whether a parameter is true.
+    /// Whether a parameter is true. One that is missing or empty is not.
     pub(crate) fn is_true(&self, name: &str) -> Result<bool, ApiError> {
-        Ok(matches!(self.one(name)?, Some("true" | "1" | "on" | "t")))
+        Ok(self.flag(name)?.unwrap_or(false))
     }
 
-    /// Whether a parameter is true, and none if it is missing.
+    /// The value of a boolean parameter; none if it is missing or empty.
     pub(crate) fn flag(&self, name: &str) -> Result<Option<bool>, ApiError> {
-        Ok(self.one(name)?.map(is_true))
+        Ok(self.one(name)?.and_then(boolean))
     }
 
     /// Whether a parameter of this name, or of a part of it such as `name[part]`, has a value.
@@ -94,11 +97,13 @@ impl Fields {
             let at = parts.iter().position(|name| *name == part);
             // Others are such as the time at which a link was verified, which apps send back.
             let Some(at) = at else { continue };
+            let is_full = found.len() >= OBJECTS_MAX;
             let known = found.iter_mut().rev().find(|(other, _)| *other == key);
             let known = known
                 .filter(|(_, parts)| !key.is_empty() || parts.get(at).is_some_and(Option::is_none));
             let parts = match known {
                 Some((_, parts)) => parts,
+                None if is_full => break,
                 None => {
                     found.push((key, [None; N]));
                     let Some((_, parts)) = found.last_mut() else { continue };
@@ -237,9 +242,12 @@ fn flatten(
     Some(())
 }
 
-/// Whether the value of a parameter is true.
-pub(crate) fn is_true(value: &str) -> bool {
-    !matches!(value, "" | "false" | "0" | "off" | "f")
+/// Texts that are false, as in Rails. All others are true: also `False`.
+const FALSE: [&str; 7] = ["0", "f", "F", "false", "FALSE", "off", "OFF"];
+
+/// The value of a boolean parameter; none if the text is empty.
+pub(crate) fn boolean(text: &str) -> Option<bool> {
+    (!text.is_empty()).then(|| !FALSE.contains(&text))
 }
 
 /// The parameters of a route of the API: those of the query, and those of the body, which some clients send with `GET`.
@@ -329,6 +337,51 @@ mod tests {
             assert!(Fields::of_json(bad.as_bytes()).is_err(), "{bad}");
         }
         assert!(Fields::of_query(&"a=1&".repeat(FIELDS_MAX + 1)).is_err());
+    }
+
+    #[test]
+    fn every_text_is_true_but_those_that_rails_takes_for_false() {
+        for (query, expect) in [
+            ("true", Some(true)),
+            ("True", Some(true)),
+            ("TRUE", Some(true)),
+            ("t", Some(true)),
+            ("1", Some(true)),
+            ("on", Some(true)),
+            ("yes", Some(true)),
+            ("2", Some(true)),
+            ("-1", Some(true)),
+            ("0.0", Some(true)),
+            ("%20", Some(true)),
+            ("False", Some(true)),
+            ("no", Some(true)),
+            ("null", Some(true)),
+            ("false", Some(false)),
+            ("FALSE", Some(false)),
+            ("f", Some(false)),
+            ("F", Some(false)),
+            ("off", Some(false)),
+            ("OFF", Some(false)),
+            ("0", Some(false)),
+            ("", None),
+        ] {
+            let fields = Fields::of_query(&format!("x={query}")).unwrap();
+            assert_eq!(fields.flag("x").unwrap(), expect, "{query}");
+            assert_eq!(fields.is_true("x").unwrap(), expect == Some(true), "{query}");
+        }
+        for (json, expect) in [
+            ("true", Some(true)),
+            ("1", Some(true)),
+            ("\"True\"", Some(true)),
+            ("false", Some(false)),
+            ("0", Some(false)),
+            ("\"FALSE\"", Some(false)),
+            ("null", None),
+            ("\"\"", None),
+        ] {
+            let fields = Fields::of_json(format!("{{\"x\":{json}}}").as_bytes()).unwrap();
+            assert_eq!(fields.flag("x").unwrap(), expect, "{json}");
+        }
     }
 
     #[test]

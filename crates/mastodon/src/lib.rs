@@ -29,6 +29,7 @@ mod oauth;
 mod pages;
 mod paging;
 pub mod password;
+mod rate_headers;
 mod routes;
 mod secret;
 mod sessions;

@@ -103,6 +103,17 @@ impl Rates {
     }
 }
 
+/// How much of a rate a subject has used in its window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Usage {
+    /// How many times it may be done.
+    pub(crate) limit: u32,
+    /// How many times more.
+    pub(crate) remaining: u32,
+    /// When it may be done as often again.
+    pub(crate) rest: Duration,
+}
+
 /// What is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum What {
@@ -234,6 +245,24 @@ impl Limiter {
         Ok(())
     }
 
+    /// How much of its rate a subject has used; none if there is no limit.
+    pub(crate) fn usage(&self, what: What, subject: Subject, now: Instant) -> Option<Usage> {
+        let rate = self.rate(what);
+        let usage = |(counted, times): (u64, u32)| {
+            let counter = self.counters(what).get(&(what, counted));
+            let rest = |counter: &Counter| {
+                (counter.began + rate.within).checked_duration_since(now).unwrap_or_default()
+            };
+            let counter = counter.filter(|counter| !rest(counter).is_zero());
+            let limit = rate.times.saturating_mul(times);
+            let used = counter.as_ref().map_or(0, |counter| counter.times);
+            let rest = counter.as_ref().map_or(rate.within, rest);
+            Usage { limit, remaining: limit.saturating_sub(used), rest }
+        };
+        let usage = subject.counted().map(usage).min_by_key(|usage| usage.remaining);
+        usage.filter(|_| rate.times < u32::MAX)
+    }
+
     /// An address as a subject: of an IPv6 address the first 64 bits, which one customer has.
     pub(crate) fn address(&self, address: IpAddr) -> Subject {
         match address.to_canonical() {
@@ -317,6 +346,10 @@ mod tests {
         assert_eq!(limiter.take(What::Apps, one, at(0)), Ok(()));
         assert_eq!(limiter.take(What::Apps, one, at(57)), Ok(()));
         assert_eq!(limiter.take(What::Apps, one, at(59)), Err(Duration::from_secs(1)));
+        let usage = |secs| limiter.usage(What::Apps, one, at(secs));
+        let of =
+            |remaining, rest| Some(Usage { limit: 2, remaining, rest: Duration::from_secs(rest) });
+        assert_eq!((usage(59), usage(60)), (of(0, 1), of(2, 60)));
         assert!(limiter.take(What::Apps, other, at(59)).is_ok(), "each has its own counter");
         assert!(limiter.take(What::SignUps, one, at(59)).is_ok(), "and for each kind");
         assert!(limiter.take(What::Apps, one, at(60)).is_ok());

@@ -19,13 +19,14 @@ pub(crate) const PAGE_BYTES: usize = 256 << 10;
 /// Bytes of a typical entity.
 const TYPICAL_BYTES: usize = 2_560;
 /// The parameters that the URL of another page repeats: those that choose what is listed.
-const REPEATED: [&str; 19] = [
+const REPEATED: [&str; 20] = [
     "limit",
     "local",
     "remote",
     "only_media",
     "exclude_replies",
     "exclude_reblogs",
+    "exclude_direct",
     "pinned",
     "types[]",
     "types",

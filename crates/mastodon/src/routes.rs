@@ -7,16 +7,15 @@ use axum::middleware::from_fn_with_state;
 use axum::routing::{any, get, options, post};
 use feed::accounts::AccessScope as S;
 
-use crate::access::{Needs, check, preflight};
+use crate::access::{Needs, bad_method, check, preflight};
 use crate::api::absent::Absent;
 use crate::api::{
     accounts as people, conversations, filters, filters_v1, instance, links, lists, markers, media,
     notifications, pictures, polls, profile, reactions, relations, scheduled, search, statuses,
 };
-use crate::api::{streaming, tags, timelines};
+use crate::api::{streaming, tags, timelines, trends};
 use crate::endpoints::{Endpoints, Route};
 use crate::entities::instance::PICTURE;
-use crate::error::ApiError;
 use crate::state::Shared;
 use crate::{accounts, oauth, pages, without};
 
@@ -46,12 +45,10 @@ pub(crate) fn routes(state: Shared) -> Router {
         }
     }
     router = router.route(pictures::PATH, get(pictures::show).options(preflight));
-    for path in ["/api/v1/{*rest}", "/api/v2/{*rest}"] {
-        let guard = from_fn_with_state((state.clone(), PUBLIC), check);
-        let unknown = any(|| async { Absent::Record.answer() }).layer(guard);
-        router = router.route(path, unknown.options(preflight));
-    }
-    let router = router.method_not_allowed_fallback(|| async { ApiError::bad_method() });
+    let guard = from_fn_with_state((state.clone(), PUBLIC), check);
+    let unknown = any(|| async { Absent::Record.answer() }).layer(guard);
+    router = router.route("/api/{*rest}", unknown.options(preflight));
+    let router = router.method_not_allowed_fallback(bad_method);
     router.merge(pages()).with_state(state)
 }
 
@@ -159,6 +156,7 @@ fn statuses_and_timelines(table: &mut Endpoints) {
     let change = Needs::User(&[S::WriteConversations]);
     table.delete("/api/v1/conversations/{id}", change, conversations::remove);
     table.post("/api/v1/conversations/{id}/read", change, conversations::read);
+    table.post("/api/v1/conversations/{id}/unread", change, conversations::unread);
     table.get("/api/v1/markers", MY_STATUSES, markers::show);
     table.post("/api/v1/markers", WRITE_STATUSES, markers::set);
 }
@@ -203,6 +201,9 @@ fn hashtags(table: &mut Endpoints) {
     table.post("/api/v1/tags/{name}/follow", follow, tags::follow);
     table.post("/api/v1/tags/{name}/unfollow", follow, tags::unfollow);
     table.get("/api/v1/followed_tags", Needs::User(&[S::ReadFollows]), tags::followed);
+    for path in ["/api/v1/trends", "/api/v1/trends/tags"] {
+        table.get(path, READ_STATUSES, trends::tags);
+    }
     let mine = Needs::User(&[S::ReadAccounts]);
     table.get("/api/v1/featured_tags", mine, tags::featured);
     table.get("/api/v1/featured_tags/suggestions", mine, tags::suggestions);
@@ -268,7 +269,6 @@ fn notifications_of_user(table: &mut Endpoints) {
     table.post(dismiss, WRITE_NOTIFICATIONS, notifications::dismiss);
     let count = notifications::unread_count;
     table.get("/api/v1/notifications/unread_count", MY_NOTIFICATIONS, count);
-    table.get("/api/v2/notifications/policy", MY_NOTIFICATIONS, notifications::policy);
 }
 
 fn streams(table: &mut Endpoints) {
@@ -284,7 +284,7 @@ fn about_the_server(table: &mut Endpoints) {
     table.get("/api/v2/instance", PUBLIC, instance::version_2);
     table.get("/api/v1/instance/extended_description", PUBLIC, instance::extended_description);
     table.get("/api/v1/instance/rules", PUBLIC, instance::rules);
-    table.get("/api/v1/instance/privacy_policy", PUBLIC, instance::no_text);
+    table.get("/api/v1/instance/languages", PUBLIC, instance::all_languages);
     let preferences = Needs::User(&[S::ReadAccounts]);
     table.get("/api/v1/preferences", preferences, profile::preferences);
     table.get("/.well-known/nodeinfo", PUBLIC, instance::nodeinfo_links);

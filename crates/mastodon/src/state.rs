@@ -14,12 +14,14 @@ use tokio::sync::Semaphore;
 use crate::MastodonOptions;
 use crate::answers::Answers;
 use crate::api::pictures;
+use crate::api::trends::Trends;
 use crate::bodies::Bodies;
 use crate::entities::{Entities, Renderer};
 use crate::error::ApiError;
 use crate::input::Once;
 use crate::limiter::{Limiter, Subject, What};
 use crate::password::Passwords;
+use crate::rate_headers;
 use crate::streams::Streams;
 use crate::tokens::Tokens;
 use crate::uploads::Uploads;
@@ -48,6 +50,7 @@ pub(crate) struct Server {
     pub(crate) streams: Streams,
     /// Responses that are being sent.
     pub(crate) answers: Answers,
+    pub(crate) trends: Trends,
 }
 
 /// What handlers get.
@@ -64,6 +67,7 @@ impl Server {
             bodies: Bodies::new(),
             uploads: Uploads::new(),
             answers: Answers::new(),
+            trends: Trends::default(),
             streams: Streams::new(options.connections_max),
             done_reads: Arc::new(Semaphore::new(DONE_READS_MAX)),
             pieces: Arc::new(Semaphore::new(pictures::PIECES_MAX)),
@@ -147,7 +151,10 @@ impl Server {
 
     /// Counts something that a subject of the limiter does, and refuses what is above its rate.
     pub(crate) fn limit(&self, what: What, subject: impl Into<Subject>) -> Result<(), ApiError> {
-        self.limiter.take(what, subject, Instant::now()).map_err(ApiError::above_rate)
+        let (subject, now) = (subject.into(), Instant::now());
+        let taken = self.limiter.take(what, subject, now);
+        rate_headers::record(self.limiter.usage(what, subject, now));
+        taken.map_err(ApiError::above_rate)
     }
 
     /// Whether users reach the server by https.

@@ -2,8 +2,8 @@
 
 use feed::accounts::AccessScope as S;
 
-use crate::access::Needs::{self, Nothing, User};
-use crate::api::absent::Absent::{List, Object, Record, Refused};
+use crate::access::Needs::{self, Anyone, Nothing, User};
+use crate::api::absent::Absent::{Json, List, Object, Record, Refused};
 use crate::endpoints::Endpoints;
 
 const WRITE_ACCOUNTS: Needs = User(&[S::WriteAccounts]);
@@ -17,6 +17,8 @@ pub(crate) fn add(table: &mut Endpoints) {
     of_statuses(table);
     of_accounts(table);
     of_notifications(table);
+    of_annual_reports(table);
+    of_collections(table);
     missing(table);
 }
 
@@ -31,12 +33,18 @@ fn lists(table: &mut Endpoints) {
             "/api/v1/instance/activity",
             "/api/v1/instance/domain_blocks",
             "/api/v1/instance/peers",
+            "/api/v1/peers/search",
             "/api/v1/trends/links",
             "/api/v1/trends/statuses",
-            "/api/v1/trends/tags",
         ],
     );
     table.absent("GET", Nothing, Object, &["/api/v1/instance/translation_languages"]);
+    table.absent("GET", Nothing, Json(NO_TEXT), &["/api/v1/instance/privacy_policy"]);
+    let terms = ["/api/v1/instance/terms_of_service", "/api/v1/instance/terms_of_service/{date}"];
+    table.absent("GET", Nothing, Record, &terms);
+    // Addresses are not verified, so none waits for that.
+    let confirmed = ["/api/v1/emails/check_confirmation"];
+    table.absent("GET", User(&[S::Read]), Json("true"), &confirmed);
     table.absent("GET", User(&[S::Read]), List, &["/api/v1/suggestions", "/api/v2/suggestions"]);
     table.absent("DELETE", User(&[S::Read]), Object, &["/api/v1/suggestions/{account_id}"]);
     table.absent("GET", User(&[S::ReadBlocks]), List, &["/api/v1/domain_blocks"]);
@@ -55,15 +63,17 @@ fn lists(table: &mut Endpoints) {
 fn of_statuses(table: &mut Endpoints) {
     let translate = ["/api/v1/statuses/{id}/translate"];
     table.absent("POST", READ_STATUSES, Refused("translation"), &translate);
+    let quotes = ["/api/v1/statuses/{id}/quotes"];
+    table.absent("GET", Anyone(&[S::ReadStatuses]), List, &quotes);
+    let write = User(&[S::WriteStatuses]);
+    let revoke = ["/api/v1/statuses/{id}/quotes/{quoting}/revoke"];
+    table.absent("POST", write, Refused("quotes"), &revoke);
+    table.absent("PUT", write, Refused("quotes"), &["/api/v1/statuses/{id}/interaction_policy"]);
+    table.absent("GET", Anyone(&[S::ReadStatuses]), Record, &["/api/v1/timelines/link"]);
 }
 
 fn of_accounts(table: &mut Endpoints) {
-    table.absent(
-        "GET",
-        Needs::Anyone(&[S::ReadAccounts]),
-        List,
-        &["/api/v1/accounts/{id}/endorsements"],
-    );
+    table.absent("GET", Anyone(&[S::ReadAccounts]), List, &["/api/v1/accounts/{id}/endorsements"]);
     table.absent(
         "GET",
         READ_ACCOUNTS,
@@ -91,7 +101,12 @@ fn of_notifications(table: &mut Endpoints) {
         Refused("filters of notifications"),
         &["/api/v2/notifications/policy"],
     );
+    table.absent("GET", READ_NOTIFICATIONS, Json(NO_POLICY), &["/api/v2/notifications/policy"]);
     table.absent("GET", READ_NOTIFICATIONS, List, &["/api/v1/notifications/requests"]);
+    let merged = ["/api/v1/notifications/requests/merged"];
+    table.absent("GET", READ_NOTIFICATIONS, Json("{\"merged\":true}"), &merged);
+    let all = ["/api/v1/notifications/requests/accept", "/api/v1/notifications/requests/dismiss"];
+    table.absent("POST", WRITE_NOTIFICATIONS, Object, &all);
     table.absent("GET", READ_NOTIFICATIONS, Record, &["/api/v1/notifications/requests/{id}"]);
     table.absent(
         "POST",
@@ -110,23 +125,46 @@ fn of_notifications(table: &mut Endpoints) {
     table.absent("DELETE", push, Object, &subscription);
 }
 
+/// Reports of a year: there are none, and nobody can have one made.
+fn of_annual_reports(table: &mut Endpoints) {
+    let none = Json("{\"annual_reports\":[],\"accounts\":[],\"statuses\":[]}");
+    table.absent("GET", READ_ACCOUNTS, none, &["/api/v1/annual_reports"]);
+    table.absent("GET", READ_ACCOUNTS, Record, &["/api/v1/annual_reports/{year}"]);
+    let state = ["/api/v1/annual_reports/{year}/state"];
+    table.absent("GET", READ_ACCOUNTS, Json("{\"state\":\"ineligible\"}"), &state);
+    let generate = ["/api/v1/annual_reports/{year}/generate"];
+    table.absent("POST", WRITE_ACCOUNTS, Refused("annual reports"), &generate);
+    table.absent("POST", WRITE_ACCOUNTS, Record, &["/api/v1/annual_reports/{year}/read"]);
+}
+
+/// Collections of accounts.
+fn of_collections(table: &mut Endpoints) {
+    let read = Anyone(&[S::ReadAccounts]);
+    let lists = ["/api/v1/accounts/{id}/collections", "/api/v1/accounts/{id}/in_collections"];
+    table.absent("GET", read, Json("{\"collections\":[]}"), &lists);
+    table.absent("GET", read, Record, &["/api/v1/collections/{id}"]);
+    table.absent("POST", WRITE_ACCOUNTS, Refused("collections"), &["/api/v1/collections"]);
+    table.absent("PATCH", WRITE_ACCOUNTS, Record, &["/api/v1/collections/{id}"]);
+    let items = ["/api/v1/collections/{id}/items", "/api/v1/collections/{id}/items/{item}/revoke"];
+    table.absent("POST", WRITE_ACCOUNTS, Record, &items);
+    let removed = ["/api/v1/collections/{id}", "/api/v1/collections/{id}/items/{item}"];
+    table.absent("DELETE", WRITE_ACCOUNTS, Record, &removed);
+}
+
+/// The privacy policy: the operator has written none.
+const NO_TEXT: &str = "{\"content\":\"\",\"updated_at\":\"1970-01-01T00:00:00.000Z\"}";
+
+/// Rules for notifications: none is kept back.
+const NO_POLICY: &str = "{\"for_not_following\":\"accept\",\"for_not_followers\":\"accept\",\
+    \"for_new_accounts\":\"accept\",\"for_private_mentions\":\"accept\",\"for_limited_accounts\":\"accept\",\
+    \"summary\":{\"pending_requests_count\":0,\"pending_notifications_count\":0}}";
+
 fn missing(table: &mut Endpoints) {
     table.missing(
         "GET",
         &[
             "/api/oembed",
-            "/api/v1/accounts/{id}/collections",
-            "/api/v1/accounts/{id}/in_collections",
-            "/api/v1/annual_reports",
-            "/api/v1/annual_reports/{year}",
-            "/api/v1/annual_reports/{year}/state",
-            "/api/v1/collections/{id}",
-            "/api/v1/instance/terms_of_service",
-            "/api/v1/instance/terms_of_service/{date}",
-            "/api/v1/notifications/requests/merged",
             "/api/v1/profile",
-            "/api/v1/statuses/{id}/quotes",
-            "/api/v1/timelines/link",
             "/api/v1_alpha/async_refreshes/{id}",
             "/api/v2/notifications",
             "/api/v2/notifications/unread_count",
@@ -137,21 +175,7 @@ fn missing(table: &mut Endpoints) {
     );
     table.missing(
         "POST",
-        &[
-            "/api/v1/annual_reports/{year}/generate",
-            "/api/v1/annual_reports/{year}/read",
-            "/api/v1/collections",
-            "/api/v1/collections/{id}/items",
-            "/api/v1/collections/{id}/items/{item}/revoke",
-            "/api/v1/emails/confirmations",
-            "/api/v1/notifications/requests/accept",
-            "/api/v1/notifications/requests/dismiss",
-            "/api/v1/statuses/{id}/quotes/{quoting}/revoke",
-            "/api/v2/notifications/{group_key}/dismiss",
-        ],
+        &["/api/v1/emails/confirmations", "/api/v2/notifications/{group_key}/dismiss"],
     );
-    table.missing("PUT", &["/api/v1/statuses/{id}/interaction_policy"]);
-    table.missing("PATCH", &["/api/v1/collections/{id}", "/api/v1/profile"]);
-    let collections = ["/api/v1/collections/{id}", "/api/v1/collections/{id}/items/{item}"];
-    table.missing("DELETE", &collections);
+    table.missing("PATCH", &["/api/v1/profile"]);
 }

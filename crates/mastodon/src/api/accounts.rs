@@ -6,8 +6,9 @@ use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
 
-use feed::{Handle, Page, PageOf, PostId, Posted, SetTable, Span, Tag, UserId};
-use serde_json::{Value, json};
+use feed::limits::FOLLOWING_MAX;
+use feed::{Handle, Page, PageOf, PostId, Posted, SetTable, Span, Tag, UserId, Visibility};
+use serde_json::json;
 
 use crate::answers;
 use crate::entities::Entities;
@@ -15,12 +16,19 @@ use crate::entities::instance::domain;
 use crate::entities::json::{Json, push_made};
 use crate::error::ApiError;
 use crate::fields::{Fields, Params};
-use crate::input::{self, AccountInPath, Reader};
+use crate::input::{self, AccountInPath, Me, Reader};
 use crate::paging::{self, Asked, Listed, PAGE_BYTES};
 use crate::state::Shared;
 
-/// Most ids of one request.
-pub(crate) const IDS_MAX: usize = 100;
+/// Most ids of one request for accounts or statuses.
+const IDS_MAX: usize = 100;
+/// Most ids of one request about relations. Mastodon has no limit but the length of a URL, 10 KiB.
+const RELATED_IDS_MAX: usize = 400;
+/// Most accounts who follow another one and are followed by the reader.
+const FAMILIAR_MAX: usize = 40;
+/// Follows that a request for such accounts looks at: enough for one account.
+const FAMILIAR_READ_MAX: usize = 16_384;
+const _: () = assert!(FAMILIAR_READ_MAX > FOLLOWING_MAX as usize);
 /// Rows of an author's posts that one request reads, if some kinds of them are left out.
 const ROWS_READ_MAX: usize = 1_000;
 /// Rows of them that are read at a time.
@@ -56,13 +64,26 @@ pub(crate) async fn many(
 
 /// The values of `id[]`, each once.
 pub(crate) fn ids(fields: &Fields) -> Result<Vec<String>, ApiError> {
-    let mut seen = HashSet::new();
-    let first = fields.all("id").filter(|id| seen.insert(id.trim_start_matches('0')));
-    let ids: Vec<_> = first.map(str::to_owned).collect();
+    let ids = all_ids(fields);
     if ids.len() > IDS_MAX {
         return Err(ApiError::invalid(format!("there are more than {IDS_MAX} ids")));
     }
     Ok(ids)
+}
+
+/// The users with the ids of `id[]`, each once, of a request about relations.
+pub(crate) fn related_ids(fields: &Fields) -> Result<Vec<UserId>, ApiError> {
+    let ids = all_ids(fields);
+    if ids.len() > RELATED_IDS_MAX {
+        return Err(ApiError::too_long("There are more than 400 ids: ask for fewer at a time"));
+    }
+    Ok(ids.iter().filter_map(|id| input::user(id)).collect())
+}
+
+fn all_ids(fields: &Fields) -> Vec<String> {
+    let mut seen = HashSet::new();
+    let first = fields.all("id").filter(|id| seen.insert(id.trim_start_matches('0')));
+    first.map(str::to_owned).collect()
 }
 
 /// A JSON list of the entities that exist, until they are too long for one response.
@@ -114,14 +135,16 @@ pub(crate) async fn statuses(
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
     let asked = Asked::parse(&fields, paging::STATUSES)?;
-    let is_true = |name| Ok::<_, ApiError>(fields.flag(name)?.unwrap_or(false));
-    let (replies, boosts) = (!is_true("exclude_replies")?, !is_true("exclude_reblogs")?);
-    let is_pinned = is_true("pinned")?;
-    let only_media = is_true("only_media")?;
+    let replies = !fields.is_true("exclude_replies")?;
+    let boosts = !fields.is_true("exclude_reblogs")?;
+    let direct = !fields.is_true("exclude_direct")?;
+    let is_pinned = fields.is_true("pinned")?;
+    let only_media = fields.is_true("only_media")?;
     // No post has what is no hashtag.
     let tag = fields.one("tagged")?.map(Tag::parse);
     let none = matches!(tag, Some(Err(_)));
-    let wanted = Wanted { replies, boosts, only_media, tag: tag.and_then(Result::ok) };
+    let tag = tag.and_then(Result::ok);
+    let wanted = Wanted { replies, boosts, direct, only_media, tag };
     let read = move |_: &_, entities: &mut Entities<'_>| {
         entities.is_visible(user).then(|| match none {
             true => Listed::default(),
@@ -146,6 +169,7 @@ fn pinned(entities: &mut Entities<'_>, user: UserId) -> Listed {
 struct Wanted {
     replies: bool,
     boosts: bool,
+    direct: bool,
     /// Only those with pictures of their own.
     only_media: bool,
     /// Only those with this hashtag.
@@ -168,7 +192,10 @@ fn of_author(
         // A thread of one author is no reply.
         let is_shown = |posted: &Posted| {
             let is_reply = posted.1.reply_to().is_some_and(|to| to != author);
-            let is_left_out = is_reply && !wanted.replies || posted.1.is_boost() && !wanted.boosts;
+            let is_direct = posted.1.visibility() == Visibility::Direct;
+            let is_left_out = is_reply && !wanted.replies
+                || posted.1.is_boost() && !wanted.boosts
+                || is_direct && !wanted.direct;
             let has_tag = |tag| entities.facts().has_tag(tag, (posted.0, author));
             let has_media = || entities.facts().post(posted.0).is_some_and(|p| !p.media.is_empty());
             !is_left_out
@@ -240,8 +267,60 @@ pub(crate) fn page_of_accounts(
     asked.list(page, None, |user| user.0.into(), |user| entity(entities, user))
 }
 
-/// `GET /api/v1/accounts/familiar_followers`
-pub(crate) async fn familiar(Params(fields): Params) -> Result<axum::Json<Value>, ApiError> {
-    let ids = ids(&fields)?.into_iter().map(|id| json!({"id": id, "accounts": []}));
-    Ok(axum::Json(ids.collect()))
+/// `GET /api/v1/accounts/familiar_followers`: of each account those of its followers whom the reader follows. Accounts that
+/// were not looked at, because others have taken all the work of a request, are left out.
+pub(crate) async fn familiar(
+    State(state): State<Shared>,
+    Me(me): Me,
+    Params(fields): Params,
+) -> Result<Response, ApiError> {
+    let users = related_ids(&fields)?;
+    let read = move |_: &_, entities: &mut Entities<'_>| {
+        let followed = entities.facts().following_all(me);
+        let (mut out, mut rest) = (vec![b'['], FAMILIAR_READ_MAX);
+        for user in users {
+            if out.len() >= PAGE_BYTES {
+                break;
+            }
+            if !entities.is_visible(user) {
+                continue;
+            }
+            let Some(found) = familiar_followers(entities, &followed, user, &mut rest) else {
+                break;
+            };
+            let entity = Json::from(json!({"id": user.0.to_string()}));
+            let accounts = list(found.into_iter(), |user| entities.account(user));
+            let accounts = Json::written(|out| {
+                out.extend_from_slice(&accounts);
+                Some(())
+            });
+            push_made(accounts.map(|accounts| entity.with_entity("accounts", &accounts)), &mut out);
+        }
+        out.push(b']');
+        out
+    };
+    Ok(answers::json(state.entities(Some(me), read).await?))
+}
+
+/// The first followers of a user among those whom the reader follows; none if more follows than `rest` would be looked at.
+fn familiar_followers(
+    entities: &Entities<'_>,
+    followed: &[UserId],
+    user: UserId,
+    rest: &mut usize,
+) -> Option<Vec<UserId>> {
+    let facts = entities.facts();
+    let followers = facts.counts(user).followers as usize;
+    let is_read = followers <= followed.len();
+    *rest = rest.checked_sub(followers.min(followed.len()))?;
+    let found = match is_read {
+        true => {
+            let span = Span { limit: followers, ..Span::ALL };
+            let mut found = facts.users_in(SetTable::Followers, user, span);
+            found.retain(|other| followed.binary_search(other).is_ok());
+            found
+        }
+        false => followed.iter().copied().filter(|other| facts.follows(*other, user)).collect(),
+    };
+    Some(found.into_iter().filter(|other| entities.is_visible(*other)).take(FAMILIAR_MAX).collect())
 }

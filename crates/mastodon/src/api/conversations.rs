@@ -55,6 +55,19 @@ pub(crate) async fn direct(
 }
 
 impl Server {
+    /// The conversation of a user with this first post.
+    async fn conversation(&self, me: UserId, first: PostId) -> Result<Conversation, ApiError> {
+        let read = move |_: &_, entities: &mut Entities<'_>| find(entities, first);
+        self.entities(Some(me), read).await?.ok_or_else(ApiError::not_found)
+    }
+
+    /// The response with a conversation.
+    async fn marked(&self, me: UserId, found: Conversation) -> Result<Response, ApiError> {
+        let read = move |entities: &mut Entities<'_>| entities.conversation(found);
+        let entity: Option<Entity> = self.entities_done(me, read).await?;
+        answers::entity(entity)
+    }
+
     /// Marks a conversation as read, or removes it; returns what it was.
     async fn mark(
         &self,
@@ -62,8 +75,7 @@ impl Server {
         once: Once,
         is_removed: bool,
     ) -> Result<Conversation, ApiError> {
-        let read = move |_: &_, entities: &mut Entities<'_>| find(entities, first);
-        let found = self.entities(Some(me), read).await?.ok_or_else(ApiError::not_found)?;
+        let found = self.conversation(me, first).await?;
         let mark = ConversationMark { first, read: found.last, is_removed };
         let update = ConversationUpdate { user: UserRef::Id(me), mark };
         self.change(me, once, Command::Conversation(Box::new(update))).await?;
@@ -79,10 +91,21 @@ pub(crate) async fn read(
     once: Once,
 ) -> Result<Response, ApiError> {
     let found = state.mark((me, first), once, false).await?;
-    let found = Conversation { is_unread: false, ..found };
-    let read = move |entities: &mut Entities<'_>| entities.conversation(found);
-    let entity: Option<Entity> = state.entities_done(me, read).await?;
-    answers::entity(entity)
+    state.marked(me, Conversation { is_unread: false, ..found }).await
+}
+
+/// `POST /api/v1/conversations/{id}/unread`
+pub(crate) async fn unread(
+    State(state): State<Shared>,
+    Me(me): Me,
+    StatusInPath(first): StatusInPath,
+    once: Once,
+) -> Result<Response, ApiError> {
+    let found = state.conversation(me, first).await?;
+    let user = UserRef::Id(me);
+    let command = Command::UnreadConversation { user, first, last: found.last };
+    state.change(me, once, command).await?;
+    state.marked(me, Conversation { is_unread: true, ..found }).await
 }
 
 /// `DELETE /api/v1/conversations/{id}`

@@ -18,7 +18,7 @@ use crate::answers;
 use crate::entities::Entities;
 use crate::entities::filter::{filtered_status, keyword as keyword_entity};
 use crate::error::ApiError;
-use crate::fields::{Fields, Params, is_true};
+use crate::fields::{Fields, Params, boolean};
 use crate::input::{self, Me, Once};
 use crate::state::{Server, Shared};
 
@@ -152,7 +152,7 @@ fn keyword_changes(fields: &Fields) -> Result<Vec<KeywordChange>, ApiError> {
     }
     let mut changes = Vec::new();
     for [id, text, whole_word, destroy] in given {
-        let is_removed = destroy.is_some_and(is_true);
+        let is_removed = destroy.and_then(boolean) == Some(true);
         let id = id.filter(|id| !id.is_empty());
         let id = id.map(|id| input::number(id).map(FilterPartId).ok_or_else(ApiError::not_found));
         match id.transpose()? {
@@ -160,12 +160,12 @@ fn keyword_changes(fields: &Fields) -> Result<Vec<KeywordChange>, ApiError> {
             Some(keyword) => changes.push(KeywordChange::Edit {
                 keyword,
                 text: text.map(FilterText::parse).transpose()?,
-                whole_word: whole_word.map(is_true),
+                whole_word: whole_word.and_then(boolean),
             }),
             None if is_removed => {}
             None => {
                 let text = FilterText::parse(text.unwrap_or_default())?;
-                let whole_word = whole_word.is_none_or(is_true);
+                let whole_word = whole_word.and_then(boolean).unwrap_or(true);
                 changes.push(KeywordChange::Add(Keyword { text, whole_word }));
             }
         }

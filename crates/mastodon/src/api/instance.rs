@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::accounts::{handle, list};
 use crate::answers;
-use crate::entities::{Entities, html, instance, time};
+use crate::entities::{Entities, html, instance, languages, time};
 use crate::error::ApiError;
 use crate::fields::Params;
 use crate::input::{self, Reader};
@@ -87,11 +87,18 @@ pub(crate) async fn webfinger(
     State(state): State<Shared>,
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
-    let resource =
-        fields.one("resource")?.ok_or_else(|| ApiError::invalid("resource is missing"))?;
+    let resource = fields.need("resource")?;
     let base = state.options.base.clone();
-    let name = resource.strip_prefix("acct:");
-    let name = name.or_else(|| resource.strip_prefix(&base)?.strip_prefix("/@"));
+    let of_path = || {
+        let path = resource.strip_prefix(&base)?;
+        path.strip_prefix("/@").or_else(|| path.strip_prefix("/users/"))
+    };
+    let name = match resource.split_once(':') {
+        Some(("acct", name)) => Some(name),
+        Some(("http" | "https", _)) => of_path(),
+        _ if resource.contains('@') => Some(resource),
+        _ => return Err(ApiError::invalid_request("resource is acct:NAME@HOST or a URL")),
+    };
     let name = name.and_then(|name| handle(name, &base)).ok_or_else(ApiError::not_found)?;
     let read = move |_: &_, entities: &mut Entities<'_>| {
         let user = entities.facts().by_handle(&name).filter(|user| entities.is_visible(*user))?;
@@ -101,7 +108,7 @@ pub(crate) async fn webfinger(
         let rel = "http://webfinger.net/rel/profile-page";
         Some(json!({
             "subject": format!("acct:{handle}@{}", instance::domain(&base)),
-            "aliases": [page],
+            "aliases": [page, format!("{base}/users/{handle}")],
             "links": [{"rel": rel, "type": "text/html", "href": page}],
         }))
     };
@@ -119,9 +126,10 @@ pub(crate) async fn extended_description(State(state): State<Shared>) -> Json<Va
     Json(json!({"content": content, "updated_at": time::time(about.text_ms)}))
 }
 
-/// `GET /api/v1/instance/privacy_policy`: the operator has written none.
-pub(crate) async fn no_text() -> Json<Value> {
-    Json(json!({"content": "", "updated_at": "1970-01-01T00:00:00.000Z"}))
+/// `GET /api/v1/instance/languages`: those in which posts can be marked as written, by their codes.
+pub(crate) async fn all_languages() -> Json<Value> {
+    let language = |(code, name): &(&str, &str)| json!({"code": code, "name": name});
+    Json(languages::ALL.iter().map(language).collect())
 }
 
 /// `GET /api/v1/directory`: the newest users first, whatever the order that is asked for. Users leave it by a setting.

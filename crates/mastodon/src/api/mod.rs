@@ -22,3 +22,4 @@ pub(crate) mod statuses;
 pub(crate) mod streaming;
 pub(crate) mod tags;
 pub(crate) mod timelines;
+pub(crate) mod trends;

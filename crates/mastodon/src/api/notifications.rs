@@ -120,15 +120,3 @@ pub(crate) async fn unread_count(
     let count = state.entities(Some(me), read).await?;
     Ok(Json(json!({"count": count})))
 }
-
-/// `GET /api/v2/notifications/policy`: nothing is filtered.
-pub(crate) async fn policy() -> Json<Value> {
-    Json(json!({
-        "for_not_following": "accept",
-        "for_not_followers": "accept",
-        "for_new_accounts": "accept",
-        "for_private_mentions": "accept",
-        "for_limited_accounts": "accept",
-        "summary": {"pending_requests_count": 0, "pending_notifications_count": 0},
-    }))
-}

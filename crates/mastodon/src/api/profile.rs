@@ -3,8 +3,10 @@
 use axum::extract::State;
 use axum::response::Response;
 use feed::Visibility;
-use feed::media::{MediaCommand, ProfilePicture};
-use feed::{Bio, Command, Language, Name, PostDefaults, ProfileFields, UserEdit, UserId, UserRef};
+use feed::media::{Description, MediaChange, MediaCommand, MediaId, ProfilePicture};
+use feed::{
+    Bio, Command, Language, Name, PostDefaults, ProfileFields, Refusal, UserEdit, UserId, UserRef,
+};
 
 use media::Shape;
 use node::UploadError;
@@ -14,13 +16,16 @@ use crate::entities::Entities;
 use crate::entities::status::visibility;
 use crate::error::ApiError;
 use crate::fields::Fields;
-use crate::form::Form;
+use crate::form::{Files, Form};
 use crate::input::{Me, Once};
 use crate::limiter::What;
 use crate::state::{Server, Shared};
 
-/// The files that change the pictures of a profile.
-const PICTURES: [(&str, Shape); 2] = [("avatar", Shape::Avatar), ("header", Shape::Header)];
+/// The files that change the pictures of a profile, and what describes these.
+const PICTURES: [(&str, &str, Shape); 2] = [
+    ("avatar", "avatar_description", Shape::Avatar),
+    ("header", "header_description", Shape::Header),
+];
 
 impl Server {
     /// The defaults of the posts of a user; none if the user does not exist.
@@ -29,6 +34,40 @@ impl Server {
             return Ok(Some(known));
         }
         self.read(move |node| node.facts().user(user).map(|user| user.defaults)).await
+    }
+}
+
+/// What a request says a picture of the profile shows, with the picture that the profile has.
+type Described = Option<(Option<MediaId>, Description)>;
+
+impl Server {
+    /// What a request says the pictures of the profile show, in the order of [`PICTURES`].
+    ///
+    /// # Errors
+    /// 422 if a description is too long, or of a picture that there is not.
+    async fn descriptions(
+        &self,
+        me: UserId,
+        fields: &Fields,
+        files: &Files,
+    ) -> Result<Vec<Described>, ApiError> {
+        let said = |name| fields.text(name).map(Description::parse).transpose();
+        let said = PICTURES.map(|(_, name, _)| said(name));
+        if said.iter().all(|said| matches!(said, Ok(None))) {
+            return Ok(Vec::new());
+        }
+        let user = self.read(move |node| node.facts().user(me)).await?;
+        let has = user.map_or([None; 2], |user| [user.avatar, user.header]);
+        let mut described = Vec::new();
+        for ((said, has), (name, ..)) in said.into_iter().zip(has).zip(PICTURES) {
+            let said = said.map_err(Refusal::from)?;
+            let is_empty = said.as_ref().is_none_or(|text| text.as_str().is_empty());
+            if !is_empty && has.is_none() && files.get(name).is_none() {
+                return Err(ApiError::invalid(format!("there is no {name} to describe")));
+            }
+            described.push(said.map(|text| (has, text)));
+        }
+        Ok(described)
     }
 }
 
@@ -41,18 +80,30 @@ pub(crate) async fn update(
 ) -> Result<Response, ApiError> {
     refuse_fixed(&fields)?;
     let edit = edit(UserRef::Id(me), &fields)?;
-    files.keep(&PICTURES.map(|(name, _)| name));
-    let has_files = PICTURES.iter().any(|(name, _)| files.get(name).is_some());
+    files.keep(&PICTURES.map(|(name, ..)| name));
+    let has_files = PICTURES.iter().any(|(name, ..)| files.get(name).is_some());
     if has_files && !files.is_counted() {
         state.limit(What::Uploads, u64::from(me.0))?;
     }
-    // Both are looked at before one is used.
-    for (name, _) in PICTURES {
+    // All are looked at before one is used.
+    for (name, ..) in PICTURES {
         files.get(name).map(media::head).transpose().map_err(UploadError::from)?;
     }
-    for (name, shape) in PICTURES {
-        if let Some(file) = files.take(name)? {
-            state.upload(me, file, shape, (None, None)).await?;
+    let mut descriptions = state.descriptions(me, &fields, &files).await?.into_iter();
+    for (name, _, shape) in PICTURES {
+        let described = descriptions.next().flatten();
+        match (files.take(name)?, described) {
+            (Some(file), described) => {
+                let description = described.map(|(_, description)| description);
+                state.upload(me, file, shape, (description, None)).await?;
+            }
+            (None, Some((Some(media), description))) => {
+                let change = MediaChange { media, description: Some(description), focus: None };
+                let user = UserRef::Id(me);
+                let command = MediaCommand::Change { user, change: Box::new(change) };
+                state.change_once(None, Command::Media(command)).await?;
+            }
+            (None, _) => {}
         }
     }
     drop(files);
@@ -95,10 +146,13 @@ async fn clear(
 
 /// Refuses pictures that are no files, and to set what every account has in the same way here.
 fn refuse_fixed(fields: &Fields) -> Result<(), ApiError> {
-    for (name, _) in PICTURES {
+    for (name, ..) in PICTURES {
         if fields.has(name) {
             return Err(ApiError::invalid(format!("{name} is a file in a multipart form")));
         }
+    }
+    if fields.has("attribution_domains") {
+        return Err(ApiError::not_supported("attribution of links to authors"));
     }
     match fields.flag("hide_collections")? {
         Some(true) => Err(ApiError::not_supported("setting hide_collections to true")),

@@ -37,7 +37,8 @@ pub(crate) async fn accounts(
 ) -> Result<Response, ApiError> {
     let (limit, offset) = (limit(&fields, 40, USERS_MAX)?, offset(fields.one("offset")?));
     let start = handle(fields.one("q")?.unwrap_or_default(), &state.options.base);
-    let followed = reader.filter(|_| fields.is_true("following").unwrap_or(false));
+    let is_following = fields.is_true("following")?;
+    let followed = reader.filter(|_| is_following);
     let read = move |_: &_, entities: &mut Entities<'_>| {
         let found = users(entities, start.as_ref(), followed).skip(offset).take(limit);
         let found: Vec<_> = found.collect();
@@ -70,7 +71,8 @@ pub(crate) async fn all(
     let query = fields.one("q")?.unwrap_or_default().trim().to_owned();
     let kind = fields.one("type")?.unwrap_or_default().to_owned();
     let base = state.options.base.clone();
-    let followed = reader.filter(|_| fields.is_true("following").unwrap_or(false));
+    let is_following = fields.is_true("following")?;
+    let followed = reader.filter(|_| is_following);
     let read = move |node: &node::Node, entities: &mut Entities<'_>| {
         let wants = |name: &str| kind.is_empty() || kind == name;
         let (name, post) = named(&query, &base);

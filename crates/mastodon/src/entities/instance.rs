@@ -174,6 +174,11 @@ pub(crate) fn nodeinfo(facts: Facts<'_, Store>, options: &MastodonOptions) -> Va
         "services": {"inbound": [], "outbound": []},
         "openRegistrations": options.registrations == Registrations::Open,
         "usage": {"users": {"total": users}, "localPosts": posts},
-        "metadata": {"nodeName": about.title, "nodeDescription": about.description},
+        "metadata": {
+            "nodeName": about.title,
+            "nodeDescription": about.description,
+            // Whose API it is like: by this name clients choose how to talk to it.
+            "upstream": {"name": "mastodon"},
+        },
     })
 }

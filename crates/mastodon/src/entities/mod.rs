@@ -10,6 +10,7 @@ pub(crate) mod html;
 pub(crate) mod instance;
 pub(crate) mod json;
 mod kept;
+pub(crate) mod languages;
 mod media;
 pub(crate) mod notification;
 mod poll;
@@ -18,6 +19,7 @@ mod shared_part;
 pub(crate) mod status;
 mod tag;
 pub(crate) mod time;
+pub(crate) mod trends;
 
 use std::cell::{Cell, OnceCell};
 use std::collections::HashMap;

@@ -42,6 +42,15 @@ async fn a_follow_has_boosts_or_not_and_notifications_or_not() {
             assert_eq!((following, showing, notifying), expected, "{fields:?}");
         }
     }
+    // Some languages alone are refused, so that no app shows it as done; all of them are what there is.
+    let path = format!("/api/v1/accounts/{}/follow", bob.id);
+    for (name, value, status) in
+        [("languages[]", "fr", 422), ("languages", "fr", 422), ("languages[]", "", 200)]
+    {
+        let got = world.post(&path, Some(&ada.token), &[(name, value)]).await;
+        assert_eq!(got.status.as_u16(), status, "{name}={value}: {got:?}");
+    }
+    assert_eq!(relation(&world, &ada, &bob).await["languages"], json!(null));
     let post = eve.post(&world, "one").await;
     bob.call(&world, "POST", &format!("/api/v1/statuses/{post}/reblog"), &[]).await;
     let home = || async { ids(&ada.get(&world, "/api/v1/timelines/home").await) };

@@ -48,9 +48,21 @@ async fn a_conversation_is_listed_read_removed_and_comes_back() {
     let shown = ada.call(&world, "POST", &read, &[]).await;
     assert_eq!((&shown["id"], &shown["unread"]), (&json!(one), &json!(false)));
     assert!(!list(&world, &ada).await[1].3);
+    let unread = format!("{PATH}/{one}/unread");
+    for _ in 0..2 {
+        let shown = ada.call(&world, "POST", &unread, &[]).await;
+        assert_eq!((&shown["id"], &shown["unread"]), (&json!(one), &json!(true)));
+        assert!(list(&world, &ada).await[1].3);
+    }
+    // Also one whose last status is the user's own.
+    let shown = ada.call(&world, "POST", &format!("{PATH}/{other}/unread"), &[]).await;
+    assert_eq!((&shown["unread"], list(&world, &ada).await[0].3), (&json!(true), true));
+    assert!(list(&world, &bob).await[0].3 && !list(&world, &bob).await[1].3, "for its user only");
+    ada.call(&world, "POST", &read, &[]).await;
+    assert!(!list(&world, &ada).await[1].3);
     ada.call(&world, "DELETE", &format!("{PATH}/{one}"), &[]).await;
     assert_eq!(list(&world, &ada).await.len(), 1);
-    for (method, path) in [("POST", read), ("DELETE", format!("{PATH}/{one}"))] {
+    for (method, path) in [("POST", read), ("POST", unread), ("DELETE", format!("{PATH}/{one}"))] {
         let got = world.call(method, &path, Some(&ada.token), &[]).await;
         assert_eq!(got.status.as_u16(), 404, "{method} of a removed one");
     }

@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::client::{ALL_SCOPES, Person, World};
 
 /// Streams do not end: `streaming.rs` reads them.
-fn is_stream(path: &str) -> bool {
+pub(crate) fn is_stream(path: &str) -> bool {
     path.starts_with("/api/v1/streaming")
 }
 
@@ -123,7 +123,7 @@ async fn a_scope_opens_the_endpoints_that_need_it_and_no_others() {
 
 /// What the id in a path names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+pub(crate) enum Kind {
     Account,
     Status,
     Conversation,
@@ -138,14 +138,14 @@ enum Kind {
 }
 
 /// Whether a path names a hashtag, or one of those on the reader's own profile.
-fn is_of_tag(path: &str) -> bool {
+pub(crate) fn is_of_tag(path: &str) -> bool {
     ["/api/v1/tags/{", "/api/v1/timelines/tag/{", "/api/v1/featured_tags/{"]
         .into_iter()
         .any(|start| path.starts_with(start))
 }
 
 /// None if a path has no id, or the id of something that the server does not have.
-fn kind(endpoint: &Endpoint) -> Option<Kind> {
+pub(crate) fn kind(endpoint: &Endpoint) -> Option<Kind> {
     let path = endpoint.path;
     let kinds = [
         ("/api/v1/accounts/{", Kind::Account),
@@ -174,7 +174,7 @@ fn kind(endpoint: &Endpoint) -> Option<Kind> {
 }
 
 /// A path with an id.
-fn with_id(path: &str, id: &str) -> String {
+pub(crate) fn with_id(path: &str, id: &str) -> String {
     let parts = path.split('/').map(|part| if part.starts_with('{') { id } else { part });
     parts.collect::<Vec<_>>().join("/")
 }
@@ -532,9 +532,11 @@ async fn ids_that_are_none_are_not_found() {
         ("GET", "/api/v1/accounts/7/statuses"),
         ("GET", "/api/v1/unknown/path"),
         ("GET", "/api/v2/unknown"),
+        ("GET", "/api/v3/unknown"),
     ] {
         let got = world.call(method, path, Some(&ada.token), &[("status", "x")]).await;
         assert_eq!(got.status.as_u16(), 404, "{method} {path}: {got:?}");
+        assert_eq!(got.headers["access-control-allow-origin"], "*", "{path}");
     }
 }
 
@@ -546,6 +548,7 @@ async fn a_method_that_an_endpoint_lacks_is_refused_with_a_text() {
         let got = world.call("TRACE", &concrete(path), Some(&ada.token), &[]).await;
         assert_eq!(got.status.as_u16(), 405, "{path}: {got:?}");
         assert!(got.json()["error"].is_string() && got.headers.contains_key("allow"), "{got:?}");
+        assert_eq!(got.headers["access-control-allow-origin"], "*", "{path}");
     }
 }
 

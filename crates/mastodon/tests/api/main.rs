@@ -22,6 +22,7 @@ mod server;
 mod settings;
 mod statuses;
 mod streaming;
+mod table;
 mod tags;
 mod user_lists;
 mod visibility;

@@ -357,12 +357,42 @@ async fn profiles_have_pictures() {
     let second = world.send_form("PATCH", update, &ada.token, body).await.json();
     assert_eq!(second["header"], me["header"]);
     assert_eq!(world.fetch(&me["avatar"]).await.status.as_u16(), 404, "it was replaced");
+    // What they show is said with the file or later.
+    let body = form(&[("header_description", " a <field> ")], &[("header", &noise(1_500, 90))]);
+    let me = world.send_form("PATCH", update, &ada.token, body).await.json();
+    assert_eq!(
+        (&me["header_description"], &me["avatar_description"]),
+        (&json!("a <field>"), &json!(""))
+    );
+    for text in ["a cat", "another", ""] {
+        let me = ada.call(&world, "PATCH", update, &[("avatar_description", text)]).await;
+        assert_eq!((&me["avatar_description"], &me["avatar"]), (&json!(text), &second["avatar"]));
+        let seen = bob.get(&world, &format!("/api/v1/accounts/{}", ada.id)).await;
+        assert_eq!(
+            (&seen["avatar_description"], &seen["header_description"]),
+            (&json!(text), &json!("a <field>"))
+        );
+    }
+    let long = "x".repeat(1_501);
+    for fields in [
+        &[("avatar_description", long.as_str()), ("note", "changed")][..],
+        &[("attribution_domains[]", "a.example"), ("note", "changed")],
+    ] {
+        let got = world.call("PATCH", update, Some(&ada.token), fields).await;
+        assert_eq!(got.status.as_u16(), 422, "{fields:?} {got:?}");
+    }
+    let none = world.call("PATCH", update, Some(&bob.token), &[("avatar_description", "x")]).await;
+    assert_eq!(none.status.as_u16(), 422, "there is nothing to describe: {none:?}");
+    bob.call(&world, "PATCH", update, &[("avatar_description", ""), ("attribution_domains[]", "")])
+        .await;
     for name in ["avatar", "header"] {
         let left = ada.call(&world, "DELETE", &format!("/api/v1/profile/{name}"), &[]).await;
         assert_eq!(left[name], before[name], "{name}");
         ada.call(&world, "DELETE", &format!("/api/v1/profile/{name}"), &[]).await;
     }
     assert_eq!(world.fetch(&second["avatar"]).await.status.as_u16(), 404);
+    let me = ada.get(&world, "/api/v1/accounts/verify_credentials").await;
+    assert_eq!((&me["avatar_description"], &me["note"]), (&json!(""), &json!("")));
 }
 
 #[tokio::test]

@@ -1,15 +1,16 @@
 //! Accounts, search, and what the server says about itself.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::Request;
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
-use feed::{Handle, Language};
-use mastodon::{About, Picture};
+use feed::{Command, Handle, Language, UserId, UserRef};
+use mastodon::{About, Picture, Rate, Rates};
 use serde_json::{Value, json};
 
-use crate::client::{World, ids};
+use crate::client::{Got, PASSWORD, World, ids};
 
 #[tokio::test]
 async fn a_profile_is_changed_and_what_is_fixed_is_refused() {
@@ -196,12 +197,10 @@ async fn the_server_describes_itself() {
         assert_eq!(got.headers["content-type"], "image/png", "{path}");
         assert_eq!(got.headers["access-control-allow-origin"], "*", "{path}");
     }
-    let found = get("/.well-known/webfinger?resource=acct:ada@social.example").await;
-    assert_eq!(found["subject"], "acct:ada@social.example");
-    for bad in ["", "?resource=acct:eve@social.example", "?resource=acct:ada@other.example"] {
-        let got = world.get(&format!("/.well-known/webfinger{bad}"), None).await;
-        assert!(got.status.is_client_error(), "{bad}: {got:?}");
-    }
+    let nodeinfo = get("/nodeinfo/2.0").await;
+    // Clients know neither the name of the program nor another way to see whose API it has.
+    assert_eq!(nodeinfo["metadata"]["upstream"]["name"], "mastodon");
+    assert_eq!(nodeinfo["software"]["name"], "roost");
     for (path, to) in [
         ("/@ada", "/#/@ada"),
         ("/@ada/1", "/#/post/1"),
@@ -215,6 +214,39 @@ async fn the_server_describes_itself() {
     for path in ["/@a-b", "/@ada/x", "/@%22/1", "/tags/1", "/tags/a-b"] {
         assert_eq!(world.get(path, None).await.status.as_u16(), 404, "{path}");
     }
+}
+
+#[tokio::test]
+async fn webfinger_finds_users_by_their_names_and_both_urls() {
+    let world = World::new();
+    let [ada] = world.people(["ada"]).await;
+    let webfinger = "/.well-known/webfinger?resource=acct:ada@social.example";
+    let found = world.get(webfinger, None).await.json();
+    assert_eq!(found["subject"], "acct:ada@social.example");
+    for (query, status) in [
+        ("?resource=acct:ada@social.example", 200),
+        ("?resource=ada@social.example", 200),
+        ("?resource=https://social.example/@ada", 200),
+        ("?resource=https://social.example/users/ada", 200),
+        ("", 400),
+        ("?resource=", 400),
+        ("?resource=ada", 400),
+        ("?resource=mailto:x", 400),
+        ("?resource=acct:eve@social.example", 404),
+        ("?resource=acct:ada@other.example", 404),
+        ("?resource=https://other.example/@ada", 404),
+        ("?resource=https://social.example/ada", 404),
+        ("?resource=https://social.example/users/ada/inbox", 404),
+    ] {
+        let got = world.get(&format!("/.well-known/webfinger{query}"), None).await;
+        assert_eq!(got.status.as_u16(), status, "{query}: {got:?}");
+        if status == 200 {
+            assert_eq!(got.json(), found, "{query}");
+        }
+    }
+    let account = ada.get(&world, &format!("/api/v1/accounts/{}", ada.id)).await;
+    let aliases = found["aliases"].as_array().unwrap();
+    assert!(aliases.contains(&account["uri"]) && aliases.contains(&account["url"]), "{found}");
 }
 
 #[tokio::test]
@@ -232,4 +264,186 @@ async fn parameters_of_a_read_may_be_in_its_body() {
     assert_eq!(ids(&got.json()), [bob.id.as_str()]);
     assert_eq!(ask("application/json", "x".repeat(100_000)).await.status.as_u16(), 413);
     assert_eq!(ask("application/json", String::new()).await.json(), json!([]));
+}
+
+#[tokio::test]
+async fn booleans_are_read_as_rails_reads_them() {
+    let world = World::new();
+    let [ada] = world.people(["ada"]).await;
+    let credentials = "/api/v1/accounts/update_credentials";
+    for (text, expect) in [
+        ("True", true),
+        ("FALSE", false),
+        ("yes", true),
+        ("off", false),
+        ("1", true),
+        ("0", false),
+        ("on", true),
+        ("F", false),
+    ] {
+        let fields = [("status", "x"), ("sensitive", text)];
+        let status = ada.call(&world, "POST", "/api/v1/statuses", &fields).await;
+        assert_eq!(status["sensitive"], expect, "{text}");
+        let fields = [("locked", text), ("bot", text), ("source[sensitive]", text)];
+        let me = ada.call(&world, "PATCH", credentials, &fields).await;
+        let [locked, bot, sensitive] = [&me["locked"], &me["bot"], &me["source"]["sensitive"]];
+        assert_eq!((locked, bot, sensitive), (&expect.into(), &expect.into(), &expect.into()));
+        let fields = [
+            ("title", "x"),
+            ("context[]", "home"),
+            ("keywords_attributes[][keyword]", "x"),
+            ("keywords_attributes[][whole_word]", text),
+        ];
+        let filter = ada.call(&world, "POST", "/api/v2/filters", &fields).await;
+        assert_eq!(filter["keywords"][0]["whole_word"], expect, "{text}");
+        let fields = [("title", "x"), ("exclusive", text)];
+        let got = world.post("/api/v1/lists", Some(&ada.token), &fields).await;
+        assert_eq!(got.status.as_u16(), if expect { 422 } else { 200 }, "{text}: {got:?}");
+    }
+    // What is empty is not said.
+    ada.call(&world, "PATCH", credentials, &[("locked", "true")]).await;
+    let me = ada.call(&world, "PATCH", credentials, &[("locked", ""), ("note", "x")]).await;
+    assert_eq!(me["locked"], true);
+}
+
+#[tokio::test]
+async fn relations_to_as_many_accounts_as_fit_in_a_url_are_read_at_once() {
+    let world = World::new();
+    let [ada, bob, cyd] = world.people(["ada", "bob", "cyd"]).await;
+    for (who, whom) in [(&ada, &bob), (&bob, &cyd)] {
+        who.does(&world, "follow", whom).await;
+    }
+    let ask = async |path: &str, ids: &[&str]| {
+        let fields: Vec<_> = ids.iter().map(|id| ("id[]", *id)).collect();
+        let path = format!("/api/v1/accounts/{path}");
+        world.call("GET", &path, Some(&ada.token), &fields).await
+    };
+    let numbers: Vec<_> = (1_000..1_600).map(|number| number.to_string()).collect();
+    let many = |count: usize| {
+        let strangers = numbers.iter().map(String::as_str).take(count - 1);
+        strangers.chain([bob.id.as_str()]).collect::<Vec<_>>()
+    };
+    for (count, expect) in [(1, 200), (101, 200), (300, 200), (400, 200), (401, 414), (600, 414)] {
+        for path in ["relationships", "familiar_followers"] {
+            let got = ask(path, &many(count)).await;
+            assert_eq!(got.status.as_u16(), expect, "{path} {count}: {got:?}");
+            if expect == 200 {
+                assert_eq!(ids(&got.json()), [bob.id.as_str()], "{path} {count}");
+            }
+        }
+    }
+    let got = ask("familiar_followers", &[&cyd.id, "77", &bob.id]).await.json();
+    assert_eq!((&got[0]["id"], &got[1]["id"]), (&json!(cyd.id), &json!(bob.id)));
+    assert_eq!(ids(&got[0]["accounts"]), [bob.id.as_str()], "who is followed by ada, follows cyd");
+    assert_eq!(got[0]["accounts"][0]["acct"], "bob");
+    assert_eq!((&got[1]["accounts"], got.as_array().unwrap().len()), (&json!([]), 2));
+    // Notes may be so long that not all of them fit in a response: nobody is left out.
+    let names: [String; 40] = std::array::from_fn(|number| format!("u{number}"));
+    let people = world.people(names.each_ref().map(String::as_str)).await;
+    let note = "\u{1F469}\u{200D}\u{1F680}".repeat(720);
+    for person in &people {
+        let path = format!("/api/v1/accounts/{}/note", person.id);
+        ada.call(&world, "POST", &path, &[("comment", &note)]).await;
+    }
+    let all: Vec<_> = people.iter().map(|person| person.id.as_str()).collect();
+    assert_eq!(ask("relationships", &all).await.status.as_u16(), 414);
+    assert_eq!(ids(&ask("relationships", &all[..20]).await.json()), all[..20]);
+}
+
+#[tokio::test]
+async fn a_client_is_told_what_is_left_of_its_rate() {
+    let rate = |times| Rate { times, within: Duration::from_secs(600) };
+    let world = World::with(|options| {
+        options.rates = Rates {
+            requests: rate(9),
+            posts: rate(3),
+            anonymous_reads: rate(2),
+            ..Rates::unlimited()
+        };
+    });
+    let [ada] = world.people(["ada"]).await;
+    let left = |got: &Got| {
+        let number = |name: &str| got.headers[name].to_str().unwrap().parse::<u32>().unwrap();
+        let reset = got.headers["x-ratelimit-reset"].to_str().unwrap();
+        assert!(reset.len() == 24 && reset.ends_with('Z'), "{reset}");
+        let exposed = got.headers["access-control-expose-headers"].to_str().unwrap();
+        for name in ["Link", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"] {
+            assert!(exposed.split(", ").any(|exposed| exposed == name), "{exposed}");
+        }
+        (got.status.as_u16(), number("x-ratelimit-limit"), number("x-ratelimit-remaining"))
+    };
+    let home = async || world.get("/api/v1/timelines/home", Some(&ada.token)).await;
+    // The first one was that of the account.
+    assert_eq!(left(&home().await), (200, 9, 7));
+    let post = async || world.post("/api/v1/statuses", Some(&ada.token), &[("status", "x")]).await;
+    for remaining in [2, 1, 0] {
+        assert_eq!(left(&post().await), (200, 3, remaining), "what it comes closest to");
+    }
+    let got = post().await;
+    assert_eq!(left(&got), (429, 3, 0));
+    assert!(got.headers.contains_key("retry-after"));
+    assert_eq!(left(&home().await), (200, 9, 2));
+    let guest = async || world.get("/api/v1/timelines/public", None).await;
+    assert_eq!(left(&guest().await), (200, 2, 1));
+    assert_eq!(left(&guest().await), (200, 2, 0));
+    assert_eq!(left(&guest().await), (429, 2, 0));
+    let unlimited = World::new();
+    let got = unlimited.get("/api/v1/timelines/public", None).await;
+    assert!(!got.headers.contains_key("x-ratelimit-limit"));
+}
+
+#[tokio::test]
+async fn a_deleted_account_does_not_exist_and_nobody_gets_its_handle() {
+    let world = World::new();
+    let [ada, bob] = world.people(["ada", "bob"]).await;
+    ada.does(&world, "follow", &bob).await;
+    let own = bob.post(&world, "hello").await;
+    let before = ada.post(&world, "@bob hello").await;
+    let user = UserRef::Id(UserId(bob.id.parse().unwrap()));
+    let delete = Command::DeleteUser { user };
+    world.node.submit(delete.into()).await.unwrap().outcome.unwrap();
+    for path in [
+        "/api/v1/accounts/lookup?acct=bob".to_owned(),
+        format!("/api/v1/accounts/{}", bob.id),
+        format!("/api/v1/accounts/{}/statuses", bob.id),
+        format!("/api/v1/accounts/{}/followers", bob.id),
+        format!("/api/v1/statuses/{own}"),
+        "/.well-known/webfinger?resource=acct:bob@social.example".to_owned(),
+    ] {
+        let got = world.get(&path, Some(&ada.token)).await;
+        assert_eq!(got.status.as_u16(), 404, "{path}: {got:?}");
+    }
+    for path in [
+        "/api/v1/accounts/search?q=bob".to_owned(),
+        format!("/api/v1/accounts?id[]={}", bob.id),
+        format!("/api/v1/accounts/relationships?id[]={}", bob.id),
+        format!("/api/v1/accounts/familiar_followers?id[]={}", bob.id),
+        format!("/api/v1/accounts/{}/following", ada.id),
+        "/api/v1/timelines/home?limit=0&max_id=1".to_owned(),
+    ] {
+        assert_eq!(ada.get(&world, &path).await, json!([]), "{path}");
+    }
+    let me = ada.get(&world, "/api/v1/accounts/verify_credentials").await;
+    assert_eq!(me["following_count"], 0);
+    let after = ada.post(&world, "@bob hello").await;
+    for post in [before, after] {
+        let status = ada.get(&world, &format!("/api/v1/statuses/{post}")).await;
+        assert_eq!(status["mentions"], json!([]), "{status}");
+        let content = status["content"].as_str().unwrap();
+        assert!(content.contains("bob hello") && !content.contains("href"), "{content}");
+    }
+    let app = world.app_with("write:accounts").await;
+    let token = app.own_token(&world, "write:accounts").await;
+    let sign_up = async |name: &str| {
+        let fields = [
+            ("username", name),
+            ("email", "bob@example.org"),
+            ("password", PASSWORD),
+            ("agreement", "true"),
+        ];
+        world.post("/api/v1/accounts", Some(&token), &fields).await
+    };
+    let got = sign_up("Bob").await;
+    assert_eq!(got.json()["details"]["username"][0]["error"], "ERR_TAKEN", "{got:?}");
+    assert_eq!(sign_up("bob2").await.status.as_u16(), 200, "the address is free");
 }

@@ -146,3 +146,23 @@ async fn a_thread_has_what_is_above_and_below() {
     let status = ada.get(&world, &format!("/api/v1/statuses/{below}")).await;
     assert_eq!(status["in_reply_to_id"], Value::Null);
 }
+
+#[tokio::test]
+async fn a_profile_is_listed_with_or_without_direct_statuses() {
+    let world = World::new();
+    let [ada] = world.people(["ada"]).await;
+    let mut posts = Vec::new();
+    for visibility in ["public", "direct", "private", "direct", "unlisted"] {
+        let fields = [("status", visibility), ("visibility", visibility)];
+        let status = ada.call(&world, "POST", "/api/v1/statuses", &fields).await;
+        posts.insert(0, status["id"].as_str().unwrap().to_owned());
+    }
+    let path = format!("/api/v1/accounts/{}/statuses", ada.id);
+    assert_eq!(ada.ids(&world, &path).await, posts);
+    assert_eq!(ada.ids(&world, &format!("{path}?exclude_direct=false")).await, posts);
+    let without = [&posts[0], &posts[2], &posts[4]].map(String::clone);
+    let path = format!("{path}?exclude_direct=true");
+    assert_eq!(ada.ids(&world, &path).await, without);
+    let got = world.get(&format!("{path}&limit=2"), Some(&ada.token)).await;
+    assert!(got.headers["link"].to_str().unwrap().contains("exclude_direct=true&limit=2&max_id="));
+}

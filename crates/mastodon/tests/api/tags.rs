@@ -222,3 +222,60 @@ async fn followed_hashtags_are_listed_newest_first_in_pages() {
         assert_eq!(got.status.as_u16(), 404, "{name}");
     }
 }
+
+#[tokio::test]
+async fn trends_are_the_hashtags_that_most_users_have_used_lately() {
+    let (world, clock) = World::with_clock();
+    let names = ["ada", "bob", "cyd", "eve", "fay"];
+    let [ada, bob, cyd, eve, fay] = world.people(names).await;
+    let names = |tags: &Value| {
+        let tags = tags.as_array().unwrap().iter();
+        tags.map(|tag| tag["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    for (who, text) in [(&ada, "#old"), (&bob, "#old")] {
+        who.post(&world, text).await;
+    }
+    clock.pass(8 * 86_400_000);
+    for (who, text) in [
+        (&ada, "#two #three"),
+        (&bob, "#three #two"),
+        (&cyd, "#three #one #one"),
+        (&cyd, "#one"),
+        (&cyd, "#one again"),
+        (&eve, "#pair"),
+        (&fay, "#pair"),
+    ] {
+        who.post(&world, text).await;
+    }
+    for who in [&ada, &bob] {
+        for visibility in ["unlisted", "private", "direct"] {
+            let fields = [("status", "#hidden"), ("visibility", visibility)];
+            who.call(&world, "POST", "/api/v1/statuses", &fields).await;
+        }
+    }
+    let path = "/api/v1/trends/tags";
+    let found = ada.get(&world, path).await;
+    assert_eq!(names(&found), ["three", "pair", "two"], "what one user writes is no trend");
+    assert_eq!(found[0]["history"][0]["accounts"], "3");
+    for other in ["/api/v1/trends", "/api/v1/trends/tags?limit=20"] {
+        assert_eq!(ada.get(&world, other).await, found, "{other}");
+    }
+    assert_eq!(world.get(path, None).await.json()[0]["name"], "three");
+    assert_eq!(names(&ada.get(&world, &format!("{path}?limit=1&offset=1")).await), ["pair"]);
+    // Whoever is blocked is not there, also not by a hashtag.
+    for other in [&eve, &fay] {
+        ada.does(&world, "block", other).await;
+    }
+    assert_eq!(names(&ada.get(&world, path).await), ["three", "two"]);
+    assert_eq!(names(&bob.get(&world, path).await), ["three", "pair", "two"]);
+    for who in [&ada, &bob, &cyd, &eve] {
+        who.post(&world, "#new").await;
+    }
+    assert_eq!(
+        names(&bob.get(&world, path).await)[0],
+        "three",
+        "they are looked for once a minute"
+    );
+    clock.pass(60_000);
+    assert_eq!(names(&bob.get(&world, path).await)[0], "new");
+}

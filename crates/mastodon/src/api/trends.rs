@@ -1,0 +1,75 @@
+//! Trends: the hashtags that several users have used lately. There are none of statuses and links.
+//!
+//! **Invariant:** they are looked for once in [`KEPT_MS`], however many ask.
+
+use std::sync::{Arc, Mutex};
+
+use axum::extract::State;
+use axum::response::Response;
+use feed::Tag;
+
+use super::accounts::list;
+use crate::answers;
+use crate::entities::Entities;
+use crate::entities::trends::TRENDS_MAX;
+use crate::error::ApiError;
+use crate::fields::Params;
+use crate::input::{Reader, number};
+use crate::paging::limit;
+use crate::state::Shared;
+
+/// Time for which the hashtags are kept, in milliseconds.
+const KEPT_MS: u64 = 60_000;
+
+/// The trends, and when they were looked for.
+#[derive(Default)]
+pub(crate) struct Trends(Mutex<Option<(u64, Arc<[Tag]>)>>);
+
+impl Trends {
+    /// The trends; none if the caller is to look for them. Of many callers one is, while the others get those from before.
+    fn current(&self, now_ms: u64) -> Option<Arc<[Tag]>> {
+        let mut kept = self.0.lock().ok()?;
+        let (found_ms, tags) = kept.as_mut()?;
+        if now_ms.abs_diff(*found_ms) < KEPT_MS {
+            return Some(Arc::clone(tags));
+        }
+        *found_ms = now_ms;
+        None
+    }
+
+    fn keep(&self, now_ms: u64, tags: &Arc<[Tag]>) {
+        if let Ok(mut kept) = self.0.lock() {
+            *kept = Some((now_ms, Arc::clone(tags)));
+        }
+    }
+
+    /// The trends, which are looked for if those that are kept are too old.
+    fn get(&self, entities: &Entities<'_>, now_ms: u64) -> Arc<[Tag]> {
+        self.current(now_ms).unwrap_or_else(|| {
+            let found: Arc<[Tag]> = entities.trending_tags(now_ms).into();
+            self.keep(now_ms, &found);
+            found
+        })
+    }
+}
+
+/// `GET /api/v1/trends/tags`, and `/api/v1/trends` of older clients.
+pub(crate) async fn tags(
+    State(state): State<Shared>,
+    Reader(reader): Reader,
+    Params(fields): Params,
+) -> Result<Response, ApiError> {
+    let limit = limit(&fields, 10, 20)?;
+    let offset = fields.one("offset")?.and_then(number).unwrap_or(0);
+    let offset = offset.min(TRENDS_MAX as u64) as usize;
+    let trends = Arc::clone(&state);
+    let read = move |node: &node::Node, entities: &mut Entities<'_>| {
+        let now_ms = node.now_ms();
+        let tags = trends.trends.get(entities, now_ms);
+        // Nobody learns of a hashtag by posts that are hidden from them.
+        let found = tags.iter().filter_map(|tag| Some((tag, entities.used_tag(tag)?)));
+        let found = found.skip(offset).take(limit);
+        list(found, |(tag, posts)| Some(entities.tag_of(tag, &posts, now_ms)))
+    };
+    Ok(answers::json(state.entities(reader, read).await?))
+}

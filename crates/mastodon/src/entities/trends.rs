@@ -1,0 +1,54 @@
+//! Hashtags that several users have used lately.
+
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
+
+use feed::{PostId, Tag, UserId, Visibility};
+
+use super::Entities;
+
+/// Newest posts of all users in which they are looked for.
+const POSTS_READ_MAX: usize = 1_000;
+/// Posts that are read at a time.
+const POSTS_AT_ONCE: usize = 250;
+/// Age of the oldest of them, in milliseconds: what a hashtag's history shows.
+const AGE_MS: u64 = 7 * 86_400_000;
+/// Fewest users who have used one. What one user writes decides nothing.
+const USERS_MIN: usize = 2;
+/// Most of them that are found.
+pub(crate) const TRENDS_MAX: usize = 40;
+
+impl Entities<'_> {
+    /// The hashtags that most users have used in the newest public posts, whoever reads.
+    pub(crate) fn trending_tags(&self, now_ms: u64) -> Vec<Tag> {
+        let everybody = Entities::new(self.renderer, None);
+        let mut shown: HashMap<UserId, bool> = HashMap::new();
+        let mut is_shown =
+            |author| *shown.entry(author).or_insert_with(|| everybody.is_visible(author));
+        let mut uses: HashMap<Tag, (HashSet<UserId>, usize)> = HashMap::new();
+        let (mut before, mut read) = (Some(PostId(u64::MAX)), 0);
+        while let Some(from) = before.filter(|_| read < POSTS_READ_MAX) {
+            let (posts, rest) = everybody.facts().stored_posts_before(from, POSTS_AT_ONCE);
+            (before, read) = (rest, read + POSTS_AT_ONCE);
+            for (id, post) in posts {
+                if id.unix_ms() + AGE_MS < now_ms {
+                    before = None;
+                    break;
+                }
+                if post.visibility != Visibility::Public || !is_shown(post.author) {
+                    continue;
+                }
+                for tag in post.tags() {
+                    let (users, times) = uses.entry(tag).or_default();
+                    users.insert(post.author);
+                    *times += 1;
+                }
+            }
+        }
+        let found = uses.into_iter().map(|(tag, (users, times))| (users.len(), times, tag));
+        let mut found: Vec<_> = found.filter(|(users, ..)| *users >= USERS_MIN).collect();
+        found.sort_unstable_by_key(|(users, times, tag)| (Reverse((*users, *times)), tag.clone()));
+        found.truncate(TRENDS_MAX);
+        found.into_iter().map(|(.., tag)| tag).collect()
+    }
+}
