@@ -2,6 +2,7 @@
 //! its implementations contain routes and field names.
 
 mod error;
+mod last_posts;
 mod mastodon;
 mod roost;
 mod steps;
@@ -90,12 +91,9 @@ pub(crate) async fn ask_used<D: Dial>(api: &dyn Api, client: &mut Client<D>) -> 
 /// The API of the server of a simulation.
 pub(crate) fn of(options: &SimulateOptions) -> Arc<dyn Api> {
     let target = options.target.clone();
-    let own = Roost {
-        requests: Requests::new(target.authority(), options.key.as_deref()),
-        target,
-        seed: options.making.seed,
-        references: options.drawings.as_ref().map(|drawings| Arc::clone(&drawings.references)),
-    };
+    let requests = Requests::new(target.authority(), options.key.as_deref());
+    let references = options.drawings.as_ref().map(|drawings| Arc::clone(&drawings.references));
+    let own = Roost::new(target, requests, options.making.seed, references);
     match &options.api {
         ApiOptions::Roost => Arc::new(own),
         ApiOptions::Mastodon(with) => Arc::new(Mastodon::new(own, with.clone(), !options.loaded)),

@@ -56,7 +56,7 @@ pub enum Load {
 pub enum PostKind<T> {
     /// No mention.
     Plain,
-    /// The mention begins the post, which makes it a reply.
+    /// The mention begins the post, which is a reply if a post of the user is known.
     MentionFirst(T),
     /// The mention is inside the post.
     MentionWithin(T),

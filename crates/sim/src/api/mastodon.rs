@@ -1,7 +1,4 @@
 //! Mastodon's client API: actions as requests with the tokens of their users, and the parsing of responses.
-//!
-//! A reply answers the last post that is known of the mentioned user. If none is known, the post mentions the user
-//! without a reply: Mastodon shows a post that only begins with a mention to all followers.
 
 mod accounts;
 mod check;
@@ -9,11 +6,11 @@ mod fields;
 mod load;
 mod sign_in;
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use tokio::task::JoinHandle;
 
+use super::last_posts::LastPosts;
 use super::roost::Roost;
 use super::{Api, LoadError, Needs, PAGE, Timeline, TimelinePost, Used};
 use crate::client::{Requests, Response, TOO_MANY, Target};
@@ -34,14 +31,13 @@ pub(crate) struct Mastodon {
     /// Whether the follows are to be loaded.
     loads: bool,
     accounts: OnceLock<Accounts>,
-    /// The id of the last known post of each user.
-    last_posts: Mutex<HashMap<u32, u64>>,
+    last_posts: LastPosts,
 }
 
 impl Mastodon {
     pub(super) fn new(own: Roost, options: MastodonOptions, loads: bool) -> Mastodon {
         let requests = Requests::new(own.target.authority(), None);
-        let (accounts, last_posts) = (OnceLock::new(), Mutex::default());
+        let (accounts, last_posts) = (OnceLock::new(), LastPosts::default());
         Mastodon { own, requests, options, loads, accounts, last_posts }
     }
 
@@ -74,13 +70,7 @@ impl Mastodon {
     }
 
     fn write_post(&self, user: u32, kind: PostKind<u32>, text_seed: u64, request: &mut Vec<u8>) {
-        let (kind, parent) = match kind {
-            PostKind::MentionFirst(other) => match self.last_post(other) {
-                Some(parent) => (kind, Some(parent)),
-                None => (PostKind::MentionWithin(other), None),
-            },
-            kind => (kind, None),
-        };
+        let (kind, parent) = self.last_posts.parent(kind);
         let kind = kind.map(|mentioned| &*self.account(mentioned).handle);
         let text = texts::seeded_post_text(text_seed, kind);
         let body = match parent {
@@ -89,11 +79,6 @@ impl Mastodon {
         };
         let token = &self.account(user).token;
         self.requests.post_as(token, "/api/v1/statuses", body.as_bytes(), request);
-    }
-
-    fn last_post(&self, user: u32) -> Option<u64> {
-        let last = self.last_posts.lock().unwrap_or_else(PoisonError::into_inner);
-        last.get(&user).copied()
     }
 
     fn entry(&self, status: &Status<'_>) -> Option<TimelinePost> {
@@ -155,8 +140,7 @@ impl Api for Mastodon {
 
     fn posted(&self, body: &[u8]) -> Option<TimelinePost> {
         let posted = self.entry(&serde_json::from_slice(body).ok()?)?;
-        let mut last = self.last_posts.lock().unwrap_or_else(PoisonError::into_inner);
-        last.insert(posted.author, posted.id);
+        self.last_posts.add(&posted);
         Some(posted)
     }
 

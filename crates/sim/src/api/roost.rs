@@ -13,6 +13,7 @@ use rand::rngs::StdRng;
 use serde::Deserialize;
 use tokio::task::JoinHandle;
 
+use super::last_posts::LastPosts;
 use super::{Api, LoadError, Needs, PAGE, Timeline, TimelinePost, Used};
 use crate::client::{Requests, Response, Target};
 use crate::scenario::Scenario;
@@ -32,9 +33,19 @@ pub(crate) struct Roost {
     pub(crate) seed: u64,
     /// The drawings to distort, if any.
     pub(crate) references: Option<Arc<[[u8; 128]]>>,
+    last_posts: LastPosts,
 }
 
 impl Roost {
+    pub(crate) fn new(
+        target: Target,
+        requests: Requests,
+        seed: u64,
+        references: Option<Arc<[[u8; 128]]>>,
+    ) -> Roost {
+        Roost { target, requests, seed, references, last_posts: LastPosts::default() }
+    }
+
     /// How a scenario is loaded; `ids` has those of the users if they are not equal to their numbers.
     pub(super) fn loading(&self, scenario: Arc<Scenario>, ids: Option<Vec<u32>>) -> Loading {
         // One node: the others know a user that it registers only some milliseconds later.
@@ -88,9 +99,15 @@ impl Api for Roost {
                 self.requests.post("/v1/recognitions", body.as_bytes(), request);
             }
             What::Post { kind, text_seed } => {
+                let (kind, parent) = self.last_posts.parent(kind);
                 let kind = kind.map(|mentioned| texts::handle(self.seed, mentioned));
                 let text = texts::seeded_post_text(text_seed, kind.as_deref());
-                let body = format!("{{\"text\":\"{text}\"}}");
+                let body = match parent {
+                    Some(parent) => {
+                        format!("{{\"text\":\"{text}\",\"in_reply_to_id\":\"{parent}\"}}")
+                    }
+                    None => format!("{{\"text\":\"{text}\"}}"),
+                };
                 self.requests.post(&format!("/v1/users/{user}/posts"), body.as_bytes(), request);
             }
             What::PostStories { stories: 1, life_s, text_seed } => {
@@ -133,7 +150,9 @@ impl Api for Roost {
     }
 
     fn posted(&self, body: &[u8]) -> Option<TimelinePost> {
-        serde_json::from_slice::<Post<'_>>(body).ok()?.entry()
+        let posted = serde_json::from_slice::<Post<'_>>(body).ok()?.entry()?;
+        self.last_posts.add(&posted);
+        Some(posted)
     }
 
     fn write_page(&self, timeline: Timeline, request: &mut Vec<u8>) {
@@ -217,7 +236,7 @@ mod tests {
     fn roost() -> Roost {
         let target = std::net::SocketAddr::from(([127, 0, 0, 1], 1)).into();
         let requests = Requests::new("localhost:1", Some("k"));
-        Roost { target, requests, seed: 1, references: None }
+        Roost::new(target, requests, 1, None)
     }
 
     #[test]
@@ -325,8 +344,12 @@ mod tests {
         };
         let kind = PostKind::MentionFirst(3);
         let mentioned = texts::handle(1, 3);
-        let text = texts::seeded_post_text(5, PostKind::MentionFirst(&mentioned));
+        let text = texts::seeded_post_text(5, PostKind::MentionWithin(&mentioned));
         let body = format!("{{\"text\":\"{text}\"}}");
+        check_body(What::Post { kind, text_seed: 5 }, "/v1/users/7/posts", "json", &body);
+        roost.posted(br#"{"id":"77","author":{"id":"3"},"reply_to":null}"#);
+        let text = texts::seeded_post_text(5, PostKind::MentionFirst(&mentioned));
+        let body = format!("{{\"text\":\"{text}\",\"in_reply_to_id\":\"77\"}}");
         check_body(What::Post { kind, text_seed: 5 }, "/v1/users/7/posts", "json", &body);
         let post = |stories| What::PostStories { stories, life_s: 60, text_seed: 5 };
         let text = texts::seeded_post_text(5, PostKind::Plain);

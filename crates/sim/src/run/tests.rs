@@ -104,7 +104,7 @@ fn ten_per_second() -> impl Iterator<Item = Action> + Send + 'static {
 
 fn api() -> Arc<Roost> {
     let target = std::net::SocketAddr::from(([127, 0, 0, 1], 0)).into();
-    Arc::new(Roost { target, requests: Requests::new("test", None), seed: 1, references: None })
+    Arc::new(Roost::new(target, Requests::new("test", None), 1, None))
 }
 
 struct Outcome {

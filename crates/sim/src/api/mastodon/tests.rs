@@ -10,7 +10,7 @@ const CREDENTIALS: [&str; 3] = ["token-a", "token-b", "token-c"];
 fn mastodon() -> Mastodon {
     let target = std::net::SocketAddr::from(([127, 0, 0, 1], 1)).into();
     let requests = Requests::new("localhost:1", Some("key"));
-    let own = Roost { target, requests, seed: 1, references: None };
+    let own = Roost::new(target, requests, 1, None);
     let credentials = CREDENTIALS.map(|token| Credential::Token(token.to_owned()));
     let credentials = Some(credentials.into());
     let options = MastodonOptions { credentials, password: String::new(), own_api: false };

@@ -1,0 +1,29 @@
+//! The last known post of each user, which replies to that user answer.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use super::TimelinePost;
+use crate::workload::PostKind;
+
+/// Ids of the last known posts, by users.
+#[derive(Default)]
+pub(super) struct LastPosts(Mutex<HashMap<u32, u64>>);
+
+impl LastPosts {
+    pub(super) fn add(&self, post: &TimelinePost) {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        last.insert(post.author, post.id);
+    }
+
+    /// The kind of a post and the post that it answers. If none is known, the user is mentioned within the text: a text
+    /// that only begins with a mention is no reply.
+    pub(super) fn parent(&self, kind: PostKind<u32>) -> (PostKind<u32>, Option<u64>) {
+        let PostKind::MentionFirst(other) = kind else { return (kind, None) };
+        let last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match last.get(&other).copied() {
+            Some(parent) => (kind, Some(parent)),
+            None => (PostKind::MentionWithin(other), None),
+        }
+    }
+}
