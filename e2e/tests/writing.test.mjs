@@ -1,6 +1,7 @@
 // What is written while the server is down, while users are suggested, and while lists change.
 
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { PHONE, close, faults, fresh, isFocused, later, open, setUp, until } from "../browser.mjs";
 
@@ -186,4 +187,21 @@ test("an own post is edited in its place, with its warning, and shown so in othe
   assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= screen.width));
   await close(page);
   await close(other);
+});
+
+test("the pages find the same URLs, mentions and hashtags in texts as the server, and count as many characters", async () => {
+  const page = await open(browser, server);
+  const cases = JSON.parse(await readFile(new URL("../../crates/feed/tests/tokens.json", import.meta.url), "utf8"));
+  const found = await page.evaluate(async (texts) => {
+    const { length, tokens } = await import("/assets/js/text.js");
+    const shown = (text, { kind, start, end, name, domain }) => {
+      if (kind === "url") return [kind, text.slice(start, end)];
+      return [kind, name.toLowerCase() + (domain ? `@${domain}` : "")];
+    };
+    return texts.map((text) => ({ tokens: tokens(text).map((token) => shown(text, token)), length: length(text) }));
+  }, cases.map(({ text }) => text));
+  for (const [index, { text, ...expected }] of cases.entries()) {
+    assert.deepEqual({ ...found[index], ...expected }, found[index], text);
+  }
+  await close(page);
 });
