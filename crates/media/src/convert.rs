@@ -1,4 +1,4 @@
-//! Decodes a picture, turns it upright, scales it down, and encodes it anew.
+//! Decodes a picture, scales it down, converts its colors to sRGB, turns it upright, and encodes it anew.
 
 use std::io::Cursor;
 
@@ -11,6 +11,7 @@ use image::{ColorType, DynamicImage, ImageDecoder, Limits};
 
 use crate::blurhash::blurhash;
 use crate::head::{Format, Head};
+use crate::profile::to_srgb;
 use crate::{
     DECODER_BYTES_MAX, MediaError, ORIGINAL_PIXELS_MAX, PREVIEW_PIXELS_MAX, STORED_BYTES_MAX,
 };
@@ -94,10 +95,12 @@ impl Shape {
 /// Decoders might panic on some damaged files; a caller catches that.
 pub fn convert(file: &[u8], head: &Head, shape: Shape) -> Result<Picture, MediaError> {
     let (picture, orientation) = decode(file, head)?;
+    let has_color = picture.color().has_color();
     let mut picture = match shape.sides() {
         None => scaled(picture, ORIGINAL_PIXELS_MAX),
         Some(sides) => cropped(&plain(picture), turned(sides, orientation)),
     };
+    to_srgb(&mut picture, has_color, file, head.format);
     picture.apply_orientation(orientation);
     let original = encode(&picture, head.format)?;
     let preview = match shape {

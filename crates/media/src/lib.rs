@@ -1,7 +1,10 @@
-//! Pictures that users upload: checked, freed of metadata, turned upright, scaled down and encoded anew.
+//! Pictures that users upload: checked, freed of metadata, scaled down, converted to sRGB, turned upright and encoded
+//! anew.
 //!
-//! `metadata` removes what is no picture before anything else reads it. `head` finds out the format and the size from the first bytes, before anything is decoded; `convert` decodes, scales
-//! and encodes; `blurhash` makes the text that apps show until a picture has arrived; `answer` is the result as bytes.
+//! `metadata` removes what is no picture before anything else reads it. `head` finds out the format and the size from
+//! the first bytes, before anything is decoded; `convert` decodes, scales and encodes; `profile` converts the colors of
+//! photos with a wide gamut; `blurhash` makes the text that apps show until a picture has arrived; `answer` is the
+//! result as bytes.
 //!
 //! **Invariant:** pure: it does no I/O, starts no thread and uses no other crate of ours.
 //! **Invariant:** the format is that of the bytes. Names and content types of a request are not read.
@@ -14,6 +17,7 @@ mod convert;
 mod head;
 mod jpeg;
 mod metadata;
+mod profile;
 mod webp;
 
 pub use answer::{ANSWER_BYTES_MAX, from_bytes, to_bytes};

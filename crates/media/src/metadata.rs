@@ -1,7 +1,9 @@
-//! Removes everything from image files that is not part of the picture: color profiles, texts, thumbnails,
-//! comments, animation. Decoders unpack and copy these, at a cost that is unrelated to the size of the image.
+//! Removes everything from image files that is not part of the picture: color profiles (`profile` reads them before),
+//! texts, thumbnails, comments, animation. Decoders unpack and copy these, at a cost that is unrelated to the size of the image.
 //!
 //! **Invariant:** the result is at most as long as the file, and the work is linear in the file.
+
+use std::iter;
 
 /// Longest piece of metadata that is kept, in bytes, as in a segment of a JPEG file. Only the orientation
 /// is read, which takes a few dozen.
@@ -49,6 +51,16 @@ fn png(mut chunks: &[u8]) -> Vec<u8> {
     kept
 }
 
+/// Types and data of the chunks of a PNG file, up to a truncated one. `None` if it is no PNG file.
+pub(crate) fn png_chunks(file: &[u8]) -> Option<impl Iterator<Item = (&[u8; 4], &[u8])>> {
+    let mut chunks = file.strip_prefix(PNG_SIGNATURE)?;
+    Some(iter::from_fn(move || {
+        let (chunk, kind, rest) = png_chunk(chunks)?;
+        chunks = rest;
+        Some((kind, chunk.get(CHUNK_HEAD..chunk.len() - CHUNK_SUM)?))
+    }))
+}
+
 /// The first chunk, its type, and the rest.
 fn png_chunk(chunks: &[u8]) -> Option<(&[u8], &[u8; 4], &[u8])> {
     let (length, rest) = chunks.split_first_chunk()?;
@@ -88,6 +100,17 @@ fn jpeg(mut segments: &[u8]) -> Vec<u8> {
         segments = rest;
     }
     kept
+}
+
+/// Markers of a JPEG file and their segments, which begin with their length. After the header of the first scan there may
+/// be others than a decoder finds. `None` if it is no JPEG file.
+pub(crate) fn jpeg_segments(file: &[u8]) -> Option<impl Iterator<Item = (u8, &[u8])>> {
+    let mut segments = file.strip_prefix(JPEG_START)?;
+    Some(iter::from_fn(move || {
+        let (marker, segment, rest) = jpeg_segment(segments)?;
+        segments = rest;
+        Some((marker, segment))
+    }))
 }
 
 /// The first marker, its segment, which begins with its length, and the rest. Skips bytes before the marker.
