@@ -71,6 +71,14 @@ impl JetLogOptions {
         format!("{}.wanted", self.stream)
     }
 
+    /// Checks the addresses, without connecting.
+    ///
+    /// # Errors
+    /// [`JetLogError::Address`]
+    pub fn check(&self) -> Result<(), JetLogError> {
+        self.addresses().map(drop)
+    }
+
     fn addresses(&self) -> Result<Vec<ServerAddr>, JetLogError> {
         self.servers.split(',').map(|address| parse(address.trim())).collect()
     }

@@ -1,5 +1,6 @@
 //! Errors of opening a node.
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use commitlog::{ArchiveError, ClusterId, LogError, Position};
@@ -120,6 +121,29 @@ impl OpenError {
     /// The error of a row that cannot be read, with its file if one does not match its checksum. Reads every file.
     pub(crate) fn unreadable(options: &NodeOptions) -> Self {
         store::damaged_table(&options.store_dir()).map_or(Self::Unreadable, Self::Store)
+    }
+
+    /// Whether a setting is wrong, so that another start with the same settings fails, too.
+    #[must_use]
+    pub fn is_setting(&self) -> bool {
+        match self {
+            Self::Member { .. } | Self::NoMember(_) | Self::Samples(_) => true,
+            Self::Archive(
+                ArchiveError::NotAnArchive(_)
+                | ArchiveError::Foreign(_)
+                | ArchiveError::Diverged(_),
+            ) => true,
+            // The path is one of a file, or of somebody else.
+            Self::Directory(_, error) | Self::Archive(ArchiveError::Disk { source: error, .. }) => {
+                matches!(
+                    error.kind(),
+                    ErrorKind::PermissionDenied
+                        | ErrorKind::NotADirectory
+                        | ErrorKind::AlreadyExists
+                )
+            }
+            _ => false,
+        }
     }
 
     /// Whether a file is damaged or missing, so that a repair or a restore is the way out.

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use sim::client::{Connection, Dial as _, Requests, Target};
 
 use crate::cluster_log::log_options;
+use crate::exit::Exit;
 use crate::operate::fetched;
 use crate::output::out;
 use crate::simulate::{TARGET_KEY, target};
@@ -95,8 +96,10 @@ struct LogArguments {
 }
 
 impl LogArguments {
-    fn options(self) -> JetLogOptions {
-        log_options(&self.log, self.nats_creds, self.nats_tls_ca)
+    fn options(self) -> anyhow::Result<JetLogOptions> {
+        let options = log_options(&self.log, self.nats_creds, self.nats_tls_ca);
+        options.check().map_err(Exit::setting)?;
+        Ok(options)
     }
 }
 
@@ -119,7 +122,7 @@ impl Cluster {
 impl Init {
     fn run(self) -> anyhow::Result<()> {
         let (data, servers) = (self.data.display().to_string(), self.log.log.clone());
-        let options = self.log.options();
+        let options = self.log.options()?;
         let cluster = node::init_cluster(&self.data, |cluster, after| {
             JetLog::create(&options, cluster, after).map_err(anyhow::Error::from)
         })?;
@@ -135,7 +138,7 @@ impl Join {
     async fn run(self) -> anyhow::Result<()> {
         let Self { from, ca, data, log } = self;
         let servers = without_password(&log.log);
-        let options = log.options();
+        let options = log.options()?;
         let of_log = tokio::task::spawn_blocking(move || JetLog::cluster(&options)).await??;
         let target = target::parse(&from, ca.as_deref())?;
         let of_node = cluster_of(&target).await.with_context(|| format!("cannot use {from}"))?;

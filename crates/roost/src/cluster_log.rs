@@ -1,7 +1,9 @@
 //! The log of a cluster: which one the settings ask for, and opening it.
 
+use std::fs::File;
 use std::path::PathBuf;
 
+use anyhow::Context as _;
 use jetlog::{JetLog, JetLogOptions};
 use node::{Applied, ClusterId, LogError, NodeId, SharedLog};
 
@@ -30,7 +32,7 @@ impl Settings {
     /// The log of the cluster, if the server is a node of one.
     ///
     /// # Errors
-    /// If there are settings that do not go together.
+    /// If there are settings that do not go together, an address is wrong, or a file cannot be read.
     pub(crate) fn cluster_log(&self) -> anyhow::Result<Option<JetLogOptions>> {
         let Some(servers) = &self.log else {
             anyhow::ensure!(
@@ -47,7 +49,17 @@ impl Settings {
             self.archive.is_none(),
             "--archive copies the log of the data directory, and with --log there is none: make backups with roost backup"
         );
-        Ok(Some(log_options(servers, self.nats_creds.clone(), self.nats_tls_ca.clone())))
+        let options = log_options(servers, self.nats_creds.clone(), self.nats_tls_ca.clone());
+        options.check()?;
+        for (file, flag) in
+            [(&self.nats_creds, "--nats-creds"), (&self.nats_tls_ca, "--nats-tls-ca")]
+        {
+            if let Some(file) = file {
+                let cannot = || format!("cannot read {} ({flag})", file.display());
+                File::open(file).with_context(cannot)?;
+            }
+        }
+        Ok(Some(options))
     }
 }
 
@@ -74,6 +86,9 @@ mod tests {
             (&[log[0], log[1], "--archive", "x"], "roost backup"),
             (&["--nats-creds", "x"], "add --log"),
             (&["--nats-tls-ca", "x"], "add --log"),
+            (&["--log", "http://a:1"], "nats://HOST:4222"),
+            (&[log[0], log[1], "--nats-creds", "no/such"], "cannot read no/such (--nats-creds)"),
+            (&[log[0], log[1], "--nats-tls-ca", "no/such"], "cannot read no/such (--nats-tls-ca)"),
         ] {
             let line = Line::parse_from(["roost"].iter().chain(arguments));
             let found = match line.settings.cluster_log() {

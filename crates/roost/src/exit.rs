@@ -9,7 +9,7 @@ use crate::output::note;
 
 /// The command could not be carried out.
 const ERROR: u8 = 1;
-/// The command line is wrong.
+/// The command line or a setting is wrong.
 const USAGE: u8 = 2;
 /// A simulation has finished, and the server has failed an objective.
 const FAILED: u8 = 3;
@@ -35,6 +35,12 @@ impl Exit {
     /// The command line is wrong in a way that its parser cannot detect.
     pub(crate) fn usage(message: &str) -> anyhow::Error {
         Self { code: USAGE, message: message.to_owned() }.into()
+    }
+
+    /// A value of the command line, the environment or a configuration file is wrong, or a file that one names. Another
+    /// attempt would not help, so a supervisor makes none.
+    pub(crate) fn setting(error: impl Into<anyhow::Error>) -> anyhow::Error {
+        Self::usage(&message(&error.into()))
     }
 
     /// The server has failed.

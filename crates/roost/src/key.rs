@@ -7,6 +7,7 @@
 mod command;
 mod file;
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -43,22 +44,25 @@ pub(crate) struct ServerKeys {
     seen: Mutex<Option<Identity>>,
 }
 
+/// The key of `ROOST_KEY`, which has all scopes.
+///
+/// # Errors
+/// If it is too short or has other characters than keys have.
+pub(crate) fn given(key: &OsStr) -> anyhow::Result<KeyHash> {
+    let key = key.as_encoded_bytes();
+    anyhow::ensure!(
+        key.len() >= CHARS_MIN && key.iter().all(u8::is_ascii_graphic),
+        "ROOST_KEY must have at least {CHARS_MIN} visible ASCII characters"
+    );
+    Ok(KeyHash::new(key, Scopes::ALL))
+}
+
 impl ServerKeys {
-    /// Reads the keys of `data`. `given` (from `ROOST_KEY`) is accepted beside them with all scopes, and
-    /// is never written.
+    /// Reads the keys of `data`. `given` is accepted in addition to them and never written.
     ///
     /// # Errors
-    /// If the given key is too short, or the files cannot be read, understood or written.
-    pub(crate) fn open(data: &Path, given: Option<&str>) -> anyhow::Result<Self> {
-        let given = given.map(|given| {
-            let visible = given.bytes().all(|byte| byte.is_ascii_graphic());
-            anyhow::ensure!(
-                given.len() >= CHARS_MIN && visible,
-                "ROOST_KEY must have at least {CHARS_MIN} visible ASCII characters"
-            );
-            Ok(KeyHash::new(given.as_bytes(), Scopes::ALL))
-        });
-        let given = given.transpose()?;
+    /// If the files cannot be read, understood or written.
+    pub(crate) fn open(data: &Path, given: Option<KeyHash>) -> anyhow::Result<Self> {
         let stored = file::change(data, |keys| Ok(keys.clone()))?;
         let needs_first = stored.is_none() && given.is_none();
         if given.is_none() && stored.as_ref().is_some_and(Vec::is_empty) {
@@ -176,17 +180,18 @@ mod tests {
     fn a_given_key_is_accepted_beside_the_stored_ones_and_never_written() {
         const GIVEN: &str = "correct-horse-battery";
         let data = tempfile::tempdir().unwrap();
-        let keys = ServerKeys::open(data.path(), Some(GIVEN)).unwrap();
+        let of_environment = || Some(given(OsStr::new(GIVEN)).unwrap());
+        let keys = ServerKeys::open(data.path(), of_environment()).unwrap();
         assert_eq!(keys.make_first().unwrap(), None, "there is a key already");
         assert!(accepts(&keys, GIVEN));
         let stored = ServerKeys::open(data.path(), None).unwrap();
         let path = stored.make_first().unwrap().unwrap();
         let first = std::fs::read_to_string(path).unwrap();
-        let both = ServerKeys::open(data.path(), Some(GIVEN)).unwrap();
+        let both = ServerKeys::open(data.path(), of_environment()).unwrap();
         assert!(accepts(&both, GIVEN) && accepts(&both, first.trim()));
         assert!(!accepts(&ServerKeys::open(data.path(), None).unwrap(), GIVEN));
         for bad in ["short", "long enough but with spaces", ""] {
-            assert!(ServerKeys::open(data.path(), Some(bad)).is_err(), "{bad:?}");
+            assert!(given(OsStr::new(bad)).is_err(), "{bad:?}");
         }
     }
 

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use sim::population::{Making, PEOPLE_MAX};
 
+use crate::exit::Exit;
+
 /// The settings of a population.
 #[derive(Args)]
 #[command(next_help_heading = "Users")]
@@ -40,7 +42,7 @@ impl People {
             ..usual
         };
         match making.fault() {
-            Some(fault) => anyhow::bail!("{fault}"),
+            Some(fault) => Err(Exit::usage(&fault)),
             None => Ok(making),
         }
     }

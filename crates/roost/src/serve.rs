@@ -1,5 +1,6 @@
 //! `roost serve`: binds, opens the node, serves, and shuts down in order.
 
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,9 +9,10 @@ use std::time::Duration;
 use anyhow::Context as _;
 use api::ApiOptions;
 use clap::Args;
-use edge::{Access, BlockingReads, HANDSHAKES_MAX, Listener};
+use edge::{Access, BlockingReads, HANDSHAKES_MAX, KeyHash, Listener};
 use jetlog::JetLogOptions;
 use jiff::Timestamp;
+use mastodon::About;
 use node::{Node, NodeOptions};
 use prometheus_client::registry::Registry;
 use redis::{RedisMetrics, RedisOptions};
@@ -18,9 +20,11 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use web::Pages;
 
 use crate::address::is_https_only;
 use crate::cluster_log::open_log;
+use crate::exit::Exit;
 use crate::key::ServerKeys;
 use crate::memory::Memory;
 use crate::output::banner;
@@ -71,12 +75,9 @@ impl Serve {
             None => self.settings,
         };
         let hang_up = start_logging(&settings)?;
-        let open = is_open(&settings)?;
-        let log = settings.cluster_log()?;
         let available = available::memory();
-        let memory = settings.memory(available)?;
-        let connections_max = connections_max(&settings, &memory)?;
-        let https = https(&settings)?;
+        let Checked { open, log, memory, connections_max, https, about, key } =
+            Checked::of(&settings, available).map_err(Exit::setting)?;
         memory.log(available);
         permissions::keep_new_files_private();
         // From here on a signal to stop takes effect at once.
@@ -92,13 +93,13 @@ impl Serve {
             () = &mut stop => end_start(),
         };
         permissions::warn_of_readable_files(&options.data);
-        let keys = if open { None } else { Some(Arc::new(server_keys(&options.data)?)) };
+        let keys = if open { None } else { Some(Arc::new(ServerKeys::open(&options.data, key)?)) };
         let access = keys.as_ref().map_or(Access::Open, |keys| Access::Keys(keys.set()));
         let certificate = Arc::default();
         let reload = Arc::new(Reload { keys, certificate, config });
         let (mut api, redis_options) = server_options(&settings, &memory, access, connections_max);
         let (stopping, mut stopped) = watch::channel(false);
-        let mut mastodon = settings.mastodon(listener.local_addr()?, &api.reads)?;
+        let mut mastodon = settings.mastodon(about, listener.local_addr()?, &api.reads);
         mastodon.connections_max = connections_max;
         mastodon.entity_memory = memory.entity();
         mastodon.closing = Some(stopped.clone());
@@ -142,7 +143,7 @@ impl Serve {
 /// Starts logging. Takes the signals that are none to stop, and returns SIGHUP.
 fn start_logging(settings: &Settings) -> anyhow::Result<Signal> {
     let level = settings.log_level.as_deref().unwrap_or(logging::LEVEL);
-    logging::start(settings.log_format.unwrap_or_default(), level)?;
+    logging::start(settings.log_format.unwrap_or_default(), level).map_err(Exit::setting)?;
     Ok(reload::take_signals()?)
 }
 
@@ -154,6 +155,39 @@ fn follow_keys(keys: &Arc<ServerKeys>) -> anyhow::Result<()> {
     }
     tokio::spawn(Arc::clone(keys).follow());
     Ok(())
+}
+
+/// What settings say that are right, as far as that is known before the node opens.
+struct Checked {
+    /// Whether no key is required.
+    open: bool,
+    /// The log of the cluster.
+    log: Option<JetLogOptions>,
+    memory: Memory,
+    connections_max: u32,
+    https: Option<Https>,
+    about: About,
+    /// The key of the environment.
+    key: Option<KeyHash>,
+}
+
+impl Checked {
+    /// Checks the settings, and the files that they name. Makes nothing.
+    fn of(settings: &Settings, available: Option<u64>) -> anyhow::Result<Self> {
+        let memory = settings.memory(available)?;
+        if let Some(Pages::Folder(folder)) = settings.pages() {
+            anyhow::ensure!(folder.is_dir(), "--web-assets {} is no directory", folder.display());
+        }
+        Ok(Self {
+            open: is_open(settings)?,
+            log: settings.cluster_log()?,
+            connections_max: connections_max(settings, &memory)?,
+            memory,
+            https: https(settings)?,
+            about: settings.about()?,
+            key: std::env::var_os("ROOST_KEY").map(|key| key::given(&key)).transpose()?,
+        })
+    }
 }
 
 /// Takes requests of `roost account`.
@@ -220,10 +254,6 @@ fn https(settings: &Settings) -> anyhow::Result<Option<Https>> {
         );
     }
     source.map(|source| Https::open(source, Timestamp::now())).transpose()
-}
-
-fn server_keys(data: &Path) -> anyhow::Result<ServerKeys> {
-    ServerKeys::open(data, std::env::var("ROOST_KEY").ok().as_deref())
 }
 
 /// Number of connections that memory and descriptors allow, or the number that is set.
@@ -293,6 +323,7 @@ async fn open_node(options: NodeOptions, log: Option<JetLogOptions>) -> anyhow::
              another directory, roost restore BACKUP --data DIR restores a backup",
             exit::message(&error.into())
         ),
+        false if error.is_setting() => Exit::setting(error),
         false => error.into(),
     })
 }
@@ -332,7 +363,10 @@ fn announce(http: &Listener, redis: Option<&TcpListener>) -> anyhow::Result<()> 
 
 async fn bind(listen: SocketAddr, flag: &str) -> anyhow::Result<TcpListener> {
     let listener = TcpListener::bind(listen).await;
-    listener.with_context(|| format!("cannot listen on {listen}; choose another {flag}"))
+    let may_not = matches!(&listener, Err(error) if error.kind() == ErrorKind::PermissionDenied);
+    let listener =
+        listener.with_context(|| format!("cannot listen on {listen}; choose another {flag}"));
+    if may_not { listener.map_err(Exit::setting) } else { listener }
 }
 
 /// A channel that changes with each SIGTERM, SIGINT and SIGHUP, which do not end the process: for a program that must

@@ -33,23 +33,29 @@ struct Keys {
 }
 
 impl Settings {
-    /// Options of the Mastodon API. `listen` is the address that is bound.
+    /// The operator's description of the server.
     ///
     /// # Errors
     /// If the file of `--about` cannot be read or is wrong.
-    pub(crate) fn mastodon(
-        &self,
-        listen: SocketAddr,
-        reads: &BlockingReads,
-    ) -> anyhow::Result<MastodonOptions> {
-        let scheme = if self.is_https() { "https" } else { "http" };
-        let base = self.public_url.clone().unwrap_or_else(|| format!("{scheme}://{listen}"));
+    pub(crate) fn about(&self) -> anyhow::Result<About> {
         let about = self.about.as_deref().map(|file| {
             about(file)
                 .with_context(|| format!("the file of --about, {}, is wrong", file.display()))
         });
-        Ok(MastodonOptions {
-            about: about.transpose()?.unwrap_or_default().into(),
+        Ok(about.transpose()?.unwrap_or_default())
+    }
+
+    /// Options of the Mastodon API. `listen` is the address that is bound.
+    pub(crate) fn mastodon(
+        &self,
+        about: About,
+        listen: SocketAddr,
+        reads: &BlockingReads,
+    ) -> MastodonOptions {
+        let scheme = if self.is_https() { "https" } else { "http" };
+        let base = self.public_url.clone().unwrap_or_else(|| format!("{scheme}://{listen}"));
+        MastodonOptions {
+            about: about.into(),
             registrations: match self.registrations.unwrap_or(SignUp::Closed) {
                 SignUp::Closed => Registrations::Closed,
                 SignUp::Invite => Registrations::Invite,
@@ -65,7 +71,7 @@ impl Settings {
                 _ => Rates::default(),
             },
             ..MastodonOptions::new(&base)
-        })
+        }
     }
 }
 

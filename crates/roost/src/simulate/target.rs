@@ -6,6 +6,7 @@ use anyhow::Context as _;
 use sim::client::Target;
 
 use crate::address::resolve;
+use crate::exit::Exit;
 
 /// The server at `http://HOST[:PORT]`, `https://HOST[:PORT]` or `HOST:PORT`, or several with commas between, which are nodes
 /// of a cluster. `ca` is a PEM file of the authorities that may sign the certificate of one over `https`.
@@ -14,7 +15,7 @@ use crate::address::resolve;
 /// If one is no such URL, its host has no address, or the authorities cannot be read.
 pub(crate) fn parse(urls: &str, ca: Option<&Path>) -> anyhow::Result<Target> {
     let nodes = urls.split(',').map(|url| parse_one(url.trim(), ca));
-    let nodes = nodes.collect::<anyhow::Result<Vec<_>>>()?;
+    let nodes = nodes.collect::<anyhow::Result<Vec<_>>>().map_err(Exit::setting)?;
     Ok(Target::cluster(&nodes))
 }
 

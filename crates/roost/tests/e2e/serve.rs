@@ -24,7 +24,7 @@ fn open_mode_binds_to_loopback_only() {
     std::fs::write(&file, "open = true\nlisten = \"0.0.0.0:0\"\n").unwrap();
     let check = |command: &mut Command| {
         let ended = Process::start(command).ended();
-        assert_eq!(ended.status.code(), Some(1), "{ended:#?}");
+        assert_eq!(ended.status.code(), Some(2), "{ended:#?}");
         assert!(ended.err.contains("loopback") && ended.out.is_empty(), "{ended:#?}");
         assert!(!data.exists(), "nothing is made by a start that is refused");
     };
@@ -33,6 +33,83 @@ fn open_mode_binds_to_loopback_only() {
     check(listening(&data, "0.0.0.0:0", &[]).env("ROOST_OPEN", "true"));
     let mut command = roost(["serve", "--data"]);
     check(command.arg(&data).arg("--config").arg(&file));
+}
+
+#[test]
+fn a_start_with_a_wrong_setting_exits_with_2_so_that_no_supervisor_repeats_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    let data = directory.path().join("data");
+    let file = |name: &str, text: &str| {
+        std::fs::write(path(name), text).unwrap();
+        path(name)
+    };
+    let check = |command: &mut Command, says: &str| {
+        let ended = Process::start(command).ended();
+        assert_eq!(ended.status.code(), Some(2), "{says}: {ended:#?}");
+        assert!(ended.err.contains(says) && ended.out.is_empty(), "{says}: {ended:#?}");
+        assert!(!data.exists(), "nothing is made by a start that is refused");
+    };
+    let about = file("about.toml", "titel = \"Cats\"");
+    let unknown = file("unknown.toml", "memroy = \"1GiB\"");
+    let value = file("value.toml", "story-life = 0");
+    let missing = path("missing");
+    for (flags, says) in [
+        (&["--config", &missing][..], "cannot read the configuration file"),
+        (&["--config", &unknown], "unknown field"),
+        (&["--config", &value], "is wrong"),
+        (&["--about", &missing], "--about"),
+        (&["--about", &about], "unknown field"),
+        (&["--web-assets", &missing], "is no directory"),
+        (&["--tls-cert", &missing, "--tls-key", &missing], "cannot read the certificate file"),
+        (&["--memory", "1MiB"], "too little"),
+        (&["--sample-memory", "1MiB"], "at least"),
+        (&["--max-connections", "4000000000"], "--max-connections"),
+        (&["--nats-creds", &missing], "add --log"),
+        (&["--log", "http://localhost:4222"], "nats://HOST:4222"),
+        (&["--log", "nats://localhost:4222", "--archive", &missing], "roost backup"),
+        // Those that the command line's parser finds.
+        (&["--erase-within", "0s"], "--erase-within"),
+        (&["--listen", "nowhere"], "--listen"),
+        (&["--trusted-proxies", "10.0.0.0/99"], "--trusted-proxies"),
+    ] {
+        check(&mut serve(&data, flags), says);
+    }
+    check(serve(&data, &[]).env("ROOST_KEY", "short"), "ROOST_KEY");
+    check(serve(&data, &[]).env("ROOST_MEMORY", "much"), "--memory");
+    check(serve(&data, &[]).env("ROOST_CONFIG", &missing), "cannot read the configuration file");
+    let listen = ["serve", "--listen", "127.0.0.1:0", "--data"];
+    let plain = file("plain", "no directory");
+    check(roost(listen).arg(&plain), "cannot use");
+    // What may be right at another time is repeated.
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let ended = Process::start(roost(["serve", "--listen", &address, "--data"]).arg(&data)).ended();
+    assert_eq!(ended.status.code(), Some(1), "{ended:#?}");
+}
+
+#[test]
+fn commands_exit_with_2_if_a_value_of_theirs_is_wrong() {
+    let directory = tempfile::tempdir().unwrap();
+    let to = directory.path().join("to").display().to_string();
+    let config = directory.path().join("roost.toml").display().to_string();
+    std::fs::write(&config, "memroy = 1").unwrap();
+    for arguments in [
+        &["backup", "--server", "ftp://localhost:1", "--to", &to][..],
+        &["export", "--server", "localhost", "--to", &to],
+        &["simulate", "--target", "localhost"],
+        &["simulate", "--clustering", "7"],
+        &["population", "--reciprocity", "7"],
+        &["lab", "run", "none-of-these"],
+        &["lab", "run", "keys", "--set", "nothing=1"],
+        &["key", "list", "--config", &config],
+        &["cluster", "join", "--from", "localhost", "--data", &to, "--log", "http://a:1"],
+    ] {
+        let ended = run(arguments.iter().copied());
+        assert_eq!(ended.status.code(), Some(2), "{arguments:?}: {ended:#?}");
+        assert!(ended.err.contains("error: ") && ended.out.is_empty(), "{ended:#?}");
+        assert!(!Path::new(&to).exists(), "{arguments:?}");
+    }
 }
 
 fn listening(data: &Path, address: &str, more: &[&str]) -> Command {

@@ -54,7 +54,7 @@ fn limits_that_are_too_low_are_reported_at_the_start() {
     let data = tempfile::tempdir().unwrap();
     let check = |command: &mut Command, part: &str| {
         let ended = Process::start(command).ended();
-        assert_eq!(ended.status.code(), Some(1), "{ended:#?}");
+        assert_eq!(ended.status.code(), Some(2), "{ended:#?}");
         assert!(ended.err.contains(part) && ended.out.is_empty(), "{ended:#?}");
         assert!(!data.path().join("log").exists(), "nothing is made by a start that is refused");
     };

@@ -44,7 +44,7 @@ fn a_certificate_that_cannot_be_served_ends_the_start_with_what_to_do() {
 
 fn check_refused(files: &Files, says: &str) {
     let ended = Process::start(&mut files.serve(&[])).ended();
-    assert_eq!(ended.status.code(), Some(1), "{says}: {ended:#?}");
+    assert_eq!(ended.status.code(), Some(2), "{says}: {ended:#?}");
     assert!(ended.err.contains(says) && ended.out.is_empty(), "{says}: {ended:#?}");
     assert!(!files.data().exists(), "nothing is made by a start that is refused");
 }
@@ -59,7 +59,7 @@ fn settings_of_tls_that_contradict_each_other_are_refused() {
         (&["--tls-self-signed", "--public-url", "https://a..b"], "see --public-url"),
     ] {
         let ended = Process::start(&mut serve(&data.path().join("data"), flags)).ended();
-        assert_eq!(ended.status.code(), Some(1), "{ended:#?}");
+        assert_eq!(ended.status.code(), Some(2), "{ended:#?}");
         assert!(ended.err.contains(says) && ended.out.is_empty(), "{ended:#?}");
         assert!(!data.path().join("data").exists());
     }

@@ -213,7 +213,7 @@ fn samples_that_fill_their_memory_and_change_while_all_of_them_are_searched() {
     small.server.take().unwrap().kill();
     let less = ["--sample-memory", "16MiB"];
     let ended = Process::start(serve(small.data.path(), &less).arg("--open")).ended();
-    assert_eq!(ended.status.code(), Some(1), "{ended:#?}");
+    assert_eq!(ended.status.code(), Some(2), "{ended:#?}");
     assert!(ended.err.contains("--sample-memory 24MiB or more"), "{ended:#?}");
     small.serve();
     small.check(400, |_| ());
