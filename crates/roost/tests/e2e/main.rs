@@ -16,6 +16,7 @@ mod damage;
 mod dashboard;
 mod deleted_users;
 mod disk;
+mod documents;
 mod export;
 mod generated;
 mod graph;

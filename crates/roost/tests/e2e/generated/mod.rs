@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::process::{Server, serve};
+use crate::support::process::Server;
 use crate::support::{fetched, said, skipped};
 
 /// A server with two users, and its description in a file.
@@ -79,51 +79,5 @@ fn a_typescript_client_compiles() {
     let options = ["--strict", "--noEmit", "--target", "es2022", "--module", "nodenext"];
     let types = ["--lib", "es2022,dom", "client.ts"];
     node(&[&["typescript/bin/tsc"], &options[..], &types].concat());
-    server.stop();
-}
-
-#[test]
-fn the_requests_of_the_guide_work_when_they_are_pasted() {
-    if Command::new("curl").arg("--version").output().is_err() {
-        return skipped("curl is not installed (apt-get install curl)");
-    }
-    let data = tempfile::tempdir().unwrap();
-    let server = Server::open(data.path(), &[]);
-    let guide = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/api.md");
-    let guide = std::fs::read_to_string(guide).unwrap();
-    assert!(guide.lines().count() <= 220, "a guide is read in one go");
-    let blocks = guide.split("```sh\n").skip(1);
-    let pasted: String = blocks.map(|block| block.split("```").next().unwrap()).collect();
-    assert!(pasted.matches("curl").count() > 20, "{pasted}");
-    let pasted = pasted.replace("127.0.0.1:8998", &server.address.to_string());
-    // Whatever is not answered with success ends the shell, with the answer.
-    let strict = "set -eu\ncurl() { command curl --fail-with-body -sS \"$@\"; echo; }\n";
-    let shell = Command::new("sh").args(["-c", &(strict.to_owned() + &pasted)]).output().unwrap();
-    let answers = said(&shell);
-    assert!(!answers.contains("\"error\""), "a line of a batch failed: {answers}");
-    assert!(answers.contains("idempotent-replayed: true"), "{answers}");
-    server.stop();
-}
-
-#[test]
-fn the_lines_of_the_readme_work_when_they_are_pasted() {
-    if Command::new("curl").arg("--version").output().is_err() {
-        return skipped("curl is not installed (apt-get install curl)");
-    }
-    let folder = tempfile::tempdir().unwrap();
-    let server = Server::start(&mut serve(&folder.path().join("roost-data"), &[]));
-    let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md");
-    let readme = std::fs::read_to_string(readme).unwrap();
-    assert!(readme.lines().count() <= 100, "the README is read in one go");
-    let (_, rest) = readme.split_once("these lines register").unwrap();
-    let lines = rest.lines().skip_while(|line| !line.starts_with("    "));
-    let pasted: Vec<&str> = lines.take_while(|line| line.starts_with("    ")).collect();
-    assert!(pasted.len() >= 5, "{pasted:?}");
-    let pasted = pasted.join("\n").replace("127.0.0.1:8998", &server.address.to_string());
-    let strict = "set -eu\ncurl() { command curl --fail-with-body \"$@\"; }\n";
-    let mut shell = Command::new("sh");
-    shell.args(["-c", &(strict.to_owned() + &pasted)]).current_dir(folder.path());
-    let answers = said(&shell.output().unwrap());
-    assert!(answers.contains("\"text\":\"hello @ada\""), "{answers}");
     server.stop();
 }
