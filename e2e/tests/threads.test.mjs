@@ -163,6 +163,9 @@ test("posts are favourited, bookmarked and pinned, listed, and their author is n
   await shown.getByRole("button", { name: "Favourite, 1" }).waitFor();
   await shown.getByRole("button", { name: "Bookmark" }).click();
   await until(async () => (await server.ask("GET", "/v1/users/@n_bob/bookmarks")).items.length === 1, "the bookmark");
+  // Nobody sees how many bookmarked it.
+  const bookmark = shown.locator("button[data-kind=bookmarks][aria-pressed=true]");
+  assert.deepEqual([await bookmark.getAttribute("aria-label"), await bookmark.innerText()], ["Bookmark", ""]);
   assert.equal(await shown.getByRole("button", { name: "Pin to profile" }).count(), 0);
   await page.getByRole("button", { name: "Follow @n_ada" }).click();
   await page.getByRole("button", { name: "Unfollow @n_ada" }).waitFor();
@@ -194,6 +197,8 @@ test("posts are favourited, bookmarked and pinned, listed, and their author is n
   await own.goto(`${server.url}/#/@n_ada`);
   await own.locator(`.feed .post[data-id="${post.id}"]`).getByRole("button", { name: "Pin to profile" }).click();
   await own.getByText("Pinned to your profile.").first().waitFor();
+  const pin = own.locator(`.feed .post[data-id="${post.id}"] button[data-kind=pins][aria-pressed=true]`);
+  assert.deepEqual([await pin.getAttribute("aria-label"), await pin.innerText()], ["Pin to profile", ""]);
   await own.reload();
   await own.locator(".pins .post", { hasText: "the kettle works" }).waitFor();
   assert.equal(await own.locator(".pins .post").count(), 1);

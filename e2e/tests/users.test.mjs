@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { createServer } from "node:http";
 import { after, before, test } from "node:test";
-import { PHONE, WIDE, close, launch, open, openTab, until } from "../browser.mjs";
+import { PHONE, WIDE, close, later, launch, open, openTab, until } from "../browser.mjs";
 import { Server } from "../server.mjs";
 
 // The certificate of the server is no one's but its own.
@@ -215,6 +215,34 @@ test("a picture is posted with a description, and others see both", async () => 
   await until(() => image.evaluate((node) => node.complete && node.naturalWidth > 0), "the picture");
   await close(page);
   await close(other);
+});
+
+test("a post waits for the pictures that are being uploaded", async () => {
+  const page = await enter("eve");
+  const button = page.getByRole("button", { name: "Post", exact: true });
+  const field = page.getByLabel("Write a post");
+  await field.fill("with a late picture");
+  await until(() => button.isEnabled(), "a text can be posted");
+  for (const ends of ["arrives", "fails"]) {
+    const held = later();
+    await page.route("**/api/v2/media", async (route) => {
+      await held;
+      await (ends === "arrives" ? route.continue() : route.fulfill({ status: 422, json: { error: "no picture" } }));
+    });
+    await page.locator("input[type=file]").first().setInputFiles({ name: "red.png", mimeType: "image/png", buffer: PIXEL });
+    await until(() => button.isDisabled(), "it waits");
+    await field.press("Control+Enter");
+    page.mayBeLost = true;
+    held.resolve();
+    await until(() => button.isEnabled(), "it can be posted");
+    await page.unroute("**/api/v2/media");
+  }
+  await page.getByText("no picture").waitFor();
+  assert.equal(await page.getByLabel("Description of the picture").count(), 1);
+  await button.click();
+  await page.locator(".post", { hasText: "with a late picture" }).locator("img[alt='Picture without a description']").waitFor();
+  assert.equal(await post(page, "with a late picture").count(), 1);
+  await close(page);
 });
 
 test("after a log-out nothing private is shown, with Back neither, and in no other window", async () => {

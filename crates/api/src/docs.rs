@@ -29,6 +29,11 @@ use crate::{backup, cluster, operations};
 use common::Common;
 
 const OPENAPI: &str = "/v1/openapi.json";
+/// What the page of Swagger UI lacks: on a phone it would be as wide as on a desk.
+const VIEWPORT: &str = r#"<meta name="viewport" content="width=device-width, initial-scale=1">"#;
+/// Colors after those of Swagger UI, many of which are too pale to be read.
+const CONTRAST: &str = include_str!("docs/contrast.css");
+
 pub(crate) fn route(routes: &mut Routes<'_>) {
     routes.on("GET", OPENAPI, RouteKind::Public, description);
     routes.on("GET", "/docs", RouteKind::Public, || async { Redirect::permanent("/docs/") });
@@ -143,12 +148,15 @@ fn load(name: &str) -> Result<StaticFile, ApiError> {
     let found = utoipa_swagger_ui::serve(name, Arc::new(config));
     let file =
         found.map_err(|error| ApiError::internal(&error))?.ok_or_else(ApiError::not_found)?;
-    let bytes = if name == "index.html" {
-        String::from_utf8_lossy(&file.bytes)
+    let text = || String::from_utf8_lossy(&file.bytes);
+    let bytes = match name {
+        "index.html" => text()
+            .replace("<html>", "<html lang=\"en\">")
             .replace("<title>Swagger UI<", "<title>roost API<")
-            .into()
-    } else {
-        file.bytes.into_owned().into()
+            .replace("</head>", &format!("{VIEWPORT}</head>"))
+            .into(),
+        "swagger-ui.css" => (text().into_owned() + CONTRAST).into(),
+        _ => file.bytes.into_owned().into(),
     };
     Ok(StaticFile::new(&file.content_type, None, bytes))
 }

@@ -1,13 +1,14 @@
-//! Public files: the pages at `/` and their assets at `/assets/`.
+//! Public files: the pages at `/`, their assets at `/assets/`, and the page for addresses that have no page.
 
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::{FromRequestParts, State};
-use axum::http::HeaderMap;
+use axum::extract::{FromRequestParts, Request, State};
+use axum::http::header::{ACCEPT, ETAG, IF_NONE_MATCH};
 use axum::http::request::Parts;
+use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::Response;
-use edge::{FileSource, Lookup};
+use edge::{FileSource, Lookup, MISSING_PAGE};
 
 use crate::error::ApiError;
 use crate::guard::RouteKind;
@@ -30,6 +31,33 @@ pub(crate) fn route(routes: &mut Routes<'_>, pages: Arc<dyn FileSource>) {
         answer(state, pages, name, headers)
     };
     routes.on("GET", "/assets/{*file}", RouteKind::Public, asset);
+}
+
+/// First parts of the paths of programs, which get errors as JSON also in a browser.
+const PROGRAMS: [&str; 3] = ["/v1/", "/api/", "/oauth/"];
+
+/// Whether a request for a path that does not exist is for a page: somebody followed or typed an address.
+pub(crate) fn is_for_page(request: &Request) -> bool {
+    let path = request.uri().path();
+    let mut accepted =
+        request.headers().get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    matches!(*request.method(), Method::GET | Method::HEAD)
+        && !PROGRAMS.iter().any(|start| path.starts_with(start))
+        && accepted.any(|value| value.contains("text/html"))
+}
+
+/// The page that says that there is none at this address, with the status 404.
+pub(crate) async fn missing(
+    state: Arc<AppState>,
+    pages: Arc<dyn FileSource>,
+    mut headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    // An error has no tag, and is sent whatever the client knows.
+    headers.remove(IF_NONE_MATCH);
+    let mut response = answer(state, pages, MISSING_PAGE.to_owned(), headers).await?;
+    response.headers_mut().remove(ETAG);
+    *response.status_mut() = StatusCode::NOT_FOUND;
+    Ok(response)
 }
 
 /// The part of a path that names a file.

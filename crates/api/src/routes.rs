@@ -4,8 +4,9 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use axum::Router;
+use axum::extract::{Request, State};
 use axum::handler::Handler;
-use axum::http::Method;
+use axum::http::{HeaderMap, Method};
 use axum::routing::{MethodFilter, on};
 use edge::FileSource;
 use node::Node;
@@ -41,14 +42,14 @@ pub(crate) fn routes_of(
 ) -> Router {
     let mut routes = Routes { router: Router::new(), metrics };
     routes.add_described();
-    if let Some(pages) = pages {
-        files::route(&mut routes, pages);
+    if let Some(pages) = &pages {
+        files::route(&mut routes, Arc::clone(pages));
     }
     if state.access.is_open() {
         legacy::route(&mut routes);
     }
     let node = state.node.clone();
-    let router = routes.finish(state);
+    let router = routes.finish(state, pages);
     match beside {
         Some(beside) if node.position().is_some() => router.merge(beside.layer(Positions(node))),
         Some(beside) => router.merge(beside),
@@ -101,12 +102,28 @@ impl Routes<'_> {
         );
     }
 
-    fn finish(self, state: Arc<AppState>) -> Router {
+    fn finish(self, state: Arc<AppState>, pages: Option<Arc<dyn FileSource>>) -> Router {
         let guarded = |name| self.metrics.route("*", name);
-        let nothing = || async { ApiError::not_found() };
+        let nothing = Guarded::new(
+            || async { ApiError::not_found() },
+            RouteKind::Nowhere,
+            guarded("unknown path"),
+        );
+        let missing = pages.map(|pages| {
+            let page = |State(state): State<Arc<AppState>>, headers: HeaderMap| {
+                files::missing(state, pages, headers)
+            };
+            Guarded::new(page, RouteKind::Public, guarded("unknown page"))
+        });
+        let unknown = |State(state): State<Arc<AppState>>, request: Request| async move {
+            match missing.filter(|_| files::is_for_page(&request)) {
+                Some(missing) => missing.call(request, state).await,
+                None => nothing.call(request, state).await,
+            }
+        };
         let other = || async { ApiError::method_not_allowed() };
         self.router
-            .fallback(Guarded::new(nothing, RouteKind::Nowhere, guarded("unknown path")))
+            .fallback(unknown)
             .method_not_allowed_fallback(Guarded::new(
                 other,
                 RouteKind::Nowhere,

@@ -26,9 +26,12 @@ const HEADERS: [(HeaderName, &str); 4] = [
     (X_CONTENT_TYPE_OPTIONS, "nosniff"),
 ];
 
+/// Name of the page for addresses that have no page, in a [`FileSource`].
+pub const MISSING_PAGE: &str = "missing.html";
+
 /// A source of public files.
 pub trait FileSource: std::fmt::Debug + Send + Sync {
-    /// Finds the file of this name, a path without a slash in front.
+    /// Finds the file of this name, a path without a slash in front. The name of the first page is empty.
     fn find(&self, name: &str) -> Lookup;
 }
 

@@ -20,7 +20,7 @@ mod tls;
 
 pub use accept::{ClientAddress, Guest, GuestConnection, accept};
 pub use access::{Access, Grant, KeyHash, KeySet, Scope, Scopes};
-pub use file::{FileSource, Lookup, StaticFile};
+pub use file::{FileSource, Lookup, MISSING_PAGE, StaticFile};
 pub use handshakes::HANDSHAKES_MAX;
 pub use line_gate::LineGate;
 pub use listener::{HANDSHAKE_MEMORY, Listener};

@@ -82,7 +82,7 @@ export function composer({
     arc.style.strokeDasharray = `${Math.min(1, 1 - rest / CHARS_MAX) * ROUND} ${ROUND}`;
     number.textContent = rest <= NUMBER_FROM ? String(rest) : "";
     count.textContent = rest < 0 ? `${-rest} characters too many` : `${rest} characters left`;
-    button.disabled = empty || rest < 0;
+    button.disabled = empty || rest < 0 || options.isBusy?.() === true;
     if (CSS.supports("field-sizing", "content")) return;
     field.style.height = "auto";
     field.style.height = `${field.scrollHeight}px`;

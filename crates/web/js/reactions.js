@@ -41,7 +41,7 @@ function button(post, kind, words) {
   let [on, count] = [false, 0];
   function show(state) {
     on = state[words.state];
-    count = state[words.count] ?? 0;
+    count = (words.count && state[words.count]) || 0;
     node.setAttribute("aria-pressed", String(on));
     node.setAttribute("aria-label", count ? `${words.label}, ${count}` : words.label);
     node.title = words.label;
@@ -53,7 +53,7 @@ function button(post, kind, words) {
     // A state that arrives later would undo the click.
     await it.loaded;
     await ask(on ? "DELETE" : "PUT", `${user(whoami().id)}/${kind}/${post.id}`);
-    const state = { [words.state]: !on, [words.count]: Math.max(0, count + (on ? -1 : 1)) };
+    const state = { [words.state]: !on, ...(words.count && { [words.count]: Math.max(0, count + (on ? -1 : 1)) }) };
     // The same post may be shown more than once, as a boost.
     const others = document.querySelectorAll(`.post[data-post="${post.id}"] button[data-kind=${kind}]`);
     new Set([node, ...others]).forEach((other) => shows.get(other)?.(state));

@@ -27,6 +27,8 @@ export function withPictures(options) {
   const chosen = new Map();
   /** Descriptions that are being saved. */
   const saving = new Set();
+  /** Pictures that are being uploaded, of all choices. */
+  let arriving = 0;
   const list = h("ul.chosen");
   const input = h("input", { type: "file", accept: TYPES, multiple: true, hidden: true, "aria-hidden": "true", tabindex: -1, onchange: add });
   const button = h("button.action", { type: "button", "aria-label": "Add pictures", title: "Add pictures", onclick: () => input.click() }, icon("picture"));
@@ -41,9 +43,16 @@ export function withPictures(options) {
     if (files.length < input.files.length) toast(`A post has at most ${PICTURES_MAX} pictures.`, "bad");
     input.value = "";
     await carry(button, async () => {
-      for (const file of files) {
-        show(await sendForm("POST", "/api/v2/media", { file }));
-        say("Picture added.");
+      arriving += 1;
+      changed();
+      try {
+        for (const file of files) {
+          show(await sendForm("POST", "/api/v2/media", { file }));
+          say("Picture added.");
+        }
+      } finally {
+        arriving -= 1;
+        changed();
       }
     });
   }
@@ -91,6 +100,7 @@ export function withPictures(options) {
       list.inert = on;
     },
     isFilled: () => chosen.size > 0,
+    isBusy: () => arriving > 0,
     ready: () => Promise.all(saving),
   };
 }

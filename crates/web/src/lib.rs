@@ -1,4 +1,5 @@
-//! The pages: one HTML document at `/` and its assets at `/assets/`, all embedded in this program.
+//! The pages: one HTML document at `/` and its assets at `/assets/`, all embedded in this program; and a document for
+//! addresses that have no page.
 //!
 //! A page contains no data. It loads its data from the public API, as any other client does, so the
 //! pages need no key. **Invariant:** a page loads nothing from other hosts, runs no inline script
@@ -93,6 +94,7 @@ assets! {
     "js/uploads.js",
     "js/value.js",
     "js/viewer.js",
+    "missing.html",
 }
 
 /// The source of the pages.
