@@ -225,6 +225,19 @@ impl Settings {
         Ok(all)
     }
 
+    /// The command that repeats an experiment of the run: with the designs and the parameters that it has.
+    pub(crate) fn command_of(&self, experiment: &Experiment) -> String {
+        let mut settings = self.clone();
+        settings.experiments = vec![experiment.name.to_owned()];
+        settings.designs = self
+            .designs
+            .as_ref()
+            .map(|_| self.chosen(experiment).map(|design| design.name.to_owned()).collect());
+        let has = |name: &str| experiment.parameters.iter().any(|parameter| parameter.name == name);
+        settings.values.retain(|name, _| has(name));
+        settings.command()
+    }
+
     /// The command that repeats the run.
     pub(crate) fn command(&self) -> String {
         let list = |values: &[u64]| values.iter().map(u64::to_string).collect::<Vec<_>>().join(",");

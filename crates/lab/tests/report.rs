@@ -152,6 +152,27 @@ fn a_design_against_itself_is_judged_in_repetitions() {
 }
 
 #[test]
+fn an_experiment_is_repeated_with_the_options_of_its_run_that_concern_it() {
+    let mut data = data(&[("central", 1, 10.0), ("worker", 1, 9.0)]);
+    let settings = &mut data.run.settings;
+    settings.experiments.push("timelines".to_owned());
+    settings.designs =
+        Some(["central", "worker", "roost", "materialized"].map(str::to_owned).to_vec());
+    settings.threads = Some(vec![1, 2]);
+    settings.values.insert("followers".to_owned(), vec![7]);
+    let of_run = "roost lab run keys timelines --designs central,worker,roost,materialized --threads 1,2 \
+                  --set followers=7 --set reads=50 --trials 8 --seed 3";
+    let of_keys = "roost lab run keys --designs central,worker,roost --threads 1,2 --set reads=50 --trials 8 --seed 3";
+    let analysis = Analysis::of(&data);
+    let (text, page) = (report::text(&analysis), report::page(&analysis));
+    assert!(text.contains(&format!("Repeat with: {of_keys}\n")), "{text}");
+    for command in [of_run, of_keys] {
+        assert!(page.contains(&format!("<code>{command}</code>")), "{page}");
+    }
+    assert!(!page.contains("<code>roost lab run keys</code>"), "without options");
+}
+
+#[test]
 fn what_was_skipped_is_reported_with_its_reason() {
     let mut data = data(&[("central", 1, 10.0), ("worker", 1, 10.0)]);
     data.run.skipped = vec![Skipped {

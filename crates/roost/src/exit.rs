@@ -22,7 +22,7 @@ pub(crate) const HELP: &str = "Exit codes:
   1  error: the command could not be carried out
   2  the command line is wrong
   3  the server missed an objective, returned wrong results or refused requests
-  4  inconclusive: the generator was the bottleneck, or the results vary too much";
+  4  inconclusive: the generator was late, or the results vary too much";
 
 /// An error with a special exit code.
 #[derive(Debug)]

@@ -31,6 +31,7 @@ use draft::offsets;
 pub use edges::GraphError;
 pub use making::Making;
 pub use measured::{Aim, Measured};
+pub(crate) use shares::MISSED;
 pub use shares::{Share, Shares};
 
 /// Maximum number of users of a population, so that follows have 32-bit positions.

@@ -38,6 +38,9 @@ const SCHEDULING_DELAY_MS_MAX: f64 = 10.0;
 /// unread answers, and its scheduling delay does not show it because no connection is free.
 const BUSY_SHARE_MAX: f64 = 0.97;
 const WAITED_SHARE_MAX: f64 = 0.01;
+/// A generator that was late is the reason itself if its threads were busy for more than this share of the time. With
+/// less, they were ready to run and did not get a processor.
+const OCCUPIED_SHARE: f64 = 0.5;
 
 /// The state that the server must have before it is loaded.
 fn needs(options: &SimulateOptions) -> Needs {
@@ -302,11 +305,21 @@ fn finish(
         ));
     }
     if summary.lag.scheduling_delay_p99_ms > SCHEDULING_DELAY_MS_MAX {
-        summary.inconclusive.push(format!(
-            "the generator itself was the bottleneck: its scheduling delay at p99 is {:.1} ms, more than \
-             {SCHEDULING_DELAY_MS_MAX} ms",
+        let delay = format!(
+            "scheduling delay at p99 is {:.1} ms, more than {SCHEDULING_DELAY_MS_MAX} ms",
             summary.lag.scheduling_delay_p99_ms
-        ));
+        );
+        let busy = finished.ended.busy_share * 100.0;
+        summary.inconclusive.push(match finished.ended.busy_share > OCCUPIED_SHARE {
+            true => format!(
+                "the generator itself was the bottleneck: its {delay}, and its threads were busy {busy:.0} % of \
+                 the time (--threads makes more of them)"
+            ),
+            false => format!(
+                "the machine was too busy: the generator's {delay}, although its threads were busy only {busy:.0} % \
+                 of the time; stop other programs, or run the generator on another machine"
+            ),
+        });
     }
 }
 
@@ -317,19 +330,36 @@ mod tests {
     use super::*;
     use crate::run::{Ended, Kind, Meter, Start};
 
+    /// The summary of a run in which each request was late by so much.
+    fn late(late_ms: u64, ready: bool, busy_share: f64) -> Summary {
+        let mut meter = Meter::new(&Kind::DRAWINGS);
+        for _ in 0..100 {
+            meter.started(Start { late: Duration::from_millis(late_ms), ready });
+        }
+        let took = Duration::from_secs(1);
+        let ended = Ended { took, interrupted: false, busy_share };
+        let (delivery, correctness, server) = (None, None, None);
+        let finished = Finished { meter, ended, delivery, correctness, server };
+        let mut summary = Summary::default();
+        finish(&mut summary, &finished, |_, _| None);
+        summary
+    }
+
+    #[test]
+    fn a_late_generator_is_blamed_only_if_it_was_busy() {
+        for (busy_share, says) in
+            [(0.01, "the machine was too busy"), (0.9, "the generator itself")]
+        {
+            let summary = late(500, true, busy_share);
+            let [why] = summary.inconclusive.as_slice() else { panic!("{summary}") };
+            assert!(why.starts_with(says) && why.contains("500"), "{why}");
+        }
+    }
+
     #[test]
     fn a_run_in_which_the_generator_was_late_is_inconclusive() {
         let check = |late_ms: u64, ready: bool, busy_share: f64, valid: bool| {
-            let mut meter = Meter::new(&Kind::DRAWINGS);
-            for _ in 0..100 {
-                meter.started(Start { late: Duration::from_millis(late_ms), ready });
-            }
-            let took = Duration::from_secs(1);
-            let ended = Ended { took, interrupted: false, busy_share };
-            let (delivery, correctness, server) = (None, None, None);
-            let finished = Finished { meter, ended, delivery, correctness, server };
-            let mut summary = Summary::default();
-            finish(&mut summary, &finished, |_, _| None);
+            let summary = late(late_ms, ready, busy_share);
             assert_eq!(
                 summary.inconclusive.is_empty(),
                 valid,

@@ -43,6 +43,8 @@ pub struct Analysis {
 pub struct ExperimentResult {
     /// The experiment.
     pub experiment: &'static Experiment,
+    /// The command that repeats it.
+    pub command: String,
     /// Parameters that have the same value in all trials.
     pub constant: Parameters,
     /// The combination that answers the experiment's question, of the parameters that vary: each has its first value, and
@@ -170,6 +172,7 @@ impl ExperimentResult {
         let cells = cells(experiment, records, &constant);
         Some(Self {
             experiment,
+            command: settings.command_of(experiment),
             main: without(&main_parameters(experiment, settings, records), &constant),
             judgements: judgements(experiment, &cells),
             scaling: scaling(experiment, &cells),

@@ -114,7 +114,7 @@ fn experiment(result: &ExperimentResult) -> String {
     html.push_str(&list(&laws(result)));
     let original = paragraph(experiment.original) + &list(&claims(result));
     html.push_str(&under("What the original found, and whether it holds here", &original));
-    let repeat = format!("<p><code>roost lab run {}</code></p>\n", escape(experiment.name));
+    let repeat = format!("<p><code>{}</code></p>\n", escape(&result.command));
     html.push_str(&under("How to repeat it", &repeat));
     let title = format!("{}. {}", experiment.number, experiment.title);
     format!("<div id=\"{}\">\n{}</div>\n", escape(experiment.name), section(&escape(&title), &html))

@@ -92,7 +92,7 @@ fn section(result: &ExperimentResult, out: &mut String) {
     for claim in claims(result) {
         line(out, &format!("- {claim}"));
     }
-    line(out, &format!("\nRepeat with: roost lab run {}\n", experiment.name));
+    line(out, &format!("\nRepeat with: {}\n", result.command));
 }
 
 /// The designs that have trials.

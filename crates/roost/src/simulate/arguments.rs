@@ -18,7 +18,7 @@ use crate::settings::duration;
 /// also while the server is slow, and latency is measured from the time when a request was due, so a stall
 /// is fully visible. The time until a post is in a follower's home timeline is measured for some posts,
 /// and some timelines are compared with their expected content. A run is inconclusive if the load
-/// generator itself was the bottleneck.
+/// generator was late.
 ///
 /// Without --target a server is started on a free port with a temporary data directory and default
 /// settings, at a lower priority than the generator. After loading, the run begins when the server is

@@ -8,6 +8,9 @@ use serde::Serialize;
 use super::Population;
 use super::table::{FOLLOWERS, FOLLOWING, Row};
 
+/// Said of a row that a population cannot have.
+pub(crate) const MISSED: &str = "  cannot be achieved with so few users";
+
 /// One row of a table and the share of users that lie in it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Share {
@@ -19,6 +22,8 @@ pub struct Share {
     pub asked: f64,
     /// The share of the population that lies in the row, in percent.
     pub achieved: f64,
+    /// Whether the row asks for a user and has none: a population that is too small cannot have one.
+    pub is_missed: bool,
 }
 
 /// Both tables; rows that are impossible in a population of this size are left out.
@@ -52,6 +57,7 @@ fn shares(table: &[Row], counts: &[u32]) -> Vec<Share> {
             high: row.high,
             asked: row.percent * 100.0 / whole,
             achieved: percent_of(inside),
+            is_missed: inside == 0 && row.percent / whole * counts.len() as f64 >= 1.0,
         }
     };
     table.iter().filter(|row| (row.low as usize) < counts.len()).map(share).collect()
@@ -63,9 +69,40 @@ impl fmt::Display for Shares {
             writeln!(f, "{name:>21}   asked for   achieved")?;
             for row in table {
                 let range = format!("{}-{}", row.low, row.high);
-                writeln!(f, "{range:>21} {:>9.3} % {:>8.3} %", row.asked, row.achieved)?;
+                let why = if row.is_missed { MISSED } else { "" };
+                writeln!(f, "{range:>21} {:>9.3} % {:>8.3} %{why}", row.asked, row.achieved)?;
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::population::Making;
+
+    #[test]
+    fn rows_that_a_small_population_cannot_have_are_named() {
+        let shares = Shares::of(&Population::made(&Making::of(1_500, 1)));
+        let text = shares.to_string();
+        for share in shares.followers.iter().chain(&shares.following) {
+            let is_named = share.achieved == 0.0 && share.asked * 15.0 >= 1.0;
+            assert_eq!(share.is_missed, is_named, "{share:?}");
+        }
+        let row = text.lines().find(|line| line.contains("1001-5000")).unwrap();
+        assert!(row.ends_with("cannot be achieved with so few users"), "{text}");
+        let row = text.lines().find(|line| line.contains("101-500")).unwrap();
+        assert!(row.ends_with('%'), "{text}");
+        // No user is asked for in a row of a millionth of them.
+        let nobody = shares_of(&[
+            Row { low: 0, high: 9, percent: 99.0 },
+            Row { low: 10, high: 20, percent: 1e-6 },
+        ]);
+        assert!(!nobody.iter().any(|share| share.is_missed), "{nobody:?}");
+    }
+
+    fn shares_of(table: &[Row]) -> Vec<Share> {
+        shares(table, &[1; 100])
     }
 }

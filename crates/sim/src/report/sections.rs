@@ -8,7 +8,7 @@ use charts::page::{self, Tone, section, table, tiles};
 
 use super::Recording;
 use super::files::DataLink;
-use crate::population::{Aim, Measured, Share};
+use crate::population::{Aim, MISSED, Measured, Share};
 use crate::summary::{Correctness, ErrorCount, FeedSummary, KindSummary, Summary};
 use crate::units::{bytes, count, ms, number, percent, seconds, several};
 use crate::workload::{KeyLoad, Load};
@@ -276,7 +276,11 @@ pub(super) fn population(summary: &Summary) -> String {
             format!("{} to {}", count(share.low.into()), count(share.high.into()))
         };
         let points = share.achieved - share.asked;
-        let [asked, achieved] = [share.asked, share.achieved].map(|value| format!("{value:.2} %"));
+        let [asked, mut achieved] =
+            [share.asked, share.achieved].map(|value| format!("{value:.2} %"));
+        if share.is_missed {
+            achieved.push_str(MISSED);
+        }
         vec![range, asked, achieved, format!("{points:+.2}")]
     };
     let half = |title: &str, shares: &[Share]| {

@@ -11,7 +11,8 @@ use crate::support::process::{Ended, Process, Server, roost, run, serve};
 
 /// Checks that a run succeeded, or failed only because the generator was late on a busy machine.
 fn assert_ran(ended: &Ended) {
-    let was_late = ended.err.contains("inconclusive: the generator itself was the bottleneck");
+    let reasons = ["the generator itself was the bottleneck", "the machine was too busy"];
+    let was_late = reasons.iter().any(|why| ended.err.contains(&format!("inconclusive: {why}")));
     assert!(ended.status.success() || was_late, "{ended:#?}");
     assert!(ended.out.contains("no errors"), "{ended:#?}");
 }
