@@ -58,7 +58,10 @@ pub(crate) async fn backup(State(state): State<Arc<AppState>>) -> Result<Respons
     };
     let held = RequestMemory::reserve(&state.memory, BACKUP_BYTES)?;
     let (node, keys_file) = (state.node.clone(), state.keys_file.clone());
-    let opened = carry(move || open(&node, keys_file.as_deref()));
+    let opened = {
+        let node = node.clone();
+        carry(move || open(&node, keys_file.as_deref()))
+    };
     let opened = tokio::task::spawn_blocking(opened).await;
     let opened = opened.map_err(ReadError::from)?;
     let (backup, keys) = match opened {
@@ -76,7 +79,7 @@ pub(crate) async fn backup(State(state): State<Arc<AppState>>) -> Result<Respons
     };
     tokio::task::spawn_blocking(carry(move || {
         let _held = held;
-        send(backup, keys.as_deref(), chunks);
+        send(&node, backup, keys.as_deref(), chunks);
     }));
     let chunks =
         stream::unfold(receiver, |mut receiver| async { Some((receiver.recv().await?, receiver)) });
@@ -103,11 +106,14 @@ fn open(
 
 /// Writes the backup to the end, or until the client has left. An error ends the stream in a way that the client
 /// notices.
-fn send(backup: Backup, keys: Option<&[u8]>, chunks: Chunks) {
+fn send(node: &Node, backup: Backup, keys: Option<&[u8]>, chunks: Chunks) {
     let start = Instant::now();
     let failed = chunks.sender.clone();
     match backup.write(keys, chunks) {
-        Ok((_, summary)) => tracing::info!(?summary, elapsed = ?start.elapsed(), "made a backup"),
+        Ok((_, summary)) => {
+            node.note_backup();
+            tracing::info!(?summary, elapsed = ?start.elapsed(), "made a backup");
+        }
         Err(error) => {
             tracing::warn!(error = &error as &dyn std::error::Error, "a backup has failed");
             drop(failed.blocking_send(Err(io::ErrorKind::Other.into())));

@@ -153,6 +153,8 @@ impl Collector for Sampled {
             let lag = cluster.lag.as_secs();
             gauge(&mut encoder, "roost_cluster_lag_seconds", help, lag)?;
         }
+        let help = "Most bytes of the files of pictures";
+        gauge(&mut encoder, "roost_picture_limit_bytes", help, self.node.media_max())?;
         let memory = self.memory.used();
         gauge(&mut encoder, "roost_request_bytes", "Memory reserved by HTTP requests", memory)?;
         encode_process(&mut encoder)
@@ -182,6 +184,11 @@ impl Sampled {
                 "roost_archive_lag_seconds",
                 "How long the archive has lacked a change; 0 if it is complete",
                 sizes.archive_lag.as_secs(),
+            ),
+            (
+                "roost_last_backup_timestamp_seconds",
+                "When the last backup was written to its end; 0 if that is not known",
+                sizes.last_backup_ms / 1_000,
             ),
             ("roost_sample_bytes", "Bytes of samples and their snapshots", sizes.sample_bytes),
             ("roost_queued_commands", "Commands queued for the writer", sizes.queued_commands),

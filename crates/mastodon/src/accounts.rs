@@ -7,6 +7,7 @@ use axum::extract::State;
 use axum::http::{Extensions, StatusCode};
 use axum::response::Response;
 use axum::{Extension, Json};
+use edge::LineGate;
 use feed::accounts::{
     AccountCommand, AccountDone, AccountRefusal, AccountState, Email, GrantId, PasswordHash, Role,
 };
@@ -19,7 +20,7 @@ use crate::entities::Entities;
 use crate::error::ApiError;
 use crate::fields::Fields;
 use crate::input::Me;
-use crate::limiter::What;
+use crate::limiter::{Subject, What};
 use crate::oauth::token;
 use crate::secret::{self, Secret};
 use crate::state::{Server, Shared, client_address};
@@ -72,6 +73,7 @@ impl Server {
             }
         };
         let (handle, email, password) = checked(fields)?;
+        let name = handle.clone();
         self.limit_address(What::SignUps, address)?;
         if let Some(code) = invite {
             // Before the hash, which costs more. Whether it is still unused, the command finds out.
@@ -90,6 +92,15 @@ impl Server {
         match outcome {
             Ok(Done::Account(AccountDone::SignedUp(user))) => {
                 let is_active = state == AccountState::Active;
+                static LINES: LineGate = LineGate::new();
+                if let Some(lines) = (!is_active).then(|| LINES.due()).flatten() {
+                    let handle = name.as_str();
+                    tracing::info!(
+                        handle,
+                        lines,
+                        "an account waits for approval: roost account approve"
+                    );
+                }
                 Ok(SignedUp { user, password, is_active })
             }
             Ok(_) => Err(ApiError::internal()),
@@ -106,12 +117,16 @@ impl Server {
         address: IpAddr,
     ) -> Result<(UserId, PasswordHash), ApiError> {
         let now = Instant::now();
-        let address = self.limiter.address(address);
+        let (client, address) = (address, self.limiter.address(address));
         let account = self.limiter.name(&name.trim().to_lowercase());
         let is_allowed = self.limiter.check(What::AddressFailures, address, now);
         let is_allowed = is_allowed.and_then(|()| self.limiter.check_guess(account, address, now));
         let is_allowed = is_allowed.and_then(|()| self.limiter.take(What::LogIns, address, now));
-        is_allowed.map_err(ApiError::above_rate)?;
+        let above_rate = |rest| {
+            self.options.metrics.refused();
+            ApiError::above_rate(rest)
+        };
+        is_allowed.map_err(above_rate)?;
         let email = Email::parse(name).ok();
         let handle = Handle::parse(name.trim()).ok();
         let found = self
@@ -122,10 +137,11 @@ impl Server {
                 Some((user, facts.account(user)?))
             })
             .await?;
+        let of_known = found.as_ref().map(|(user, _)| *user);
         // Only who knows the password can use these up.
         let of_user = found.as_ref().map(|(user, _)| self.limiter.name(&user.0.to_string()));
         if let Some(user) = of_user {
-            self.limiter.check(What::LogIns, user, now).map_err(ApiError::above_rate)?;
+            self.limiter.check(What::LogIns, user, now).map_err(above_rate)?;
         }
         let stored = found.as_ref().map(|(_, account)| account.password.clone());
         let is_right = self.passwords.verify(password.to_owned(), stored, address.whole()).await?;
@@ -144,10 +160,38 @@ impl Server {
             }
             Some(_) => Err(ApiError::new(StatusCode::FORBIDDEN, "Your account is disabled")),
             None => {
-                self.limiter.count(What::AddressFailures, address, now);
-                self.limiter.count(What::AccountFailures, account, now);
+                self.failed((client, address), (of_known, account), now);
                 Err(ApiError::invalid_grant())
             }
+        }
+    }
+
+    /// Counts a log-in with a wrong name or password, and logs it. What is logged once is that a limit is reached.
+    fn failed(
+        &self,
+        (client, address): (IpAddr, Subject),
+        (user, account): (Option<UserId>, u64),
+        now: Instant,
+    ) {
+        let reached = || {
+            let is_reached = |what, subject| self.limiter.check(what, subject, now).is_err();
+            let of_account = is_reached(What::AccountFailures, Subject::from(account));
+            (is_reached(What::AddressFailures, address), of_account)
+        };
+        let before = reached();
+        self.limiter.count(What::AddressFailures, address, now);
+        self.limiter.count(What::AccountFailures, account, now);
+        self.options.metrics.failed(client);
+        let after = reached();
+        if after.0 && !before.0 {
+            tracing::warn!(address = %client, "too many log-ins failed from an address: further ones are refused for some minutes");
+        }
+        if after.1 && !before.1 {
+            let user = user.map(|user| user.0);
+            tracing::warn!(
+                user,
+                "too many log-ins failed with a name: further ones are refused to most addresses for some minutes"
+            );
         }
     }
 

@@ -24,6 +24,7 @@ mod filters;
 mod form;
 mod input;
 mod limiter;
+mod metrics;
 mod multipart;
 mod oauth;
 mod pages;
@@ -51,6 +52,7 @@ use sessions::BrowserSessions;
 pub use about::{About, PICTURE_BYTES_MAX, Picture};
 pub use endpoints::{Endpoint, EndpointState};
 pub use limiter::{Rate, Rates};
+pub use metrics::Metrics;
 pub use password::PasswordError;
 pub use secret::{Secret, hash};
 
@@ -101,6 +103,8 @@ pub struct MastodonOptions {
     pub rates: Rates,
     /// True when the server stops: then streams end.
     pub closing: Option<watch::Receiver<bool>>,
+    /// What is counted.
+    pub metrics: Metrics,
 }
 
 impl MastodonOptions {
@@ -124,6 +128,7 @@ impl MastodonOptions {
             reads: BlockingReads::new(64),
             rates: Rates::default(),
             closing: None,
+            metrics: Metrics::default(),
         }
     }
 }

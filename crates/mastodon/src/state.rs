@@ -58,6 +58,7 @@ pub(crate) type Shared = Arc<Server>;
 
 impl Server {
     pub(crate) fn new(node: Node, options: MastodonOptions) -> Shared {
+        options.metrics.of_node(&node);
         Arc::new(Self {
             renderer: Renderer::new(node.clone(), &options.base, options.entity_memory),
             node,

@@ -14,6 +14,7 @@ use jetlog::JetLogOptions;
 use jiff::Timestamp;
 use mastodon::About;
 use node::{Node, NodeOptions};
+use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 use redis::{RedisMetrics, RedisOptions};
 use tokio::net::TcpListener;
@@ -85,7 +86,6 @@ impl Serve {
         let (listener, redis) = listeners(settings.listen(), settings.redis_listen).await?;
         let mut listener = Listener::new(listener, https.as_ref().map(Https::tls));
         let mut options = settings.node_options(&memory);
-        check_erasure(&options)?;
         options.accept_clock = self.accept_clock;
         let node = tokio::select! {
             node = open_node(options.clone(), log) => node?,
@@ -103,6 +103,7 @@ impl Serve {
         mastodon.connections_max = connections_max;
         mastodon.entity_memory = memory.entity();
         mastodon.closing = Some(stopped.clone());
+        register(&mut api.registry, &mastodon.metrics, https.as_ref());
         let (beside, sessions) = mastodon::router(node.clone(), mastodon);
         (api.beside, api.sessions) = (Some(beside), Some(sessions));
         if let Some(mut https) = https {
@@ -175,6 +176,7 @@ impl Checked {
     /// Checks the settings, and the files that they name. Makes nothing.
     fn of(settings: &Settings, available: Option<u64>) -> anyhow::Result<Self> {
         let memory = settings.memory(available)?;
+        check_erasure(&settings.node_options(&memory))?;
         if let Some(Pages::Folder(folder)) = settings.pages() {
             anyhow::ensure!(folder.is_dir(), "--web-assets {} is no directory", folder.display());
         }
@@ -188,6 +190,18 @@ impl Checked {
             key: std::env::var_os("ROOST_KEY").map(|key| key::given(&key)).transpose()?,
         })
     }
+}
+
+/// Registers the metrics of the program, of accounts and of the certificate.
+fn register(registry: &mut Registry, accounts: &mastodon::Metrics, https: Option<&Https>) {
+    let version = vec![("version", env!("ROOST_VERSION"))];
+    registry.register("roost_build", "Version of the program", Info::new(version));
+    registry.register_collector(Box::new(accounts.clone()));
+    registry.register(
+        "roost_tls_certificate_expiry_timestamp_seconds",
+        "When the certificate expires; 0 without TLS",
+        https.map(Https::expiry).unwrap_or_default(),
+    );
 }
 
 /// Takes requests of `roost account`.
@@ -233,13 +247,12 @@ fn is_open(settings: &Settings) -> anyhow::Result<bool> {
 /// If they cannot.
 fn check_erasure(options: &NodeOptions) -> anyhow::Result<()> {
     let interval = options.archive.as_ref().map_or(Duration::ZERO, |archive| archive.interval);
-    if options.erase_within < interval * ERASE_INTERVALS {
-        return Err(exit::Exit::usage(&format!(
-            "--erase-within {:?} cannot be kept with an archive that gets changes every {interval:?}: set at least \
-             {ERASE_INTERVALS} times --archive-interval",
-            options.erase_within
-        )));
-    }
+    anyhow::ensure!(
+        options.erase_within >= interval * ERASE_INTERVALS,
+        "--erase-within {:?} cannot be kept with an archive that gets changes every {interval:?}: set at least \
+         {ERASE_INTERVALS} times --archive-interval",
+        options.erase_within
+    );
     Ok(())
 }
 

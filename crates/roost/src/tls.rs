@@ -14,6 +14,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use edge::{Certificate, Tls};
 use jiff::{SignedDuration, Timestamp};
+use prometheus_client::metrics::gauge::Gauge;
 use tokio::sync::Notify;
 
 use self_signed::Made;
@@ -59,6 +60,7 @@ type Versions = [Option<Identity>; 2];
 pub(crate) struct Https {
     source: Source,
     tls: Arc<Tls>,
+    expiry: Gauge,
     current: Certificate,
     /// A certificate that this server has made and not stored.
     unstored: Option<Made>,
@@ -111,7 +113,14 @@ impl Https {
         source.log(&current);
         let tls = Tls::new(&current);
         let end = (End::Far, now);
-        Ok(Self { source, tls, current, unstored, read: seen, seen, failure: None, end })
+        let expiry = Gauge::default();
+        expiry.set(current.expires().as_second());
+        Ok(Self { source, tls, expiry, current, unstored, read: seen, seen, failure: None, end })
+    }
+
+    /// When the certificate expires, in seconds since 1970.
+    pub(crate) fn expiry(&self) -> Gauge {
+        self.expiry.clone()
     }
 
     /// For the listener.
@@ -198,6 +207,7 @@ impl Https {
         match loaded {
             Ok(certificate) => {
                 self.tls.replace(&certificate);
+                self.expiry.set(certificate.expires().as_second());
                 self.source.log(&certificate);
                 (self.current, self.end) = (certificate, (End::Far, now));
             }
@@ -383,6 +393,7 @@ mod tests {
             https.look(start + at, false);
             https.look(start + at, false);
             assert_eq!(https.current.fingerprint() == next, is_served, "{at:?}");
+            assert_eq!(https.expiry().get(), https.current.expires().as_second());
         }
     }
 }

@@ -1,13 +1,27 @@
 //! A backup of a running node.
 
+use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use commitlog::Position;
 
 use super::Node;
 use crate::backup::{Backup, NodeBackupError};
+use crate::last_backup::note_backup;
 
 impl Node {
+    /// The data directory.
+    pub(super) fn data(&self) -> Option<&Path> {
+        self.shared.log_dir.parent()
+    }
+
+    /// Notes that a backup was written to its end. Blocks.
+    pub fn note_backup(&self) {
+        if let Some(data) = self.data() {
+            note_backup(data, self.now_ms());
+        }
+    }
+
     /// A backup of everything that was acknowledged before this call, and perhaps more. Writing goes on meanwhile.
     /// `roost` is the version of the program. Until the backup is written or dropped it holds files that
     /// would otherwise be removed. May block for up to a minute.

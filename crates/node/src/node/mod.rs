@@ -23,7 +23,8 @@ use std::time::Duration;
 
 use commitlog::disk::RealDisk;
 use commitlog::{Applied, ClusterId, LocalLog, LogError, NodeId, Position, SharedLog};
-use feed::{Reply, Request};
+use feed::accounts::AccountState;
+use feed::{Reply, Request, UserId};
 use parking_lot::Mutex;
 use rows::Rows as _;
 use smallvec::{SmallVec, smallvec};
@@ -40,6 +41,7 @@ use crate::deleted_users::Progress;
 use crate::due::DueFrom;
 use crate::identity;
 use crate::inbox::SubmitError;
+use crate::last_backup;
 use crate::last_run::LastRun;
 use crate::lock::DataLock;
 use crate::membership;
@@ -108,6 +110,8 @@ pub struct Sizes {
     pub archive_failures: u64,
     /// Times that the log was cut before it was archived.
     pub archive_gaps: u64,
+    /// When the last backup of the directory was written to its end, in milliseconds since 1970; 0 if that is not known.
+    pub last_backup_ms: u64,
     /// Time by which the machine's clock is ahead of the time of the node, in milliseconds.
     pub clock_offset_ms: i64,
     /// Sizes of the views.
@@ -272,6 +276,18 @@ impl Node {
         &self.shared.metrics
     }
 
+    /// Number of accounts that wait for approval, among the `newest` users. May block.
+    #[must_use]
+    pub fn pending_accounts(&self, newest: u32) -> u64 {
+        let facts = self.facts();
+        let users = facts.totals().users;
+        let is_pending = |user: &u32| {
+            let account = unless_unreadable(|| facts.account(UserId(*user)));
+            account.flatten().is_some_and(|account| account.state == AccountState::Pending)
+        };
+        (users.saturating_sub(newest)..users).filter(is_pending).count() as u64
+    }
+
     /// Current sizes. Reads directories, so it may block.
     #[must_use]
     pub fn sizes(&self) -> Sizes {
@@ -296,6 +312,7 @@ impl Node {
             archive_lag: self.shared.archive.lag(),
             archive_failures: self.shared.archive.failures(),
             archive_gaps: self.shared.archive.gaps(),
+            last_backup_ms: self.data().map_or(0, last_backup::read),
             clock_offset_ms: self.shared.time.offset_ms(),
             views: self.shared.views.sizes(),
         }

@@ -213,7 +213,9 @@ fn of_directory<W: Write>(data: &Path, out: W) -> anyhow::Result<(Header, Summar
         out.flush().map_err(::backup::BackupError::Io)?;
         Ok((header, summary))
     });
-    Ok(written?)
+    let written = written?;
+    node::note_backup(data, written.0.made_ms);
+    Ok(written)
 }
 
 /// The received pieces, as a stream.

@@ -461,7 +461,7 @@ fn no_document_is_forgotten_and_two_are_read_in_one_go() {
             assert_eq!(blocks(&text(&name)), Vec::<String>::new(), "{name}");
         }
     }
-    for (name, lines_max) in [("README.md", 100), ("docs/api.md", 220)] {
+    for (name, lines_max) in [("README.md", 100), ("docs/api.md", 225)] {
         assert!(text(name).lines().count() <= lines_max, "{name}");
     }
 }

@@ -37,4 +37,5 @@ mod simulate;
 mod support;
 mod threads;
 mod tls;
+mod upkeep;
 mod worst_cases;

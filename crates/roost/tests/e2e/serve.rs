@@ -68,6 +68,7 @@ fn a_start_with_a_wrong_setting_exits_with_2_so_that_no_supervisor_repeats_it() 
         (&["--nats-creds", &missing], "add --log"),
         (&["--log", "http://localhost:4222"], "nats://HOST:4222"),
         (&["--log", "nats://localhost:4222", "--archive", &missing], "roost backup"),
+        (&["--archive", &missing, "--erase-within", "10s"], "--archive-interval"),
         // Those that the command line's parser finds.
         (&["--erase-within", "0s"], "--erase-within"),
         (&["--listen", "nowhere"], "--listen"),
