@@ -163,6 +163,12 @@ impl Grant {
     pub const fn allows(&self, scope: Scope) -> bool {
         self.scopes.contains(scope)
     }
+
+    /// Whether the client has all of `scopes`.
+    #[must_use]
+    pub const fn allows_all(&self, scopes: Scopes) -> bool {
+        self.scopes.0 & scopes.0 == scopes.0
+    }
 }
 
 impl Access {

@@ -29,7 +29,7 @@ mod row;
 pub mod write;
 
 pub use answer::{KeyAnswer, KeyRefusal};
-pub use apply::{Between, apply};
+pub use apply::{Between, apply, is_float};
 pub use bucket::{Bucket, BucketId, BucketName, Space};
 pub use cost::Lengths;
 pub use facts::{Facts, Txn};

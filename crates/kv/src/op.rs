@@ -71,14 +71,14 @@ pub enum KeyOp<'a> {
         /// The number to add.
         by: i64,
     },
-    /// Adds to a decimal number; a key that does not exist counts as 0. Answers with the new row.
+    /// Adds to a number; a key that does not exist counts as 0. Answers with the new row.
     AddFloat {
         /// The bucket.
         bucket: BucketId,
         /// The key.
         #[serde(borrow)]
         key: &'a Bytes,
-        /// The number to add, in decimal digits.
+        /// The number to add: see [`is_float`](crate::is_float).
         by: &'a Bytes,
     },
     /// Appends to a value. Answers with its length.

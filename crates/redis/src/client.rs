@@ -240,7 +240,7 @@ impl Client {
         spec.check_arity(words.len())?;
         if !spec.has(Flag::NoAuth) {
             let grant = self.grant.ok_or(Failure::NO_AUTH)?;
-            if scopes::needed(spec, words).is_some_and(|scope| !grant.allows(scope)) {
+            if !grant.allows_all(scopes::needed(spec, words)) {
                 return Err(Failure::no_permission(spec.name));
             }
         }

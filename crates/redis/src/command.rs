@@ -121,6 +121,8 @@ pub(crate) enum Flag {
     Write,
     /// Reads keys.
     Readonly,
+    /// Changes keys, and its reply has a stored value or a part of one, as the flag ACCESS of keys says in Redis.
+    Access,
     /// May increase the memory in use.
     Denyoom,
     /// For operators of the server.
@@ -151,7 +153,7 @@ impl Flag {
             Self::NoMulti => "no_multi",
             Self::Fast => "fast",
             Self::Loading => "loading",
-            Self::Random | Self::Unqueued => return None,
+            Self::Access | Self::Random | Self::Unqueued => return None,
         })
     }
 }

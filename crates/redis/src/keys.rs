@@ -249,15 +249,24 @@ fn dump(keys: &Reader<'_>, words: &Words<'_>, reply: &mut Encoder<'_>) -> Result
 fn restore<'a>(scope: &Scope<'_>, words: &'a Words<'a>) -> Result<Plan<'a>, Failure> {
     let [name, ttl, payload, options @ ..] = words else { return Err(Failure::arity("restore")) };
     let (mut only, mut absolute) = (Only::IfAbsent, false);
+    // Checked and ignored: later reads decide which keys stay in memory.
+    let (mut idle, mut frequency) = (false, false);
     let mut options = options.iter();
     while let Some(option) = options.next() {
         if is(option, "replace") {
             only = Only::Always;
         } else if is(option, "absttl") {
             absolute = true;
-        } else if is(option, "idletime") || is(option, "freq") {
-            // IDLETIME and FREQ are ignored: later reads decide which keys stay in memory.
-            integer(options.next().ok_or(Failure::SYNTAX)?)?;
+        } else if is(option, "idletime") && !frequency {
+            idle = true;
+            if integer(options.next().ok_or(Failure::SYNTAX)?)? < 0 {
+                return Err(Failure::said("ERR Invalid IDLETIME value, must be >= 0"));
+            }
+        } else if is(option, "freq") && !idle {
+            frequency = true;
+            if !(0..=255).contains(&integer(options.next().ok_or(Failure::SYNTAX)?)?) {
+                return Err(Failure::said("ERR Invalid FREQ value, must be >= 0 and <= 255"));
+            }
         } else {
             return Err(Failure::SYNTAX);
         }

@@ -17,10 +17,9 @@ pub(crate) fn integer(text: &[u8]) -> Result<i64, Failure> {
 }
 
 /// # Errors
-/// If it is no decimal number. Infinite ones are numbers, and what they would make is refused later.
+/// If it is not a number. Infinite ones are numbers, and what they would make is refused later.
 pub(crate) fn check_float(text: &[u8]) -> Result<(), Failure> {
-    let number = std::str::from_utf8(text).ok().and_then(|text| text.parse::<f64>().ok());
-    if number.is_some_and(|number| !number.is_nan()) { Ok(()) } else { Err(Failure::NOT_A_FLOAT) }
+    if kv::is_float(text) { Ok(()) } else { Err(Failure::NOT_A_FLOAT) }
 }
 
 /// A word in any case.
@@ -121,11 +120,11 @@ mod tests {
     }
 
     #[test]
-    fn decimal_numbers_are_those_of_c_but_no_nan() {
-        for text in ["1.5", "-0", "5e3", "+inf"] {
+    fn numbers_are_those_of_c_but_no_nan() {
+        for text in ["1.5", "-0", "5e3", "+inf", "0x10", "-0X1.8p-3"] {
             assert_eq!(check_float(text.as_bytes()), Ok(()));
         }
-        for text in ["", " 1", "1 ", "nan", "1,5", "1\x002", "x"] {
+        for text in ["", " 1", "1 ", "nan", "1,5", "1\x002", "x", "0x", "0x1p", "0x-1", "0xg"] {
             assert_eq!(check_float(text.as_bytes()), Err(Failure::NOT_A_FLOAT), "{text:?}");
         }
     }

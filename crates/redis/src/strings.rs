@@ -8,11 +8,13 @@ use super::failure::Failure;
 use super::numbers::{Unit, is};
 use super::reader::{Reader, Stop};
 
-use Flag::{Denyoom, Fast, Readonly, Write};
+use Flag::{Access, Denyoom, Fast, Readonly, Write};
 
 pub(super) const READ: &[Flag] = &[Readonly, Fast];
 pub(super) const GROW: &[Flag] = &[Write, Denyoom, Fast];
 pub(super) const LONG: &[Flag] = &[Write, Denyoom];
+/// As [`GROW`], of changes that answer with what is stored.
+pub(super) const GROW_AND_ANSWER: &[Flag] = &[Write, Denyoom, Fast, Access];
 pub(super) const ONE: (i8, i8, i8) = (1, 1, 1);
 const ALL: (i8, i8, i8) = (1, -1, 1);
 const PAIRS: (i8, i8, i8) = (1, -1, 2);
@@ -68,7 +70,7 @@ pub(crate) const COMMANDS: &[Spec] = &[
     row_of(
         "getset",
         3,
-        GROW,
+        GROW_AND_ANSWER,
         ONE,
         Run::Change(getset),
         ("1.0.0", "Sets a value and returns the old one."),
@@ -76,7 +78,7 @@ pub(crate) const COMMANDS: &[Spec] = &[
     row_of(
         "getdel",
         2,
-        &[Write, Fast],
+        &[Write, Fast, Access],
         ONE,
         Run::Change(getdel),
         ("6.2.0", "Reads a value and deletes the key."),
@@ -84,7 +86,7 @@ pub(crate) const COMMANDS: &[Spec] = &[
     row_of(
         "getex",
         -2,
-        &[Write, Fast],
+        &[Write, Fast, Access],
         ONE,
         Run::Change(getex),
         ("6.2.0", "Reads a value and changes when it expires."),

@@ -9,9 +9,9 @@ use super::failure::Failure;
 use super::lcs;
 use super::numbers::{check_float, integer, is};
 use super::reader::{Reader, Stop};
-use super::strings::{GROW, LONG, ONE, READ, row_of};
+use super::strings::{GROW, GROW_AND_ANSWER, LONG, ONE, READ, row_of};
 
-use Flag::Readonly;
+use Flag::{Access, Denyoom, Readonly, Write};
 
 /// Steps of LCS that take no longer than other commands.
 const LCS_STEPS_SHORT: usize = 1 << 14;
@@ -53,13 +53,34 @@ pub(crate) const COMMANDS: &[Spec] = &[
         Run::Read(common),
         ("7.0.0", "Finds the longest common subsequence of two values."),
     ),
-    row_of("incr", 2, GROW, ONE, Run::Change(incr), ("1.0.0", "Adds 1 to a whole number.")),
-    row_of("decr", 2, GROW, ONE, Run::Change(decr), ("1.0.0", "Subtracts 1 from a whole number.")),
-    row_of("incrby", 3, GROW, ONE, Run::Change(incrby), ("1.0.0", "Adds to a whole number.")),
+    row_of(
+        "incr",
+        2,
+        GROW_AND_ANSWER,
+        ONE,
+        Run::Change(incr),
+        ("1.0.0", "Adds 1 to a whole number."),
+    ),
+    row_of(
+        "decr",
+        2,
+        GROW_AND_ANSWER,
+        ONE,
+        Run::Change(decr),
+        ("1.0.0", "Subtracts 1 from a whole number."),
+    ),
+    row_of(
+        "incrby",
+        3,
+        GROW_AND_ANSWER,
+        ONE,
+        Run::Change(incrby),
+        ("1.0.0", "Adds to a whole number."),
+    ),
     row_of(
         "decrby",
         3,
-        GROW,
+        GROW_AND_ANSWER,
         ONE,
         Run::Change(decrby),
         ("1.0.0", "Subtracts from a whole number."),
@@ -67,13 +88,20 @@ pub(crate) const COMMANDS: &[Spec] = &[
     row_of(
         "incrbyfloat",
         3,
-        GROW,
+        GROW_AND_ANSWER,
         ONE,
         Run::Change(incrbyfloat),
         ("2.6.0", "Adds to a decimal number."),
     ),
     row_of("getbit", 3, READ, ONE, Run::Read(getbit), ("2.2.0", "Reads one bit.")),
-    row_of("setbit", 4, LONG, ONE, Run::Change(setbit), ("2.2.0", "Sets one bit.")),
+    row_of(
+        "setbit",
+        4,
+        &[Write, Denyoom, Access],
+        ONE,
+        Run::Change(setbit),
+        ("2.2.0", "Sets one bit."),
+    ),
 ];
 
 fn append<'a>(scope: &Scope<'_>, words: &'a Words<'a>) -> Result<Plan<'a>, Failure> {

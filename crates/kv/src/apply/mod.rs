@@ -9,6 +9,8 @@ mod number;
 mod string;
 mod sweep;
 
+pub use number::is_float;
+
 use rows::Stamp;
 
 use crate::answer::{KeyAnswer, KeyRefusal};

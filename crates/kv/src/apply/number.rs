@@ -1,4 +1,7 @@
-//! Numbers in values: integers of 64 bits, and decimals that are added exactly where possible.
+//! Numbers in values: integers of 64 bits, and numbers as `strtod` of C reads them, of which decimals are added exactly
+//! where possible.
+
+use std::borrow::Cow;
 
 use crate::answer::KeyRefusal;
 use crate::limits::FLOAT_BYTES_MAX;
@@ -22,28 +25,86 @@ pub(super) fn whole_number(text: &[u8]) -> Option<i64> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
-/// The sum of two decimal numbers, without an exponent and without trailing zeros: exact if both have
+/// Whether a text is a number: decimal, hexadecimal as `0x1.8p3`, or infinite.
+#[must_use]
+pub fn is_float(text: &[u8]) -> bool {
+    number(text).is_ok()
+}
+
+/// The sum of two numbers in decimal digits, without an exponent and without trailing zeros: exact if both have
 /// at most 17 places and 20 digits in front of them, else in floating point.
 pub(super) fn add_decimals(a: &[u8], b: &[u8]) -> Result<String, KeyRefusal> {
     let (a, b) = (number(a)?, number(b)?);
-    if let (Some(a), Some(b)) = (fixed(a), fixed(b))
+    if let (Some(a), Some(b)) = (fixed(&a), fixed(&b))
         && let Some(sum) = a.checked_add(b)
     {
         return Ok(show(sum));
     }
     let parse = |text: &str| text.parse::<f64>().map_err(|_| KeyRefusal::NotFloat);
-    let sum = parse(a)? + parse(b)?;
+    let sum = parse(&a)? + parse(&b)?;
     if sum.is_finite() { Ok(format!("{sum}")) } else { Err(KeyRefusal::NotFinite) }
 }
 
-/// Checks that a text is a number. Infinity is accepted.
-fn number(text: &[u8]) -> Result<&str, KeyRefusal> {
+/// A number in decimal digits. Infinity is accepted.
+fn number(text: &[u8]) -> Result<Cow<'_, str>, KeyRefusal> {
     if text.len() > FLOAT_BYTES_MAX {
         return Err(KeyRefusal::NotFloat);
     }
     let text = std::str::from_utf8(text).map_err(|_| KeyRefusal::NotFloat)?;
+    if let Some(number) = hexadecimal(text) {
+        return Ok(number.to_string().into());
+    }
     let number = text.parse::<f64>().map_err(|_| KeyRefusal::NotFloat)?;
-    if number.is_nan() { Err(KeyRefusal::NotFloat) } else { Ok(text) }
+    if number.is_nan() { Err(KeyRefusal::NotFloat) } else { Ok(text.into()) }
+}
+
+/// A number as C writes it in hexadecimal: `0x`, digits with at most one point, and optionally a binary exponent.
+fn hexadecimal(text: &str) -> Option<f64> {
+    let (negative, text) = match text.strip_prefix(['+', '-']) {
+        Some(rest) => (text.starts_with('-'), rest),
+        None => (false, text),
+    };
+    let text = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"))?;
+    let (digits, mut exponent) = match text.split_once(['p', 'P']) {
+        Some((digits, exponent)) => (digits, binary_exponent(exponent)?),
+        None => (text, 0),
+    };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    if whole.is_empty() && fraction.is_empty() {
+        return None;
+    }
+    let mut number = 0_u128;
+    let places = whole.chars().map(|digit| (digit, 0));
+    for (digit, place) in places.chain(fraction.chars().map(|digit| (digit, 4))) {
+        let digit = digit.to_digit(16)?;
+        if number >> 120 == 0 {
+            number = number << 4 | u128::from(digit);
+            exponent -= place;
+        } else {
+            // Below the precision, but for whether it is zero.
+            number |= u128::from(digit != 0);
+            exponent += 4 - place;
+        }
+    }
+    let mut number = number as f64;
+    let factor = if exponent < 0 { 0.5 } else { 2.0 };
+    // After so many steps any number is 0 or infinite.
+    for _ in 0..exponent.unsigned_abs().min(2_500) {
+        number *= factor;
+    }
+    Some(if negative { -number } else { number })
+}
+
+/// A decimal exponent of 2, cut where any number is 0 or infinite: texts are short.
+fn binary_exponent(text: &str) -> Option<i64> {
+    const MOST: i64 = 1 << 20;
+    let (negative, digits) = match text.strip_prefix(['+', '-']) {
+        Some(rest) => (text.starts_with('-'), rest),
+        None => (false, text),
+    };
+    let is_number = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
+    let found = is_number.then(|| digits.parse().map_or(MOST, |found: i64| found.min(MOST)))?;
+    Some(if negative { -found } else { found })
 }
 
 /// A number in units of its 17th place, if it has no more places and is not too large.
@@ -124,6 +185,14 @@ mod tests {
                 &format!("{}", 123456789012345678901234567890.0),
             ),
             (".5", "5.", "5.5"),
+            ("0x10", "0", "16"),
+            ("1", "-0X1.8p3", "-11"),
+            ("0x.8", "+0xap0", "10.5"),
+            ("0x1P-4", "0.1", "0.1625"),
+            ("0xffffffffffffffffffffffffffffffffffff", "0", &format!("{}", 2_f64.powi(144))),
+            (&format!("0x0.{}8p4004", "0".repeat(1_000)), "0", "8"),
+            (&format!("0x{}1p-400", "0".repeat(2_000)), "0x0", &format!("{}", 2_f64.powi(-400))),
+            ("0x1p-99999999999999999999", "1", "1"),
         ] {
             assert_eq!(add_decimals(a.as_bytes(), b.as_bytes()).as_deref(), Ok(sum), "{a} + {b}");
         }
@@ -134,6 +203,17 @@ mod tests {
             ("nan", "1", KeyRefusal::NotFloat),
             ("1", "inf", KeyRefusal::NotFinite),
             ("1e308", "1e308", KeyRefusal::NotFinite),
+            ("0x1p99999999999999999999", "1", KeyRefusal::NotFinite),
+            ("0x", "1", KeyRefusal::NotFloat),
+            ("0x.", "1", KeyRefusal::NotFloat),
+            ("0xp1", "1", KeyRefusal::NotFloat),
+            ("0x1p", "1", KeyRefusal::NotFloat),
+            ("0x1p1.5", "1", KeyRefusal::NotFloat),
+            ("0x1.2.3", "1", KeyRefusal::NotFloat),
+            ("0x+1", "1", KeyRefusal::NotFloat),
+            ("+-0x1", "1", KeyRefusal::NotFloat),
+            ("10x1", "1", KeyRefusal::NotFloat),
+            ("0x1 ", "1", KeyRefusal::NotFloat),
         ] {
             assert_eq!(add_decimals(a.as_bytes(), b.as_bytes()), Err(refusal), "{a:?} + {b:?}");
         }

@@ -69,6 +69,27 @@ fn a_value_that_was_dumped_is_restored() {
         client.run(&[b"RESTORE", b"c", b"-1", &payload]),
         "-ERR Invalid TTL value, must be >= 0"
     );
+    let idle = "-ERR Invalid IDLETIME value, must be >= 0";
+    let frequency = "-ERR Invalid FREQ value, must be >= 0 and <= 255";
+    let (syntax, number) = ("-ERR syntax error", "-ERR value is not an integer or out of range");
+    for (options, expect) in [
+        ("FREQ 300", frequency),
+        ("freq 256", frequency),
+        ("FREQ -1", frequency),
+        ("FREQ x", number),
+        ("FREQ", syntax),
+        ("IDLETIME -1", idle),
+        ("IDLETIME", syntax),
+        ("IDLETIME 5 FREQ 5", syntax),
+        ("FREQ 5 IDLETIME 5", syntax),
+        ("FREQ 0 REPLACE", "OK"),
+        ("FREQ 255 ABSTTL REPLACE", "OK"),
+        ("IDLETIME 100000 REPLACE", "OK"),
+    ] {
+        let restore = [&b"RESTORE"[..], b"options", b"0", &payload];
+        let words = restore.into_iter().chain(options.split(' ').map(str::as_bytes));
+        assert_eq!(client.run(&words.collect::<Vec<_>>()), expect, "{options}");
+    }
     client.check(&[
         ("OBJECT ENCODING a", "\"embstr\""),
         ("OBJECT REFCOUNT a", "1"),
