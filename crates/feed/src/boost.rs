@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use crate::ids::{PostId, UserId};
 use crate::limits::BOOST_RECENT_MS;
 
-/// What a boost shows again: a post that is for everybody, by another user or the same one.
+/// What a boost shows again: a post that is for everybody, by another user or the same one, or a post of the booster's
+/// own for their followers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Boost {
     /// The boosted post, which is no boost.
@@ -16,9 +17,8 @@ pub struct Boost {
     /// Whether followers of its author have it at home anyway, not far below: it is no reply to somebody else, and was
     /// younger than [`limits::BOOST_RECENT_MS`](crate::limits::BOOST_RECENT_MS) when it was boosted.
     pub is_recent: bool,
-    /// The users who boosted it within that time before, the last one first: at most
-    /// [`limits::EARLIER_BOOSTS_MAX`](crate::limits::EARLIER_BOOSTS_MAX). Without those whose boost knows an earlier one
-    /// by the same user, which was taken back since: of the two, one must be at home.
+    /// The users who boosted it within that time before and still do, the last one first: at most
+    /// [`limits::EARLIER_BOOSTS_MAX`](crate::limits::EARLIER_BOOSTS_MAX).
     pub earlier: Vec<UserId>,
 }
 

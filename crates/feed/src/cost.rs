@@ -32,10 +32,13 @@ pub(crate) use polls::{POLL_ROWS, SCHEDULED_ROWS};
 /// Rows that remembering an idempotency key changes: its own, two old ones that are removed, and one that
 /// is only looked up.
 const IDEMPOTENCY_ROWS: usize = 4;
+/// Most bytes of the row of a boost.
+const BOOST_BYTES: usize = 64 + 5 * EARLIER_BOOSTS_MAX;
 /// Most users that a text can mention.
 const MENTIONS_MAX: usize = POST_MENTIONS_MAX - 1;
 /// Rows of a post that is deleted: its own, its earlier versions, who is notified of its last edit, that of its author, that
-/// of the post replied to, its counts, two of its author's pin, and that its reactions are to be swept.
+/// of the post replied to, its counts, two of its author's pin, and that its reactions are to be swept. A boost has one
+/// more of the boosted post, and fewer others.
 pub(crate) const POST_ROWS_LEAST: usize = 9;
 /// Rows of a hashtag of a post.
 pub(crate) const TAG_ROWS: usize = 2;
@@ -120,7 +123,7 @@ impl Command {
             Self::Unfollow { .. } => {
                 Cost::of_rows(14, 128).and(unlisted_cost()).and(options_cost())
             }
-            Self::AnswerRequest { .. } => Cost::of_rows(14, 128).and(options_cost()),
+            Self::AnswerRequest { .. } => follow_cost().and(options_cost()),
             Self::Befriend { .. } | Self::Unfriend { .. } | Self::Unblock { .. } => {
                 Cost::of_rows(14, 128)
             }
@@ -188,7 +191,8 @@ fn publication_cost(
 ) -> Cost {
     let bytes = text_bytes + warning_bytes;
     // The author of the post replied to is mentioned as well, and the author must be able to see that post.
-    let (rows, read) = if is_reply { (6, 2 * POST_BYTES_MAX + 7 * WORK_PER_ROW) } else { (4, 0) };
+    // What is named may be a boost of it.
+    let (rows, read) = if is_reply { (6, 5 * POST_BYTES_MAX + 12 * WORK_PER_ROW) } else { (4, 0) };
     let cost = Cost::of_rows(rows + mentions, bytes + 8 * mentions + 96);
     let cost = Cost { work: cost.work + mentions * MENTION_WORK + read, ..cost };
     cost.and(tags_cost(tags, text_bytes))
@@ -204,7 +208,8 @@ fn tags_cost(tags: usize, text_bytes: usize) -> Cost {
 
 /// Of deleting a post.
 fn deletion_cost() -> Cost {
-    let cost = Cost::of_rows(14 + POLL_ROWS + MENTIONS_MAX, 256 + 10 * POST_MEDIA_MAX);
+    let cost = Cost::of_rows(15 + POLL_ROWS + MENTIONS_MAX, 256 + 10 * POST_MEDIA_MAX);
+    let cost = cost.and(later_boosts_cost());
     cost.and(tags_cost(POST_TAGS_MAX, POST_BYTES_MAX)).and(pictures_cost(POST_MEDIA_MAX))
 }
 
@@ -290,10 +295,20 @@ fn follows_cost(others: usize) -> Cost {
 
 fn reaction_cost() -> Cost {
     // A boost is a post of its own.
-    let cost = Cost::of_rows(20, 320 + 10 * EARLIER_BOOSTS_MAX);
+    let cost = Cost::of_rows(22, 336 + 10 * EARLIER_BOOSTS_MAX).and(later_boosts_cost());
     // The post, a boost that names it, whether the user may see it, and the last boosts, each with its user.
     let rows = 12 + PINS_MAX + 4 * EARLIER_BOOSTS_MAX;
     let read = 6 * POST_BYTES_MAX + rows * WORK_PER_ROW;
+    Cost { work: cost.work + read, ..cost }
+}
+
+/// Of the later boosts that are shown again when one ends.
+fn later_boosts_cost() -> Cost {
+    let bytes = BOOST_BYTES + 16;
+    let cost = Cost::of_rows(2 * EARLIER_BOOSTS_MAX, bytes * EARLIER_BOOSTS_MAX);
+    // Each is read, and so are those of deleted users between them.
+    let read =
+        (EARLIER_BOOSTS_MAX + 2 * ERASING_USERS_MAX as usize) * (BOOST_BYTES + 2 * WORK_PER_ROW);
     Cost { work: cost.work + read, ..cost }
 }
 

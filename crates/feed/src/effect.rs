@@ -25,7 +25,18 @@ pub enum Effect {
         author: UserId,
         /// What lists know about it.
         listed: Listed,
-        /// The users on whom it depends in whose home it is, if it does. They never change.
+        /// The users on whom it depends in whose home it is, if it does. They change by [`Effect::BoostShown`] alone.
+        users: Option<HomeUsers>,
+    },
+    /// A boost is at home of more users: an earlier one by somebody else has ended.
+    BoostShown {
+        /// The boost.
+        post: PostId,
+        /// Who boosted.
+        author: UserId,
+        /// What lists know about it.
+        listed: Listed,
+        /// The users on whom it depends in whose home it is, if it does.
         users: Option<HomeUsers>,
     },
     /// `user` was mentioned.
@@ -158,6 +169,13 @@ pub enum Effect {
     UserDeleted {
         /// The user.
         user: UserId,
+    },
+    /// The account of a user was disabled, and all they made is hidden from others; or it was enabled.
+    UserHidden {
+        /// The user.
+        user: UserId,
+        /// Whether they are hidden now.
+        hidden: bool,
     },
     /// `user` changed their filters.
     FiltersChanged {

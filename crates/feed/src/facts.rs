@@ -26,11 +26,12 @@ mod stories;
 mod tags;
 mod versions;
 
-pub(crate) use accounts::{expiry_key, owner_key};
+pub(crate) use accounts::{DISABLED, expiry_key, owner_key};
 
 use rows::{NameTable, PointTable, Rows, RowsMut, SetTable, Span, Stamp, Totals, decode};
 
 use crate::ids::{UserId, UserRef};
+use crate::post::Visibility;
 use crate::records::{Counts, User};
 use crate::text::Handle;
 use crate::write;
@@ -205,6 +206,26 @@ impl<'a> Txn<'a> {
         let mut counts = self.facts().stored_counts(user);
         change(&mut counts);
         write::counts(self.rows, user, counts);
+    }
+
+    /// Counts a post of an author, or counts it no longer. Rows of formats before 18 did not count those that are not for
+    /// everybody.
+    pub(crate) fn count_post(&mut self, author: UserId, visibility: Visibility, up: bool) {
+        let is_closed = !visibility.is_open();
+        self.count(author, |counts| {
+            step(&mut counts.posts, up);
+            if is_closed {
+                counts.closed =
+                    if up { counts.closed + 1 } else { counts.closed.saturating_sub(1) };
+            }
+        });
+        self.total(|totals| {
+            step_total(&mut totals.posts, up);
+            if is_closed {
+                let closed = totals.posts_closed;
+                totals.posts_closed = if up { closed + 1 } else { closed.saturating_sub(1) };
+            }
+        });
     }
 
     /// Changes the totals.

@@ -33,7 +33,7 @@ impl ListTimeline {
         let replies = facts.list(owner, list)?.replies;
         // Read before the members: if a user has been erased meanwhile, these do not contain them either.
         let erasing = facts.erasing();
-        let mut members = facts.without_muted(owner, facts.list_members(owner, list));
+        let mut members = facts.without_unwanted(owner, facts.list_members(owner, list));
         members.retain(|member| !erasing.contains(member));
         let replied = match replies {
             ListReplies::List => members.clone(),
@@ -72,7 +72,9 @@ pub fn is_in_list<R: Rows + ?Sized>(
     author: UserId,
     posted: Posted,
 ) -> bool {
-    let is_shown = |user| facts.mute(owner, user).is_none() && !facts.is_hidden(user);
+    let is_shown = |user| {
+        facts.mute(owner, user).is_none() && !facts.is_hidden(user) && !facts.is_disabled(user)
+    };
     let is_member = |user| facts.is_list_member(owner, list, user) && is_shown(user);
     if !is_member(author) {
         return false;

@@ -196,6 +196,18 @@ impl PollChoices {
         }
     }
 
+    /// Whether one of the options of `other` is chosen.
+    #[must_use]
+    pub const fn has_any_of(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// The options of both.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
     /// Whether the option at this place is chosen.
     #[must_use]
     pub fn has(self, option: usize) -> bool {
@@ -231,19 +243,25 @@ pub struct PollCounts {
 }
 
 impl PollCounts {
-    /// Counts the vote of one more user, or of one less.
+    /// Counts the choice of a user, who has not voted before if `is_first`.
+    pub(crate) fn add(&mut self, choices: PollChoices, is_first: bool) {
+        // Overflows are checked.
+        self.voters += u32::from(is_first);
+        self.chosen(choices).for_each(|votes| *votes += 1);
+    }
+
+    /// Counts all choices of a user no longer.
     ///
     /// # Panics
-    /// If less are counted than there are.
-    pub(crate) fn count(&mut self, choices: PollChoices, up: bool) {
-        // Overflows are checked.
-        let step = |count: u32| if up { count + 1 } else { count - 1 };
-        self.voters = step(self.voters);
-        for (option, votes) in self.votes.iter_mut().enumerate() {
-            if choices.has(option) {
-                *votes = step(*votes);
-            }
-        }
+    /// If fewer are counted than there are.
+    pub(crate) fn remove(&mut self, choices: PollChoices) {
+        self.voters -= 1;
+        self.chosen(choices).for_each(|votes| *votes -= 1);
+    }
+
+    fn chosen(&mut self, choices: PollChoices) -> impl Iterator<Item = &mut u32> {
+        let votes = self.votes.iter_mut().enumerate();
+        votes.filter(move |(option, _)| choices.has(*option)).map(|(_, votes)| votes)
     }
 }
 

@@ -53,6 +53,13 @@ impl Visibility {
         self.is_open() || self as u8 <= reply as u8
     }
 
+    /// Whether a user who sees a post of this visibility may boost it: it is for everybody, or it is the user's own for
+    /// their followers, for whom the boost is too.
+    #[must_use]
+    pub const fn allows_boost(self, is_author: bool) -> bool {
+        self.is_open() || is_author && matches!(self, Self::Followers)
+    }
+
     /// Of its position in the enum.
     pub(crate) const fn of_number(number: u64) -> Self {
         match number {

@@ -187,6 +187,8 @@ pub struct Counts {
     pub requests: u32,
     /// Number of users whom this user asks to follow.
     pub requested: u32,
+    /// Number of those posts that are not for everybody.
+    pub closed: u32,
 }
 
 impl Post {
@@ -302,18 +304,26 @@ impl Post {
 }
 
 impl Counts {
-    /// Little-endian words in the order of the fields: 16 bytes; 24 bytes if the user blocks or mutes anyone, and 36 if
-    /// there are notes or requests.
+    /// Number of posts that everybody may see: what is public counts what is public.
+    #[must_use]
+    pub const fn open_posts(self) -> u32 {
+        self.posts.saturating_sub(self.closed)
+    }
+
+    /// Little-endian words in the order of the fields: 16 bytes; 24 bytes if the user blocks or mutes anyone, 36 if there are
+    /// notes or requests, and 40 if posts are not for everybody.
     #[must_use]
     pub fn encode(self) -> Value {
         let mut bytes = Value::new();
         let Self { posts, followers, following, friends, blocks, mutes, .. } = self;
-        let Self { notes, requests, requested, .. } = self;
-        let words =
-            [posts, followers, following, friends, blocks, mutes, notes, requests, requested];
-        let len = match (blocks | mutes, notes | requests | requested) {
-            (0, 0) => 4,
-            (_, 0) => 6,
+        let Self { notes, requests, requested, closed, .. } = self;
+        let words = [
+            posts, followers, following, friends, blocks, mutes, notes, requests, requested, closed,
+        ];
+        let len = match (blocks | mutes, notes | requests | requested, closed) {
+            (0, 0, 0) => 4,
+            (_, 0, 0) => 6,
+            (_, _, 0) => 9,
             _ => words.len(),
         };
         for word in words.into_iter().take(len) {
@@ -330,7 +340,7 @@ impl Counts {
     pub fn decode(bytes: &[u8]) -> Self {
         match Self::try_decode(bytes) {
             Some(counts) => counts,
-            None => panic!("a counts row has 12, 16, 24 or 36 bytes, not {}", bytes.len()),
+            None => panic!("a counts row has 12, 16, 24, 36 or 40 bytes, not {}", bytes.len()),
         }
     }
 
@@ -341,8 +351,8 @@ impl Counts {
         let (posts, followers, following) = (words.next()?, words.next()?, words.next()?);
         let mut later = || words.next().unwrap_or(0);
         let (friends, blocks, mutes) = (later(), later(), later());
-        let (notes, requests, requested) = (later(), later(), later());
-        let is_whole = matches!(bytes.len(), 12 | 16 | 24 | 36);
+        let (notes, requests, requested, closed) = (later(), later(), later(), later());
+        let is_whole = matches!(bytes.len(), 12 | 16 | 24 | 36 | 40);
         is_whole.then_some(Self {
             posts,
             followers,
@@ -353,6 +363,7 @@ impl Counts {
             notes,
             requests,
             requested,
+            closed,
         })
     }
 }

@@ -160,7 +160,9 @@ impl<R: Rows + ?Sized> Walk<'_, '_, R> {
         if visibility == Visibility::Direct && !self.viewer.user().is_none_or(is_addressed) {
             return false;
         }
-        let hides_nobody = self.viewer.hides_nobody() && facts.totals().users_erasing == 0;
+        let totals = facts.totals();
+        let is_any_hidden = totals.users_erasing > 0 || totals.accounts_disabled > 0;
+        let hides_nobody = self.viewer.hides_nobody() && !is_any_hidden;
         visibility.is_open() && hides_nobody || shows(self.viewer, reply)
     }
 

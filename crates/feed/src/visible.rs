@@ -53,19 +53,19 @@ impl<'a, R: Rows + ?Sized> Viewer<'a, R> {
         self.user
     }
 
-    /// Whether every user who exists is visible and wanted.
+    /// Whether every user who exists is visible and wanted, but those whose account is disabled.
     #[must_use]
     pub fn hides_nobody(&self) -> bool {
         !self.has_blocks && !self.has_mutes
     }
 
-    /// Whether the viewer may see a user who exists.
+    /// Whether the viewer may see a user who exists. Nobody but the application and themselves sees one whose account is
+    /// disabled.
     #[must_use]
     pub fn visible_user(&self, other: UserId) -> bool {
-        match self.user {
-            Some(user) if self.has_blocks => !self.facts.is_blocked_between(user, other),
-            _ => true,
-        }
+        let Some(user) = self.user.filter(|user| *user != other) else { return true };
+        let is_blocked = || self.has_blocks && self.facts.is_blocked_between(user, other);
+        !self.facts.is_disabled(other) && !is_blocked()
     }
 
     /// Whether the viewer may see a post that exists.
@@ -113,7 +113,7 @@ impl<'a, R: Rows + ?Sized> Viewer<'a, R> {
     /// Whether boosts of posts by `author` are shown at home of the viewer.
     #[must_use]
     pub fn wants_boosts_of(&self, author: UserId) -> bool {
-        self.hides_nobody() || self.visible_user(author) && self.mute_of(author).is_none()
+        self.wants_public_by(author)
     }
 
     /// As [`Viewer::wanted`], of a public post by a user who exists. Reads no post.
@@ -165,13 +165,18 @@ impl<'a, R: Rows + ?Sized> Viewer<'a, R> {
 }
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
-    /// The users whose stories `user` has at home, in ascending order of ids: friends whom they do not mute.
+    /// The users whose stories `user` has at home, in ascending order of ids: friends whom they do not mute, and whose
+    /// accounts are not disabled.
     #[must_use]
     pub fn story_authors(&self, user: UserId) -> Vec<UserId> {
-        self.without_muted(user, self.friends_all(user))
+        self.without_unwanted(user, self.friends_all(user))
     }
 
-    pub(crate) fn without_muted(&self, user: UserId, mut users: Vec<UserId>) -> Vec<UserId> {
+    /// Those of `users` whom `user` does not mute, and whose accounts are not disabled.
+    pub(crate) fn without_unwanted(&self, user: UserId, mut users: Vec<UserId>) -> Vec<UserId> {
+        if self.totals().accounts_disabled > 0 {
+            users.retain(|other| !self.is_disabled(*other));
+        }
         if self.totals().mutes > 0 && !users.is_empty() {
             let muted = self.users_in(SetTable::Mutes, user, Span::ALL);
             if !muted.is_empty() {

@@ -8,8 +8,9 @@ mod whole;
 
 use rows::{NameTable, PointTable, PutRows, SetTable, Value, encode};
 
-use crate::accounts::{Account, Record as _};
+use crate::accounts::{Account, AccountState, Record as _};
 use crate::boost::PostCounts;
+use crate::facts::DISABLED;
 use crate::ids::{PostId, SampleId, SampleSetId, StoryId, UserId};
 use crate::list::{List, ListId};
 use crate::marker::Markers;
@@ -46,6 +47,9 @@ pub fn deleted(rows: &mut (impl PutRows + ?Sized), id: UserId) {
 /// The account of a user, with the row of its e-mail address.
 pub fn account(rows: &mut (impl PutRows + ?Sized), id: UserId, account: &Account) {
     rows.put_point(PointTable::Account, id.0.into(), Some(account.to_row()));
+    if account.state == AccountState::Disabled {
+        rows.put_member(SetTable::LockedUsers, id.0.into(), DISABLED, Some(0));
+    }
     if let Some(email) = &account.email {
         rows.put_name(NameTable::Email, email.as_str().as_bytes(), Some(encode(&id)));
     }
@@ -208,6 +212,7 @@ pub fn post(rows: &mut (impl PutRows + ?Sized), id: PostId, post: &Post) {
     if let Some(boost) = &post.boost {
         let item = Reaction::Boost.item(post.author);
         rows.put_member(SetTable::Reactions, boost.post.0, item, Some(id.0));
+        rows.put_member(SetTable::Boosts, boost.post.0, id.0, Some(post.author.0.into()));
     }
     post.tags().iter().for_each(|found| tag(rows, found, (id, post.author), true));
 }

@@ -104,8 +104,13 @@ fn only_what_everybody_may_see_is_boosted_and_a_boost_is_nothing_but_that() {
     let boost = boost(&mut world, 1, post);
     let reply = NewPost::new(id(2), PostText::parse("yes").unwrap());
     let reply = NewPost { parent: Some(boost), ..reply };
-    let refused = world.run(Command::Publish(Box::new(reply)));
-    assert_eq!(refused, Err(Refusal::ParentNotFound));
+    let Ok(Done::Posted(reply)) = world.run(Command::Publish(Box::new(reply))) else {
+        panic!("a reply to a boost is one to the boosted post")
+    };
+    let reply = world.facts().post(reply).unwrap();
+    assert_eq!((reply.in_reply_to, reply.reply_to), (Some(post), Some(UserId(0))));
+    assert_eq!((reply.thread, reply.mentions), (Some(post), vec![UserId(0)]));
+    assert!(world.facts().replies_to(boost, Span::ALL).is_empty());
     let text = PostText::parse("mine").unwrap();
     let edit = Command::Edit(Box::new(PostEdit::of_text(boost, text)));
     assert_eq!(world.run(edit), Err(Refusal::PostNotFound));
@@ -118,6 +123,30 @@ fn only_what_everybody_may_see_is_boosted_and_a_boost_is_nothing_but_that() {
     assert_eq!(world.run(react(2, PostId(7), true)), Err(Refusal::PostNotFound));
     world.run(block(id(0), id(2))).unwrap();
     assert_eq!(world.run(react(2, post, true)), Err(Refusal::PostNotFound));
+}
+
+#[test]
+fn authors_boost_their_own_posts_for_followers_for_the_same_users() {
+    let mut world = World::new();
+    world.run(register("dan")).unwrap();
+    world.run(follow(id(1), id(0))).unwrap();
+    let text = PostText::parse("hello @cy").unwrap();
+    let new = NewPost { visibility: Visibility::Followers, ..NewPost::new(id(0), text) };
+    let Ok(Done::Posted(post)) = world.run(Command::Publish(Box::new(new))) else { panic!() };
+    for other in [1, 2] {
+        assert_eq!(world.run(react(other, post, true)), Err(Refusal::BoostNotOpen), "{other}");
+    }
+    let made = boost(&mut world, 0, post);
+    let found = world.facts().post(made).unwrap();
+    assert_eq!(found.visibility, Visibility::Followers);
+    for (user, expect) in [(0, true), (1, true), (2, false), (3, false)] {
+        let visible = Viewer::new(world.facts(), Some(UserId(user))).visible(&found);
+        assert_eq!(visible, expect, "{user}");
+    }
+    let direct = publish(&mut world, 0, Visibility::Direct);
+    assert_eq!(world.run(react(0, direct, true)), Err(Refusal::BoostNotOpen));
+    world.run(react(0, post, false)).unwrap();
+    assert_eq!(world.facts().post_counts(post), PostCounts::default());
 }
 
 /// User 3 reads. 0 wrote the post, 1 and 2 boost it in this order.
@@ -199,10 +228,10 @@ fn a_boost_knows_a_bounded_number_of_earlier_ones_and_never_its_own_user() {
     let last = users.clone().map(|user| boost(&mut world, user, post)).last().unwrap();
     let before = users.end - 1 - EARLIER_BOOSTS_MAX as u32..users.end - 1;
     assert_eq!(earlier(&world, last), before.rev().collect::<Vec<_>>());
-    // The first one again: only the last three do not know it.
+    // The first one again knows all that are remembered: none of them knows it any more.
     world.run(react(users.start, post, false)).unwrap();
     let again = boost(&mut world, users.start, post);
-    let last = users.end - 3..users.end;
+    let last = users.end - EARLIER_BOOSTS_MAX as u32..users.end;
     assert_eq!(earlier(&world, again), last.rev().collect::<Vec<_>>());
 }
 
@@ -214,20 +243,66 @@ fn a_boost_that_is_taken_back_neither_hides_the_next_one_nor_shows_a_post_twice(
     for user in [1, 2] {
         world.run(follow(id(3), id(user))).unwrap();
     }
-    // The later one is hidden by the first, so the first one must not be hidden by it when it comes again.
-    boost(&mut world, 1, post);
+    // The later one is hidden by the first as long as there is that.
+    let first = boost(&mut world, 1, post);
     let second = boost(&mut world, 2, post);
+    assert_eq!(home(&world, 3), [first]);
     world.run(react(1, post, false)).unwrap();
+    assert_eq!(home(&world, 3), [second]);
+    let listed = world.facts().post(second).unwrap().listed();
+    let (author, users) = (UserId(2), None);
+    let shown = Effect::BoostShown { post: second, author, listed, users };
+    assert!(world.effects.contains(&shown), "{:?}", world.effects);
     let again = boost(&mut world, 1, post);
-    assert_eq!((earlier(&world, second), earlier(&world, again)), (vec![1], vec![]));
-    assert_eq!(home(&world, 3), [again]);
+    assert_eq!((earlier(&world, second), earlier(&world, again)), (vec![], vec![2]));
+    assert_eq!(home(&world, 3), [second]);
     // Whoever boosts and takes that back does not make others forget.
     boost(&mut world, 0, post);
     world.run(react(0, post, false)).unwrap();
-    world.run(react(2, post, false)).unwrap();
+    // As a post, it is the same.
+    world.run(Command::DeletePost { post: second }).unwrap();
+    assert_eq!(home(&world, 3), [again]);
     let last = boost(&mut world, 2, post);
     assert_eq!(earlier(&world, last), [1]);
     assert_eq!(home(&world, 3), [again]);
+}
+
+/// Whatever others do, somebody who follows one who boosts a post has a boost of it at home.
+#[test]
+fn a_boost_is_at_home_of_who_follows_one_who_boosts() {
+    const USERS: u32 = 40;
+    let mut world = World::new();
+    for user in 3..USERS {
+        world.run(register(&format!("u{user}"))).unwrap();
+    }
+    let post = world.post(0, "a post");
+    let readers = [1, 2].map(|reader| (reader, (3 + reader..USERS).step_by(5 * reader as usize)));
+    for (reader, follows) in readers.clone() {
+        for user in follows {
+            world.run(follow(id(reader), id(user))).unwrap();
+        }
+    }
+    let mut random = testkit::Random::new(7);
+    let mut boosters = std::collections::BTreeSet::new();
+    let mut bounded = 0;
+    for step in 0..3_000 {
+        // Many boost, and then many take it back.
+        let on = !random.once_in(if step / 100 % 2 == 0 { 8 } else { 2 });
+        let user = 3 + random.below(u64::from(USERS) - 3) as u32;
+        world.run(react(user, post, on)).unwrap();
+        match on {
+            true => boosters.insert(user),
+            false => boosters.remove(&user),
+        };
+        for (reader, mut follows) in readers.clone() {
+            let expect = follows.any(|user| boosters.contains(&user));
+            let found = home(&world, reader).len();
+            assert_eq!(found > 0, expect, "{step}: {reader}, {boosters:?}");
+            bounded += usize::from(found > 1);
+        }
+    }
+    assert!(bounded < 3_000, "nearly always one");
+    assert_eq!(world.facts().post_counts(post).boosts as usize, boosters.len());
 }
 
 #[test]
@@ -264,7 +339,7 @@ fn boosts_of_a_deleted_post_are_gone_at_once_and_removed_in_pieces() {
     assert_eq!(world.facts().post(boosts[0]), None, "at once");
     assert_eq!(world.notices(0), [(3, Notice::Boost(other))]);
     assert_eq!(world.facts().counts(UserId(3)).posts, 2, "their rows are stored");
-    assert_eq!(world.sweep_reactions(), 2);
+    assert_eq!(world.sweep_reactions(), 3);
     assert_eq!(world.facts().counts(UserId(3)).posts, 1);
     assert_eq!(world.facts().totals().posts, 2);
     assert!(boosts.iter().all(|boost| world.facts().stored_post(*boost).is_none()));

@@ -110,8 +110,7 @@ impl History {
     fn boost(&mut self, id: PostId, user: u32, post: PostId) {
         // There are fewer users than a boost knows, and all of it happens within a day.
         let others = self.boosts.iter().filter(|boost| boost.post == post);
-        let earlier = others.filter(|boost| !boost.earlier.contains(&user));
-        let earlier = earlier.map(|boost| boost.user).collect();
+        let earlier = others.map(|boost| boost.user).collect();
         self.boosts.push(BoostOf { id, user, post, earlier });
     }
 
@@ -248,7 +247,12 @@ fn boost(
     match (known, on) {
         // Not everybody may see it, or everybody boost it.
         (None, true) if done => history.boost(id, user, post),
-        (Some(known), false) => drop(history.boosts.remove(known)),
+        (Some(known), false) => {
+            let ended = history.boosts.remove(known);
+            for boost in history.boosts.iter_mut().filter(|boost| boost.post == ended.post) {
+                boost.earlier.retain(|other| *other != ended.user);
+            }
+        }
         _ => {}
     }
 }

@@ -262,8 +262,7 @@ impl History {
     fn boost(&mut self, id: PostId, user: u32, post: PostId) {
         let others =
             self.posts.values().filter_map(|other| Some((other.author, other.boost.as_ref()?)));
-        let of_post =
-            others.filter(|(_, (boosted, earlier))| *boosted == post && !earlier.contains(&user));
+        let of_post = others.filter(|(_, (boosted, _))| *boosted == post);
         let earlier = of_post.map(|(booster, _)| booster).collect();
         let boost = Some((post, earlier));
         self.posts.insert(id, Posted { author: user, to: None, is_visible: true, boost });
@@ -353,7 +352,13 @@ fn change_posts(world: &mut World, history: &mut History, step: &Step) {
             }
             match (before, world.facts().reaction(UserId(user), post, reaction)) {
                 (None, Some(boost)) => history.boost(PostId(boost), user, post),
-                (Some(boost), None) => drop(history.posts.remove(&PostId(boost))),
+                (Some(boost), None) => {
+                    history.posts.remove(&PostId(boost));
+                    let boosts = history.posts.values_mut().filter_map(|it| it.boost.as_mut());
+                    for (_, earlier) in boosts.filter(|(boosted, _)| *boosted == post) {
+                        earlier.retain(|other| *other != user);
+                    }
+                }
                 _ => {}
             }
         }

@@ -105,6 +105,33 @@ fn has_no_rows(world: &World) -> bool {
 }
 
 #[test]
+fn one_votes_for_further_options_of_a_poll_that_allows_several() {
+    let mut world = World::new();
+    let one = ask(&mut world, 0);
+    let several = new(&["yes", "no", "maybe"], true);
+    let several = publish(&mut world, 0, Visibility::Public, several);
+    let voted = || refused(PollRefusal::Voted);
+    for (user, post, choices, expect, counted) in [
+        (1, one, &[0][..], VOTED, (1, [1, 0, 0, 0])),
+        (1, one, &[1], voted(), (1, [1, 0, 0, 0])),
+        (1, several, &[0], VOTED, (1, [1, 0, 0, 0])),
+        (1, several, &[0], voted(), (1, [1, 0, 0, 0])),
+        (1, several, &[0, 2], voted(), (1, [1, 0, 0, 0])),
+        (1, several, &[3], refused(PollRefusal::BadChoice), (1, [1, 0, 0, 0])),
+        (1, several, &[2], VOTED, (1, [1, 0, 1, 0])),
+        (2, several, &[1, 2], VOTED, (2, [1, 1, 2, 0])),
+        (1, several, &[1], VOTED, (2, [1, 2, 2, 0])),
+        (1, several, &[0, 1, 2], voted(), (2, [1, 2, 2, 0])),
+    ] {
+        assert_eq!(vote(&mut world, user, post, choices), expect, "{user}: {choices:?}");
+        assert_eq!(counts(&world, post), counted, "{user}: {choices:?}");
+    }
+    let chosen = world.facts().vote(poll(&world, several).id, UserId(1)).unwrap();
+    assert_eq!(chosen.iter().collect::<Vec<_>>(), [0, 1, 2]);
+    check_rows(&world);
+}
+
+#[test]
 fn one_votes_once_in_time_for_what_the_poll_has_and_not_in_ones_own() {
     let mut world = World::new();
     let plain = world.post(0, "no poll");
@@ -123,7 +150,7 @@ fn one_votes_once_in_time_for_what_the_poll_has_and_not_in_ones_own() {
         (2, one, vec![1], VOTED),
         (1, many, vec![3, 0], VOTED),
         (2, many, vec![0], VOTED),
-        (2, many, vec![1], refused(PollRefusal::Voted)),
+        (2, many, vec![0, 1], refused(PollRefusal::Voted)),
     ] {
         let before = world.snapshot();
         let outcome = vote(&mut world, user, post, &choices);

@@ -49,14 +49,15 @@ fn whoever_follows_a_locked_user_asks_until_the_user_answers() {
         (answer(0, 1, false), Ok(Done::RequestAnswered), (false, false), 0),
         (follow(), Ok(Done::FollowRequested), (false, true), 0),
         (answer(1, 0, true), none, (false, true), 0),
-        (answer(0, 1, true), Ok(Done::RequestAnswered), (true, false), 1),
+        // With a notification of the follow.
+        (answer(0, 1, true), Ok(Done::RequestAnswered), (true, false), 2),
         (follow(), Ok(Done::Followed), (true, false), 0),
         (unfollow(), Ok(Done::Unfollowed), (false, false), 1),
         (follow(), Ok(Done::FollowRequested), (false, true), 0),
         // Unlocking accepts nothing.
         (lock(0, false), Ok(Done::Edited(ADA)), (false, true), 0),
-        // With another notification.
-        (follow(), Ok(Done::Followed), (true, false), 2),
+        // The notification of a follow is there already.
+        (follow(), Ok(Done::Followed), (true, false), 1),
         (lock(0, true), Ok(Done::Edited(ADA)), (true, false), 0),
         (follow(), Ok(Done::Followed), (true, false), 0),
     ] {
@@ -74,9 +75,29 @@ fn a_request_is_notified_while_it_exists() {
     assert_eq!(world.effects, [Effect::Notified { user: ADA }]);
     assert_eq!(notices(&world), [(BOB, Notice::FollowRequest)]);
     world.run(answer(0, 1, true)).unwrap();
-    assert_eq!(notices(&world), [], "the answer is no notification");
+    assert_eq!(notices(&world), [(BOB, Notice::Follow)], "in place of that of the request");
     let changed = Effect::FollowingChanged { user: BOB, other: ADA, follows: true };
-    assert_eq!(world.effects, [changed]);
+    assert_eq!(world.effects, [changed, Effect::Notified { user: ADA }]);
+    // Neither again nor for a request that is rejected.
+    world.run(unfollow(id(1), id(0))).unwrap();
+    world.run(follow(id(1), id(0))).unwrap();
+    world.run(answer(0, 1, true)).unwrap();
+    assert_eq!(notices(&world), [(BOB, Notice::Follow)]);
+    world.run(follow(id(2), id(0))).unwrap();
+    world.run(answer(0, 2, false)).unwrap();
+    assert_eq!(notices(&world), [(BOB, Notice::Follow)]);
+}
+
+#[test]
+fn an_accepted_follower_who_is_muted_with_notifications_makes_none() {
+    let mut world = World::new();
+    world.run(lock(0, true)).unwrap();
+    world.run(follow(id(1), id(0))).unwrap();
+    let (user, other) = (id(0), id(1));
+    world.run(Command::Mute { user, other, mentions: true, time: None }).unwrap();
+    world.run(answer(0, 1, true)).unwrap();
+    world.run(Command::Unmute { user: id(0), other: id(1) }).unwrap();
+    assert_eq!(notices(&world), []);
 }
 
 #[test]

@@ -87,7 +87,7 @@ enum Command {
         #[arg(long)]
         password_stdin: bool,
     },
-    /// Disable an account: nobody can log in, and all apps and browsers are logged out
+    /// Disable an account: nobody can log in, apps and browsers are logged out, and it is hidden from others
     Disable {
         /// Handle of the user
         handle: String,

@@ -38,7 +38,10 @@ impl Subject {
     pub const fn of_member(table: SetTable, owner: u64) -> Option<Self> {
         match table {
             SetTable::DeletedUsers | SetTable::LockedUsers => Some(Self::Profile(owner)),
-            SetTable::AuthorPosts => Some(Self::User(owner)),
+            // Of a deleted user they are removed after they are counted.
+            SetTable::AuthorPosts | SetTable::Following | SetTable::Followers => {
+                Some(Self::User(owner))
+            }
             SetTable::Replies | SetTable::Reactions => Some(Self::Post(owner)),
             _ => None,
         }

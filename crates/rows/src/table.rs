@@ -140,6 +140,8 @@ tables! {
         PollVotes = 0x48,
         /// (user, poll) -> the options that they chose, a bit for each.
         Votes = 0x49,
+        /// (post, boost of it) -> the user who boosted it.
+        Boosts = 0x4a,
         /// (follower, followed) -> 0. Packed.
         Following = 0x50,
         /// (followed, follower) -> 0. Packed.
@@ -171,7 +173,7 @@ tables! {
         Pins = 0x5d,
         /// (user, stamp of the cause) -> kind of the notification times 2^32, plus the user who caused it. Packed.
         Notifications = 0x5e,
-        /// (user whom others must ask to follow, 0) -> 0. Packed.
+        /// (user whom others must ask to follow, 0) -> 0. (user whose account is disabled, 1) -> 0. Packed.
         LockedUsers = 0x5f,
     }
 }
@@ -232,6 +234,7 @@ impl SetTable {
                 | Self::Requested
                 | Self::PollVotes
                 | Self::Votes
+                | Self::Boosts
         )
     }
 }

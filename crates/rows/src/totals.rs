@@ -44,6 +44,13 @@ pub struct Totals {
     pub blocks: u64,
     /// Number of mutes that have rows, as for blocks.
     pub mutes: u64,
+    /// Number of posts that exist and are not for everybody.
+    pub posts_closed: u64,
+    /// Number of accounts that are disabled. If there are none, no read looks for one.
+    pub accounts_disabled: u32,
+    /// Number of times so far that a user was deleted, disabled or enabled: what was made of users is current as far as
+    /// this stays the same.
+    pub hidings: u64,
     /// No rows are left of stories that died in `sweep_second`, up to this id. The next sweep begins here,
     /// so that it does not walk over all rows removed before. Lost at a restart, which costs one such walk
     /// and changes nothing.

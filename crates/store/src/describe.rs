@@ -70,6 +70,7 @@ fn of_set(table: SetTable) -> (&'static str, &'static str) {
         SetTable::OrphanedSpaces => ("spaces to be emptied", "space"),
         SetTable::FreeSpaces => ("free spaces", "space"),
         SetTable::Replies => ("replies to post", "post"),
+        SetTable::Boosts => ("boosts of post", "post"),
         SetTable::ErasingUsers => ("users to be erased", "user"),
         SetTable::Following => ("follows of user", "user"),
         SetTable::Followers => ("followers of user", "user"),

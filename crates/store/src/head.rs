@@ -14,11 +14,15 @@ const DELETED_USERS_VERSION: u32 = 6;
 pub(crate) const PACKED_VERSION: u32 = 7;
 /// The first version whose totals count accounts, blocks and mutes.
 const ACCOUNTS_VERSION: u32 = 8;
-/// What versions added, a zero of one byte each as postcard writes it: numbers of accounts, of unused apps, of
-/// revocations, of blocks and of mutes.
-const NO_ACCOUNTS: [u8; 5] = [0; 5];
+/// The first version whose totals count posts that are not for everybody, and users who are hidden.
+const HIDDEN_VERSION: u32 = 18;
+/// What versions added, a zero of one byte each as postcard writes it: numbers of posts that are not for everybody, of
+/// disabled accounts, and of times that users were hidden.
+const NO_HIDDEN: [u8; 3] = [0; 3];
+/// Before these, numbers of accounts, of unused apps, of revocations, of blocks and of mutes.
+const NO_ACCOUNTS: [u8; 8] = [0; 8];
 /// Before these, numbers of deleted users, and of those whose rows are not removed.
-const NO_DELETED_USERS: [u8; 7] = [0; 7];
+const NO_DELETED_USERS: [u8; 10] = [0; 10];
 
 /// The content of the row. Since version 4 of the format: version (`u32`), applied position (`u64`), seed (16 bytes),
 /// totals (postcard); numbers little endian. Earlier versions have no seed.
@@ -96,6 +100,7 @@ fn missing(version: u32) -> &'static [u8] {
     match version {
         0..DELETED_USERS_VERSION => &NO_DELETED_USERS,
         DELETED_USERS_VERSION..ACCOUNTS_VERSION => &NO_ACCOUNTS,
+        ACCOUNTS_VERSION..HIDDEN_VERSION => &NO_HIDDEN,
         _ => &[],
     }
 }

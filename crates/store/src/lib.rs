@@ -102,4 +102,6 @@ pub use writer::StoreWriter;
 /// no rows of lists. Version 12 has no pictures. Version 13 has no filters and no followed hashtags.
 /// Version 14 has no polls and no scheduled posts. Version 15 has no earlier versions of posts.
 /// Version 16 has no options of follows and no muted threads, and replies do not name the first post of their thread.
-pub const FORMAT_VERSION: u32 = 17;
+/// Version 17 has no rows of boosts by their time, and counts do not say how many posts are not for everybody, nor totals
+/// that, how many accounts are disabled, and how often users were hidden.
+pub const FORMAT_VERSION: u32 = 18;

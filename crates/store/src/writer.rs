@@ -45,7 +45,7 @@ impl StoreWriter {
             overlay_bytes: 0,
             applied,
             name_floors: std::array::from_fn(|_| RefCell::default()),
-            set_floors: RefCell::default(),
+            set_floors: RefCell::new([Floor::default(); SetTable::ALL.len()]),
             changed_buckets: BTreeSet::new(),
             counts: CountsCache::default(),
         }

@@ -52,7 +52,9 @@ fn a_change_of_a_row_is_one_of_its_subject() {
     for table in SetTable::ALL {
         let subject = match table {
             SetTable::DeletedUsers | SetTable::LockedUsers => Some(Subject::Profile(7)),
-            SetTable::AuthorPosts => Some(Subject::User(7)),
+            SetTable::AuthorPosts | SetTable::Following | SetTable::Followers => {
+                Some(Subject::User(7))
+            }
             SetTable::Replies | SetTable::Reactions => Some(Subject::Post(7)),
             _ => None,
         };

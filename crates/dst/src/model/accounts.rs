@@ -211,6 +211,11 @@ impl Accounts {
         account.is_none_or(|account| account.state == AccountState::Active)
     }
 
+    pub(super) fn is_disabled(&self, user: u32) -> bool {
+        let account = self.accounts.get(&user);
+        account.is_some_and(|account| account.state == AccountState::Disabled)
+    }
+
     fn active(&self, user: u32) -> Result<&ModelAccount, Refusal> {
         let account = self.accounts.get(&user);
         let active = account.filter(|account| account.state == AccountState::Active);

@@ -30,7 +30,7 @@ fn keep_newest(marks: &mut BTreeMap<u64, ModelMark>) {
 impl Feed {
     /// The first post of the conversation of a direct reply.
     pub(super) fn conversation_of(&self, new: &NewPost) -> Option<u64> {
-        let parent = new.parent.filter(|_| new.visibility == Visibility::Direct)?.0;
+        let parent = self.parent_of(new).filter(|_| new.visibility == Visibility::Direct)?;
         let post = self.posts.get(&parent).filter(|post| post.visibility == Visibility::Direct)?;
         Some(post.conversation.unwrap_or(parent))
     }

@@ -137,7 +137,9 @@ impl Feed {
             Command::FollowWith(new) => self.follow_with(stamp, new),
             Command::FollowMany { user, others } => self.follow_many(user, others),
             Command::Unfollow { user, other } => self.unfollow(user, other),
-            Command::AnswerRequest { user, other, accept } => self.answer(user, other, *accept),
+            Command::AnswerRequest { user, other, accept } => {
+                self.answer(stamp, (user, other), *accept)
+            }
             Command::Befriend { user, other } => self.befriend(user, other),
             Command::Unfriend { user, other } => self.unfriend(user, other),
             Command::Publish(new) => self.publish(stamp, new, &Parts::default()),
@@ -349,10 +351,14 @@ impl Feed {
 
     /// Counts of a user, with the boosts of deleted posts that are still stored.
     pub(crate) fn counts(&self, user: u32, orphans: &[u64]) -> Counts {
-        let orphans = orphans.iter().filter(|id| self.orphans[*id].author == user);
-        let posts = self.posts.values().filter(|post| post.author == user);
+        let orphans = orphans.iter().map(|id| &self.orphans[id]);
+        let posts = self.posts.values().chain(orphans).filter(|post| post.author == user);
+        let is_closed = |post: &&ModelPost| {
+            matches!(post.visibility, Visibility::Followers | Visibility::Direct)
+        };
         Counts {
-            posts: (posts.count() + orphans.count()) as u32,
+            closed: posts.clone().filter(is_closed).count() as u32,
+            posts: posts.count() as u32,
             followers: self.follows.iter().filter(|(_, other)| *other == user).count() as u32,
             following: self.following(user).count() as u32,
             friends: self.friends_of(user).count() as u32,

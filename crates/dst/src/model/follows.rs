@@ -108,13 +108,18 @@ impl Feed {
         Ok(Done::Unfollowed)
     }
 
-    pub(super) fn answer(&mut self, user: &UserRef, other: &UserRef, accept: bool) -> Outcome {
+    pub(super) fn answer(
+        &mut self,
+        stamp: u64,
+        (user, other): (&UserRef, &UserRef),
+        accept: bool,
+    ) -> Outcome {
         let (user, other) = self.two(user, other, Refusal::RequestNotFound)?;
         if !self.requests.remove(&(other, user)) {
             return Err(Refusal::RequestNotFound);
         }
-        if accept {
-            self.follows.insert((other, user));
+        if accept && self.follows.insert((other, user)) {
+            self.announce(stamp, (other, user), Cause::Follow);
         }
         self.forget_options();
         Ok(Done::RequestAnswered)

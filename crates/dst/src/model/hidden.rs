@@ -49,7 +49,14 @@ impl Feed {
     }
 
     pub(crate) fn are_hidden(&self, user: u32, other: u32) -> bool {
-        self.blocks.contains(&(user, other)) || self.blocks.contains(&(other, user))
+        user != other && self.accounts.is_disabled(other)
+            || self.blocks.contains(&(user, other))
+            || self.blocks.contains(&(other, user))
+    }
+
+    /// Whether a user has nothing of another one in timelines: a mute, or the other's account is disabled.
+    pub(super) fn unwanted(&self, user: u32, other: u32) -> bool {
+        self.mutes.contains_key(&(user, other)) || self.accounts.is_disabled(other)
     }
 
     /// The node has looked for mutes whose time is over.

@@ -83,7 +83,7 @@ impl Feed {
     /// Whether a post is in the timeline of a list.
     pub(crate) fn is_listed(&self, (user, id): (u32, u64), post: &ModelPost) -> bool {
         let list = &self.lists[&(user, id)];
-        let is_muted = |other: u32| self.mutes.contains_key(&(user, other));
+        let is_muted = |other: u32| self.unwanted(user, other);
         let is_member = |other: u32| list.members.contains(&other) && !is_muted(other);
         if !is_member(post.author) {
             return false;

@@ -8,7 +8,8 @@ use super::feed::Feed;
 impl Feed {
     pub(super) fn set_note(&mut self, user: &UserRef, other: &UserRef, note: &Note) -> Outcome {
         let (user, other) = (self.resolve(user)?, self.resolve(other)?);
-        if self.blocks.contains(&(other, user)) {
+        let removes = note.as_str().is_empty() && self.notes.contains_key(&(user, other));
+        if self.blocks.contains(&(other, user)) && !removes {
             return Err(Refusal::UserNotFound);
         }
         if note.as_str().is_empty() {

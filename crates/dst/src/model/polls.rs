@@ -85,11 +85,13 @@ impl Feed {
         let post = post.ok_or(PollRefusal::NotFound)?;
         let poll = post.poll.as_ref().ok_or(PollRefusal::NotFound)?;
         let chosen: Vec<usize> = choices.iter().collect();
+        let before = self.votes.get(&(poll.id, user));
+        let chose = |option: &usize| before.is_some_and(|before| before.contains(option));
         let refusal = if post.author == user {
             Some(PollRefusal::Own)
         } else if ms_of(stamp) >= poll.ends_ms {
             Some(PollRefusal::Ended)
-        } else if self.votes.contains_key(&(poll.id, user)) {
+        } else if before.is_some() && !poll.multiple || chosen.iter().any(chose) {
             Some(PollRefusal::Voted)
         } else if chosen.iter().any(|option| *option >= poll.options.len()) {
             Some(PollRefusal::BadChoice)
@@ -101,7 +103,9 @@ impl Feed {
         if let Some(refusal) = refusal {
             return Err(refusal.into());
         }
-        self.votes.insert((poll.id, user), chosen);
+        let votes = self.votes.entry((poll.id, user)).or_default();
+        votes.extend(chosen);
+        votes.sort_unstable();
         Ok(())
     }
 

@@ -83,14 +83,21 @@ impl Feed {
             return Err(Refusal::BadText);
         }
         let replied = match new.parent {
-            Some(parent) => {
-                let visible = self.posts.get(&parent.0).filter(|post| self.sees(author, post));
-                let visible = visible.filter(|post| post.boost.is_none());
+            Some(_) => {
+                let parent = self.parent_of(new).and_then(|parent| self.posts.get(&parent));
+                let visible = parent.filter(|post| self.sees(author, post));
                 Some(visible.ok_or(Refusal::ParentNotFound)?.author)
             }
             None => None,
         };
         Ok((author, replied))
+    }
+
+    /// What a post replies to: of a boost, what it boosts.
+    pub(super) fn parent_of(&self, new: &NewPost) -> Option<u64> {
+        let named = new.parent?.0;
+        let boost = self.posts.get(&named)?.boost.as_ref();
+        Some(boost.map_or(named, |boost| boost.post))
     }
 
     pub(super) fn publish(&mut self, stamp: u64, new: &NewPost, parts: &Parts<'_>) -> Outcome {
@@ -102,7 +109,7 @@ impl Feed {
             text,
             reply_to: replied.or(opening),
             mentions,
-            parent: new.parent.map(|parent| parent.0),
+            parent: self.parent_of(new),
             edited: None,
             visibility: new.visibility,
             warning: new.warning.as_str().to_owned(),
@@ -112,7 +119,7 @@ impl Feed {
             media: parts.media.to_vec(),
             poll: parts.poll.map(|poll| ModelPoll::new(stamp, poll)),
             conversation: self.conversation_of(new),
-            thread: new.parent.map(|parent| self.posts[&parent.0].thread_of(parent.0)),
+            thread: self.parent_of(new).map(|parent| self.posts[&parent].thread_of(parent)),
         };
         self.attach(PostId(stamp), (&[], parts.media), &[]);
         self.posts.insert(stamp, post);
@@ -172,6 +179,7 @@ impl Feed {
         if let Some(boost) = removed.boost {
             self.reactions.remove(&(removed.author, boost.post, Reaction::Boost));
             self.notices.remove(&(boost.author, post.0));
+            self.show_later_boosts(removed.author, boost.post);
         }
         self.forget_media();
         self.forget_reactions();
@@ -225,11 +233,21 @@ impl Feed {
         (user == post.author || is_visible) && !boosts_hidden
     }
 
+    /// Later boosts do not know one that has ended.
+    pub(super) fn show_later_boosts(&mut self, user: u32, post: u64) {
+        for boost in self.posts.values_mut().filter_map(|found| found.boost.as_mut()) {
+            if boost.post == post {
+                boost.earlier.retain(|other| *other != user);
+            }
+        }
+    }
+
     /// Publishes a boost.
     pub(super) fn boost(&mut self, stamp: u64, user: u32, id: u64) -> Outcome {
         let Some(post) = self.posts.get(&id) else { return Err(Refusal::PostNotFound) };
         let (author, visibility) = (post.author, post.visibility);
-        if !matches!(visibility, Visibility::Public | Visibility::Unlisted) {
+        let is_own = author == user && visibility == Visibility::Followers;
+        if !matches!(visibility, Visibility::Public | Visibility::Unlisted) && !is_own {
             return Err(Refusal::BoostNotOpen);
         }
         let day = |at: u64| ms_of(at) + BOOST_RECENT_MS > ms_of(stamp);
@@ -239,12 +257,7 @@ impl Feed {
         boosters.retain(|other| {
             *other != user && self.reactions.contains_key(&(*other, id, Reaction::Boost))
         });
-        let is_earlier = |other: &&u32| {
-            let boost = self.reactions[&(**other, id, Reaction::Boost)];
-            let known =
-                self.posts[&boost].boost.as_ref().is_some_and(|it| it.earlier.contains(&user));
-            day(boost) && !known
-        };
+        let is_earlier = |other: &&u32| day(self.reactions[&(**other, id, Reaction::Boost)]);
         let earlier = boosters.iter().filter(is_earlier).copied().collect();
         boosters.insert(0, user);
         boosters.truncate(EARLIER_BOOSTS_MAX);
@@ -291,7 +304,7 @@ impl Feed {
     pub(crate) fn home(&self, reader: u32, page: &Page, orphans: &[u64]) -> PageOf<PostId> {
         let follows = |other: u32| {
             let pair = (reader, other);
-            other == reader || self.follows.contains(&pair) && !self.mutes.contains_key(&pair)
+            other == reader || self.follows.contains(&pair) && !self.unwanted(reader, other)
         };
         let has_boosts = |other: u32| follows(other) && !self.hides_boosts(reader, other);
         let seen = |post: &ModelPost| {

@@ -54,6 +54,7 @@ impl Feed {
             Some(before) if !on => {
                 if reaction == Reaction::Boost {
                     self.posts.remove(&before);
+                    self.show_later_boosts(user, post);
                 }
                 self.reactions.remove(&key);
                 self.notices.remove(&(author, before));

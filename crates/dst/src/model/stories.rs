@@ -62,7 +62,7 @@ impl Feed {
             let pair = (user, story.author);
             now_ms < story.expires_ms
                 && self.friends.contains(&pair)
-                && !self.mutes.contains_key(&pair)
+                && !self.unwanted(user, story.author)
         };
         let newest_first = self.stories.iter().rev().filter(|(_, story)| shown(story));
         newest_first.map(|(id, story)| (*id, story)).collect()

@@ -48,7 +48,7 @@ impl Feed {
         let words = post.text.to_lowercase();
         post.visibility == Visibility::Public
             && post.boost.is_none()
-            && !self.are_hidden(author, reader)
+            && !self.are_hidden(reader, author)
             && !self.mutes.contains_key(&(reader, author))
             && words.split_whitespace().any(|word| word.strip_prefix('#') == Some(tag))
     }

@@ -8,13 +8,19 @@ use crate::accounts::{
     SecretHash,
 };
 use crate::command::{Done, Outcome};
+use crate::effect::Effect;
 use crate::facts::Txn;
 use crate::ids::{UserId, UserRef};
 use crate::limits;
 use crate::refusal::Refusal;
 use crate::text::{Bio, Handle, Name};
 
-pub(super) fn apply(txn: &mut Txn<'_>, stamp: Stamp, command: &AccountCommand) -> Outcome {
+pub(super) fn apply(
+    txn: &mut Txn<'_>,
+    stamp: Stamp,
+    command: &AccountCommand,
+    effects: &mut Vec<Effect>,
+) -> Outcome {
     let done = match command {
         AccountCommand::SignUp { handle, email, password, role, state, invite } => {
             let (email, created) = (email.clone(), stamp);
@@ -44,14 +50,7 @@ pub(super) fn apply(txn: &mut Txn<'_>, stamp: Stamp, command: &AccountCommand) -
             txn.put_account(user, &Account { role: *role, ..account });
             Ok(AccountDone::Changed)
         }
-        AccountCommand::SetState { user, state } => {
-            let (user, account) = account_of(txn, user)?;
-            if *state != AccountState::Active {
-                end_grants(txn, user, None);
-            }
-            txn.put_account(user, &Account { state: *state, ..account });
-            Ok(AccountDone::Changed)
-        }
+        AccountCommand::SetState { user, state } => set_state(txn, user, *state, effects),
         AccountCommand::CreateInvite { code, uses, life_secs } => {
             create_invite(txn, stamp, code, *uses, *life_secs)
         }
@@ -133,6 +132,25 @@ fn account_of(txn: &Txn<'_>, user: &UserRef) -> Result<(UserId, Account), Refusa
     let user = super::resolve(txn, user)?;
     let account = txn.facts().account(user).ok_or(AccountRefusal::NoAccount)?;
     Ok((user, account))
+}
+
+fn set_state(
+    txn: &mut Txn<'_>,
+    user: &UserRef,
+    state: AccountState,
+    effects: &mut Vec<Effect>,
+) -> Accounted {
+    let (user, account) = account_of(txn, user)?;
+    if state != AccountState::Active {
+        end_grants(txn, user, None);
+    }
+    let was_hidden = txn.facts().is_disabled(user);
+    txn.put_account(user, &Account { state, ..account });
+    let hidden = txn.facts().is_disabled(user);
+    if hidden != was_hidden {
+        effects.push(Effect::UserHidden { user, hidden });
+    }
+    Ok(AccountDone::Changed)
 }
 
 /// Ends all grants of a user but one.

@@ -51,9 +51,7 @@ pub(super) fn set(
             Stored::Follow(user)
         }
     };
-    if !txn.facts().is_announced(other, stored) {
-        super::reaction::notify(txn, other, stamp, stored, effects);
-    }
+    announce(txn, stamp, other, stored, effects);
     Ok(if is_locked { Done::FollowRequested } else { Done::Followed })
 }
 
@@ -81,11 +79,11 @@ pub(super) fn set_with(
     Ok(done)
 }
 
-/// Answers the request of `other` to follow `user`.
+/// Answers the request of `other` to follow `user`, who is notified of the follow that they accept.
 pub(super) fn answer(
     txn: &mut Txn<'_>,
-    user: &UserRef,
-    other: &UserRef,
+    stamp: Stamp,
+    (user, other): (&UserRef, &UserRef),
     accept: bool,
     effects: &mut Vec<Effect>,
 ) -> Outcome {
@@ -100,8 +98,22 @@ pub(super) fn answer(
     if accept && !txn.facts().follows(other, user) {
         put(txn, other, user, true);
         effects.push(Effect::FollowingChanged { user: other, other: user, follows: true });
+        announce(txn, stamp, user, Stored::Follow(other), effects);
     }
     Ok(Done::RequestAnswered)
+}
+
+/// Notifies a user of a follow or a request, unless the newest notifications say so already.
+fn announce(
+    txn: &mut Txn<'_>,
+    stamp: Stamp,
+    user: UserId,
+    stored: Stored,
+    effects: &mut Vec<Effect>,
+) {
+    if !txn.facts().is_announced(user, stored) {
+        super::reaction::notify(txn, user, stamp, stored, effects);
+    }
 }
 
 /// Ends a follow, and a request; returns whether the follow existed.

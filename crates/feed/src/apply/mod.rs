@@ -87,7 +87,7 @@ fn run(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effect>) -> 
         Command::EraseUser { user, remains, from } => {
             Ok(erase::erase(txn, stamp, *user, (*remains, *from), effects))
         }
-        Command::Account(command) => account::apply(txn, stamp, command),
+        Command::Account(command) => account::apply(txn, stamp, command, effects),
         Command::Media(command) => media::apply(txn, stamp, command, effects),
         Command::Poll(command) => poll::apply(txn, stamp, command, effects),
         Command::Schedule(command) => schedule::apply(txn, stamp, command, effects),
@@ -108,7 +108,7 @@ fn run(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effect>) -> 
         }
         Command::SetNote { user, other, note } => note::set(txn, user, other, note),
         Command::AnswerRequest { user, other, accept } => {
-            follow::answer(txn, user, other, *accept, effects)
+            follow::answer(txn, stamp, (user, other), *accept, effects)
         }
         Command::FeatureTag { user, tag, on } => tag::feature(txn, stamp, user, tag, *on),
         Command::Filter(command) => filter::change(txn, stamp, command, effects),

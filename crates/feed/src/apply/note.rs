@@ -9,10 +9,12 @@ use crate::text::Note;
 
 pub(super) fn set(txn: &mut Txn<'_>, user: &UserRef, other: &UserRef, note: &Note) -> Outcome {
     let (user, other) = (super::resolve(txn, user)?, super::resolve(txn, other)?);
-    if txn.facts().blocks(other, user) {
+    let before = txn.facts().note(user, other);
+    // A note about a user who is hidden since then can be removed.
+    let removes = before.is_some() && note.as_str().is_empty();
+    if !removes && txn.facts().blocks(other, user) {
         return Err(Refusal::UserNotFound);
     }
-    let before = txn.facts().note(user, other);
     let is_new = before.is_none() && !note.as_str().is_empty();
     if is_new && txn.facts().stored_counts(user).notes >= limits::NOTES_MAX {
         return Err(Refusal::TooManyNotes);

@@ -64,11 +64,12 @@ fn vote(
     if poll.is_over(stamp.unix_ms()) {
         return Err(PollRefusal::Ended.into());
     }
-    if txn.facts().vote(poll.id, user).is_some() {
+    let before = txn.facts().vote(poll.id, user);
+    if before.is_some_and(|before| !poll.multiple || before.has_any_of(choices)) {
         return Err(PollRefusal::Voted.into());
     }
     choices.check(&poll)?;
-    txn.put_vote(poll.id, user, choices);
+    txn.put_vote(poll.id, user, before, choices);
     Ok(())
 }
 

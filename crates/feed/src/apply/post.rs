@@ -33,6 +33,8 @@ pub(super) struct Parts<'a> {
 /// The author of a post that may be published, and that of the post replied to.
 pub(super) struct Checked {
     pub(super) author: UserId,
+    /// The post replied to: of a boost, what it boosts.
+    parent: Option<PostId>,
     replied: Option<UserId>,
     /// The first post of the conversation of the post replied to, if that is direct.
     conversation: Option<PostId>,
@@ -53,16 +55,19 @@ pub(super) fn check(
     if new.text.as_str().is_empty() && media.is_empty() {
         return Err(Refusal::BadText);
     }
-    let (mut replied, mut conversation, mut thread) = (None, None, None);
-    if let Some(id) = new.parent {
-        let is_shown = |post: &Post| post.boost.is_none() && sees(txn, author, post);
-        let parent = txn.facts().post(id).filter(is_shown).ok_or(Refusal::ParentNotFound)?;
-        replied = Some(parent.author);
+    let mut checked =
+        Checked { author, parent: None, replied: None, conversation: None, thread: None };
+    if let Some(named) = new.parent {
+        let found = super::reaction::boosted(txn, named).ok();
+        let found = found.filter(|(_, parent)| sees(txn, author, parent));
+        let (id, parent) = found.ok_or(Refusal::ParentNotFound)?;
+        checked.parent = Some(id);
+        checked.replied = Some(parent.author);
         let is_direct = parent.visibility == Visibility::Direct;
-        conversation = is_direct.then(|| parent.conversation.unwrap_or(id));
-        thread = Some(parent.thread_or(id));
+        checked.conversation = is_direct.then(|| parent.conversation.unwrap_or(id));
+        checked.thread = Some(parent.thread_or(id));
     }
-    Ok(Checked { author, replied, conversation, thread })
+    Ok(checked)
 }
 
 fn check_parts(media: &[MediaId], has_poll: bool) -> Result<(), Refusal> {
@@ -72,7 +77,7 @@ fn check_parts(media: &[MediaId], has_poll: bool) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Publishes a post. It is a reply to its parent if there is one, and else to the user whose handle is at
+/// Publishes a post. It is a reply to its parent, or to what that boosts, if there is one, and else to the user whose handle is at
 /// the start of the text.
 pub(super) fn publish(
     txn: &mut Txn<'_>,
@@ -80,14 +85,14 @@ pub(super) fn publish(
     (new, parts): (&NewPost, Parts<'_>),
     effects: &mut Vec<Effect>,
 ) -> Outcome {
-    let Checked { author, replied, conversation, thread } = check(txn, new, parts)?;
+    let Checked { author, parent, replied, conversation, thread } = check(txn, new, parts)?;
     let (reply_to, mentions) = addressees_in(txn, &new.text, author, replied);
     let post = Post {
         author,
         text: new.text.clone(),
         reply_to,
         mentions,
-        in_reply_to: new.parent,
+        in_reply_to: parent,
         edited: None,
         visibility: new.visibility,
         warning: new.warning.clone(),
@@ -120,8 +125,7 @@ pub(super) fn publish_text(
 
 /// Counts a post that is new, and announces it to the views.
 fn published(txn: &mut Txn<'_>, id: PostId, post: &Post, effects: &mut Vec<Effect>) {
-    txn.count(post.author, |counts| super::step(&mut counts.posts, true));
-    txn.total(|totals| super::step_total(&mut totals.posts, true));
+    txn.count_post(post.author, post.visibility, true);
     let (author, listed, users) = (post.author, post.listed(), post.home_users());
     effects.push(Effect::Posted { post: id, author, listed, users });
 }
@@ -240,17 +244,39 @@ pub(super) fn edit_text(
 pub(super) fn delete(txn: &mut Txn<'_>, id: PostId, effects: &mut Vec<Effect>) -> Outcome {
     let post = txn.facts().post(id).ok_or(Refusal::PostNotFound)?;
     txn.remove_post(id, &post);
-    if let Some(boost) = &post.boost {
-        txn.remove_notification(boost.author, id.0);
-    }
-    txn.count(post.author, |counts| super::step(&mut counts.posts, false));
-    txn.total(|totals| super::step_total(&mut totals.posts, false));
+    txn.count_post(post.author, post.visibility, false);
     effects.push(Effect::PostDeleted { post: id, author: post.author, listed: post.listed() });
     let author = post.author;
     let deleted =
         |user: &UserId| Effect::MentionChanged { post: id, author, user: *user, deleted: true };
     effects.extend(post.mentions.iter().map(deleted));
+    if let Some(boost) = &post.boost {
+        txn.remove_notification(boost.author, id.0);
+        show_later_boosts(txn, id, author, boost.post, effects);
+    }
     Ok(Done::Deleted)
+}
+
+/// Shows the later boosts of a post to those who had the one by `user` at home instead, which has ended.
+fn show_later_boosts(
+    txn: &mut Txn<'_>,
+    ended: PostId,
+    user: UserId,
+    boosted: PostId,
+    effects: &mut Vec<Effect>,
+) {
+    for (id, author) in txn.facts().boosts_after(boosted, ended) {
+        let Some(old) = txn.facts().stored_post(id) else { continue };
+        let mut new = old.clone();
+        let Some(boost) = &mut new.boost else { continue };
+        boost.earlier.retain(|other| *other != user);
+        if new == old {
+            continue;
+        }
+        txn.put_changed_boost(id, &new);
+        let (listed, users) = (new.listed(), new.home_users());
+        effects.push(Effect::BoostShown { post: id, author, listed, users });
+    }
 }
 
 /// As [`addressees`], among the registered users; looking them up is work.

@@ -75,7 +75,7 @@ pub(super) fn boosted(txn: &Txn<'_>, id: PostId) -> Result<(PostId, Post), Refus
 }
 
 fn check_boost(txn: &Txn<'_>, user: UserId, post: &Post) -> Result<(), Refusal> {
-    if !post.visibility.is_open() {
+    if !post.visibility.allows_boost(post.author == user) {
         return Err(Refusal::BoostNotOpen);
     }
     super::post::check_count(txn, user)
@@ -122,8 +122,7 @@ pub(super) fn sweep(txn: &mut Txn<'_>, post: PostId, from: u64, effects: &mut Ve
         for (author, (post, listed)) in txn.sweep_reactions(post, from, ERASE_ROWS_MAX) {
             // What a deleted user made is not counted any more.
             if !txn.facts().is_deleted(author) {
-                txn.count(author, |counts| super::step(&mut counts.posts, false));
-                txn.total(|totals| super::step_total(&mut totals.posts, false));
+                txn.count_post(author, listed.visibility(), false);
             }
             effects.push(Effect::PostDeleted { post, author, listed });
         }

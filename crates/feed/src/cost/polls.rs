@@ -62,8 +62,8 @@ pub(super) fn schedule_cost(command: &ScheduleCommand) -> Cost {
         ScheduleCommand::Create(new) => {
             let cost = row(scheduled_bytes(new)).and(pictures_cost(new.media.len()));
             // What the post replies to, and whether the author may see it.
-            let looked_up = SCHEDULED_MAX + 14 + POST_MEDIA_MAX * MEDIA_ROWS;
-            let read = 2 * POST_BYTES_MAX + looked_up * WORK_PER_ROW;
+            let looked_up = SCHEDULED_MAX + 19 + POST_MEDIA_MAX * MEDIA_ROWS;
+            let read = 5 * POST_BYTES_MAX + looked_up * WORK_PER_ROW;
             Cost { work: cost.work + read, ..cost }
         }
         ScheduleCommand::Move { .. } => {

@@ -3,7 +3,7 @@
 //! **Invariant:** the rows of `Email`, `GrantSecret`, `GrantOf`, `GrantExpiry` and `UnusedApp`, and the number of
 //! uses of an app, follow from the rows of accounts, apps and grants.
 
-use rows::{NameTable, PointTable, Rows, decode};
+use rows::{NameTable, PointTable, Rows, SetTable, decode};
 
 use super::{Facts, Txn};
 use crate::accounts::{
@@ -13,6 +13,8 @@ use crate::accounts::{
 use crate::ids::UserId;
 use crate::write;
 
+/// The item of `LockedUsers` of a user whose account is disabled.
+pub(crate) const DISABLED: u64 = 1;
 /// In front of the number of a user, or of an app, in keys of `GrantOf`.
 const OF_USER: u8 = 0;
 const OF_APP: u8 = 1;
@@ -28,6 +30,13 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     #[must_use]
     pub fn active_account(&self, user: UserId) -> Option<Account> {
         self.account(user).filter(|account| account.state == AccountState::Active)
+    }
+
+    /// Whether the account of a user is disabled: they and what they made are shown to no other user.
+    #[must_use]
+    pub fn is_disabled(&self, user: UserId) -> bool {
+        self.rows.totals().accounts_disabled > 0
+            && self.rows.member(SetTable::LockedUsers, user.0.into(), DISABLED).is_some()
     }
 
     /// The user whose account has this e-mail address.
@@ -140,18 +149,36 @@ impl Txn<'_> {
     /// Stores the account of a user who has none.
     pub(crate) fn add_account(&mut self, user: UserId, account: &Account) {
         write::account(self.rows, user, account);
-        self.total(|totals| totals.accounts += 1);
+        self.total(|totals| {
+            totals.accounts += 1;
+            totals.accounts_disabled += u32::from(account.state == AccountState::Disabled);
+        });
     }
 
     /// Replaces the account of a user, which keeps its e-mail address.
     pub(crate) fn put_account(&mut self, user: UserId, account: &Account) {
         self.rows.put_point(PointTable::Account, user.0.into(), Some(account.to_row()));
+        self.mark_disabled(user, account.state == AccountState::Disabled);
+    }
+
+    /// Stores whether the account of a user is disabled, and counts it.
+    fn mark_disabled(&mut self, user: UserId, is_disabled: bool) {
+        if self.facts().is_disabled(user) == is_disabled {
+            return;
+        }
+        let row = is_disabled.then_some(0);
+        self.rows.put_member(SetTable::LockedUsers, user.0.into(), DISABLED, row);
+        self.total(|totals| {
+            super::step(&mut totals.accounts_disabled, is_disabled);
+            totals.hidings += 1;
+        });
     }
 
     /// Removes the account of a user, if there is one: its grants permit nothing any more.
     pub(crate) fn remove_account(&mut self, user: UserId) {
         let Some(account) = self.facts().account(user) else { return };
         self.rows.put_point(PointTable::Account, user.0.into(), None);
+        self.mark_disabled(user, false);
         if let Some(email) = account.email {
             self.rows.put_name(NameTable::Email, email.as_str().as_bytes(), None);
         }

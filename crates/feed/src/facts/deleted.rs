@@ -78,6 +78,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
                     notes: counts.notes.saturating_sub(before.notes),
                     requests: counts.requests.saturating_sub(before.requests),
                     requested: counts.requested.saturating_sub(before.requested),
+                    closed: counts.closed,
                 };
             }
         }
@@ -97,6 +98,13 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
             found.requested += u32::from(self.requests(user, deleted));
         }
         found
+    }
+
+    /// Whether a user follows, or is followed by, a deleted user whose rows are not removed.
+    #[must_use]
+    pub fn follows_erasing(&self, user: UserId) -> bool {
+        let erasing = self.erasing().into_iter();
+        erasing.into_iter().any(|other| self.follows(other, user) || self.follows(user, other))
     }
 
     /// The first items, from `from` on, of what is left of a deleted user: ids of posts, stories or users.
@@ -155,10 +163,12 @@ impl Txn<'_> {
         // Last: from here on readers look for the rows.
         self.total(|totals| {
             totals.posts -= u64::from(counts.posts);
+            totals.posts_closed = totals.posts_closed.saturating_sub(counts.closed.into());
             totals.follows -= u64::from(counts.following) + u64::from(counts.followers);
             totals.friendships -= u64::from(counts.friends);
             totals.users_deleted += 1;
             totals.users_erasing += 1;
+            totals.hidings += 1;
         });
     }
 

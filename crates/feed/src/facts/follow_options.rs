@@ -40,7 +40,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     /// The users whose posts `user` has at home. Nobody follows across a block.
     #[must_use]
     pub fn home_authors(&self, user: UserId) -> HomeAuthors {
-        let users = self.without_muted(user, self.following_all(user));
+        let users = self.without_unwanted(user, self.following_all(user));
         // Who follows nobody hides nobody's boosts.
         let without_boosts = if users.is_empty() { Vec::new() } else { self.without_boosts(user) };
         HomeAuthors { users: users.into(), without_boosts: without_boosts.into() }

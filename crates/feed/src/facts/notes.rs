@@ -18,7 +18,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     }
 
     /// Whether `user` has a note about `other`.
-    pub(crate) fn has_note(&self, user: UserId, other: UserId) -> bool {
+    pub fn has_note(&self, user: UserId, other: UserId) -> bool {
         self.rows.member(SetTable::Notes, user.0.into(), other.0.into()).is_some()
     }
 }

@@ -105,10 +105,17 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
 }
 
 impl Txn<'_> {
-    /// Stores a vote of a user who has not voted, and counts it.
-    pub(crate) fn put_vote(&mut self, poll: PollId, user: UserId, choices: PollChoices) {
-        write::vote(self.rows, poll, user, Some(choices));
-        self.count_vote(poll, choices, true);
+    /// Stores a vote for options that the user has not chosen `before`, and counts it.
+    pub(crate) fn put_vote(
+        &mut self,
+        poll: PollId,
+        user: UserId,
+        before: Option<PollChoices>,
+        choices: PollChoices,
+    ) {
+        let all = before.map_or(choices, |before| before.and(choices));
+        write::vote(self.rows, poll, user, Some(all));
+        self.change_counts(poll, |counts| counts.add(choices, before.is_none()));
     }
 
     /// Stores that the poll of a post ends, and that nobody is notified of it.
@@ -168,13 +175,13 @@ impl Txn<'_> {
         let Some(choices) = self.facts().vote(poll, user) else { return };
         write::vote(self.rows, poll, user, None);
         if self.facts().stored_poll_counts(poll).voters > 0 {
-            self.count_vote(poll, choices, false);
+            self.change_counts(poll, |counts| counts.remove(choices));
         }
     }
 
-    fn count_vote(&mut self, poll: PollId, choices: PollChoices, up: bool) {
+    fn change_counts(&mut self, poll: PollId, change: impl FnOnce(&mut PollCounts)) {
         let mut counts = self.facts().stored_poll_counts(poll);
-        counts.count(choices, up);
+        change(&mut counts);
         write::poll_counts(self.rows, poll, &counts);
     }
 }

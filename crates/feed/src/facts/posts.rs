@@ -11,6 +11,11 @@ use crate::post::{Listed, Loaded, Posted, Visibility};
 use crate::records::Post;
 use crate::write;
 
+/// Posts of an author that are read to find the newest one that everybody may see.
+const NEWEST_READ: usize = 1_000;
+/// Of these, so many at a time after the first.
+const NEWEST_READ_AT_ONCE: usize = 100;
+
 impl<R: Rows + ?Sized> Facts<'_, R> {
     /// A post that was not deleted. A boost is deleted with the boosted post.
     #[must_use]
@@ -80,6 +85,26 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         }
         let rows = self.rows.members(SetTable::AuthorPosts, author.0.into(), span);
         rows.into_iter().map(|(post, number)| (PostId(post), Listed::of_number(number))).collect()
+    }
+
+    /// The newest post by `author` that everybody may see, if it is among their newest 1,000.
+    #[must_use]
+    pub fn newest_open_post(&self, author: UserId) -> Option<PostId> {
+        if self.stored_counts(author).open_posts() == 0 {
+            return None;
+        }
+        let (mut rest, mut left) = (Span::below(None, 1), NEWEST_READ);
+        while let Some(span) = rest {
+            let posts = self.posts_by(author, span);
+            let is_open = |(_, listed): &&Posted| listed.visibility().is_open();
+            if let Some((post, _)) = posts.iter().find(is_open) {
+                return Some(*post);
+            }
+            left = left.saturating_sub(posts.len());
+            let last = posts.last().filter(|_| posts.len() >= span.limit && left > 0);
+            rest = last.and_then(|(last, _)| span.beyond(last.0, NEWEST_READ_AT_ONCE));
+        }
+        None
     }
 
     /// The newest posts by all users that are older than `before`, newest first, each with its author: up to

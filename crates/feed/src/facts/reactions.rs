@@ -20,8 +20,8 @@ use crate::write;
 const REPLIES_READ: usize = 1_000;
 /// Rows of a reaction: of its user, and of its post.
 const REACTION_ROWS: usize = 2;
-/// Rows of a boost: its own, that of its author, that of the boosted post, and the counts of its author.
-const BOOST_ROWS: usize = 4;
+/// Rows of a boost: its own, that of its author, two of the boosted post, and the counts of its author.
+const BOOST_ROWS: usize = 5;
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
     /// The stamp of a reaction of `user` to a post, if there is one.
@@ -78,6 +78,13 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         })
     }
 
+    /// Whether the stored counts of a post have reactions by deleted users.
+    #[must_use]
+    pub fn counts_erasing(&self, post: PostId) -> bool {
+        self.stored_post_counts(post) != PostCounts::default()
+            && self.still_counted_of(post) != [0, 0]
+    }
+
     pub(crate) fn stored_post_counts(&self, post: PostId) -> PostCounts {
         let row = self.rows.point(PointTable::PostCounts, post.0);
         row.and_then(|row| PostCounts::try_decode(&row)).unwrap_or_default()
@@ -116,12 +123,19 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     pub(crate) fn earlier_boosts(&self, post: PostId, user: UserId, stamp: Stamp) -> Vec<UserId> {
         let is_earlier = |other: &UserId| {
             let boost = self.reaction(*other, post, Reaction::Boost);
-            let boost =
-                boost.filter(|boost| Stamp(*boost).unix_ms() + BOOST_RECENT_MS > stamp.unix_ms());
-            let found = boost.and_then(|boost| self.stored_post(PostId(boost))?.boost);
-            found.is_some_and(|boost| !boost.earlier.contains(&user))
+            boost.is_some_and(|boost| Stamp(boost).unix_ms() + BOOST_RECENT_MS > stamp.unix_ms())
         };
         self.last_boosters(post, user).into_iter().filter(is_earlier).collect()
+    }
+
+    /// The first boosts of a post after the boost `ended`, with their users: all that may know it, since each knows the last
+    /// ones of its time.
+    pub(crate) fn boosts_after(&self, post: PostId, ended: PostId) -> Vec<(PostId, UserId)> {
+        // Those of deleted users may be left between.
+        let limit = EARLIER_BOOSTS_MAX + self.erasing().len();
+        let span = Span { low: ended.0 + 1, limit, ..Span::ALL };
+        let rows = self.rows.members(SetTable::Boosts, post.0, span).into_iter();
+        rows.filter_map(|(boost, user)| Some((PostId(boost), super::user_id(user)?))).collect()
     }
 
     /// The reactions to a post from the item `from` on, each with its item, its user and its stamp. Users may be deleted.
@@ -185,6 +199,9 @@ impl Txn<'_> {
             self.rows.put_member(table, user.0.into(), stamp, None);
         }
         self.rows.put_member(SetTable::Reactions, post.0, reaction.item(user), None);
+        if reaction == Reaction::Boost {
+            self.rows.put_member(SetTable::Boosts, post.0, stamp, None);
+        }
     }
 
     fn count_reactions(&mut self, post: PostId, change: impl FnOnce(&mut PostCounts)) {
@@ -203,6 +220,13 @@ impl Txn<'_> {
             step(&mut counts.boosts, true);
             counts.boosters = boosters;
         });
+    }
+
+    /// Stores a boost that knows fewer earlier ones than before.
+    pub(crate) fn put_changed_boost(&mut self, id: PostId, post: &Post) {
+        let number = post.listed().number();
+        self.rows.put_point(PointTable::Post, id.0, Some(post.encode()));
+        self.rows.put_member(SetTable::AuthorPosts, post.author.0.into(), id.0, Some(number));
     }
 
     /// Removes a boost from what is stored of the boosted post, and counts it if that exists.

@@ -5,26 +5,27 @@
 
 use std::collections::BTreeMap;
 
-use rows::{NameTable, PointTable, RowsMut, Scan, Value, decode, encode};
+use rows::{NameTable, PointTable, RowsMut, Scan, SetTable, Value, decode, encode};
 
 use super::{From, Mend, Rows, at};
-use crate::accounts::{Account, AppId, Grant, GrantId, Record as _};
-use crate::facts::{expiry_key, owner_key};
+use crate::accounts::{Account, AccountState, AppId, Grant, GrantId, Record as _};
+use crate::facts::{DISABLED, expiry_key, owner_key};
 use crate::ids::UserId;
 
 /// What is counted.
 #[derive(Debug, Default)]
 pub(super) struct Counted {
     accounts: u32,
+    disabled: u32,
     apps_unused: u32,
     /// Number of grants by which each app acts for users.
     uses: BTreeMap<u64, u32>,
 }
 
 impl Counted {
-    /// Numbers of accounts and of unused apps.
-    pub(super) fn totals(&self) -> (u32, u32) {
-        (self.accounts, self.apps_unused)
+    /// Numbers of accounts, of those that are disabled, and of unused apps.
+    pub(super) fn totals(&self) -> (u32, u32, u32) {
+        (self.accounts, self.disabled, self.apps_unused)
     }
 }
 
@@ -42,6 +43,12 @@ impl Mend {
             return;
         };
         self.accounts.accounts += 1;
+        if account.state == AccountState::Disabled {
+            self.accounts.disabled += 1;
+            if step.set(SetTable::LockedUsers, key, DISABLED, Some(0)) {
+                step.derived(format!("account of user {key}: the row that it is disabled"));
+            }
+        }
         let Some(email) = &account.email else { return };
         match step.facts().by_email(email) {
             Some(owner) if owner == user => {}

@@ -4,6 +4,7 @@ use rows::{PointTable, RowsMut, Scan, SetTable, Span, Stamp};
 
 use super::{From, Mend, Rows};
 use crate::ids::UserId;
+use crate::post::Listed;
 use crate::records::Counts;
 
 /// Users of one step.
@@ -35,6 +36,9 @@ impl Mend {
                 notes: step.count(SetTable::Notes, user),
                 requests: step.count(SetTable::FollowRequests, user),
                 requested: step.count(SetTable::Requested, user),
+                closed: step.count_of(SetTable::AuthorPosts, user, |number| {
+                    !Listed::of_number(number).visibility().is_open()
+                }),
             };
             let stored = step.facts().stored_counts(id);
             if stored != counted {
@@ -43,6 +47,7 @@ impl Mend {
             }
             let shown = step.facts().counts(id);
             self.counted.posts += u64::from(shown.posts);
+            self.counted.closed += u64::from(shown.closed);
             self.counted.follows += u64::from(shown.following);
             self.counted.friendships += u64::from(shown.friends);
         }
@@ -53,13 +58,13 @@ impl Mend {
         self.list_dead_stories(step);
         let stored = step.rows.totals();
         let mut totals = stored;
-        totals.posts = self.counted.posts;
+        (totals.posts, totals.posts_closed) = (self.counted.posts, self.counted.closed);
         totals.follows = self.counted.follows;
         totals.friendships = self.counted.friendships / 2;
         totals.stories = self.counted.stories;
         (totals.blocks, totals.mutes) = (self.counted.blocks, self.counted.mutes);
         (totals.users_deleted, totals.users_erasing) = (self.counted.deleted, self.counted.erasing);
-        (totals.accounts, totals.apps_unused) = self.accounts.totals();
+        (totals.accounts, totals.accounts_disabled, totals.apps_unused) = self.accounts.totals();
         if self.counted.last_stamp > 0 {
             totals.last_stamp = stored.last_stamp.max(Some(Stamp(self.counted.last_stamp)));
         }
@@ -97,10 +102,15 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
     }
 
     fn count(&self, table: SetTable, owner: u64) -> u32 {
+        self.count_of(table, owner, |_| true)
+    }
+
+    /// Number of items whose numbers are counted.
+    fn count_of(&self, table: SetTable, owner: u64, is_counted: impl Fn(u64) -> bool) -> u32 {
         let (mut count, mut rest) = (0, Some(Span { limit: PIECE, ..Span::ALL }));
         while let Some(span) = rest {
             let found = self.rows.members(table, owner, span);
-            count += found.len() as u32;
+            count += found.iter().filter(|(_, number)| is_counted(*number)).count() as u32;
             let last = found.last().filter(|_| found.len() == PIECE);
             rest = last.and_then(|(last, _)| span.beyond(*last, PIECE));
         }

@@ -71,6 +71,7 @@ struct From {
 #[derive(Debug, Default)]
 struct Counted {
     posts: u64,
+    closed: u64,
     follows: u64,
     /// Each counts twice.
     friendships: u64,
@@ -180,6 +181,7 @@ impl Mend {
                 SetTable::AuthorPosts => step.author_post(owner, item),
                 SetTable::Mentions => step.mention(owner, item),
                 SetTable::Replies => step.reply(owner, item),
+                SetTable::Boosts => step.boost_of_post(owner, item, number),
                 SetTable::AuthorStories => step.author_story(owner, item, number),
                 SetTable::Expiring => self.expiring(step, owner, item),
                 SetTable::StoryViews => self.view(step, (table, SetTable::Seen), owner, item),

@@ -30,7 +30,7 @@ pub(super) enum Pass {
 }
 
 /// Later passes rely on what earlier ones have made consistent.
-pub(super) const PASSES: [Pass; 120] = [
+pub(super) const PASSES: [Pass; 121] = [
     Pass::PointRecords(PointTable::User),
     Pass::PointRecords(PointTable::Counts),
     Pass::PointRecords(PointTable::Post),
@@ -102,6 +102,7 @@ pub(super) const PASSES: [Pass; 120] = [
     Pass::Members(SetTable::AuthorPosts),
     Pass::Members(SetTable::Mentions),
     Pass::Members(SetTable::Replies),
+    Pass::Members(SetTable::Boosts),
     Pass::Members(SetTable::Favourites),
     Pass::Members(SetTable::Bookmarks),
     Pass::Members(SetTable::Pins),

@@ -85,7 +85,7 @@ impl Mend {
         let mut counts = PollCounts::default();
         if self.has_poll(step, poll) {
             for (_, choices) in step.facts().poll_votes(PollId(poll), 0, usize::MAX) {
-                counts.count(choices, true);
+                counts.add(choices, true);
             }
         }
         let row = (counts.voters > 0).then(|| encode(&counts));

@@ -117,7 +117,12 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         }
         let (owner, item) = (boost.post.0, Reaction::Boost.item(user));
         match self.rows.member(SetTable::Reactions, owner, item) {
-            Some(number) if number == key => BoostRows::Right,
+            Some(number) if number == key => {
+                match self.set(SetTable::Boosts, owner, key, Some(user.0.into())) {
+                    true => BoostRows::Missing,
+                    false => BoostRows::Right,
+                }
+            }
             // Of two boosts by one user, the first counts.
             Some(number) if number < key && self.is_boost(number, boost.post) => {
                 self.derived(format!("post {}: its author boosts the same twice", at(key)));
@@ -125,6 +130,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
             }
             _ => {
                 self.rows.put_member(SetTable::Reactions, owner, item, Some(key));
+                self.set(SetTable::Boosts, owner, key, Some(user.0.into()));
                 BoostRows::Missing
             }
         }
@@ -167,6 +173,18 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         if !post.is_some_and(|post| post.mentions.iter().any(|user| u64::from(user.0) == owner)) {
             self.derived(format!("Mentions {owner}, {item}: no such post mentions the user"));
             self.rows.put_member(SetTable::Mentions, owner, item, None);
+        }
+    }
+
+    /// A boost among those of a post.
+    pub(super) fn boost_of_post(&mut self, owner: u64, item: u64, number: u64) {
+        let is_right = self.stored_post(item).is_some_and(|post| {
+            let boosts = post.boost.is_some_and(|boost| boost.post.0 == owner);
+            boosts && u64::from(post.author.0) == number
+        });
+        if !is_right {
+            self.derived(format!("Boosts {owner}, {item}: there is no such boost"));
+            self.rows.put_member(SetTable::Boosts, owner, item, None);
         }
     }
 

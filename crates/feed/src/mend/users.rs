@@ -3,6 +3,8 @@
 use rows::{NameTable, PointTable, RowsMut, Scan, SetTable, Stamp, decode, encode};
 
 use super::{From, Mend, Rows, STEP_ROWS};
+use crate::accounts::AccountState;
+use crate::facts::DISABLED;
 use crate::ids::UserId;
 use crate::limits;
 use crate::marker::Markers;
@@ -47,7 +49,12 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
 
     /// That a user is locked, who must exist.
     pub(super) fn locked_user(&mut self, owner: u64, item: u64) {
-        if item != 0 || self.user(owner).is_none_or(|user| self.is_gone(user)) {
+        let is_disabled = |user| {
+            let account = self.facts().account(user);
+            account.is_some_and(|account| account.state == AccountState::Disabled)
+        };
+        let user = self.user(owner).filter(|user| !self.is_gone(*user));
+        if !user.is_some_and(|user| item == 0 || item == DISABLED && is_disabled(user)) {
             self.derived(format!("LockedUsers {owner}, {item}: there is no such user"));
             self.set(SetTable::LockedUsers, owner, item, None);
         }

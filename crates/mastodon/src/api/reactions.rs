@@ -3,7 +3,7 @@
 use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
-use feed::{Command, Page, PageOf, PostId, Reaction, UserRef};
+use feed::{Command, Page, PageOf, PostId, Reaction, UserRef, Visibility};
 
 use crate::answers;
 use crate::entities::Entities;
@@ -14,9 +14,9 @@ use crate::limiter::What;
 use crate::paging::{self, Asked};
 use crate::state::Shared;
 
-/// Makes the handlers that change what the user does with a status, and answer with it.
+/// Makes the handlers that change what the user does with a status, and answer with it as `$read` reads it.
 macro_rules! changes {
-    ($($name:ident = |$user:ident, $post:ident| $command:expr;)*) => {$(
+    ($read:ident: $($name:ident = |$user:ident, $post:ident| $command:expr;)*) => {$(
         pub(crate) async fn $name(
             State(state): State<Shared>,
             Me(me): Me,
@@ -25,20 +25,23 @@ macro_rules! changes {
         ) -> Result<Response, ApiError> {
             let $user = UserRef::Id(me);
             state.change(me, once, $command).await?;
-            let status = state.entities_done(me, move |entities| entities.status($post)).await?;
+            let status = state.entities_done(me, move |entities| entities.$read($post)).await?;
             answers::entity(status)
         }
     )*};
 }
 
-changes! {
+changes! { status:
     favourite = |user, post| react(user, post, Reaction::Favourite, true);
-    unfavourite = |user, post| react(user, post, Reaction::Favourite, false);
     bookmark = |user, post| react(user, post, Reaction::Bookmark, true);
-    unbookmark = |user, post| react(user, post, Reaction::Bookmark, false);
     pin = |user, post| react(user, post, Reaction::Pin, true);
-    unpin = |user, post| react(user, post, Reaction::Pin, false);
     mute_thread = |user, post| Command::MuteThread { user, post, on: true };
+}
+
+changes! { status_after_undo:
+    unfavourite = |user, post| react(user, post, Reaction::Favourite, false);
+    unbookmark = |user, post| react(user, post, Reaction::Bookmark, false);
+    unpin = |user, post| react(user, post, Reaction::Pin, false);
     unmute_thread = |user, post| Command::MuteThread { user, post, on: false };
 }
 
@@ -85,8 +88,19 @@ pub(crate) async fn boost(
     once: Once,
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
-    // Nobody may see more than the boost was meant for.
-    if !matches!(fields.one("visibility")?, None | Some("public" | "unlisted")) {
+    // Nobody may see more than the boost was meant for: it is for those who may see the status.
+    let is_same = match fields.one("visibility")? {
+        None | Some("public" | "unlisted") => true,
+        Some("private") => {
+            let read = move |_: &_, entities: &mut Entities<'_>| {
+                let boosted = entities.boosted(post)?;
+                entities.visible_post(boosted).map(|post| post.visibility)
+            };
+            state.entities(Some(me), read).await? == Some(Visibility::Followers)
+        }
+        Some(_) => false,
+    };
+    if !is_same {
         return Err(ApiError::not_supported("boosts for fewer users than may see the status"));
     }
     state.limit(What::Posts, u64::from(me.0))?;
@@ -107,13 +121,15 @@ pub(crate) async fn unboost(
     StatusInPath(post): StatusInPath,
     once: Once,
 ) -> Result<Response, ApiError> {
-    // Before, because a boost does not exist afterwards. Of a post that is hidden by now it can be taken back, too.
-    let find = move |_: &_, entities: &mut Entities<'_>| entities.boosted(post);
+    // Before, because a boost does not exist afterwards. That of a post that is hidden by now ends, too.
+    let find = move |_: &_, entities: &mut Entities<'_>| {
+        entities.facts().post(post).map(|found| found.boosted_or(post))
+    };
     let boosted = state.entities(Some(me), find).await?.unwrap_or(post);
     let (user, reaction) = (UserRef::Id(me), Reaction::Boost);
     state.change(me, once, Command::React { user, post, reaction, on: false }).await?;
-    let status = state.entities_done(me, move |entities| entities.status(boosted)).await?;
-    answers::entity(status)
+    let status = move |entities: &mut Entities<'_>| entities.status_after_undo(boosted);
+    answers::entity(state.entities_done(me, status).await?)
 }
 
 /// `GET /api/v1/statuses/{id}/favourited_by`

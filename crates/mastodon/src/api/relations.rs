@@ -56,9 +56,25 @@ async fn change(
     answers::entity(relation)
 }
 
-/// Makes the handlers of changes without parameters that count.
+/// As [`change`], of what ends a relation: also of a user whom the reader may not see any more.
+async fn undo(
+    state: &Server,
+    (me, other): (UserId, UserId),
+    once: Once,
+    command: impl FnOnce(UserRef, UserRef) -> Command,
+) -> Result<Response, ApiError> {
+    let may_undo = move |_: &_, entities: &mut Entities<'_>| entities.may_undo_with(other);
+    if !state.entities(Some(me), may_undo).await? {
+        return Err(ApiError::not_found());
+    }
+    state.change(me, once, command(UserRef::Id(me), UserRef::Id(other))).await?;
+    let relation = move |entities: &mut Entities<'_>| entities.relationship_after_undo(other);
+    answers::entity(state.entities_done(me, relation).await?)
+}
+
+/// Makes the handlers of changes without parameters that count, by `$change`.
 macro_rules! changes {
-    ($($(#[$doc:meta])* $name:ident => |$me:ident, $other:ident| $command:expr;)*) => {$(
+    ($change:ident: $($(#[$doc:meta])* $name:ident => |$me:ident, $other:ident| $command:expr;)*) => {$(
         $(#[$doc])*
         pub(crate) async fn $name(
             State(state): State<Shared>,
@@ -66,22 +82,25 @@ macro_rules! changes {
             AccountInPath(other): AccountInPath,
             once: Once,
         ) -> Result<Response, ApiError> {
-            change(&state, (me, other), once, |$me, $other| $command).await
+            $change(&state, (me, other), once, |$me, $other| $command).await
         }
     )*};
 }
 
-changes! {
+changes! { change:
+    /// `POST /api/v1/accounts/{id}/block`
+    block => |user, other| Command::Block { user, other };
+    /// `POST /api/v1/follow_requests/{account_id}/authorize`
+    authorize => |user, other| Command::AnswerRequest { user, other, accept: true };
+}
+
+changes! { undo:
     /// `POST /api/v1/accounts/{id}/unfollow`
     unfollow => |user, other| Command::Unfollow { user, other };
     /// `POST /api/v1/accounts/{id}/remove_from_followers`
     remove_from_followers => |user, other| Command::Unfollow { user: other, other: user };
-    /// `POST /api/v1/accounts/{id}/block`
-    block => |user, other| Command::Block { user, other };
     /// `POST /api/v1/accounts/{id}/unblock`
     unblock => |user, other| Command::Unblock { user, other };
-    /// `POST /api/v1/follow_requests/{account_id}/authorize`
-    authorize => |user, other| Command::AnswerRequest { user, other, accept: true };
     /// `POST /api/v1/follow_requests/{account_id}/reject`
     reject => |user, other| Command::AnswerRequest { user, other, accept: false };
     /// `POST /api/v1/accounts/{id}/unmute`
@@ -114,8 +133,12 @@ pub(crate) async fn note(
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
     let note = Note::parse(fields.text("comment").unwrap_or_default())?;
+    let is_removal = note.as_str().is_empty();
     let command = |user, other| Command::SetNote { user, other, note };
-    change(&state, (me, other), once, command).await
+    match is_removal {
+        true => undo(&state, (me, other), once, command).await,
+        false => change(&state, (me, other), once, command).await,
+    }
 }
 
 /// `POST /api/v1/accounts/{id}/follow`. What its parameters do not name stays as it is. Posts are at home in all languages:

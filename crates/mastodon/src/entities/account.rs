@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use feed::accounts::Role;
-use feed::{Language, PostId, ProfileField, ProfileFields, Span, UserId};
+use feed::{Counts, Language, Post, PostId, ProfileField, ProfileFields, User, UserId};
 use node::Subject;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -60,16 +60,20 @@ impl Entities<'_> {
     /// As [`Entities::account`]: it is the same for all readers.
     pub(super) fn shared_account(&self, user: UserId) -> Option<Arc<KeptAccount>> {
         let (kept, node) = (&self.renderer.kept, &self.renderer.node);
-        if self.keeps
-            && let Some(account) = kept.account(user, node)
+        if let Some(account) = kept.account(user, node)
+            && self.is_account_right(user, &account)
         {
             return Some(account);
         }
-        let depends = Depends::on(Subject::User(user.0.into()), node);
-        let profile = kept.profile(user, node).filter(|_| self.keeps);
-        // The newest post of who has just published one is known.
-        let newest = self.new.filter(|_| {
-            profile.is_some() && self.reader == Some(user) && node.has_counts_in_memory(user)
+        let depends = Depends::on(Subject::User(user.0.into()), node, self.hidings);
+        let profile = kept.profile(user, node);
+        // The newest post of who has just published one for everybody is known.
+        let newest = self.new.filter(|new| {
+            let is_open = |post: Post| post.visibility.is_open();
+            profile.is_some()
+                && self.reader == Some(user)
+                && node.has_counts_in_memory(user)
+                && node.try_new_post(*new).is_some_and(is_open)
         });
         if newest.is_none() && !self.may_read() {
             return None;
@@ -78,33 +82,47 @@ impl Entities<'_> {
             Some(profile) => profile,
             None => Arc::new(self.make_profile(user)?),
         };
-        let last = || newest.or_else(|| self.newest_post(user));
+        let last = || newest.or_else(|| self.facts().newest_open_post(user));
         let counts = self.facts().counts(user);
         let mut json = profile.json.to_vec();
-        field("last_status_at", &last().map(|post| day(post.unix_ms())), &mut json);
-        field("statuses_count", &counts.posts, &mut json);
-        field("followers_count", &counts.followers, &mut json);
-        field("following_count", &counts.following, &mut json);
-        json.push(b'}');
+        append_counts(last(), counts, &mut json);
         let depends = depends.with_more_of(&profile.depends);
         let account = Arc::new(KeptAccount { depends, profile, json: json.into() });
-        if self.keeps {
-            kept.keep_account(user, &account);
-        }
+        kept.keep_account(user, &account);
         Some(account)
     }
 
-    fn newest_post(&self, user: UserId) -> Option<PostId> {
-        let newest = self.facts().posts_by(user, Span::below(None, 1)?);
-        newest.first().map(|(post, ..)| *post)
+    /// Whether no user who was deleted since an account was made is counted by it.
+    fn is_account_right(&self, user: UserId, kept: &KeptAccount) -> bool {
+        let is_right = kept.depends.is_right_after(self.hidings)
+            || self.may_read() && self.facts().exists(user) && !self.facts().follows_erasing(user);
+        if is_right {
+            kept.depends.set_right_after(self.hidings);
+        }
+        is_right
+    }
+
+    /// The entity `Account` with the handle alone, of a user whom the reader may not see.
+    pub(super) fn blank_account(&self, user: UserId) -> Option<Vec<u8>> {
+        let known = self.facts().user(user)?;
+        let mut json = self.profile_json(user, &User::new(known.handle, known.registered), false);
+        append_counts(None, Counts::default(), &mut json);
+        Some(json)
     }
 
     fn make_profile(&self, user: UserId) -> Option<KeptProfile> {
-        let (facts, base, node) = (self.facts(), self.base(), &self.renderer.node);
-        let depends = Depends::on(Subject::Profile(user.0.into()), node);
+        let (facts, node) = (self.facts(), &self.renderer.node);
+        let depends = Depends::on(Subject::Profile(user.0.into()), node, self.hidings);
         let profile = facts.user(user)?;
         let pictures = [profile.avatar, profile.header].into_iter().flatten();
         let depends = depends.and(pictures.map(|picture| Subject::Media(picture.0)), node);
+        let json = self.profile_json(user, &profile, facts.is_locked(user)).into();
+        Some(KeptProfile { depends, handle: profile.handle, defaults: profile.defaults, json })
+    }
+
+    /// The part of the entity `Account` that is of the profile: an object that is not closed.
+    fn profile_json(&self, user: UserId, profile: &User, locked: bool) -> Vec<u8> {
+        let base = self.base();
         let (handle, bio) = (profile.handle.as_str(), profile.bio.as_str());
         let (avatar, avatar_description) = self.profile_picture(profile.avatar, NO_AVATAR);
         let (header, header_description) = self.profile_picture(profile.header, NO_HEADER);
@@ -122,7 +140,7 @@ impl Entities<'_> {
             header: &header,
             header_static: &header,
             header_description,
-            locked: facts.is_locked(user),
+            locked,
             bot: profile.bot,
             group: false,
             discoverable: !profile.undiscoverable,
@@ -140,12 +158,7 @@ impl Entities<'_> {
         let mut json = Vec::new();
         append(&part, &mut json);
         json.pop();
-        Some(KeptProfile {
-            depends,
-            handle: profile.handle,
-            defaults: profile.defaults,
-            json: json.into(),
-        })
+        json
     }
 
     /// The entity `CredentialAccount` of a user; none if the user has no account.
@@ -181,6 +194,15 @@ impl Entities<'_> {
             "reading:autoplay:gifs": false,
         }))
     }
+}
+
+/// Appends the rest of an entity `Account` after the profile.
+fn append_counts(last: Option<PostId>, counts: Counts, json: &mut Vec<u8>) {
+    field("last_status_at", &last.map(|post| day(post.unix_ms())), json);
+    field("statuses_count", &counts.open_posts(), json);
+    field("followers_count", &counts.followers, json);
+    field("following_count", &counts.following, json);
+    json.push(b'}');
 }
 
 /// The entities `Field`. Nobody verifies links.

@@ -69,10 +69,11 @@ fn configuration(node: &Node) -> Value {
     })
 }
 
-/// Numbers of users and of posts; none if only users may read.
+/// Numbers of users and of posts that everybody may see; none if only users may read.
 fn counts(facts: Facts<'_, Store>, options: &MastodonOptions) -> (u32, u64) {
     let totals = facts.totals();
-    let counts = (totals.users - totals.users_deleted, totals.posts);
+    let counts =
+        (totals.users - totals.users_deleted, totals.posts.saturating_sub(totals.posts_closed));
     if options.anonymous_reads { counts } else { (0, 0) }
 }
 

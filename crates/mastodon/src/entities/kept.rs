@@ -4,10 +4,12 @@
 //! while these numbers are the same. The numbers are raised before a change is acknowledged: so a reader who knows of a
 //! change never gets what was made before it.
 //!
-//! While rows of deleted users are removed, counts leave out what is not removed yet, which no row says: then nothing is
-//! kept and nothing of it is used.
+//! When a user is deleted, counts leave out at once what is removed row by row. So what is kept also has how often users were
+//! hidden until it was made; if that has changed, whoever may read checks first whether the users who are being removed
+//! concern it, which few rows say.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use feed::{Handle, Post, PostDefaults, PostId, Reaction, UserId};
 use node::{Node, Subject};
@@ -26,12 +28,26 @@ const READER_BYTES: usize = 64;
 pub(super) struct Depends {
     first: (Subject, u32),
     more: Box<[(Subject, u32)]>,
+    /// The number of times that users were hidden, up to which it is known to be right.
+    hidings: AtomicU64,
 }
 
 impl Depends {
-    /// A subject, before its rows are read.
-    pub(super) fn on(subject: Subject, node: &Node) -> Self {
-        Self { first: (subject, node.revision(subject)), more: Box::default() }
+    /// A subject, before its rows are read, after users were hidden so many times.
+    pub(super) fn on(subject: Subject, node: &Node, hidings: u64) -> Self {
+        let first = (subject, node.revision(subject));
+        Self { first, more: Box::default(), hidings: AtomicU64::new(hidings) }
+    }
+
+    /// Whether it is known to be right after users were hidden so many times. The number alone matters: what it says of was
+    /// read before it was stored.
+    pub(super) fn is_right_after(&self, hidings: u64) -> bool {
+        self.hidings.load(Ordering::Acquire) == hidings
+    }
+
+    /// Remembers that those who were hidden since do not concern it.
+    pub(super) fn set_right_after(&self, hidings: u64) {
+        self.hidings.fetch_max(hidings, Ordering::AcqRel);
     }
 
     /// The same and other subjects, before their rows are read.
@@ -78,6 +94,8 @@ pub(super) struct KeptStatus {
     /// Whether it is for everybody.
     pub(super) is_open: bool,
     pub(super) has_poll: bool,
+    /// Whether replies are counted.
+    pub(super) has_replies: bool,
     pub(super) boosted: Option<PostId>,
     /// Whom the status names beside its author: those whom it mentions, and the author of what it replies to. All exist.
     pub(super) users: Box<[UserId]>,

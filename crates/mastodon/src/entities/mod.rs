@@ -57,8 +57,8 @@ pub(crate) struct Entities<'a> {
     now_ms: u64,
     /// What marks posts for the reader, read with the first status that is made; none if nothing can.
     marks: OnceCell<Option<Marks>>,
-    /// Whether entities are kept: not while rows of deleted users are removed.
-    keeps: bool,
+    /// How often users were hidden, read before everything else.
+    hidings: u64,
     /// Whether a row had to be read that only a reader who may block can read.
     lacks: Option<Cell<bool>>,
     /// A post of the reader that was published a moment ago.
@@ -76,8 +76,7 @@ impl<'a> Entities<'a> {
         // Known by now: nothing is read for it.
         let marks = OnceCell::from(None);
         let lacks = Some(Cell::new(false));
-        let entities = || Self { lacks, marks, ..Self::new(renderer, Some(reader)) };
-        is_plain.then(entities).filter(|entities| entities.keeps)
+        is_plain.then(|| Self { lacks, marks, ..Self::new(renderer, Some(reader)) })
     }
 
     /// As [`Entities::of_kept`], for a post that the reader has published a moment ago.
@@ -100,15 +99,15 @@ impl<'a> Entities<'a> {
 
     pub(crate) fn new(renderer: &'a Renderer, reader: Option<UserId>) -> Self {
         let node = &renderer.node;
+        let hidings = node.facts().totals().hidings;
         let viewer = node.viewer(reader);
-        let keeps = viewer.facts().totals().users_erasing == 0;
         Self {
             renderer,
             reader,
             viewer,
             now_ms: node.now_ms(),
             marks: OnceCell::new(),
-            keeps,
+            hidings,
             lacks: None,
             new: None,
             handles: HashMap::new(),
@@ -135,11 +134,11 @@ impl<'a> Entities<'a> {
         self.viewer.visible_user(user) && self.is_approved(user)
     }
 
-    /// Whether a user exists whose account does not wait for approval. Users need no account.
+    /// Whether a user exists whose account neither waits for approval nor is disabled. Users need no account.
     fn is_approved(&self, user: UserId) -> bool {
         let account = || self.facts().account(user);
         self.facts().exists(user)
-            && account().is_none_or(|account| account.state != AccountState::Pending)
+            && account().is_none_or(|account| account.state == AccountState::Active)
     }
 
     /// The URL of the server, without a slash at the end.
@@ -151,5 +150,49 @@ impl<'a> Entities<'a> {
         let facts = self.facts();
         let find = || facts.user(user).map(|found| found.handle.as_str().to_owned());
         self.handles.entry(user).or_insert_with(find).clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use feed::{Command, Done, Handle, Name, NewPost, PostText};
+    use node::{NodeOptions, Request};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn entities_are_kept_while_rows_of_a_deleted_user_are_removed() {
+        let data = tempfile::tempdir().unwrap();
+        let node = Node::open(&NodeOptions::new(data.path())).unwrap();
+        let run = async |command: Command| {
+            node.submit(Request::from(command)).await.unwrap().outcome.unwrap()
+        };
+        for handle in ["ada", "bob", "cyd"] {
+            let (handle, name, bio) =
+                (Handle::parse(handle).unwrap(), Name::default(), feed::Bio::default());
+            run(Command::Register { handle, name, bio }).await;
+        }
+        let user = |id| feed::UserRef::Id(UserId(id));
+        let post = |author| {
+            Command::Publish(Box::new(NewPost::new(user(author), PostText::parse("x").unwrap())))
+        };
+        let Done::Posted(shown) = run(post(0)).await else { panic!() };
+        run(Command::Follow { user: user(2), other: user(1) }).await;
+        // So many that their rows are removed by many commands.
+        for _ in 0..40 {
+            let many = (0..50).map(|_| Request::from(post(1))).collect();
+            node.submit_all(many).await.unwrap();
+        }
+        let renderer = Renderer::new(node.clone(), "https://a.example", 1 << 20);
+        let read = async |renderer: Renderer| {
+            let read = move || Entities::new(&renderer, Some(UserId(2))).status(shown).is_some();
+            tokio::task::spawn_blocking(read).await.unwrap()
+        };
+        assert!(read(renderer.clone()).await);
+        run(Command::DeleteUser { user: user(1) }).await;
+        assert!(read(renderer.clone()).await);
+        let mut entities = Entities::of_kept(&renderer, UserId(2)).unwrap();
+        assert!(entities.status(shown).is_some() && !entities.lacks_something());
+        node.close();
     }
 }

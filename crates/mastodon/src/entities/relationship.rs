@@ -10,8 +10,26 @@ use super::time::time;
 impl Entities<'_> {
     /// How the reader and a user are related; none if the reader does not know the user, or is none.
     pub(crate) fn relationship(&self, other: UserId) -> Option<Value> {
-        let reader = self.reader.filter(|_| self.knows(other))?;
+        self.knows(other).then(|| self.relationship_after_undo(other)).flatten()
+    }
+
+    /// Whether the reader may undo a relation with a user: they know them, or have one with them though they may not see
+    /// them any more.
+    pub(crate) fn may_undo_with(&self, other: UserId) -> bool {
         let facts = self.facts();
+        let is_related = |reader| {
+            let has = |one, two| facts.follows(one, two) || facts.requests(one, two);
+            has(reader, other)
+                || has(other, reader)
+                || facts.mute(reader, other).is_some()
+                || facts.has_note(reader, other)
+        };
+        self.knows(other) || facts.exists(other) && self.reader.is_some_and(is_related)
+    }
+
+    /// As [`Entities::relationship`], also if the reader does not know the user any more.
+    pub(crate) fn relationship_after_undo(&self, other: UserId) -> Option<Value> {
+        let (reader, facts) = (self.reader?, self.facts());
         let following = facts.follows(reader, other);
         let mute = facts.mute(reader, other);
         let note = facts.note(reader, other);

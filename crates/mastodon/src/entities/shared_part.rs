@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use feed::text::Language;
-use feed::{Handle, Post, PostCounts, PostId, Reaction, UserId};
+use feed::text::{Language, Warning};
+use feed::{Handle, Post, PostCounts, PostId, PostText, Reaction, UserId};
 use node::Subject;
 use serde::Serialize;
 use serde_json::Value;
@@ -85,17 +85,16 @@ struct Named {
 impl Entities<'_> {
     /// The part of a status that is the same for all readers, if the reader may see the status.
     pub(super) fn shared_part(&mut self, id: PostId) -> Option<Arc<KeptStatus>> {
-        if self.keeps
-            && let Some(kept) = self.renderer.kept.status(id, &self.renderer.node)
+        if let Some(kept) = self.renderer.kept.status(id, &self.renderer.node)
+            && self.is_still_right(id, &kept)
         {
             let is_own = self.reader == Some(kept.author) && kept.boosted.is_none();
-            let is_for_all = is_own || kept.is_open && self.viewer.hides_nobody();
+            let is_for_all =
+                is_own || kept.is_open && self.viewer.hides_nobody() && self.shows(kept.author);
             if !(is_for_all || self.may_read() && self.sees(&kept.post)) {
                 return None;
             }
-            let is_named =
-                |user: &UserId| self.viewer.visible_user(*user) && !self.facts().is_deleted(*user);
-            if kept.users.iter().all(is_named) {
+            if kept.users.iter().all(|user| self.viewer.visible_user(*user)) {
                 return Some(kept);
             }
         }
@@ -105,13 +104,29 @@ impl Entities<'_> {
         if self.may_read() { self.make_shared_part(id) } else { None }
     }
 
+    /// Whether no user who was deleted since a status was made concerns it.
+    fn is_still_right(&self, id: PostId, kept: &KeptStatus) -> bool {
+        if kept.depends.is_right_after(self.hidings) {
+            return true;
+        }
+        let facts = self.facts();
+        let is_right = self.may_read()
+            && !kept.has_replies
+            && kept.users.iter().chain([&kept.author]).all(|user| facts.exists(*user))
+            && !facts.counts_erasing(id);
+        if is_right {
+            kept.depends.set_right_after(self.hidings);
+        }
+        is_right
+    }
+
     /// The part of a post that the reader has published a moment ago, if it names nobody and all of it is in memory.
     fn make_new_part(&mut self, id: PostId) -> Option<Arc<KeptStatus>> {
         let (reader, node) = (self.reader?, &self.renderer.node);
         if self.new != Some(id) {
             return None;
         }
-        let depends = Depends::on(Subject::Post(id.0), node);
+        let depends = Depends::on(Subject::Post(id.0), node, self.hidings);
         let post = node.try_new_post(id).filter(|post| post.author == reader)?;
         let names_nobody = post.mentions.is_empty() && post.in_reply_to.is_none();
         if !names_nobody || !post.media.is_empty() {
@@ -121,12 +136,12 @@ impl Entities<'_> {
         let named = Named { is_shared: true, ..Named::default() };
         let (handle, counts) = (profile.handle.as_str(), Counted::default());
         let json = unclosed(&self.shared_fields(id, (&post, handle), &named, &counts));
-        Some(self.keep_shared_part(id, (depends, post), &named, Some(Vec::new()), json))
+        Some(self.keep_shared_part(id, (depends, post), (&named, 0), Some(Vec::new()), json))
     }
 
     fn make_shared_part(&mut self, id: PostId) -> Option<Arc<KeptStatus>> {
         let node = &self.renderer.node;
-        let depends = Depends::on(Subject::Post(id.0), node);
+        let depends = Depends::on(Subject::Post(id.0), node, self.hidings);
         let post = self.visible_post(id)?;
         let pictures = post.media.iter().map(|picture| Subject::Media(picture.0));
         let parent = post.in_reply_to.map(|parent| Subject::Post(parent.0));
@@ -141,14 +156,14 @@ impl Entities<'_> {
         let reactions = reactions.into_iter().map(|(_, reaction, user, _)| (reaction, user));
         let reactions = are_few.then(|| reactions.collect());
         let json = unclosed(&self.shared_fields(id, (&post, &handle), &named, &counts));
-        Some(self.keep_shared_part(id, (depends, post), &named, reactions, json))
+        Some(self.keep_shared_part(id, (depends, post), (&named, replies), reactions, json))
     }
 
     fn keep_shared_part(
         &self,
         id: PostId,
         (depends, post): (Depends, Post),
-        named: &Named,
+        (named, replies): (&Named, usize),
         reactions: Option<Vec<(Reaction, UserId)>>,
         json: Box<[u8]>,
     ) -> Arc<KeptStatus> {
@@ -159,16 +174,34 @@ impl Entities<'_> {
             author: post.author,
             is_open: post.visibility.is_open(),
             has_poll: post.poll.is_some(),
+            has_replies: replies > 0,
             boosted: post.boost.as_ref().map(|boost| boost.post),
             post: Box::new(post),
             users,
             reactions: reactions.map(Into::into),
             json,
         });
-        if self.keeps && named.is_shared {
+        if named.is_shared {
             self.renderer.kept.keep_status(id, &made);
         }
         made
+    }
+
+    /// The shared part of a status, without its content and counts.
+    pub(super) fn blank_part(&self, (id, post): (PostId, &Post)) -> Option<Box<[u8]>> {
+        let handle = self.facts().user(post.author)?.handle;
+        let blank = Post {
+            text: PostText::none(),
+            mentions: Vec::new(),
+            edited: None,
+            warning: Warning::default(),
+            sensitive: false,
+            language: None,
+            media: Vec::new(),
+            ..post.clone()
+        };
+        let (named, counts) = (Named::default(), Counted::default());
+        Some(unclosed(&self.shared_fields(id, (&blank, handle.as_str()), &named, &counts)))
     }
 
     /// `handle` is that of the author.

@@ -17,6 +17,31 @@ impl Entities<'_> {
         Json::written(|out| self.append_status(id, out))
     }
 
+    /// A status with which the reader has undone something: without its content if the reader may not see it any more. None
+    /// if it does not exist.
+    pub(crate) fn status_after_undo(&mut self, id: PostId) -> Option<Json> {
+        self.status(id).or_else(|| Json::written(|out| self.append_blank_status(id, out)))
+    }
+
+    /// Appends a status, or what it boosts, without its content.
+    fn append_blank_status(&mut self, id: PostId, out: &mut Vec<u8>) -> Option<()> {
+        let reader = self.reader?;
+        let id = self.facts().post(id)?.boosted_or(id);
+        let post = self.facts().post(id)?;
+        out.extend_from_slice(&self.blank_part((id, &post))?);
+        start_field("account", out);
+        out.extend_from_slice(&self.blank_account(post.author)?);
+        out.extend_from_slice(b",\"reblog\":null,\"poll\":null");
+        let has = |reaction| self.facts().reaction(reader, id, reaction).is_some();
+        field("favourited", &has(Reaction::Favourite), out);
+        field("bookmarked", &has(Reaction::Bookmark), out);
+        field("pinned", &false, out);
+        field("reblogged", &has(Reaction::Boost), out);
+        field("muted", &self.is_in_muted_thread((id, &post)), out);
+        out.extend_from_slice(b",\"filtered\":[]}");
+        Some(())
+    }
+
     /// Appends a status; none, perhaps after a part of it, if there is none, or if it is not visible to the reader.
     pub(crate) fn append_status(&mut self, id: PostId, out: &mut Vec<u8>) -> Option<()> {
         let status = self.shared_part(id)?;
@@ -118,12 +143,22 @@ impl Entities<'_> {
 
     /// Whether a post that exists is visible to the reader.
     pub(super) fn sees(&self, post: &Post) -> bool {
-        self.may_see(post.visibility) && self.viewer().visible(post)
+        let boosted = post.boost.as_ref().map(|boost| boost.author);
+        let is_shown = || boosted.into_iter().chain([post.author]).all(|user| self.shows(user));
+        self.may_see(post.visibility) && self.viewer().visible(post) && is_shown()
+    }
+
+    /// Whether posts by a user are shown to the reader as far as the user's account decides it: for the viewer, nobody is the
+    /// application itself.
+    pub(super) fn shows(&self, author: UserId) -> bool {
+        self.reader == Some(author) || !self.facts().is_disabled(author)
     }
 
     /// As [`Entities::visible_post`], of a post in a list.
     pub(crate) fn visible_posted(&self, author: UserId, posted: Posted) -> bool {
-        self.may_see(posted.1.visibility()) && self.viewer().visible_posted(author, posted)
+        self.may_see(posted.1.visibility())
+            && self.viewer().visible_posted(author, posted)
+            && self.shows(author)
     }
 
     /// Whether there is a reader, or the post is for everybody: for the viewer, nobody is the application itself.

@@ -127,3 +127,59 @@ async fn who_is_muted_or_blocks_is_not_seen_through_boosts() {
     let got = world.get(&format!("/api/v1/statuses/{boost}"), Some(&cyd.token)).await;
     assert_eq!(got.status.as_u16(), 404);
 }
+
+#[tokio::test]
+async fn a_reply_to_a_boost_is_one_to_what_it_boosts() {
+    let world = World::new();
+    let [ada, bob, cyd] = world.people(["ada", "bob", "cyd"]).await;
+    let post = ada.post(&world, "hello").await;
+    let boost = id(&bob.boost(&world, &post).await);
+    let reply = cyd.reply(&world, &boost, "hi").await;
+    let found = cyd.get(&world, &format!("/api/v1/statuses/{reply}")).await;
+    assert_eq!(found["in_reply_to_id"], post.as_str());
+    assert_eq!(found["in_reply_to_account_id"], ada.id.as_str());
+    assert_eq!(found["mentions"][0]["username"], "ada");
+    let context = ada.get(&world, &format!("/api/v1/statuses/{post}/context")).await;
+    assert_eq!(id(&context["descendants"][0]), reply);
+    assert_eq!(ada.get(&world, &format!("/api/v1/statuses/{post}")).await["replies_count"], 1);
+}
+
+#[tokio::test]
+async fn authors_boost_their_own_posts_for_followers() {
+    let world = World::new();
+    let [ada, bob, cyd] = world.people(["ada", "bob", "cyd"]).await;
+    bob.does(&world, "follow", &ada).await;
+    let fields = [("status", "for followers"), ("visibility", "private")];
+    let post = id(&ada.call(&world, "POST", "/api/v1/statuses", &fields).await);
+    let path = format!("/api/v1/statuses/{post}/reblog");
+    for fields in [&[][..], &[("visibility", "private")], &[("visibility", "public")]] {
+        let boost = ada.call(&world, "POST", &path, fields).await;
+        assert_eq!((&boost["visibility"], id(&boost["reblog"])), (&"private".into(), post.clone()));
+        let seen = format!("/api/v1/statuses/{}", id(&boost));
+        assert_eq!(bob.get(&world, &seen).await["reblog"]["content"], "<p>for followers</p>");
+        for token in [None, Some(cyd.token.as_str())] {
+            assert_eq!(world.get(&seen, token).await.status.as_u16(), 404);
+        }
+    }
+    for other in [&bob, &cyd] {
+        let got = world.call("POST", &path, Some(&other.token), &[]).await;
+        assert!(got.status.is_client_error(), "{got:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_boost_that_another_one_hid_is_at_home_when_that_ends() {
+    let world = World::new();
+    let [ada, bob, cyd, dan] = world.people(["ada", "bob", "cyd", "dan"]).await;
+    for who in [&bob, &cyd] {
+        dan.does(&world, "follow", who).await;
+    }
+    let post = ada.post(&world, "hello").await;
+    let first = id(&bob.boost(&world, &post).await);
+    let second = id(&cyd.boost(&world, &post).await);
+    assert_eq!(dan.ids(&world, HOME).await, [first.as_str()]);
+    bob.call(&world, "POST", &format!("/api/v1/statuses/{post}/unreblog"), &[]).await;
+    assert_eq!(dan.ids(&world, HOME).await, [second.as_str()], "of a timeline in memory");
+    bob.boost(&world, &post).await;
+    assert_eq!(dan.ids(&world, HOME).await, [second.as_str()]);
+}

@@ -11,6 +11,7 @@ mod conversations;
 mod endpoints;
 mod filters;
 mod flow;
+mod hidden;
 mod kept;
 mod lists;
 mod media;

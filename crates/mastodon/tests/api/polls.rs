@@ -104,6 +104,25 @@ async fn a_poll_is_in_its_status_and_counts_each_voter_once() {
 }
 
 #[tokio::test]
+async fn whoever_voted_in_a_poll_of_several_options_votes_for_further_ones() {
+    let world = World::new();
+    let [ada, bob] = world.people(["ada", "bob"]).await;
+    let poll = ada.asks(&world, &[("poll[multiple]", "true")]).await;
+    for (options, expect, own) in [
+        (&["1"][..], 200, json!([1])),
+        (&["1"], 422, json!([1])),
+        (&["0", "1"], 422, json!([1])),
+        (&["0"], 200, json!([0, 1])),
+    ] {
+        let got = bob.votes(&world, &poll, options).await;
+        assert_eq!(got.status.as_u16(), expect, "{options:?}: {got:?}");
+        let seen = bob.sees(&world, &poll).await;
+        assert_eq!((&seen["own_votes"], &seen["voters_count"]), (&own, &json!(1)), "{options:?}");
+        assert_eq!(seen["votes_count"], own.as_array().unwrap().len());
+    }
+}
+
+#[tokio::test]
 async fn a_poll_is_sent_as_a_form_as_json_and_as_multipart_and_wrong_ones_are_refused() {
     let world = World::new();
     let [ada] = world.people(["ada"]).await;

@@ -83,3 +83,21 @@ async fn a_user_is_notified_of_mentions_favourites_and_follows() {
     ada.call(&world, "POST", &format!("{list}/clear"), &[]).await;
     assert!(kinds("").await.is_empty());
 }
+
+#[tokio::test]
+async fn whoever_accepts_a_request_is_notified_of_the_follow() {
+    let world = World::new();
+    let [ada, bob] = world.people(["ada", "bob"]).await;
+    let update = "/api/v1/accounts/update_credentials";
+    ada.call(&world, "PATCH", update, &[("locked", "true")]).await;
+    bob.does(&world, "follow", &ada).await;
+    let kinds = async || {
+        let found = ada.get(&world, "/api/v1/notifications").await;
+        let kind = |found: &Value| found["type"].as_str().unwrap().to_owned();
+        found.as_array().unwrap().iter().map(kind).collect::<Vec<_>>()
+    };
+    assert_eq!(kinds().await, ["follow_request"]);
+    let path = format!("/api/v1/follow_requests/{}/authorize", bob.id);
+    ada.call(&world, "POST", &path, &[]).await;
+    assert_eq!(kinds().await, ["follow"]);
+}

@@ -80,7 +80,7 @@ fn set(table: SetTable) -> Kept {
         SetTable::DeletedUsers => Exported,
         SetTable::Followers | SetTable::AuthorPosts | SetTable::Mentions => Derived,
         SetTable::AuthorStories | SetTable::Expiring | SetTable::Seen => Derived,
-        SetTable::Samples | SetTable::Replies => Derived,
+        SetTable::Samples | SetTable::Replies | SetTable::Boosts => Derived,
         SetTable::Notes | SetTable::NotedBy => Derived,
         SetTable::OrphanedSpaces | SetTable::FreeSpaces => LeftOut(EMPTIED),
         SetTable::Reactions | SetTable::PollVotes => Exported,

@@ -81,9 +81,9 @@ impl Posts {
             return Err(format!("it mentions at most {POST_MENTIONS_MAX} users, each once").into());
         }
         let (edited, versions) = edits(ids, id, line)?;
-        users.count_post(author)?;
-        self.flush(loader);
         let (visibility, warning, language) = shown(line)?;
+        users.count_post(author, visibility)?;
+        self.flush(loader);
         let media = pictures.of_post(loader, ids, (author, id), &line.media)?;
         let poll = match &line.poll {
             Some(line) => Some(self.poll(loader, ids, id, line)?),
@@ -147,7 +147,7 @@ impl Posts {
                 let earlier: Result<Vec<_>, _> =
                     line.earlier.iter().map(|user| users.find_any(user)).collect();
                 let boost = post.boost(stamp, user, earlier?)?;
-                users.count_post(user)?;
+                users.count_post(user, boost.visibility)?;
                 self.boosts += 1;
                 write::post(loader, PostId(stamp), &boost);
                 return Ok(());
@@ -220,7 +220,7 @@ impl LastPost {
         user: UserId,
         earlier: Vec<UserId>,
     ) -> Result<feed::Post, Wrong> {
-        if !self.visibility.is_open() {
+        if !self.visibility.allows_boost(user == self.author) {
             return Err(Refusal::BoostNotOpen.into());
         }
         let distinct: BTreeSet<_> = earlier.iter().collect();

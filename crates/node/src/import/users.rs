@@ -31,6 +31,7 @@ pub(super) struct Users {
     counts: Vec<Counts>,
     deleted: HashSet<UserId>,
     accounts: u32,
+    disabled: u32,
     emails: HashSet<Email>,
     /// Who blocks whom, 8 bytes each: neither follows, or is a friend of, the other.
     blocks: HashSet<(UserId, UserId)>,
@@ -88,6 +89,7 @@ impl Users {
                 return Err(Refusal::from(AccountRefusal::EmailTaken).into());
             }
             self.accounts += 1;
+            self.disabled += u32::from(account.state == AccountState::Disabled);
             write::account(loader, id, &account);
         }
         let markers = markers(ids, line)?;
@@ -153,12 +155,13 @@ impl Users {
         self.deleted.contains(&user)
     }
 
-    pub(super) fn count_post(&mut self, author: UserId) -> Result<(), Wrong> {
+    pub(super) fn count_post(&mut self, author: UserId, post: Visibility) -> Result<(), Wrong> {
         let counts = self.of(author);
         if counts.posts >= USER_POSTS_MAX {
             return Err(Refusal::TooManyPosts.into());
         }
         counts.posts += 1;
+        counts.closed += u32::from(!post.is_open());
         Ok(())
     }
 
@@ -304,9 +307,10 @@ impl Users {
         self.options.finish(loader)?;
         totals.friendships /= 2;
         totals.users_deleted = self.deleted.len() as u32;
-        totals.accounts = self.accounts;
+        (totals.accounts, totals.accounts_disabled) = (self.accounts, self.disabled);
         for (id, counts) in (0..).map(UserId).zip(self.counts) {
             totals.users += 1;
+            totals.posts_closed += u64::from(counts.closed);
             if counts != Counts::default() {
                 write::counts(loader, id, counts);
             }

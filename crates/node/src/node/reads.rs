@@ -179,9 +179,12 @@ impl Node {
         let may_block = |one: UserId, other: UserId| {
             store.may_have_member(SetTable::Blocks, one.0.into(), other.0.into())
         };
-        let is_certain =
-            store.totals().blocks == 0 || !may_block(user, other) && !may_block(other, user);
-        is_certain.then_some(true)
+        let totals = store.totals();
+        let is_certain = totals.blocks == 0 || !may_block(user, other) && !may_block(other, user);
+        // A row says whether others must ask them, or their account is disabled.
+        let is_shown = totals.accounts_disabled == 0
+            || !store.may_have_members(SetTable::LockedUsers, other.0.into());
+        (is_certain && is_shown).then_some(true)
     }
 
     /// As [`Node::try_post`]; false also if `user` may not see it.

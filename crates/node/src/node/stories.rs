@@ -182,7 +182,10 @@ impl Node {
 
 /// Stories are visible to their author and the author's friends; the application itself sees all.
 fn shown_to<R: Rows + ?Sized>(facts: Facts<'_, R>, reader: Option<UserId>, author: UserId) -> bool {
-    reader.is_none_or(|reader| reader == author || facts.are_friends(reader, author))
+    reader.is_none_or(|reader| {
+        let is_friend = || facts.are_friends(reader, author) && !facts.is_disabled(author);
+        reader == author || is_friend()
+    })
 }
 
 fn ends<T>(page: &PageOf<T>, story: impl Fn(&T) -> StoryRef) -> PageEnds<StoryId> {

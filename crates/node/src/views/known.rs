@@ -121,6 +121,18 @@ impl<V: Held> Known<V> {
         }
     }
 
+    /// Removes all entries. Writer only, as [`Known::change`].
+    pub(super) fn clear(&self) {
+        let users = self.users.pin();
+        for shard in &self.shards {
+            let mut shard = shard.lock();
+            shard.changes += 1;
+            for user in shard.ring.clone() {
+                shard.remove(&users, user);
+            }
+        }
+    }
+
     /// Read access to the entries.
     pub(super) fn look(&self) -> Look<'_, V> {
         Look(self.users.pin())

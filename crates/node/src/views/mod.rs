@@ -162,6 +162,10 @@ impl Views {
                     self.rendered.forget(story);
                     self.story_changes.fetch_add(1, Ordering::Release);
                 }
+                Effect::UserHidden { .. } => {
+                    self.stories.apply(effect);
+                    self.story_changes.fetch_add(1, Ordering::Release);
+                }
                 Effect::UserDeleted { user } => {
                     self.stories.apply(effect);
                     self.rendered.invalidate(user);
@@ -169,6 +173,7 @@ impl Views {
                 }
                 // Samples are a separate view.
                 Effect::Posted { .. }
+                | Effect::BoostShown { .. }
                 | Effect::FollowingChanged { .. }
                 | Effect::FollowedMany { .. }
                 | Effect::FollowedTagsChanged { .. }
@@ -314,6 +319,7 @@ impl Views {
 fn concerns_shards(effect: &Effect) -> bool {
     match effect {
         Effect::Posted { .. }
+        | Effect::BoostShown { .. }
         | Effect::PostDeleted { .. }
         | Effect::PostEdited { .. }
         | Effect::FollowingChanged { .. }
@@ -324,6 +330,7 @@ fn concerns_shards(effect: &Effect) -> bool {
         | Effect::FollowedTagsChanged { .. }
         | Effect::StoryPosted { .. }
         | Effect::StoryGone { .. }
+        | Effect::UserHidden { .. }
         | Effect::UserDeleted { .. } => true,
         Effect::Mentioned { .. }
         | Effect::Notified { .. }

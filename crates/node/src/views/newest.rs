@@ -13,7 +13,7 @@
 //! the list once its effect is published, and a deleted one is not. Older posts are read from the facts.
 //!
 //! The users on whom it depends in whose home a post is ([`HomeUsers`]) are beside the list, so that a home needs no rows
-//! for it.
+//! for it. They change when an earlier boost ends ([`Effect::BoostShown`]).
 //!
 //! Posts of deleted users may be in the list. No user follows these users, and a read of the posts of one
 //! user checks whether that user was deleted.
@@ -81,8 +81,10 @@ impl NewestPosts {
 
     /// Applies what a group of commands did. Writer only, in order, once the facts show it.
     pub(super) fn apply(&self, effects: &[Effect]) {
-        let concerns =
-            |effect: &Effect| matches!(effect, Effect::Posted { .. } | Effect::PostDeleted { .. });
+        let concerns = |effect: &Effect| {
+            use Effect::{BoostShown, PostDeleted, Posted};
+            matches!(effect, Posted { .. } | BoostShown { .. } | PostDeleted { .. })
+        };
         for piece in effects.chunks(PIECE) {
             if !piece.iter().any(concerns) {
                 continue;
@@ -96,6 +98,9 @@ impl NewestPosts {
                         }
                         list.links.push_newest(*author, (*post, *listed));
                         list.keep_within(self.bytes_max);
+                    }
+                    Effect::BoostShown { post, listed, users, .. } => {
+                        list.show((*post, *listed), users.as_ref());
                     }
                     Effect::PostDeleted { post, .. } => list.remove(*post),
                     _ => {}
@@ -227,6 +232,17 @@ impl List {
             && let Some(users) = self.users.remove(&post)
         {
             self.user_bytes -= user_bytes(&users);
+        }
+    }
+
+    /// Changes what is known of a boost.
+    fn show(&mut self, (post, listed): Posted, users: Option<&HomeUsers>) {
+        if self.links.relist((post, listed)) {
+            self.remove_users(post);
+            users.into_iter().for_each(|users| self.add_users(post, users));
+        } else if let Some(missed) = &mut self.missed {
+            // What is being loaded may have it as it was, and is read again.
+            missed.resize(MISSED_MAX, post);
         }
     }
 

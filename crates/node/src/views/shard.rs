@@ -155,7 +155,8 @@ impl Shard {
                     self.deliver_direct(user, (post, listed), author, &to);
                 }
             }
-            Effect::Posted { post, author, listed, users } => {
+            Effect::Posted { post, author, listed, users }
+            | Effect::BoostShown { post, author, listed, users } => {
                 return self.spread(author, steps, None, |timeline| {
                     timeline.deliver((post, listed), author, users.as_ref())
                 });
@@ -186,7 +187,10 @@ impl Shard {
                 let woken = self.watchers.any().map_or(0, |table| table.notify_friends(author));
                 *steps = steps.saturating_sub(woken);
             }
-            Effect::UserDeleted { user } => return self.forget(user, steps),
+            Effect::UserDeleted { user } | Effect::UserHidden { user, hidden: true } => {
+                return self.forget(user, steps);
+            }
+            Effect::UserHidden { hidden: false, .. } => return self.forget_all(steps),
             // Not in the stream.
             Effect::Mentioned { .. }
             | Effect::Notified { .. }
@@ -240,6 +244,20 @@ impl Shard {
             *steps = steps.saturating_sub(watchers.notify_friends(user));
         }
         true
+    }
+
+    /// Drops all timelines: who follows a user that is shown again no timeline says. Only operators do it. False if the steps
+    /// did not suffice.
+    fn forget_all(&mut self, steps: &mut usize) -> bool {
+        let is_older = |user: &UserId| {
+            self.timeline(*user).is_some_and(|timeline| timeline.current <= self.cursor)
+        };
+        let users = self.by_user.keys().copied().filter(is_older).take(*steps);
+        let users: Vec<UserId> = users.collect();
+        let is_last = users.len() < *steps;
+        *steps -= users.len();
+        users.into_iter().for_each(|user| self.drop_timeline(user));
+        is_last
     }
 
     /// Delivers a direct post to the user, if their timeline is here and has not applied it by itself.

@@ -98,6 +98,8 @@ impl Stories {
                 self.recent.change(user, |_| None);
                 self.readers.change(user, |_| None);
             }
+            // Whose friend it is no row here says. Only operators do it.
+            Effect::UserHidden { .. } => self.readers.clear(),
             Effect::StoryViewed { story, viewer } => {
                 self.readers.change(viewer, |reader| Some(reader.seeing(story)));
             }

@@ -138,11 +138,20 @@ impl Timeline {
                         caught_up.invalidated = true;
                         return caught_up;
                     }
-                    Effect::UserDeleted { user } if self.follows(user) => {
+                    Effect::UserHidden { hidden: false, .. } => {
                         caught_up.invalidated = true;
                         return caught_up;
                     }
-                    Effect::Posted { post, author, listed, users } if self.follows(author) => {
+                    Effect::UserDeleted { user } | Effect::UserHidden { user, .. }
+                        if self.follows(user) =>
+                    {
+                        caught_up.invalidated = true;
+                        return caught_up;
+                    }
+                    Effect::Posted { post, author, listed, users }
+                    | Effect::BoostShown { post, author, listed, users }
+                        if self.follows(author) =>
+                    {
                         let delivered = self.deliver((post, listed), author, users.as_ref());
                         caught_up.delivered += u64::from(delivered);
                     }

@@ -140,6 +140,15 @@ impl Links {
         Some(post)
     }
 
+    /// Changes what lists know about a post; false if it is none of these.
+    pub(super) fn relist(&mut self, (post, listed): Posted) -> bool {
+        let Ok(place) = self.posts.binary_search_by_key(&post, |linked| linked.post) else {
+            return false;
+        };
+        self.linked_mut(place).listed = listed;
+        true
+    }
+
     /// Removes a post; false if it is none of these.
     pub(super) fn remove(&mut self, post: PostId) -> bool {
         let Ok(place) = self.posts.binary_search_by_key(&post, |linked| linked.post) else {
