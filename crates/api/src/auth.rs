@@ -5,9 +5,11 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Uri, Version};
 use edge::{Access, Grant, Scope};
 
+use crate::current_session::current;
 use crate::error::ApiError;
 
 /// The requirements of a route for its clients.
@@ -51,6 +53,12 @@ pub(crate) fn admit(
 pub(crate) fn grant(access: &Access, headers: &HeaderMap) -> Option<Grant> {
     let presented = headers.get(AUTHORIZATION).and_then(bearer);
     presented.map_or_else(|| access.without_key(), |key| access.admit(key))
+}
+
+/// Whether the response to a change may have what is stored: not with a key that lacks the scope to read.
+pub(crate) fn may_read(access: &Access, parts: &Parts) -> bool {
+    let may_read = |grant: Grant| grant.allows(Scope::Read);
+    current(parts).is_some() || grant(access, &parts.headers).is_some_and(may_read)
 }
 
 /// The only `Host` of a request.

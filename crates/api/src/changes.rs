@@ -11,6 +11,7 @@ use node::{Node, Request};
 
 use crate::error::ApiError;
 use crate::idempotency::{Key, users_of};
+use crate::page::json;
 use crate::state::AppState;
 
 /// Set on responses that repeat the result of an earlier request with the same key.
@@ -31,6 +32,11 @@ impl<T> Changed<T> {
         }
         response
     }
+}
+
+/// The response to a change for a client that may not read: the id of what was created or changed.
+pub(crate) fn only_id(id: u64) -> Response {
+    json(format!("{{\"id\":\"{id}\"}}"))
 }
 
 impl AppState {

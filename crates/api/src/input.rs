@@ -12,6 +12,7 @@ use node::Reservation;
 use serde::de::{DeserializeOwned, Deserializer, Error as _, Visitor};
 use serde::{Deserialize, de};
 
+use crate::auth::may_read;
 use crate::body::read_body;
 use crate::current_session::confirm;
 use crate::error::ApiError;
@@ -220,6 +221,8 @@ impl<'de, T: FromParam> Deserialize<'de> for Param<T> {
 pub(crate) struct Input<T> {
     pub(crate) body: T,
     pub(crate) key: Option<Key>,
+    /// Whether the response may have what is stored: see [`may_read`].
+    pub(crate) may_read: bool,
     /// Memory of the body, held until the response is complete.
     pub(crate) _held: Reservation,
 }
@@ -234,7 +237,8 @@ impl<T: DeserializeOwned> FromRequest<Arc<AppState>> for Input<T> {
         let given = read_body(body, BODY_BYTES_MAX, &state.memory).await?;
         confirm(&parts).await?;
         let body = object(given.bytes())?;
-        Ok(Self { body, key, _held: given.into_reservation() })
+        let may_read = may_read(&state.access, &parts);
+        Ok(Self { body, key, may_read, _held: given.into_reservation() })
     }
 }
 

@@ -11,7 +11,7 @@ use node::Node;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use crate::changes::Changed;
+use crate::changes::{Changed, only_id};
 use crate::error::{ApiError, ErrorBody};
 use crate::guard::RouteKind;
 use crate::held::reserved;
@@ -181,6 +181,8 @@ pub(crate) struct PostView {
 /// With `in_reply_to_id` it is a reply to that post, and mentions its author. Without, a text that begins with
 /// `@handle` is a reply to that user. Of the author's followers, those who also follow the user replied to
 /// see a reply in their home timeline.
+///
+/// A key without the scope `read` gets the `id` alone.
 #[utoipa::path(
     post, path = "/v1/users/{user}/posts", operation_id = "create_post", tag = "posts",
     request_body = NewPost, params(UserPath, KeyHeader),
@@ -199,7 +201,7 @@ pub(crate) struct PostView {
 pub(crate) async fn create(
     State(state): State<Arc<AppState>>,
     OneUser(author): OneUser,
-    Input { body, key, .. }: Input<NewPost>,
+    Input { body, key, may_read, .. }: Input<NewPost>,
 ) -> Result<Response, ApiError> {
     let parent = body.in_reply_to_id.map(|id| post_number(decimal(&id))).transpose();
     let parent = parent.map_err(|error| error.at("in_reply_to_id"))?;
@@ -224,6 +226,10 @@ pub(crate) async fn create(
     };
     let post = state.submit_post(new, media, key).await?;
     let id = post.value;
+    let path = format!("/v1/posts/{}", id.0);
+    if !may_read {
+        return Ok(created(only_id(id.0), path, &post));
+    }
     Ok(match rendered_done(&state, id).await? {
         Some(body) => {
             let response = json(body);
@@ -231,7 +237,7 @@ pub(crate) async fn create(
                 Some(held) => reserved(response, held),
                 None => response,
             };
-            created(response, format!("/v1/posts/{}", id.0), &post)
+            created(response, path, &post)
         }
         None => gone(&post),
     })
@@ -286,6 +292,8 @@ pub(crate) async fn show(
 ///
 /// Changes the given fields, and with the text its mentions; a direct post keeps those it has. The post remains a reply to
 /// the same post, and visible to the same users.
+///
+/// A key without the scope `read` gets the `id` alone.
 #[utoipa::path(
     patch, path = "/v1/posts/{id}", operation_id = "edit_post", tag = "posts",
     request_body = PostChange, params(IdPath, KeyHeader),
@@ -298,7 +306,7 @@ pub(crate) async fn show(
 pub(crate) async fn edit(
     State(state): State<Arc<AppState>>,
     OnePost(post): OnePost,
-    Input { body, key, .. }: Input<PostChange>,
+    Input { body, key, may_read, .. }: Input<PostChange>,
 ) -> Result<Response, ApiError> {
     let language = |code: &str| match code {
         "" => Ok(None),
@@ -313,6 +321,9 @@ pub(crate) async fn edit(
     };
     let held = state.memory.reserve(POST_BYTES_MAX)?;
     let edited = state.submit_post_edit(edit, key).await?;
+    if !may_read {
+        return Ok(edited.mark(only_id(post.0)));
+    }
     Ok(match rendered_done(&state, post).await? {
         Some(body) => edited.mark(reserved(json(body), held)),
         None => gone(&edited),

@@ -12,6 +12,7 @@ use node::Node;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::changes::only_id;
 use crate::error::{ApiError, ErrorBody};
 use crate::guard::RouteKind;
 use crate::idempotency::Once;
@@ -103,7 +104,7 @@ pub(crate) struct ViewerPage {
 
 /// Create a story
 ///
-/// The user's friends see it until it expires or is deleted.
+/// The user's friends see it until it expires or is deleted. A key without the scope `read` gets the `id` alone.
 #[utoipa::path(
     post, path = "/v1/users/{user}/stories", operation_id = "create_story", tag = "stories",
     request_body = NewStory, params(UserPath, KeyHeader),
@@ -117,14 +118,17 @@ pub(crate) struct ViewerPage {
 pub(crate) async fn create(
     State(state): State<Arc<AppState>>,
     OneUser(author): OneUser,
-    Input { body, key, .. }: Input<NewStory>,
+    Input { body, key, may_read, .. }: Input<NewStory>,
 ) -> Result<Response, ApiError> {
     let text = PostText::parse(&body.text)?;
     let life = body.ttl_s.map(Lifetime::from_secs).transpose()?.unwrap_or(state.story_life);
     let story = state.submit_story(author, text, life, key).await?;
-    let id = story.value;
+    let (id, path) = (story.value, format!("/v1/stories/{}", story.value.0));
+    if !may_read {
+        return Ok(created(only_id(id.0), path, &story));
+    }
     match state.read_done(move |node| render(node, id, None)).await? {
-        Ok(body) => Ok(created(json(body), format!("/v1/stories/{}", id.0), &story)),
+        Ok(body) => Ok(created(json(body), path, &story)),
         // It was deleted or has expired since; the same for a replay.
         Err(refusal) => Ok(story.mark(ApiError::from(refusal).into_response())),
     }

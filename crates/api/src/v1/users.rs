@@ -16,7 +16,7 @@ use node::Node;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::changes::Changed;
+use crate::changes::{Changed, only_id};
 use crate::error::{ApiError, ErrorBody};
 use crate::guard::RouteKind;
 use crate::idempotency::Once;
@@ -115,6 +115,7 @@ pub(crate) struct Profile {
     locked: bool,
     #[schema(format = DateTime, example = "2026-11-21T09:30:00.123Z")]
     created_at: String,
+    /// Posts that everybody may see.
     post_count: u32,
     follower_count: u32,
     following_count: u32,
@@ -151,7 +152,7 @@ impl Profile {
             indexable: user.indexable,
             locked,
             created_at: rfc3339(user.registered.unix_ms()),
-            post_count: counts.posts,
+            post_count: counts.open_posts(),
             follower_count: counts.followers,
             following_count: counts.following,
             friend_count: counts.friends,
@@ -172,6 +173,8 @@ impl Profile {
 }
 
 /// Register a user
+///
+/// A key without the scope `read` gets the `id` alone.
 #[utoipa::path(
     post, path = "/v1/users", operation_id = "create_user", tag = "users", request_body = NewUser,
     params(KeyHeader),
@@ -184,11 +187,11 @@ impl Profile {
 )]
 pub(crate) async fn register(
     State(state): State<Arc<AppState>>,
-    Input { body, key, .. }: Input<NewUser>,
+    Input { body, key, may_read, .. }: Input<NewUser>,
 ) -> Result<Response, ApiError> {
     let (handle, name) = (Handle::parse(&body.handle)?, Name::parse(&body.name)?);
     let user = state.submit_registration(handle, name, Bio::parse(&body.bio)?, key).await?;
-    let response = profile_of(&state, user.value).await?;
+    let response = profile_of(&state, user.value, may_read).await?;
     Ok(created(response, format!("/v1/users/{}", user.value.0), &user))
 }
 
@@ -225,13 +228,18 @@ pub(crate) async fn profile(
     read.map(|profile| json(profile.to_json())).ok_or(Refusal::UserNotFound.into())
 }
 
-/// The profile of a user who was just registered or edited.
-async fn profile_of(state: &AppState, id: UserId) -> Result<Response, ApiError> {
+/// The profile of a user who was just registered or edited, if the client may read it; else the id.
+async fn profile_of(state: &AppState, id: UserId, may_read: bool) -> Result<Response, ApiError> {
+    if !may_read {
+        return Ok(only_id(id.0.into()));
+    }
     let read = state.read_done(move |node| Profile::read(node.facts(), id)).await?;
     read.map(|profile| json(profile.to_json())).ok_or(Refusal::UserNotFound.into())
 }
 
 /// Edit a profile
+///
+/// A key without the scope `read` gets the `id` alone.
 #[utoipa::path(
     patch, path = "/v1/users/{user}", operation_id = "update_user", tag = "users",
     request_body = ProfileChange, params(UserPath, KeyHeader),
@@ -244,7 +252,7 @@ async fn profile_of(state: &AppState, id: UserId) -> Result<Response, ApiError> 
 pub(crate) async fn edit(
     State(state): State<Arc<AppState>>,
     OneUser(user): OneUser,
-    Input { body, key, .. }: Input<ProfileChange>,
+    Input { body, key, may_read, .. }: Input<ProfileChange>,
 ) -> Result<Response, ApiError> {
     let parse = |fields: &Vec<Field>| {
         ProfileFields::parse(fields.iter().map(|field| (&*field.name, &*field.value)))
@@ -260,7 +268,7 @@ pub(crate) async fn edit(
         ..UserEdit::new(user)
     };
     let user = state.submit_edit(edit, key).await?;
-    Ok(user.mark(profile_of(&state, user.value).await?))
+    Ok(user.mark(profile_of(&state, user.value, may_read).await?))
 }
 
 /// Delete a user

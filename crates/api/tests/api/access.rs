@@ -3,6 +3,7 @@
 use std::io::{Read as _, Write as _};
 
 use edge::{Access, KeyHash, KeySet, Scope, Scopes};
+use serde_json::json;
 
 use crate::client::{KEY, TestServer};
 
@@ -83,6 +84,52 @@ fn a_key_without_the_scope_of_a_route_changes_and_reads_nothing() {
             answer.assert_error(403, "missing_scope", &format!("{method} {path} with {scope}"));
         }
     }
+}
+
+#[test]
+fn with_a_key_that_may_only_write_no_response_has_what_is_stored() {
+    let mut keys = scoped_keys();
+    keys.push(KeyHash::new(b"both", [Scope::Read, Scope::Write].into_iter().collect()));
+    let server = TestServer::start(Access::with_keys(keys), |_, _| ());
+    let send = |key: &str, method: &str, path: &str, body: &str| {
+        let key = format!("Bearer {key}");
+        let headers = [("Authorization", key.as_str()), ("Content-Type", "application/json")];
+        server.send(method, path, &headers, body.as_bytes())
+    };
+    let user = r#"{"handle":"ada","name":"stored-name","bio":"stored-bio"}"#;
+    let post = r#"{"text":"stored-text @ada","visibility":"direct"}"#;
+    let made = send("both", "POST", "/v1/users", user).json();
+    assert_eq!(made["name"], "stored-name", "who may read gets it");
+    let post = send("both", "POST", "/v1/users/0/posts", post).json();
+    let id = post["id"].as_str().unwrap();
+    send("both", "PUT", "/v1/buckets/b", "");
+    send("both", "PUT", "/v1/buckets/b/keys/k", "stored-value");
+
+    let edited = send("write", "PATCH", &format!("/v1/posts/{id}"), "{}");
+    assert_eq!((edited.status, edited.json()), (200, json!({"id": id})));
+    let edited = send("write", "PATCH", "/v1/users/0", "{}");
+    assert_eq!((edited.status, edited.json()), (200, json!({"id": "0"})));
+    for (method, path, concrete) in protected_routes(&server) {
+        // The post is replied to below.
+        if method == "GET" || (method.as_str(), path.as_str()) == ("DELETE", "/v1/posts/{id}") {
+            continue;
+        }
+        let concrete = concrete.replace("/posts/0", &format!("/posts/{id}"));
+        let reply = format!(r#"{{"text":"x","in_reply_to_id":"{id}"}}"#);
+        let reads = "{\"op\":\"edit_post\",\"id\":\"ID\"}\n".replace("ID", id);
+        for body in ["", "{}", r#"{"text":"x"}"#, &reply, r#"{"handle":"bob"}"#, &reads] {
+            for path in [concrete.clone(), path.replace("{bucket}", "b").replace("{key}", "k")] {
+                let answer = send("write", &method, &path, body);
+                let text = String::from_utf8_lossy(&answer.body);
+                assert!(!text.contains("stored-"), "{method} {path} {body}: {text}");
+            }
+        }
+    }
+    let again = format!(r#"{{"text":"again","in_reply_to_id":"{id}"}}"#);
+    let made = send("write", "POST", "/v1/users/0/posts", &again);
+    let keys: Vec<_> = made.json().as_object().unwrap().keys().cloned().collect();
+    assert_eq!((made.status, keys), (201, vec!["id".to_owned()]));
+    assert!(made.header("location").is_some_and(|path| path.starts_with("/v1/posts/")));
 }
 
 #[test]
