@@ -578,7 +578,10 @@ fn a_wrong_list_is_refused_with_its_line() {
 #[test]
 fn a_wrong_boost_is_refused_with_its_line() {
     for (lines, what) in [
-        (&[ANN, HIDDEN, BOOST][..], "everybody may see"),
+        (
+            &[ANN, BOB, HIDDEN, r#"{"reaction":{"user":1,"kind":"boost","id":"8388608"}}"#][..],
+            "everybody may see",
+        ),
         (&[ANN, POST, BOOST, BOOST][..], "duplicates line 4"),
         (
             &[ANN, POST, BOOST, r#"{"post":{"author":0,"text":"y","id":"8388608"}}"#],
