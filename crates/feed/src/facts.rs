@@ -26,7 +26,7 @@ mod stories;
 mod tags;
 mod versions;
 
-pub(crate) use accounts::{DISABLED, expiry_key, owner_key};
+pub(crate) use accounts::{expiry_key, owner_key};
 
 use rows::{NameTable, PointTable, Rows, RowsMut, SetTable, Span, Stamp, Totals, decode};
 

@@ -10,7 +10,6 @@ use rows::{NameTable, PointTable, PutRows, SetTable, Value, encode};
 
 use crate::accounts::{Account, AccountState, Record as _};
 use crate::boost::PostCounts;
-use crate::facts::DISABLED;
 use crate::ids::{PostId, SampleId, SampleSetId, StoryId, UserId};
 use crate::list::{List, ListId};
 use crate::marker::Markers;
@@ -43,6 +42,9 @@ pub fn handle(rows: &mut (impl PutRows + ?Sized), handle: &Handle, id: UserId) {
 pub fn deleted(rows: &mut (impl PutRows + ?Sized), id: UserId) {
     rows.put_member(SetTable::DeletedUsers, id.0.into(), 0, Some(0));
 }
+
+/// The item of `LockedUsers` of a user whose account is disabled.
+pub(crate) const DISABLED: u64 = 1;
 
 /// The account of a user, with the row of its e-mail address.
 pub fn account(rows: &mut (impl PutRows + ?Sized), id: UserId, account: &Account) {

@@ -11,10 +11,8 @@ use crate::accounts::{
     Stage,
 };
 use crate::ids::UserId;
-use crate::write;
+use crate::write::{self, DISABLED};
 
-/// The item of `LockedUsers` of a user whose account is disabled.
-pub(crate) const DISABLED: u64 = 1;
 /// In front of the number of a user, or of an app, in keys of `GrantOf`.
 const OF_USER: u8 = 0;
 const OF_APP: u8 = 1;

@@ -9,8 +9,9 @@ use rows::{NameTable, PointTable, RowsMut, Scan, SetTable, Value, decode, encode
 
 use super::{From, Mend, Rows, at};
 use crate::accounts::{Account, AccountState, AppId, Grant, GrantId, Record as _};
-use crate::facts::{DISABLED, expiry_key, owner_key};
+use crate::facts::{expiry_key, owner_key};
 use crate::ids::UserId;
+use crate::write::DISABLED;
 
 /// What is counted.
 #[derive(Debug, Default)]

@@ -4,12 +4,12 @@ use rows::{NameTable, PointTable, RowsMut, Scan, SetTable, Stamp, decode, encode
 
 use super::{From, Mend, Rows, STEP_ROWS};
 use crate::accounts::AccountState;
-use crate::facts::DISABLED;
 use crate::ids::UserId;
 use crate::limits;
 use crate::marker::Markers;
 use crate::records::User;
 use crate::text::Handle;
+use crate::write::DISABLED;
 
 impl<R: Scan + RowsMut> Rows<'_, R> {
     pub(super) fn is_deleted(&self, user: UserId) -> bool {
