@@ -10,7 +10,7 @@ use axum::http::header::{CONTENT_TYPE, LINK};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, Uri};
 use axum::response::Response;
-use feed::{Cursor, Order, Page, Span, Stamp, UserRef, limits};
+use feed::{Cursor, Order, Page, ShownItems, Span, Stamp, UserId, UserRef, limits};
 use node::PageEnds;
 use serde::Serialize;
 
@@ -158,14 +158,25 @@ impl Asked {
         }
     }
 
-    /// The result of a scan of [`Asked::of_users`], by ascending id, and whether there are more.
-    pub(crate) fn users_found<T>(&self, mut found: Vec<T>) -> (Vec<T>, bool) {
-        let more = found.len() > self.limit;
-        found.truncate(self.limit);
-        if matches!(self.place, Place::Before(_)) {
-            found.reverse();
+    /// The users found by a scan of [`Asked::of_users`], by ascending id, and the ends of the page.
+    pub(crate) fn users_found<T>(
+        &self,
+        found: ShownItems<(UserId, T)>,
+    ) -> (Vec<(UserId, T)>, Ends) {
+        let ShownItems { mut items, end } = found;
+        let more = items.len() > self.limit || end.is_some();
+        items.truncate(self.limit);
+        let is_down = matches!(self.place, Place::Before(_));
+        if is_down {
+            items.reverse();
         }
-        (found, more)
+        let id = |found: Option<&(UserId, T)>| found.map(|(id, _)| u64::from(id.0));
+        let (first, last) = (id(items.first()), id(items.last()));
+        let ends = match is_down {
+            true => Ends { first: end.or(first), last, more },
+            false => Ends { first, last: end.or(last), more },
+        };
+        (items, ends)
     }
 
     /// Completes the answer: `out` holds `{"items":[` and the items.

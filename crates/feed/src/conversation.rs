@@ -4,13 +4,12 @@
 //! user who sees a post of it, and named after its first post. Conversations follow from the posts: stored is only up to
 //! where a user has read them, and which ones the user has removed.
 //!
-//! **Invariant:** a user has at most as many marks as there can be conversations in a list (see `direct`): those of the
-//! newest posts.
+//! **Invariant:** a user has at most [`CONVERSATION_MARKS_MAX`] marks: those of the newest posts.
 
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{PostId, UserRef};
-use crate::limits::DIRECT_POSTS_MAX;
+use crate::limits::CONVERSATION_MARKS_MAX;
 
 /// A conversation, as its user sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,8 +43,8 @@ pub struct ConversationUpdate {
 }
 
 impl ConversationMark {
-    /// Adds a mark to those of a user, which are in the order of what was read, the newest first. As many are kept as there
-    /// can be conversations in a list; returns whether they changed.
+    /// Adds a mark to those of a user, which are in the order of what was read, the newest first. The first
+    /// [`CONVERSATION_MARKS_MAX`] are kept; returns whether they changed.
     pub fn add_to(self, marks: &mut Vec<Self>) -> bool {
         let mut new = self;
         if let Some(at) = marks.iter().position(|mark| mark.first == self.first) {
@@ -64,11 +63,11 @@ impl ConversationMark {
     /// Puts a mark in its place; returns whether it is kept.
     fn insert_in(self, marks: &mut Vec<Self>) -> bool {
         let place = marks.partition_point(|mark| mark.read > self.read);
-        if place >= DIRECT_POSTS_MAX {
+        if place >= CONVERSATION_MARKS_MAX {
             return false;
         }
         marks.insert(place, self);
-        marks.truncate(DIRECT_POSTS_MAX);
+        marks.truncate(CONVERSATION_MARKS_MAX);
         true
     }
 

@@ -37,9 +37,15 @@ const BOOST_BYTES: usize = 64 + 5 * EARLIER_BOOSTS_MAX;
 /// Most users that a text can mention.
 const MENTIONS_MAX: usize = POST_MENTIONS_MAX - 1;
 /// Rows of a post that is deleted: its own, its earlier versions, who is notified of its last edit, that of its author, that
-/// of the post replied to, its counts, two of its author's pin, and that its reactions are to be swept. A boost has one
-/// more of the boosted post, and fewer others.
-pub(crate) const POST_ROWS_LEAST: usize = 9;
+/// of the post replied to, its counts, two of its author's pin, that its reactions are to be swept, and those in lists. A
+/// boost has one more of the boosted post, and fewer others.
+pub(crate) const POST_ROWS_LEAST: usize = 9 + LISTED_ROWS;
+/// Most rows of a post in lists of posts.
+const LISTED_ROWS: usize = 3;
+/// Rows of a direct post for its author and for each user whom it mentions.
+pub(crate) const DIRECT_ROWS: usize = 2;
+/// Bytes of the keys of these rows.
+const DIRECT_BYTES: usize = 40;
 /// Rows of a hashtag of a post.
 pub(crate) const TAG_ROWS: usize = 2;
 /// Bytes of the keys of these rows beside the hashtag.
@@ -47,7 +53,8 @@ const TAG_ROW_BYTES: usize = 32;
 /// Most rows of a post that is deleted, with mentions and hashtags.
 pub(crate) const POST_ROWS_MAX: usize = POST_ROWS_LEAST
     + POST_MENTIONS_MAX
-    + TAG_ROWS * POST_TAGS_MAX
+    // Direct posts have no rows of hashtags.
+    + DIRECT_ROWS * (1 + POST_MENTIONS_MAX)
     + MEDIA_ROWS * POST_MEDIA_MAX
     + POLL_ROWS;
 /// Rows of a picture: its own, that of its owner, whether it is attached, two files, and what its owner and all have.
@@ -55,6 +62,7 @@ pub(crate) const MEDIA_ROWS: usize = 7;
 /// Bytes of these rows.
 const MEDIA_BYTES: usize = DESCRIPTION_BYTES_MAX + 1_024;
 const _: () = assert!(POST_ROWS_MAX <= ERASE_ROWS_MAX);
+const _: () = assert!(TAG_ROWS * POST_TAGS_MAX <= DIRECT_ROWS * POST_MENTIONS_MAX);
 /// The last rows of a deleted user are removed at once.
 const _: () = assert!(FEATURED_TAGS_MAX + FOLLOWED_TAGS_MAX + 9 <= ERASE_ROWS_MAX);
 /// Rows of a member of a list.
@@ -193,7 +201,10 @@ fn publication_cost(
     // The author of the post replied to is mentioned as well, and the author must be able to see that post.
     // What is named may be a boost of it.
     let (rows, read) = if is_reply { (6, 5 * POST_BYTES_MAX + 12 * WORK_PER_ROW) } else { (4, 0) };
-    let cost = Cost::of_rows(rows + mentions, bytes + 8 * mentions + 96);
+    // Its author, too, has rows of a direct post.
+    let users = mentions + 1 + usize::from(is_reply);
+    let rows = rows + LISTED_ROWS + mentions + DIRECT_ROWS * users;
+    let cost = Cost::of_rows(rows, bytes + 8 * mentions + DIRECT_BYTES * users + 96);
     let cost = Cost { work: cost.work + mentions * MENTION_WORK + read, ..cost };
     cost.and(tags_cost(tags, text_bytes))
 }
@@ -208,7 +219,9 @@ fn tags_cost(tags: usize, text_bytes: usize) -> Cost {
 
 /// Of deleting a post.
 fn deletion_cost() -> Cost {
-    let cost = Cost::of_rows(15 + POLL_ROWS + MENTIONS_MAX, 256 + 10 * POST_MEDIA_MAX);
+    let users = POST_MENTIONS_MAX + 1;
+    let rows = 15 + POLL_ROWS + LISTED_ROWS + users + DIRECT_ROWS * users;
+    let cost = Cost::of_rows(rows, 256 + 10 * POST_MEDIA_MAX + DIRECT_BYTES * users);
     let cost = cost.and(later_boosts_cost());
     cost.and(tags_cost(POST_TAGS_MAX, POST_BYTES_MAX)).and(pictures_cost(POST_MEDIA_MAX))
 }
@@ -273,7 +286,7 @@ fn edit_cost_of(edit: &PostEdit) -> Cost {
 /// Of an edit with so many mentions in the new text, which is written with the warning.
 fn edit_cost(mentions: usize, text_bytes: usize, warning_bytes: usize) -> Cost {
     // Mentions of the old text, each removed, and mentions of the new text.
-    let rows = 5 + (MENTIONS_MAX + 1) + (mentions + 1);
+    let rows = 5 + 2 * LISTED_ROWS + (MENTIONS_MAX + 1) + (mentions + 1);
     // A poll stays in the row. What the post said before is added to its earlier versions, which are one row.
     let bytes = text_bytes + warning_bytes + polls::POLL_BYTES_MAX + VERSIONS_BYTES_MAX;
     let cost = Cost::of_rows(rows, bytes + 8 * mentions + 96);

@@ -1,65 +1,137 @@
 //! The direct posts that a user sees, and the conversations of which they are.
 //!
-//! Rows say which posts are direct, and who wrote them. So no post is read to find them, and what a block or a mute hides
-//! takes no place in a list.
+//! Both lists are read from rows of direct posts by or to the user. A conversation has the place of its newest post that a
+//! block or a mute does not hide, so it is on one page, and older posts of it are skipped.
 //!
-//! **Invariant:** a list reads a bounded number of rows, and keeps no texts.
+//! **Invariant:** a page reads a bounded number of rows, however many direct posts others send, and the next one goes on
+//! where it ended.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
-use rows::{Rows, SetTable};
+use rows::{Rows, Span};
 
-use crate::conversation::Conversation;
+use crate::conversation::{Conversation, ConversationMark};
 use crate::ids::{PostId, UserId};
-use crate::limits::DIRECT_POSTS_MAX;
-use crate::post::{Listed, Visibility};
+use crate::page::{Batch, Page, PageOf, ROWS_MAX, Shown, Visible, visible};
 use crate::visible::Viewer;
 
+/// Rows of a conversation that are read at a time: nearly always the newest post is shown.
+const NEWEST_AT_ONCE: usize = 16;
+
+/// A page of conversations.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ConversationPage {
+    /// That of the newest post first.
+    pub conversations: PageOf<Conversation>,
+    /// Where the next page begins if it is not the newest post of the last conversation.
+    pub end: Option<PostId>,
+}
+
 impl<R: Rows + ?Sized> Viewer<'_, R> {
-    /// The newest direct posts by the viewer or that mention them, newest first, without those that a block or a mute
-    /// hides.
+    /// A page of the direct posts by the viewer or that mention them, without those that a block or a mute hides.
     #[must_use]
-    pub fn direct_posts(&self) -> Vec<PostId> {
-        let Some(user) = self.user() else { return Vec::new() };
-        let facts = self.facts();
-        let mut shown = HashMap::new();
-        let mut is_shown = |author| {
-            let shows = || facts.exists(author) && self.notified_by(author);
-            author == user || *shown.entry(author).or_insert_with(shows)
+    pub fn direct_posts(&self, page: &Page) -> Visible {
+        let Some(user) = self.user() else { return Visible::default() };
+        let read = |span: Span| {
+            let items = self.facts().direct_posts(user, span);
+            let last = items.last().filter(|_| items.len() >= span.limit).map(|(post, _)| post.0);
+            Batch { rows: items.len(), last, items }
         };
-        let mut found = facts.newest_in(SetTable::Mentions, user, |number| {
-            let author = number.checked_sub(1).and_then(|author| u32::try_from(author).ok());
-            author.is_some_and(|author| is_shown(UserId(author)))
-        });
-        found.extend(facts.newest_in(SetTable::AuthorPosts, user, |number| {
-            Listed::of_number(number).visibility() == Visibility::Direct
-        }));
-        found.sort_unstable_by(|one, other| other.cmp(one));
-        // Some mention their author.
-        found.dedup();
-        found.truncate(DIRECT_POSTS_MAX);
-        found
+        let shown = |(post, _): &(PostId, PostId)| {
+            if self.shows_direct(user, *post) { Shown::Yes } else { Shown::Hidden }
+        };
+        visible(page, read, |(post, _)| *post, shown)
     }
 
-    /// The conversations of the viewer, that of the newest post first.
+    /// A page of the conversations of the viewer by their newest posts, without those that the viewer has removed.
     #[must_use]
-    pub fn conversations(&self) -> Vec<Conversation> {
-        let Some(user) = self.user() else { return Vec::new() };
+    pub fn conversations(&self, page: &Page) -> ConversationPage {
+        let Some(user) = self.user() else { return ConversationPage::default() };
+        let (marks, mut newest) = (self.marks(user), HashMap::new());
+        let read = |span: Span| {
+            let rows = self.facts().direct_posts(user, span);
+            let (mut items, mut looked_up) = (Vec::new(), rows.len());
+            let mut last = rows.last().filter(|_| rows.len() >= span.limit).map(|(post, _)| post.0);
+            for (post, first) in rows {
+                let newest = newest.entry(first).or_insert_with(|| {
+                    let (found, rows) = self.newest_in(user, first);
+                    looked_up += rows;
+                    found
+                });
+                let is_removed = marks.get(&first).is_some_and(|mark| mark.removes(post));
+                let is_listed = *newest == Some(post) && !is_removed;
+                let shown = if is_listed { Shown::Yes } else { Shown::Hidden };
+                items.push((post, first, shown));
+                if looked_up >= 2 * ROWS_MAX {
+                    last = Some(post.0);
+                    break;
+                }
+            }
+            Batch { rows: looked_up, last, items }
+        };
+        let found = visible(page, read, |(post, ..)| *post, |(.., shown)| *shown);
+        let of = |last: PostId| {
+            let first = self.facts().post(last)?.conversation_or(last)?;
+            self.conversation_with(user, (first, last), marks.get(&first))
+        };
+        let PageOf { items, more } = found.posts;
+        let items = items.into_iter().filter_map(of).collect();
+        ConversationPage { conversations: PageOf { items, more }, end: found.end }
+    }
+
+    /// The conversation of the viewer with this first post, unless the viewer has removed it.
+    #[must_use]
+    pub fn conversation(&self, first: PostId) -> Option<Conversation> {
+        let user = self.user()?;
+        let last = self.newest_in(user, first).0?;
+        self.conversation_with(user, (first, last), self.marks(user).get(&first))
+    }
+
+    fn conversation_with(
+        &self,
+        user: UserId,
+        (first, last): (PostId, PostId),
+        mark: Option<&ConversationMark>,
+    ) -> Option<Conversation> {
+        let is_by_other = self.facts().post(last)?.author != user;
+        let is_read = mark.is_some_and(|mark| mark.reads(last));
+        let is_unread = !is_read && (is_by_other || mark.is_some_and(|mark| mark.unreads(last)));
+        let is_removed = mark.is_some_and(|mark| mark.removes(last));
+        (!is_removed).then_some(Conversation { first, last, is_unread })
+    }
+
+    fn marks(&self, user: UserId) -> HashMap<PostId, ConversationMark> {
         let marks = self.facts().conversation_marks(user);
-        let marks: HashMap<_, _> = marks.into_iter().map(|mark| (mark.first, mark)).collect();
-        let mut known = HashSet::new();
-        let mut found = Vec::new();
-        for last in self.direct_posts() {
-            let Some(post) = self.facts().post(last) else { continue };
-            let first = post.conversation.unwrap_or(last);
-            let mark = marks.get(&first);
-            if known.insert(first) && mark.is_none_or(|mark| !mark.removes(last)) {
-                let is_read = mark.is_some_and(|mark| mark.reads(last));
-                let is_marked = mark.is_some_and(|mark| mark.unreads(last));
-                let is_unread = !is_read && (post.author != user || is_marked);
-                found.push(Conversation { first, last, is_unread });
+        marks.into_iter().map(|mark| (mark.first, mark)).collect()
+    }
+
+    /// The newest post of a conversation that the viewer sees, if it is among the newest [`ROWS_MAX`], and the number of
+    /// rows that were read.
+    fn newest_in(&self, user: UserId, first: PostId) -> (Option<PostId>, usize) {
+        let (mut before, mut rows) = (PostId(u64::MAX), 0);
+        while rows < ROWS_MAX {
+            let posts = self.facts().conversation_posts(user, first, before, NEWEST_AT_ONCE);
+            for post in &posts {
+                rows += 1;
+                if self.shows_direct(user, *post) {
+                    return (Some(*post), rows);
+                }
+                before = *post;
+            }
+            if posts.len() < NEWEST_AT_ONCE {
+                break;
             }
         }
-        found
+        (None, rows)
+    }
+
+    /// Whether a direct post by or to the viewer is shown: it is the viewer's, or neither block nor mute hides its author.
+    fn shows_direct(&self, user: UserId, post: PostId) -> bool {
+        match self.facts().direct_author(user, post) {
+            Some(author) => {
+                author == user || self.facts().exists(author) && self.notified_by(author)
+            }
+            None => self.facts().is_by(user, post),
+        }
     }
 }

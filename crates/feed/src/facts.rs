@@ -15,6 +15,7 @@ mod muted_threads;
 mod notes;
 pub(crate) mod notifications;
 mod polls;
+mod post_lists;
 mod posts;
 mod reactions;
 mod requests;

@@ -7,26 +7,88 @@ use rows::{Order, Rows, Span};
 use crate::facts::notifications::notifies;
 use crate::gather::{self, Gathered};
 use crate::ids::{PostId, UserId};
-use crate::notification::{Notice, NoticeRow, Notification, NotificationId, Stored};
+use crate::notification::{Notice, NoticeKind, NoticeRow, Notification, NotificationId, Stored};
 use crate::page::{Cursor, Page, PageOf, ROWS_MAX};
 use crate::reaction::Reaction;
 use crate::visible::Viewer;
 
-/// A page of notifications.
+/// Rows that are read together after the first ones.
+const READ_ROWS: usize = 128;
+
+/// Which notifications are wanted; by default all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NotificationFilter {
+    /// Those of these kinds.
+    pub kinds: Option<Vec<NoticeKind>>,
+    /// Those that this user caused.
+    pub by: Option<UserId>,
+}
+
+impl NotificationFilter {
+    fn has_kind(&self, kind: NoticeKind) -> bool {
+        self.kinds.as_ref().is_none_or(|kinds| kinds.contains(&kind))
+    }
+}
+
+/// A page of notifications that are shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotificationPage {
-    /// All rows on it, each with its notification if it is shown.
-    pub rows: PageOf<(NotificationId, Option<Notification>)>,
-    /// Where the next page begins if it is not the last row: only after many posts that are no notifications.
+    /// Newest first.
+    pub found: PageOf<Notification>,
+    /// Where the next page begins if it is not the last notification: only after thousands of rows that are not shown.
     pub end: Option<NotificationId>,
 }
 
+/// Rows of notifications, whether they are shown or not.
+struct NoticeRows {
+    rows: PageOf<(u64, NoticeRow)>,
+    /// Where the next page begins if it is not the last row: only after many posts that are no notifications.
+    end: Option<u64>,
+}
+
 impl<R: Rows + ?Sized> Viewer<'_, R> {
-    /// A page of the notifications of the viewer. None for the application itself.
+    /// A page of the wanted notifications of the viewer. None for the application itself. Passes over rows that are not
+    /// shown, within a bound.
     #[must_use]
-    pub fn notifications(&self, page: &Page<NotificationId>) -> NotificationPage {
-        let (others, Gathered { page: posts, end }) =
-            (self.notice_rows(page), self.notified_posts(page));
+    pub fn notifications(
+        &self,
+        page: &Page<NotificationId>,
+        filter: &NotificationFilter,
+    ) -> NotificationPage {
+        let is_up = matches!(page.cursor, Cursor::After(_));
+        let (mut found, mut next, mut read) = (Vec::new(), *page, 0);
+        let end = loop {
+            let NoticeRows { rows: PageOf { mut items, more }, end } = self.all_rows(&next, filter);
+            if is_up {
+                items.reverse();
+            }
+            read += items.len() + end.map_or(0, |_| ROWS_MAX);
+            let end = end.or_else(|| items.last().map(|(id, _)| *id)).filter(|_| more);
+            for (id, row) in items {
+                let shown =
+                    self.user().filter(|_| row.kind().is_some_and(|it| filter.has_kind(it)));
+                let shown =
+                    shown.and_then(|user| self.shown_notification(user, NotificationId(id), row));
+                found.extend(shown.filter(|found| filter.by.is_none_or(|by| by == found.actor)));
+                if found.len() > page.limit {
+                    break;
+                }
+            }
+            let end = end.filter(|_| found.len() <= page.limit).map(NotificationId);
+            let Some(at) = end.filter(|_| read < ROWS_MAX) else { break end };
+            let cursor = if is_up { Cursor::After(at) } else { Cursor::Before(at) };
+            next = Page { cursor, limit: page.limit.max(READ_ROWS) };
+        };
+        let mut found = PageOf::from_scan(found, page);
+        found.more |= end.is_some();
+        NotificationPage { found, end }
+    }
+
+    fn all_rows(&self, page: &Page<NotificationId>, filter: &NotificationFilter) -> NoticeRows {
+        let others = self.notice_rows(page, filter.has_kind(NoticeKind::Mention));
+        let posts = filter.has_kind(NoticeKind::Post).then(|| self.notified_posts(page));
+        let posts = posts.unwrap_or_else(|| Gathered { page: PageOf::default(), end: None });
+        let Gathered { page: posts, end } = posts;
         let is_up = matches!(page.cursor, Cursor::After(_));
         let farthest = if is_up { posts.items.first() } else { posts.items.last() };
         // Posts are known up to here.
@@ -45,9 +107,9 @@ impl<R: Rows + ?Sized> Viewer<'_, R> {
         }
         let cut = reach.filter(|_| rows.len() <= page.limit);
         let end = cut.filter(|cut| rows.last().is_none_or(|(last, _)| last != cut));
-        let mut rows = self.shown_rows(rows, page);
+        let mut rows = PageOf::from_scan(rows, page);
         rows.more |= cut.is_some();
-        NotificationPage { rows, end: end.map(NotificationId) }
+        NoticeRows { rows, end }
     }
 
     /// As [`Viewer::notifications`], without those of posts by users of whose posts the viewer is notified: a reader of home
@@ -57,10 +119,20 @@ impl<R: Rows + ?Sized> Viewer<'_, R> {
         &self,
         page: &Page<NotificationId>,
     ) -> PageOf<(NotificationId, Option<Notification>)> {
-        self.shown_rows(self.notice_rows(page), page)
+        let shown = |(id, row)| {
+            let id = NotificationId(id);
+            (id, self.user().and_then(|user| self.shown_notification(user, id, row)))
+        };
+        let rows = self.notice_rows(page, true).into_iter();
+        PageOf::from_scan(rows.map(shown).collect(), page)
     }
 
-    fn notice_rows(&self, page: &Page<NotificationId>) -> Vec<(u64, NoticeRow)> {
+    /// The rows without those of posts, and of mentions only if they are wanted.
+    fn notice_rows(
+        &self,
+        page: &Page<NotificationId>,
+        has_mentions: bool,
+    ) -> Vec<(u64, NoticeRow)> {
         let (Some(user), Some(span)) = (self.user(), page.span(page.limit + 1)) else {
             return Vec::new();
         };
@@ -68,19 +140,7 @@ impl<R: Rows + ?Sized> Viewer<'_, R> {
         if low > span.high {
             return Vec::new();
         }
-        self.facts().notification_rows(user, Span { low, ..span })
-    }
-
-    fn shown_rows(
-        &self,
-        rows: Vec<(u64, NoticeRow)>,
-        page: &Page<NotificationId>,
-    ) -> PageOf<(NotificationId, Option<Notification>)> {
-        let shown = |(id, row)| {
-            let id = NotificationId(id);
-            (id, self.user().and_then(|user| self.shown_notification(user, id, row)))
-        };
-        PageOf::from_scan(rows.into_iter().map(shown).collect(), page)
+        self.facts().notification_rows(user, Span { low, ..span }, has_mentions)
     }
 
     /// The posts of which the viewer is notified because of their authors.

@@ -68,13 +68,11 @@ pub const FILTER_SECS_MAX: u64 = 315_360_000;
 pub const FILTERS_BYTES_MAX: usize = FILTERS_MAX * (FILTER_TEXT_BYTES_MAX + 40)
     + FILTER_KEYWORDS_MAX * (FILTER_TEXT_BYTES_MAX + 16)
     + FILTERED_POSTS_MAX * 20;
-/// Most direct posts of a user whose conversations are listed; so there are at most as many conversations, and marks of
-/// them.
-pub const DIRECT_POSTS_MAX: usize = 400;
-/// Most rows of mentions, and of posts of a user, among which direct posts are looked for.
-pub const DIRECT_ROWS_MAX: usize = 32_768;
+/// Most conversations of a user that are known to be read or removed, all in one row: those that were marked with the newest
+/// posts.
+pub const CONVERSATION_MARKS_MAX: usize = 400;
 /// Most bytes of the marks of a user: two ids and a byte each.
-pub const CONVERSATIONS_BYTES_MAX: usize = 24 * DIRECT_POSTS_MAX;
+pub const CONVERSATIONS_BYTES_MAX: usize = 24 * CONVERSATION_MARKS_MAX;
 /// Most earlier versions of a post that are kept.
 pub const VERSIONS_MAX: usize = 100;
 /// Most bytes of them: at least two of the greatest length, and hundreds of usual length.
@@ -199,9 +197,9 @@ pub const SWEEP_SECONDS_MAX: u64 = 4_096;
 /// Most deleted users whose rows are not all removed. A read of a list of users or of counts looks up each of
 /// them.
 pub const ERASING_USERS_MAX: u32 = 64;
-/// Most rows that one command removes of a deleted user, with the counts of other users: as many as a
-/// sweep.
-pub const ERASE_ROWS_MAX: usize = 512;
+/// Most rows that one command removes of a deleted user, with the counts of other users: at least those of one direct post
+/// with the most mentions.
+pub const ERASE_ROWS_MAX: usize = 896;
 /// Longest label of a sample, in bytes.
 pub const LABEL_BYTES_MAX: usize = 32;
 /// Longest name of a set of samples, in characters (ASCII, so also bytes).

@@ -49,7 +49,43 @@ pub enum Notice {
     Edit(PostId),
 }
 
+/// Kinds of notifications.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoticeKind {
+    /// See [`Notice::Mention`].
+    Mention,
+    /// See [`Notice::Favourite`].
+    Favourite,
+    /// See [`Notice::Boost`].
+    Boost,
+    /// See [`Notice::Follow`].
+    Follow,
+    /// See [`Notice::FollowRequest`].
+    FollowRequest,
+    /// See [`Notice::Poll`].
+    Poll,
+    /// See [`Notice::Post`].
+    Post,
+    /// See [`Notice::Edit`].
+    Edit,
+}
+
 impl Notice {
+    /// Its kind.
+    #[must_use]
+    pub const fn kind(self) -> NoticeKind {
+        match self {
+            Self::Mention(_) => NoticeKind::Mention,
+            Self::Favourite(_) => NoticeKind::Favourite,
+            Self::Boost(_) => NoticeKind::Boost,
+            Self::Follow => NoticeKind::Follow,
+            Self::FollowRequest => NoticeKind::FollowRequest,
+            Self::Poll(_) => NoticeKind::Poll,
+            Self::Post(_) => NoticeKind::Post,
+            Self::Edit(_) => NoticeKind::Edit,
+        }
+    }
+
     /// The post that it is about.
     #[must_use]
     pub const fn post(self) -> Option<PostId> {
@@ -115,6 +151,26 @@ pub(crate) enum NoticeRow {
     Post,
     /// What is stored.
     Stored(Stored),
+}
+
+impl NoticeRow {
+    /// The kind of its notification, unless that was dismissed.
+    pub(crate) const fn kind(self) -> Option<NoticeKind> {
+        let stored = match self {
+            Self::Mention => return Some(NoticeKind::Mention),
+            Self::Post => return Some(NoticeKind::Post),
+            Self::Stored(stored) => stored,
+        };
+        match stored {
+            Stored::Dismissed => None,
+            Stored::Favourite(_) => Some(NoticeKind::Favourite),
+            Stored::Follow(_) => Some(NoticeKind::Follow),
+            Stored::FollowRequest(_) => Some(NoticeKind::FollowRequest),
+            Stored::Boost(_) => Some(NoticeKind::Boost),
+            Stored::Poll(_) => Some(NoticeKind::Poll),
+            Stored::Edit(_) => Some(NoticeKind::Edit),
+        }
+    }
 }
 
 impl Stored {

@@ -6,6 +6,10 @@ use crate::ids::PostId;
 
 /// Rows that are read for one page before it ends at the next border: see [`Borders`].
 pub(crate) const ROWS_MAX: usize = 4_096;
+/// Most rows of one read after the first.
+const READ_ROWS_MAX: usize = 512;
+/// Most pages that are read for one of which posts are hidden.
+const PAGES_MAX: usize = 64;
 /// Sizes of blocks of ids, in bits: about 70 minutes, a second, 16 milliseconds, and [`ROWS_MAX`] ids.
 const BLOCK_BITS: [u32; 4] = [44, 32, 26, 12];
 const _: () = assert!(matches!(BLOCK_BITS, [.., bits] if 1 << bits <= ROWS_MAX));
@@ -52,6 +56,12 @@ pub struct PageOf<T> {
     pub more: bool,
 }
 
+impl<T> Default for PageOf<T> {
+    fn default() -> Self {
+        Self { items: Vec::new(), more: false }
+    }
+}
+
 impl<T> PageOf<T> {
     /// Makes a page from up to `limit + 1` items in scan order.
     #[must_use]
@@ -66,7 +76,7 @@ impl<T> PageOf<T> {
 }
 
 /// The posts on a page that the reader may see.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Visible {
     /// The posts.
     pub posts: PageOf<PostId>,
@@ -172,6 +182,155 @@ impl Borders {
             self.end = Some(border);
         }
         part
+    }
+}
+
+/// What a viewer learns of an item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shown {
+    /// It is on the page.
+    Yes,
+    /// It is not on the page, but may be known.
+    LeftOut,
+    /// Nothing.
+    Hidden,
+}
+
+/// Items of a list that follow each other.
+pub(crate) struct Batch<T> {
+    pub(crate) items: Vec<T>,
+    /// The id up to which these are all; `None` if nothing follows them in the span.
+    pub(crate) last: Option<u64>,
+    /// Rows and look-ups that they cost.
+    pub(crate) rows: usize,
+}
+
+/// The items of a span that are shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShownItems<T> {
+    /// In the order of the span, at most as many as were wanted.
+    pub items: Vec<T>,
+    /// The id after which reading goes on, if it ended before there were as many as wanted.
+    pub end: Option<u64>,
+}
+
+impl<T> ShownItems<T> {
+    /// The first `wanted` items of a span that `is_shown` accepts. `read` returns the items of a span, in its order; all its
+    /// items have different ids. Hidden items are passed over, within a bound of some thousands.
+    pub fn read(
+        span: Option<Span>,
+        wanted: usize,
+        mut read: impl FnMut(Span) -> Vec<T>,
+        id: impl Fn(&T) -> u64,
+        is_shown: impl Fn(&T) -> bool,
+    ) -> Self {
+        let read = |span: Span| {
+            let items = read(span);
+            let last = items.last().filter(|_| items.len() >= span.limit).map(&id);
+            Batch { rows: items.len(), last, items }
+        };
+        let shown = |item: &T| if is_shown(item) { Shown::Yes } else { Shown::Hidden };
+        scan(span, wanted, read, &id, shown)
+    }
+
+    /// These items as a page, of which one more was wanted than its limit.
+    pub fn into_page<I>(self, page: &Page<I>) -> (PageOf<T>, Option<u64>) {
+        let mut items = PageOf::from_scan(self.items, page);
+        items.more |= self.end.is_some();
+        (items, self.end)
+    }
+}
+
+/// A page of the posts that `read` returns and `shown` shows. `read` returns the first items of a span, in its order;
+/// spans follow each other.
+pub(crate) fn visible<T>(
+    page: &Page,
+    read: impl FnMut(Span) -> Batch<T>,
+    id: impl Fn(&T) -> PostId,
+    shown: impl FnMut(&T) -> Shown,
+) -> Visible {
+    let wanted = page.limit + 1;
+    let ShownItems { items, end } = scan(page.span(wanted), wanted, read, |it| id(it).0, shown);
+    let items = items.iter().map(id).collect();
+    let (posts, end) = ShownItems { items, end }.into_page(page);
+    Visible { posts, end: end.map(PostId) }
+}
+
+fn scan<T>(
+    mut rest: Option<Span>,
+    wanted: usize,
+    mut read: impl FnMut(Span) -> Batch<T>,
+    id: impl Fn(&T) -> u64,
+    mut shown: impl FnMut(&T) -> Shown,
+) -> ShownItems<T> {
+    let (mut items, mut rows, mut borders) = (Vec::new(), 0, Borders::new());
+    // The last item that the viewer may learn of.
+    let (mut known, mut end) = (None, None);
+    while let Some(span) = rest {
+        let batch = read(span);
+        rows += batch.rows;
+        for item in batch.items {
+            let shown = shown(&item);
+            known = Some(id(&item)).filter(|_| shown != Shown::Hidden).or(known);
+            items.extend((shown == Shown::Yes).then_some(item));
+            if items.len() >= wanted {
+                break;
+            }
+        }
+        let last = batch.last.filter(|_| items.len() < wanted);
+        rest = last.and_then(|last| span.beyond(last, READ_ROWS_MAX));
+        if rows >= ROWS_MAX
+            && let Some(span) = rest
+        {
+            if known.is_some() {
+                end = known;
+                break;
+            }
+            rest = Some(borders.shorten(span));
+            rows = 0;
+        }
+    }
+    let end = end.or(borders.end()).filter(|_| items.len() < wanted);
+    ShownItems { items, end }
+}
+
+impl Visible {
+    /// A page of the posts that `is_shown` accepts of a list of which `read` returns pages. Reads more pages while there
+    /// are too few, up to [`PAGES_MAX`].
+    pub fn filled(
+        page: &Page,
+        mut read: impl FnMut(&Page) -> Self,
+        is_shown: impl Fn(PostId) -> bool,
+    ) -> Self {
+        let (mut items, mut next) = (Vec::new(), *page);
+        for _ in 0..PAGES_MAX {
+            let found = read(&next);
+            let reach = found.reach_of(page.cursor);
+            let mut posts = found.posts.items;
+            if matches!(page.cursor, Cursor::After(_)) {
+                posts.reverse();
+            }
+            items.extend(posts.into_iter().filter(|post| is_shown(*post)));
+            if reach.is_none() || items.len() > page.limit {
+                return Self { posts: PageOf::from_scan(items, page), end: None };
+            }
+            let Some(reach) = reach else { break };
+            next.cursor = match page.cursor {
+                Cursor::After(_) => Cursor::After(reach),
+                Cursor::Newest | Cursor::Before(_) => Cursor::Before(reach),
+            };
+            if items.len() == page.limit {
+                break;
+            }
+        }
+        let end = match next.cursor {
+            Cursor::After(end) | Cursor::Before(end) => Some(end),
+            Cursor::Newest => None,
+        };
+        let last = items.last().copied();
+        let mut posts = PageOf::from_scan(items, page);
+        posts.more = end.is_some();
+        Self { posts, end: end.filter(|_| last != end) }
     }
 }
 

@@ -123,6 +123,12 @@ impl Listed {
         if self.is_boost() { None } else { self.user() }
     }
 
+    /// Whether it is a reply to another user than `author`, who wrote it.
+    #[must_use]
+    pub fn is_reply_by(self, author: UserId) -> bool {
+        self.reply_to().is_some_and(|to| to != author)
+    }
+
     /// Who may see it.
     #[must_use]
     pub const fn visibility(self) -> Visibility {

@@ -3,97 +3,90 @@
 //! **Invariant:** a page says nothing about posts that the viewer may not see: they take no place on it, and it ends at
 //! an item that the viewer may learn of, or at one of the `page::Borders`. The rows that are read for it are bounded.
 
-use rows::{Rows, Span};
+use rows::{Order, Rows, Span};
 
 use crate::ids::{PostId, UserId};
-use crate::page::{Borders, Page, PageOf, ROWS_MAX, Visible};
-use crate::post::Posted;
+use crate::page::{Batch, Page, Shown, Visible, visible};
+use crate::post::{Listed, Posted, Visibility};
+use crate::tag::Tag;
 use crate::visible::Viewer;
 
-/// Most rows of one read.
-const READ_ROWS_MAX: usize = 512;
+/// Rows without look-ups that cost as much as one with look-ups: so a page passes over tens of thousands of replies.
+const ROWS_PER_LOOK_UP: usize = 16;
 
-/// What a viewer learns of an item.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shown {
-    /// It is on the page.
-    Yes,
-    /// It is not on the page, but may be known.
-    LeftOut,
-    /// Nothing.
-    Hidden,
+/// Which posts of an author are wanted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProfileFilter {
+    /// Leaves out replies to other users.
+    pub no_replies: bool,
+    /// Leaves out boosts.
+    pub no_boosts: bool,
+    /// Leaves out direct posts.
+    pub no_direct: bool,
+    /// Leaves out posts that are not for everybody.
+    pub only_open: bool,
+    /// Leaves out posts without pictures of their own.
+    pub only_pictures: bool,
+    /// Leaves out posts that are not public or lack this hashtag.
+    pub tag: Option<Tag>,
 }
 
-/// Items of a list that follow each other.
-pub(crate) struct Batch<T> {
-    pub(crate) items: Vec<T>,
-    /// The id up to which these are all; `None` if nothing follows them in the span.
-    pub(crate) last: Option<u64>,
-    /// Rows and look-ups that they cost.
-    pub(crate) rows: usize,
+impl ProfileFilter {
+    /// Whether a post is wanted as far as its row says.
+    fn allows(&self, author: UserId, listed: Listed) -> bool {
+        let visibility = listed.visibility();
+        !(self.no_replies && listed.is_reply_by(author)
+            || self.no_boosts && listed.is_boost()
+            || self.no_direct && visibility == Visibility::Direct
+            || self.only_open && !visibility.is_open())
+    }
 }
 
-/// A page of the posts by `author` that the viewer may see. `read` returns the posts within a span, in its order.
+/// A page of the posts by `author` that the filter allows and the viewer may see. `read` returns the posts within a span, in
+/// its order. Posts with pictures are read from their own list, and so are those with a hashtag on a page downwards.
 pub fn posts<R: Rows + ?Sized>(
     viewer: &Viewer<'_, R>,
     author: UserId,
     page: &Page,
+    filter: &ProfileFilter,
     mut read: impl FnMut(Span) -> Vec<Posted>,
 ) -> Visible {
+    let facts = viewer.facts();
     let read = |span: Span| {
-        let items = read(span);
-        let last = items.last().filter(|_| items.len() >= span.limit).map(|(post, _)| post.0);
-        Batch { rows: items.len(), last, items }
+        let (mut items, last): (Vec<Posted>, _) = match &filter.tag {
+            Some(tag) if span.order == Order::Descending => {
+                let before = PostId(span.high.saturating_add(1));
+                let mut found = facts.tagged_by(author, tag, before, span.limit);
+                let last = found.last().filter(|_| found.len() >= span.limit).map(|post| post.0);
+                found.retain(|post| post.0 >= span.low);
+                let listed = found.into_iter().filter_map(|post| facts.listed_post(author, post));
+                (listed.collect(), last)
+            }
+            _ => {
+                let found = match filter.only_pictures {
+                    true => facts.pictures_by(author, span),
+                    false => read(span),
+                };
+                let last = found.last().filter(|_| found.len() >= span.limit);
+                let last = last.map(|(post, _)| post.0);
+                (found, last)
+            }
+        };
+        let count = items.len();
+        items.retain(|(_, listed)| filter.allows(author, *listed));
+        // What is left out because of its row alone costs no look-up.
+        let rows = items.len() + (count - items.len()) / ROWS_PER_LOOK_UP;
+        Batch { rows, last, items }
     };
-    visible(
-        page,
-        read,
-        |posted| posted.0,
-        |posted| {
-            if viewer.visible_posted(author, *posted) { Shown::Yes } else { Shown::Hidden }
-        },
-    )
-}
-
-/// A page of the items that `read` returns and `shown` shows. `read` returns the first items of a span, in its order;
-/// spans follow each other.
-pub(crate) fn visible<T>(
-    page: &Page,
-    mut read: impl FnMut(Span) -> Batch<T>,
-    id: impl Fn(&T) -> PostId,
-    shown: impl Fn(&T) -> Shown,
-) -> Visible {
-    let wanted = page.limit + 1;
-    let (mut items, mut rows, mut borders) = (Vec::new(), 0, Borders::new());
-    // The last item that the viewer may learn of.
-    let (mut known, mut end) = (None, None);
-    let mut rest = page.span(wanted);
-    while let Some(span) = rest {
-        let batch = read(span);
-        rows += batch.rows;
-        for item in &batch.items {
-            let shown = shown(item);
-            known = Some(id(item)).filter(|_| shown != Shown::Hidden).or(known);
-            items.extend((shown == Shown::Yes).then(|| id(item)));
-            if items.len() >= wanted {
-                break;
-            }
+    let shown = |posted: &Posted| {
+        let tagged = (posted.0, author);
+        let has_tag = || filter.tag.as_ref().is_none_or(|tag| facts.has_tag(tag, tagged));
+        let has_pictures = || !filter.only_pictures || facts.has_pictures(tagged);
+        match viewer.visible_posted(author, *posted) {
+            false => Shown::Hidden,
+            true if has_tag() && has_pictures() => Shown::Yes,
+            true => Shown::LeftOut,
         }
-        let last = batch.last.filter(|_| items.len() < wanted);
-        rest = last.and_then(|last| span.beyond(last, READ_ROWS_MAX));
-        if rows >= ROWS_MAX
-            && let Some(span) = rest
-        {
-            if known.is_some() {
-                end = known;
-                break;
-            }
-            rest = Some(borders.shorten(span));
-            rows = 0;
-        }
-    }
-    let end = end.or(borders.end().map(PostId)).filter(|_| items.len() < wanted);
-    let mut posts = PageOf::from_scan(items, page);
-    posts.more |= end.is_some();
-    Visible { posts, end }
+    };
+    visible(page, read, |posted| posted.0, shown)
 }

@@ -289,6 +289,12 @@ impl Post {
         self.thread.or(self.in_reply_to).unwrap_or(id)
     }
 
+    /// The first post of its conversation, if it is direct; of one that begins a conversation its own id, which is `id`.
+    #[must_use]
+    pub fn conversation_or(&self, id: PostId) -> Option<PostId> {
+        (self.visibility == Visibility::Direct).then(|| self.conversation.unwrap_or(id))
+    }
+
     /// The users on whom it depends in whose home it is, if it does: those whom it mentions, if it is direct, and those
     /// who boosted earlier.
     #[must_use]

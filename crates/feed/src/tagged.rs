@@ -11,8 +11,7 @@ use rows::{Order, Rows, Span};
 
 use crate::facts::{Facts, Tagged};
 use crate::ids::{PostId, UserId};
-use crate::page::{Page, Visible};
-use crate::profile::{Batch, Shown, visible};
+use crate::page::{Batch, Page, Shown, Visible, visible};
 use crate::tag::Tag;
 use crate::visible::Viewer;
 
@@ -36,13 +35,15 @@ pub struct TagQuery {
     pub all: Vec<Tag>,
     /// And none of these.
     pub none: Vec<Tag>,
+    /// And pictures.
+    pub only_pictures: bool,
 }
 
 impl TagQuery {
     /// All posts with a hashtag.
     #[must_use]
     pub fn of(tag: Tag) -> Self {
-        Self { any: vec![tag], all: Vec::new(), none: Vec::new() }
+        Self { any: vec![tag], all: Vec::new(), none: Vec::new(), only_pictures: false }
     }
 
     /// The posts with a hashtag that a user follows.
@@ -50,7 +51,7 @@ impl TagQuery {
     pub fn followed<R: Rows + ?Sized>(facts: Facts<'_, R>, user: UserId) -> Self {
         let followed = facts.followed_tags(user).into_iter();
         let any = followed.map(|followed| followed.tag).collect();
-        Self { any, all: Vec::new(), none: Vec::new() }
+        Self { any, all: Vec::new(), none: Vec::new(), only_pictures: false }
     }
 
     /// The hashtags whose rows together have all posts of the timeline.
@@ -78,7 +79,9 @@ impl TagQuery {
         }
         let has = |tag: &Tag| facts.has_tag(tag, tagged);
         let has_any = || self.all.is_empty() || self.any.iter().any(has);
-        let is_found = self.all.iter().all(has) && has_any() && !self.none.iter().any(has);
+        let has_pictures = || !self.only_pictures || facts.has_pictures(tagged);
+        let has_tags = self.all.iter().all(has) && has_any() && !self.none.iter().any(has);
+        let is_found = has_tags && has_pictures();
         if is_found { Shown::Yes } else { Shown::LeftOut }
     }
 }

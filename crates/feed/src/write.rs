@@ -12,6 +12,7 @@ use crate::accounts::{Account, AccountState, Record as _};
 use crate::boost::PostCounts;
 use crate::ids::{PostId, SampleId, SampleSetId, StoryId, UserId};
 use crate::list::{List, ListId};
+use crate::list_rows;
 use crate::marker::Markers;
 use crate::media::{Media, MediaFile, MediaId, MediaSpace, MediaUse};
 use crate::mute::Mute;
@@ -202,8 +203,8 @@ pub(crate) fn read_mute_end(key: &[u8]) -> Option<(u64, UserId, UserId)> {
     Some((u64::from_be_bytes(*ends_ms), id(user), id(other.try_into().ok()?)))
 }
 
-/// A post in the post, author, reply and hashtag tables, and a boost among the reactions to the boosted post, which counts
-/// it. Mentions have separate rows: see [`mention`].
+/// A post in the post, author, reply and hashtag tables and in lists, a direct one also in the author's conversation, and a
+/// boost among the reactions to the boosted post, which counts it. Mentions have separate rows: see [`mention`].
 pub fn post(rows: &mut (impl PutRows + ?Sized), id: PostId, post: &Post) {
     let number = post.listed().number();
     rows.put_point(PointTable::Post, id.0, Some(post.encode()));
@@ -217,6 +218,49 @@ pub fn post(rows: &mut (impl PutRows + ?Sized), id: PostId, post: &Post) {
         rows.put_member(SetTable::Boosts, boost.post.0, id.0, Some(post.author.0.into()));
     }
     post.tags().iter().for_each(|found| tag(rows, found, (id, post.author), true));
+    list_rows::replace(rows, id, &[], &list_rows::rows_of(post));
+    direct(rows, post.author, (id, post), true);
+}
+
+/// That a post, if it is direct, is by or to `user`; or, without `is_shown`, that this is over.
+pub(crate) fn direct(
+    rows: &mut (impl PutRows + ?Sized),
+    user: UserId,
+    (id, post): (PostId, &Post),
+    is_shown: bool,
+) {
+    if let Some(first) = post.conversation_or(id) {
+        direct_rows(rows, user, (id, first), is_shown);
+    }
+}
+
+/// As [`direct`], of a direct post in the conversation that begins with `first`.
+pub(crate) fn direct_rows(
+    rows: &mut (impl PutRows + ?Sized),
+    user: UserId,
+    (id, first): (PostId, PostId),
+    is_shown: bool,
+) {
+    let number = is_shown.then_some(first.0);
+    rows.put_member(SetTable::DirectPosts, user.0.into(), id.0, number);
+    let key = conversation_post_key(user, first, id);
+    rows.put_name(NameTable::ConversationPost, &key, is_shown.then(Value::new));
+}
+
+pub(crate) fn conversation_post_key(user: UserId, first: PostId, post: PostId) -> Value {
+    let mut bytes = Value::from_slice(&user.0.to_be_bytes());
+    bytes.extend_from_slice(&first.0.to_be_bytes());
+    bytes.extend_from_slice(&(!post.0).to_be_bytes());
+    bytes
+}
+
+/// Reverses [`conversation_post_key`].
+pub(crate) fn read_conversation_post(key: &[u8]) -> Option<(UserId, PostId, PostId)> {
+    let (user, rest) = key.split_first_chunk()?;
+    let (first, post) = rest.split_first_chunk()?;
+    let post = u64::from_be_bytes(post.try_into().ok()?);
+    let first = PostId(u64::from_be_bytes(*first));
+    Some((UserId(u32::from_be_bytes(*user)), first, PostId(!post)))
 }
 
 /// That a post by `author` has a hashtag; or, without `has`, that it has not. Only public posts have such rows.
@@ -278,6 +322,7 @@ pub(crate) fn author_tag_key(author: UserId, tag: &Tag, post: PostId) -> Value {
 /// That a post mentions a user who is not deleted.
 pub fn mention(rows: &mut (impl PutRows + ?Sized), user: UserId, (id, post): (PostId, &Post)) {
     rows.put_member(SetTable::Mentions, user.0.into(), id.0, Some(post.mention_number()));
+    direct(rows, user, (id, post), true);
 }
 
 /// A story in the story, text, author and expiry tables.

@@ -4,10 +4,14 @@
 mod support;
 
 use feed::conversation::{Conversation, ConversationMark, ConversationUpdate};
-use feed::limits::{CONVERSATIONS_BYTES_MAX, DIRECT_POSTS_MAX};
-use feed::{Command, Done, NewPost, PostId, PostText, Refusal, UserId, Viewer, Visibility};
-use rows::{NameTable, Rows as _};
+use feed::limits::{CONVERSATION_MARKS_MAX, CONVERSATIONS_BYTES_MAX};
+use feed::{
+    Command, Cursor, Done, NewPost, Page, PostId, PostText, Refusal, UserId, Viewer, Visibility,
+};
+use rows::{NameTable, Rows as _, SetTable, Span};
 use support::{World, block, id};
+
+const ALL: Page = Page { cursor: Cursor::Newest, limit: 1_000 };
 
 impl World {
     fn send(&mut self, author: u32, text: &str, parent: Option<PostId>) -> PostId {
@@ -39,8 +43,13 @@ impl World {
     /// The conversations of a user: first and last post, and whether it is unread.
     fn conversations(&self, user: u32) -> Vec<(PostId, PostId, bool)> {
         let viewer = Viewer::new(self.facts(), Some(UserId(user)));
-        let found = viewer.conversations().into_iter();
-        found.map(|Conversation { first, last, is_unread }| (first, last, is_unread)).collect()
+        let all = viewer.conversations(&ALL).conversations.items;
+        for found in &all {
+            assert_eq!(viewer.conversation(found.first), Some(*found));
+        }
+        all.into_iter()
+            .map(|Conversation { first, last, is_unread }| (first, last, is_unread))
+            .collect()
     }
 }
 
@@ -65,7 +74,7 @@ fn a_conversation_is_a_thread_of_direct_posts_for_those_who_see_a_post_of_it() {
     assert_eq!(world.conversations(0), [(other, other, false), (one, two, true)]);
     let note = world.send(2, "to myself, @cy", None);
     assert_eq!(world.conversations(2)[0], (note, note, false));
-    assert_eq!(Viewer::new(world.facts(), None).conversations(), []);
+    assert_eq!(Viewer::new(world.facts(), None).conversations(&ALL).conversations.items, []);
 }
 
 #[test]
@@ -145,10 +154,10 @@ fn what_a_block_or_a_mute_hides_is_in_no_conversation() {
 fn hidden_posts_take_no_place_in_a_list() {
     let mut world = World::new();
     let one = world.send(0, "@bob one", None);
-    for number in 0..=DIRECT_POSTS_MAX {
+    for number in 0..500 {
         world.send(2, &format!("@bob {number}"), None);
     }
-    assert_eq!(world.conversations(1).len(), DIRECT_POSTS_MAX);
+    assert_eq!(world.conversations(1).len(), 501);
     for hide in [
         Command::Mute { user: id(1), other: id(2), mentions: true, time: None },
         block(id(1), id(2)),
@@ -163,25 +172,26 @@ fn hidden_posts_take_no_place_in_a_list() {
 }
 
 #[test]
-fn conversations_of_the_newest_direct_posts_are_listed_and_as_many_marks_are_kept() {
+fn marks_of_the_newest_posts_are_kept() {
     let mut world = World::new();
-    let posts: Vec<_> = (0..DIRECT_POSTS_MAX + 3)
+    let posts: Vec<_> = (0..CONVERSATION_MARKS_MAX + 3)
         .map(|number| world.send(0, &format!("@bob {number}"), None))
         .collect();
-    for number in 0..600 {
-        world.post(2, &format!("@bob in between {number}"));
-    }
-    assert_eq!(world.conversations(1).len(), DIRECT_POSTS_MAX);
     for post in &posts {
         world.mark(1, *post, *post, false);
     }
     // What is older than all that are kept is not kept.
     world.mark(1, PostId(1), PostId(1), true);
-    let newest: Vec<_> = posts[3..].iter().rev().map(|post| (*post, *post, false)).collect();
+    let newest = posts.iter().enumerate().rev();
+    let newest: Vec<_> = newest.map(|(at, post)| (*post, *post, at < 3)).collect();
     assert_eq!(world.conversations(1), newest);
     let row = world.rows.name(NameTable::Conversations, &1_u32.to_be_bytes()).unwrap();
     assert!(row.len() <= CONVERSATIONS_BYTES_MAX, "{}", row.len());
     world.run(Command::DeleteUser { user: id(1) }).unwrap();
     world.erase(1);
-    assert_eq!(world.rows.first_name(NameTable::Conversations, &[]), None, "no row is left");
+    for table in [NameTable::Conversations, NameTable::ConversationPost] {
+        let of_bob = world.rows.names_under(table, &1_u32.to_be_bytes(), &[], 1);
+        assert!(of_bob.is_empty(), "no row is left");
+    }
+    assert_eq!(world.rows.members(SetTable::DirectPosts, 1, Span::ALL), []);
 }

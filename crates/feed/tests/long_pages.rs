@@ -7,7 +7,10 @@ mod support;
 use std::cell::Cell;
 use std::collections::HashSet;
 
+use feed::conversation::Conversation;
 use feed::limits::{SEARCHED_MAX, SIMILAR_MAX};
+use feed::post_lists::{self, PublicList};
+use feed::profile::ProfileFilter;
 use feed::tagged::{self, TagQuery};
 use feed::thread::descendants;
 use feed::{
@@ -95,7 +98,7 @@ fn tags(names: &str) -> Vec<Tag> {
 }
 
 fn query(any: &str, all: &str, none: &str) -> TagQuery {
-    TagQuery { any: tags(any), all: tags(all), none: tags(none) }
+    TagQuery { any: tags(any), all: tags(all), none: tags(none), only_pictures: false }
 }
 
 /// Gives hashtags to a post by `author` with this id.
@@ -278,7 +281,8 @@ fn pages_of_profiles_threads_and_homes_are_bounded_also_within_a_moment() {
         for first in [Cursor::Newest, Cursor::After(PostId(0))] {
             let page = |cursor| Page { cursor, limit: 9 };
             let read = |span| facts.posts_by(author, span);
-            let of_profile = |cursor| profile::posts(&viewer, author, &page(cursor), read);
+            let all = ProfileFilter::default();
+            let of_profile = |cursor| profile::posts(&viewer, author, &page(cursor), &all, read);
             let (found, ends) = pages(&counted, ROWS_MAX, first, of_profile);
             assert_eq!((found, ends.iter().any(named)), (shown.clone(), false));
             let authors = feed::HomeAuthors::of(vec![author, UserId(2)]);
@@ -313,4 +317,151 @@ fn a_search_reads_a_bounded_number_of_handles() {
     let others = (SEARCHED_MAX + 20..).take(SIMILAR_MAX);
     assert_eq!(search("many"), (0..SEARCHED_MAX).chain(others).collect::<Vec<_>>());
     assert_eq!(search("nobody"), [0; 0]);
+}
+
+fn publish(
+    world: &mut World,
+    author: u32,
+    parent: Option<PostId>,
+    visibility: Visibility,
+) -> PostId {
+    let new = NewPost::new(id(author), PostText::parse("a post").unwrap());
+    match world.run(Command::Publish(Box::new(NewPost { visibility, parent, ..new }))) {
+        Ok(Done::Posted(post)) => post,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn no_number_of_other_posts_delays_the_public_timeline() {
+    let mut world = World::new();
+    world.run(register("dan")).unwrap();
+    let mut shown = vec![publish(&mut world, 0, None, Visibility::Public)];
+    for number in 0..1_500 {
+        let (parent, visibility) = match number % 3 {
+            0 => (None, Visibility::Direct),
+            1 => (None, Visibility::Unlisted),
+            _ => (Some(shown[0]), Visibility::Public),
+        };
+        publish(&mut world, 1, parent, visibility);
+    }
+    shown.push(publish(&mut world, 0, None, Visibility::Public));
+    let boost =
+        Command::React { user: id(2), post: shown[1], reaction: feed::Reaction::Boost, on: true };
+    world.run(boost).unwrap();
+    let own_thread = publish(&mut world, 0, Some(shown[1]), Visibility::Public);
+    shown.push(own_thread);
+    let counted = Counted::new(&world);
+    let viewer = Viewer::new(Facts::new(&counted), Some(UserId(2)));
+    let newest_first: Vec<_> = shown.iter().rev().copied().collect();
+    for cursor in [Cursor::Newest, Cursor::After(PostId(0))] {
+        let page = Page { cursor, limit: 3 };
+        let found = counted.within(8, || post_lists::posts(&viewer, PublicList::Posts, &page));
+        assert_eq!(
+            (found.posts.items, found.posts.more, found.end),
+            (newest_first.clone(), false, None)
+        );
+    }
+    let page = Page { cursor: Cursor::Newest, limit: 1 };
+    let found = counted.within(8, || post_lists::posts(&viewer, PublicList::Posts, &page));
+    assert_eq!((found.posts.items, found.posts.more), (vec![own_thread], true));
+    world.run(Command::DeletePost { post: own_thread }).unwrap();
+    world.run(mute(2, 0, None)).unwrap();
+    let of = |world: &World, user| {
+        let viewer = Viewer::new(world.facts(), user);
+        let page = Page { cursor: Cursor::Newest, limit: 9 };
+        post_lists::posts(&viewer, PublicList::Posts, &page).posts.items
+    };
+    assert_eq!(of(&world, Some(UserId(2))), []);
+    assert_eq!(of(&world, None), newest_first[1..]);
+    world.run(Command::DeleteUser { user: id(0) }).unwrap();
+    assert_eq!(of(&world, None), []);
+    world.erase(0);
+    assert_eq!(world.rows.members(SetTable::PostLists, 0, Span::ALL), [], "no row is left");
+}
+
+#[test]
+fn a_profile_without_replies_and_boosts_passes_over_thousands_of_them() {
+    let mut world = World::new();
+    let other = publish(&mut world, 1, None, Visibility::Public);
+    let one = publish(&mut world, 0, None, Visibility::Public);
+    for _ in 0..6_000 {
+        publish(&mut world, 0, Some(other), Visibility::Public);
+    }
+    let filter = ProfileFilter { no_replies: true, ..ProfileFilter::default() };
+    let counted = Counted::new(&world);
+    let (facts, author) = (Facts::new(&counted), UserId(0));
+    for cursor in [Cursor::Newest, Cursor::After(PostId(0))] {
+        for reader in [None, Some(UserId(2))] {
+            let viewer = Viewer::new(facts, reader);
+            let page = Page { cursor, limit: 20 };
+            let read = |span| facts.posts_by(author, span);
+            let found = profile::posts(&viewer, author, &page, &filter, read);
+            assert_eq!((found.posts.items, found.end), (vec![one], None), "{cursor:?}");
+        }
+    }
+}
+
+#[test]
+fn conversations_with_strangers_push_out_none_and_pages_are_bounded() {
+    let mut world = World::new();
+    world.run(register("dan")).unwrap();
+    let send = |world: &mut World, author, text: &str, parent| {
+        let new = NewPost::new(id(author), PostText::parse(text).unwrap());
+        let new = NewPost { visibility: Visibility::Direct, parent, ..new };
+        let Ok(Done::Posted(post)) = world.run(Command::Publish(Box::new(new))) else {
+            panic!("it was not sent")
+        };
+        post
+    };
+    let friend = send(&mut world, 0, "@bob hello", None);
+    let mut strange = Vec::new();
+    for number in 0..700 {
+        strange.push(send(&mut world, 2, &format!("@bob {number}"), None));
+    }
+    // One who is muted, and one conversation of thousands of posts.
+    for number in 0..700 {
+        send(&mut world, 3, &format!("@bob {number}"), None);
+    }
+    let long = send(&mut world, 2, "@bob long", None);
+    for _ in 0..3_000 {
+        strange.push(send(&mut world, 2, "@bob again", Some(long)));
+    }
+    world.run(mute(1, 3, None)).unwrap();
+    let last_of_long = *strange.last().unwrap();
+    let mut expected: Vec<_> = strange[..700].iter().map(|post| (*post, *post)).collect();
+    expected.insert(0, (friend, friend));
+    expected.push((long, last_of_long));
+    let counted = Counted::new(&world);
+    let viewer = Viewer::new(Facts::new(&counted), Some(UserId(1)));
+    for up in [false, true] {
+        let (mut found, mut pages) = (Vec::new(), 0);
+        let mut cursor = if up { Cursor::After(PostId(0)) } else { Cursor::Newest };
+        loop {
+            let page = Page { cursor, limit: 40 };
+            let read = counted.within(3 * ROWS_MAX, || viewer.conversations(&page));
+            let items = read.conversations.items.iter();
+            let mut of_page: Vec<_> =
+                items.map(|Conversation { first, last, .. }| (*first, *last)).collect();
+            if up {
+                of_page.reverse();
+            }
+            pages += 1;
+            let end = read.end.or(of_page.last().map(|(_, last)| *last));
+            found.extend(of_page);
+            match end.filter(|_| read.conversations.more) {
+                Some(end) if up => cursor = Cursor::After(end),
+                Some(end) => cursor = Cursor::Before(end),
+                None => break,
+            }
+        }
+        if !up {
+            found.reverse();
+        }
+        assert_eq!(found, expected, "up: {up}");
+        assert!(pages <= 20, "{pages} pages");
+    }
+    assert_eq!(viewer.conversation(friend).map(|found| found.last), Some(friend));
+    let page = Page { cursor: Cursor::Before(strange[0]), limit: 20 };
+    assert_eq!(viewer.direct_posts(&page).posts.items, [friend]);
 }

@@ -6,8 +6,9 @@ mod support;
 use feed::follow_options::{FollowOptions, FollowWith};
 use feed::limits::{EDIT_NOTICES_MAX, FOLLOW_OPTIONS_MAX, MUTED_THREADS_MAX, NOTIFYING_MAX};
 use feed::{
-    Command, Cursor, Done, Effect, NewPost, Notice, NotificationId, NotificationPage, Page,
-    PostEdit, PostId, PostText, Reaction, Refusal, UserEdit, UserId, Viewer, Visibility,
+    Command, Cursor, Done, Effect, NewPost, Notice, NoticeKind, NotificationFilter, NotificationId,
+    NotificationPage, Page, PostEdit, PostId, PostText, Reaction, Refusal, UserEdit, UserId,
+    Viewer, Visibility,
 };
 use rows::{NameTable, Rows as _};
 use support::{World, block, follow, id, register, unfollow};
@@ -68,14 +69,14 @@ impl World {
         let (mut found, mut pages) = (Vec::new(), 0);
         let mut cursor = if up { Cursor::After(NotificationId(0)) } else { Cursor::Newest };
         loop {
-            let NotificationPage { rows: page, end: stopped } =
-                viewer.notifications(&Page { cursor, limit });
-            let shown = page.items.iter().filter(|(_, shown)| shown.is_some());
-            let ids = shown.map(|(id, _)| id.0);
+            let NotificationPage { found: page, end: stopped } =
+                viewer.notifications(&Page { cursor, limit }, &NotificationFilter::default());
+            assert!(page.items.len() == limit || !page.more, "only the last page is short");
+            let ids = page.items.iter().map(|found| found.id.0);
             let ids: Vec<_> = if up { ids.rev().collect() } else { ids.collect() };
             found.extend(ids);
             let end = if up { page.items.first() } else { page.items.last() };
-            let end = stopped.or(end.map(|(id, _)| *id));
+            let end = stopped.or(end.map(|found| found.id));
             pages += 1;
             assert!(pages < 10_000, "the pages have an end");
             match end.filter(|_| page.more) {
@@ -218,8 +219,9 @@ fn pages_have_every_post_once_however_many_replies_are_between() {
         expected.push(world.post(2, "to @ada").0);
     }
     let viewer = Viewer::new(world.facts(), Some(UserId(0)));
-    let first = viewer.notifications(&Page { cursor: Cursor::Newest, limit: 20 });
-    assert_eq!(first.rows.items.len(), 20, "a page is full whatever is between");
+    let first = viewer
+        .notifications(&Page { cursor: Cursor::Newest, limit: 20 }, &NotificationFilter::default());
+    assert_eq!(first.found.items.len(), 20, "a page is full whatever is between");
     for limit in [1, 2, 7, 40, 5_000] {
         assert_eq!(world.pages(0, limit, true), expected, "limit {limit}");
         let down: Vec<_> = expected.iter().rev().copied().collect();
@@ -276,8 +278,9 @@ fn who_boosted_a_post_is_notified_of_an_edit_after_a_quiet_hour() {
     world.edit(post, "five");
     assert_eq!(notify_of_edits(&mut world), 0, "soon after another one");
     let viewer = Viewer::new(world.facts(), Some(UserId(last)));
-    let page = viewer.notifications(&Page { cursor: Cursor::Newest, limit: 1 });
-    let notification = page.rows.items[0].0;
+    let page = viewer
+        .notifications(&Page { cursor: Cursor::Newest, limit: 1 }, &NotificationFilter::default());
+    let notification = page.found.items[0].id;
     world.run(Command::DismissNotification { user: id(last), notification }).unwrap();
     assert_eq!(world.notices(last), []);
     world.now_ms += HOUR_MS;
@@ -356,4 +359,51 @@ fn the_thread_that_was_muted_first_is_forgotten_when_there_are_too_many() {
     world.run(Command::DeleteUser { user: id(1) }).unwrap();
     world.erase(1);
     assert_eq!(world.rows.first_name(NameTable::MutedThreads, &[]), None);
+}
+
+#[test]
+fn a_filter_of_notifications_finds_what_is_below_many_others() {
+    let mut world = World::new();
+    world.run(follow(id(2), id(0))).unwrap();
+    let mine = world.post(0, "mine");
+    world.react(2, mine, Reaction::Favourite);
+    let early = world.post(2, "@ada early");
+    for number in 0..300 {
+        world.post(1, &format!("@ada {number}"));
+    }
+    let dismissed = NotificationId(world.post(1, "@ada away").0);
+    let command = Command::DismissNotification { user: id(0), notification: dismissed };
+    world.run(command).unwrap();
+    let late = world.post(2, "@ada late");
+    let viewer = Viewer::new(world.facts(), Some(UserId(0)));
+    let of = |cursor, limit, kinds: Option<&[NoticeKind]>, by: Option<u32>| {
+        let filter = NotificationFilter { kinds: kinds.map(<[_]>::to_vec), by: by.map(UserId) };
+        let page = viewer.notifications(&Page { cursor, limit }, &filter);
+        assert_eq!(page.end, None);
+        let notices: Vec<_> = page.found.items.iter().map(|found| found.notice).collect();
+        (notices, page.found.more)
+    };
+    let (newest, oldest) = (Cursor::Newest, Cursor::After(NotificationId(0)));
+    let (favourite, mention) = (Notice::Favourite(mine), Notice::Mention);
+    for cursor in [newest, oldest] {
+        for (kinds, by, expected) in [
+            (Some(&[NoticeKind::Follow][..]), None, vec![Notice::Follow]),
+            (Some(&[NoticeKind::Favourite, NoticeKind::Poll]), None, vec![favourite]),
+            (
+                Some(&[NoticeKind::Follow, NoticeKind::Favourite]),
+                None,
+                vec![favourite, Notice::Follow],
+            ),
+            (None, Some(2), vec![mention(late), mention(early), favourite, Notice::Follow]),
+            (Some(&[NoticeKind::Mention]), Some(2), vec![mention(late), mention(early)]),
+            (Some(&[]), None, vec![]),
+            (None, Some(0), vec![]),
+        ] {
+            assert_eq!(of(cursor, 20, kinds, by), (expected, false), "{cursor:?} {kinds:?} {by:?}");
+        }
+    }
+    let (found, more) = of(newest, 1, None, Some(2));
+    assert_eq!((found, more), (vec![mention(late)], true));
+    let (found, more) = of(Cursor::Before(NotificationId(late.0)), 20, None, Some(1));
+    assert!(found.len() == 20 && more, "the dismissed one takes no place");
 }

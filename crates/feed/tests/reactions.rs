@@ -5,8 +5,8 @@ mod support;
 
 use feed::limits::{ERASE_ROWS_MAX, NOTIFICATIONS_MAX, PINS_MAX};
 use feed::{
-    Command, Cursor, Done, Effect, NewPost, Notice, NotificationId, Outcome, Page, PostId,
-    PostText, Reaction, Refusal, Span, UserId, Viewer, Visibility,
+    Command, Cursor, Done, Effect, NewPost, Notice, NotificationFilter, NotificationId, Outcome,
+    Page, PostId, PostText, Reaction, Refusal, Span, UserId, Viewer, Visibility,
 };
 use rows::{Rows as _, SetTable};
 use support::{World, block, follow, id, mute, register, unfollow, unmute};
@@ -23,7 +23,8 @@ fn favourite(world: &mut World, user: u32, post: PostId) -> Outcome {
 
 fn newest_id(world: &World, user: u32) -> NotificationId {
     let page = Page { cursor: Cursor::Newest, limit: 1 };
-    Viewer::new(world.facts(), Some(UserId(user))).notifications(&page).rows.items[0].0
+    let viewer = Viewer::new(world.facts(), Some(UserId(user)));
+    viewer.notifications(&page, &NotificationFilter::default()).found.items[0].id
 }
 
 fn stored_notices(world: &World, user: u32) -> usize {
@@ -164,10 +165,11 @@ fn users_are_notified_of_mentions_favourites_and_follows_while_these_exist() {
     let viewer = Viewer::new(world.facts(), Some(UserId(0)));
     let (mut cursor, mut found) = (Cursor::Newest, Vec::new());
     loop {
-        let page = viewer.notifications(&Page { cursor, limit: 1 });
-        found.extend(page.rows.items.iter().filter_map(|(_, shown)| *shown));
-        cursor = Cursor::Before(page.rows.items[0].0);
-        if !page.rows.more {
+        let page = Page { cursor, limit: 1 };
+        let page = viewer.notifications(&page, &NotificationFilter::default()).found;
+        found.extend(page.items.iter().copied());
+        cursor = Cursor::Before(page.items[0].id);
+        if !page.more {
             break;
         }
     }

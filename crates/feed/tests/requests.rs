@@ -4,7 +4,10 @@
 mod support;
 
 use feed::limits::FOLLOWING_MAX;
-use feed::{Command, Counts, Cursor, Done, Effect, Notice, NotificationId, Outcome, Page, Refusal};
+use feed::{
+    Command, Counts, Cursor, Done, Effect, Notice, NotificationFilter, NotificationId, Outcome,
+    Page, Refusal,
+};
 use feed::{SetTable, Span, Txn, UserId, Viewer};
 use support::{World, answer, block, follow, id, lock, unfollow};
 
@@ -27,7 +30,7 @@ fn state(world: &World) -> (bool, bool) {
 fn notices(world: &World) -> Vec<(UserId, Notice)> {
     let viewer = Viewer::new(world.facts(), Some(ADA));
     let page: Page<NotificationId> = Page { cursor: Cursor::Newest, limit: 100 };
-    let found = viewer.notifications(&page).rows.items.into_iter().filter_map(|(_, found)| found);
+    let found = viewer.notifications(&page, &NotificationFilter::default()).found.items.into_iter();
     found.map(|found| (found.actor, found.notice)).collect()
 }
 

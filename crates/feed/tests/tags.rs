@@ -113,7 +113,8 @@ fn a_timeline_combines_hashtags() {
         ("a", "", "a", vec![]),
     ] {
         let tags = |names: &str| names.split_whitespace().map(tag).collect::<Vec<_>>();
-        let query = TagQuery { any: tags(any), all: tags(every), none: tags(none) };
+        let query =
+            TagQuery { any: tags(any), all: tags(every), none: tags(none), only_pictures: false };
         let page = Page { cursor: Cursor::Newest, limit: 10 };
         let expect: Vec<_> = expect.into_iter().map(|index: usize| posts[index]).collect();
         assert_eq!(read(&world, None, &query, &page).items, expect, "{query:?}");
@@ -305,7 +306,7 @@ proptest! {
         let (mut ids, mut list) = (vec![PostId(0)], Vec::new());
         let of = |any: &[&str], all: &[&str], none: &[&str]| {
             let [any, all, none] = [any, all, none].map(|tags| tags.iter().map(|name| tag(name)).collect());
-            TagQuery { any, all, none }
+            TagQuery { any, all, none, only_pictures: false }
         };
         let (query, found_in) = [
             (of(&["a"], &[], &[]), ["#a", "#a #b"].as_slice()),

@@ -3,6 +3,7 @@
 
 mod support;
 
+use feed::profile::ProfileFilter;
 use feed::thread::{ancestors, descendants};
 use feed::{
     Command, Cursor, Done, Effect, Language, Listed, NewPost, Page, PostEdit, PostId, PostText,
@@ -157,7 +158,8 @@ const BLOCK_MS: u64 = 1 << 22;
 fn profile(world: &World, cursor: Cursor, limit: usize) -> Visible {
     let viewer = Viewer::new(world.facts(), Some(UserId(1)));
     let page = Page { cursor, limit };
-    profile::posts(&viewer, UserId(0), &page, |span| world.facts().posts_by(UserId(0), span))
+    let read = |span| world.facts().posts_by(UserId(0), span);
+    profile::posts(&viewer, UserId(0), &page, &ProfileFilter::default(), read)
 }
 
 #[test]

@@ -5,7 +5,7 @@
 use axum::http::HeaderValue;
 use axum::http::header::LINK;
 use axum::response::Response;
-use feed::{Cursor, Page, PageOf, PostId, Tag};
+use feed::{Cursor, Page, PageOf, PostId, Span, Tag};
 
 use crate::answers;
 use crate::entities::json::{Json, push};
@@ -116,6 +116,14 @@ impl Asked {
         PageOf::from_scan(items, &self.page(|id| id))
     }
 
+    /// The ids between the bounds, of which `limit` are read; none if there can be none.
+    pub(crate) fn span(&self, limit: usize) -> Option<Span> {
+        let span = self.page(u64::from).span(limit)?;
+        let low = self.above.map_or(Some(0), |above| above.checked_add(1))?.max(span.low);
+        let high = self.max.map_or(Some(u64::MAX), |max| max.checked_sub(1))?.min(span.high);
+        (low <= high).then_some(Span { low, high, ..span })
+    }
+
     /// Whether an id is between the bounds.
     pub(crate) fn has(&self, id: u64) -> bool {
         self.max.is_none_or(|max| id < max) && self.above.is_none_or(|above| id > above)
@@ -124,11 +132,6 @@ impl Asked {
     /// Whether the page begins at its end with the smallest ids.
     pub(crate) fn is_up(&self) -> bool {
         self.up
-    }
-
-    /// The id above all that are wanted.
-    pub(crate) fn max(&self) -> Option<u64> {
-        self.max
     }
 
     /// Makes the entities of a page that was read. It begins where reading began, so that what does not fit in a

@@ -168,8 +168,10 @@ fn read_ahead(facts: Facts<'_, Store>, user: UserId, remains: Remains, items: &[
                 let _ = (facts.vote(PollId(*item), user), facts.poll_counts(PollId(*item)));
             }
             Remains::Scheduled => drop(facts.scheduled(user, ScheduledId(*item))),
+            Remains::Mentions => {
+                let _ = facts.conversation_of(user, *item);
+            }
             Remains::Stories
-            | Remains::Mentions
             | Remains::Views
             | Remains::Blocks
             | Remains::Mutes

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use feed::poll::{NewPoll, NewPollPost, PollCommand, PollOptions, PollTime};
 use feed::schedule::{ScheduleCommand, ScheduledPost};
 use feed::{
-    Bio, Command, Cursor, Done, Handle, Name, NewPost, Notice, Page, PollChoices, PostId, PostText,
-    ScheduledId, Span, UserId, UserRef,
+    Bio, Command, Cursor, Done, Handle, Name, NewPost, Notice, NotificationFilter, Page,
+    PollChoices, PostId, PostText, ScheduledId, Span, UserId, UserRef,
 };
 use node::{Clock, Durability, Node, NodeOptions, Request};
 
@@ -80,8 +80,9 @@ impl Subject {
     /// The polls of whose end a user is notified, the newest first.
     fn ends(&self, user: u32) -> Vec<PostId> {
         let page = Page { cursor: Cursor::Newest, limit: 1_000 };
-        let found = self.node().viewer(Some(UserId(user))).notifications(&page).rows.items;
-        let notices = found.into_iter().filter_map(|(_, shown)| Some(shown?.notice));
+        let viewer = self.node().viewer(Some(UserId(user)));
+        let found = viewer.notifications(&page, &NotificationFilter::default()).found.items;
+        let notices = found.into_iter().map(|found| found.notice);
         let ended = |notice| if let Notice::Poll(post) = notice { Some(post) } else { None };
         notices.filter_map(ended).collect()
     }

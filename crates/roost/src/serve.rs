@@ -72,7 +72,7 @@ impl Serve {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let config = self.config.clone().filter(|_| self.settings.log_level.is_none());
         let settings = match &self.config {
-            Some(file) => self.settings.completed_by(file)?,
+            Some(file) => self.settings.completed_by(file).map_err(Exit::setting)?,
             None => self.settings,
         };
         let hang_up = start_logging(&settings)?;

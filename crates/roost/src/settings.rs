@@ -20,7 +20,6 @@ use serde::Deserialize;
 use web::Pages;
 
 use crate::address::{in_file, public_url, public_url_in_file, resolve};
-use crate::exit::Exit;
 use crate::memory::{Given, Memory};
 
 pub(crate) use values::{LogFormat, Policy, duration};
@@ -258,11 +257,9 @@ impl Settings {
     /// If the file cannot be read or is not a valid configuration.
     pub(crate) fn completed_by(self, file: &Path) -> anyhow::Result<Self> {
         let text = std::fs::read_to_string(file)
-            .with_context(|| format!("cannot read the configuration file {}", file.display()))
-            .map_err(Exit::setting)?;
+            .with_context(|| format!("cannot read the configuration file {}", file.display()))?;
         let file: Self = toml::from_str(&text)
-            .with_context(|| format!("the configuration file {} is wrong", file.display()))
-            .map_err(Exit::setting)?;
+            .with_context(|| format!("the configuration file {} is wrong", file.display()))?;
         Ok(Self {
             data: self.data.or(file.data),
             listen: self.listen.or(file.listen),

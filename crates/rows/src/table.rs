@@ -142,6 +142,11 @@ tables! {
         Votes = 0x49,
         /// (post, boost of it) -> the user who boosted it.
         Boosts = 0x4a,
+        /// (list of posts, post) -> the author. List 0 has the posts of the public timeline, list 1 those of them with
+        /// pictures. (2^32 plus a user, post of the user with pictures) -> as `AuthorPosts`.
+        PostLists = 0x4b,
+        /// (user, direct post by or to the user) -> the first post of its conversation.
+        DirectPosts = 0x4c,
         /// (follower, followed) -> 0. Packed.
         Following = 0x50,
         /// (followed, follower) -> 0. Packed.
@@ -235,6 +240,8 @@ impl SetTable {
                 | Self::PollVotes
                 | Self::Votes
                 | Self::Boosts
+                | Self::PostLists
+                | Self::DirectPosts
         )
     }
 }
@@ -316,6 +323,9 @@ tables! {
         /// When a post was edited (a stamp), the post (8 bytes each) -> the first user who may have boosted it and is not
         /// notified yet. No row once all are.
         EditNotices = 0x74,
+        /// User (4 bytes), first post of a conversation, direct post of it by or to the user with all bits inverted (8 bytes
+        /// each) -> nothing. So the posts of a conversation are together, newest first.
+        ConversationPost = 0x75,
     }
 }
 

@@ -103,5 +103,6 @@ pub use writer::StoreWriter;
 /// Version 14 has no polls and no scheduled posts. Version 15 has no earlier versions of posts.
 /// Version 16 has no options of follows and no muted threads, and replies do not name the first post of their thread.
 /// Version 17 has no rows of boosts by their time, and counts do not say how many posts are not for everybody, nor totals
-/// that, how many accounts are disabled, and how often users were hidden.
+/// that, how many accounts are disabled, and how often users were hidden. It has no rows of posts in
+/// lists and in conversations: `roost repair` adds them.
 pub const FORMAT_VERSION: u32 = 18;

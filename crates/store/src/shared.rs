@@ -62,6 +62,27 @@ impl Layers {
         changed.dedup();
         changed
     }
+
+    /// The greatest of the keys of all points up to `last` that the layers have changed, removed ones included, ascending:
+    /// about as many as a read of `limit` needs, so that the others are not sorted; and the key from which these are all.
+    pub(crate) fn last_point_keys(
+        &self,
+        table: PointTable,
+        last: u64,
+        limit: usize,
+    ) -> (Vec<u64>, u64) {
+        let (keys, enough) = (0..=last, limit.saturating_mul(2));
+        let mut changed = self.active.point_keys(table, &keys);
+        changed.extend(self.frozen.iter().flat_map(|layer| layer.point_keys(table, &keys)));
+        let mut low = 0;
+        if let Some(rest) = changed.len().checked_sub(enough).filter(|rest| *rest > 0) {
+            low = *changed.select_nth_unstable(rest).1;
+            changed.retain(|key| *key >= low);
+        }
+        changed.sort_unstable();
+        changed.dedup();
+        (changed, low)
+    }
 }
 
 impl Store {

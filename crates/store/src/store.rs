@@ -121,12 +121,21 @@ impl Rows for Store {
         limit: usize,
         each: &mut dyn FnMut(u64, &[u8]),
     ) {
-        let Some(last) = below.checked_sub(1) else { return };
-        let layers = self.shared().layers.load();
-        let changed = layers.point_keys(table, 0..=last);
-        let mut disk = self.shared().disk.points(table, 0..=last).rev();
-        let look = |key| layers.find(|layer| layer.point(table, key)).flatten();
-        merge::points_down(changed, &mut disk, look, limit, each);
+        let (mut end, mut left) = (below, limit);
+        while left > 0
+            && let Some(last) = end.checked_sub(1)
+        {
+            let layers = self.shared().layers.load();
+            let (changed, low) = layers.last_point_keys(table, last, left);
+            let mut disk = self.shared().disk.points(table, low..=last).rev();
+            let look = |key| layers.find(|layer| layer.point(table, key)).flatten();
+            let mut found = 0;
+            merge::points_down(changed, &mut disk, look, left, &mut |key, row| {
+                found += 1;
+                each(key, row);
+            });
+            (end, left) = (low, left.saturating_sub(found));
+        }
     }
 
     fn member(&self, table: SetTable, owner: u64, item: u64) -> Option<u64> {

@@ -17,7 +17,7 @@ use feed::filter::{
 };
 use feed::follow_options::FollowWith;
 use feed::limits::{
-    APP_GRANTS_MAX, CONVERSATIONS_BYTES_MAX, DIRECT_POSTS_MAX, EDIT_NOTICES_MAX,
+    APP_GRANTS_MAX, CONVERSATION_MARKS_MAX, CONVERSATIONS_BYTES_MAX, EDIT_NOTICES_MAX,
     EDIT_NOTICES_QUIET_MS, ERASE_ROWS_MAX, ERASING_USERS_MAX, FILTER_KEYWORDS_MAX, FILTER_SECS_MAX,
     FILTER_TEXT_CHARS_MAX, FILTERED_POSTS_MAX, FILTERS_BYTES_MAX, FILTERS_MAX,
     FOLLOW_OPTIONS_BYTES_MAX, FOLLOW_OPTIONS_MAX, INVITES_MAX, LIST_CHANGED_MAX, LIST_MEMBERS_MAX,
@@ -1099,7 +1099,7 @@ fn full_histories_and_conversations_cost_no_more_than_they_were_costed_at() {
     }
     let row = world.counting.rows.name(NameTable::PostVersions, &post.0.to_be_bytes()).unwrap();
     assert!(row.len() * 5 > VERSIONS_BYTES_MAX * 3, "{}", row.len());
-    for number in 0..DIRECT_POSTS_MAX as u64 + 3 {
+    for number in 0..CONVERSATION_MARKS_MAX as u64 + 3 {
         let (first, read) = (PostId(u64::MAX >> 1), PostId((u64::MAX >> 1) - number));
         let first = PostId(first.0 - 2 * number);
         let mark = ConversationMark { first, read, is_removed: true };

@@ -17,7 +17,7 @@ use crate::params::{KeyHeader, OtherPath, PageQuery, UserPath};
 use crate::routes::Routes;
 use crate::state::AppState;
 use crate::time::rfc3339;
-use crate::v1::follows::{Listed, UserPage, page_of_users, users};
+use crate::v1::follows::{Listed, UserPage, page_of_users, shown_users, users};
 
 pub(crate) fn route(routes: &mut Routes<'_>) {
     routes.on("PUT", "/v1/users/{user}/blocks/{other}", RouteKind::Plain, block);
@@ -193,12 +193,12 @@ pub(crate) async fn mutes(
     let found = state.read(move |node| {
         let user = node.resolve(&user).ok_or(Refusal::UserNotFound)?;
         let facts = node.facts();
-        let ids = span.map(|span| facts.users_in(SetTable::Mutes, user, span)).unwrap_or_default();
+        let ids = |span| facts.users_in(SetTable::Mutes, user, span);
         let muted = |id| {
             let (mute, user) = (facts.mute(user, id)?, Listed::read(facts, id)?);
             Some(Muted { user, mentions: mute.mentions, ends_at: mute.ends_ms.map(rfc3339) })
         };
-        Ok::<_, Refusal>(ids.into_iter().map(|id| (id, muted(id))).collect::<Vec<_>>())
+        Ok::<_, Refusal>(shown_users(span, ids, |id| facts.exists(*id), muted))
     });
     Ok(page_of_users(&asked, found.await??))
 }

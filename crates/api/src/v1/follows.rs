@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use feed::{Command, Facts, Refusal, Rows, SetTable, UserId, UserRef, Viewer};
+use feed::{Command, Facts, Refusal, Rows, SetTable, ShownItems, Span, UserId, UserRef, Viewer};
 use node::Node;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -13,7 +13,7 @@ use crate::error::{ApiError, ErrorBody};
 use crate::guard::RouteKind;
 use crate::idempotency::Once;
 use crate::input::{OneUser, TwoUsers};
-use crate::page::{self, Asked, AskedFor, Ends, Reading};
+use crate::page::{self, Asked, AskedFor, Reading};
 use crate::params::{KeyHeader, OtherPath, PageQuery, UserPath, ViewerQuery};
 use crate::routes::Routes;
 use crate::state::AppState;
@@ -46,17 +46,28 @@ impl Listed {
         Some(Self { id: id.0.to_string(), handle, name })
     }
 
-    /// Reads those of the users whom the viewer may see. May block.
+    /// Reads a page of users whom the viewer may see, of a list that `ids` reads. May block.
     pub(crate) fn visible<R: Rows + ?Sized>(
         viewer: &Viewer<'_, R>,
-        ids: Vec<UserId>,
-    ) -> Vec<(UserId, Option<Self>)> {
-        let listed = |id| {
-            let visible = viewer.visible_user(id).then(|| Self::read(viewer.facts(), id));
-            (id, visible.flatten())
-        };
-        ids.into_iter().map(listed).collect()
+        span: Option<Span>,
+        ids: impl FnMut(Span) -> Vec<UserId>,
+    ) -> ShownItems<(UserId, Self)> {
+        let shown = |id: &UserId| viewer.visible_user(*id) && viewer.facts().exists(*id);
+        shown_users(span, ids, shown, |id| Self::read(viewer.facts(), id))
     }
+}
+
+/// A page of users, of a list that `ids` reads, whom `is_shown` accepts.
+pub(crate) fn shown_users<T>(
+    span: Option<Span>,
+    ids: impl FnMut(Span) -> Vec<UserId>,
+    is_shown: impl Fn(&UserId) -> bool,
+    view: impl Fn(UserId) -> Option<T>,
+) -> ShownItems<(UserId, T)> {
+    let wanted = span.map_or(0, |span| span.limit);
+    let ShownItems { items, end } = ShownItems::read(span, wanted, ids, |id| id.0.into(), is_shown);
+    let items = items.into_iter().filter_map(|id| Some((id, view(id)?))).collect();
+    ShownItems { items, end }
 }
 
 /// A page of users.
@@ -209,8 +220,8 @@ pub(crate) async fn users(
     let found = state.read(move |node| {
         let user = node.resolve(&user).ok_or(Refusal::UserNotFound)?;
         let viewer = on_behalf_of(node, viewer.as_ref(), user)?;
-        let ids = span.map(|span| node.facts().users_in(table, user, span)).unwrap_or_default();
-        Ok::<_, Refusal>(Listed::visible(&viewer, ids))
+        let ids = |span| node.facts().users_in(table, user, span);
+        Ok::<_, Refusal>(Listed::visible(&viewer, span, ids))
     });
     Ok(page_of_users(asked, found.await??))
 }
@@ -240,15 +251,12 @@ pub(crate) fn on_behalf_of<'a>(
     viewer.visible_user(other).then_some(viewer).ok_or(Refusal::UserNotFound)
 }
 
-/// The response with the users `found` by a scan of [`Asked::of_users`], each with their id. Deleted users
-/// are left out of it, but the next page begins after them.
+/// The response with the users `found` by a scan of [`Asked::of_users`], each with their id.
 pub(crate) fn page_of_users<T: Serialize>(
     asked: &Asked,
-    found: Vec<(UserId, Option<T>)>,
+    found: ShownItems<(UserId, T)>,
 ) -> Response {
-    let (found, more) = asked.users_found(found);
-    let id_of = |found: Option<&(UserId, _)>| found.map(|(id, _)| u64::from(id.0));
-    let ends = Ends { first: id_of(found.first()), last: id_of(found.last()), more };
-    let out = page::opened_with(found.iter().filter_map(|(_, user)| user.as_ref()));
+    let (users, ends) = asked.users_found(found);
+    let out = page::opened_with(users.iter().map(|(_, user)| user));
     asked.answer(Reading::Up, ends, out)
 }

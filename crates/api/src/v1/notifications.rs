@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use feed::{Command, Cursor, Notice, Notification, NotificationId};
+use feed::{Command, Cursor, Notice, Notification, NotificationFilter, NotificationId};
 use node::{Node, PageEnds};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -103,14 +103,15 @@ pub(crate) async fn notifications(
     let page = asked.of(NotificationId);
     let read = move |node: &Node, out: &mut Vec<u8>| {
         let viewer = node.viewer(Some(node.resolve(&user)?));
-        let feed::NotificationPage { rows: found, end } = viewer.notifications(&page);
-        let ids = |found: Option<&(NotificationId, _)>| found.map(|(id, _)| *id);
+        let all = NotificationFilter::default();
+        let feed::NotificationPage { found, end } = viewer.notifications(&page, &all);
+        let ids = |found: Option<&Notification>| found.map(|found| found.id);
         let (mut first, mut last) = (ids(found.items.first()), ids(found.items.last()));
         let is_up = matches!(page.cursor, Cursor::After(_));
         let far = if is_up { &mut first } else { &mut last };
         *far = end.or(*far);
         let mut is_first = true;
-        for item in found.items.into_iter().filter_map(|(_, found)| view(node, found?)) {
+        for item in found.items.into_iter().filter_map(|found| view(node, found)) {
             out.extend((!is_first).then_some(b','));
             is_first = false;
             append(&item, out);

@@ -265,8 +265,8 @@ async fn reacted_by(
         let (viewer, facts) = (viewer(node, named.as_ref())?, node.facts());
         let found = facts.post(post).filter(|post| viewer.visible(post));
         let post = found.ok_or(Refusal::PostNotFound)?.boosted_or(post);
-        let ids = span.map(|span| facts.reacted_by(post, reaction, span)).unwrap_or_default();
-        Ok::<_, Refusal>(Listed::visible(&viewer, ids))
+        let ids = |span| facts.reacted_by(post, reaction, span);
+        Ok::<_, Refusal>(Listed::visible(&viewer, span, ids))
     });
     Ok(page_of_users(&asked, found.await??))
 }

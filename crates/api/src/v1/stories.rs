@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
-use feed::{Command, Lifetime, PostText, Refusal, Span, StoryId, UserId, UserRef};
+use feed::{Command, Lifetime, PostText, Refusal, ShownItems, Span, StoryId, UserId, UserRef};
 use node::Node;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -299,14 +299,19 @@ pub(crate) async fn views(
     let span = asked.of_users().unwrap_or(Span { limit: 0, ..Span::ALL });
     let found = state.read(move |node| {
         let author = node.resolve(&author).ok_or(Refusal::UserNotFound)?;
-        let seen = node.story_views(story, author, span).ok_or(Refusal::StoryNotFound)?;
+        let none = Span { limit: 0, ..span };
+        node.story_views(story, author, none).ok_or(Refusal::StoryNotFound)?;
         let (facts, sees) = (node.facts(), node.viewer(Some(author)));
-        // Who is hidden takes a place, so that the page goes on after it.
+        let views = |span| node.story_views(story, author, span).unwrap_or_default();
+        let shown = |(id, _): &(UserId, u64)| sees.visible_user(*id) && facts.exists(*id);
+        let id = |(id, _): &(UserId, u64)| id.0.into();
+        let ShownItems { items, end } = ShownItems::read(Some(span), span.limit, views, id, shown);
         let viewer = |(id, seen_ms)| {
-            let user = Listed::read(facts, id).filter(|_| sees.visible_user(id));
-            (id, user.map(|user| Viewer { user, seen_at: rfc3339(seen_ms) }))
+            let user = Listed::read(facts, id)?;
+            Some((id, Viewer { user, seen_at: rfc3339(seen_ms) }))
         };
-        Ok::<_, Refusal>(seen.into_iter().map(viewer).collect::<Vec<_>>())
+        let items = items.into_iter().filter_map(viewer).collect();
+        Ok::<_, Refusal>(ShownItems { items, end })
     });
     Ok(page_of_users(&asked, found.await??))
 }

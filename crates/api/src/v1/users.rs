@@ -27,7 +27,7 @@ use crate::query::Query;
 use crate::routes::Routes;
 use crate::state::AppState;
 use crate::time::rfc3339;
-use crate::v1::follows::{on_behalf_of, page_of_users, viewer};
+use crate::v1::follows::{on_behalf_of, page_of_users, shown_users, viewer};
 
 pub(crate) fn route(routes: &mut Routes<'_>) {
     routes.on("POST", "/v1/users", RouteKind::Plain, register);
@@ -370,10 +370,9 @@ pub(crate) async fn list(
     let (span, named) = (asked.of_users(), asked.viewer.clone());
     let found = state.read(move |node| {
         let (facts, viewer) = (node.facts(), viewer(node, named.as_ref())?);
-        let ids = span.map(|span| ids(&span, facts.totals().users)).unwrap_or_default();
-        let shows = |id| named.is_none() || is_shown(&viewer, id);
-        let profile = |id| (id, shows(id).then(|| Profile::read(facts, id)).flatten());
-        Ok::<_, Refusal>(ids.into_iter().map(profile).collect::<Vec<_>>())
+        let ids = |span: Span| ids(&span, facts.totals().users);
+        let shows = |id: &UserId| facts.exists(*id) && (named.is_none() || is_shown(&viewer, *id));
+        Ok::<_, Refusal>(shown_users(span, ids, shows, |id| Profile::read(facts, id)))
     });
     Ok(page_of_users(&asked, found.await??))
 }

@@ -255,9 +255,7 @@ fn views_count_once_per_friend_and_are_only_visible_to_the_author() {
     let block = "/v1/users/@ada/blocks/@bob";
     assert_eq!(server.send("PUT", block, &[], b"").status, 204);
     let page = server.get(&(views("@ada") + "?limit=1")).json();
-    assert_eq!(page["items"], json!([]));
-    let page = server.get(page["next"].as_str().unwrap()).json();
-    assert_eq!(page["items"], json!([cyd]));
+    assert_eq!((&page["items"], &page["next"]), (&json!([cyd]), &json!(null)));
     assert_eq!(server.send("DELETE", block, &[], b"").status, 204);
     server.befriend("ada", "bob");
     now.store(START_MS + 60_000, Ordering::SeqCst);

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use feed::{Cursor, Notification, NotificationId, NotificationPage, Page, PostId, Stamp, UserId};
+use feed::{
+    Cursor, Notification, NotificationFilter, NotificationId, NotificationPage, Page, PostId,
+    Stamp, UserId,
+};
 
 use crate::model::ModelOptions;
 use crate::run::Run;
@@ -15,9 +18,7 @@ impl Run {
     pub(super) fn check_notifications(&self, user: u32) {
         let viewer = self.node().node().viewer(Some(UserId(user)));
         let page: Page<NotificationId> = Page { cursor: Cursor::Newest, limit: 1_000_000 };
-        let found =
-            viewer.notifications(&page).rows.items.into_iter().filter_map(|(_, shown)| shown);
-        let found: Vec<_> = found.collect();
+        let found = viewer.notifications(&page, &NotificationFilter::default()).found.items;
         assert_eq!(found, self.model.feed.notifications(user), "notices of {user}");
         for shown in found.iter().take(20) {
             assert_eq!(viewer.notification(shown.id), Some(*shown), "a notice of {user}");
@@ -37,13 +38,14 @@ impl Run {
         // Up to where all was read; nothing if there is no more.
         let mut end = None;
         for _ in 0..PAGES_MAX {
-            let NotificationPage { rows: read, end: stopped } =
-                viewer.notifications(&Page { cursor, limit: page.limit });
+            let next = Page { cursor, limit: page.limit };
+            let NotificationPage { found: read, end: stopped } =
+                viewer.notifications(&next, &NotificationFilter::default());
             assert!(read.items.len() <= page.limit, "a page of {user} has {}", read.items.len());
             let last = if is_up { read.items.first() } else { read.items.last() };
-            end = stopped.or(last.map(|(id, _)| *id)).filter(|_| read.more);
+            end = stopped.or(last.map(|found| found.id)).filter(|_| read.more);
             assert_eq!(end.is_some(), read.more, "a page of {user} without rows is the last one");
-            found.extend(read.items.into_iter().filter_map(|(_, shown)| shown));
+            found.extend(read.items);
             let Some(last) = end else { break };
             let next = if is_up { Cursor::After(last) } else { Cursor::Before(last) };
             assert_ne!(next, cursor, "the pages of {user} go on");

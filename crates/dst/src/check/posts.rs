@@ -1,5 +1,6 @@
 //! Compares reads of posts, boosts, home timelines and reactions with the model.
 
+use feed::profile::ProfileFilter;
 use feed::{Cursor, Page, PostId, Reaction, UserId, Visible};
 
 use super::polls::model_poll;
@@ -13,18 +14,34 @@ impl Run {
         if let Some(known) = node.try_home_ids(UserId(user), page) {
             assert_eq!(known, expected, "home of {user} in memory, {page:?}");
         }
-        let Visible { posts: found, end } = node.home_ids(UserId(user), page);
-        assert_eq!(end, None, "home of {user}, {page:?} has few hidden posts");
-        assert_eq!(found, expected, "home of {user}, {page:?}");
-        for id in &found.items {
+        let wants = |id: &PostId| {
             let boost = self.model.feed.posts.get(&id.0).map(|post| post.boost.as_ref());
             // A boost of a deleted post is not shown.
-            let wants = boost.is_some_and(|boost| {
+            boost.is_some_and(|boost| {
                 boost.is_none_or(|boost| self.model.feed.wants_boosts_of(user, boost.author))
-            });
+            })
+        };
+        for id in &expected.items {
             let shown = node.home_post(UserId(user), *id, &mut Vec::new());
-            assert_eq!(shown, wants, "whether {user} is shown {} at home", id.0);
+            assert_eq!(shown, wants(id), "whether {user} is shown {} at home", id.0);
         }
+        let Visible { posts: found, end } = node.home_ids(UserId(user), page);
+        if node.viewer(Some(UserId(user))).hides_nobody() {
+            assert_eq!(end, None, "home of {user}, {page:?} has few hidden posts");
+            assert_eq!(found, expected, "home of {user}, {page:?}");
+            return;
+        }
+        let whole = Page { cursor: page.cursor, limit: 1_000_000 };
+        let mut shown = self.model.feed.home(user, &whole, &self.orphans()).items;
+        shown.retain(wants);
+        let more = shown.len() > page.limit;
+        let hidden = shown.len().saturating_sub(page.limit);
+        match page.cursor {
+            Cursor::After(_) => drop(shown.drain(..hidden)),
+            Cursor::Newest | Cursor::Before(_) => shown.truncate(page.limit),
+        }
+        assert_eq!(found.items, shown, "home of {user}, {page:?}");
+        assert!(found.more || !more, "home of {user}, {page:?} goes on");
     }
 
     /// The boosts of deleted posts that are still stored.
@@ -106,7 +123,7 @@ impl Run {
         let node = self.node().node();
         let author = (user + 1) % self.model.feed.users.len().max(1) as u32;
         let viewer = node.viewer(Some(UserId(user)));
-        let found = node.visible_posts(&viewer, UserId(author), page);
+        let found = node.visible_posts(&viewer, UserId(author), page, &ProfileFilter::default());
         assert_eq!(found.end, None, "there are few posts");
         let found = found.posts;
         let expected = self.model.feed.posts_by(user, author, page);

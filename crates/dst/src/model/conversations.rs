@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use feed::conversation::{Conversation, ConversationUpdate};
-use feed::limits::DIRECT_POSTS_MAX;
+use feed::limits::CONVERSATION_MARKS_MAX;
 use feed::{Done, NewPost, Outcome, PostId, UserRef, Visibility};
 
 use super::feed::Feed;
@@ -20,7 +20,7 @@ pub(crate) struct ModelMark {
 
 /// Removes all marks of a user but those of the newest posts.
 fn keep_newest(marks: &mut BTreeMap<u64, ModelMark>) {
-    while marks.len() > DIRECT_POSTS_MAX {
+    while marks.len() > CONVERSATION_MARKS_MAX {
         let oldest = marks.iter().min_by_key(|(_, mark)| (mark.read, mark.stamp));
         let first = oldest.map(|(first, _)| *first);
         first.and_then(|first| marks.remove(&first));
@@ -79,9 +79,7 @@ impl Feed {
             let is_heard = || post.mentions.contains(&user) && self.hears(user, post.author);
             post.visibility == Visibility::Direct && (post.author == user || is_heard())
         };
-        // Of older posts nothing is known.
-        let shown = self.posts.iter().rev().filter(|(_, post)| is_shown(post));
-        for (id, post) in shown.take(DIRECT_POSTS_MAX) {
+        for (id, post) in self.posts.iter().rev().filter(|(_, post)| is_shown(post)) {
             newest.entry(post.conversation.unwrap_or(*id)).or_insert(*id);
         }
         let shown = newest.into_iter().filter_map(|(first, last)| {

@@ -8,8 +8,8 @@ use rows::Stamp;
 use crate::accounts::GrantId;
 use crate::command::{Done, Outcome};
 use crate::cost::{
-    GRANT_ROWS, LIST_ROWS, MEDIA_ROWS, POLL_ROWS, POST_ROWS_LEAST, POST_ROWS_MAX, SCHEDULED_ROWS,
-    TAG_ROWS,
+    DIRECT_ROWS, GRANT_ROWS, LIST_ROWS, MEDIA_ROWS, POLL_ROWS, POST_ROWS_LEAST, POST_ROWS_MAX,
+    SCHEDULED_ROWS, TAG_ROWS,
 };
 use crate::effect::Effect;
 use crate::facts::{HiddenCount, Txn, VOTE_ROWS};
@@ -19,6 +19,7 @@ use crate::limits::{ERASE_ROWS_MAX, ERASING_USERS_MAX, LISTS_MAX};
 use crate::list::ListId;
 use crate::media::MediaId;
 use crate::poll::PollId;
+use crate::post::Visibility;
 use crate::reaction::Reaction;
 use crate::records::Counts;
 use crate::refusal::Refusal;
@@ -67,7 +68,7 @@ pub(super) fn erase(
             erase.relations(remains, from);
         }
         Remains::Mentions => {
-            for post in erase.items(remains, from, ERASE_ROWS_MAX) {
+            for post in erase.items(remains, from, ERASE_ROWS_MAX / (1 + DIRECT_ROWS)) {
                 erase.txn.remove_mention(user, post);
             }
         }
@@ -164,7 +165,9 @@ impl Erase<'_, '_> {
             let tags = TAG_ROWS * post.tags().len();
             let media = MEDIA_ROWS * post.media.len();
             let poll = POLL_ROWS * post.poll.iter().len();
-            rows_left -= POST_ROWS_LEAST + post.mentions.len() + tags + media + poll;
+            let is_direct = post.visibility == Visibility::Direct;
+            let direct = if is_direct { DIRECT_ROWS * (1 + post.mentions.len()) } else { 0 };
+            rows_left -= POST_ROWS_LEAST + post.mentions.len() + direct + tags + media + poll;
             self.txn.remove_post(id, &post);
             let deleted = |user: &UserId| Effect::MentionChanged {
                 post: id,

@@ -7,11 +7,7 @@ use rows::{NameTable, Rows, SetTable, Span, decode};
 use super::{Facts, Txn};
 use crate::conversation::ConversationMark;
 use crate::ids::{PostId, UserId};
-use crate::limits::{DIRECT_POSTS_MAX, DIRECT_ROWS_MAX};
 use crate::write;
-
-/// Rows of one read.
-const READ_ROWS: usize = 512;
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
     /// What a user did with conversations, in the order of what was read, the newest first.
@@ -21,28 +17,38 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         row.map_or_else(Vec::new, |row| decode(&row))
     }
 
-    /// The newest posts in a list of a user whose numbers are wanted, newest first: some more than can be shown, of a
-    /// bounded number of rows.
-    pub(crate) fn newest_in(
+    /// The first post of the conversation of a direct post by or to a user.
+    #[must_use]
+    pub fn conversation_of(&self, user: UserId, post: u64) -> Option<PostId> {
+        self.rows.member(SetTable::DirectPosts, user.0.into(), post).map(PostId)
+    }
+
+    /// Direct posts by or to a user within `span` of post ids, each with the first post of its conversation.
+    pub(crate) fn direct_posts(&self, user: UserId, span: Span) -> Vec<(PostId, PostId)> {
+        let rows = self.rows.members(SetTable::DirectPosts, user.0.into(), span);
+        rows.into_iter().map(|(post, first)| (PostId(post), PostId(first))).collect()
+    }
+
+    /// The newest direct posts by or to a user in a conversation that are older than `before`: at most `limit`.
+    pub(crate) fn conversation_posts(
         &self,
-        table: SetTable,
         user: UserId,
-        mut is_wanted: impl FnMut(u64) -> bool,
+        first: PostId,
+        before: PostId,
+        limit: usize,
     ) -> Vec<PostId> {
-        let (mut found, mut rows) = (Vec::new(), 0);
-        let mut rest = Span::below(None, READ_ROWS);
-        while let Some(span) = rest.filter(|_| rows < DIRECT_ROWS_MAX) {
-            let page = self.rows.members(table, user.0.into(), span);
-            rows += page.len();
-            let last = page.last().filter(|_| page.len() >= span.limit);
-            rest = last.and_then(|(post, _)| span.beyond(*post, READ_ROWS));
-            let wanted = page.into_iter().filter(|(_, number)| is_wanted(*number));
-            found.extend(wanted.map(|(post, _)| PostId(post)));
-            if found.len() >= DIRECT_POSTS_MAX {
-                break;
-            }
-        }
-        found
+        let Some(last) = before.0.checked_sub(1) else { return Vec::new() };
+        let start = [&user.0.to_be_bytes()[..], &first.0.to_be_bytes()].concat();
+        let from = (!last).to_be_bytes();
+        let posts = self.rows.names_under(NameTable::ConversationPost, &start, &from, limit);
+        let ids = posts.iter().filter_map(|id| Some(!u64::from_be_bytes(*id.first_chunk()?)));
+        ids.map(PostId).collect()
+    }
+
+    /// The author of a direct post that mentions `user`.
+    pub(crate) fn direct_author(&self, user: UserId, post: PostId) -> Option<UserId> {
+        let number = self.rows.member(SetTable::Mentions, user.0.into(), post.0)?;
+        number.checked_sub(1).map(|author| UserId(author as u32))
     }
 }
 

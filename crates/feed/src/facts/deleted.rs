@@ -13,8 +13,7 @@
 use rows::{PointTable, Rows, SetTable, Span};
 
 use super::{Facts, Txn, user_id};
-use crate::ids::ScheduledId;
-use crate::ids::{UserId, UserRef};
+use crate::ids::{PostId, ScheduledId, UserId, UserRef};
 use crate::list::ListId;
 use crate::media::MediaId;
 use crate::records::{Counts, User};
@@ -175,6 +174,9 @@ impl Txn<'_> {
     /// Removes a mention of a deleted user.
     pub fn remove_mention(&mut self, user: UserId, post: u64) {
         self.rows.put_member(SetTable::Mentions, user.0.into(), post, None);
+        if let Some(first) = self.facts().conversation_of(user, post) {
+            write::direct_rows(self.rows, user, (PostId(post), first), false);
+        }
     }
 
     /// Removes a view of a story by a deleted user. The story still counts it: see

@@ -26,15 +26,20 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     }
 
     /// The rows of a user's notifications within `span`, in its order, without those of posts by users of whose posts the
-    /// user is notified.
-    pub(crate) fn notification_rows(&self, user: UserId, span: Span) -> Vec<(u64, NoticeRow)> {
+    /// user is notified, and of mentions only if they are wanted.
+    pub(crate) fn notification_rows(
+        &self,
+        user: UserId,
+        span: Span,
+        has_mentions: bool,
+    ) -> Vec<(u64, NoticeRow)> {
         let stored = |low, high| {
             let span = Span { low, high, ..span };
             self.rows.members(SetTable::Notifications, user.0.into(), span).into_iter()
         };
-        let mentions = self.rows.members(SetTable::Mentions, user.0.into(), span).into_iter();
+        let mentions = has_mentions.then(|| self.mentions_of(user, span)).into_iter().flatten();
         let mut rows: BTreeMap<u64, NoticeRow> =
-            mentions.map(|(post, _)| (post, NoticeRow::Mention)).collect();
+            mentions.map(|post| (post.0, NoticeRow::Mention)).collect();
         let high = span.high.min(DISMISSED - 1);
         if span.low <= high {
             let as_row = |(id, row)| Some((id, NoticeRow::Stored(Stored::of_number(row)?)));

@@ -6,6 +6,7 @@ use super::{Facts, Txn};
 use crate::boost::Boost;
 use crate::home_authors::HomeAuthors;
 use crate::ids::{PostId, UserId};
+use crate::list_rows;
 use crate::media::MediaUse;
 use crate::post::{Listed, Loaded, Posted, Visibility};
 use crate::records::Post;
@@ -198,6 +199,7 @@ impl Txn<'_> {
             write::mention(self.rows, *user, (id, new));
         }
         self.edit_tags(id, old, new);
+        list_rows::replace(self.rows, id, &list_rows::rows_of(old), &list_rows::rows_of(new));
         self.replace_poll(id, old.poll.as_ref(), new.poll.as_ref());
     }
 
@@ -205,9 +207,12 @@ impl Txn<'_> {
     pub fn remove_post(&mut self, id: PostId, post: &Post) {
         self.rows.put_point(PointTable::Post, id.0, None);
         self.rows.put_member(SetTable::AuthorPosts, post.author.0.into(), id.0, None);
+        write::direct(self.rows, post.author, (id, post), false);
         for user in &post.mentions {
             self.rows.put_member(SetTable::Mentions, user.0.into(), id.0, None);
+            write::direct(self.rows, *user, (id, post), false);
         }
+        list_rows::replace(self.rows, id, &list_rows::rows_of(post), &[]);
         if let Some(parent) = post.in_reply_to {
             self.rows.put_member(SetTable::Replies, parent.0, id.0, None);
         }

@@ -182,6 +182,8 @@ impl Mend {
                 SetTable::Mentions => step.mention(owner, item),
                 SetTable::Replies => step.reply(owner, item),
                 SetTable::Boosts => step.boost_of_post(owner, item, number),
+                SetTable::PostLists => step.listed_post(owner, item, number),
+                SetTable::DirectPosts => step.direct_post(owner, item, number),
                 SetTable::AuthorStories => step.author_story(owner, item, number),
                 SetTable::Expiring => self.expiring(step, owner, item),
                 SetTable::StoryViews => self.view(step, (table, SetTable::Seen), owner, item),
@@ -278,6 +280,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
             }
             NameTable::FollowOptions => self.follow_options(name, value),
             NameTable::EditNotices => self.edit_notices(name),
+            NameTable::ConversationPost => self.conversation_post(name),
             NameTable::PostVersions => self.post_versions(name),
             NameTable::PollEnd => self.poll_end(name),
             NameTable::ScheduledDue => self.scheduled_due(name),

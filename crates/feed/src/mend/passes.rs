@@ -30,7 +30,7 @@ pub(super) enum Pass {
 }
 
 /// Later passes rely on what earlier ones have made consistent.
-pub(super) const PASSES: [Pass; 121] = [
+pub(super) const PASSES: [Pass; 124] = [
     Pass::PointRecords(PointTable::User),
     Pass::PointRecords(PointTable::Counts),
     Pass::PointRecords(PointTable::Post),
@@ -103,6 +103,9 @@ pub(super) const PASSES: [Pass; 121] = [
     Pass::Members(SetTable::Mentions),
     Pass::Members(SetTable::Replies),
     Pass::Members(SetTable::Boosts),
+    Pass::Members(SetTable::PostLists),
+    Pass::Members(SetTable::DirectPosts),
+    Pass::Names(NameTable::ConversationPost),
     Pass::Members(SetTable::Favourites),
     Pass::Members(SetTable::Bookmarks),
     Pass::Members(SetTable::Pins),

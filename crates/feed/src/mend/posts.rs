@@ -5,6 +5,7 @@ use rows::{NameTable, PointTable, RowsMut, Scan, SetTable, try_decode};
 use super::{Mend, Rows, at};
 use crate::boost::Boost;
 use crate::ids::{PostId, UserId};
+use crate::list_rows;
 use crate::reaction::Reaction;
 use crate::records::Post;
 use crate::version::PostVersion;
@@ -76,6 +77,7 @@ impl Mend {
         }
         if !self.is_check {
             step.add_tags(PostId(key), &post);
+            step.add_to_lists(PostId(key), &post);
         }
         if !missing.is_empty() {
             step.derived(format!(
@@ -142,6 +144,63 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
 
     fn stored_post(&self, id: u64) -> Option<Post> {
         self.facts().stored_post(PostId(id))
+    }
+
+    /// Adds rows of a post in lists and conversations. It is no finding that they are missing: posts from before format 18
+    /// have none.
+    fn add_to_lists(&mut self, id: PostId, post: &Post) {
+        for (list, number) in list_rows::rows_of(post) {
+            self.set(SetTable::PostLists, list, id.0, Some(number));
+        }
+        let Some(first) = post.conversation_or(id) else { return };
+        let users = std::iter::once(post.author).chain(post.mentions.iter().copied());
+        for user in users.filter(|user| !self.is_deleted(*user)).collect::<Vec<_>>() {
+            if self.user(user.0.into()).is_some() && !self.has_direct(user, (id, first)) {
+                write::direct_rows(&mut *self.rows, user, (id, first), true);
+            }
+        }
+    }
+
+    fn has_direct(&self, user: UserId, (post, first): (PostId, PostId)) -> bool {
+        let key = write::conversation_post_key(user, first, post);
+        self.rows.member(SetTable::DirectPosts, user.0.into(), post.0) == Some(first.0)
+            && self.rows.name(NameTable::ConversationPost, &key).is_some()
+    }
+
+    /// A row of a list, whose post must be in it.
+    pub(super) fn listed_post(&mut self, list: u64, item: u64, number: u64) {
+        let post = self.stored_post(item);
+        if !post.is_some_and(|post| list_rows::rows_of(&post).contains(&(list, number))) {
+            self.derived(format!("PostLists {list}, {item}: no such post is in the list"));
+            self.rows.put_member(SetTable::PostLists, list, item, None);
+        }
+    }
+
+    /// A direct post by or to a user.
+    pub(super) fn direct_post(&mut self, owner: u64, item: u64, first: u64) {
+        let user = self.user(owner);
+        if !user.is_some_and(|user| self.is_direct(user, (PostId(item), PostId(first)))) {
+            self.derived(format!("DirectPosts {owner}, {item}: no such post is by or to the user"));
+            self.rows.put_member(SetTable::DirectPosts, owner, item, None);
+        }
+    }
+
+    /// As [`Rows::direct_post`], in its conversation.
+    pub(super) fn conversation_post(&mut self, name: &[u8]) {
+        let found = write::read_conversation_post(name);
+        let is_right = found.is_some_and(|(user, first, post)| {
+            self.user(user.0.into()).is_some() && self.is_direct(user, (post, first))
+        });
+        if !is_right {
+            self.remove_named(NameTable::ConversationPost, name);
+        }
+    }
+
+    fn is_direct(&self, user: UserId, (post, first): (PostId, PostId)) -> bool {
+        self.stored_post(post.0).is_some_and(|found| {
+            let is_of = found.author == user || found.mentions.contains(&user);
+            is_of && found.conversation_or(post) == Some(first)
+        })
     }
 
     /// The earlier versions of a post.

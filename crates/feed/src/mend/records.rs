@@ -78,7 +78,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
             NameTable::EditNotices => name.len() == 16 && try_decode::<u64>(value).is_some(),
             NameTable::MediaSpace => try_decode::<MediaSpace>(value).is_some(),
             NameTable::MediaFile | NameTable::MediaOf | NameTable::UnattachedMedia => true,
-            NameTable::TagPost | NameTable::AuthorTag => true,
+            NameTable::TagPost | NameTable::AuthorTag | NameTable::ConversationPost => true,
             NameTable::ListMember | NameTable::ListedUser => true,
             NameTable::Bucket | NameTable::KeyExpiry | NameTable::Sender => true,
             NameTable::GrantOf | NameTable::GrantExpiry | NameTable::UnusedApp => true,

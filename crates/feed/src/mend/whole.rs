@@ -9,7 +9,7 @@ use crate::conversation::ConversationMark;
 use crate::filter::Filter;
 use crate::follow_options::{FollowOptions, OptionsOf};
 use crate::ids::{PostId, UserId};
-use crate::limits::{DIRECT_POSTS_MAX, FOLLOW_OPTIONS_MAX, MUTED_THREADS_MAX, NOTIFYING_MAX};
+use crate::limits::{CONVERSATION_MARKS_MAX, FOLLOW_OPTIONS_MAX, MUTED_THREADS_MAX, NOTIFYING_MAX};
 use crate::write;
 
 /// Whether the bytes of a row are filters.
@@ -22,7 +22,10 @@ pub(super) fn are_marks(value: &[u8]) -> bool {
     let Some(marks) = try_decode::<Vec<ConversationMark>>(value) else { return false };
     let firsts: BTreeSet<_> = marks.iter().map(|mark| mark.first).collect();
     let is_sorted = marks.is_sorted_by(|one, other| one.read >= other.read);
-    !marks.is_empty() && marks.len() <= DIRECT_POSTS_MAX && firsts.len() == marks.len() && is_sorted
+    !marks.is_empty()
+        && marks.len() <= CONVERSATION_MARKS_MAX
+        && firsts.len() == marks.len()
+        && is_sorted
 }
 
 /// Whether the bytes of a row are options of follows, none of them the default, in the order of the followed.

@@ -10,8 +10,9 @@ use feed::schedule::{ScheduleCommand, ScheduledPost};
 use feed::{
     Bio, Command, Cursor, Done, Effect, Facts, Handle, Idempotency, Lifetime, List, ListChange,
     ListCommand, ListId, ListReplies, ListTitle, MarkerUpdate, MarkersUpdate, MuteTime, Name,
-    NewPost, Note, Notice, Page, PollChoices, PostEdit, PostId, PostText, Remains, Reply,
-    StampedCommand, StoryId, Tag, Txn, UserEdit, UserId, UserRef, Viewer, apply, limits,
+    NewPost, Note, Notice, NotificationFilter, Page, PollChoices, PostEdit, PostId, PostText,
+    Remains, Reply, StampedCommand, StoryId, Tag, Txn, UserEdit, UserId, UserRef, Viewer, apply,
+    limits,
 };
 use rows::{Rows, Stamp, StampClock};
 use testkit::MemoryRows;
@@ -129,7 +130,9 @@ impl World {
             if remains == Remains::Nothing {
                 break;
             }
-            remains = remains.next();
+            if self.facts().remains(user, remains, 0, 1).is_empty() {
+                remains = remains.next();
+            }
         }
     }
 
@@ -137,9 +140,8 @@ impl World {
     pub(crate) fn notices(&self, user: u32) -> Vec<(u32, Notice)> {
         let page = Page { cursor: Cursor::Newest, limit: 2_000 };
         let viewer = Viewer::new(self.facts(), Some(UserId(user)));
-        let shown =
-            viewer.notifications(&page).rows.items.into_iter().filter_map(|(_, shown)| shown);
-        shown.map(|shown| (shown.actor.0, shown.notice)).collect()
+        let shown = viewer.notifications(&page, &NotificationFilter::default()).found.items;
+        shown.into_iter().map(|shown| (shown.actor.0, shown.notice)).collect()
     }
 
     pub(crate) fn facts(&self) -> Facts<'_, MemoryRows> {

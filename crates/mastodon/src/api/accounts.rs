@@ -7,7 +7,9 @@ use axum::http::Uri;
 use axum::response::Response;
 
 use feed::limits::FOLLOWING_MAX;
-use feed::{Handle, Page, PageOf, PostId, Posted, SetTable, Span, Tag, UserId, Visibility};
+use feed::profile::ProfileFilter;
+use feed::{Facts, Handle, PostId, SetTable, ShownItems, Span, Tag, UserId};
+use node::Store;
 use serde_json::json;
 
 use crate::answers;
@@ -29,10 +31,6 @@ const FAMILIAR_MAX: usize = 40;
 /// Follows that a request for such accounts looks at: enough for one account.
 const FAMILIAR_READ_MAX: usize = 16_384;
 const _: () = assert!(FAMILIAR_READ_MAX > FOLLOWING_MAX as usize);
-/// Rows of an author's posts that one request reads, if some kinds of them are left out.
-const ROWS_READ_MAX: usize = 1_000;
-/// Rows of them that are read at a time.
-const ROWS_AT_ONCE: usize = 100;
 
 /// `GET /api/v1/accounts/{id}`
 pub(crate) async fn show(
@@ -135,21 +133,29 @@ pub(crate) async fn statuses(
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
     let asked = Asked::parse(&fields, paging::STATUSES)?;
-    let replies = !fields.is_true("exclude_replies")?;
-    let boosts = !fields.is_true("exclude_reblogs")?;
-    let direct = !fields.is_true("exclude_direct")?;
     let is_pinned = fields.is_true("pinned")?;
-    let only_media = fields.is_true("only_media")?;
     // No post has what is no hashtag.
     let tag = fields.one("tagged")?.map(Tag::parse);
     let none = matches!(tag, Some(Err(_)));
-    let tag = tag.and_then(Result::ok);
-    let wanted = Wanted { replies, boosts, direct, only_media, tag };
-    let read = move |_: &_, entities: &mut Entities<'_>| {
-        entities.is_visible(user).then(|| match none {
+    let filter = ProfileFilter {
+        no_replies: fields.is_true("exclude_replies")?,
+        no_boosts: fields.is_true("exclude_reblogs")?,
+        no_direct: fields.is_true("exclude_direct")?,
+        // Nobody in particular sees what is for everybody.
+        only_open: reader.is_none(),
+        only_pictures: fields.is_true("only_media")?,
+        tag: tag.and_then(Result::ok),
+    };
+    let read = move |node: &node::Node, entities: &mut Entities<'_>| {
+        entities.knows(user).then(|| match none || !entities.is_visible(user) {
             true => Listed::default(),
             false if is_pinned => pinned(entities, user),
-            false => of_author(entities, user, &asked, &wanted),
+            false => {
+                let page = asked.page(PostId);
+                let found = node.visible_posts(entities.viewer(), user, &page, &filter);
+                let stopped = found.end.map(|end| end.0);
+                asked.statuses(found.posts, stopped, |post, out| entities.append_status(post, out))
+            }
         })
     };
     let listed = state.entities(reader, read).await?.ok_or_else(ApiError::not_found)?;
@@ -163,53 +169,6 @@ fn pinned(entities: &mut Entities<'_>, user: UserId) -> Listed {
     let mut json = vec![b'['];
     entities.statuses(&pins, &mut json);
     Listed { json, ..Listed::default() }
-}
-
-/// What a list of an author's statuses has and leaves out.
-struct Wanted {
-    replies: bool,
-    boosts: bool,
-    direct: bool,
-    /// Only those with pictures of their own.
-    only_media: bool,
-    /// Only those with this hashtag.
-    tag: Option<Tag>,
-}
-
-fn of_author(
-    entities: &mut Entities<'_>,
-    author: UserId,
-    asked: &Asked,
-    wanted: &Wanted,
-) -> Listed {
-    let page: Page = asked.page(PostId);
-    let (mut found, mut read, mut stopped) = (Vec::new(), 0, None);
-    let mut span = page.span(ROWS_AT_ONCE);
-    while let Some(rest) = span.filter(|_| read < ROWS_READ_MAX && found.len() <= page.limit) {
-        let rows = entities.facts().posts_by(author, rest);
-        read += rows.len();
-        stopped = rows.last().map(|(post, _)| post.0);
-        // A thread of one author is no reply.
-        let is_shown = |posted: &Posted| {
-            let is_reply = posted.1.reply_to().is_some_and(|to| to != author);
-            let is_direct = posted.1.visibility() == Visibility::Direct;
-            let is_left_out = is_reply && !wanted.replies
-                || posted.1.is_boost() && !wanted.boosts
-                || is_direct && !wanted.direct;
-            let has_tag = |tag| entities.facts().has_tag(tag, (posted.0, author));
-            let has_media = || entities.facts().post(posted.0).is_some_and(|p| !p.media.is_empty());
-            !is_left_out
-                && wanted.tag.as_ref().is_none_or(has_tag)
-                && entities.visible_posted(author, *posted)
-                && (!wanted.only_media || has_media())
-        };
-        found.extend(rows.iter().filter(|posted| is_shown(posted)).map(|(post, _)| *post));
-        let last = rows.last().filter(|_| rows.len() == ROWS_AT_ONCE);
-        span = last.and_then(|(post, _)| rest.beyond(post.0, ROWS_AT_ONCE));
-    }
-    let stopped = stopped.filter(|_| span.is_some() && found.len() <= page.limit);
-    let page = PageOf::from_scan(found, &page);
-    asked.statuses(page, stopped, |post, out| entities.append_status(post, out))
 }
 
 /// `GET /api/v1/accounts/{id}/followers`
@@ -243,28 +202,31 @@ async fn related(
 ) -> Result<Response, ApiError> {
     let asked = Asked::parse(fields, paging::ACCOUNTS)?;
     let read = move |_: &_, entities: &mut Entities<'_>| {
-        entities.is_visible(user).then(|| {
-            page_of_accounts(entities, &asked, (table, user), |entities, other| {
-                entities.is_visible(other).then(|| entities.account(other)).flatten()
-            })
+        entities.knows(user).then(|| {
+            let read = |facts: Facts<'_, Store>, span| facts.users_in(table, user, span);
+            page_of_accounts(entities, &asked, read, Entities::is_visible, Entities::account)
         })
     };
     let listed = state.entities(reader, read).await?.ok_or_else(ApiError::not_found)?;
     state.listed(uri.path(), fields, &asked, listed)
 }
 
-/// A page of the users whom `table` has for `owner`, by descending ids.
-pub(crate) fn page_of_accounts(
-    entities: &mut Entities<'_>,
+/// A page of the users of a list that `read` reads whom `is_shown` accepts, by descending ids.
+pub(crate) fn page_of_accounts<'e>(
+    entities: &mut Entities<'e>,
     asked: &Asked,
-    (table, owner): (SetTable, UserId),
-    mut entity: impl FnMut(&mut Entities<'_>, UserId) -> Option<Json>,
+    read: impl Fn(Facts<'e, Store>, Span) -> Vec<UserId>,
+    is_shown: impl Fn(&Entities<'e>, UserId) -> bool,
+    entity: impl Fn(&Entities<'e>, UserId) -> Option<Json>,
 ) -> Listed {
-    let page: Page<u64> = asked.page(|id| id);
-    let scan = |span: Span| entities.facts().users_in(table, owner, span);
-    let users = page.span(page.limit + 1).map(scan).unwrap_or_default();
-    let page = PageOf::from_scan(users, &page);
-    asked.list(page, None, |user| user.0.into(), |user| entity(entities, user))
+    let (facts, page) = (entities.facts(), asked.page(u64::from));
+    let shown = |user: &UserId| is_shown(entities, *user);
+    let wanted = page.limit + 1;
+    let span = asked.span(wanted);
+    let found =
+        ShownItems::read(span, wanted, |span| read(facts, span), |user| user.0.into(), shown);
+    let (page, stopped) = found.into_page(&page);
+    asked.list(page, stopped, |user| user.0.into(), |user| entity(entities, user))
 }
 
 /// `GET /api/v1/accounts/familiar_followers`: of each account those of its followers whom the reader follows. Accounts that

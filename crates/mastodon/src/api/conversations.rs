@@ -5,7 +5,7 @@ use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
 use feed::conversation::{Conversation, ConversationMark, ConversationUpdate};
-use feed::{Command, PostId, UserId, UserRef};
+use feed::{Command, PostId, UserId, UserRef, Visible};
 use serde_json::{Value, json};
 
 use crate::answers;
@@ -19,7 +19,7 @@ use crate::state::{Server, Shared};
 
 /// The conversation of the user with this first post.
 fn find(entities: &Entities<'_>, first: PostId) -> Option<Conversation> {
-    entities.viewer().conversations().into_iter().find(|found| found.first == first)
+    entities.viewer().conversation(first)
 }
 
 /// `GET /api/v1/conversations`
@@ -31,8 +31,10 @@ pub(crate) async fn list(
 ) -> Result<Response, ApiError> {
     let asked = Asked::parse(&fields, paging::STATUSES)?;
     let read = move |_: &_, entities: &mut Entities<'_>| {
-        let found = asked.page_of(entities.viewer().conversations(), |found| found.last.0);
-        asked.list(found, None, |found| found.last.0, |found| entities.conversation(found))
+        let found = entities.viewer().conversations(&asked.page(PostId));
+        let stopped = found.end.map(|end| end.0);
+        let last = |found: &Conversation| found.last.0;
+        asked.list(found.conversations, stopped, last, |found| entities.conversation(found))
     };
     let listed = state.entities(Some(me), read).await?;
     state.listed(uri.path(), &fields, &asked, listed)
@@ -47,8 +49,9 @@ pub(crate) async fn direct(
 ) -> Result<Response, ApiError> {
     let asked = Asked::parse(&fields, paging::STATUSES)?;
     let read = move |_: &_, entities: &mut Entities<'_>| {
-        let posts = asked.page_of(entities.viewer().direct_posts(), |id| id.0);
-        asked.statuses(posts, None, |post, out| entities.append_status(post, out))
+        let Visible { posts, end } = entities.viewer().direct_posts(&asked.page(PostId));
+        let stopped = end.map(|end| end.0);
+        asked.statuses(posts, stopped, |post, out| entities.append_status(post, out))
     };
     let listed = state.entities(Some(me), read).await?;
     state.listed(uri.path(), &fields, &asked, listed)

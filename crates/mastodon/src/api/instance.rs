@@ -17,7 +17,7 @@ use crate::paging::limit;
 use crate::state::{Server, Shared};
 
 /// Users that a request for the directory reads at most.
-const DIRECTORY_READ_MAX: u32 = 400;
+const DIRECTORY_READ_MAX: u32 = 4_096;
 
 impl Server {
     /// The account of the operator, if there is one.

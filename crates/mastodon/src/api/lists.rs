@@ -169,14 +169,14 @@ pub(crate) async fn accounts(
         entities.facts().list(me, list)?;
         let page = asked.page(|id| id);
         let mut found = entities.facts().list_members(me, list);
+        found.retain(|user| entities.is_visible(*user));
         if !asked.is_up() {
             found.reverse();
         }
         found.retain(|user| asked.has(user.0.into()));
         found.truncate(asked.limit + 1);
         let found = PageOf::from_scan(found, &page);
-        let account = |user| entities.is_visible(user).then(|| entities.account(user)).flatten();
-        Some(asked.list(found, None, |user| user.0.into(), account))
+        Some(asked.list(found, None, |user| user.0.into(), |user| entities.account(user)))
     };
     let listed = state.entities(Some(me), read).await?.ok_or_else(ApiError::not_found)?;
     state.listed(uri.path(), &fields, &asked, listed)
@@ -233,7 +233,13 @@ pub(crate) async fn timeline(
     let read = move |_: &_, entities: &mut Entities<'_>| {
         let facts = entities.facts();
         let timeline = ListTimeline::new(facts, me, list)?;
-        let Visible { posts, end } = timeline.posts(facts, &asked.page(PostId));
+        let read = |page: &_| timeline.posts(facts, page);
+        let shown = |post| entities.viewer().wants_boost(post);
+        let page = asked.page(PostId);
+        let Visible { posts, end } = match entities.viewer().hides_nobody() {
+            true => read(&page),
+            false => Visible::filled(&page, read, shown),
+        };
         let stopped = end.map(|end| end.0);
         Some(asked.statuses(posts, stopped, |post, out| entities.append_home_status(post, out)))
     };

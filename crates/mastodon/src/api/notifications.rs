@@ -4,14 +4,12 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
-use feed::{
-    Command, Cursor, Notification, NotificationId, NotificationPage, Page, UserId, UserRef,
-};
+use feed::{Command, Cursor, NotificationFilter, NotificationId, NotificationPage, Page, UserRef};
 use serde_json::{Value, json};
 
 use crate::answers;
 use crate::entities::Entities;
-use crate::entities::notification::{KINDS, kind};
+use crate::entities::notification::KINDS;
 use crate::error::ApiError;
 use crate::fields::{Fields, Params};
 use crate::input::{self, Me, Once, StatusInPath};
@@ -22,25 +20,14 @@ use crate::state::Shared;
 const UNREAD_MAX: usize = 100;
 
 /// The notifications that a request asks for.
-struct Wanted {
-    /// Those that this user caused.
-    by: Option<UserId>,
-    kinds: Vec<&'static str>,
-}
-
-impl Wanted {
-    fn parse(fields: &Fields) -> Result<Self, ApiError> {
-        let by = fields.one("account_id")?;
-        let by = by.map(|id| input::user(id).ok_or_else(ApiError::not_found)).transpose()?;
-        let has = |list: &str, kind: &str| fields.all(list).any(|name| name == kind);
-        let all = fields.all("types").next().is_none();
-        let asked = |kind: &&str| (all || has("types", kind)) && !has("exclude_types", kind);
-        Ok(Self { by, kinds: KINDS.into_iter().filter(asked).collect() })
-    }
-
-    fn has(&self, found: &Notification) -> bool {
-        self.by.is_none_or(|by| by == found.actor) && self.kinds.contains(&kind(found.notice))
-    }
+fn filter(fields: &Fields) -> Result<NotificationFilter, ApiError> {
+    let by = fields.one("account_id")?;
+    let by = by.map(|id| input::user(id).ok_or_else(ApiError::not_found)).transpose()?;
+    let has = |list: &str, kind: &str| fields.all(list).any(|name| name == kind);
+    let all = fields.all("types").next().is_none();
+    let asked = |name: &str| (all || has("types", name)) && !has("exclude_types", name);
+    let kinds = KINDS.into_iter().filter(|(name, _)| asked(name)).map(|(_, kind)| kind);
+    Ok(NotificationFilter { kinds: Some(kinds.collect()), by })
 }
 
 /// `GET /api/v1/notifications`
@@ -51,14 +38,12 @@ pub(crate) async fn list(
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
     let asked = Asked::parse(&fields, paging::ACCOUNTS)?;
-    let wanted = Wanted::parse(&fields)?;
+    let filter = filter(&fields)?;
     let read = move |_: &_, entities: &mut Entities<'_>| {
-        let NotificationPage { rows, end } =
-            entities.viewer().notifications(&asked.page(NotificationId));
-        let entity = |(_, found): (_, Option<Notification>)| {
-            entities.notification(found.filter(|found| wanted.has(found))?)
-        };
-        asked.list(rows, end.map(|end| end.0), |(id, _)| id.0, entity)
+        let NotificationPage { found, end } =
+            entities.viewer().notifications(&asked.page(NotificationId), &filter);
+        let stopped = end.map(|end| end.0);
+        asked.list(found, stopped, |found| found.id.0, |found| entities.notification(found))
     };
     let listed = state.entities(Some(me), read).await?;
     state.listed(uri.path(), &fields, &asked, listed)
@@ -101,21 +86,19 @@ pub(crate) async fn dismiss(
     Ok(Json(json!({})))
 }
 
-/// `GET /api/v1/notifications/unread_count`: how many of the newest are after the user's marker.
+/// `GET /api/v1/notifications/unread_count`: how many are after the user's marker, up to the limit.
 pub(crate) async fn unread_count(
     State(state): State<Shared>,
     Me(me): Me,
     Params(fields): Params,
 ) -> Result<Json<Value>, ApiError> {
     let limit = paging::limit(&fields, UNREAD_MAX, UNREAD_MAX)?;
-    let wanted = Wanted::parse(&fields)?;
+    let filter = filter(&fields)?;
     let read = move |_: &_, entities: &mut Entities<'_>| {
         let marker = entities.facts().markers(me).notifications;
         let read = marker.map_or(0, |marker| marker.last_read);
-        let page = Page { cursor: Cursor::Newest, limit };
-        let found = entities.viewer().notifications(&page).rows.items.into_iter();
-        let unread = found.filter(|(id, _)| id.0 > read).filter_map(|(_, found)| found);
-        unread.filter(|found| wanted.has(found)).count()
+        let page = Page { cursor: Cursor::After(NotificationId(read)), limit };
+        entities.viewer().notifications(&page, &filter).found.items.len()
     };
     let count = state.entities(Some(me), read).await?;
     Ok(Json(json!({"count": count})))

@@ -3,8 +3,10 @@
 use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
-use feed::{Command, Page, PageOf, PostId, Reaction, UserRef, Visibility};
+use feed::{Command, Facts, Page, PostId, Reaction, UserRef, Visibility};
+use node::Store;
 
+use super::accounts::page_of_accounts;
 use crate::answers;
 use crate::entities::Entities;
 use crate::error::ApiError;
@@ -61,13 +63,11 @@ macro_rules! lists {
             let asked = Asked::parse(&fields, paging::STATUSES)?;
             let read = move |_: &_, entities: &mut Entities<'_>| {
                 let page: Page<u64> = asked.page(|id| id);
-                let span = page.span(page.limit + 1);
-                let rows = span.map(|span| {
-                    entities.facts().reactions_of(me, Reaction::$reaction, span)
-                });
-                let page = PageOf::from_scan(rows.unwrap_or_default(), &page);
+                let shown = |post: &_| entities.sees(post);
+                let (page, stopped) =
+                    entities.viewer().reacted(me, Reaction::$reaction, &page, shown);
                 // It begins and ends with the stamps of the reactions.
-                asked.list(page, None, |(stamp, _)| *stamp, |(_, post)| entities.status(post))
+                asked.list(page, stopped, |(stamp, _)| *stamp, |(_, post)| entities.status(post))
             };
             let listed = state.entities(Some(me), read).await?;
             state.listed(uri.path(), &fields, &asked, listed)
@@ -164,15 +164,9 @@ async fn reacted_by(
     let asked = Asked::parse(&fields, paging::ACCOUNTS)?;
     let read = move |_: &_, entities: &mut Entities<'_>| {
         let post = entities.boosted(post)?;
-        let (facts, page) = (entities.facts(), asked.page(|id: u64| id));
-        let users = page.span(page.limit + 1).map(|span| facts.reacted_by(post, reaction, span));
-        let page = PageOf::from_scan(users.unwrap_or_default(), &page);
-        Some(asked.list(
-            page,
-            None,
-            |user| user.0.into(),
-            |user| entities.is_visible(user).then(|| entities.account(user)).flatten(),
-        ))
+        let read = |facts: Facts<'_, Store>, span| facts.reacted_by(post, reaction, span);
+        let (shown, account) = (Entities::is_visible, Entities::account);
+        Some(page_of_accounts(entities, &asked, read, shown, account))
     };
     let listed = state.entities(reader, read).await?.ok_or_else(ApiError::not_found)?;
     state.listed(uri.path(), &fields, &asked, listed)

@@ -4,7 +4,8 @@ use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
 use feed::follow_options::FollowWith;
-use feed::{Command, MuteTime, Note, SetTable, UserId, UserRef};
+use feed::{Command, Facts, MuteTime, Note, SetTable, UserId, UserRef};
+use node::Store;
 
 use super::accounts::{page_of_accounts, related_ids};
 use crate::answers;
@@ -170,7 +171,9 @@ async fn own_accounts(
 ) -> Result<Response, ApiError> {
     let asked = Asked::parse(fields, paging::ACCOUNTS)?;
     let read = move |_: &_, entities: &mut Entities<'_>| {
-        page_of_accounts(entities, &asked, (table, me), |entities, other| entities.account(other))
+        let read = |facts: Facts<'_, Store>, span| facts.users_in(table, me, span);
+        let exists = |entities: &Entities<'_>, other| entities.facts().exists(other);
+        page_of_accounts(entities, &asked, read, exists, Entities::account)
     };
     let listed = state.entities(Some(me), read).await?;
     state.listed(uri.path(), fields, &asked, listed)
@@ -205,10 +208,9 @@ pub(crate) async fn mutes(
 ) -> Result<Response, ApiError> {
     let asked = Asked::parse(&fields, paging::ACCOUNTS)?;
     let read = move |_: &_, entities: &mut Entities<'_>| {
-        page_of_accounts(entities, &asked, (SetTable::Mutes, me), |entities, other| {
-            // Who is muted may block the reader.
-            entities.knows(other).then(|| entities.muted_account(other)).flatten()
-        })
+        let read = |facts: Facts<'_, Store>, span| facts.users_in(SetTable::Mutes, me, span);
+        // Who is muted may block the reader.
+        page_of_accounts(entities, &asked, read, Entities::knows, Entities::muted_account)
     };
     let listed = state.entities(Some(me), read).await?;
     state.listed(uri.path(), &fields, &asked, listed)

@@ -9,7 +9,7 @@ use feed::limits::FEATURED_TAGS_MAX;
 use feed::tag::SIGNS;
 use feed::tagged::TagQuery;
 use feed::{
-    Command, Order, Page, PageOf, PostId, Span, Stamp, Tag, UserId, UserRef, Visibility, Visible,
+    Command, Order, PageOf, PostId, Span, Stamp, Tag, UserId, UserRef, Visibility, Visible,
 };
 use serde_json::{Value, json};
 
@@ -24,8 +24,6 @@ use crate::state::Shared;
 
 /// Most hashtags in each of `any`, `all` and `none`: as Mastodon.
 const MORE_TAGS_MAX: usize = 4;
-/// Posts that one request reads, if only those with pictures are asked for.
-const POSTS_READ_MAX: usize = 200;
 /// Newest posts of a user in which hashtags to be shown are looked for.
 const SUGGESTING_POSTS: usize = 40;
 
@@ -42,51 +40,19 @@ pub(crate) async fn timeline(
         (more(&fields, "any")?, more(&fields, "all")?, more(&fields, "none")?);
     let tag = Tag::parse(&name).ok();
     // There are no other servers. What is no hashtag is in no post.
-    let (is_empty, only_media) = (fields.is_true("remote")?, fields.is_true("only_media")?);
+    let (is_empty, only_pictures) = (fields.is_true("remote")?, fields.is_true("only_media")?);
     any.extend(tag.clone());
-    let query = tag.filter(|_| !is_empty).map(|_| TagQuery { any, all, none });
+    let query = tag.filter(|_| !is_empty).map(|_| TagQuery { any, all, none, only_pictures });
     let read = move |node: &node::Node, entities: &mut Entities<'_>| match &query {
         None => Listed::default(),
         Some(query) => {
-            let page = asked.page(PostId);
-            let (page, stopped) = match only_media {
-                true => {
-                    let page = Page { limit: POSTS_READ_MAX, ..page };
-                    with_pictures(entities, &asked, node.tagged(reader, query, &page))
-                }
-                false => {
-                    let found = node.tagged(reader, query, &page);
-                    (found.posts, found.end.map(|post| post.0))
-                }
-            };
-            asked.statuses(page, stopped, |post, out| entities.append_status(post, out))
+            let Visible { posts, end } = node.tagged(reader, query, &asked.page(PostId));
+            let stopped = end.map(|end| end.0);
+            asked.statuses(posts, stopped, |post, out| entities.append_status(post, out))
         }
     };
     let listed = state.entities(reader, read).await?;
     state.listed(uri.path(), &fields, &asked, listed)
-}
-
-/// Those of the posts that were found that have pictures, as many as the page has, and the last id that was read if there
-/// may be more after it.
-fn with_pictures(
-    entities: &Entities<'_>,
-    asked: &Asked,
-    found: Visible,
-) -> (PageOf<PostId>, Option<u64>) {
-    let Visible { posts: PageOf { mut items, more }, end } = found;
-    // In the direction of reading.
-    if asked.is_up() {
-        items.reverse();
-    }
-    let last = end.or_else(|| items.last().copied().filter(|_| more));
-    let has_pictures = |post| entities.facts().post(post).is_some_and(|p| !p.media.is_empty());
-    items.retain(|post| asked.has(post.0) && has_pictures(*post));
-    let is_cut = items.len() > asked.limit;
-    items.truncate(asked.limit);
-    if asked.is_up() {
-        items.reverse();
-    }
-    (PageOf { items, more: is_cut }, last.filter(|_| !is_cut).map(|post| post.0))
 }
 
 /// The hashtags of a parameter: what is none is ignored, as in Mastodon. The URLs of other pages repeat them, so they are
@@ -195,7 +161,7 @@ pub(crate) async fn featured_by(
 
 async fn of(state: &Shared, reader: Option<UserId>, user: UserId) -> Result<Response, ApiError> {
     let read = move |_: &_, entities: &mut Entities<'_>| {
-        entities.is_visible(user).then(|| {
+        entities.knows(user).then(|| {
             let featured = entities.facts().featured_tags(user);
             list(featured.into_iter(), |featured| entities.featured_tag(user, &featured))
         })

@@ -1,11 +1,10 @@
 //! Timelines: home, and the newest posts of all users.
 
-use std::collections::VecDeque;
-
 use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
-use feed::{PageOf, PostId, UserId, Visibility, Visible};
+use feed::post_lists::{self, PublicList};
+use feed::{PostId, UserId, Visible};
 
 use crate::entities::Entities;
 use crate::error::ApiError;
@@ -13,11 +12,6 @@ use crate::fields::Params;
 use crate::input::{Me, Reader};
 use crate::paging::{self, Asked, Listed};
 use crate::state::{Server, Shared};
-
-/// Posts of all users that one request reads: some of them are replies, or hidden from the reader.
-const ROWS_READ_MAX: usize = 1_000;
-/// Posts that are read at a time.
-const ROWS_AT_ONCE: usize = 80;
 
 impl Server {
     /// A page of home(me) of what is in memory: then nothing needs to wait for a thread that may block.
@@ -66,59 +60,12 @@ pub(crate) async fn public(
     let read = move |_: &_, entities: &mut Entities<'_>| match none {
         true => Listed::default(),
         false => {
-            let (page, stopped) = newest(entities, &asked, only_media);
-            asked.statuses(page, stopped, |post, out| entities.append_status(post, out))
+            let list = if only_media { PublicList::Pictures } else { PublicList::Posts };
+            let found = post_lists::posts(entities.viewer(), list, &asked.page(PostId));
+            let stopped = found.end.map(|end| end.0);
+            asked.statuses(found.posts, stopped, |post, out| entities.append_status(post, out))
         }
     };
     let listed = state.entities(reader, read).await?;
     state.listed(uri.path(), &fields, &asked, listed)
-}
-
-/// Whether a post is in the timeline of all users: it is public, no reply to another user and no boost.
-fn is_for_all(author: UserId, listed: feed::Listed) -> bool {
-    let is_reply = listed.reply_to().is_some_and(|to| to != author);
-    listed.visibility() == Visibility::Public && !is_reply && !listed.is_boost()
-}
-
-/// The newest posts of the timeline of all users that the reader wants. A page upwards (`min_id`) is read from
-/// the newest post down, so it begins directly above the id only if that is among the newest [`ROWS_READ_MAX`]. Also
-/// returns the last id that was read, if there are more rows and the page is not full.
-fn newest(
-    entities: &Entities<'_>,
-    asked: &Asked,
-    only_media: bool,
-) -> (PageOf<PostId>, Option<u64>) {
-    let (mut found, mut read) = (VecDeque::new(), 0);
-    let mut before = Some(PostId(asked.max().unwrap_or(u64::MAX)));
-    let mut more = false;
-    'rows: while let Some(from) = before.filter(|_| read < ROWS_READ_MAX) {
-        let (rows, rest) = entities.facts().posts_before(from, ROWS_AT_ONCE);
-        read += ROWS_AT_ONCE;
-        before = rest;
-        for row in rows {
-            let (post, listed) = row.posted;
-            if !asked.has(post.0) {
-                before = None;
-                break 'rows;
-            }
-            let is_shown = || {
-                let post = entities.visible_post(post);
-                let post = post.filter(|post| !only_media || !post.media.is_empty());
-                post.is_some_and(|post| entities.viewer().wanted(&post))
-            };
-            if !is_for_all(row.author, listed) || !is_shown() {
-                continue;
-            }
-            if found.len() == asked.limit {
-                more = true;
-                if !asked.is_up() {
-                    break 'rows;
-                }
-                found.pop_front();
-            }
-            found.push_back(post);
-        }
-    }
-    let stopped = before.filter(|_| !more).map(|post| post.0);
-    (PageOf { items: found.into(), more }, stopped)
 }

@@ -1,35 +1,34 @@
 //! The entity `Notification`.
 
-use feed::{Notice, Notification};
+use feed::{Notice, NoticeKind, Notification};
 use serde_json::json;
 
 use super::Entities;
 use super::json::Json;
 use super::time::time;
 
-/// All types of notifications.
-pub(crate) const KINDS: [&str; 8] =
-    ["mention", "status", "reblog", "follow", "follow_request", "favourite", "poll", "update"];
+/// All types of notifications, by their names in Mastodon.
+pub(crate) const KINDS: [(&str, NoticeKind); 8] = [
+    ("mention", NoticeKind::Mention),
+    ("status", NoticeKind::Post),
+    ("reblog", NoticeKind::Boost),
+    ("follow", NoticeKind::Follow),
+    ("follow_request", NoticeKind::FollowRequest),
+    ("favourite", NoticeKind::Favourite),
+    ("poll", NoticeKind::Poll),
+    ("update", NoticeKind::Edit),
+];
 
-/// The type of a notification, one of [`KINDS`].
-pub(crate) fn kind(notice: Notice) -> &'static str {
-    match notice {
-        Notice::Mention(_) => "mention",
-        Notice::Post(_) => "status",
-        Notice::Boost(_) => "reblog",
-        Notice::Follow => "follow",
-        Notice::FollowRequest => "follow_request",
-        Notice::Favourite(_) => "favourite",
-        Notice::Poll(_) => "poll",
-        Notice::Edit(_) => "update",
-    }
+/// The type of a notification.
+fn type_of(notice: Notice) -> &'static str {
+    KINDS.iter().find(|(_, kind)| *kind == notice.kind()).map_or("", |(name, _)| name)
 }
 
 impl Entities<'_> {
     /// A notification of the reader; none if its status is not visible.
     pub(crate) fn notification(&mut self, found: Notification) -> Option<Json> {
         let Notification { id, actor, notice } = found;
-        let (kind, post) = (kind(notice), notice.post());
+        let (kind, post) = (type_of(notice), notice.post());
         let status = match post {
             Some(post) => Some(self.status(post)?),
             None => None,

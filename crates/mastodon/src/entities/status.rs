@@ -1,6 +1,6 @@
 //! The entity `Status` and its parts.
 
-use feed::{Post, PostId, Posted, Reaction, UserId, Visibility};
+use feed::{Post, PostId, Reaction, UserId, Visibility};
 use serde_json::{Value, json};
 
 use super::Entities;
@@ -142,7 +142,7 @@ impl Entities<'_> {
     }
 
     /// Whether a post that exists is visible to the reader.
-    pub(super) fn sees(&self, post: &Post) -> bool {
+    pub(crate) fn sees(&self, post: &Post) -> bool {
         let boosted = post.boost.as_ref().map(|boost| boost.author);
         let is_shown = || boosted.into_iter().chain([post.author]).all(|user| self.shows(user));
         self.may_see(post.visibility) && self.viewer().visible(post) && is_shown()
@@ -152,13 +152,6 @@ impl Entities<'_> {
     /// application itself.
     pub(super) fn shows(&self, author: UserId) -> bool {
         self.reader == Some(author) || !self.facts().is_disabled(author)
-    }
-
-    /// As [`Entities::visible_post`], of a post in a list.
-    pub(crate) fn visible_posted(&self, author: UserId, posted: Posted) -> bool {
-        self.may_see(posted.1.visibility())
-            && self.viewer().visible_posted(author, posted)
-            && self.shows(author)
     }
 
     /// Whether there is a reader, or the post is for everybody: for the viewer, nobody is the application itself.

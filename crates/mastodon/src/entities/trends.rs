@@ -3,14 +3,13 @@
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
-use feed::{PostId, Tag, UserId, Visibility};
+use feed::post_lists::PublicList;
+use feed::{Order, Span, Tag, UserId};
 
 use super::Entities;
 
-/// Newest posts of all users in which they are looked for.
+/// Newest posts of the public timeline in which they are looked for.
 const POSTS_READ_MAX: usize = 1_000;
-/// Posts that are read at a time.
-const POSTS_AT_ONCE: usize = 250;
 /// Age of the oldest of them, in milliseconds: what a hashtag's history shows.
 const AGE_MS: u64 = 7 * 86_400_000;
 /// Fewest users who have used one. What one user writes decides nothing.
@@ -26,23 +25,17 @@ impl Entities<'_> {
         let mut is_shown =
             |author| *shown.entry(author).or_insert_with(|| everybody.is_visible(author));
         let mut uses: HashMap<Tag, (HashSet<UserId>, usize)> = HashMap::new();
-        let (mut before, mut read) = (Some(PostId(u64::MAX)), 0);
-        while let Some(from) = before.filter(|_| read < POSTS_READ_MAX) {
-            let (posts, rest) = everybody.facts().stored_posts_before(from, POSTS_AT_ONCE);
-            (before, read) = (rest, read + POSTS_AT_ONCE);
-            for (id, post) in posts {
-                if id.unix_ms() + AGE_MS < now_ms {
-                    before = None;
-                    break;
-                }
-                if post.visibility != Visibility::Public || !is_shown(post.author) {
-                    continue;
-                }
-                for tag in post.tags() {
-                    let (users, times) = uses.entry(tag).or_default();
-                    users.insert(post.author);
-                    *times += 1;
-                }
+        let facts = everybody.facts();
+        let newest = Span { limit: POSTS_READ_MAX, order: Order::Descending, ..Span::ALL };
+        for (id, author) in facts.public_posts(PublicList::Posts, newest) {
+            if id.unix_ms() + AGE_MS < now_ms {
+                break;
+            }
+            let Some(post) = facts.post(id).filter(|_| is_shown(author)) else { continue };
+            for tag in post.tags() {
+                let (users, times) = uses.entry(tag).or_default();
+                users.insert(author);
+                *times += 1;
             }
         }
         let found = uses.into_iter().map(|(tag, (users, times))| (users.len(), times, tag));

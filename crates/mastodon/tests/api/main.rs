@@ -12,6 +12,7 @@ mod endpoints;
 mod filters;
 mod flow;
 mod hidden;
+mod hidden_items;
 mod kept;
 mod lists;
 mod media;

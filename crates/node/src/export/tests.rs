@@ -26,7 +26,7 @@ use feed::schedule::{ScheduleCommand, ScheduledPost};
 use feed::{
     Bio, Command, Handle, Idempotency, Label, Lifetime, List, ListChange, ListCommand, ListReplies,
     ListTitle, MarkerUpdate, MarkersUpdate, MuteTime, Name, NewPost, Note, PollChoices, PostEdit,
-    PostText, Reaction, SetName, Tag, UserEdit, UserId, UserRef,
+    PostText, Reaction, SetName, Tag, UserEdit, UserId, UserRef, Visibility,
 };
 use kv::{BucketId, BucketName, Bytes, Expiry, KeyOp, KeyOps, Only};
 use rows::{NameTable, PointTable, SetTable};
@@ -84,7 +84,7 @@ fn set(table: SetTable) -> Kept {
         SetTable::Notes | SetTable::NotedBy => Derived,
         SetTable::OrphanedSpaces | SetTable::FreeSpaces => LeftOut(EMPTIED),
         SetTable::Reactions | SetTable::PollVotes => Exported,
-        SetTable::Votes => Derived,
+        SetTable::Votes | SetTable::PostLists | SetTable::DirectPosts => Derived,
         SetTable::Favourites | SetTable::Bookmarks | SetTable::Pins => Derived,
         SetTable::Notifications => LeftOut(NOTIFICATIONS),
         SetTable::ErasingUsers | SetTable::SweptPosts => LeftOut(DELETED),
@@ -106,7 +106,7 @@ fn name(table: NameTable) -> Kept {
         NameTable::EditNotices => LeftOut(NOTIFICATIONS),
         NameTable::List | NameTable::ListMember | NameTable::Scheduled => Exported,
         NameTable::PollEnd | NameTable::ScheduledDue => Derived,
-        NameTable::ListedUser => Derived,
+        NameTable::ListedUser | NameTable::ConversationPost => Derived,
         NameTable::Media => Exported,
         NameTable::MediaFile | NameTable::MediaOf | NameTable::MediaSpace => Derived,
         NameTable::UnattachedMedia => LeftOut("pictures that no post and no profile has"),
@@ -157,9 +157,7 @@ fn fill(options: &NodeOptions) {
     let Ok(feed::Done::Posted(parent)) = reply.outcome else { panic!("{reply:?}") };
     run(Command::EditPost { post: parent, text: text("hello, @bob #tag") });
     run(Command::Reply { author: bob.clone(), text: text("hi"), parent });
-    let mark = ConversationMark { first: parent, read: parent, is_removed: true };
-    let update = ConversationUpdate { user: ann.clone(), mark };
-    run(Command::Conversation(Box::new(update)));
+    fill_conversations(&run, &ann);
     run(Command::MuteThread { user: ann.clone(), post: parent, on: true });
     let (user, other) = (bob.clone(), ann.clone());
     let with = FollowWith { user, other, boosts: Some(false), notify: Some(true) };
@@ -187,6 +185,17 @@ fn fill(options: &NodeOptions) {
     .collect();
     runtime.block_on(node.submit_keys(ops, Vec::new())).unwrap();
     node.close();
+}
+
+/// A direct post, whose conversation is removed.
+fn fill_conversations(run: &dyn Fn(Command) -> feed::Done, user: &UserRef) {
+    let direct = NewPost::new(user.clone(), PostText::parse("hello @bob, between us").unwrap());
+    let direct = NewPost { visibility: Visibility::Direct, ..direct };
+    let done = run(Command::Publish(Box::new(direct)));
+    let feed::Done::Posted(first) = done else { panic!("{done:?}") };
+    let mark = ConversationMark { first, read: first, is_removed: true };
+    let update = ConversationUpdate { user: user.clone(), mark };
+    run(Command::Conversation(Box::new(update)));
 }
 
 /// A filter with a keyword.

@@ -1,7 +1,11 @@
 //! Reading from a node. `try_` functions look only at memory and never wait for a disk: an async
 //! worker may call them. The others may read the store and belong where blocking is allowed.
 
-use feed::{Cursor, Facts, Page, PageOf, Post, PostId, Reaction, UserId, UserRef, Viewer, Visible};
+use feed::profile::ProfileFilter;
+use feed::{
+    Cursor, Facts, Page, PageOf, Post, PostId, Reaction, ShownItems, UserId, UserRef, Viewer,
+    Visible,
+};
 use rows::{PointTable, Rows, SetTable};
 use store::Store;
 use tokio::sync::{broadcast, watch};
@@ -109,19 +113,18 @@ impl Node {
         self.views().rendered.post(self.facts(), post, wants, out)
     }
 
-    /// A page of posts that mention `user`, as [`Node::home`] does. It has fewer posts if some are hidden from
-    /// the user, and while posts of a deleted user are removed. May block.
+    /// A page of posts that mention `user`, as [`Node::home`] does, without posts that are hidden from the user. May block.
     pub fn mentions(&self, user: UserId, page: &Page, out: &mut Vec<u8>) -> PageEnds {
-        let mut page = self.mention_ids(user, page);
-        let ends = ends(&page.items, page.more);
-        let viewer = self.viewer(Some(user));
-        page.items.retain(|post| viewer.notified(*post));
-        self.append_posts(&page.items, out);
-        ends
+        let (facts, viewer, wanted) = (self.facts(), self.viewer(Some(user)), page.limit + 1);
+        let read = |span| facts.mentions_of(user, span);
+        let shown = |post: &PostId| viewer.notified(*post);
+        let found = ShownItems::read(page.span(wanted), wanted, read, |post| post.0, shown);
+        let (posts, end) = found.into_page(page);
+        self.append_visible(&Visible { posts, end: end.map(PostId) }, page, out)
     }
 
     /// A page of the posts to which `user` reacted, by descending stamps of the reactions, which are its ends. Without posts
-    /// that the viewer may not see, so it may have fewer. May block.
+    /// that the viewer may not see. May block.
     pub fn reacted<R: Rows + ?Sized>(
         &self,
         viewer: &Viewer<'_, R>,
@@ -130,13 +133,11 @@ impl Node {
         page: &Page<u64>,
         out: &mut Vec<u8>,
     ) -> PageEnds<u64> {
-        let span = page.span(page.limit + 1);
-        let rows = span.map(|span| self.facts().reactions_of(user, reaction, span));
-        let PageOf { items, more } = PageOf::from_scan(rows.unwrap_or_default(), page);
-        let (stamps, mut posts): (Vec<_>, Vec<_>) = items.into_iter().unzip();
-        posts.retain(|post| self.facts().post(*post).is_some_and(|post| viewer.visible(&post)));
+        let (PageOf { items, more }, end) =
+            viewer.reacted(user, reaction, page, |post| viewer.visible(post));
+        let (stamps, posts): (Vec<_>, Vec<_>) = items.into_iter().unzip();
         self.append_posts(&posts, out);
-        ends(&stamps, more)
+        ends_at(ends(&stamps, more), end, page)
     }
 
     /// A page of the posts by `user` that the viewer may see, as [`Node::home`] does; see [`feed::profile`]. May block.
@@ -147,7 +148,8 @@ impl Node {
         page: &Page,
         out: &mut Vec<u8>,
     ) -> PageEnds {
-        self.append_visible(&self.visible_posts(viewer, user, page), page, out)
+        let posts = self.visible_posts(viewer, user, page, &ProfileFilter::default());
+        self.append_visible(&posts, page, out)
     }
 
     pub(super) fn append_visible(
@@ -160,16 +162,17 @@ impl Node {
         ends_of(visible, page)
     }
 
-    /// The ids on a page of the posts by `user` that the viewer may see. May block.
+    /// The ids on a page of the posts by `user` that the filter allows and the viewer may see. May block.
     #[must_use]
     pub fn visible_posts<R: Rows + ?Sized>(
         &self,
         viewer: &Viewer<'_, R>,
         user: UserId,
         page: &Page,
+        filter: &ProfileFilter,
     ) -> Visible {
         let read = |span| self.views().posts_by(self.facts(), user, span);
-        feed::profile::posts(viewer, user, page, read)
+        feed::profile::posts(viewer, user, page, filter, read)
     }
 
     /// Whether `user` may see `other`; `None` if only the facts can say.
@@ -236,12 +239,18 @@ impl Node {
         Viewer::new(self.facts(), user)
     }
 
-    /// The ids on a page of home(user); the user's timeline is active from now on. May block.
+    /// The ids on a page of home(user), without boosts of posts by users whom a block or a mute hides; the user's timeline is
+    /// active from now on. May block.
     #[must_use]
     pub fn home_ids(&self, user: UserId, page: &Page) -> Visible {
         // Before the reads: they miss nothing up to it.
         let newest = PostId(self.visible_up_to().0);
-        self.views().home(self.facts(), user, page, newest)
+        let read = |page: &Page| self.views().home(self.facts(), user, page, newest);
+        let viewer = self.viewer(Some(user));
+        if viewer.hides_nobody() {
+            return read(page);
+        }
+        Visible::filled(page, read, |post| viewer.wants_boost(post))
     }
 
     /// As [`Node::home_ids`]; `None` if it is not all in memory.
@@ -304,7 +313,11 @@ pub(super) fn ends<I: Copy>(newest_first: &[I], more: bool) -> PageEnds<I> {
 }
 
 fn ends_of(Visible { posts, end }: &Visible, page: &Page) -> PageEnds {
-    let ends = ends(&posts.items, posts.more);
+    ends_at(ends(&posts.items, posts.more), *end, page)
+}
+
+/// The ends of a page that ends at `end`, if that is not its last item.
+fn ends_at<I>(ends: PageEnds<I>, end: Option<I>, page: &Page<I>) -> PageEnds<I> {
     match page.cursor {
         Cursor::After(_) => PageEnds { first: end.or(ends.first), ..ends },
         Cursor::Newest | Cursor::Before(_) => PageEnds { last: end.or(ends.last), ..ends },

@@ -9,6 +9,7 @@ use clap::{Args, Subcommand};
 use edge::Scope;
 
 use super::file::{self, KEYS_MAX, StoredKey};
+use crate::exit::Exit;
 use crate::output::{self, out};
 use crate::settings::Settings;
 
@@ -71,7 +72,7 @@ impl Directory {
     fn path(&self) -> anyhow::Result<PathBuf> {
         let mut settings = Settings { data: self.data.clone(), ..Settings::default() };
         if let Some(file) = &self.config {
-            settings = settings.completed_by(file)?;
+            settings = settings.completed_by(file).map_err(Exit::setting)?;
         }
         let path = settings.data();
         anyhow::ensure!(
