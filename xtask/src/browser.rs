@@ -45,7 +45,7 @@ pub(crate) fn missing(root: &Path) -> Option<String> {
 pub(crate) fn tests(root: &Path) -> Command {
     let mut node = Command::new("node");
     node.current_dir(root.join("e2e"));
-    node.args(["--test", "--test-concurrency=1", "--test-reporter=spec"]);
+    node.args(["--test", "--test-concurrency=2", "--test-reporter=spec"]);
     node
 }
 

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, bail};
 
+use crate::suite::Suite;
 use crate::{cargo, fetch, step, target};
 
 const USAGE: &str = "cargo xtask cluster [--minutes 30] [--seed NUMBER] [--out FOLDER]
@@ -13,8 +14,12 @@ cargo xtask cluster --figures [--out FOLDER]
 
 The first writes summary.txt, faults.csv and pauses.csv to the folder. The second measures a release build instead, and
 writes figures.txt.";
-/// Minutes in `cargo xtask test`.
-const TEST_MINUTES: &str = "2";
+/// Seconds in `cargo xtask test`.
+const TEST_SECONDS: &str = "20";
+/// Arguments of the test binary that select the campaign.
+const CAMPAIGN: [&str; 4] = ["--ignored", "--exact", "--nocapture", "faults::campaign"];
+/// Arguments of the test binary that select the measurement.
+const FIGURES: [&str; 4] = ["--ignored", "--exact", "--nocapture", "figures::figures"];
 
 /// Runs the campaign.
 ///
@@ -25,8 +30,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
     let measures = rest.next_if(|first| *first == "--figures").is_some();
     let mut test = cargo(root, &["test", "-p", "roost", "--test", "cluster"]);
     test.args(measures.then_some("--release"));
-    let name = if measures { "figures::figures" } else { "faults::campaign" };
-    test.args(["--", "--ignored", "--exact", "--nocapture", name]);
+    test.arg("--").args(if measures { FIGURES } else { CAMPAIGN });
     let mut minutes = 30.0;
     while let Some(name) = rest.next() {
         let value = rest.next().with_context(|| format!("{name} has no value\n\n{USAGE}"))?;
@@ -44,10 +48,12 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
     step(&mut test)
 }
 
-/// What `cargo xtask test` runs.
+/// Runs the campaign for [`TEST_SECONDS`], with the binaries that the other tests use.
 ///
 /// # Errors
-/// See [`run`].
-pub(crate) fn test(root: &Path) -> anyhow::Result<()> {
-    run(root, &["--minutes".into(), TEST_MINUTES.into()])
+/// If something acknowledged was lost.
+pub(crate) fn smoke(suite: &Suite) -> anyhow::Result<()> {
+    let mut test = suite.command("roost::cluster")?;
+    test.args(CAMPAIGN).env("ROOST_CLUSTER_SECONDS", TEST_SECONDS);
+    step(&mut test)
 }

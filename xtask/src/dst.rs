@@ -6,9 +6,9 @@ use std::process::Command;
 use crate::{cargo, step, target};
 
 /// Seconds of new seeds in `cargo xtask test`.
-const TEST_SECONDS: &str = "30";
-/// Seeded bugs that `cargo xtask test` looks for: each is found within a second or two.
-const TEST_BUGS: [&str; 3] = ["no-segment-sync", "apply-twice", "wrong-layer"];
+const TEST_SECONDS: &str = "20";
+/// Seconds of new seeds in `cargo xtask nightly`.
+const NIGHTLY_SECONDS: &str = "600";
 
 /// Runs the simulator with these arguments.
 ///
@@ -21,16 +21,24 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
     step(simulator(root).args(arguments))
 }
 
-/// What `cargo xtask test` runs: the seeds that once failed, new ones, and a few seeded bugs, which must be
-/// found. One build serves all.
+/// Runs the simulator's own tests, and new seeds for [`TEST_SECONDS`].
 ///
 /// # Errors
 /// See [`run`].
-pub(crate) fn test(root: &Path) -> anyhow::Result<()> {
+pub(crate) fn smoke(root: &Path) -> anyhow::Result<()> {
+    build(root, false)?;
+    step(simulator(root).args(["--seconds", TEST_SECONDS]))
+}
+
+/// Runs the seeds that failed once, new ones for [`NIGHTLY_SECONDS`], and looks for each of the seeded bugs.
+///
+/// # Errors
+/// See [`run`].
+pub(crate) fn nightly(root: &Path) -> anyhow::Result<()> {
     build(root, true)?;
     step(simulator(root).arg("--regressions"))?;
-    step(simulator(root).args(["--seconds", TEST_SECONDS]))?;
-    TEST_BUGS.iter().try_for_each(|bug| step(simulator(root).args(["--bugs", bug])))
+    step(simulator(root).args(["--seconds", NIGHTLY_SECONDS]))?;
+    step(simulator(root).arg("--bugs"))
 }
 
 fn build(root: &Path, with_bugs: bool) -> anyhow::Result<()> {

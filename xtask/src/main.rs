@@ -11,6 +11,7 @@ mod fetch;
 mod fuzz;
 mod licences;
 mod power;
+mod suite;
 mod tidy;
 
 use std::path::{Path, PathBuf};
@@ -19,9 +20,13 @@ use std::time::Instant;
 
 use anyhow::{Context as _, bail, ensure};
 
+use crate::suite::Suite;
+
 const USAGE: &str =
     "cargo xtask test            check format, lints and documents, and run all tests
 cargo xtask test --install  install the system packages that tests use, then do the same
+cargo xtask test PACKAGE... run the tests of these packages
+cargo xtask nightly         run the long checks: documentation, races, campaigns of faults
 cargo xtask tidy            run only the quick checks of the sources
 cargo xtask dst [ARGS]      simulate the node with faults (options: --help)
 cargo xtask bench [ARGS]    run benchmarks (list: --help); raw data goes to runs/DATE-bench
@@ -32,6 +37,9 @@ cargo xtask damage --minutes N [--out FILE]
                             damage random bits of every file of a data directory
 cargo xtask fuzz TARGET     look for inputs that fail (options: --help)";
 
+/// Minutes of a cluster with faults in `cargo xtask nightly`.
+const NIGHTLY_CLUSTER_MINUTES: &str = "10";
+
 fn main() -> anyhow::Result<()> {
     let mut arguments = std::env::args().skip(1);
     let root = root()?;
@@ -39,8 +47,12 @@ fn main() -> anyhow::Result<()> {
         Some("test") => match arguments.collect::<Vec<_>>().as_slice() {
             [] => test(&root, false),
             [option] if option == "--install" => test(&root, true),
+            packages if packages.iter().all(|name| !name.starts_with('-')) => {
+                Suite::build(&root, packages, &[])?.run(&root)
+            }
             _ => bail!("{USAGE}"),
         },
+        Some("nightly") => nightly(&root),
         Some("tidy") => quick(&root),
         Some("cluster") => cluster::run(&root, &arguments.collect::<Vec<_>>()),
         Some("dst") => dst::run(&root, &arguments.collect::<Vec<_>>()),
@@ -70,18 +82,13 @@ fn test(root: &Path, install: bool) -> anyhow::Result<()> {
     quick(root)?;
     let lints = ["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"];
     step(cargo(root, &lints))?;
-    let mut doc = cargo(root, &["doc", "--workspace", "--no-deps", "--quiet"]);
-    step(doc.env("RUSTDOCFLAGS", "-D warnings"))?;
-    let mut tests = cargo(root, &["test", "--workspace", "--no-fail-fast"]);
-    if ci {
-        // A test whose tools are missing then fails instead of being skipped.
-        tests.env("ROOST_NO_SKIP", "1");
-    }
-    step(&mut tests)?;
-    let races = ["test", "-p", "node", "--features", "loom", "--lib", "--quiet", "--", "races"];
-    step(cargo(root, &races))?;
-    dst::test(root)?;
-    cluster::test(root)?;
+    // A test whose tools are missing then fails instead of being skipped.
+    let envs: &[(&str, &str)] = if ci { &[("ROOST_NO_SKIP", "1")] } else { &[] };
+    let suite = Suite::build(root, &[], envs)?;
+    suite.run(root)?;
+    Suite::examples(root)?;
+    cluster::smoke(&suite)?;
+    dst::smoke(root)?;
     if browser::missing(root).is_none() {
         step(&mut browser::tests(root))?;
     }
@@ -90,6 +97,19 @@ fn test(root: &Path, install: bool) -> anyhow::Result<()> {
     }
     let minutes = start.elapsed().as_secs_f64() / 60.0;
     println!("\nall checks passed in {minutes:.1} minutes, {} skipped", skipped.len());
+    Ok(())
+}
+
+/// What takes too long for every change: the documentation of all crates, races, and campaigns with faults.
+fn nightly(root: &Path) -> anyhow::Result<()> {
+    let start = Instant::now();
+    let mut doc = cargo(root, &["doc", "--workspace", "--no-deps", "--quiet"]);
+    step(doc.env("RUSTDOCFLAGS", "-D warnings"))?;
+    let races = ["test", "-p", "node", "--features", "loom", "--lib", "--quiet", "--", "races"];
+    step(cargo(root, &races))?;
+    dst::nightly(root)?;
+    cluster::run(root, &["--minutes".into(), NIGHTLY_CLUSTER_MINUTES.into()])?;
+    println!("\nall checks passed in {:.1} minutes", start.elapsed().as_secs_f64() / 60.0);
     Ok(())
 }
 
