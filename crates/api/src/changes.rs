@@ -76,6 +76,16 @@ impl AppState {
         self.submit(command, key, posted).await
     }
 
+    /// Submits a post of the 2014 report, which may be a reply by its text alone.
+    pub(crate) async fn submit_tweet(
+        &self,
+        author: UserRef,
+        text: PostText,
+    ) -> Result<PostId, ApiError> {
+        let posted = |done| if let Done::Posted(post) = done { Some(post) } else { None };
+        Ok(self.submit(Command::Post { author, text }, None, posted).await?.value)
+    }
+
     pub(crate) async fn submit_post_edit(
         &self,
         edit: PostEdit,

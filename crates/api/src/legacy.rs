@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::extract::{FromRequestParts, State};
 use axum::http::request::Parts;
 use axum::response::Response;
-use feed::{Cursor, NewPost, Page, PostText, Refusal, SetTable, UserId, UserRef, limits};
+use feed::{Cursor, Page, PostText, Refusal, SetTable, UserId, UserRef, limits};
 use node::{Node, PageEnds};
 
 use crate::error::ApiError;
@@ -89,10 +89,8 @@ pub(crate) async fn tweet(
             mentioning(&handle.await?.ok_or(Refusal::UserNotFound)?, mention, text.trim())
         }
     };
-    let post = state
-        .submit_post(NewPost::new(author, PostText::parse(&text)?), Vec::new(), None)
-        .await?
-        .value;
+    let text = PostText::written(&text, &state.domain)?;
+    let post = state.submit_tweet(author, text).await?;
     let mut out = b"{\"id\":\"".to_vec();
     push_number(post.0, &mut out);
     out.extend_from_slice(b"\"}");

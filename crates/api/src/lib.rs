@@ -82,6 +82,8 @@ pub struct ApiOptions {
     pub request_memory: usize,
     /// Lifetime of a story if the request has none.
     pub story_life: Lifetime,
+    /// Host and port of the server's URL: `@name@domain` in a text is its user `name`.
+    pub domain: String,
     /// The files at `/` and `/assets/`, if any.
     pub pages: Option<Arc<dyn FileSource>>,
     /// Routes of another crate that are served beside the API. They check their clients themselves; each request has
@@ -114,6 +116,7 @@ impl ApiOptions {
             reads: BlockingReads::new(64),
             request_memory: 256 << 20,
             story_life,
+            domain: String::new(),
             pages: None,
             beside: None,
             sessions: None,

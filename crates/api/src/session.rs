@@ -103,9 +103,9 @@ impl UserRule {
     pub(crate) fn of(method: &str, path: &str) -> Self {
         let found = ROUTES.iter().find(|route| (route.0, route.1) == (method, path));
         let usage = match (method, path) {
-            ("POST", "/v1/users/{user}/posts") | ("PUT", "/v1/users/{user}/boosts/{id}") => {
-                SessionUse::Post
-            }
+            ("POST", "/v1/users/{user}/posts")
+            | ("PATCH", "/v1/posts/{id}")
+            | ("PUT", "/v1/users/{user}/boosts/{id}") => SessionUse::Post,
             ("GET", _) => SessionUse::Read,
             _ => SessionUse::Change,
         };

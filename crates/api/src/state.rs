@@ -32,6 +32,8 @@ pub(crate) struct AppState {
     pub(crate) sessions: Option<Arc<dyn Sessions>>,
     /// Lifetime of a story if the request has none.
     pub(crate) story_life: Lifetime,
+    /// Host and port of the server's URL.
+    pub(crate) domain: Box<str>,
     pub(crate) reads: BlockingReads,
     pub(crate) streams: StreamReads,
     /// Live streams and batches of each client.
@@ -75,6 +77,7 @@ impl AppState {
             access: options.access,
             max_lag: options.max_lag,
             story_life: options.story_life,
+            domain: options.domain.into(),
             reads: options.reads,
             streams: StreamReads::new(&memory),
             shares: Shares::new(options.connections_max),

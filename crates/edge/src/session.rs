@@ -29,7 +29,7 @@ pub enum SessionUse {
     Read,
     /// Changes something.
     Change,
-    /// Writes or boosts a post.
+    /// Writes, edits or boosts a post.
     Post,
 }
 

@@ -63,7 +63,8 @@ pub enum Command {
         /// The followed.
         other: UserRef,
     },
-    /// Publish a post. Only in logs of earlier versions: see [`Command::Publish`].
+    /// Publish a post by the rule of the 2014 report: a text that begins with a mention is a reply to that user. For all
+    /// other posts see [`Command::Publish`].
     Post {
         /// The author.
         author: UserRef,

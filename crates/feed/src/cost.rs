@@ -69,6 +69,8 @@ const _: () = assert!(FEATURED_TAGS_MAX + FOLLOWED_TAGS_MAX + 9 <= ERASE_ROWS_MA
 pub(crate) const LIST_ROWS: usize = 2;
 /// Bytes of the key of each.
 const LIST_ROW_BYTES: usize = 16;
+/// Finding URLs, mentions and hashtags in a byte of a text.
+pub(crate) const TEXT_WORK: usize = 16;
 /// Looking up a handle and writing a mention, which takes longer than other rows.
 pub(crate) const MENTION_WORK: usize = 4 * WORK_PER_ROW;
 
@@ -205,6 +207,7 @@ fn publication_cost(
     let users = mentions + 1 + usize::from(is_reply);
     let rows = rows + LISTED_ROWS + mentions + DIRECT_ROWS * users;
     let cost = Cost::of_rows(rows, bytes + 8 * mentions + DIRECT_BYTES * users + 96);
+    let read = read + text_bytes * TEXT_WORK;
     let cost = Cost { work: cost.work + mentions * MENTION_WORK + read, ..cost };
     cost.and(tags_cost(tags, text_bytes))
 }
@@ -214,7 +217,7 @@ fn tags_cost(tags: usize, text_bytes: usize) -> Cost {
     let bytes = text_bytes.min(tags * TAG_BYTES_MAX);
     let cost = Cost::of_rows(TAG_ROWS * tags, 2 * TAG_ROWS * bytes + TAG_ROW_BYTES * tags);
     // The text is read to find them.
-    Cost { work: cost.work + text_bytes, ..cost }
+    Cost { work: cost.work + text_bytes * TEXT_WORK, ..cost }
 }
 
 /// Of deleting a post.
@@ -285,13 +288,16 @@ fn edit_cost_of(edit: &PostEdit) -> Cost {
 
 /// Of an edit with so many mentions in the new text, which is written with the warning.
 fn edit_cost(mentions: usize, text_bytes: usize, warning_bytes: usize) -> Cost {
-    // Mentions of the old text, each removed, and mentions of the new text.
-    let rows = 5 + 2 * LISTED_ROWS + (MENTIONS_MAX + 1) + (mentions + 1);
+    // Mentions of the old text, each removed with its notification, and mentions of the new text with theirs.
+    let rows = 5 + 2 * LISTED_ROWS + 3 * (MENTIONS_MAX + 1);
+    let rows = rows + (2 + polls::NOTICE_ROWS) * (mentions + 1);
     // A poll stays in the row. What the post said before is added to its earlier versions, which are one row.
     let bytes = text_bytes + warning_bytes + polls::POLL_BYTES_MAX + VERSIONS_BYTES_MAX;
-    let cost = Cost::of_rows(rows, bytes + 8 * mentions + 96);
-    // And whether those who are mentioned no more follow the author.
-    let read = 4 * POST_BYTES_MAX + 2 * VERSIONS_BYTES_MAX + (MENTIONS_MAX + 1) * WORK_PER_ROW;
+    let cost = Cost::of_rows(rows, bytes + 16 * rows + 96);
+    // And whether those who are mentioned no more follow the author, and the others may see the post.
+    let looked_up = 2 * (MENTIONS_MAX + 1) + polls::NOTICE_LOOK_UPS * (mentions + 1);
+    let read = 4 * POST_BYTES_MAX + 2 * VERSIONS_BYTES_MAX + looked_up * WORK_PER_ROW;
+    let read = read + text_bytes * TEXT_WORK;
     let cost = Cost { work: cost.work + mentions * MENTION_WORK + read, ..cost };
     // Those of the old text and those of the new one.
     let tags = tags_cost(POST_TAGS_MAX, POST_BYTES_MAX);

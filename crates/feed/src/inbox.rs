@@ -222,6 +222,10 @@ impl<R: Rows + ?Sized> Viewer<'_, R> {
                 let found = facts.post(post).filter(|post| self.visible(post));
                 (found.filter(|post| post.poll.is_some())?.author, Notice::Poll(post))
             }
+            Some(Stored::Mention(post)) if facts.is_mentioned_since(user, post, id.0) => {
+                (visible_author(post)?, Notice::Mention(post))
+            }
+            Some(Stored::Mention(_)) => return None,
             Some(Stored::FollowRequest(actor)) => {
                 facts.requests(actor, user).then_some((actor, Notice::FollowRequest))?
             }

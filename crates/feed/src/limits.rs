@@ -19,6 +19,10 @@ pub const FIELD_CHARS_MAX: usize = 255;
 pub const FIELD_BYTES_MAX: usize = 768;
 /// Most user-perceived characters of the text of a post or story, after trimming.
 pub const POST_CHARS_MAX: usize = 500;
+/// Characters that a URL in such a text counts as, whatever its length: as Mastodon.
+pub const URL_CHARS: usize = 23;
+/// Longest domain after a name, with its port, in bytes.
+pub const DOMAIN_BYTES_MAX: usize = 259;
 /// Most bytes of such a text: a grapheme cluster may be long, so a limit on characters is not enough.
 pub const POST_BYTES_MAX: usize = 8_000;
 /// Most user-perceived characters of a note about a user.

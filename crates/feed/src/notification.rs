@@ -1,8 +1,8 @@
 //! Notifications of a user.
 //!
 //! A notification has the stamp of its cause. Mentions, and posts by users of whose posts the user is notified, have a row
-//! anyway and are not stored again; favourites, boosts, follows, requests to follow, ends of polls and edits of what the
-//! user boosted are stored, and so is that another one was dismissed. A notification is shown only as long as its cause
+//! anyway and are not stored again; favourites, boosts, follows, requests to follow, ends of polls, edits of what the
+//! user boosted and mentions that an edit added are stored, and so is that another one was dismissed. A notification is shown only as long as its cause
 //! exists and the user may see it, and only if the user has not muted the thread of its post.
 
 use rows::Stamp;
@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{PostId, UserId};
 
-/// A notification: the [`Stamp`] of the command that caused it; of a mention that is the id of the post.
+/// A notification: the [`Stamp`] of the command that caused it; of a mention that is the id of the post, unless an edit of it
+/// added the mention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct NotificationId(pub u64);
 
@@ -116,6 +117,18 @@ pub struct Notification {
 /// the id plus this, so that no limit on the others concerns it.
 pub(crate) const DISMISSED: u64 = 1 << 63;
 
+/// In the number of the row of a mention that an edit added, beside the stamp of the edit. Numbers of other mentions are at
+/// most the id of an author plus 1.
+pub(crate) const MENTION_ADDED: u64 = 1 << 63;
+
+/// The stamp of the edit that added a mention whose row has this number; none if the post had it before.
+pub(crate) const fn added_at(number: u64) -> Option<u64> {
+    match number & MENTION_ADDED {
+        0 => None,
+        _ => Some(number & !MENTION_ADDED),
+    }
+}
+
 /// In the number of the row of the end of a poll, beside the post.
 const POLL: u64 = 1 << 63;
 /// In the number of the row of an edit, beside the post and [`POLL`]. Ids of posts are below it until 2058: see
@@ -123,7 +136,7 @@ const POLL: u64 = 1 << 63;
 const EDIT: u64 = 1 << 62;
 
 /// What is stored of a notification; its row has the kind times 2^32, plus the user who caused it. That of the end of a poll
-/// has the post, plus [`POLL`], and that of an edit also plus [`EDIT`].
+/// has the post, plus [`POLL`], that of an edit also plus [`EDIT`], and that of a mention only plus [`EDIT`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stored {
     /// The notification of the post with this id is dismissed. Its row has the id plus [`DISMISSED`].
@@ -140,12 +153,15 @@ pub(crate) enum Stored {
     Poll(PostId),
     /// Of this post.
     Edit(PostId),
+    /// In this post, since its edit with the stamp that is the id of the notification. The row of the mention has that stamp,
+    /// too: see [`MENTION_ADDED`].
+    Mention(PostId),
 }
 
 /// A row from which a notification follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoticeRow {
-    /// A mention.
+    /// A mention that the post has since it was published.
     Mention,
     /// A post by a user of whose posts the viewer is notified.
     Post,
@@ -169,6 +185,7 @@ impl NoticeRow {
             Stored::Boost(_) => Some(NoticeKind::Boost),
             Stored::Poll(_) => Some(NoticeKind::Poll),
             Stored::Edit(_) => Some(NoticeKind::Edit),
+            Stored::Mention(_) => Some(NoticeKind::Mention),
         }
     }
 }
@@ -183,13 +200,14 @@ impl Stored {
             Self::Boost(actor) => 4 << 32 | actor.0 as u64,
             Self::Poll(post) => POLL | post.0,
             Self::Edit(post) => POLL | EDIT | post.0,
+            Self::Mention(post) => EDIT | post.0,
         }
     }
 
     /// Whether a number says it: an id of a post from 2058 on leaves no room for the kind, and nobody is notified then.
     pub(crate) const fn has_number(self) -> bool {
         match self {
-            Self::Poll(post) | Self::Edit(post) => post.0 & EDIT == 0,
+            Self::Poll(post) | Self::Edit(post) | Self::Mention(post) => post.0 & EDIT == 0,
             _ => true,
         }
     }
@@ -207,6 +225,7 @@ impl Stored {
                 Some(Self::Edit(PostId(number & !(POLL | EDIT))))
             }
             _ if number & POLL != 0 => Some(Self::Poll(PostId(number & !POLL))),
+            _ if number & EDIT != 0 => Some(Self::Mention(PostId(number & !EDIT))),
             _ => None,
         }
     }
@@ -238,6 +257,7 @@ mod tests {
             Stored::Boost(user),
             Stored::Poll(post),
             Stored::Edit(post),
+            Stored::Mention(post),
         ];
         for stored in all {
             assert_eq!(Stored::of_number(stored.number()), Some(stored));

@@ -9,8 +9,9 @@ use crate::media::MediaId;
 use crate::poll::Poll;
 use crate::post::{HomeUsers, Listed, ListedBoost, Visibility};
 use crate::settings::{PostDefaults, ProfileFields};
-use crate::tag::{self, Tag};
+use crate::tag::Tag;
 use crate::text::{Bio, Handle, Label, Language, Name, PostText, SetName, Warning};
+use crate::token;
 
 /// A user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -95,8 +96,8 @@ pub struct Post {
     pub author: UserId,
     /// Its text.
     pub text: PostText,
-    /// The user it replies to: the author of the post replied to, or for a post without `in_reply_to`,
-    /// the user whose handle is at the start of the text.
+    /// The user it replies to: the author of the post replied to, or for a post of the 2014 report, the user whose mention
+    /// begins the text.
     pub reply_to: Option<UserId>,
     /// The author of the post replied to, unless that is the same author, then every user mentioned in
     /// the text; each once.
@@ -258,6 +259,11 @@ impl Post {
         }
     }
 
+    /// The users whom it mentions without its author: mentions of oneself have no row and notify nobody.
+    pub fn mentioned_others(&self) -> impl Iterator<Item = UserId> + '_ {
+        self.mentions.iter().copied().filter(|user| *user != self.author)
+    }
+
     /// What lists know about it.
     #[must_use]
     pub fn listed(&self) -> Listed {
@@ -271,7 +277,7 @@ impl Post {
     #[must_use]
     pub fn tags(&self) -> Vec<Tag> {
         match self.visibility {
-            Visibility::Public => tag::tags(self.text.as_str()),
+            Visibility::Public => token::tags(self.text.as_str()),
             _ => Vec::new(),
         }
     }

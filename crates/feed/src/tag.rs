@@ -1,4 +1,4 @@
-//! Hashtags and URLs in texts: where they begin and end, and how hashtags are compared.
+//! Hashtags: what they consist of, and how they are compared. Where they are in texts, [`crate::token`] decides.
 //!
 //! **Invariant:** no byte of a hashtag is zero, so a row that has other bytes after a hashtag and a zero is in the order of
 //! hashtags.
@@ -6,25 +6,13 @@
 use serde::{Deserialize, Serialize};
 use unicode_segmentation::UnicodeSegmentation as _;
 
-use crate::limits::{POST_TAGS_MAX, TAG_BYTES_MAX};
+use crate::limits::TAG_BYTES_MAX;
 use crate::refusal::Refusal;
-
-/// With what a hashtag begins in a text; the second one is as wide as a Chinese character.
-pub const SIGNS: [char; 2] = ['#', '\u{ff03}'];
 
 /// A hashtag without its `#`, in lower case: letters, digits and `_`, and within it also marks, middle dots and joiners, at
 /// most [`TAG_BYTES_MAX`] bytes. It has a letter, or a `_`, dot or joiner that is neither its beginning nor its end.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Tag(Box<str>);
-
-/// What a text has beside plain characters and mentions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found<'t> {
-    /// A URL with the scheme `http` or `https`.
-    Url(&'t str),
-    /// A hashtag as it is written: one of [`SIGNS`], and the rest.
-    Tag(char, &'t str),
-}
 
 impl Tag {
     /// Checks `text`, which has no `#`, and folds it to lower case.
@@ -79,16 +67,17 @@ fn is_mark(c: char) -> bool {
     text.is_some_and(|text| text.graphemes(true).count() == 1)
 }
 
-/// The characters of a hashtag with which a text begins.
+/// The characters of a hashtag with which a text begins, up to one that is beyond [`TAG_BYTES_MAX`].
 fn start(text: &str) -> &str {
     let is_part = |at: usize, c: char| is_word(c) || at > 0 && (is_joint(c) || is_mark(c));
-    let end = text.char_indices().find(|(at, c)| !is_part(*at, *c));
+    let end = text.char_indices().find(|(at, c)| *at > TAG_BYTES_MAX || !is_part(*at, *c));
     text.get(..end.map_or(text.len(), |(at, _)| at)).unwrap_or_default()
 }
 
-/// The hashtag with which a text begins, if that is one.
-fn word(text: &str) -> &str {
-    start(text).trim_end_matches(is_joint)
+/// The hashtag with which a text begins, if that is one. Reads little more than [`TAG_BYTES_MAX`] bytes.
+pub(crate) fn word(text: &str) -> &str {
+    let start = start(text);
+    if start.len() > TAG_BYTES_MAX { "" } else { start.trim_end_matches(is_joint) }
 }
 
 /// The beginning of hashtags in lower case, for a search.
@@ -98,80 +87,11 @@ pub fn prefix(text: &str) -> Option<String> {
     is_whole.then(|| text.to_lowercase())
 }
 
-/// The URL or the hashtag with which `rest` begins, after the character `before`.
-#[must_use]
-pub fn found(rest: &str, before: Option<char>) -> Option<Found<'_>> {
-    match rest.chars().next()? {
-        'h' | 'H' => url(rest, before).map(Found::Url),
-        sign if SIGNS.contains(&sign) => hashtag(rest, before).map(|tag| Found::Tag(sign, tag)),
-        _ => None,
-    }
-}
-
-/// The different hashtags of a text in their order: the first [`POST_TAGS_MAX`].
-#[must_use]
-pub fn tags(text: &str) -> Vec<Tag> {
-    let mut tags = Vec::new();
-    if !text.contains(SIGNS) {
-        return tags;
-    }
-    let (mut rest, mut before) = (text, None);
-    while let Some(first) = rest.chars().next().filter(|_| tags.len() < POST_TAGS_MAX) {
-        let part = match found(rest, before) {
-            Some(Found::Url(url)) => url.len(),
-            Some(Found::Tag(sign, tag)) => {
-                tags.extend(Tag::parse(tag).ok().filter(|tag| !tags.contains(tag)));
-                sign.len_utf8() + tag.len()
-            }
-            None => first.len_utf8(),
-        };
-        let Some((passed, next)) = rest.split_at_checked(part) else { break };
-        before = passed.chars().next_back();
-        rest = next;
-    }
-    tags
-}
-
-/// A sign at the end of a URL belongs to the sentence around it.
-fn url(rest: &str, before: Option<char>) -> Option<&str> {
-    if before.is_some_and(is_word) {
-        return None;
-    }
-    let scheme = ["https://", "http://"].into_iter().find(|scheme| {
-        rest.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme))
-    })?;
-    let ends = |c: char| c.is_whitespace() || c.is_control() || "<>\"`{}|\\^".contains(c);
-    let url = rest.get(..rest.find(ends).unwrap_or(rest.len()))?;
-    let is_sign = |c| ".,;:!?'*_~".contains(c);
-    let mut url = url.trim_end_matches(is_sign);
-    // Brackets that are opened within it are part of it. Counted once: a text may have 500 of them.
-    let excess = |open, close| {
-        url.matches::<char>(close).count().saturating_sub(url.matches::<char>(open).count())
-    };
-    let (mut round, mut square) = (excess('(', ')'), excess('[', ']'));
-    while let Some(inner) = url.strip_suffix([')', ']']) {
-        let excess = if url.ends_with(')') { &mut round } else { &mut square };
-        if *excess == 0 {
-            break;
-        }
-        *excess -= 1;
-        url = inner.trim_end_matches(is_sign);
-    }
-    let host = url.get(scheme.len()..)?;
-    host.starts_with(|c: char| c.is_alphanumeric() || c == '[').then_some(url)
-}
-
-fn hashtag(rest: &str, before: Option<char>) -> Option<&str> {
-    if before.is_some_and(|c| is_word(c) || SIGNS.contains(&c) || "/&=".contains(c)) {
-        return None;
-    }
-    let written = word(rest.strip_prefix(SIGNS)?);
-    Tag::parse(written).is_ok().then_some(written)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::POST_TAGS_MAX;
+    use crate::token::tags;
 
     fn check_tags(text: &str, expect: &[&str]) {
         let found = tags(text);

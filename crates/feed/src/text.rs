@@ -4,12 +4,11 @@
 use serde::{Deserialize, Serialize};
 use unicode_segmentation::UnicodeSegmentation;
 
+pub use crate::handle::Handle;
+use crate::handle::is_handle_byte;
 use crate::limits;
 use crate::refusal::Refusal;
-
-/// A handle: 1 to 30 of `a-z 0-9 _`, kept in lower case.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Handle(Box<str>);
+use crate::token;
 
 /// A display name, trimmed, possibly empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,24 +18,9 @@ pub struct Name(Box<str>);
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bio(Box<str>);
 
-/// The text of a post or a story: 1 to 500 user-perceived characters, trimmed.
+/// The text of a post or a story: 1 to 500 characters as [`token::length`] counts them, trimmed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PostText(Box<str>);
-
-impl Handle {
-    /// Checks `text` and folds it to lower case.
-    ///
-    /// # Errors
-    /// [`Refusal::BadHandle`] if it is not 1 to 30 of `a-z A-Z 0-9 _`.
-    pub fn parse(text: &str) -> Result<Self, Refusal> {
-        let right_length = (1..=limits::HANDLE_CHARS_MAX).contains(&text.len());
-        if right_length && text.bytes().all(is_handle_byte) {
-            Ok(Self(text.to_ascii_lowercase().into()))
-        } else {
-            Err(Refusal::BadHandle)
-        }
-    }
-}
 
 impl Name {
     /// Trims and checks `text`.
@@ -71,14 +55,30 @@ impl PostText {
         Self(Box::default())
     }
 
-    /// Trims and checks `text`.
+    /// Trims and checks what a user of the server with this domain wrote. A user of it may be written with the domain;
+    /// the text of the post is without, so it mentions the same users on each node, after the domain has changed, and
+    /// when the log is applied again.
+    ///
+    /// # Errors
+    /// As [`PostText::parse`].
+    pub fn written(text: &str, domain: &str) -> Result<Self, Refusal> {
+        if text.len() > limits::POST_BYTES_MAX {
+            // Not by as much as domains can add.
+            return Err(Refusal::BadText);
+        }
+        Self::parse(&token::without_domain(text, domain))
+    }
+
+    /// Trims and checks `text`. See [`token::length`] for how it is counted.
     ///
     /// # Errors
     /// [`Refusal::BadText`] if nothing is left, it is too long, or it holds control characters
     /// other than line breaks and tabs.
     pub fn parse(text: &str) -> Result<Self, Refusal> {
         let text = text.trim();
-        let fits = fits(text, limits::POST_CHARS_MAX, limits::POST_BYTES_MAX);
+        // Bytes first, as in `fits`.
+        let fits =
+            text.len() <= limits::POST_BYTES_MAX && token::length(text) <= limits::POST_CHARS_MAX;
         if !text.is_empty() && fits && is_prose(text) {
             Ok(Self(text.into()))
         } else {
@@ -195,37 +195,8 @@ macro_rules! as_str {
         }
     )*};
 }
-as_str!(Handle, Name, Bio, PostText, Warning, Note, Language, Label, SetName);
+as_str!(Name, Bio, PostText, Warning, Note, Language, Label, SetName);
 pub(crate) use as_str;
-
-/// A mention found in a text: its position and its handle.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MentionSpan {
-    /// Byte offset of the `@`.
-    pub start: usize,
-    /// The handle named, in lower case.
-    pub handle: Handle,
-}
-
-/// The `@handle`s in `text`, in order, repeated ones included. A mention begins at the start or
-/// after a character that is neither letter, digit, `_` nor `@`, so addresses such as `a@b` are
-/// none; a run of more than 30 handle characters is none either.
-pub fn mentions(text: &str) -> impl Iterator<Item = MentionSpan> + '_ {
-    text.match_indices('@').filter_map(|(start, _)| {
-        let (before, rest) = (text.get(..start)?, text.get(start + 1..)?);
-        let joined = |c: char| c.is_alphanumeric() || c == '_' || c == '@';
-        if before.chars().next_back().is_some_and(joined) {
-            return None;
-        }
-        let length = rest.bytes().take_while(|byte| is_handle_byte(*byte)).count();
-        let handle = Handle::parse(rest.get(..length)?).ok()?;
-        Some(MentionSpan { start, handle })
-    })
-}
-
-fn is_handle_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_'
-}
 
 pub(crate) fn is_prose(text: &str) -> bool {
     !text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t'))
@@ -240,24 +211,6 @@ pub(crate) fn fits(text: &str, chars_max: usize, bytes_max: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn handles_are_1_to_30_of_the_allowed_characters_in_any_case() {
-        let thirty = "a".repeat(30);
-        for (text, expect) in [
-            ("ada", Some("ada")),
-            ("Ada_99", Some("ada_99")),
-            (thirty.as_str(), Some(thirty.as_str())),
-            ("", None),
-            (&"a".repeat(31), None),
-            ("a b", None),
-            ("a-b", None),
-            ("\u{e4}da", None),
-            (" ada", None),
-        ] {
-            assert_eq!(Handle::parse(text).ok().as_ref().map(Handle::as_str), expect, "{text:?}");
-        }
-    }
 
     #[test]
     fn posts_count_perceived_characters_after_trimming() {
@@ -348,22 +301,5 @@ mod tests {
         assert!(Warning::parse(&"a".repeat(500)).is_ok());
         assert_eq!(Warning::parse(&"a".repeat(501)), Err(Refusal::BadWarning));
         assert_eq!(Warning::parse("a\u{0}b"), Err(Refusal::BadWarning));
-    }
-
-    fn check_mentions(text: &str, expect: &[(usize, &str)]) {
-        let found: Vec<_> = mentions(text).map(|m| (m.start, m.handle)).collect();
-        let found: Vec<_> = found.iter().map(|(at, h)| (*at, h.as_str())).collect();
-        assert_eq!(found, expect, "{text:?}");
-    }
-
-    #[test]
-    fn mentions_are_found_where_a_reader_would_see_them() {
-        check_mentions("@ada hi", &[(0, "ada")]);
-        check_mentions("hi @Ada, and @bob_2!", &[(3, "ada"), (13, "bob_2")]);
-        check_mentions("(@ada)", &[(1, "ada")]);
-        check_mentions("mail a@b or @@x or @", &[]);
-        check_mentions("\u{fc}@ada \u{fc} @ada", &[(10, "ada")]);
-        check_mentions(&format!("@{}", "a".repeat(31)), &[]);
-        check_mentions("@ada@bob", &[(0, "ada")]);
     }
 }

@@ -153,11 +153,16 @@ fn build(steps: &[Step]) -> (MemoryRows, History) {
             Step::Post(author, to, mentioned, visibility) => {
                 let mut text = to.map_or("plain".into(), |to| format!("@u{to} hello"));
                 text.extend(mentioned.map(|user| format!(" @u{user}")));
-                let new = NewPost::new(id(author), PostText::parse(&text).unwrap());
-                let new = NewPost { visibility, ..new };
-                let (post, done) = run(Command::Publish(Box::new(new)));
+                let text = PostText::parse(&text).unwrap();
+                // Of those by the report of 2014 the text decides to whom they reply.
+                let is_public = visibility == Visibility::Public;
+                let new = NewPost { visibility, ..NewPost::new(id(author), text.clone()) };
+                let (post, done) = run(match is_public {
+                    true => Command::Post { author: id(author), text },
+                    false => Command::Publish(Box::new(new)),
+                });
                 assert!(done);
-                history.posts.push((post, author, to));
+                history.posts.push((post, author, to.filter(|_| is_public)));
                 if visibility == Visibility::Direct {
                     history.direct.push((post, to.into_iter().chain(mentioned).collect()));
                 }

@@ -336,10 +336,16 @@ fn change_posts(world: &mut World, history: &mut History, step: &Step) {
             let to_text = to.map(name).unwrap_or_default();
             let text = format!("{to_text}hello {}", named.map(name).unwrap_or_default());
             let text = PostText::parse(&text).unwrap();
-            let new = NewPost { visibility, ..NewPost::new(id(author), text) };
-            let outcome = world.run(Command::Publish(Box::new(new)));
+            // Of those by the report of 2014 the text decides to whom they reply.
+            let is_public = visibility == Visibility::Public;
+            let new = NewPost { visibility, ..NewPost::new(id(author), text.clone()) };
+            let outcome = world.run(match is_public {
+                true => Command::Post { author: id(author), text },
+                false => Command::Publish(Box::new(new)),
+            });
             let Ok(Done::Posted(post)) = outcome else { panic!("{outcome:?}") };
             let is_visible = visibility != Visibility::Direct || [to, named].contains(&Some(0));
+            let to = to.filter(|_| is_public);
             history.posts.insert(post, Posted { author, to, is_visible, boost: None });
         }
         Step::Boost(user, at, on) => {

@@ -407,3 +407,80 @@ fn a_filter_of_notifications_finds_what_is_below_many_others() {
     let (found, more) = of(Cursor::Before(NotificationId(late.0)), 20, None, Some(1));
     assert!(found.len() == 20 && more, "the dismissed one takes no place");
 }
+
+/// The ids of a user's notifications, newest first.
+fn notice_ids(world: &World, user: u32) -> Vec<u64> {
+    world.pages(user, 40, false)
+}
+
+#[test]
+fn a_mention_that_an_edit_adds_is_announced_when_it_is_added() {
+    let mut world = World::new();
+    let post = world.post(0, "one");
+    let other = world.post(2, "hello @bob");
+    let notices = |world: &World| world.notices(1);
+    assert_eq!(notices(&world), [(2, Notice::Mention(other))]);
+    world.run(Command::ClearNotifications { user: id(1) }).unwrap();
+    let mention = [(0, Notice::Mention(post))];
+    for text in ["two, @bob", "three, @bob", "four"] {
+        world.edit(post, text);
+        let is_mentioned = text.contains('@');
+        assert_eq!(notices(&world), if is_mentioned { &mention[..] } else { &[] }, "{text}");
+        let is_notified = |effect: &Effect| matches!(effect, Effect::Notified { .. });
+        assert_eq!(world.effects.iter().any(is_notified), text == "two, @bob", "{text}");
+        let found = world.facts().mentions_of(UserId(1), rows::Span::ALL);
+        assert_eq!(found.contains(&post), is_mentioned, "{text}");
+    }
+    for number in 0..20 {
+        let before = notice_ids(&world, 1);
+        world.edit(post, &format!("@bob {number}"));
+        let after = notice_ids(&world, 1);
+        assert!(after.len() == 1 && after != before, "it is announced once, as a new one");
+        let newest = NotificationId(after[0]);
+        let viewer = Viewer::new(world.facts(), Some(UserId(1)));
+        assert!(viewer.notification(newest).is_some() && viewer.notified(post));
+        world.edit(post, "nobody");
+        assert_eq!(world.facts().inbox(UserId(1)).stored, 0, "nothing is left of it");
+    }
+    world.edit(post, "@bob");
+    let notification = NotificationId(notice_ids(&world, 1)[0]);
+    world.run(Command::DismissNotification { user: id(1), notification }).unwrap();
+    assert_eq!(notices(&world), []);
+    world.edit(post, "@bob @ada @cy");
+    assert_eq!((notices(&world), world.notices(0)), (vec![], vec![]), "neither again nor oneself");
+    assert_eq!(world.notices(2), mention);
+    world.run(Command::DeletePost { post }).unwrap();
+    assert_eq!(world.notices(2), []);
+}
+
+#[test]
+fn a_mention_that_an_edit_adds_is_not_announced_to_those_who_would_not_see_it() {
+    let mut world = World::new();
+    let post = world.post(0, "one");
+    let mute = Command::Mute { user: id(1), other: id(0), mentions: true, time: None };
+    world.run(mute).unwrap();
+    world.run(block(id(2), id(0))).unwrap();
+    world.edit(post, "@bob and @cy");
+    assert_eq!((world.notices(1), world.notices(2)), (vec![], vec![]));
+    assert_eq!(world.facts().inbox(UserId(1)).stored + world.facts().inbox(UserId(2)).stored, 0);
+}
+
+#[test]
+fn mentions_that_edits_added_end_no_page() {
+    let mut world = World::new();
+    let posts: Vec<PostId> = (0..12).map(|number| world.post(0, &format!("{number}"))).collect();
+    for at in 0..12 {
+        world.post(2, &format!("@bob {at}"));
+        if at % 3 == 0 {
+            world.edit(posts[at], &format!("@bob added {at}"));
+        }
+    }
+    let all = notice_ids(&world, 1);
+    assert_eq!(all.len(), 16);
+    for limit in 1..8 {
+        assert_eq!(world.pages(1, limit, false), all, "{limit}");
+        let mut upwards = world.pages(1, limit, true);
+        upwards.reverse();
+        assert_eq!(upwards, all, "{limit}");
+    }
+}

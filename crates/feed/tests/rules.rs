@@ -5,9 +5,9 @@ mod support;
 
 use feed::{
     Bio, Command, Counts, Done, Effect, Handle, Idempotency, Label, Language, Lifetime, Listed,
-    Name, Post, PostDefaults, PostId, PostText, ProfileFields, Refusal, Remains, Request, SampleId,
-    SetName, StampedCommand, StoryId, Txn, User, UserEdit, UserId, UserRef, Visibility, Warning,
-    apply, limits,
+    Name, NewPost, Post, PostDefaults, PostId, PostText, ProfileFields, Refusal, Remains, Request,
+    SampleId, SetName, StampedCommand, StoryId, Txn, User, UserEdit, UserId, UserRef, Visibility,
+    Warning, apply, limits,
 };
 use rows::{Rows, SetTable, Span, Stamp};
 use support::{
@@ -236,7 +236,7 @@ fn rows_of_posts_of_earlier_formats_have_the_defaults_of_what_they_lack() {
 }
 
 #[test]
-fn a_post_replies_to_the_handle_at_its_start_and_mentions_each_user_once() {
+fn a_post_mentions_each_user_once_and_by_the_report_of_2014_replies_to_the_one_at_its_start() {
     for (text, reply_to, mentions) in [
         ("plain", None, vec![]),
         ("@bob hello", Some(1), vec![1]),
@@ -252,14 +252,65 @@ fn a_post_replies_to_the_handle_at_its_start_and_mentions_each_user_once() {
         let post = world.facts().post(id).unwrap();
         let mentions: Vec<_> = mentions.into_iter().map(UserId).collect();
         assert_eq!((post.reply_to, &post.mentions), (reply_to.map(UserId), &mentions), "{text:?}");
+        // Nobody is told of what they say of themselves.
+        let others: Vec<_> = mentions.into_iter().filter(|user| *user != UserId(0)).collect();
         for user in (0..3).map(UserId) {
             let found = world.facts().mentions_of(user, Span::ALL);
-            assert_eq!(found.contains(&id), mentions.contains(&user), "{text:?}");
+            assert_eq!(found.contains(&id), others.contains(&user), "{text:?}");
+            assert_eq!(
+                world.notices(user.0).len(),
+                usize::from(others.contains(&user)),
+                "{text:?}"
+            );
         }
         let (author, listed, users) = (UserId(0), post.listed(), None);
         let posted = Effect::Posted { post: id, author, listed, users };
         assert_eq!(world.effects[0], posted);
-        assert_eq!(world.effects.len(), 1 + mentions.len());
+        assert_eq!(world.effects.len(), 1 + others.len());
+    }
+}
+
+#[test]
+fn a_text_alone_makes_no_post_a_reply() {
+    for text in ["@bob hello", "@bob", "hello @bob"] {
+        let mut world = World::new();
+        let new = NewPost::new(id(0), PostText::parse(text).unwrap());
+        world.run(Command::Publish(Box::new(new))).unwrap();
+        let (posts, _) = world.facts().posts_before(PostId(u64::MAX), 1);
+        let (post, listed) = posts[0].posted;
+        assert_eq!(listed.reply_to(), None, "{text:?}");
+        assert_eq!(world.facts().mentions_of(UserId(1), Span::ALL), [post], "{text:?}");
+    }
+}
+
+#[test]
+fn a_direct_post_is_for_nobody_whom_it_only_seems_to_mention() {
+    for text in [
+        "https://medium.example/@bob/x",
+        "https://medium.example/?x=@bob",
+        "blog.example/@bob",
+        "x=@bob",
+        "@bob@elsewhere.example",
+        "@bob.social.example",
+        "@bob-x",
+        "@bob/tools",
+        "@bob:matrix.example",
+        "ada@bob.example",
+    ] {
+        let mut world = World::new();
+        let new = NewPost::new(id(0), PostText::parse(text).unwrap());
+        let new = NewPost { visibility: Visibility::Direct, ..new };
+        let Ok(Done::Posted(post)) = world.run(Command::Publish(Box::new(new))) else {
+            panic!("{text:?}")
+        };
+        let post = world.facts().post(post).unwrap();
+        let viewer = feed::Viewer::new(world.facts(), Some(UserId(1)));
+        assert!(
+            !viewer.visible(&post) && world.facts().mentions_of(UserId(1), Span::ALL).is_empty(),
+            "{text:?}"
+        );
+        assert_eq!((post.reply_to, world.notices(1)), (None, vec![]), "{text:?}");
+        assert_eq!(world.effects.len(), 1, "{text:?}");
     }
 }
 

@@ -131,6 +131,17 @@ impl MastodonOptions {
             metrics: Metrics::default(),
         }
     }
+
+    /// Host and port of the server's URL.
+    #[must_use]
+    pub fn domain(&self) -> &str {
+        domain(&self.base)
+    }
+}
+
+/// Host and port of a server's URL.
+fn domain(base: &str) -> &str {
+    base.split_once("://").map_or(base, |(_, host)| host)
 }
 
 /// All routes over `node`, and the sessions of browsers, in which `/v1` looks up users.

@@ -199,11 +199,15 @@ impl Subject {
         let text = PostText::parse(&format!("{text} #t{tag}")).unwrap();
         let to = to.filter(|to| !self.model.deleted.contains(to));
         let visibility = Visibility::ALL[self.model.posts.len() % 4];
-        let new = NewPost { visibility, ..NewPost::new(id(author), text) };
-        let Ok(Done::Posted(id)) = self.submit(Command::Publish(Box::new(new))) else {
-            panic!("a post is accepted");
-        };
-        self.model.posts.push((id, author, to));
+        // Of those by the report of 2014 the text decides to whom they reply.
+        let is_public = visibility == Visibility::Public;
+        let new = NewPost { visibility, ..NewPost::new(id(author), text.clone()) };
+        let done = self.submit(match is_public {
+            true => Command::Post { author: id(author), text },
+            false => Command::Publish(Box::new(new)),
+        });
+        let Ok(Done::Posted(id)) = done else { panic!("a post is accepted") };
+        self.model.posts.push((id, author, to.filter(|_| is_public)));
         self.model.tags.insert(id, tag);
         self.model.visibility.insert(id, (visibility, to));
         assert_eq!(self.read(author, &newest(1)).items, [id], "one's own post is there at once");

@@ -12,7 +12,7 @@ use clap::Args;
 use edge::{Access, BlockingReads, HANDSHAKES_MAX, KeyHash, Listener};
 use jetlog::JetLogOptions;
 use jiff::Timestamp;
-use mastodon::About;
+use mastodon::{About, MastodonOptions};
 use node::{Node, NodeOptions};
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
@@ -104,8 +104,7 @@ impl Serve {
         mastodon.entity_memory = memory.entity();
         mastodon.closing = Some(stopped.clone());
         register(&mut api.registry, &mastodon.metrics, https.as_ref());
-        let (beside, sessions) = mastodon::router(node.clone(), mastodon);
-        (api.beside, api.sessions) = (Some(beside), Some(sessions));
+        add_mastodon(&mut api, &node, mastodon);
         if let Some(mut https) = https {
             https.store()?;
             tokio::spawn(https.follow(Arc::clone(&reload.certificate)));
@@ -312,6 +311,13 @@ fn server_options(
     api.story_life = settings.story_life.unwrap_or(api.story_life);
     api.registry.register_collector(Box::new(redis.metrics.clone()));
     (api, redis)
+}
+
+/// Serves the Mastodon API beside roost's own, which knows its sessions and its domain.
+fn add_mastodon(api: &mut ApiOptions, node: &Node, mastodon: MastodonOptions) {
+    mastodon.domain().clone_into(&mut api.domain);
+    let (beside, sessions) = mastodon::router(node.clone(), mastodon);
+    (api.beside, api.sessions) = (Some(beside), Some(sessions));
 }
 
 /// Opens the node; `log` is that of its cluster, if it is one of a cluster.

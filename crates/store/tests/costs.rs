@@ -439,14 +439,14 @@ fn picked<T: Copy>(items: &[T], at: usize) -> Option<T> {
     items.get(at % items.len().max(1)).copied()
 }
 
-/// The most mentions that fit, of users who exist and others: a mark joins the character before it.
+/// The most mentions that fit, of users who exist and others: a joiner is one character with the letter before it.
 fn mentioning(mentions: usize) -> PostText {
     let registered = ["@u1 @u3 @u5", "@u0 @u2", "@u1"][mentions % 3];
     // Hashtags with two letters of two bytes, which have three bytes in lower case.
     let letters = ('\u{23a}', char::from_u32(0x100 + mentions as u32).unwrap_or('x'));
     let tag = |number: usize| format!(" #{}{}{number}", letters.0, letters.1);
     let tags: String = (0..mentions / 6).map(tag).collect();
-    let text = "@a\u{301}".repeat(mentions / (1 + mentions % 2)) + registered + &tags;
+    let text = "@a\u{200d}".repeat(mentions / (1 + mentions % 2)) + registered + &tags;
     PostText::parse(&text).or_else(|_| PostText::parse(registered)).unwrap()
 }
 

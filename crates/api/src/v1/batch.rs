@@ -25,7 +25,7 @@ use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::Response;
 use bytes::Bytes;
-use feed::{Lifetime, UserRef};
+use feed::UserRef;
 use futures_util::Stream;
 use hyper::body::Body as _;
 use node::Reservation;
@@ -41,7 +41,7 @@ use crate::revocable::is_revoked;
 use crate::routes::Routes;
 use crate::shares::Share;
 use crate::state::AppState;
-use line::Change;
+use line::{Change, Defaults};
 use schema::{BatchLine, BatchResult};
 use submit::{Submitted, submit};
 
@@ -124,9 +124,10 @@ impl Results {
     /// Parses received bytes, until the chunk is full or there are no more.
     fn fill(&mut self, cx: &mut Context<'_>) {
         while !self.chunk.is_full() {
-            let (memory, story_life) = (&self.state.memory, self.state.story_life);
+            let (state, memory) = (&self.state, &self.state.memory);
+            let defaults = Defaults { story_life: state.story_life, domain: &state.domain };
             let lines = self.chunk.lines();
-            if !self.input.parse_into(&mut self.chunk, memory, story_life) {
+            if !self.input.parse_into(&mut self.chunk, memory, defaults) {
                 self.body = None;
             }
             if self.chunk.lines() > lines {
@@ -152,7 +153,7 @@ impl Results {
                 // An incomplete body ends the batch like a complete one.
                 Poll::Ready(None | Some(Err(_))) => {
                     self.body = None;
-                    self.input.parse_last(&mut self.chunk, memory, story_life);
+                    self.input.parse_last(&mut self.chunk, memory, defaults);
                 }
             }
         }
@@ -236,7 +237,7 @@ impl Input {
         &mut self,
         chunk: &mut Chunk,
         memory: &RequestMemory,
-        story_life: Lifetime,
+        defaults: Defaults<'_>,
     ) -> bool {
         let arrived = self.arrived.clone();
         let mut rest = arrived.get(self.at..).unwrap_or_default();
@@ -260,12 +261,12 @@ impl Input {
             rest = after.get(1..).unwrap_or_default();
             self.lines += u64::from(end.is_some());
             if end.is_some() && self.begun.is_empty() {
-                chunk.take(line, self.lines, story_life);
+                chunk.take(line, self.lines, defaults);
                 continue;
             }
             self.begun.extend_from_slice(line);
             if end.is_some() {
-                chunk.take(&self.begun, self.lines, story_life);
+                chunk.take(&self.begun, self.lines, defaults);
                 self.begun = Vec::new();
                 self.held = memory.empty();
             }
@@ -275,12 +276,12 @@ impl Input {
     }
 
     /// Parses the last line if it has no line end.
-    fn parse_last(&mut self, chunk: &mut Chunk, memory: &RequestMemory, story_life: Lifetime) {
+    fn parse_last(&mut self, chunk: &mut Chunk, memory: &RequestMemory, defaults: Defaults<'_>) {
         if self.begun.is_empty() {
             return;
         }
         if chunk.hold(self.begun.len(), items(&self.begun), memory) {
-            chunk.take(&self.begun, self.lines + 1, story_life);
+            chunk.take(&self.begun, self.lines + 1, defaults);
         } else {
             chunk.fail(ApiError::overloaded(), self.lines + 1);
         }
@@ -329,13 +330,13 @@ impl Chunk {
     }
 
     /// Adds a line; an empty one is ignored.
-    fn take(&mut self, line: &[u8], number: u64, story_life: Lifetime) {
+    fn take(&mut self, line: &[u8], number: u64, defaults: Defaults<'_>) {
         let line = line.trim_ascii();
         if line.is_empty() {
             return;
         }
         self.bytes += line.len();
-        match line::parse(line, story_life) {
+        match line::parse(line, defaults) {
             Ok(change) => self.changes.push(change),
             Err(error) => self.fail(error, number),
         }

@@ -80,7 +80,7 @@ pub(crate) struct NotificationPage {
 ///
 /// Mentions, favourites and boosts of posts by the user, follows and requests to follow, ends of polls, edits of what the
 /// user boosted, and posts of users that an app of the user asked for, without what a block or a mute hides. Of all but
-/// mentions and posts the newest 1,000 are kept.
+/// posts, and mentions that posts had from the beginning, the newest 1,000 are kept.
 #[utoipa::path(
     get, path = "/v1/users/{user}/notifications", operation_id = "list_notifications", tag = "timelines",
     params(UserPath, PageQuery),

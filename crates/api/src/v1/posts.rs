@@ -159,7 +159,7 @@ pub(crate) struct PostView {
     edited_at: Option<String>,
     /// The post replied to; null if there is none, it was deleted, or fewer users may see it than the reply.
     in_reply_to_id: Option<String>,
-    /// The author of the post replied to, or else the user whose handle begins the text.
+    /// The author of the post replied to.
     reply_to: Option<Mentioned>,
     /// Mentioned users: the author of the post replied to, then the users in the text.
     mentions: Vec<Mentioned>,
@@ -178,9 +178,10 @@ pub(crate) struct PostView {
 
 /// Create a post
 ///
-/// With `in_reply_to_id` it is a reply to that post, and mentions its author. Without, a text that begins with
-/// `@handle` is a reply to that user. Of the author's followers, those who also follow the user replied to
-/// see a reply in their home timeline.
+/// With `in_reply_to_id` it is a reply to that post, and mentions its author. Of the author's followers, those who also
+/// follow that user see a reply in their home timeline. `@handle` in the text mentions a user, also with the domain of the
+/// server, which is left out of the text; not in a URL, and not before another domain or as part of a longer name. A URL
+/// counts as 23 characters.
 ///
 /// A key without the scope `read` gets the `id` alone.
 #[utoipa::path(
@@ -208,7 +209,7 @@ pub(crate) async fn create(
     let media = pictures(&body.media_ids)?;
     let text = match body.text.trim() {
         "" if !media.is_empty() => PostText::none(),
-        text => PostText::parse(text)?,
+        text => PostText::written(text, &state.domain)?,
     };
     let new = feed::NewPost {
         author,
@@ -312,9 +313,10 @@ pub(crate) async fn edit(
         "" => Ok(None),
         code => Language::parse(code).map(Some),
     };
+    let written = |text: &str| PostText::written(text, &state.domain);
     let edit = PostEdit {
         post,
-        text: body.text.as_deref().map(PostText::parse).transpose()?,
+        text: body.text.as_deref().map(written).transpose()?,
         warning: body.warning.as_deref().map(Warning::parse).transpose()?,
         sensitive: body.sensitive,
         language: body.language.as_deref().map(language).transpose()?,

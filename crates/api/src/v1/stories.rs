@@ -120,7 +120,7 @@ pub(crate) async fn create(
     OneUser(author): OneUser,
     Input { body, key, may_read, .. }: Input<NewStory>,
 ) -> Result<Response, ApiError> {
-    let text = PostText::parse(&body.text)?;
+    let text = PostText::written(&body.text, &state.domain)?;
     let life = body.ttl_s.map(Lifetime::from_secs).transpose()?.unwrap_or(state.story_life);
     let story = state.submit_story(author, text, life, key).await?;
     let (id, path) = (story.value, format!("/v1/stories/{}", story.value.0));

@@ -84,7 +84,7 @@ pub(crate) async fn posts(
 
 /// List posts that mention a user
 ///
-/// Without those by users whom a block hides, or whom the user mutes with their mentions.
+/// Without the user's own, and without those by users whom a block hides, or whom the user mutes with their mentions.
 #[utoipa::path(
     get, path = "/v1/users/{user}/mentions", operation_id = "list_mentions", tag = "timelines",
     params(UserPath, PageQuery),

@@ -136,7 +136,10 @@ fn a_stream_under_load_sends_every_post_once_and_in_order() {
 fn deletions_and_edits_are_sent_only_to_users_who_have_the_post() {
     let server = prepared();
     let old = server.publish("bob", "old");
-    let reply = server.publish("bob", "@cyd a reply");
+    let parent = server.publish("cyd", "a question");
+    let reply = json!({"text": "a reply", "in_reply_to_id": parent});
+    let reply = server.post("/v1/users/@bob/posts", &reply).json();
+    let reply = reply["id"].as_str().unwrap().to_owned();
     let mention = server.publish("cyd", "for @ada");
     let strange = server.publish("cyd", "a stranger's");
     let mut events = server.events(PATH, None);

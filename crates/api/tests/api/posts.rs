@@ -18,7 +18,7 @@ fn a_post_is_returned_completely_and_exists_until_it_is_deleted() {
         json!({"id": id, "author": {"id": "0", "handle": "ada", "name": ""},
             "text": "@bob hi, @nobody \u{1F600}", "created_at": post["created_at"],
             "edited_at": null, "in_reply_to_id": null,
-            "reply_to": {"id": "1", "handle": "bob"}, "mentions": [{"id": "1", "handle": "bob"}],
+            "reply_to": null, "mentions": [{"id": "1", "handle": "bob"}],
             "visibility": "public", "warning": "", "sensitive": false, "language": null})
     );
     let path = format!("/v1/posts/{id}");
@@ -209,4 +209,25 @@ fn a_post_is_shown_to_those_it_is_for_with_its_warning_and_language() {
     }
     let unknown = server.post("/v1/users/@ada/posts", &json!({"text": "x", "visibility": "all"}));
     assert_eq!(unknown.status, 400);
+}
+
+#[test]
+fn a_user_of_this_server_may_be_written_with_its_domain() {
+    let server = TestServer::start(edge::Access::Open, |_, options| {
+        options.domain = "social.example".to_owned();
+    });
+    server.register(&["ada", "bob"]);
+    let bob = json!([{"id": "1", "handle": "bob"}]);
+    let check = |post: &Value| {
+        assert_eq!((&post["text"], &post["mentions"]), (&json!("to @bob"), &bob), "{post}");
+    };
+    let body = json!({"text": "to @bob@Social.Example"});
+    let post = server.post("/v1/users/@ada/posts", &body).json();
+    check(&post);
+    let path = format!("/v1/posts/{}", post["id"].as_str().unwrap());
+    server.with_json("PATCH", &path, &[], &json!({"text": "nobody@social.example"}));
+    assert_eq!(server.get(&path).json()["mentions"], json!([]));
+    check(&server.with_json("PATCH", &path, &[], &body).json());
+    server.batch("{\"op\":\"post\",\"user\":\"@ada\",\"text\":\"to @bob@social.example\"}\n");
+    check(&server.get("/v1/users/@ada/posts").json()["items"][0]);
 }

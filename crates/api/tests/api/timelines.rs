@@ -1,6 +1,6 @@
 //! `/v1/users/{user}/timeline`, `/posts` and `/mentions`
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::client::TestServer;
 
@@ -58,24 +58,28 @@ fn home_shows_replies_to_users_who_follow_both_and_own_posts_immediately() {
     server.follow("ada", "bob");
     server.follow("dan", "bob");
     server.follow("dan", "cyd");
-    server.publish("bob", "@cyd a reply");
+    let question = server.publish("cyd", "a question");
+    let reply = json!({"text": "@cyd a reply", "in_reply_to_id": question});
+    assert_eq!(server.post("/v1/users/@bob/posts", &reply).status, 201);
+    server.publish("bob", "@cyd is no reply");
     server.publish("bob", "about @cyd");
     server.publish("ada", "mine");
     for (user, expect) in [
-        ("ada", vec!["mine", "about @cyd"]),
-        ("bob", vec!["about @cyd", "@cyd a reply"]),
-        ("cyd", vec![]),
-        ("dan", vec!["about @cyd", "@cyd a reply"]),
+        ("ada", vec!["mine", "about @cyd", "@cyd is no reply"]),
+        ("bob", vec!["about @cyd", "@cyd is no reply", "@cyd a reply"]),
+        ("cyd", vec!["a question"]),
+        ("dan", vec!["about @cyd", "@cyd is no reply", "@cyd a reply", "a question"]),
     ] {
         assert_eq!(server.texts(&format!("/v1/users/@{user}/timeline")), expect, "{user}");
     }
-    assert_eq!(server.texts("/v1/users/@cyd/mentions"), ["about @cyd", "@cyd a reply"]);
+    let mentions = ["about @cyd", "@cyd is no reply", "@cyd a reply"];
+    assert_eq!(server.texts("/v1/users/@cyd/mentions"), mentions);
     server.send("DELETE", "/v1/users/@dan/following/@bob", &[], b"");
-    assert_eq!(server.texts("/v1/users/@dan/timeline"), [""; 0]);
+    assert_eq!(server.texts("/v1/users/@dan/timeline"), ["a question"]);
     let id = server.publish("bob", "gone soon");
-    assert_eq!(server.texts("/v1/users/@ada/timeline").len(), 3);
+    assert_eq!(server.texts("/v1/users/@ada/timeline").len(), 4);
     server.send("DELETE", &format!("/v1/posts/{id}"), &[], b"");
-    assert_eq!(server.texts("/v1/users/@ada/timeline"), ["mine", "about @cyd"]);
+    assert_eq!(server.texts("/v1/users/@ada/timeline").len(), 3);
 }
 
 #[test]

@@ -50,6 +50,9 @@ impl Generator {
             }
             2 => Command::Follow { user: self.user(), other: self.user() },
             3 => Command::Unfollow { user: self.user(), other: self.user() },
+            4 if self.random.once_in(8) => {
+                Command::Post { author: self.loud_user(), text: self.text() }
+            }
             4 => self.new_post(None),
             5 => Command::DeletePost { post: self.post() },
             6 => Command::Befriend { user: self.user(), other: self.user() },

@@ -85,6 +85,8 @@ pub(crate) struct Feed {
     pub(crate) notices: BTreeMap<(u32, u64), (u32, Cause)>,
     /// User and post of each mention, and of each post by a followed user, that was dismissed.
     pub(crate) dismissed: BTreeSet<(u32, u64)>,
+    /// User and post of each mention that an edit added, which they are notified of, with the stamp of the edit.
+    pub(crate) mentioned_since: BTreeMap<(u32, u64), u64>,
     /// The stamp up to which a user has cleared notifications.
     pub(crate) cleared: BTreeMap<u32, u64>,
     /// The first posts of the threads that users mute, in the order in which they did.
@@ -143,6 +145,7 @@ impl Feed {
             Command::Befriend { user, other } => self.befriend(user, other),
             Command::Unfriend { user, other } => self.unfriend(user, other),
             Command::Publish(new) => self.publish(stamp, new, &Parts::default()),
+            Command::Post { author, text } => self.publish_by_report(stamp, author, text),
             Command::Edit(edit) => self.edit(stamp, edit, &Edits::default()),
             Command::Poll(command) => self.change_poll(stamp, command),
             Command::Schedule(command) => self.change_schedule(stamp, command),
@@ -162,10 +165,7 @@ impl Feed {
             | Command::Unblock { .. }
             | Command::Mute { .. }
             | Command::Unmute { .. } => self.hide(stamp, command),
-            Command::Post { .. }
-            | Command::Reply { .. }
-            | Command::EditPost { .. }
-            | Command::EditProfile { .. } => {
+            Command::Reply { .. } | Command::EditPost { .. } | Command::EditProfile { .. } => {
                 unreachable!("only logs of earlier versions have it")
             }
             Command::React { user, post, reaction, on } => {

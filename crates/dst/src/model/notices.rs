@@ -23,6 +23,8 @@ pub(crate) enum Cause {
     Poll(u64),
     /// An edit of this post.
     Edit(u64),
+    /// A mention in this post, which an edit added.
+    Mention(u64),
 }
 
 /// An edit of a post of which those who boosted it are not notified yet.
@@ -46,11 +48,9 @@ impl Feed {
                 let user = self.resolve(user)?;
                 let shown = self.notifications(user);
                 let found = shown.iter().find(|shown| shown.id == *notification);
-                match found.ok_or(Refusal::NotificationNotFound)?.notice {
-                    Notice::Mention(post) | Notice::Post(post) => {
-                        self.dismissed.insert((user, post.0));
-                    }
-                    _ => drop(self.notices.remove(&(user, notification.0))),
+                found.ok_or(Refusal::NotificationNotFound)?;
+                if self.notices.remove(&(user, notification.0)).is_none() {
+                    self.dismissed.insert((user, notification.0));
                 }
                 Ok(Done::NotificationDismissed)
             }
@@ -131,6 +131,23 @@ impl Feed {
         }
     }
 
+    /// Notifies the users whom a post mentions since an edit, and forgets that it mentioned others since earlier ones.
+    pub(super) fn announce_mentions(&mut self, stamp: u64, id: u64, before: &[u32]) {
+        let post = self.posts[&id].clone();
+        for user in before.iter().filter(|user| !post.mentions.contains(user)) {
+            if let Some(edit) = self.mentioned_since.remove(&(*user, id)) {
+                self.notices.remove(&(*user, edit));
+            }
+        }
+        let added = post.mentions.iter().filter(|user| !before.contains(user));
+        for user in added.filter(|user| **user != post.author) {
+            if self.sees(*user, &post) && self.hears(*user, post.author) {
+                self.mentioned_since.insert((*user, id), stamp);
+                self.notify(*user, stamp, (post.author, Cause::Mention(id)));
+            }
+        }
+    }
+
     fn boosters_of(&self, id: u64) -> impl Iterator<Item = u32> {
         let boosts = self.reactions.keys();
         let boosts = boosts.filter(move |(_, of, kind)| (*of, *kind) == (id, Reaction::Boost));
@@ -179,8 +196,10 @@ impl Feed {
         if self.dismissed.contains(&(user, id)) {
             return None;
         }
-        if post.mentions.contains(&user) {
-            return Some(Notice::Mention(PostId(id)));
+        if post.mentions.contains(&user) && user != post.author {
+            // The notification of one that an edit added is stored.
+            let is_new = !self.mentioned_since.contains_key(&(user, id));
+            return is_new.then_some(Notice::Mention(PostId(id)));
         }
         let pair = (user, post.author);
         let since = self.follow_options.get(&pair)?.notified_since?;
@@ -212,6 +231,10 @@ impl Feed {
             }
             Cause::Poll(post) => visible(post)?.poll.as_ref().map(|_| Notice::Poll(PostId(post))),
             Cause::Edit(post) => visible(post).map(|_| Notice::Edit(PostId(post))),
+            Cause::Mention(post) => {
+                let since = self.mentioned_since.get(&(user, post));
+                visible(post).filter(|_| since == Some(&id)).map(|_| Notice::Mention(PostId(post)))
+            }
         }
     }
 

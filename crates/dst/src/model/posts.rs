@@ -4,8 +4,8 @@ use feed::limits::{BOOST_RECENT_MS, EARLIER_BOOSTS_MAX};
 use feed::media::MediaChange;
 use feed::poll::NewPoll;
 use feed::{
-    Done, NewPost, Outcome, Page, PageOf, PollRefusal, PostEdit, PostId, Reaction, Refusal,
-    Visibility,
+    Done, NewPost, Outcome, Page, PageOf, PollRefusal, PostEdit, PostId, PostText, Reaction,
+    Refusal, UserRef, Visibility,
 };
 
 use super::feed::Feed;
@@ -103,11 +103,11 @@ impl Feed {
     pub(super) fn publish(&mut self, stamp: u64, new: &NewPost, parts: &Parts<'_>) -> Outcome {
         let (author, replied) = self.check_new(new, parts)?;
         let text = new.text.as_str().to_owned();
-        let (opening, mentions) = self.mentioned(&text, replied, author);
+        let mentions = self.mentioned(&text, replied, author);
         let post = ModelPost {
             author,
             text,
-            reply_to: replied.or(opening),
+            reply_to: replied,
             mentions,
             parent: self.parent_of(new),
             edited: None,
@@ -126,6 +126,23 @@ impl Feed {
         Ok(Done::Posted(PostId(stamp)))
     }
 
+    /// Publishes a post of the 2014 report: one that begins with a mention is a reply to that user.
+    pub(super) fn publish_by_report(
+        &mut self,
+        stamp: u64,
+        author: &UserRef,
+        text: &PostText,
+    ) -> Outcome {
+        let new = NewPost::new(author.clone(), text.clone());
+        let done = self.publish(stamp, &new, &Parts::default())?;
+        let opening = text.as_str().split(' ').next().filter(|word| word.starts_with('@'));
+        let opening = self.mentioned(opening.unwrap_or_default(), None, u32::MAX);
+        if let Some(post) = self.posts.get_mut(&stamp) {
+            post.reply_to = opening.first().copied();
+        }
+        Ok(done)
+    }
+
     pub(super) fn edit(&mut self, stamp: u64, edit: &PostEdit, all: &Edits<'_>) -> Outcome {
         let old = self.posts.get(&edit.post.0).filter(|post| post.boost.is_none());
         let old = old.ok_or(Refusal::PostNotFound)?.clone();
@@ -135,7 +152,7 @@ impl Feed {
         }
         if new.text != old.text && old.visibility != Visibility::Direct {
             let replied = old.reply_to.filter(|_| old.parent.is_some());
-            new.mentions = self.mentioned(&new.text, replied, old.author).1;
+            new.mentions = self.mentioned(&new.text, replied, old.author);
         }
         if let Some(warning) = &edit.warning {
             new.warning = warning.as_str().to_owned();
@@ -165,9 +182,10 @@ impl Feed {
         if new != old || !all.changes.is_empty() {
             new.edited = Some(stamp);
             self.attach(edit.post, (&old.media, &new.media), all.changes);
-            let before = old.edited;
+            let (before, mentioned) = (old.edited, old.mentions.clone());
             self.add_version(edit.post.0, old);
             self.posts.insert(edit.post.0, new);
+            self.announce_mentions(stamp, edit.post.0, &mentioned);
             self.forget_votes();
             self.announce_edit(stamp, edit.post.0, before);
         }
@@ -187,36 +205,20 @@ impl Feed {
         Ok(Done::Deleted)
     }
 
-    /// The user with whose handle the text begins, and all users mentioned, each once: first the author of
-    /// the post replied to, unless that is the author.
-    fn mentioned(&self, text: &str, replied: Option<u32>, author: u32) -> (Option<u32>, Vec<u32>) {
-        let (mut opening, mut found) = (None, Vec::new());
-        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let mut before = None;
-        for (at, c) in text.char_indices() {
-            let begins = c == '@'
-                && before.is_none_or(|c: char| !c.is_alphanumeric() && c != '_' && c != '@');
-            before = Some(c);
-            if !begins {
-                continue;
-            }
-            let rest = &text[at + 1..];
-            let handle = &rest[..rest.find(|c| !is_part(c)).unwrap_or(rest.len())];
+    /// The users mentioned, each once: first the author of the post replied to, unless that is the author. In the texts of
+    /// a run each mention is a word, to which marks may be added.
+    fn mentioned(&self, text: &str, replied: Option<u32>, author: u32) -> Vec<u32> {
+        let mut found = Vec::new();
+        for handle in text.split(' ').filter_map(|word| word.strip_prefix('@')) {
             let Some(user) = self.handles.get(&handle.to_ascii_lowercase()) else { continue };
-            if self.users[*user as usize].deleted {
-                continue;
-            }
-            if at == 0 {
-                opening = Some(*user);
-            }
-            if !found.contains(user) {
+            if !self.users[*user as usize].deleted && !found.contains(user) {
                 found.push(*user);
             }
         }
         if let Some(replied) = replied.filter(|user| *user != author && !found.contains(user)) {
             found.insert(0, replied);
         }
-        (opening, found)
+        found
     }
 
     /// Whether `user` may see a post.
@@ -333,8 +335,11 @@ impl Feed {
 
     /// A page of the posts that mention `user`.
     pub(crate) fn mentions(&self, user: u32, page: &Page) -> PageOf<PostId> {
-        let newest_first =
-            self.posts.iter().rev().filter(|(_, post)| post.mentions.contains(&user));
+        let newest_first = self
+            .posts
+            .iter()
+            .rev()
+            .filter(|(_, post)| post.mentions.contains(&user) && post.author != user);
         page_of(newest_first.map(|(id, _)| *id), page)
     }
 }

@@ -169,13 +169,9 @@ impl Erase<'_, '_> {
             let direct = if is_direct { DIRECT_ROWS * (1 + post.mentions.len()) } else { 0 };
             rows_left -= POST_ROWS_LEAST + post.mentions.len() + direct + tags + media + poll;
             self.txn.remove_post(id, &post);
-            let deleted = |user: &UserId| Effect::MentionChanged {
-                post: id,
-                author: post.author,
-                user: *user,
-                deleted: true,
-            };
-            self.effects.extend(post.mentions.iter().map(deleted));
+            let author = post.author;
+            let deleted = |user| Effect::MentionChanged { post: id, author, user, deleted: true };
+            self.effects.extend(post.mentioned_others().map(deleted));
         }
     }
 

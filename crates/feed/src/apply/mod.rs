@@ -127,13 +127,13 @@ fn run(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effect>) -> 
         Command::EditProfile { .. }
         | Command::Post { .. }
         | Command::Reply { .. }
-        | Command::EditPost { .. } => run_earlier(txn, entry, effects),
+        | Command::EditPost { .. } => run_of_text(txn, entry, effects),
         Command::Reserved(never) => match *never {},
     }
 }
 
-/// Applies a command that only logs of earlier versions have.
-fn run_earlier(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effect>) -> Outcome {
+/// Applies a post of the 2014 report, or a command that only logs of earlier versions have: both are of texts alone.
+fn run_of_text(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effect>) -> Outcome {
     let stamp = entry.stamp;
     match &entry.command {
         Command::EditProfile { user, name, bio } => {

@@ -7,7 +7,7 @@ use crate::effect::Effect;
 use crate::facts::Txn;
 use crate::ids::{PostId, UserRef};
 use crate::limits::{EDIT_NOTICES_MAX, MUTED_THREADS_MAX};
-use crate::notification::{Notice, NotificationId, Stored};
+use crate::notification::{NoticeRow, NotificationId, Stored};
 use crate::refusal::Refusal;
 use crate::visible::Viewer;
 
@@ -20,14 +20,10 @@ pub(super) fn clear(txn: &mut Txn<'_>, stamp: Stamp, user: &UserRef) -> Outcome 
 pub(super) fn dismiss(txn: &mut Txn<'_>, user: &UserRef, id: NotificationId) -> Outcome {
     let user = super::resolve(txn, user)?;
     let found = Viewer::new(txn.facts(), Some(user)).notification(id);
-    match found.ok_or(Refusal::NotificationNotFound)?.notice {
-        Notice::Mention(_) | Notice::Post(_) => txn.dismiss_unstored(user, id.0),
-        Notice::Favourite(_)
-        | Notice::Boost(_)
-        | Notice::Follow
-        | Notice::FollowRequest
-        | Notice::Poll(_)
-        | Notice::Edit(_) => txn.remove_notification(user, id.0),
+    found.ok_or(Refusal::NotificationNotFound)?;
+    match txn.facts().notice_row(user, id.0) {
+        Some(NoticeRow::Stored(_)) => txn.remove_notification(user, id.0),
+        Some(NoticeRow::Mention | NoticeRow::Post) | None => txn.dismiss_unstored(user, id.0),
     }
     Ok(Done::NotificationDismissed)
 }

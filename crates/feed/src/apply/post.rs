@@ -6,7 +6,7 @@ use rows::Stamp;
 
 use crate::boost::Boost;
 use crate::command::{Done, Outcome};
-use crate::cost::MENTION_WORK;
+use crate::cost::{MENTION_WORK, TEXT_WORK};
 use crate::effect::Effect;
 use crate::facts::Txn;
 use crate::ids::{PostId, UserId, UserRef};
@@ -17,7 +17,8 @@ use crate::poll_refusal::PollRefusal;
 use crate::post::{NewPost, PostEdit, Visibility};
 use crate::records::Post;
 use crate::refusal::Refusal;
-use crate::text::{self, Handle, PostText};
+use crate::text::{Handle, PostText};
+use crate::token::{self, Token, TokenKind};
 use crate::visible::Viewer;
 
 /// What a new post has beside its text.
@@ -31,6 +32,7 @@ pub(super) struct Parts<'a> {
 }
 
 /// The author of a post that may be published, and that of the post replied to.
+#[derive(Clone, Copy)]
 pub(super) struct Checked {
     pub(super) author: UserId,
     /// The post replied to: of a boost, what it boosts.
@@ -77,16 +79,40 @@ fn check_parts(media: &[MediaId], has_poll: bool) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Publishes a post. It is a reply to its parent, or to what that boosts, if there is one, and else to the user whose handle is at
-/// the start of the text.
+/// Publishes a post. It is a reply to its parent, or to what that boosts, if there is one.
 pub(super) fn publish(
     txn: &mut Txn<'_>,
     stamp: Stamp,
     (new, parts): (&NewPost, Parts<'_>),
     effects: &mut Vec<Effect>,
 ) -> Outcome {
-    let Checked { author, parent, replied, conversation, thread } = check(txn, new, parts)?;
-    let (reply_to, mentions) = addressees_in(txn, &new.text, author, replied);
+    let checked = check(txn, new, parts)?;
+    let reply_to = checked.replied;
+    put_new(txn, stamp, (new, parts), (&checked, reply_to), effects)
+}
+
+/// Publishes a public post of a text alone. Without a parent it is a reply to the user whose mention begins the text.
+pub(super) fn publish_text(
+    txn: &mut Txn<'_>,
+    stamp: Stamp,
+    (author, text, parent): (&UserRef, &PostText, Option<PostId>),
+    effects: &mut Vec<Effect>,
+) -> Outcome {
+    let new = NewPost { parent, ..NewPost::new(author.clone(), text.clone()) };
+    let checked = check(txn, &new, Parts::default())?;
+    let reply_to = checked.replied.or_else(|| opening(txn, text));
+    put_new(txn, stamp, (&new, Parts::default()), (&checked, reply_to), effects)
+}
+
+fn put_new(
+    txn: &mut Txn<'_>,
+    stamp: Stamp,
+    (new, parts): (&NewPost, Parts<'_>),
+    (checked, reply_to): (&Checked, Option<UserId>),
+    effects: &mut Vec<Effect>,
+) -> Outcome {
+    let Checked { author, parent, replied, conversation, thread } = *checked;
+    let mentions = mentioned_in(txn, &new.text, author, replied);
     let post = Post {
         author,
         text: new.text.clone(),
@@ -108,19 +134,9 @@ pub(super) fn publish(
     super::media::attach(txn, id, (&[], parts.media), &[]);
     txn.put_post(id, &post);
     published(txn, id, &post, effects);
-    effects.extend(post.mentions.iter().map(|user| Effect::Mentioned { post: id, user: *user }));
+    let mentioned = post.mentioned_others();
+    effects.extend(mentioned.map(|user| Effect::Mentioned { post: id, user }));
     Ok(Done::Posted(id))
-}
-
-/// As [`publish`], of a public post of a text alone.
-pub(super) fn publish_text(
-    txn: &mut Txn<'_>,
-    stamp: Stamp,
-    (author, text, parent): (&UserRef, &PostText, Option<PostId>),
-    effects: &mut Vec<Effect>,
-) -> Outcome {
-    let new = NewPost { parent, ..NewPost::new(author.clone(), text.clone()) };
-    publish(txn, stamp, (&new, Parts::default()), effects)
 }
 
 /// Counts a post that is new, and announces it to the views.
@@ -183,7 +199,7 @@ pub(super) fn edit(
         new.text = text.clone();
         if old.visibility != Visibility::Direct {
             let replied = old.in_reply_to.and(old.reply_to);
-            (_, new.mentions) = addressees_in(txn, text, old.author, replied);
+            new.mentions = mentioned_in(txn, text, old.author, replied);
         }
     }
     if let Some(warning) = &edit.warning {
@@ -217,17 +233,33 @@ pub(super) fn edit(
     txn.announce_edit(id, &old, stamp);
     let author = old.author;
     effects.push(Effect::PostEdited { post: id, author, listed: old.listed() });
-    let only_before = old.mentions.iter().filter(|user| !new.mentions.contains(user));
-    let concerned = new.mentions.iter().chain(only_before);
-    for user in concerned {
+    let only_before = old.mentioned_others().filter(|user| !new.mentions.contains(user));
+    for user in new.mentioned_others().chain(only_before) {
         // For those who see it no more, it is deleted. Whom a direct post mentions does not change.
         let deleted = new.visibility == Visibility::Followers
-            && *user != author
-            && !new.mentions.contains(user)
-            && !txn.facts().follows(*user, author);
-        effects.push(Effect::MentionChanged { post: id, author, user: *user, deleted });
+            && !new.mentions.contains(&user)
+            && !txn.facts().follows(user, author);
+        effects.push(Effect::MentionChanged { post: id, author, user, deleted });
     }
+    announce_mentions(txn, stamp, (id, &old, &new), effects);
     Ok(Done::PostEdited)
+}
+
+/// Notifies the users whom a post mentions since its edit. Their notifications have the stamp of the edit: that of the post
+/// may be older than what they have seen, or cleared.
+fn announce_mentions(
+    txn: &mut Txn<'_>,
+    stamp: Stamp,
+    (id, old, new): (PostId, &Post, &Post),
+    effects: &mut Vec<Effect>,
+) {
+    for user in new.mentioned_others().filter(|user| !old.mentions.contains(user)) {
+        let facts = txn.facts();
+        if facts.exists(user) && Viewer::new(facts, Some(user)).sees_edits(new) {
+            txn.put_mention_notice(user, id, stamp);
+            effects.push(Effect::Notified { user });
+        }
+    }
 }
 
 /// As [`edit`], of the text alone.
@@ -247,9 +279,8 @@ pub(super) fn delete(txn: &mut Txn<'_>, id: PostId, effects: &mut Vec<Effect>) -
     txn.count_post(post.author, post.visibility, false);
     effects.push(Effect::PostDeleted { post: id, author: post.author, listed: post.listed() });
     let author = post.author;
-    let deleted =
-        |user: &UserId| Effect::MentionChanged { post: id, author, user: *user, deleted: true };
-    effects.extend(post.mentions.iter().map(deleted));
+    let deleted = |user| Effect::MentionChanged { post: id, author, user, deleted: true };
+    effects.extend(post.mentioned_others().map(deleted));
     if let Some(boost) = &post.boost {
         txn.remove_notification(boost.author, id.0);
         show_later_boosts(txn, id, author, boost.post, effects);
@@ -279,44 +310,50 @@ fn show_later_boosts(
     }
 }
 
-/// As [`addressees`], among the registered users; looking them up is work.
-fn addressees_in(
+/// The users whom a post mentions: see [`mentioned`]. Looking them up is work.
+fn mentioned_in(
     txn: &mut Txn<'_>,
     text: &PostText,
     author: UserId,
     replied: Option<UserId>,
-) -> (Option<UserId>, Vec<UserId>) {
+) -> Vec<UserId> {
     let mut found = BTreeSet::new();
-    let addressees = addressees(text, author, replied, |handle| {
+    let mentioned = mentioned(text, author, replied, |handle| {
         let user = txn.facts().by_handle(handle);
         found.extend(user);
         user
     });
-    txn.add_work(found.len() * MENTION_WORK);
-    addressees
+    txn.add_work(found.len() * MENTION_WORK + text.as_str().len() * TEXT_WORK);
+    mentioned
 }
 
-/// The user whom a post replies to, and the users it mentions, each once. `replied` is the author of the post that it
-/// replies to, if there is one; else it replies to the user whose handle is at the start of the text.
-///
-/// A reply always mentions the author of the post that it replies to, except when a user replies to their own post.
-pub fn addressees(
+/// The users whom a post mentions, each once: those in its text, and before them the author of the post that it replies to,
+/// `replied`, unless that is its own author.
+pub fn mentioned(
     text: &PostText,
     author: UserId,
     replied: Option<UserId>,
     mut by_handle: impl FnMut(&Handle) -> Option<UserId>,
-) -> (Option<UserId>, Vec<UserId>) {
-    let mut opening = None;
-    let mut mentioned = Vec::new();
-    for mention in text::mentions(text.as_str()) {
-        let Some(user) = by_handle(&mention.handle) else { continue };
-        if mention.start == 0 {
-            opening = Some(user);
-        }
-        if !mentioned.contains(&user) {
-            mentioned.push(user);
+) -> Vec<UserId> {
+    let mut found = Vec::new();
+    for token in token::tokens(text.as_str()) {
+        if let TokenKind::Mention(handle) = token.kind
+            && let Some(user) = by_handle(&handle)
+            && !found.contains(&user)
+        {
+            found.push(user);
         }
     }
-    let first = replied.filter(|user| *user != author && !mentioned.contains(user));
-    (replied.or(opening), first.into_iter().chain(mentioned).collect())
+    let first = replied.filter(|user| *user != author && !found.contains(user));
+    first.into_iter().chain(found).collect()
+}
+
+/// The user whose mention begins a text.
+fn opening(txn: &Txn<'_>, text: &PostText) -> Option<UserId> {
+    match token::tokens(text.as_str()).next() {
+        Some(Token { start: 0, kind: TokenKind::Mention(handle), .. }) => {
+            txn.facts().by_handle(&handle)
+        }
+        _ => None,
+    }
 }

@@ -95,7 +95,7 @@ pub(super) fn notify(
         | Stored::Follow(actor)
         | Stored::FollowRequest(actor) => actor,
         // Commands of their own notify of these.
-        Stored::Dismissed | Stored::Poll(_) | Stored::Edit(_) => return,
+        Stored::Dismissed | Stored::Poll(_) | Stored::Edit(_) | Stored::Mention(_) => return,
     };
     if Viewer::new(txn.facts(), Some(user)).notified_by(actor) {
         txn.put_notification(user, stamp.0, stored);

@@ -2,7 +2,7 @@
 //!
 //! **Invariant:** a user has at most [`NOTIFICATIONS_MAX`](crate::limits::NOTIFICATIONS_MAX) rows that are shown, and each
 //! new row removes up to two that are not: so adding one, or clearing all, is a constant number of rows. Mentions and posts
-//! are not among them, nor is what is stored of dismissed ones, so others cannot make a mention disappear.
+//! are not among them, unless an edit added the mention, nor is what is stored of dismissed ones, so others cannot make a mention disappear.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use rows::{Order, PointTable, Rows, SetTable, Span, Stamp, decode, encode};
 use super::{Facts, Txn};
 use crate::ids::{PostId, UserId};
 use crate::limits;
-use crate::notification::{DISMISSED, Inbox, NoticeRow, Stored};
+use crate::notification::{DISMISSED, Inbox, MENTION_ADDED, NoticeRow, Stored, added_at};
 use crate::post::{Listed, Visibility};
 
 /// Rows that are removed with each new one, at most.
@@ -37,9 +37,17 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
             let span = Span { low, high, ..span };
             self.rows.members(SetTable::Notifications, user.0.into(), span).into_iter()
         };
-        let mentions = has_mentions.then(|| self.mentions_of(user, span)).into_iter().flatten();
+        let mentions = has_mentions
+            .then(|| self.rows.members(SetTable::Mentions, user.0.into(), span))
+            .into_iter()
+            .flatten();
+        // One that an edit added takes its place, so that a page which ends at it leads on.
+        let as_row = |number| match added_at(number) {
+            None => NoticeRow::Mention,
+            Some(_) => NoticeRow::Stored(Stored::Dismissed),
+        };
         let mut rows: BTreeMap<u64, NoticeRow> =
-            mentions.map(|post| (post.0, NoticeRow::Mention)).collect();
+            mentions.map(|(post, number)| (post, as_row(number))).collect();
         let high = span.high.min(DISMISSED - 1);
         if span.low <= high {
             let as_row = |(id, row)| Some((id, NoticeRow::Stored(Stored::of_number(row)?)));
@@ -65,12 +73,18 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         if let Some(found) = stored(id + DISMISSED).or_else(|| stored(id)) {
             return Some(found);
         }
-        if self.is_mentioned(user, PostId(id)) {
-            return Some(NoticeRow::Mention);
+        if let Some(number) = self.rows.member(SetTable::Mentions, user.0.into(), id) {
+            return added_at(number).is_none().then_some(NoticeRow::Mention);
         }
         let post = self.post(PostId(id)).filter(|post| notifies(post.author, post.listed()))?;
         let since = self.follow_options(user, post.author).notified_since?;
         (since.0 < id && self.follows(user, post.author)).then_some(NoticeRow::Post)
+    }
+
+    /// Whether a user is mentioned in a post since the edit with this stamp.
+    pub(crate) fn is_mentioned_since(&self, user: UserId, post: PostId, edit: u64) -> bool {
+        let number = self.rows.member(SetTable::Mentions, user.0.into(), post.0);
+        number.and_then(added_at) == Some(edit)
     }
 
     /// Whether the newest notifications of `user` include one like this.
@@ -115,6 +129,28 @@ impl Txn<'_> {
             inbox.from = oldest + 1;
         }
         self.put_inbox(user, inbox);
+    }
+
+    /// Notifies a user of a mention that an edit added.
+    pub(crate) fn put_mention_notice(&mut self, user: UserId, post: PostId, edit: Stamp) {
+        let stored = Stored::Mention(post);
+        if stored.has_number() {
+            self.rows.put_member(
+                SetTable::Mentions,
+                user.0.into(),
+                post.0,
+                Some(MENTION_ADDED | edit.0),
+            );
+            self.put_notification(user, edit.0, stored);
+        }
+    }
+
+    /// Removes the notification of a mention if an edit added it.
+    pub(crate) fn remove_mention_notice(&mut self, user: UserId, post: PostId) {
+        let number = self.rows.member(SetTable::Mentions, user.0.into(), post.0);
+        if let Some(edit) = number.and_then(added_at) {
+            self.remove_notification(user, edit);
+        }
     }
 
     /// Dismisses a notification that is not stored.

@@ -182,8 +182,8 @@ impl Txn<'_> {
     /// Writes a post into its tables.
     pub fn put_post(&mut self, id: PostId, post: &Post) {
         write::post(self.rows, id, post);
-        for user in &post.mentions {
-            write::mention(self.rows, *user, (id, post));
+        for user in post.mentioned_others() {
+            write::mention(self.rows, user, (id, post));
         }
         post.poll.iter().for_each(|poll| self.put_poll_end(id, poll));
     }
@@ -192,11 +192,12 @@ impl Txn<'_> {
     pub fn edit_post(&mut self, id: PostId, old: &Post, new: &Post) {
         self.keep_version(id, old);
         self.rows.put_point(PointTable::Post, id.0, Some(new.encode()));
-        for user in old.mentions.iter().filter(|user| !new.mentions.contains(user)) {
+        for user in old.mentioned_others().filter(|user| !new.mentions.contains(user)) {
+            self.remove_mention_notice(user, id);
             self.rows.put_member(SetTable::Mentions, user.0.into(), id.0, None);
         }
-        for user in new.mentions.iter().filter(|user| !old.mentions.contains(user)) {
-            write::mention(self.rows, *user, (id, new));
+        for user in new.mentioned_others().filter(|user| !old.mentions.contains(user)) {
+            write::mention(self.rows, user, (id, new));
         }
         self.edit_tags(id, old, new);
         list_rows::replace(self.rows, id, &list_rows::rows_of(old), &list_rows::rows_of(new));
@@ -208,9 +209,9 @@ impl Txn<'_> {
         self.rows.put_point(PointTable::Post, id.0, None);
         self.rows.put_member(SetTable::AuthorPosts, post.author.0.into(), id.0, None);
         write::direct(self.rows, post.author, (id, post), false);
-        for user in &post.mentions {
+        for user in post.mentioned_others() {
             self.rows.put_member(SetTable::Mentions, user.0.into(), id.0, None);
-            write::direct(self.rows, *user, (id, post), false);
+            write::direct(self.rows, user, (id, post), false);
         }
         list_rows::replace(self.rows, id, &list_rows::rows_of(post), &[]);
         if let Some(parent) = post.in_reply_to {

@@ -1,11 +1,12 @@
 //! Posts, and the rows by author, by mentioned user and by the post replied to.
 
-use rows::{NameTable, PointTable, RowsMut, Scan, SetTable, try_decode};
+use rows::{NameTable, PointTable, RowsMut, Scan, SetTable, Span, try_decode};
 
 use super::{Mend, Rows, at};
 use crate::boost::Boost;
 use crate::ids::{PostId, UserId};
 use crate::list_rows;
+use crate::notification::{DISMISSED, MENTION_ADDED, Stored, added_at};
 use crate::reaction::Reaction;
 use crate::records::Post;
 use crate::version::PostVersion;
@@ -45,16 +46,21 @@ impl Mend {
             missing.push("by author");
         }
         // Mentions of deleted users are removed, and the post still names them.
-        for user in &post.mentions {
-            let is_user = step.user(user.0.into()).is_some() && !step.is_deleted(*user);
+        for user in post.mentioned_others() {
+            let is_user = step.user(user.0.into()).is_some() && !step.is_deleted(user);
             let row = step.rows.member(SetTable::Mentions, user.0.into(), key);
             let number = Some(post.mention_number());
-            if !is_user || row == number {
+            // Since an edit.
+            let is_added = row.and_then(added_at).is_some_and(|added| {
+                added > key && post.edited.is_some_and(|edited| added <= edited.0)
+            });
+            if !is_user || row == number || is_added {
                 continue;
             }
             // Those of formats before 16 are 0 of direct posts, too.
             let is_old = row == Some(0);
             if !is_old || !self.is_check {
+                let number = step.mention_added(user, key).or(number);
                 step.rows.put_member(SetTable::Mentions, user.0.into(), key, number);
             }
             if !is_old {
@@ -203,6 +209,15 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         })
     }
 
+    /// The number of the row of a mention of whose edit the user has a notification.
+    fn mention_added(&self, user: UserId, post: u64) -> Option<u64> {
+        let stored = Stored::Mention(PostId(post)).number();
+        let span = Span { high: DISMISSED - 1, ..Span::ALL };
+        let rows = self.rows.members(SetTable::Notifications, user.0.into(), span);
+        let found = rows.iter().rev().find(|(_, number)| *number == stored);
+        found.map(|(edit, _)| MENTION_ADDED | edit)
+    }
+
     /// The earlier versions of a post.
     pub(super) fn post_versions(&mut self, name: &[u8]) {
         let id = name.try_into().map(u64::from_be_bytes);
@@ -229,7 +244,8 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
 
     pub(super) fn mention(&mut self, owner: u64, item: u64) {
         let post = self.stored_post(item);
-        if !post.is_some_and(|post| post.mentions.iter().any(|user| u64::from(user.0) == owner)) {
+        if !post.is_some_and(|post| post.mentioned_others().any(|user| u64::from(user.0) == owner))
+        {
             self.derived(format!("Mentions {owner}, {item}: no such post mentions the user"));
             self.rows.put_member(SetTable::Mentions, owner, item, None);
         }

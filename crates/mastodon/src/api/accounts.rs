@@ -13,8 +13,8 @@ use node::Store;
 use serde_json::json;
 
 use crate::answers;
+use crate::domain;
 use crate::entities::Entities;
-use crate::entities::instance::domain;
 use crate::entities::json::{Json, push_made};
 use crate::error::ApiError;
 use crate::fields::{Fields, Params};

@@ -107,7 +107,7 @@ pub(crate) async fn webfinger(
         let page = format!("{base}/@{handle}");
         let rel = "http://webfinger.net/rel/profile-page";
         Some(json!({
-            "subject": format!("acct:{handle}@{}", instance::domain(&base)),
+            "subject": format!("acct:{handle}@{}", crate::domain(&base)),
             "aliases": [page, format!("{base}/users/{handle}")],
             "links": [{"rel": rel, "type": "text/html", "href": page}],
         }))

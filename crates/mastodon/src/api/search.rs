@@ -5,6 +5,7 @@ use axum::extract::State;
 use axum::response::Response;
 use feed::limits::{SEARCHED_MAX, SIMILAR_MAX};
 use feed::tag;
+use feed::token::TAG_SIGNS;
 use feed::{Handle, PostId, UserId};
 
 use super::accounts::{handle, list};
@@ -89,7 +90,7 @@ pub(crate) async fn all(
             entities.statuses(post.as_slice(), &mut out);
         }
         out.extend_from_slice(b"],\"hashtags\":[");
-        let start = query.strip_prefix(tag::SIGNS).unwrap_or(&query);
+        let start = query.strip_prefix(TAG_SIGNS).unwrap_or(&query);
         if wants("hashtags")
             && let Some(start) = tag::prefix(start)
         {

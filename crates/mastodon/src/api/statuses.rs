@@ -1,6 +1,9 @@
 //! Statuses: publishing, reading, editing and deleting them, and threads.
 
+use std::collections::BTreeSet;
+
 use axum::extract::State;
+use axum::http::StatusCode;
 use axum::response::Response;
 use feed::media::{MediaCommand, MediaPostEdit, NewMediaPost};
 use feed::poll::{NewPollPost, PollCommand, PollPostEdit};
@@ -15,6 +18,7 @@ use serde_json::{Value, json};
 use super::accounts::{ids, list};
 use super::{media, polls, scheduled};
 use crate::answers;
+use crate::domain;
 use crate::entities::Entities;
 use crate::entities::json::Json;
 use crate::entities::status::visibility;
@@ -73,6 +77,41 @@ impl Server {
         Ok(())
     }
 
+    /// The response to an app that knows whom a new status should mention, if the text mentions others. It lists their
+    /// accounts, so that the app can ask its user.
+    async fn unexpected(
+        &self,
+        me: UserId,
+        text: &PostText,
+        fields: &Fields,
+    ) -> Result<Option<Response>, ApiError> {
+        let mut allowed = fields.all("allowed_mentions").peekable();
+        if allowed.peek().is_none() {
+            return Ok(None);
+        }
+        let allowed: BTreeSet<_> = allowed.filter_map(input::user).collect();
+        let text = text.clone();
+        let read = move |_: &_, entities: &mut Entities<'_>| {
+            let mentioned =
+                feed::mentioned(&text, me, None, |handle| entities.facts().by_handle(handle));
+            let is_unexpected =
+                |user: &UserId| !allowed.contains(user) && entities.viewer().visible_user(*user);
+            let unexpected: Vec<_> = mentioned.into_iter().filter(is_unexpected).collect();
+            let is_expected = unexpected.is_empty();
+            (!is_expected).then(|| list(unexpected.into_iter(), |user| entities.account(user)))
+        };
+        Ok(self.entities(Some(me), read).await?.map(|accounts| {
+            let mut body =
+                br#"{"error":"Post would be sent to unexpected accounts","unexpected_accounts":"#
+                    .to_vec();
+            body.extend_from_slice(&accounts);
+            body.push(b'}');
+            let mut response = answers::json(body);
+            *response.status_mut() = StatusCode::UNPROCESSABLE_ENTITY;
+            response
+        }))
+    }
+
     /// Whether a status that is the user's own has pictures, and whether it has a poll.
     async fn own(&self, me: UserId, post: PostId) -> Result<(bool, bool), ApiError> {
         let read = move |_: &_, entities: &mut Entities<'_>| {
@@ -85,14 +124,14 @@ impl Server {
 
 /// The text of a new or edited status, which only one with pictures lacks. What the model lacks is refused, so that no app
 /// shows it as done.
-fn text(fields: &Fields, has_pictures: bool) -> Result<PostText, ApiError> {
+fn text(fields: &Fields, has_pictures: bool, base: &str) -> Result<PostText, ApiError> {
     for (name, what) in [("quoted_status_id", "quotes"), ("quote_id", "quotes")] {
         if fields.has(name) {
             return Err(ApiError::not_supported(what));
         }
     }
     match fields.one("status")?.map(str::trim).filter(|text| !text.is_empty()) {
-        Some(text) => Ok(PostText::parse(text)?),
+        Some(text) => Ok(PostText::written(text, domain(base))?),
         None if has_pictures => Ok(PostText::none()),
         None => Err(ApiError::invalid("Text can't be blank")),
     }
@@ -118,7 +157,7 @@ pub(crate) async fn create(
 ) -> Result<Response, ApiError> {
     let began_ms = state.node.now_ms();
     let media = media::named(&fields)?.unwrap_or_default();
-    let text = text(&fields, !media.is_empty())?;
+    let text = text(&fields, !media.is_empty(), &state.options.base)?;
     let poll = polls::named(&fields)?.flatten();
     let due_ms = scheduled::due_ms(&fields)?;
     let mut new = NewPost::new(UserRef::Id(me), text);
@@ -131,6 +170,9 @@ pub(crate) async fn create(
     (new.warning, new.sensitive) = warning(&fields)?;
     new.language = language(&fields)?;
     state.limit(What::Posts, u64::from(me.0))?;
+    if let Some(refusal) = state.unexpected(me, &new.text, &fields).await? {
+        return Ok(refusal);
+    }
     // A retry is recognized by what was sent: the defaults may be others by then.
     let mut new = ScheduledPost { post: new, media, poll, due_ms: 0 };
     let idempotency = once.of(me, &publish(new.clone(), due_ms)?);
@@ -197,11 +239,12 @@ pub(crate) async fn edit(
 ) -> Result<Response, ApiError> {
     let (pictures, changes) = (media::named(&fields)?, media::changes(&fields)?);
     // Also before anything is read: what is refused in any case says nothing about the status.
-    text(&fields, true)?;
+    text(&fields, true, &state.options.base)?;
     let poll = polls::named(&fields)?;
     let (has_pictures, has_poll) = state.own(me, post).await?;
     let has_pictures = pictures.as_ref().map_or(has_pictures, |named| !named.is_empty());
-    let text = text(&fields, has_pictures)?;
+    let text = text(&fields, has_pictures, &state.options.base)?;
+    state.limit(What::Posts, u64::from(me.0))?;
     // As in Mastodon, a warning that is not sent is removed, and a language is kept.
     let (warning, sensitive) = warning(&fields)?;
     let edit = PostEdit {

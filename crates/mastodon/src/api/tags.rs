@@ -6,8 +6,8 @@ use axum::http::Uri;
 use axum::response::Response;
 use feed::facts::UserTag;
 use feed::limits::FEATURED_TAGS_MAX;
-use feed::tag::SIGNS;
 use feed::tagged::TagQuery;
+use feed::token::TAG_SIGNS;
 use feed::{
     Command, Order, PageOf, PostId, Span, Stamp, Tag, UserId, UserRef, Visibility, Visible,
 };
@@ -178,7 +178,7 @@ pub(crate) async fn add_featured(
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
     let name = fields.one("name")?.unwrap_or_default().trim();
-    let tag = Tag::parse(name.strip_prefix(SIGNS).unwrap_or(name))?;
+    let tag = Tag::parse(name.strip_prefix(TAG_SIGNS).unwrap_or(name))?;
     let command = Command::FeatureTag { user: UserRef::Id(me), tag: tag.clone(), on: true };
     state.change(me, once, command).await?;
     let read = move |entities: &mut Entities<'_>| {

@@ -3,14 +3,14 @@
 use feed::limits::{
     BIO_CHARS_MAX, DESCRIPTION_CHARS_MAX, FEATURED_TAGS_MAX, NAME_CHARS_MAX, PINS_MAX,
     POLL_OPTION_CHARS_MAX, POLL_OPTIONS_MAX, POLL_SECS_MAX, POLL_SECS_MIN, POST_CHARS_MAX,
-    POST_MEDIA_MAX, PROFILE_FIELDS_MAX,
+    POST_MEDIA_MAX, PROFILE_FIELDS_MAX, URL_CHARS,
 };
 use feed::{Facts, Language};
 use media::{FILE_BYTES_MAX, PIXELS_MAX};
 use node::{Node, Store};
 use serde_json::{Value, json};
 
-use crate::{About, MastodonOptions, Registrations};
+use crate::{About, MastodonOptions, Registrations, domain};
 
 /// The version of Mastodon that the API is like: clients decide by it what they call.
 const LIKE: &str = "4.2.0";
@@ -20,11 +20,6 @@ pub(crate) const PICTURE: &str = "/instance/picture";
 /// Its version, in the form that clients read.
 fn version() -> String {
     format!("{LIKE} (compatible; roost {})", env!("CARGO_PKG_VERSION"))
-}
-
-/// Host and port of the server's URL.
-pub(crate) fn domain(base: &str) -> &str {
-    base.split_once("://").map_or(base, |(_, host)| host)
 }
 
 /// The URL at which streams begin.
@@ -49,7 +44,7 @@ fn configuration(node: &Node) -> Value {
         "statuses": {
             "max_characters": POST_CHARS_MAX,
             "max_media_attachments": media_max,
-            "characters_reserved_per_url": 23,
+            "characters_reserved_per_url": URL_CHARS,
         },
         "media_attachments": {
             "supported_mime_types": ["image/jpeg", "image/png", "image/gif", "image/webp"],

@@ -224,7 +224,7 @@ impl Entities<'_> {
             acct: handle,
             url: format!("{base}/@{handle}"),
         });
-        let tags = feed::tag::tags(text);
+        let tags = feed::token::tags(text);
         let tags = tags.iter().map(|tag| TagInStatus {
             name: tag.as_str().to_owned(),
             url: html::tag_url(base, tag.as_str()),

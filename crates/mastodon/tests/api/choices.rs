@@ -115,3 +115,23 @@ async fn a_thread_is_muted_for_one_user() {
     assert_eq!(ada.call(&world, "POST", &path, &[]).await["muted"], false);
     assert_eq!(notices(&world, &ada).await.len(), 2);
 }
+
+#[tokio::test]
+async fn a_mention_that_an_edit_adds_is_a_new_notification_and_one_of_oneself_is_none() {
+    let world = World::new();
+    let [ada, bob] = world.people(["ada", "bob"]).await;
+    let post = bob.post(&world, "one").await;
+    ada.call(&world, "POST", "/api/v1/notifications/clear", &[]).await;
+    let newer = bob.post(&world, "@ada two").await;
+    let path = format!("/api/v1/statuses/{post}");
+    bob.call(&world, "PUT", &path, &[("status", "one, @ada and @bob")]).await;
+    let of = |status: &str| ("mention".to_owned(), status.to_owned());
+    assert_eq!(notices(&world, &ada).await, [of(&post), of(&newer)]);
+    assert_eq!(notices(&world, &bob).await, []);
+    let newest = ada.get(&world, NOTIFICATIONS).await[0]["id"].as_str().unwrap().to_owned();
+    let dismiss = format!("/api/v1/notifications/{newest}/dismiss");
+    ada.call(&world, "POST", &dismiss, &[]).await;
+    assert_eq!(notices(&world, &ada).await, [of(&newer)]);
+    bob.call(&world, "PUT", &path, &[("status", "one again, @ada")]).await;
+    assert_eq!(notices(&world, &ada).await, [of(&newer)]);
+}

@@ -166,3 +166,114 @@ async fn a_profile_is_listed_with_or_without_direct_statuses() {
     let got = world.get(&format!("{path}&limit=2"), Some(&ada.token)).await;
     assert!(got.headers["link"].to_str().unwrap().contains("exclude_direct=true&limit=2&max_id="));
 }
+
+#[tokio::test]
+async fn a_user_of_this_server_may_be_written_with_its_domain() {
+    let world = World::new();
+    let [ada, bob] = world.people(["ada", "bob"]).await;
+    let link = "<span class=\"h-card\" translate=\"no\"><a href=\"https://social.example/@bob\" \
+                class=\"u-url mention\">@<span>bob</span></a></span>";
+    let id = ada.post(&world, "hi @Bob@Social.Example, @bob@elsewhere.example").await;
+    let path = format!("/api/v1/statuses/{id}");
+    for text in ["", "hi @bob@social.example, @bob@elsewhere.example"] {
+        if !text.is_empty() {
+            ada.call(&world, "PUT", &path, &[("status", text)]).await;
+        }
+        let status = ada.get(&world, &path).await;
+        assert_eq!(status["content"], format!("<p>hi {link}, @bob@elsewhere.example</p>"));
+        assert_eq!(status["mentions"].as_array().unwrap().len(), 1);
+        assert_eq!(status["mentions"][0]["id"], bob.id.as_str());
+    }
+    let source = ada.get(&world, &format!("{path}/source")).await;
+    assert_eq!(source["text"], "hi @bob, @bob@elsewhere.example");
+    let direct = [("status", "@bob@social.example x"), ("visibility", "direct")];
+    let direct = ada.call(&world, "POST", "/api/v1/statuses", &direct).await;
+    assert_eq!(bob.ids(&world, "/api/v1/conversations").await.len(), 1, "{direct}");
+}
+
+#[tokio::test]
+async fn a_status_that_names_somebody_elsewhere_is_no_business_of_a_namesake() {
+    let world = World::new();
+    let [ada, bob] = world.people(["ada", "bob"]).await;
+    for text in [
+        "https://medium.example/@bob/x",
+        "x=@bob",
+        "@bob@elsewhere.example",
+        "@bob.social.example",
+        "@bob/tools",
+    ] {
+        let fields = [("status", text), ("visibility", "direct")];
+        let status = ada.call(&world, "POST", "/api/v1/statuses", &fields).await;
+        assert_eq!(status["mentions"].as_array().unwrap().len(), 0, "{text}");
+        let path = format!("/api/v1/statuses/{}", status["id"].as_str().unwrap());
+        assert_eq!(world.get(&path, Some(&bob.token)).await.status.as_u16(), 404, "{text}");
+    }
+    for list in ["conversations", "notifications", "timelines/home"] {
+        assert_eq!(bob.ids(&world, &format!("/api/v1/{list}")).await.len(), 0, "{list}");
+    }
+}
+
+#[tokio::test]
+async fn only_a_reply_to_a_status_is_left_out_of_lists_without_replies() {
+    let world = World::new();
+    let [ada, bob, eve] = world.people(["ada", "bob", "eve"]).await;
+    eve.does(&world, "follow", &ada).await;
+    let theirs = bob.post(&world, "one").await;
+    let reply = ada.reply(&world, &theirs, "@bob two").await;
+    let opening = ada.post(&world, "@bob three").await;
+    let status = ada.get(&world, &format!("/api/v1/statuses/{opening}")).await;
+    assert!(status["in_reply_to_account_id"].is_null(), "{status}");
+    let profile = format!("/api/v1/accounts/{}/statuses?exclude_replies=true", ada.id);
+    for list in [profile.as_str(), "/api/v1/timelines/home", "/api/v1/timelines/public"] {
+        let found = eve.ids(&world, list).await;
+        assert!(found.contains(&opening) && !found.contains(&reply), "{list}: {found:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_url_counts_as_many_characters_as_the_instance_announces() {
+    let world = World::new();
+    let [ada] = world.people(["ada"]).await;
+    let instance = world.get("/api/v2/instance", None).await.json();
+    let statuses = &instance["configuration"]["statuses"];
+    let max = statuses["max_characters"].as_u64().unwrap() as usize;
+    let url = statuses["characters_reserved_per_url"].as_u64().unwrap() as usize;
+    for link in ["https://a.example/", "http://a"].map(|link| link.to_owned() + &"b".repeat(700)) {
+        for (letters, expect) in [(max - url - 1, 200), (max - url, 422)] {
+            let text = format!("{} {link}", "a".repeat(letters));
+            let fields = [("status", text.as_str())];
+            let got = world.post("/api/v1/statuses", Some(&ada.token), &fields).await;
+            assert_eq!(got.status.as_u16(), expect, "{letters}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_mention_that_an_app_does_not_expect_is_refused() {
+    let world = World::new();
+    let [ada, bob, eve] = world.people(["ada", "bob", "eve"]).await;
+    for (text, allowed, unexpected) in [
+        ("@bob @eve", vec![&*bob.id], vec!["eve"]),
+        ("@bob @eve", vec![""], vec!["bob", "eve"]),
+        ("@bob @eve", vec![&bob.id, &eve.id], vec![]),
+        ("nobody", vec![""], vec![]),
+        ("@bob@elsewhere.example https://a.example/@bob", vec![""], vec![]),
+    ] {
+        let mut fields = vec![("status", text)];
+        fields.extend(allowed.iter().map(|id| ("allowed_mentions[]", *id)));
+        let got = world.post("/api/v1/statuses", Some(&ada.token), &fields).await;
+        let refused = !unexpected.is_empty();
+        assert_eq!(got.status.as_u16(), if refused { 422 } else { 200 }, "{text}");
+        if refused {
+            let refusal = got.json();
+            assert_eq!(refusal["error"], "Post would be sent to unexpected accounts");
+            let accounts = refusal["unexpected_accounts"].as_array().unwrap().iter();
+            let names: Vec<_> = accounts.map(|account| account["acct"].as_str().unwrap()).collect();
+            assert_eq!(names, unexpected, "{text}");
+        }
+    }
+    let fields = [("status", "@bob"), ("visibility", "direct")];
+    assert_eq!(bob.ids(&world, "/api/v1/notifications").await.len(), 1, "of what was published");
+    ada.call(&world, "POST", "/api/v1/statuses", &fields).await;
+    assert_eq!(bob.ids(&world, "/api/v1/notifications").await.len(), 2);
+}

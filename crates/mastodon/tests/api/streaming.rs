@@ -261,6 +261,7 @@ async fn a_socket_has_the_channels_that_it_subscribes_to() {
 async fn the_channel_of_a_hashtag_has_public_posts_with_it_and_replies() {
     let world = World::new();
     let [ada, bob] = world.people(["ada", "bob"]).await;
+    let question = ada.post(&world, "a question").await;
     let address = world.listen().await;
     let query = format!("?access_token={}&stream=hashtag&tag=Rust", ada.token);
     let mut socket = Socket::open(address, &query, "").await;
@@ -282,7 +283,10 @@ async fn the_channel_of_a_hashtag_has_public_posts_with_it_and_replies() {
         ("#rust", vec![json!(["hashtag", "Rust"]), json!(["public"])]),
         ("#GO", vec![json!(["hashtag:local", "go"]), json!(["public"])]),
     ] {
-        let post = bob.post(&world, text).await;
+        let post = match text.strip_prefix("@ada") {
+            Some(text) => bob.reply(&world, &question, text).await,
+            None => bob.post(&world, text).await,
+        };
         expect.extend(channels.into_iter().map(|channel| (channel, post.clone())));
     }
     let mut found = Vec::new();
@@ -789,8 +793,8 @@ async fn a_list_has_the_posts_of_its_members_and_says_what_changes() {
     let headers = format!("Authorization: Bearer {}\r\n", ada.token);
     let query = format!("?stream=list&list={list}");
     let mut socket = Socket::open(address, &query, &headers).await;
-    cy.post(&world, "not a member").await;
-    bob.post(&world, "@cy a reply to somebody else").await;
+    let theirs = cy.post(&world, "not a member").await;
+    bob.reply(&world, &theirs, "a reply to somebody else").await;
     let first = bob.post(&world, "first").await;
     assert_eq!(events.entity().await, ("update".to_owned(), first.clone()));
     let frame = socket.next().await.unwrap();

@@ -104,17 +104,20 @@ async fn the_timeline_of_a_list_has_the_posts_of_its_members() {
     let list = create(&world, &ada, &[("title", "x")]).await;
     add(&world, &ada, &list, &[&bob, &cy]).await;
     let path = format!("/api/v1/timelines/list/{list}");
-    let mut posts = Vec::new();
-    for (who, text) in [
-        (&bob, "one"),
-        (&dan, "not a member"),
-        (&cy, "two"),
-        (&ada, "own"),
-        (&cy, "@bob to a member"),
-        (&bob, "@dan to somebody else"),
-        (&bob, "@ada to the owner"),
+    let mut posts: Vec<String> = Vec::new();
+    for (who, text, parent) in [
+        (&bob, "one", None),
+        (&dan, "not a member", None),
+        (&cy, "two", None),
+        (&ada, "own", None),
+        (&cy, "to a member", Some(0)),
+        (&bob, "to somebody else", Some(1)),
+        (&bob, "to the owner", Some(3)),
     ] {
-        posts.push(who.post(&world, text).await);
+        posts.push(match parent {
+            Some(parent) => who.reply(&world, &posts[parent], text).await,
+            None => who.post(&world, text).await,
+        });
     }
     dan.call(&world, "POST", &format!("/api/v1/statuses/{}/reblog", posts[1]), &[]).await;
     bob.call(&world, "POST", &format!("/api/v1/statuses/{}/reblog", posts[2]), &[]).await;

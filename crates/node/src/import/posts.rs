@@ -65,15 +65,13 @@ impl Posts {
         if in_reply_to.is_some() && reply_to.is_none() {
             return Err("with in_reply_to, reply_to is the author of that post".into());
         }
-        let (reply_to, mentions) = match &line.mentions {
+        let mentions = match &line.mentions {
             Some(mentions) => {
-                let found: Result<Vec<_>, _> =
-                    mentions.iter().map(|user| users.find_any(user)).collect();
-                (reply_to, found?)
+                mentions.iter().map(|user| users.find_any(user)).collect::<Result<Vec<_>, _>>()?
             }
             None => {
                 let by_handle = |handle: &_| users.by_handle(handle);
-                feed::addressees(&text, author, in_reply_to.and(reply_to), by_handle)
+                feed::mentioned(&text, author, in_reply_to.and(reply_to), by_handle)
             }
         };
         let distinct: BTreeSet<_> = mentions.iter().collect();
@@ -117,8 +115,8 @@ impl Posts {
         let last_boosts = Vec::new();
         let votes = post.poll.clone().map(|poll| Votes::new(author, poll));
         self.last = Some(LastPost { id, author, visibility, reply_to, counts, last_boosts, votes });
-        for user in post.mentions.iter().filter(|user| !users.is_deleted(**user)) {
-            write::mention(loader, *user, (id, &post));
+        for user in post.mentioned_others().filter(|user| !users.is_deleted(*user)) {
+            write::mention(loader, user, (id, &post));
         }
         Ok(())
     }

@@ -97,8 +97,7 @@ fn read_posts(client: &mut Client, world: &mut World) {
     assert!(posts > 0, "one second of heavy load makes posts");
 }
 
-/// The post with this text, by a simple form of the rule: `@handle` is a mention, and at the start a
-/// reply.
+/// The post with this text: `@handle` is a mention. Those that begin with one are replies here.
 fn addressed(id: u64, text: &str, numbers: &BTreeMap<String, u32>) -> Post {
     let of_handle = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let words = text.split(|c| !of_handle(c) && c != '@');
@@ -116,22 +115,32 @@ fn post_from_everyone(client: &mut Client, world: &mut World, round: &str) {
     let handles: BTreeMap<u32, String> =
         world.0.iter().map(|(id, account)| (*id, account.handle.clone())).collect();
     let numbers = handles.iter().map(|(id, handle)| (handle.clone(), *id)).collect();
-    let mut drafts = Vec::new();
+    let (mut plain, mut drafts) = (Vec::new(), Vec::new());
     for (id, account) in &world.0 {
         let stranger = (id * 7 + 3) % USERS as u32;
         let friend = account.following.iter().nth(account.following.len() / 2);
         let other = if id % 3 == 0 { stranger } else { *friend.unwrap_or(&stranger) };
         let handle = &handles[&other];
-        drafts.push((*id, format!("{round}: a plain word from {id}")));
-        drafts.push((*id, format!("@{handle} {round}: an answer from {id}")));
-        drafts.push((*id, format!("{round}: {id} thinks of @{handle}, not of @nobody_at_all")));
+        let within = format!("{round}: {id} thinks of @{handle}, not of @nobody_at_all");
+        plain.push((*id, format!("{round}: a plain word from {id}"), None));
+        drafts.push((*id, format!("@{handle} {round}: an answer from {id}"), Some(other)));
+        drafts.push((*id, within, None));
     }
-    let post = |(user, text): &(u32, String)| json!({"op": "post", "user": user, "text": text});
-    let commands: Vec<_> = drafts.iter().map(post).collect();
-    let published = client.batch(&commands);
-    for ((author, text), id) in drafts.iter().zip(published) {
-        let post = addressed(id.unwrap(), text, &numbers);
-        world.0.get_mut(author).unwrap().posts.push(post);
+    // The answers are to the plain words.
+    for drafts in [plain, drafts] {
+        let post = |(user, text, other): &(u32, String, Option<u32>)| {
+            let mut post = json!({"op": "post", "user": user, "text": text});
+            if let Some(last) = other.and_then(|other| world.0[&other].posts.last()) {
+                post["in_reply_to_id"] = json!(last.id);
+            }
+            post
+        };
+        let commands: Vec<_> = drafts.iter().map(post).collect();
+        let published = client.batch(&commands);
+        for ((author, text, _), id) in drafts.iter().zip(published) {
+            let post = addressed(id.unwrap(), text, &numbers);
+            world.0.get_mut(author).unwrap().posts.push(post);
+        }
     }
 }
 

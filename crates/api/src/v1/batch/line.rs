@@ -84,22 +84,35 @@ pub(super) struct Change {
     pub(super) key: Option<Key>,
 }
 
-/// Parses a line. A story lives for `story_life` if the line has no lifetime.
-pub(super) fn parse(line: &[u8], story_life: Lifetime) -> Result<Change, ApiError> {
+/// What lines leave out.
+#[derive(Clone, Copy)]
+pub(super) struct Defaults<'a> {
+    /// Lifetime of a story.
+    pub(super) story_life: Lifetime,
+    /// Domain of the users whom texts name.
+    pub(super) domain: &'a str,
+}
+
+/// Parses a line.
+pub(super) fn parse(line: &[u8], defaults: Defaults<'_>) -> Result<Change, ApiError> {
     let mut line: Line<'_> = object(line)?;
     let given = line.given();
     let key = line.idempotency_key.take();
     let mut fields = Fields { used: usize::from(key.is_some()) };
     let key = key.map(|key| Key::parse(key.0.as_bytes())).transpose();
     let key = key.map_err(|error| error.at("idempotency_key"))?;
-    let command = command(line, &mut fields, story_life)?;
+    let command = command(line, &mut fields, defaults)?;
     if fields.used < given {
         return Err(ApiError::bad_json("the line has a field that its op does not have"));
     }
     Ok(Change { command, key })
 }
 
-fn command(line: Line<'_>, fields: &mut Fields, story_life: Lifetime) -> Result<Command, ApiError> {
+fn command(
+    line: Line<'_>,
+    fields: &mut Fields,
+    Defaults { story_life, domain }: Defaults<'_>,
+) -> Result<Command, ApiError> {
     Ok(match line.op {
         Op::Register => Command::Register {
             handle: Handle::parse(&fields.required("handle", line.handle)?.0)?,
@@ -121,13 +134,13 @@ fn command(line: Line<'_>, fields: &mut Fields, story_life: Lifetime) -> Result<
                 _ => Command::Unfriend { user, other },
             }
         }
-        Op::Post => Command::Publish(Box::new(new_post(line, fields)?)),
+        Op::Post => Command::Publish(Box::new(new_post(line, fields, domain)?)),
         Op::DeletePost => {
             Command::DeletePost { post: post_number(fields.required("id", line.id)?.number())? }
         }
         Op::PostStory => Command::PostStory {
             author: fields.required("user", line.user)?.user()?,
-            text: PostText::parse(&fields.required("text", line.text)?.0)?,
+            text: PostText::written(&fields.required("text", line.text)?.0, domain)?,
             life: fields.life(line.ttl_s)?.unwrap_or(story_life),
         },
         Op::DeleteStory => {
@@ -150,9 +163,9 @@ fn command(line: Line<'_>, fields: &mut Fields, story_life: Lifetime) -> Result<
     })
 }
 
-fn new_post(line: Line<'_>, fields: &mut Fields) -> Result<NewPost, ApiError> {
+fn new_post(line: Line<'_>, fields: &mut Fields, domain: &str) -> Result<NewPost, ApiError> {
     let author = fields.required("user", line.user)?.user()?;
-    let text = PostText::parse(&fields.required("text", line.text)?.0)?;
+    let text = PostText::written(&fields.required("text", line.text)?.0, domain)?;
     fields.used += usize::from(line.in_reply_to_id.is_some());
     let parent = line.in_reply_to_id.map(|id| post_number(id.number())).transpose();
     let parent = parent.map_err(|error| error.at("in_reply_to_id"))?;

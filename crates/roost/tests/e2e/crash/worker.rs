@@ -71,7 +71,6 @@ pub(super) struct Draft {
     form: Form,
     pub(super) author: u32,
     pub(super) text: String,
-    reply_to: Option<u32>,
     mentions: Vec<u32>,
     idempotency_key: Option<String>,
 }
@@ -222,14 +221,14 @@ impl Worker {
             let directory = directory.lock().unwrap();
             directory.choose(&mut self.rng).unwrap().clone()
         };
-        let (mut reply_to, mut mentions, mut text) = match self.rng.random_range(0..4) {
-            0 => (None, vec![], unique.clone()),
-            1 => (Some(other), vec![other], format!("@{handle} {unique}")),
-            2 => (None, vec![other], format!("{unique} by @{handle}, as I heard")),
-            _ => (None, vec![], format!("@nobody_has_this {unique}")),
+        let (mut mentions, mut text) = match self.rng.random_range(0..4) {
+            0 => (vec![], unique.clone()),
+            1 => (vec![other], format!("@{handle} {unique}")),
+            2 => (vec![other], format!("{unique} by @{handle}, as I heard")),
+            _ => (vec![], format!("@nobody_has_this {unique}")),
         };
         if form == Form::Story {
-            (reply_to, mentions) = (None, vec![]);
+            mentions = vec![];
         }
         if self.rng.random_bool(0.4) {
             // 430 characters to a reader, 7,740 bytes to the log.
@@ -237,7 +236,7 @@ impl Worker {
             text.push_str(&"\u{1F468}\u{200D}\u{1F469}\u{200D}\u{1F467}".repeat(430));
         }
         let idempotency_key = self.rng.random_bool(0.5).then(|| format!("key-{unique}"));
-        Draft { form, author, text, reply_to, mentions, idempotency_key }
+        Draft { form, author, text, mentions, idempotency_key }
     }
 
     fn acknowledged(&mut self, change: Change, answer: &Answer, directory: &Directory) {
@@ -403,8 +402,8 @@ impl Worker {
 
 impl Draft {
     fn post(&self, id: u64) -> Post {
-        let Self { text, reply_to, mentions, .. } = self.clone();
-        Post { id, text, reply_to, mentions }
+        let Self { text, mentions, .. } = self.clone();
+        Post { id, text, reply_to: None, mentions }
     }
 }
 

@@ -116,7 +116,9 @@ impl World {
 
     /// The posts that mention a user, newest first.
     pub(crate) fn mentions(&self, reader: u32) -> Vec<u64> {
-        let posts = self.0.values().flat_map(|account| &account.posts);
+        // Their own are left out.
+        let others = self.0.iter().filter(|(id, _)| **id != reader);
+        let posts = others.flat_map(|(_, account)| &account.posts);
         newest_first(posts.filter(|post| post.mentions.contains(&reader)).map(|p| p.id).collect())
     }
 

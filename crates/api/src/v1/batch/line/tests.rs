@@ -5,7 +5,8 @@ use feed::{PostId, StoryId, UserId, UserRef};
 use super::*;
 
 fn parse(line: &[u8]) -> Result<Change, ApiError> {
-    super::parse(line, Lifetime::from_secs(60).unwrap())
+    let story_life = Lifetime::from_secs(60).unwrap();
+    super::parse(line, Defaults { story_life, domain: "social.example" })
 }
 
 fn check(line: &str, expect: impl Into<Result<Command, &'static str>>) {
