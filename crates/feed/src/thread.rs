@@ -2,11 +2,12 @@
 //!
 //! Ancestors of a post are found through its references. Descendants are walked in **thread order**: a
 //! reply, then all replies to it, then the next reply to the same post; replies to one post in ascending
-//! order of ids. A deleted post ends the list of ancestors, and its replies are descendants of no post. For a viewer,
-//! a post that is hidden from them or that they do not want is as a deleted one.
+//! order of ids. A deleted post ends the list of ancestors, and its replies are descendants of no post. A post that is
+//! hidden from a viewer, or that they do not want, is left out; what is above and below it is not.
 //!
 //! **Invariant:** replies that are not shown take no place on a page, and no cursor names one. Their number has no bound:
-//! after many of them a page ends at the last post that is shown, or if there is none, at one of the `page::Borders`.
+//! after many of them a page ends at the last post that is shown, or if there is none, at one of the `page::Borders`, and
+//! what is below further ones is not looked for.
 
 use rows::{Rows, Span, Stamp};
 
@@ -18,9 +19,11 @@ use crate::visible::Viewer;
 
 /// Most rows of one read after the first.
 const READ_ROWS_MAX: usize = 512;
+/// Rows as which a look for replies below a post counts that is not shown.
+const LOOK_BELOW_ROWS: usize = 4;
 
-/// Where in thread order a page begins: after the last of these posts. Each replies to the one before it,
-/// the first to the post whose thread is read. Empty for the beginning; at most
+/// Where in thread order a page begins: after the last of these posts. Each is below the one before it, with only posts that
+/// are not shown between them, and the first is below the post whose thread is read. Empty for the beginning; at most
 /// [`THREAD_DEPTH_MAX`] posts, which may have been deleted; the last one may be no post.
 pub type ThreadPath = Vec<PostId>;
 
@@ -33,14 +36,15 @@ pub struct Descendants {
     pub next: Option<ThreadPath>,
 }
 
-/// The ancestors of `post`: each replies to the one before it, oldest first. Returns the nearest
-/// [`THREAD_ANCESTORS_MAX`] at most.
+/// The ancestors of `post` that are shown: each replies to the one before it, or to one below that which is not shown;
+/// oldest first. Returns the nearest [`THREAD_ANCESTORS_MAX`] at most, among the nearest 4,096 of all.
 #[must_use]
 pub fn ancestors<R: Rows + ?Sized>(viewer: &Viewer<'_, R>, post: PostId) -> Vec<PostId> {
     let facts = viewer.facts();
-    let parent = |post: PostId| facts.post(post)?.in_reply_to.filter(|id| shows(viewer, *id));
-    let above = std::iter::successors(parent(post), |post| parent(*post));
-    let mut found: Vec<_> = above.take(THREAD_ANCESTORS_MAX).collect();
+    let parent = |post: PostId| facts.post(post)?.in_reply_to;
+    let above = std::iter::successors(parent(post), |post| parent(*post)).take(ROWS_MAX);
+    let shown = above.filter(|post| shows(viewer, *post));
+    let mut found: Vec<_> = shown.take(THREAD_ANCESTORS_MAX).collect();
     found.reverse();
     found
 }
@@ -49,7 +53,8 @@ pub fn ancestors<R: Rows + ?Sized>(viewer: &Viewer<'_, R>, post: PostId) -> Vec<
 /// thread order.
 ///
 /// Costs one read of at most `limit` + 1 rows for each post found and for each level, and reads of 4,096 rows of replies
-/// that are not shown, or five times as many if there is no post among them.
+/// that are not shown, or five times as many if there is no post among them. To look below one that is not shown counts as
+/// four rows.
 #[must_use]
 pub fn descendants<R: Rows + ?Sized>(
     viewer: &Viewer<'_, R>,
@@ -59,8 +64,30 @@ pub fn descendants<R: Rows + ?Sized>(
 ) -> Descendants {
     let (path, posts, last) = (Vec::new(), Vec::new(), Vec::new());
     let mut walk = Walk { viewer, limit, path, posts, hidden: 0, last };
-    let all = walk.below(post, from);
+    let all = walk.below(post, &full_path(viewer, post, from));
     Descendants { posts: walk.posts, next: (!all).then_some(walk.last) }
+}
+
+/// The path `from` below `post` with the posts on it that are not shown. A post that was deleted since is taken for a reply
+/// to the one before it.
+fn full_path<R: Rows + ?Sized>(
+    viewer: &Viewer<'_, R>,
+    post: PostId,
+    from: &[PostId],
+) -> ThreadPath {
+    let parent = |post: &PostId| viewer.facts().post(*post)?.in_reply_to;
+    let (mut path, mut before) = (ThreadPath::new(), post);
+    for next in from {
+        let above = std::iter::successors(Some(*next), parent).take(THREAD_DEPTH_MAX + 1);
+        let mut between: Vec<_> = above.take_while(|above| *above != before).collect();
+        let top = between.last().and_then(parent);
+        if top != Some(before) {
+            between.truncate(1);
+        }
+        path.extend(between.into_iter().rev());
+        before = *next;
+    }
+    path
 }
 
 /// Whether a post exists that the viewer may see and wants.
@@ -71,10 +98,10 @@ fn shows<R: Rows + ?Sized>(viewer: &Viewer<'_, R>, post: PostId) -> bool {
 struct Walk<'v, 'a, R: Rows + ?Sized> {
     viewer: &'v Viewer<'a, R>,
     limit: usize,
-    /// From the post whose thread is read (not included) down to the current post.
-    path: Vec<PostId>,
+    /// From the post whose thread is read (not included) down to the current post, each with whether it is shown.
+    path: Vec<(PostId, bool)>,
     posts: Vec<PostId>,
-    /// Number of replies that are not shown.
+    /// Number of replies that are not shown, and four times the number of those of them below which others were looked for.
     hidden: usize,
     /// The path to the last post so far.
     last: ThreadPath,
@@ -91,12 +118,12 @@ impl<R: Rows + ?Sized> Walk<'_, '_, R> {
         if let Some((first, rest)) = from.split_first() {
             after = *first;
             // A post that was deleted since has no descendants.
-            let is_reply = self.viewer.facts().is_reply(post, after);
-            if is_reply && shows(self.viewer, after) {
-                if !self.enter(after, rest) {
+            if self.viewer.facts().is_reply(post, after) && self.exists(after) {
+                let is_shown = shows(self.viewer, after);
+                if !self.enter((after, is_shown), rest) {
                     return false;
                 }
-                if self.hidden >= ROWS_MAX && self.posts.is_empty() {
+                if is_shown && self.hidden >= ROWS_MAX && self.posts.is_empty() {
                     self.end_at(&[after, PostId(Stamp::MAX.0)]);
                     return false;
                 }
@@ -118,6 +145,10 @@ impl<R: Rows + ?Sized> Walk<'_, '_, R> {
                 if !self.posts.is_empty() {
                     return false;
                 }
+                // No cursor names a post that is not shown.
+                if self.path.iter().any(|(_, is_shown)| !is_shown) {
+                    return true;
+                }
                 rest = Some(borders.shorten(span));
                 hidden_max = self.hidden + ROWS_MAX;
             }
@@ -131,26 +162,37 @@ impl<R: Rows + ?Sized> Walk<'_, '_, R> {
 
     /// Makes the next page begin after this post or id below the path.
     fn end_at(&mut self, end: &[PostId]) {
-        self.last = [&self.path, end].concat();
+        let shown = self.path.iter().filter(|(_, is_shown)| *is_shown).map(|(post, _)| post);
+        self.last = shown.chain(end).copied().collect();
     }
 
     /// Walks these replies to the last post of the path; returns whether the page has room for more.
     fn read(&mut self, replies: Vec<(PostId, Visibility)>) -> bool {
         for (reply, visibility) in replies {
-            if !self.shows(reply, visibility) {
+            let is_shown = self.shows(reply, visibility);
+            if !is_shown {
                 self.hidden += 1;
-                continue;
-            }
-            if self.posts.len() == self.limit {
+                if self.hidden >= ROWS_MAX || !self.exists(reply) {
+                    continue;
+                }
+                self.hidden += LOOK_BELOW_ROWS;
+            } else if self.posts.len() == self.limit {
                 return false;
+            } else {
+                self.posts.push(reply);
+                self.end_at(&[reply]);
             }
-            self.posts.push(reply);
-            self.end_at(&[reply]);
-            if !self.enter(reply, &[]) {
+            if !self.enter((reply, is_shown), &[]) {
                 return false;
             }
         }
         true
+    }
+
+    /// Whether a reply that has a row exists: not if its author was deleted.
+    fn exists(&self, reply: PostId) -> bool {
+        let facts = self.viewer.facts();
+        facts.totals().users_erasing == 0 || facts.post(reply).is_some()
     }
 
     /// Whether to show a reply that has a row. Replies exist unless their author was deleted.
@@ -166,9 +208,9 @@ impl<R: Rows + ?Sized> Walk<'_, '_, R> {
         visibility.is_open() && hides_nobody || shows(self.viewer, reply)
     }
 
-    fn enter(&mut self, post: PostId, from: &[PostId]) -> bool {
+    fn enter(&mut self, post: (PostId, bool), from: &[PostId]) -> bool {
         self.path.push(post);
-        let all = self.below(post, from);
+        let all = self.below(post.0, from);
         self.path.pop();
         all
     }

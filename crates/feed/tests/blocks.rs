@@ -234,16 +234,15 @@ impl Model {
 
     fn below(&self, viewer: u32, post: PostId, found: &mut Vec<PostId>) {
         for (reply, _) in self.posts.iter().filter(|(_, (_, parent, _))| *parent == Some(post)) {
-            if self.wanted(viewer, *reply) {
-                found.push(*reply);
-                self.below(viewer, *reply, found);
-            }
+            found.extend(self.wanted(viewer, *reply).then_some(*reply));
+            self.below(viewer, *reply, found);
         }
     }
 
     fn above(&self, viewer: u32, post: PostId) -> Vec<PostId> {
-        let parent = |post: &PostId| self.posts[post].1.filter(|post| self.wanted(viewer, *post));
-        let mut found: Vec<_> = std::iter::successors(parent(&post), parent).collect();
+        let parent = |post: &PostId| self.posts[post].1;
+        let above = std::iter::successors(parent(&post), parent);
+        let mut found: Vec<_> = above.filter(|post| self.wanted(viewer, *post)).collect();
         found.reverse();
         found
     }

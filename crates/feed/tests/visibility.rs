@@ -279,6 +279,43 @@ fn pages_after_very_many_hidden_posts_end_at_a_post_or_between_blocks_of_ids() {
     assert_eq!((page.posts, page.next), (vec![last], None));
 }
 
+/// A viewer who mutes or blocks one participant, or may not see a reply, still reads what others say below it.
+#[test]
+fn a_hidden_post_in_a_thread_hides_neither_what_is_below_nor_what_is_above_it() {
+    let mut world = World::new();
+    world.run(support::register("dan")).unwrap();
+    let top = publish(&mut world, new(0, "a question", Visibility::Public));
+    let by = |world: &mut World, author, parent, visibility| {
+        publish(world, NewPost { parent: Some(parent), ..new(author, "@ada hm", visibility) })
+    };
+    let hidden = by(&mut world, 2, top, Visibility::Public);
+    let again = by(&mut world, 2, hidden, Visibility::Public);
+    let below = by(&mut world, 3, again, Visibility::Public);
+    let last = by(&mut world, 0, below, Visibility::Public);
+    let direct = by(&mut world, 3, top, Visibility::Direct);
+    let after = by(&mut world, 0, direct, Visibility::Public);
+    let mute = Command::Mute { user: id(1), other: id(2), mentions: true, time: None };
+    world.run(mute).unwrap();
+    let viewer = Viewer::new(world.facts(), Some(UserId(1)));
+    assert_eq!(ancestors(&viewer, last), [top, below]);
+    let all = [below, last, after];
+    assert_eq!(descendants(&viewer, top, &[], 9).posts, all);
+    for limit in 1..4 {
+        let (mut found, mut from) = (Vec::new(), Vec::new());
+        loop {
+            let page = descendants(&viewer, top, &from, limit);
+            found.extend(page.posts);
+            let Some(next) = page.next else { break };
+            assert!(next.iter().all(|post| all.contains(post)), "no cursor names a hidden post");
+            from = next;
+        }
+        assert_eq!(found, all, "{limit}");
+    }
+    assert_eq!(descendants(&viewer, hidden, &[], 9).posts, [below, last]);
+    let application = Viewer::new(world.facts(), None);
+    assert_eq!(descendants(&application, top, &[], 9).posts.len(), 6);
+}
+
 #[test]
 fn hidden_replies_take_no_place_in_a_thread_and_do_not_count() {
     let mut world = World::new();
