@@ -469,10 +469,10 @@ fn a_mention_that_an_edit_adds_is_not_announced_to_those_who_would_not_see_it() 
 fn mentions_that_edits_added_end_no_page() {
     let mut world = World::new();
     let posts: Vec<PostId> = (0..12).map(|number| world.post(0, &format!("{number}"))).collect();
-    for at in 0..12 {
+    for (at, post) in posts.into_iter().enumerate() {
         world.post(2, &format!("@bob {at}"));
         if at % 3 == 0 {
-            world.edit(posts[at], &format!("@bob added {at}"));
+            world.edit(post, &format!("@bob added {at}"));
         }
     }
     let all = notice_ids(&world, 1);
