@@ -197,6 +197,10 @@ impl<R: Rows + ?Sized> Viewer<'_, R> {
             None => {
                 let post = PostId(id.0);
                 let is_mention = row == NoticeRow::Mention;
+                // Mentions are not read if they are not wanted.
+                if !is_mention && facts.is_mentioned(user, post) {
+                    return None;
+                }
                 let notice = if is_mention { Notice::Mention(post) } else { Notice::Post(post) };
                 let author = visible_author(post)?;
                 // A mute that leaves mentions hides the posts of its user at home, and so their notifications.

@@ -41,7 +41,7 @@ pub(crate) struct ServerKeys {
     /// Whether the data directory never had a key and the environment gives none.
     needs_first: bool,
     /// The file that was read last.
-    seen: Mutex<Option<Identity>>,
+    seen: Mutex<Seen>,
 }
 
 /// The key of `ROOST_KEY`, which has all scopes.
@@ -55,6 +55,14 @@ pub(crate) fn given(key: &OsStr) -> anyhow::Result<KeyHash> {
         "ROOST_KEY must have at least {CHARS_MIN} visible ASCII characters"
     );
     Ok(KeyHash::new(key, Scopes::ALL))
+}
+
+/// The file that was read last.
+#[derive(Default)]
+struct Seen {
+    file: Option<Identity>,
+    /// Whether its keys are accepted.
+    is_loaded: bool,
 }
 
 impl ServerKeys {
@@ -111,28 +119,37 @@ impl ServerKeys {
         loop {
             ticks.tick().await;
             let looking = Arc::clone(&self);
-            drop(tokio::task::spawn_blocking(move || looking.look()).await);
+            // What is wrong is logged.
+            drop(tokio::task::spawn_blocking(move || looking.look().is_ok()).await);
         }
     }
 
     /// Reads the file if it is not the one that was read last. May block.
-    pub(crate) fn look(&self) {
+    ///
+    /// # Errors
+    /// If it cannot be read: then it is read again at the next look, and the error is logged only once.
+    pub(crate) fn look(&self) -> anyhow::Result<()> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Identity::of(&path(&self.data));
-        if now != *seen {
-            *seen = now;
-            match file::load(&self.data) {
-                Ok(Some(keys)) => {
-                    self.set.replace(&accepted(Some(&keys), self.given));
-                    let names: Vec<&str> = keys.iter().map(|key| key.name.as_str()).collect();
-                    tracing::info!(names = names.join(","), "loaded the application keys");
-                }
-                Ok(None) => {
-                    tracing::warn!("keys.json is missing; the loaded application keys stay valid");
-                }
-                Err(error) => tracing::error!("{error:#}; the keys loaded before stay valid"),
-            }
+        let is_new = now != seen.file;
+        if !is_new && seen.is_loaded {
+            return Ok(());
         }
+        let loaded = file::load(&self.data);
+        *seen = Seen { file: now, is_loaded: loaded.is_ok() };
+        match &loaded {
+            Ok(Some(keys)) => {
+                self.set.replace(&accepted(Some(keys), self.given));
+                let names: Vec<&str> = keys.iter().map(|key| key.name.as_str()).collect();
+                tracing::info!(names = names.join(","), "loaded the application keys");
+            }
+            Ok(None) => {
+                tracing::warn!("keys.json is missing; the loaded application keys stay valid");
+            }
+            Err(error) if is_new => tracing::error!("{error:#}; the keys loaded before stay valid"),
+            Err(_) => (),
+        }
+        loaded.map(|_| ())
     }
 }
 
@@ -208,23 +225,23 @@ mod tests {
         };
         add("old", "the-old-key");
         let server = ServerKeys::open(data.path(), None).unwrap();
-        server.look();
+        server.look().ok();
         add("new", "the-new-key");
         assert!(accepts(&server, "the-old-key") && !accepts(&server, "the-new-key"));
-        server.look();
+        server.look().ok();
         assert!(accepts(&server, "the-old-key") && accepts(&server, "the-new-key"));
         file::change(data.path(), |keys| {
             keys.as_mut().unwrap().retain(|key| key.name != "old");
             Ok(())
         })
         .unwrap();
-        server.look();
+        server.look().ok();
         assert!(!accepts(&server, "the-old-key") && accepts(&server, "the-new-key"));
         // What cannot be read changes nothing.
         std::fs::write(path(data.path()), "nonsense").unwrap();
-        server.look();
+        server.look().ok();
         std::fs::remove_file(path(data.path())).unwrap();
-        server.look();
+        server.look().ok();
         assert!(accepts(&server, "the-new-key"));
     }
 }

@@ -55,7 +55,7 @@ impl Reload {
     /// Accepts the keys that are stored now.
     pub(crate) async fn keys(&self) {
         if let Some(keys) = self.keys.clone() {
-            drop(tokio::task::spawn_blocking(move || keys.look()).await);
+            drop(tokio::task::spawn_blocking(move || keys.look().is_ok()).await);
         }
     }
 

@@ -209,7 +209,7 @@ fn serve_accounts(
     node: &Node,
     keys: Option<Arc<ServerKeys>>,
 ) -> Option<JoinHandle<()>> {
-    let look_at_keys = Arc::new(move || keys.iter().for_each(|keys| keys.look()));
+    let look_at_keys = Arc::new(move || keys.iter().try_for_each(|keys| keys.look()));
     match account::Socket::bind(data) {
         Ok(socket) => Some(tokio::spawn(socket.serve(node.clone(), look_at_keys))),
         Err(error) => {

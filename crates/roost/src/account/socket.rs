@@ -31,7 +31,7 @@ enum Response {
 }
 
 /// Accepts the application keys that are stored now. May block.
-pub(crate) type LookAtKeys = Arc<dyn Fn() + Send + Sync>;
+pub(crate) type LookAtKeys = Arc<dyn Fn() -> anyhow::Result<()> + Send + Sync>;
 
 /// The socket of a running server, which is removed when it is dropped.
 pub(crate) struct Socket {
@@ -91,8 +91,7 @@ async fn answer(
     let done = match serde_json::from_str::<Action>(&line) {
         Ok(Action::ReloadKeys) => {
             let look = Arc::clone(look_at_keys);
-            tokio::task::spawn_blocking(move || look()).await?;
-            Ok(Answer::default())
+            tokio::task::spawn_blocking(move || look()).await?.map(|()| Answer::default())
         }
         Ok(action) => action.run(node).await,
         Err(error) => Err(error.into()),
