@@ -272,11 +272,12 @@ impl FromRequest<Shared> for Fields {
     async fn from_request(request: Request, state: &Shared) -> Result<Self, ApiError> {
         let address = client_address(request.extensions());
         let access = request.extensions().get::<Access>().copied();
-        let address = state.limiter.address(address).own;
-        let _reading =
-            state.bodies.begin(address, access.is_some()).ok_or_else(ApiError::too_many)?;
+        let address = state.limiter.address(address);
+        // A token of an app itself is nobody's: whoever asks gets one.
+        let user = access.and_then(|access| access.user);
+        let _reading = state.bodies.begin(address, user).ok_or_else(ApiError::too_many)?;
         let (content_type, kind) = content_type(request.headers());
-        let body = state.bodies.read(request.into_body(), access.is_some());
+        let body = state.bodies.read(request.into_body(), user.is_some());
         let late =
             |_| ApiError::new(StatusCode::REQUEST_TIMEOUT, "The body did not arrive in time");
         let body = tokio::time::timeout(BODY_TIMEOUT, body).await.map_err(late)?;

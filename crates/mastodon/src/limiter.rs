@@ -14,7 +14,7 @@ use quick_cache::sync::Cache;
 const COUNTERS_MAX: usize = 65_536;
 /// How many times as much as one address all IPv6 addresses with the same first 48 bits may do: providers give that
 /// many to whoever asks.
-const NETWORK_TIMES: u32 = 16;
+pub(crate) const NETWORK_TIMES: u32 = 16;
 
 /// Most failed log-ins from an address that may still try an account above its rate.
 const CLEAN_FAILURES_MAX: u32 = 3;

@@ -109,17 +109,18 @@ impl State {
         waiting.chain(self.converted)
     }
 
-    /// Makes room for an upload; false if its user has a fair share already.
+    /// Makes room for an upload; false if its user has a fair share already. Then nobody's upload is removed.
     fn make_room(&mut self, upload: &Upload) -> bool {
         let (owner, bytes) = (upload.owner, upload.file.capacity());
         if self.files().filter(|(user, _)| *user == owner).count() >= OF_USER_MAX {
             return false;
         }
-        loop {
+        let mut removed = Vec::new();
+        let has_room = loop {
             let all: usize = self.files().map(|(_, bytes)| bytes).sum();
             let is_full = self.files().count() >= QUEUE_MAX;
             if !is_full && all + bytes <= QUEUE_BYTES_MAX {
-                return true;
+                break true;
             }
             let share = |bytes: usize| if is_full { 1 } else { bytes };
             // Without the one that is converted, which goes on.
@@ -131,13 +132,21 @@ impl State {
             let waiting = self.waiting.iter().map(|job| job.upload.owner).enumerate();
             let greatest = waiting.max_by_key(|(at, user)| (share_of(*user), *at));
             let Some((at, _)) = greatest.filter(|(_, user)| share_of(*user) > own) else {
-                return false;
+                break false;
             };
-            if let Some(job) = self.waiting.remove(at) {
+            removed.extend(self.waiting.remove(at).map(|job| (at, job)));
+        };
+        if has_room {
+            for (_, job) in removed {
                 // If the caller is gone, nobody waits for it.
                 drop(job.result.send(Err(UploadError::Busy)));
             }
+        } else {
+            for (at, job) in removed.into_iter().rev() {
+                self.waiting.insert(at, job);
+            }
         }
+        has_room
     }
 
     /// Takes the oldest of the uploads by the user whose last turn is longest ago.

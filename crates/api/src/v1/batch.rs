@@ -250,6 +250,11 @@ impl Input {
                 *self = Self::new(memory);
                 return false;
             }
+            if end.is_some() && self.begun.is_empty() && line.trim_ascii().is_empty() {
+                // Without memory: a batch of empty lines would hold much of it, and be no progress.
+                (self.lines, rest) = (self.lines + 1, after.get(1..).unwrap_or_default());
+                continue;
+            }
             let held = match end {
                 Some(_) => chunk.hold(length, items(&self.begun) + items(line), memory),
                 None => memory.grow(&mut self.held, length).is_ok(),
