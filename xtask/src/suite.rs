@@ -179,8 +179,11 @@ impl Suite {
                     (known.copied().unwrap_or(UNTIMED_SECONDS), test.to_owned())
                 })
                 .collect();
-            tests.sort_by(|one, other| other.0.total_cmp(&one.0));
-            parts.extend(tests.chunks(PART_TESTS).map(|chunk| Part {
+            // Those of one module share what they make, such as a package.
+            let module = |test: &str| test.split_once("::").map(|(module, _)| module.to_owned());
+            tests.sort_by_cached_key(|(_, test)| module(test));
+            let of_module = tests.chunk_by(|(_, one), (_, other)| module(one) == module(other));
+            parts.extend(of_module.flat_map(|tests| tests.chunks(PART_TESTS)).map(|chunk| Part {
                 binary: binary.clone(),
                 seconds: chunk.iter().map(|(seconds, _)| seconds).sum(),
                 tests: chunk.iter().map(|(_, test)| test.clone()).collect(),

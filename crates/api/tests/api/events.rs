@@ -188,21 +188,24 @@ fn too_many_deletions_at_once_are_replaced_by_a_resync() {
     let lines = posts.iter().map(|id| format!("{{\"op\":\"delete_post\",\"id\":\"{id}\"}}\n"));
     server.batch(&lines.collect::<String>());
     server.publish("bob", "the end");
-    // How much is read at once decides whether there are all deletions, or the last ones after a resync. The post may come
-    // between them.
-    let (mut received, mut has_post, mut resynced) = (Vec::new(), false, 0);
-    while !has_post || resynced == 0 && received.len() < posts.len() {
+    // How much is read at once decides whether there are all deletions, or the last ones of each read after a resync. The post
+    // may come between them.
+    let (mut parts, mut has_post) = (vec![Vec::new()], false);
+    while !has_post || parts.len() == 1 && parts[0].len() < posts.len() {
         match events.next_shown().unwrap() {
             (kind, _) if kind == "post" => has_post = true,
-            (kind, _) if kind == "resync" => resynced = received.len() + 1,
-            (kind, id) if kind == "delete" => received.push(id),
+            (kind, _) if kind == "resync" => parts.push(Vec::new()),
+            (kind, id) if kind == "delete" => parts.last_mut().unwrap().push(id),
             event => panic!("{event:?}"),
         }
     }
-    let (before, after) = received.split_at(resynced.saturating_sub(1));
-    assert_eq!(before, &posts[..before.len()]);
-    let first = after.first().map_or(0, |id| posts.iter().position(|post| post == id).unwrap());
-    assert_eq!(after, &posts[first..first + after.len()]);
+    assert!(posts.starts_with(&parts[0]), "nothing is missing before the first resync");
+    let mut rest = posts.iter();
+    for part in parts.iter().filter(|part| !part.is_empty()) {
+        let from = rest.find(|post| **post == part[0]);
+        let found = from.into_iter().chain(rest.by_ref().take(part.len() - 1));
+        assert!(found.eq(part), "those of one read follow each other: {part:?}");
+    }
     assert_eq!(server.texts("/v1/users/@ada/timeline"), ["the end"]);
 }
 

@@ -52,7 +52,7 @@ fn posts_and_mentions_reach_their_readers_once_and_in_order() {
         (0, "for both followers"),
         (0, "hello @bob"),
         (3, "from a user without followers"),
-        (0, "@dan a reply that only dan and ada see"),
+        (0, "@dan a post to everybody"),
         (3, "@bob from a stranger"),
         (1, "one's own"),
         (0, "the last one, @dan"),
@@ -63,6 +63,7 @@ fn posts_and_mentions_reach_their_readers_once_and_in_order() {
         ("post", "for both followers"),
         ("post", "hello @bob"),
         ("mention", "hello @bob"),
+        ("post", "@dan a post to everybody"),
         ("mention", "@bob from a stranger"),
         ("post", "one's own"),
         ("post", "the last one, @dan"),
@@ -70,7 +71,7 @@ fn posts_and_mentions_reach_their_readers_once_and_in_order() {
     assert_eq!(reported(&bob.take(expect.len())), expect);
     let expect = [
         ("post", "from a user without followers"),
-        ("mention", "@dan a reply that only dan and ada see"),
+        ("mention", "@dan a post to everybody"),
         ("post", "@bob from a stranger"),
         ("mention", "the last one, @dan"),
     ];

@@ -5,6 +5,7 @@ mod debian;
 mod monitoring;
 mod shells;
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
@@ -28,10 +29,16 @@ struct Dist {
 }
 
 impl Dist {
-    /// Made once for all tests.
+    /// Made once for all tests of this process. Those of another process wait, as they use the same folder.
     fn made() -> &'static Self {
-        static MADE: OnceLock<Dist> = OnceLock::new();
-        MADE.get_or_init(|| Self::make("dist"))
+        static MADE: OnceLock<(File, Dist)> = OnceLock::new();
+        let made = MADE.get_or_init(|| {
+            let lock = Path::new(env!("CARGO_TARGET_TMPDIR")).join("dist.lock");
+            let lock = File::create(lock).unwrap();
+            lock.lock().unwrap();
+            (lock, Self::make("dist"))
+        });
+        &made.1
     }
 
     fn make(folder: &str) -> Self {

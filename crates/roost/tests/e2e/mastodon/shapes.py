@@ -35,6 +35,7 @@ UNDESCRIBED = {
     "GET /api/v1/search": "Search",
     "GET /health": None,
     "GET /nodeinfo/2.0": None,
+    "POST /api/v1/conversations/{id}/unread": None,
     "POST /api/v1/lists/{id}/accounts": None,
     "POST /api/v1/notifications/clear": None,
     "POST /api/v1/notifications/{id}/dismiss": None,
@@ -227,6 +228,7 @@ class World:
             yield eve, "POST", "/api/v1/tags/{name}/" + what, None
         yield bob, "DELETE", "/api/v1/featured_tags/{id}", None
         yield ada, "POST", "/api/v1/conversations/{id}/read", None
+        yield ada, "POST", "/api/v1/conversations/{id}/unread", None
         yield ada, "DELETE", "/api/v1/conversations/{id}", None
         yield ada, "POST", "/api/v1/lists", {"title": "More"}
         yield ada, "PUT", "/api/v1/lists/{id}", {"replies_policy": "none"}
