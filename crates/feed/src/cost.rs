@@ -24,6 +24,7 @@ use crate::media::MediaCommand;
 use crate::post::PostEdit;
 use crate::tag::Tag;
 use crate::text::{Note, PostText};
+use crate::token::TAG_SIGNS;
 use choices::{
     dismissal_cost, edit_notices_cost, follow_cost, options_cost, thread_mute_cost, whole_row_cost,
 };
@@ -70,7 +71,7 @@ pub(crate) const LIST_ROWS: usize = 2;
 /// Bytes of the key of each.
 const LIST_ROW_BYTES: usize = 16;
 /// Finding URLs, mentions and hashtags in a byte of a text.
-pub(crate) const TEXT_WORK: usize = 16;
+pub(crate) const TEXT_WORK: usize = 32;
 /// Looking up a handle and writing a mention, which takes longer than other rows.
 pub(crate) const MENTION_WORK: usize = 4 * WORK_PER_ROW;
 
@@ -279,7 +280,7 @@ fn unlisted_cost() -> Cost {
 }
 
 fn tags(text: &PostText) -> usize {
-    text.as_str().matches('#').count().min(POST_TAGS_MAX)
+    text.as_str().matches(TAG_SIGNS).count().min(POST_TAGS_MAX)
 }
 
 fn edit_cost_of(edit: &PostEdit) -> Cost {

@@ -18,6 +18,9 @@ use crate::visible::Viewer;
 /// Rows of a conversation that are read at a time: nearly always the newest post is shown.
 const NEWEST_AT_ONCE: usize = 16;
 
+/// Rows of conversations whose newest post is known that count as one: they cost no look-up.
+const KNOWN_ROWS: usize = 16;
+
 /// A page of conversations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConversationPage {
@@ -50,24 +53,31 @@ impl<R: Rows + ?Sized> Viewer<'_, R> {
         let (marks, mut newest) = (self.marks(user), HashMap::new());
         let read = |span: Span| {
             let rows = self.facts().direct_posts(user, span);
-            let (mut items, mut looked_up) = (Vec::new(), rows.len());
+            let (mut items, mut looked_up, mut of_known) = (Vec::new(), 0, 0);
             let mut last = rows.last().filter(|_| rows.len() >= span.limit).map(|(post, _)| post.0);
             for (post, first) in rows {
+                of_known += usize::from(newest.contains_key(&first));
                 let newest = newest.entry(first).or_insert_with(|| {
                     let (found, rows) = self.newest_in(user, first);
-                    looked_up += rows;
+                    looked_up += 1 + rows;
                     found
                 });
                 let is_removed = marks.get(&first).is_some_and(|mark| mark.removes(post));
                 let is_listed = *newest == Some(post) && !is_removed;
-                let shown = if is_listed { Shown::Yes } else { Shown::Hidden };
+                // A further post of a conversation that the viewer sees may be known, so a page ends after many of them.
+                let shown = match newest {
+                    Some(_) if is_listed => Shown::Yes,
+                    Some(_) => Shown::LeftOut,
+                    None => Shown::Hidden,
+                };
                 items.push((post, first, shown));
                 if looked_up >= 2 * ROWS_MAX {
                     last = Some(post.0);
                     break;
                 }
             }
-            Batch { rows: looked_up, last, items }
+            // No post is read for a row of a conversation that is known.
+            Batch { rows: looked_up + of_known / KNOWN_ROWS, last, items }
         };
         let found = visible(page, read, |(post, ..)| *post, |(.., shown)| *shown);
         let of = |last: PostId| {

@@ -21,9 +21,7 @@ pub fn posts<R: Rows + ?Sized>(viewer: &Viewer<'_, R>, list: PublicList, page: &
     };
     let shown = |tagged: &Tagged| {
         let author = tagged.1;
-        // The lists are for everybody, so the application itself does not see more in them than others.
-        let is_disabled = || viewer.user() != Some(author) && facts.is_disabled(author);
-        let is_shown = !facts.is_hidden(author) && !is_disabled() && viewer.wants_public_by(author);
+        let is_shown = !facts.is_hidden(author) && viewer.wants_public_by(author);
         if is_shown { Shown::Yes } else { Shown::Hidden }
     };
     visible(page, read, |tagged| tagged.0, shown)

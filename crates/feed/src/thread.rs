@@ -19,6 +19,8 @@ use crate::visible::Viewer;
 
 /// Most rows of one read after the first.
 const READ_ROWS_MAX: usize = 512;
+/// Most posts above a post that are read, shown or not.
+const ANCESTORS_READ_MAX: usize = 512;
 /// Rows as which a look for replies below a post counts that is not shown.
 const LOOK_BELOW_ROWS: usize = 4;
 
@@ -37,14 +39,20 @@ pub struct Descendants {
 }
 
 /// The ancestors of `post` that are shown: each replies to the one before it, or to one below that which is not shown;
-/// oldest first. Returns the nearest [`THREAD_ANCESTORS_MAX`] at most, among the nearest 4,096 of all.
+/// oldest first. Returns the nearest [`THREAD_ANCESTORS_MAX`] at most, among the nearest 512 of all.
 #[must_use]
 pub fn ancestors<R: Rows + ?Sized>(viewer: &Viewer<'_, R>, post: PostId) -> Vec<PostId> {
     let facts = viewer.facts();
-    let parent = |post: PostId| facts.post(post)?.in_reply_to;
-    let above = std::iter::successors(parent(post), |post| parent(*post)).take(ROWS_MAX);
-    let shown = above.filter(|post| shows(viewer, *post));
-    let mut found: Vec<_> = shown.take(THREAD_ANCESTORS_MAX).collect();
+    let mut next = facts.post(post).and_then(|post| post.in_reply_to);
+    let mut found = Vec::new();
+    for _ in 0..ANCESTORS_READ_MAX {
+        let Some((id, above)) = next.and_then(|id| Some((id, facts.post(id)?))) else { break };
+        found.extend(viewer.wanted(&above).then_some(id));
+        if found.len() == THREAD_ANCESTORS_MAX {
+            break;
+        }
+        next = above.in_reply_to;
+    }
     found.reverse();
     found
 }

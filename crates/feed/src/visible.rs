@@ -23,8 +23,10 @@ use crate::records::Post;
 /// nor mutes.
 pub struct Viewer<'a, R: Rows + ?Sized> {
     facts: Facts<'a, R>,
-    /// None is the application itself, from which nothing is hidden.
+    /// None is the application itself, from which nothing is hidden, or anyone.
     user: Option<UserId>,
+    /// Whether this is anyone: a visitor, who sees what everybody sees.
+    is_anyone: bool,
     has_blocks: bool,
     has_mutes: bool,
     /// The threads that the viewer has muted, read when they are first needed.
@@ -40,7 +42,14 @@ impl<'a, R: Rows + ?Sized> Viewer<'a, R> {
         let has_blocks =
             totals.blocks > 0 && (lists(SetTable::Blocks) || lists(SetTable::BlockedBy));
         let has_mutes = totals.mutes > 0 && lists(SetTable::Mutes);
-        Self { facts, user, has_blocks, has_mutes, muted_threads: OnceCell::new() }
+        let (is_anyone, muted_threads) = (false, OnceCell::new());
+        Self { facts, user, is_anyone, has_blocks, has_mutes, muted_threads }
+    }
+
+    /// Reads on behalf of a visitor without an account, who sees what everybody sees.
+    #[must_use]
+    pub fn anyone(facts: Facts<'a, R>) -> Self {
+        Self { is_anyone: true, ..Self::new(facts, None) }
     }
 
     /// What the viewer reads.
@@ -49,7 +58,7 @@ impl<'a, R: Rows + ?Sized> Viewer<'a, R> {
         self.facts
     }
 
-    /// Who reads; `None` is the application itself.
+    /// Who reads; `None` is the application itself, or anyone.
     #[must_use]
     pub fn user(&self) -> Option<UserId> {
         self.user
@@ -65,7 +74,9 @@ impl<'a, R: Rows + ?Sized> Viewer<'a, R> {
     /// disabled.
     #[must_use]
     pub fn visible_user(&self, other: UserId) -> bool {
-        let Some(user) = self.user.filter(|user| *user != other) else { return true };
+        let Some(user) = self.user.filter(|user| *user != other) else {
+            return !self.is_anyone || !self.facts.is_disabled(other);
+        };
         let is_blocked = || self.has_blocks && self.facts.is_blocked_between(user, other);
         !self.facts.is_disabled(other) && !is_blocked()
     }
@@ -95,7 +106,9 @@ impl<'a, R: Rows + ?Sized> Viewer<'a, R> {
         visibility: Visibility,
         is_mentioned: impl FnOnce(UserId) -> bool,
     ) -> bool {
-        let Some(user) = self.user.filter(|user| *user != author) else { return true };
+        let Some(user) = self.user.filter(|user| *user != author) else {
+            return !self.is_anyone || visibility.is_open() && self.visible_user(author);
+        };
         let is_addressed = || match visibility {
             Visibility::Public | Visibility::Unlisted => true,
             Visibility::Followers => self.facts.follows(user, author) || is_mentioned(user),

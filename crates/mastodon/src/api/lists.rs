@@ -236,7 +236,9 @@ pub(crate) async fn timeline(
         let read = |page: &_| timeline.posts(facts, page);
         let shown = |post| entities.viewer().wants_boost(post);
         let page = asked.page(PostId);
-        let Visible { posts, end } = match entities.viewer().hides_nobody() {
+        let hides_nobody =
+            entities.viewer().hides_nobody() && facts.totals().accounts_disabled == 0;
+        let Visible { posts, end } = match hides_nobody {
             true => read(&page),
             false => Visible::filled(&page, read, shown),
         };

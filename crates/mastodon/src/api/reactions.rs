@@ -44,6 +44,9 @@ changes! { status_after_undo:
     unfavourite = |user, post| react(user, post, Reaction::Favourite, false);
     unbookmark = |user, post| react(user, post, Reaction::Bookmark, false);
     unpin = |user, post| react(user, post, Reaction::Pin, false);
+}
+
+changes! { status_after_unmute:
     unmute_thread = |user, post| Command::MuteThread { user, post, on: false };
 }
 

@@ -172,8 +172,7 @@ async fn own_accounts(
     let asked = Asked::parse(fields, paging::ACCOUNTS)?;
     let read = move |_: &_, entities: &mut Entities<'_>| {
         let read = |facts: Facts<'_, Store>, span| facts.users_in(table, me, span);
-        let exists = |entities: &Entities<'_>, other| entities.facts().exists(other);
-        page_of_accounts(entities, &asked, read, exists, Entities::account)
+        page_of_accounts(entities, &asked, read, Entities::knows, Entities::account)
     };
     let listed = state.entities(Some(me), read).await?;
     state.listed(uri.path(), fields, &asked, listed)

@@ -100,7 +100,8 @@ impl<'a> Entities<'a> {
     pub(crate) fn new(renderer: &'a Renderer, reader: Option<UserId>) -> Self {
         let node = &renderer.node;
         let hidings = node.facts().totals().hidings;
-        let viewer = node.viewer(reader);
+        let anyone = || Viewer::anyone(node.facts());
+        let viewer = reader.map_or_else(anyone, |reader| node.viewer(Some(reader)));
         Self {
             renderer,
             reader,
@@ -124,7 +125,8 @@ impl<'a> Entities<'a> {
 
     /// Whether the reader may see a user, or blocks them: whom one blocks is in one's list of blocks.
     pub(crate) fn knows(&self, user: UserId) -> bool {
-        let blocks = |reader| self.facts().blocks(reader, user);
+        let facts = self.facts();
+        let blocks = |reader| facts.blocks(reader, user) && !facts.is_disabled(user);
         self.is_approved(user)
             && (self.viewer.visible_user(user) || self.reader.is_some_and(blocks))
     }

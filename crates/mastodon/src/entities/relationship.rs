@@ -22,6 +22,7 @@ impl Entities<'_> {
             has(reader, other)
                 || has(other, reader)
                 || facts.mute(reader, other).is_some()
+                || facts.blocks(reader, other)
                 || facts.has_note(reader, other)
         };
         self.knows(other) || facts.exists(other) && self.reader.is_some_and(is_related)
