@@ -6,7 +6,7 @@ use axum::http::Uri;
 use axum::response::Response;
 use feed::facts::UserTag;
 use feed::limits::FEATURED_TAGS_MAX;
-use feed::tagged::TagQuery;
+use feed::tagged::{self, TagQuery};
 use feed::token::TAG_SIGNS;
 use feed::{
     Command, Order, PageOf, PostId, Span, Stamp, Tag, UserId, UserRef, Visibility, Visible,
@@ -43,10 +43,11 @@ pub(crate) async fn timeline(
     let (is_empty, only_pictures) = (fields.is_true("remote")?, fields.is_true("only_media")?);
     any.extend(tag.clone());
     let query = tag.filter(|_| !is_empty).map(|_| TagQuery { any, all, none, only_pictures });
-    let read = move |node: &node::Node, entities: &mut Entities<'_>| match &query {
+    let read = move |_: &_, entities: &mut Entities<'_>| match &query {
         None => Listed::default(),
         Some(query) => {
-            let Visible { posts, end } = node.tagged(reader, query, &asked.page(PostId));
+            let found = tagged::posts(entities.viewer(), query, &asked.page(PostId));
+            let Visible { posts, end } = found;
             let stopped = end.map(|end| end.0);
             asked.statuses(posts, stopped, |post, out| entities.append_status(post, out))
         }

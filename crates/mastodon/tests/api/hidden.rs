@@ -204,3 +204,36 @@ async fn a_disabled_account_is_shown_to_nobody_until_it_is_enabled() {
     disable(&world, &ada, AccountState::Active).await;
     assert_eq!([see(None).await, see(Some(&cyd)).await], before);
 }
+
+#[tokio::test]
+async fn what_visitors_may_not_see_takes_no_place_in_what_they_read() {
+    let world = World::new();
+    let [ada, bob, cyd] = world.people(["ada", "bob", "cyd"]).await;
+    let thread = ada.post(&world, "a thread").await;
+    let first = bob.reply(&world, &thread, "first").await;
+    for _ in 0..100 {
+        let fields = [("status", "psst"), ("visibility", "direct"), ("in_reply_to_id", &*first)];
+        cyd.call(&world, "POST", "/api/v1/statuses", &fields).await;
+    }
+    let second = bob.reply(&world, &thread, "second").await;
+    let context = world.get(&format!("/api/v1/statuses/{thread}/context"), None).await.json();
+    assert_eq!(crate::client::ids(&context["descendants"]), [first, second]);
+}
+
+#[tokio::test]
+async fn posts_of_a_disabled_account_take_no_place_on_the_pages_of_others() {
+    let world = World::new();
+    let [ada, bob, cyd] = world.people(["ada", "bob", "cyd"]).await;
+    cyd.does(&world, "follow", &bob).await;
+    let own = bob.post(&world, "mine #tag").await;
+    for number in 0..25 {
+        let post = ada.post(&world, &format!("{number} #tag")).await;
+        bob.call(&world, "POST", &format!("/api/v1/statuses/{post}/reblog"), &[]).await;
+    }
+    disable(&world, &ada, AccountState::Disabled).await;
+    assert_eq!(cyd.ids(&world, "/api/v1/timelines/home").await, [own.as_str()]);
+    for path in ["/api/v1/timelines/tag/tag", "/api/v1/timelines/public"] {
+        let page = world.get(path, None).await.json();
+        assert_eq!(crate::client::ids(&page), [own.as_str()], "{path}");
+    }
+}
