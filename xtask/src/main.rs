@@ -100,7 +100,7 @@ fn test(root: &Path, install: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What takes too long for every change: the documentation of all crates, races, and campaigns with faults.
+/// Runs what takes too long for every change: the documentation of all crates, races, and campaigns with faults.
 fn nightly(root: &Path) -> anyhow::Result<()> {
     let start = Instant::now();
     let mut doc = cargo(root, &["doc", "--workspace", "--no-deps", "--quiet"]);

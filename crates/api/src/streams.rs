@@ -28,7 +28,7 @@ const PART: usize = 4;
 /// Resources that streams share.
 pub(crate) struct StreamReads {
     pub(crate) turns: Arc<Semaphore>,
-    /// What streams may take of `memory`.
+    /// Share of `memory` that streams may take.
     pub(crate) bytes: MemoryBudget,
     memory: MemoryBudget,
 }

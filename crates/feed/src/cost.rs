@@ -322,7 +322,7 @@ fn reaction_cost() -> Cost {
     Cost { work: cost.work + read, ..cost }
 }
 
-/// Of the later boosts that are shown again when one ends.
+/// Cost of the later boosts that are shown again when one ends.
 fn later_boosts_cost() -> Cost {
     let bytes = BOOST_BYTES + 16;
     let cost = Cost::of_rows(2 * EARLIER_BOOSTS_MAX, bytes * EARLIER_BOOSTS_MAX);

@@ -24,7 +24,7 @@ const KNOWN_ROWS: usize = 16;
 /// A page of conversations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConversationPage {
-    /// That of the newest post first.
+    /// Conversations, that of the newest post first.
     pub conversations: PageOf<Conversation>,
     /// Where the next page begins if it is not the newest post of the last conversation.
     pub end: Option<PostId>,

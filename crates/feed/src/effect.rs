@@ -32,7 +32,7 @@ pub enum Effect {
     BoostShown {
         /// The boost.
         post: PostId,
-        /// Who boosted.
+        /// User who boosted.
         author: UserId,
         /// What lists know about it.
         listed: Listed,

@@ -15,7 +15,7 @@ use crate::visible::Viewer;
 /// Rows that are read together after the first ones.
 const READ_ROWS: usize = 128;
 
-/// Which notifications are wanted; by default all.
+/// Filter of notifications; by default all are wanted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NotificationFilter {
     /// Those of these kinds.

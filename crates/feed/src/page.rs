@@ -208,7 +208,7 @@ pub(crate) struct Batch<T> {
 /// The items of a span that are shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShownItems<T> {
-    /// In the order of the span, at most as many as were wanted.
+    /// Items in the order of the span, at most as many as were wanted.
     pub items: Vec<T>,
     /// The id after which reading goes on, if it ended before there were as many as wanted.
     pub end: Option<u64>,

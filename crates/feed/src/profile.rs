@@ -14,7 +14,7 @@ use crate::visible::Viewer;
 /// Rows without look-ups that cost as much as one with look-ups: so a page passes over tens of thousands of replies.
 const ROWS_PER_LOOK_UP: usize = 16;
 
-/// Which posts of an author are wanted.
+/// Filter of the posts of an author.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProfileFilter {
     /// Leaves out replies to other users.

@@ -60,7 +60,7 @@ impl PostText {
     /// when the log is applied again.
     ///
     /// # Errors
-    /// As [`PostText::parse`].
+    /// Parses a text: see [`PostText::parse`].
     pub fn written(text: &str, domain: &str) -> Result<Self, Refusal> {
         if text.len() > limits::POST_BYTES_MAX {
             // Not by as much as domains can add.

@@ -58,7 +58,7 @@ impl<'a, R: Rows + ?Sized> Viewer<'a, R> {
         self.facts
     }
 
-    /// Who reads; `None` is the application itself, or anyone.
+    /// The user who reads; `None` is the application itself, or anyone.
     #[must_use]
     pub fn user(&self) -> Option<UserId> {
         self.user

@@ -222,7 +222,7 @@ pub fn post(rows: &mut (impl PutRows + ?Sized), id: PostId, post: &Post) {
     direct(rows, post.author, (id, post), true);
 }
 
-/// That a post, if it is direct, is by or to `user`; or, without `is_shown`, that this is over.
+/// Writes the rows of a direct post by or to `user`, or removes them without `is_shown`.
 pub(crate) fn direct(
     rows: &mut (impl PutRows + ?Sized),
     user: UserId,
@@ -234,7 +234,7 @@ pub(crate) fn direct(
     }
 }
 
-/// As [`direct`], of a direct post in the conversation that begins with `first`.
+/// Writes or removes these rows for a post in the conversation that begins with `first`: see [`direct`].
 pub(crate) fn direct_rows(
     rows: &mut (impl PutRows + ?Sized),
     user: UserId,

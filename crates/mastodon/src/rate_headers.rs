@@ -16,7 +16,7 @@ const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 
 tokio::task_local! {
-    /// What is left of the rate that the client of this request comes closest to.
+    /// Rest of the rate that the client of this request comes closest to.
     static USAGE: Cell<Option<Usage>>;
 }
 

@@ -13,7 +13,7 @@ use Flag::{Access, Denyoom, Fast, Readonly, Write};
 pub(super) const READ: &[Flag] = &[Readonly, Fast];
 pub(super) const GROW: &[Flag] = &[Write, Denyoom, Fast];
 pub(super) const LONG: &[Flag] = &[Write, Denyoom];
-/// As [`GROW`], of changes that answer with what is stored.
+/// Flags of changes that answer with stored values: see [`GROW`].
 pub(super) const GROW_AND_ANSWER: &[Flag] = &[Write, Denyoom, Fast, Access];
 pub(super) const ONE: (i8, i8, i8) = (1, 1, 1);
 const ALL: (i8, i8, i8) = (1, -1, 1);

@@ -12,7 +12,7 @@ use tracing_subscriber::reload::Handle;
 use crate::output;
 use crate::settings::LogFormat;
 
-/// What is logged unless a setting says otherwise.
+/// Default log level.
 pub(crate) const LEVEL: &str = "info";
 
 /// Replaces the filter of the running log.

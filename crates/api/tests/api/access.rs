@@ -328,7 +328,7 @@ fn clients_without_a_key_cannot_block_others() {
     drop(more);
 }
 
-/// What a server sends on a connection until it closes it.
+/// Bytes that a server sends on a connection until it closes it.
 fn rest_of(mut stream: std::net::TcpStream) -> String {
     let mut rest = Vec::new();
     drop(stream.read_to_end(&mut rest));

@@ -125,7 +125,7 @@ impl AccessScopes {
         Ok(Self(set))
     }
 
-    /// As [`AccessScopes::parse`], for a token, which must permit something.
+    /// Parses the scopes of a token, which must permit something: see [`AccessScopes::parse`].
     ///
     /// # Errors
     /// [`AccountRefusal::BadScope`] if one does not exist, or none of them is left.

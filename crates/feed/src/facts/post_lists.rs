@@ -16,7 +16,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         rows.into_iter().map(|(post, author)| (PostId(post), UserId(author as u32))).collect()
     }
 
-    /// As [`Facts::posts_by`], of posts with pictures.
+    /// Posts with pictures by a user: see [`Facts::posts_by`].
     #[must_use]
     pub fn pictures_by(&self, author: UserId, span: Span) -> Vec<Posted> {
         if self.is_hidden(author) {

@@ -191,7 +191,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         }
     }
 
-    /// As [`Rows::direct_post`], in its conversation.
+    /// Checks the row of a direct post in its conversation.
     pub(super) fn conversation_post(&mut self, name: &[u8]) {
         let found = write::read_conversation_post(name);
         let is_right = found.is_some_and(|(user, first, post)| {

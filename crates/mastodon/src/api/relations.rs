@@ -57,7 +57,7 @@ async fn change(
     answers::entity(relation)
 }
 
-/// As [`change`], of what ends a relation: also of a user whom the reader may not see any more.
+/// Ends a relation, also with a user whom the reader may not see any more: see [`change`].
 async fn undo(
     state: &Server,
     (me, other): (UserId, UserId),

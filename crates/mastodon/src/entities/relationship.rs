@@ -28,7 +28,7 @@ impl Entities<'_> {
         self.knows(other) || facts.exists(other) && self.reader.is_some_and(is_related)
     }
 
-    /// As [`Entities::relationship`], also if the reader does not know the user any more.
+    /// The relationship, also if the reader does not know the user any more.
     pub(crate) fn relationship_after_undo(&self, other: UserId) -> Option<Value> {
         let (reader, facts) = (self.reader?, self.facts());
         let following = facts.follows(reader, other);

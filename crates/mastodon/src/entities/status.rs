@@ -53,8 +53,8 @@ impl Entities<'_> {
         self.append_parts((id, &status), boosted, out)
     }
 
-    /// As [`Entities::status_after_undo`], of the thread of a status: without its content only if it is the first of its
-    /// thread. The reader may never have seen another one.
+    /// A status whose thread the reader no longer mutes: without its content only if it is the first of its thread. The
+    /// reader may never have seen another one.
     pub(crate) fn status_after_unmute(&mut self, id: PostId) -> Option<Json> {
         let is_first = self.facts().post(id).is_some_and(|post| post.thread_or(id) == id);
         if is_first { self.status_after_undo(id) } else { self.status(id) }

@@ -1,4 +1,4 @@
-//! What is hidden: what can still be undone with it, accounts that are disabled, and numbers that strangers see.
+//! Hidden things: undoing with them, accounts that are disabled, and numbers that strangers see.
 
 use feed::accounts::{AccountCommand, AccountState};
 use feed::{Command, UserId, UserRef};

@@ -240,7 +240,7 @@ impl<'de> Deserialize<'de> for Who {
 pub struct SetBack {
     /// The earliest wrong time, in milliseconds since 1970.
     pub from_ms: u64,
-    /// By how much the clock was ahead, in milliseconds.
+    /// Time by which the clock was ahead, in milliseconds.
     pub by_ms: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What an operator must notice: log-ins that fail, accounts that wait, backups that are not made, the version that runs.
+//! Things that an operator must notice: failed log-ins, pending accounts, missing backups, the version.
 
 use std::net::SocketAddr;
 

@@ -261,7 +261,7 @@ impl Events {
         Some(events)
     }
 
-    /// Of the changed posts of all users those of the channels that the user wants.
+    /// Changed posts of all users in the channels that the user wants.
     async fn read_public(&mut self, first: Arc<Published>) -> Option<Vec<Event>> {
         let mut received = vec![first];
         received.extend(self.unread.drain(..));
