@@ -30,9 +30,17 @@ UNDESCRIBED = {
     "GET /.well-known/host-meta": None,
     "GET /.well-known/nodeinfo": None,
     "GET /.well-known/webfinger": None,
+    "GET /api/v1/accounts/{id}/collections": None,
+    "GET /api/v1/accounts/{id}/in_collections": None,
+    "GET /api/v1/annual_reports": None,
+    "GET /api/v1/annual_reports/{year}/state": None,
+    "GET /api/v1/emails/check_confirmation": None,
+    "GET /api/v1/instance/languages": None,
     "GET /api/v1/instance/translation_languages": None,
+    "GET /api/v1/peers/search": None,
     "GET /api/v1/preferences": "Preferences",
     "GET /api/v1/search": "Search",
+    "GET /api/v1/trends": None,
     "GET /health": None,
     "GET /nodeinfo/2.0": None,
     "POST /api/v1/conversations/{id}/unread": None,
@@ -121,6 +129,8 @@ class World:
         root = ada.post("root @bob #hi https://a.example/", language="en", media_ids=[ada.picture()])
         self.status = bob.post("@ada reply", in_reply_to_id=root, spoiler_text="warning")
         ada.post("@bob reply #more", in_reply_to_id=self.status)
+        # Hashtags of two users can be trends.
+        bob.post("me too #hi")
         bob.done("PUT", f"/api/v1/statuses/{self.status}", {"status": "@ada edited"})
         for what in ("favourite", "bookmark"):
             ada.done("POST", f"/api/v1/statuses/{self.status}/{what}")
