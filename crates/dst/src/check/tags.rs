@@ -1,6 +1,6 @@
 //! Compares hashtag timelines with the model.
 
-use feed::tagged::TagQuery;
+use feed::tagged::{self, TagQuery};
 use feed::{Page, Tag, UserId};
 
 use crate::run::Run;
@@ -9,7 +9,8 @@ impl Run {
     pub(super) fn check_tagged(&mut self, user: u32, page: &Page) {
         let tag = format!("tag{}", self.random.below(12));
         let Ok(query) = Tag::parse(&tag).map(TagQuery::of) else { return };
-        let found = self.node().node().tagged(Some(UserId(user)), &query, page);
+        let viewer = self.node().node().viewer(Some(UserId(user)));
+        let found = tagged::posts(&viewer, &query, page);
         let wanted = self.model.feed.tagged(user, &tag, page);
         assert_eq!(found.posts, wanted, "#{tag} of {user}, {page:?}");
     }
