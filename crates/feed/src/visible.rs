@@ -70,6 +70,12 @@ impl<'a, R: Rows + ?Sized> Viewer<'a, R> {
         !self.has_blocks && !self.has_mutes
     }
 
+    /// Whether every user who exists is visible and wanted, also because no account is disabled.
+    #[must_use]
+    pub fn hides_no_author(&self) -> bool {
+        self.hides_nobody() && self.facts.totals().accounts_disabled == 0
+    }
+
     /// Whether the viewer may see a user who exists. Nobody but the application and themselves sees one whose account is
     /// disabled.
     #[must_use]

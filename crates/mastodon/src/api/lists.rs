@@ -236,9 +236,7 @@ pub(crate) async fn timeline(
         let read = |page: &_| timeline.posts(facts, page);
         let shown = |post| entities.viewer().wants_boost(post);
         let page = asked.page(PostId);
-        let hides_nobody =
-            entities.viewer().hides_nobody() && facts.totals().accounts_disabled == 0;
-        let Visible { posts, end } = match hides_nobody {
+        let Visible { posts, end } = match entities.viewer().hides_no_author() {
             true => read(&page),
             false => Visible::filled(&page, read, shown),
         };

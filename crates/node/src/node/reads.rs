@@ -247,7 +247,7 @@ impl Node {
         let newest = PostId(self.visible_up_to().0);
         let read = |page: &Page| self.views().home(self.facts(), user, page, newest);
         let viewer = self.viewer(Some(user));
-        if viewer.hides_nobody() && self.facts().totals().accounts_disabled == 0 {
+        if viewer.hides_no_author() {
             return read(page);
         }
         Visible::filled(page, read, |post| viewer.wants_boost(post))
