@@ -23,7 +23,7 @@ pub(crate) enum Needs {
     Scope(Scope),
 }
 
-/// What a request needs, and the key that has it.
+/// Scope that a request needs, and the key that has it.
 pub(crate) type KeyInUse = (Grant, Scope);
 
 /// Accepts a request, or returns the reason for refusing it. Returns the key that it needs, if there are keys.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::ids::{PostId, UserId};
 use crate::limits::BOOST_RECENT_MS;
 
-/// What a boost shows again: a post that is for everybody, by another user or the same one, or a post of the booster's
+/// Post that a boost shows again: one that is for everybody, by another user or the same one, or a post of the booster's
 /// own for their followers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Boost {

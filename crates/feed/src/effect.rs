@@ -23,7 +23,7 @@ pub enum Effect {
         post: PostId,
         /// Its author.
         author: UserId,
-        /// What lists know about it.
+        /// Entry of the post in list rows.
         listed: Listed,
         /// The users on whom it depends in whose home it is, if it does. They change by [`Effect::BoostShown`] alone.
         users: Option<HomeUsers>,
@@ -34,7 +34,7 @@ pub enum Effect {
         post: PostId,
         /// User who boosted.
         author: UserId,
-        /// What lists know about it.
+        /// Entry of the post in list rows.
         listed: Listed,
         /// The users on whom it depends in whose home it is, if it does.
         users: Option<HomeUsers>,
@@ -61,7 +61,7 @@ pub enum Effect {
         post: PostId,
         /// Its author.
         author: UserId,
-        /// What lists know about it.
+        /// Entry of the post in list rows.
         listed: Listed,
     },
     /// A post that mentions `user`, or did before, was deleted or edited.

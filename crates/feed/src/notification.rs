@@ -153,7 +153,7 @@ pub(crate) enum Stored {
     Poll(PostId),
     /// Of this post.
     Edit(PostId),
-    /// In this post, since its edit with the stamp that is the id of the notification. The row of the mention has that stamp,
+    /// A mention in this post, since its edit with the stamp that is the id of the notification. The row of the mention has that stamp,
     /// too: see [`MENTION_ADDED`].
     Mention(PostId),
 }

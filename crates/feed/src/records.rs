@@ -264,7 +264,7 @@ impl Post {
         self.mentions.iter().copied().filter(|user| *user != self.author)
     }
 
-    /// What lists know about it.
+    /// Entry of the post in list rows.
     #[must_use]
     pub fn listed(&self) -> Listed {
         let Some(boost) = &self.boost else { return Listed::new(self.reply_to, self.visibility) };

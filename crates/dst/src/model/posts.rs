@@ -93,7 +93,7 @@ impl Feed {
         Ok((author, replied))
     }
 
-    /// What a post replies to: of a boost, what it boosts.
+    /// The post that a reply is to: of a boost, the boosted post.
     pub(super) fn parent_of(&self, new: &NewPost) -> Option<u64> {
         let named = new.parent?.0;
         let boost = self.posts.get(&named)?.boost.as_ref();

@@ -15,7 +15,7 @@ pub(super) fn update(txn: &mut Txn<'_>, update: &ConversationUpdate) -> Outcome 
     Ok(Done::ConversationUpdated)
 }
 
-/// As for other marks, the conversation need not exist.
+/// The conversation need not exist, as for other marks.
 pub(super) fn mark_unread(
     txn: &mut Txn<'_>,
     user: &UserRef,

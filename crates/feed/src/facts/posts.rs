@@ -14,7 +14,7 @@ use crate::write;
 
 /// Posts of an author that are read to find the newest one that everybody may see.
 const NEWEST_READ: usize = 1_000;
-/// Of these, so many at a time after the first.
+/// Number of these that are read at a time after the first.
 const NEWEST_READ_AT_ONCE: usize = 100;
 
 impl<R: Rows + ?Sized> Facts<'_, R> {

@@ -84,7 +84,7 @@ pub(super) struct Change {
     pub(super) key: Option<Key>,
 }
 
-/// What lines leave out.
+/// Values that lines leave out.
 #[derive(Clone, Copy)]
 pub(super) struct Defaults<'a> {
     /// Lifetime of a story.
