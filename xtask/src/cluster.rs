@@ -1,6 +1,7 @@
 //! `cargo xtask cluster`: a cluster under load while nodes, NATS servers, links, disks and clocks fail; or its figures.
 //!
-//! The tests themselves are `faults.rs` and `figures.rs` in `crates/roost/tests/cluster`; this passes the numbers to them.
+//! The tests themselves are `faults.rs` and `figures.rs` in `crates/roost/tests/e2e/cluster`; this passes the numbers to
+//! them.
 
 use std::path::Path;
 
@@ -17,9 +18,9 @@ writes figures.txt.";
 /// Seconds in `cargo xtask test`.
 const TEST_SECONDS: &str = "20";
 /// Arguments of the test binary that select the campaign.
-const CAMPAIGN: [&str; 4] = ["--ignored", "--exact", "--nocapture", "faults::campaign"];
+const CAMPAIGN: [&str; 4] = ["--ignored", "--exact", "--nocapture", "cluster::faults::campaign"];
 /// Arguments of the test binary that select the measurement.
-const FIGURES: [&str; 4] = ["--ignored", "--exact", "--nocapture", "figures::figures"];
+const FIGURES: [&str; 4] = ["--ignored", "--exact", "--nocapture", "cluster::figures::figures"];
 
 /// Runs the campaign.
 ///
@@ -28,7 +29,7 @@ const FIGURES: [&str; 4] = ["--ignored", "--exact", "--nocapture", "figures::fig
 pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
     let mut rest = arguments.iter().peekable();
     let measures = rest.next_if(|first| *first == "--figures").is_some();
-    let mut test = cargo(root, &["test", "-p", "roost", "--test", "cluster"]);
+    let mut test = cargo(root, &["test", "-p", "roost", "--test", "e2e"]);
     test.args(measures.then_some("--release"));
     test.arg("--").args(if measures { FIGURES } else { CAMPAIGN });
     let mut minutes = 30.0;
@@ -53,7 +54,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
 /// # Errors
 /// If something acknowledged was lost.
 pub(crate) fn smoke(suite: &Suite) -> anyhow::Result<()> {
-    let mut test = suite.command("roost::cluster")?;
+    let mut test = suite.command("roost::e2e")?;
     test.args(CAMPAIGN).env("ROOST_CLUSTER_SECONDS", TEST_SECONDS);
     step(&mut test)
 }

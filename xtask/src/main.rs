@@ -216,7 +216,8 @@ fn damage(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
         ["--minutes", minutes, "--out", out] => (minutes, Some(std::path::absolute(out)?)),
         _ => bail!("{USAGE}"),
     };
-    let mut test = cargo(root, &["test", "-p", "node", "--test", "damage", "--", "--nocapture"]);
+    let mut test =
+        cargo(root, &["test", "-p", "node", "--test", "it", "--", "--nocapture", "damage::"]);
     test.env("ROOST_DAMAGE_MINUTES", minutes);
     test.envs(out.map(|out| ("ROOST_DAMAGE_OUT", out)));
     step(test)

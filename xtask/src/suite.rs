@@ -118,7 +118,7 @@ impl Suite {
         Ok(())
     }
 
-    /// A run of the binary with this name, as in `roost::cluster`.
+    /// A run of the binary with this name, as in `roost::e2e`.
     ///
     /// # Errors
     /// If there is none.

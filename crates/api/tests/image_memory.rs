@@ -1,4 +1,5 @@
-//! An image takes no more memory than computed before it is decoded, whatever metadata its file contains.
+//! An image takes no more memory than computed before it is decoded, whatever metadata its file contains. A binary of
+//! its own, for its allocator.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "what fails here is the test")]
 #![allow(unsafe_code, reason = "an allocator that counts is one")]

@@ -1,4 +1,4 @@
-//! Archiving the longest group takes no more memory than a node reserves for it.
+//! Archiving the longest group takes no more memory than a node reserves for it. A binary of its own, for its allocator.
 
 #![allow(clippy::unwrap_used, reason = "what fails here is the test")]
 #![allow(unsafe_code, reason = "an allocator that counts is one")]

@@ -1,4 +1,5 @@
-//! What samples cost: the allocator's own count against the meter's and against the promised bounds.
+//! What samples cost: the allocator's own count against the meter's and against the promised bounds. A binary of its
+//! own, for its allocator.
 //!
 //! The allocator counts for each thread, so tests do not see each other.
 #![allow(unsafe_code, reason = "only an allocator that counts can check this")]

@@ -1,4 +1,5 @@
-//! What a connection costs: memory follows what has arrived, and usual commands take none.
+//! What a connection costs: memory follows what has arrived, and usual commands take none. A binary of its own, for its
+//! allocator.
 //!
 //! The allocator counts for each thread, so tests do not see each other.
 #![allow(unsafe_code, reason = "only a counting allocator can measure this")]

@@ -22,6 +22,7 @@ mod recognitions;
 mod rules;
 mod stories;
 mod timelines;
+mod upgrade;
 mod users;
 mod visibility;
 mod web;

@@ -1,0 +1,397 @@
+//! Accounts, invites, apps and grants: the rules.
+
+use crate::support::{World, id};
+use feed::accounts::{
+    AccessScopes, AccountCommand, AccountDone, AccountRefusal, AccountState, AppId, AppName,
+    AppRequest, Email, GrantId, PasswordHash, RedirectUri, Role, SecretHash,
+};
+use feed::limits::{
+    APP_GRANTS_MAX, CODE_SECS, INVITES_MAX, SESSION_SECS, UNUSED_APPS_MAX, USER_GRANTS_MAX,
+};
+use feed::{Command, Done, Handle, Outcome, Refusal, UserId};
+use rows::{NameTable, PointTable, PutRows as _, Rows as _, RowsMut as _};
+
+const OLD: &str = "$argon2id$old";
+const NEW: &str = "$argon2id$new";
+const ADA: UserId = UserId(0);
+const BOB: UserId = UserId(1);
+
+fn secret(byte: u8) -> SecretHash {
+    SecretHash([byte; 32])
+}
+
+/// One of many secrets.
+fn numbered(number: u32) -> SecretHash {
+    let mut bytes = [0xee; 32];
+    bytes[..4].copy_from_slice(&number.to_be_bytes());
+    SecretHash(bytes)
+}
+
+fn password(text: &str) -> PasswordHash {
+    PasswordHash::parse(text).unwrap()
+}
+
+fn scopes(names: &str) -> AccessScopes {
+    AccessScopes::parse(names).unwrap()
+}
+
+fn run(world: &mut World, command: AccountCommand) -> Outcome {
+    world.run(Command::Account(command))
+}
+
+fn refused(refusal: AccountRefusal) -> Outcome {
+    Err(Refusal::Account(refusal))
+}
+
+fn open(user: u32, email: Option<&str>) -> AccountCommand {
+    let email = email.map(|email| Email::parse(email).unwrap());
+    AccountCommand::Open { user: id(user), email, password: password(OLD), role: Role::User }
+}
+
+fn sign_up(handle: &str, email: Option<&str>, invite: Option<u8>) -> AccountCommand {
+    AccountCommand::SignUp {
+        handle: Handle::parse(handle).unwrap(),
+        email: email.map(|email| Email::parse(email).unwrap()),
+        password: password(OLD),
+        role: Role::User,
+        state: AccountState::Active,
+        invite: invite.map(secret),
+    }
+}
+
+fn log_in(user: UserId, session: SecretHash) -> AccountCommand {
+    AccountCommand::LogIn { user, password: password(OLD), session }
+}
+
+fn register_app(world: &mut World) -> AppId {
+    let app = AppRequest {
+        name: AppName::parse("an app").unwrap(),
+        website: None,
+        redirects: vec![RedirectUri::parse("https://app.example/").unwrap()],
+        scopes: scopes("read write:statuses"),
+        secret: secret(99),
+    };
+    match run(world, AccountCommand::RegisterApp(Box::new(app))) {
+        Ok(Done::Account(AccountDone::AppRegistered(app))) => app,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn authorize(app: AppId, user: UserId, code: u8, challenge: Option<u8>) -> AccountCommand {
+    AccountCommand::Authorize {
+        user,
+        app,
+        scopes: scopes("read"),
+        code: secret(code),
+        redirect: secret(50),
+        challenge: challenge.map(secret),
+    }
+}
+
+fn exchange(app: AppId, code: u8, challenge: Option<u8>, token: u8) -> AccountCommand {
+    AccountCommand::Exchange {
+        app,
+        code: secret(code),
+        redirect: secret(50),
+        challenge: challenge.map(secret),
+        token: secret(token),
+    }
+}
+
+fn granted(outcome: Outcome) -> GrantId {
+    match outcome {
+        Ok(Done::Account(AccountDone::Granted(grant))) => grant,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Whether a token or a session permits anything now.
+fn permits(world: &World, token: SecretHash) -> bool {
+    world.facts().granted(&token, world.now_ms).is_some()
+}
+
+/// `ada` and `bob` have accounts, and there is an app.
+fn world() -> (World, AppId) {
+    let mut world = World::new();
+    run(&mut world, open(0, Some("ada@example.org"))).unwrap();
+    run(&mut world, open(1, None)).unwrap();
+    let app = register_app(&mut world);
+    (world, app)
+}
+
+#[test]
+fn a_user_has_at_most_one_account_and_an_address_belongs_to_one() {
+    let (mut world, _) = world();
+    let before = world.snapshot();
+    for (command, expect) in [
+        (open(0, None), AccountRefusal::HasAccount),
+        (open(2, Some("ADA@example.org")), AccountRefusal::EmailTaken),
+        (sign_up("new", Some("ada@Example.org"), None), AccountRefusal::EmailTaken),
+        (sign_up("new", None, Some(1)), AccountRefusal::BadInvite),
+        (AccountCommand::SetRole { user: id(2), role: Role::Admin }, AccountRefusal::NoAccount),
+    ] {
+        assert_eq!(run(&mut world, command.clone()), refused(expect), "{command:?}");
+        assert_eq!(world.snapshot(), before, "a refused command changes nothing");
+    }
+    assert_eq!(run(&mut world, open(77, None)), Err(Refusal::UserNotFound));
+    assert_eq!(run(&mut world, sign_up("ada", None, None)), Err(Refusal::HandleTaken));
+    let done = run(&mut world, sign_up("new", Some("new@example.org"), None));
+    assert_eq!(done, Ok(Done::Account(AccountDone::SignedUp(UserId(3)))));
+    let email = Email::parse("new@example.org").unwrap();
+    assert_eq!(world.facts().by_email(&email), Some(UserId(3)));
+    assert_eq!(world.facts().totals().accounts, 3);
+}
+
+#[test]
+fn an_invite_is_used_as_often_as_it_says_and_until_it_expires() {
+    let (mut world, _) = world();
+    let invite = |code, uses| AccountCommand::CreateInvite { code, uses, life_secs: 100 };
+    run(&mut world, invite(secret(1), 2)).unwrap();
+    assert_eq!(run(&mut world, invite(secret(1), 1)), refused(AccountRefusal::SecretUsed));
+    // A refused sign-up does not use it up.
+    assert_eq!(run(&mut world, sign_up("ada", None, Some(1))), Err(Refusal::HandleTaken));
+    for handle in ["one", "two"] {
+        run(&mut world, sign_up(handle, None, Some(1))).unwrap();
+    }
+    let bad = refused(AccountRefusal::BadInvite);
+    assert_eq!(run(&mut world, sign_up("three", None, Some(1))), bad);
+    run(&mut world, invite(secret(2), 1)).unwrap();
+    world.now_ms += 100_000;
+    assert_eq!(run(&mut world, sign_up("three", None, Some(2))), bad);
+    for number in 0..INVITES_MAX as u32 {
+        run(&mut world, invite(numbered(number), 1)).unwrap();
+    }
+    let full = refused(AccountRefusal::TooManyInvites);
+    assert_eq!(run(&mut world, invite(secret(3), 1)), full);
+    world.now_ms += 100_000;
+    run(&mut world, invite(secret(3), 1)).unwrap();
+}
+
+#[test]
+fn a_code_becomes_a_token_once_for_its_app_redirect_and_challenge() {
+    let (mut world, app) = world();
+    let other = register_app(&mut world);
+    run(&mut world, authorize(app, ADA, 1, Some(7))).unwrap();
+    assert!(!permits(&world, secret(1)), "a code is no token");
+    let before = world.snapshot();
+    let elsewhere = AccountCommand::Exchange {
+        app,
+        code: secret(1),
+        redirect: secret(51),
+        challenge: Some(secret(7)),
+        token: secret(2),
+    };
+    for wrong in [
+        exchange(other, 1, Some(7), 2),
+        exchange(app, 1, None, 2),
+        exchange(app, 1, Some(8), 2),
+        exchange(app, 9, Some(7), 2),
+        elsewhere,
+    ] {
+        assert_eq!(run(&mut world, wrong.clone()), refused(AccountRefusal::BadCode), "{wrong:?}");
+        assert_eq!(world.snapshot(), before);
+    }
+    let grant = granted(run(&mut world, exchange(app, 1, Some(7), 2)));
+    assert!(permits(&world, secret(2)) && !permits(&world, secret(1)));
+    let (found, stored) = world.facts().granted(&secret(2), world.now_ms).unwrap();
+    assert_eq!((found, stored.user, stored.app), (grant, Some(ADA), Some(app)));
+    assert_eq!(stored.scopes, scopes("read"));
+    // Another app that has got hold of the code can end nothing.
+    let stolen = run(&mut world, exchange(other, 1, Some(7), 3));
+    assert_eq!(stolen, refused(AccountRefusal::BadCode));
+    assert!(permits(&world, secret(2)));
+    let again = run(&mut world, exchange(app, 1, Some(7), 3));
+    assert_eq!(again, Ok(Done::Account(AccountDone::CodeReused)));
+    assert!(!permits(&world, secret(2)) && !permits(&world, secret(3)));
+    // A code without a challenge is not exchanged with one: the app would believe that it was checked.
+    run(&mut world, authorize(app, ADA, 4, None)).unwrap();
+    assert_eq!(run(&mut world, exchange(app, 4, Some(7), 5)), refused(AccountRefusal::BadCode));
+    granted(run(&mut world, exchange(app, 4, None, 5)));
+}
+
+#[test]
+fn a_code_expires_and_its_second_use_does_not_matter_then() {
+    let (mut world, app) = world();
+    run(&mut world, authorize(app, ADA, 1, None)).unwrap();
+    world.now_ms += CODE_SECS * 1_000;
+    assert_eq!(run(&mut world, exchange(app, 1, None, 2)), refused(AccountRefusal::BadCode));
+    run(&mut world, authorize(app, ADA, 3, None)).unwrap();
+    granted(run(&mut world, exchange(app, 3, None, 4)));
+    world.now_ms += CODE_SECS * 1_000;
+    // Each new grant removes two that have expired.
+    run(&mut world, log_in(BOB, secret(5))).unwrap();
+    assert_eq!(world.facts().grant_of(&secret(1)), None);
+    assert_eq!(world.facts().grant_of(&secret(3)), None);
+    assert_eq!(run(&mut world, exchange(app, 3, None, 6)), refused(AccountRefusal::BadCode));
+    assert!(permits(&world, secret(4)));
+}
+
+#[test]
+fn an_app_gets_only_scopes_that_it_has_registered() {
+    let (mut world, app) = world();
+    let grant = |scopes, token| AccountCommand::GrantApp { app, scopes, token };
+    granted(run(&mut world, grant(scopes("read:accounts write:statuses"), secret(1))));
+    for wrong in ["write", "push", "read write:media"] {
+        let done = run(&mut world, grant(scopes(wrong), secret(2)));
+        assert_eq!(done, refused(AccountRefusal::BadScope), "{wrong}");
+    }
+    let used = run(&mut world, grant(scopes("read"), secret(1)));
+    assert_eq!(used, refused(AccountRefusal::SecretUsed));
+    let unknown =
+        AccountCommand::GrantApp { app: AppId(7), scopes: scopes("read"), token: secret(2) };
+    assert_eq!(run(&mut world, unknown), refused(AccountRefusal::AppNotFound));
+}
+
+#[test]
+fn a_session_expires_and_needs_the_password_that_was_compared() {
+    let (mut world, _) = world();
+    granted(run(&mut world, log_in(ADA, secret(1))));
+    assert!(permits(&world, secret(1)));
+    let wrong = AccountCommand::LogIn { user: ADA, password: password(NEW), session: secret(2) };
+    assert_eq!(run(&mut world, wrong), refused(AccountRefusal::PasswordChanged));
+    let nobody = log_in(UserId(2), secret(2));
+    assert_eq!(run(&mut world, nobody), refused(AccountRefusal::NotActive));
+    world.now_ms += SESSION_SECS * 1_000;
+    assert!(!permits(&world, secret(1)));
+}
+
+#[test]
+fn a_new_password_ends_all_grants_but_the_session_that_sets_it() {
+    let (mut world, app) = world();
+    let keep = Some(granted(run(&mut world, log_in(ADA, secret(1)))));
+    granted(run(&mut world, log_in(ADA, secret(2))));
+    granted(run(&mut world, log_in(BOB, secret(3))));
+    run(&mut world, authorize(app, ADA, 4, None)).unwrap();
+    let revocations = world.facts().totals().revocations;
+    let change = AccountCommand::SetPassword { user: id(0), password: password(NEW), keep };
+    run(&mut world, change).unwrap();
+    assert!(permits(&world, secret(1)) && permits(&world, secret(3)));
+    assert!(!permits(&world, secret(2)));
+    assert_eq!(run(&mut world, exchange(app, 4, None, 5)), refused(AccountRefusal::BadCode));
+    assert!(world.facts().totals().revocations > revocations, "caches are told");
+    // A session that has ended, or is of somebody else, sets no password.
+    let of_bob = Some(granted(run(&mut world, log_in(BOB, secret(6)))));
+    run(
+        &mut world,
+        AccountCommand::SetPassword { user: id(0), password: password(OLD), keep: None },
+    )
+    .unwrap();
+    for keep in [keep, of_bob] {
+        let late = AccountCommand::SetPassword { user: id(0), password: password(NEW), keep };
+        assert_eq!(run(&mut world, late), refused(AccountRefusal::PasswordChanged));
+    }
+    assert!(permits(&world, secret(6)));
+}
+
+#[test]
+fn a_disabled_account_permits_nothing_and_an_enabled_one_must_log_in_again() {
+    let (mut world, app) = world();
+    granted(run(&mut world, log_in(ADA, secret(1))));
+    let set = |state| AccountCommand::SetState { user: id(0), state };
+    for state in [AccountState::Disabled, AccountState::Pending] {
+        run(&mut world, set(state)).unwrap();
+        assert!(!permits(&world, secret(1)));
+        let not_active = refused(AccountRefusal::NotActive);
+        assert_eq!(run(&mut world, log_in(ADA, secret(2))), not_active);
+        assert_eq!(run(&mut world, authorize(app, ADA, 3, None)), not_active);
+    }
+    run(&mut world, set(AccountState::Active)).unwrap();
+    assert!(!permits(&world, secret(1)));
+    granted(run(&mut world, log_in(ADA, secret(2))));
+}
+
+#[test]
+fn grants_are_bounded_and_the_oldest_ends() {
+    let (mut world, app) = world();
+    for number in 0..=USER_GRANTS_MAX as u32 {
+        granted(run(&mut world, log_in(ADA, numbered(number))));
+    }
+    assert!(!permits(&world, numbered(0)) && permits(&world, numbered(1)));
+    assert_eq!(world.facts().grants_of_user(ADA).len(), USER_GRANTS_MAX);
+    for number in 1_000..=1_000 + APP_GRANTS_MAX as u32 {
+        let token = numbered(number);
+        let command = AccountCommand::GrantApp { app, scopes: scopes("read"), token };
+        granted(run(&mut world, command));
+    }
+    assert!(!permits(&world, numbered(1_000)) && permits(&world, numbered(1_001)));
+}
+
+#[test]
+fn the_app_that_was_registered_first_of_those_without_users_is_removed() {
+    let (mut world, used) = world();
+    let unused = register_app(&mut world);
+    let newer = register_app(&mut world);
+    run(&mut world, authorize(used, ADA, 1, None)).unwrap();
+    assert_eq!(world.facts().app_uses(used), 1);
+    let token = AccountCommand::GrantApp { app: unused, scopes: scopes("read"), token: secret(2) };
+    granted(run(&mut world, token));
+    let mut totals = world.rows.totals();
+    assert_eq!(totals.apps_unused, 2);
+    totals.apps_unused = UNUSED_APPS_MAX;
+    world.rows.put_totals(totals);
+    register_app(&mut world);
+    assert!(world.facts().app(used).is_some(), "it acts for somebody");
+    assert!(world.facts().app(unused).is_none() && !permits(&world, secret(2)));
+    assert!(world.facts().app(newer).is_some());
+    // Once nobody uses it, it is the oldest.
+    let grant = world.facts().grants_of_user(ADA)[0].0;
+    run(&mut world, AccountCommand::Revoke { grant }).unwrap();
+    assert_eq!(world.facts().app_uses(used), 0);
+    register_app(&mut world);
+    assert!(world.facts().app(used).is_none());
+}
+
+#[test]
+fn a_deleted_user_leaves_neither_account_nor_grants_nor_address() {
+    let (mut world, app) = world();
+    granted(run(&mut world, log_in(ADA, secret(1))));
+    run(&mut world, authorize(app, ADA, 2, None)).unwrap();
+    granted(run(&mut world, log_in(BOB, secret(3))));
+    let revocations = world.facts().totals().revocations;
+    world.run(Command::DeleteUser { user: id(0) }).unwrap();
+    assert!(!permits(&world, secret(1)), "at once");
+    assert!(world.facts().totals().revocations > revocations);
+    assert_eq!(run(&mut world, exchange(app, 2, None, 4)), refused(AccountRefusal::NotActive));
+    world.erase(ADA.0);
+    assert_eq!(world.facts().grants_of_user(ADA), []);
+    assert_eq!(world.facts().grant_of(&secret(1)), None);
+    assert_eq!(world.facts().grant_of(&secret(2)), None);
+    assert!(permits(&world, secret(3)));
+    assert_eq!(world.facts().app_uses(app), 0);
+    run(&mut world, sign_up("new", Some("ada@example.org"), None)).unwrap();
+    assert_eq!(run(&mut world, sign_up("ada", None, None)), Err(Refusal::HandleTaken));
+}
+
+#[test]
+fn rows_that_follow_from_accounts_and_grants_come_back() {
+    let (mut world, app) = world();
+    granted(run(&mut world, log_in(ADA, secret(1))));
+    run(&mut world, authorize(app, ADA, 2, None)).unwrap();
+    register_app(&mut world);
+    let before = world.rows.clone();
+    for table in [
+        NameTable::Email,
+        NameTable::GrantSecret,
+        NameTable::GrantOf,
+        NameTable::GrantExpiry,
+        NameTable::UnusedApp,
+    ] {
+        for name in before.first_names(table, &[], 10) {
+            world.rows.put_name(table, &name, None);
+        }
+        world.rows.put_name(table, &[0xfe; 40], Some(rows::encode(&77_u32)));
+    }
+    world.rows.put_point(PointTable::AppUses, app.0, None);
+    let mut totals = world.rows.totals();
+    (totals.accounts, totals.apps_unused) = (9, 9);
+    world.rows.put_totals(totals);
+    let mut lost = Vec::new();
+    let mut check = feed::Mend::new(false);
+    while check
+        .step(&mut world.rows, &mut |finding| lost.extend(finding.is_lost.then_some(finding.what)))
+    {
+    }
+    // A malformed secret that was added is not one of ours.
+    assert!(lost.iter().all(|what| what.contains("malformed")), "{lost:?}");
+    assert_eq!(world.rows, before);
+}

@@ -1,0 +1,519 @@
+//! The rules as tables: the outcome of each command and the rows after it.
+
+use crate::support;
+use crate::support::{
+    DAY_MS, World, befriend, edit_user, follow, handle, id, post, post_story, register, unfollow,
+    unfriend, view,
+};
+use feed::{
+    Bio, Command, Counts, Done, Effect, Handle, Idempotency, Label, Language, Lifetime, Listed,
+    Name, NewPost, Post, PostDefaults, PostId, PostText, ProfileFields, Refusal, Remains, Request,
+    SampleId, SetName, StampedCommand, StoryId, Txn, User, UserEdit, UserId, UserRef, Visibility,
+    Warning, apply, limits,
+};
+use rows::{Rows, SetTable, Span, Stamp};
+
+#[test]
+fn a_refused_command_changes_nothing() {
+    let edit = |user| edit_user(UserEdit::new(user));
+    for (command, refusal) in [
+        (register("ada"), Refusal::HandleTaken),
+        (register("ADA"), Refusal::HandleTaken),
+        (follow(id(0), id(0)), Refusal::SelfFollow),
+        (follow(id(0), handle("ada")), Refusal::SelfFollow),
+        (follow(id(0), id(3)), Refusal::UserNotFound),
+        (follow(id(3), id(0)), Refusal::UserNotFound),
+        (follow(handle("nobody"), id(0)), Refusal::UserNotFound),
+        (unfollow(id(0), id(0)), Refusal::SelfFollow),
+        (unfollow(id(0), id(9)), Refusal::UserNotFound),
+        (post(3, "hi"), Refusal::UserNotFound),
+        (edit(id(7)), Refusal::UserNotFound),
+        (Command::DeletePost { post: PostId(5) }, Refusal::PostNotFound),
+        (befriend(id(0), id(0)), Refusal::SelfFriend),
+        (befriend(handle("ada"), id(0)), Refusal::SelfFriend),
+        (befriend(id(0), id(3)), Refusal::UserNotFound),
+        (befriend(handle("nobody"), id(0)), Refusal::UserNotFound),
+        (unfriend(id(0), id(0)), Refusal::SelfFriend),
+        (unfriend(id(9), id(0)), Refusal::UserNotFound),
+        (post_story(3, "hi", 10), Refusal::UserNotFound),
+        (Command::DeleteStory { story: StoryId(5) }, Refusal::StoryNotFound),
+        (view(StoryId(5), 0), Refusal::StoryNotFound),
+        (view(StoryId(5), 3), Refusal::UserNotFound),
+    ] {
+        let mut world = World::new();
+        let before = world.snapshot();
+        assert_eq!(world.run(command.clone()), Err(refusal), "{command:?}");
+        assert_eq!(world.snapshot(), before, "{command:?}");
+        assert_eq!(world.effects, [], "{command:?}");
+    }
+}
+
+#[test]
+fn following_counts_both_ways_once_and_unfollowing_undoes_it() {
+    let mut world = World::new();
+    for (command, done, following, followers, effects) in [
+        (follow(id(0), id(1)), Done::Followed, 1, 1, 2),
+        (follow(handle("ada"), handle("BOB")), Done::Followed, 1, 1, 0),
+        (unfollow(id(0), id(1)), Done::Unfollowed, 0, 0, 1),
+        (unfollow(id(0), id(1)), Done::Unfollowed, 0, 0, 0),
+    ] {
+        assert_eq!(world.run(command.clone()), Ok(done), "{command:?}");
+        assert_eq!(world.facts().counts(UserId(0)), Counts { following, ..Counts::default() });
+        assert_eq!(world.facts().counts(UserId(1)), Counts { followers, ..Counts::default() });
+        assert_eq!(world.rows.totals().follows, u64::from(following));
+        assert_eq!(world.effects.len(), effects, "{command:?}");
+        let follows = following == 1;
+        assert_eq!(world.facts().follows(UserId(0), UserId(1)), follows);
+        let followers = world.facts().users_in(SetTable::Followers, UserId(1), Span::ALL);
+        assert_eq!(followers.contains(&UserId(0)), follows);
+    }
+}
+
+#[test]
+fn befriending_counts_on_both_sides_once_and_unfriending_undoes_it() {
+    let mut world = World::new();
+    for (command, done, friends, effects) in [
+        (befriend(id(0), id(1)), Done::Befriended, 1, 1),
+        (befriend(handle("bob"), handle("ADA")), Done::Befriended, 1, 0),
+        (unfriend(id(1), id(0)), Done::Unfriended, 0, 1),
+        (unfriend(id(0), id(1)), Done::Unfriended, 0, 0),
+    ] {
+        assert_eq!(world.run(command.clone()), Ok(done), "{command:?}");
+        assert_eq!(world.rows.totals().friendships, u64::from(friends));
+        assert_eq!(world.effects.len(), effects, "{command:?}");
+        for (user, other) in [(UserId(0), UserId(1)), (UserId(1), UserId(0))] {
+            assert_eq!(world.facts().counts(user), Counts { friends, ..Counts::default() });
+            assert_eq!(world.facts().are_friends(user, other), friends == 1, "{command:?}");
+            let all = world.facts().friends_all(user);
+            assert_eq!(all, if friends == 1 { vec![other] } else { vec![] }, "{command:?}");
+        }
+    }
+}
+
+/// Sets the counts of a user without adding rows.
+fn count(world: &mut World, user: u32, change: impl FnOnce(&mut Counts)) {
+    Txn::new(&mut world.rows).count(UserId(user), change);
+}
+
+#[test]
+fn a_user_at_a_limit_cannot_follow_befriend_or_post() {
+    let (follows, friends) = (limits::FOLLOWING_MAX, limits::FRIENDS_MAX);
+    let full = |counts: &mut Counts| {
+        *counts = Counts { following: follows, friends, posts: limits::USER_POSTS_MAX, ..*counts };
+    };
+    for (command, refusal) in [
+        (follow(id(0), id(1)), Refusal::TooManyFollows),
+        (befriend(id(0), id(1)), Refusal::TooManyFriends),
+        (befriend(id(1), id(0)), Refusal::TooManyFriends),
+        (post(0, "one too many"), Refusal::TooManyPosts),
+    ] {
+        let mut world = World::new();
+        count(&mut world, 0, full);
+        let before = world.snapshot();
+        assert_eq!(world.run(command.clone()), Err(refusal), "{command:?}");
+        assert_eq!(world.snapshot(), before, "{command:?}");
+        assert_eq!(world.effects, [], "{command:?}");
+        count(&mut world, 0, |counts| {
+            counts.following -= 1;
+            counts.friends -= 1;
+            counts.posts -= 1;
+        });
+        assert!(world.run(command.clone()).is_ok(), "one below the limit: {command:?}");
+    }
+}
+
+#[test]
+fn existing_relations_at_a_limit_stay_and_may_be_repeated() {
+    let mut world = World::new();
+    world.run(follow(id(0), id(1))).unwrap();
+    world.run(befriend(id(0), id(1))).unwrap();
+    count(&mut world, 0, |counts| {
+        counts.following = limits::FOLLOWING_MAX;
+        counts.friends = limits::FRIENDS_MAX;
+    });
+    for (command, done) in [
+        (follow(id(0), id(1)), Done::Followed),
+        (befriend(id(1), id(0)), Done::Befriended),
+        // The limit is on the users that a user follows, not on their followers.
+        (follow(id(1), id(0)), Done::Followed),
+        (unfollow(id(0), id(1)), Done::Unfollowed),
+        (follow(id(0), id(2)), Done::Followed),
+        (unfriend(id(0), id(1)), Done::Unfriended),
+        (befriend(id(0), id(2)), Done::Befriended),
+    ] {
+        assert_eq!(world.run(command.clone()), Ok(done), "{command:?}");
+    }
+    assert_eq!(world.run(follow(id(0), id(1))), Err(Refusal::TooManyFollows));
+    assert_eq!(world.run(befriend(id(0), id(1))), Err(Refusal::TooManyFriends));
+}
+
+#[test]
+fn many_are_followed_or_none() {
+    let many = |others: &[UserRef]| Command::FollowMany { user: id(0), others: others.to_vec() };
+    for (others, outcome) in [
+        (vec![], Ok(Done::Followed)),
+        (vec![id(1), handle("cy"), id(1)], Ok(Done::Followed)),
+        (vec![id(1), id(99)], Err(Refusal::UserNotFound)),
+        (vec![id(1), handle("nobody")], Err(Refusal::UserNotFound)),
+        (vec![id(1), handle("ada")], Err(Refusal::SelfFollow)),
+    ] {
+        let mut world = World::new();
+        let mut one_by_one = World::new();
+        let before = world.snapshot();
+        assert_eq!(world.run(many(&others)), outcome, "{others:?}");
+        if outcome.is_err() {
+            assert_eq!(world.snapshot(), before, "{others:?}");
+            assert_eq!(world.effects, [], "{others:?}");
+            continue;
+        }
+        let mut effects = Vec::new();
+        for other in &others {
+            one_by_one.run(follow(id(0), other.clone())).unwrap();
+            effects.append(&mut one_by_one.effects);
+        }
+        // One effect, however many are followed.
+        let expected = (!effects.is_empty()).then_some(Effect::FollowedMany { user: UserId(0) });
+        assert_eq!(world.effects, Vec::from_iter(expected), "{others:?}");
+        for user in 0..3 {
+            let [one, other] =
+                [&world, &one_by_one].map(|world| world.facts().counts(UserId(user)));
+            assert_eq!(one, other, "{others:?}");
+        }
+        assert_eq!(world.run(many(&others)), Ok(Done::Followed), "a repetition changes nothing");
+        assert_eq!(world.facts().totals().follows, one_by_one.facts().totals().follows);
+    }
+    let mut world = World::new();
+    count(&mut world, 0, |counts| counts.following = limits::FOLLOWING_MAX - 1);
+    assert_eq!(world.run(many(&[id(1), id(2)])), Err(Refusal::TooManyFollows));
+    assert_eq!(world.run(many(&[id(1), id(1)])), Ok(Done::Followed));
+}
+
+#[test]
+fn counts_of_formats_without_friends_have_no_friends() {
+    let counts = Counts { posts: 1, followers: 2, following: 3, friends: 4, ..Counts::default() };
+    let bytes = counts.encode();
+    assert_eq!((Counts::decode(&bytes), bytes.len()), (counts, 16), "as in format 7");
+    assert_eq!(Counts::decode(&bytes[..12]), Counts { friends: 0, ..counts });
+    for counts in [Counts { blocks: 5, ..counts }, Counts { mutes: 6, ..counts }] {
+        assert_eq!(Counts::decode(&counts.encode()), counts);
+    }
+}
+
+#[test]
+fn rows_of_posts_of_earlier_formats_have_the_defaults_of_what_they_lack() {
+    for reply_to in [None, Some(UserId(700))] {
+        for text in ["a", "\u{e9}t\u{e9}".repeat(150).as_str()] {
+            let post = Post {
+                author: UserId(300),
+                text: PostText::parse(text).unwrap(),
+                reply_to,
+                mentions: vec![UserId(700)],
+                in_reply_to: None,
+                edited: None,
+                visibility: Visibility::Public,
+                warning: Warning::default(),
+                sensitive: false,
+                language: None,
+                boost: None,
+                media: Vec::new(),
+                poll: None,
+                conversation: None,
+                thread: None,
+            };
+            let row = post.encode();
+            // Formats from 9 on, 5 to 8, and before.
+            for lacking in [0, 4, 6] {
+                assert_eq!(Post::decode(&row[..row.len() - lacking]), post);
+            }
+            for (conversation, thread) in [(Some(PostId(9)), None), (None, Some(PostId(9)))] {
+                let post = Post { conversation, thread, ..post.clone() };
+                assert_eq!(Post::decode(&post.encode()), post);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_post_mentions_each_user_once_and_by_the_report_of_2014_replies_to_the_one_at_its_start() {
+    for (text, reply_to, mentions) in [
+        ("plain", None, vec![]),
+        ("@bob hello", Some(1), vec![1]),
+        ("@nobody @bob hello", None, vec![1]),
+        ("hello @bob and @cy and @BOB", None, vec![1, 2]),
+        ("@bob @cy", Some(1), vec![1, 2]),
+        ("@ada to myself", Some(0), vec![0]),
+        ("  @cy trimmed first", Some(2), vec![2]),
+        ("mail ada@bob", None, vec![]),
+    ] {
+        let mut world = World::new();
+        let id = world.post(0, text);
+        let post = world.facts().post(id).unwrap();
+        let mentions: Vec<_> = mentions.into_iter().map(UserId).collect();
+        assert_eq!((post.reply_to, &post.mentions), (reply_to.map(UserId), &mentions), "{text:?}");
+        // Nobody is told of what they say of themselves.
+        let others: Vec<_> = mentions.into_iter().filter(|user| *user != UserId(0)).collect();
+        for user in (0..3).map(UserId) {
+            let found = world.facts().mentions_of(user, Span::ALL);
+            assert_eq!(found.contains(&id), others.contains(&user), "{text:?}");
+            assert_eq!(
+                world.notices(user.0).len(),
+                usize::from(others.contains(&user)),
+                "{text:?}"
+            );
+        }
+        let (author, listed, users) = (UserId(0), post.listed(), None);
+        let posted = Effect::Posted { post: id, author, listed, users };
+        assert_eq!(world.effects[0], posted);
+        assert_eq!(world.effects.len(), 1 + others.len());
+    }
+}
+
+#[test]
+fn a_text_alone_makes_no_post_a_reply() {
+    for text in ["@bob hello", "@bob", "hello @bob"] {
+        let mut world = World::new();
+        let new = NewPost::new(id(0), PostText::parse(text).unwrap());
+        world.run(Command::Publish(Box::new(new))).unwrap();
+        let (posts, _) = world.facts().posts_before(PostId(u64::MAX), 1);
+        let (post, listed) = posts[0].posted;
+        assert_eq!(listed.reply_to(), None, "{text:?}");
+        assert_eq!(world.facts().mentions_of(UserId(1), Span::ALL), [post], "{text:?}");
+    }
+}
+
+#[test]
+fn a_direct_post_is_for_nobody_whom_it_only_seems_to_mention() {
+    for text in [
+        "https://medium.example/@bob/x",
+        "https://medium.example/?x=@bob",
+        "blog.example/@bob",
+        "x=@bob",
+        "@bob@elsewhere.example",
+        "@bob.social.example",
+        "@bob-x",
+        "@bob/tools",
+        "@bob:matrix.example",
+        "ada@bob.example",
+    ] {
+        let mut world = World::new();
+        let new = NewPost::new(id(0), PostText::parse(text).unwrap());
+        let new = NewPost { visibility: Visibility::Direct, ..new };
+        let Ok(Done::Posted(post)) = world.run(Command::Publish(Box::new(new))) else {
+            panic!("{text:?}")
+        };
+        let post = world.facts().post(post).unwrap();
+        let viewer = feed::Viewer::new(world.facts(), Some(UserId(1)));
+        assert!(
+            !viewer.visible(&post) && world.facts().mentions_of(UserId(1), Span::ALL).is_empty(),
+            "{text:?}"
+        );
+        assert_eq!((post.reply_to, world.notices(1)), (None, vec![]), "{text:?}");
+        assert_eq!(world.effects.len(), 1, "{text:?}");
+    }
+}
+
+#[test]
+fn deleting_a_post_removes_all_its_rows_once() {
+    let mut world = World::new();
+    let before = world.snapshot();
+    let id = world.post(0, "@bob and @cy");
+    let delete = Command::DeletePost { post: id };
+    assert_eq!(world.run(delete.clone()), Ok(Done::Deleted));
+    let listed = Listed::new(Some(UserId(1)), Visibility::Public);
+    let gone = |user| Effect::MentionChanged {
+        post: id,
+        author: UserId(0),
+        user: UserId(user),
+        deleted: true,
+    };
+    let deleted = Effect::PostDeleted { post: id, author: UserId(0), listed };
+    assert_eq!(world.effects, [deleted, gone(1), gone(2)]);
+    assert_eq!(world.run(delete), Err(Refusal::PostNotFound));
+    assert_eq!(world.rows.totals().posts, 0);
+    assert_eq!(world.facts().post(id), None);
+    assert_eq!(world.facts().posts_by(UserId(0), Span::ALL), []);
+    assert_eq!(world.facts().mentions_of(UserId(1), Span::ALL), []);
+    assert_eq!(world.facts().counts(UserId(0)), Counts::default());
+    // Only the author's row of counts may differ: it is zero now.
+    assert_eq!(before.totals().users, world.rows.totals().users);
+}
+
+#[test]
+fn an_edit_changes_only_the_given_fields_and_has_an_effect_only_for_names() {
+    let mut world = World::new();
+    let name = Name::parse("Ada L.").unwrap();
+    let bio = Bio::parse("counts").unwrap();
+    for (edit, expect, effects) in [
+        ((Some(name.clone()), None), ("Ada L.", ""), 1),
+        ((None, Some(bio)), ("Ada L.", "counts"), 0),
+        ((Some(name), None), ("Ada L.", "counts"), 0),
+        ((None, None), ("Ada L.", "counts"), 0),
+    ] {
+        let (name, bio) = edit;
+        world.run(edit_user(UserEdit::of_texts(id(0), name, bio))).unwrap();
+        let user = world.facts().user(UserId(0)).unwrap();
+        assert_eq!((user.name.as_str(), user.bio.as_str()), expect);
+        assert_eq!(world.effects.len(), effects);
+    }
+}
+
+#[test]
+fn settings_are_changed_one_by_one_and_stay_when_others_change() {
+    let fields = ProfileFields::parse([("Web", "https://a.example"), ("Pronouns", "")]).unwrap();
+    let language = Language::parse("de").ok();
+    let none = UserEdit::new(id(0));
+    let (fields, private) = (Some(fields), Some(Visibility::Followers));
+    let mut world = World::new();
+    let mut expect = world.facts().user(UserId(0)).unwrap();
+    type Change = fn(&mut User);
+    let edits: [(UserEdit, Change); 10] = [
+        (UserEdit { fields: fields.clone(), ..none.clone() }, |_| {}),
+        (UserEdit { bot: Some(true), ..none.clone() }, |user| user.bot = true),
+        (UserEdit { discoverable: Some(false), ..none.clone() }, |user| user.undiscoverable = true),
+        (UserEdit { indexable: Some(true), ..none.clone() }, |user| user.indexable = true),
+        (UserEdit { visibility: private, ..none.clone() }, |user| {
+            user.defaults.visibility = Visibility::Followers;
+        }),
+        (UserEdit { sensitive: Some(true), ..none.clone() }, |user| user.defaults.sensitive = true),
+        (UserEdit { language: Some(language), ..none.clone() }, |user| {
+            user.defaults.language = Language::parse("de").ok();
+        }),
+        (UserEdit { discoverable: Some(true), ..none.clone() }, |user| user.undiscoverable = false),
+        (UserEdit { language: Some(None), ..none.clone() }, |user| user.defaults.language = None),
+        (none, |_| {}),
+    ];
+    for (edit, change) in edits {
+        expect.fields = edit.fields.clone().unwrap_or(expect.fields);
+        change(&mut expect);
+        assert_eq!(world.run(edit_user(edit.clone())), Ok(Done::Edited(UserId(0))));
+        assert_eq!(world.facts().user(UserId(0)), Some(expect.clone()), "{edit:?}");
+        assert_eq!(world.effects, [], "{edit:?}");
+    }
+    assert_eq!(expect.fields.as_slice().len(), 2);
+    // As logs of earlier versions have it.
+    let name = Name::parse("Ada L.").ok();
+    world.run(Command::EditProfile { user: id(0), name: name.clone(), bio: None }).unwrap();
+    let expect = User { name: name.unwrap(), ..expect };
+    assert_eq!(world.facts().user(UserId(0)), Some(expect));
+}
+
+#[test]
+fn a_row_of_a_user_of_earlier_formats_has_the_defaults() {
+    let user = User::new(Handle::parse("ada").unwrap(), Stamp(7));
+    let old = [3, b'a', b'd', b'a', 0, 0, 7];
+    assert_eq!(user.encode().as_slice(), old, "settings take bytes only where there are any");
+    assert_eq!((User::decode(&old), User::try_decode(&old)), (user.clone(), Some(user.clone())));
+    assert_eq!(User::try_decode(&old[..2]), None);
+    // The bytes that are left out may be the end of a field.
+    let fields = ProfileFields::parse([("a", "")]).unwrap();
+    let language = Language::parse("de").ok();
+    for user in [
+        User { fields: fields.clone(), ..user.clone() },
+        User { bot: true, ..user.clone() },
+        User { fields, defaults: PostDefaults { language, ..PostDefaults::default() }, ..user },
+    ] {
+        assert_eq!(User::decode(&user.encode()), user);
+    }
+}
+
+#[test]
+fn a_retry_with_the_same_idempotency_key_returns_the_first_result() {
+    let key = |key, content| Some(Idempotency { key: [key; 16], content: [content; 8] });
+    let mut world = World::new();
+    let first = world.apply(post(0, "once"), key(1, 1));
+    let again = world.apply(post(0, "once"), key(1, 1));
+    assert_eq!((first.replayed, again.replayed), (false, true));
+    assert_eq!(first.outcome, again.outcome);
+    assert_eq!(world.rows.totals().posts, 1);
+    let other = world.apply(post(0, "twice"), key(1, 2));
+    assert_eq!(other.outcome, Err(Refusal::KeyReused));
+    assert!(!world.apply(post(0, "once"), key(2, 1)).replayed);
+    assert_eq!(world.rows.totals().posts, 2);
+}
+
+#[test]
+fn a_refused_command_does_not_use_up_its_key() {
+    let key = Some(Idempotency { key: [7; 16], content: [7; 8] });
+    let mut world = World::new();
+    assert_eq!(world.apply(follow(id(0), id(3)), key).outcome, Err(Refusal::UserNotFound));
+    world.run(register("dot")).unwrap();
+    assert_eq!(world.apply(follow(id(0), id(3)), key).outcome, Ok(Done::Followed));
+}
+
+#[test]
+fn keys_are_kept_for_a_day_and_swept_afterwards() {
+    let key = |n: u32| {
+        let mut key = [0; 16];
+        key[..4].copy_from_slice(&n.to_be_bytes());
+        Some(Idempotency { key, content: [0; 8] })
+    };
+    let mut world = World::new();
+    for n in 0..10 {
+        world.apply(post(0, "x"), key(n));
+    }
+    world.now_ms += DAY_MS;
+    assert!(world.apply(post(0, "x"), key(3)).replayed, "a day later the key still counts");
+    world.now_ms += 2 * DAY_MS;
+    assert!(!world.apply(post(0, "x"), key(3)).replayed, "days later it does not");
+    for n in 100..110 {
+        world.apply(post(0, "x"), key(n));
+    }
+    let first = world.rows.first_name(rows::NameTable::Idempotency, &[]).unwrap();
+    let oldest = u32::from_be_bytes(first[..4].try_into().unwrap());
+    assert_eq!(oldest, (world.now_ms / DAY_MS) as u32, "only today's keys are left");
+}
+
+#[test]
+#[should_panic(expected = "stamps rise")]
+fn a_log_out_of_order_is_a_bug() {
+    let mut world = World::new();
+    let entry = StampedCommand { stamp: Stamp(1), idempotency: None, command: register("late") };
+    apply(&mut Txn::new(&mut world.rows), &entry, &mut Vec::new());
+}
+
+#[test]
+fn entries_survive_their_bytes() {
+    for command in [
+        register("ada"),
+        Command::EditProfile { user: id(0), name: None, bio: Some(Bio::parse("b").unwrap()) },
+        edit_user(UserEdit {
+            fields: ProfileFields::parse([("a", "b"); 4]).ok(),
+            language: Some(Language::parse("de").ok()),
+            bot: Some(true),
+            ..UserEdit::new(handle("ada"))
+        }),
+        follow(id(1), handle("ada")),
+        unfollow(handle("x"), id(u32::MAX)),
+        post(0, "text @ada"),
+        Command::DeletePost { post: PostId(u64::MAX >> 1) },
+        befriend(id(1), handle("ada")),
+        unfriend(handle("x"), id(2)),
+        Command::PostStory {
+            author: id(1),
+            text: PostText::parse("text").unwrap(),
+            life: Lifetime::from_secs(604_800).unwrap(),
+        },
+        Command::DeleteStory { story: StoryId(1) },
+        view(StoryId(u64::MAX >> 1), 7),
+        Command::SweepStories,
+        Command::AddSample {
+            set: SetName::parse("letters").unwrap(),
+            label: Label::parse("a").unwrap(),
+            bits: Box::new(std::array::from_fn(|at| at as u8).into()),
+        },
+        Command::DeleteSample { sample: SampleId(u64::MAX >> 1) },
+        Command::DeleteUser { user: handle("ada") },
+        Command::EraseUser { user: UserId(7), remains: Remains::Views, from: u64::MAX },
+        support::block(id(1), handle("ada")),
+        support::unblock(handle("x"), id(2)),
+        support::mute(1, 2, None),
+        support::mute(1, 2, Some(315_360_000)),
+        support::unmute(1, 2),
+        Command::EndMutes { mutes: vec![(UserId(1), UserId(2)), (UserId(7), UserId(u32::MAX))] },
+    ] {
+        let idempotency = Some(Idempotency { key: [1; 16], content: [2; 8] });
+        let request = Request { idempotency, command };
+        let bytes = postcard::to_stdvec(&request).unwrap();
+        assert_eq!(postcard::from_bytes::<Request>(&bytes).unwrap(), request);
+    }
+}

@@ -1,0 +1,342 @@
+//! Who sees a post, on every surface that `feed` has.
+
+use crate::support;
+use crate::support::{World, block, follow, id, unfollow};
+use feed::profile::ProfileFilter;
+use feed::thread::{ancestors, descendants};
+use feed::{
+    Command, Cursor, Done, Effect, Language, Listed, NewPost, Page, PostEdit, PostId, PostText,
+    Refusal, Span, UserId, Viewer, Visibility, Visible, Warning, profile, timeline,
+};
+use rows::EPOCH_MS;
+
+fn new(author: u32, text: &str, visibility: Visibility) -> NewPost {
+    NewPost { visibility, ..NewPost::new(id(author), PostText::parse(text).unwrap()) }
+}
+
+fn publish(world: &mut World, new: NewPost) -> PostId {
+    match world.run(Command::Publish(Box::new(new))) {
+        Ok(Done::Posted(post)) => post,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn edit(edit: PostEdit) -> Command {
+    Command::Edit(Box::new(edit))
+}
+
+/// Whether a user sees a post by user 0; in the facts, in the list of the author's posts, above and below others.
+fn sees(world: &World, user: Option<u32>, parent: PostId, post: PostId) -> bool {
+    let viewer = Viewer::new(world.facts(), user.map(UserId));
+    let visible = viewer.visible(&world.facts().post(post).unwrap());
+    let posted = world.facts().posts_by(UserId(0), Span::ALL);
+    let posted = *posted.iter().find(|(other, _)| *other == post).unwrap();
+    assert_eq!(viewer.visible_posted(UserId(0), posted), visible, "{user:?} in a list");
+    let below = descendants(&viewer, parent, &[], 9).posts;
+    assert_eq!(below.contains(&post), visible, "{user:?} below");
+    visible
+}
+
+#[test]
+fn a_post_is_seen_by_whom_it_is_for() {
+    // Who sees a post by 0 that mentions 1; 2 follows 0, and 3 does not.
+    for (visibility, expect) in [
+        (Visibility::Public, [true, true, true, true]),
+        (Visibility::Unlisted, [true, true, true, true]),
+        (Visibility::Followers, [true, true, true, false]),
+        (Visibility::Direct, [true, true, false, false]),
+    ] {
+        let mut world = World::new();
+        world.run(support::register("dan")).unwrap();
+        world.run(follow(id(2), id(0))).unwrap();
+        let parent = world.post(0, "a question");
+        let answer = new(0, "to @bob", visibility);
+        let post = publish(&mut world, NewPost { parent: Some(parent), ..answer });
+        let found = [0, 1, 2, 3].map(|user| sees(&world, Some(user), parent, post));
+        assert_eq!(found, expect, "{visibility:?}");
+        assert!(sees(&world, None, parent, post), "the application");
+        // Only who sees it can reply to it, and what is below it.
+        for (user, expect) in (0..).zip(expect) {
+            let reply = NewPost { parent: Some(post), ..new(user, "yes", Visibility::Public) };
+            let done = world.run(Command::Publish(Box::new(reply)));
+            match expect {
+                true => {
+                    let Ok(Done::Posted(reply)) = done else { panic!("{done:?}") };
+                    let viewer = Viewer::new(world.facts(), Some(UserId(3)));
+                    let above = ancestors(&viewer, reply);
+                    assert_eq!(above.last() == Some(&post), visibility.is_open(), "above");
+                }
+                false => assert_eq!(done, Err(Refusal::ParentNotFound), "{visibility:?}"),
+            }
+        }
+        // An unfollow and a block act on what was posted before.
+        world.run(unfollow(id(2), id(0))).unwrap();
+        assert_eq!(sees(&world, Some(2), parent, post), visibility.is_open());
+        world.run(block(id(0), id(1))).unwrap();
+        assert!(!sees(&world, Some(1), parent, post), "{visibility:?} across a block");
+    }
+}
+
+#[test]
+fn an_edit_changes_what_it_names_and_nothing_else() {
+    let mut world = World::new();
+    let post = publish(&mut world, new(0, "to @bob", Visibility::Followers));
+    let (warning, language) = (Warning::parse("food").unwrap(), Language::parse("de").ok());
+    let none = PostEdit { post, text: None, warning: None, sensitive: None, language: None };
+    for (change, expect) in [
+        (PostEdit { warning: Some(warning), ..none.clone() }, ("to @bob", "food", false, None)),
+        (PostEdit { sensitive: Some(true), ..none.clone() }, ("to @bob", "food", true, None)),
+        (
+            PostEdit { language: Some(language), ..none.clone() },
+            ("to @bob", "food", true, Some("de")),
+        ),
+        (
+            PostEdit::of_text(post, PostText::parse("to @cy").unwrap()),
+            ("to @cy", "food", true, Some("de")),
+        ),
+        (
+            PostEdit { warning: Some(Warning::default()), language: Some(None), ..none.clone() },
+            ("to @cy", "", true, None),
+        ),
+    ] {
+        assert_eq!(world.run(edit(change.clone())), Ok(Done::PostEdited));
+        let edited = world.log.last().unwrap().stamp;
+        let found = world.facts().post(post).unwrap();
+        assert_eq!((found.edited, found.visibility), (Some(edited), Visibility::Followers));
+        let language = found.language.as_ref().map(Language::as_str);
+        let shown = (found.text.as_str(), found.warning.as_str(), found.sensitive, language);
+        assert_eq!(shown, expect);
+        // Again it changes nothing.
+        assert_eq!(world.run(edit(change)), Ok(Done::PostEdited));
+        assert_eq!(world.facts().post(post).unwrap().edited, Some(edited));
+        assert!(world.effects.is_empty());
+    }
+    assert_eq!(world.run(edit(none.clone())), Ok(Done::PostEdited), "nothing is named");
+    let missing = PostEdit { post: PostId(7), ..none };
+    assert_eq!(world.run(edit(missing)), Err(Refusal::PostNotFound));
+}
+
+#[test]
+fn a_direct_post_keeps_its_recipients_when_it_is_edited() {
+    let mut world = World::new();
+    let post = publish(&mut world, new(0, "to @bob", Visibility::Direct));
+    let (listed, users) = (Listed::new(None, Visibility::Direct), Some(vec![UserId(1)].into()));
+    let direct = Effect::Posted { post, author: UserId(0), listed, users };
+    assert_eq!(world.effects, [direct, Effect::Mentioned { post, user: UserId(1) }]);
+    let text = PostText::parse("about @cy").unwrap();
+    world.run(edit(PostEdit::of_text(post, text))).unwrap();
+    let edited = world.facts().post(post).unwrap();
+    assert_eq!((edited.text.as_str(), edited.mentions), ("about @cy", vec![UserId(1)]));
+    assert!(world.facts().is_mentioned(UserId(1), post));
+    assert!(!world.facts().is_mentioned(UserId(2), post));
+}
+
+#[test]
+fn an_edit_that_mentions_somebody_no_more_hides_a_post_for_followers() {
+    let mut world = World::new();
+    let post = publish(&mut world, new(0, "to @bob", Visibility::Followers));
+    let visible = |world: &World| {
+        let viewer = Viewer::new(world.facts(), Some(UserId(1)));
+        (viewer.visible(&world.facts().post(post).unwrap()), viewer.notified(post))
+    };
+    assert_eq!(visible(&world), (true, true));
+    let text = PostText::parse("to nobody").unwrap();
+    world.run(edit(PostEdit::of_text(post, text))).unwrap();
+    assert_eq!(visible(&world), (false, false));
+    // For them it is as deleted.
+    let (author, user) = (UserId(0), UserId(1));
+    let gone = Effect::MentionChanged { post, author, user, deleted: true };
+    assert_eq!(world.effects[1..], [gone]);
+}
+
+/// Milliseconds of the longest block of ids at whose borders pages end: about 70 minutes.
+const BLOCK_MS: u64 = 1 << 22;
+
+/// A page of the posts of user 0, as user 1 sees them.
+fn profile(world: &World, cursor: Cursor, limit: usize) -> Visible {
+    let viewer = Viewer::new(world.facts(), Some(UserId(1)));
+    let page = Page { cursor, limit };
+    let read = |span| world.facts().posts_by(UserId(0), span);
+    profile::posts(&viewer, UserId(0), &page, &ProfileFilter::default(), read)
+}
+
+#[test]
+fn hidden_posts_take_no_place_on_a_profile_and_end_no_page() {
+    let mut world = World::new();
+    let mut shown = Vec::new();
+    for _ in 0..3 {
+        shown.push(publish(&mut world, new(0, "hello", Visibility::Public)));
+        for _ in 0..30 {
+            publish(&mut world, new(0, "to @cy", Visibility::Direct));
+        }
+    }
+    let page = |cursor, expect: &[PostId], more| {
+        let found = profile(&world, cursor, 2);
+        let items = found.posts.items;
+        assert_eq!((items.as_slice(), found.posts.more, found.end), (expect, more, None));
+    };
+    page(Cursor::Newest, &[shown[2], shown[1]], true);
+    page(Cursor::Before(shown[1]), &shown[..1], false);
+    page(Cursor::After(PostId(0)), &[shown[1], shown[0]], true);
+    page(Cursor::After(shown[1]), &shown[2..], false);
+}
+
+/// Whether a page ends between two blocks.
+fn is_border(cursor: PostId) -> bool {
+    let block = BLOCK_MS << 22;
+    cursor.0.is_multiple_of(block) || (cursor.0 + 1).is_multiple_of(block)
+}
+
+/// Lets the next command be one of the next block.
+fn to_next_block(world: &mut World) {
+    world.now_ms = EPOCH_MS + (world.now_ms - EPOCH_MS).next_multiple_of(BLOCK_MS);
+}
+
+#[test]
+fn home_pages_after_very_many_hidden_posts_end_between_blocks_of_ids() {
+    let mut world = World::new();
+    to_next_block(&mut world);
+    let first = publish(&mut world, new(0, "first", Visibility::Public));
+    for many in [600, 4_200, 600] {
+        to_next_block(&mut world);
+        for _ in 0..many {
+            publish(&mut world, new(0, "to @cy", Visibility::Direct));
+        }
+    }
+    to_next_block(&mut world);
+    let last = publish(&mut world, new(0, "last", Visibility::Public));
+    let other = publish(&mut world, new(2, "of another", Visibility::Public));
+    let home = |cursor| {
+        let page = Page { cursor, limit: 9 };
+        timeline::gather(
+            world.facts(),
+            UserId(1),
+            &feed::HomeAuthors::of(vec![UserId(0), UserId(2)]),
+            &page,
+        )
+    };
+
+    let down = home(Cursor::Newest);
+    assert_eq!((down.posts.items, down.posts.more), (vec![other, last], true));
+    let end = down.end.unwrap();
+    assert!(is_border(end), "{end:?}");
+    let down = home(Cursor::Before(end));
+    assert_eq!((down.posts.items, down.posts.more, down.end), (vec![first], false, None));
+
+    let up = home(Cursor::After(first));
+    assert_eq!((up.posts.items.as_slice(), up.posts.more), (&[][..], true));
+    let end = up.end.unwrap();
+    assert!(is_border(end), "{end:?}");
+    let up = home(Cursor::After(end));
+    assert_eq!((up.posts.items, up.posts.more, up.end), (vec![other, last], false, None));
+}
+
+#[test]
+fn pages_after_very_many_hidden_posts_end_at_a_post_or_between_blocks_of_ids() {
+    let mut world = World::new();
+    to_next_block(&mut world);
+    let top = publish(&mut world, new(2, "a question", Visibility::Public));
+    let reply = |visibility| NewPost { parent: Some(top), ..new(0, "to @cy", visibility) };
+    let first = publish(&mut world, reply(Visibility::Public));
+    let mut hidden = Vec::new();
+    for many in [600, 4_200, 600] {
+        to_next_block(&mut world);
+        hidden.extend((0..many).map(|_| publish(&mut world, reply(Visibility::Direct))));
+    }
+    to_next_block(&mut world);
+    let last = publish(&mut world, reply(Visibility::Public));
+    let is_border = |cursor: PostId| {
+        assert!(!hidden.contains(&cursor) && cursor != first && cursor != last);
+        is_border(cursor)
+    };
+
+    let down = profile(&world, Cursor::Newest, 9);
+    assert_eq!((down.posts.items.as_slice(), down.posts.more), (&[last][..], true));
+    assert_eq!(down.end, Some(last), "the last that may be known");
+    let down = profile(&world, Cursor::Before(last), 9);
+    assert_eq!((down.posts.items.as_slice(), down.posts.more), (&[][..], true));
+    let end = down.end.unwrap();
+    assert!(is_border(end), "{end:?}");
+    let down = profile(&world, Cursor::Before(end), 9);
+    assert_eq!((down.posts.items, down.posts.more, down.end), (vec![first], false, None));
+
+    let up = profile(&world, Cursor::After(first), 9);
+    assert_eq!((up.posts.items.as_slice(), up.posts.more), (&[][..], true));
+    let end = up.end.unwrap();
+    assert!(is_border(end), "{end:?}");
+    let up = profile(&world, Cursor::After(end), 9);
+    assert_eq!((up.posts.items, up.posts.more, up.end), (vec![last], false, None));
+
+    let viewer = Viewer::new(world.facts(), Some(UserId(1)));
+    let page = descendants(&viewer, top, &[], 9);
+    assert_eq!((page.posts, page.next), (vec![first], Some(vec![first])));
+    let page = descendants(&viewer, top, &[first], 9);
+    let next = page.next.unwrap();
+    assert!(page.posts.is_empty() && next.len() == 1 && is_border(next[0]), "{next:?}");
+    let page = descendants(&viewer, top, &next, 9);
+    assert_eq!((page.posts, page.next), (vec![last], None));
+}
+
+/// A viewer who mutes or blocks one participant, or may not see a reply, still reads what others say below it.
+#[test]
+fn a_hidden_post_in_a_thread_hides_neither_what_is_below_nor_what_is_above_it() {
+    let mut world = World::new();
+    world.run(support::register("dan")).unwrap();
+    let top = publish(&mut world, new(0, "a question", Visibility::Public));
+    let by = |world: &mut World, author, parent, visibility| {
+        publish(world, NewPost { parent: Some(parent), ..new(author, "@ada hm", visibility) })
+    };
+    let hidden = by(&mut world, 2, top, Visibility::Public);
+    let again = by(&mut world, 2, hidden, Visibility::Public);
+    let below = by(&mut world, 3, again, Visibility::Public);
+    let last = by(&mut world, 0, below, Visibility::Public);
+    let direct = by(&mut world, 3, top, Visibility::Direct);
+    let after = by(&mut world, 0, direct, Visibility::Public);
+    let mute = Command::Mute { user: id(1), other: id(2), mentions: true, time: None };
+    world.run(mute).unwrap();
+    let viewer = Viewer::new(world.facts(), Some(UserId(1)));
+    assert_eq!(ancestors(&viewer, last), [top, below]);
+    let all = [below, last, after];
+    assert_eq!(descendants(&viewer, top, &[], 9).posts, all);
+    for limit in 1..4 {
+        let (mut found, mut from) = (Vec::new(), Vec::new());
+        loop {
+            let page = descendants(&viewer, top, &from, limit);
+            found.extend(page.posts);
+            let Some(next) = page.next else { break };
+            assert!(next.iter().all(|post| all.contains(post)), "no cursor names a hidden post");
+            from = next;
+        }
+        assert_eq!(found, all, "{limit}");
+    }
+    assert_eq!(descendants(&viewer, hidden, &[], 9).posts, [below, last]);
+    let application = Viewer::new(world.facts(), None);
+    assert_eq!(descendants(&application, top, &[], 9).posts.len(), 6);
+}
+
+#[test]
+fn hidden_replies_take_no_place_in_a_thread_and_do_not_count() {
+    let mut world = World::new();
+    world.run(support::register("dan")).unwrap();
+    let top = publish(&mut world, new(0, "a question", Visibility::Public));
+    let mut shown = Vec::new();
+    for _ in 0..3 {
+        for _ in 0..30 {
+            let reply = new(2, "psst", Visibility::Direct);
+            publish(&mut world, NewPost { parent: Some(top), ..reply });
+        }
+        let reply = NewPost { parent: Some(top), ..new(3, "yes", Visibility::Public) };
+        shown.push(publish(&mut world, reply));
+    }
+    let viewer = Viewer::new(world.facts(), Some(UserId(1)));
+    let page = descendants(&viewer, top, &[], 2);
+    assert_eq!((page.posts.as_slice(), page.next), (&shown[..2], Some(vec![shown[1]])));
+    let page = descendants(&viewer, top, &[shown[1]], 2);
+    assert_eq!((page.posts.as_slice(), page.next), (&shown[2..], None));
+    let author = Viewer::new(world.facts(), Some(UserId(2)));
+    assert_eq!(descendants(&author, top, &[], 100).posts.len(), 93, "their author sees them");
+    assert_eq!(world.facts().replies_count(top, 40), 3);
+    assert_eq!(world.facts().replies_count(top, 2), 2);
+    world.run(Command::DeleteUser { user: id(3) }).unwrap();
+    assert_eq!(world.facts().replies_count(top, 40), 0, "their author is deleted");
+}

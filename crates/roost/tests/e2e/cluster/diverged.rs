@@ -1,0 +1,94 @@
+//! A node that has other rows than most other nodes stops, and does not serve again.
+
+use commitlog::{Applied, Arrived, NodeId};
+use jetlog::{JetLog, JetLogOptions};
+use testkit::process::{Process, Server, run};
+
+use super::{World, text};
+
+/// The entry of a status in a group begins with these bytes.
+const STATUS: [u8; 4] = [0, 0x82, 0x80, 0x40];
+
+/// Checkpoint, position, digest, and versions of commands and rules, if a group ends with a status.
+fn status(payload: &[u8]) -> Option<Vec<u64>> {
+    let at = payload.windows(STATUS.len()).rposition(|bytes| bytes == STATUS)?;
+    let mut numbers = vec![0];
+    let mut shift = 0;
+    for byte in &payload[at + STATUS.len()..] {
+        *numbers.last_mut()? |= u64::from(byte & 0x7f) << shift;
+        shift += 7;
+        if byte & 0x80 == 0 {
+            numbers.push(0);
+            shift = 0;
+        }
+    }
+    numbers.pop();
+    Some(numbers).filter(|numbers| numbers.len() == 5)
+}
+
+fn group(numbers: &[u64]) -> Vec<u8> {
+    let mut bytes = STATUS.to_vec();
+    for number in numbers {
+        let mut left = *number;
+        while left >= 0x80 {
+            bytes.push(left as u8 | 0x80);
+            left >>= 7;
+        }
+        bytes.push(left as u8);
+    }
+    bytes
+}
+
+#[test]
+fn a_node_that_differs_does_not_start_again() {
+    let Some(mut world) = World::start(1) else { return };
+    world.client(0).register("anna");
+    let options = JetLogOptions::new(&world.servers.urls());
+    let cluster = JetLog::cluster(&options).unwrap();
+    let mut log = JetLog::open(&options, (cluster, NodeId(7)), Applied::default()).unwrap();
+    log.begin(1);
+    let mut redis = world.redis(0);
+    let (mut statuses, mut said) = (0, false);
+    // Each is a group of its own. After its second status the node hears of another digest there, and says its third.
+    let ended = loop {
+        if redis.try_send(&testkit::redis::command(&[b"INCR", b"sum"])).is_err()
+            || redis.try_receive().is_err()
+        {
+            break world.nodes[0].take().unwrap().process.ended();
+        }
+        while let Some(Arrived { payload, id, .. }) = log.next(std::time::Duration::ZERO).unwrap() {
+            let Some(mut numbers) = status(&payload).filter(|_| id.node != NodeId(7)) else {
+                continue;
+            };
+            statuses += 1;
+            if statuses == 2 {
+                numbers[2] ^= 1;
+                log.append(&group(&numbers), 0).unwrap();
+                said = true;
+            }
+        }
+        assert!(statuses < 5, "it notices");
+    };
+    assert!(said && !ended.status.success());
+    let expected = "this node has made other rows of the log than most other nodes";
+    assert!(ended.err.contains(expected), "{}", ended.err);
+    // As systemd would do it.
+    for _ in 0..2 {
+        let again = Process::start(&mut world.command(0)).ended();
+        assert_eq!(again.status.code(), Some(1), "{again:#?}");
+        assert!(!again.out.contains("roost serves"), "{again:#?}");
+        assert!(again.err.contains("join the cluster again with roost cluster join"), "{again:#?}");
+    }
+    let data = world.data(0);
+    let leave = ["cluster", "leave", "--data", text(&data)];
+    let refused = run(leave);
+    assert!(
+        refused.status.code() == Some(1) && refused.err.contains("--accept-loss"),
+        "{refused:#?}"
+    );
+    let gone = run(leave.into_iter().chain(["--accept-loss"]));
+    assert!(gone.status.success(), "{gone:#?}");
+    drop(log);
+    let alone = Server::open(&data, &[]);
+    assert_eq!(alone.client().get("/v1/users/@anna").expect(200).json()["handle"], "anna");
+}

@@ -1,0 +1,9 @@
+//! The tests of `sim` as its users see it, in one binary: linking each file takes longer than most tests.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod client;
+mod population;
+mod report;
+mod simulate;
+mod workload;

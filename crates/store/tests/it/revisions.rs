@@ -1,0 +1,102 @@
+//! Every change of a row counts as one of what the row is about, once readers see it.
+
+use std::thread;
+
+use rows::{NameTable, PointTable, PutRows, Rows as _, SetTable, Subject, Value};
+use store::{Store, StoreOptions, StoreWriter};
+
+const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 4 << 20, bucket_bytes: 4 << 20 };
+
+fn open(dir: &tempfile::TempDir) -> StoreWriter {
+    Store::open(dir.path(), OPTIONS).unwrap().0
+}
+
+#[test]
+fn a_change_of_a_row_is_one_of_its_subject() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = open(&dir);
+    let store = writer.store();
+    let row = || Some(Value::from_slice(&[1]));
+    let subjects = [
+        Subject::User(7),
+        Subject::Profile(7),
+        Subject::Post(7),
+        Subject::Media(7),
+        Subject::Marks(7),
+    ];
+    let mut seen = subjects.map(|subject| store.revision(subject));
+    let mut check = |what: &str, subject: Option<Subject>| {
+        for (subject_now, seen) in subjects.iter().zip(&mut seen) {
+            let now = store.revision(*subject_now);
+            // A change of a profile is one of its user.
+            let is_part = subject == Some(Subject::Profile(7)) && *subject_now == Subject::User(7);
+            let expect = is_part || subject == Some(*subject_now);
+            assert_eq!(now > *seen, expect, "{what}: {subject_now:?}");
+            *seen = now;
+        }
+    };
+    for table in PointTable::ALL {
+        let subject = match table {
+            PointTable::User => Some(Subject::Profile(7)),
+            PointTable::Counts => Some(Subject::User(7)),
+            PointTable::Post | PointTable::PostCounts => Some(Subject::Post(7)),
+            _ => None,
+        };
+        writer.put_point(table, 7, row());
+        check(&format!("{table:?}"), subject);
+        writer.put_points(table, vec![(7, row()), (8, None)]);
+        check(&format!("many of {table:?}"), subject);
+    }
+    for table in SetTable::ALL {
+        let subject = match table {
+            SetTable::DeletedUsers | SetTable::LockedUsers => Some(Subject::Profile(7)),
+            SetTable::AuthorPosts | SetTable::Following | SetTable::Followers => {
+                Some(Subject::User(7))
+            }
+            SetTable::Replies | SetTable::Reactions => Some(Subject::Post(7)),
+            _ => None,
+        };
+        writer.put_member(table, 7, 3, Some(0));
+        check(&format!("{table:?}"), subject);
+        writer.put_member_of_many(table, &[7, 8], 4, None);
+        check(&format!("many of {table:?}"), subject);
+    }
+    for table in NameTable::ALL {
+        writer.put_name(table, &7_u64.to_be_bytes(), row());
+        check(&format!("{table:?}"), (table == NameTable::Media).then_some(Subject::Media(7)));
+        writer.put_name(table, &7_u32.to_be_bytes(), row());
+        let is_mark = matches!(table, NameTable::Filters | NameTable::MutedThreads);
+        let subject = is_mark.then_some(Subject::Marks(7));
+        check(&format!("a short name in {table:?}"), subject);
+        writer.put_name(table, b"seven", row());
+        check(&format!("another name in {table:?}"), None);
+    }
+}
+
+#[test]
+fn who_reads_a_revision_reads_no_older_row() {
+    const ROUNDS: u64 = 50_000;
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = open(&dir);
+    let store = writer.store();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            loop {
+                let revision = store.revision(Subject::Post(7));
+                let row = store.point(PointTable::Post, 7);
+                let row =
+                    row.map_or(0, |row| u64::from_le_bytes(row.as_slice().try_into().unwrap()));
+                assert!(
+                    row >= u64::from(revision),
+                    "change {revision} is counted, and the row is {row}"
+                );
+                if row == ROUNDS {
+                    break;
+                }
+            }
+        });
+        for round in 1..=ROUNDS {
+            writer.put_point(PointTable::Post, 7, Some(Value::from_slice(&round.to_le_bytes())));
+        }
+    });
+}
