@@ -224,6 +224,7 @@ fn tags_cost(tags: usize, text_bytes: usize) -> Cost {
 /// Of deleting a post.
 fn deletion_cost() -> Cost {
     let users = POST_MENTIONS_MAX + 1;
+    // Of a post that is not direct, notifications of mentions that edits added are instead of rows of direct posts.
     let rows = 15 + POLL_ROWS + LISTED_ROWS + users + DIRECT_ROWS * users;
     let cost = Cost::of_rows(rows, 256 + 10 * POST_MEDIA_MAX + DIRECT_BYTES * users);
     let cost = cost.and(later_boosts_cost());

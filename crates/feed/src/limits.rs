@@ -141,8 +141,9 @@ pub const STORY_SECS_DEFAULT: u64 = 86_400;
 pub const PAGE_DEFAULT: usize = 20;
 /// Most items on a page.
 pub const PAGE_MAX: usize = 100;
-/// Most handles that a search for users reads in their order: of users who are deleted or hidden, too.
-pub const SEARCHED_MAX: usize = 180;
+/// Most handles that a search for users reads in their order: those of users who are deleted, or whom the reader does not
+/// see, are passed over.
+pub const SEARCHED_MAX: usize = 4_096;
 /// Most users, or hashtags, in a search whose names have a mistake in the query.
 pub const SIMILAR_MAX: usize = 10;
 /// Most items on a page of mentions.

@@ -113,9 +113,9 @@ pub struct Notification {
     pub notice: Notice,
 }
 
-/// The row of a notification has its id. The row that says that a mention, or the notification of a post, is dismissed has
-/// the id plus this, so that no limit on the others concerns it.
-pub(crate) const DISMISSED: u64 = 1 << 63;
+/// The row of a notification has its id. That of a mention that an edit added, and the one that says that a mention, or the
+/// notification of a post, is dismissed, have the id plus this: they are beside the others, whose number is limited.
+pub(crate) const BESIDE: u64 = 1 << 63;
 
 /// In the number of the row of a mention that an edit added, beside the stamp of the edit. Numbers of other mentions are at
 /// most the id of an author plus 1.
@@ -139,7 +139,7 @@ const EDIT: u64 = 1 << 62;
 /// has the post, plus [`POLL`], that of an edit also plus [`EDIT`], and that of a mention only plus [`EDIT`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stored {
-    /// The notification of the post with this id is dismissed. Its row has the id plus [`DISMISSED`].
+    /// The notification of the post with this id, or of its edit, is dismissed. Its row is [`BESIDE`] others.
     Dismissed,
     /// By this user.
     Favourite(UserId),
@@ -154,7 +154,7 @@ pub(crate) enum Stored {
     /// Of this post.
     Edit(PostId),
     /// A mention in this post, since its edit with the stamp that is the id of the notification. The row of the mention has that stamp,
-    /// too: see [`MENTION_ADDED`].
+    /// too: see [`MENTION_ADDED`]. Its row is [`BESIDE`] others.
     Mention(PostId),
 }
 
@@ -191,6 +191,11 @@ impl NoticeRow {
 }
 
 impl Stored {
+    /// Whether its row is [`BESIDE`] others.
+    pub(crate) const fn is_beside(self) -> bool {
+        matches!(self, Self::Dismissed | Self::Mention(_))
+    }
+
     pub(crate) const fn number(self) -> u64 {
         match self {
             Self::Dismissed => 0,
@@ -234,7 +239,7 @@ impl Stored {
 /// Which notifications of a user are stored and shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inbox {
-    /// Number of rows, with those that are not shown any more, without those of dismissed mentions.
+    /// Number of rows, with those that are not shown any more, without those [`BESIDE`] them.
     pub stored: u32,
     /// No row has a smaller stamp: so that the oldest is found without walking over those that were removed.
     pub from: u64,

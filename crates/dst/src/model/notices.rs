@@ -27,6 +27,13 @@ pub(crate) enum Cause {
     Mention(u64),
 }
 
+impl Cause {
+    /// Whether no limit on the number of notifications concerns it.
+    const fn is_beside(self) -> bool {
+        matches!(self, Self::Mention(_))
+    }
+}
+
 /// An edit of a post of which those who boosted it are not notified yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ModelEdit {
@@ -113,6 +120,7 @@ impl Feed {
     fn is_announced(&self, user: u32, wanted: (u32, Cause)) -> bool {
         let cleared = self.cleared.get(&user).copied().unwrap_or(0);
         let stored = self.notices.range((user, 0)..=(user, u64::MAX)).rev();
+        let stored = stored.filter(|(_, (_, cause))| !cause.is_beside());
         let mut shown = stored.take(FOLLOW_NOTICES_SEEN).filter(|((_, id), _)| *id > cleared);
         shown.any(|(_, notice)| *notice == wanted)
     }
@@ -125,6 +133,7 @@ impl Feed {
         self.notices.insert((user, stamp), (actor, cause));
         let cleared = self.cleared.get(&user).copied().unwrap_or(0);
         let stored = self.notices.range((user, cleared + 1)..=(user, u64::MAX));
+        let stored = stored.filter(|(_, (_, cause))| !cause.is_beside());
         let keys: Vec<_> = stored.map(|(key, _)| *key).collect();
         for key in keys.iter().rev().skip(NOTIFICATIONS_MAX as usize) {
             self.notices.remove(key);

@@ -167,7 +167,10 @@ impl Erase<'_, '_> {
             let poll = POLL_ROWS * post.poll.iter().len();
             let is_direct = post.visibility == Visibility::Direct;
             let direct = if is_direct { DIRECT_ROWS * (1 + post.mentions.len()) } else { 0 };
-            rows_left -= POST_ROWS_LEAST + post.mentions.len() + direct + tags + media + poll;
+            // Mentions that edits added, of which a direct post has none.
+            let added = if post.edited.is_some() && !is_direct { post.mentions.len() } else { 0 };
+            let mentions = post.mentions.len() + added;
+            rows_left -= POST_ROWS_LEAST + mentions + direct + tags + media + poll;
             self.txn.remove_post(id, &post);
             let author = post.author;
             let deleted = |user| Effect::MentionChanged { post: id, author, user, deleted: true };

@@ -22,8 +22,10 @@ pub(super) fn dismiss(txn: &mut Txn<'_>, user: &UserRef, id: NotificationId) -> 
     let found = Viewer::new(txn.facts(), Some(user)).notification(id);
     found.ok_or(Refusal::NotificationNotFound)?;
     match txn.facts().notice_row(user, id.0) {
-        Some(NoticeRow::Stored(_)) => txn.remove_notification(user, id.0),
-        Some(NoticeRow::Mention | NoticeRow::Post) | None => txn.dismiss_unstored(user, id.0),
+        Some(NoticeRow::Stored(stored)) if !stored.is_beside() => {
+            txn.remove_notification(user, id.0);
+        }
+        _ => txn.dismiss_beside(user, id.0),
     }
     Ok(Done::NotificationDismissed)
 }

@@ -2,7 +2,8 @@
 //!
 //! **Invariant:** a user has at most [`NOTIFICATIONS_MAX`](crate::limits::NOTIFICATIONS_MAX) rows that are shown, and each
 //! new row removes up to two that are not: so adding one, or clearing all, is a constant number of rows. Mentions and posts
-//! are not among them, unless an edit added the mention, nor is what is stored of dismissed ones, so others cannot make a mention disappear.
+//! are not among them, nor is what is stored of mentions that an edit added, and of dismissed ones, so others cannot make a
+//! mention disappear.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,7 @@ use rows::{Order, PointTable, Rows, SetTable, Span, Stamp, decode, encode};
 use super::{Facts, Txn};
 use crate::ids::{PostId, UserId};
 use crate::limits;
-use crate::notification::{DISMISSED, Inbox, MENTION_ADDED, NoticeRow, Stored, added_at};
+use crate::notification::{BESIDE, Inbox, MENTION_ADDED, NoticeRow, Stored, added_at};
 use crate::post::{Listed, Visibility};
 
 /// Rows that are removed with each new one, at most.
@@ -48,12 +49,12 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         };
         let mut rows: BTreeMap<u64, NoticeRow> =
             mentions.map(|(post, number)| (post, as_row(number))).collect();
-        let high = span.high.min(DISMISSED - 1);
+        let high = span.high.min(BESIDE - 1);
         if span.low <= high {
             let as_row = |(id, row)| Some((id, NoticeRow::Stored(Stored::of_number(row)?)));
             rows.extend(stored(span.low, high).filter_map(as_row));
-            let dismissed = stored(span.low + DISMISSED, high + DISMISSED);
-            rows.extend(dismissed.filter_map(as_row).map(|(id, row)| (id - DISMISSED, row)));
+            let beside = stored(span.low + BESIDE, high + BESIDE);
+            rows.extend(beside.filter_map(as_row).map(|(id, row)| (id - BESIDE, row)));
         }
         match span.order {
             Order::Ascending => rows.into_iter().take(span.limit).collect(),
@@ -67,10 +68,10 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
             let number = self.rows.member(SetTable::Notifications, user.0.into(), id)?;
             Stored::of_number(number).map(NoticeRow::Stored)
         };
-        if id >= DISMISSED {
+        if id >= BESIDE {
             return None;
         }
-        if let Some(found) = stored(id + DISMISSED).or_else(|| stored(id)) {
+        if let Some(found) = stored(id + BESIDE).or_else(|| stored(id)) {
             return Some(found);
         }
         if let Some(number) = self.rows.member(SetTable::Mentions, user.0.into(), id) {
@@ -89,7 +90,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
 
     /// Whether the newest notifications of `user` include one like this.
     pub(crate) fn is_announced(&self, user: UserId, stored: Stored) -> bool {
-        let Some(newest) = Span::below(Some(DISMISSED), limits::FOLLOW_NOTICES_SEEN) else {
+        let Some(newest) = Span::below(Some(BESIDE), limits::FOLLOW_NOTICES_SEEN) else {
             return false;
         };
         let rows = self.rows.members(SetTable::Notifications, user.0.into(), newest);
@@ -117,7 +118,7 @@ impl Txn<'_> {
         inbox.stored += 1;
         inbox.from = inbox.from.min(id);
         for _ in 0..REMOVED_AT_ONCE {
-            let oldest = Span { low: inbox.from, high: DISMISSED - 1, limit: 1, ..Span::ALL };
+            let oldest = Span { low: inbox.from, high: BESIDE - 1, limit: 1, ..Span::ALL };
             let oldest = self.rows.members(SetTable::Notifications, user.0.into(), oldest);
             let Some((oldest, _)) = oldest.first().copied() else { break };
             inbox.from = oldest;
@@ -135,13 +136,10 @@ impl Txn<'_> {
     pub(crate) fn put_mention_notice(&mut self, user: UserId, post: PostId, edit: Stamp) {
         let stored = Stored::Mention(post);
         if stored.has_number() {
-            self.rows.put_member(
-                SetTable::Mentions,
-                user.0.into(),
-                post.0,
-                Some(MENTION_ADDED | edit.0),
-            );
-            self.put_notification(user, edit.0, stored);
+            let (owner, added) = (user.0.into(), Some(MENTION_ADDED | edit.0));
+            self.rows.put_member(SetTable::Mentions, owner, post.0, added);
+            let (id, number) = (edit.0 + BESIDE, Some(stored.number()));
+            self.rows.put_member(SetTable::Notifications, owner, id, number);
         }
     }
 
@@ -149,14 +147,15 @@ impl Txn<'_> {
     pub(crate) fn remove_mention_notice(&mut self, user: UserId, post: PostId) {
         let number = self.rows.member(SetTable::Mentions, user.0.into(), post.0);
         if let Some(edit) = number.and_then(added_at) {
-            self.remove_notification(user, edit);
+            let owner = user.0.into();
+            self.rows.put_member(SetTable::Notifications, owner, edit + BESIDE, None);
         }
     }
 
-    /// Dismisses a notification that is not stored.
-    pub(crate) fn dismiss_unstored(&mut self, user: UserId, id: u64) {
+    /// Dismisses a notification of a mention or a post.
+    pub(crate) fn dismiss_beside(&mut self, user: UserId, id: u64) {
         let row = Some(Stored::Dismissed.number());
-        self.rows.put_member(SetTable::Notifications, user.0.into(), id + DISMISSED, row);
+        self.rows.put_member(SetTable::Notifications, user.0.into(), id + BESIDE, row);
     }
 
     /// Removes a notification if it is stored.
@@ -178,7 +177,7 @@ impl Txn<'_> {
     pub(crate) fn erase_notifications(&mut self, user: UserId, from: u64, limit: usize) {
         let span = Span { low: from, limit, ..Span::ALL };
         for (id, _) in self.rows.members(SetTable::Notifications, user.0.into(), span) {
-            match id < DISMISSED {
+            match id < BESIDE {
                 true => self.remove_notification(user, id),
                 false => self.rows.put_member(SetTable::Notifications, user.0.into(), id, None),
             }

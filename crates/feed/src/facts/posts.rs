@@ -210,6 +210,9 @@ impl Txn<'_> {
         self.rows.put_member(SetTable::AuthorPosts, post.author.0.into(), id.0, None);
         write::direct(self.rows, post.author, (id, post), false);
         for user in post.mentioned_others() {
+            if post.edited.is_some() {
+                self.remove_mention_notice(user, id);
+            }
             self.rows.put_member(SetTable::Mentions, user.0.into(), id.0, None);
             write::direct(self.rows, user, (id, post), false);
         }

@@ -11,6 +11,9 @@ use crate::text::Handle;
 
 /// Handles that a search reads at a time.
 const RUN: usize = 20;
+/// Handles of which a search among followed users looks for those who are followed. If more begin so, the followed users
+/// are read instead.
+const FEW: usize = 256;
 
 impl<'r, R: Rows + ?Sized> Facts<'r, R> {
     /// Users whose handles begin with `start`, in the order of handles, and then those whose handles begin almost so. Of the
@@ -32,6 +35,36 @@ impl<'r, R: Rows + ?Sized> Facts<'r, R> {
         let users = rows.map(|row| decode(&row)).filter(move |user| !self.is_deleted(*user));
         let similar = std::iter::once_with(move || self.users_similar(&similar, SIMILAR_MAX));
         users.chain(similar.flatten())
+    }
+
+    /// As [`Facts::search_users`], of the users whom `follower` follows: however many others have such handles.
+    pub fn search_followed(
+        self,
+        start: &Handle,
+        follower: UserId,
+    ) -> impl Iterator<Item = UserId> + use<'r, R> {
+        let begins = start.as_str();
+        let few = self.rows.names_under(NameTable::Handle, begins.as_bytes(), &[], FEW);
+        let follows = move |user: &UserId| self.follows(follower, *user);
+        let found: Vec<UserId> = match few.len() < FEW {
+            true => {
+                let names = few.iter().map(|end| [begins.as_bytes(), end].concat());
+                let rows = names.filter_map(|name| self.rows.name(NameTable::Handle, &name));
+                rows.map(|row| decode(&row)).filter(follows).collect()
+            }
+            false => {
+                let followed = self.following_all(follower).into_iter();
+                let named = followed.filter_map(|user| Some((self.user(user)?.handle, user)));
+                let mut found: Vec<_> =
+                    named.filter(|(handle, _)| handle.as_str().starts_with(begins)).collect();
+                found.sort_unstable_by(|(one, _), (other, _)| one.as_str().cmp(other.as_str()));
+                found.into_iter().map(|(_, user)| user).collect()
+            }
+        };
+        let start = start.clone();
+        let similar = std::iter::once_with(move || self.users_similar(&start, SIMILAR_MAX));
+        let found = found.into_iter().filter(move |user| !self.is_deleted(*user));
+        found.chain(similar.flatten().filter(follows))
     }
 
     /// Hashtags of public posts that begin with `prefix`, in order, each read when it is taken, with one short read.

@@ -6,7 +6,7 @@ use super::{Mend, Rows, at};
 use crate::boost::Boost;
 use crate::ids::{PostId, UserId};
 use crate::list_rows;
-use crate::notification::{DISMISSED, MENTION_ADDED, Stored, added_at};
+use crate::notification::{BESIDE, MENTION_ADDED, Stored, added_at};
 use crate::reaction::Reaction;
 use crate::records::Post;
 use crate::version::PostVersion;
@@ -212,10 +212,10 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
     /// The number of the row of a mention of whose edit the user has a notification.
     fn mention_added(&self, user: UserId, post: u64) -> Option<u64> {
         let stored = Stored::Mention(PostId(post)).number();
-        let span = Span { high: DISMISSED - 1, ..Span::ALL };
+        let span = Span { low: BESIDE, ..Span::ALL };
         let rows = self.rows.members(SetTable::Notifications, user.0.into(), span);
         let found = rows.iter().rev().find(|(_, number)| *number == stored);
-        found.map(|(edit, _)| MENTION_ADDED | edit)
+        found.map(|(id, _)| MENTION_ADDED | id & !BESIDE)
     }
 
     /// The earlier versions of a post.

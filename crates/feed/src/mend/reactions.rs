@@ -6,7 +6,7 @@ use super::{Mend, Rows, at};
 use crate::boost::PostCounts;
 use crate::ids::{PostId, UserId};
 use crate::limits::EARLIER_BOOSTS_MAX;
-use crate::notification::{DISMISSED, Inbox, Stored};
+use crate::notification::{BESIDE, Inbox, Stored};
 use crate::reaction::Reaction;
 
 impl Mend {
@@ -41,11 +41,11 @@ impl Mend {
         step: &mut Rows<'_, R>,
         (owner, id, number): (u64, u64, u64),
     ) {
-        let stamp = id & !DISMISSED;
+        let stamp = id & !BESIDE;
         self.counted.last_stamp = self.counted.last_stamp.max(stamp);
         let user = step.user(owner).filter(|user| !step.is_gone(*user));
-        let dismisses = Stored::of_number(number).map(|stored| stored == Stored::Dismissed);
-        if user.is_none() || dismisses != Some(id != stamp) {
+        let is_beside = Stored::of_number(number).map(Stored::is_beside);
+        if user.is_none() || is_beside != Some(id != stamp) {
             step.derived(format!("notification {} of user {owner} is malformed", at(stamp)));
             step.rows.put_member(SetTable::Notifications, owner, id, None);
         } else if id == stamp && step.rows.point(PointTable::Inbox, owner).is_none() {
@@ -152,7 +152,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
     }
 
     fn recounted(&self, owner: u64, inbox: Inbox) -> Inbox {
-        let span = Span { high: DISMISSED - 1, ..Span::ALL };
+        let span = Span { high: BESIDE - 1, ..Span::ALL };
         let rows = self.rows.members(SetTable::Notifications, owner, span);
         let first = rows.first().map_or(u64::MAX, |(id, _)| *id);
         Inbox { stored: rows.len() as u32, from: inbox.from.min(first), ..inbox }

@@ -303,7 +303,7 @@ fn pages_of_profiles_threads_and_homes_are_bounded_also_within_a_moment() {
 fn a_search_reads_a_bounded_number_of_handles() {
     let mut world = World::new();
     let first = world.facts().totals().users as usize;
-    let many = (0..SEARCHED_MAX + 20).map(|number| format!("many{number:03}"));
+    let many = (0..SEARCHED_MAX + 20).map(|number| format!("many{number:04}"));
     for handle in many.chain((0..SIMILAR_MAX + 5).map(|number| format!("mny{number:02}"))) {
         world.run(register(&handle)).unwrap();
     }

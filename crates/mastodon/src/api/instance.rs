@@ -16,8 +16,8 @@ use crate::input::{self, Reader};
 use crate::paging::limit;
 use crate::state::{Server, Shared};
 
-/// Users that a request for the directory reads at most.
-const DIRECTORY_READ_MAX: u32 = 4_096;
+/// Users of whom those in the directory are: the newest. Others are found by their handles.
+const DIRECTORY_READ_MAX: usize = 8_192;
 
 impl Server {
     /// The account of the operator, if there is one.
@@ -140,13 +140,13 @@ pub(crate) async fn directory(
 ) -> Result<Response, ApiError> {
     let limit = limit(&fields, 40, 80)?;
     let offset = fields.one("offset")?.and_then(input::number).unwrap_or(0);
-    let offset = u32::try_from(offset).unwrap_or(u32::MAX);
+    let offset = usize::try_from(offset).unwrap_or(usize::MAX);
     let read = move |_: &_, entities: &mut Entities<'_>| {
-        let end = entities.facts().totals().users.saturating_sub(offset);
-        let ids = (0..end).rev().take(DIRECTORY_READ_MAX as usize).map(feed::UserId);
+        let users = entities.facts().totals().users;
+        let ids = (0..users).rev().take(DIRECTORY_READ_MAX).map(feed::UserId);
         let listed = |user| entities.facts().user(user).is_some_and(|user| !user.undiscoverable);
         let seen = ids.filter(|user| entities.is_visible(*user) && listed(*user));
-        let seen: Vec<_> = seen.take(limit).collect();
+        let seen: Vec<_> = seen.skip(offset).take(limit).collect();
         list(seen.into_iter(), |user| entities.account(user))
     };
     let found = state.entities(reader, read).await?;

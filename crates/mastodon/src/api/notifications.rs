@@ -18,6 +18,8 @@ use crate::state::Shared;
 
 /// Most notifications that are counted as unread.
 const UNREAD_MAX: usize = 100;
+/// Most pages that are read for them: one is enough if few notifications are hidden.
+const UNREAD_PAGES_MAX: usize = 8;
 
 /// The notifications that a request asks for.
 fn filter(fields: &Fields) -> Result<NotificationFilter, ApiError> {
@@ -97,8 +99,15 @@ pub(crate) async fn unread_count(
     let read = move |_: &_, entities: &mut Entities<'_>| {
         let marker = entities.facts().markers(me).notifications;
         let read = marker.map_or(0, |marker| marker.last_read);
-        let page = Page { cursor: Cursor::After(NotificationId(read)), limit };
-        entities.viewer().notifications(&page, &filter).found.items.len()
+        let (mut count, mut next) = (0, Some(NotificationId(read)));
+        for _ in 0..UNREAD_PAGES_MAX {
+            let Some(read) = next.filter(|_| count < limit) else { break };
+            let page = Page { cursor: Cursor::After(read), limit: limit - count };
+            let page = entities.viewer().notifications(&page, &filter);
+            count += page.found.items.len();
+            next = page.end;
+        }
+        count
     };
     let count = state.entities(Some(me), read).await?;
     Ok(Json(json!({"count": count})))

@@ -29,6 +29,8 @@ const _: () = assert!(OFFSET_MAX + USERS_MAX <= SEARCHED_MAX);
 
 /// Hashtags that a search reads, in their order.
 const TAGS_READ: usize = 60;
+/// Posts that are hidden from the reader over which a search passes, of all its hashtags.
+pub(super) const HIDDEN_TAGGED_MAX: usize = 4_096;
 
 /// `GET /api/v1/accounts/search`
 pub(crate) async fn accounts(
@@ -97,7 +99,8 @@ pub(crate) async fn all(
             let facts = entities.facts();
             let similar = std::iter::once_with(|| facts.tags_similar(&start, SIMILAR_MAX));
             let found = facts.tags_by_prefix(&start).take(TAGS_READ).chain(similar.flatten());
-            let found = found.filter_map(|tag| Some((entities.used_tag(&tag)?, tag)));
+            let mut rest = HIDDEN_TAGGED_MAX;
+            let found = found.filter_map(|tag| Some((entities.used_tag(&tag, &mut rest)?, tag)));
             for (posts, tag) in found.skip(offset).take(limit) {
                 let entity = entities.tag_of(&tag, &posts, node.now_ms());
                 push_made(Some(entity), &mut out);
@@ -122,8 +125,10 @@ fn users<'e>(
     follower: Option<UserId>,
 ) -> impl Iterator<Item = UserId> + use<'e> {
     let facts = entities.facts();
-    let found = start.into_iter().flat_map(move |start| facts.search_users(start));
-    found.filter(move |user| {
-        entities.knows(*user) && follower.is_none_or(|follower| facts.follows(follower, *user))
-    })
+    let found = start.into_iter().flat_map(move |start| {
+        let followed = follower.map(|follower| facts.search_followed(start, follower));
+        let all = follower.is_none().then(|| facts.search_users(start));
+        followed.into_iter().flatten().chain(all.into_iter().flatten())
+    });
+    found.filter(|user| entities.knows(*user))
 }

@@ -9,6 +9,7 @@ use axum::response::Response;
 use feed::Tag;
 
 use super::accounts::list;
+use super::search::HIDDEN_TAGGED_MAX;
 use crate::answers;
 use crate::entities::Entities;
 use crate::entities::trends::TRENDS_MAX;
@@ -67,7 +68,8 @@ pub(crate) async fn tags(
         let now_ms = node.now_ms();
         let tags = trends.trends.get(entities, now_ms);
         // Nobody learns of a hashtag by posts that are hidden from them.
-        let found = tags.iter().filter_map(|tag| Some((tag, entities.used_tag(tag)?)));
+        let mut rest = HIDDEN_TAGGED_MAX;
+        let found = tags.iter().filter_map(|tag| Some((tag, entities.used_tag(tag, &mut rest)?)));
         let found = found.skip(offset).take(limit);
         list(found, |(tag, posts)| Some(entities.tag_of(tag, &posts, now_ms)))
     };

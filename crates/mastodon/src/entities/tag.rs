@@ -29,16 +29,23 @@ pub(crate) struct VisibleTagged {
 impl Entities<'_> {
     /// A hashtag, with the posts and users of each of the last days among its newest posts.
     pub(crate) fn tag(&self, tag: &Tag, now_ms: u64) -> Value {
-        self.tag_of(tag, &self.visible_tagged(tag), now_ms)
+        self.tag_of(tag, &self.visible_tagged(tag, PostId(u64::MAX)), now_ms)
     }
 
-    /// Those of the newest posts with a hashtag that the reader may see; none if there is none.
-    pub(crate) fn used_tag(&self, tag: &Tag) -> Option<VisibleTagged> {
-        Some(self.visible_tagged(tag)).filter(|found| !found.posts.is_empty())
+    /// Those of the newest posts with a hashtag that the reader may see; none if there is none. Passes over posts that are
+    /// hidden from the reader as long as `rest` lasts, from which it takes them.
+    pub(crate) fn used_tag(&self, tag: &Tag, rest: &mut usize) -> Option<VisibleTagged> {
+        let mut found = self.visible_tagged(tag, PostId(u64::MAX));
+        while found.posts.is_empty() {
+            let last = found.rest?;
+            *rest = rest.checked_sub(POSTS_LOOKED_AT)?;
+            found = self.visible_tagged(tag, last);
+        }
+        Some(found)
     }
 
-    fn visible_tagged(&self, tag: &Tag) -> VisibleTagged {
-        let mut posts = self.facts().tagged(tag, PostId(u64::MAX), POSTS_LOOKED_AT);
+    fn visible_tagged(&self, tag: &Tag, before: PostId) -> VisibleTagged {
+        let mut posts = self.facts().tagged(tag, before, POSTS_LOOKED_AT);
         let rest = posts.last().filter(|_| posts.len() >= POSTS_LOOKED_AT).map(|(post, _)| *post);
         posts.retain(|(_, author)| self.is_visible(*author));
         VisibleTagged { posts, rest }

@@ -8,8 +8,11 @@ use feed::{Order, Span, Tag, UserId};
 
 use super::Entities;
 
-/// Newest posts of the public timeline in which they are looked for.
+/// Newest rows of the public timeline in which they are looked for, and posts of these that are read.
+const ROWS_READ_MAX: usize = 20_000;
 const POSTS_READ_MAX: usize = 1_000;
+/// Newest posts of one user that are read: who posts a lot does not push out what others use.
+const USER_POSTS_MAX: usize = 20;
 /// Age of the oldest of them, in milliseconds: what a hashtag's history shows.
 const AGE_MS: u64 = 7 * 86_400_000;
 /// Fewest users who have used one. What one user writes decides nothing.
@@ -21,17 +24,23 @@ impl Entities<'_> {
     /// The hashtags that most users have used in the newest public posts, whoever reads.
     pub(crate) fn trending_tags(&self, now_ms: u64) -> Vec<Tag> {
         let everybody = Entities::new(self.renderer, None);
-        let mut shown: HashMap<UserId, bool> = HashMap::new();
-        let mut is_shown =
-            |author| *shown.entry(author).or_insert_with(|| everybody.is_visible(author));
+        // How many posts of each author may still be read.
+        let mut left: HashMap<UserId, usize> = HashMap::new();
+        let mut is_read = |author| {
+            let all = || if everybody.is_visible(author) { USER_POSTS_MAX } else { 0 };
+            let left = left.entry(author).or_insert_with(all);
+            let is_read = *left > 0;
+            *left = left.saturating_sub(1);
+            is_read
+        };
         let mut uses: HashMap<Tag, (HashSet<UserId>, usize)> = HashMap::new();
         let facts = everybody.facts();
-        let newest = Span { limit: POSTS_READ_MAX, order: Order::Descending, ..Span::ALL };
-        for (id, author) in facts.public_posts(PublicList::Posts, newest) {
-            if id.unix_ms() + AGE_MS < now_ms {
-                break;
-            }
-            let Some(post) = facts.post(id).filter(|_| is_shown(author)) else { continue };
+        let newest = Span { limit: ROWS_READ_MAX, order: Order::Descending, ..Span::ALL };
+        let posts = facts.public_posts(PublicList::Posts, newest).into_iter();
+        let recent = posts.take_while(|(id, _)| id.unix_ms() + AGE_MS >= now_ms);
+        let read = recent.filter(|(_, author)| is_read(*author)).take(POSTS_READ_MAX);
+        for (id, author) in read {
+            let Some(post) = facts.post(id) else { continue };
             for tag in post.tags() {
                 let (users, times) = uses.entry(tag).or_default();
                 users.insert(author);

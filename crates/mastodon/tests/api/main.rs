@@ -18,6 +18,7 @@ mod lists;
 mod media;
 mod pages;
 mod polls;
+mod push_out;
 mod reactions;
 mod scopes;
 mod server;
