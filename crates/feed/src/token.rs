@@ -296,10 +296,15 @@ fn is_word(c: char) -> bool {
 
 /// Whether a name goes on in the text after it, and so is another name, an address, a host or a package.
 fn continues(rest: &str) -> bool {
-    let mut rest = rest.chars();
+    // What one does not see may be copied with an address.
+    let begins_unseen = rest.starts_with(is_invisible);
+    let mut rest = rest.trim_start_matches(is_invisible).chars();
     let (Some(c), next) = (rest.next(), rest.next()) else { return false };
     match c {
-        '@' | '/' | '-' => true,
+        // The second one is as wide as a Chinese character.
+        '@' | '\u{ff20}' => true,
+        _ if begins_unseen => false,
+        '/' | '-' => true,
         '.' => next.is_some_and(is_word),
         // As in addresses of Matrix.
         ':' => next.is_some_and(|c| c.is_ascii_alphanumeric()),
@@ -363,11 +368,21 @@ fn is_gap(c: char) -> bool {
     c.is_whitespace()
         || c.is_control()
         || "<>\"`{}|\\^\u{ff02}".contains(c)
-        || matches!(c,
-            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{feff}'
-            | '\u{202a}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{fff9}'..='\u{fffd}')
+        || is_unseen(c)
+        || matches!(c, '\u{fff9}'..='\u{fffd}')
+}
+
+/// Whether a character is not seen and joins nothing.
+fn is_unseen(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{feff}'
+        | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}')
+}
+
+/// Whether a character is not seen by itself.
+fn is_invisible(c: char) -> bool {
+    is_unseen(c) || matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}')
 }
 
 /// Whether a character ends a sentence or a part of it and, outside of brackets, a URL: those that URLs do not have.

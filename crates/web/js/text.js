@@ -56,6 +56,8 @@ const PAIRS = new Map(
     .split(" ").map(([open, ...close]) => [open, close]),
 );
 const BRACKETS = new Set([...PAIRS.keys(), ...[...PAIRS.values()].flat()]);
+/** What is not seen by itself. */
+const INVISIBLE = /[\u00ad\u061c\u180e\u200b-\u200f\ufeff\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f]*/y;
 /** A hashtag with its sign; the rest of a longer one is not read. */
 const TAG = /[#\uff03]([\p{Alpha}\p{N}_][\p{Alpha}\p{N}\p{Gr_Ext}\p{Mc}\p{EMod}_\u00b7\u30fb\u200c\u200d]{0,200})/uy;
 /** What is a hashtag, beside its length, of what looks like one: it has a letter, or something within that joins others. */
@@ -73,10 +75,14 @@ function matched(regex, text, index) {
 
 /** Whether a name goes on in the text after it, and so is another name, an address, a host or a package. */
 function continues(text, index) {
-  const c = at(text, index);
-  const next = at(text, index + c.length);
+  // What one does not see may be copied with an address.
+  const seen = index + matched(INVISIBLE, text, index)[0].length;
+  const c = at(text, seen);
+  const next = at(text, seen + c.length);
   if (c === "") return false;
-  if ("@/-".includes(c)) return true;
+  if ("@\uff20".includes(c)) return true;
+  if (seen > index) return false;
+  if ("/-".includes(c)) return true;
   if (c === ".") return WORD.test(next);
   if (c === ":") return /[A-Za-z0-9]/.test(next);
   return (WORD.test(c) && !UNSPACED.test(c)) || ACCENT.test(c);
