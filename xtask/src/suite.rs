@@ -4,7 +4,7 @@
 //! A part is up to [`PART_TESTS`] tests of one binary, in a process of its own that runs them one after another. So a
 //! binary with many slow tests does not run alone at the end, and the time of each test is known.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -84,7 +84,7 @@ impl Suite {
         if packages.is_empty() {
             build.args(WORKSPACE);
         } else {
-            build.args(packages.iter().flat_map(|package| ["-p", package]));
+            build.args(selection(root, packages)?);
         }
         println!("\n==> building the tests");
         let start = Instant::now();
@@ -317,6 +317,33 @@ impl Results {
     }
 }
 
+/// Arguments that select the tests of some packages. The package `roost` is always selected, with none of its targets:
+/// cargo chooses the features of dependencies for all selected packages together, so that the packages use the builds of
+/// the whole workspace instead of some with fewer features.
+fn selection(root: &Path, packages: &[String]) -> anyhow::Result<Vec<String>> {
+    let mut arguments: Vec<String> =
+        packages.iter().flat_map(|package| ["-p".into(), package.clone()]).collect();
+    let mut targets = BTreeSet::new();
+    for package in packages {
+        let folder = root.join("crates").join(package);
+        // The other packages have programs, or features of their own.
+        if !folder.join("src/lib.rs").is_file() {
+            return Ok(arguments);
+        }
+        for entry in fs::read_dir(folder.join("tests")).into_iter().flatten() {
+            let path = entry?.path();
+            let is_test = path.extension().is_some_and(|ending| ending == "rs")
+                || path.join("main.rs").is_file();
+            if let Some(name) = path.file_stem().filter(|_| is_test) {
+                targets.insert(format!("--test={}", name.to_string_lossy()));
+            }
+        }
+    }
+    arguments.extend(["-p".into(), "roost".into(), "--lib".into()]);
+    arguments.extend(targets);
+    Ok(arguments)
+}
+
 /// Runs of the processors at the same time: many tests wait for processes, disks and clients.
 fn at_a_time() -> usize {
     2 * std::thread::available_parallelism().map_or(2, usize::from)
@@ -360,5 +387,22 @@ mod tests {
         }
         assert!(is_summary(b"test result: ok. 1 passed; 0 failed\n"));
         assert!(!is_summary(b"test a ... ok\n"));
+    }
+
+    #[test]
+    fn a_package_is_tested_with_the_features_of_the_whole_workspace() {
+        let root = crate::root().unwrap();
+        for (packages, expect) in [
+            (&["feed"][..], "-p feed -p roost --lib --test=it"),
+            (
+                &["knn", "api"],
+                "-p knn -p api -p roost --lib --test=api --test=image_memory --test=it --test=memory",
+            ),
+            (&["feed", "roost"], "-p feed -p roost"),
+            (&["xtask"], "-p xtask"),
+        ] {
+            let packages: Vec<String> = packages.iter().map(|&name| name.to_owned()).collect();
+            assert_eq!(selection(&root, &packages).unwrap().join(" "), expect);
+        }
     }
 }

@@ -108,7 +108,8 @@ pub(crate) fn check(root: &Path) -> anyhow::Result<()> {
     bail!("{}", faults.join("\n"))
 }
 
-/// Compares what the manifests say with [`EDGES`]; dependencies of tests are free.
+/// Compares what the manifests say with [`EDGES`]; dependencies of tests are free. Features of dependencies are those of
+/// the workspace.
 fn edges(root: &Path, faults: &mut Vec<String>) -> anyhow::Result<()> {
     let ours: BTreeSet<&str> = EDGES.iter().map(|(name, _)| *name).collect();
     for (name, allowed) in EDGES {
@@ -125,6 +126,15 @@ fn edges(root: &Path, faults: &mut Vec<String>) -> anyhow::Result<()> {
             let forbidden = ours.contains(used) && !allowed.contains(&used);
             if section == "[dependencies]" && forbidden {
                 faults.push(format!("{name} must not use {used}"));
+            }
+            // Otherwise a crate that is built alone builds its dependencies again with fewer features.
+            if !ours.contains(used)
+                && line.contains("workspace = true")
+                && line.contains("features")
+            {
+                faults.push(format!(
+                    "{name}: the features of {used} belong into the workspace's Cargo.toml"
+                ));
             }
         }
     }
