@@ -1,8 +1,9 @@
 //! The open connections, and which of them to close when the limit is reached.
 //!
 //! A connection is a guest until it is authorized: by a valid key or a user's token, or in open mode by any request that
-//! is accepted. When the limit is reached, each new connection replaces the oldest guest; if there are no guests,
-//! idle connections are closed. So clients without a key, however many, cannot block clients with a key.
+//! is accepted. When the limit is reached, each new connection replaces the oldest guest; if there are no guests, the
+//! connection that has been idle for the longest time, however short that is. So clients without a key, however many, cannot
+//! block clients with a key, and nobody keeps others out by connections that they only keep open.
 //!
 //! Some connections are reserved for checks of the server's health. While all others are in use, a new connection gets
 //! one of these, and a permit of the others when one is free at its first other request. The oldest reserved connection
@@ -10,6 +11,7 @@
 //!
 //! **Invariant:** an authorized connection is only closed early while it has no request in progress.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
@@ -17,9 +19,6 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use edge::Guest;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, OwnedSemaphorePermit};
-
-/// Number of pulses after which an idle connection may be closed early: 5 to 10 s.
-const IDLE_PULSES: u32 = 2;
 
 /// All connections.
 #[derive(Default)]
@@ -36,8 +35,6 @@ struct State {
     guests: BTreeMap<u64, Arc<Seat>>,
     admitted: BTreeMap<u64, Arc<Seat>>,
     reserved: BTreeMap<u64, Arc<Seat>>,
-    /// The pulse of the last scan for idle connections, which is slow when there are many.
-    looked: Option<u32>,
 }
 
 /// A connection.
@@ -98,26 +95,18 @@ impl Seats {
         }
     }
 
-    /// Closes the oldest guest, or if there is none, once per pulse, the idle connections. False if none is closed.
+    /// Closes the oldest guest, or if there is none, the connection that has been idle for the longest time, counted in
+    /// pulses. False if none is closed.
     pub(crate) fn make_room(&self) -> bool {
         let mut state = self.state.lock();
-        if let Some((_, guest)) = state.guests.pop_first() {
-            guest.closing.notify_one();
-            return true;
-        }
         let now = self.pulse.load(Ordering::Relaxed);
-        if state.looked.replace(now) == Some(now) {
-            return false;
-        }
-        let before = state.admitted.len();
-        state.admitted.retain(|_, seat| {
-            let idle = seat.is_idle(now);
-            if idle {
-                seat.closing.notify_one();
-            }
-            !idle
+        let closed = state.guests.pop_first().or_else(|| {
+            let idle = state.admitted.values().filter(|seat| seat.is_idle());
+            let longest = idle.max_by_key(|seat| (seat.idle_for(now), Reverse(seat.number)))?;
+            let number = longest.number;
+            state.admitted.remove_entry(&number)
         });
-        state.admitted.len() < before
+        closed.inspect(|(_, seat)| seat.closing.notify_one()).is_some()
     }
 }
 
@@ -167,9 +156,13 @@ impl Seat {
         Some(self.head.fetch_add(bytes, Ordering::Relaxed) + bytes)
     }
 
-    fn is_idle(&self, now: u32) -> bool {
-        let since = self.idle_since.load(Ordering::Relaxed);
-        self.busy.load(Ordering::Relaxed) == 0 && now.wrapping_sub(since) >= IDLE_PULSES
+    fn is_idle(&self) -> bool {
+        self.busy.load(Ordering::Relaxed) == 0
+    }
+
+    /// Pulses since the end of the last request.
+    fn idle_for(&self, now: u32) -> u32 {
+        now.wrapping_sub(self.idle_since.load(Ordering::Relaxed))
     }
 }
 
@@ -238,21 +231,27 @@ mod tests {
             let closing: Vec<usize> = (0..5).filter(|at| is_closing(&all[*at])).collect();
             assert_eq!(closing, [goes]);
         }
-        // No other connection is closed until an authorized one has been idle for a while.
-        seats.make_room();
-        seats.pulse();
-        seats.make_room();
-        assert!(!is_closing(&all[0]));
-        seats.pulse();
-        seats.make_room();
-        assert!(is_closing(&all[0]) && !is_closing(&all[2]));
+        assert!(seats.make_room() && is_closing(&all[0]) && !is_closing(&all[2]));
+        assert!(!seats.make_room(), "its request is in progress");
         drop(under_way);
-        seats.pulse();
-        seats.make_room();
-        assert!(!is_closing(&all[2]), "its request has just ended");
-        seats.pulse();
-        seats.make_room();
-        assert!(is_closing(&all[2]));
+        assert!(seats.make_room() && is_closing(&all[2]));
+    }
+
+    #[test]
+    fn of_idle_connections_the_one_that_is_idle_for_the_longest_time_is_closed() {
+        let seats = Arc::new(Seats::default());
+        let all: Vec<SeatGuard> = (0..4).map(|_| seats.take(permit(), false)).collect();
+        all.iter().for_each(|taken| taken.seat.admit());
+        for at in [2, 0, 3, 1] {
+            drop(all[at].seat.begin());
+            seats.pulse();
+        }
+        for goes in [2, 0, 3, 1] {
+            assert!(seats.make_room());
+            let closing: Vec<usize> = (0..4).filter(|at| is_closing(&all[*at])).collect();
+            assert_eq!(closing, [goes]);
+        }
+        assert!(!seats.make_room());
     }
 
     #[test]
