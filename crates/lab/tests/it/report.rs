@@ -122,7 +122,7 @@ fn designs_are_judged_by_their_times_in_the_same_blocks() {
 #[test]
 fn the_answer_does_not_depend_on_how_many_other_parameters_are_measured() {
     let few = [("central", 1, 10.0), ("worker", 1, 9.8)];
-    let others = (2..=200).map(|threads| (("central", threads, 1.0), ("worker", threads, 1.0)));
+    let others = (2..=20).map(|threads| (("central", threads, 1.0), ("worker", threads, 1.0)));
     let many: Vec<_> = few.into_iter().chain(others.flat_map(|(a, b)| [a, b])).collect();
     let answers = |times: &[(&str, u64, f64)]| {
         let analysis = Analysis::of(&data(times));
