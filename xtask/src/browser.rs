@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
+use crate::fetch::Fetcher;
 use crate::has;
 
 /// Names of Chromium on different systems.
@@ -22,15 +23,8 @@ pub(crate) fn packages() -> Vec<&'static str> {
 }
 
 /// Fetches the modules that these tests use into `e2e/`; returns what cannot be had.
-pub(crate) fn prepare(root: &Path) -> Option<String> {
-    if !missing_programs() && !modules(root) {
-        // From the lock file, with nothing of theirs run.
-        let _ = Command::new("npm")
-            .current_dir(root.join("e2e"))
-            .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"])
-            .status();
-    }
-    missing(root)
+pub(crate) fn prepare(fetcher: &Fetcher<'_>) -> Option<String> {
+    if missing_programs() { missing(fetcher.root) } else { fetcher.modules() }
 }
 
 /// The reason for which these tests cannot run.
@@ -38,7 +32,8 @@ pub(crate) fn missing(root: &Path) -> Option<String> {
     if missing_programs() {
         return Some("the pages in a browser: install the packages nodejs, npm, chromium".into());
     }
-    (!modules(root)).then(|| "the pages in a browser: npm ci in e2e/ did not succeed".into())
+    (!modules(root))
+        .then(|| "the pages in a browser: cargo xtask test --install runs npm ci in e2e/".into())
 }
 
 /// The tests, with the binary that the tests of the workspace have built.

@@ -7,8 +7,9 @@ use std::path::Path;
 
 use anyhow::{Context as _, bail};
 
+use crate::fetch::Fetcher;
 use crate::suite::Suite;
-use crate::{cargo, fetch, step, target};
+use crate::{cargo, step, target};
 
 const USAGE: &str = "cargo xtask cluster [--minutes 30] [--seed NUMBER] [--out FOLDER]
 cargo xtask cluster --figures [--out FOLDER]
@@ -42,7 +43,8 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
             _ => bail!("{USAGE}"),
         }
     }
-    for missing in fetch::nats(&target(root)) {
+    let may_install = std::env::var_os("CI").is_some();
+    for missing in (Fetcher { root, target: &target(root), may_install }).nats() {
         println!("missing: {missing}");
     }
     test.env("ROOST_CLUSTER_SECONDS", format!("{:.0}", minutes * 60.0));

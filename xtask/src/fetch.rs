@@ -1,179 +1,328 @@
-//! Downloads tools of tests that are not part of the Rust toolchain: Redis's own test suite and two of its client
-//! libraries; a validator of OpenAPI and two generators of clients; clients of Mastodon's API; NATS. All are stored in
-//! `fetched` in the target directory.
+//! Fetches tools of tests that are not part of the Rust toolchain: Redis's own test suite and two of its client libraries;
+//! a validator of OpenAPI and two generators of clients; clients of Mastodon's API; NATS. All are stored in `fetched` in
+//! the target directory.
+//!
+//! Nothing is fetched silently: without permission the command that would do it is returned, and otherwise printed. The
+//! versions and digests are in `xtask/clients`, and a tool whose lock file has changed is fetched again.
 
-use std::fs;
-use std::path::Path;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// The version of the suite; other versions test commands that roost does not have.
 const REDIS: &str = "redis-7.0.";
-/// The downloaded packages, in versions with known behavior.
-const REDIS_PY: &str = "redis==6.4.0";
-const IOREDIS: &str = "ioredis@5.8.2";
-const OPENAPI_PYTHON: [&str; 2] =
-    ["openapi-python-client==0.29.1", "openapi-spec-validator==0.9.0"];
-const OPENAPI_TYPESCRIPT: [&str; 2] = ["openapi-typescript@7.13.0", "typescript@5.9.3"];
-/// Clients of Mastodon's API, what runs toot's own tests, and what makes random requests of a description.
-const MASTODON_PYTHON: [&str; 5] = [
-    "Mastodon.py==2.3.3",
-    "toot==0.52.1",
-    "pytest==9.2.0",
-    "jsonschema==4.26.0",
-    "schemathesis==4.32.5",
-];
-/// toot's tests are in its source package alone.
-const TOOT: &str = "toot==0.52.1 \
-    --hash=sha256:b737173be5587522077c18c4024eb1741a4a30e59d3165e72fd6ce4519d2fecb\n";
-/// The last version for Node.js 20.
-const MASTO: &str = "masto@7.12.0";
-/// The server, the program that runs the commands which error messages advise, and a proxy that cuts links.
+/// The server, the program that runs the commands which error messages advise, and a proxy that cuts links. Go compares
+/// them with its database of checksums.
 const NATS: [(&str, &str); 3] = [
     ("nats-server", "github.com/nats-io/nats-server/v2@v2.15.2"),
     ("nats", "github.com/nats-io/natscli/nats@v0.5.1"),
     ("toxiproxy-server", "github.com/Shopify/toxiproxy/v2/cmd/server@v2.12.0"),
 ];
+/// Most time of a command: NATS is compiled.
+const LIMIT: Duration = Duration::from_secs(15 * 60);
+/// Lines of a failed command's output that are repeated.
+const LINES: usize = 5;
 
-/// Fetches what is missing; returns what cannot be had.
-pub(crate) fn redis(target: &Path) -> Vec<String> {
-    let fetched = target.join("fetched");
-    let mut missing = Vec::new();
-    if !is_suite(&fetched.join("redis-suite")) {
-        suite(&fetched.join("redis-suite"));
+/// Where tools are stored, and whether they may be fetched.
+#[derive(Debug)]
+pub(crate) struct Fetcher<'a> {
+    pub(crate) root: &'a Path,
+    pub(crate) target: &'a Path,
+    pub(crate) may_install: bool,
+}
+
+/// A tool, and how it is fetched.
+#[derive(Debug)]
+struct Tool<'a> {
+    what: &'a str,
+    folder: &'a Path,
+    /// The file that says what was fetched: the text of its lock file.
+    stamp: &'a Path,
+    lock: &'a str,
+    limit: Duration,
+}
+
+impl Fetcher<'_> {
+    /// Fetches what is missing; returns what cannot be had.
+    pub(crate) fn all(&self) -> Vec<String> {
+        let mut missing: Vec<String> = self.suite().into_iter().collect();
+        for (name, what) in [
+            ("redis-py", "the client redis-py"),
+            ("openapi-python", "clients generated in Python"),
+            ("mastodon-python", "clients of Mastodon's API in Python"),
+        ] {
+            missing.extend(self.python(name, what));
+        }
+        for (name, what) in [
+            ("ioredis", "the client ioredis"),
+            ("openapi-typescript", "clients generated in TypeScript"),
+            ("masto", "the client masto.js"),
+        ] {
+            missing.extend(self.node(name, what));
+        }
+        missing.extend(self.toot());
+        missing.extend(self.nats());
+        missing
     }
-    if !is_suite(&fetched.join("redis-suite")) {
-        missing.push(format!(
-            "Redis's test suite: apt-get source redis did not bring {REDIS}x, so put its source into {}",
-            fetched.join("redis-suite").display()
-        ));
-    }
-    missing.extend(python(&fetched.join("redis-py"), &[REDIS_PY], "the client redis-py"));
-    missing.extend(node(&fetched.join("ioredis"), &[IOREDIS], "the client ioredis"));
-    missing
-}
 
-/// Fetches what checks the description of the API; returns what cannot be had.
-pub(crate) fn openapi(target: &Path) -> Vec<String> {
-    let fetched = target.join("fetched");
-    let (py, ts) = (fetched.join("openapi-python"), fetched.join("openapi-typescript"));
-    let mut missing = Vec::new();
-    missing.extend(python(&py, &OPENAPI_PYTHON, "clients generated in Python"));
-    missing.extend(node(&ts, &OPENAPI_TYPESCRIPT, "clients generated in TypeScript"));
-    missing
-}
-
-/// Fetches clients of Mastodon's API; returns what cannot be had.
-pub(crate) fn mastodon(target: &Path) -> Vec<String> {
-    let fetched = target.join("fetched");
-    let (py, js) = (fetched.join("mastodon-python"), fetched.join("masto"));
-    let mut missing = Vec::new();
-    missing.extend(python(&py, &MASTODON_PYTHON, "clients of Mastodon's API in Python"));
-    missing.extend(node(&js, &[MASTO], "the client masto.js"));
-    missing.extend(toot(&fetched.join("toot")));
-    missing
-}
-
-/// Fetches and unpacks toot's source package; returns a message if it cannot.
-fn toot(folder: &Path) -> Option<String> {
-    let has_tests = || folder.join("toot-0.52.1/tests/integration").is_dir();
-    if !has_tests() {
-        fs::create_dir_all(folder).ok();
-        fs::write(folder.join("requirements.txt"), TOOT).ok();
-        let pip = ["-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:"];
-        let files = ["--require-hashes", "--requirement", "requirements.txt"];
-        run(Command::new("python3").args(pip).args(files).current_dir(folder));
-        run(Command::new("tar").args(["xzf", "toot-0.52.1.tar.gz"]).current_dir(folder));
-    }
-    (!has_tests()).then(|| "toot's own tests: pip download --no-binary :all: toot==0.52.1".into())
-}
-
-/// Builds NATS with Go; returns what cannot be had.
-pub(crate) fn nats(target: &Path) -> Vec<String> {
-    let folder = target.join("fetched/nats");
-    // Go wants an absolute path.
-    let folder = std::path::absolute(&folder).unwrap_or(folder);
-    let missing = NATS.into_iter().filter_map(|(program, module)| {
-        if !folder.join(program).is_file() {
+    /// Builds NATS with Go; returns what cannot be had.
+    pub(crate) fn nats(&self) -> Vec<String> {
+        let folder = self.fetched("nats");
+        let missing = NATS.into_iter().filter_map(|(program, module)| {
+            let stamp = folder.join(format!("{program}.lock"));
+            let what = format!("{program}, for the log of several nodes");
+            let tool =
+                Tool { what: &what, folder: &folder, stamp: &stamp, lock: module, limit: LIMIT };
             // Go may write go.sum for a module that is not ours.
             let mut go = Command::new("go");
             go.args(["install", module]).env("GOBIN", &folder).env("GOFLAGS", "-mod=mod");
-            run(&mut go);
             // Go names a program after the last folder of its package.
-            let built = module.rsplit('/').next().and_then(|last| last.split('@').next());
-            if let Some(built) = built.filter(|built| *built != program && *built == "server") {
-                fs::rename(folder.join(built), folder.join(program)).ok();
+            let mut rename = Command::new("mv");
+            rename.args(["server", program]);
+            let is_named = program != "toxiproxy-server";
+            self.fetch(&tool, if is_named { vec![go] } else { vec![go, rename] })
+        });
+        missing.collect()
+    }
+
+    /// Fetches the modules of the tests in a browser into `e2e/`; returns a message if it cannot.
+    pub(crate) fn modules(&self) -> Option<String> {
+        let folder = self.root.join("e2e");
+        let lock = fs::read_to_string(folder.join("package-lock.json")).unwrap_or_default();
+        let stamp = folder.join("node_modules/.lock");
+        let what = "the pages in a browser";
+        let tool = Tool { what, folder: &folder, stamp: &stamp, lock: &lock, limit: LIMIT };
+        self.fetch(&tool, vec![npm()])
+    }
+
+    /// Installs Python packages into a folder of their own.
+    fn python(&self, name: &str, what: &str) -> Option<String> {
+        let (folder, file) = (self.fetched(name), self.clients(&format!("{name}.txt")));
+        let lock = fs::read_to_string(&file).unwrap_or_default();
+        let tool =
+            Tool { what, folder: &folder, stamp: &folder.join(".lock"), lock: &lock, limit: LIMIT };
+        let mut pip = Command::new("python3");
+        pip.args(["-m", "pip", "install", "--quiet", "--require-hashes", "--upgrade"]);
+        pip.arg("--target").arg(&folder).arg("--requirement").arg(&file);
+        self.fetch(&tool, vec![pip])
+    }
+
+    /// Installs packages of Node.js into a folder of their own.
+    fn node(&self, name: &str, what: &str) -> Option<String> {
+        let (folder, files) = (self.fetched(name), self.clients(name));
+        let lock = fs::read_to_string(files.join("package-lock.json")).unwrap_or_default();
+        let tool =
+            Tool { what, folder: &folder, stamp: &folder.join(".lock"), lock: &lock, limit: LIMIT };
+        let mut copy = Command::new("cp");
+        copy.args(["package.json", "package-lock.json"].map(|file| files.join(file))).arg(".");
+        self.fetch(&tool, vec![copy, npm()])
+    }
+
+    /// Fetches toot's tests, which are in its source package alone.
+    fn toot(&self) -> Option<String> {
+        let (folder, file) = (self.fetched("toot"), self.clients("toot.txt"));
+        let lock = fs::read_to_string(&file).unwrap_or_default();
+        let what = "toot's own tests";
+        let tool =
+            Tool { what, folder: &folder, stamp: &folder.join(".lock"), lock: &lock, limit: LIMIT };
+        let mut pip = Command::new("python3");
+        pip.args(["-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:"]);
+        pip.args(["--require-hashes", "--requirement"]).arg(&file);
+        let mut tar = Command::new("sh");
+        tar.args(["-c", "tar xzf toot-*.tar.gz"]);
+        self.fetch(&tool, vec![pip, tar])
+    }
+
+    /// Downloads Redis's source package, with lists of packages of our own: the system's may have no sources.
+    fn suite(&self) -> Option<String> {
+        let folder = self.fetched("redis-suite");
+        let apt = folder.join("apt");
+        let option = |name: &str, path: &str| format!("{name}={}", apt.join(path).display());
+        let options = [
+            option("Dir::Etc::sourcelist", "sources.list"),
+            option("Dir::Etc::sourceparts", "parts"),
+            option("Dir::State::lists", "lists"),
+            option("Dir::Cache", "cache"),
+        ];
+        let apt_get = |words: &[&str]| {
+            let mut command = Command::new("apt-get");
+            command.args(options.iter().flat_map(|option| ["-o", option])).args(words);
+            command
+        };
+        let what = "Redis's test suite";
+        let tool =
+            Tool { what, folder: &folder, stamp: &folder.join(".lock"), lock: REDIS, limit: LIMIT };
+        let mut unpack = Command::new("sh");
+        unpack.args(["-c", &format!("tar xzf redis_*.orig.tar.gz && ls {REDIS}*/runtest")]);
+        let commands = vec![
+            sources(),
+            apt_get(&["--quiet", "update"]),
+            apt_get(&["source", "--download-only", "redis"]),
+            unpack,
+        ];
+        let failed = self.fetch(&tool, commands)?;
+        let folder = folder.display();
+        Some(format!(
+            "{failed}; or unpack the sources of {REDIS}x into {folder}, with a file .lock"
+        ))
+    }
+
+    fn fetched(&self, name: &str) -> PathBuf {
+        // Go wants an absolute path.
+        let folder = self.target.join("fetched").join(name);
+        std::path::absolute(&folder).unwrap_or(folder)
+    }
+
+    fn clients(&self, name: &str) -> PathBuf {
+        self.root.join("xtask/clients").join(name)
+    }
+
+    /// Runs the commands in the folder of a tool, unless what its lock says is there. Returns a message if it is not there
+    /// afterwards.
+    fn fetch(&self, tool: &Tool<'_>, commands: Vec<Command>) -> Option<String> {
+        if fs::read_to_string(tool.stamp).is_ok_and(|text| text == tool.lock) {
+            return None;
+        }
+        let (what, folder) = (tool.what, tool.folder.display());
+        let lines: Vec<String> = commands.iter().map(words).collect();
+        let lines = lines.join(" && ");
+        if !self.may_install {
+            return Some(format!("{what}: with --install, this runs in {folder}: {lines}"));
+        }
+        println!("fetching {what} into {folder}: {lines}");
+        fs::remove_file(tool.stamp).ok();
+        if let Err(error) = fs::create_dir_all(tool.folder) {
+            return Some(format!("{what}: cannot create {folder}: {error}"));
+        }
+        for mut command in commands {
+            if let Err(error) = run(command.current_dir(tool.folder), tool.limit) {
+                let registry = registry(&command).unwrap_or_default();
+                return Some(format!("{what}: {}: {error}{registry}", words(&command)));
             }
         }
-        (!folder.join(program).is_file()).then(|| format!("{program}: go install {module}"))
-    });
-    missing.collect()
-}
-
-/// Installs Python packages into a separate directory; returns a message if it cannot.
-fn python(folder: &Path, packages: &[&str], what: &str) -> Option<String> {
-    if !folder.is_dir() {
-        let pip = ["-m", "pip", "install", "--quiet"];
-        run(Command::new("python3").args(pip).args(packages).arg("--target").arg(folder));
+        let stamped = fs::write(tool.stamp, tool.lock);
+        stamped.err().map(|error| format!("{what}: cannot write {}: {error}", tool.stamp.display()))
     }
-    (!folder.is_dir()).then(|| format!("{what}: pip install {}", packages.join(" ")))
 }
 
-/// Installs packages of Node into a separate directory; returns a message if it cannot.
-fn node(folder: &Path, packages: &[&str], what: &str) -> Option<String> {
-    if !folder.is_dir() {
-        let install = ["install", "--silent", "--ignore-scripts"];
-        run(Command::new("npm").args(install).args(packages).arg("--prefix").arg(folder));
-    }
-    let installed = folder.join("node_modules").is_dir();
-    (!installed).then(|| format!("{what}: npm install {}", packages.join(" ")))
+/// From the lock file, with nothing of the packages run.
+fn npm() -> Command {
+    let mut npm = Command::new("npm");
+    npm.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel", "error"]);
+    npm
 }
 
-fn is_suite(folder: &Path) -> bool {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let named = |name: &str| name.starts_with(REDIS);
-    entries.into_iter().any(|entry| {
-        named(&entry.file_name().to_string_lossy()) && entry.path().join("runtest").exists()
+/// Writes the system's lists, for sources instead of packages.
+fn sources() -> Command {
+    let mut shell = Command::new("sh");
+    let script = "mkdir -p apt/lists/partial apt/cache/archives/partial apt/parts && \
+        touch apt/sources.list && \
+        for list in /etc/apt/sources.list; do [ ! -e $list ] || sed 's/^deb /deb-src /' $list > apt/sources.list; done && \
+        for list in /etc/apt/sources.list.d/debian.sources; do [ ! -e $list ] || \
+        sed 's/^Types: deb$/Types: deb-src/' $list > apt/parts/debian.sources; done";
+    shell.args(["-c", script]);
+    shell
+}
+
+/// A command as it is typed.
+fn words(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+}
+
+/// Where a command fetches from, as its own configuration says.
+fn registry(command: &Command) -> Option<String> {
+    let (kind, line) = match command.get_program().to_str()? {
+        "python3" => ("index of pip", "python3 -m pip config get global.index-url"),
+        "npm" => ("registry of npm", "npm config get registry"),
+        "go" => ("module proxy of Go", "go env GOPROXY"),
+        "apt-get" => return Some(" (the sources of apt are those in /etc/apt)".into()),
+        _ => return None,
+    };
+    let (program, arguments) = line.split_once(' ')?;
+    let output = Command::new(program).args(arguments.split(' ')).output().ok();
+    let said = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    let place = said.filter(|said| !said.is_empty()).unwrap_or_else(|| "its default".into());
+    Some(format!(" (the {kind} is {place})"))
+}
+
+/// Runs a command to its end, or until the time is over.
+///
+/// # Errors
+/// Why it failed, with the end of its output.
+pub(crate) fn run(command: &mut Command, limit: Duration) -> Result<(), String> {
+    let output = std::env::temp_dir().join(format!("xtask-fetch-{}", std::process::id()));
+    let ended = run_into(command, limit, &output);
+    let text = fs::read_to_string(&output).unwrap_or_default();
+    fs::remove_file(&output).ok();
+    ended.map_err(|error| {
+        let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+        let last = lines.get(lines.len().saturating_sub(LINES)..).unwrap_or_default();
+        format!("{error}: {}", last.join("; "))
     })
 }
 
-/// Downloads the source package, with lists of packages of our own: the system's may have no sources.
-fn suite(folder: &Path) {
-    let apt = folder.join("apt");
-    let made = ["lists/partial", "cache/archives/partial", "parts"]
-        .iter()
-        .try_for_each(|name| fs::create_dir_all(apt.join(name)));
-    if made.is_err() || sources(&apt).is_err() {
-        return;
+fn run_into(command: &mut Command, limit: Duration, output: &Path) -> Result<(), String> {
+    let said = |error: std::io::Error| error.to_string();
+    let file = File::create(output).map_err(said)?;
+    command.stdin(Stdio::null()).stdout(file.try_clone().map_err(said)?).stderr(file);
+    let (mut child, start) = (command.spawn().map_err(said)?, Instant::now());
+    loop {
+        match child.try_wait().map_err(said)? {
+            Some(status) if status.success() => return Ok(()),
+            Some(status) => return Err(status.to_string()),
+            None if start.elapsed() > limit => {
+                child.kill().and_then(|()| child.wait()).map_err(said)?;
+                return Err(format!("no end after {} s", limit.as_secs()));
+            }
+            None => std::thread::sleep(Duration::from_millis(50)),
+        }
     }
-    let folder_option = |name: &str, path: &str| format!("{name}={}", apt.join(path).display());
-    let options = [
-        folder_option("Dir::Etc::sourcelist", "sources.list"),
-        folder_option("Dir::Etc::sourceparts", "parts"),
-        folder_option("Dir::State::lists", "lists"),
-        folder_option("Dir::Cache", "cache"),
-    ];
-    let apt_get = |words: &[&str]| {
-        let mut command = Command::new("apt-get");
-        options.iter().for_each(|option| {
-            command.args(["-o", option]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Vec<Command> {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", script]);
+        vec![shell]
+    }
+
+    #[test]
+    fn nothing_is_fetched_without_permission_and_a_changed_lock_fetches_again() {
+        let root = std::env::temp_dir().join(format!("xtask-fetch-test-{}", std::process::id()));
+        let (folder, limit) = (root.join("tool"), Duration::from_secs(60));
+        let (stamp, count) = (folder.join(".lock"), folder.join("count"));
+        let tool = |lock| Tool { what: "a tool", folder: &folder, stamp: &stamp, lock, limit };
+        let fetch = |may_install, lock, script: &str| {
+            let fetcher = Fetcher { root: &root, target: &root, may_install };
+            fetcher.fetch(&tool(lock), shell(script))
+        };
+        let script = "echo >> count";
+        let refused = fetch(false, "1", script).unwrap();
+        assert!(refused.contains("--install") && refused.contains(script), "{refused}");
+        assert!(!folder.exists());
+        let counts = [("1", 1), ("1", 1), ("2", 2)].map(|(lock, expect)| {
+            assert_eq!(fetch(true, lock, script), None);
+            assert_eq!(fetch(false, lock, "false"), None, "it is there");
+            (fs::read_to_string(&count).unwrap().len(), expect)
         });
-        run(command.args(words).current_dir(folder))
-    };
-    if apt_get(&["--quiet", "update"]) && apt_get(&["source", "--download-only", "redis"]) {
-        run(Command::new("sh").args(["-c", "tar xzf redis_*.orig.tar.gz"]).current_dir(folder));
+        assert!(counts.iter().all(|(found, expect)| found == expect), "{counts:?}");
+        let failed = fetch(true, "3", "echo no network >&2; exit 7").unwrap();
+        assert!(failed.contains("no network") && failed.contains('7'), "{failed}");
+        assert!(fetch(false, "2", "true").is_some(), "what failed is not there");
+        fs::remove_dir_all(&root).unwrap();
     }
-}
 
-/// The system's lists, for sources instead of packages.
-fn sources(apt: &Path) -> std::io::Result<()> {
-    let old = fs::read_to_string("/etc/apt/sources.list").unwrap_or_default();
-    fs::write(apt.join("sources.list"), old.replace("deb ", "deb-src "))?;
-    let debian = fs::read_to_string("/etc/apt/sources.list.d/debian.sources").unwrap_or_default();
-    fs::write(apt.join("parts/debian.sources"), debian.replace("Types: deb", "Types: deb-src"))
-}
-
-/// Whether it ended well.
-fn run(command: &mut Command) -> bool {
-    let command = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.status().is_ok_and(|status| status.success())
+    #[test]
+    fn a_command_that_does_not_end_is_killed_and_a_failed_one_names_its_registry() {
+        let error = run(Command::new("sleep").arg("600"), Duration::ZERO).unwrap_err();
+        assert!(error.contains("no end"), "{error}");
+        let sources = registry(&Command::new("apt-get")).unwrap();
+        assert!(sources.contains("apt"), "{sources}");
+        assert_eq!(registry(&Command::new("sh")), None);
+    }
 }

@@ -15,18 +15,19 @@ mod suite;
 mod tidy;
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::process::Command;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
 
+use crate::fetch::Fetcher;
 use crate::suite::Suite;
 
 const USAGE: &str =
     "cargo xtask test            check format, lints and documents, and run all tests
-cargo xtask test --install  install the system packages that tests use, then do the same
+cargo xtask test --install  install and fetch what tests use, then do the same
 cargo xtask test PACKAGE... run the tests of these packages
-cargo xtask nightly         run the long checks: documentation, races, campaigns of faults
+cargo xtask nightly         run the long checks: documentation, races, statistics, campaigns
 cargo xtask tidy            run only the quick checks of the sources
 cargo xtask dst [ARGS]      simulate the node with faults (options: --help)
 cargo xtask bench [ARGS]    run benchmarks (list: --help); raw data goes to runs/DATE-bench
@@ -37,8 +38,13 @@ cargo xtask damage --minutes N [--out FILE]
                             damage random bits of every file of a data directory
 cargo xtask fuzz TARGET     look for inputs that fail (options: --help)";
 
+/// Most time to install system packages.
+const APT_LIMIT: Duration = Duration::from_secs(15 * 60);
 /// Minutes of a cluster with faults in `cargo xtask nightly`.
 const NIGHTLY_CLUSTER_MINUTES: &str = "10";
+
+/// Random requests of each endpoint of Mastodon's API in `cargo xtask nightly`.
+const NIGHTLY_EXAMPLES: &str = "175";
 
 fn main() -> anyhow::Result<()> {
     let mut arguments = std::env::args().skip(1);
@@ -79,6 +85,7 @@ fn test(root: &Path, install: bool) -> anyhow::Result<()> {
         eprintln!("\nSKIPPED: {what}");
     }
     ensure!(!ci || skipped.is_empty(), "in CI nothing may be skipped");
+    let outside = outside(root);
     quick(root)?;
     let lints = ["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"];
     step(cargo(root, &lints))?;
@@ -92,23 +99,32 @@ fn test(root: &Path, install: bool) -> anyhow::Result<()> {
     if browser::missing(root).is_none() {
         step(&mut browser::tests(root))?;
     }
-    for what in &skipped {
+    for what in skipped.iter().chain(&outside) {
         eprintln!("SKIPPED: {what}");
     }
     let minutes = start.elapsed().as_secs_f64() / 60.0;
-    println!("\nall checks passed in {minutes:.1} minutes, {} skipped", skipped.len());
+    println!(
+        "\nall checks passed in {minutes:.1} minutes, {} skipped",
+        skipped.len() + outside.len()
+    );
     Ok(())
 }
 
-/// Runs what takes too long for every change: the documentation of all crates, races, and campaigns with faults.
+/// Runs what takes too long for every change: the documentation of all crates, races, statistics, and campaigns with faults
+/// and random requests.
 fn nightly(root: &Path) -> anyhow::Result<()> {
     let start = Instant::now();
     let mut doc = cargo(root, &["doc", "--workspace", "--no-deps", "--quiet"]);
     step(doc.env("RUSTDOCFLAGS", "-D warnings"))?;
     let races = ["test", "-p", "node", "--features", "loom", "--lib", "--quiet", "--", "races"];
     step(cargo(root, &races))?;
+    // Statistics with all repetitions.
+    Suite::build(root, &["stats".into()], &[("ROOST_NIGHTLY", "1")])?.run(root)?;
     dst::nightly(root)?;
     cluster::run(root, &["--minutes".into(), NIGHTLY_CLUSTER_MINUTES.into()])?;
+    let mut requests = cargo(root, &["test", "-p", "roost", "--test", "e2e", "--"]);
+    requests.args(["--nocapture", "mastodon::checks::random_requests"]);
+    step(requests.env("ROOST_EXAMPLES", NIGHTLY_EXAMPLES))?;
     println!("\nall checks passed in {:.1} minutes", start.elapsed().as_secs_f64() / 60.0);
     Ok(())
 }
@@ -121,16 +137,21 @@ fn quick(root: &Path) -> anyhow::Result<()> {
 }
 
 /// Programs that tests use, the Debian packages that have them, and what is tested with them.
-const PROGRAMS: [(&str, &str, &str); 15] = [
+const PROGRAMS: [(&str, &str, &str); 20] = [
     ("ab", "apache2-utils", "the old report's command lines with ab"),
+    ("curl", "curl", "the commands in the documents"),
     ("dpkg-deb", "dpkg", "the Debian package"),
+    ("erlc", "erlang-base", "the designs in Erlang of the lab"),
     ("faketime", "faketime", "clocks that are wrong"),
     ("fish", "fish", "completions of fish"),
     ("go", "golang-go", "the log of several nodes"),
     ("groff", "groff-base", "man pages"),
+    ("javac", "default-jdk-headless", "the design in Java of the lab"),
     ("lintian", "lintian", "the rules for Debian packages"),
     ("openssl", "openssl", "TLS between a node and NATS"),
+    ("pip3", "python3-pip", "clients in Python"),
     ("promtool", "prometheus", "queries of the dashboard, and alerts"),
+    ("python3", "python3", "clients in Python"),
     ("redis-cli", "redis-tools", "redis-cli and redis-benchmark"),
     ("redis-server", "redis-server", "the same replies as Redis"),
     ("systemd-analyze", "systemd", "the unit of the service"),
@@ -139,14 +160,19 @@ const PROGRAMS: [(&str, &str, &str); 15] = [
     ("zsh", "zsh", "completions of zsh"),
 ];
 
-/// Files that are not part of the project, and what is tested with them.
-const SHARED: [(&str, &str); 2] = [
-    ("the real friendship graph", "data/reed98/edges.txt"),
-    ("responses against a description of Mastodon's API", "mastodon-openapi.json"),
+/// Programs of which an older version does not do, the oldest that does, and what is tested with it. Go fetches the version
+/// that NATS needs since 1.21; Debian 12 has 1.19, and Node.js 18.
+const OLDEST: [(&str, (u32, u32), &str); 3] = [
+    ("go", (1, 21), "the log of several nodes"),
+    ("node", (20, 0), "the pages in a browser, and clients in JavaScript"),
+    ("python3", (3, 11), "clients in Python"),
 ];
+/// What is tested with files that are not part of the project and may not be in it.
+const OUTSIDE: [(&str, &str); 1] =
+    [("responses against a description of Mastodon's API", "mastodon-openapi.json")];
 
-/// Provides what the tests use beyond the Rust toolchain: system packages only if `may_install`, the rest
-/// in the target folder and in `e2e/`. Returns what cannot be had.
+/// Provides what the tests use beyond the Rust toolchain, only if `may_install`: system packages, and the rest in the target
+/// folder and in `e2e/`. Returns what cannot be had.
 fn prepare(root: &Path, may_install: bool) -> Vec<String> {
     let missing = PROGRAMS.into_iter().filter(|(program, ..)| !has(program));
     let mut packages: Vec<&str> = missing.map(|(_, package, _)| package).collect();
@@ -157,24 +183,23 @@ fn prepare(root: &Path, may_install: bool) -> Vec<String> {
             println!("installing system packages with apt-get: {packages}");
             install(&packages);
         } else {
-            println!("system packages are missing; --install installs them: {packages}");
+            println!("system packages are missing; --install runs: apt-get install -y {packages}");
         }
     }
     let missing = PROGRAMS.into_iter().filter(|(program, ..)| !has(program));
     let mut skipped: Vec<String> = missing
         .map(|(_, package, what)| format!("{what}: install the package {package}"))
         .collect();
-    skipped.extend(fetch::redis(&target(root)));
-    skipped.extend(fetch::openapi(&target(root)));
-    skipped.extend(fetch::mastodon(&target(root)));
-    skipped.extend(fetch::nats(&target(root)));
-    skipped.extend(browser::prepare(root));
-    let shared = std::env::var_os("ROOST_SHARED").map_or(root.join("../shared"), PathBuf::from);
-    for (what, file) in SHARED {
-        if !shared.join(file).exists() {
-            skipped.push(format!("{what}: set ROOST_SHARED to a folder with {file}"));
-        }
-    }
+    skipped.extend(OLDEST.into_iter().filter_map(|(program, oldest, what)| {
+        let found = version(program).filter(|found| *found < oldest)?;
+        Some(format!(
+            "{what}: {program} {}.{} is too old: install {}.{} or later from its own site",
+            found.0, found.1, oldest.0, oldest.1
+        ))
+    }));
+    let fetcher = Fetcher { root, target: &target(root), may_install };
+    skipped.extend(fetcher.all());
+    skipped.extend(browser::prepare(&fetcher));
     skipped
 }
 
@@ -183,8 +208,32 @@ fn install(packages: &str) {
     let install = format!("apt-get install -y {packages}");
     let mut shell = Command::new("sh");
     shell.args(["-c", &format!("{install} || (apt-get update && {install})")]);
-    shell.env("DEBIAN_FRONTEND", "noninteractive").stdout(Stdio::null()).stderr(Stdio::null());
-    shell.status().ok();
+    if let Err(error) = fetch::run(shell.env("DEBIAN_FRONTEND", "noninteractive"), APT_LIMIT) {
+        println!("{install}: {error}");
+    }
+}
+
+/// What is not tested without files that are not in the repository.
+fn outside(root: &Path) -> Vec<String> {
+    let shared = std::env::var_os("ROOST_SHARED").map_or(root.join("../shared"), PathBuf::from);
+    let missing = OUTSIDE.into_iter().filter(|(_, file)| !shared.join(file).exists());
+    missing
+        .map(|(what, file)| format!("{what}: set ROOST_SHARED to a folder with {file}"))
+        .collect()
+}
+
+/// The version that a program prints, such as `go version go1.26.8 linux/amd64` or `v20.20.2`.
+fn version(program: &str) -> Option<(u32, u32)> {
+    let argument = if program == "go" { "version" } else { "--version" };
+    let output = Command::new(program).arg(argument).output().ok()?;
+    parse_version(&String::from_utf8_lossy(&output.stdout))
+}
+
+fn parse_version(text: &str) -> Option<(u32, u32)> {
+    let mut words = text.split(|c: char| !c.is_ascii_digit() && c != '.');
+    let (major, rest) = words.find(|word| word.contains('.'))?.split_once('.')?;
+    let minor = rest.split('.').next()?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
 fn target(root: &Path) -> PathBuf {
@@ -241,4 +290,21 @@ fn step(mut command: impl std::borrow::BorrowMut<Command>) -> anyhow::Result<()>
     ensure!(status.success(), "failed: {line}");
     println!("<== {:.1} minutes: {line}", start.elapsed().as_secs_f64() / 60.0);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read_from_what_programs_print() {
+        for (text, expect) in [
+            ("go version go1.26.8 linux/amd64", Some((1, 26))),
+            ("v20.20.2\n", Some((20, 20))),
+            ("Python 3.11.7", Some((3, 11))),
+            ("", None),
+        ] {
+            assert_eq!(parse_version(text), expect, "{text:?}");
+        }
+    }
 }

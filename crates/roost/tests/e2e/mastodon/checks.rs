@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::{HERE, python, server};
 use crate::support::process::Server;
-use crate::support::{said, shared, skipped};
+use crate::support::{not_here, said, shared};
 
 /// Fewer responses mean that something was not compared.
 const COMPARED_MIN: usize = 100;
@@ -21,7 +21,7 @@ fn description() -> Option<PathBuf> {
     let file = shared().map(|shared| shared.join("mastodon-openapi.json"));
     let file = file.filter(|file| file.is_file());
     if file.is_none() {
-        skipped(
+        not_here(
             "a description of Mastodon's API: set ROOST_SHARED to a folder with mastodon-openapi.json",
         );
     }

@@ -24,6 +24,16 @@ pub(crate) fn skipped(what: &str) {
     std::io::stderr().write_all(format!("SKIPPED: {what}\n").as_bytes()).unwrap();
 }
 
+/// Reports that something was not tested because it needs a file that may not be in the repository.
+pub(crate) fn not_here(what: &str) {
+    std::io::stderr().write_all(format!("SKIPPED: {what}\n").as_bytes()).unwrap();
+}
+
+/// Reports that a run measured nothing, because the machine was too busy. What it did is checked all the same.
+pub(crate) fn inconclusive(why: &str) {
+    std::io::stderr().write_all(format!("INCONCLUSIVE: {why}\n").as_bytes()).unwrap();
+}
+
 /// Where `cargo xtask test` puts what it fetches for tests.
 pub(crate) fn fetched(name: &str) -> PathBuf {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
