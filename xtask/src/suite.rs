@@ -56,6 +56,8 @@ struct Results {
     ignored: usize,
     /// Seconds of each test, by `package::target::test`.
     seconds: BTreeMap<String, f64>,
+    /// What tests say that they did not test.
+    notes: BTreeSet<String>,
     running: Vec<String>,
 }
 
@@ -261,6 +263,7 @@ impl Suite {
         drop(command);
         let (mut failed, mut before) = (Vec::new(), Instant::now());
         let (mut reader, mut line) = (BufReader::new(reader), Vec::new());
+        let mut lines = Lines::default();
         // A process that a test left running may keep the pipe open after the summary.
         while !is_summary(&line) {
             line.clear();
@@ -269,7 +272,8 @@ impl Suite {
             }
             let text = String::from_utf8_lossy(&line);
             output.push_str(&text);
-            let Some((test, result)) = result(&text) else { continue };
+            lock(results).notes.extend(note(&text).map(str::to_owned));
+            let Some((test, result)) = lines.result(&text) else { continue };
             let name = format!("{}::{test}", part.binary.name);
             lock(results).add(&name, result, before.elapsed());
             failed.extend((result == "FAILED").then_some(name));
@@ -307,11 +311,17 @@ impl Results {
         for (name, seconds) in slowest.into_iter().take(SLOWEST) {
             println!("{seconds:7.1} s  {name}");
         }
+        for note in &self.notes {
+            println!("{note}");
+        }
         for name in &self.failed {
             println!("FAILED: {name}");
         }
-        let failed = self.failed.len();
-        println!("{} passed, {failed} failed", self.passed);
+        let (failed, notes) = (self.failed.len(), self.notes.len());
+        println!(
+            "{} passed, {failed} failed, {notes} reasons for which less was tested",
+            self.passed
+        );
         ensure!(failed == 0, "{failed} tests failed");
         Ok(())
     }
@@ -358,14 +368,38 @@ fn is_summary(line: &[u8]) -> bool {
     line.starts_with(b"test result: ")
 }
 
-/// The test and its result, of a line such as `test a::b ... ok`.
-fn result(line: &str) -> Option<(&str, &str)> {
-    let (test, rest) = line.trim_end().strip_prefix("test ")?.split_once(" ... ")?;
-    let test = test.strip_suffix(" - should panic").unwrap_or(test);
-    // Processes of a test may print between the two parts.
-    let known = ["ok", "FAILED"].into_iter().find(|word| rest.ends_with(word));
-    let known = known.or_else(|| rest.starts_with("ignored").then_some("ignored"))?;
-    Some((test, known))
+/// What a line says about something that was not tested, or not measured on a busy machine.
+fn note(line: &str) -> Option<&str> {
+    let at = ["SKIPPED: ", "INCONCLUSIVE: "].into_iter().find_map(|word| line.find(word))?;
+    line.get(at..).map(str::trim_end)
+}
+
+/// Reads results from the lines of a test binary.
+#[derive(Debug, Default)]
+struct Lines {
+    /// The test that has begun.
+    begun: Option<String>,
+}
+
+impl Lines {
+    /// The test and its result, of a line such as `test a::b ... ok`, or of the line with the result if the test has
+    /// printed between the two.
+    fn result(&mut self, line: &str) -> Option<(String, &'static str)> {
+        let line = line.trim_end();
+        let begin = line.strip_prefix("test ").and_then(|rest| rest.split_once(" ... "));
+        let rest = if let Some((test, rest)) = begin {
+            self.begun = Some(test.strip_suffix(" - should panic").unwrap_or(test).to_owned());
+            rest
+        } else {
+            line
+        };
+        let ends =
+            |word: &&str| if begin.is_some() { rest.ends_with(*word) } else { rest == *word };
+        let known = ["ok", "FAILED"].into_iter().find(ends);
+        let is_ignored = begin.is_some() && rest.starts_with("ignored");
+        let known = known.or_else(|| is_ignored.then_some("ignored"))?;
+        Some((self.begun.take()?, known))
+    }
 }
 
 #[cfg(test)]
@@ -374,17 +408,26 @@ mod tests {
 
     #[test]
     fn results_are_read_from_the_lines_of_a_test_binary() {
+        let mut lines = Lines::default();
         for (line, expect) in [
             ("test a::b ... ok\n", Some(("a::b", "ok"))),
             ("test a::b ... FAILED\n", Some(("a::b", "FAILED"))),
             ("test a ... ignored, measures\n", Some(("a", "ignored"))),
             ("test a - should panic ... ok\n", Some(("a", "ok"))),
             ("test a ... noise of a process ok\n", Some(("a", "ok"))),
+            ("ok\n", None),
+            ("test a ... SKIPPED: no erl\n", None),
+            ("more noise\n", None),
+            ("ok\n", Some(("a", "ok"))),
             ("test result: ok. 1 passed; 0 failed\n", None),
             ("running 3 tests\n", None),
         ] {
-            assert_eq!(result(line), expect, "{line:?}");
+            let found = lines.result(line);
+            let found = found.as_ref().map(|(test, result)| (test.as_str(), *result));
+            assert_eq!(found, expect, "{line:?}");
         }
+        assert_eq!(note("test a ... SKIPPED: no erl\n"), Some("SKIPPED: no erl"));
+        assert_eq!(note("nothing SKIPPED\n"), None);
         assert!(is_summary(b"test result: ok. 1 passed; 0 failed\n"));
         assert!(!is_summary(b"test a ... ok\n"));
     }

@@ -7,6 +7,8 @@ use rustix::process::Signal;
 use serde_json::Value;
 use testkit::process::{Ended, Process, roost};
 
+use crate::support::skipped;
+
 /// Parameters with which a trial takes milliseconds, and one of the simulator two seconds.
 const TINY: [&str; 14] = [
     "clients=3",
@@ -64,8 +66,16 @@ fn every_experiment_runs_in_processes_and_is_reported() {
     let trials = trials(&data);
     for experiment in lab::EXPERIMENTS {
         let own = trials.iter().filter(|trial| trial["experiment"] == experiment.name);
-        let designs = experiment.designs.iter().filter(|design| (design.absent)().is_none());
-        assert_eq!(own.count(), 2 * designs.count(), "{}", experiment.name);
+        let mut designs = 0;
+        for design in experiment.designs {
+            match (design.absent)() {
+                Some(reason) => {
+                    skipped(&format!("{} of {}: {reason}", design.name, experiment.name));
+                }
+                None => designs += 1,
+            }
+        }
+        assert_eq!(own.count(), 2 * designs, "{}", experiment.name);
         assert!(ended.out.contains(experiment.title), "{}", ended.out);
     }
     for trial in &trials {
@@ -91,17 +101,17 @@ fn every_experiment_runs_in_processes_and_is_reported() {
 fn an_interrupted_run_is_resumed() {
     let folder = tempfile::tempdir().unwrap();
     let (text, tiny) = (folder.path().display().to_string(), set(&TINY[..OF_KEYS]));
-    let designs = "central,sharded,worker,locked,roost";
+    let designs = "central,sharded,roost";
     let run =
-        ["run", "keys", "--threads", "1", "--trials", "40", "--data", &text, "--designs", designs];
+        ["run", "keys", "--threads", "1", "--trials", "20", "--data", &text, "--designs", designs];
     let process = Process::start(roost(["lab"].iter().chain(&run)).args(&tiny));
-    assert!(process.logged(" of 200 trials").is_some());
+    assert!(process.logged(" of 60 trials").is_some());
     process.signal(Signal::INT);
     let ended = process.ended();
     assert_eq!(ended.status.code(), Some(1), "{ended:#?}");
     assert!(ended.err.contains("continue with --resume"), "{ended:#?}");
     let before = trials(folder.path());
-    assert!((1..200).contains(&before.len()), "{}", before.len());
+    assert!((1..60).contains(&before.len()), "{}", before.len());
 
     let refused = lab(&run, &tiny);
     assert!(refused.err.contains("has trials already"), "{refused:#?}");
@@ -112,7 +122,7 @@ fn an_interrupted_run_is_resumed() {
     let ended = lab(&[&run[..], &["--resume"]].concat(), &tiny);
     assert!(ended.status.success(), "{ended:#?}");
     let after = trials(folder.path());
-    assert_eq!((after.len(), &after[..before.len()]), (200, &before[..]));
+    assert_eq!((after.len(), &after[..before.len()]), (60, &before[..]));
 }
 
 #[test]

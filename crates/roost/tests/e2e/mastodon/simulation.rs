@@ -6,16 +6,9 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use crate::simulate::assert_ran;
 use crate::support::http::Client;
 use crate::support::process::{Ended, Process, Server, roost, run, serve};
-
-/// Checks that a run succeeded, or failed only because the generator was late on a busy machine.
-fn assert_ran(ended: &Ended) {
-    let reasons = ["the generator itself was the bottleneck", "the machine was too busy"];
-    let was_late = reasons.iter().any(|why| ended.err.contains(&format!("inconclusive: {why}")));
-    assert!(ended.status.success() || was_late, "{ended:#?}");
-    assert!(ended.out.contains("no errors"), "{ended:#?}");
-}
 
 fn simulate(server: &Server, arguments: &[&str]) -> Ended {
     let target = server.address.to_string();
