@@ -1,4 +1,4 @@
-//! Compares documents with the code: the picture of the crates, the path of a request, and the names of files.
+//! Compares documents with the code: the picture of the crates, the path of a request, the names of files, and links.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
-/// Documents whose names of files are checked.
-const CHECKED: [&str; 6] =
-    ["ARCHITECTURE.md", "CONTRIBUTING.md", "DESIGN.md", "README.md", "STYLE.md", "docs/limits.md"];
+/// Notes of former versions, which name what there was.
+const HISTORY: &str = "CHANGELOG.md";
 /// The text before and after the picture of the crates in ARCHITECTURE.md.
 const PICTURE: [&str; 2] = ["<!-- crates -->\n\n", "\n<!-- end -->"];
 /// The text before and after the path of a request.
@@ -42,14 +41,94 @@ pub(crate) fn check(
     for folder in ["bench", "crates", "docs", "e2e", "runs", "xtask"] {
         files_below(&root.join(folder), &mut files)?;
     }
-    for document in CHECKED {
-        for file in files_named(&read(&root.join(document))?) {
+    for document in documents(root)? {
+        let (name, text) = (document.strip_prefix(root).unwrap_or(&document), read(&document)?);
+        let is_history = name == Path::new(HISTORY);
+        for file in files_named(&text).into_iter().filter(|_| !is_history) {
             if !files.iter().any(|path| path.ends_with(&file)) {
-                faults.push(format!("{document}: there is no file {file}"));
+                faults.push(format!("{}: there is no file {file}", name.display()));
+            }
+        }
+        for run in runs_named(&text) {
+            if !root.join(&run).exists() {
+                faults.push(format!("{}: there is no {run}", name.display()));
+            }
+        }
+        for link in links(&text) {
+            if let Some(fault) = broken(&document, &text, &link) {
+                faults.push(format!("{}: the link {link} {fault}", name.display()));
             }
         }
     }
     Ok(())
+}
+
+/// The documents at the root and in `docs/`.
+fn documents(root: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for folder in [root.to_owned(), root.join("docs")] {
+        for entry in fs::read_dir(folder)? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|ending| ending == "md") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// The targets of the links of a document.
+fn links(text: &str) -> Vec<String> {
+    let targets = text.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
+    let targets = targets.map(|(target, _)| target.split_whitespace().collect::<String>());
+    targets.filter(|target| !target.contains("://") && !target.starts_with("mailto:")).collect()
+}
+
+/// Why a link of a document leads nowhere.
+fn broken(document: &Path, text: &str, link: &str) -> Option<&'static str> {
+    let (file, anchor) = link.split_once('#').map_or((link, None), |(file, at)| (file, Some(at)));
+    let path = document.parent()?.join(file);
+    if !file.is_empty() && !path.exists() {
+        return Some("leads to no file");
+    }
+    let anchor = anchor.filter(|_| file.is_empty() || file.ends_with(".md"))?;
+    let other = if file.is_empty() { None } else { fs::read_to_string(path).ok() };
+    let known = anchors(other.as_deref().unwrap_or(text));
+    (!known.contains(anchor)).then_some("leads to no heading")
+}
+
+/// The anchors of the headings, as GitHub makes them: a second heading of the same name has a number.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let mut is_block = false;
+    for line in text.lines() {
+        is_block ^= line.starts_with("```");
+        let heading = line.trim_start_matches('#');
+        if is_block || heading.len() == line.len() || !heading.starts_with(' ') {
+            continue;
+        }
+        let kept = heading.trim().chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+        let anchor: String = kept.collect::<String>().to_lowercase().replace(' ', "-");
+        let numbered = (1..).map(|number| format!("{anchor}-{number}"));
+        let mut names = std::iter::once(anchor.clone()).chain(numbered);
+        found.extend(names.find(|name| !found.contains(name)));
+    }
+    found
+}
+
+/// The files and folders of raw data that a document names.
+fn runs_named(text: &str) -> BTreeSet<String> {
+    let is_end = |c: char| !(c.is_ascii_alphanumeric() || "-_./".contains(c));
+    let named = text.match_indices("runs/20").filter_map(|(at, _)| {
+        // In `gone/runs/...` it is another folder.
+        let is_begin = !text.get(..at)?.ends_with(|c: char| c.is_alphanumeric() || c == '/');
+        let rest = text.get(at..).filter(|_| is_begin)?;
+        let name = rest.get(..rest.find(is_end).unwrap_or(rest.len()))?;
+        let is_pattern = rest.get(name.len()..)?.starts_with(['*', '{', '<']);
+        (!is_pattern).then(|| name.trim_end_matches(['.', '/']).to_owned())
+    });
+    named.collect()
 }
 
 fn files_below(folder: &Path, found: &mut Vec<PathBuf>) -> anyhow::Result<()> {
@@ -162,6 +241,35 @@ mod tests {
             [("base", &[]), ("top", &["middle", "base"]), ("middle", &["base"]), ("alone", &[])];
         let drawn = "    top        middle base\n\n    middle     base\n\n    alone\n    base\n";
         assert_eq!(picture(&edges), drawn);
+    }
+
+    #[test]
+    fn a_link_leads_to_a_file_and_a_heading() {
+        let folder = std::env::temp_dir().join(format!("xtask-links-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let text = "# A `b`: c?\n\n# Two\n\n# Two\n\n```\n# no heading\n```\n";
+        fs::write(folder.join("other.md"), text).unwrap();
+        for (link, expect) in [
+            ("#a-b-c", None),
+            ("#two-1", None),
+            ("#no-heading", Some("leads to no heading")),
+            ("other.md", None),
+            ("other.md#two", None),
+            ("other.md#three", Some("leads to no heading")),
+            ("none.md", Some("leads to no file")),
+        ] {
+            assert_eq!(broken(&folder.join("this.md"), text, link), expect, "{link}");
+        }
+        fs::remove_dir_all(&folder).unwrap();
+        let text = "[a](b.md#c), [d](https://e.example/f), [g](#h)";
+        assert_eq!(links(text), ["b.md#c", "#h"]);
+    }
+
+    #[test]
+    fn raw_data_are_found_anywhere() {
+        let text = "in runs/2026-01-02-a, (`runs/2026-01-03-b/x.csv`), runs/2026-*, runs/DATE-c.";
+        let found: Vec<String> = runs_named(text).into_iter().collect();
+        assert_eq!(found, ["runs/2026-01-02-a", "runs/2026-01-03-b/x.csv"]);
     }
 
     #[test]

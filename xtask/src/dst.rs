@@ -7,6 +7,8 @@ use crate::{cargo, step, target};
 
 /// Seconds of new seeds in `cargo xtask test`.
 const TEST_SECONDS: &str = "20";
+/// Seeded bugs that `cargo xtask test` looks for: each is found within a second or two.
+const TEST_BUGS: [&str; 3] = ["no-segment-sync", "apply-twice", "wrong-layer"];
 /// Seconds of new seeds in `cargo xtask nightly`.
 const NIGHTLY_SECONDS: &str = "600";
 
@@ -21,20 +23,24 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
     step(simulator(root).args(arguments))
 }
 
-/// Runs the simulator's own tests, and new seeds for [`TEST_SECONDS`].
+/// Runs the seeds that failed once, new ones for [`TEST_SECONDS`], and looks for a few seeded bugs.
 ///
 /// # Errors
 /// See [`run`].
 pub(crate) fn smoke(root: &Path) -> anyhow::Result<()> {
-    build(root, false)?;
-    step(simulator(root).args(["--seconds", TEST_SECONDS]))
+    build(root, true)?;
+    step(simulator(root).arg("--regressions"))?;
+    step(simulator(root).args(["--seconds", TEST_SECONDS]))?;
+    TEST_BUGS.iter().try_for_each(|bug| step(simulator(root).args(["--bugs", bug])))
 }
 
-/// Runs the seeds that failed once, new ones for [`NIGHTLY_SECONDS`], and looks for each of the seeded bugs.
+/// Runs the simulator's own tests, the seeds that failed once, new ones for [`NIGHTLY_SECONDS`], and looks for each of the
+/// seeded bugs.
 ///
 /// # Errors
 /// See [`run`].
 pub(crate) fn nightly(root: &Path) -> anyhow::Result<()> {
+    step(cargo(root, &["test", "--profile", "dst", "-p", "dst", "--features", "bugs", "--quiet"]))?;
     build(root, true)?;
     step(simulator(root).arg("--regressions"))?;
     step(simulator(root).args(["--seconds", NIGHTLY_SECONDS]))?;

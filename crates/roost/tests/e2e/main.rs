@@ -24,6 +24,7 @@ mod graph;
 mod lab;
 mod live;
 mod mastodon;
+mod named_options;
 mod outputs;
 mod packaging;
 mod pictures;

@@ -1,0 +1,128 @@
+//! The options and commands that the documents name: each is in the help of the program.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use crate::support::process::run;
+
+/// Options of other programs, which documents name alone.
+const OTHERS: [&str; 9] = [
+    "--disk",
+    "--example",
+    "--health-cmd",
+    "--install",
+    "--no-healthcheck",
+    "--no-ssl-verify",
+    "--read-only",
+    "--runs",
+    "--seconds",
+];
+/// The command that is no user's, and so in no help.
+const HIDDEN: &str = "convert-picture";
+
+/// The help of each command, by its words, as in `key create`.
+fn helps() -> BTreeMap<String, String> {
+    let mut helps = BTreeMap::new();
+    let mut left = vec![String::new()];
+    while let Some(command) = left.pop() {
+        let ended = run(command.split_whitespace().chain(["--help"]));
+        assert!(ended.status.success(), "{ended:#?}");
+        // A line of a list begins with two spaces and the name; options begin with more, or with `-`.
+        for name in commands(&ended.out) {
+            left.push(format!("{command} {name}").trim().to_owned());
+        }
+        helps.insert(command, ended.out);
+    }
+    assert!(helps.contains_key("serve") && helps.contains_key("key create"), "{:?}", helps.keys());
+    helps
+}
+
+/// The names in the sections whose heading ends in `ommands:`.
+fn commands(help: &str) -> Vec<String> {
+    let mut inside = false;
+    let mut found = Vec::new();
+    for line in help.lines() {
+        if !line.starts_with(' ') {
+            inside = line.to_lowercase().trim_end_matches(':').ends_with("commands")
+                || (inside && line.is_empty());
+        } else if let Some(name) = line.strip_prefix("  ").filter(|_| inside) {
+            let name = name.split(' ').next().unwrap_or_default();
+            if name.starts_with(|c: char| c.is_ascii_lowercase()) && name != "help" {
+                found.push(name.to_owned());
+            }
+        }
+    }
+    found
+}
+
+/// The long options of a text.
+fn options(text: &str) -> impl Iterator<Item = &str> {
+    let is_end = |c: char| !c.is_ascii_lowercase() && !c.is_ascii_digit() && c != '-';
+    let words = text.split(|c: char| c.is_whitespace() || c == '[' || c == '(');
+    words.filter(|word| word.starts_with("--") && word.len() > 2).map(move |word| {
+        let end = word.find(is_end).unwrap_or(word.len());
+        &word[..end]
+    })
+}
+
+/// What is between backticks, on one line or two; and the lines of blocks.
+fn spans(text: &str) -> Vec<String> {
+    let plain = text.split('`').skip(1).step_by(2).filter(|span| !span.contains("\n\n"));
+    plain.map(|span| span.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+}
+
+/// What is wrong with a span, if it is one of ours.
+fn fault(span: &str, helps: &BTreeMap<String, String>) -> Option<String> {
+    let has = |help: &String, name: &str| options(help).any(|option| option == name);
+    let Some(words) = span.strip_prefix("roost ") else {
+        let mut named = options(span).filter(|_| span.starts_with("--"));
+        let unknown =
+            |name: &&str| !OTHERS.contains(name) && !helps.values().any(|help| has(help, name));
+        return named.find(unknown).map(|name| format!("no command has {name}"));
+    };
+    let mut command = String::new();
+    for word in words.split(' ') {
+        let longer = format!("{command} {word}").trim().to_owned();
+        if !helps.contains_key(&longer) {
+            let is_name = word.chars().all(|c| c.is_ascii_lowercase() || c == '-');
+            if command.is_empty() && is_name && !word.starts_with('-') && word != HIDDEN {
+                return Some(format!("there is no command {word}"));
+            }
+            break;
+        }
+        command = longer;
+    }
+    let unknown = options(words).find(|name| !has(&helps[&command], name));
+    unknown.map(|name| format!("roost {command} has no {name}"))
+}
+
+#[test]
+fn every_option_that_a_document_names_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let in_folder = |folder: PathBuf| {
+        let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        files.filter(|path| path.extension().is_some_and(|ending| ending == "md"))
+    };
+    let helps = helps();
+    let (mut faults, mut count) = (Vec::new(), 0);
+    for document in in_folder(root.clone()).chain(in_folder(root.join("docs"))) {
+        // Notes of former versions name what there was.
+        if document.ends_with("CHANGELOG.md") {
+            continue;
+        }
+        for span in spans(&std::fs::read_to_string(&document).unwrap()) {
+            count += usize::from(span.starts_with("roost ") || span.starts_with("--"));
+            let fault = fault(&span, &helps);
+            faults.extend(fault.map(|fault| format!("{}: `{span}`: {fault}", document.display())));
+        }
+    }
+    assert!(count > 100, "only {count} were found");
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    for (span, expect) in [
+        ("roost serve --nothing", "roost serve has no --nothing"),
+        ("roost nothing", "there is no command nothing"),
+        ("--nothing 5", "no command has --nothing"),
+    ] {
+        assert_eq!(fault(span, &helps).as_deref(), Some(expect));
+    }
+}
