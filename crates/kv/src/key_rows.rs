@@ -22,18 +22,26 @@ pub struct WalkLimit {
     pub visits: usize,
     /// The last place whose rows belong to the step: one before a multiple of [`CURSOR_STEP`].
     pub up_to: u64,
+    /// Whether few of all rows are of the space. Then those on disk are read, which are beside each other, and not those in
+    /// memory, which are among the others.
+    pub is_small: bool,
 }
 
 impl WalkLimit {
     /// No limit.
-    pub const NONE: Self =
-        Self { rows: usize::MAX, bytes: usize::MAX, visits: usize::MAX, up_to: u64::MAX };
+    pub const NONE: Self = Self {
+        rows: usize::MAX,
+        bytes: usize::MAX,
+        visits: usize::MAX,
+        up_to: u64::MAX,
+        is_small: false,
+    };
 
     /// At most `rows` rows and about 4 MiB, out of about 16,384 rows read: less than a millisecond.
     #[must_use]
     pub const fn rows(rows: usize) -> Self {
         let rows = if rows == 0 { 1 } else { rows };
-        Self { rows, bytes: 4 << 20, visits: 1 << 14, up_to: u64::MAX }
+        Self { rows, bytes: 4 << 20, visits: 1 << 14, ..Self::NONE }
     }
 }
 

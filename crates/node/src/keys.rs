@@ -9,6 +9,9 @@ use kv::{Bucket, BucketId, KeyRow, KeyRows as _, Lengths, Space, WalkLimit};
 use parking_lot::{RwLock, RwLockReadGuard};
 use store::Store;
 
+/// How many times as many keys all buckets must have as a small one.
+const SMALL: u64 = 64;
+
 /// Keeps the writer from changing keys as long as it is held. Hold it only briefly.
 pub struct SnapshotLock<'a>(
     #[expect(dead_code, reason = "held, never read")] RwLockReadGuard<'a, ()>,
@@ -110,8 +113,10 @@ impl<'a> Keys<'a> {
         cursor: u64,
         at_most: usize,
     ) -> (Vec<KeyRow>, Option<u64>) {
-        let found =
-            self.read(bucket, |space| self.store.keys(space, cursor, WalkLimit::rows(at_most)));
+        let keys = self.store.bucket(bucket).map_or(0, |bucket| bucket.keys);
+        let is_small = keys.saturating_mul(SMALL) < self.store.counted_keys();
+        let limit = WalkLimit { is_small, ..WalkLimit::rows(at_most) };
+        let found = self.read(bucket, |space| self.store.keys(space, cursor, limit));
         let (mut rows, next) = found.unwrap_or_default();
         rows.retain(|row| row.is_live(self.now_ms));
         (rows, next)

@@ -8,7 +8,7 @@ use rows::Stamp;
 
 use crate::disk::Part;
 use crate::error::{StoreError, unreadable};
-use crate::key_table::{KeyTable, SHARD_BITS, shard_of};
+use crate::key_table::{last_of, shard_of};
 use crate::layout;
 use crate::shared::{Layers, Store};
 
@@ -122,31 +122,32 @@ impl Store {
         let shared = self.shared();
         let layers = shared.layers.load();
         let mut below = Vec::new();
-        let was_complete = shared.resident.is_complete();
+        let was_complete = !limit.is_small && shared.resident.is_complete();
         let mut visited = 1;
         if was_complete {
             visited += shared.resident.table.collect(shard_of(from), space, from, &mut below);
         }
         // Checked again after the look-up: a row may have been dropped meanwhile.
-        let end = if was_complete && shared.resident.is_complete() {
-            limit.up_to.min(from | u64::MAX >> SHARD_BITS)
+        let mut end = if was_complete && shared.resident.is_complete() {
+            limit.up_to.min(last_of(shard_of(from)))
         } else {
             below.clear();
             self.rows_on_disk(space, from, limit, &mut below)
         };
+        let tables = [Some(&layers.active), layers.frozen.as_ref()];
         let mut rows: Vec<(u64, u8, KeyRow)> = Vec::new();
-        let mut collect = |rank: u8, table: &KeyTable| {
-            let mut taken = Vec::new();
-            for shard in shard_of(from)..=shard_of(end) {
-                visited += table.collect(shard, space, from, &mut taken);
+        for shard in shard_of(from)..=shard_of(end) {
+            for (rank, table) in (0..).zip(tables.into_iter().flatten()) {
+                let mut taken = Vec::new();
+                visited += table.keys.collect(shard, space, from, &mut taken);
+                rows.extend(taken.into_iter().map(|(hash, row)| (hash, rank, row)));
             }
-            let within = taken.into_iter().filter(|(hash, _)| *hash <= end);
-            rows.extend(within.map(|(hash, row)| (hash, rank, row)));
-        };
-        collect(0, &layers.active.keys);
-        if let Some(frozen) = &layers.frozen {
-            collect(1, &frozen.keys);
+            if visited >= limit.visits {
+                end = end.min(last_of(shard));
+                break;
+            }
         }
+        rows.retain(|(hash, ..)| *hash <= end);
         left.visits = left.visits.saturating_sub(visited);
         below.retain(|(hash, _)| *hash <= end);
         rows.extend(below.into_iter().map(|(hash, row)| (hash, 2, row)));

@@ -39,6 +39,11 @@ pub(crate) fn shard_of(hash: u64) -> usize {
     (hash >> (u64::BITS - SHARD_BITS)) as usize
 }
 
+/// The last hash of keys in a shard.
+pub(crate) fn last_of(shard: usize) -> u64 {
+    (shard as u64) << (u64::BITS - SHARD_BITS) | u64::MAX >> SHARD_BITS
+}
+
 fn is_of(row: &KeyRow, space: Space, key: &[u8]) -> bool {
     row.key() == key && row.space() == space
 }

@@ -167,7 +167,9 @@ impl World {
             }),
             Step::Walk(space, rows, bytes) => {
                 let visits = if rows % 2 == 0 { rows } else { usize::MAX };
-                self.walk(Space(space), WalkLimit { rows, bytes, visits, ..WalkLimit::NONE });
+                let is_small = bytes % 2 == 0;
+                let limit = WalkLimit { rows, bytes, visits, is_small, ..WalkLimit::NONE };
+                self.walk(Space(space), limit);
             }
             Step::Warm => self.writer.as_ref().unwrap().store().warm_keys(|| false),
             Step::Freeze => self.freeze(),
@@ -275,6 +277,7 @@ impl World {
         for space in (0..3).map(Space) {
             self.walk(space, WalkLimit { rows: 7, bytes: 300, visits: 30, ..WalkLimit::NONE });
             self.walk(space, WalkLimit::NONE);
+            self.walk(space, WalkLimit { rows: 7, visits: 30, is_small: true, ..WalkLimit::NONE });
             for key in (0..100u64).map(|number| number.to_string()) {
                 self.check(|rows| rows.key(space, key.as_bytes()));
                 // Memory may know nothing, but never something wrong.
