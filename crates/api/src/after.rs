@@ -8,7 +8,8 @@ use axum::extract::Request;
 use axum::handler::Handler;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse as _, Response};
-use futures_util::future::{BoxFuture, Either, FutureExt as _};
+use edge::ErasedHandler;
+use futures_util::future::{BoxFuture, FutureExt as _};
 
 use crate::error::ApiError;
 use crate::positions::{ROOST_AFTER, after};
@@ -16,19 +17,15 @@ use crate::state::AppState;
 
 /// A handler that first waits until the node has the position that the request names.
 #[derive(Clone)]
-pub(crate) struct After<H>(pub(crate) H);
+pub(crate) struct After(pub(crate) ErasedHandler<Arc<AppState>>);
 
-impl<H, T> Handler<T, Arc<AppState>> for After<H>
-where
-    H: Handler<T, Arc<AppState>>,
-    T: 'static,
-{
-    type Future = Either<H::Future, BoxFuture<'static, Response>>;
+impl Handler<(), Arc<AppState>> for After {
+    type Future = BoxFuture<'static, Response>;
 
     fn call(self, request: Request, state: Arc<AppState>) -> Self::Future {
         let asks = state.positions.is_some() && request.headers().contains_key(ROOST_AFTER);
         if !asks {
-            return Either::Left(self.0.call(request, state));
+            return self.0.call(request, state);
         }
         let waited = async move {
             match reached(&state, request.headers()).await {
@@ -36,7 +33,7 @@ where
                 Err(error) => error.into_response(),
             }
         };
-        Either::Right(waited.boxed())
+        waited.boxed()
     }
 }
 

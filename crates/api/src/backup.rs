@@ -13,7 +13,6 @@ use axum::http::HeaderValue;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::Response;
 use bytes::Bytes;
-use edge::ReadError;
 use futures_util::stream;
 use node::{Backup, Node, NodeBackupError};
 use tokio::sync::mpsc::{self, Sender};
@@ -62,9 +61,7 @@ pub(crate) async fn backup(State(state): State<Arc<AppState>>) -> Result<Respons
         let node = node.clone();
         carry(move || open(&node, keys_file.as_deref()))
     };
-    let opened = tokio::task::spawn_blocking(opened).await;
-    let opened = opened.map_err(ReadError::from)?;
-    let (backup, keys) = match opened {
+    let (backup, keys) = match edge::blocking(opened).await? {
         Ok(opened) => opened,
         Err(NodeBackupError::Busy) => return Err(ApiError::overloaded()),
         Err(error) => return Err(ApiError::internal(&error)),

@@ -1,6 +1,6 @@
 //! The wrapper of every handler. Before the handler: the request's id, and authorization. After it: the body of an
 //! error, metrics, a common header, and the memory of the response until it is sent.
-//! It is one wrapper and not a stack of layers, so that a request needs no boxed future and no lookup, unless it has a session.
+//! It is one wrapper and not a stack of layers, so that a request needs no further boxed future, unless it has a session.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -16,7 +16,6 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::future::{BoxFuture, FutureExt as _};
 use hyper::body::Body as _;
-use pin_project_lite::pin_project;
 
 use crate::auth::{self, KeyInUse, Needs};
 use crate::error::ApiError;
@@ -28,7 +27,7 @@ use crate::request_id::{self, RequestId, X_REQUEST_ID};
 use crate::revocable;
 use crate::session::{self, UserRule};
 use crate::state::AppState;
-use edge::{GuestConnection, LineGate, Scope};
+use edge::{ErasedHandler, GuestConnection, LineGate, Scope};
 
 /// Whether a handler needs a key, and whether it reads the query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,16 +70,20 @@ fn needs(entry: RouteKind, method: &str, path: &str) -> Needs {
 
 /// A handler with its counters and its authorization.
 #[derive(Clone)]
-pub(crate) struct Guarded<H> {
-    handler: H,
+pub(crate) struct Guarded {
+    handler: ErasedHandler<Arc<AppState>>,
     entry: RouteKind,
     needs: Needs,
     of_users: UserRule,
     counters: Arc<RouteCounters>,
 }
 
-impl<H> Guarded<H> {
-    pub(crate) fn new(handler: H, entry: RouteKind, counters: Arc<RouteCounters>) -> Self {
+impl Guarded {
+    pub(crate) fn new(
+        handler: ErasedHandler<Arc<AppState>>,
+        entry: RouteKind,
+        counters: Arc<RouteCounters>,
+    ) -> Self {
         let (method, path) = counters.name();
         let (needs, of_users) = (needs(entry, method, path), UserRule::of(method, path));
         Self { handler, entry, needs, of_users, counters }
@@ -111,12 +114,8 @@ fn check_query(entry: RouteKind, request: &Request) -> Result<(), ApiError> {
     Ok(())
 }
 
-impl<H, T> Handler<T, Arc<AppState>> for Guarded<H>
-where
-    H: Handler<T, Arc<AppState>>,
-    T: 'static,
-{
-    type Future = Answer<H::Future>;
+impl Handler<(), Arc<AppState>> for Guarded {
+    type Future = Answer;
 
     fn call(self, request: Request, state: Arc<AppState>) -> Self::Future {
         let started = Instant::now();
@@ -136,74 +135,59 @@ where
                 // Refused later: what a user may not use is closed, whatever the query is.
                 let rule = (self.of_users, check_query(self.entry, &request));
                 let response = session::respond(self.handler, rule, request, state);
-                Run::User { future: response.boxed() }
+                Run::Handler(response.boxed())
             }
             Ok(key) => {
                 let request = match key {
                     Some(key) => revocable::request(request, key, &state),
                     None => request,
                 };
-                Run::Handler {
-                    future: request_id::within(id, || self.handler.call(request, state)),
-                }
+                Run::Handler(request_id::within(id, || self.handler.call(request, state)))
             }
-            Err(problem) => Run::Refused { response: Some(problem.into_response()) },
+            Err(problem) => Run::Refused(Some(problem.into_response())),
         };
         Answer { run, id, started, counters: self.counters, state: counted, key, may_change }
     }
 }
 
-pin_project! {
-    /// The future of the response.
-    pub(crate) struct Answer<F> {
-        #[pin]
-        run: Run<F>,
-        id: RequestId,
-        started: Instant,
-        counters: Arc<RouteCounters>,
-        // Set on routes whose responses reserve memory: all that may change something.
-        state: Option<Arc<AppState>>,
-        // Set if the client has a key.
-        key: Option<KeyInUse>,
-        may_change: bool,
-    }
+/// The future of the response.
+pub(crate) struct Answer {
+    run: Run,
+    id: RequestId,
+    started: Instant,
+    counters: Arc<RouteCounters>,
+    /// Set on routes whose responses reserve memory: all that may change something.
+    state: Option<Arc<AppState>>,
+    /// Set if the client has a key.
+    key: Option<KeyInUse>,
+    may_change: bool,
 }
 
-pin_project! {
-    #[project = RunPinned]
-    enum Run<F> {
-        Handler { #[pin] future: F },
-        // Of a request with a session, which must be looked up first.
-        User { future: BoxFuture<'static, Response> },
-        Refused { response: Option<Response> },
-    }
+enum Run {
+    Handler(BoxFuture<'static, Response>),
+    Refused(Option<Response>),
 }
 
-impl<F: Future<Output = Response>> Future for Answer<F> {
+impl Future for Answer {
     type Output = Response;
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Response> {
-        let this = self.project();
-        let id = *this.id;
-        let response = match this.run.project() {
-            RunPinned::Handler { future } => {
-                ready!(request_id::within(id, || future.poll(cx)))
-            }
-            RunPinned::User { future } => {
-                ready!(request_id::within(id, || future.as_mut().poll(cx)))
-            }
-            RunPinned::Refused { response } => match response.take() {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Response> {
+        let this = &mut *self;
+        let id = this.id;
+        let response = match &mut this.run {
+            Run::Handler(future) => ready!(request_id::within(id, || future.as_mut().poll(cx))),
+            Run::Refused(response) => match response.take() {
                 Some(response) => response,
                 None => unreachable!("a future is not polled after it is done"),
             },
         };
-        let mut response = match this.state {
+        let mut response = match &this.state {
             Some(state) => {
                 let mut response = hold(&state.memory, response);
-                if let Some(key) = *this.key {
+                if let Some(key) = this.key {
                     response = revocable::response(response, key, state);
                 }
-                if *this.may_change {
+                if this.may_change {
                     positions::add_position(&state.node, &mut response);
                 }
                 response
@@ -214,7 +198,7 @@ impl<F: Future<Output = Response>> Future for Answer<F> {
         response.headers_mut().insert(X_REQUEST_ID, id.to_header());
         let no_store = HeaderValue::from_static("no-store");
         response.headers_mut().entry(CACHE_CONTROL).or_insert(no_store);
-        count(this.counters, response.status(), this.started.elapsed(), id);
+        count(&this.counters, response.status(), this.started.elapsed(), id);
         Poll::Ready(response)
     }
 }

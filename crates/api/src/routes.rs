@@ -7,8 +7,10 @@ use axum::Router;
 use axum::extract::{Request, State};
 use axum::handler::Handler;
 use axum::http::{HeaderMap, Method};
+use axum::response::Response;
 use axum::routing::{MethodFilter, on};
-use edge::FileSource;
+use edge::{ErasedHandler, FileSource};
+use futures_util::future::BoxFuture;
 use node::Node;
 use tokio::sync::watch;
 
@@ -81,31 +83,35 @@ impl Routes<'_> {
         entry: RouteKind,
         handler: H,
     ) where
-        H: Handler<T, Arc<AppState>>,
+        H: Handler<T, Arc<AppState>, Future = BoxFuture<'static, Response>>,
         T: 'static,
     {
+        self.add(method, path, entry, ErasedHandler::new(handler));
+    }
+
+    fn add(
+        &mut self,
+        method: &'static str,
+        path: &'static str,
+        entry: RouteKind,
+        handler: ErasedHandler<Arc<AppState>>,
+    ) {
         let known = Method::from_bytes(method.as_bytes()).map(MethodFilter::try_from);
         let Ok(Ok(filter)) = known else { unreachable!("{method} is a method") };
         let counters = self.metrics.route(method, path);
         let router = std::mem::take(&mut self.router);
-        self.router = router.route(
-            path,
-            match entry {
-                RouteKind::Plain | RouteKind::Query => {
-                    on(filter, Guarded::new(After(handler), entry, counters))
-                }
-                // Whoever needs no key does not wait.
-                RouteKind::Public | RouteKind::Nowhere => {
-                    on(filter, Guarded::new(handler, entry, counters))
-                }
-            },
-        );
+        let handler = match entry {
+            RouteKind::Plain | RouteKind::Query => ErasedHandler::new(After(handler)),
+            // Whoever needs no key does not wait.
+            RouteKind::Public | RouteKind::Nowhere => handler,
+        };
+        self.router = router.route(path, on(filter, Guarded::new(handler, entry, counters)));
     }
 
     fn finish(self, state: Arc<AppState>, pages: Option<Arc<dyn FileSource>>) -> Router {
         let guarded = |name| self.metrics.route("*", name);
         let nothing = Guarded::new(
-            || async { ApiError::not_found() },
+            ErasedHandler::new(|| async { ApiError::not_found() }),
             RouteKind::Nowhere,
             guarded("unknown path"),
         );
@@ -113,7 +119,7 @@ impl Routes<'_> {
             let page = |State(state): State<Arc<AppState>>, headers: HeaderMap| {
                 files::missing(state, pages, headers)
             };
-            Guarded::new(page, RouteKind::Public, guarded("unknown page"))
+            Guarded::new(ErasedHandler::new(page), RouteKind::Public, guarded("unknown page"))
         });
         let unknown = |State(state): State<Arc<AppState>>, request: Request| async move {
             match missing.filter(|_| files::is_for_page(&request)) {
@@ -125,7 +131,7 @@ impl Routes<'_> {
         self.router
             .fallback(unknown)
             .method_not_allowed_fallback(Guarded::new(
-                other,
+                ErasedHandler::new(other),
                 RouteKind::Nowhere,
                 guarded("unknown method"),
             ))

@@ -12,7 +12,7 @@ use axum::handler::Handler;
 use axum::http::header::AUTHORIZATION;
 use axum::http::{HeaderMap, Uri};
 use axum::response::{IntoResponse as _, Response};
-use edge::{GuestConnection, SESSION_HEADER, Session, SessionUse};
+use edge::{ErasedHandler, GuestConnection, SESSION_HEADER, Session, SessionUse};
 use feed::{Refusal, UserId};
 use hyper::body::Body as _;
 
@@ -121,15 +121,12 @@ pub(crate) fn is_asked(state: &AppState, headers: &HeaderMap) -> bool {
 }
 
 /// Lets the handler respond to a user, if the query is right, too.
-pub(crate) async fn respond<H, T>(
-    handler: H,
+pub(crate) async fn respond(
+    handler: ErasedHandler<Arc<AppState>>,
     (rule, query): (UserRule, Result<(), ApiError>),
     request: Request,
     state: Arc<AppState>,
-) -> Response
-where
-    H: Handler<T, Arc<AppState>>,
-{
+) -> Response {
     let admitted = admit(rule, request, &state).await;
     match admitted.and_then(|admitted| query.map(|()| admitted)) {
         Ok((request, session)) => {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use edge::{Access, BlockingReads, ReadError, Sessions};
+use edge::{Access, BlockingReads, Sessions};
 use feed::Lifetime;
 use node::Node;
 use prometheus_client::registry::Registry;
@@ -110,10 +110,10 @@ impl AppState {
             unreachable!("the semaphore is never closed");
         };
         let node = self.node.clone();
-        let read = tokio::task::spawn_blocking(carry(move || {
+        let read = carry(move || {
             let _turn = turn;
             read(&node)
-        }));
-        read.await.map_err(|error| ReadError::from(error).into())
+        });
+        Ok(edge::blocking(read).await?)
     }
 }

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use edge::ReadError;
 use node::{MemoryBudget, Node, Reservation};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -82,12 +81,12 @@ impl Turn {
         read: impl FnOnce(&Node) -> T + Send + 'static,
     ) -> Result<T, ApiError> {
         let node = node.clone();
-        let read = tokio::task::spawn_blocking(carry(move || {
+        let read = carry(move || {
             // Held by the read itself, which continues when the stream ends.
             let _turn = self.0;
             read(&node)
-        }));
-        read.await.map_err(|error| ReadError::from(error).into())
+        });
+        Ok(edge::blocking(read).await?)
     }
 }
 

@@ -83,6 +83,49 @@ impl Drop for SetOnDrop {
     }
 }
 
+/// Where work leaves its result. The work itself is then a closure without a type of its own, so that whatever runs it is
+/// compiled once, and not for each read.
+struct Place<T>(Arc<Mutex<Option<T>>>);
+
+impl<T> Default for Place<T> {
+    fn default() -> Self {
+        Self(Arc::default())
+    }
+}
+
+impl<T> Clone for Place<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<T> Place<T> {
+    fn put(&self, result: T) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+    }
+
+    fn take(&self) -> T {
+        let result = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(result) = result else { unreachable!("work that has ended has a result") };
+        result
+    }
+}
+
+/// Runs `work` where blocking is allowed, on a thread of the runtime beside the lanes. It is never refused: the caller bounds
+/// how much runs at a time.
+///
+/// # Errors
+/// [`ReadError::Panicked`]
+pub async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, ReadError> {
+    let result = Place::default();
+    let place = result.clone();
+    let work: Box<dyn FnOnce() + Send> = Box::new(move || place.put(work()));
+    tokio::task::spawn_blocking(work).await?;
+    Ok(result.take())
+}
+
 /// A read that waits, with its permit of the lane. It does not panic.
 struct Waiting {
     read: Box<dyn FnOnce() + Send>,
@@ -222,6 +265,17 @@ impl BlockingReads {
         length: Length,
         read: impl FnOnce(&Abandoned) -> T + Send + 'static,
     ) -> Result<T, ReadError> {
+        let result = Place::default();
+        let place = result.clone();
+        self.run_erased(length, Box::new(move |abandoned| place.put(read(abandoned)))).await?;
+        Ok(result.take())
+    }
+
+    async fn run_erased(
+        &self,
+        length: Length,
+        read: Box<dyn FnOnce(&Abandoned) + Send>,
+    ) -> Result<(), ReadError> {
         let lane = match length {
             Length::Quick => &self.quick,
             Length::Long => &self.long,

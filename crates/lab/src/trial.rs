@@ -2,6 +2,7 @@
 //! to its standard output, a line of JSON each.
 
 use std::io;
+use std::pin::Pin;
 
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Builder;
@@ -71,10 +72,25 @@ pub fn run(request: &Request) -> Result<Measured, TrialError> {
 }
 
 /// Runs a future on a runtime with so many worker threads.
-pub(crate) fn block_on<F>(threads: u32, future: F) -> Result<Measured, TrialError>
-where
-    F: Future<Output = Measured> + Send + 'static,
-{
+pub(crate) fn block_on(
+    threads: u32,
+    future: impl Future<Output = Measured> + Send + 'static,
+) -> Result<Measured, TrialError> {
+    block_on_boxed(threads, boxed(future))
+}
+
+/// A future whose type is erased. Each type of future that a runtime runs costs about 2,000 lines of code for the compiler,
+/// and a trial has some for each design.
+pub(crate) fn boxed<T>(
+    future: impl Future<Output = T> + Send + 'static,
+) -> Pin<Box<dyn Future<Output = T> + Send>> {
+    Box::pin(future)
+}
+
+fn block_on_boxed(
+    threads: u32,
+    future: Pin<Box<dyn Future<Output = Measured> + Send>>,
+) -> Result<Measured, TrialError> {
     let runtime =
         Builder::new_multi_thread().worker_threads(threads as usize).enable_all().build()?;
     // On a worker: this thread would be one more than was asked for.

@@ -1,7 +1,10 @@
 //! The table of routes: each with what it needs of its client, and how far it works.
 
 use axum::handler::Handler;
+use axum::response::Response;
 use axum::routing::{MethodFilter, MethodRouter, on};
+use edge::ErasedHandler;
+use futures_util::future::BoxFuture;
 
 use crate::access::Needs;
 use crate::api::absent::Absent;
@@ -48,10 +51,10 @@ macro_rules! methods {
         impl Endpoints {$(
             pub(crate) fn $name<H, T>(&mut self, path: &'static str, needs: Needs, handler: H)
             where
-                H: Handler<T, Shared>,
+                H: Handler<T, Shared, Future = BoxFuture<'static, Response>>,
                 T: 'static,
             {
-                let handler = on(MethodFilter::$filter, handler);
+                let handler = ErasedHandler::new(handler);
                 self.add(stringify!($filter), path, needs, EndpointState::Works, handler);
             }
         )*}
@@ -80,8 +83,9 @@ impl Endpoints {
         path: &'static str,
         needs: Needs,
         state: EndpointState,
-        handler: MethodRouter<Shared>,
+        handler: ErasedHandler<Shared>,
     ) {
+        let handler = on(filter(method), handler);
         let token = needs.in_words();
         let endpoint = Endpoint { method, path, token, state };
         self.0.push(Route { endpoint, needs, handler });
@@ -96,7 +100,7 @@ impl Endpoints {
         paths: &[&'static str],
     ) {
         for path in paths {
-            let handler = on(filter(method), move || async move { answer.answer() });
+            let handler = ErasedHandler::new(move || async move { answer.answer() });
             self.add(method, path, needs, EndpointState::WithoutFeature, handler);
         }
     }
@@ -104,7 +108,7 @@ impl Endpoints {
     /// Adds endpoints that do not exist.
     pub(crate) fn missing(&mut self, method: &'static str, paths: &[&'static str]) {
         for path in paths {
-            let handler = on(filter(method), || async { Absent::Record.answer() });
+            let handler = ErasedHandler::new(|| async { Absent::Record.answer() });
             self.add(method, path, Needs::Nothing, EndpointState::Missing, handler);
         }
     }

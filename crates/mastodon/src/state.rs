@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use axum::http::Extensions;
-use edge::{ClientAddress, ReadError};
+use edge::ClientAddress;
 use feed::accounts::{AccountCommand, AccountDone};
 use feed::{Command, Done, Idempotency, Reply, UserId};
 use node::{Node, Request};
@@ -138,11 +138,11 @@ impl Server {
         let turn = Arc::clone(&self.done_reads).acquire_owned().await;
         let turn = turn.map_err(|_| ApiError::overloaded())?;
         let renderer = self.renderer.clone();
-        let read = tokio::task::spawn_blocking(move || {
+        let read = move || {
             let _turn = turn;
             read(&mut Entities::new(&renderer, Some(reader)))
-        });
-        read.await.map_err(|error| ReadError::from(error).into())
+        };
+        Ok(edge::blocking(read).await?)
     }
 
     /// Counts something that an address does, and refuses what is above its rate.

@@ -11,7 +11,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use edge::ReadError;
 use feed::{Tag, UserId};
 use node::{PublicChange, PublicChangeKind};
 use tokio::sync::broadcast::error::RecvError;
@@ -148,13 +147,13 @@ impl Server {
     ) -> Option<T> {
         let turn = Arc::clone(&self.streams.turns).acquire_owned().await.ok()?;
         let renderer = self.renderer.clone();
-        let read = tokio::task::spawn_blocking(move || {
+        let read = move || {
             // Held by the read itself, which continues when the stream ends.
             let _turn = turn;
             read(&renderer)
-        });
+        };
         // The conversion logs what nobody has logged.
-        read.await.map_err(|error| ApiError::from(ReadError::from(error))).ok()
+        edge::blocking(read).await.map_err(ApiError::from).ok()
     }
 }
 

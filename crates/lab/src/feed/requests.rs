@@ -21,7 +21,7 @@ use crate::feed::sharded::Sharded;
 use crate::feed::{Client, Design, PAGE};
 use crate::measured::{Latencies, Marks, Measured, Stopwatch, memory_bytes};
 use crate::parameters::Parameters;
-use crate::trial::{TrialError, block_on};
+use crate::trial::{TrialError, block_on, boxed};
 
 /// What all clients of a trial do.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -185,7 +185,7 @@ async fn trial<D: Design>(workload: Workload) -> Measured {
     let mut running = JoinSet::new();
     for number in 0..workload.clients {
         let (feed, network) = (Arc::clone(&feed), Arc::clone(&network));
-        running.spawn(drive(number, feed, network, workload, stopwatch.started()));
+        running.spawn(boxed(drive(number, feed, network, workload, stopwatch.started())));
     }
     let mut done = running.join_all().await;
     done.sort_unstable_by_key(|client| client.number);

@@ -17,7 +17,7 @@ use crate::keys::workload::{Op, Workload, add};
 use crate::keys::{Client as _, Design};
 use crate::measured::{Marks, Measured, Stopwatch};
 use crate::parameters::Parameters;
-use crate::trial::{TrialError, block_on};
+use crate::trial::{TrialError, block_on, boxed};
 
 /// Experiment 6.
 pub(crate) static EXPERIMENT: Experiment = Experiment {
@@ -155,7 +155,7 @@ async fn trial<D: Design>(workload: Workload) -> Measured {
     let start = stopwatch.started();
     let mut running = JoinSet::new();
     for (number, mut client, operations) in clients {
-        running.spawn(async move {
+        running.spawn(boxed(async move {
             let (mut answers, mut marks) =
                 (Answers::default(), Marks::new(start, operations.len()));
             for op in operations {
@@ -168,7 +168,7 @@ async fn trial<D: Design>(workload: Workload) -> Measured {
                 marks.done();
             }
             (number, answers, marks)
-        });
+        }));
     }
     let mut done = running.join_all().await;
     done.sort_unstable_by_key(|(number, ..)| *number);
@@ -192,7 +192,7 @@ async fn load<D: Design>(store: &D, workload: &Workload) {
     let mut loading = JoinSet::new();
     for (number, keys) in (0..).zip(keys.chunks(share)) {
         let (mut client, keys) = (store.connect(number), keys.to_vec());
-        loading.spawn(async move { client.write_all(keys).await });
+        loading.spawn(boxed(async move { client.write_all(keys).await }));
     }
     loading.join_all().await;
 }

@@ -21,7 +21,7 @@ use crate::recognizer::pool::Pool;
 use crate::recognizer::port::Port;
 use crate::recognizer::tasks::Tasks;
 use crate::recognizer::{Design, Nearest, references, select};
-use crate::trial::{TrialError, block_on};
+use crate::trial::{TrialError, block_on, boxed};
 
 /// Bits of a drawing that differ from the sample it is made of.
 const NOISE_BITS: usize = 60;
@@ -217,7 +217,7 @@ impl Load {
                 std::thread::sleep((start + due).saturating_duration_since(Instant::now()));
                 let (design, made) = (Arc::clone(&design), Instant::now());
                 let request = async move { (number, design.nearest(query).await, made.elapsed()) };
-                requests.spawn_on(request, &runtime);
+                requests.spawn_on(boxed(request), &runtime);
             }
             let _ended = done.send(requests);
         });
@@ -234,7 +234,7 @@ impl Load {
             let numbered = self.queries.iter().copied().enumerate().skip(client).step_by(step);
             let (own, design) = (numbered.collect::<Vec<_>>(), Arc::clone(&design));
             let mut marks = Marks::new(stopwatch.started(), own.len());
-            clients.spawn(async move {
+            clients.spawn(boxed(async move {
                 let mut answered = Vec::with_capacity(own.len());
                 for (number, query) in own {
                     let made = Instant::now();
@@ -242,7 +242,7 @@ impl Load {
                     marks.done();
                 }
                 (answered, marks)
-            });
+            }));
         }
         let (answered, marks): (Vec<_>, Vec<_>) = clients.join_all().await.into_iter().unzip();
         let measured = stopwatch.end(self.queries.len() as u64, marks);

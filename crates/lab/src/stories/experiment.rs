@@ -24,7 +24,7 @@ use crate::stories::per_user::PerUser;
 use crate::stories::posted::{Posted, Span};
 use crate::stories::roost::Roost;
 use crate::stories::{Client, Design, Friends};
-use crate::trial::{TrialError, block_on};
+use crate::trial::{TrialError, block_on, boxed};
 
 /// Experiment 5.
 pub(crate) static EXPERIMENT: Experiment = Experiment {
@@ -187,7 +187,7 @@ pub(super) async fn trial<D: Design>(workload: Workload) -> Measured {
     for number in 0..CLIENTS {
         let (mut client, requests) = (design.connect(), workload.requests as usize);
         let mut marks = Marks::new(stopwatch.started(), requests);
-        running.spawn(async move {
+        running.spawn(boxed(async move {
             let (mut latencies, mut pages) = (Latencies::for_requests(requests), Vec::new());
             for user in workload.requests_of(number) {
                 let (begin, mut page) = (Instant::now(), Vec::new());
@@ -198,7 +198,7 @@ pub(super) async fn trial<D: Design>(workload: Workload) -> Measured {
                 pages.push((user, read, page));
             }
             (number, pages, marks, latencies)
-        });
+        }));
     }
     let mut done = running.join_all().await;
     done.sort_unstable_by_key(|(number, ..)| *number);
@@ -249,7 +249,7 @@ async fn post_all<D: Design>(design: &Arc<D>, workload: Workload) -> Renewal {
     }
     let pause = Duration::from_secs(workload.life_s.into()) / 2 / workload.friends.users;
     let (stop, mut stopped) = oneshot::channel();
-    let task = tokio::spawn(async move {
+    let task = tokio::spawn(boxed(async move {
         let mut next = Instant::now();
         for author in (0..workload.friends.users).cycle() {
             next += pause;
@@ -260,7 +260,7 @@ async fn post_all<D: Design>(design: &Arc<D>, workload: Workload) -> Renewal {
             posted.add(author, post(&mut client, author, workload).await);
         }
         posted
-    });
+    }));
     Renewal { stop, task }
 }
 
