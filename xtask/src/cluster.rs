@@ -14,7 +14,7 @@ use crate::{cargo, step, target};
 const USAGE: &str = "cargo xtask cluster [--minutes 30] [--seed NUMBER] [--out FOLDER]
 cargo xtask cluster --figures [--out FOLDER]
 
-The first writes summary.txt, faults.csv and pauses.csv to the folder. The second measures a release build instead, and
+The first writes summary.txt, faults.csv and pauses.csv to the folder. The second measures a build of the profile `dist` instead, and
 writes figures.txt.";
 /// Seconds in `cargo xtask test`.
 const TEST_SECONDS: &str = "20";
@@ -31,7 +31,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
     let mut rest = arguments.iter().peekable();
     let measures = rest.next_if(|first| *first == "--figures").is_some();
     let mut test = cargo(root, &["test", "-p", "roost", "--test", "e2e"]);
-    test.args(measures.then_some("--release"));
+    test.args(measures.then_some("--profile=dist"));
     test.arg("--").args(if measures { FIGURES } else { CAMPAIGN });
     let mut minutes = 30.0;
     while let Some(name) = rest.next() {

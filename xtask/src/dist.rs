@@ -17,7 +17,7 @@ use crate::{cargo, step, target};
 
 pub(crate) const USAGE: &str = "cargo xtask dist [--binary FILE] [--out DIR] [--maintainer 'NAME <ADDRESS>']
     --binary FILE      package this program instead of building one for release
-    --out DIR          directory to write to [default: target/dist]
+    --out DIR          directory to write to [default: target/packages]
     --maintainer TEXT  who answers for the Debian package. Set it if you give the package to others";
 
 /// The maintainer of a package that nobody answers for: Debian requires an address, and this one can never exist.
@@ -61,8 +61,8 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
     let binary = match options.binary {
         Some(binary) => binary,
         None => {
-            step(cargo(root, &["build", "--release", "--locked", "-p", "roost"]))?;
-            target(root).join("release/roost")
+            step(cargo(root, &["build", "--profile", "dist", "--locked", "-p", "roost"]))?;
+            target(root).join("dist/roost")
         }
     };
     distribution.fill(&binary)?;
@@ -77,7 +77,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
 impl Options {
     fn parse(root: &Path, arguments: &[String]) -> anyhow::Result<Self> {
         let maintainer = NO_MAINTAINER.to_owned();
-        let mut options = Self { binary: None, out: target(root).join("dist"), maintainer };
+        let mut options = Self { binary: None, out: target(root).join("packages"), maintainer };
         let mut rest = arguments.iter();
         while let Some(option) = rest.next() {
             let value = || rest.clone().next().context(USAGE);

@@ -40,7 +40,7 @@ pub(crate) fn smoke(root: &Path) -> anyhow::Result<()> {
 /// # Errors
 /// See [`run`].
 pub(crate) fn nightly(root: &Path) -> anyhow::Result<()> {
-    step(cargo(root, &["test", "--profile", "dst", "-p", "dst", "--features", "bugs", "--quiet"]))?;
+    step(cargo(root, &["test", "--release", "-p", "dst", "--features", "bugs", "--quiet"]))?;
     build(root, true)?;
     step(simulator(root).arg("--regressions"))?;
     step(simulator(root).args(["--seconds", NIGHTLY_SECONDS]))?;
@@ -48,7 +48,7 @@ pub(crate) fn nightly(root: &Path) -> anyhow::Result<()> {
 }
 
 fn build(root: &Path, with_bugs: bool) -> anyhow::Result<()> {
-    let mut build = cargo(root, &["build", "--profile", "dst", "-p", "dst", "--quiet"]);
+    let mut build = cargo(root, &["build", "--release", "-p", "dst", "--quiet"]);
     if with_bugs {
         build.args(["--features", "bugs"]);
     }
@@ -56,7 +56,7 @@ fn build(root: &Path, with_bugs: bool) -> anyhow::Result<()> {
 }
 
 fn simulator(root: &Path) -> Command {
-    let mut simulator = Command::new(target(root).join("dst/dst"));
+    let mut simulator = Command::new(target(root).join("release/dst"));
     simulator.current_dir(root);
     simulator
 }

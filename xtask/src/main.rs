@@ -31,7 +31,7 @@ cargo xtask nightly         run the long checks: documentation, races, statistic
 cargo xtask tidy            run only the quick checks of the sources
 cargo xtask dst [ARGS]      simulate the node with faults (options: --help)
 cargo xtask bench [ARGS]    run benchmarks (list: --help); raw data goes to runs/DATE-bench
-cargo xtask dist            build a release: an archive and a Debian package, in target/dist
+cargo xtask dist            build a release: an archive and a Debian package, in target/packages
 cargo xtask power [ARGS]    test power losses and kills under load (options: --help)
 cargo xtask cluster [ARGS]  test a cluster while its parts fail (options: --help)
 cargo xtask damage --minutes N [--out FILE]
@@ -246,8 +246,8 @@ fn has(program: &str) -> bool {
 }
 
 fn bench(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
-    step(cargo(root, &["build", "--release", "-p", "roost", "-p", "bench"]))?;
-    let mut bench = Command::new(target(root).join("release/bench"));
+    step(cargo(root, &["build", "--profile", "dist", "-p", "roost", "-p", "bench"]))?;
+    let mut bench = Command::new(target(root).join("dist/bench"));
     bench.current_dir(root).args(arguments);
     if !arguments.iter().any(|argument| argument == "--out" || argument == "--help") {
         let date = Command::new("date").arg("+%Y-%m-%d").output()?.stdout;

@@ -317,6 +317,7 @@ systemctl() { :; }; stub() { :; }
 /// Paths and names of documents, and what stands for them here.
 const REPLACED: &[(&str, &str)] = &[
     ("target/release/roost", "roost"),
+    ("target/dist/roost", "roost"),
     ("target/debug/roost", "roost"),
     ("systemd-sysusers", "stub"),
     ("127.0.0.1:8998", "$ADDRESS"),
