@@ -88,7 +88,7 @@ impl FromRequest<Shared> for Form {
         if is_long {
             state.limit(What::Uploads, u64::from(user.0))?;
         }
-        let mut upload = state.uploads.begin(user).ok_or_else(ApiError::too_many)?;
+        let mut upload = state.uploads.begin(user).await?;
         let body = upload.read(request.into_body()).await?;
         // As for other bodies: the token may have ended while this one arrived.
         state.confirm(&access).await?;

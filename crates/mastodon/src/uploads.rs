@@ -1,11 +1,13 @@
 //! The bodies of forms with files, which are longer than others.
 //!
-//! **Invariant:** a body takes at most [`BODY_BYTES_MAX`], those of a user [`USER_BYTES_MAX`] and [`USER_BODIES_MAX`] at a
-//! time, all together [`MEMORY`]. Memory is taken as bytes arrive, and a body that is slower than [`WINDOW_BYTES`] in
-//! [`WINDOW`] ends, so who sends slowly holds little, and not for long.
+//! **Invariant:** a body takes at most [`BODY_BYTES_MAX`], those of a user [`USER_BYTES_MAX`], all together [`MEMORY`]. Of a
+//! user one body is read at a time, while up to [`USER_BODIES_MAX`] less one wait. Memory is taken as bytes arrive, and a
+//! body that is slower than [`WINDOW_BYTES`] in [`WINDOW`] ends. If there is no memory for what arrives, the body ends that
+//! has held most for longest, so those who hold memory keep out nobody who sends a body at the usual speed.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::body::{Body, HttpBody as _};
@@ -13,8 +15,8 @@ use axum::http::StatusCode;
 use feed::UserId;
 use http_body_util::BodyExt as _;
 use media::FILE_BYTES_MAX;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Instant, timeout_at};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::error::ApiError;
 
@@ -22,10 +24,12 @@ use crate::error::ApiError;
 pub(crate) const BODY_BYTES_MAX: usize = FILE_BYTES_MAX + crate::bodies::BODY_BYTES_MAX;
 /// Most memory of all bodies, in bytes: four of the longest.
 pub(crate) const MEMORY: usize = 4 * BODY_BYTES_MAX;
-/// Most bodies of one user that are read at a time: the pictures of a post.
+/// Most bodies of one user that are read or wait at a time: the pictures of a post.
 const USER_BODIES_MAX: u32 = 4;
 /// Most memory of the bodies of one user, in bytes: one of the longest, and as much again of a part of it that is moved.
 const USER_BYTES_MAX: usize = BODY_BYTES_MAX + BODY_BYTES_MAX / 2;
+/// Longest time that a body waits for those that its user sent before.
+const TURN_WAIT: Duration = Duration::from_secs(120);
 /// The first [`WINDOW_BYTES`] of a body, or all of it, must arrive within this time.
 const FIRST_WINDOW: Duration = Duration::from_secs(10);
 /// After that, another [`WINDOW_BYTES`], or the end, must arrive within each such period.
@@ -34,16 +38,36 @@ const WINDOW_BYTES: usize = 64 << 10;
 
 /// The bodies that are being read or used.
 pub(crate) struct Uploads {
-    /// A permit for each byte.
-    bytes: Arc<Semaphore>,
-    of_user: Mutex<HashMap<UserId, Share>>,
+    memory: Mutex<Memory>,
+    /// Tells those who wait for memory that a body ended.
+    freed: Notify,
+}
+
+/// The memory of all bodies.
+struct Memory {
+    /// Bytes that nobody has.
+    free: usize,
+    /// Bytes of bodies that have been told to end.
+    ending: usize,
+    of_user: HashMap<UserId, Share>,
 }
 
 /// What a user has of them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Share {
+    /// Bodies that are read, used, or wait.
     bodies: u32,
+    /// Bytes of the body that has the turn.
     bytes: usize,
+    /// A permit for the body that is read or used.
+    turn: Arc<Semaphore>,
+    reading: Option<Reading>,
+}
+
+/// A body that is being read.
+struct Reading {
+    began: Instant,
+    is_ending: bool,
+    end: Arc<Notify>,
 }
 
 /// A body of a user. Its bytes are paid for until it is dropped.
@@ -51,21 +75,97 @@ pub(crate) struct Uploading {
     uploads: Arc<Uploads>,
     user: UserId,
     bytes: usize,
-    paid: Option<OwnedSemaphorePermit>,
+    /// Tells this body to end.
+    end: Arc<Notify>,
+    turn: Option<OwnedSemaphorePermit>,
+}
+
+impl Share {
+    fn new() -> Self {
+        Self { bodies: 0, bytes: 0, turn: Arc::new(Semaphore::new(1)), reading: None }
+    }
+
+    /// The memory that the body holds and the time for which it has been read, as a product; `None` if it is not read.
+    fn weight(&self, now: Instant) -> Option<u128> {
+        let reading = self.reading.as_ref()?;
+        let ms = now.saturating_duration_since(reading.began).as_millis() + 1;
+        Some(self.bytes as u128 * ms)
+    }
+}
+
+impl Memory {
+    /// Takes memory for more bytes of a body.
+    ///
+    /// # Errors
+    /// 503 if there is none, or the user has enough.
+    fn take(&mut self, user: UserId, bytes: usize) -> Result<(), ApiError> {
+        let share = self.of_user.get_mut(&user).ok_or_else(ApiError::internal)?;
+        let is_ending = share.reading.as_ref().is_some_and(|reading| reading.is_ending);
+        if is_ending || share.bytes + bytes > USER_BYTES_MAX || bytes > self.free {
+            return Err(ApiError::overloaded());
+        }
+        share.bytes += bytes;
+        self.free -= bytes;
+        Ok(())
+    }
+
+    fn give_back(&mut self, user: UserId, bytes: usize) {
+        let Some(share) = self.of_user.get_mut(&user) else { return };
+        share.bytes -= bytes;
+        self.free += bytes;
+        if share.reading.as_ref().is_some_and(|reading| reading.is_ending) {
+            self.ending -= bytes;
+        }
+    }
+
+    /// Whether there will be memory for a body: tells the body to end that has held most for longest, unless it is that of
+    /// this user, or one ends already.
+    fn makes_room(&mut self, user: UserId, now: Instant) -> bool {
+        if self.ending > 0 {
+            return true;
+        }
+        let own = self.of_user.get(&user).and_then(|share| share.weight(now));
+        let heaviest = self.of_user.values_mut().max_by_key(|share| share.weight(now));
+        let Some(share) = heaviest.filter(|share| share.weight(now) > own) else { return false };
+        let bytes = share.bytes;
+        let Some(reading) = &mut share.reading else { return false };
+        reading.is_ending = true;
+        reading.end.notify_one();
+        self.ending = bytes;
+        bytes > 0
+    }
 }
 
 impl Uploads {
     pub(crate) fn new() -> Arc<Self> {
-        let bytes = Arc::new(Semaphore::new(MEMORY));
-        Arc::new(Self { bytes, of_user: Mutex::default() })
+        let memory = Memory { free: MEMORY, ending: 0, of_user: HashMap::new() };
+        Arc::new(Self { memory: Mutex::new(memory), freed: Notify::new() })
     }
 
-    /// Counts a body; none if its user has too many.
-    pub(crate) fn begin(self: &Arc<Self>, user: UserId) -> Option<Uploading> {
-        let mut of_user = self.of_user.lock().ok()?;
-        let share = of_user.entry(user).or_default();
-        (share.bodies < USER_BODIES_MAX).then(|| share.bodies += 1)?;
-        Some(Uploading { uploads: Arc::clone(self), user, bytes: 0, paid: None })
+    fn memory(&self) -> MutexGuard<'_, Memory> {
+        // No code that may panic runs while it is locked.
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts a body, and waits until it may be read.
+    ///
+    /// # Errors
+    /// 429 if its user has too many, or those before take too long.
+    pub(crate) async fn begin(self: &Arc<Self>, user: UserId) -> Result<Uploading, ApiError> {
+        let (mut upload, turn) = {
+            let mut memory = self.memory();
+            let share = memory.of_user.entry(user).or_insert_with(Share::new);
+            if share.bodies == USER_BODIES_MAX {
+                return Err(ApiError::too_many());
+            }
+            share.bodies += 1;
+            let (uploads, end) = (Arc::clone(self), Arc::default());
+            (Uploading { uploads, user, bytes: 0, end, turn: None }, Arc::clone(&share.turn))
+        };
+        let turn = timeout(TURN_WAIT, turn.acquire_owned()).await;
+        let turn = turn.map_err(|_| ApiError::too_many())?.map_err(|_| ApiError::internal())?;
+        upload.turn = Some(turn);
+        Ok(upload)
     }
 }
 
@@ -75,92 +175,110 @@ impl Uploading {
     /// # Errors
     /// 503 if there is none.
     pub(crate) fn pay(&mut self, bytes: usize) -> Result<(), ApiError> {
-        let count = u32::try_from(bytes).map_err(|_| ApiError::overloaded())?;
-        let mut of_user = self.uploads.of_user.lock().map_err(|_| ApiError::overloaded())?;
-        let share = of_user.get_mut(&self.user).ok_or_else(ApiError::internal)?;
-        if share.bytes + bytes > USER_BYTES_MAX {
-            return Err(ApiError::overloaded());
-        }
-        let more = Arc::clone(&self.uploads.bytes).try_acquire_many_owned(count);
-        let more = more.map_err(|_| ApiError::overloaded())?;
-        share.bytes += bytes;
+        self.uploads.memory().take(self.user, bytes)?;
         self.bytes += bytes;
-        match &mut self.paid {
-            Some(paid) => paid.merge(more),
-            None => self.paid = Some(more),
-        }
         Ok(())
+    }
+
+    /// Takes memory for more bytes of a body that is being read, of another body if there is none.
+    ///
+    /// # Errors
+    /// 503 if this body has held most for longest.
+    async fn pay_or_end_another(&mut self, bytes: usize) -> Result<(), ApiError> {
+        loop {
+            let mut freed = pin!(self.uploads.freed.notified());
+            // From here on no notification is missed.
+            freed.as_mut().enable();
+            {
+                let mut memory = self.uploads.memory();
+                if memory.take(self.user, bytes).is_ok() {
+                    break;
+                }
+                if !memory.makes_room(self.user, Instant::now()) {
+                    return Err(ApiError::overloaded());
+                }
+            }
+            tokio::select! {
+                () = self.end.notified() => return Err(ApiError::overloaded()),
+                () = freed => {}
+            }
+        }
+        self.bytes += bytes;
+        Ok(())
+    }
+
+    /// Marks the beginning or the end of reading.
+    fn set_reading(&self, is_read: bool) {
+        let (began, end) = (Instant::now(), Arc::clone(&self.end));
+        let mut memory = self.uploads.memory();
+        let Some(share) = memory.of_user.get_mut(&self.user) else { return };
+        let before = share.reading.take();
+        share.reading = is_read.then_some(Reading { began, is_ending: false, end });
+        if before.is_some_and(|reading| reading.is_ending) {
+            memory.ending -= self.bytes;
+        }
+        drop(memory);
+        self.uploads.freed.notify_waiters();
     }
 
     /// Reads a body.
     ///
     /// # Errors
     /// 413, 408, 503, or 400 if it is incomplete.
-    pub(crate) async fn read(&mut self, mut body: Body) -> Result<Vec<u8>, ApiError> {
-        let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
-        if announced > BODY_BYTES_MAX {
+    pub(crate) async fn read(&mut self, body: Body) -> Result<Vec<u8>, ApiError> {
+        self.set_reading(true);
+        let read = self.read_all(body).await;
+        self.set_reading(false);
+        read
+    }
+
+    async fn read_all(&mut self, mut body: Body) -> Result<Vec<u8>, ApiError> {
+        let size = body.size_hint();
+        if size.lower() > BODY_BYTES_MAX as u64 {
             return Err(too_large());
         }
-        // What is announced is reserved and not used: it takes memory when it arrives.
-        let mut whole = Vec::with_capacity(announced);
+        let most = size.upper().and_then(|bytes| usize::try_from(bytes).ok());
+        // What is reserved and not used takes no memory: it does when it arrives.
+        let mut whole = Vec::with_capacity(most.unwrap_or(usize::MAX).min(BODY_BYTES_MAX));
         let (mut deadline, mut window_end) = (Instant::now() + FIRST_WINDOW, WINDOW_BYTES);
         loop {
             let late =
                 |_| ApiError::new(StatusCode::REQUEST_TIMEOUT, "The body did not arrive in time");
-            let frame = timeout_at(deadline, body.frame()).await.map_err(late)?;
+            let frame = tokio::select! {
+                biased;
+                () = self.end.notified() => return Err(ApiError::overloaded()),
+                frame = timeout_at(deadline, body.frame()) => frame.map_err(late)?,
+            };
             let Some(frame) = frame else { return Ok(whole) };
             let broken = |_| ApiError::invalid_request("the body is incomplete");
             let Ok(data) = frame.map_err(broken)?.into_data() else { continue };
-            self.push(&mut whole, &data)?;
+            if whole.len() + data.len() > BODY_BYTES_MAX {
+                return Err(too_large());
+            }
+            self.pay_or_end_another(data.len()).await?;
+            whole.extend_from_slice(&data);
             if whole.len() >= window_end {
                 (deadline, window_end) = (Instant::now() + WINDOW, whole.len() + WINDOW_BYTES);
             }
-        }
-    }
-
-    /// Appends what has arrived.
-    fn push(&mut self, whole: &mut Vec<u8>, data: &[u8]) -> Result<(), ApiError> {
-        let (length, capacity) = (whole.len() + data.len(), whole.capacity());
-        if length > BODY_BYTES_MAX {
-            return Err(too_large());
-        }
-        if length > capacity {
-            let grown = length.max((2 * capacity).min(BODY_BYTES_MAX));
-            // The bytes exist twice while they are moved.
-            let moved = whole.len();
-            self.pay(moved)?;
-            whole.reserve_exact(grown - moved);
-            self.refund(moved);
-        }
-        self.pay(data.len())?;
-        whole.extend_from_slice(data);
-        Ok(())
-    }
-
-    /// Gives memory back.
-    fn refund(&mut self, bytes: usize) {
-        let bytes = bytes.min(self.bytes);
-        drop(self.paid.as_mut().and_then(|paid| paid.split(bytes)));
-        self.bytes -= bytes;
-        if let Ok(mut of_user) = self.uploads.of_user.lock()
-            && let Some(share) = of_user.get_mut(&self.user)
-        {
-            share.bytes -= bytes;
         }
     }
 }
 
 impl Drop for Uploading {
     fn drop(&mut self) {
-        self.refund(self.bytes);
-        if let Ok(mut of_user) = self.uploads.of_user.lock()
-            && let Some(share) = of_user.get_mut(&self.user)
-        {
+        let mut memory = self.uploads.memory();
+        memory.give_back(self.user, self.bytes);
+        if let Some(share) = memory.of_user.get_mut(&self.user) {
             share.bodies -= 1;
+            if self.turn.is_some() {
+                share.reading = None;
+            }
             if share.bodies == 0 {
-                of_user.remove(&self.user);
+                memory.of_user.remove(&self.user);
             }
         }
+        drop(memory);
+        self.uploads.freed.notify_waiters();
     }
 }
 
@@ -174,7 +292,7 @@ mod tests {
     use std::convert::Infallible;
 
     use axum::body::Bytes;
-    use futures_util::stream;
+    use futures_util::{StreamExt as _, stream};
 
     use super::*;
 
@@ -190,13 +308,15 @@ mod tests {
     }
 
     async fn read(uploads: &Arc<Uploads>, user: UserId, body: Body) -> Result<usize, u16> {
-        let mut upload = uploads.begin(user).ok_or(429_u16)?;
+        let status = |error: ApiError| error.status().as_u16();
+        let mut upload = uploads.begin(user).await.map_err(status)?;
         let read = upload.read(body).await;
-        read.map(|bytes| bytes.len()).map_err(|error| error.status().as_u16())
+        read.map(|bytes| bytes.len()).map_err(status)
     }
 
     fn is_free(uploads: &Uploads) -> bool {
-        uploads.bytes.available_permits() == MEMORY && uploads.of_user.lock().unwrap().is_empty()
+        let memory = uploads.memory();
+        (memory.free, memory.ending) == (MEMORY, 0) && memory.of_user.is_empty()
     }
 
     #[tokio::test(start_paused = true)]
@@ -212,11 +332,10 @@ mod tests {
         assert!(is_free(&uploads));
         // Many who begin and send nothing more.
         let mut begun = Vec::new();
-        for user in 0..1_000 {
-            let mut upload = uploads.begin(UserId(user)).unwrap();
-            let mut whole = Vec::new();
-            upload.push(&mut whole, &[1; 100]).unwrap();
-            begun.push((upload, whole));
+        for user in 10..1_000 {
+            let mut upload = uploads.begin(UserId(user)).await.ok().unwrap();
+            upload.pay(100).ok().unwrap();
+            begun.push(upload);
         }
         let whole = Body::from(vec![1; BODY_BYTES_MAX]);
         assert_eq!(read(&uploads, USER, whole).await, Ok(BODY_BYTES_MAX));
@@ -224,33 +343,62 @@ mod tests {
         assert!(is_free(&uploads));
     }
 
-    #[tokio::test]
-    async fn bodies_of_a_user_and_of_all_are_bounded_and_given_back() {
+    #[tokio::test(start_paused = true)]
+    async fn bodies_of_a_user_are_read_one_after_the_other() {
         let uploads = Uploads::new();
-        let longest = || Body::from(vec![1; BODY_BYTES_MAX]);
         assert_eq!(read(&uploads, USER, Body::from(vec![1; BODY_BYTES_MAX + 1])).await, Err(413));
-        let begun: Vec<_> = (0..USER_BODIES_MAX).map(|_| uploads.begin(USER).unwrap()).collect();
-        assert!(uploads.begin(USER).is_none() && uploads.begin(UserId(2)).is_some());
-        drop(begun);
-        let mut held = Vec::new();
-        // One of the longest, and half of one, of each of two users; then there is room for another of the longest.
-        let of = |user| [BODY_BYTES_MAX, BODY_BYTES_MAX / 2].map(|bytes| (UserId(user), bytes));
-        for (user, bytes) in [of(1), of(2)].concat() {
-            let mut upload = uploads.begin(user).unwrap();
-            let whole = upload.read(Body::from(vec![1; bytes])).await.ok().unwrap();
-            assert_eq!(whole.len(), bytes);
-            held.push((upload, whole));
+        let slow = || sending(WINDOW_BYTES, Duration::from_secs(1), 20);
+        let reads = (0..USER_BODIES_MAX + 1).map(|_| read(&uploads, USER, slow()));
+        let began = Instant::now();
+        let mut found = futures_util::future::join_all(reads).await;
+        found.sort_unstable();
+        let all = Ok(20 * WINDOW_BYTES);
+        assert_eq!(found, [all, all, all, all, Err(429)]);
+        assert!(began.elapsed() > Duration::from_secs(4 * 20));
+        // Two that take long together: the second one does not wait for ever.
+        let long = || sending(WINDOW_BYTES, Duration::from_secs(1), 130);
+        let (first, second) =
+            tokio::join!(read(&uploads, USER, long()), read(&uploads, USER, long()));
+        assert_eq!((first, second), (Ok(130 * WINDOW_BYTES), Err(429)));
+        assert!(is_free(&uploads));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn those_who_hold_all_memory_for_long_keep_out_nobody() {
+        let uploads = Uploads::new();
+        let second = Duration::from_secs(1);
+        // Eight users fill the memory, go on as slowly as is allowed, and send as much again when they are ended, as often
+        // as the limit of uploads lets them.
+        let attack = |user| {
+            let uploads = Arc::clone(&uploads);
+            tokio::spawn(async move {
+                let mut ended = 0;
+                while ended < 50 {
+                    let first = stream::iter([Ok::<_, Infallible>(vec![1; MEMORY / 8])]);
+                    let rest = sending(WINDOW_BYTES, second * 4, 250).into_data_stream();
+                    let body =
+                        first.map(|all| all.map(Bytes::from).map_err(|never| match never {}));
+                    let body = Body::from_stream(body.chain(rest));
+                    ended += usize::from(read(&uploads, UserId(user), body).await == Err(503));
+                    tokio::time::sleep(second * 60).await;
+                }
+            })
+        };
+        let attacks: Vec<_> = (10..18).map(attack).collect();
+        tokio::time::sleep(second * 20).await;
+        for at in 0..20 {
+            let photo = || sending(512 << 10, second / 2, 20);
+            let both = tokio::join!(
+                read(&uploads, UserId(1), photo()),
+                read(&uploads, UserId(2), photo())
+            );
+            let all = Ok(20 * (512 << 10));
+            assert_eq!(both, (all, all), "pictures {at}");
         }
-        for user in [1, 2] {
-            assert_eq!(read(&uploads, UserId(user), Body::from("xx")).await, Err(503), "all of it");
+        for attack in attacks {
+            attack.abort();
+            assert!(attack.await.is_err());
         }
-        let mut last = uploads.begin(UserId(3)).unwrap();
-        assert!(last.read(longest()).await.is_ok());
-        assert_eq!(read(&uploads, UserId(4), Body::from("xx")).await, Err(503), "all of all");
-        held.remove(0);
-        assert_eq!(read(&uploads, UserId(4), longest()).await, Ok(BODY_BYTES_MAX));
-        drop(last);
-        drop(held);
         assert!(is_free(&uploads));
     }
 }
