@@ -4,6 +4,8 @@
 //! [`WAITING_MAX`] wait at most, so that they take neither the memory nor all processors; beyond that they are refused.
 //! **Invariant:** clients have turns. The next hash is one of the client whose last turn is longest ago, and if too many
 //! wait, a client with fewer waiting hashes, or without an earlier turn, replaces the newest hash of the one with the most.
+//! **Invariant:** clients that have logged in before have a queue of their own, which has every second turn: however many
+//! new addresses there are, they are neither refused for these nor wait for more than as many hashes again.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,6 +28,8 @@ const RUNNING_MAX: usize = 1;
 const NICENESS: i32 = 19;
 /// Most hashes that wait: two to three seconds of work.
 const WAITING_MAX: usize = 64;
+/// Most clients whose last log-ins are remembered.
+const KNOWN_MAX: usize = 4_096;
 /// Most clients whose last turns are remembered.
 const TURNS_MAX: usize = 4_096;
 /// Most memory of all hashes together, in bytes.
@@ -91,13 +95,27 @@ type Work = Box<dyn FnOnce() + Send>;
 /// The client that waits for a hash, as a number: the network of its address.
 pub(crate) type Waiter = u64;
 
-/// The hashes that wait, oldest first.
+/// The hashes that wait.
 #[derive(Default)]
 struct Queue {
-    state: Mutex<State>,
+    queues: Mutex<Queues>,
     changed: Condvar,
 }
 
+#[derive(Default)]
+struct Queues {
+    of_strangers: State,
+    of_known: State,
+    /// Clients that have logged in, with the numbers of their last log-ins.
+    known: HashMap<Waiter, u64>,
+    /// Number of log-ins so far.
+    log_ins: u64,
+    /// Whether a stranger had the last turn.
+    is_turn_of_known: bool,
+    is_closed: bool,
+}
+
+/// The hashes that wait in a queue, oldest first.
 #[derive(Default)]
 struct State {
     waiting: VecDeque<(Waiter, Work)>,
@@ -105,47 +123,79 @@ struct State {
     turns: HashMap<Waiter, u64>,
     /// Number of turns so far.
     turn: u64,
-    is_closed: bool,
 }
 
 impl Queue {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn queues(&self) -> MutexGuard<'_, Queues> {
         // No code that may panic runs while it is locked.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds work; false if too much waits.
     fn put(&self, waiter: Waiter, work: Work) -> bool {
-        let mut state = self.state();
-        if state.is_closed || !state.make_room(waiter) {
+        let mut queues = self.queues();
+        let is_closed = queues.is_closed;
+        let queue = match queues.known.contains_key(&waiter) {
+            true => &mut queues.of_known,
+            false => &mut queues.of_strangers,
+        };
+        if is_closed || !queue.make_room(waiter) {
             return false;
         }
-        state.waiting.push_back((waiter, work));
-        drop(state);
+        queue.waiting.push_back((waiter, work));
+        drop(queues);
         self.changed.notify_one();
         true
     }
 
     /// The next work; `None` once the queue is closed. Blocks.
     fn next(&self) -> Option<Work> {
-        let mut state = self.state();
+        let mut queues = self.queues();
         loop {
-            if state.is_closed {
+            if queues.is_closed {
                 return None;
             }
-            if let Some(work) = state.take_next() {
+            if let Some(work) = queues.take_next() {
                 return Some(work);
             }
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            queues = self.changed.wait(queues).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Remembers that a client has logged in.
+    fn remember(&self, waiter: Waiter) {
+        let mut queues = self.queues();
+        queues.log_ins += 1;
+        let log_ins = queues.log_ins;
+        queues.known.insert(waiter, log_ins);
+        if queues.known.len() > KNOWN_MAX {
+            let from = log_ins.saturating_sub(KNOWN_MAX as u64 / 2);
+            queues.known.retain(|_, log_in| *log_in > from);
         }
     }
 
     fn close(&self) {
-        let mut state = self.state();
-        state.is_closed = true;
-        state.waiting.clear();
-        drop(state);
+        let mut queues = self.queues();
+        queues.is_closed = true;
+        queues.of_strangers.waiting.clear();
+        queues.of_known.waiting.clear();
+        drop(queues);
         self.changed.notify_one();
+    }
+}
+
+impl Queues {
+    /// Takes the next work of the queue whose turn it is, or else of the other one.
+    fn take_next(&mut self) -> Option<Work> {
+        let (first, second) = match self.is_turn_of_known {
+            true => (&mut self.of_known, &mut self.of_strangers),
+            false => (&mut self.of_strangers, &mut self.of_known),
+        };
+        let work = first.take_next();
+        if work.is_some() {
+            self.is_turn_of_known = !self.is_turn_of_known;
+        }
+        work.or_else(|| second.take_next())
     }
 }
 
@@ -253,8 +303,12 @@ impl Passwords {
         let compared = stored.or_else(|| self.nobody.clone()).ok_or(PasswordError::Failed)?;
         // Longer ones were never accepted; they are cut, so that they take as long.
         let password: String = password.chars().take(BYTES_MAX + 1).collect();
-        let is_right = self.run(waiter, move || verify(&password, &compared)).await?;
-        Ok(exists && is_right)
+        let is_equal = self.run(waiter, move || verify(&password, &compared)).await?;
+        let is_right = exists && is_equal;
+        if is_right {
+            self.queue.0.remember(waiter);
+        }
+        Ok(is_right)
     }
 
     async fn run<T: Send + 'static>(
@@ -389,6 +443,33 @@ mod tests {
         assert!(put(1_000), "in place of client 1, whose turn was the last");
         assert!(put(1_001) && put(1_002), "in place of clients 3 and 2");
         assert!(!put(1_003), "none of them has more");
+    }
+
+    #[test]
+    fn new_addresses_keep_out_nobody_who_has_logged_in_before() {
+        let queue = Queue::default();
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let put = |waiter| {
+            let order = Arc::clone(&order);
+            queue.put(waiter, Box::new(move || order.lock().unwrap().push(waiter)))
+        };
+        (1..=3).for_each(|waiter| queue.remember(waiter));
+        // As many strangers as wait at a time, again and again, each from another network.
+        let mut stranger = 1_000;
+        for _ in 0..5 {
+            while put(stranger) {
+                stranger += 1;
+            }
+            assert!((1..=3).all(put));
+            (0..6).for_each(|_| queue.next().unwrap()());
+            let done = std::mem::take(&mut *order.lock().unwrap());
+            let known = done.iter().filter(|waiter| **waiter < 1_000).count();
+            assert_eq!(known, 3, "every second turn: {done:?}");
+        }
+        // Those who were not here for long are strangers again.
+        (10_000..10_000 + 2 * KNOWN_MAX as u64).for_each(|waiter| queue.remember(waiter));
+        let known = queue.queues().known.len();
+        assert!(known <= KNOWN_MAX && !queue.queues().known.contains_key(&1), "{known}");
     }
 
     #[test]
