@@ -154,10 +154,21 @@ async fn change(server: &Server, action: &Action, secret: Option<String>) -> any
     if let Some(secret) = &secret {
         output::secret(secret)?;
     }
-    let done = server.ask(action).await.map(|_| ());
-    match secret {
-        Some(_) => done.context("what was printed is void"),
-        None => done,
+    server.ask(action).await.map(|_| ()).map_err(|error| explained(error, secret.is_some()))
+}
+
+/// An error of a change that says what is known about the change, and about the secret that was printed before.
+fn explained(error: anyhow::Error, has_secret: bool) -> anyhow::Error {
+    match (socket::may_be_made(&error), has_secret) {
+        (false, false) => error,
+        (false, true) => error.context("what was printed is void"),
+        (true, false) => {
+            error.context("the change may have been made, or not; look with `roost account list`")
+        }
+        (true, true) => error.context(
+            "the change may have been made, or not, and what was printed is valid only if it was; look with \
+             `roost account list`, or log in with it",
+        ),
     }
 }
 

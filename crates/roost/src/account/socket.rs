@@ -3,12 +3,12 @@
 //! It is a file in the data directory that only the user of the server may use, as its other files. Connections are
 //! served one after the other, each for a bounded time.
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::{fmt, io};
 
 use anyhow::Context as _;
-use node::Node;
+use node::{Node, SubmitError};
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{UnixListener, UnixStream};
@@ -28,6 +28,25 @@ const RESPONSE_BYTES_MAX: u64 = 16 << 20;
 enum Response {
     Done(Answer),
     Error(String),
+    /// As an error, but the change may still be made.
+    Unconfirmed(String),
+}
+
+/// The change of a failed request may have been made.
+#[derive(Debug)]
+pub(super) struct Unconfirmed;
+
+impl fmt::Display for Unconfirmed {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("the change is not confirmed")
+    }
+}
+
+/// Whether a change may be made although it failed with this error.
+pub(super) fn may_be_made(error: &anyhow::Error) -> bool {
+    let is_unconfirmed =
+        |error: &SubmitError| matches!(error, SubmitError::Unconfirmed | SubmitError::Stopped);
+    error.is::<Unconfirmed>() || error.downcast_ref().is_some_and(is_unconfirmed)
 }
 
 /// Accepts the application keys that are stored now. May block.
@@ -98,6 +117,7 @@ async fn answer(
     };
     let response = match done {
         Ok(answer) => Response::Done(answer),
+        Err(error) if may_be_made(&error) => Response::Unconfirmed(crate::exit::message(&error)),
         Err(error) => Response::Error(crate::exit::message(&error)),
     };
     let mut bytes = serde_json::to_vec(&response)?;
@@ -112,9 +132,13 @@ pub(super) async fn is_served(data: &Path) -> bool {
 }
 
 /// Sends a request to the server of a directory.
+///
+/// # Errors
+/// With [`Unconfirmed`] in the chain if the request may have been carried out all the same.
 pub(super) async fn ask(data: &Path, action: &Action) -> anyhow::Result<Answer> {
-    let asked = async {
-        let mut stream = UnixStream::connect(data.join(NAME)).await?;
+    let connected = UnixStream::connect(data.join(NAME)).await;
+    let mut stream = connected.context("the server does not answer")?;
+    let asked = async move {
         let mut bytes = serde_json::to_vec(action)?;
         bytes.push(b'\n');
         stream.write_all(&bytes).await?;
@@ -123,8 +147,46 @@ pub(super) async fn ask(data: &Path, action: &Action) -> anyhow::Result<Answer> 
         anyhow::Ok(serde_json::from_slice(&line)?)
     };
     let answered = tokio::time::timeout(PATIENCE, asked).await;
-    match answered.context("the server does not answer")?.context("the server does not answer")? {
+    // From here on it may have read the request.
+    let answered = answered.map_err(anyhow::Error::from).flatten();
+    match answered.context("the server does not answer").context(Unconfirmed)? {
         Response::Done(answer) => Ok(answer),
         Response::Error(error) => Err(anyhow::anyhow!(error)),
+        Response::Unconfirmed(error) => Err(anyhow::anyhow!(error).context(Unconfirmed)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_change_whose_answer_is_missing_may_have_been_made() {
+        let data = tempfile::tempdir().unwrap();
+        let ask = async || {
+            let error = ask(data.path(), &Action::List { after: None }).await.unwrap_err();
+            may_be_made(&error)
+        };
+        assert!(!ask().await, "there is no server");
+        let listener = UnixListener::bind(data.path().join(NAME)).unwrap();
+        let refused = r#"{"error":"the handle is taken"}"#;
+        let late = r#"{"unconfirmed":"the log has not confirmed it"}"#;
+        for (response, expect) in [("", true), (refused, false), (late, true), ("{\"do", true)] {
+            let served = async {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let mut line = String::new();
+                BufReader::new(&mut stream).read_line(&mut line).await.unwrap();
+                stream.write_all(response.as_bytes()).await.unwrap();
+            };
+            assert_eq!(tokio::join!(ask(), served).0, expect, "{response}");
+        }
+        for (error, expect) in [
+            (SubmitError::Stopped, true),
+            (SubmitError::Unconfirmed, true),
+            (SubmitError::Busy, false),
+            (SubmitError::NoLog, false),
+        ] {
+            assert_eq!(may_be_made(&error.into()), expect, "{error:?}");
+        }
     }
 }
