@@ -8,8 +8,10 @@ use crate::ids::PostId;
 pub(crate) const ROWS_MAX: usize = 4_096;
 /// Most rows of one read after the first.
 const READ_ROWS_MAX: usize = 512;
-/// Most pages that are read for one of which posts are hidden.
-const PAGES_MAX: usize = 64;
+/// Most pages that are read for one of which posts are hidden, and fewest and most posts on each of them but the first.
+const READS_MAX: usize = 10;
+const FILLED_READ_MIN: usize = 64;
+const FILLED_READ_MAX: usize = 1_024;
 /// Sizes of blocks of ids, in bits: about 70 minutes, a second, 16 milliseconds, and [`ROWS_MAX`] ids.
 const BLOCK_BITS: [u32; 4] = [44, 32, 26, 12];
 const _: () = assert!(matches!(BLOCK_BITS, [.., bits] if 1 << bits <= ROWS_MAX));
@@ -295,33 +297,35 @@ fn scan<T>(
 }
 
 impl Visible {
-    /// A page of the posts that `is_shown` accepts of a list of which `read` returns pages. Reads more pages while there
-    /// are too few, up to [`PAGES_MAX`].
+    /// A page of the posts that `is_shown` accepts of a list of which `read` returns pages. While there are too few it reads
+    /// larger and larger pages, each of which costs little more than a small one: up to [`READS_MAX`], and until
+    /// [`ROWS_MAX`] posts were looked at. Then the page ends early, and leads on.
     pub fn filled(
         page: &Page,
         mut read: impl FnMut(&Page) -> Self,
         is_shown: impl Fn(PostId) -> bool,
     ) -> Self {
-        let (mut items, mut next) = (Vec::new(), *page);
-        for _ in 0..PAGES_MAX {
+        let (mut items, mut next, mut looked_at) = (Vec::new(), *page, 0);
+        for _ in 0..READS_MAX {
             let found = read(&next);
             let reach = found.reach_of(page.cursor);
             let mut posts = found.posts.items;
             if matches!(page.cursor, Cursor::After(_)) {
                 posts.reverse();
             }
+            looked_at += posts.len();
             items.extend(posts.into_iter().filter(|post| is_shown(*post)));
-            if reach.is_none() || items.len() > page.limit {
+            let Some(reach) = reach.filter(|_| items.len() <= page.limit) else {
                 return Self { posts: PageOf::from_scan(items, page), end: None };
-            }
-            let Some(reach) = reach else { break };
+            };
             next.cursor = match page.cursor {
                 Cursor::After(_) => Cursor::After(reach),
                 Cursor::Newest | Cursor::Before(_) => Cursor::Before(reach),
             };
-            if items.len() == page.limit {
+            if items.len() == page.limit || looked_at >= ROWS_MAX {
                 break;
             }
+            next.limit = (2 * next.limit).clamp(FILLED_READ_MIN, FILLED_READ_MAX);
         }
         let end = match next.cursor {
             Cursor::After(end) | Cursor::Before(end) => Some(end),
@@ -336,6 +340,8 @@ impl Visible {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
 
     #[test]
@@ -389,6 +395,56 @@ mod tests {
             let items: Vec<_> = items.iter().copied().map(PostId).collect();
             let expected = Visible { posts: PageOf { items, more }, end: end.map(PostId) };
             assert_eq!(merged, expected, "{case}");
+        }
+    }
+
+    #[test]
+    fn a_page_is_filled_in_few_reads_and_leads_to_all_that_is_shown() {
+        // Ids of posts in the list, of which one of so many is shown, the newest and the oldest of those first.
+        for (posts, one_of, limit) in [
+            (100, 1, 20),
+            (5_000, 7, 20),
+            (5_000, 900, 20),
+            (30_000, 25_000, 40),
+            (3_000, 9_000, 1),
+        ] {
+            let is_shown = |post: PostId| post.0 % one_of == one_of / 2;
+            let expected: Vec<_> = (1..=posts).map(PostId).filter(|post| is_shown(*post)).collect();
+            for is_up in [false, true] {
+                let (mut found, mut pages) = (Vec::new(), 0);
+                let mut cursor = if is_up { Cursor::After(PostId(0)) } else { Cursor::Newest };
+                loop {
+                    let page = Page { cursor, limit };
+                    let (reads, rows) = (Cell::new(0), Cell::new(0));
+                    let read = |page: &Page| {
+                        let ids: Vec<_> = match page.cursor {
+                            Cursor::Newest => (1..=posts).rev().take(page.limit + 1).collect(),
+                            Cursor::Before(id) => (1..id.0).rev().take(page.limit + 1).collect(),
+                            Cursor::After(id) => (id.0 + 1..=posts).take(page.limit + 1).collect(),
+                        };
+                        reads.set(reads.get() + 1);
+                        rows.set(rows.get() + ids.len());
+                        let ids = ids.into_iter().map(PostId).collect();
+                        Visible { posts: PageOf::from_scan(ids, page), end: None }
+                    };
+                    let visible = Visible::filled(&page, read, is_shown);
+                    assert!(reads.get() <= READS_MAX && rows.get() <= ROWS_MAX + FILLED_READ_MAX);
+                    let reach = visible.reach_of(cursor);
+                    let mut items = visible.posts.items;
+                    if is_up {
+                        items.reverse();
+                    }
+                    assert!(items.len() <= limit);
+                    assert!(items.len() == limit || reach.is_none() || rows.get() >= ROWS_MAX);
+                    found.extend(items);
+                    pages += 1;
+                    assert!(pages < 10_000, "it goes on for ever");
+                    let Some(reach) = reach else { break };
+                    cursor = if is_up { Cursor::After(reach) } else { Cursor::Before(reach) };
+                }
+                found.sort_unstable();
+                assert_eq!(found, expected, "1 of {one_of}, up: {is_up}");
+            }
         }
     }
 
