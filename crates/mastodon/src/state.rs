@@ -129,6 +129,17 @@ impl Server {
         Ok(self.options.reads.run(read).await?)
     }
 
+    /// Reads entities from many rows, as [`Server::entities`], so that short reads do not wait for it.
+    pub(crate) async fn entities_long<T: Send + 'static>(
+        &self,
+        reader: Option<UserId>,
+        read: impl FnOnce(&Node, &mut Entities<'_>) -> T + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let from = self.renderer.clone();
+        let read = move |_: &_| read(&from.node, &mut Entities::new(&from, reader));
+        Ok(self.options.reads.run_long(read).await?)
+    }
+
     /// Reads entities for the response to a change, which is never refused: the change cannot be undone.
     pub(crate) async fn entities_done<T: Send + 'static>(
         &self,

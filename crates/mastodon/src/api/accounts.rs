@@ -261,7 +261,7 @@ pub(crate) async fn familiar(
         out.push(b']');
         out
     };
-    Ok(answers::json(state.entities(Some(me), read).await?))
+    Ok(answers::json(state.entities_long(Some(me), read).await?))
 }
 
 /// The first followers of a user among those whom the reader follows; none if more follows than `rest` would be looked at.

@@ -149,7 +149,7 @@ pub(crate) async fn directory(
         let seen: Vec<_> = seen.skip(offset).take(limit).collect();
         list(seen.into_iter(), |user| entities.account(user))
     };
-    let found = state.entities(reader, read).await?;
+    let found = state.entities_long(reader, read).await?;
     Ok(answers::json(found))
 }
 

@@ -17,6 +17,9 @@ use crate::input::{self, AccountInPath, Me, Once};
 use crate::paging::{self, Asked, PAGE_BYTES};
 use crate::state::{Server, Shared};
 
+/// Relations that are read as a page of accounts is: each takes about a dozen look-ups.
+const PAGE_IDS_MAX: usize = 80;
+
 /// `GET /api/v1/accounts/relationships`
 pub(crate) async fn relationships(
     State(state): State<Shared>,
@@ -24,6 +27,7 @@ pub(crate) async fn relationships(
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
     let users = related_ids(&fields)?;
+    let is_page = users.len() <= PAGE_IDS_MAX;
     let read = move |_: &_, entities: &mut Entities<'_>| {
         let mut out = vec![b'['];
         for user in users {
@@ -36,7 +40,10 @@ pub(crate) async fn relationships(
         out.push(b']');
         Some(out)
     };
-    let found = state.entities(Some(me), read).await?;
+    let found = match is_page {
+        true => state.entities(Some(me), read).await?,
+        false => state.entities_long(Some(me), read).await?,
+    };
     let why = "The notes about these accounts are too long: ask for fewer at a time";
     found.map(answers::json).ok_or_else(|| ApiError::too_long(why))
 }

@@ -47,7 +47,7 @@ pub(crate) async fn accounts(
         let found: Vec<_> = found.collect();
         list(found.into_iter(), |user| entities.account(user))
     };
-    let found = state.entities(reader, read).await?;
+    let found = state.entities_long(reader, read).await?;
     Ok(answers::json(found))
 }
 
@@ -100,16 +100,15 @@ pub(crate) async fn all(
             let similar = std::iter::once_with(|| facts.tags_similar(&start, SIMILAR_MAX));
             let found = facts.tags_by_prefix(&start).take(TAGS_READ).chain(similar.flatten());
             let mut rest = HIDDEN_TAGGED_MAX;
-            let found = found.filter_map(|tag| Some((entities.used_tag(&tag, &mut rest)?, tag)));
-            for (posts, tag) in found.skip(offset).take(limit) {
-                let entity = entities.tag_of(&tag, &posts, node.now_ms());
-                push_made(Some(entity), &mut out);
+            let found = found.filter(|tag| entities.is_used(tag, &mut rest));
+            for tag in found.skip(offset).take(limit) {
+                push_made(Some(entities.tag(&tag, node.now_ms())), &mut out);
             }
         }
         out.extend_from_slice(b"]}");
         out
     };
-    let found = state.entities(reader, read).await?;
+    let found = state.entities_long(reader, read).await?;
     Ok(answers::json(found))
 }
 

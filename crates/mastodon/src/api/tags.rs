@@ -41,6 +41,7 @@ pub(crate) async fn timeline(
     let tag = Tag::parse(&name).ok();
     // There are no other servers. What is no hashtag is in no post.
     let (is_empty, only_pictures) = (fields.is_true("remote")?, fields.is_true("only_media")?);
+    let is_combined = !(any.is_empty() && all.is_empty() && none.is_empty());
     any.extend(tag.clone());
     let query = tag.filter(|_| !is_empty).map(|_| TagQuery { any, all, none, only_pictures });
     let read = move |_: &_, entities: &mut Entities<'_>| match &query {
@@ -52,7 +53,11 @@ pub(crate) async fn timeline(
             asked.statuses(posts, stopped, |post, out| entities.append_status(post, out))
         }
     };
-    let listed = state.entities(reader, read).await?;
+    // A stranger chooses how many posts are looked at for each that is found.
+    let listed = match is_combined {
+        true => state.entities_long(reader, read).await?,
+        false => state.entities(reader, read).await?,
+    };
     state.listed(uri.path(), &fields, &asked, listed)
 }
 
@@ -139,7 +144,7 @@ pub(crate) async fn followed(
         let tag = |followed: UserTag| Some(entities.tag(&followed.tag, node.now_ms()));
         asked.list(page, None, |followed| followed.since.0, tag)
     };
-    let listed = state.entities(Some(me), read).await?;
+    let listed = state.entities_long(Some(me), read).await?;
     state.listed(uri.path(), &fields, &asked, listed)
 }
 
@@ -167,7 +172,7 @@ async fn of(state: &Shared, reader: Option<UserId>, user: UserId) -> Result<Resp
             list(featured.into_iter(), |featured| entities.featured_tag(user, &featured))
         })
     };
-    let found = state.entities(reader, read).await?.ok_or_else(ApiError::not_found)?;
+    let found = state.entities_long(reader, read).await?.ok_or_else(ApiError::not_found)?;
     Ok(answers::json(found))
 }
 
@@ -228,5 +233,5 @@ pub(crate) async fn suggestions(
         }
         list(tags.into_iter(), |tag| Some(entities.tag(&tag, node.now_ms())))
     };
-    Ok(answers::json(state.entities(Some(me), read).await?))
+    Ok(answers::json(state.entities_long(Some(me), read).await?))
 }

@@ -69,9 +69,9 @@ pub(crate) async fn tags(
         let tags = trends.trends.get(entities, now_ms);
         // Nobody learns of a hashtag by posts that are hidden from them.
         let mut rest = HIDDEN_TAGGED_MAX;
-        let found = tags.iter().filter_map(|tag| Some((tag, entities.used_tag(tag, &mut rest)?)));
+        let found = tags.iter().filter(|tag| entities.is_used(tag, &mut rest));
         let found = found.skip(offset).take(limit);
-        list(found, |(tag, posts)| Some(entities.tag_of(tag, &posts, now_ms)))
+        list(found, |tag| Some(entities.tag(tag, now_ms)))
     };
-    Ok(answers::json(state.entities(reader, read).await?))
+    Ok(answers::json(state.entities_long(reader, read).await?))
 }

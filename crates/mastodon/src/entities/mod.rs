@@ -39,12 +39,14 @@ pub(crate) struct Renderer {
     /// The URL of the server, without a slash at the end.
     base: Arc<str>,
     pub(crate) kept: Arc<KeptEntities>,
+    histories: Arc<tag::Histories>,
 }
 
 impl Renderer {
     /// Keeps entities in at most `bytes`.
     pub(crate) fn new(node: Node, base: &str, bytes: usize) -> Self {
-        Self { node, base: base.into(), kept: Arc::new(KeptEntities::new(bytes)) }
+        let kept = Arc::new(KeptEntities::new(bytes));
+        Self { node, base: base.into(), kept, histories: Arc::default() }
     }
 }
 

@@ -1,9 +1,11 @@
 //! The entities `Tag` and `FeaturedTag`.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
-use feed::facts::{Tagged, UserTag};
+use feed::facts::UserTag;
 use feed::{PostId, Tag, UserId};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::time::day;
@@ -11,62 +13,91 @@ use super::{Entities, html};
 
 /// Newest posts with a hashtag that its history counts.
 const POSTS_COUNTED: usize = 400;
-/// Newest posts with a hashtag of which the reader must see one to find the hashtag.
+/// Posts with a hashtag that are looked at at a time, until the reader sees one.
 const POSTS_LOOKED_AT: usize = 40;
+/// Those that are looked at first.
+const FIRST_LOOKED_AT: usize = 4;
 /// Newest posts of a user with a hashtag that are counted.
 const OWN_POSTS_COUNTED: usize = 1_000;
 /// Days of a history, today included.
-const DAYS: u64 = 7;
+const DAYS: usize = 7;
 const DAY_MS: u64 = 86_400_000;
 
-/// The newest posts with a hashtag that the reader may see.
-pub(crate) struct VisibleTagged {
-    posts: Vec<Tagged>,
-    /// The last post that was read, if there may be more.
-    rest: Option<PostId>,
+/// Time for which a history is kept, in milliseconds, if no post with its hashtag comes.
+const KEPT_MS: u64 = 60_000;
+/// Most histories that are kept: about 250 bytes each.
+const KEPT_MAX: usize = 1_024;
+
+/// Uses of a hashtag in one day: posts, and users who wrote them.
+type Uses = [usize; 2];
+
+/// Histories of hashtags that were counted lately, for all readers.
+#[derive(Default)]
+pub(crate) struct Histories(Mutex<HashMap<Tag, History>>);
+
+#[derive(Clone)]
+struct History {
+    /// The newest post with the hashtag, when it was counted.
+    newest: PostId,
+    counted_ms: u64,
+    days: Arc<[Uses]>,
+}
+
+impl Histories {
+    fn find(&self, tag: &Tag, newest: PostId, now_ms: u64) -> Option<Arc<[Uses]>> {
+        let histories = self.0.lock();
+        let kept = histories.get(tag).filter(|kept| kept.newest == newest)?;
+        kept.is_current(now_ms).then(|| Arc::clone(&kept.days))
+    }
+
+    fn keep(&self, tag: &Tag, history: History) {
+        let mut histories = self.0.lock();
+        if histories.len() >= KEPT_MAX {
+            histories.retain(|_, kept| kept.is_current(history.counted_ms));
+        }
+        if histories.len() >= KEPT_MAX {
+            histories.clear();
+        }
+        histories.insert(tag.clone(), history);
+    }
+}
+
+impl History {
+    fn is_current(&self, now_ms: u64) -> bool {
+        now_ms.abs_diff(self.counted_ms) < KEPT_MS && now_ms / DAY_MS == self.counted_ms / DAY_MS
+    }
 }
 
 impl Entities<'_> {
-    /// A hashtag, with the posts and users of each of the last days among its newest posts.
-    pub(crate) fn tag(&self, tag: &Tag, now_ms: u64) -> Value {
-        self.tag_of(tag, &self.visible_tagged(tag, PostId(u64::MAX)), now_ms)
-    }
-
-    /// Those of the newest posts with a hashtag that the reader may see; none if there is none. Passes over posts that are
-    /// hidden from the reader as long as `rest` lasts, from which it takes them.
-    pub(crate) fn used_tag(&self, tag: &Tag, rest: &mut usize) -> Option<VisibleTagged> {
-        let mut found = self.visible_tagged(tag, PostId(u64::MAX));
-        while found.posts.is_empty() {
-            let last = found.rest?;
-            *rest = rest.checked_sub(POSTS_LOOKED_AT)?;
-            found = self.visible_tagged(tag, last);
+    /// Whether the reader may see a post with a hashtag. Passes over posts that are hidden from the reader as long as `rest`
+    /// lasts, from which it takes them.
+    pub(crate) fn is_used(&self, tag: &Tag, rest: &mut usize) -> bool {
+        // Almost always the first few decide it.
+        let (mut before, mut limit) = (PostId(u64::MAX), FIRST_LOOKED_AT);
+        loop {
+            let posts = self.facts().tagged(tag, before, limit);
+            if posts.iter().any(|(_, author)| self.is_visible(*author)) {
+                return true;
+            }
+            let last = posts.last().filter(|_| posts.len() >= limit);
+            let (Some((last, _)), Some(left)) = (last, rest.checked_sub(limit)) else {
+                return false;
+            };
+            (before, limit, *rest) = (*last, POSTS_LOOKED_AT, left);
         }
-        Some(found)
     }
 
-    fn visible_tagged(&self, tag: &Tag, before: PostId) -> VisibleTagged {
-        let mut posts = self.facts().tagged(tag, before, POSTS_LOOKED_AT);
-        let rest = posts.last().filter(|_| posts.len() >= POSTS_LOOKED_AT).map(|(post, _)| *post);
-        posts.retain(|(_, author)| self.is_visible(*author));
-        VisibleTagged { posts, rest }
-    }
-
-    /// The entity of a hashtag with these newest posts.
-    pub(crate) fn tag_of(&self, tag: &Tag, found: &VisibleTagged, now_ms: u64) -> Value {
-        let rest = found.rest.map_or_else(Vec::new, |last| {
-            self.facts().tagged(tag, last, POSTS_COUNTED - POSTS_LOOKED_AT)
-        });
-        let rest = rest.into_iter().filter(|(_, author)| self.is_visible(*author));
-        let posts: Vec<Tagged> = found.posts.iter().copied().chain(rest).collect();
+    /// A hashtag, with the posts and users of each of the last days among its newest posts that everybody may see.
+    pub(crate) fn tag(&self, tag: &Tag, now_ms: u64) -> Value {
+        let days = self.days(tag, now_ms);
         let today = now_ms / DAY_MS;
-        let history = (0..DAYS).filter_map(|ago| today.checked_sub(ago)).map(|day| {
-            let of_day = posts.iter().filter(|(post, _)| post.unix_ms() / DAY_MS == day);
-            let accounts: HashSet<_> = of_day.clone().map(|(_, author)| author).collect();
-            json!({
+        let history = days.iter().zip(0..).filter_map(|([posts, users], ago)| {
+            let day = today.checked_sub(ago)?;
+            Some(json!({
                 "day": (day * DAY_MS / 1_000).to_string(),
-                "uses": of_day.count().to_string(),
-                "accounts": accounts.len().to_string(),
-            })
+                "uses": posts.to_string(),
+                "accounts": users.to_string(),
+            }))
         });
         json!({
             "id": tag.as_str(),
@@ -76,6 +107,34 @@ impl Entities<'_> {
             "following": self.reader.is_some_and(|reader| self.facts().follows_tag(reader, tag)),
             "featuring": self.reader.is_some_and(|reader| self.facts().features_tag(reader, tag)),
         })
+    }
+
+    /// The uses of a hashtag today and in the days before.
+    fn days(&self, tag: &Tag, now_ms: u64) -> Arc<[Uses]> {
+        let newest = self.facts().tagged(tag, PostId(u64::MAX), 1);
+        let Some((newest, _)) = newest.first().copied() else { return Arc::new([[0; 2]; DAYS]) };
+        let histories = &self.renderer.histories;
+        histories.find(tag, newest, now_ms).unwrap_or_else(|| {
+            let days = self.count_uses(tag, now_ms).into();
+            histories.keep(tag, History { newest, counted_ms: now_ms, days: Arc::clone(&days) });
+            days
+        })
+    }
+
+    fn count_uses(&self, tag: &Tag, now_ms: u64) -> [Uses; DAYS] {
+        let everybody = Entities::new(self.renderer, None);
+        let mut shown: HashMap<UserId, bool> = HashMap::new();
+        let mut days: [(usize, HashSet<UserId>); DAYS] = Default::default();
+        for (post, author) in self.facts().tagged(tag, PostId(u64::MAX), POSTS_COUNTED) {
+            let ago = (now_ms / DAY_MS).checked_sub(post.unix_ms() / DAY_MS);
+            let day = ago.and_then(|ago| days.get_mut(usize::try_from(ago).ok()?));
+            let Some((posts, users)) = day else { continue };
+            if *shown.entry(author).or_insert_with(|| everybody.is_visible(author)) {
+                *posts += 1;
+                users.insert(author);
+            }
+        }
+        days.map(|(posts, users)| [posts, users.len()])
     }
 
     /// A hashtag that the profile of a user shows.

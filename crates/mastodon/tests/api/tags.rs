@@ -1,5 +1,9 @@
 //! Hashtags: timelines, search, those that profiles show, and followed ones.
 
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Waker};
+
+use edge::BlockingReads;
 use serde_json::{Value, json};
 
 use crate::client::{Person, World, ids};
@@ -278,4 +282,77 @@ async fn trends_are_the_hashtags_that_most_users_have_used_lately() {
     );
     clock.pass(60_000);
     assert_eq!(names(&bob.get(&world, path).await)[0], "new");
+}
+
+/// Short reads do not wait for them, however many there are.
+#[tokio::test]
+async fn reads_of_many_rows_have_a_lane_of_their_own() {
+    let reads = BlockingReads::new(1);
+    let world = World::with(|options| options.reads = reads.clone());
+    let [ada, bob] = world.people(["ada", "bob"]).await;
+    ada.post(&world, "#one").await;
+    ada.get(&world, "/api/v1/timelines/home").await;
+    // Now no long read is admitted.
+    let (done, wait) = std::sync::mpsc::channel::<()>();
+    let wait = Arc::new(Mutex::new(wait));
+    let mut reading = Vec::new();
+    loop {
+        let wait = Arc::clone(&wait);
+        let mut read = Box::pin(reads.run_long(move |_| wait.lock().unwrap().recv().is_err()));
+        if read.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready() {
+            break;
+        }
+        reading.push(read);
+    }
+    let many: Vec<_> = (0..200).map(|id| format!("id[]={id}")).collect();
+    let (many, bob) = (many.join("&"), &bob.id);
+    for path in [
+        "/api/v1/trends/tags".to_owned(),
+        "/api/v1/trends".to_owned(),
+        format!("/api/v1/accounts/familiar_followers?id[]={bob}"),
+        format!("/api/v1/accounts/relationships?{many}"),
+        "/api/v1/followed_tags".to_owned(),
+        "/api/v1/featured_tags".to_owned(),
+        format!("/api/v1/accounts/{bob}/featured_tags"),
+        "/api/v1/featured_tags/suggestions".to_owned(),
+        "/api/v1/timelines/tag/one?all[]=two".to_owned(),
+        "/api/v2/search?q=one".to_owned(),
+        "/api/v1/accounts/search?q=b".to_owned(),
+        "/api/v1/directory".to_owned(),
+    ] {
+        assert_eq!(world.get(&path, Some(&ada.token)).await.status, 503, "{path}");
+    }
+    for path in [
+        "/api/v1/timelines/home".to_owned(),
+        "/api/v1/timelines/public".to_owned(),
+        "/api/v1/timelines/tag/one".to_owned(),
+        "/api/v1/tags/one".to_owned(),
+        "/api/v1/notifications".to_owned(),
+        format!("/api/v1/accounts/relationships?id[]={bob}"),
+    ] {
+        assert_eq!(world.get(&path, Some(&ada.token)).await.status, 200, "{path}");
+    }
+    drop(done);
+}
+
+/// What a stranger asks for often is counted once.
+#[tokio::test]
+async fn a_history_counts_new_posts_at_once_and_is_kept_otherwise() {
+    let (world, clock) = World::with_clock();
+    let [ada, bob] = world.people(["ada", "bob"]).await;
+    let uses = async || {
+        let tag = world.get("/api/v1/tags/one", Some(&ada.token)).await.json();
+        tag["history"][0]["uses"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(uses().await, "0");
+    let first = ada.post(&world, "#one").await;
+    bob.post(&world, "#one").await;
+    assert_eq!(uses().await, "2");
+    ada.call(&world, "DELETE", &format!("/api/v1/statuses/{first}"), &[]).await;
+    clock.pass(61_000);
+    assert_eq!(uses().await, "1");
+    bob.post(&world, "#one again").await;
+    assert_eq!(uses().await, "2");
+    clock.pass(86_400_000);
+    assert_eq!(uses().await, "0");
 }
