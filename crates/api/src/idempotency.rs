@@ -133,6 +133,7 @@ fn scope(command: &Command) -> String {
         Command::SetMarkers(update) => format!("set_markers {}", id(&update.user)),
         Command::SweepStories
         | Command::SweepReactions { .. }
+        | Command::RelistPosts { .. }
         | Command::EraseUser { .. }
         | Command::Account(_)
         | Command::Media(_)
@@ -198,6 +199,7 @@ pub(crate) fn users_of(command: &mut Command) -> SmallVec<[&mut UserRef; 2]> {
         | Command::DeleteStory { .. }
         | Command::SweepStories
         | Command::SweepReactions { .. }
+        | Command::RelistPosts { .. }
         | Command::AddSample { .. }
         | Command::DeleteSample { .. }
         | Command::EraseUser { .. }

@@ -14,6 +14,7 @@ use crate::filter::FilterCommand;
 use crate::follow_options::FollowWith;
 use crate::ids::{PostId, SampleId, StoryId, UserId, UserRef};
 use crate::lifetime::{Lifetime, MuteTime};
+use crate::limits::{BOOST_EFFECTS_MAX, ERASE_ROWS_MAX};
 use crate::list::ListCommand;
 use crate::marker::MarkersUpdate;
 use crate::media::MediaCommand;
@@ -320,6 +321,12 @@ pub enum Command {
         /// The newest post of it that the user saw then.
         last: PostId,
     },
+    /// Remove some posts of a disabled account from lists with posts of many users, or add them again when the account is
+    /// enabled. Sent by the node, never by a user.
+    RelistPosts {
+        /// The user.
+        user: UserId,
+    },
 }
 
 /// Has no value.
@@ -345,6 +352,23 @@ pub struct Request {
 }
 
 impl Command {
+    /// Most effects that change homes, each of which the views keep for a while.
+    #[must_use]
+    pub fn effects_max(&self) -> usize {
+        match self {
+            // It may be a boost.
+            Self::DeletePost { .. } => BOOST_EFFECTS_MAX,
+            Self::React { reaction: Reaction::Boost, on: false, .. } => BOOST_EFFECTS_MAX,
+            Self::FollowWith(_) => 2,
+            Self::EndMutes { mutes } => mutes.len(),
+            // One of them at a time.
+            Self::SweepStories | Self::SweepReactions { .. } | Self::EraseUser { .. } => {
+                ERASE_ROWS_MAX
+            }
+            _ => 1,
+        }
+    }
+
     /// Whether it only removes something.
     #[must_use]
     pub fn removes(&self) -> bool {
@@ -373,6 +397,8 @@ impl Command {
                 | Self::EndMutes { .. }
                 | Self::React { on: false, .. }
                 | Self::SweepReactions { .. }
+                // Adds again what there was before.
+                | Self::RelistPosts { .. }
                 | Self::ClearNotifications { .. }
                 | Self::AnswerRequest { accept: false, .. }
                 | Self::FeatureTag { on: false, .. }

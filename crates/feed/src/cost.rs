@@ -15,9 +15,9 @@ use crate::limits::{
     FOLLOW_OPTIONS_BYTES_MAX, FOLLOWED_TAGS_MAX, GRANTS_SWEPT, HANDLE_CHARS_MAX, INVITES_MAX,
     LIST_CHANGED_MAX, LIST_MEMBERS_MAX, LIST_TITLE_BYTES_MAX, LISTS_MAX, NAME_BYTES_MAX,
     NOTE_BYTES_MAX, PASSWORD_HASH_BYTES_MAX, PINS_MAX, POST_BYTES_MAX, POST_MEDIA_MAX,
-    POST_MENTIONS_MAX, POST_TAGS_MAX, PROFILE_FIELDS_MAX, REDIRECT_URIS_MAX, SAMPLE_SETS_MAX,
-    SWEEP_ROWS_MAX, SWEEP_SECONDS_MAX, TAG_BYTES_MAX, UNUSED_APPS_REMOVED, URI_BYTES_MAX,
-    USER_GRANTS_MAX, VERSIONS_BYTES_MAX,
+    POST_MENTIONS_MAX, POST_TAGS_MAX, PROFILE_FIELDS_MAX, REDIRECT_URIS_MAX, RELISTED_POSTS_MAX,
+    SAMPLE_SETS_MAX, SWEEP_ROWS_MAX, SWEEP_SECONDS_MAX, TAG_BYTES_MAX, UNUSED_APPS_REMOVED,
+    URI_BYTES_MAX, USER_GRANTS_MAX, VERSIONS_BYTES_MAX,
 };
 use crate::list::ListChange;
 use crate::media::MediaCommand;
@@ -42,7 +42,7 @@ const MENTIONS_MAX: usize = POST_MENTIONS_MAX - 1;
 /// boost has one more of the boosted post, and fewer others.
 pub(crate) const POST_ROWS_LEAST: usize = 9 + LISTED_ROWS;
 /// Most rows of a post in lists of posts.
-const LISTED_ROWS: usize = 3;
+const LISTED_ROWS: usize = 4;
 /// Rows of a direct post for its author and for each user whom it mentions.
 pub(crate) const DIRECT_ROWS: usize = 2;
 /// Bytes of the keys of these rows.
@@ -119,6 +119,7 @@ impl Command {
                 // Of boosts, each with its user.
                 Cost { work: cost.work + 2 * ERASE_ROWS_MAX * WORK_PER_ROW, ..cost }
             }
+            Self::RelistPosts { .. } => relisting_cost(),
             Self::ClearNotifications { .. } => Cost::of_rows(4, 64),
             Self::SetMarkers(_) => Cost::of_rows(2, 128),
             Self::Conversation(_) | Self::UnreadConversation { .. } => {
@@ -183,6 +184,13 @@ fn erasure_cost() -> Cost {
     let pictures = ERASE_ROWS_MAX / MEDIA_ROWS * 3 * MEDIA_BYTES;
     let read = ERASE_ROWS_MAX / 3 * (2 * POST_BYTES_MAX + 2 * WORK_PER_ROW) + pictures + options;
     Cost { work: cost.work + read, ..cost }
+}
+
+/// Of removing some posts from lists, which are read for it.
+fn relisting_cost() -> Cost {
+    let rows = RELISTED_POSTS_MAX * LISTED_ROWS + 1;
+    let cost = Cost::of_rows(rows, 16 * rows);
+    Cost { work: cost.work + RELISTED_POSTS_MAX * (POST_BYTES_MAX + WORK_PER_ROW), ..cost }
 }
 
 fn mentions(text: &PostText) -> usize {

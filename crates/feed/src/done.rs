@@ -132,4 +132,6 @@ pub enum Done {
     ThreadMuted,
     /// Some of those who boosted a post are notified that it was edited.
     EditNotified,
+    /// Some posts of a disabled account were removed from lists, or added again to them.
+    PostsRelisted,
 }

@@ -30,20 +30,32 @@ pub(crate) fn pictures_of(author: UserId) -> u64 {
     1 << 32 | u64::from(author.0)
 }
 
-/// The rows of a post in lists: owner and number.
-pub(crate) fn rows_of(post: &Post) -> Vec<(u64, u64)> {
+/// A row of a post in a list: table, owner and number.
+pub(crate) type ListRow = (SetTable, u64, u64);
+
+/// The rows of a post in lists.
+pub(crate) fn rows_of(post: &Post) -> Vec<ListRow> {
+    let mut rows = shared_rows_of(post);
+    if post.boost.is_none() && !post.media.is_empty() {
+        rows.push((SetTable::PostLists, pictures_of(post.author), post.listed().number()));
+    }
+    rows
+}
+
+/// The rows of a post in lists that have posts of many users. A post of a disabled account has none of them, so it neither
+/// delays a page nor displaces another post from it.
+pub(crate) fn shared_rows_of(post: &Post) -> Vec<ListRow> {
     let (mut rows, author) = (Vec::new(), u64::from(post.author.0));
     if post.boost.is_some() {
         return rows;
     }
-    let has_pictures = !post.media.is_empty();
-    if has_pictures {
-        rows.push((pictures_of(post.author), post.listed().number()));
+    if let Some(parent) = post.in_reply_to.filter(|_| post.visibility.is_open()) {
+        rows.push((SetTable::OpenReplies, parent.0, author));
     }
     if post.visibility == Visibility::Public && !post.listed().is_reply_by(post.author) {
-        rows.push((PublicList::Posts.owner(), author));
-        if has_pictures {
-            rows.push((PublicList::Pictures.owner(), author));
+        rows.push((SetTable::PostLists, PublicList::Posts.owner(), author));
+        if !post.media.is_empty() {
+            rows.push((SetTable::PostLists, PublicList::Pictures.owner(), author));
         }
     }
     rows
@@ -53,13 +65,13 @@ pub(crate) fn rows_of(post: &Post) -> Vec<(u64, u64)> {
 pub(crate) fn replace(
     rows: &mut (impl PutRows + ?Sized),
     id: PostId,
-    old: &[(u64, u64)],
-    new: &[(u64, u64)],
+    old: &[ListRow],
+    new: &[ListRow],
 ) {
-    for (list, _) in old.iter().filter(|row| !new.contains(row)) {
-        rows.put_member(SetTable::PostLists, *list, id.0, None);
+    for (table, owner, _) in old.iter().filter(|row| !new.contains(row)) {
+        rows.put_member(*table, *owner, id.0, None);
     }
-    for (list, number) in new.iter().filter(|row| !old.contains(row)) {
-        rows.put_member(SetTable::PostLists, *list, id.0, Some(*number));
+    for (table, owner, number) in new.iter().filter(|row| !old.contains(row)) {
+        rows.put_member(*table, *owner, id.0, Some(*number));
     }
 }

@@ -52,6 +52,7 @@ pub fn account(rows: &mut (impl PutRows + ?Sized), id: UserId, account: &Account
     rows.put_point(PointTable::Account, id.0.into(), Some(account.to_row()));
     if account.state == AccountState::Disabled {
         rows.put_member(SetTable::LockedUsers, id.0.into(), DISABLED, Some(0));
+        rows.put_member(SetTable::RelistedUsers, 0, id.0.into(), Some(0));
     }
     if let Some(email) = &account.email {
         rows.put_name(NameTable::Email, email.as_str().as_bytes(), Some(encode(&id)));

@@ -4,21 +4,14 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
 
 use edge::LineGate;
 use node::Node;
-use parking_lot::Mutex;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric as _};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
-
-/// Number of the newest users among whom accounts that wait for approval are counted.
-const COUNTED_MAX: u32 = 1_000;
-/// How long a count is used.
-const COUNTED_FOR: Duration = Duration::from_secs(15);
 
 /// Metrics of the Mastodon API. Clones are the same metrics.
 #[derive(Clone, Default)]
@@ -29,8 +22,6 @@ struct Inner {
     failed: AtomicU64,
     refused: AtomicU64,
     node: OnceLock<Node>,
-    /// The last count of accounts that wait for approval.
-    pending: Mutex<Option<(Instant, u64)>>,
 }
 
 impl fmt::Debug for Metrics {
@@ -58,21 +49,6 @@ impl Metrics {
     pub(crate) fn refused(&self) {
         self.0.refused.fetch_add(1, Ordering::Relaxed);
     }
-
-    /// Number of accounts that wait for approval, among the newest users. May block.
-    fn pending(&self) -> u64 {
-        let Some(node) = self.0.node.get() else { return 0 };
-        let mut pending = self.0.pending.lock();
-        let now = Instant::now();
-        if let Some((at, count)) = *pending
-            && now.duration_since(at) < COUNTED_FOR
-        {
-            return count;
-        }
-        let count = node.pending_accounts(COUNTED_MAX);
-        *pending = Some((now, count));
-        count
-    }
 }
 
 impl Collector for Metrics {
@@ -84,9 +60,9 @@ impl Collector for Metrics {
             let descriptor = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
             ConstCounter::new(count.load(Ordering::Relaxed)).encode(descriptor)?;
         }
-        let (name, help) =
-            ("roost_accounts_pending", "Accounts that wait for approval, at most 1,000");
+        let (name, help) = ("roost_accounts_pending", "Accounts that wait for approval");
         let descriptor = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
-        ConstGauge::new(self.pending()).encode(descriptor)
+        let pending = self.0.node.get().map_or(0, |node| node.facts().totals().accounts_pending);
+        ConstGauge::new(u64::from(pending)).encode(descriptor)
     }
 }

@@ -1,10 +1,11 @@
-//! Removes the rows of deleted users, reactions to deleted posts, and votes of their polls: looks for rows of one user, post
-//! or poll, and submits commands that remove them, until none are left. Reads already hide these rows.
+//! Removes the rows of deleted users, reactions to deleted posts, votes of their polls, and posts of disabled accounts from
+//! lists: looks for rows of one user, post or poll, and submits commands that remove them, until none are left. Reads already
+//! hide these rows.
 //!
 //! It runs on the thread of the sweeper. After a restart it continues with the rows that the facts still have.
 
 use feed::accounts::GrantId;
-use feed::limits::ERASE_ROWS_MAX;
+use feed::limits::{ERASE_ROWS_MAX, RELISTED_POSTS_MAX};
 use feed::media::MediaId;
 use feed::poll::PollCommand;
 use feed::{Command, Facts, ListId, PollId, PostId, Reaction, Remains, ScheduledId, Span, UserId};
@@ -26,11 +27,13 @@ pub(crate) struct Progress {
     post: (PostId, u64),
     /// The poll that no post has any more, whose votes are being removed, and the first user of whom one may be left.
     poll: (PollId, u64),
+    /// The user whose posts are being removed from lists, or added again.
+    relisted: UserId,
 }
 
 impl Default for Progress {
     fn default() -> Self {
-        Self { user: None, post: (PostId(0), 0), poll: (PollId(0), 0) }
+        Self { user: None, post: (PostId(0), 0), poll: (PollId(0), 0), relisted: UserId(0) }
     }
 }
 
@@ -67,9 +70,13 @@ impl Shared {
             progress.post = (post, from);
             return self.submit_own(Command::SweepReactions { post, from });
         }
-        let (poll, from) = next_poll(facts, progress.poll)?;
-        progress.poll = (poll, from);
-        self.submit_own(Command::Poll(PollCommand::Sweep { poll, from }))
+        if let Some((poll, from)) = next_poll(facts, progress.poll) {
+            progress.poll = (poll, from);
+            return self.submit_own(Command::Poll(PollCommand::Sweep { poll, from }));
+        }
+        let user = next_relisted(facts, progress.relisted)?;
+        progress.relisted = user;
+        self.submit_own(Command::RelistPosts { user })
     }
 }
 
@@ -100,6 +107,18 @@ fn next_poll(facts: Facts<'_, Store>, (last, from): (PollId, u64)) -> Option<(Po
         drop(facts.votes_of(*user, poll, 1));
     }
     Some((poll, left.first().map_or(from, |(user, _)| user.0.into())))
+}
+
+/// The user whose posts are to be removed from lists next, or added again.
+fn next_relisted(facts: Facts<'_, Store>, last: UserId) -> Option<UserId> {
+    let (user, from) = facts.relisted(last).or_else(|| facts.relisted(UserId(0)))?;
+    let span = Span { low: from.0, limit: RELISTED_POSTS_MAX, ..Span::ALL };
+    for (post, listed) in facts.posts_by(user, span) {
+        if listed.visibility().is_open() {
+            drop(facts.stored_post(post));
+        }
+    }
+    Some(user)
 }
 
 /// The rows to remove next.

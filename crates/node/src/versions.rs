@@ -24,6 +24,7 @@ fn of_command(command: &Command) -> u32 {
         Command::FollowWith(_)
         | Command::MuteThread { .. }
         | Command::NotifyOfEdit { .. }
+        | Command::RelistPosts { .. }
         | Command::UnreadConversation { .. } => 4,
         _ => 1,
     }
@@ -101,6 +102,6 @@ mod tests {
             variants::<PollCommand>(),
             variants::<ScheduleCommand>(),
         ];
-        assert_eq!((COMMANDS, known.join(" ").as_str()), (4, "48 13 20 8 5 4"));
+        assert_eq!((COMMANDS, known.join(" ").as_str()), (4, "49 13 20 8 5 4"));
     }
 }

@@ -42,7 +42,9 @@ impl Subject {
             SetTable::AuthorPosts | SetTable::Following | SetTable::Followers => {
                 Some(Self::User(owner))
             }
-            SetTable::Replies | SetTable::Reactions => Some(Self::Post(owner)),
+            SetTable::Replies | SetTable::OpenReplies | SetTable::Reactions => {
+                Some(Self::Post(owner))
+            }
             _ => None,
         }
     }

@@ -147,6 +147,12 @@ tables! {
         PostLists = 0x4b,
         /// (user, direct post by or to the user) -> the first post of its conversation.
         DirectPosts = 0x4c,
+        /// (post, reply to it that everybody may see) -> the author of the reply. Rows of a deleted post stay as those of
+        /// `Replies`.
+        OpenReplies = 0x4d,
+        /// (0, user whose account was disabled or enabled, and whose posts are not all removed from lists, or added again)
+        /// -> no earlier post of theirs is left.
+        RelistedUsers = 0x4e,
         /// (follower, followed) -> 0. Packed.
         Following = 0x50,
         /// (followed, follower) -> 0. Packed.
@@ -242,6 +248,8 @@ impl SetTable {
                 | Self::Boosts
                 | Self::PostLists
                 | Self::DirectPosts
+                | Self::OpenReplies
+                | Self::RelistedUsers
         )
     }
 }

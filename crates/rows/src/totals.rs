@@ -51,6 +51,8 @@ pub struct Totals {
     /// Number of times so far that a user was deleted, disabled or enabled: what was made of users is current as far as
     /// this stays the same.
     pub hidings: u64,
+    /// Number of accounts that wait for approval.
+    pub accounts_pending: u32,
     /// No rows are left of stories that died in `sweep_second`, up to this id. The next sweep begins here,
     /// so that it does not walk over all rows removed before. Lost at a restart, which costs one such walk
     /// and changes nothing.

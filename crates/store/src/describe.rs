@@ -90,6 +90,8 @@ fn of_set(table: SetTable) -> (&'static str, &'static str) {
         SetTable::PollVotes => ("votes of poll", "user"),
         SetTable::Votes => ("votes of user", "poll"),
         SetTable::PostLists => ("list of posts", "post"),
+        SetTable::OpenReplies => ("post", "reply"),
+        SetTable::RelistedUsers => ("users of changed accounts", "user"),
         SetTable::DirectPosts => ("direct posts of user", "post"),
         SetTable::Requested => ("requests of user", "user"),
         SetTable::LockedUsers => ("lock of user", "item"),

@@ -16,13 +16,16 @@ pub(crate) const PACKED_VERSION: u32 = 7;
 const ACCOUNTS_VERSION: u32 = 8;
 /// The first version whose totals count posts that are not for everybody, and users who are hidden.
 const HIDDEN_VERSION: u32 = 18;
-/// What versions added, a zero of one byte each as postcard writes it: numbers of posts that are not for everybody, of
-/// disabled accounts, and of times that users were hidden.
-const NO_HIDDEN: [u8; 3] = [0; 3];
+/// The first version whose totals count accounts that wait for approval.
+const PENDING_VERSION: u32 = 19;
+/// What versions added, a zero of one byte each as postcard writes it: the number of accounts that wait for approval.
+const NO_PENDING: [u8; 1] = [0; 1];
+/// Before it, numbers of posts that are not for everybody, of disabled accounts, and of times that users were hidden.
+const NO_HIDDEN: [u8; 4] = [0; 4];
 /// Before these, numbers of accounts, of unused apps, of revocations, of blocks and of mutes.
-const NO_ACCOUNTS: [u8; 8] = [0; 8];
+const NO_ACCOUNTS: [u8; 9] = [0; 9];
 /// Before these, numbers of deleted users, and of those whose rows are not removed.
-const NO_DELETED_USERS: [u8; 10] = [0; 10];
+const NO_DELETED_USERS: [u8; 11] = [0; 11];
 
 /// The content of the row. Since version 4 of the format: version (`u32`), applied position (`u64`), seed (16 bytes),
 /// totals (postcard); numbers little endian. Earlier versions have no seed.
@@ -101,6 +104,7 @@ fn missing(version: u32) -> &'static [u8] {
         0..DELETED_USERS_VERSION => &NO_DELETED_USERS,
         DELETED_USERS_VERSION..ACCOUNTS_VERSION => &NO_ACCOUNTS,
         ACCOUNTS_VERSION..HIDDEN_VERSION => &NO_HIDDEN,
+        HIDDEN_VERSION..PENDING_VERSION => &NO_PENDING,
         _ => &[],
     }
 }

@@ -105,4 +105,6 @@ pub use writer::StoreWriter;
 /// Version 17 has no rows of boosts by their time, and counts do not say how many posts are not for everybody, nor totals
 /// that, how many accounts are disabled, and how often users were hidden. It has no rows of posts in
 /// lists and in conversations: `roost repair` adds them.
-pub const FORMAT_VERSION: u32 = 18;
+/// Version 18 has no rows of replies that everybody may see, which are counted, and totals do not say how many accounts wait
+/// for approval: `roost repair` adds both.
+pub const FORMAT_VERSION: u32 = 19;

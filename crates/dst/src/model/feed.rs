@@ -177,6 +177,7 @@ impl Feed {
             | Command::MuteThread { .. } => self.change_notices(stamp, command),
             Command::SweepStories
             | Command::SweepReactions { .. }
+            | Command::RelistPosts { .. }
             | Command::NotifyOfEdit { .. }
             | Command::Reserved(_)
             | Command::EraseUser { .. }

@@ -94,9 +94,10 @@ impl Model {
                 self.feed.erased(*user, *remains, *from);
                 Expected::Sweep
             }
-            Logged::Feed(node::Request { command: Command::SweepReactions { .. }, .. }) => {
-                Expected::Sweep
-            }
+            Logged::Feed(node::Request {
+                command: Command::SweepReactions { .. } | Command::RelistPosts { .. },
+                ..
+            }) => Expected::Sweep,
             Logged::Feed(node::Request { command: Command::EndMutes { mutes }, .. }) => {
                 self.feed.end_mutes(mutes, ms_of(first));
                 Expected::Sweep

@@ -25,6 +25,7 @@ mod user;
 
 use self::post::{PartEdits, Parts};
 use crate::command::{Command, Outcome, Reply, StampedCommand};
+use crate::done::Done;
 use crate::effect::Effect;
 use crate::facts::{Txn, step, step_total};
 use crate::ids::{UserId, UserRef};
@@ -77,16 +78,12 @@ fn run(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effect>) -> 
         }
         Command::DeleteStory { story } => story::delete(txn, stamp, *story, effects),
         Command::ViewStory { story, viewer } => story::view(txn, stamp, *story, viewer, effects),
-        Command::SweepStories => Ok(sweep::sweep(txn, stamp, effects)),
         Command::AddSample { set, label, bits } => {
             let sample = Sample { set: set.clone(), label: label.clone(), bits: **bits };
             sample::add(txn, stamp, &sample, effects)
         }
         Command::DeleteSample { sample } => sample::delete(txn, *sample, effects),
         Command::DeleteUser { user } => erase::delete(txn, user, effects),
-        Command::EraseUser { user, remains, from } => {
-            Ok(erase::erase(txn, stamp, *user, (*remains, *from), effects))
-        }
         Command::Account(command) => account::apply(txn, stamp, command, effects),
         Command::Media(command) => media::apply(txn, stamp, command, effects),
         Command::Poll(command) => poll::apply(txn, stamp, command, effects),
@@ -97,11 +94,9 @@ fn run(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effect>) -> 
             block::mute(txn, stamp, (user, other), *mentions, *time, effects)
         }
         Command::Unmute { user, other } => block::unmute(txn, user, other, effects),
-        Command::EndMutes { mutes } => Ok(block::end_mutes(txn, stamp, mutes, effects)),
         Command::React { user, post, reaction, on } => {
             reaction::set(txn, stamp, (user, *post), (*reaction, *on), effects)
         }
-        Command::SweepReactions { post, from } => Ok(reaction::sweep(txn, *post, *from, effects)),
         Command::ClearNotifications { user } => notice::clear(txn, stamp, user),
         Command::DismissNotification { user, notification } => {
             notice::dismiss(txn, user, *notification)
@@ -121,14 +116,38 @@ fn run(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effect>) -> 
         }
         Command::FollowWith(new) => follow::set_with(txn, stamp, new, effects),
         Command::MuteThread { user, post, on } => notice::mute_thread(txn, user, *post, *on),
-        Command::NotifyOfEdit { edit, post } => {
-            Ok(notice::notify_of_edit(txn, stamp, (*edit, *post), effects))
-        }
+        Command::SweepStories
+        | Command::EraseUser { .. }
+        | Command::EndMutes { .. }
+        | Command::SweepReactions { .. }
+        | Command::RelistPosts { .. }
+        | Command::NotifyOfEdit { .. } => Ok(run_of_node(txn, entry, effects)),
         Command::EditProfile { .. }
         | Command::Post { .. }
         | Command::Reply { .. }
         | Command::EditPost { .. } => run_of_text(txn, entry, effects),
         Command::Reserved(never) => match *never {},
+    }
+}
+
+/// Applies a command that the node sends by itself. It is never refused.
+fn run_of_node(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effect>) -> Done {
+    let stamp = entry.stamp;
+    match &entry.command {
+        Command::SweepStories => sweep::sweep(txn, stamp, effects),
+        Command::EraseUser { user, remains, from } => {
+            erase::erase(txn, stamp, *user, (*remains, *from), effects)
+        }
+        Command::EndMutes { mutes } => block::end_mutes(txn, stamp, mutes, effects),
+        Command::SweepReactions { post, from } => reaction::sweep(txn, *post, *from, effects),
+        Command::RelistPosts { user } => {
+            txn.relist_posts(*user);
+            Done::PostsRelisted
+        }
+        Command::NotifyOfEdit { edit, post } => {
+            notice::notify_of_edit(txn, stamp, (*edit, *post), effects)
+        }
+        _ => unreachable!("{:?} is a command of a user", entry.command),
     }
 }
 

@@ -151,12 +151,28 @@ impl Txn<'_> {
             totals.accounts += 1;
             totals.accounts_disabled += u32::from(account.state == AccountState::Disabled);
         });
+        self.count_pending(account.state, true);
     }
 
     /// Replaces the account of a user, which keeps its e-mail address.
     pub(crate) fn put_account(&mut self, user: UserId, account: &Account) {
+        let before = self.facts().account(user).map(|account| account.state);
+        before.into_iter().for_each(|state| self.count_pending(state, false));
+        self.count_pending(account.state, true);
         self.rows.put_point(PointTable::Account, user.0.into(), Some(account.to_row()));
         self.mark_disabled(user, account.state == AccountState::Disabled);
+    }
+
+    /// Counts an account of this state, or does not count it any more, if it waits for approval.
+    fn count_pending(&mut self, state: AccountState, is_counted: bool) {
+        if state != AccountState::Pending {
+            return;
+        }
+        self.total(|totals| {
+            let count = totals.accounts_pending;
+            // A store of an earlier format counts none of those that it had.
+            totals.accounts_pending = if is_counted { count + 1 } else { count.saturating_sub(1) };
+        });
     }
 
     /// Stores whether the account of a user is disabled, and counts it.
@@ -166,17 +182,19 @@ impl Txn<'_> {
         }
         let row = is_disabled.then_some(0);
         self.rows.put_member(SetTable::LockedUsers, user.0.into(), DISABLED, row);
+        self.rows.put_member(SetTable::RelistedUsers, 0, user.0.into(), Some(0));
         self.total(|totals| {
             super::step(&mut totals.accounts_disabled, is_disabled);
             totals.hidings += 1;
         });
     }
 
-    /// Removes the account of a user, if there is one: its grants permit nothing any more.
+    /// Removes the account of a user, if there is one: its grants permit nothing any more. Whether it was disabled stays
+    /// until [`Txn::forget_disabled`], so the user is hidden all the time.
     pub(crate) fn remove_account(&mut self, user: UserId) {
         let Some(account) = self.facts().account(user) else { return };
         self.rows.put_point(PointTable::Account, user.0.into(), None);
-        self.mark_disabled(user, false);
+        self.count_pending(account.state, false);
         if let Some(email) = account.email {
             self.rows.put_name(NameTable::Email, email.as_str().as_bytes(), None);
         }
@@ -184,6 +202,15 @@ impl Txn<'_> {
             totals.accounts -= 1;
             totals.revocations += 1;
         });
+    }
+
+    /// Forgets whether the account of a user was disabled, who is hidden as deleted by now.
+    pub(crate) fn forget_disabled(&mut self, user: UserId) {
+        self.rows.put_member(SetTable::RelistedUsers, 0, user.0.into(), None);
+        if self.facts().is_disabled(user) {
+            self.rows.put_member(SetTable::LockedUsers, user.0.into(), DISABLED, None);
+            self.total(|totals| super::step(&mut totals.accounts_disabled, false));
+        }
     }
 
     /// Stores or removes an invite.

@@ -169,6 +169,7 @@ impl Txn<'_> {
             totals.users_erasing += 1;
             totals.hidings += 1;
         });
+        self.forget_disabled(id);
     }
 
     /// Removes a mention of a deleted user.

@@ -2,11 +2,16 @@
 
 use rows::{Rows, SetTable, Span};
 
-use super::Facts;
 use super::tags::Tagged;
+use super::{Facts, Txn};
 use crate::ids::{PostId, UserId};
-use crate::list_rows::{PublicList, pictures_of};
+use crate::limits::RELISTED_POSTS_MAX;
+use crate::list_rows::{self, PublicList, pictures_of};
 use crate::post::{Listed, Posted};
+use crate::records::Post;
+
+/// Replies that are read to count those of a post while some are about to be removed.
+const REPLIES_READ: usize = 1_000;
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
     /// Posts of a list within `span` of post ids, each with its author, who may be deleted: see [`Facts::is_hidden`].
@@ -30,5 +35,63 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     #[must_use]
     pub fn has_pictures(&self, (post, author): Tagged) -> bool {
         self.rows.member(SetTable::PostLists, pictures_of(author), post.0).is_some()
+    }
+
+    /// Number of replies to a post that everybody may see, counted up to `max`, without those by users whom nobody may see.
+    /// Other replies have no rows here, so they displace none of them.
+    #[must_use]
+    pub fn replies_count(&self, post: PostId, max: usize) -> usize {
+        let read = |limit| {
+            let span = Span { limit, ..Span::ALL };
+            let rows = self.rows.members(SetTable::OpenReplies, post.0, span);
+            let found = rows.len();
+            let authors = rows.into_iter().map(|(_, author)| UserId(author as u32));
+            let shown = authors.filter(|user| !self.is_hidden(*user) && !self.is_disabled(*user));
+            (shown.take(max).count(), found)
+        };
+        match read(max) {
+            // Rows of such users are removed soon.
+            (shown, found) if shown < found => read(REPLIES_READ).0,
+            (shown, _) => shown,
+        }
+    }
+
+    /// The first user, from `from` on, whose posts are to be removed from lists, or added again, and the first of these
+    /// posts that may be left.
+    #[must_use]
+    pub fn relisted(&self, from: UserId) -> Option<(UserId, PostId)> {
+        let span = Span { low: from.0.into(), limit: 1, ..Span::ALL };
+        let rows = self.rows.members(SetTable::RelistedUsers, 0, span);
+        let (user, post) = rows.first()?;
+        Some((super::user_id(*user)?, PostId(*post)))
+    }
+}
+
+impl Txn<'_> {
+    /// Removes a post of a disabled account from lists with posts of many users.
+    pub(super) fn unlist_hidden(&mut self, id: PostId, post: &Post) {
+        if self.facts().is_disabled(post.author) {
+            list_rows::replace(self.rows, id, &list_rows::shared_rows_of(post), &[]);
+        }
+    }
+
+    /// Removes some posts of a user from lists with posts of many users, or adds them again: what the state of the account
+    /// now demands.
+    pub(crate) fn relist_posts(&mut self, user: UserId) {
+        let next = self.rows.member(SetTable::RelistedUsers, 0, user.0.into());
+        let Some(from) = next else { return };
+        let span = Span { low: from, limit: RELISTED_POSTS_MAX, ..Span::ALL };
+        let posts = self.facts().posts_by(user, span);
+        let is_disabled = self.facts().is_disabled(user);
+        let open = posts.iter().filter(|(_, listed)| listed.visibility().is_open());
+        for (id, _) in open.filter(|(_, listed)| !listed.is_boost()) {
+            let Some(post) = self.facts().stored_post(*id) else { continue };
+            let rows = list_rows::shared_rows_of(&post);
+            let (old, new) = if is_disabled { (&rows[..], &[][..]) } else { (&[][..], &rows[..]) };
+            list_rows::replace(self.rows, *id, old, new);
+        }
+        let last = posts.last().filter(|_| posts.len() >= RELISTED_POSTS_MAX);
+        let next = last.map(|(post, _)| post.0 + 1);
+        self.rows.put_member(SetTable::RelistedUsers, 0, user.0.into(), next);
     }
 }

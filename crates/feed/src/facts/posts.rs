@@ -186,6 +186,7 @@ impl Txn<'_> {
             write::mention(self.rows, user, (id, post));
         }
         post.poll.iter().for_each(|poll| self.put_poll_end(id, poll));
+        self.unlist_hidden(id, post);
     }
 
     /// Replaces `old` by `new`, which has the same author, parent and visibility.
@@ -202,6 +203,7 @@ impl Txn<'_> {
         self.edit_tags(id, old, new);
         list_rows::replace(self.rows, id, &list_rows::rows_of(old), &list_rows::rows_of(new));
         self.replace_poll(id, old.poll.as_ref(), new.poll.as_ref());
+        self.unlist_hidden(id, new);
     }
 
     /// Removes a post from its tables. Replies to it stay, and still refer to it; reactions are removed later.

@@ -11,13 +11,11 @@ use super::{Facts, Txn, step};
 use crate::boost::PostCounts;
 use crate::ids::{PostId, UserId};
 use crate::limits::{BOOST_RECENT_MS, EARLIER_BOOSTS_MAX};
-use crate::post::{Posted, Visibility};
+use crate::post::Posted;
 use crate::reaction::Reaction;
 use crate::records::Post;
 use crate::write;
 
-/// Replies that are read to count those that everybody may see.
-const REPLIES_READ: usize = 1_000;
 /// Rows of a reaction: of its user, and of its post.
 const REACTION_ROWS: usize = 2;
 /// Rows of a boost: its own, that of its author, two of the boosted post, and the counts of its author.
@@ -88,16 +86,6 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     pub(crate) fn stored_post_counts(&self, post: PostId) -> PostCounts {
         let row = self.rows.point(PointTable::PostCounts, post.0);
         row.and_then(|row| PostCounts::try_decode(&row)).unwrap_or_default()
-    }
-
-    /// Number of replies to a post that everybody may see, counted up to `max`, among its oldest 1,000 replies.
-    #[must_use]
-    pub fn replies_count(&self, post: PostId, max: usize) -> usize {
-        let replies = self.replies_to(post, Span { limit: REPLIES_READ, ..Span::ALL }).into_iter();
-        let is_counted = |(reply, visibility): &(PostId, Visibility)| {
-            visibility.is_open() && (self.totals().users_erasing == 0 || self.has_post(*reply))
-        };
-        replies.filter(is_counted).take(max).count()
     }
 
     /// The posts that `user` pins, in the order in which they pinned them.

@@ -18,15 +18,16 @@ use crate::write::DISABLED;
 pub(super) struct Counted {
     accounts: u32,
     disabled: u32,
+    pending: u32,
     apps_unused: u32,
     /// Number of grants by which each app acts for users.
     uses: BTreeMap<u64, u32>,
 }
 
 impl Counted {
-    /// Numbers of accounts, of those that are disabled, and of unused apps.
-    pub(super) fn totals(&self) -> (u32, u32, u32) {
-        (self.accounts, self.disabled, self.apps_unused)
+    /// Numbers of accounts, of those that are disabled and that wait for approval, and of unused apps.
+    pub(super) fn totals(&self) -> [u32; 4] {
+        [self.accounts, self.disabled, self.pending, self.apps_unused]
     }
 }
 
@@ -44,6 +45,7 @@ impl Mend {
             return;
         };
         self.accounts.accounts += 1;
+        self.accounts.pending += u32::from(account.state == AccountState::Pending);
         if account.state == AccountState::Disabled {
             self.accounts.disabled += 1;
             if step.set(SetTable::LockedUsers, key, DISABLED, Some(0)) {

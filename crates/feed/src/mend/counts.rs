@@ -64,7 +64,8 @@ impl Mend {
         totals.stories = self.counted.stories;
         (totals.blocks, totals.mutes) = (self.counted.blocks, self.counted.mutes);
         (totals.users_deleted, totals.users_erasing) = (self.counted.deleted, self.counted.erasing);
-        (totals.accounts, totals.accounts_disabled, totals.apps_unused) = self.accounts.totals();
+        [totals.accounts, totals.accounts_disabled, totals.accounts_pending, totals.apps_unused] =
+            self.accounts.totals();
         if self.counted.last_stamp > 0 {
             totals.last_stamp = stored.last_stamp.max(Some(Stamp(self.counted.last_stamp)));
         }

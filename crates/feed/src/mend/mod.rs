@@ -182,7 +182,10 @@ impl Mend {
                 SetTable::Mentions => step.mention(owner, item),
                 SetTable::Replies => step.reply(owner, item),
                 SetTable::Boosts => step.boost_of_post(owner, item, number),
-                SetTable::PostLists => step.listed_post(owner, item, number),
+                SetTable::PostLists | SetTable::OpenReplies => {
+                    step.listed_post((table, owner, number), item);
+                }
+                SetTable::RelistedUsers => step.relisted_user(owner, item),
                 SetTable::DirectPosts => step.direct_post(owner, item, number),
                 SetTable::AuthorStories => step.author_story(owner, item, number),
                 SetTable::Expiring => self.expiring(step, owner, item),

@@ -30,7 +30,7 @@ pub(super) enum Pass {
 }
 
 /// Later passes rely on what earlier ones have made consistent.
-pub(super) const PASSES: [Pass; 124] = [
+pub(super) const PASSES: [Pass; 126] = [
     Pass::PointRecords(PointTable::User),
     Pass::PointRecords(PointTable::Counts),
     Pass::PointRecords(PointTable::Post),
@@ -104,6 +104,8 @@ pub(super) const PASSES: [Pass; 124] = [
     Pass::Members(SetTable::Replies),
     Pass::Members(SetTable::Boosts),
     Pass::Members(SetTable::PostLists),
+    Pass::Members(SetTable::OpenReplies),
+    Pass::Members(SetTable::RelistedUsers),
     Pass::Members(SetTable::DirectPosts),
     Pass::Names(NameTable::ConversationPost),
     Pass::Members(SetTable::Favourites),

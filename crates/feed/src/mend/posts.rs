@@ -3,9 +3,10 @@
 use rows::{NameTable, PointTable, RowsMut, Scan, SetTable, Span, try_decode};
 
 use super::{Mend, Rows, at};
+use crate::accounts::AccountState;
 use crate::boost::Boost;
 use crate::ids::{PostId, UserId};
-use crate::list_rows;
+use crate::list_rows::{self, ListRow};
 use crate::notification::{BESIDE, MENTION_ADDED, Stored, added_at};
 use crate::reaction::Reaction;
 use crate::records::Post;
@@ -152,11 +153,16 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         self.facts().stored_post(PostId(id))
     }
 
-    /// Adds rows of a post in lists and conversations. It is no finding that they are missing: posts from before format 18
-    /// have none.
+    /// Adds rows of a post in lists and conversations. It is no finding that they are missing: posts from before format 19
+    /// may have none.
     fn add_to_lists(&mut self, id: PostId, post: &Post) {
-        for (list, number) in list_rows::rows_of(post) {
-            self.set(SetTable::PostLists, list, id.0, Some(number));
+        let account = self.facts().account(post.author);
+        let is_hidden = account.is_some_and(|account| account.state == AccountState::Disabled);
+        let shared = if is_hidden { list_rows::shared_rows_of(post) } else { Vec::new() };
+        for (table, owner, number) in list_rows::rows_of(post) {
+            if !shared.contains(&(table, owner, number)) {
+                self.set(table, owner, id.0, Some(number));
+            }
         }
         let Some(first) = post.conversation_or(id) else { return };
         let users = std::iter::once(post.author).chain(post.mentions.iter().copied());
@@ -174,11 +180,21 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
     }
 
     /// A row of a list, whose post must be in it.
-    pub(super) fn listed_post(&mut self, list: u64, item: u64, number: u64) {
+    pub(super) fn listed_post(&mut self, row: ListRow, item: u64) {
         let post = self.stored_post(item);
-        if !post.is_some_and(|post| list_rows::rows_of(&post).contains(&(list, number))) {
-            self.derived(format!("PostLists {list}, {item}: no such post is in the list"));
-            self.rows.put_member(SetTable::PostLists, list, item, None);
+        if !post.is_some_and(|post| list_rows::rows_of(&post).contains(&row)) {
+            let (table, owner, _) = row;
+            self.derived(format!("{table:?} {owner}, {item}: no such post is in the list"));
+            self.rows.put_member(table, owner, item, None);
+        }
+    }
+
+    /// A user whose posts are to be removed from lists, or added again.
+    pub(super) fn relisted_user(&mut self, owner: u64, item: u64) {
+        let user = self.user(item).filter(|user| !self.is_deleted(*user));
+        if owner != 0 || user.is_none() {
+            self.derived(format!("RelistedUsers {owner}, {item}: there is no such user"));
+            self.rows.put_member(SetTable::RelistedUsers, owner, item, None);
         }
     }
 

@@ -8,8 +8,11 @@ use feed::accounts::{
 use feed::limits::{
     APP_GRANTS_MAX, CODE_SECS, INVITES_MAX, SESSION_SECS, UNUSED_APPS_MAX, USER_GRANTS_MAX,
 };
-use feed::{Command, Done, Handle, Outcome, Refusal, UserId};
-use rows::{NameTable, PointTable, PutRows as _, Rows as _, RowsMut as _};
+use feed::{Command, Done, Facts, Handle, Outcome, Refusal, StampedCommand, Txn, UserId, Viewer};
+use rows::{
+    NameTable, PointTable, PutRows, Rows, RowsMut, SetTable, Span, Stamp, StampClock, Totals, Value,
+};
+use testkit::MemoryRows;
 
 const OLD: &str = "$argon2id$old";
 const NEW: &str = "$argon2id$new";
@@ -290,6 +293,8 @@ fn a_disabled_account_permits_nothing_and_an_enabled_one_must_log_in_again() {
     let set = |state| AccountCommand::SetState { user: id(0), state };
     for state in [AccountState::Disabled, AccountState::Pending] {
         run(&mut world, set(state)).unwrap();
+        let pending = u32::from(state == AccountState::Pending);
+        assert_eq!(world.facts().totals().accounts_pending, pending);
         assert!(!permits(&world, secret(1)));
         let not_active = refused(AccountRefusal::NotActive);
         assert_eq!(run(&mut world, log_in(ADA, secret(2))), not_active);
@@ -298,6 +303,102 @@ fn a_disabled_account_permits_nothing_and_an_enabled_one_must_log_in_again() {
     run(&mut world, set(AccountState::Active)).unwrap();
     assert!(!permits(&world, secret(1)));
     granted(run(&mut world, log_in(ADA, secret(2))));
+}
+
+/// Checks after each change of a row that nobody sees a user.
+struct Watched {
+    rows: MemoryRows,
+    user: UserId,
+    changes: usize,
+}
+
+impl Watched {
+    fn check(&mut self) {
+        self.changes += 1;
+        let facts = Facts::new(&self.rows);
+        for viewer in [Viewer::new(facts, Some(BOB)), Viewer::anyone(facts)] {
+            let is_seen = viewer.visible_user(self.user) && !facts.is_hidden(self.user);
+            assert!(!is_seen, "after {} changes", self.changes);
+        }
+    }
+}
+
+impl Rows for Watched {
+    fn point(&self, table: PointTable, key: u64) -> Option<Value> {
+        self.rows.point(table, key)
+    }
+    fn each_point(&self, table: PointTable, each: &mut dyn FnMut(u64, &[u8])) {
+        self.rows.each_point(table, each);
+    }
+    fn points_below(
+        &self,
+        table: PointTable,
+        below: u64,
+        limit: usize,
+        each: &mut dyn FnMut(u64, &[u8]),
+    ) {
+        self.rows.points_below(table, below, limit, each);
+    }
+    fn member(&self, table: SetTable, owner: u64, item: u64) -> Option<u64> {
+        self.rows.member(table, owner, item)
+    }
+    fn members(&self, table: SetTable, owner: u64, span: Span) -> Vec<(u64, u64)> {
+        self.rows.members(table, owner, span)
+    }
+    fn name(&self, table: NameTable, key: &[u8]) -> Option<Value> {
+        self.rows.name(table, key)
+    }
+    fn names_under(
+        &self,
+        table: NameTable,
+        prefix: &[u8],
+        from: &[u8],
+        limit: usize,
+    ) -> Vec<Vec<u8>> {
+        self.rows.names_under(table, prefix, from, limit)
+    }
+    fn totals(&self) -> Totals {
+        self.rows.totals()
+    }
+}
+
+impl PutRows for Watched {
+    fn put_point(&mut self, table: PointTable, key: u64, value: Option<Value>) {
+        self.rows.put_point(table, key, value);
+        self.check();
+    }
+    fn put_member(&mut self, table: SetTable, owner: u64, item: u64, value: Option<u64>) {
+        self.rows.put_member(table, owner, item, value);
+        self.check();
+    }
+    fn put_name(&mut self, table: NameTable, key: &[u8], value: Option<Value>) {
+        self.rows.put_name(table, key, value);
+        self.check();
+    }
+}
+
+impl RowsMut for Watched {
+    fn put_totals(&mut self, totals: Totals) {
+        self.rows.put_totals(totals);
+        self.check();
+    }
+}
+
+/// Readers see each change of a row at once.
+#[test]
+fn a_disabled_account_is_hidden_at_each_moment_of_its_deletion() {
+    let mut world = World::new();
+    world.set_account(0, AccountState::Disabled);
+    let (rows, now_ms) = (world.rows.clone(), world.now_ms + 1);
+    let mut watched = Watched { rows, user: ADA, changes: 0 };
+    let stamp = StampClock::new(Stamp(0)).next(now_ms);
+    let command = Command::DeleteUser { user: id(0) };
+    let entry = StampedCommand { stamp, idempotency: None, command };
+    feed::apply(&mut Txn::new(&mut watched), &entry, &mut Vec::new()).outcome.unwrap();
+    assert!(watched.changes > 6);
+    assert_eq!(watched.rows.totals().accounts_disabled, 0);
+    let left = watched.rows.members(SetTable::LockedUsers, 0, Span::ALL);
+    assert_eq!(left, []);
 }
 
 #[test]

@@ -5,17 +5,18 @@ use std::cell::Cell;
 use std::collections::HashSet;
 
 use crate::support::{World, id, mute, register};
+use feed::accounts::AccountState;
 use feed::conversation::Conversation;
-use feed::limits::{SEARCHED_MAX, SIMILAR_MAX};
+use feed::limits::{RELISTED_POSTS_MAX, SEARCHED_MAX, SIMILAR_MAX};
 use feed::post_lists::{self, PublicList};
 use feed::profile::ProfileFilter;
 use feed::tagged::{self, TagQuery};
 use feed::thread::descendants;
 use feed::{
-    Command, Cursor, Done, Facts, Handle, NewPost, Page, PostId, PostText, Tag, UserId, Viewer,
-    Visibility, Visible, profile, timeline, write,
+    Command, Cursor, Done, Facts, Handle, Mend, NewPost, Page, PostEdit, PostId, PostText,
+    Reaction, Tag, UserId, Viewer, Visibility, Visible, profile, timeline, write,
 };
-use rows::{NameTable, PointTable, Rows, SetTable, Span, Stamp, Totals, Value};
+use rows::{NameTable, PointTable, Rows, Scan as _, SetTable, Span, Stamp, Totals, Value};
 use testkit::MemoryRows;
 
 /// Rows that a page of a profile, a thread or a home reads at most: five times 4,096, and the last of these reads.
@@ -343,8 +344,7 @@ fn no_number_of_other_posts_delays_the_public_timeline() {
         publish(&mut world, 1, parent, visibility);
     }
     shown.push(publish(&mut world, 0, None, Visibility::Public));
-    let boost =
-        Command::React { user: id(2), post: shown[1], reaction: feed::Reaction::Boost, on: true };
+    let boost = Command::React { user: id(2), post: shown[1], reaction: Reaction::Boost, on: true };
     world.run(boost).unwrap();
     let own_thread = publish(&mut world, 0, Some(shown[1]), Visibility::Public);
     shown.push(own_thread);
@@ -375,6 +375,99 @@ fn no_number_of_other_posts_delays_the_public_timeline() {
     assert_eq!(of(&world, None), []);
     world.erase(0);
     assert_eq!(world.rows.members(SetTable::PostLists, 0, Span::ALL), [], "no row is left");
+}
+
+/// The rows that lists with posts of many users have.
+fn shared_rows(world: &World) -> Vec<Vec<(u64, u64, u64)>> {
+    [SetTable::PostLists, SetTable::OpenReplies]
+        .map(|table| {
+            let mut rows = world.rows.members_from(table, (0, 0), usize::MAX).0;
+            rows.retain(|(owner, ..)| table != SetTable::PostLists || *owner < 2);
+            rows
+        })
+        .to_vec()
+}
+
+/// The rows as a repair leaves them, which finds nothing.
+fn mended(world: &World) -> MemoryRows {
+    let (mut rows, mut mend) = (world.rows.clone(), Mend::new(false));
+    while mend.step(&mut rows, &mut |finding| panic!("{finding:?}")) {}
+    rows
+}
+
+#[test]
+fn the_posts_of_a_disabled_account_cost_the_public_timeline_nothing() {
+    let mut world = World::new();
+    let shown = publish(&mut world, 0, None, Visibility::Public);
+    for number in 0..3 * RELISTED_POSTS_MAX {
+        let parent = (number % 2 == 0).then_some(shown);
+        let visibility =
+            [Visibility::Public, Visibility::Public, Visibility::Unlisted, Visibility::Direct]
+                [number % 4];
+        publish(&mut world, 1, parent, visibility);
+    }
+    let boost = Command::React { user: id(1), post: shown, reaction: Reaction::Boost, on: true };
+    world.run(boost).unwrap();
+    let enabled = shared_rows(&world);
+    let page = Page { cursor: Cursor::Newest, limit: 3 };
+    let posts = |world: &World| {
+        let counted = Counted::new(world);
+        let viewer = Viewer::new(Facts::new(&counted), Some(UserId(2)));
+        let found = counted.within(3, || post_lists::posts(&viewer, PublicList::Posts, &page));
+        (found.posts.items, found.posts.more)
+    };
+    world.set_account(1, AccountState::Disabled);
+    world.relist();
+    assert_eq!(posts(&world), (vec![shown], false));
+    assert_eq!(world.rows.members(SetTable::OpenReplies, shown.0, Span::ALL), []);
+    assert_eq!(mended(&world), world.rows);
+    // What is published, edited or half removed meanwhile is there again with the rest.
+    let late = publish(&mut world, 1, None, Visibility::Public);
+    let text = PostText::parse("an edit").unwrap();
+    world.run(Command::Edit(Box::new(PostEdit::of_text(late, text)))).unwrap();
+    assert_eq!(posts(&world), (vec![shown], false));
+    world.run(Command::DeletePost { post: late }).unwrap();
+    for half in [AccountState::Active, AccountState::Disabled, AccountState::Active] {
+        world.set_account(1, half);
+        world.run(Command::RelistPosts { user: UserId(1) }).unwrap();
+    }
+    world.relist();
+    assert_eq!(shared_rows(&world), enabled);
+    assert_eq!(mended(&world), world.rows);
+    world.set_account(1, AccountState::Disabled);
+    world.run(Command::DeleteUser { user: id(1) }).unwrap();
+    assert!(world.facts().relisted(UserId(0)).is_none());
+    world.erase(1);
+    assert_eq!(posts(&world), (vec![shown], false));
+}
+
+#[test]
+fn replies_of_others_do_not_displace_those_that_count() {
+    let mut world = World::new();
+    let top = publish(&mut world, 0, None, Visibility::Public);
+    for number in 0..1_200 {
+        let visibility =
+            [Visibility::Direct, Visibility::Followers, Visibility::Public][number % 3];
+        publish(&mut world, 1, Some(top), visibility);
+    }
+    for visibility in [Visibility::Public, Visibility::Unlisted, Visibility::Direct] {
+        publish(&mut world, 2, Some(top), visibility);
+    }
+    let count = |world: &World| {
+        let counted = Counted::new(world);
+        let facts = Facts::new(&counted);
+        counted.within(1_200, || facts.replies_count(top, 500))
+    };
+    assert_eq!(count(&world), 402);
+    world.set_account(1, AccountState::Disabled);
+    assert_eq!(count(&world), 2, "at once");
+    world.relist();
+    assert_eq!(count(&world), 2);
+    world.set_account(1, AccountState::Active);
+    world.relist();
+    assert_eq!(count(&world), 402);
+    world.run(Command::DeleteUser { user: id(1) }).unwrap();
+    assert_eq!(count(&world), 2, "at once");
 }
 
 #[test]

@@ -202,6 +202,9 @@ async fn a_disabled_account_is_shown_to_nobody_until_it_is_enabled() {
     let home = cyd.ids(&world, "/api/v1/timelines/home").await;
     assert_eq!(home, [thread.as_str()], "others are");
     disable(&world, &ada, AccountState::Active).await;
+    // Also by its own a moment later.
+    let node = world.node.clone();
+    tokio::task::spawn_blocking(move || while node.erase_users() {}).await.unwrap();
     assert_eq!([see(None).await, see(Some(&cyd)).await], before);
 }
 

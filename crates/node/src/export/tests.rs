@@ -84,7 +84,11 @@ fn set(table: SetTable) -> Kept {
         SetTable::Notes | SetTable::NotedBy => Derived,
         SetTable::OrphanedSpaces | SetTable::FreeSpaces => LeftOut(EMPTIED),
         SetTable::Reactions | SetTable::PollVotes => Exported,
-        SetTable::Votes | SetTable::PostLists | SetTable::DirectPosts => Derived,
+        SetTable::Votes | SetTable::PostLists | SetTable::DirectPosts | SetTable::OpenReplies => {
+            Derived
+        }
+        // No account is disabled here. Where one is, an import has its posts removed from lists.
+        SetTable::RelistedUsers => NeverWritten,
         SetTable::Favourites | SetTable::Bookmarks | SetTable::Pins => Derived,
         SetTable::Notifications => LeftOut(NOTIFICATIONS),
         SetTable::ErasingUsers | SetTable::SweptPosts => LeftOut(DELETED),

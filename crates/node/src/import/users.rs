@@ -32,6 +32,7 @@ pub(super) struct Users {
     deleted: HashSet<UserId>,
     accounts: u32,
     disabled: u32,
+    pending: u32,
     emails: HashSet<Email>,
     /// Who blocks whom, 8 bytes each: neither follows, or is a friend of, the other.
     blocks: HashSet<(UserId, UserId)>,
@@ -90,6 +91,7 @@ impl Users {
             }
             self.accounts += 1;
             self.disabled += u32::from(account.state == AccountState::Disabled);
+            self.pending += u32::from(account.state == AccountState::Pending);
             write::account(loader, id, &account);
         }
         let markers = markers(ids, line)?;
@@ -308,6 +310,7 @@ impl Users {
         totals.friendships /= 2;
         totals.users_deleted = self.deleted.len() as u32;
         (totals.accounts, totals.accounts_disabled) = (self.accounts, self.disabled);
+        totals.accounts_pending = self.pending;
         for (id, counts) in (0..).map(UserId).zip(self.counts) {
             totals.users += 1;
             totals.posts_closed += u64::from(counts.closed);

@@ -23,8 +23,7 @@ use std::time::Duration;
 
 use commitlog::disk::RealDisk;
 use commitlog::{Applied, ClusterId, LocalLog, LogError, NodeId, Position, SharedLog};
-use feed::accounts::AccountState;
-use feed::{Reply, Request, UserId};
+use feed::{Reply, Request};
 use parking_lot::Mutex;
 use rows::Rows as _;
 use smallvec::{SmallVec, smallvec};
@@ -264,7 +263,7 @@ impl Node {
         while self.shared.do_due(&mut DueFrom::default()) {}
     }
 
-    /// Removes some of what is left of deleted users, which a thread of the node also does by itself; returns
+    /// Removes some of what is left of deleted users, and some posts of disabled accounts from lists, which a thread of the node also does by itself; returns
     /// whether there may be more. Blocks.
     pub fn erase_users(&self) -> bool {
         self.shared.erase_users(&mut Progress::default())
@@ -274,18 +273,6 @@ impl Node {
     #[must_use]
     pub fn metrics(&self) -> &Metrics {
         &self.shared.metrics
-    }
-
-    /// Number of accounts that wait for approval, among the `newest` users. May block.
-    #[must_use]
-    pub fn pending_accounts(&self, newest: u32) -> u64 {
-        let facts = self.facts();
-        let users = facts.totals().users;
-        let is_pending = |user: &u32| {
-            let account = unless_unreadable(|| facts.account(UserId(*user)));
-            account.flatten().is_some_and(|account| account.state == AccountState::Pending)
-        };
-        (users.saturating_sub(newest)..users).filter(is_pending).count() as u64
     }
 
     /// Current sizes. Reads directories, so it may block.

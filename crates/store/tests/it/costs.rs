@@ -20,9 +20,9 @@ use feed::limits::{
     FILTER_TEXT_CHARS_MAX, FILTERED_POSTS_MAX, FILTERS_BYTES_MAX, FILTERS_MAX,
     FOLLOW_OPTIONS_BYTES_MAX, FOLLOW_OPTIONS_MAX, INVITES_MAX, LIST_CHANGED_MAX, LIST_MEMBERS_MAX,
     LISTS_MAX, MUTED_THREADS_BYTES_MAX, MUTED_THREADS_MAX, MUTES_ENDED_MAX, NOTIFYING_MAX,
-    POLL_OPTION_CHARS_MAX, POLL_SECS_MIN, PROFILE_FIELDS_MAX, REDIRECT_URIS_MAX, SAMPLE_SETS_MAX,
-    SCHEDULED_MAX, SCHEDULED_MS_MIN, UNATTACHED_MEDIA_MAX, UNUSED_APPS_MAX, URI_BYTES_MAX,
-    USER_GRANTS_MAX, VERSIONS_BYTES_MAX,
+    POLL_OPTION_CHARS_MAX, POLL_SECS_MIN, PROFILE_FIELDS_MAX, REDIRECT_URIS_MAX,
+    RELISTED_POSTS_MAX, SAMPLE_SETS_MAX, SCHEDULED_MAX, SCHEDULED_MS_MIN, UNATTACHED_MEDIA_MAX,
+    UNUSED_APPS_MAX, URI_BYTES_MAX, USER_GRANTS_MAX, VERSIONS_BYTES_MAX,
 };
 use feed::media::{
     BlurHash, Description, FileHash, Focus, MediaChange, MediaCommand, MediaFile, MediaId,
@@ -1441,6 +1441,18 @@ fn accounts_cost_no_more_than_they_were_costed_at() {
     accounts.invite();
     let (user, password) = (UserRef::Id(UserId(1)), accounts.password.clone());
     accounts.run(AccountCommand::SetPassword { user, password, keep: None });
+    let mut parent = None;
+    for _ in 0..RELISTED_POSTS_MAX + 9 {
+        let new = NewPost { parent, ..NewPost::new(UserRef::Id(UserId(1)), mentioning(0)) };
+        accounts.world.request(Request::from(Command::Publish(Box::new(new))));
+        parent = accounts.world.counting.rows.totals().last_stamp.map(|stamp| PostId(stamp.0));
+    }
+    for state in [AccountState::Disabled, AccountState::Active] {
+        accounts.run(AccountCommand::SetState { user: UserRef::Id(UserId(1)), state });
+        while let Some((user, _)) = Facts::new(&accounts.world.counting.rows).relisted(UserId(0)) {
+            accounts.world.request(Request::from(Command::RelistPosts { user }));
+        }
+    }
     let mut world = accounts.world;
     world.request(Request::from(Command::DeleteUser { user: UserRef::Id(UserId(0)) }));
     while let Some(command) = erasure(Facts::new(&world.counting.rows)) {

@@ -53,7 +53,9 @@ fn a_change_of_a_row_is_one_of_its_subject() {
             SetTable::AuthorPosts | SetTable::Following | SetTable::Followers => {
                 Some(Subject::User(7))
             }
-            SetTable::Replies | SetTable::Reactions => Some(Subject::Post(7)),
+            SetTable::Replies | SetTable::OpenReplies | SetTable::Reactions => {
+                Some(Subject::Post(7))
+            }
             _ => None,
         };
         writer.put_member(table, 7, 3, Some(0));

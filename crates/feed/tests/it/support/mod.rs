@@ -1,6 +1,7 @@
 //! A small state that commands are applied to.
 #![allow(dead_code, reason = "each test file uses its part")]
 
+use feed::accounts::{AccountCommand, AccountState, PasswordHash, Role};
 use feed::filter::{
     FilterAction, FilterChange, FilterCommand, FilterContext, FilterContexts, FilterText, Keyword,
     NewFilter,
@@ -120,6 +121,25 @@ impl World {
             commands += 1;
         }
         commands
+    }
+
+    /// Opens an account of a user, or changes its state.
+    pub(crate) fn set_account(&mut self, user: u32, state: AccountState) {
+        if self.facts().account(UserId(user)).is_none() {
+            let password = PasswordHash::parse("$argon2id$").unwrap();
+            let (user, role) = (id(user), Role::User);
+            let open = AccountCommand::Open { user, email: None, password, role };
+            self.run(Command::Account(open)).unwrap();
+        }
+        let change = AccountCommand::SetState { user: id(user), state };
+        self.run(Command::Account(change)).unwrap();
+    }
+
+    /// Removes posts of disabled accounts from lists, and adds those of enabled ones again, as the node does.
+    pub(crate) fn relist(&mut self) {
+        while let Some((user, _)) = self.facts().relisted(UserId(0)) {
+            self.run(Command::RelistPosts { user }).unwrap();
+        }
     }
 
     /// Removes all that is left of a deleted user, as the node does.
