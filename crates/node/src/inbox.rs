@@ -14,6 +14,8 @@ use crate::submission::{Answer, Changes, KeyReplies, ReadAt, Submission};
 
 /// Bytes of operations on keys that may be under way.
 pub(crate) const BYTES_MAX: usize = 64 << 20;
+/// Effects that the commands under way may have, for each command that may be under way: the ends of a few thousand boosts.
+pub(crate) const EFFECTS_PER_COMMAND: usize = 4;
 
 /// The recipient of the reply to a submission.
 pub(crate) struct Ticket {
@@ -31,12 +33,15 @@ enum ReplyTo {
 pub(crate) struct Size {
     commands: usize,
     bytes: usize,
+    /// Most effects for the shards of the views.
+    effects: usize,
 }
 
 impl std::ops::AddAssign for Size {
     fn add_assign(&mut self, other: Self) {
         self.commands += other.commands;
         self.bytes += other.bytes;
+        self.effects += other.effects;
     }
 }
 
@@ -62,7 +67,8 @@ impl Submission<Ticket> {
         requests: SmallVec<[Request; 1]>,
     ) -> (Self, oneshot::Receiver<SmallVec<[Reply; 1]>>) {
         let (reply, replies) = oneshot::channel();
-        let size = Size { commands: requests.len(), bytes: 0 };
+        let effects = requests.iter().map(|request| request.command.effects_max()).sum();
+        let size = Size { commands: requests.len(), bytes: 0, effects };
         let ticket = Ticket { reply_to: ReplyTo::Requests(reply), size };
         (Self { changes: Changes::Requests(requests), ticket }, replies)
     }
@@ -73,7 +79,7 @@ impl Submission<Ticket> {
         reads: Vec<ReadAt>,
     ) -> (Self, oneshot::Receiver<KeyReplies>) {
         let (reply, replies) = oneshot::channel();
-        let size = Size { commands: ops.len(), bytes: ops.bytes() };
+        let size = Size { commands: ops.len(), bytes: ops.bytes(), effects: 0 };
         let ticket = Ticket { reply_to: ReplyTo::Keys(reply), size };
         (Self { changes: Changes::Keys { ops, reads }, ticket }, replies)
     }
@@ -165,7 +171,10 @@ impl Inbox {
         let idle = state.under_way.commands == 0;
         let mut sum = state.under_way;
         sum += submission.ticket.size;
-        if (sum.commands > self.commands_max || sum.bytes > BYTES_MAX) && !idle {
+        let is_full = sum.commands > self.commands_max
+            || sum.bytes > BYTES_MAX
+            || sum.effects > EFFECTS_PER_COMMAND * self.commands_max;
+        if is_full && !idle {
             return Err((SubmitError::Busy, Box::new(submission)));
         }
         state.under_way = sum;
@@ -222,6 +231,7 @@ impl Inbox {
         let mut state = self.state.lock();
         state.under_way.commands -= answered.commands;
         state.under_way.bytes -= answered.bytes;
+        state.under_way.effects -= answered.effects;
         drop(state);
         self.room.notify_waiters();
     }
@@ -236,5 +246,42 @@ impl Inbox {
     /// Number of pending commands.
     pub(crate) fn len(&self) -> usize {
         self.state.lock().under_way.commands
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use feed::{Command, PostId, Reaction, UserId, UserRef};
+    use smallvec::smallvec;
+
+    use super::*;
+
+    #[test]
+    fn effects_of_pending_commands_are_bounded_as_their_number() {
+        const COMMANDS_MAX: usize = 1_000;
+        let (user, post) = (UserRef::Id(UserId(1)), PostId(7));
+        let react = |on| Command::React { user: user.clone(), post, reaction: Reaction::Boost, on };
+        let end = feed::limits::BOOST_EFFECTS_MAX;
+        for (command, effects) in
+            [(react(true), 1), (react(false), end), (Command::DeletePost { post }, end)]
+        {
+            let inbox = Inbox::new(COMMANDS_MAX);
+            let mut sizes = Vec::new();
+            loop {
+                let request = Request::from(command.clone());
+                let (submission, _reply) = Submission::of_requests(smallvec![request]);
+                let size = submission.ticket.size();
+                if inbox.put(submission).is_err() {
+                    break;
+                }
+                sizes.push(size);
+            }
+            let expect = COMMANDS_MAX.min(EFFECTS_PER_COMMAND * COMMANDS_MAX / effects);
+            assert_eq!(sizes.len(), expect, "{command:?}");
+            sizes.into_iter().for_each(|size| inbox.release(size));
+            assert_eq!(inbox.len(), 0);
+            let (submission, _reply) = Submission::of_requests(smallvec![Request::from(command)]);
+            assert!(inbox.put(submission).is_ok(), "all of it is free again");
+        }
     }
 }

@@ -46,9 +46,10 @@ use crate::sync::{Mutex, MutexGuard};
 /// an entry in every shard that has an active follower of theirs.
 const SHARDS: usize = 16;
 /// Effects not yet consumed by every shard at which no more changes are accepted. Those that were
-/// accepted before still come: at most two inboxes of them, one effect for each command that is not a
-/// sweep, however many users it follows or mentions. With the default inbox the stream holds at most 163,840
-/// effects of 32 bytes, 5 MiB, with the users of direct posts and of boosts besides (4 bytes each), and a read of a timeline that its shard has not reached applies as many: 2 ms.
+/// accepted before still come: at most two inboxes of them, whose effects are counted before
+/// ([`EFFECTS_PER_COMMAND`](crate::inbox::EFFECTS_PER_COMMAND)). With the default inbox the stream holds at most 262,144
+/// effects of 32 bytes, 8 MiB, with the users of direct posts and of boosts besides (4 bytes each), and a read of a
+/// timeline that its shard has not reached applies as many: 3 ms.
 const BACKLOG_MAX: u64 = 1 << 17;
 /// Number of pending effects at which the deliverer is woken even if there are no watchers.
 const BACKLOG_WAKE: u64 = 1 << 12;
