@@ -100,6 +100,16 @@ impl AppState {
         Ok(self.reads.run(carry(move || read(&node))).await?)
     }
 
+    /// Reads many rows, as [`AppState::read`], so that short reads do not wait for it.
+    pub(crate) async fn read_long<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Node) -> T + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let node = self.node.clone();
+        let read = carry(move || read(&node));
+        Ok(self.reads.run_long(|_| read()).await?)
+    }
+
     /// Reads the response to a completed change: queued in order and never refused, since the change
     /// cannot be undone. The queue is as long as the number of such requests.
     pub(crate) async fn read_done<T: Send + 'static>(

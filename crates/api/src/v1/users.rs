@@ -356,7 +356,7 @@ pub(crate) async fn list(
             return Ok(page::answer(page::opened_with(found.iter()), None, None));
         }
         Listing::Search(start, limit, named) => {
-            let read = state.read(move |node| {
+            let read = state.read_long(move |node| {
                 let (facts, viewer) = (node.facts(), viewer(node, named.as_ref())?);
                 let shows = |id: &UserId| named.is_none() || is_shown(&viewer, *id);
                 let profiles = facts.search_users(&start).filter(shows);
