@@ -14,6 +14,10 @@ use crate::submission::{Answer, Changes, KeyReplies, ReadAt, Submission};
 
 /// Bytes of operations on keys that may be under way.
 pub(crate) const BYTES_MAX: usize = 64 << 20;
+/// The same for those that are not short: the rest is for short ones.
+const LONG_BYTES_MAX: usize = BYTES_MAX / 4 * 3;
+/// Bytes of a submission that is short.
+const SHORT_BYTES: usize = 64 << 10;
 /// Effects that the commands under way may have, for each command that may be under way: the ends of a few thousand boosts.
 pub(crate) const EFFECTS_PER_COMMAND: usize = 4;
 
@@ -171,8 +175,9 @@ impl Inbox {
         let idle = state.under_way.commands == 0;
         let mut sum = state.under_way;
         sum += submission.ticket.size;
+        let is_short = submission.ticket.size.bytes <= SHORT_BYTES;
         let is_full = sum.commands > self.commands_max
-            || sum.bytes > BYTES_MAX
+            || sum.bytes > if is_short { BYTES_MAX } else { LONG_BYTES_MAX }
             || sum.effects > EFFECTS_PER_COMMAND * self.commands_max;
         if is_full && !idle {
             return Err((SubmitError::Busy, Box::new(submission)));
@@ -252,6 +257,7 @@ impl Inbox {
 #[cfg(test)]
 mod tests {
     use feed::{Command, PostId, Reaction, UserId, UserRef};
+    use kv::{BucketId, Bytes, KeyOp};
     use smallvec::smallvec;
 
     use super::*;
@@ -283,5 +289,20 @@ mod tests {
             let (submission, _reply) = Submission::of_requests(smallvec![Request::from(command)]);
             assert!(inbox.put(submission).is_ok(), "all of it is free again");
         }
+    }
+
+    #[test]
+    fn long_values_leave_room_for_short_ones() {
+        let inbox = Inbox::new(1_000);
+        let put = |bytes: usize| {
+            let (key, value) = (Bytes::new(b"k"), vec![b'v'; bytes]);
+            let bytes = Bytes::new(&value);
+            let op = KeyOp::SetRange { bucket: BucketId(0), key, offset: 0, bytes };
+            let (submission, _reply) = Submission::of_keys([op].into_iter().collect(), Vec::new());
+            inbox.put(submission).is_ok()
+        };
+        let long = (0..64).take_while(|_| put(1 << 20)).count();
+        assert_eq!(long, 47);
+        assert!(put(1_000), "a short one has room");
     }
 }

@@ -4,6 +4,7 @@
 //! **Invariant:** a reply is sent only when its group is in the log (durable, under policy
 //! `always`), applied, and visible to reads.
 
+mod long_appends;
 mod shared_log;
 
 use std::path::PathBuf;
@@ -26,6 +27,7 @@ use crate::node_log::NodeLog;
 use crate::options::Durability;
 use crate::shared::Shared;
 use crate::submission::Answer;
+pub(crate) use long_appends::LongAppends;
 pub(crate) use shared_log::Waiting;
 
 /// Longest time for which the writer sleeps before it checks whether a checkpoint is due.
@@ -49,6 +51,7 @@ pub(crate) struct Writer {
     /// None until they are started.
     pub(crate) deliverer: Option<std::thread::Thread>,
     pub(crate) sweeper: Option<std::thread::Thread>,
+    pub(crate) long_appends: LongAppends,
     /// For a log that several nodes share.
     pub(crate) waiting: Waiting,
     /// The data directory.
@@ -116,7 +119,9 @@ impl Writer {
             Wakeup::Idle | Wakeup::Closed => Input::Tick,
         };
         let overlay_bytes = self.applier.rows_mut().overlay_bytes();
-        self.applier.hold_costly(!is_closed && self.checkpoints.is_behind(overlay_bytes));
+        let holds = self.checkpoints.is_behind(overlay_bytes)
+            || self.long_appends.is_turn_of_others(self.shared.time.now_ms());
+        self.applier.hold_costly(!is_closed && holds);
         let output = self.applier.step(input, self.shared.sweep_ms());
         match output.append {
             Some(payload) => {
@@ -213,6 +218,7 @@ impl Writer {
             Durability::Interval(_) => *self.sync_slot.lock() = Some(self.log.any().sync_point()),
             Durability::Never => {}
         }
+        self.long_appends.appended(payload.len(), now_ms..self.shared.time.now_ms());
         self.shared.log_last.store(placed.position.0, Ordering::Release);
         self.shared.log_bytes.store(self.log.size(), Ordering::Relaxed);
         Ok(Some(placed))

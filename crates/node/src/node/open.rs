@@ -40,7 +40,7 @@ use crate::sweeper::Sweeper;
 use crate::threads::{Background, spawn};
 use crate::uploads::Uploads;
 use crate::views::Views;
-use crate::writer::{self, Waiting, Writer};
+use crate::writer::{self, LongAppends, Waiting, Writer};
 
 /// A node whose threads do not run yet.
 pub(crate) struct Parts {
@@ -208,6 +208,7 @@ impl Parts {
             sync_slot: Arc::new(Mutex::new(None)),
             deliverer: None,
             sweeper: None,
+            long_appends: LongAppends::default(),
             waiting: Waiting::default(),
             data: options.data.clone(),
             lock: None,
