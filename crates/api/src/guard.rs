@@ -198,20 +198,31 @@ impl Future for Answer {
         response.headers_mut().insert(X_REQUEST_ID, id.to_header());
         let no_store = HeaderValue::from_static("no-store");
         response.headers_mut().entry(CACHE_CONTROL).or_insert(no_store);
-        count(&this.counters, response.status(), this.started.elapsed(), id);
+        let status = response.status();
+        let is_logged = status.is_server_error() || tracing::enabled!(tracing::Level::DEBUG);
+        let key = this.key.filter(|_| is_logged);
+        let name =
+            this.state.as_ref().zip(key).and_then(|(state, key)| state.access.key_name(&key.0));
+        count(&this.counters, status, this.started.elapsed(), id, name.as_deref());
         Poll::Ready(response)
     }
 }
 
-fn count(counters: &RouteCounters, status: StatusCode, elapsed: Duration, id: RequestId) {
+fn count(
+    counters: &RouteCounters,
+    status: StatusCode,
+    elapsed: Duration,
+    id: RequestId,
+    key: Option<&str>,
+) {
     static LINES: LineGate = LineGate::new();
     counters.count(status, elapsed);
     let ((method, path), status, request_id) = (counters.name(), status.as_u16(), id.as_str());
     if status < 500 {
-        tracing::debug!(method, path, status, request_id, ?elapsed, "response");
+        tracing::debug!(method, path, status, request_id, key, ?elapsed, "response");
     } else if let Some(answers) = LINES.due() {
         let text = "responses with a server error; this is the last";
-        tracing::warn!(method, path, status, request_id, answers, "{text}");
+        tracing::warn!(method, path, status, request_id, key, answers, "{text}");
     }
 }
 

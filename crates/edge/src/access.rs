@@ -72,9 +72,11 @@ impl fmt::Display for Scopes {
     }
 }
 
-/// The hash of an application key, and its scopes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The hash of an application key, its name and its scopes.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyHash {
+    /// For the log; empty if the key has none.
+    pub name: Arc<str>,
     /// SHA-256 of the key.
     pub sha256: [u8; 32],
     /// The scopes of the key.
@@ -85,7 +87,13 @@ impl KeyHash {
     /// The hash of `key`.
     #[must_use]
     pub fn new(key: &[u8], scopes: Scopes) -> Self {
-        Self { sha256: Sha256::digest(key).into(), scopes }
+        Self { name: Arc::default(), sha256: Sha256::digest(key).into(), scopes }
+    }
+
+    /// The same with a name.
+    #[must_use]
+    pub fn named(self, name: &str) -> Self {
+        Self { name: name.into(), ..self }
     }
 }
 
@@ -178,6 +186,15 @@ impl Access {
         Self::Keys(KeySet::new(keys))
     }
 
+    /// The name of the client's key; `None` in open mode, and if the key was revoked or has no name.
+    #[must_use]
+    pub fn key_name(&self, grant: &Grant) -> Option<Arc<str>> {
+        let Self::Keys(keys) = self else { return None };
+        let now = keys.0.load();
+        let key = now.keys.iter().find(|key| key.sha256 == grant.sha256)?;
+        (!key.name.is_empty()).then(|| Arc::clone(&key.name))
+    }
+
     /// Whether no key is needed.
     #[must_use]
     pub const fn is_open(&self) -> bool {
@@ -235,6 +252,21 @@ mod tests {
         for grant in [Access::Open.admit(b""), Access::Open.without_key()] {
             assert!(Scope::ALL.iter().all(|scope| grant.unwrap().allows(*scope)));
         }
+    }
+
+    #[test]
+    fn a_grant_has_the_name_of_its_key_while_the_key_is_valid() {
+        let keys = KeySet::new(vec![
+            KeyHash::new(b"a", Scopes::ALL).named("backup"),
+            KeyHash::new(b"b", Scopes::ALL),
+        ]);
+        let access = Access::Keys(Arc::clone(&keys));
+        let [a, b] = [b"a", b"b"].map(|key| access.admit(key).unwrap());
+        assert_eq!(access.key_name(&a).as_deref(), Some("backup"));
+        assert_eq!(access.key_name(&b), None);
+        keys.replace(&[]);
+        assert_eq!(access.key_name(&a), None);
+        assert_eq!(Access::Open.key_name(&Grant::OPEN), None);
     }
 
     #[test]

@@ -121,7 +121,10 @@ fn auth(client: &mut Client, words: &Words<'_>) -> Result<(), Failure> {
 /// If the key is not accepted, or the user is not `default`.
 fn authenticate(client: &mut Client, user: &[u8], key: &[u8]) -> Result<(), Failure> {
     let grant = client.shared.access.admit(key).filter(|_| user == b"default");
-    client.grant = Some(grant.ok_or(Failure::WRONG_PASS)?);
+    let grant = grant.ok_or(Failure::WRONG_PASS)?;
+    let (connection_id, key) = (client.registered.entry.id, client.shared.access.key_name(&grant));
+    tracing::debug!(connection_id, key = key.as_deref(), "a Redis client has authenticated");
+    client.grant = Some(grant);
     Ok(())
 }
 

@@ -54,7 +54,7 @@ pub(crate) fn given(key: &OsStr) -> anyhow::Result<KeyHash> {
         key.len() >= CHARS_MIN && key.iter().all(u8::is_ascii_graphic),
         "ROOST_KEY must have at least {CHARS_MIN} visible ASCII characters"
     );
-    Ok(KeyHash::new(key, Scopes::ALL))
+    Ok(KeyHash::new(key, Scopes::ALL).named("ROOST_KEY"))
 }
 
 /// The file that was read last.
@@ -78,7 +78,7 @@ impl ServerKeys {
                 "no application key is stored, so every request is refused; see roost key create"
             );
         }
-        let set = KeySet::new(accepted(stored.as_deref(), given));
+        let set = KeySet::new(accepted(stored.as_deref(), given.clone()));
         Ok(Self { data: data.to_owned(), given, set, needs_first, seen: Mutex::default() })
     }
 
@@ -108,7 +108,7 @@ impl ServerKeys {
             }
             Ok(keys.clone())
         })?;
-        self.set.replace(&accepted(stored.as_deref(), self.given));
+        self.set.replace(&accepted(stored.as_deref(), self.given.clone()));
         Ok(path.exists().then_some(path))
     }
 
@@ -139,7 +139,7 @@ impl ServerKeys {
         *seen = Seen { file: now, is_loaded: loaded.is_ok() };
         match &loaded {
             Ok(Some(keys)) => {
-                self.set.replace(&accepted(Some(keys), self.given));
+                self.set.replace(&accepted(Some(keys), self.given.clone()));
                 let names: Vec<&str> = keys.iter().map(|key| key.name.as_str()).collect();
                 tracing::info!(names = names.join(","), "loaded the application keys");
             }

@@ -59,13 +59,13 @@ impl StoredKey {
             (1..=NAME_CHARS_MAX).contains(&name.len()) && name.chars().all(fits),
             "the name of a key is 1 to {NAME_CHARS_MAX} of a-z A-Z 0-9 _ . -"
         );
-        let KeyHash { sha256, scopes } = KeyHash::new(key.as_bytes(), scopes);
+        let KeyHash { sha256, scopes, .. } = KeyHash::new(key.as_bytes(), scopes);
         let created_at = Timestamp::from_second(Timestamp::now().as_second())?.to_string();
         Ok(Self { name: name.to_owned(), scopes, sha256, created_at })
     }
 
     pub(super) fn hash(&self) -> KeyHash {
-        KeyHash { sha256: self.sha256, scopes: self.scopes }
+        KeyHash { name: self.name.as_str().into(), sha256: self.sha256, scopes: self.scopes }
     }
 }
 
@@ -251,7 +251,7 @@ mod tests {
     fn the_key_of_an_earlier_version_stays_valid_and_its_file_is_removed() {
         let data = tempfile::tempdir().unwrap();
         let old = data.path().join(OLD_FILE);
-        let hash = KeyHash::new(b"an-old-key", Scopes::ALL);
+        let hash = KeyHash::new(b"an-old-key", Scopes::ALL).named("default");
         fs::write(&old, crate::key::hex_of(&hash.sha256) + "\n").unwrap();
         change(data.path(), |_| Ok(())).unwrap();
         let keys = load(data.path()).unwrap().unwrap();
