@@ -94,7 +94,7 @@ for (const [name, at, act, options = {}] of SHOTS) {
 
 if (wanted("dashboard")) {
   const busy = await Server.start({ durability: "always" });
-  const sim = run(["simulate", "--target", busy.url, "--users", "300", "--load", "heavy", "--duration", "10m"]);
+  const sim = run(["simulate", "--server", busy.url, "--users", "300", "--load", "heavy", "--duration", "10m"]);
   const seen = async (page) => page.waitForFunction(() => Number(document.querySelector("canvas.plot").dataset.points) > 30, null, { timeout: 90_000 });
   await shoot("dashboard", "/#/dashboard", seen, { me }, busy);
   sim.kill();

@@ -53,9 +53,9 @@ fn simulate(plan: &Plan, control: &Server, users: &str, more: &[&str]) -> anyhow
     let json = tempfile::NamedTempFile::new()?;
     let (target, seconds) = (format!("http://{}", control.address), format!("{}s", plan.seconds));
     let mut command = Command::new(&plan.roost);
-    command.args(["simulate", "--target", &target, "--loaded", "--users", users]);
+    command.args(["simulate", "--server", &target, "--loaded", "--users", users]);
     command.args(["--load", "heavy", "--day", "off", "--duration", &seconds, "--json"]);
-    command.arg(json.path()).args(more).env("ROOST_TARGET_KEY", KEY).stdout(Stdio::null());
+    command.arg(json.path()).args(more).env("ROOST_SERVER_KEY", KEY).stdout(Stdio::null());
     let ended = command.status()?;
     anyhow::ensure!(ended.success(), "roost simulate {more:?}: {ended}");
     Ok(serde_json::from_slice(&std::fs::read(json.path())?)?)

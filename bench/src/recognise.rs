@@ -54,7 +54,7 @@ pub(crate) async fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<
     open_loop(plan, &roost, report).await
 }
 
-/// The open loop of `roost simulate --profile recognise`, whose latency counts from when each was due.
+/// The open loop of `roost simulate --profile recognize`, whose latency counts from when each was due.
 /// It also reports how late a thread is that only sleeps until the same times.
 async fn open_loop(plan: &Plan, roost: &Server, report: &mut Report) -> anyhow::Result<()> {
     let references = knn::digits().iter().map(|(_, _, bits)| bits.to_bytes()).collect();

@@ -264,9 +264,9 @@ async fn capacity(
     let json = folder.with_extension("capacity.json");
     let mut command = Command::new(&plan.roost);
     command.args(["simulate", "--find-capacity", "--loaded", "--plain", "--users"]);
-    command.arg(users.to_string()).arg("--target").arg(format!("http://{}", roost.address));
+    command.arg(users.to_string()).arg("--server").arg(format!("http://{}", roost.address));
     command.args(["--duration", &format!("{}s", plan.seconds.max(5))]);
-    command.arg("--json").arg(&json).env("ROOST_TARGET_KEY", KEY).kill_on_drop(true);
+    command.arg("--json").arg(&json).env("ROOST_SERVER_KEY", KEY).kill_on_drop(true);
     let output = command.output().await?;
     let text = std::fs::read_to_string(&json);
     let text = text.with_context(|| String::from_utf8_lossy(&output.stderr).into_owned())?;

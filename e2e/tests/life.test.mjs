@@ -17,7 +17,7 @@ after(() => browser.close());
 
 test("the dashboard's plots have data while the simulator drives the server", async () => {
   const server = await Server.start({ durability: "always" });
-  const sim = run(["simulate", "--target", server.url, "--users", "60", "--load", "heavy", "--duration", "60s"]);
+  const sim = run(["simulate", "--server", server.url, "--users", "60", "--load", "heavy", "--duration", "60s"]);
   const page = await open(browser, server, { at: "/#/dashboard" });
   for (const title of ["Requests", "Errors", "Latency", "Posts", "Timeline deliveries", "Redis commands", "Commands per group", "Fsync", "Active timelines", "Memory", "CPU", "Disk"]) {
     const plot = page.getByRole("img", { name: new RegExp(`^${title}, last hour`) });

@@ -44,7 +44,7 @@ before(async () => {
   write(join(dirname(binary), "examples", "plots"), [join(folder, "every plot.html")], "every plot");
   const small = ["simulate", "--users", "300", "--load", "heavy", "--duration", "4s"];
   write(binary, [...small, "--html", join(folder, "real.html")], "real");
-  const lab = ["lab", "run", "keys", "broadcast", "--threads", "1,2", "--trials", "3", "--data", join(folder, "lab")];
+  const lab = ["lab", "run", "keys", "broadcast", "--threads", "1,2", "--trials", "3", "--out", join(folder, "lab")];
   const few = ["clients=3", "operations=50", "buckets=2", "keys=3", "reads=50,60", "users=100", "followers=10,20,50", "posts=3"];
   const designs = "central,sharded,worker,locked,roost,per-100,per-1,roost-http,erlang-central";
   write(binary, [...lab, ...few.flatMap((one) => ["--set", one]), "--designs", designs, "--html", join(folder, "lab.html")], "lab");

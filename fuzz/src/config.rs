@@ -16,7 +16,7 @@ pub fn config(data: &[u8]) {
     }
     let path = FOLDER.path().join(format!("{:?}.toml", std::thread::current().id()));
     fs::write(&path, data).unwrap();
-    let Ok(settings) = Settings::default().completed_by(&path) else { return };
+    let Ok(settings) = Settings::of_file(&path) else { return };
     // The first byte chooses how much memory there is, up to 4 GiB in steps of 16 MiB.
     let available = data.first().map(|byte| u64::from(*byte) << 24);
     if let Ok(memory) = settings.memory(available) {

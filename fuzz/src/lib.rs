@@ -16,7 +16,7 @@ mod glob;
 #[allow(dead_code, reason = "parts of a program")]
 #[path = "../../crates/roost/src/memory.rs"]
 mod memory;
-#[allow(dead_code, reason = "parts of a program")]
+#[allow(dead_code, unused_imports, reason = "parts of a program")]
 #[path = "../../crates/roost/src/settings.rs"]
 mod settings;
 

@@ -72,6 +72,12 @@ impl FromStr for TrustedProxies {
 }
 
 impl TrustedProxies {
+    /// Whether no proxy is trusted.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The address of the client for whom `peer` sends a request with these headers: the last one that is not of a
     /// trusted proxy.
     #[must_use]

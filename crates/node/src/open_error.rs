@@ -13,7 +13,7 @@ use crate::options::NodeOptions;
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// Another process uses the directory.
-    #[error("another process uses {}; stop it or choose another --data", .0.display())]
+    #[error("another process uses {}; stop it or choose another --data, or, to back up or export a running server, name it with --server", .0.display())]
     InUse(PathBuf),
     /// The directory was copied while a server wrote to it, so its files are of different moments.
     #[error(
@@ -34,7 +34,7 @@ pub enum OpenError {
     NotEmpty(PathBuf),
     /// The directory belongs to a node of a cluster.
     #[error(
-        "{path} belongs to a node of the cluster {cluster}: start it with roost serve --log nats://HOST:4222, or make it \
+        "{path} belongs to a node of the cluster {cluster}: start it with roost serve --nats nats://HOST:4222, or make it \
          a server of its own with roost cluster leave --data {path}",
         path = data.display()
     )]
@@ -46,14 +46,14 @@ pub enum OpenError {
     },
     /// The directory belongs to no cluster.
     #[error(
-        "{path} belongs to no cluster: make a new cluster with roost cluster init --data {path} --log nats://HOST:4222, or \
-         join one with roost cluster join --from URL in another directory, or start it without --log",
+        "{path} belongs to no cluster: make a new cluster with roost cluster init --data {path} --nats nats://HOST:4222, or \
+         join one with roost cluster join --server URL in another directory, or start it without --nats",
         path = .0.display()
     )]
     NoMember(PathBuf),
     /// The node was not stopped in order, so the log of the cluster may have changes that the directory lacks.
     #[error(
-        "the server of {path} was not stopped in order: start it once more with roost serve --data {path} --log \
+        "the server of {path} was not stopped in order: start it once more with roost serve --data {path} --nats \
          nats://HOST:4222 and stop it with SIGTERM. If the log is lost, add --accept-loss: changes after the last \
          checkpoint are lost then",
         path = .0.display()
@@ -62,7 +62,7 @@ pub enum OpenError {
     /// The node has not fetched all files of pictures.
     #[error(
         "{path} lacks {files} files of pictures, which other nodes have: start it once more with roost serve --data {path} \
-         --log nats://HOST:4222, stop it with SIGTERM when `missing_files` in GET /v1/cluster is 0, and try again. If they \
+         --nats nats://HOST:4222, stop it with SIGTERM when `missing_files` in GET /v1/cluster is 0, and try again. If they \
          are lost, add --accept-loss: the pictures keep their descriptions then",
         path = data.display()
     )]
@@ -75,7 +75,7 @@ pub enum OpenError {
     /// The node has made other rows of the log than most other nodes.
     #[error(
         "the node of {path} stopped because it had made other rows of the log than most other nodes, by a group after \
-         {after} and up to {position}, so it does not start again: join the cluster again with roost cluster join --from \
+         {after} and up to {position}, so it does not start again: join the cluster again with roost cluster join --server \
          URL --data DIR in a new directory, and remove {path}. If no other node is left, roost cluster leave --data \
          {path} --accept-loss makes it a server of its own",
         path = data.display(), after = after.0, position = position.0

@@ -19,13 +19,18 @@ use node::{Node, NodeOptions};
 
 use action::{Action, Answer};
 
+use crate::key::Directory;
 use crate::output::{self, out};
+use crate::settings::whole_seconds;
 
 pub(crate) use socket::Socket;
 pub(crate) use test_users::test_tokens;
 
 /// Random characters of a password that is made here.
 const PASSWORD_CHARS: usize = 20;
+
+/// Longest time until an invite expires.
+const INVITE_SECS_MAX: u64 = 365 * 86_400;
 
 /// Create, list and change accounts.
 ///
@@ -35,9 +40,8 @@ const PASSWORD_CHARS: usize = 20;
 pub(crate) struct Account {
     #[command(subcommand)]
     action: Command,
-    /// Data directory of the server [default: ./roost-data]
-    #[arg(long, env = "ROOST_DATA", value_name = "DIR", global = true)]
-    data: Option<PathBuf>,
+    #[command(flatten)]
+    directory: Directory,
 }
 
 #[derive(Subcommand)]
@@ -47,7 +51,7 @@ enum Command {
         /// Handle of the user: 1 to 30 of a-z 0-9 _
         handle: String,
         /// E-mail address
-        #[arg(long)]
+        #[arg(long, value_name = "ADDRESS")]
         email: Option<String>,
         /// Role of the account
         #[arg(long, default_value = "user", value_parser = roles())]
@@ -63,9 +67,9 @@ enum Command {
         /// Number of sign-ups with it
         #[arg(long, value_name = "COUNT", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=10_000))]
         uses: u32,
-        /// Days until it expires
-        #[arg(long, value_name = "DAYS", default_value = "7", value_parser = clap::value_parser!(u32).range(1..=365))]
-        days: u32,
+        /// Time until it expires, at most 365d
+        #[arg(long, value_name = "TIME", default_value = "7d", value_parser = invite_secs)]
+        life: u32,
     },
     /// Create accounts for a load test and print an access token for each, one per line
     ///
@@ -120,6 +124,13 @@ enum Command {
     },
 }
 
+/// The time until an invite expires, in seconds.
+fn invite_secs(text: &str) -> anyhow::Result<u32> {
+    let secs = whole_seconds(text)?;
+    anyhow::ensure!(secs <= INVITE_SECS_MAX, "an invite expires after 365d at most");
+    Ok(u32::try_from(secs)?)
+}
+
 fn roles() -> impl TypedValueParser<Value = Role> {
     PossibleValuesParser::new(Role::ALL.map(Role::name))
         .try_map(|name| Role::parse(&name).context("there is no such role"))
@@ -127,13 +138,7 @@ fn roles() -> impl TypedValueParser<Value = Role> {
 
 impl Account {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
-        let data = self.data.unwrap_or_else(|| PathBuf::from("roost-data"));
-        anyhow::ensure!(
-            data.is_dir(),
-            "there is no data directory {}; name one with --data, or start the server once",
-            data.display()
-        );
-        crate::key::check_owner(&data)?;
+        let data = self.directory.path()?;
         if let Command::TestTokens { count, seed } = self.action {
             let tokens = test_tokens(&data, seed, count).await?;
             return output::secret(&tokens.join("\n"));
@@ -194,9 +199,8 @@ impl Command {
                 (Action::Create { handle, email, role, password }, printed)
             }
             Self::List => (Action::List { after: None }, None),
-            Self::Invite { uses, days } => {
+            Self::Invite { uses, life: life_secs } => {
                 let code = mastodon::Secret::random().context("no random bytes")?;
-                let life_secs = days * 86_400;
                 let action = Action::Invite { code: hex(code.hash().0), uses, life_secs };
                 (action, Some(code.as_str().to_owned()))
             }

@@ -3,7 +3,6 @@
 use std::net::{SocketAddr, ToSocketAddrs as _};
 
 use anyhow::Context as _;
-use serde::{Deserialize as _, Deserializer, de::Error as _};
 
 /// The address of `HOST:PORT`. Of a name with several addresses the first of IPv4 is taken, or else the
 /// first. May block: names are looked up.
@@ -21,14 +20,6 @@ pub(crate) fn resolve(text: &str) -> anyhow::Result<SocketAddr> {
     let found: Vec<SocketAddr> = found.collect();
     let first = found.iter().find(|address| address.is_ipv4()).or(found.first());
     first.copied().with_context(|| format!("{text} has no address"))
-}
-
-/// The same for a value of the configuration file.
-pub(crate) fn in_file<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<SocketAddr>, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    resolve(&text).map(Some).map_err(|error| D::Error::custom(format!("{error:#}")))
 }
 
 /// The URL of the server as its users see it: scheme and host, with or without a port.
@@ -52,14 +43,6 @@ pub(crate) fn is_https_only(public_url: &str) -> bool {
     let last = name.rsplit('.').next().unwrap_or_default();
     let is_address = host.starts_with('[') || last.bytes().all(|byte| byte.is_ascii_digit());
     !is_address && !last.eq_ignore_ascii_case("localhost")
-}
-
-/// The same as [`public_url`] for a value of the configuration file.
-pub(crate) fn public_url_in_file<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<String>, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    public_url(&text).map(Some).map_err(D::Error::custom)
 }
 
 #[cfg(test)]

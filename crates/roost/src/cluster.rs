@@ -3,16 +3,16 @@
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use clap::{Args, Subcommand};
+use clap::{Arg, Args, Subcommand};
 use jetlog::{JetLog, JetLogOptions};
 use serde::Deserialize;
 use sim::client::{Connection, Dial as _, Requests, Target};
 
-use crate::cluster_log::log_options;
 use crate::exit::Exit;
 use crate::operate::fetched;
 use crate::output::out;
-use crate::simulate::{TARGET_KEY, target};
+use crate::settings::{DATA_DIRECTORY, Nats, without_password};
+use crate::simulate::target;
 use crate::{key, permissions};
 
 /// Make a cluster of several servers, join one, or leave it.
@@ -35,36 +35,38 @@ enum Command {
 /// Make a new cluster, with the data of a stopped server or with none.
 ///
 /// Makes the stream `roost` on the NATS servers, with three replicas. Then the data directory belongs to the first
-/// node: start it with `roost serve --log`.
+/// node: start it with `roost serve --nats`.
 #[derive(Args)]
+#[command(mut_arg("servers", required))]
 struct Init {
     /// Required: several nodes are not ready for data that matters. docs/cluster.md lists what is known to go wrong
     #[arg(long, required = true)]
     experimental: bool,
     /// Data directory of the first node, created if it does not exist
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, env = "ROOST_DATA", value_name = "DIR", default_value = DATA_DIRECTORY)]
     data: PathBuf,
     #[command(flatten)]
-    log: LogArguments,
+    nats: Nats,
 }
 
 /// Add a node to a cluster: create its data directory with the data of a running node.
 ///
-/// Set the environment variable ROOST_TARGET_KEY to an application key of that node with the scope `admin`. The new
+/// Set the environment variable ROOST_SERVER_KEY to an application key of that node with the scope `admin`. The new
 /// node gets its application keys, too.
 #[derive(Args)]
+#[command(mut_arg("servers", required))]
 struct Join {
     /// URL of a running node
     #[arg(long, value_name = "URL")]
-    from: String,
+    server: String,
     /// Trusted certificate authorities for an https URL, in a PEM file [default: those of the system]
     #[arg(long, value_name = "FILE")]
     ca: Option<PathBuf>,
     /// Data directory to create; it must be empty or missing
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, env = "ROOST_DATA", value_name = "DIR", default_value = DATA_DIRECTORY)]
     data: PathBuf,
     #[command(flatten)]
-    log: LogArguments,
+    nats: Nats,
 }
 
 /// Make the data directory of a stopped node that of a server of its own, with all data.
@@ -73,7 +75,7 @@ struct Join {
 #[derive(Args)]
 struct Leave {
     /// Data directory of the node
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, env = "ROOST_DATA", value_name = "DIR", default_value = DATA_DIRECTORY)]
     data: PathBuf,
     /// Leave although the node was not stopped in order, lacks files of pictures, or has other data than most other nodes.
     /// Changes after its last checkpoint are lost
@@ -81,26 +83,17 @@ struct Leave {
     accept_loss: bool,
 }
 
-/// Where the log of a cluster is.
-#[derive(Args)]
-struct LogArguments {
-    /// Addresses of the NATS servers: nats://HOST:PORT or tls://HOST:PORT, several with commas between
-    #[arg(long, env = "ROOST_LOG_SERVERS", value_name = "URL,...")]
-    log: String,
-    /// File of NATS credentials
-    #[arg(long, env = "ROOST_NATS_CREDS", value_name = "FILE")]
-    nats_creds: Option<PathBuf>,
-    /// Trusted certificate authorities of the NATS servers, in a PEM file
-    #[arg(long, env = "ROOST_NATS_TLS_CA", value_name = "FILE")]
-    nats_tls_ca: Option<PathBuf>,
+/// A setting of the server that is required here.
+fn required(servers: Arg) -> Arg {
+    let help = servers.get_help().map(ToString::to_string).unwrap_or_default();
+    let help = help.split(" [default:").next().unwrap_or_default().to_owned();
+    servers.required(true).help(help)
 }
 
-impl LogArguments {
-    fn options(self) -> anyhow::Result<JetLogOptions> {
-        let options = log_options(&self.log, self.nats_creds, self.nats_tls_ca);
-        options.check().map_err(Exit::setting)?;
-        Ok(options)
-    }
+/// The log on the NATS servers.
+fn options(nats: &Nats) -> anyhow::Result<JetLogOptions> {
+    let options = nats.options().map_err(Exit::setting)?;
+    options.ok_or_else(|| Exit::usage("name the NATS servers with --nats or ROOST_NATS"))
 }
 
 impl Cluster {
@@ -121,14 +114,14 @@ impl Cluster {
 
 impl Init {
     fn run(self) -> anyhow::Result<()> {
-        let (data, servers) = (self.data.display().to_string(), self.log.log.clone());
-        let options = self.log.options()?;
+        let data = self.data.display().to_string();
+        let options = options(&self.nats)?;
         let cluster = node::init_cluster(&self.data, |cluster, after| {
             JetLog::create(&options, cluster, after).map_err(anyhow::Error::from)
         })?;
         out!(
-            "made the cluster {cluster}; start its first node with roost serve --data {data} --log {}",
-            without_password(&servers)
+            "made the cluster {cluster}; start its first node with roost serve --data {data} --nats {}",
+            without_password(&options.servers)
         );
         Ok(())
     }
@@ -136,15 +129,15 @@ impl Init {
 
 impl Join {
     async fn run(self) -> anyhow::Result<()> {
-        let Self { from, ca, data, log } = self;
-        let servers = without_password(&log.log);
-        let options = log.options()?;
+        let Self { server, ca, data, nats } = self;
+        let options = options(&nats)?;
+        let servers = without_password(&options.servers);
         let of_log = tokio::task::spawn_blocking(move || JetLog::cluster(&options)).await??;
-        let target = target::parse(&from, ca.as_deref())?;
-        let of_node = cluster_of(&target).await.with_context(|| format!("cannot use {from}"))?;
+        let target = target::parse(&server, ca.as_deref())?;
+        let of_node = cluster_of(&target).await.with_context(|| format!("cannot use {server}"))?;
         anyhow::ensure!(
             of_log.to_string() == of_node,
-            "the log belongs to the cluster {of_log}, and {from} to the cluster {of_node}"
+            "the log belongs to the cluster {of_log}, and {server} to the cluster {of_node}"
         );
         let to = data.clone();
         let restored = fetched(&target, move |pieces| {
@@ -157,22 +150,10 @@ impl Join {
         let restored = restored.await.with_context(|| format!("cannot create {data}"))?;
         let (users, posts, _) = restored.counts;
         out!(
-            "joined the cluster {of_log} with {users} users and {posts} posts; start the node with roost serve --data {data} --log {servers}"
+            "joined the cluster {of_log} with {users} users and {posts} posts; start the node with roost serve --data {data} --nats {servers}"
         );
         Ok(())
     }
-}
-
-/// The addresses as they may be shown.
-fn without_password(servers: &str) -> String {
-    let shown = |server: &str| match server.rsplit_once('@') {
-        Some((before, host)) => {
-            let scheme = before.split_once("://").map_or("nats", |(scheme, _)| scheme);
-            format!("{scheme}://USER:PASSWORD@{host}")
-        }
-        None => server.to_owned(),
-    };
-    servers.split(',').map(|server| shown(server.trim())).collect::<Vec<_>>().join(",")
 }
 
 /// The cluster of a running node.
@@ -182,7 +163,7 @@ async fn cluster_of(target: &Target) -> anyhow::Result<String> {
         cluster: Option<String>,
         message: Option<String>,
     }
-    let key = std::env::var(TARGET_KEY).ok();
+    let key = target::key(target);
     let stream = target.dial().await.with_context(|| format!("cannot connect to {target:?}"))?;
     let mut request = Vec::new();
     Requests::new(target.authority(), key.as_deref()).get("/v1/cluster", &mut request);
@@ -199,25 +180,10 @@ async fn cluster_of(target: &Target) -> anyhow::Result<String> {
     match answer {
         Some(Answer { cluster: Some(cluster), .. }) => Ok(cluster),
         _ if matches!(status, 401 | 403) => anyhow::bail!(
-            "the server refused the request: set {TARGET_KEY} to an application key with the scope admin"
+            "the server refused the request: set {} to an application key with the scope admin",
+            target::SERVER_KEY
         ),
         Some(Answer { message: Some(message), .. }) => anyhow::bail!("{message}"),
         _ => anyhow::bail!("the server returned {status}"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn passwords_are_not_shown() {
-        for (servers, expected) in [
-            ("nats://a:4222,tls://b", "nats://a:4222,tls://b"),
-            ("tls://me:se@cret@a:1, nats://b", "tls://USER:PASSWORD@a:1,nats://b"),
-            ("me:secret@a", "nats://USER:PASSWORD@a"),
-        ] {
-            assert_eq!(without_password(servers), expected);
-        }
     }
 }

@@ -1,21 +1,25 @@
 //! The log of a cluster: which one the settings ask for, and opening it.
 
 use std::fs::File;
-use std::path::PathBuf;
 
 use anyhow::Context as _;
 use jetlog::{JetLog, JetLogOptions};
 use node::{Applied, ClusterId, LogError, NodeId, SharedLog};
 
-use crate::settings::{Policy, Settings};
+use crate::settings::{Nats, Policy, Settings};
 
-/// The log on these NATS servers.
-pub(crate) fn log_options(
-    servers: &str,
-    credentials: Option<PathBuf>,
-    tls_ca: Option<PathBuf>,
-) -> JetLogOptions {
-    JetLogOptions { credentials, tls_ca, ..JetLogOptions::new(servers) }
+impl Nats {
+    /// The log on the NATS servers, if there are any.
+    ///
+    /// # Errors
+    /// If an address is wrong.
+    pub(crate) fn options(&self) -> anyhow::Result<Option<JetLogOptions>> {
+        let Some(servers) = &self.servers else { return Ok(None) };
+        let (credentials, tls_ca) = (self.creds.clone(), self.tls_ca.clone());
+        let options = JetLogOptions { credentials, tls_ca, ..JetLogOptions::new(servers) };
+        options.check()?;
+        Ok(Some(options))
+    }
 }
 
 /// Opens the log for a node. Blocks.
@@ -34,26 +38,23 @@ impl Settings {
     /// # Errors
     /// If there are settings that do not go together, an address is wrong, or a file cannot be read.
     pub(crate) fn cluster_log(&self) -> anyhow::Result<Option<JetLogOptions>> {
-        let Some(servers) = &self.log else {
+        let Nats { creds, tls_ca, .. } = &self.nats;
+        let Some(options) = self.nats.options()? else {
             anyhow::ensure!(
-                self.nats_creds.is_none() && self.nats_tls_ca.is_none(),
-                "--nats-creds and --nats-tls-ca are for the log of a cluster: add --log nats://HOST:4222"
+                creds.is_none() && tls_ca.is_none(),
+                "--nats-creds and --nats-tls-ca are for the log of a cluster: add --nats nats://HOST:4222"
             );
             return Ok(None);
         };
         anyhow::ensure!(
             self.durability.is_none_or(|policy| policy == Policy::Always),
-            "with --log every change is synced by the NATS servers before it is acknowledged: remove --durability"
+            "with --nats every change is synced by the NATS servers before it is acknowledged: remove --durability"
         );
         anyhow::ensure!(
             self.archive.is_none(),
-            "--archive copies the log of the data directory, and with --log there is none: make backups with roost backup"
+            "--archive copies the log of the data directory, and with --nats there is none: make backups with roost backup"
         );
-        let options = log_options(servers, self.nats_creds.clone(), self.nats_tls_ca.clone());
-        options.check()?;
-        for (file, flag) in
-            [(&self.nats_creds, "--nats-creds"), (&self.nats_tls_ca, "--nats-tls-ca")]
-        {
+        for (file, flag) in [(creds, "--nats-creds"), (tls_ca, "--nats-tls-ca")] {
             if let Some(file) = file {
                 let cannot = || format!("cannot read {} ({flag})", file.display());
                 File::open(file).with_context(cannot)?;
@@ -77,18 +78,21 @@ mod tests {
 
     #[test]
     fn what_a_cluster_cannot_have_is_refused() {
-        let log = ["--log", "nats://a:1,nats://b:2"];
+        let nats = ["--nats", "nats://a:1,nats://b:2"];
         for (arguments, expected) in [
             (&[][..], "none"),
-            (&log, "nats://a:1,nats://b:2"),
-            (&[log[0], log[1], "--durability", "always"], "nats://a:1,nats://b:2"),
-            (&[log[0], log[1], "--durability", "never"], "remove --durability"),
-            (&[log[0], log[1], "--archive", "x"], "roost backup"),
-            (&["--nats-creds", "x"], "add --log"),
-            (&["--nats-tls-ca", "x"], "add --log"),
-            (&["--log", "http://a:1"], "nats://HOST:4222"),
-            (&[log[0], log[1], "--nats-creds", "no/such"], "cannot read no/such (--nats-creds)"),
-            (&[log[0], log[1], "--nats-tls-ca", "no/such"], "cannot read no/such (--nats-tls-ca)"),
+            (&nats, "nats://a:1,nats://b:2"),
+            (&[nats[0], nats[1], "--durability", "always"], "nats://a:1,nats://b:2"),
+            (&[nats[0], nats[1], "--durability", "never"], "remove --durability"),
+            (&[nats[0], nats[1], "--archive", "x"], "roost backup"),
+            (&["--nats-creds", "x"], "add --nats"),
+            (&["--nats-tls-ca", "x"], "add --nats"),
+            (&["--nats", "http://a:1"], "nats://HOST:4222"),
+            (&[nats[0], nats[1], "--nats-creds", "no/such"], "cannot read no/such (--nats-creds)"),
+            (
+                &[nats[0], nats[1], "--nats-tls-ca", "no/such"],
+                "cannot read no/such (--nats-tls-ca)",
+            ),
         ] {
             let line = Line::parse_from(["roost"].iter().chain(arguments));
             let found = match line.settings.cluster_log() {

@@ -20,7 +20,6 @@ use crate::logging;
 use crate::output::out;
 use crate::running::{Purpose, RunningServer};
 use crate::serve::stop_signals;
-use crate::settings::LogFormat;
 use crate::simulate::cancelled_by_signal;
 
 /// Start a server in open mode with simulated users, or a cluster.
@@ -55,7 +54,7 @@ const STORIES: StoryLoad = StoryLoad { friends: 8, stories: 1, life_s: 20, homes
 
 impl Demo {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
-        logging::start(LogFormat::Auto, &logging::level_of_environment())?;
+        logging::start_by_environment()?;
         let [listen, redis] = [self.listen, self.redis_listen].map(free_unless_it_is);
         if self.cluster {
             let nats_server = cluster::nats_server(self.nats_server.as_deref())?;

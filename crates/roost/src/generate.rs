@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use clap::{Args, CommandFactory as _};
+use clap::Args;
 use clap_complete::Shell;
 
 /// The shells, each with the name of the file that its packages use for the completions of `roost`.
@@ -26,7 +26,7 @@ impl Generate {
         let write = || -> std::io::Result<()> {
             fs::create_dir_all(&man)?;
             fs::create_dir_all(&completions)?;
-            let mut command = crate::Arguments::command();
+            let mut command = crate::command_line();
             command.set_bin_name("roost");
             clap_mangen::generate_to(command.clone(), &man)?;
             for (shell, name) in SHELLS {

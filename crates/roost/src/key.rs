@@ -18,7 +18,7 @@ use file::StoredKey;
 
 use crate::files::{Identity, replace};
 
-pub(crate) use command::{Key, check_owner};
+pub(crate) use command::{Directory, Key, check_owner};
 pub(crate) use file::{check, path, restore};
 
 /// Name of the key that the first start makes.

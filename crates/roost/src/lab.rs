@@ -68,39 +68,42 @@ struct Run {
     #[arg(required = true, value_name = "EXPERIMENT")]
     experiments: Vec<String>,
     /// Few values of each parameter and few trials: at most 10 minutes on two cores (the default)
-    #[arg(long, conflicts_with = "full")]
+    #[arg(long, help_heading = TRIALS, conflicts_with = "full")]
     quick: bool,
     /// The values of the reports, and as many trials as the pilot asks for
-    #[arg(long)]
+    #[arg(long, help_heading = TRIALS)]
     full: bool,
     /// Names of the designs that take part, with commas between [default: all that can run on this machine]
-    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    #[arg(long, help_heading = TRIALS, value_name = "NAME,...", value_delimiter = ',')]
     designs: Option<Vec<String>>,
     /// Numbers of threads, with commas between [default: 1, 2, 4 and so on up to the number of cores]
-    #[arg(long, value_name = "N,...", value_delimiter = ',')]
+    #[arg(long, help_heading = TRIALS, value_name = "N,...", value_delimiter = ',')]
     threads: Option<Vec<u64>>,
     /// Values of a parameter, with commas between, instead of the usual ones; `roost lab list` has the names
-    #[arg(long = "set", value_name = "NAME=N,...", value_parser = values)]
+    #[arg(long = "set", help_heading = TRIALS, value_name = "NAME=N,...", value_parser = values)]
     values: Vec<(String, Vec<u64>)>,
     /// Number of trials of each design with the same parameters [default: as the pilot says]
-    #[arg(long, value_name = "N")]
+    #[arg(long, help_heading = TRIALS, value_name = "N")]
     trials: Option<u64>,
     /// Prove the method: compare each design with itself, in N repetitions of --trials trials (A/A)
-    #[arg(long, value_name = "N", requires = "trials", conflicts_with = "html")]
+    #[arg(long, help_heading = TRIALS, value_name = "N", requires = "trials", conflicts_with = "html")]
     against_itself: Option<u64>,
     /// Seed of the order of trials and of all workloads
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, help_heading = TRIALS, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Directory for the raw data, created if it does not exist
-    #[arg(long, value_name = "DIR", default_value = "roost-lab")]
-    data: PathBuf,
+    #[arg(long, help_heading = RESULTS, value_name = "DIR", default_value = "roost-lab")]
+    out: PathBuf,
     /// Write the report as a page with plots to this file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, help_heading = RESULTS, value_name = "FILE")]
     html: Option<PathBuf>,
     /// Continue the run in the directory, which must have been begun with the same settings
-    #[arg(long)]
+    #[arg(long, help_heading = RESULTS)]
     resume: bool,
 }
+
+const TRIALS: &str = "Trials";
+const RESULTS: &str = "Results";
 
 impl Lab {
     /// Whether this process is a trial, or a part of one: it must run without the runtime of the program.
@@ -153,15 +156,15 @@ impl Run {
         let (_cancel, cancelled) = cancelled_by_signal()?;
         let mut shown = Shown::default();
         let show = |progress: &Progress<'_>| shown.show(progress);
-        let place = (self.data.as_path(), self.resume);
+        let place = (self.out.as_path(), self.resume);
         match lab::run(&settings, place, &mut processes, show, cancelled).await {
             Ok(End::Complete) => {
-                report(&self.data, self.html.as_deref())?;
-                note!("raw data: {}", self.data.display());
+                report(&self.out, self.html.as_deref())?;
+                note!("raw data: {}", self.out.display());
                 Ok(())
             }
             Ok(End::Cancelled) => {
-                let data = self.data.display();
+                let data = self.out.display();
                 anyhow::bail!("cancelled; what was measured is in {data}; continue with --resume")
             }
             Err(error @ RunError::WrongAnswers { .. }) => Err(Exit::failed(error.to_string())),

@@ -6,11 +6,13 @@ use std::backtrace::{Backtrace, BacktraceStatus};
 use std::io::{self, IsTerminal as _};
 use std::sync::OnceLock;
 
+use anyhow::Context as _;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::reload::Handle;
 
+use crate::exit::Exit;
 use crate::output;
-use crate::settings::LogFormat;
+use crate::settings::{LogFormat, check_level};
 
 /// Default log level.
 pub(crate) const LEVEL: &str = "info";
@@ -32,9 +34,14 @@ impl io::Write for Lines {
     }
 }
 
-/// The level of a program that is not the server, from the environment.
-pub(crate) fn level_of_environment() -> String {
-    std::env::var("ROOST_LOG").unwrap_or_else(|_| LEVEL.to_owned())
+/// Starts the log of a program that is not the server, with the level of the environment.
+///
+/// # Errors
+/// If that is no level.
+pub(crate) fn start_by_environment() -> anyhow::Result<()> {
+    let level = std::env::var("ROOST_LOG").unwrap_or_else(|_| LEVEL.to_owned());
+    check_level(&level).context("ROOST_LOG is wrong").map_err(Exit::setting)?;
+    start(LogFormat::Auto, &level)
 }
 
 /// Starts logging what `level` chooses. Panics are logged as well.

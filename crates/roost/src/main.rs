@@ -21,7 +21,7 @@ mod output;
 mod people;
 mod permissions;
 mod population;
-mod recognise;
+mod recognize;
 mod reload;
 mod running;
 mod serve;
@@ -30,10 +30,15 @@ mod settings;
 mod simulate;
 mod starting;
 mod tls;
+mod unencrypted;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use anyhow::Context as _;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+
+use exit::Exit;
 
 /// Faster under many small allocations from several threads, and gives memory back.
 #[global_allocator]
@@ -56,20 +61,26 @@ enum Command {
     Backup(operate::Backup),
     Restore(operate::Restore),
     Verify(operate::Verify),
+    Repair(operate::Repair),
     Export(operate::Export),
     Import(operate::Import),
-    Repair(operate::Repair),
     Cluster(cluster::Cluster),
+    // From here on tools.
     Demo(demo::Demo),
     Simulate(simulate::Simulate),
     Population(population::Population),
-    Recognise(recognise::Recognise),
     Lab(lab::Lab),
+    Recognize(recognize::Recognize),
     #[command(hide = true)]
     Generate(generate::Generate),
     #[command(hide = true, name = node::CONVERT)]
     ConvertPicture(convert::Convert),
 }
+
+/// The first command under the heading Tools.
+const FIRST_TOOL: &str = "demo";
+/// The option `--nats`, of every command that has it.
+const NATS_SERVERS: &str = "servers";
 
 /// Number of tasks that a thread runs before it checks for requests that have arrived. tokio's default of 61
 /// made other clients wait for 5 ms while one pipelined recognitions, each of which is a turn of 50
@@ -77,13 +88,50 @@ enum Command {
 const TURNS_PER_POLL: u32 = 16;
 
 fn main() -> ExitCode {
-    match run(Arguments::parse().command).and_then(|()| output::finish()) {
+    match run(&command_line().get_matches()).and_then(|()| output::finish()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => exit::report(&error),
     }
 }
 
-fn run(command: Command) -> anyhow::Result<()> {
+/// The command line: what is declared at the arguments, with the list of commands in two parts.
+fn command_line() -> clap::Command {
+    let command = Arguments::command();
+    let shown: Vec<_> =
+        command.get_subcommands().filter(|command| !command.is_hide_set()).collect();
+    let width = shown.iter().map(|command| command.get_name().len()).max().unwrap_or(0);
+    let mut list = "Commands:\n".to_owned();
+    for command in shown {
+        if command.get_name() == FIRST_TOOL {
+            list.push_str("\nTools:\n");
+        }
+        let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+        list.push_str(&format!("  {:width$}  {about}\n", command.get_name()));
+    }
+    command.help_template(format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{list}\nOptions:\n{{options}}\n\n\
+         roost help COMMAND describes a command and its options.\n"
+    ))
+}
+
+/// Refuses a password on the command line, which every user of the machine can read.
+fn check_secrets(matches: &ArgMatches) -> anyhow::Result<()> {
+    let is_shown = |id| matches.value_source(id) == Some(ValueSource::CommandLine);
+    if let Ok(Some(servers)) = matches.try_get_one::<String>(NATS_SERVERS)
+        && servers.contains('@')
+        && is_shown(NATS_SERVERS)
+    {
+        return Err(Exit::usage(
+            "--nats has a password, which every user of the machine can read on a command line: set ROOST_NATS, or nats in \
+             the configuration file, or use --nats-creds",
+        ));
+    }
+    matches.subcommand().map_or(Ok(()), |(_, matches)| check_secrets(matches))
+}
+
+fn run(matches: &ArgMatches) -> anyhow::Result<()> {
+    check_secrets(matches)?;
+    let Arguments { command } = Arguments::from_arg_matches(matches).map_err(|e| e.exit())?;
     if let Command::Lab(lab) = &command
         && lab.is_trial()
     {
@@ -98,7 +146,10 @@ fn run(command: Command) -> anyhow::Result<()> {
         .build()?;
     runtime.block_on(async {
         match command {
-            Command::Serve(serve) => serve.run().await,
+            Command::Serve(serve) => {
+                let (_, line) = matches.subcommand().context("there is a command")?;
+                serve.run(line).await
+            }
             Command::Key(key) => match key.run()? {
                 Some(changed) => account::reload_keys(&changed).await,
                 None => Ok(()),
@@ -114,10 +165,13 @@ fn run(command: Command) -> anyhow::Result<()> {
             Command::Demo(demo) => demo.run().await,
             Command::Simulate(simulate) => simulate.run().await,
             Command::Population(population) => population.run(),
-            Command::Recognise(recognise) => recognise.run(),
+            Command::Recognize(recognize) => recognize.run(),
             Command::Lab(lab) => lab.run().await,
             Command::Generate(generate) => generate.run(),
             Command::ConvertPicture(convert) => convert.run(),
         }
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -161,6 +161,23 @@ impl Memory {
         })
     }
 
+    /// The settings of memory with what is in effect.
+    pub(crate) fn settings(&self) -> [(&'static str, String); 10] {
+        let sizes = [
+            ("memory", self.total()),
+            ("timeline-memory", self.timeline),
+            ("post-memory", self.post),
+            ("entity-memory", self.entity),
+            ("bucket-memory", self.bucket),
+            ("sample-memory", self.sample),
+            ("store-cache", self.store_cache),
+            ("overlay-memory", self.overlay),
+            ("request-memory", self.request),
+            ("redis-memory", self.redis),
+        ];
+        sizes.map(|(name, bytes)| (name, shown(bytes)))
+    }
+
     /// The most memory of all parts together.
     pub(crate) fn total(&self) -> u64 {
         let overlay = self.overlay.saturating_mul(OVERLAY_TIMES);
@@ -263,6 +280,14 @@ fn unit((whole, fixed): (u64, u64), parts: &[(u64, Option<u64>); 10]) -> anyhow:
              {needed}MiB together"
         )
     })
+}
+
+/// A size as it may be set.
+fn shown(bytes: u64) -> String {
+    match bytes % MIB {
+        0 => format!("{}MiB", bytes / MIB),
+        _ => format!("{:.1}MiB", bytes as f64 / MIB as f64),
+    }
 }
 
 #[cfg(test)]

@@ -8,8 +8,12 @@ mod repair;
 mod restore;
 mod verify;
 
+use std::path::PathBuf;
+
 use ::backup::{Header, Summary};
 use jiff::Timestamp;
+
+use crate::exit::Exit;
 
 pub(crate) use backup::{Backup, fetched};
 pub(crate) use export::Export;
@@ -17,6 +21,17 @@ pub(crate) use import::Import;
 pub(crate) use repair::Repair;
 pub(crate) use restore::Restore;
 pub(crate) use verify::Verify;
+
+/// The data directory of a command that has other sources as well. One that an option or argument names, `other`,
+/// contradicts `--data`, and overrides `ROOST_DATA`.
+fn data_unless(data: Option<PathBuf>, other: Option<&str>) -> anyhow::Result<Option<PathBuf>> {
+    let variable = std::env::var_os("ROOST_DATA").map(PathBuf::from);
+    match (data, other) {
+        (data, Some(_)) if data.is_none() || data == variable => Ok(None),
+        (_, Some(other)) => Err(Exit::usage(&format!("--data cannot be used with {other}"))),
+        (data, None) => Ok(data),
+    }
+}
 
 /// A time in milliseconds since 1970 as text, in UTC.
 fn time(ms: u64) -> String {

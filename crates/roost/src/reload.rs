@@ -61,7 +61,7 @@ impl Reload {
 
     fn level(&self) -> anyhow::Result<()> {
         let Some(file) = &self.config else { return Ok(()) };
-        let level = Settings::default().completed_by(file)?.log_level;
+        let level = Settings::of_file(file)?.log_level;
         logging::set_level(level.as_deref().unwrap_or(logging::LEVEL))
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use api::ApiOptions;
-use clap::Args;
+use clap::{ArgMatches, Args};
 use edge::{Access, BlockingReads, HANDSHAKES_MAX, KeyHash, Listener};
 use jetlog::JetLogOptions;
 use jiff::Timestamp;
@@ -28,13 +28,17 @@ use crate::cluster_log::open_log;
 use crate::exit::Exit;
 use crate::key::ServerKeys;
 use crate::memory::Memory;
-use crate::output::banner;
+use crate::output::{banner, out};
 use crate::reload::Reload;
-use crate::settings::Settings;
+use crate::settings::{Settings, Sources};
 use crate::tls::{Https, Source};
 use crate::{
     account, available, descriptors, exit, key, logging, permissions, reload, service, starting,
+    unencrypted,
 };
+
+/// The heading of options that are no settings.
+const START: &str = "Start";
 
 /// Largest number of concurrent reads, of all protocols, that may wait for a disk. 16 times as many may be
 /// queued; beyond that requests get a temporary error.
@@ -51,34 +55,46 @@ const ERASE_INTERVALS: u32 = 4;
 /// Every request needs `Authorization: Bearer KEY`. A key in the environment variable ROOST_KEY is accepted as well, with
 /// all scopes, and is not stored.
 ///
-/// A flag overrides its environment variable, which overrides the configuration file (the same names, for
-/// example `fsync-interval = "1s"`), which overrides the default.
+/// An option overrides its environment variable, which overrides the configuration file (the same names, for
+/// example `fsync-interval = "1s"`), which overrides the default. `--check` prints what is in effect.
 ///
 /// SIGTERM and SIGINT stop the server. SIGHUP makes it read application keys, its certificate, and `log-level` of the
 /// configuration file again. SIGUSR1 and SIGUSR2 have no effect.
 #[derive(Args)]
 pub(crate) struct Serve {
-    /// Configuration file in TOML
-    #[arg(long, env = "ROOST_CONFIG", value_name = "FILE")]
+    /// Configuration file in TOML [default: none]
+    #[arg(long, env = "ROOST_CONFIG", value_name = "FILE", help_heading = START)]
     config: Option<PathBuf>,
+    /// Check the settings, print each with its source, and exit
+    ///
+    /// Starts nothing and makes no file. The exit code is 2 if a setting, or a file that one names, is wrong.
+    #[arg(long, help_heading = START)]
+    check: bool,
     /// Start even if the machine's clock differs by more than --clock-jump from the time when the server last ran
-    #[arg(long)]
+    #[arg(long, help_heading = START)]
     accept_clock: bool,
     #[command(flatten)]
     settings: Settings,
 }
 
 impl Serve {
-    pub(crate) async fn run(self) -> anyhow::Result<()> {
+    /// Runs it; `line` has where its options are from.
+    ///
+    /// # Errors
+    /// If a setting is wrong, or the server cannot be started.
+    pub(crate) async fn run(self, line: &ArgMatches) -> anyhow::Result<()> {
         let config = self.config.clone().filter(|_| self.settings.log_level.is_none());
-        let settings = match &self.config {
-            Some(file) => self.settings.completed_by(file).map_err(Exit::setting)?,
-            None => self.settings,
-        };
+        let sources = Sources::read(line, self.config.as_deref()).map_err(Exit::setting)?;
+        let settings = sources.settings().map_err(Exit::setting)?;
         let hang_up = start_logging(&settings)?;
         let available = available::memory();
-        let Checked { open, log, memory, connections_max, https, about, key } =
-            Checked::of(&settings, available).map_err(Exit::setting)?;
+        let checked = Checked::of(&settings, available).map_err(Exit::setting)?;
+        unencrypted::of_server(&settings).iter().for_each(|why| tracing::warn!("{why}"));
+        if self.check {
+            print_settings(&settings, &sources, &checked);
+            return Ok(());
+        }
+        let Checked { open, log, memory, connections_max, https, about, key } = checked;
         memory.log(available);
         permissions::keep_new_files_private();
         // From here on a signal to stop takes effect at once.
@@ -188,6 +204,20 @@ impl Checked {
             about: settings.about()?,
             key: std::env::var_os("ROOST_KEY").map(|key| key::given(&key)).transpose()?,
         })
+    }
+}
+
+/// Prints every setting with its source.
+fn print_settings(settings: &Settings, sources: &Sources, checked: &Checked) {
+    let is_divided = settings.memory.is_some();
+    let source = if is_divided { "share of memory" } else { "default" };
+    let memory = checked.memory.settings().map(|(name, size)| (name, size, source));
+    let mut computed = memory.to_vec();
+    computed.push(("max-connections", checked.connections_max.to_string(), source));
+    computed.push(("public-url", settings.url(settings.listen()), "default"));
+    out!("{}", sources.table(&computed).trim_end());
+    if checked.key.is_some() {
+        out!("\nROOST_KEY is set, and is accepted beside the stored application keys.");
     }
 }
 
@@ -333,12 +363,12 @@ async fn open_node(options: NodeOptions, log: Option<JetLogOptions>) -> anyhow::
     let opened = tokio::task::spawn_blocking(open).await?;
     opened.map_err(|error| match error.is_damage() {
         true if is_member => anyhow::anyhow!(
-            "{}; the other nodes have the same data: roost cluster join --from http://NODE:8998 --data DIR copies it to \
+            "{}; the other nodes have the same data: roost cluster join --server http://NODE:8998 --data DIR copies it to \
              another directory",
             exit::message(&error.into())
         ),
         true => anyhow::anyhow!(
-            "{}; roost verify {data} lists the damage, roost repair {data} --to DIR copies the readable data to \
+            "{}; roost verify --data {data} lists the damage, roost repair --data {data} --out DIR copies the readable data to \
              another directory, roost restore BACKUP --data DIR restores a backup",
             exit::message(&error.into())
         ),

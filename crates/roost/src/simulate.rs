@@ -24,21 +24,17 @@ use crate::logging;
 use crate::output::{Stdout, out};
 use crate::running::{Purpose, RunningServer};
 use crate::serve::stop_signal;
-use crate::settings::LogFormat;
-use arguments::Loop;
+use crate::unencrypted;
 pub(crate) use arguments::Simulate;
+use arguments::{Api, Loop};
 use parts::Profile;
-
-/// The environment variable with the application key of a server that this process calls. It is not `ROOST_KEY`, so that a
-/// user who runs both in one shell does not send the key of one server to another.
-pub(crate) const TARGET_KEY: &str = "ROOST_TARGET_KEY";
 
 impl Simulate {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
-        logging::start(LogFormat::Auto, &logging::level_of_environment())?;
+        logging::start_by_environment()?;
         let parts = self.parts()?;
         [&self.json, &self.html].into_iter().flatten().try_for_each(|path| check_output(path))?;
-        let (server, target) = match &self.target {
+        let (server, target) = match &self.server {
             Some(url) => (None, target::parse(url, self.ca.as_deref())?),
             None => {
                 let any = SocketAddr::from(([127, 0, 0, 1], 0));
@@ -48,7 +44,10 @@ impl Simulate {
                 (Some(server), target)
             }
         };
-        let key = std::env::var(TARGET_KEY).ok().filter(|_| server.is_none());
+        let key = if server.is_none() { target::key(&target) } else { None };
+        if self.api == Api::Mastodon {
+            unencrypted::warn_of(&target, "what users sign in with");
+        }
         let api = self.api(server.as_ref(), key.is_some()).await?;
         let options = self.options(parts, target, key, api)?;
         if self.find_capacity {
@@ -189,15 +188,15 @@ mod tests {
         check("", true);
         check("--load heavy", true);
         check("--profile stories", true);
-        check("--profile stories --friends 5 --stories 2 --life 1 --home-reads 0", true);
+        check("--profile stories --friends 5 --stories 2 --life 1s --home-reads 0", true);
         check("--profile stories --load light", false);
-        for wrong in ["--friends 5", "--stories 5", "--life 5", "--home-reads 5"] {
+        for wrong in ["--friends 5", "--stories 5", "--life 5s", "--home-reads 5"] {
             check(wrong, false);
         }
-        check("--profile recognise --rate 1000", true);
-        check("--profile recognise --flash 1s", false);
-        check("--profile recognise --load light", false);
-        check("--profile recognise --friends 5", false);
+        check("--profile recognize --rate 1000", true);
+        check("--profile recognize --flash 1s", false);
+        check("--profile recognize --load light", false);
+        check("--profile recognize --friends 5", false);
         check("--rate 5 --flash 1s --day 1h --loop closed", true);
         check("--day off", true);
         check("--profile buckets --ycsb e --records 5 --value-bytes 7 --rate 9", true);
@@ -213,15 +212,16 @@ mod tests {
         check("--loaded", false);
         check("--api mastodon", true);
         check("--api mastodon --profile deathstar --rate 9", true);
-        for other in ["stories", "buckets", "recognise"] {
+        for other in ["stories", "buckets", "recognize"] {
             check(&format!("--api mastodon --profile {other}"), false);
         }
-        check("--api mastodon --target localhost:1 --tokens file", true);
-        check("--target localhost:1 --tokens file", false);
+        check("--api mastodon --server localhost:1 --tokens file", true);
+        check("--server localhost:1 --tokens file", false);
         check("--api mastodon --tokens file", false);
         check("--day of", false);
-        check("--profile stories --life 0", false);
-        check("--profile stories --life 604801", false);
+        for wrong in ["0s", "604801s", "8d", "500ms", "60"] {
+            check(&format!("--profile stories --life {wrong}"), false);
+        }
     }
 
     #[test]

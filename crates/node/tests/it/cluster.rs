@@ -481,7 +481,7 @@ fn a_directory_opens_only_in_its_own_way() {
     assert!(matches!(running, OpenError::InUse(_)), "{running}");
     one.node = None;
     let member = Node::open(&one.options).err().unwrap().to_string();
-    assert!(member.contains("roost serve --log nats://HOST:4222"), "{member}");
+    assert!(member.contains("roost serve --nats nats://HOST:4222"), "{member}");
     for refused in [
         node::verify(&one.options.data).err().map(|error| error.to_string()),
         node::leave_cluster(tempfile::tempdir().unwrap().path(), true).err().map(|e| e.to_string()),

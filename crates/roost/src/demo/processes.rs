@@ -90,7 +90,7 @@ impl Processes {
         for (at, address) in nodes.iter().enumerate() {
             let data = folder.path().join(format!("node-{at}"));
             let (address, data) = (address.to_string(), data.display().to_string());
-            let fixed = ["serve", "--open", "--listen", &address, "--data", &data, "--log", &urls];
+            let fixed = ["serve", "--open", "--listen", &address, "--data", &data, "--nats", &urls];
             let arguments = fixed.map(str::to_owned).to_vec();
             let name = format!("node {}", at + 1);
             parts.push(Part { name, program: roost.clone(), arguments, child: None });
@@ -116,9 +116,9 @@ impl Processes {
             let data = self.folder.path().join(format!("node-{at}")).display().to_string();
             let how: &[&str] = match at {
                 0 => &["init", "--experimental"],
-                _ => &["join", "--from", &from],
+                _ => &["join", "--server", &from],
             };
-            let rest = ["--data", &data, "--log", &self.urls];
+            let rest = ["--data", &data, "--nats", &self.urls];
             self.run_until_it_succeeds(&[&["cluster"], how, &rest].concat()).await?;
             let node = self.parts.get_mut(at).context("there is a node")?;
             node.start()?;

@@ -24,6 +24,8 @@ use crate::settings::Settings;
 pub(crate) struct Key {
     #[command(subcommand)]
     action: Action,
+    #[command(flatten)]
+    directory: Directory,
 }
 
 #[derive(Subcommand)]
@@ -41,40 +43,36 @@ enum Action {
             value_parser = scopes(),
         )]
         scopes: Vec<Scope>,
-        #[command(flatten)]
-        directory: Directory,
     },
     /// List names, scopes and times of creation
-    List {
-        #[command(flatten)]
-        directory: Directory,
-    },
+    List,
     /// Revoke a key
     Revoke {
         /// Name of the key
         name: String,
-        #[command(flatten)]
-        directory: Directory,
     },
 }
 
+/// The data directory of a server that may be running.
 #[derive(Args)]
-struct Directory {
+pub(crate) struct Directory {
     /// Data directory of the server [default: ./roost-data]
-    #[arg(long, env = "ROOST_DATA", value_name = "DIR")]
+    #[arg(long, env = "ROOST_DATA", value_name = "DIR", global = true)]
     data: Option<PathBuf>,
     /// Configuration file of the server, for its data directory
-    #[arg(long, env = "ROOST_CONFIG", value_name = "FILE")]
+    #[arg(long, env = "ROOST_CONFIG", value_name = "FILE", global = true)]
     config: Option<PathBuf>,
 }
 
 impl Directory {
-    fn path(&self) -> anyhow::Result<PathBuf> {
-        let mut settings = Settings { data: self.data.clone(), ..Settings::default() };
-        if let Some(file) = &self.config {
-            settings = settings.completed_by(file).map_err(Exit::setting)?;
-        }
-        let path = settings.data();
+    /// The directory, which exists.
+    ///
+    /// # Errors
+    /// If it does not, belongs to another user's server, or the file is wrong.
+    pub(crate) fn path(&self) -> anyhow::Result<PathBuf> {
+        let settings = self.config.as_deref().map(Settings::of_file).transpose();
+        let settings = settings.map_err(Exit::setting)?.unwrap_or_default();
+        let path = self.data.clone().unwrap_or_else(|| settings.data());
         anyhow::ensure!(
             path.is_dir(),
             "there is no data directory {}; name one with --data, or start the server once",
@@ -116,23 +114,23 @@ impl Key {
     /// If it cannot be carried out.
     pub(crate) fn run(&self) -> anyhow::Result<Option<PathBuf>> {
         match &self.action {
-            Action::Create { name, scopes, directory } => {
+            Action::Create { name, scopes } => {
                 let key = super::make()?;
                 let made = StoredKey::new(name, scopes.iter().copied().collect(), &key)?;
-                let data = directory.path()?;
+                let data = self.directory.path()?;
                 file::change(&data, |keys| {
                     add(keys.get_or_insert_default(), made)?;
                     output::secret(&key)
                 })?;
                 Ok(Some(data))
             }
-            Action::List { directory } => {
-                let keys = file::change(&directory.path()?, |keys| Ok(keys.clone()))?;
+            Action::List => {
+                let keys = file::change(&self.directory.path()?, |keys| Ok(keys.clone()))?;
                 out!("{}", table(&keys.unwrap_or_default()).trim_end());
                 Ok(None)
             }
-            Action::Revoke { name, directory } => {
-                let data = directory.path()?;
+            Action::Revoke { name } => {
+                let data = self.directory.path()?;
                 file::change(&data, |keys| {
                     let keys = keys.as_mut().context("there are no keys")?;
                     let before = keys.len();

@@ -13,16 +13,18 @@ use clap::Args;
 use node::NodeOptions;
 use sim::client::{Connection, Dial as _, Requests, Target};
 
-use super::describe;
+use super::{data_unless, describe};
 use crate::files::OutputFile;
 use crate::output::{note, out};
 use crate::permissions;
-use crate::simulate::{TARGET_KEY, target};
+use crate::simulate::target::{self, SERVER_KEY};
 
 /// Bytes of a backup that are written before they are synced.
 const SYNC_BYTES: usize = 1 << 20;
 /// The `nice` value of the command while it backs up a running server.
 const NICE: i32 = 10;
+/// Highest rate per second if none is set.
+const RATE: ByteSize = ByteSize::mib(16);
 /// Number of received pieces that may wait to be checked and written.
 const PIECES_MAX: usize = 64;
 
@@ -32,7 +34,7 @@ const PIECES_MAX: usize = 64;
 /// data, and the hashes of application keys. It is checked while it is written; an output file appears when it is
 /// complete and synced to disk. A backup is as secret as the data directory.
 ///
-/// To back up a running server, set the environment variable ROOST_TARGET_KEY to an application key with the scope
+/// To back up a running server, set the environment variable ROOST_SERVER_KEY to an application key with the scope
 /// `admin`.
 ///
 /// With --data and --archive, no full backup is made: the groups of the log that the archive lacks are added to the
@@ -41,40 +43,36 @@ const PIECES_MAX: usize = 64;
 /// Use `roost restore` to restore a backup and `roost verify` to check it.
 #[derive(Args)]
 pub(crate) struct Backup {
-    /// URL of the running server
-    #[arg(
-        long,
-        value_name = "URL",
-        default_value = "http://127.0.0.1:8998",
-        conflicts_with = "data"
-    )]
-    server: String,
-    /// Trusted certificate authorities for an https server, in a PEM file [default: those of the
-    /// system]
-    #[arg(long, value_name = "FILE", conflicts_with = "data")]
+    /// URL of the running server [default: http://127.0.0.1:8998, unless there is --data]
+    #[arg(long, value_name = "URL")]
+    server: Option<String>,
+    /// Trusted certificate authorities for an https server, in a PEM file [default: those of the system]
+    #[arg(long, value_name = "FILE", requires = "server")]
     ca: Option<PathBuf>,
-    /// Data directory of a stopped server
-    #[arg(long, value_name = "DIR")]
+    /// Data directory of a stopped server. --server overrides the variable
+    #[arg(long, env = "ROOST_DATA", value_name = "DIR")]
     data: Option<PathBuf>,
     /// Highest rate at which the backup of a running server is made, per second; 0 for no limit. A higher rate
-    /// slows down other clients of the server
-    #[arg(long, value_name = "BYTES", default_value = "16MiB", conflicts_with = "data")]
-    rate: ByteSize,
+    /// slows down other clients of the server [default: 16MiB]
+    #[arg(long, value_name = "SIZE")]
+    rate: Option<ByteSize>,
     /// File to write, or - for standard output. An existing file is replaced
     #[arg(long, value_name = "FILE", required_unless_present = "archive")]
-    to: Option<PathBuf>,
+    out: Option<PathBuf>,
     /// Archive to add the log of --data to, instead of a full backup
-    #[arg(long, value_name = "DIR", requires = "data", conflicts_with = "to")]
+    #[arg(long, value_name = "DIR", requires = "data", conflicts_with_all = ["out", "server"])]
     archive: Option<PathBuf>,
 }
 
 impl Backup {
-    pub(crate) async fn run(self) -> anyhow::Result<()> {
+    pub(crate) async fn run(mut self) -> anyhow::Result<()> {
+        let rate = self.rate.map(|_| "--rate");
+        self.data = data_unless(self.data, self.server.as_ref().map(|_| "--server").or(rate))?;
         permissions::keep_new_files_private();
         if let (Some(data), Some(archive)) = (&self.data, &self.archive) {
             return add_to_archive(data, archive);
         }
-        let to = self.to.as_deref().context("--to is missing")?;
+        let to = self.out.as_deref().context("--out is missing")?;
         let (header, summary) = if to == Path::new("-") {
             self.make(io::stdout(), None).await?
         } else {
@@ -122,8 +120,8 @@ impl Backup {
     ) -> anyhow::Result<(Header, Summary)> {
         // The server may run on this machine, and comes first.
         let _ = rustix::process::nice(NICE);
-        let target = target::parse(&self.server, self.ca.as_deref())?;
-        let pace = Pace::new(self.rate.as_u64(), synced);
+        let target = target::parse(server(self.server.as_deref()), self.ca.as_deref())?;
+        let pace = Pace::new(self.rate.unwrap_or(RATE).as_u64(), synced);
         fetched(&target, move |pieces| {
             ::backup::verify(&mut Tee { pieces, out, pace }).map_err(|error| {
                 let what = match error {
@@ -136,6 +134,11 @@ impl Backup {
         })
         .await
     }
+}
+
+/// The URL of a running server, if none is named.
+pub(super) fn server(named: Option<&str>) -> &str {
+    named.unwrap_or("http://127.0.0.1:8998")
 }
 
 fn add_to_archive(data: &Path, archive: &Path) -> anyhow::Result<()> {
@@ -176,7 +179,7 @@ async fn fetch(
     target: &Target,
     each: &mut (dyn FnMut(&[u8]) -> io::Result<()> + Send),
 ) -> anyhow::Result<()> {
-    let key = std::env::var(TARGET_KEY).ok();
+    let key = target::key(target);
     let stream = target.dial().await;
     let stream = stream.with_context(|| format!("cannot connect to {target:?}"))?;
     let mut request = Vec::new();
@@ -186,7 +189,7 @@ async fn fetch(
     match answer.status {
         200..300 => Ok(()),
         401 | 403 => anyhow::bail!(
-            "the server refused the request: set {TARGET_KEY} to an application key with the scope admin \
+            "the server refused the request: set {SERVER_KEY} to an application key with the scope admin \
              (roost key create NAME --scope admin)"
         ),
         status => anyhow::bail!("the server returned {status}: {}", message(answer.body)),

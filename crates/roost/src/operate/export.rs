@@ -9,7 +9,8 @@ use clap::Args;
 use node::{NodeOptions, TransferCounts};
 use tempfile::TempDir;
 
-use super::backup::fetched;
+use super::backup::{fetched, server};
+use super::data_unless;
 use crate::files::OutputFile;
 use crate::output::note;
 use crate::permissions;
@@ -21,47 +22,43 @@ use crate::simulate::target;
 /// backup is restored into a temporary directory next to the output file (or in the system's directory for temporary
 /// files), which needs as much disk as the data and is removed afterwards.
 ///
-/// To export a running server, set the environment variable ROOST_TARGET_KEY to an application key with the scope
+/// To export a running server, set the environment variable ROOST_SERVER_KEY to an application key with the scope
 /// `admin`.
 ///
 /// All data that users can see is exported, with exact ids, times and expiry. Application keys and idempotency keys
 /// are not exported. docs/import.md describes the lines.
 #[derive(Args)]
 pub(crate) struct Export {
-    /// URL of the running server
-    #[arg(
-        long,
-        value_name = "URL",
-        default_value = "http://127.0.0.1:8998",
-        conflicts_with_all = ["data", "backup"]
-    )]
-    server: String,
-    /// Trusted certificate authorities for an https server, in a PEM file [default: those of the
-    /// system]
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["data", "backup"])]
+    /// URL of the running server [default: http://127.0.0.1:8998, unless there is --data or --backup]
+    #[arg(long, value_name = "URL", conflicts_with = "backup")]
+    server: Option<String>,
+    /// Trusted certificate authorities for an https server, in a PEM file [default: those of the system]
+    #[arg(long, value_name = "FILE", requires = "server")]
     ca: Option<PathBuf>,
-    /// Data directory of a stopped server
-    #[arg(long, value_name = "DIR", conflicts_with = "backup")]
+    /// Data directory of a stopped server. --server and --backup override the variable
+    #[arg(long, env = "ROOST_DATA", value_name = "DIR")]
     data: Option<PathBuf>,
     /// Backup to export
     #[arg(long, value_name = "FILE")]
     backup: Option<PathBuf>,
     /// File to write, or - for standard output. An existing file is replaced
     #[arg(long, value_name = "FILE", default_value = "-")]
-    to: PathBuf,
+    out: PathBuf,
 }
 
 impl Export {
-    pub(crate) async fn run(self) -> anyhow::Result<()> {
+    pub(crate) async fn run(mut self) -> anyhow::Result<()> {
+        let other = self.server.as_ref().map(|_| "--server");
+        self.data = data_unless(self.data, other.or(self.backup.as_ref().map(|_| "--backup")))?;
         permissions::keep_new_files_private();
-        let folder = match self.to.parent() {
-            _ if self.to == Path::new("-") => std::env::temp_dir(),
+        let folder = match self.out.parent() {
+            _ if self.out == Path::new("-") => std::env::temp_dir(),
             Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
             _ => PathBuf::from("."),
         };
-        let out = match self.to == Path::new("-") {
+        let out = match self.out == Path::new("-") {
             true => None,
-            false => Some(OutputFile::open(&self.to, false)?),
+            false => Some(OutputFile::open(&self.out, false)?),
         };
         // Of a device or a pipe, which has no folder for files.
         let folder = match &out {
@@ -104,7 +101,7 @@ impl Export {
             let (file, data) = (BufReader::with_capacity(1 << 20, file), data.to_owned());
             return tokio::task::spawn_blocking(move || restored(file, &data)).await?;
         }
-        let target = target::parse(&self.server, self.ca.as_deref())?;
+        let target = target::parse(server(self.server.as_deref()), self.ca.as_deref())?;
         let data = data.to_owned();
         fetched(&target, move |pieces| restored(pieces, &data)).await
     }

@@ -12,7 +12,7 @@ use node::{NodeOptions, SetBack};
 
 use crate::output::out;
 use crate::permissions;
-use crate::settings::duration;
+use crate::settings::{DATA_DIRECTORY, duration};
 
 /// Create a data directory from an export, or from a file of another program.
 ///
@@ -26,8 +26,8 @@ pub(crate) struct Import {
     /// File to import, or - for standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Data directory to create
-    #[arg(long, value_name = "DIR")]
+    /// Data directory to create; it must be empty or missing
+    #[arg(long, env = "ROOST_DATA", value_name = "DIR", default_value = DATA_DIRECTORY)]
     data: PathBuf,
     /// Correct what a clock made that was ahead by this time, such as 87672h: all times and ids from --set-back-from on
     /// are earlier by it. Their order stays

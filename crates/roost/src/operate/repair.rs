@@ -9,13 +9,14 @@ use node::{OpenError, RepairError};
 
 use crate::exit::Exit;
 use crate::output::out;
+use crate::settings::DATA_DIRECTORY;
 use crate::{key, permissions};
 
 /// For `--help`.
 const HELP: &str = "Exit codes:
   0  nothing is lost
   1  error: no usable directory was created. Remove what is there, and try again
-  2  the command line is wrong
+  2  the command line, or a setting, is wrong
   3  the directory was created, but some data is lost, as printed";
 
 /// Create a data directory from the readable data of a damaged one.
@@ -27,11 +28,11 @@ const HELP: &str = "Exit codes:
 #[command(after_help = HELP)]
 pub(crate) struct Repair {
     /// Damaged data directory
-    #[arg(value_name = "DATA")]
+    #[arg(long, env = "ROOST_DATA", value_name = "DIR", default_value = DATA_DIRECTORY)]
     data: PathBuf,
     /// Data directory to create; it must be empty or missing
     #[arg(long, value_name = "DIR")]
-    to: PathBuf,
+    out: PathBuf,
     /// End the log after this group, if later groups cannot be read. Without this option, a directory with such a
     /// log is not repaired, and the possible loss is printed
     #[arg(long, value_name = "GROUP")]
@@ -46,7 +47,7 @@ impl Repair {
             keys = self.copy_keys()?;
             Ok(())
         };
-        let repaired = node::repair(&self.data, &self.to, self.drop_after, copy_keys);
+        let repaired = node::repair(&self.data, &self.out, self.drop_after, copy_keys);
         let mut repaired = repaired
             .map_err(hint)
             .with_context(|| format!("cannot repair {}", self.data.display()))?;
@@ -62,7 +63,7 @@ impl Repair {
         print("damage", &repaired.damage);
         print("corrected", &repaired.corrected);
         print("lost", &repaired.lost);
-        let to = self.to.display();
+        let to = self.out.display();
         if !matches!(keys, Keys::Copied) {
             out!(
                 "{to} has no application keys; create one with roost key create NAME --data {to} --scope admin"
@@ -86,7 +87,7 @@ impl Repair {
         match key::check(&self.data) {
             Ok(true) => {
                 let file = std::fs::read(key::path(&self.data))?;
-                key::restore(&self.to, &file)?;
+                key::restore(&self.out, &file)?;
                 Ok(Keys::Copied)
             }
             Ok(false) => Ok(Keys::Missing),
@@ -107,7 +108,7 @@ enum Keys {
 fn hint(error: RepairError) -> anyhow::Error {
     let advice = match &error {
         RepairError::Open(OpenError::NotEmpty(_)) => {
-            Some("--to must be a directory that is empty or missing")
+            Some("--out must be a directory that is empty or missing")
         }
         RepairError::Store(_) | RepairError::OldLog => {
             Some("restore the last backup with roost restore")

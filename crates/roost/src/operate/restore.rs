@@ -10,6 +10,7 @@ use jiff::Timestamp;
 
 use super::{describe, time};
 use crate::output::out;
+use crate::settings::DATA_DIRECTORY;
 use crate::{key, permissions};
 
 /// Restore a backup into a new data directory.
@@ -25,8 +26,8 @@ pub(crate) struct Restore {
     /// Backup to restore, or - for standard input
     #[arg(value_name = "BACKUP")]
     backup: PathBuf,
-    /// Data directory to create
-    #[arg(long, value_name = "DIR")]
+    /// Data directory to create; it must be empty or missing
+    #[arg(long, env = "ROOST_DATA", value_name = "DIR", default_value = DATA_DIRECTORY)]
     data: PathBuf,
     /// Archive of the server (`roost serve --archive`), which may also contain older files
     #[arg(long, value_name = "DIR")]

@@ -9,19 +9,20 @@ use anyhow::Context as _;
 use clap::Args;
 use node::{ArchiveReport, DataReport};
 
-use super::{describe, time};
+use super::{data_unless, describe, time};
 use crate::exit::Exit;
 use crate::key;
 use crate::output::out;
+use crate::settings::DATA_DIRECTORY;
 
 /// For `--help`.
 const HELP: &str = "Exit codes:
   0  no damage was found
   1  error: the check could not be made
-  2  the command line is wrong
+  2  the command line, or a setting, is wrong
   3  damage was found";
 /// Advice about a damaged data directory.
-const WAY_OUT: &str = "Copy the readable data to another directory and see what is lost: roost repair DATA --to DIR. \
+const WAY_OUT: &str = "Copy the readable data to another directory and see what is lost: roost repair --data DATA --out DIR. \
     Or restore the last backup: roost restore BACKUP --data DIR. Keep this directory.";
 
 /// Advice about a damaged archive.
@@ -37,13 +38,37 @@ const ARCHIVE_WAY_OUT: &str = "Copy the damaged or missing files back from other
 #[derive(Args)]
 #[command(after_help = HELP)]
 pub(crate) struct Verify {
-    /// Backup, archive, data directory, or - for a backup on standard input
+    /// Backup, archive, or - for a backup on standard input
     #[arg(value_name = "PATH")]
+    path: Option<PathBuf>,
+    /// Data directory of a stopped server. PATH overrides the variable [default: ./roost-data]
+    #[arg(long, env = "ROOST_DATA", value_name = "DIR")]
+    data: Option<PathBuf>,
+}
+
+/// The checks of one path.
+struct Check {
     path: PathBuf,
 }
 
 impl Verify {
-    pub(crate) fn run(&self) -> anyhow::Result<()> {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let data = data_unless(self.data, self.path.as_ref().map(|_| "PATH"))?;
+        match self.path {
+            Some(path) => Check { path }.made(),
+            None => {
+                let path = data.unwrap_or_else(|| PathBuf::from(DATA_DIRECTORY));
+                key::check_owner(&path)?;
+                let report = node::verify(&path);
+                let report = report.with_context(|| format!("cannot check {}", path.display()))?;
+                Check { path }.directory(report)
+            }
+        }
+    }
+}
+
+impl Check {
+    fn made(&self) -> anyhow::Result<()> {
         let cannot = || format!("cannot check {}", self.path.display());
         if self.path == Path::new("-") {
             return self.backup(io::stdin().lock());
@@ -52,8 +77,10 @@ impl Verify {
             return self.archive(&node::verify_archive(&self.path).with_context(cannot)?);
         }
         if self.path.is_dir() {
-            key::check_owner(&self.path)?;
-            return self.directory(node::verify(&self.path).with_context(cannot)?);
+            let path = self.path.display();
+            return Err(Exit::usage(&format!(
+                "{path} is no archive; a data directory is checked with --data {path}"
+            )));
         }
         let file = File::open(&self.path).with_context(cannot)?;
         self.backup(BufReader::with_capacity(1 << 20, file))

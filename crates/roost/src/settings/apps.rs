@@ -45,6 +45,12 @@ impl Settings {
         Ok(about.transpose()?.unwrap_or_default())
     }
 
+    /// The URL of the server at an address, as its users see it.
+    pub(crate) fn url(&self, listen: SocketAddr) -> String {
+        let scheme = if self.is_https() { "https" } else { "http" };
+        self.public_url.clone().unwrap_or_else(|| format!("{scheme}://{listen}"))
+    }
+
     /// Options of the Mastodon API. `listen` is the address that is bound.
     pub(crate) fn mastodon(
         &self,
@@ -52,8 +58,7 @@ impl Settings {
         listen: SocketAddr,
         reads: &BlockingReads,
     ) -> MastodonOptions {
-        let scheme = if self.is_https() { "https" } else { "http" };
-        let base = self.public_url.clone().unwrap_or_else(|| format!("{scheme}://{listen}"));
+        let base = self.url(listen);
         MastodonOptions {
             about: about.into(),
             registrations: match self.registrations.unwrap_or(SignUp::Closed) {

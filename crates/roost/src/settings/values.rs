@@ -5,17 +5,18 @@ use std::time::Duration;
 use anyhow::Context as _;
 use api::Lifetime;
 use clap::ValueEnum;
-use edge::TrustedProxies;
-use serde::Deserialize;
+use jiff::{Span, SpanRelativeTo};
 use tracing_subscriber::EnvFilter;
 
 /// Shortest time within which expired stories can be erased. Half of it passes before an erasure
 /// begins.
 const ERASE_WITHIN_MIN: Duration = Duration::from_secs(10);
 
+/// Levels of the log.
+const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+
 /// The format of log lines.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, ValueEnum)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogFormat {
     /// Text on a terminal, JSON otherwise.
     #[default]
@@ -27,8 +28,7 @@ pub(crate) enum LogFormat {
 }
 
 /// See [`node::Durability`].
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Policy {
     /// A change is on disk before it is acknowledged.
     Always,
@@ -39,8 +39,7 @@ pub(crate) enum Policy {
 }
 
 /// See [`mastodon::Registrations`].
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SignUp {
     /// Nobody may sign up.
     Closed,
@@ -52,20 +51,15 @@ pub(crate) enum SignUp {
     Open,
 }
 
-/// A time such as `1s`, `500ms` or `2m`.
+/// A time with its unit, such as `1s`, `500ms`, `2m` or `7d`.
 pub(crate) fn duration(text: &str) -> anyhow::Result<Duration> {
-    let duration: jiff::SignedDuration =
-        text.parse().map_err(|_| anyhow::anyhow!("a time looks like 1s, 500ms or 2m"))?;
+    let example = "a time has a unit: 500ms, 1s, 2m, 12h or 7d";
+    let span: Span = text.parse().map_err(|_| anyhow::anyhow!(example))?;
+    let duration = span.to_duration(SpanRelativeTo::days_are_24_hours());
+    let duration = duration.map_err(|_| anyhow::anyhow!(example))?;
     let duration = Duration::try_from(duration).context("a time cannot be negative")?;
     anyhow::ensure!(!duration.is_zero(), "a time must be longer than 0");
     Ok(duration)
-}
-
-pub(super) fn duration_in_file<'de, D: serde::Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<Duration>, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    duration(&text).map(Some).map_err(serde::de::Error::custom)
 }
 
 /// A time within which an erasure can finish: each rewrites the texts of all stories.
@@ -75,42 +69,31 @@ pub(super) fn erase_within(text: &str) -> anyhow::Result<Duration> {
     Ok(time)
 }
 
-pub(super) fn erase_within_in_file<'de, D: serde::Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<Duration>, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    erase_within(&text).map(Some).map_err(serde::de::Error::custom)
+/// The TTL of a story.
+pub(crate) fn life(text: &str) -> anyhow::Result<Lifetime> {
+    Ok(Lifetime::from_secs(whole_seconds(text)?)?)
 }
 
-/// The TTL of a story in seconds.
-pub(super) fn life(text: &str) -> anyhow::Result<Lifetime> {
-    let secs = text.parse().context("a TTL is a number of seconds")?;
-    Ok(Lifetime::from_secs(secs)?)
-}
-
-pub(super) fn life_in_file<'de, D: serde::Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<Lifetime>, D::Error> {
-    let secs = u64::deserialize(deserializer)?;
-    Lifetime::from_secs(secs).map(Some).map_err(serde::de::Error::custom)
+/// A time without parts of a second, in seconds.
+pub(crate) fn whole_seconds(text: &str) -> anyhow::Result<u64> {
+    let time = duration(text)?;
+    anyhow::ensure!(time.subsec_nanos() == 0, "it must be a number of seconds, such as 90s");
+    Ok(time.as_secs())
 }
 
 /// A level of the log.
 pub(super) fn log_level(text: &str) -> anyhow::Result<String> {
-    EnvFilter::try_new(text).context("a level looks like debug or info,node=debug")?;
+    check_level(text)?;
     Ok(text.to_owned())
 }
 
-pub(super) fn log_level_in_file<'de, D: serde::Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<String>, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    log_level(&text).map(Some).map_err(serde::de::Error::custom)
-}
-
-pub(super) fn trusted_proxies_in_file<'de, D: serde::Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<TrustedProxies>, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    text.parse().map(Some).map_err(serde::de::Error::custom)
+/// Checks a level of the log. The library takes a word that is no level for the name of a part whose lines are all
+/// logged, so `verbose` would say nothing and be no error.
+pub(crate) fn check_level(text: &str) -> anyhow::Result<()> {
+    let example = "a level looks like debug or info,node=debug";
+    EnvFilter::try_new(text).context(example)?;
+    let is_level = |part: &str| LEVELS.iter().any(|level| part.eq_ignore_ascii_case(level));
+    let mut parts = text.split(',').map(str::trim);
+    anyhow::ensure!(parts.all(|part| part.contains(['=', '[']) || is_level(part)), example);
+    Ok(())
 }

@@ -9,7 +9,7 @@ use sim::Slo;
 use super::parts::{Letter, Profile};
 use crate::exit;
 use crate::people::People;
-use crate::settings::duration;
+use crate::settings::{duration, life};
 
 /// Simulate users: load a population into a server, send requests and measure.
 ///
@@ -20,7 +20,7 @@ use crate::settings::duration;
 /// and some timelines are compared with their expected content. A run is inconclusive if the load
 /// generator was late.
 ///
-/// Without --target a server is started on a free port with a temporary data directory and default
+/// Without --server a server is started on a free port with a temporary data directory and default
 /// settings, at a lower priority than the generator. After loading, the run begins when the server is
 /// idle. On a terminal a dashboard shows progress (q ends the run and prints the summary); otherwise a
 /// line is printed every 3 s.
@@ -30,23 +30,23 @@ pub(crate) struct Simulate {
     /// Server to load, for example http://127.0.0.1:8998, `https://feeds.example` or localhost:8998, or several nodes of
     /// a cluster with commas between: what one node cannot answer is then sent to the next. It must have no users yet,
     /// except with --loaded. Its application key, with the scopes read and write, is read from the environment
-    /// variable ROOST_TARGET_KEY [default: start a server]
-    #[arg(long, value_name = "URL", help_heading = TARGET)]
-    pub(super) target: Option<String>,
-    /// Trusted certificate authorities for an https target, in a PEM file
+    /// variable ROOST_SERVER_KEY [default: start a server]
+    #[arg(long, value_name = "URL", help_heading = SERVER)]
+    pub(super) server: Option<String>,
+    /// Trusted certificate authorities for an https server, in a PEM file
     /// [default: those of the system]
-    #[arg(long, value_name = "FILE", requires = "target", help_heading = TARGET)]
+    #[arg(long, value_name = "FILE", requires = "server", help_heading = SERVER)]
     pub(super) ca: Option<PathBuf>,
     /// API of the server
-    #[arg(long, value_enum, default_value_t = Api::Roost, help_heading = TARGET)]
+    #[arg(long, value_enum, default_value_t = Api::Roost, help_heading = SERVER)]
     pub(super) api: Api,
     /// File with what acts for the users of --api mastodon, in their order: in each line an access token, or a name and a
     /// password with a space between for a server that lets apps ask for passwords [default: sign the users up]
-    #[arg(long, value_name = "FILE", requires = "target", help_heading = TARGET)]
+    #[arg(long, value_name = "FILE", requires = "server", help_heading = SERVER)]
     pub(super) tokens: Option<PathBuf>,
     /// Skip loading: the server already has the users of a simulation with the same profile, users,
     /// graph and seed
-    #[arg(long, requires = "target", help_heading = TARGET)]
+    #[arg(long, requires = "server", help_heading = SERVER)]
     pub(super) loaded: bool,
     /// Actions of the users
     #[arg(long, value_enum, default_value_t = Profile::Feed, help_heading = USERS)]
@@ -65,13 +65,8 @@ pub(crate) struct Simulate {
     /// Number of live stories of each user [default: 10]
     #[arg(long, value_name = "N", help_heading = STORIES)]
     pub(super) stories: Option<u32>,
-    /// TTL of a story in seconds [default: 300]
-    #[arg(
-        long,
-        value_name = "SECS",
-        value_parser = clap::value_parser!(u32).range(1..=604_800),
-        help_heading = STORIES
-    )]
+    /// TTL of a story [default: 5m]
+    #[arg(long, value_name = "TIME", value_parser = life_secs, help_heading = STORIES)]
     pub(super) life: Option<u32>,
     /// Total reads of story homes per second. Half as many are reads of one friend's stories
     /// [default: one for every 20 users]
@@ -90,7 +85,7 @@ pub(crate) struct Simulate {
     #[arg(long, value_name = "TIME", value_parser = duration, help_heading = RUN)]
     pub(super) duration: Option<Duration>,
     /// Average number of requests per second [default: feed and stories: from the number of users;
-    /// recognise: 100; buckets and deathstar: 1000]
+    /// recognize: 100; buckets and deathstar: 1000]
     #[arg(long, value_name = "N", help_heading = RUN)]
     pub(super) rate: Option<f64>,
     /// Whether requests are sent at their due times (open), or each after the response to the previous one
@@ -145,7 +140,7 @@ pub(crate) struct Simulate {
     pub(super) json: Option<PathBuf>,
 }
 
-const TARGET: &str = "Target";
+const SERVER: &str = "Server";
 const USERS: &str = "Users";
 const FEED: &str = "Options of --profile feed";
 const STORIES: &str = "Options of --profile stories";
@@ -161,9 +156,9 @@ const EXAMPLES: &str = "Examples:
   The most followed user posts after 30 s, and all followers read:
     roost simulate --users 100000 --flash 30s
   Mastodon's client API, of a server with open sign-up:
-    roost simulate --api mastodon --users 200 --target https://social.example
+    roost simulate --api mastodon --users 200 --server https://social.example
   A key-value load against another server:
-    ROOST_TARGET_KEY=... roost simulate --target https://feeds.example --profile buckets --ycsb b";
+    ROOST_SERVER_KEY=... roost simulate --server https://feeds.example --profile buckets --ycsb b";
 
 /// The two loads of the old report.
 #[derive(Clone, Copy, ValueEnum)]
@@ -190,6 +185,11 @@ pub(super) enum Api {
     Roost,
     /// Mastodon's client API, of roost or another server: profiles feed and deathstar. Each user acts with a token
     Mastodon,
+}
+
+/// The TTL of a story in seconds.
+fn life_secs(text: &str) -> anyhow::Result<u32> {
+    Ok(u32::try_from(life(text)?.ms() / 1_000)?)
 }
 
 /// The length of a day; zero for `off`.

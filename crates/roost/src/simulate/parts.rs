@@ -21,7 +21,7 @@ pub(super) enum Profile {
     /// Read and write the keys of a bucket, with a workload of YCSB.
     Buckets,
     /// Request recognitions of the built-in drawings of digits, each slightly distorted.
-    Recognise,
+    Recognize,
     /// 60 % home timelines, 30 % user timelines, 10 % posts: the mixed workload of DeathStarBench's
     /// social network.
     Deathstar,
@@ -112,7 +112,7 @@ impl Simulate {
                     homes_per_second: self.home_reads.unwrap_or(self.people.users.div_ceil(20)),
                 });
             }
-            Profile::Recognise => {
+            Profile::Recognize => {
                 let digits = knn::digits();
                 let references: Arc<_> =
                     digits.iter().map(|(_, _, bits)| bits.to_bytes()).collect();

@@ -1,4 +1,4 @@
-//! The URL of `--target`.
+//! The URL of `--server`, and the application key for it.
 
 use std::path::Path;
 
@@ -7,6 +7,18 @@ use sim::client::Target;
 
 use crate::address::resolve;
 use crate::exit::Exit;
+use crate::unencrypted;
+
+/// The environment variable with the application key of a server that this process calls. It is not `ROOST_KEY`, so that a
+/// user who runs both in one shell does not send the key of one server to another.
+pub(crate) const SERVER_KEY: &str = "ROOST_SERVER_KEY";
+
+/// The application key for a server, if the environment has one. Warns if others can read it on the way.
+pub(crate) fn key(target: &Target) -> Option<String> {
+    let key = std::env::var(SERVER_KEY).ok()?;
+    unencrypted::warn_of(target, "the application key");
+    Some(key)
+}
 
 /// The server at `http://HOST[:PORT]`, `https://HOST[:PORT]` or `HOST:PORT`, or several with commas between, which are nodes
 /// of a cluster. `ca` is a PEM file of the authorities that may sign the certificate of one over `https`.
@@ -32,11 +44,11 @@ fn parse_one(url: &str, ca: Option<&Path>) -> anyhow::Result<Target> {
         _ => host.to_owned(),
     };
     let wrong = || {
-        format!("the target {url} is wrong: it looks like http://127.0.0.1:8998 or localhost:8998")
+        format!("the server {url} is wrong: it looks like http://127.0.0.1:8998 or localhost:8998")
     };
     let target = Target::new(resolve(&authority).with_context(wrong)?, &authority);
     if port != Some(443) {
-        anyhow::ensure!(ca.is_none(), "--ca is for a --target of https://");
+        anyhow::ensure!(ca.is_none(), "--ca is for a --server of https://");
         return Ok(target);
     }
     let name = authority.rsplit_once(':').map_or(authority.as_str(), |(name, _)| name);

@@ -187,7 +187,7 @@ fn a_restore_to_any_time_has_exactly_the_state_of_that_time() {
     // Without a time, everything; and the restored directory is another one from then on.
     let restored = folder.path().join("restored");
     done(&restore(&file, &archive, &restored));
-    done(&["verify", path(&restored)]);
+    done(&["verify", "--data", path(&restored)]);
     let mut command = serve(&restored, &settings);
     let ended = Process::start(command.arg("--open")).ended();
     assert!(ended.err.contains("belongs to another data directory"), "{ended:#?}");

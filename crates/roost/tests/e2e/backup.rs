@@ -49,7 +49,7 @@ pub(crate) fn not_served(data: &Path) -> String {
 
 pub(crate) fn back_up(server: &Server, to: &Path) {
     let url = format!("http://{}", server.address);
-    done(&["backup", "--server", &url, "--to", path(to)]);
+    done(&["backup", "--server", &url, "--out", path(to)]);
 }
 
 /// Ids of all posts of a user, oldest first.
@@ -102,7 +102,7 @@ fn a_backup_under_load_holds_all_that_was_acknowledged_and_nothing_torn() {
     let restored = folder.path().join("restored");
     done(&["verify", path(&file)]);
     done(&["restore", path(&file), "--data", path(&restored)]);
-    done(&["verify", path(&restored)]);
+    done(&["verify", "--data", path(&restored)]);
     let server = Server::open(&restored, &[]);
     let mut client = server.client();
     let mut home = Vec::new();
@@ -181,19 +181,19 @@ fn what_is_restored_has_the_rows_and_keys_of_what_was_backed_up() {
     let [data, first, restored, second] =
         ["data", "first", "restored", "second"].map(|name| folder.path().join(name));
     something(&data);
-    let made = done(&["backup", "--data", path(&data), "--to", path(&first)]);
+    let made = done(&["backup", "--data", path(&data), "--out", path(&first)]);
     let size = format!("{} bytes, ", fs::metadata(&first).unwrap().len());
     assert!(made.err.contains(&size), "{size}: {}", made.err);
     let checked = done(&["verify", path(&first)]);
     assert!(checked.out.contains(&size), "{size}: {}", checked.out);
     done(&["restore", path(&first), "--data", path(&restored)]);
-    done(&["backup", "--data", path(&restored), "--to", path(&second)]);
+    done(&["backup", "--data", path(&restored), "--out", path(&second)]);
     let (one, two) = (contents(&first), contents(&second));
     assert!(one.0[0].len() > 1 && one.0[1].len() > 50, "{} rows", one.0[1].len());
     assert!(one == two);
     assert!(String::from_utf8(one.2.unwrap()).unwrap().contains("\"app\""));
     // Through pipes.
-    let mut command = roost(["backup", "--data", path(&restored), "--to", "-"]);
+    let mut command = roost(["backup", "--data", path(&restored), "--out", "-"]);
     let output = command.output().unwrap();
     let mut verify = roost(["verify", "-"]);
     let mut verify = verify.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
@@ -236,7 +236,7 @@ fn damaged_backups_are_found_and_never_become_a_directory_that_is_served() {
     let folder = tempfile::tempdir().unwrap();
     let [data, file, bad] = ["data", "file", "bad"].map(|name| folder.path().join(name));
     something(&data);
-    done(&["backup", "--data", path(&data), "--to", path(&file)]);
+    done(&["backup", "--data", path(&data), "--out", path(&file)]);
     let whole = fs::read(&file).unwrap();
     let flipped = (0..8).map(|part| {
         let mut flipped = whole.clone();
@@ -262,7 +262,7 @@ fn damaged_backups_are_found_and_never_become_a_directory_that_is_served() {
     // A directory with something in it stays as it is.
     let error = refused(&["restore", path(&file), "--data", path(&data)], 1);
     assert!(error.contains("not empty"), "{error}");
-    done(&["verify", path(&data)]);
+    done(&["verify", "--data", path(&data)]);
 }
 
 #[test]
@@ -278,7 +278,7 @@ fn a_copy_of_the_directory_of_a_running_server_is_refused() {
     for copy in [&live, &crashed] {
         let error = not_served(copy);
         assert!(error.contains("roost backup") && error.contains(path(copy)), "{error}");
-        let error = refused(&["backup", "--data", path(copy), "--to", "-"], 1);
+        let error = refused(&["backup", "--data", path(copy), "--out", "-"], 1);
         assert!(error.contains("roost backup"), "{error}");
     }
     // The original is no copy; and whoever knows that nothing wrote says so.
@@ -297,14 +297,14 @@ fn damage_in_a_data_directory_is_found_with_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     something(&data);
-    let clean = done(&["verify", path(&data)]).out;
+    let clean = done(&["verify", "--data", path(&data)]).out;
     assert!(clean.contains("2 users, 50 posts, 1 follows, 1 keys"), "{clean}");
     let check = |file: &Path, at: usize| {
         let whole = fs::read(file).unwrap();
         let mut flipped = whole.clone();
         flipped[at] ^= 1;
         fs::write(file, flipped).unwrap();
-        let found = refused(&["verify", path(&data)], 3);
+        let found = refused(&["verify", "--data", path(&data)], 3);
         fs::write(file, whole).unwrap();
         assert!(found.contains(path(file)) && found.contains("roost restore"), "{found}");
     };
@@ -314,9 +314,9 @@ fn damage_in_a_data_directory_is_found_with_the_file() {
     let segment = files(&data.join("log")).into_iter().min().unwrap();
     check(&segment, 20);
     check(&data.join("keys.json"), 1);
-    done(&["verify", path(&data)]);
+    done(&["verify", "--data", path(&data)]);
     let server = Server::open(&data, &[]);
-    assert!(refused(&["verify", path(&data)], 1).contains("another process uses"));
+    assert!(refused(&["verify", "--data", path(&data)], 1).contains("another process uses"));
     server.stop();
 }
 
@@ -362,9 +362,9 @@ fn a_backup_needs_the_scope_admin_and_is_made_one_at_a_time() {
     }
     let url = format!("http://{}", server.address);
     let file = folder.path().join("file");
-    let arguments = ["backup", "--server", &url, "--to", path(&file)];
+    let arguments = ["backup", "--server", &url, "--out", path(&file)];
     for key in [None, Some(&app)] {
-        let ended = Process::start(roost(arguments).envs(key.map(|key| ("ROOST_TARGET_KEY", key))));
+        let ended = Process::start(roost(arguments).envs(key.map(|key| ("ROOST_SERVER_KEY", key))));
         let ended = ended.ended();
         assert_eq!(ended.status.code(), Some(1), "{ended:#?}");
         assert!(ended.err.contains("--scope admin"), "{ended:#?}");
@@ -385,7 +385,7 @@ fn a_backup_needs_the_scope_admin_and_is_made_one_at_a_time() {
     drop(slow);
     let start = Instant::now();
     loop {
-        let ended = Process::start(roost(arguments).env("ROOST_TARGET_KEY", &admin)).ended();
+        let ended = Process::start(roost(arguments).env("ROOST_SERVER_KEY", &admin)).ended();
         if ended.status.success() {
             break;
         }

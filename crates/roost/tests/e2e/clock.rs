@@ -159,7 +159,7 @@ fn a_clock_that_was_ten_years_ahead_can_be_undone() {
     server.stop();
     let (export, data) = (wrong.folder.path().join("export"), wrong.folder.path().join("new"));
     let path = |path: &Path| path.to_str().unwrap().to_owned();
-    let exported = run(["export", "--data", &path(&wrong.data()), "--to", &path(&export)]);
+    let exported = run(["export", "--data", &path(&wrong.data()), "--out", &path(&export)]);
     assert!(exported.status.success(), "{exported:#?}");
     let import = |more: &[&str]| {
         drop(std::fs::remove_dir_all(&data));

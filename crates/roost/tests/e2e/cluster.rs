@@ -60,7 +60,7 @@ impl World {
         // The servers have to elect a leader first.
         loop {
             let made =
-                run(["cluster", "init", "--experimental", "--data", text(&first), "--log", &urls]);
+                run(["cluster", "init", "--experimental", "--data", text(&first), "--nats", &urls]);
             if made.status.success() {
                 break;
             }
@@ -84,12 +84,12 @@ impl World {
     fn join(&self, node: usize) -> Ended {
         let (data, urls) = (self.data(node), self.servers.urls());
         let from = format!("http://{}", self.address(0));
-        run(["cluster", "join", "--from", &from, "--data", text(&data), "--log", &urls])
+        run(["cluster", "join", "--server", &from, "--data", text(&data), "--nats", &urls])
     }
 
     fn command(&self, node: usize) -> Command {
         let urls = self.links.as_ref().map_or(self.servers.urls(), |links| links.urls(node));
-        let mut command = serve(&self.data(node), &["--log", &urls]);
+        let mut command = serve(&self.data(node), &["--nats", &urls]);
         command.args(["--open", "--password-grant", "--redis-listen", "127.0.0.1:0"]);
         if let Some(clock) = self.clocks.get(node) {
             clock.give(&mut command);
@@ -336,7 +336,7 @@ fn whoever_has_no_key_does_not_wait_for_a_position() {
     let Some(mut world) = World::start(1) else { return };
     world.stop(0);
     let key = "a-key-of-this-test";
-    let mut command = serve(&world.data(0), &["--log", &world.servers.urls()]);
+    let mut command = serve(&world.data(0), &["--nats", &world.servers.urls()]);
     world.nodes[0] = Some(Server::start(command.env("ROOST_KEY", key)));
     let after = [("Roost-After", "1000000")];
     let get = |key: Option<&str>, path| {
@@ -355,10 +355,10 @@ fn wrong_starts_say_what_to_do() {
     let Some(mut world) = World::start(1) else { return };
     let urls = world.servers.urls();
     let (data, other) = (world.data(0), world.data(9));
-    let twice = run(["cluster", "init", "--experimental", "--data", text(&other), "--log", &urls]);
+    let twice = run(["cluster", "init", "--experimental", "--data", text(&other), "--nats", &urls]);
     assert!(twice.status.code() == Some(1) && twice.err.contains("in use"), "{twice:#?}");
     let existing =
-        run(["cluster", "init", "--experimental", "--data", text(&data), "--log", &urls]);
+        run(["cluster", "init", "--experimental", "--data", text(&data), "--nats", &urls]);
     assert!(existing.err.contains("another process uses"), "{existing:#?}");
     world.client(0).register("anna");
     world.stop(0);
@@ -369,12 +369,12 @@ fn wrong_starts_say_what_to_do() {
         ended.err
     };
     for (data, log, expected) in [
-        (&data, &[][..], "roost serve --log nats://HOST:4222"),
-        (&data, &["--log", "http://a:1"], "write nats://HOST:4222"),
-        (&data, &["--log", "nats://127.0.0.1:1"], "no NATS server can be reached at 127.0.0.1:1"),
-        (&data, &["--log", &urls, "--archive", "x"], "roost backup"),
-        (&data, &["--log", &urls, "--nats-creds", "/nowhere"], "cannot read /nowhere"),
-        (&other, &["--log", &urls], "belongs to no cluster: make a new cluster with"),
+        (&data, &[][..], "roost serve --nats nats://HOST:4222"),
+        (&data, &["--nats", "http://a:1"], "write nats://HOST:4222"),
+        (&data, &["--nats", "nats://127.0.0.1:1"], "no NATS server can be reached at 127.0.0.1:1"),
+        (&data, &["--nats", &urls, "--archive", "x"], "roost backup"),
+        (&data, &["--nats", &urls, "--nats-creds", "/nowhere"], "cannot read /nowhere"),
+        (&other, &["--nats", &urls], "belongs to no cluster: make a new cluster with"),
     ] {
         // Only the servers may be there later with the same settings.
         let code = if expected.starts_with("no NATS server") { 1 } else { 2 };
@@ -385,7 +385,7 @@ fn wrong_starts_say_what_to_do() {
     let mark = data.join("cluster");
     let own = std::fs::read_to_string(&mark).unwrap();
     std::fs::write(&mark, format!("{}\n", ClusterId(7))).unwrap();
-    let foreign = refused(&data, &["--log", &urls], 1);
+    let foreign = refused(&data, &["--nats", &urls], 1);
     assert!(foreign.contains("belongs to cluster") && foreign.contains(own.trim()), "{foreign}");
     std::fs::write(&mark, own).unwrap();
     // A node that was killed has to read the log first, unless that is lost.
@@ -400,7 +400,7 @@ fn wrong_starts_say_what_to_do() {
     if nats(&url, ["stream", "rm", "roost", "--force"]).is_some() {
         let add = ["stream", "add", "roost", "--subjects=orders", "--replicas=3", "--defaults"];
         assert!(nats(&url, add).is_some());
-        let foreign = refused(&data, &["--log", &urls], 1);
+        let foreign = refused(&data, &["--nats", &urls], 1);
         assert!(foreign.contains("was not made for roost: use another name"), "{foreign}");
     }
     let gone = run(["cluster", "leave", "--data", text(&data)]);
@@ -421,7 +421,7 @@ fn two_processes_as_one_node_do_not_both_serve() {
     assert!(copied.success());
     world.restart(0);
     let urls = world.servers.urls();
-    let other = Server::start(serve(&copy, &["--log", &urls]).arg("--open"));
+    let other = Server::start(serve(&copy, &["--nats", &urls]).arg("--open"));
     other.client().publish(user, "hello");
     let ended = world.nodes[0].take().unwrap().process.ended();
     assert!(!ended.status.success());
@@ -439,7 +439,9 @@ fn wrong_credentials_are_refused_and_the_directory_belongs_to_no_cluster() {
     let data = folder.path().join("data");
     for credentials in ["", "roost:wrong@"] {
         let log = servers.url(0).replace("nats://", &format!("nats://{credentials}"));
-        let init = run(["cluster", "init", "--experimental", "--data", text(&data), "--log", &log]);
+        // A password is refused on the command line.
+        let mut init = roost(["cluster", "init", "--experimental", "--data", text(&data)]);
+        let init = Process::start(init.env("ROOST_NATS", &log)).ended();
         assert_eq!(init.status.code(), Some(1), "{init:#?}");
         assert!(init.err.contains("refuse the credentials, or require some"), "{}", init.err);
         assert!(init.err.contains("check the credentials file"), "{}", init.err);
@@ -472,7 +474,7 @@ fn a_backup_of_a_node_has_all_that_was_acknowledged() {
     let user = client.register("anna");
     client.publish(user, "hello");
     let (url, file) = (format!("http://{}", world.address(0)), world.folder.path().join("b"));
-    let made = run(["backup", "--server", &url, "--to", text(&file)]);
+    let made = run(["backup", "--server", &url, "--out", text(&file)]);
     assert!(made.status.success(), "{made:#?}");
     let restored = run(["restore", text(&file), "--data", text(&world.data(8))]);
     assert!(restored.status.success(), "{restored:#?}");

@@ -141,7 +141,7 @@ const IMPORT: &[Block] = &[
             ADMIN=$(roost key create admin --scope read,write,admin)
             roost serve
             curl $URL/v1/users -H \"Authorization: Bearer $ADMIN\" -H 'Content-Type: application/json' -d '{\"handle\":\"ann\"}'
-            ROOST_TARGET_KEY=$ADMIN roost backup --to roost.backup
+            ROOST_SERVER_KEY=$ADMIN roost backup --out roost.backup
         ",
         after: "zstd -dc facts.ndjson.zst | grep '\"user\"'; roost serve --data new-data",
         ..says(&["exported", "exported", "exported", "imported", "imported", r#""handle":"ann""#])
@@ -179,7 +179,7 @@ const OPERATIONS: &[Block] = &[
     },
     says(&["wrote"]),
     Block {
-        before: "export ROOST_TARGET_KEY=$ADMIN",
+        before: "export ROOST_SERVER_KEY=$ADMIN",
         after: "zstd -dc roost.backup.zst > roost.backup; roost verify roost.backup",
         ..says(&["no damage"])
     },
@@ -297,7 +297,7 @@ roost() {
     import*|restore*) rm -rf new-data;;
     esac
     case "$* " in
-    "verify roost-data"*|repair*|backup*" --data "*|export*" --data "*)
+    "verify --data"*|repair*|backup*" --data "*|export*" --data "*)
         stop
         "$PROGRAM" "$@"
         serve serve --listen "$ADDRESS"

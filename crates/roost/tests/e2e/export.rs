@@ -101,8 +101,8 @@ fn what_is_imported_answers_like_what_was_exported_and_exports_the_same() {
     fill(&mut client);
     let before = answers(&mut client);
     let url = format!("http://{}", server.address);
-    done(&["backup", "--server", &url, "--to", path(&backup)]);
-    let said = done(&["export", "--server", &url, "--to", path(&of_server)]).err;
+    done(&["backup", "--server", &url, "--out", path(&backup)]);
+    let said = done(&["export", "--server", &url, "--out", path(&of_server)]).err;
     assert!(
         said.contains(
             "exported 3 users, 0 blocks, 0 mutes, 0 notes, 0 lists, 1 follows, 0 requests, 1 friendships, 32 posts with 0 reactions and 0 votes, 0 scheduled posts, 0 pictures, 1 stories"
@@ -111,15 +111,15 @@ fn what_is_imported_answers_like_what_was_exported_and_exports_the_same() {
     );
     assert!(refused(&["export", "--data", path(&data)]).contains("another process uses"));
     server.stop();
-    done(&["export", "--backup", path(&backup), "--to", path(&of_backup)]);
-    done(&["export", "--data", path(&data), "--to", path(&of_data)]);
+    done(&["export", "--backup", path(&backup), "--out", path(&of_backup)]);
+    done(&["export", "--data", path(&data), "--out", path(&of_data)]);
     assert_eq!(facts(&of_server), facts(&of_data));
     assert_eq!(facts(&of_backup), facts(&of_data));
     let mode = fs::metadata(&of_data).unwrap().permissions().mode();
     assert_eq!(mode & 0o077, 0, "{mode:o}");
     done(&["import", path(&of_data), "--data", path(&new)]);
-    done(&["verify", path(&new)]);
-    done(&["export", "--data", path(&new), "--to", path(&of_new)]);
+    done(&["verify", "--data", path(&new)]);
+    done(&["export", "--data", path(&new), "--out", path(&of_new)]);
     assert_eq!(facts(&of_new), facts(&of_data));
     let server = Server::open(&new, &[]);
     let mut client = server.client();
@@ -129,7 +129,7 @@ fn what_is_imported_answers_like_what_was_exported_and_exports_the_same() {
     assert_eq!(number(&client.all("/v1/users/0/posts")[0]["id"]), post);
     assert_eq!(client.register("dan"), 3);
     server.stop();
-    done(&["verify", path(&new)]);
+    done(&["verify", "--data", path(&new)]);
     let mut left: Vec<PathBuf> =
         fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
     let mut expect = vec![data, backup, new, of_server, of_backup, of_data, of_new];
@@ -168,7 +168,7 @@ fn the_file_in_the_documents_is_imported_through_a_pipe_and_served() {
     assert_eq!(client.get("/v1/buckets/0/keys/binary").expect(200).text(), "\0\u{fffd}");
     client.get("/v1/users/@cyd").expect(404);
     server.stop();
-    done(&["verify", path(&data)]);
+    done(&["verify", "--data", path(&data)]);
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn a_population_can_be_imported() {
     let said = done(&["import", path(&file), "--data", path(&data)]).out;
     let follows = said.split(" follows").next().unwrap().rsplit(' ').next().unwrap();
     assert!(made.starts_with(&format!("300 users with {follows} follows")), "{made} {said}");
-    done(&["export", "--data", path(&data), "--to", path(&exported)]);
+    done(&["export", "--data", path(&data), "--out", path(&exported)]);
     let of = |file: &Path| -> Vec<String> {
         let lines = fs::read_to_string(file).unwrap();
         let follows = lines.lines().filter(|line| line.starts_with(r#"{"follow""#));
@@ -208,7 +208,7 @@ fn a_wrong_line_ends_an_import_with_its_number_and_leaves_nothing_to_serve() {
     done(&["import", path(&file), "--data", path(&other)]);
     let error = refused(&["import", path(&file), "--data", path(&other)]);
     assert!(error.contains("not empty"), "{error}");
-    done(&["verify", path(&other)]);
+    done(&["verify", "--data", path(&other)]);
     fs::write(&file, &good[..good.len() - 12]).unwrap();
     let error = refused(&["import", path(&file), "--data", path(&folder.path().join("cut"))]);
     assert!(error.contains("ends after line 2") && error.contains("incomplete"), "{error}");

@@ -66,7 +66,7 @@ fn graph(folder: &Path) -> PathBuf {
 /// Loads the graph with `roost simulate` and runs heavy load for one second.
 fn load(server: &Server, graph: &Path) {
     let target = format!("http://{}", server.address);
-    let arguments = ["simulate", "--graph", graph.to_str().unwrap(), "--target", &target];
+    let arguments = ["simulate", "--graph", graph.to_str().unwrap(), "--server", &target];
     let ended = run(arguments.into_iter().chain(["--duration", "1s", "--load", "heavy"]));
     // On a busy machine the generator may be too slow to measure anything, which is no fault of the timelines.
     assert!(ended.status.success() || ended.err.contains("inconclusive"), "{ended:#?}");

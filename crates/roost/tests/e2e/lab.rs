@@ -58,7 +58,7 @@ fn the_list_names_every_experiment_with_its_designs_and_parameters() {
 fn every_experiment_runs_in_processes_and_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let (data, text) = (folder.path().join("data"), folder.path().display().to_string() + "/data");
-    let run = ["run", "all", "--threads", "1", "--trials", "2", "--data", &text];
+    let run = ["run", "all", "--threads", "1", "--trials", "2", "--out", &text];
     let html = folder.path().join("report.html");
     let launch = ["--set", "load=1", "--set", "seconds=1", "--html", html.to_str().unwrap()];
     let ended = lab(&[&run[..], &launch].concat(), &set(&TINY));
@@ -103,7 +103,7 @@ fn an_interrupted_run_is_resumed() {
     let (text, tiny) = (folder.path().display().to_string(), set(&TINY[..OF_KEYS]));
     let designs = "central,sharded,roost";
     let run =
-        ["run", "keys", "--threads", "1", "--trials", "20", "--data", &text, "--designs", designs];
+        ["run", "keys", "--threads", "1", "--trials", "20", "--out", &text, "--designs", designs];
     let process = Process::start(roost(["lab"].iter().chain(&run)).args(&tiny));
     assert!(process.logged(" of 60 trials").is_some());
     process.signal(Signal::INT);
@@ -130,7 +130,7 @@ fn what_is_not_possible_is_refused_before_anything_runs() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data").display().to_string();
     let check = |arguments: &[&str], code: i32, message: &str| {
-        let ended = lab(&["run", "--data", &data], arguments);
+        let ended = lab(&["run", "--out", &data], arguments);
         assert_eq!(ended.status.code(), Some(code), "{ended:#?}");
         assert!(ended.err.contains(message), "{message}? {}", ended.err);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "{arguments:?}");
@@ -144,9 +144,9 @@ fn what_is_not_possible_is_refused_before_anything_runs() {
     check(&["keys", "--trials", "1"], 2, "--trials must be from 2");
     check(&["keys", "--quick", "--full"], 2, "cannot be used with");
     check(&["keys", "--resume"], 1, "has no trials to resume");
-    let ended = lab(&["run", "keys", "--data", "/dev/null/data"], &[]);
+    let ended = lab(&["run", "keys", "--out", "/dev/null/data"], &[]);
     assert!(ended.err.contains("cannot use /dev/null/data"), "{ended:#?}");
-    let page = lab(&["run", "keys", "--data", &data, "--html", "/dev/null/page.html"], &[]);
+    let page = lab(&["run", "keys", "--out", &data, "--html", "/dev/null/page.html"], &[]);
     assert!(page.err.contains("cannot write /dev/null/page.html"), "{page:#?}");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     let ended = lab(&["report", &data], &[]);
@@ -162,7 +162,7 @@ fn what_is_not_installed_is_skipped_with_its_reason() {
         let mut command = roost(["lab"].iter().chain(arguments));
         Process::start(command.env("PATH", "")).ended()
     };
-    let run = ["run", "keys", "--threads", "1", "--trials", "2", "--data", &data, "--designs"];
+    let run = ["run", "keys", "--threads", "1", "--trials", "2", "--out", &data, "--designs"];
     let tiny = set(&TINY[..OF_KEYS]);
     let ended = without_path(&[&run[..], &["central,erlang-central"], &tiny].concat());
     assert!(ended.status.success(), "{ended:#?}");
@@ -188,7 +188,7 @@ fn a_design_is_compared_with_itself() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().display().to_string();
     let run = ["run", "keys", "--threads", "1", "--trials", "2", "--designs", "central,locked"];
-    let against = ["--against-itself", "3", "--data", &data];
+    let against = ["--against-itself", "3", "--out", &data];
     let ended = lab(&[&run[..], &against].concat(), &set(&TINY[..OF_KEYS]));
     assert!(ended.status.success(), "{ended:#?}");
     for design in ["central", "locked"] {

@@ -210,8 +210,8 @@ fn a_reader_that_has_read_enough_ends_no_command_with_an_error() {
     for arguments in [
         &["account", "list", "--data", data_path][..],
         &["key", "list", "--data", data_path],
-        &["verify", data_path],
-        &["recognise", drawing.to_str().unwrap()],
+        &["verify", "--data", data_path],
+        &["recognize", drawing.to_str().unwrap()],
         &["lab", "list"],
         &["population", "--users", "100"],
     ] {
@@ -231,7 +231,7 @@ fn outputs_go_to_pipes_devices_and_through_links() {
     Server::start(&mut serve(&data, &["--open"])).stop();
     let at = |name: &str| folder.path().join(name);
     let run = |command: &str, to: &Path| {
-        let mut command = roost([command, "--data", data.to_str().unwrap(), "--to"]);
+        let mut command = roost([command, "--data", data.to_str().unwrap(), "--out"]);
         Process::start(command.arg(to)).ended()
     };
     for command in ["backup", "export"] {
@@ -265,12 +265,12 @@ fn an_export_of_a_server_says_what_is_wrong_with_the_server() {
     for command in ["export", "backup"] {
         let run = |address: SocketAddr| {
             let url = format!("http://{address}");
-            let mut command = roost([command, "--server", &url, "--to"]);
-            command.arg(data.path().join("out")).env("ROOST_TARGET_KEY", "roost_wrong");
+            let mut command = roost([command, "--server", &url, "--out"]);
+            command.arg(data.path().join("out")).env("ROOST_SERVER_KEY", "roost_wrong");
             Process::start(&mut command).ended().err
         };
         for (err, expect) in
-            [(run(server.address), "set ROOST_TARGET_KEY"), (run(free), "cannot connect to")]
+            [(run(server.address), "set ROOST_SERVER_KEY"), (run(free), "cannot connect to")]
         {
             assert!(err.contains(expect) && !err.contains("not a backup"), "{command}: {err}");
         }

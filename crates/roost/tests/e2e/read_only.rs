@@ -36,11 +36,11 @@ fn what_is_on_a_disk_that_can_only_be_read_is_checked_and_saved() {
     server.kill();
     let data = data.to_str().unwrap();
     for (arguments, code) in [
-        (&["verify", data][..], 0),
-        (&["backup", "--data", data, "--to", &to("backup")], 0),
+        (&["verify", "--data", data][..], 0),
+        (&["backup", "--data", data, "--out", &to("backup")], 0),
         (&["backup", "--data", data, "--archive", &to("archive")], 0),
-        (&["export", "--data", data, "--to", &to("export")], 0),
-        (&["repair", data, "--to", &to("repaired")], 0),
+        (&["export", "--data", data, "--out", &to("export")], 0),
+        (&["repair", "--data", data, "--out", &to("repaired")], 0),
         (&["serve", "--open", "--listen", "127.0.0.1:0", "--data", data], 1),
     ] {
         let Some(ended) = reading_only(Path::new(data), arguments) else { return };
@@ -57,10 +57,10 @@ fn verify_finds_a_time_of_the_last_run_that_a_start_refuses() {
     let data = tempfile::tempdir().unwrap();
     Server::open(data.path(), &[]).stop();
     let path = data.path().to_str().unwrap();
-    assert_eq!(run(["verify", path]).status.code(), Some(0));
+    assert_eq!(run(["verify", "--data", path]).status.code(), Some(0));
     let file = fs::File::options().write(true).open(data.path().join("last-run")).unwrap();
     file.write_all_at(b"00000002795348800000\n", 0).unwrap();
-    let found = run(["verify", path]);
+    let found = run(["verify", "--data", path]);
     assert_eq!(found.status.code(), Some(3), "{found:#?}");
     assert!(found.out.contains("2058-07-31"), "{found:#?}");
     let refused = run(["serve", "--open", "--listen", "127.0.0.1:0", "--data", path]);

@@ -22,7 +22,7 @@ fn not_served(data: &Path) -> String {
 
 /// Repairs with this exit code; returns what was printed.
 fn repair(data: &Path, to: &Path, more: &[&str], code: i32) -> String {
-    let ended = run([&["repair", path(data), "--to", path(to)], more].concat());
+    let ended = run([&["repair", "--data", path(data), "--out", path(to)], more].concat());
     assert_eq!(ended.status.code(), Some(code), "{ended:#?}");
     ended.out + &ended.err
 }
@@ -55,7 +55,7 @@ fn a_damaged_row_comes_from_the_log_or_is_named_as_lost() {
     assert_eq!(keys(&from_log), all);
     // Of a restored directory, the log begins after the rows.
     let (backup, restored) = (folder.path().join("backup"), folder.path().join("restored"));
-    let back_up = run(["backup", "--data", path(&data), "--to", path(&backup)]);
+    let back_up = run(["backup", "--data", path(&data), "--out", path(&backup)]);
     assert_eq!(back_up.status.code(), Some(0), "{back_up:#?}");
     let restore = run(["restore", path(&backup), "--data", path(&restored)]);
     assert_eq!(restore.status.code(), Some(0), "{restore:#?}");
@@ -69,11 +69,11 @@ fn a_damaged_row_comes_from_the_log_or_is_named_as_lost() {
     let mut expected = all;
     expected[usize::from(DAMAGED)] = None;
     assert_eq!(keys(&to), expected);
-    assert_eq!(run(["verify", path(&to)]).status.code(), Some(0));
+    assert_eq!(run(["verify", "--data", path(&to)]).status.code(), Some(0));
     // The damaged directory is as it was.
-    assert!(run(["verify", path(&data)]).status.code() == Some(3));
+    assert!(run(["verify", "--data", path(&data)]).status.code() == Some(3));
     let again = repair(&data, &to, &[], 1);
-    assert!(again.contains("--to must be a directory that is empty or missing"), "{again}");
+    assert!(again.contains("--out must be a directory that is empty or missing"), "{again}");
 }
 
 #[test]

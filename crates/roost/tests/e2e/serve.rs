@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::support::process::{Process, Server, roost, run, serve};
+use crate::support::process::{Process, Server, roost, serve};
 use crate::support::world::{Post, ids};
 
 #[test]
@@ -35,6 +35,34 @@ fn open_mode_binds_to_loopback_only() {
     check(command.arg(&data).arg("--config").arg(&file));
 }
 
+/// Checks that a start is refused with exit code 2, and makes nothing.
+fn check_refused(command: &mut Command, data: &Path, says: &str) {
+    let ended = Process::start(command).ended();
+    assert_eq!(ended.status.code(), Some(2), "{says}: {ended:#?}");
+    assert!(ended.err.contains(says) && ended.out.is_empty(), "{says}: {ended:#?}");
+    assert!(!data.exists(), "nothing is made by a start that is refused");
+}
+
+#[test]
+fn a_wrong_variable_is_refused_by_a_start_and_by_check() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().join("data");
+    let missing = directory.path().join("missing").display().to_string();
+    for (variable, value, says) in [
+        ("ROOST_MEMORY", "much", "--memory"),
+        ("ROOST_LOG", "verbose", "a level looks like debug"),
+        ("ROOST_LOG", "info,node=loud", "a level looks like debug"),
+        ("ROOST_MAX_LAG", "10", "a time has a unit"),
+        ("ROOST_OPEN", "yes", "--open"),
+        ("ROOST_TLS_CERT", &missing, "--tls-key"),
+        ("ROOST_NATS", "http://localhost:4222", "nats://HOST:4222"),
+    ] {
+        check_refused(serve(&data, &[]).env(variable, value), &data, says);
+        // The same before a start.
+        check_refused(serve(&data, &["--check"]).env(variable, value), &data, says);
+    }
+}
+
 #[test]
 fn a_start_with_a_wrong_setting_exits_with_2_so_that_no_supervisor_repeats_it() {
     let directory = tempfile::tempdir().unwrap();
@@ -44,40 +72,44 @@ fn a_start_with_a_wrong_setting_exits_with_2_so_that_no_supervisor_repeats_it() 
         std::fs::write(path(name), text).unwrap();
         path(name)
     };
-    let check = |command: &mut Command, says: &str| {
-        let ended = Process::start(command).ended();
-        assert_eq!(ended.status.code(), Some(2), "{says}: {ended:#?}");
-        assert!(ended.err.contains(says) && ended.out.is_empty(), "{says}: {ended:#?}");
-        assert!(!data.exists(), "nothing is made by a start that is refused");
-    };
+    let check = |command: &mut Command, says: &str| check_refused(command, &data, says);
     let about = file("about.toml", "titel = \"Cats\"");
     let unknown = file("unknown.toml", "memroy = \"1GiB\"");
-    let value = file("value.toml", "story-life = 0");
+    let value = file("value.toml", "story-life = 60");
+    let kind = file("kind.toml", "queue = [1]");
+    let syntax = file("syntax.toml", "queue =");
     let missing = path("missing");
     for (flags, says) in [
         (&["--config", &missing][..], "cannot read the configuration file"),
-        (&["--config", &unknown], "unknown field"),
-        (&["--config", &value], "is wrong"),
+        (&["--config", &unknown], "unknown setting memroy; a similar one is memory"),
+        (
+            &["--config", &value],
+            "value.toml is wrong: invalid value '60' for '--story-life <TIME>'",
+        ),
+        (&["--config", &kind], "queue must be a text, a number, true or false"),
+        (&["--config", &syntax], "syntax.toml is wrong"),
         (&["--about", &missing], "--about"),
         (&["--about", &about], "unknown field"),
         (&["--web-assets", &missing], "is no directory"),
         (&["--tls-cert", &missing, "--tls-key", &missing], "cannot read the certificate file"),
+        (&["--tls-cert", &missing], "--tls-key"),
+        (&["--tls-key", &missing], "--tls-cert"),
         (&["--memory", "1MiB"], "too little"),
         (&["--sample-memory", "1MiB"], "at least"),
         (&["--max-connections", "4000000000"], "--max-connections"),
-        (&["--nats-creds", &missing], "add --log"),
-        (&["--log", "http://localhost:4222"], "nats://HOST:4222"),
-        (&["--log", "nats://localhost:4222", "--archive", &missing], "roost backup"),
+        (&["--nats-creds", &missing], "add --nats"),
+        (&["--nats", "http://localhost:4222"], "nats://HOST:4222"),
+        (&["--nats", "nats://localhost:4222", "--archive", &missing], "roost backup"),
         (&["--archive", &missing, "--erase-within", "10s"], "--archive-interval"),
         // Those that the command line's parser finds.
         (&["--erase-within", "0s"], "--erase-within"),
         (&["--listen", "nowhere"], "--listen"),
         (&["--trusted-proxies", "10.0.0.0/99"], "--trusted-proxies"),
+        (&["--nats", "nats://user:secret@localhost:4222"], "every user of the machine can read"),
     ] {
         check(&mut serve(&data, flags), says);
     }
     check(serve(&data, &[]).env("ROOST_KEY", "short"), "ROOST_KEY");
-    check(serve(&data, &[]).env("ROOST_MEMORY", "much"), "--memory");
     check(serve(&data, &[]).env("ROOST_CONFIG", &missing), "cannot read the configuration file");
     let listen = ["serve", "--listen", "127.0.0.1:0", "--data"];
     let plain = file("plain", "no directory");
@@ -87,30 +119,6 @@ fn a_start_with_a_wrong_setting_exits_with_2_so_that_no_supervisor_repeats_it() 
     let address = taken.local_addr().unwrap().to_string();
     let ended = Process::start(roost(["serve", "--listen", &address, "--data"]).arg(&data)).ended();
     assert_eq!(ended.status.code(), Some(1), "{ended:#?}");
-}
-
-#[test]
-fn commands_exit_with_2_if_a_value_of_theirs_is_wrong() {
-    let directory = tempfile::tempdir().unwrap();
-    let to = directory.path().join("to").display().to_string();
-    let config = directory.path().join("roost.toml").display().to_string();
-    std::fs::write(&config, "memroy = 1").unwrap();
-    for arguments in [
-        &["backup", "--server", "ftp://localhost:1", "--to", &to][..],
-        &["export", "--server", "localhost", "--to", &to],
-        &["simulate", "--target", "localhost"],
-        &["simulate", "--clustering", "7"],
-        &["population", "--reciprocity", "7"],
-        &["lab", "run", "none-of-these"],
-        &["lab", "run", "keys", "--set", "nothing=1"],
-        &["key", "list", "--config", &config],
-        &["cluster", "join", "--from", "localhost", "--data", &to, "--log", "http://a:1"],
-    ] {
-        let ended = run(arguments.iter().copied());
-        assert_eq!(ended.status.code(), Some(2), "{arguments:?}: {ended:#?}");
-        assert!(ended.err.contains("error: ") && ended.out.is_empty(), "{ended:#?}");
-        assert!(!Path::new(&to).exists(), "{arguments:?}");
-    }
 }
 
 fn listening(data: &Path, address: &str, more: &[&str]) -> Command {
@@ -213,127 +221,4 @@ fn sigterm_right_after_the_start_is_a_clean_shutdown() {
     for _ in 0..10 {
         Server::open(data.path(), &[]).stop();
     }
-}
-
-/// The help of a command, which must have these flags in this order.
-fn help_with(command: &str, flags: &[&str]) -> String {
-    let ended = run(command.split(' ').chain(["--help"]));
-    assert!(ended.status.success(), "{ended:#?}");
-    let mut found: Vec<&str> = ended
-        .out
-        .lines()
-        // The description of a setting is indented further, and may begin with another's name.
-        .filter(|line| line.trim_start().starts_with('-') && !line.starts_with("        "))
-        .map(str::trim_start)
-        .filter_map(|line| line.split(['[', ' ']).find_map(|word| word.strip_prefix("--")))
-        .collect();
-    found.retain(|flag| *flag != "help");
-    assert_eq!(found, flags, "{}", ended.out);
-    ended.out
-}
-
-#[test]
-fn help_names_every_setting_of_the_server() {
-    let settings = [
-        "config",
-        "data",
-        "listen",
-        "redis-listen",
-        "tls-cert",
-        "tls-key",
-        "tls-self-signed",
-        "redis-threads",
-        "open",
-        "log",
-        "nats-creds",
-        "nats-tls-ca",
-        "max-lag",
-        "durability",
-        "fsync-interval",
-        "memory",
-        "timeline-memory",
-        "post-memory",
-        "entity-memory",
-        "bucket-memory",
-        "sample-memory",
-        "store-cache",
-        "overlay-memory",
-        "request-memory",
-        "redis-memory",
-        "queue",
-        "max-connections",
-        "story-life",
-        "erase-within",
-        "disk-reserve",
-        "media-max",
-        "archive",
-        "archive-interval",
-        "archive-backlog",
-        "scrub-rate",
-        "clock-jump",
-        "web",
-        "web-assets",
-        "public-url",
-        "trusted-proxies",
-        "registrations",
-        "about",
-        "password-grant",
-        "anonymous-reads",
-        "log-format",
-        "log-level",
-    ];
-    // One that is no setting: it is for a single start.
-    let flags = [&settings[..1], &["accept-clock"], &settings[1..]].concat();
-    let help = help_with("serve", &flags);
-    for setting in settings {
-        let name = match setting {
-            "log" => "log-servers",
-            "log-level" => "log",
-            setting => setting,
-        };
-        let variable = format!("[env: ROOST_{}=]", name.replace('-', "_").to_uppercase());
-        assert!(help.contains(&variable), "{variable}? {help}");
-    }
-    for word in ["ROOST_KEY", "ROOST_LOG", "127.0.0.1:8998", "./roost-data", "always", "never"] {
-        assert!(help.contains(word), "{word}? {help}");
-    }
-}
-
-#[test]
-fn help_names_every_command_and_its_options() {
-    let users = ["users", "seed", "reciprocity", "clustering", "graph"];
-    let of_profiles = [
-        "load",
-        "flash",
-        "friends",
-        "stories",
-        "life",
-        "home-reads",
-        "ycsb",
-        "records",
-        "value-bytes",
-    ];
-    let run_options = ["duration", "rate", "loop", "day", "connections", "threads"];
-    let results = ["find-capacity", "slo", "repeats", "plain", "html", "json"];
-    let target = ["target", "ca", "api", "tokens", "loaded", "profile"];
-    let simulate = [&target[..], &users, &of_profiles, &run_options, &results].concat();
-    let help = help_with("simulate", &simulate);
-    for part in ["Exit codes:", "Options of --profile stories:", "ROOST_TARGET_KEY"] {
-        assert!(help.contains(part), "{part}? {help}");
-    }
-    help_with("population", &[&users[..], &["out", "import"]].concat());
-    help_with("repair", &["to", "drop-after"]);
-    let demo = ["listen", "redis-listen", "users", "duration", "cluster", "nats-server"];
-    help_with("demo", &demo);
-    help_with("recognise", &["k"]);
-    help_with("key create", &["scope", "data", "config"]);
-    help_with("key list", &["data", "config"]);
-    help_with("key revoke", &["data", "config"]);
-    let help = run(["--help"]).out;
-    for command in ["serve", "key", "demo", "simulate", "population", "recognise"] {
-        assert!(help.contains(&format!("\n  {command} ")), "{command}? {help}");
-    }
-    let version = run(["--version"]).out;
-    let parts = [env!("CARGO_PKG_VERSION"), "(commit "];
-    assert!(parts.iter().all(|part| version.contains(part)), "{version}");
 }

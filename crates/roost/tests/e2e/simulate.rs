@@ -57,7 +57,7 @@ fn a_simulation_reports_its_tables_and_writes_them_as_json() {
 fn a_simulation_of_the_recognizer_reports_percentiles_and_processor_use() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("summary.json");
-    let arguments = ["simulate", "--profile", "recognise", "--rate", "200", "--duration", "1s"];
+    let arguments = ["simulate", "--profile", "recognize", "--rate", "200", "--duration", "1s"];
     let ended = Process::start(roost(arguments).arg("--json").arg(&file)).ended();
     assert_ran(&ended);
     for part in
@@ -77,7 +77,7 @@ fn a_simulation_of_the_recognizer_reports_percentiles_and_processor_use() {
 fn a_simulation_of_stories_reports_reads_and_sums_up() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("summary.json");
-    let small = ["--users", "60", "--friends", "4", "--stories", "2", "--life", "1"];
+    let small = ["--users", "60", "--friends", "4", "--stories", "2", "--life", "1s"];
     let more = ["--home-reads", "50", "--duration", "2s", "--json"];
     let arguments = ["simulate", "--profile", "stories"].into_iter().chain(small).chain(more);
     let ended = Process::start(roost(arguments).arg(&file)).ended();
@@ -129,7 +129,7 @@ fn a_simulation_does_not_mix_its_records_with_what_is_there() {
     let target = format!("http://{}", server.address);
     let run_again = || {
         let profile = ["simulate", "--profile", "buckets", "--records", "10", "--rate", "50"];
-        run(profile.into_iter().chain(["--duration", "1s", "--target", &target]))
+        run(profile.into_iter().chain(["--duration", "1s", "--server", &target]))
     };
     let first = run_again();
     assert_ran(&first);
@@ -192,7 +192,7 @@ fn an_objective_that_is_not_met_is_an_error() {
 #[test]
 fn a_simulation_without_its_server_reports_what_is_wrong() {
     let check = |target: &str, expect: &str| {
-        let ended = run(["simulate", "--users", "10", "--duration", "1s", "--target", target]);
+        let ended = run(["simulate", "--users", "10", "--duration", "1s", "--server", target]);
         let code = if expect.starts_with("it looks") { 2 } else { 1 };
         assert_eq!(ended.status.code(), Some(code), "{ended:#?}");
         assert!(ended.err.contains(expect), "{target}: {ended:#?}");
@@ -222,13 +222,13 @@ fn the_key_of_a_target_has_a_variable_of_its_own() {
     let target = server.address.to_string();
     let run = |variable: &str| {
         let profile = ["simulate", "--profile", "buckets", "--records", "10", "--rate", "50"];
-        let arguments = profile.into_iter().chain(["--duration", "1s", "--target", &target]);
+        let arguments = profile.into_iter().chain(["--duration", "1s", "--server", &target]);
         Process::start(roost(arguments).env(variable, key.trim())).ended()
     };
     let refused = run("ROOST_KEY");
     assert_eq!(refused.status.code(), Some(1), "{refused:#?}");
     assert!(refused.err.contains("application key"), "{refused:#?}");
-    assert_ran(&run("ROOST_TARGET_KEY"));
+    assert_ran(&run("ROOST_SERVER_KEY"));
 }
 
 #[test]

@@ -89,7 +89,7 @@ fn the_time_of_the_last_backup_is_known_after_a_restart_and_the_version_always()
     std::fs::remove_file(data.path().join("last-backup")).unwrap();
     let mut command = roost(["backup", "--data"]);
     let ended =
-        Process::start(command.arg(data.path()).arg("--to").arg(data.path().join("x"))).ended();
+        Process::start(command.arg(data.path()).arg("--out").arg(data.path().join("x"))).ended();
     assert!(ended.status.success(), "{ended:#?}");
     let server = Server::open(data.path(), &[]);
     assert!(metric(&server, name) >= of_running);

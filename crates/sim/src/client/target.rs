@@ -97,6 +97,12 @@ impl Target {
         self.servers.iter().map(|server| Target::of([server.clone()]))
     }
 
+    /// Whether nobody on the way to the servers can read what is sent: over TLS or on loopback.
+    pub fn is_confidential(&self) -> bool {
+        let mut servers = self.servers.iter();
+        servers.all(|server| server.tls.is_some() || server.address.ip().is_loopback())
+    }
+
     /// Whether these are several nodes.
     pub fn is_cluster(&self) -> bool {
         self.servers.len() > 1

@@ -12,7 +12,7 @@ use crate::support::process::{Ended, Process, Server, roost, run, serve};
 
 fn simulate(server: &Server, arguments: &[&str]) -> Ended {
     let target = server.address.to_string();
-    let common = ["simulate", "--api", "mastodon", "--duration", "1s", "--target", &target];
+    let common = ["simulate", "--api", "mastodon", "--duration", "1s", "--server", &target];
     run(common.into_iter().chain(arguments.iter().copied()))
 }
 
@@ -158,7 +158,7 @@ fn a_server_without_the_api_is_reported() {
             let _ = stream.write_all((head + body).as_bytes());
         }
     });
-    let ended = run(["simulate", "--api", "mastodon", "--users", "5", "--target", &target]);
+    let ended = run(["simulate", "--api", "mastodon", "--users", "5", "--server", &target]);
     assert_eq!(ended.status.code(), Some(1), "{ended:#?}");
     for part in ["does not answer Mastodon's API", "/api/v1/instance", "404", "no such page"] {
         assert!(ended.err.contains(part), "{part}? {ended:#?}");
@@ -176,7 +176,7 @@ fn requests_beyond_the_limit_of_a_user_make_a_run_inconclusive() {
     let file = file.to_str().unwrap();
     let many = ["--users", "3", "--profile", "deathstar", "--rate", "2000", "--duration", "5s"];
     let target = server.address.to_string();
-    let common = ["simulate", "--api", "mastodon", "--target", &target, "--tokens", file];
+    let common = ["simulate", "--api", "mastodon", "--server", &target, "--tokens", file];
     let ended = run(common.into_iter().chain(many));
     assert_eq!(ended.status.code(), Some(4), "{ended:#?}");
     assert!(ended.err.contains("rate limits (status 429)"), "{ended:#?}");

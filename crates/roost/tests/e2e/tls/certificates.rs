@@ -98,6 +98,24 @@ fn a_replaced_certificate_is_served_without_a_restart_and_a_broken_one_is_not() 
     assert_eq!(server.ended().status.code(), Some(0));
 }
 
+#[test]
+fn hup_reads_the_certificate_and_the_keys_again() {
+    let files = Files::new(&Pair::valid());
+    let (server, address) = start(&mut files.serve(&[]));
+    let first = server.logged("using a TLS certificate").unwrap();
+    // Files that have not changed are read again for no other reason.
+    server.signal(Signal::HUP);
+    server.logged("SIGHUP: reading application keys, the certificate").unwrap();
+    let again = |line: &String| line.contains("using a TLS certificate") && *line != first;
+    server.logged_line(again).unwrap();
+    fs::write(files.data().join("keys.json"), "nonsense").unwrap();
+    server.signal(Signal::HUP);
+    server.logged("the keys loaded before stay valid").unwrap();
+    check_serves(address, &[&files.cert]);
+    server.signal(Signal::TERM);
+    assert_eq!(server.ended().status.code(), Some(0));
+}
+
 /// Starts a server with its own certificate; returns the digest that it logs.
 fn self_signed(data: &Path, more: &[&str], check: impl FnOnce(SocketAddr)) -> String {
     let mut command = serve(data, &["--open", "--tls-self-signed"]);

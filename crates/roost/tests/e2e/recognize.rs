@@ -1,4 +1,4 @@
-//! `roost recognise` as its users start it.
+//! `roost recognize` as its users start it.
 
 use image::{GrayImage, Luma};
 use knn::SIDE;
@@ -28,14 +28,14 @@ fn drawings_in_files_are_reported_and_shown() {
         Luma([if drawing.bit(cell(y) * SIDE + cell(x)) { 0 } else { 255 }])
     });
     image.save(&png).unwrap();
-    let ended = Process::start(roost(["recognise"]).args([&text, &png])).ended();
+    let ended = Process::start(roost(["recognize"]).args([&text, &png])).ended();
     assert!(ended.status.success(), "{ended:#?}");
     for file in [&text, &png] {
         assert!(ended.out.contains(&format!("{}: 7, confidence ", file.display())), "{ended:#?}");
     }
     assert!(ended.out.contains("7, confidence 1.00 (15 of 15)"), "{}", ended.out);
     assert!(ended.out.contains(&drawing.to_string()), "{}", ended.out);
-    let ended = Process::start(roost(["recognise", "--k", "1"]).arg(&text)).ended();
+    let ended = Process::start(roost(["recognize", "--k", "1"]).arg(&text)).ended();
     assert!(ended.out.contains("7, confidence 1.00 (1 of 1)"), "{}", ended.out);
 }
 
@@ -49,19 +49,19 @@ fn files_that_are_no_drawings_are_reported_by_name() {
         (b"\xff\xff", "neither an image nor text"),
     ] {
         std::fs::write(&file, contents).unwrap();
-        let ended = Process::start(roost(["recognise"]).arg(&file)).ended();
+        let ended = Process::start(roost(["recognize"]).arg(&file)).ended();
         assert!(!ended.status.success(), "{ended:#?}");
         assert!(ended.err.contains("wrong") && ended.err.contains(why), "{why}: {}", ended.err);
     }
     // Those after a bad file are read all the same.
     let good = directory.path().join("seven.txt");
     std::fs::write(&good, seven().to_string().replace('#', "1").replace('.', "0")).unwrap();
-    let ended = Process::start(roost(["recognise"]).args([&file, &good])).ended();
+    let ended = Process::start(roost(["recognize"]).args([&file, &good])).ended();
     assert_eq!(ended.status.code(), Some(1), "{ended:#?}");
     assert!(ended.out.contains("seven.txt: 7, confidence"), "{ended:#?}");
     assert!(ended.err.contains("1 of 2 files"), "{ended:#?}");
     for k in ["0", "101"] {
-        let ended = Process::start(roost(["recognise", "--k", k]).arg(&file)).ended();
+        let ended = Process::start(roost(["recognize", "--k", k]).arg(&file)).ended();
         assert!(ended.err.contains("1 to 100"), "{}", ended.err);
     }
 }

@@ -1,4 +1,4 @@
-//! `roost recognise`: recognizes drawings in files, without a server.
+//! `roost recognize`: recognizes drawings in files, without a server.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use knn::{Bits, K, Samples};
 /// the number of nearest samples that have it, and the normalized drawing. A file that cannot be read
 /// is reported, and the others are recognized.
 #[derive(Args)]
-pub(crate) struct Recognise {
+pub(crate) struct Recognize {
     /// Images or texts
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
@@ -25,7 +25,7 @@ pub(crate) struct Recognise {
     k: usize,
 }
 
-impl Recognise {
+impl Recognize {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         let (digits, k) = (knn::digits(), K::new(self.k).unwrap_or(K::DEFAULT));
         let mut unread = 0;
