@@ -130,14 +130,17 @@ fn read(file: &Path) -> anyhow::Result<ArgMatches> {
 
 fn parse(text: &str) -> anyhow::Result<ArgMatches> {
     let mut words = Vec::new();
-    for (key, value) in toml::from_str::<toml::Table>(text)? {
+    let table = toml::from_str::<toml::Table>(text).map_err(|error| syntax(&error, text))?;
+    for (key, value) in table {
         let value = match value {
             Value::String(text) => text,
             Value::Integer(number) => number.to_string(),
             Value::Boolean(truth) => truth.to_string(),
             _ => anyhow::bail!("{key} must be a text, a number, true or false"),
         };
-        anyhow::ensure!(!key.contains('='), "unknown setting {key:?}");
+        // What follows the sign may be a password.
+        let name = key.split('=').next().unwrap_or_default();
+        anyhow::ensure!(name == key, "unknown setting {name:?}");
         words.push(format!("--{key}={value}"));
     }
     options()
@@ -146,7 +149,15 @@ fn parse(text: &str) -> anyhow::Result<ArgMatches> {
         .map_err(|error| said(&error))
 }
 
-/// What the parser says, in one line and without advice about a command line.
+/// The line of a wrong syntax and the reason, without the text of the file: it may be a password.
+fn syntax(error: &toml::de::Error, text: &str) -> anyhow::Error {
+    let before = error.span().and_then(|span| text.as_bytes().get(..span.start));
+    let line = 1 + before.unwrap_or_default().iter().filter(|byte| **byte == b'\n').count();
+    let message = error.message().split_whitespace().collect::<Vec<_>>().join(" ");
+    anyhow::anyhow!("line {line}: {message}")
+}
+
+/// The message of the parser, in one line and without advice about a command line.
 fn said(error: &clap::Error) -> anyhow::Error {
     let name = |kind| match error.get(kind) {
         Some(ContextValue::String(name)) => Some(name.trim_start_matches('-').to_owned()),

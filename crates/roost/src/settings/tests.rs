@@ -19,7 +19,7 @@ fn sources(arguments: &[&str], file: Option<&Path>) -> anyhow::Result<Sources> {
     Sources::read(&line.get_matches_from([&["roost"], arguments].concat()), file)
 }
 
-/// What a configuration file with this text says.
+/// The settings of a configuration file with this text.
 fn of_text(text: &str) -> anyhow::Result<Settings> {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("roost.toml");
@@ -143,10 +143,17 @@ fn a_wrong_file_is_refused_with_its_name_and_what_is_wrong() {
         ("queue = 1\nqueue = 2", "duplicate"),
         ("queue =", "line 1"),
         ("story-life = \"0s\"", "story-life"),
+        ("queue = 5\nnats = nats://u:secret@host", "line 2: "),
+        ("nats = \"nats://u:secret@host", "line 1: "),
+        ("nats = \"nats://u:secret@host\" x", "line 1: "),
+        ("nats = \"a\"\nnats = \"nats://u:secret@host\"", "line 2: duplicate"),
+        ("nats = [\"nats://u:secret@host\"]", "nats must be"),
+        ("\"nats=nats://u:secret@host\" = 1", "unknown setting"),
     ] {
         let error = format!("{:#}", of_text(text).unwrap_err());
         assert!(error.contains("roost.toml") && error.contains(says), "{text}: {error}");
-        assert!(!error.contains("--help"), "{text}: {error}");
+        assert!(!error.contains("--help") && !error.contains("secret"), "{text}: {error}");
+        assert!(!error.contains('\n'), "{text}: {error}");
     }
     let error = format!("{:#}", Settings::of_file(Path::new("no/such")).unwrap_err());
     assert!(error.contains("cannot read the configuration file no/such"), "{error}");
