@@ -8,7 +8,7 @@ use sim::client::Target;
 use crate::output::note;
 use crate::settings::Settings;
 
-/// What is sent unencrypted to and by a server with these settings, a sentence for each.
+/// Warnings of what is sent unencrypted to and by a server with these settings, a sentence for each.
 ///
 /// A `--public-url` of https without a certificate says that a proxy terminates TLS, and so does a list of
 /// `--trusted-proxies` that is set.
@@ -29,7 +29,9 @@ pub(crate) fn of_server(settings: &Settings) -> Vec<String> {
         ));
     }
     let servers = settings.nats.servers.as_deref().unwrap_or_default();
-    if servers.contains('@') && servers.split(',').any(is_plain_and_far) {
+    // With certificate authorities the connections need TLS, whatever the addresses begin with.
+    let is_tls = settings.nats.tls_ca.is_some();
+    if !is_tls && servers.contains('@') && servers.split(',').any(is_plain_and_far) {
         warnings.push(
             "the password of the NATS servers travels unencrypted: use addresses of tls://, or --nats-creds"
                 .to_owned(),
@@ -43,9 +45,10 @@ fn is_plain_and_far(server: &str) -> bool {
     let server = server.trim();
     let host = server.rsplit('@').next().unwrap_or_default();
     let host = host.strip_prefix("nats://").unwrap_or(host);
+    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
     let is_near = host.split(':').next() == Some("localhost")
         || host.parse::<SocketAddr>().is_ok_and(|address| address.ip().is_loopback())
-        || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
+        || bare.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
     !server.starts_with("tls://") && !is_near
 }
 
@@ -96,6 +99,9 @@ mod tests {
             (&["--nats=nats://u:p@a:4222"], &["NATS servers travels"]),
             (&["--nats=nats://u:p@127.0.0.1:4222,nats://localhost:2"], &[]),
             (&["--nats=nats://u:p@127.0.0.1:4222,nats://b"], &["NATS servers travels"]),
+            (&["--nats=nats://u:p@[::1]:4222,nats://[::1]"], &[]),
+            (&["--nats=nats://u:p@[::2]"], &["NATS servers travels"]),
+            (&["--nats=nats://u:p@a:4222", "--nats-tls-ca=ca.pem"], &[]),
             (&["--nats=tls://u:p@a:4222,tls://b"], &[]),
         ] {
             let line = Line::parse_from(["roost"].iter().chain(arguments));
