@@ -75,7 +75,7 @@ pub enum JetLogError {
     NoJetStream,
     /// There is no such stream.
     #[error(
-        "there is no stream `{stream}` on the NATS servers: check their addresses, or make a new cluster with roost cluster init"
+        "there is no stream `{stream}` on the NATS servers: check their addresses, or make a new cluster with roost cluster init --experimental"
     )]
     NoStream {
         /// Its name.

@@ -46,7 +46,7 @@ pub enum OpenError {
     },
     /// The directory belongs to no cluster.
     #[error(
-        "{path} belongs to no cluster: make a new cluster with roost cluster init --data {path} --nats nats://HOST:4222, or \
+        "{path} belongs to no cluster: make a new cluster with roost cluster init --experimental --data {path} --nats nats://HOST:4222, or \
          join one with roost cluster join --server URL in another directory, or start it without --nats",
         path = .0.display()
     )]

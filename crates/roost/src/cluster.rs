@@ -11,7 +11,7 @@ use sim::client::{Connection, Dial as _, Requests, Target};
 use crate::exit::Exit;
 use crate::operate::fetched;
 use crate::output::out;
-use crate::settings::{DATA_DIRECTORY, Nats, without_password};
+use crate::settings::{DATA_DIRECTORY, Nats};
 use crate::simulate::target;
 use crate::{key, permissions};
 
@@ -120,8 +120,8 @@ impl Init {
             JetLog::create(&options, cluster, after).map_err(anyhow::Error::from)
         })?;
         out!(
-            "made the cluster {cluster}; start its first node with roost serve --data {data} --nats {}",
-            without_password(&options.servers)
+            "made the cluster {cluster}; start its first node with {}",
+            start(&data, &options.servers)
         );
         Ok(())
     }
@@ -131,7 +131,7 @@ impl Join {
     async fn run(self) -> anyhow::Result<()> {
         let Self { server, ca, data, nats } = self;
         let options = options(&nats)?;
-        let servers = without_password(&options.servers);
+        let servers = options.servers.clone();
         let of_log = tokio::task::spawn_blocking(move || JetLog::cluster(&options)).await??;
         let target = target::parse(&server, ca.as_deref())?;
         let of_node = cluster_of(&target).await.with_context(|| format!("cannot use {server}"))?;
@@ -146,13 +146,23 @@ impl Join {
             node::mark_member(&to, of_log)?;
             Ok(restored)
         });
-        let data = data.display();
+        let data = data.display().to_string();
         let restored = restored.await.with_context(|| format!("cannot create {data}"))?;
         let (users, posts, _) = restored.counts;
         out!(
-            "joined the cluster {of_log} with {users} users and {posts} posts; start the node with roost serve --data {data} --nats {servers}"
+            "joined the cluster {of_log} with {users} users and {posts} posts; start the node with {}",
+            start(&data, &servers)
         );
         Ok(())
+    }
+}
+
+/// The command that starts a node. A password is not shown, and stands on no command line.
+fn start(data: &str, servers: &str) -> String {
+    if servers.contains('@') {
+        format!("roost serve --data {data} and the same ROOST_NATS")
+    } else {
+        format!("roost serve --data {data} --nats {servers}")
     }
 }
 
@@ -185,5 +195,20 @@ async fn cluster_of(target: &Target) -> anyhow::Result<String> {
         ),
         Some(Answer { message: Some(message), .. }) => anyhow::bail!("{message}"),
         _ => anyhow::bail!("the server returned {status}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn advice_to_start_a_node_has_no_password() {
+        for (servers, expected) in [
+            ("nats://a:1,tls://b", "roost serve --data d --nats nats://a:1,tls://b"),
+            ("nats://u:secret@a:1,nats://b", "roost serve --data d and the same ROOST_NATS"),
+        ] {
+            assert_eq!(start("d", servers), expected);
+        }
     }
 }
