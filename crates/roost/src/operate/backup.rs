@@ -60,7 +60,7 @@ pub(crate) struct Backup {
     #[arg(long, value_name = "FILE", required_unless_present = "archive")]
     out: Option<PathBuf>,
     /// Archive to add the log of --data to, instead of a full backup
-    #[arg(long, value_name = "DIR", requires = "data", conflicts_with_all = ["out", "server"])]
+    #[arg(long, value_name = "DIR", requires = "data", conflicts_with_all = ["out", "server", "rate"])]
     archive: Option<PathBuf>,
 }
 

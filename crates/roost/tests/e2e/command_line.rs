@@ -79,6 +79,10 @@ fn a_wrong_command_line_exits_with_2_and_says_what_is_wrong() {
         (&["backup", "--data", &data, "--ca", &to, "--out", &to], "--server"),
         (&["backup", "--archive", &to], "--data"),
         (
+            &["backup", "--archive", &to, "--data", &data, "--rate", "1MiB"],
+            "'--archive <DIR>' cannot be used with '--rate <SIZE>'",
+        ),
+        (
             &["backup", "--data", &data, "--rate", "1MiB", "--out", &to],
             "--data cannot be used with --rate",
         ),
