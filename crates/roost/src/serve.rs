@@ -67,7 +67,9 @@ pub(crate) struct Serve {
     config: Option<PathBuf>,
     /// Check the settings, print each with its source, and exit
     ///
-    /// Starts nothing and makes no file. The exit code is 2 if a setting, or a file that one names, is wrong.
+    /// Starts nothing and makes no file. The exit code is 2 if a setting, or a file that one names, is wrong. Only a
+    /// start shows whether the data directory and the archive can be opened, the addresses are free, and the NATS
+    /// servers answer.
     #[arg(long, help_heading = START)]
     check: bool,
     /// Start even if the machine's clock differs by more than --clock-jump from the time when the server last ran
@@ -173,7 +175,7 @@ fn follow_keys(keys: &Arc<ServerKeys>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What settings say that are right, as far as that is known before the node opens.
+/// Results of the checks that are possible before the node opens.
 struct Checked {
     /// Whether no key is required.
     open: bool,
@@ -217,7 +219,7 @@ fn print_settings(settings: &Settings, sources: &Sources, checked: &Checked) {
     computed.push(("public-url", settings.url(settings.listen()), "default"));
     out!("{}", sources.table(&computed).trim_end());
     if checked.key.is_some() {
-        out!("\nROOST_KEY is set, and is accepted beside the stored application keys.");
+        out!("\nROOST_KEY is set, and is accepted in addition to the stored application keys.");
     }
 }
 

@@ -43,8 +43,8 @@ pub(crate) const DATA_DIRECTORY: &str = "./roost-data";
 pub(crate) struct Settings {
     /// Address to serve HTTP on [default: 127.0.0.1:8998]
     ///
-    /// On other addresses than those of loopback, keys and passwords need TLS: that of --tls-cert, or of a proxy, which
-    /// --public-url says.
+    /// On other addresses than those of loopback, keys and passwords need TLS: set --tls-cert, or --public-url
+    /// https://HOST if a proxy terminates TLS.
     #[arg(
         long,
         env = "ROOST_LISTEN",
@@ -77,8 +77,7 @@ pub(crate) struct Settings {
     pub(crate) public_url: Option<String>,
     /// Serve https with the certificates in this PEM file [default: none]
     ///
-    /// That of the server first, then those of the authorities between. A running server notices when the file is
-    /// replaced.
+    /// Server certificate first, then intermediate certificates. A running server notices when the file is replaced.
     #[arg(long, env = "ROOST_TLS_CERT", value_name = "FILE", help_heading = LISTENING)]
     pub(crate) tls_cert: Option<PathBuf>,
     /// Private key of --tls-cert, in a PEM file [default: none]
@@ -99,10 +98,9 @@ pub(crate) struct Settings {
         help_heading = LISTENING
     )]
     pub(crate) tls_self_signed: Option<bool>,
-    /// Proxies that are believed about the addresses of clients [default: 127.0.0.0/8,::1]
+    /// Proxies whose X-Forwarded-For is trusted [default: 127.0.0.0/8,::1]
     ///
-    /// Networks and addresses with commas between: 10.0.0.0/8,192.0.2.1, or none. Their header X-Forwarded-For is used.
-    /// A list replaces the default.
+    /// Networks and addresses with commas between: 10.0.0.0/8,192.0.2.1, or none. A list replaces the default.
     #[arg(long, env = "ROOST_TRUSTED_PROXIES", value_name = "CIDR,...", help_heading = LISTENING)]
     pub(crate) trusted_proxies: Option<TrustedProxies>,
     /// Data directory, created if it does not exist [default: ./roost-data]
@@ -271,7 +269,7 @@ pub(crate) struct Settings {
         help_heading = ACCOUNTS
     )]
     pub(crate) open: Option<bool>,
-    /// Who may sign up [default: closed]
+    /// Sign-up policy [default: closed]
     ///
     /// Nobody (closed), whoever has an invite (invite), everybody with approval by an operator (approval), or everybody
     /// (open). See docs/accounts.md.
@@ -321,7 +319,7 @@ pub(crate) struct Settings {
         help_heading = ACCOUNTS
     )]
     pub(crate) story_life: Option<Lifetime>,
-    /// Serve the pages at / beside the API [default: true]
+    /// Serve the pages at / in addition to the API [default: true]
     #[arg(
         long,
         env = "ROOST_WEB",

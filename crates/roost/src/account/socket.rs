@@ -28,7 +28,7 @@ const RESPONSE_BYTES_MAX: u64 = 16 << 20;
 enum Response {
     Done(Answer),
     Error(String),
-    /// As an error, but the change may still be made.
+    /// An error after which the change may still be made.
     Unconfirmed(String),
 }
 

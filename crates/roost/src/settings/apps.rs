@@ -80,7 +80,7 @@ impl Settings {
     }
 }
 
-/// What a file says about the server.
+/// The description of the server in a file.
 fn about(file: &Path) -> anyhow::Result<About> {
     let text = String::from_utf8(read(file, ABOUT_BYTES_MAX)?).context("it is no UTF-8")?;
     let keys: Keys = toml::from_str(&text)?;
