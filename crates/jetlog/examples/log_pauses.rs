@@ -1,6 +1,6 @@
 //! Measures for how long no group comes back when one of three NATS servers is killed, stopped or started again:
 //! `cargo run -p jetlog --example log_pauses`. It starts the servers itself, with the program that
-//! `cargo xtask test` builds.
+//! `cargo xtask test --install` builds.
 
 use std::time::{Duration, Instant};
 

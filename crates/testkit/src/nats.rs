@@ -13,7 +13,7 @@ use crate::machine::SmallDisk;
 use crate::process::Process;
 use crate::skipped;
 
-/// The program of this name: where `cargo xtask test` puts it, or in `PATH`. Reports a skipped test if there is
+/// The program of this name: where `cargo xtask test --install` puts it, or in `PATH`. Reports a skipped test if there is
 /// none; in CI, which sets `ROOST_NO_SKIP`, that is a failure.
 #[must_use]
 pub fn program(name: &str) -> Option<PathBuf> {
@@ -23,7 +23,7 @@ pub fn program(name: &str) -> Option<PathBuf> {
     let folders = [target.join("fetched/nats")].into_iter().chain(std::env::split_paths(&path));
     let found = folders.map(|folder| folder.join(name)).find(|file| file.is_file());
     if found.is_none() {
-        skipped(&format!("{name} is missing: cargo xtask test builds it with Go"));
+        skipped(&format!("{name} is missing: cargo xtask test --install builds it with Go"));
     }
     found
 }

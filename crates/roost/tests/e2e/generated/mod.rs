@@ -31,7 +31,9 @@ fn python(library: &Path, folder: &Path) -> Command {
 fn the_description_is_valid_and_its_python_client_works() {
     let library = fetched("openapi-python");
     if !library.is_dir() {
-        return skipped("openapi-python-client is not here (cargo xtask test fetches it)");
+        return skipped(
+            "openapi-python-client is not here (cargo xtask test --install fetches it)",
+        );
     }
     let folder = tempfile::tempdir().unwrap();
     let server = described(folder.path());
@@ -64,7 +66,7 @@ fn the_description_is_valid_and_its_python_client_works() {
 fn a_typescript_client_compiles() {
     let library = fetched("openapi-typescript").join("node_modules");
     if !library.is_dir() {
-        return skipped("openapi-typescript is not here (cargo xtask test fetches it)");
+        return skipped("openapi-typescript is not here (cargo xtask test --install fetches it)");
     }
     let folder = tempfile::tempdir().unwrap();
     let server = described(folder.path());

@@ -29,7 +29,9 @@ fn server(data: &Path, more: &[&str]) -> Server {
 fn python() -> Option<Command> {
     let library = fetched("mastodon-python");
     if !library.is_dir() {
-        skipped("Mastodon.py, toot and schemathesis are not here (cargo xtask test fetches them)");
+        skipped(
+            "Mastodon.py, toot and schemathesis are not here (cargo xtask test --install fetches them)",
+        );
         return None;
     }
     let mut python = Command::new("python3");
@@ -50,7 +52,7 @@ fn count(summary: &str, what: &str) -> usize {
 fn toots_own_tests_pass_except_those_of_missing_features() {
     let suite = fetched("toot").join("toot-0.52.1");
     if !suite.is_dir() {
-        return skipped("toot's tests are not here (cargo xtask test fetches them)");
+        return skipped("toot's tests are not here (cargo xtask test --install fetches them)");
     }
     let Some(mut python) = python() else { return };
     let data = tempfile::tempdir().unwrap();
@@ -93,7 +95,7 @@ fn an_account_lives_with_mastodon_py() {
 fn an_account_lives_with_masto_js() {
     let library = fetched("masto");
     if !library.is_dir() {
-        return skipped("masto.js is not here (cargo xtask test fetches it)");
+        return skipped("masto.js is not here (cargo xtask test --install fetches it)");
     }
     let data = tempfile::tempdir().unwrap();
     let server = server(data.path(), &[]);

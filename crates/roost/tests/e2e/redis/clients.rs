@@ -67,7 +67,7 @@ fn redis_benchmark_has_no_error() {
 fn redis_py_does_what_it_does_with_redis() {
     let library = fetched("redis-py");
     if !library.is_dir() {
-        return skipped("redis-py is not here (cargo xtask test fetches it)");
+        return skipped("redis-py is not here (cargo xtask test --install fetches it)");
     }
     let data = tempfile::tempdir().unwrap();
     let (server, port) = serve(data.path());
@@ -82,7 +82,7 @@ fn redis_py_does_what_it_does_with_redis() {
 fn ioredis_does_what_it_does_with_redis() {
     let library = fetched("ioredis");
     if !library.is_dir() {
-        return skipped("ioredis is not here (cargo xtask test fetches it)");
+        return skipped("ioredis is not here (cargo xtask test --install fetches it)");
     }
     let data = tempfile::tempdir().unwrap();
     let (server, port) = serve(data.path());

@@ -34,7 +34,9 @@ fn folder() -> Option<PathBuf> {
 #[test]
 fn the_test_suite_of_redis_passes() {
     let (Some(folder), Ok(_)) = (folder(), Command::new("tclsh").arg("/dev/null").output()) else {
-        skipped("Redis's test suite is not here (cargo xtask test fetches it), or no tclsh");
+        skipped(
+            "Redis's test suite is not here (cargo xtask test --install fetches it), or no tclsh",
+        );
         return;
     };
     let data = tempfile::tempdir().unwrap();

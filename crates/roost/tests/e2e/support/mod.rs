@@ -34,7 +34,7 @@ pub(crate) fn inconclusive(why: &str) {
     std::io::stderr().write_all(format!("INCONCLUSIVE: {why}\n").as_bytes()).unwrap();
 }
 
-/// Where `cargo xtask test` puts what it fetches for tests.
+/// Where `cargo xtask test --install` puts what it fetches for tests.
 pub(crate) fn fetched(name: &str) -> PathBuf {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
     target.join("fetched").join(name)
