@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail};
 
 use crate::fetch::Fetcher;
 use crate::suite::Suite;
-use crate::{cargo, step, target};
+use crate::{cargo, is_ci, no_skip, step, target};
 
 const USAGE: &str = "cargo xtask cluster [--minutes 30] [--seed NUMBER] [--out FOLDER]
 cargo xtask cluster --figures [--out FOLDER]
@@ -43,12 +43,11 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
             _ => bail!("{USAGE}"),
         }
     }
-    let may_install = std::env::var_os("CI").is_some();
-    for missing in (Fetcher { root, target: &target(root), may_install }).nats() {
+    for missing in (Fetcher { root, target: &target(root), may_install: is_ci() }).nats() {
         println!("missing: {missing}");
     }
     test.env("ROOST_CLUSTER_SECONDS", format!("{:.0}", minutes * 60.0));
-    step(&mut test)
+    step(test.envs(no_skip()))
 }
 
 /// Runs the campaign for [`TEST_SECONDS`], with the binaries that the other tests use.

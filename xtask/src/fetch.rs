@@ -3,12 +3,16 @@
 //! the target directory.
 //!
 //! Nothing is fetched silently: without permission the command that would do it is returned, and otherwise printed. The
-//! versions and digests are in `xtask/clients`, and a tool whose lock file has changed is fetched again.
+//! versions and digests are in `xtask/clients`, and a tool whose lock file has changed is fetched again, into an empty
+//! folder.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+
+use crate::has;
 
 /// The version of the suite; other versions test commands that roost does not have.
 const REDIS: &str = "redis-7.0.";
@@ -40,7 +44,16 @@ struct Tool<'a> {
     /// The file that says what was fetched: the text of its lock file.
     stamp: &'a Path,
     lock: &'a str,
+    /// Whether the folder has nothing else, so that it is emptied first.
+    is_alone: bool,
     limit: Duration,
+}
+
+impl<'a> Tool<'a> {
+    /// A tool in a folder of its own.
+    fn alone(what: &'a str, folder: &'a Path, stamp: &'a Path, lock: &'a str) -> Self {
+        Self { what, folder, stamp, lock, is_alone: true, limit: LIMIT }
+    }
 }
 
 impl Fetcher<'_> {
@@ -66,22 +79,24 @@ impl Fetcher<'_> {
         missing
     }
 
-    /// Builds NATS with Go; returns what cannot be had.
+    /// Builds NATS with Go; returns what cannot be had, and is not in `PATH` either.
     pub(crate) fn nats(&self) -> Vec<String> {
         let folder = self.fetched("nats");
         let missing = NATS.into_iter().filter_map(|(program, module)| {
             let stamp = folder.join(format!("{program}.lock"));
             let what = format!("{program}, for the log of several nodes");
+            let (folder, stamp) = (&*folder, &*stamp);
             let tool =
-                Tool { what: &what, folder: &folder, stamp: &stamp, lock: module, limit: LIMIT };
+                Tool { what: &what, folder, stamp, lock: module, is_alone: false, limit: LIMIT };
             // Go may write go.sum for a module that is not ours.
             let mut go = Command::new("go");
-            go.args(["install", module]).env("GOBIN", &folder).env("GOFLAGS", "-mod=mod");
+            go.args(["install", module]).env("GOBIN", folder).env("GOFLAGS", "-mod=mod");
             // Go names a program after the last folder of its package.
             let mut rename = Command::new("mv");
             rename.args(["server", program]);
             let is_named = program != "toxiproxy-server";
-            self.fetch(&tool, if is_named { vec![go] } else { vec![go, rename] })
+            let missing = self.fetch(&tool, if is_named { vec![go] } else { vec![go, rename] });
+            missing.filter(|_| !has(program))
         });
         missing.collect()
     }
@@ -92,7 +107,8 @@ impl Fetcher<'_> {
         let lock = fs::read_to_string(folder.join("package-lock.json")).unwrap_or_default();
         let stamp = folder.join("node_modules/.lock");
         let what = "the pages in a browser";
-        let tool = Tool { what, folder: &folder, stamp: &stamp, lock: &lock, limit: LIMIT };
+        let (folder, stamp) = (&*folder, &*stamp);
+        let tool = Tool { what, folder, stamp, lock: &lock, is_alone: false, limit: LIMIT };
         self.fetch(&tool, vec![npm()])
     }
 
@@ -100,8 +116,8 @@ impl Fetcher<'_> {
     fn python(&self, name: &str, what: &str) -> Option<String> {
         let (folder, file) = (self.fetched(name), self.clients(&format!("{name}.txt")));
         let lock = fs::read_to_string(&file).unwrap_or_default();
-        let tool =
-            Tool { what, folder: &folder, stamp: &folder.join(".lock"), lock: &lock, limit: LIMIT };
+        let stamp = folder.join(".lock");
+        let tool = Tool::alone(what, &folder, &stamp, &lock);
         let mut pip = Command::new("python3");
         pip.args(["-m", "pip", "install", "--quiet", "--require-hashes", "--upgrade"]);
         pip.arg("--target").arg(&folder).arg("--requirement").arg(&file);
@@ -112,8 +128,8 @@ impl Fetcher<'_> {
     fn node(&self, name: &str, what: &str) -> Option<String> {
         let (folder, files) = (self.fetched(name), self.clients(name));
         let lock = fs::read_to_string(files.join("package-lock.json")).unwrap_or_default();
-        let tool =
-            Tool { what, folder: &folder, stamp: &folder.join(".lock"), lock: &lock, limit: LIMIT };
+        let stamp = folder.join(".lock");
+        let tool = Tool::alone(what, &folder, &stamp, &lock);
         let mut copy = Command::new("cp");
         copy.args(["package.json", "package-lock.json"].map(|file| files.join(file))).arg(".");
         self.fetch(&tool, vec![copy, npm()])
@@ -123,9 +139,10 @@ impl Fetcher<'_> {
     fn toot(&self) -> Option<String> {
         let (folder, file) = (self.fetched("toot"), self.clients("toot.txt"));
         let lock = fs::read_to_string(&file).unwrap_or_default();
-        let what = "toot's own tests";
-        let tool =
-            Tool { what, folder: &folder, stamp: &folder.join(".lock"), lock: &lock, limit: LIMIT };
+        // To read the metadata, pip builds it with packages that no lock file names.
+        let what = "toot's own tests (pip also fetches the newest setuptools and setuptools-scm)";
+        let stamp = folder.join(".lock");
+        let tool = Tool::alone(what, &folder, &stamp, &lock);
         let mut pip = Command::new("python3");
         pip.args(["-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:"]);
         pip.args(["--require-hashes", "--requirement"]).arg(&file);
@@ -151,8 +168,8 @@ impl Fetcher<'_> {
             command
         };
         let what = "Redis's test suite";
-        let tool =
-            Tool { what, folder: &folder, stamp: &folder.join(".lock"), lock: REDIS, limit: LIMIT };
+        let stamp = folder.join(".lock");
+        let tool = Tool::alone(what, &folder, &stamp, REDIS);
         let mut unpack = Command::new("sh");
         unpack.args(["-c", &format!("tar xzf redis_*.orig.tar.gz && ls {REDIS}*/runtest")]);
         let commands = vec![
@@ -164,7 +181,7 @@ impl Fetcher<'_> {
         let failed = self.fetch(&tool, commands)?;
         let folder = folder.display();
         Some(format!(
-            "{failed}; or unpack the sources of {REDIS}x into {folder}, with a file .lock"
+            "{failed}; or unpack the sources of {REDIS}x into {folder}, and there run: printf {REDIS} > .lock"
         ))
     }
 
@@ -192,6 +209,12 @@ impl Fetcher<'_> {
         }
         println!("fetching {what} into {folder}: {lines}");
         fs::remove_file(tool.stamp).ok();
+        if tool.is_alone
+            && tool.folder.exists()
+            && let Err(error) = fs::remove_dir_all(tool.folder)
+        {
+            return Some(format!("{what}: cannot empty {folder}: {error}"));
+        }
         if let Err(error) = fs::create_dir_all(tool.folder) {
             return Some(format!("{what}: cannot create {folder}: {error}"));
         }
@@ -206,7 +229,7 @@ impl Fetcher<'_> {
     }
 }
 
-/// From the lock file, with nothing of the packages run.
+/// Installs what the lock file names, and runs nothing of the packages.
 fn npm() -> Command {
     let mut npm = Command::new("npm");
     npm.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel", "error"]);
@@ -252,7 +275,9 @@ fn registry(command: &Command) -> Option<String> {
 /// # Errors
 /// Why it failed, with the end of its output.
 pub(crate) fn run(command: &mut Command, limit: Duration) -> Result<(), String> {
-    let output = std::env::temp_dir().join(format!("xtask-fetch-{}", std::process::id()));
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    let output = std::env::temp_dir().join(format!("xtask-fetch-{}-{number}", std::process::id()));
     let ended = run_into(command, limit, &output);
     let text = fs::read_to_string(&output).unwrap_or_default();
     fs::remove_file(&output).ok();
@@ -283,6 +308,8 @@ fn run_into(command: &mut Command, limit: Duration, output: &Path) -> Result<(),
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     fn shell(script: &str) -> Vec<Command> {
@@ -294,23 +321,25 @@ mod tests {
     #[test]
     fn nothing_is_fetched_without_permission_and_a_changed_lock_fetches_again() {
         let root = std::env::temp_dir().join(format!("xtask-fetch-test-{}", std::process::id()));
-        let (folder, limit) = (root.join("tool"), Duration::from_secs(60));
-        let (stamp, count) = (folder.join(".lock"), folder.join("count"));
-        let tool = |lock| Tool { what: "a tool", folder: &folder, stamp: &stamp, lock, limit };
+        let folder = root.join("tool");
+        let (stamp, count) = (folder.join(".lock"), root.join("count"));
         let fetch = |may_install, lock, script: &str| {
             let fetcher = Fetcher { root: &root, target: &root, may_install };
-            fetcher.fetch(&tool(lock), shell(script))
+            fetcher.fetch(&Tool::alone("a tool", &folder, &stamp, lock), shell(script))
         };
-        let script = "echo >> count";
+        let script = "echo >> ../count && touch $(wc -l < ../count)";
         let refused = fetch(false, "1", script).unwrap();
         assert!(refused.contains("--install") && refused.contains(script), "{refused}");
         assert!(!folder.exists());
-        let counts = [("1", 1), ("1", 1), ("2", 2)].map(|(lock, expect)| {
+        for (lock, expect) in [("1", 1), ("1", 1), ("2", 2)] {
             assert_eq!(fetch(true, lock, script), None);
             assert_eq!(fetch(false, lock, "false"), None, "it is there");
-            (fs::read_to_string(&count).unwrap().len(), expect)
-        });
-        assert!(counts.iter().all(|(found, expect)| found == expect), "{counts:?}");
+            assert_eq!(fs::read_to_string(&count).unwrap().len(), expect);
+            let found = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name());
+            let found: BTreeSet<_> = found.collect();
+            let expect = [".lock".into(), expect.to_string().into()];
+            assert_eq!(found, expect.into(), "files of an older version stay");
+        }
         let failed = fetch(true, "3", "echo no network >&2; exit 7").unwrap();
         assert!(failed.contains("no network") && failed.contains('7'), "{failed}");
         assert!(fetch(false, "2", "true").is_some(), "what failed is not there");

@@ -27,7 +27,7 @@ const USAGE: &str =
     "cargo xtask test            check format, lints and documents, and run all tests
 cargo xtask test --install  install and fetch what tests use, then do the same
 cargo xtask test PACKAGE... run the tests of these packages
-cargo xtask nightly         run the long checks: documentation, races, statistics, campaigns
+cargo xtask nightly         run the long checks: documentation, races, statistics, campaigns (--install as for test)
 cargo xtask tidy            run only the quick checks of the sources
 cargo xtask dst [ARGS]      simulate the node with faults (options: --help)
 cargo xtask bench [ARGS]    run benchmarks (list: --help); raw data goes to runs/DATE-bench
@@ -58,7 +58,11 @@ fn main() -> anyhow::Result<()> {
             }
             _ => bail!("{USAGE}"),
         },
-        Some("nightly") => nightly(&root),
+        Some("nightly") => match arguments.collect::<Vec<_>>().as_slice() {
+            [] => nightly(&root, false),
+            [option] if option == "--install" => nightly(&root, true),
+            _ => bail!("{USAGE}"),
+        },
         Some("tidy") => quick(&root),
         Some("cluster") => cluster::run(&root, &arguments.collect::<Vec<_>>()),
         Some("dst") => dst::run(&root, &arguments.collect::<Vec<_>>()),
@@ -76,22 +80,44 @@ fn root() -> anyhow::Result<PathBuf> {
     Ok(root.to_owned())
 }
 
-/// Cheap checks first. In CI nothing may be skipped, and what is missing is installed.
-fn test(root: &Path, install: bool) -> anyhow::Result<()> {
-    let start = Instant::now();
-    let ci = std::env::var_os("CI").is_some();
-    let skipped = prepare(root, install || ci);
+/// Whether this runs in CI, where nothing may be skipped, and what is missing is installed.
+fn is_ci() -> bool {
+    std::env::var_os("CI").is_some()
+}
+
+/// The variable with which a test whose tools are missing fails instead of being skipped; it is set in CI.
+fn no_skip() -> Option<(&'static str, &'static str)> {
+    is_ci().then_some(("ROOST_NO_SKIP", "1"))
+}
+
+/// Provides the tools of tests. Returns what is not tested without those that are missing.
+fn provide(root: &Path, install: bool) -> anyhow::Result<Vec<String>> {
+    let mut skipped = prepare(root, install || is_ci());
     for what in &skipped {
         eprintln!("\nSKIPPED: {what}");
     }
-    ensure!(!ci || skipped.is_empty(), "in CI nothing may be skipped");
-    let outside = outside(root);
+    ensure!(!is_ci() || skipped.is_empty(), "in CI nothing may be skipped");
+    skipped.extend(outside(root));
+    Ok(skipped)
+}
+
+/// Prints that all checks passed since `start`, and what was skipped.
+fn passed(start: Instant, skipped: &[String]) {
+    for what in skipped {
+        eprintln!("SKIPPED: {what}");
+    }
+    let minutes = start.elapsed().as_secs_f64() / 60.0;
+    println!("\nall checks passed in {minutes:.1} minutes, {} skipped", skipped.len());
+}
+
+/// Runs the checks of a change, the cheap ones first.
+fn test(root: &Path, install: bool) -> anyhow::Result<()> {
+    let start = Instant::now();
+    let skipped = provide(root, install)?;
     quick(root)?;
     let lints = ["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"];
     step(cargo(root, &lints))?;
-    // A test whose tools are missing then fails instead of being skipped.
-    let envs: &[(&str, &str)] = if ci { &[("ROOST_NO_SKIP", "1")] } else { &[] };
-    let suite = Suite::build(root, &[], envs)?;
+    let suite = Suite::build(root, &[], no_skip().as_slice())?;
     suite.run(root)?;
     Suite::examples(root)?;
     cluster::smoke(&suite)?;
@@ -99,33 +125,28 @@ fn test(root: &Path, install: bool) -> anyhow::Result<()> {
     if browser::missing(root).is_none() {
         step(&mut browser::tests(root))?;
     }
-    for what in skipped.iter().chain(&outside) {
-        eprintln!("SKIPPED: {what}");
-    }
-    let minutes = start.elapsed().as_secs_f64() / 60.0;
-    println!(
-        "\nall checks passed in {minutes:.1} minutes, {} skipped",
-        skipped.len() + outside.len()
-    );
+    passed(start, &skipped);
     Ok(())
 }
 
 /// Runs what takes too long for every change: the documentation of all crates, races, statistics, and campaigns with faults
 /// and random requests.
-fn nightly(root: &Path) -> anyhow::Result<()> {
+fn nightly(root: &Path, install: bool) -> anyhow::Result<()> {
     let start = Instant::now();
+    let skipped = provide(root, install)?;
     let mut doc = cargo(root, &["doc", "--workspace", "--no-deps", "--quiet"]);
     step(doc.env("RUSTDOCFLAGS", "-D warnings"))?;
     let races = ["test", "-p", "node", "--features", "loom", "--lib", "--quiet", "--", "races"];
     step(cargo(root, &races))?;
     // Statistics with all repetitions.
-    Suite::build(root, &["stats".into()], &[("ROOST_NIGHTLY", "1")])?.run(root)?;
+    let envs: Vec<_> = no_skip().into_iter().chain([("ROOST_NIGHTLY", "1")]).collect();
+    Suite::build(root, &["stats".into()], &envs)?.run(root)?;
     dst::nightly(root)?;
     cluster::run(root, &["--minutes".into(), NIGHTLY_CLUSTER_MINUTES.into()])?;
     let mut requests = cargo(root, &["test", "-p", "roost", "--test", "e2e", "--"]);
     requests.args(["--nocapture", "mastodon::checks::random_requests"]);
-    step(requests.env("ROOST_EXAMPLES", NIGHTLY_EXAMPLES))?;
-    println!("\nall checks passed in {:.1} minutes", start.elapsed().as_secs_f64() / 60.0);
+    step(requests.env("ROOST_EXAMPLES", NIGHTLY_EXAMPLES).envs(no_skip()))?;
+    passed(start, &skipped);
     Ok(())
 }
 
@@ -167,7 +188,7 @@ const OLDEST: [(&str, (u32, u32), &str); 3] = [
     ("node", (20, 0), "the pages in a browser, and clients in JavaScript"),
     ("python3", (3, 11), "clients in Python"),
 ];
-/// What is tested with files that are not part of the project and may not be in it.
+/// Checks that use files that are not part of the project and may not be in it.
 const OUTSIDE: [(&str, &str); 1] =
     [("responses against a description of Mastodon's API", "mastodon-openapi.json")];
 
@@ -213,7 +234,7 @@ fn install(packages: &str) {
     }
 }
 
-/// What is not tested without files that are not in the repository.
+/// The checks that are left out without files that are not in the repository.
 fn outside(root: &Path) -> Vec<String> {
     let shared = std::env::var_os("ROOST_SHARED").map_or(root.join("../shared"), PathBuf::from);
     let missing = OUTSIDE.into_iter().filter(|(_, file)| !shared.join(file).exists());

@@ -56,7 +56,7 @@ struct Results {
     ignored: usize,
     /// Seconds of each test, by `package::target::test`.
     seconds: BTreeMap<String, f64>,
-    /// What tests say that they did not test.
+    /// Notes of tests about what they did not test.
     notes: BTreeSet<String>,
     running: Vec<String>,
 }
@@ -368,7 +368,7 @@ fn is_summary(line: &[u8]) -> bool {
     line.starts_with(b"test result: ")
 }
 
-/// What a line says about something that was not tested, or not measured on a busy machine.
+/// The note of a line about something that was not tested, or not measured on a busy machine.
 fn note(line: &str) -> Option<&str> {
     let at = ["SKIPPED: ", "INCONCLUSIVE: "].into_iter().find_map(|word| line.find(word))?;
     line.get(at..).map(str::trim_end)
