@@ -4,6 +4,8 @@
 //!
 //! It runs on the thread of the sweeper. After a restart it continues with the rows that the facts still have.
 
+use std::time::Duration;
+
 use feed::accounts::GrantId;
 use feed::limits::{ERASE_ROWS_MAX, RELISTED_POSTS_MAX};
 use feed::media::MediaId;
@@ -13,8 +15,10 @@ use store::Store;
 
 use crate::shared::{OwnReply, Shared};
 
-/// Commands in a row before stories are swept again.
+/// Commands in a row before the sweeper does its other work.
 const COMMANDS_AT_ONCE: usize = 64;
+/// The same as a time: a command waits for the disk, and in its turn for others.
+const TIME_AT_ONCE: Duration = Duration::from_millis(250);
 
 /// Number of items of which rows are read before the writer removes them: as many as one command removes.
 const READ_AHEAD: usize = ERASE_ROWS_MAX / 3;
@@ -46,10 +50,15 @@ struct UserProgress {
 }
 
 impl Shared {
-    /// Removes some of what is left of deleted users and posts, and keeps in `progress` how far it is; returns whether
-    /// there may be more. Blocks.
+    /// Removes some of what is left of deleted users, posts and polls, and moves some posts of accounts that were disabled or
+    /// enabled out of lists or back; keeps in `progress` how far it is, and returns whether there may be more. Blocks for
+    /// about [`TIME_AT_ONCE`].
     pub(crate) fn erase_users(&self, progress: &mut Progress) -> bool {
+        let end = self.time.elapsed() + TIME_AT_ONCE;
         for _ in 0..COMMANDS_AT_ONCE {
+            if self.time.elapsed() >= end {
+                break;
+            }
             let Some(reply) = self.submit_erasure(progress) else { return false };
             if reply.blocking_recv().is_err() {
                 // The node is closing.

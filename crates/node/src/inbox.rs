@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use feed::limits::ERASE_ROWS_MAX;
 use feed::{Reply, Request};
 use kv::KeyOps;
 use parking_lot::{Condvar, Mutex};
@@ -20,6 +21,9 @@ const LONG_BYTES_MAX: usize = BYTES_MAX / 4 * 3;
 const SHORT_BYTES: usize = 64 << 10;
 /// Effects that the commands under way may have, for each command that may be under way: the ends of a few thousand boosts.
 pub(crate) const EFFECTS_PER_COMMAND: usize = 4;
+
+/// As many effects may be under way with however few commands: more than two of those by which the node removes rows have.
+const EFFECTS_MIN: usize = 2 * ERASE_ROWS_MAX;
 
 /// The recipient of the reply to a submission.
 pub(crate) struct Ticket {
@@ -140,6 +144,7 @@ pub(crate) struct Inbox {
     filled: Condvar,
     room: Notify,
     commands_max: usize,
+    effects_max: usize,
 }
 
 #[derive(Default)]
@@ -160,6 +165,7 @@ impl Inbox {
             filled: Condvar::new(),
             room: Notify::new(),
             commands_max: commands_max.max(1),
+            effects_max: (EFFECTS_PER_COMMAND * commands_max).max(EFFECTS_MIN),
         }
     }
 
@@ -178,7 +184,7 @@ impl Inbox {
         let is_short = submission.ticket.size.bytes <= SHORT_BYTES;
         let is_full = sum.commands > self.commands_max
             || sum.bytes > if is_short { BYTES_MAX } else { LONG_BYTES_MAX }
-            || sum.effects > EFFECTS_PER_COMMAND * self.commands_max;
+            || sum.effects > self.effects_max;
         if is_full && !idle {
             return Err((SubmitError::Busy, Box::new(submission)));
         }
@@ -289,6 +295,18 @@ mod tests {
             let (submission, _reply) = Submission::of_requests(smallvec![Request::from(command)]);
             assert!(inbox.put(submission).is_ok(), "all of it is free again");
         }
+    }
+
+    #[test]
+    fn a_short_queue_accepts_removals_of_many_rows_beside_others() {
+        let inbox = Inbox::new(16);
+        let put = |command: Command| {
+            let (submission, _reply) = Submission::of_requests(smallvec![command.into()]);
+            inbox.put(submission).is_ok()
+        };
+        let user = UserId(1);
+        assert!(put(Command::ClearNotifications { user: UserRef::Id(user) }));
+        assert!(put(Command::EraseUser { user, remains: feed::Remains::Posts, from: 0 }));
     }
 
     #[test]

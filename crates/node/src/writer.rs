@@ -17,7 +17,7 @@ use feed::Effect;
 use parking_lot::Mutex;
 use store::StoreWriter;
 
-use crate::applier::{Applier, Input, Output};
+use crate::applier::{Applier, Input, LONG_BYTES, Output};
 use crate::checkpoints::Checkpoints;
 use crate::fatal::DiskError;
 use crate::inbox::{Size, Ticket, Wakeup};
@@ -119,9 +119,9 @@ impl Writer {
             Wakeup::Idle | Wakeup::Closed => Input::Tick,
         };
         let overlay_bytes = self.applier.rows_mut().overlay_bytes();
-        let holds = self.checkpoints.is_behind(overlay_bytes)
-            || self.long_appends.is_turn_of_others(self.shared.time.now_ms());
-        self.applier.hold_costly(!is_closed && holds);
+        let is_turn_of_others = self.long_appends.is_turn_of_others(self.shared.time.now_ms());
+        self.applier.hold_costly(!is_closed && self.checkpoints.is_behind(overlay_bytes));
+        self.applier.hold_long(!is_closed && is_turn_of_others);
         let output = self.applier.step(input, self.shared.sweep_ms());
         match output.append {
             Some(payload) => {
@@ -218,7 +218,8 @@ impl Writer {
             Durability::Interval(_) => *self.sync_slot.lock() = Some(self.log.any().sync_point()),
             Durability::Never => {}
         }
-        self.long_appends.appended(payload.len(), now_ms..self.shared.time.now_ms());
+        let is_long = payload.len() >= LONG_BYTES && self.applier.proposes_long();
+        self.long_appends.appended(is_long, now_ms..self.shared.time.now_ms());
         self.shared.log_last.store(placed.position.0, Ordering::Release);
         self.shared.log_bytes.store(self.log.size(), Ordering::Relaxed);
         Ok(Some(placed))

@@ -56,6 +56,8 @@ pub(super) struct Group<T> {
     pub(super) waiting: Vec<Waiting<T>>,
     /// Whether the last entry is a sweep of keys, which no submission asked for.
     pub(super) sweeps: bool,
+    /// Whether there is a part of a submission of [`LONG_BYTES`](super::LONG_BYTES).
+    pub(super) has_long: bool,
     /// Operations on keys count one by one.
     pub(super) commands: usize,
     payload: Vec<u8>,
@@ -86,6 +88,7 @@ impl<T> Group<T> {
             entries: Vec::new(),
             waiting: Vec::new(),
             sweeps: false,
+            has_long: false,
             commands: 0,
             payload: Vec::new(),
             cost: Cost::default(),
@@ -222,20 +225,29 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         }
     }
 
-    /// Takes costly submissions, and the first in any case, until they are enough work.
+    /// Takes costly submissions that are not held, and the first in any case, until they are enough work.
     fn take_costly(&mut self, group: &mut Group<T>) {
         group.share = COSTLY_WORK_MAX;
         while !group.is_shared_out()
-            && let Some(queued) = self.costly.pop_front()
+            && let Some(at) = self.next_costly()
+            && let Some(queued) = self.costly.remove(at)
         {
             match self.take(group, queued, true) {
                 Grouped::All => {}
                 Grouped::Full(queued) | Grouped::Part(queued) | Grouped::Costly(queued) => {
-                    self.costly.push_front(queued);
+                    self.costly.insert(at, queued);
                     break;
                 }
             }
         }
+    }
+
+    /// Place of the first costly submission that is not held. Few are passed over: long ones take much of the inbox.
+    fn next_costly(&self) -> Option<usize> {
+        if self.holds_costly {
+            return None;
+        }
+        self.costly.iter().position(|queued| !self.holds_long || !queued.has_long_bytes())
     }
 
     /// Whether something waits that is not proposed.
@@ -246,13 +258,13 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
     /// Whether there is something to do without new submissions.
     pub(crate) fn has_work(&self) -> bool {
         !self.plain.is_empty()
-            || !self.costly.is_empty() && !self.holds_costly
+            || self.next_costly().is_some()
             || self.sweep_more
             || self.is_shared && self.statuses.is_due()
     }
 
     fn take(&mut self, group: &mut Group<T>, queued: Queued<T>, costly: bool) -> Grouped<T> {
-        let whole = queued.is_whole();
+        let (whole, has_long_bytes) = (queued.is_whole(), queued.has_long_bytes());
         let Queued { id, ticket, rest, is_long } = queued;
         match rest {
             Rest::Requests(requests) => self.take_requests(group, id, ticket, requests),
@@ -266,6 +278,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
                     let rest = Rest::Keys { ops, next, reads };
                     return Grouped::Costly(Queued { id, ticket, rest, is_long });
                 };
+                group.has_long |= has_long_bytes && !taken.pieces.is_empty();
                 let pieces = taken.pieces.iter().map(Range::piece).collect();
                 let whole = taken.up_to.ops == ops.len();
                 // Only a transaction has reads, and it is never divided.

@@ -42,6 +42,7 @@ pub(crate) use apply::Replayed;
 use group::Group;
 pub(crate) use group::{GROUP_COMMANDS_MAX, KEY_OPS_BYTES_MAX, PLAIN_WORK_MAX, SHARED_PAYLOAD_MIN};
 use hashed::HashedRows;
+pub(crate) use queue::LONG_BYTES;
 use queue::Queued;
 #[cfg(feature = "simulation")]
 pub use queue::TakenPart;
@@ -64,6 +65,8 @@ pub(crate) struct Applier<R, T> {
     costly_next: bool,
     /// Whether costly changes wait for a checkpoint.
     holds_costly: bool,
+    /// Whether those of them wait that have long operations.
+    holds_long: bool,
     /// In the log or on the way there; not applied.
     proposed: Option<Group<T>>,
     /// Submissions of which a part is applied and a part is not in a group yet.
@@ -162,6 +165,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
             costly: VecDeque::new(),
             costly_next: false,
             holds_costly: false,
+            holds_long: false,
             proposed: None,
             partial: Vec::new(),
             next_id: 0,
@@ -197,6 +201,11 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
     /// Whether costly changes wait from now on, and others do not: those would make the next start long.
     pub(crate) fn hold_costly(&mut self, hold: bool) {
         self.holds_costly = hold;
+    }
+
+    /// Whether costly changes of [`LONG_BYTES`] wait from now on, and others do not.
+    pub(crate) fn hold_long(&mut self, hold: bool) {
+        self.holds_long = hold;
     }
 
     /// For a log that several nodes share, as this node: proposes no group of more than this number of bytes.
@@ -239,6 +248,11 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
     /// Whether the proposed group changes keys.
     pub(crate) fn proposes_keys(&self) -> bool {
         self.proposed.as_ref().is_some_and(Group::has_keys)
+    }
+
+    /// Whether the proposed group has a part of a submission of [`LONG_BYTES`].
+    pub(crate) fn proposes_long(&self) -> bool {
+        self.proposed.as_ref().is_some_and(|group| group.has_long)
     }
 
     /// The time of the last stamp of the proposed group, in milliseconds since 1970, if the log gives it

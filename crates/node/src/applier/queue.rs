@@ -7,6 +7,9 @@ use smallvec::SmallVec;
 use crate::budget::Reservation;
 use crate::submission::{Changes, ReadAt, Submission};
 
+/// Bytes of operations on keys that are long: while they are written, everybody waits for the disk.
+pub(crate) const LONG_BYTES: usize = 1 << 20;
+
 /// A submission on its way into groups.
 pub(super) struct Queued<T> {
     /// Identifies submissions whose answers are incomplete.
@@ -35,6 +38,14 @@ impl<T> Queued<T> {
             Changes::Keys { ops, reads } => Rest::Keys { ops, next: OpPlace::default(), reads },
         };
         Self { id, ticket, rest, is_long: false }
+    }
+
+    /// Whether it has operations of [`LONG_BYTES`] together.
+    pub(super) fn has_long_bytes(&self) -> bool {
+        match &self.rest {
+            Rest::Requests(_) => false,
+            Rest::Keys { ops, .. } => ops.bytes() >= LONG_BYTES,
+        }
     }
 
     /// Whether none of it is in a group.

@@ -3,26 +3,24 @@
 
 use std::ops::Range;
 
-/// Shorter appends take about as long as any.
-const LONG_BYTES: usize = 1 << 20;
-/// Costly changes wait after a long append for so many times as it took, if there are other changes.
+/// Costly changes with long values wait after a long append for so many times as it took, if there are other changes.
 const TURN: u64 = 3;
 /// Longest time of an append that counts, in milliseconds: a clock may jump meanwhile.
 const TOOK_MAX_MS: u64 = 1_000;
 
-/// When costly changes wait because of a long append.
+/// When costly changes with long values wait because of a long append.
 #[derive(Debug, Default)]
 pub(crate) struct LongAppends {
     /// End of the turn of others, in milliseconds.
     until_ms: u64,
-    /// Whether there was a short append since the long one.
+    /// Whether there was another append since the long one.
     has_others: bool,
 }
 
 impl LongAppends {
-    /// Notes an append, and from when to when it took.
-    pub(crate) fn appended(&mut self, bytes: usize, time_ms: Range<u64>) {
-        if bytes < LONG_BYTES {
+    /// Notes an append, whether it is one of long values, and from when to when it took.
+    pub(crate) fn appended(&mut self, is_long: bool, time_ms: Range<u64>) {
+        if !is_long {
             self.has_others = true;
             return;
         }
@@ -30,7 +28,7 @@ impl LongAppends {
         *self = Self { until_ms: time_ms.end + TURN * took_ms, has_others: false };
     }
 
-    /// Whether costly changes have to wait.
+    /// Whether costly changes with long values have to wait.
     pub(crate) fn is_turn_of_others(&self, now_ms: u64) -> bool {
         self.has_others && now_ms < self.until_ms
     }
@@ -43,21 +41,21 @@ mod tests {
     #[test]
     fn costly_changes_wait_after_a_long_append_only_if_there_are_others() {
         let mut appends = LongAppends::default();
-        appended_short(&mut appends, 0);
+        appended_other(&mut appends, 0);
         assert!(!appends.is_turn_of_others(1), "there was no long append");
-        appends.appended(LONG_BYTES, 10..30);
+        appends.appended(true, 10..30);
         assert!(!appends.is_turn_of_others(31), "nobody else is there");
-        appended_short(&mut appends, 32);
+        appended_other(&mut appends, 32);
         assert!(appends.is_turn_of_others(89));
         assert!(!appends.is_turn_of_others(90), "three times 20 ms after 30");
-        appends.appended(LONG_BYTES, 90..91);
+        appends.appended(true, 90..91);
         assert!(!appends.is_turn_of_others(91), "others have to come again");
-        appends.appended(LONG_BYTES, 100..1 << 40);
-        appended_short(&mut appends, 1 << 40);
+        appends.appended(true, 100..1 << 40);
+        appended_other(&mut appends, 1 << 40);
         assert!(!appends.is_turn_of_others((1 << 40) + 3_000), "the clock jumped");
     }
 
-    fn appended_short(appends: &mut LongAppends, at_ms: u64) {
-        appends.appended(LONG_BYTES - 1, at_ms..at_ms);
+    fn appended_other(appends: &mut LongAppends, at_ms: u64) {
+        appends.appended(false, at_ms..at_ms);
     }
 }

@@ -254,6 +254,28 @@ fn costly_changes_that_are_held_delay_no_others() {
 }
 
 #[test]
+fn long_operations_that_are_held_delay_no_other_costly_changes() {
+    let mut world = World::new(1 << 20);
+    world.run(&[set_range("big", VALUE_BYTES_MAX - 1)]);
+    world.applier.hold_long(true);
+    let value = vec![7; VALUE_BYTES_MAX];
+    let held = [0; 2].map(|_| world.keys(&[put("long", &value)], Vec::new()));
+    let held_tickets: Vec<_> = held.iter().map(|submission| submission.ticket).collect();
+    assert!(!world.group(Input::Submit(held.into())));
+    for _ in 0..3 {
+        let costly = world.keys(&[set_range("big", 5)], Vec::new());
+        let ticket = costly.ticket;
+        assert!(world.group(Input::Submit(vec![costly])));
+        assert!(world.answers.contains_key(&ticket));
+    }
+    assert!(!world.applier.has_work() && world.applier.has_queue());
+    world.applier.hold_long(false);
+    world.work(Vec::new());
+    let groups: Vec<_> = held_tickets.iter().map(|ticket| world.answers[ticket].0).collect();
+    assert!(groups.is_sorted(), "{groups:?}");
+}
+
+#[test]
 fn rows_kept_for_answers_stay_within_their_memory() {
     let mut world = World::new(3_000_000);
     let value = vec![7; 1_000_000];
