@@ -333,7 +333,7 @@ const REPLACED: &[(&str, &str)] = &[
 ];
 
 /// The blocks of a document, in fences or indented by four spaces or more.
-fn blocks(text: &str) -> Vec<String> {
+pub(crate) fn blocks(text: &str) -> Vec<String> {
     let mut blocks = Vec::new();
     let (mut block, mut fence, mut first, mut empty_lines) = (String::new(), None, 0, 1);
     for line in text.lines().chain(["end"]) {

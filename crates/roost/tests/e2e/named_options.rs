@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use crate::documents::blocks;
 use crate::support::process::run;
 
 /// Options of other programs, which documents name alone.
-const OTHERS: [&str; 9] = [
+const OTHERS: [&str; 10] = [
     "--disk",
     "--example",
     "--health-cmd",
@@ -14,6 +15,7 @@ const OTHERS: [&str; 9] = [
     "--no-healthcheck",
     "--no-ssl-verify",
     "--read-only",
+    "--release",
     "--runs",
     "--seconds",
 ];
@@ -37,13 +39,14 @@ fn helps() -> BTreeMap<String, String> {
     helps
 }
 
-/// The names in the sections whose heading ends in `ommands:`.
+/// The names in the sections of commands, and of tools.
 fn commands(help: &str) -> Vec<String> {
     let mut inside = false;
     let mut found = Vec::new();
     for line in help.lines() {
         if !line.starts_with(' ') {
-            inside = line.to_lowercase().trim_end_matches(':').ends_with("commands")
+            inside = line.to_lowercase().ends_with("commands:")
+                || line == "Tools:"
                 || (inside && line.is_empty());
         } else if let Some(name) = line.strip_prefix("  ").filter(|_| inside) {
             let name = name.split(' ').next().unwrap_or_default();
@@ -65,13 +68,30 @@ fn options(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// What is between backticks, on one line or two; and the lines of blocks.
+/// The texts between backticks, on one line or two, and the commands of blocks that run the program. A table of a block has
+/// more than one space after the name.
 fn spans(text: &str) -> Vec<String> {
     let plain = text.split('`').skip(1).step_by(2).filter(|span| !span.contains("\n\n"));
-    plain.map(|span| span.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+    let blocks = blocks(text).into_iter().map(|block| block.replace("\\\n", " "));
+    let lines: Vec<String> =
+        blocks.flat_map(|block| block.lines().map(command).collect::<Vec<_>>()).collect();
+    let lines = lines
+        .iter()
+        .map(String::as_str)
+        .filter(|line| line.starts_with("roost ") && !line.starts_with("roost  "));
+    plain.chain(lines).map(|span| span.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
 }
 
-/// What is wrong with a span, if it is one of ours.
+/// The first command of a line, by the name of the program.
+fn command(line: &str) -> String {
+    let end = ["|", "#", ";", "&&", ">"].into_iter().filter_map(|end| line.find(end)).min();
+    let line = line.get(..end.unwrap_or(line.len())).unwrap_or_default().trim();
+    let line = line.strip_prefix("sudo -u roost ").unwrap_or(line);
+    let folders = ["target/release/", "target/dist/"];
+    folders.into_iter().find_map(|folder| line.strip_prefix(folder)).unwrap_or(line).to_owned()
+}
+
+/// The fault of a span, if it is one of ours.
 fn fault(span: &str, helps: &BTreeMap<String, String>) -> Option<String> {
     let has = |help: &String, name: &str| options(help).any(|option| option == name);
     let Some(words) = span.strip_prefix("roost ") else {
@@ -106,18 +126,16 @@ fn every_option_that_a_document_names_exists() {
     let helps = helps();
     let (mut faults, mut count) = (Vec::new(), 0);
     for document in in_folder(root.clone()).chain(in_folder(root.join("docs"))) {
-        // Notes of former versions name what there was.
-        if document.ends_with("CHANGELOG.md") {
-            continue;
-        }
         for span in spans(&std::fs::read_to_string(&document).unwrap()) {
             count += usize::from(span.starts_with("roost ") || span.starts_with("--"));
             let fault = fault(&span, &helps);
             faults.extend(fault.map(|fault| format!("{}: `{span}`: {fault}", document.display())));
         }
     }
-    assert!(count > 100, "only {count} were found");
+    assert!(count > 200, "only {count} were found");
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+    let block = "    target/release/roost serve \\\n        --nothing | cat --all\n";
+    assert_eq!(spans(&format!("Run\n\n{block}")), ["roost serve --nothing"]);
     for (span, expect) in [
         ("roost serve --nothing", "roost serve has no --nothing"),
         ("roost nothing", "there is no command nothing"),
