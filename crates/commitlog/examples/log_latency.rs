@@ -3,7 +3,7 @@
 //! fdatasync. The three take turns, so that they see the same disk. Then the cost of filling segments
 //! without a sync, and the speed of replay.
 //!
-//! `cargo run --release -p commitlog --example log_latency -- DIRECTORY`
+//! `cargo run --profile dist -p commitlog --example log_latency -- DIRECTORY`
 
 use std::fs::{self, File, OpenOptions};
 use std::hint::black_box;

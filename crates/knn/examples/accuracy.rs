@@ -1,4 +1,4 @@
-//! Prints how many of the MNIST test images the built-in digits recognize: `cargo run --release -p knn
+//! Prints how many of the MNIST test images the built-in digits recognize: `cargo run --profile dist -p knn
 //! --example accuracy -- FOLDER`, where FOLDER has the test images and labels as IDX files.
 #![allow(clippy::indexing_slicing, reason = "a wrong index ends the program, which is fine")]
 

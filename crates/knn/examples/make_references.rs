@@ -1,5 +1,5 @@
-//! Makes the built-in digits: `cargo run --release -p knn --example make_references -- FOLDER`, where
-//! FOLDER has the MNIST training images and labels as IDX files. It writes `data/digits.bin` of this
+//! Makes the built-in digits: `cargo run --profile dist -p knn --example make_references -- FOLDER`,
+//! where FOLDER has the MNIST training images and labels as IDX files. It writes `data/digits.bin` of this
 //! crate; the same files make the same bytes.
 //!
 //! The references are chosen among the first 50,000 images and judged on the other 10,000, which take no

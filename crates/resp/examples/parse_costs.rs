@@ -1,5 +1,5 @@
 //! Prints what the protocol costs on this machine:
-//! `cargo run --release -p resp --example parse_costs`.
+//! `cargo run --profile dist -p resp --example parse_costs`.
 //!
 //! GET and SET as `redis-benchmark -d 32 -r 100000` sends them, one or sixteen to a read: parsing
 //! alone, and parsing with the reply that follows, beside a copy of the same bytes. Then the two

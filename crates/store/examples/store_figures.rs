@@ -1,4 +1,4 @@
-//! Prints what the store costs on this machine: `cargo run --release -p store --example
+//! Prints what the store costs on this machine: `cargo run --profile dist -p store --example
 //! store_figures -- [FOLLOWS] [grouped|random]`. Everything lies in a temporary directory.
 //!
 //! It loads 100,000 users, FOLLOWS follows (default 12,000,000) follower by follower or in random

@@ -279,7 +279,7 @@ fn snapshots_of_the_past_hold_no_more_than_the_memory_for_samples() {
     assert!(snapshot().is_ok(), "what was dropped holds nothing");
 }
 
-/// `cargo test --release -p node --test it samples -- --ignored --nocapture a_million`
+/// `cargo test --profile dist -p node --test it samples -- --ignored --nocapture a_million`
 #[test]
 #[ignore = "takes a minute: a measurement"]
 fn measure_a_start_with_a_million_samples() {

@@ -1,4 +1,5 @@
-//! How many bytes on disk hashtags take: `cargo test --release -p store --test it -- --ignored --nocapture`.
+//! How many bytes on disk hashtags take: `cargo test --profile dist -p store --test it -- --ignored
+//! --nocapture`.
 
 use feed::{Bio, Command, Handle, Name, PostText, StampedCommand, Txn, UserId, UserRef, apply};
 use rows::{EPOCH_MS, Stamp};
