@@ -42,8 +42,8 @@ pub(crate) fn rows_of(post: &Post) -> Vec<ListRow> {
     rows
 }
 
-/// The rows of a post in lists that have posts of many users. A post of a disabled account has none of them, so it neither
-/// delays a page nor displaces another post from it.
+/// The rows of a post in those of these lists that have posts of many users. A post of a disabled account has none of them, so
+/// it neither delays a page nor displaces another post from it. Its rows in hashtags stay.
 pub(crate) fn shared_rows_of(post: &Post) -> Vec<ListRow> {
     let (mut rows, author) = (Vec::new(), u64::from(post.author.0));
     if post.boost.is_some() {

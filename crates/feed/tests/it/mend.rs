@@ -788,3 +788,42 @@ fn members_of_lists_have_both_rows_and_are_followed() {
     rows.put_name(NameTable::List, &whole.first_names(NameTable::List, &[], 1)[0], None);
     assert_eq!(mend(&mut rows).len(), 4, "a list that is lost has no members");
 }
+
+#[test]
+fn notifications_of_added_mentions_are_moved_beside_others_by_a_repair_and_accepted_by_a_check() {
+    let mut world = World::new();
+    let post = world.post(0, "one");
+    let text = feed::PostText::parse("@bob one").unwrap();
+    world.run(Command::EditPost { post, text }).unwrap();
+    let whole = world.rows.clone();
+    let (id, number) = whole.members(SetTable::Notifications, 1, Span::ALL)[0];
+    let old = id & !(1 << 63);
+    assert_ne!(id, old);
+    world.rows.put_member(SetTable::Notifications, 1, id, None);
+    world.rows.put_member(SetTable::Notifications, 1, old, Some(number));
+    let inbox = feed::Inbox { stored: 1, from: old, ..world.facts().inbox(UserId(1)) };
+    world.rows.put_point(PointTable::Inbox, 1, Some(rows::encode(&inbox)));
+    let mut check = Mend::check(false);
+    let (mut rows, mut found) = (world.rows.clone(), Vec::new());
+    while check.step(&mut rows, &mut |finding| found.push(finding)) {}
+    assert!(rows == world.rows && found.is_empty(), "{found:?}");
+    assert_eq!(mend(&mut world.rows), vec![]);
+    assert_eq!(world.rows.members(SetTable::Notifications, 1, Span::ALL), [(id, number)]);
+    assert_eq!(world.facts().inbox(UserId(1)).stored, 0);
+}
+
+#[test]
+fn posts_of_accounts_that_were_disabled_by_earlier_formats_leave_lists_after_a_repair() {
+    let mut world = World::new();
+    world.post(0, "one");
+    world.set_account(0, feed::accounts::AccountState::Disabled);
+    world.rows.put_member(SetTable::RelistedUsers, 0, 0, None);
+    let old = world.rows.clone();
+    let mut check = Mend::check(false);
+    while check.step(&mut world.rows, &mut |finding| panic!("{finding:?}")) {}
+    assert!(world.rows == old);
+    assert_eq!(mend(&mut world.rows), vec![]);
+    world.relist();
+    assert_eq!(world.rows.members(SetTable::PostLists, 0, Span::ALL), []);
+    assert!(world.rows != old);
+}
