@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use axum::body::HttpBody as _;
+use axum::body::{Bytes, HttpBody as _};
 use axum::extract::{FromRequest, Request};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use serde_json::Value;
 
+use crate::bodies::{Paid, Reading};
 use crate::error::ApiError;
 use crate::multipart::{self, Part};
 use crate::state::{Shared, client_address};
@@ -266,21 +267,28 @@ impl FromRequest<Shared> for Params {
     }
 }
 
+/// Reads the body of a request. Its memory is paid for, and it counts, until the other values are dropped.
+pub(crate) async fn read_body(
+    request: Request,
+    state: &Shared,
+) -> Result<(Bytes, Paid<'_>, Reading<'_>), ApiError> {
+    let address = state.limiter.address(client_address(request.extensions()));
+    // A token of an app itself is nobody's: whoever asks gets one.
+    let user = request.extensions().get::<Access>().and_then(|access| access.user);
+    let reading = state.bodies.begin(address, user).ok_or_else(ApiError::too_many)?;
+    let body = state.bodies.read(request.into_body(), user.is_some());
+    let late = |_| ApiError::new(StatusCode::REQUEST_TIMEOUT, "The body did not arrive in time");
+    let (bytes, paid) = tokio::time::timeout(BODY_TIMEOUT, body).await.map_err(late)??;
+    Ok((bytes, paid, reading))
+}
+
 impl FromRequest<Shared> for Fields {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, state: &Shared) -> Result<Self, ApiError> {
-        let address = client_address(request.extensions());
         let access = request.extensions().get::<Access>().copied();
-        let address = state.limiter.address(address);
-        // A token of an app itself is nobody's: whoever asks gets one.
-        let user = access.and_then(|access| access.user);
-        let _reading = state.bodies.begin(address, user).ok_or_else(ApiError::too_many)?;
         let (content_type, kind) = content_type(request.headers());
-        let body = state.bodies.read(request.into_body(), user.is_some());
-        let late =
-            |_| ApiError::new(StatusCode::REQUEST_TIMEOUT, "The body did not arrive in time");
-        let body = tokio::time::timeout(BODY_TIMEOUT, body).await.map_err(late)?;
+        let body = read_body(request, state).await;
         // A file makes a form so long: apps show the reason of a 422, and of a 413 only that something failed.
         let of_form = |error: ApiError| match error.status() {
             StatusCode::PAYLOAD_TOO_LARGE if kind == MULTIPART => {
@@ -288,7 +296,7 @@ impl FromRequest<Shared> for Fields {
             }
             _ => error,
         };
-        let (bytes, _paid) = body.map_err(of_form)?;
+        let (bytes, _paid, _reading) = body.map_err(of_form)?;
         // The body may have arrived long after the token was looked up: one that ended meanwhile permits nothing.
         if let Some(access) = access {
             state.confirm(&access).await?;

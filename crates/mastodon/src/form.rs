@@ -9,7 +9,7 @@ use axum::http::StatusCode;
 
 use crate::bodies;
 use crate::error::ApiError;
-use crate::fields::{Fields, MULTIPART, Params, content_type, parts_of};
+use crate::fields::{Fields, MULTIPART, Params, content_type, parts_of, read_body};
 use crate::limiter::What;
 use crate::state::Shared;
 use crate::tokens::Access;
@@ -21,7 +21,7 @@ pub(crate) struct Form {
     pub(crate) files: Files,
 }
 
-/// Files with their names in the form, in memory that is paid for until this is dropped.
+/// Files with their names in the form. The memory of a long form is paid for until this is dropped.
 #[derive(Default)]
 pub(crate) struct Files {
     body: Vec<u8>,
@@ -88,8 +88,14 @@ impl FromRequest<Shared> for Form {
         if is_long {
             state.limit(What::Uploads, u64::from(user.0))?;
         }
-        let mut upload = state.uploads.begin(user).await?;
-        let body = upload.read(request.into_body()).await?;
+        // A short one does not wait for pictures of its user.
+        let (body, upload) = match is_long {
+            true => {
+                let mut upload = state.uploads.begin(user).await?;
+                (upload.read(request.into_body()).await?, Some(upload))
+            }
+            false => (read_body(request, state).await?.0.into(), None),
+        };
         // As for other bodies: the token may have ended while this one arrived.
         state.confirm(&access).await?;
         let parts = parts_of(&body, &content_type)?;
@@ -102,7 +108,7 @@ impl FromRequest<Shared> for Form {
         }
         let fields = in_query.and(Fields::of_parts(&body, texts.into_iter())?)?;
         let found = files.into_iter().map(|part| (part.name, part.content)).collect();
-        let files = Files { body, found, upload: Some(upload), is_counted: is_long };
+        let files = Files { body, found, upload, is_counted: is_long };
         Ok(Self { fields, files })
     }
 }

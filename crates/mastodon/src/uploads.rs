@@ -207,18 +207,31 @@ impl Uploading {
         Ok(())
     }
 
-    /// Marks the beginning or the end of reading.
-    fn set_reading(&self, is_read: bool) {
-        let (began, end) = (Instant::now(), Arc::clone(&self.end));
+    /// Marks the beginning of reading.
+    fn begin_reading(&self) {
+        let reading =
+            Reading { began: Instant::now(), is_ending: false, end: Arc::clone(&self.end) };
+        if let Some(share) = self.uploads.memory().of_user.get_mut(&self.user) {
+            share.reading = Some(reading);
+        }
+    }
+
+    /// Marks the end of reading. What did not arrive whole, or was told to end, holds no memory any more: those who wait for it
+    /// find it free, and end no other body.
+    fn end_reading(&mut self, read: Result<Vec<u8>, ApiError>) -> Result<Vec<u8>, ApiError> {
         let mut memory = self.uploads.memory();
-        let Some(share) = memory.of_user.get_mut(&self.user) else { return };
-        let before = share.reading.take();
-        share.reading = is_read.then_some(Reading { began, is_ending: false, end });
-        if before.is_some_and(|reading| reading.is_ending) {
-            memory.ending -= self.bytes;
+        let share = memory.of_user.get_mut(&self.user).ok_or_else(ApiError::internal)?;
+        let is_ending = share.reading.as_ref().is_some_and(|reading| reading.is_ending);
+        let read = if is_ending { Err(ApiError::overloaded()) } else { read };
+        if read.is_err() {
+            memory.give_back(self.user, std::mem::take(&mut self.bytes));
+        }
+        if let Some(share) = memory.of_user.get_mut(&self.user) {
+            share.reading = None;
         }
         drop(memory);
         self.uploads.freed.notify_waiters();
+        read
     }
 
     /// Reads a body.
@@ -226,10 +239,9 @@ impl Uploading {
     /// # Errors
     /// 413, 408, 503, or 400 if it is incomplete.
     pub(crate) async fn read(&mut self, body: Body) -> Result<Vec<u8>, ApiError> {
-        self.set_reading(true);
+        self.begin_reading();
         let read = self.read_all(body).await;
-        self.set_reading(false);
-        read
+        self.end_reading(read)
     }
 
     async fn read_all(&mut self, mut body: Body) -> Result<Vec<u8>, ApiError> {
@@ -361,6 +373,30 @@ mod tests {
             tokio::join!(read(&uploads, USER, long()), read(&uploads, USER, long()));
         assert_eq!((first, second), (Ok(130 * WINDOW_BYTES), Err(429)));
         assert!(is_free(&uploads));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_is_ended_has_given_its_memory_back_when_others_look() {
+        let uploads = Uploads::new();
+        let hold = |user| {
+            let uploads = Arc::clone(&uploads);
+            tokio::spawn(async move {
+                let mut upload = uploads.begin(UserId(user)).await.ok().unwrap();
+                let first = stream::iter([Ok::<_, Infallible>(Bytes::from(vec![1; MEMORY / 8]))]);
+                let rest = sending(WINDOW_BYTES, Duration::from_secs(4), 250).into_data_stream();
+                let rest = rest.map(|data| data.map_err(|_| unreachable!()));
+                assert!(upload.read(Body::from_stream(first.chain(rest))).await.is_err());
+                // It is dropped only later, as it may be on another thread.
+                std::future::pending::<()>().await;
+            })
+        };
+        let holding: Vec<_> = (10..18).map(hold).collect();
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert_eq!(read(&uploads, USER, Body::from(vec![1; 1_000])).await, Ok(1_000));
+        let reading =
+            uploads.memory().of_user.values().filter(|share| share.reading.is_some()).count();
+        assert_eq!(reading, holding.len() - 1, "one is ended");
+        holding.iter().for_each(tokio::task::JoinHandle::abort);
     }
 
     #[tokio::test(start_paused = true)]

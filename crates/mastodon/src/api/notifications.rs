@@ -96,19 +96,39 @@ pub(crate) async fn unread_count(
 ) -> Result<Json<Value>, ApiError> {
     let limit = paging::limit(&fields, UNREAD_MAX, UNREAD_MAX)?;
     let filter = filter(&fields)?;
-    let read = move |_: &_, entities: &mut Entities<'_>| {
+    // After the first one, most pages are long ones that have nothing to count.
+    let first = move |_: &_, entities: &mut Entities<'_>| {
         let marker = entities.facts().markers(me).notifications;
         let read = marker.map_or(0, |marker| marker.last_read);
-        let (mut count, mut next) = (0, Some(NotificationId(read)));
-        for _ in 0..UNREAD_PAGES_MAX {
-            let Some(read) = next.filter(|_| count < limit) else { break };
-            let page = Page { cursor: Cursor::After(read), limit: limit - count };
-            let page = entities.viewer().notifications(&page, &filter);
-            count += page.found.items.len();
-            next = page.end;
-        }
-        count
+        (count_unread(entities, NotificationId(read), limit, &filter), filter)
     };
-    let count = state.entities(Some(me), read).await?;
+    let ((mut count, next), filter) = state.entities(Some(me), first).await?;
+    if let Some(next) = next.filter(|_| count < limit) {
+        let rest = move |_: &_, entities: &mut Entities<'_>| {
+            let (mut count, mut read) = (count, next);
+            for _ in 1..UNREAD_PAGES_MAX {
+                let (more, next) = count_unread(entities, read, limit - count, &filter);
+                count += more;
+                read = match next {
+                    Some(next) if count < limit => next,
+                    _ => break,
+                };
+            }
+            count
+        };
+        count = state.entities_long(Some(me), rest).await?;
+    }
     Ok(Json(json!({"count": count})))
+}
+
+/// The number of notifications after `read` on a page of up to `limit`, and the end of the page if it leads on.
+fn count_unread(
+    entities: &Entities<'_>,
+    read: NotificationId,
+    limit: usize,
+    filter: &NotificationFilter,
+) -> (usize, Option<NotificationId>) {
+    let page = Page { cursor: Cursor::After(read), limit };
+    let page = entities.viewer().notifications(&page, filter);
+    (page.found.items.len(), page.end)
 }

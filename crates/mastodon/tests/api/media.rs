@@ -529,3 +529,23 @@ async fn uploads_have_a_rate() {
     assert_eq!(got.status.as_u16(), 429, "{got:?}");
     bob.picture(&world, 1).await;
 }
+
+#[tokio::test]
+async fn a_short_form_does_not_wait_for_a_picture_of_its_user() {
+    let world = World::new();
+    let [ada] = world.people(["ada"]).await;
+    let never = stream::pending::<Result<Bytes, std::io::Error>>();
+    let never = Body::from_stream(never);
+    let others = async {
+        for _ in 0..5 {
+            let body = form(&[("display_name", "Ada")], &[]);
+            let path = "/api/v1/accounts/update_credentials";
+            let got = world.send_form("PATCH", path, &ada.token, body).await;
+            assert_eq!(got.status.as_u16(), 200, "{got:?}");
+        }
+    };
+    tokio::select! {
+        got = world.send_form("POST", "/api/v2/media", &ada.token, never) => panic!("{got:?}"),
+        () = others => {}
+    }
+}
