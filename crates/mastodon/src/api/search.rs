@@ -29,7 +29,7 @@ const _: () = assert!(OFFSET_MAX + USERS_MAX <= SEARCHED_MAX);
 
 /// Hashtags that a search reads, in their order.
 const TAGS_READ: usize = 60;
-/// Posts that are hidden from the reader over which a search passes, of all its hashtags.
+/// Posts that are hidden from the reader over which a search passes, of all its hashtags, beside some of each.
 pub(super) const HIDDEN_TAGGED_MAX: usize = 4_096;
 
 /// `GET /api/v1/accounts/search`

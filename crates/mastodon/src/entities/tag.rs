@@ -11,12 +11,16 @@ use serde_json::{Value, json};
 use super::time::day;
 use super::{Entities, html};
 
-/// Newest posts with a hashtag that its history counts.
+/// Newest posts with a hashtag that its history counts, of those that everybody may see.
 const POSTS_COUNTED: usize = 400;
+/// Posts that it reads for that, as a multiple of those.
+const COUNTED_READS_MAX: usize = 4;
 /// Posts with a hashtag that are looked at at a time, until the reader sees one.
 const POSTS_LOOKED_AT: usize = 40;
 /// Those that are looked at first.
 const FIRST_LOOKED_AT: usize = 4;
+/// Hidden posts that are looked at of each hashtag, before those that all hashtags of a request share.
+const OWN_LOOKED_AT: usize = 164;
 /// Newest posts of a user with a hashtag that are counted.
 const OWN_POSTS_COUNTED: usize = 1_000;
 /// Days of a history, today included.
@@ -69,21 +73,24 @@ impl History {
 }
 
 impl Entities<'_> {
-    /// Whether the reader may see a post with a hashtag. Passes over posts that are hidden from the reader as long as `rest`
-    /// lasts, from which it takes them.
+    /// Whether the reader may see a post with a hashtag. Passes over some posts that are hidden from the reader, and over
+    /// more as long as `rest` lasts, from which it takes them.
     pub(crate) fn is_used(&self, tag: &Tag, rest: &mut usize) -> bool {
         // Almost always the first few decide it.
         let (mut before, mut limit) = (PostId(u64::MAX), FIRST_LOOKED_AT);
+        let mut own = OWN_LOOKED_AT;
         loop {
             let posts = self.facts().tagged(tag, before, limit);
             if posts.iter().any(|(_, author)| self.is_visible(*author)) {
                 return true;
             }
             let last = posts.last().filter(|_| posts.len() >= limit);
-            let (Some((last, _)), Some(left)) = (last, rest.checked_sub(limit)) else {
+            let left = if own >= limit { &mut own } else { &mut *rest };
+            let (Some((last, _)), Some(less)) = (last, left.checked_sub(limit)) else {
                 return false;
             };
-            (before, limit, *rest) = (*last, POSTS_LOOKED_AT, left);
+            *left = less;
+            (before, limit) = (*last, POSTS_LOOKED_AT);
         }
     }
 
@@ -125,14 +132,22 @@ impl Entities<'_> {
         let everybody = Entities::new(self.renderer, None);
         let mut shown: HashMap<UserId, bool> = HashMap::new();
         let mut days: [(usize, HashSet<UserId>); DAYS] = Default::default();
-        for (post, author) in self.facts().tagged(tag, PostId(u64::MAX), POSTS_COUNTED) {
-            let ago = (now_ms / DAY_MS).checked_sub(post.unix_ms() / DAY_MS);
-            let day = ago.and_then(|ago| days.get_mut(usize::try_from(ago).ok()?));
-            let Some((posts, users)) = day else { continue };
-            if *shown.entry(author).or_insert_with(|| everybody.is_visible(author)) {
-                *posts += 1;
-                users.insert(author);
+        let (mut before, mut left) = (PostId(u64::MAX), POSTS_COUNTED);
+        for _ in 0..COUNTED_READS_MAX {
+            let read = self.facts().tagged(tag, before, POSTS_COUNTED);
+            for (post, author) in &read {
+                let ago = (now_ms / DAY_MS).checked_sub(post.unix_ms() / DAY_MS);
+                let day = ago.and_then(|ago| days.get_mut(usize::try_from(ago).ok()?));
+                let Some((posts, users)) = day.filter(|_| left > 0) else { continue };
+                if *shown.entry(*author).or_insert_with(|| everybody.is_visible(*author)) {
+                    *posts += 1;
+                    users.insert(*author);
+                    left -= 1;
+                }
             }
+            let is_last = read.len() < POSTS_COUNTED || left == 0;
+            let Some((last, _)) = read.last().filter(|_| !is_last) else { break };
+            before = *last;
         }
         days.map(|(posts, users)| [posts, users.len()])
     }

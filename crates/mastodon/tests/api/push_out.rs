@@ -71,6 +71,22 @@ async fn posts_that_are_hidden_from_a_reader_hide_no_hashtag() {
 }
 
 #[tokio::test]
+async fn hidden_posts_with_some_hashtags_take_nothing_from_others_nor_from_their_histories() {
+    let world = World::new();
+    let [bob, mallory] = world.people(["bob", "mallory"]).await;
+    run(&world, [post(&bob, "#spama #spamz")]).await;
+    let many: String = ('a'..'m').map(|last| format!("#spam{last} ")).collect();
+    run(&world, (0..450).map(|_| post(&mallory, &many))).await;
+    run(&world, (0..100).map(|_| post(&mallory, "#spamz"))).await;
+    let command = AccountCommand::SetState { user: user(&mallory), state: AccountState::Disabled };
+    run(&world, [Command::Account(command)]).await;
+    let found = world.get("/api/v2/search?q=spam&type=hashtags", None).await.json();
+    assert_eq!(names(&found["hashtags"]), ["spama", "spamz"]);
+    let found = world.get("/api/v1/tags/spama", None).await.json();
+    assert_eq!(found["history"][0]["uses"], "1");
+}
+
+#[tokio::test]
 async fn no_user_decides_alone_what_trends() {
     let world = World::new();
     let [ada, bob, mallory] = world.people(["ada", "bob", "mallory"]).await;
