@@ -11,21 +11,26 @@
 //!
 //! **Invariant:** an authorized connection is only closed early while it has no request in progress.
 
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::time::Instant;
 
 use edge::Guest;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, OwnedSemaphorePermit};
 
 /// All connections.
-#[derive(Default)]
 pub(crate) struct Seats {
     state: Mutex<State>,
-    /// Counts the pulses of the server: a coarse clock that costs nothing to read.
-    pulse: AtomicU32,
+    /// From when on the time is counted.
+    start: Instant,
+}
+
+impl Default for Seats {
+    fn default() -> Self {
+        Self { state: Mutex::default(), start: Instant::now() }
+    }
 }
 
 #[derive(Default)]
@@ -47,7 +52,8 @@ pub(crate) struct Seat {
     permit: Mutex<Option<OwnedSemaphorePermit>>,
     /// Requests in progress: partly read, or with a response that is not sent yet.
     busy: AtomicU32,
-    idle_since: AtomicU32,
+    /// End of the last request, in milliseconds.
+    idle_since: AtomicU64,
     /// Bytes received of a request's head.
     head: AtomicUsize,
     closing: Notify,
@@ -73,7 +79,7 @@ impl Seats {
             reserved: AtomicBool::new(is_reserved),
             permit: Mutex::new(Some(permit)),
             busy: AtomicU32::new(0),
-            idle_since: AtomicU32::new(self.pulse.load(Ordering::Relaxed)),
+            idle_since: AtomicU64::new(self.now_ms()),
             head: AtomicUsize::new(0),
             closing: Notify::new(),
         });
@@ -83,9 +89,8 @@ impl Seats {
         SeatGuard { seat }
     }
 
-    /// Counts a pulse: some seconds have passed.
-    pub(crate) fn pulse(&self) {
-        self.pulse.fetch_add(1, Ordering::Relaxed);
+    fn now_ms(&self) -> u64 {
+        u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
     /// Closes the oldest reserved connection.
@@ -95,15 +100,13 @@ impl Seats {
         }
     }
 
-    /// Closes the oldest guest, or if there is none, the connection that has been idle for the longest time, counted in
-    /// pulses. False if none is closed.
+    /// Closes the oldest guest, or if there is none, the connection that has been idle for the longest time. False if none
+    /// is closed.
     pub(crate) fn make_room(&self) -> bool {
         let mut state = self.state.lock();
-        let now = self.pulse.load(Ordering::Relaxed);
         let closed = state.guests.pop_first().or_else(|| {
             let idle = state.admitted.values().filter(|seat| seat.is_idle());
-            let longest = idle.max_by_key(|seat| (seat.idle_for(now), Reverse(seat.number)))?;
-            let number = longest.number;
+            let number = idle.min_by_key(|seat| seat.idle_since.load(Ordering::Relaxed))?.number;
             state.admitted.remove_entry(&number)
         });
         closed.inspect(|(_, seat)| seat.closing.notify_one()).is_some()
@@ -159,11 +162,6 @@ impl Seat {
     fn is_idle(&self) -> bool {
         self.busy.load(Ordering::Relaxed) == 0
     }
-
-    /// Pulses since the end of the last request.
-    fn idle_for(&self, now: u32) -> u32 {
-        now.wrapping_sub(self.idle_since.load(Ordering::Relaxed))
-    }
 }
 
 impl Guest for Seat {
@@ -194,8 +192,7 @@ pub(crate) struct Busy(Arc<Seat>);
 
 impl Drop for Busy {
     fn drop(&mut self) {
-        let now = self.0.seats.pulse.load(Ordering::Relaxed);
-        self.0.idle_since.store(now, Ordering::Relaxed);
+        self.0.idle_since.store(self.0.seats.now_ms(), Ordering::Relaxed);
         self.0.busy.fetch_sub(1, Ordering::Relaxed);
     }
 }
@@ -242,9 +239,8 @@ mod tests {
         let seats = Arc::new(Seats::default());
         let all: Vec<SeatGuard> = (0..4).map(|_| seats.take(permit(), false)).collect();
         all.iter().for_each(|taken| taken.seat.admit());
-        for at in [2, 0, 3, 1] {
-            drop(all[at].seat.begin());
-            seats.pulse();
+        for (at, ended_ms) in [(2, 7_001), (0, 7_002), (3, 7_004), (1, 9_000)] {
+            all[at].seat.idle_since.store(ended_ms, Ordering::Relaxed);
         }
         for goes in [2, 0, 3, 1] {
             assert!(seats.make_room());

@@ -94,7 +94,6 @@ pub async fn serve(
         let mut pulse = tokio::time::interval(PULSE);
         loop {
             pulse.tick().await;
-            server.seats.pulse();
             closing.send_modify(|_| ());
         }
     };

@@ -107,7 +107,7 @@ impl AppState {
     ) -> Result<T, ApiError> {
         let node = self.node.clone();
         let read = carry(move || read(&node));
-        Ok(self.reads.run_long(|_| read()).await?)
+        Ok(self.reads.run_listing(|_| read()).await?)
     }
 
     /// Reads the response to a completed change: queued in order and never refused, since the change

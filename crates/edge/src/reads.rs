@@ -1,9 +1,9 @@
 //! Reads that may block, kept off the threads that serve connections and within bounds.
 //!
-//! There are three lanes. The quick lane is for reads of a few rows, which at most wait for a disk. The
-//! long lane is for reads of many rows or much computation (KEYS, LCS, long listings), and the third one for computations
-//! that read no rows (recognition, decoding of images). Both have few threads, so that quick reads never wait for them,
-//! and neither waits for the other. **Invariant:** the number of running reads of a lane is
+//! There are four lanes. The quick lane is for reads of a few rows, which at most wait for a disk. The
+//! long lane is for reads of keys that take many rows or much computation (KEYS, LCS), another one for listings of many rows
+//! that users ask for, and the last one for computations that read no rows (recognition, decoding of images). These have few
+//! threads, so that quick reads never wait for them, and none waits for another. **Invariant:** the number of running reads of a lane is
 //! limited, and [`WAITING_PER_RUNNING`] times as many may wait.
 //!
 //! A thread of a lane takes reads from its queue until the queue is empty. A quick read does not get a thread
@@ -22,7 +22,7 @@ use tokio::task::JoinError;
 
 /// Number of reads that may wait for each that may run.
 const WAITING_PER_RUNNING: usize = 16;
-/// The same for the long lane. It has few threads, so more may wait for each.
+/// The same for the other lanes. They have few threads, so more may wait for each.
 const WAITING_PER_RUNNING_LONG: usize = 64;
 
 /// The lanes. Clones share them.
@@ -30,6 +30,7 @@ const WAITING_PER_RUNNING_LONG: usize = 64;
 pub struct BlockingReads {
     quick: Lane,
     long: Lane,
+    listing: Lane,
     computation: Lane,
 }
 
@@ -38,8 +39,10 @@ pub struct BlockingReads {
 pub enum Length {
     /// A few rows.
     Quick,
-    /// Many rows or much computation.
+    /// Many rows of keys, or much computation on them.
     Long,
+    /// Many rows that a user asks for.
+    Listing,
     /// Much computation and no rows.
     Computation,
 }
@@ -205,13 +208,14 @@ impl Lane {
 }
 
 impl BlockingReads {
-    /// At most `quick_max` quick reads at a time, and one long read and one computation for two processors.
+    /// At most `quick_max` quick reads at a time, and one long read, one listing and one computation for two processors.
     #[must_use]
     pub fn new(quick_max: usize) -> Self {
         let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
         Self {
             quick: Lane::new(quick_max, WAITING_PER_RUNNING, 1),
             long: Lane::new(processors / 2, WAITING_PER_RUNNING_LONG, 0),
+            listing: Lane::new(processors / 2, WAITING_PER_RUNNING_LONG, 0),
             computation: Lane::new(processors / 2, WAITING_PER_RUNNING_LONG, 0),
         }
     }
@@ -219,7 +223,8 @@ impl BlockingReads {
     /// Most threads that reads take at a time.
     #[must_use]
     pub fn threads_max(&self) -> usize {
-        self.quick.threads_max + self.long.threads_max + self.computation.threads_max
+        let long = self.long.threads_max + self.listing.threads_max;
+        self.quick.threads_max + long + self.computation.threads_max
     }
 
     /// Runs a quick read where blocking is allowed.
@@ -242,6 +247,17 @@ impl BlockingReads {
         read: impl FnOnce(&Abandoned) -> T + Send + 'static,
     ) -> Result<T, ReadError> {
         self.run_in(Length::Long, read).await
+    }
+
+    /// Runs a listing where blocking is allowed.
+    ///
+    /// # Errors
+    /// [`ReadError`]
+    pub async fn run_listing<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Abandoned) -> T + Send + 'static,
+    ) -> Result<T, ReadError> {
+        self.run_in(Length::Listing, read).await
     }
 
     /// Runs a computation where blocking is allowed.
@@ -279,6 +295,7 @@ impl BlockingReads {
         let lane = match length {
             Length::Quick => &self.quick,
             Length::Long => &self.long,
+            Length::Listing => &self.listing,
             Length::Computation => &self.computation,
         };
         let Ok(admitted) = Arc::clone(&lane.admitted).try_acquire_owned() else {
@@ -370,11 +387,12 @@ mod tests {
 
     #[tokio::test]
     async fn a_lane_whose_threads_are_all_busy_delays_no_other() {
-        let all = [Length::Quick, Length::Long, Length::Computation];
+        let all = [Length::Quick, Length::Long, Length::Listing, Length::Computation];
         for busy in all {
             let reads = BlockingReads {
                 quick: Lane::new(1, 1, 1),
                 long: Lane::new(1, 1, 0),
+                listing: Lane::new(1, 1, 0),
                 computation: Lane::new(1, 1, 0),
             };
             let (release, held) = std::sync::mpsc::channel::<()>();

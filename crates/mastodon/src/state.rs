@@ -137,7 +137,7 @@ impl Server {
     ) -> Result<T, ApiError> {
         let from = self.renderer.clone();
         let read = move |_: &_| read(&from.node, &mut Entities::new(&from, reader));
-        Ok(self.options.reads.run_long(read).await?)
+        Ok(self.options.reads.run_listing(read).await?)
     }
 
     /// Reads entities for the response to a change, which is never refused: the change cannot be undone.

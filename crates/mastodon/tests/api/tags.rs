@@ -298,7 +298,7 @@ async fn reads_of_many_rows_have_a_lane_of_their_own() {
     let mut reading = Vec::new();
     loop {
         let wait = Arc::clone(&wait);
-        let mut read = Box::pin(reads.run_long(move |_| wait.lock().unwrap().recv().is_err()));
+        let mut read = Box::pin(reads.run_listing(move |_| wait.lock().unwrap().recv().is_err()));
         if read.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready() {
             break;
         }
