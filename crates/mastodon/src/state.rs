@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use axum::http::Extensions;
-use edge::ClientAddress;
+use edge::{Abandoned, ClientAddress};
 use feed::accounts::{AccountCommand, AccountDone};
 use feed::{Command, Done, Idempotency, Reply, UserId};
 use node::{Node, Request};
@@ -136,7 +136,9 @@ impl Server {
         read: impl FnOnce(&Node, &mut Entities<'_>) -> T + Send + 'static,
     ) -> Result<T, ApiError> {
         let from = self.renderer.clone();
-        let read = move |_: &_| read(&from.node, &mut Entities::new(&from, reader));
+        let read = move |abandoned: &Abandoned| {
+            read(&from.node, &mut Entities::of_many(&from, reader, abandoned))
+        };
         Ok(self.options.reads.run_listing(read).await?)
     }
 

@@ -145,6 +145,7 @@ pub(crate) async fn directory(
         let users = entities.facts().totals().users;
         let ids = (0..users).rev().take(DIRECTORY_READ_MAX).map(feed::UserId);
         let listed = |user| entities.facts().user(user).is_some_and(|user| !user.undiscoverable);
+        let ids = ids.take_while(|_| !entities.is_abandoned());
         let seen = ids.filter(|user| entities.is_visible(*user) && listed(*user));
         let seen: Vec<_> = seen.skip(offset).take(limit).collect();
         list(seen.into_iter(), |user| entities.account(user))

@@ -25,6 +25,7 @@ use std::cell::{Cell, OnceCell};
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use edge::Abandoned;
 use feed::accounts::AccountState;
 use feed::{Facts, PostId, UserId, Viewer};
 use node::{Node, Store};
@@ -63,6 +64,8 @@ pub(crate) struct Entities<'a> {
     hidings: u64,
     /// Whether a row had to be read that only a reader who may block can read.
     lacks: Option<Cell<bool>>,
+    /// Says whether the caller of a long read still waits.
+    abandoned: Option<&'a Abandoned>,
     /// A post of the reader that was published a moment ago.
     new: Option<PostId>,
     /// Handles that were looked up already. A page has at most a few thousand: those whom its texts mention.
@@ -84,6 +87,20 @@ impl<'a> Entities<'a> {
     /// As [`Entities::of_kept`], for a post that the reader has published a moment ago.
     pub(crate) fn of_new(renderer: &'a Renderer, reader: UserId, new: PostId) -> Option<Self> {
         Some(Self { new: Some(new), ..Self::of_kept(renderer, reader)? })
+    }
+
+    /// As [`Entities::new`], for a long read, which ends early if its caller does not wait any more.
+    pub(crate) fn of_many(
+        renderer: &'a Renderer,
+        reader: Option<UserId>,
+        abandoned: &'a Abandoned,
+    ) -> Self {
+        Self { abandoned: Some(abandoned), ..Self::new(renderer, reader) }
+    }
+
+    /// Whether nobody waits for them any more.
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.abandoned.is_some_and(Abandoned::is_set)
     }
 
     /// Whether something is missing that is not kept.
@@ -112,6 +129,7 @@ impl<'a> Entities<'a> {
             marks: OnceCell::new(),
             hidings,
             lacks: None,
+            abandoned: None,
             new: None,
             handles: HashMap::new(),
         }

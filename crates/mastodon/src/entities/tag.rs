@@ -80,6 +80,9 @@ impl Entities<'_> {
         let (mut before, mut limit) = (PostId(u64::MAX), FIRST_LOOKED_AT);
         let mut own = OWN_LOOKED_AT;
         loop {
+            if self.is_abandoned() {
+                return false;
+            }
             let posts = self.facts().tagged(tag, before, limit);
             if posts.iter().any(|(_, author)| self.is_visible(*author)) {
                 return true;
