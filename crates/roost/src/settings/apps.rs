@@ -12,6 +12,7 @@ use feed::{Handle, Language};
 use mastodon::{About, MastodonOptions, PICTURE_BYTES_MAX, Picture, Rates, Registrations};
 use serde::Deserialize;
 
+use super::sources::syntax;
 use super::{Settings, SignUp};
 
 /// Longest file of `--about`, in bytes.
@@ -83,7 +84,7 @@ impl Settings {
 /// The description of the server in a file.
 fn about(file: &Path) -> anyhow::Result<About> {
     let text = String::from_utf8(read(file, ABOUT_BYTES_MAX)?).context("it is no UTF-8")?;
-    let keys: Keys = toml::from_str(&text)?;
+    let keys: Keys = toml::from_str(&text).map_err(|error| syntax(&error, &text))?;
     let default = About::default();
     let languages = keys.languages.map(|languages| {
         let parse = |text: &String| {
@@ -172,6 +173,7 @@ mod tests {
     fn a_wrong_file_says_what_is_wrong() {
         for (text, why) in [
             ("titel = 'Cats'", "titel"),
+            ("nats = 'nats://u:secret@host'", "line 1: unknown field `nats`"),
             ("contact = 'a b'", "contact is no handle"),
             ("contact-email = 'ada'", "contact-email"),
             ("languages = ['german']", "german is no code of a language"),
@@ -181,7 +183,7 @@ mod tests {
             (&"#".repeat(300 << 10), "256 KiB"),
         ] {
             let error = format!("{:#}", of(text).unwrap_err());
-            assert!(error.contains(why), "{text:.40}: {error}");
+            assert!(error.contains(why) && !error.contains("secret"), "{text:.40}: {error}");
         }
     }
 }

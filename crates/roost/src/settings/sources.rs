@@ -149,8 +149,8 @@ fn parse(text: &str) -> anyhow::Result<ArgMatches> {
         .map_err(|error| said(&error))
 }
 
-/// The line of a wrong syntax and the reason, without the text of the file: it may be a password.
-fn syntax(error: &toml::de::Error, text: &str) -> anyhow::Error {
+/// The line of an error of a file and the reason, without the text of the file: it may be a password.
+pub(super) fn syntax(error: &toml::de::Error, text: &str) -> anyhow::Error {
     let before = error.span().and_then(|span| text.as_bytes().get(..span.start));
     let line = 1 + before.unwrap_or_default().iter().filter(|byte| **byte == b'\n').count();
     let message = error.message().split_whitespace().collect::<Vec<_>>().join(" ");
