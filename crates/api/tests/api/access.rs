@@ -366,6 +366,9 @@ fn long_requests_end_when_their_key_is_revoked_though_nothing_is_sent_on_them() 
     let events_head = head("GET", "/v1/users/0/events", "text/plain");
     events.write_all(format!("{events_head}\r\n").as_bytes()).unwrap();
     read_until(&mut events, ": connected\n");
+    let authorized = [("Authorization", format!("Bearer {KEY}"))];
+    let authorized = authorized.each_ref().map(|(name, value)| (*name, value.as_str()));
+    assert_eq!(server.send("PUT", "/v1/buckets/b", &authorized, b"").status, 201);
     let mut body = server.connect();
     let body_head = head("PUT", "/v1/buckets/b/keys/k", "application/octet-stream");
     body.write_all(format!("{body_head}Content-Length: 1000000\r\n\r\nx").as_bytes()).unwrap();
