@@ -15,10 +15,12 @@ use anyhow::{Context as _, bail, ensure};
 
 use crate::{cargo, step, target};
 
-pub(crate) const USAGE: &str = "cargo xtask dist [--binary FILE] [--out DIR] [--maintainer 'NAME <ADDRESS>']
+pub(crate) const USAGE: &str =
+    "cargo xtask dist [--binary FILE] [--out DIR] [--maintainer 'NAME <ADDRESS>'] [--fast]
     --binary FILE      package this program instead of building one for release
     --out DIR          directory to write to [default: target/packages]
-    --maintainer TEXT  who answers for the Debian package. Set it if you give the package to others";
+    --maintainer TEXT  who answers for the Debian package. Set it if you give the package to others
+    --fast             compress less, for tests";
 
 /// The maintainer of a package that nobody answers for: Debian requires an address, and this one can never exist.
 const NO_MAINTAINER: &str = "Local build without a maintainer <nobody@roost.invalid>";
@@ -31,6 +33,7 @@ struct Options {
     binary: Option<PathBuf>,
     out: PathBuf,
     maintainer: String,
+    is_fast: bool,
 }
 
 /// The sources of a distribution.
@@ -42,6 +45,7 @@ struct Distribution<'a> {
     /// Seconds since 1970.
     time: String,
     maintainer: String,
+    is_fast: bool,
 }
 
 /// Builds everything and prints the paths.
@@ -57,6 +61,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
         version,
         time: time(root)?,
         maintainer: options.maintainer,
+        is_fast: options.is_fast,
     };
     let binary = match options.binary {
         Some(binary) => binary,
@@ -77,9 +82,14 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
 impl Options {
     fn parse(root: &Path, arguments: &[String]) -> anyhow::Result<Self> {
         let maintainer = NO_MAINTAINER.to_owned();
-        let mut options = Self { binary: None, out: target(root).join("packages"), maintainer };
+        let out = target(root).join("packages");
+        let mut options = Self { binary: None, out, maintainer, is_fast: false };
         let mut rest = arguments.iter();
         while let Some(option) = rest.next() {
+            if option == "--fast" {
+                options.is_fast = true;
+                continue;
+            }
             let value = || rest.clone().next().context(USAGE);
             match option.as_str() {
                 "--binary" => options.binary = Some(value()?.into()),
@@ -135,7 +145,9 @@ impl Distribution<'_> {
         let archive = out.join(format!("roost-{}-{platform}.tar.gz", self.version));
         let mut tar = Command::new("tar");
         tar.args(["--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--mode=go-w"]);
-        tar.arg(format!("--mtime=@{}", self.time)).args(["--use-compress-program=gzip -9n", "-cf"]);
+        let level = if self.is_fast { 1 } else { 9 };
+        tar.arg(format!("--mtime=@{}", self.time));
+        tar.arg(format!("--use-compress-program=gzip -{level}n")).arg("-cf");
         tar.arg(&archive).arg("-C").arg(out).arg(format!("roost-{}", self.version));
         tool(&mut tar)?;
         Ok(archive)

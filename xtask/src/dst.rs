@@ -1,6 +1,7 @@
-//! `cargo xtask dst`: builds the simulation tests with optimization and runs them.
+//! `cargo xtask dst`: builds the simulation tests and runs them.
 
-use std::path::Path;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::{cargo, step, target};
@@ -19,8 +20,8 @@ const NIGHTLY_SECONDS: &str = "600";
 pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
     let with_bugs = arguments.iter().any(|argument| argument.starts_with("--bugs"))
         || std::env::var_os("ROOST_BUG").is_some();
-    build(root, with_bugs)?;
-    step(simulator(root).args(arguments))
+    let simulator = Simulator::build(root, "release", with_bugs)?;
+    simulator.run(arguments)
 }
 
 /// Runs the seeds that failed once, new ones for [`TEST_SECONDS`], and looks for a few seeded bugs.
@@ -28,10 +29,10 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
 /// # Errors
 /// See [`run`].
 pub(crate) fn smoke(root: &Path) -> anyhow::Result<()> {
-    build(root, true)?;
-    step(simulator(root).arg("--regressions"))?;
-    step(simulator(root).args(["--seconds", TEST_SECONDS]))?;
-    TEST_BUGS.iter().try_for_each(|bug| step(simulator(root).args(["--bugs", bug])))
+    let simulator = Simulator::build(root, "dev", true)?;
+    simulator.run(&["--regressions"])?;
+    simulator.run(&["--seconds", TEST_SECONDS])?;
+    TEST_BUGS.iter().try_for_each(|bug| simulator.run(&["--bugs", bug]))
 }
 
 /// Runs the simulator's own tests, the seeds that failed once, new ones for [`NIGHTLY_SECONDS`], and looks for each of the
@@ -41,22 +42,34 @@ pub(crate) fn smoke(root: &Path) -> anyhow::Result<()> {
 /// See [`run`].
 pub(crate) fn nightly(root: &Path) -> anyhow::Result<()> {
     step(cargo(root, &["test", "--release", "-p", "dst", "--features", "bugs", "--quiet"]))?;
-    build(root, true)?;
-    step(simulator(root).arg("--regressions"))?;
-    step(simulator(root).args(["--seconds", NIGHTLY_SECONDS]))?;
-    step(simulator(root).arg("--bugs"))
+    let simulator = Simulator::build(root, "release", true)?;
+    simulator.run(&["--regressions"])?;
+    simulator.run(&["--seconds", NIGHTLY_SECONDS])?;
+    simulator.run(&["--bugs"])
 }
 
-fn build(root: &Path, with_bugs: bool) -> anyhow::Result<()> {
-    let mut build = cargo(root, &["build", "--release", "-p", "dst", "--quiet"]);
-    if with_bugs {
-        build.args(["--features", "bugs"]);
+/// The simulator, as it was built.
+struct Simulator<'a> {
+    root: &'a Path,
+    program: PathBuf,
+}
+
+impl<'a> Simulator<'a> {
+    /// Builds it with a profile: `dev`, which shares the dependencies of the other tests, or `release`, which is faster.
+    fn build(root: &'a Path, profile: &str, with_bugs: bool) -> anyhow::Result<Self> {
+        // With roost, of which nothing is built, cargo unifies the features of dependencies as for the other tests.
+        let package = ["-p", "dst", "-p", "roost", "--bin", "dst"];
+        let mut build = cargo(root, &["build", "--quiet", "--profile", profile]);
+        build.args(package);
+        if with_bugs {
+            build.args(["--features", "dst/bugs"]);
+        }
+        step(&mut build)?;
+        let folder = if profile == "dev" { "debug" } else { profile };
+        Ok(Self { root, program: target(root).join(folder).join("dst") })
     }
-    step(&mut build)
-}
 
-fn simulator(root: &Path) -> Command {
-    let mut simulator = Command::new(target(root).join("release/dst"));
-    simulator.current_dir(root);
-    simulator
+    fn run(&self, arguments: &[impl AsRef<OsStr>]) -> anyhow::Result<()> {
+        step(Command::new(&self.program).current_dir(self.root).args(arguments))
+    }
 }

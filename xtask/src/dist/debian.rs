@@ -45,8 +45,9 @@ pub(super) fn build(distribution: &Distribution<'_>, out: &Path) -> anyhow::Resu
     control(distribution, &folder, &version, &architecture)?;
     let package = out.join(format!("roost_{version}_{architecture}.deb"));
     let mut build = Command::new("dpkg-deb");
-    build.env(TIME, &distribution.time).args(["--root-owner-group", "-Zxz", "--build"]);
-    tool(build.arg(&folder).arg(&package))?;
+    build.env(TIME, &distribution.time).args(["--root-owner-group", "-Zxz"]);
+    build.args(distribution.is_fast.then_some("-z1"));
+    tool(build.arg("--build").arg(&folder).arg(&package))?;
     fs::remove_dir_all(&folder)?;
     Ok(package)
 }

@@ -47,7 +47,7 @@ impl Dist {
         let mut xtask = Command::new(env!("CARGO"));
         xtask.current_dir(env!("CARGO_MANIFEST_DIR"));
         xtask.args(["run", "--quiet", "--package", "xtask", "--", "dist", "--binary"]);
-        xtask.arg(env!("CARGO_BIN_EXE_roost")).arg("--out").arg(out);
+        xtask.arg(env!("CARGO_BIN_EXE_roost")).arg("--out").arg(out).arg("--fast");
         let paths = said(&xtask.output().unwrap());
         let mut paths = paths.lines().map(PathBuf::from);
         let mut next = || paths.next().unwrap();
