@@ -26,13 +26,11 @@ mod stories;
 
 use std::path::{Path, PathBuf};
 
+// As in the server, which the in-process measurements represent.
+use allocator as _;
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::report::Report;
-
-/// As in the server, which the in-process measurements represent.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Measures roost against controls in the same run.
 #[derive(Parser)]

@@ -18,6 +18,7 @@ use axum::http::header::{CONNECTION, STRICT_TRANSPORT_SECURITY};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use edge::{ClientAddress, Guest, GuestConnection, Listener, Stream, TrustedProxies};
+use futures_util::future::{BoxFuture, FutureExt as _};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -65,13 +66,36 @@ const HTTPS_ONLY: HeaderValue = HeaderValue::from_static("max-age=31536000");
 ///
 /// # Errors
 /// If the address of the listener cannot be read.
-pub async fn serve(
+pub fn serve<F>(
     listener: impl Into<Listener>,
     node: Node,
     options: ApiOptions,
-    shutdown: impl Future,
+    shutdown: F,
+) -> BoxFuture<'static, io::Result<()>>
+where
+    F: Future<Output: Send> + Send + 'static,
+{
+    let shutdown = async { drop(shutdown.await) };
+    serve_boxed(listener.into(), node, options, shutdown.boxed())
+}
+
+/// Boxes the future without being generic. So what serves requests is compiled in this crate, with its optimization, and not
+/// where the future is awaited.
+fn serve_boxed(
+    listener: Listener,
+    node: Node,
+    options: ApiOptions,
+    shutdown: BoxFuture<'static, ()>,
+) -> BoxFuture<'static, io::Result<()>> {
+    serve_until(listener, node, options, shutdown).boxed()
+}
+
+async fn serve_until(
+    mut listener: Listener,
+    node: Node,
+    options: ApiOptions,
+    shutdown: BoxFuture<'static, ()>,
 ) -> io::Result<()> {
-    let mut listener = listener.into();
     let address = listener.local_addr()?;
     let (closing, closed) = watch::channel(false);
     let memory = RequestMemory::new(options.request_memory);

@@ -27,12 +27,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use allocator as _;
 use clap::Parser;
 
 use crate::run::Tally;
-
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Seeds that failed once, a line each.
 const REGRESSIONS: &str = include_str!("../regressions.txt");

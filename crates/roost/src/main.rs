@@ -34,15 +34,12 @@ mod unencrypted;
 
 use std::process::ExitCode;
 
+use allocator as _;
 use anyhow::Context as _;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use exit::Exit;
-
-/// Faster under many small allocations from several threads, and gives memory back.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// A server for social feeds in one binary.
 #[derive(Parser)]

@@ -139,7 +139,7 @@ impl Serve {
                 redis::serve(redis, node, &redis_options, stop).await
             })
         });
-        let stop = async {
+        let stop = async move {
             stop.await;
             service::stopping();
             stopping.send_replace(true);

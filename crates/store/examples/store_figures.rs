@@ -5,6 +5,7 @@
 //! order, and 1,000,000 posts by 60 % of the users, freezing at 100 MB of overlay with checkpoints
 //! on a second thread, as the node does; then it reads.
 
+use allocator as _;
 use std::error::Error;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -12,9 +13,6 @@ use std::time::{Duration, Instant};
 use feed::Counts;
 use rows::{NameTable, Order, PointTable, PutRows, Rows, SetTable, Span, Value};
 use store::{CheckpointStats, Store, StoreError, StoreOptions, StoreWriter};
-
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const PEOPLE: u64 = 100_000;
 const POSTS: u64 = 1_000_000;
