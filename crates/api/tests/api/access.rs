@@ -368,7 +368,7 @@ fn long_requests_end_when_their_key_is_revoked_though_nothing_is_sent_on_them() 
     read_until(&mut events, ": connected\n");
     let authorized = [("Authorization", format!("Bearer {KEY}"))];
     let authorized = authorized.each_ref().map(|(name, value)| (*name, value.as_str()));
-    assert_eq!(server.send("PUT", "/v1/buckets/b", &authorized, b"").status, 201);
+    assert_eq!(server.send("PUT", "/v1/buckets/b", &authorized, b"").status, 204);
     let mut body = server.connect();
     let body_head = head("PUT", "/v1/buckets/b/keys/k", "application/octet-stream");
     body.write_all(format!("{body_head}Content-Length: 1000000\r\n\r\nx").as_bytes()).unwrap();
