@@ -51,10 +51,6 @@ impl Mend {
             if step.set(SetTable::LockedUsers, key, DISABLED, Some(0)) {
                 step.derived(format!("account of user {key}: the row that it is disabled"));
             }
-            // It is no finding that its posts are in lists: those of an account that was disabled before format 19 are.
-            if !self.is_check && step.rows.member(SetTable::RelistedUsers, 0, key).is_none() {
-                step.rows.put_member(SetTable::RelistedUsers, 0, key, Some(0));
-            }
         }
         let Some(email) = &account.email else { return };
         match step.facts().by_email(email) {

@@ -183,7 +183,7 @@ impl Mend {
                 SetTable::Replies => step.reply(owner, item),
                 SetTable::Boosts => step.boost_of_post(owner, item, number),
                 SetTable::PostLists | SetTable::OpenReplies => {
-                    step.listed_post((table, owner, number), item);
+                    step.listed_post((table, owner, number), item, self.is_check);
                 }
                 SetTable::RelistedUsers => step.relisted_user(owner, item),
                 SetTable::DirectPosts => step.direct_post(owner, item, number),

@@ -156,9 +156,11 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
     /// Adds rows of a post in lists and conversations. It is no finding that they are missing: posts from before format 19
     /// may have none.
     fn add_to_lists(&mut self, id: PostId, post: &Post) {
-        let account = self.facts().account(post.author);
-        let is_hidden = account.is_some_and(|account| account.state == AccountState::Disabled);
-        let shared = if is_hidden { list_rows::shared_rows_of(post) } else { Vec::new() };
+        let shared = if self.is_disabled(post.author) {
+            list_rows::shared_rows_of(post)
+        } else {
+            Vec::new()
+        };
         for (table, owner, number) in list_rows::rows_of(post) {
             if !shared.contains(&(table, owner, number)) {
                 self.set(table, owner, id.0, Some(number));
@@ -179,13 +181,27 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
             && self.rows.name(NameTable::ConversationPost, &key).is_some()
     }
 
-    /// A row of a list, whose post must be in it.
-    pub(super) fn listed_post(&mut self, row: ListRow, item: u64) {
+    fn is_disabled(&self, user: UserId) -> bool {
+        self.facts().account(user).is_some_and(|account| account.state == AccountState::Disabled)
+    }
+
+    /// A row of a list, whose post must be in it. It is no finding that posts of a disabled account are in lists: those of one
+    /// that was disabled before format 19 are, and a repair has them removed.
+    pub(super) fn listed_post(&mut self, row: ListRow, item: u64, is_check: bool) {
         let post = self.stored_post(item);
-        if !post.is_some_and(|post| list_rows::rows_of(&post).contains(&row)) {
+        let Some(post) = post.filter(|post| list_rows::rows_of(post).contains(&row)) else {
             let (table, owner, _) = row;
             self.derived(format!("{table:?} {owner}, {item}: no such post is in the list"));
             self.rows.put_member(table, owner, item, None);
+            return;
+        };
+        let author = post.author.0.into();
+        if !is_check
+            && self.is_disabled(post.author)
+            && list_rows::shared_rows_of(&post).contains(&row)
+            && self.rows.member(SetTable::RelistedUsers, 0, author).is_none()
+        {
+            self.rows.put_member(SetTable::RelistedUsers, 0, author, Some(0));
         }
     }
 
