@@ -186,7 +186,7 @@ fn erasure_cost() -> Cost {
     Cost { work: cost.work + read, ..cost }
 }
 
-/// Of removing some posts from lists, which are read for it.
+/// Cost of a removal of some posts from lists, which are read for it.
 fn relisting_cost() -> Cost {
     let rows = RELISTED_POSTS_MAX * LISTED_ROWS + 1;
     let cost = Cost::of_rows(rows, 16 * rows);

@@ -1,4 +1,4 @@
-//! What samples cost: the allocator's own count against the meter's and against the promised bounds. A binary of its
+//! Memory of samples: the allocator's own count against the meter's and against the promised bounds. A binary of its
 //! own, for its allocator.
 //!
 //! The allocator counts for each thread, so tests do not see each other.

@@ -22,7 +22,7 @@ const SHORT_BYTES: usize = 64 << 10;
 /// Effects that the commands under way may have, for each command that may be under way: the ends of a few thousand boosts.
 pub(crate) const EFFECTS_PER_COMMAND: usize = 4;
 
-/// As many effects may be under way with however few commands: more than two of those by which the node removes rows have.
+/// Effects that may be under way with however few commands: as many as two commands have by which the node removes rows.
 const EFFECTS_MIN: usize = 2 * ERASE_ROWS_MAX;
 
 /// The recipient of the reply to a submission.

@@ -1,4 +1,4 @@
-//! What a connection costs: memory follows what has arrived, and usual commands take none. A binary of its own, for its
+//! Memory of a connection: it follows what has arrived, and usual commands take none. A binary of its own, for its
 //! allocator.
 //!
 //! The allocator counts for each thread, so tests do not see each other.

@@ -157,7 +157,7 @@ impl Join {
     }
 }
 
-/// The command that starts a node. A password is not shown, and stands on no command line.
+/// The command that starts a node. A password is not shown, and is on no command line.
 fn start(data: &str, servers: &str) -> String {
     if servers.contains('@') {
         format!("roost serve --data {data} and the same ROOST_NATS")

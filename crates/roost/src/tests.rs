@@ -78,7 +78,7 @@ fn a_command_with_many_options_has_them_under_headings() {
         let without = options.iter().filter(|option| option.get_help_heading().is_none());
         let without: Vec<_> = without.map(|option| option.get_long()).collect();
         assert!(options.len() <= 10 || without.is_empty(), "{name}: {without:?}");
-        // Options of one heading stand together.
+        // Options of one heading follow each other.
         let mut headings: Vec<_> = options.iter().map(|option| option.get_help_heading()).collect();
         headings.dedup();
         let different: BTreeSet<_> = headings.iter().collect();

@@ -37,7 +37,7 @@ impl<'r, R: Rows + ?Sized> Facts<'r, R> {
         users.chain(similar.flatten())
     }
 
-    /// As [`Facts::search_users`], of the users whom `follower` follows: however many others have such handles.
+    /// Same as [`Facts::search_users`] among the users whom `follower` follows, however many others have such handles.
     pub fn search_followed(
         self,
         start: &Handle,

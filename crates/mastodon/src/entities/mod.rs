@@ -89,7 +89,7 @@ impl<'a> Entities<'a> {
         Some(Self { new: Some(new), ..Self::of_kept(renderer, reader)? })
     }
 
-    /// As [`Entities::new`], for a long read, which ends early if its caller does not wait any more.
+    /// Entities for a long read, which ends early if its caller does not wait any more.
     pub(crate) fn of_many(
         renderer: &'a Renderer,
         reader: Option<UserId>,

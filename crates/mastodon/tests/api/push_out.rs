@@ -1,4 +1,4 @@
-//! What many strangers did, or one of them many times, hides nothing that others may see.
+//! Actions of many strangers, or many actions of one, hide nothing that others may see.
 
 use feed::accounts::{AccountCommand, AccountState};
 use feed::{Command, Done, Handle, Name, NewPost, PostEdit, PostId, PostText, UserId, UserRef};

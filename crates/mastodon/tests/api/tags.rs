@@ -335,7 +335,7 @@ async fn reads_of_many_rows_have_a_lane_of_their_own() {
     drop(done);
 }
 
-/// What a stranger asks for often is counted once.
+/// Counts that strangers request often are made once.
 #[tokio::test]
 async fn a_history_counts_new_posts_at_once_and_is_kept_otherwise() {
     let (world, clock) = World::with_clock();

@@ -134,7 +134,7 @@ pub(super) async fn is_served(data: &Path) -> bool {
 /// Sends a request to the server of a directory.
 ///
 /// # Errors
-/// With [`Unconfirmed`] in the chain if the request may have been carried out all the same.
+/// If there is no answer. [`Unconfirmed`] is in the chain if the request may have been carried out all the same.
 pub(super) async fn ask(data: &Path, action: &Action) -> anyhow::Result<Answer> {
     let connected = UnixStream::connect(data.join(NAME)).await;
     let mut stream = connected.context("the server does not answer")?;
