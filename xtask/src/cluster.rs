@@ -3,19 +3,31 @@
 //! The tests themselves are `faults.rs` and `figures.rs` in `crates/roost/tests/e2e/cluster`; this passes the numbers to
 //! them.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, bail};
+use clap::Args;
 
 use crate::fetch::Fetcher;
 use crate::suite::Suite;
 use crate::{cargo, is_ci, no_skip, step, target};
 
-const USAGE: &str = "cargo xtask cluster [--minutes 30] [--seed NUMBER] [--out FOLDER]
-cargo xtask cluster --figures [--out FOLDER]
+/// The campaign, or the measurement.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Time that the campaign takes
+    #[arg(long, default_value_t = 30.0)]
+    minutes: f64,
+    /// Seed of the campaign's faults [default: a new one, which is printed]
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Measure instead
+    #[arg(long, conflicts_with_all = ["minutes", "seed"])]
+    figures: bool,
+    /// Folder for the results
+    #[arg(long)]
+    out: Option<PathBuf>,
+}
 
-The first writes summary.txt, faults.csv and pauses.csv to the folder. The second measures a build of the profile `dist` instead, and
-writes figures.txt.";
 /// Seconds in `cargo xtask test`.
 const TEST_SECONDS: &str = "20";
 /// Arguments of the test binary that select the campaign.
@@ -23,30 +35,30 @@ const CAMPAIGN: [&str; 4] = ["--ignored", "--exact", "--nocapture", "cluster::fa
 /// Arguments of the test binary that select the measurement.
 const FIGURES: [&str; 4] = ["--ignored", "--exact", "--nocapture", "cluster::figures::figures"];
 
-/// Runs the campaign.
+/// Runs the campaign for some minutes with a new seed.
 ///
 /// # Errors
-/// If arguments are wrong, or something acknowledged was lost.
-pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
-    let mut rest = arguments.iter().peekable();
-    let measures = rest.next_if(|first| *first == "--figures").is_some();
+/// See [`run`].
+pub(crate) fn campaign(root: &Path, minutes: f64) -> anyhow::Result<()> {
+    run(root, &Options { minutes, seed: None, figures: false, out: None })
+}
+
+/// Runs the campaign or the measurement.
+///
+/// # Errors
+/// If something acknowledged was lost.
+pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
     let mut test = cargo(root, &["test", "-p", "roost", "--test", "e2e"]);
-    test.args(measures.then_some("--profile=dist"));
-    test.arg("--").args(if measures { FIGURES } else { CAMPAIGN });
-    let mut minutes = 30.0;
-    while let Some(name) = rest.next() {
-        let value = rest.next().with_context(|| format!("{name} has no value\n\n{USAGE}"))?;
-        match name.as_str() {
-            "--minutes" => minutes = value.parse::<f64>()?,
-            "--seed" => drop(test.env("ROOST_TEST_SEED", value)),
-            "--out" => drop(test.env("ROOST_CLUSTER_OUT", std::path::absolute(value)?)),
-            _ => bail!("{USAGE}"),
-        }
+    test.args(options.figures.then_some("--profile=dist"));
+    test.arg("--").args(if options.figures { FIGURES } else { CAMPAIGN });
+    test.envs(options.seed.map(|seed| ("ROOST_TEST_SEED", seed.to_string())));
+    if let Some(out) = &options.out {
+        test.env("ROOST_CLUSTER_OUT", std::path::absolute(out)?);
     }
     for missing in (Fetcher { root, target: &target(root), may_install: is_ci() }).nats() {
         println!("missing: {missing}");
     }
-    test.env("ROOST_CLUSTER_SECONDS", format!("{:.0}", minutes * 60.0));
+    test.env("ROOST_CLUSTER_SECONDS", format!("{:.0}", options.minutes * 60.0));
     step(test.envs(no_skip()))
 }
 

@@ -11,16 +11,10 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, ensure};
+use clap::Args;
 
 use crate::{cargo, step, target};
-
-pub(crate) const USAGE: &str =
-    "cargo xtask dist [--binary FILE] [--out DIR] [--maintainer 'NAME <ADDRESS>'] [--fast]
-    --binary FILE      package this program instead of building one for release
-    --out DIR          directory to write to [default: target/packages]
-    --maintainer TEXT  who answers for the Debian package. Set it if you give the package to others
-    --fast             compress less, for tests";
 
 /// The maintainer of a package that nobody answers for: Debian requires an address, and this one can never exist.
 const NO_MAINTAINER: &str = "Local build without a maintainer <nobody@roost.invalid>";
@@ -28,12 +22,27 @@ const NO_MAINTAINER: &str = "Local build without a maintainer <nobody@roost.inva
 /// The time that everything in an archive has, for programs that follow this convention, in seconds since 1970.
 const TIME: &str = "SOURCE_DATE_EPOCH";
 
-/// The arguments.
-struct Options {
+/// The program, and where the packages go.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Package this program instead of building one
+    #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
-    out: PathBuf,
+    /// Directory to write to [default: target/packages]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Who answers for the Debian package. Set it if you give the package to others
+    #[arg(
+        long,
+        value_name = "NAME <ADDRESS>",
+        value_parser = maintainer,
+        default_value = NO_MAINTAINER,
+        hide_default_value = true
+    )]
     maintainer: String,
-    is_fast: bool,
+    /// Compress less, for tests
+    #[arg(long)]
+    fast: bool,
 }
 
 /// The sources of a distribution.
@@ -51,17 +60,17 @@ struct Distribution<'a> {
 /// Builds everything and prints the paths.
 ///
 /// # Errors
-/// If an argument is wrong, a tool is missing, or a file cannot be written.
-pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
-    let options = Options::parse(root, arguments)?;
+/// If a tool is missing, or a file cannot be written.
+pub(crate) fn run(root: &Path, options: Options) -> anyhow::Result<()> {
     let version = version(root)?;
+    let out = options.out.unwrap_or_else(|| target(root).join("packages"));
     let distribution = Distribution {
         root,
-        tree: options.out.join(format!("roost-{version}")),
+        tree: out.join(format!("roost-{version}")),
         version,
         time: time(root)?,
         maintainer: options.maintainer,
-        is_fast: options.is_fast,
+        is_fast: options.fast,
     };
     let binary = match options.binary {
         Some(binary) => binary,
@@ -71,40 +80,16 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
         }
     };
     distribution.fill(&binary)?;
-    let archive = distribution.archive(&options.out)?;
-    let package = debian::build(&distribution, &options.out)?;
+    let archive = distribution.archive(&out)?;
+    let package = debian::build(&distribution, &out)?;
     for path in [&distribution.tree, &archive, &package] {
         println!("{}", path.display());
     }
     Ok(())
 }
 
-impl Options {
-    fn parse(root: &Path, arguments: &[String]) -> anyhow::Result<Self> {
-        let maintainer = NO_MAINTAINER.to_owned();
-        let out = target(root).join("packages");
-        let mut options = Self { binary: None, out, maintainer, is_fast: false };
-        let mut rest = arguments.iter();
-        while let Some(option) = rest.next() {
-            if option == "--fast" {
-                options.is_fast = true;
-                continue;
-            }
-            let value = || rest.clone().next().context(USAGE);
-            match option.as_str() {
-                "--binary" => options.binary = Some(value()?.into()),
-                "--out" => options.out = value()?.into(),
-                "--maintainer" => options.maintainer = maintainer_of(value()?)?,
-                _ => bail!(USAGE),
-            }
-            rest.next();
-        }
-        Ok(options)
-    }
-}
-
 /// The text as Debian's field `Maintainer`: one line, a name and an address.
-fn maintainer_of(text: &str) -> anyhow::Result<String> {
+fn maintainer(text: &str) -> anyhow::Result<String> {
     let parts = text.strip_suffix('>').and_then(|text| text.split_once(" <"));
     let is_field = parts.is_some_and(|(name, address)| {
         let is_address = address.split_once('@').is_some_and(|(user, host)| {
@@ -113,7 +98,7 @@ fn maintainer_of(text: &str) -> anyhow::Result<String> {
         !name.trim().is_empty() && is_address
     });
     let is_one = !text.contains(|c: char| c.is_control() || c == ',');
-    ensure!(is_field && is_one, "--maintainer is NAME <ADDRESS>, without a comma");
+    ensure!(is_field && is_one, "it must be NAME <ADDRESS>, without a comma");
     Ok(text.to_owned())
 }
 
@@ -214,13 +199,9 @@ mod tests {
 
     #[test]
     fn the_maintainer_is_a_name_and_an_address() {
-        let parse = |text: &str| {
-            let arguments = ["--maintainer".to_owned(), text.to_owned()];
-            Options::parse(Path::new("/"), &arguments).map(|options| options.maintainer)
-        };
-        assert_eq!(parse("Ann B <ann@feeds.example>").unwrap(), "Ann B <ann@feeds.example>");
-        assert_eq!(Options::parse(Path::new("/"), &[]).unwrap().maintainer, NO_MAINTAINER);
-        assert_eq!(maintainer_of(NO_MAINTAINER).unwrap(), NO_MAINTAINER);
+        for text in ["Ann B <ann@feeds.example>", NO_MAINTAINER] {
+            assert_eq!(maintainer(text).unwrap(), text);
+        }
         for text in [
             "",
             "B, Ann <a@b>",
@@ -230,7 +211,7 @@ mod tests {
             "A <a@b> x",
             "A\nDepends: x <a@b>",
         ] {
-            assert!(parse(text).is_err(), "{text}");
+            assert!(maintainer(text).is_err(), "{text}");
         }
     }
 }

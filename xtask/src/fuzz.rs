@@ -6,15 +6,21 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, ensure};
+use clap::Args;
 
 use crate::{step, target};
 
-const USAGE: &str = "cargo xtask fuzz TARGET [--minutes 30]
+/// The target, and for how long.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// A folder of fuzz/corpus
+    target: String,
+    /// Time to look for
+    #[arg(long, default_value_t = 30)]
+    minutes: u32,
+}
 
-The targets are the folders of fuzz/corpus. It needs a nightly toolchain and cargo-fuzz
-(cargo install cargo-fuzz). New inputs go to target/fuzz/corpus/TARGET, what fails to
-target/fuzz/failures: put that into fuzz/corpus/TARGET with the repair.";
 /// Resident memory at which an input has failed, in MiB.
 const MEMORY_MIB: u32 = 4_096;
 /// Seconds after which an input has failed.
@@ -25,15 +31,10 @@ const INPUT_BYTES: u32 = 8_192;
 /// Runs one target.
 ///
 /// # Errors
-/// If arguments are wrong, tools are missing, or an input fails.
-pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
-    let (name, minutes) = match arguments {
-        [name] => (name, 30),
-        [name, option, minutes] if option == "--minutes" => (name, minutes.parse::<u32>()?),
-        _ => bail!("{USAGE}"),
-    };
+/// If tools are missing, or an input fails.
+pub(crate) fn run(root: &Path, Options { target: name, minutes }: &Options) -> anyhow::Result<()> {
     let seeds = root.join("fuzz/corpus").join(name);
-    ensure!(seeds.is_dir(), "there is no target {name}\n\n{USAGE}");
+    ensure!(seeds.is_dir(), "there is no target {name}: it is a folder of fuzz/corpus");
     let folder = target(root).join("fuzz");
     let (found, failures) = (folder.join("corpus").join(name), folder.join("failures"));
     for folder in [&found, &failures] {

@@ -18,60 +18,92 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, ensure};
+use clap::{Args, Parser};
 
 use crate::fetch::Fetcher;
 use crate::suite::Suite;
 
-const USAGE: &str =
-    "cargo xtask test            check format, lints and documents, and run all tests
-cargo xtask test --install  install and fetch what tests use, then do the same
-cargo xtask test PACKAGE... run the tests of these packages
-cargo xtask nightly         run the long checks: documentation, races, statistics, campaigns (--install as for test)
-cargo xtask tidy            run only the quick checks of the sources
-cargo xtask dst [ARGS]      simulate the node with faults (options: --help)
-cargo xtask bench [ARGS]    run benchmarks (list: --help); raw data goes to runs/DATE-bench
-cargo xtask dist            build a release: an archive and a Debian package, in target/packages
-cargo xtask power [ARGS]    test power losses and kills under load (options: --help)
-cargo xtask cluster [ARGS]  test a cluster while its parts fail (options: --help)
-cargo xtask damage --minutes N [--out FILE]
-                            damage random bits of every file of a data directory
-cargo xtask fuzz TARGET     look for inputs that fail (options: --help)";
+/// What the project does with its own sources.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", disable_help_subcommand = true)]
+enum Task {
+    /// Check format, lints and documents, and run all tests
+    Test {
+        /// Install and fetch what tests use before
+        #[arg(long, conflicts_with = "packages")]
+        install: bool,
+        /// Run only the tests of these packages
+        packages: Vec<String>,
+    },
+    /// Run the long checks: documentation, races, statistics, campaigns with faults
+    Nightly {
+        /// Install and fetch what tests use before
+        #[arg(long)]
+        install: bool,
+    },
+    /// Run only the quick checks of the sources
+    Tidy,
+    /// Simulate the node with faults (options: --help)
+    #[command(disable_help_flag = true)]
+    Dst(Passed),
+    /// Run benchmarks; raw data goes to runs/DATE-bench (list: --help)
+    #[command(disable_help_flag = true)]
+    Bench(Passed),
+    /// Build a release as a directory, an archive and a Debian package
+    Dist(dist::Options),
+    /// Test power losses and kills of the real server under load
+    Power(power::Options),
+    /// Test a cluster while nodes, NATS servers, links, disks and clocks fail, or measure one
+    ///
+    /// The campaign writes summary.txt, faults.csv and pauses.csv to the folder of --out; the measurement, of a build of the
+    /// profile dist, writes figures.txt.
+    Cluster(cluster::Options),
+    /// Damage random bits of every file of a data directory
+    Damage {
+        /// Time to go on for
+        #[arg(long)]
+        minutes: f64,
+        /// File to write the results to
+        #[arg(long)]
+        out: Option<PathBuf>,
+    },
+    /// Look for inputs that make a target fail, with libFuzzer
+    ///
+    /// It needs a nightly toolchain and cargo-fuzz (cargo install cargo-fuzz). New inputs go to target/fuzz/corpus/TARGET,
+    /// what fails to target/fuzz/failures: put that into fuzz/corpus/TARGET with the repair.
+    Fuzz(fuzz::Options),
+}
+
+/// Arguments for another program.
+#[derive(Args)]
+struct Passed {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGS")]
+    arguments: Vec<String>,
+}
 
 /// Most time to install system packages.
 const APT_LIMIT: Duration = Duration::from_secs(15 * 60);
 /// Minutes of a cluster with faults in `cargo xtask nightly`.
-const NIGHTLY_CLUSTER_MINUTES: &str = "10";
-
+const NIGHTLY_CLUSTER_MINUTES: f64 = 10.0;
 /// Random requests of each endpoint of Mastodon's API in `cargo xtask nightly`.
 const NIGHTLY_EXAMPLES: &str = "175";
 
 fn main() -> anyhow::Result<()> {
-    let mut arguments = std::env::args().skip(1);
+    let task = Task::parse();
     let root = root()?;
-    match arguments.next().as_deref() {
-        Some("test") => match arguments.collect::<Vec<_>>().as_slice() {
-            [] => test(&root, false),
-            [option] if option == "--install" => test(&root, true),
-            packages if packages.iter().all(|name| !name.starts_with('-')) => {
-                Suite::build(&root, packages, &[])?.run(&root)
-            }
-            _ => bail!("{USAGE}"),
-        },
-        Some("nightly") => match arguments.collect::<Vec<_>>().as_slice() {
-            [] => nightly(&root, false),
-            [option] if option == "--install" => nightly(&root, true),
-            _ => bail!("{USAGE}"),
-        },
-        Some("tidy") => quick(&root),
-        Some("cluster") => cluster::run(&root, &arguments.collect::<Vec<_>>()),
-        Some("dst") => dst::run(&root, &arguments.collect::<Vec<_>>()),
-        Some("dist") => dist::run(&root, &arguments.collect::<Vec<_>>()),
-        Some("bench") => bench(&root, &arguments.collect::<Vec<_>>()),
-        Some("damage") => damage(&root, &arguments.collect::<Vec<_>>()),
-        Some("fuzz") => fuzz::run(&root, &arguments.collect::<Vec<_>>()),
-        Some("power") => power::run(&root, &arguments.collect::<Vec<_>>()),
-        _ => bail!("{USAGE}"),
+    match task {
+        Task::Test { install, packages } if packages.is_empty() => test(&root, install),
+        Task::Test { packages, .. } => Suite::build(&root, &packages, &[])?.run(&root),
+        Task::Nightly { install } => nightly(&root, install),
+        Task::Tidy => quick(&root),
+        Task::Dst(Passed { arguments }) => dst::run(&root, &arguments),
+        Task::Bench(Passed { arguments }) => bench(&root, &arguments),
+        Task::Dist(options) => dist::run(&root, options),
+        Task::Power(options) => power::run(&root, &options),
+        Task::Cluster(options) => cluster::run(&root, &options),
+        Task::Damage { minutes, out } => damage(&root, minutes, out),
+        Task::Fuzz(options) => fuzz::run(&root, &options),
     }
 }
 
@@ -142,7 +174,7 @@ fn nightly(root: &Path, install: bool) -> anyhow::Result<()> {
     let envs: Vec<_> = no_skip().into_iter().chain([("ROOST_NIGHTLY", "1")]).collect();
     Suite::build(root, &["stats".into()], &envs)?.run(root)?;
     dst::nightly(root)?;
-    cluster::run(root, &["--minutes".into(), NIGHTLY_CLUSTER_MINUTES.into()])?;
+    cluster::campaign(root, NIGHTLY_CLUSTER_MINUTES)?;
     let mut requests = cargo(root, &["test", "-p", "roost", "--test", "e2e", "--"]);
     requests.args(["--nocapture", "mastodon::checks::random_requests"]);
     step(requests.env("ROOST_EXAMPLES", NIGHTLY_EXAMPLES).envs(no_skip()))?;
@@ -279,17 +311,13 @@ fn bench(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
 }
 
 /// Runs the test of damaged files for a time instead of a number of cases.
-fn damage(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
-    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let (minutes, out) = match arguments.as_slice() {
-        ["--minutes", minutes] => (minutes, None),
-        ["--minutes", minutes, "--out", out] => (minutes, Some(std::path::absolute(out)?)),
-        _ => bail!("{USAGE}"),
-    };
+fn damage(root: &Path, minutes: f64, out: Option<PathBuf>) -> anyhow::Result<()> {
     let mut test =
         cargo(root, &["test", "-p", "node", "--test", "it", "--", "--nocapture", "damage::"]);
-    test.env("ROOST_DAMAGE_MINUTES", minutes);
-    test.envs(out.map(|out| ("ROOST_DAMAGE_OUT", out)));
+    test.env("ROOST_DAMAGE_MINUTES", minutes.to_string());
+    if let Some(out) = out {
+        test.env("ROOST_DAMAGE_OUT", std::path::absolute(out)?);
+    }
     step(test)
 }
 

@@ -2,40 +2,48 @@
 //!
 //! The test itself is `crates/roost/tests/e2e/power.rs`; this passes the numbers to it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, bail};
+use clap::Args;
 
 use crate::{cargo, step};
 
-/// The arguments: `--losses N --kills M --seed S --disk KIND --out FILE`, all optional.
-const USAGE: &str = "cargo xtask power [--losses 300] [--kills 1000] [--seed NUMBER] [--out FILE]
-                  [--disk honest|forgets-files|forgets-directories]
+/// The numbers of losses and kills.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Power losses
+    #[arg(long, default_value_t = 300)]
+    losses: u32,
+    /// Kills
+    #[arg(long, default_value_t = 1_000)]
+    kills: u32,
+    /// Seed of the campaign [default: a new one, which is printed]
+    #[arg(long)]
+    seed: Option<u64>,
+    /// The disk. The two that ignore syncs lose what was acknowledged, which must be found
+    #[arg(long, value_parser = ["honest", "forgets-files", "forgets-directories"])]
+    disk: Option<String>,
+    /// File for the results
+    #[arg(long)]
+    out: Option<PathBuf>,
+}
 
-forgets-files and forgets-directories are disks that ignore syncs: losses must be found.";
 /// Seconds for a loss or a kill with the comparison after it, on two cores.
 const SECONDS_EACH: f64 = 1.5;
 
 /// Runs the campaign.
 ///
 /// # Errors
-/// If arguments are wrong, or something acknowledged was lost.
-pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
+/// If something acknowledged was lost.
+pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
+    let Options { losses, kills, seed, disk, out } = options;
     let test = ["test", "-p", "roost", "--test", "e2e", "--"];
     let mut test = cargo(root, &test);
     test.args(["--ignored", "--exact", "--nocapture", "power::campaign"]);
-    let (mut losses, mut kills) = (300, 1_000);
-    let mut rest = arguments.iter();
-    while let Some(name) = rest.next() {
-        let value = rest.next().with_context(|| format!("{name} has no value\n\n{USAGE}"))?;
-        match name.as_str() {
-            "--losses" => losses = value.parse::<u32>()?,
-            "--kills" => kills = value.parse::<u32>()?,
-            "--seed" => drop(test.env("ROOST_TEST_SEED", value)),
-            "--disk" => drop(test.env("ROOST_POWER_DISK", value)),
-            "--out" => drop(test.env("ROOST_POWER_OUT", std::path::absolute(value)?)),
-            _ => bail!("{USAGE}"),
-        }
+    test.envs(seed.map(|seed| ("ROOST_TEST_SEED", seed.to_string())));
+    test.envs(disk.as_ref().map(|disk| ("ROOST_POWER_DISK", disk)));
+    if let Some(out) = out {
+        test.env("ROOST_POWER_OUT", std::path::absolute(out)?);
     }
     test.env("ROOST_POWER_LOSSES", losses.to_string());
     test.env("ROOST_POWER_KILLS", kills.to_string());
