@@ -2,6 +2,7 @@
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -308,7 +309,7 @@ fn connections_max(settings: &Settings, memory: &Memory) -> anyhow::Result<u32> 
     descriptors::connections(
         limit,
         (listeners, handshakes),
-        settings.max_connections,
+        settings.max_connections.map(NonZeroU32::get),
         memory.connections(),
     )
 }
@@ -324,7 +325,7 @@ fn server_options(
         access: access.clone(),
         connections_max,
         reads: BlockingReads::new(READS_MAX),
-        threads: settings.redis_threads,
+        threads: settings.redis_threads.map(|count| count.get() as usize),
         memory: memory.redis(),
         metrics: RedisMetrics::default(),
     };

@@ -8,6 +8,7 @@ mod sources;
 mod values;
 
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -24,7 +25,7 @@ use crate::memory::{Given, Memory};
 pub(crate) use sources::Sources;
 pub(crate) use values::{LogFormat, Policy, check_level, duration, life, whole_seconds};
 
-use values::{SignUp, erase_within, log_level};
+use values::{SignUp, count, erase_within, log_level};
 
 /// Headings of `--help` and of `--check`.
 const LISTENING: &str = "Listening and TLS";
@@ -237,19 +238,37 @@ pub(crate) struct Settings {
     #[arg(long, env = "ROOST_REDIS_MEMORY", value_name = "SIZE", help_heading = MEMORY)]
     pub(crate) redis_memory: Option<ByteSize>,
     /// Number of threads that serve Redis clients [default: half of the processors]
-    #[arg(long, env = "ROOST_REDIS_THREADS", value_name = "COUNT", help_heading = MEMORY)]
-    pub(crate) redis_threads: Option<usize>,
+    #[arg(
+        long,
+        env = "ROOST_REDIS_THREADS",
+        value_name = "COUNT",
+        value_parser = count,
+        help_heading = MEMORY
+    )]
+    pub(crate) redis_threads: Option<NonZeroU32>,
     /// Largest number of pending changes [default: 16384]
     ///
     /// Beyond it requests are answered with 503.
-    #[arg(long, env = "ROOST_QUEUE", value_name = "COMMANDS", help_heading = MEMORY)]
-    pub(crate) queue: Option<usize>,
+    #[arg(
+        long,
+        env = "ROOST_QUEUE",
+        value_name = "COMMANDS",
+        value_parser = count,
+        help_heading = MEMORY
+    )]
+    pub(crate) queue: Option<NonZeroU32>,
     /// Largest number of connections, for HTTP and for Redis clients each [default: 4096]
     ///
     /// When all are in use, a new connection replaces one that has presented no key, or an idle one. 256 open files are
     /// reserved for the log and the store.
-    #[arg(long, env = "ROOST_MAX_CONNECTIONS", value_name = "COUNT", help_heading = MEMORY)]
-    pub(crate) max_connections: Option<u32>,
+    #[arg(
+        long,
+        env = "ROOST_MAX_CONNECTIONS",
+        value_name = "COUNT",
+        value_parser = count,
+        help_heading = MEMORY
+    )]
+    pub(crate) max_connections: Option<NonZeroU32>,
     /// Largest total size of the files of pictures [default: 10GiB]
     ///
     /// Beyond it uploads are refused; 0 for no pictures, which saves 129MiB of memory.
@@ -419,7 +438,7 @@ impl Settings {
             overlay: self.overlay_memory,
             request: self.request_memory,
             redis: self.redis_memory,
-            max_connections: self.max_connections,
+            max_connections: self.max_connections.map(NonZeroU32::get),
             archive: self.archive.is_some(),
             tls: self.is_https(),
             pictures: self.media_max.is_none_or(|size| size.as_u64() > 0),
@@ -438,7 +457,8 @@ impl Settings {
             Policy::Never => Durability::Never,
         };
         memory.set_node(&mut options);
-        options.queue_commands_max = self.queue.unwrap_or(options.queue_commands_max);
+        options.queue_commands_max =
+            self.queue.map_or(options.queue_commands_max, |count| count.get() as usize);
         options.erase_within = self.erase_within.unwrap_or(options.erase_within);
         options.disk_reserve = self.disk_reserve.map_or(options.disk_reserve, |size| size.as_u64());
         options.converter = converter();

@@ -1,5 +1,6 @@
 //! Settings from options, variables and files.
 
+use std::num::NonZeroU32;
 use std::path::Path;
 
 use clap::error::ErrorKind;
@@ -101,9 +102,11 @@ fn a_value_is_parsed_alike_wherever_it_is_from() {
     check("durability", &["Always", "sometimes"], false);
     check("open", &["true", "false"], true);
     check("open", &["yes", ""], false);
-    check("queue", &["5"], true);
-    check("queue", &["-1", "many", ""], false);
-    assert_eq!(of_text("queue = 5").unwrap().queue, Some(5));
+    for counted in ["queue", "max-connections", "redis-threads"] {
+        check(counted, &["1", "5", "4294967295"], true);
+        check(counted, &["0", "-1", "4294967296", "many", ""], false);
+    }
+    assert_eq!(of_text("queue = 5").unwrap().queue, NonZeroU32::new(5));
     assert_eq!(of_text("open = true").unwrap().open, Some(true));
 }
 

@@ -1,5 +1,6 @@
 //! Values of settings: names of choices, times, and networks.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -79,6 +80,11 @@ pub(crate) fn whole_seconds(text: &str) -> anyhow::Result<u64> {
     let time = duration(text)?;
     anyhow::ensure!(time.subsec_nanos() == 0, "it must be a number of seconds, such as 90s");
     Ok(time.as_secs())
+}
+
+/// A number of things, of which there is at least one.
+pub(super) fn count(text: &str) -> anyhow::Result<NonZeroU32> {
+    text.parse().with_context(|| format!("it must be a number from 1 to {}", u32::MAX))
 }
 
 /// A level of the log.
