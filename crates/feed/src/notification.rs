@@ -239,7 +239,7 @@ impl Stored {
 /// Which notifications of a user are stored and shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inbox {
-    /// Number of rows, with those that are not shown any more, without those [`BESIDE`] them.
+    /// Number of rows, with those that are not shown any more, without those `BESIDE` them.
     pub stored: u32,
     /// No row has a smaller stamp: so that the oldest is found without walking over those that were removed.
     pub from: u64,

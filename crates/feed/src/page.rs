@@ -298,8 +298,8 @@ fn scan<T>(
 
 impl Visible {
     /// A page of the posts that `is_shown` accepts of a list of which `read` returns pages. While there are too few it reads
-    /// larger and larger pages, each of which costs little more than a small one: up to [`READS_MAX`], and until
-    /// [`ROWS_MAX`] posts were looked at. Then the page ends early, and leads on.
+    /// larger and larger pages, each of which costs little more than a small one: up to `READS_MAX`, and until
+    /// `ROWS_MAX` posts were looked at. Then the page ends early, and leads on.
     pub fn filled(
         page: &Page,
         mut read: impl FnMut(&Page) -> Self,

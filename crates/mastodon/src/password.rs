@@ -1,7 +1,7 @@
 //! Passwords: hashed with argon2id, a bounded number at a time.
 //!
 //! A hash takes 19 MiB and about 50 ms (the parameters that OWASP recommends). **Invariant:** one runs at a time and
-//! [`WAITING_MAX`] wait at most, so that they take neither the memory nor all processors; beyond that they are refused.
+//! `WAITING_MAX` wait at most, so that they take neither the memory nor all processors; beyond that they are refused.
 //! **Invariant:** clients have turns. The next hash is one of the client whose last turn is longest ago, and if too many
 //! wait, a client with fewer waiting hashes, or without an earlier turn, replaces the newest hash of the one with the most.
 //! **Invariant:** clients that have logged in before have a queue of their own, which has every second turn: however many
