@@ -90,11 +90,6 @@ pub enum Effect {
         /// The follower.
         user: UserId,
     },
-    /// The display name of a user has changed.
-    ProfileChanged {
-        /// The user.
-        user: UserId,
-    },
     /// `user` and `other` became friends, or are friends no longer.
     FriendsChanged {
         /// One of the two users.

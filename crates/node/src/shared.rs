@@ -111,11 +111,11 @@ impl Shared {
         while !stopped() && self.views.load_posts(facts) {}
         let mut before = Some(UserId(u32::MAX));
         while let Some(user) = before.filter(|_| !stopped()) {
-            before = self.views.load_names(facts, user);
+            before = self.views.load_names(&self.store.revisions(), facts, user);
         }
         let mut before = Some(PostId(u64::MAX));
         while let Some(post) = before.filter(|_| !stopped()) {
-            before = self.views.render_posts(facts, post);
+            before = self.views.render_posts(&self.store.revisions(), facts, post);
         }
     }
 

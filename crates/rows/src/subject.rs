@@ -15,6 +15,9 @@ pub enum Subject {
     Profile(u64),
     /// The post with this id: content, reactions with their counts, and replies.
     Post(u64),
+    /// The content of the post with this id, and whether it exists: a part of [`Subject::Post`], so a change of it is one of
+    /// both.
+    Content(u64),
     /// The picture with this id.
     Media(u64),
     /// What marks posts for the user with this id alone: their filters, and the threads that they muted.
@@ -28,7 +31,8 @@ impl Subject {
         match table {
             PointTable::User => Some(Self::Profile(key)),
             PointTable::Counts => Some(Self::User(key)),
-            PointTable::Post | PointTable::PostCounts => Some(Self::Post(key)),
+            PointTable::Post => Some(Self::Content(key)),
+            PointTable::PostCounts => Some(Self::Post(key)),
             _ => None,
         }
     }

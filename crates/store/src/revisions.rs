@@ -31,26 +31,50 @@ impl Revisions {
     /// Counts a change.
     pub(crate) fn raise(&self, subject: Subject) {
         self.count(subject).fetch_add(1, Ordering::Release);
-        if let Subject::Profile(user) = subject {
-            self.raise(Subject::User(user));
+        match subject {
+            Subject::Profile(user) => self.raise(Subject::User(user)),
+            Subject::Content(post) => self.raise(Subject::Post(post)),
+            _ => {}
         }
     }
 
-    fn count(&self, subject: Subject) -> &AtomicU32 {
-        // Ids of posts have their time in the high bits: the product spreads them, and the dense ids of users, alike.
-        let (kind, id) = match subject {
-            Subject::User(id) => (0, id),
-            Subject::Profile(id) => (4, id),
-            Subject::Post(id) => (1, id),
-            Subject::Media(id) => (2, id),
-            Subject::Marks(user) => (3, user.into()),
-        };
-        let spread = (id.wrapping_mul(8) + kind).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let Some(count) = self.0.get((spread >> 48) as usize) else {
-            unreachable!("the table has a count for each number of 16 bits")
-        };
-        count
+    /// All counts as they are now.
+    pub(crate) fn copy(&self) -> RevisionsCopy {
+        RevisionsCopy(self.0.iter().map(|count| count.load(Ordering::Acquire)).collect())
     }
+
+    fn count(&self, subject: Subject) -> &AtomicU32 {
+        of(&self.0, subject)
+    }
+}
+
+/// The counts at one time: for a reader of many rows who does not know before which they are. Making it takes about 20 µs.
+pub struct RevisionsCopy(Box<[u32]>);
+
+impl RevisionsCopy {
+    /// As [`Store::revision`](crate::Store::revision), when the copy was made.
+    #[must_use]
+    pub fn revision(&self, subject: Subject) -> u32 {
+        *of(&self.0, subject)
+    }
+}
+
+/// The count of a subject in a table of them.
+fn of<T>(counts: &[T], subject: Subject) -> &T {
+    // Ids of posts have their time in the high bits: the product spreads them, and the dense ids of users, alike.
+    let (kind, id) = match subject {
+        Subject::User(id) => (0, id),
+        Subject::Post(id) => (1, id),
+        Subject::Media(id) => (2, id),
+        Subject::Marks(user) => (3, user.into()),
+        Subject::Profile(id) => (4, id),
+        Subject::Content(id) => (5, id),
+    };
+    let spread = (id.wrapping_mul(8) + kind).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let Some(count) = counts.get((spread >> 48) as usize) else {
+        unreachable!("the table has a count for each number of 16 bits")
+    };
+    count
 }
 
 const _: () = assert!(COUNTS == 1 << 16);
@@ -72,6 +96,7 @@ mod tests {
         let raised = others.iter().filter(|other| revisions.get(**other) > 0).count();
         assert!(raised <= 2, "{raised} of 3000");
         others.iter().for_each(|other| revisions.raise(*other));
+        assert_ne!(revisions.copy().revision(others[0]), 0, "a copy has the same counts");
         let greatest = others.iter().map(|other| revisions.get(*other)).max();
         assert!(greatest.unwrap() <= 4, "spread over the table: {greatest:?}");
     }

@@ -11,6 +11,7 @@ use crate::error::StoreError;
 use crate::layout;
 use crate::merge::{self, OverlayItems, OverlayNames};
 use crate::owners::State;
+use crate::revisions::RevisionsCopy;
 use crate::shared::Store;
 
 impl Store {
@@ -74,6 +75,12 @@ impl Store {
     #[must_use]
     pub fn revision(&self, subject: Subject) -> u32 {
         self.shared().revisions.get(subject)
+    }
+
+    /// All revisions as they are now.
+    #[must_use]
+    pub fn revisions(&self) -> RevisionsCopy {
+        self.shared().revisions.copy()
     }
 
     /// Calls `each` with all rows of `table` in a range of keys, first those on disk, then those in memory, which

@@ -64,7 +64,7 @@ fn run(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effect>) -> 
     let stamp = entry.stamp;
     match &entry.command {
         Command::Register { handle, name, bio } => user::register(txn, stamp, handle, name, bio),
-        Command::EditUser(edit) => user::edit(txn, edit, effects),
+        Command::EditUser(edit) => user::edit(txn, edit),
         Command::Follow { user, other } => follow::set(txn, stamp, (user, other), true, effects),
         Command::FollowMany { user, others } => follow::many(txn, user, others, effects),
         Command::Unfollow { user, other } => follow::set(txn, stamp, (user, other), false, effects),
@@ -156,7 +156,7 @@ fn run_of_text(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effe
     let stamp = entry.stamp;
     match &entry.command {
         Command::EditProfile { user, name, bio } => {
-            user::edit(txn, &UserEdit::of_texts(user.clone(), name.clone(), bio.clone()), effects)
+            user::edit(txn, &UserEdit::of_texts(user.clone(), name.clone(), bio.clone()))
         }
         Command::Post { author, text } => {
             post::publish_text(txn, stamp, (author, text, None), effects)

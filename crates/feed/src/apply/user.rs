@@ -3,7 +3,6 @@
 use rows::Stamp;
 
 use crate::command::{Done, Outcome};
-use crate::effect::Effect;
 use crate::facts::Txn;
 use crate::ids::UserId;
 use crate::limits;
@@ -34,14 +33,11 @@ pub(super) fn register(
     Ok(Done::Registered(id))
 }
 
-pub(super) fn edit(txn: &mut Txn<'_>, edit: &UserEdit, effects: &mut Vec<Effect>) -> Outcome {
+pub(super) fn edit(txn: &mut Txn<'_>, edit: &UserEdit) -> Outcome {
     let id = super::resolve(txn, &edit.user)?;
     let Some(mut user) = txn.facts().user(id) else {
         return Err(Refusal::UserNotFound);
     };
-    if edit.name.as_ref().is_some_and(|name| *name != user.name) {
-        effects.push(Effect::ProfileChanged { user: id });
-    }
     set(&mut user.name, edit.name.as_ref());
     set(&mut user.bio, edit.bio.as_ref());
     set(&mut user.fields, edit.fields.as_ref());

@@ -144,7 +144,7 @@ impl Entities<'_> {
         let depends = Depends::on(Subject::Post(id.0), node, self.hidings);
         let post = self.visible_post(id)?;
         let pictures = post.media.iter().map(|picture| Subject::Media(picture.0));
-        let parent = post.in_reply_to.map(|parent| Subject::Post(parent.0));
+        let parent = post.in_reply_to.map(|parent| Subject::Content(parent.0));
         let depends = depends.and(pictures.chain(parent), node);
         let named = self.named(&post);
         let handle = self.handle(post.author)?;

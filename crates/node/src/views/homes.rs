@@ -14,6 +14,7 @@ use feed::{Cursor, Facts, Page, PageOf, PostId, UserId, Viewer, Visible};
 use rows::{Rows, Span};
 
 use super::Views;
+use super::rendered::Revisions;
 use super::timeline::{CachedPage, KEPT, Timeline};
 
 /// Steps of catching up that a reader does: a few tens of microseconds at most.
@@ -23,8 +24,7 @@ const READER_STEPS: usize = 512;
 const GATHER_ATTEMPTS: usize = 3;
 /// Older rows that are loaded at once: a few milliseconds of reading, and 0.1 ms of the writer.
 const LOADED: usize = 2_048;
-/// Names, or posts to render, that are read at once: 3 MiB if all are the longest. Those that were read before a user or
-/// post changed are not kept, so few are read in vain.
+/// Names, or posts to render, that are read at once: 3 MiB if all are the longest.
 const RENDERED: usize = 256;
 
 impl Views {
@@ -174,23 +174,25 @@ impl Views {
         true
     }
 
-    /// Reads names of users before `before` and keeps them; returns before which to continue, if there are more and there
+    /// Reads names of users before `before` and keeps them, with revisions from before; returns before which to continue, if there are more and there
     /// is room. May read the facts.
     pub(crate) fn load_names<R: Rows + ?Sized>(
         &self,
+        revisions: &impl Revisions,
         facts: Facts<'_, R>,
         before: UserId,
     ) -> Option<UserId> {
-        self.rendered.load_names(facts, before, RENDERED)
+        self.rendered.load_names(revisions, facts, before, RENDERED)
     }
 
     /// Renders the newest posts before `before`, as after a start nothing is rendered; returns before which to continue, if
     /// there are more and there is room. May read the facts.
     pub(crate) fn render_posts<R: Rows + ?Sized>(
         &self,
+        revisions: &impl Revisions,
         facts: Facts<'_, R>,
         before: PostId,
     ) -> Option<PostId> {
-        self.rendered.load_posts(facts, before, RENDERED)
+        self.rendered.load_posts(revisions, facts, before, RENDERED)
     }
 }

@@ -134,10 +134,6 @@ impl Views {
         self.newest.apply(effects);
         for effect in effects {
             match *effect {
-                Effect::PostDeleted { author, .. } | Effect::PostEdited { author, .. } => {
-                    self.rendered.invalidate(author);
-                }
-                Effect::ProfileChanged { user } => self.rendered.invalidate(user),
                 Effect::Mentioned { user, .. } => self.watchers(user).mentioned(user),
                 Effect::Notified { user } => self.watchers(user).notified(user),
                 Effect::MentionChanged { post, author, user, deleted } => {
@@ -163,17 +159,14 @@ impl Views {
                     self.rendered.forget(story);
                     self.story_changes.fetch_add(1, Ordering::Release);
                 }
-                Effect::UserHidden { .. } => {
+                Effect::UserHidden { .. } | Effect::UserDeleted { .. } => {
                     self.stories.apply(effect);
-                    self.story_changes.fetch_add(1, Ordering::Release);
-                }
-                Effect::UserDeleted { user } => {
-                    self.stories.apply(effect);
-                    self.rendered.invalidate(user);
                     self.story_changes.fetch_add(1, Ordering::Release);
                 }
                 // Samples are a separate view.
                 Effect::Posted { .. }
+                | Effect::PostDeleted { .. }
+                | Effect::PostEdited { .. }
                 | Effect::BoostShown { .. }
                 | Effect::FollowingChanged { .. }
                 | Effect::FollowedMany { .. }
@@ -336,7 +329,6 @@ fn concerns_shards(effect: &Effect) -> bool {
         Effect::Mentioned { .. }
         | Effect::Notified { .. }
         | Effect::MentionChanged { .. }
-        | Effect::ProfileChanged { .. }
         | Effect::FiltersChanged { .. }
         | Effect::StoryViewed { .. }
         | Effect::SampleAdded { .. }

@@ -1,12 +1,9 @@
 //! Posts and stories as JSON, rendered once and kept as bytes: a page is a concatenation.
 //!
-//! An entry is current as long as the revisions of its author, and of the user it replies to, are those it
-//! was rendered under. The writer raises a user's revision, after the facts have changed, when their name
-//! changes, a post of theirs is deleted or edited, or they are deleted: a reply shows whether what it replies
-//! to still exists.
-//! A reader keeps what it rendered only if no revision was raised since before it read the facts. So an
-//! entry that is current never shows a state from before an acknowledged command. The same goes for the
-//! names and handles that are kept for rendering.
+//! An entry is current as long as the numbers of changes of what it was made of ([`Subject`]) are those from before it was
+//! read: the content of the post and of the post that it replies to or boosts, and the profiles of both authors. The store
+//! raises a number after readers see a change and before the change is acknowledged. So an entry that is current never shows
+//! a state from before an acknowledged command. The same goes for the names and handles that are kept for rendering.
 
 mod load;
 #[cfg(all(test, feature = "loom"))]
@@ -15,22 +12,17 @@ mod races;
 #[cfg(not(feature = "loom"))]
 mod tests;
 
-use std::sync::atomic::Ordering;
-
 use feed::media::{Media, MediaId};
 use feed::stories::StoryRef;
 use feed::{Facts, Post, PostId, PostText, StoryId, UserId};
 use quick_cache::{OptionsBuilder, Weighter, unsync};
-use rows::Rows;
+use rows::{Rows, Subject};
 
 use super::names::{Names, UserNames};
 use crate::pictures::pictures_of;
 use crate::render;
-use crate::sync::{AtomicU32, AtomicU64, Mutex};
+use crate::sync::Mutex;
 
-/// Authors share revisions where their numbers are equal modulo this: a rare needless rendering in
-/// exchange for a table of fixed size.
-const REVISIONS: usize = if cfg!(feature = "loom") { 1 } else { 65_536 };
 /// Bytes of an entry in addition to its text.
 const ENTRY_BYTES: usize = 96;
 /// A typical rendered post, for sizing the table.
@@ -44,9 +36,24 @@ pub(crate) struct Rendered {
     items: Vec<Mutex<unsync::Cache<Key, Kept, Bytes>>>,
     bytes_max: u64,
     names: Names,
-    revisions: Vec<AtomicU32>,
-    /// Number of times that any revision was raised.
-    invalidated: AtomicU64,
+}
+
+/// Numbers of changes of rows, as [`Store::revision`](store::Store::revision) counts them.
+pub(crate) trait Revisions {
+    /// The number of changes of what `subject` says.
+    fn revision(&self, subject: Subject) -> u32;
+}
+
+impl Revisions for store::Store {
+    fn revision(&self, subject: Subject) -> u32 {
+        Self::revision(self, subject)
+    }
+}
+
+impl Revisions for store::RevisionsCopy {
+    fn revision(&self, subject: Subject) -> u32 {
+        Self::revision(self, subject)
+    }
 }
 
 /// Posts and stories have ids of the same kind: who asks for a post must never get a story, which only friends
@@ -57,14 +64,28 @@ enum Key {
     Story(u64),
 }
 
-/// A post or story as JSON, after the users on whose revisions it depends. It is one allocation, because
-/// each further pointer costs a page of posts a microsecond. A boost is kept without the boosted post, which has an entry
-/// of its own.
+/// A post or story as JSON, after its [`Head`]. It is one allocation, because each further pointer costs a page of posts a
+/// microsecond. A boost is kept without the boosted post, which has an entry of its own.
 type Kept = Box<[u8]>;
-/// The author and their revision, the user who is replied to, or whose post is boosted (or the author again), and their
-/// revision: four bytes each. Then the id of the boosted post, or 0, in eight, and where [`render::USUAL`] was cut out, or
-/// 0, in four: without it a third more posts fit.
-const HEAD_BYTES: usize = 28;
+
+/// What a post or story was made of.
+#[derive(Clone, Copy)]
+struct Parts {
+    author: UserId,
+    /// The author of the post that it replies to or boosts; or the author again.
+    other: UserId,
+    /// The post that it replies to or boosts, if any.
+    post: Option<PostId>,
+    is_boost: bool,
+}
+
+/// The numbers of changes of the parts, from before they were read: of both profiles, and of both contents.
+type Numbers = [u32; 4];
+
+/// The beginning of an entry, in numbers of four bytes: the revisions, both users, the two halves of the other post (0 for
+/// none), where [`render::USUAL`] was cut out (0 if nowhere, without it a third more posts fit), and 1 for a boost.
+const HEAD_WORDS: usize = 10;
+const HEAD_BYTES: usize = 4 * HEAD_WORDS;
 
 /// What was appended.
 #[derive(Clone, Copy)]
@@ -79,9 +100,9 @@ enum Appended {
     },
 }
 
-/// Something to be rendered, and how many revisions had been raised before it was read.
+/// Something to be rendered, and the number of changes of its content from before it was read.
 struct Read<T> {
-    invalidated: u64,
+    content: u32,
     item: T,
 }
 
@@ -97,6 +118,14 @@ impl Weighter<Key, Kept> for Bytes {
 impl Key {
     fn story(id: StoryId) -> Self {
         if rows::has_bug("show-story-as-post") { Self::Post(id.0) } else { Self::Story(id.0) }
+    }
+
+    /// The number of changes of the content. That of a story does not change.
+    fn content(self, revisions: &impl Revisions) -> u32 {
+        match self {
+            Self::Post(id) => revisions.revision(Subject::Content(id)),
+            Self::Story(_) => 0,
+        }
     }
 }
 
@@ -115,9 +144,7 @@ impl Rendered {
             Mutex::new(unsync::Cache::with_options(options, Bytes, hasher, lifecycle))
         };
         let items = (0..SHARDS).map(shard).collect();
-        let revisions = (0..REVISIONS).map(|_| AtomicU32::new(0)).collect();
-        let (names, invalidated) = (Names::new(name_bytes), AtomicU64::new(0));
-        Self { items, bytes_max, names, revisions, invalidated }
+        Self { items, bytes_max, names: Names::new(name_bytes) }
     }
 
     fn shard(&self, key: Key) -> &Mutex<unsync::Cache<Key, Kept, Bytes>> {
@@ -129,29 +156,11 @@ impl Rendered {
         shard
     }
 
-    fn revision(&self, user: UserId) -> u32 {
-        self.revision_of(user).load(Ordering::Acquire)
-    }
-
-    fn revision_of(&self, user: UserId) -> &AtomicU32 {
-        let Some(revision) = self.revisions.get(user.0 as usize % REVISIONS) else {
-            unreachable!("a remainder is within the table");
-        };
-        revision
-    }
-
-    /// Invalidates everything that was rendered of this author.
-    pub(crate) fn invalidate(&self, author: UserId) {
-        // In this order: a reader of the new revision then finds that something was invalidated, and does
-        // not keep what it may have rendered from older facts.
-        self.invalidated.fetch_add(1, Ordering::AcqRel);
-        self.revision_of(author).fetch_add(1, Ordering::AcqRel);
-    }
-
     /// Appends a post if it is kept, or can be rendered from memory: `in_memory` gives a post without
     /// touching a disk. False if not, or if it is a boost of a post by an author of whom `wants` nothing.
     pub(crate) fn try_post(
         &self,
+        revisions: &impl Revisions,
         in_memory: impl Fn(PostId) -> Option<Post>,
         id: PostId,
         wants: impl FnOnce(UserId) -> bool,
@@ -160,10 +169,13 @@ impl Rendered {
         // What is not in memory may exist all the same.
         let parent = |id| in_memory(id).map(Some);
         let append = |id: PostId, out: &mut Vec<u8>| {
-            self.kept(Key::Post(id.0), out).or_else(|| {
+            let key = Key::Post(id.0);
+            self.kept(revisions, key, out).or_else(|| {
                 // Pictures are read from rows.
-                let post = self.read(|| in_memory(id).filter(|post| post.media.is_empty()))?;
-                self.render_post(id, &post, parent, &[], |user| self.names(user), out)
+                let read = || in_memory(id).filter(|post| post.media.is_empty());
+                let post = Read::new(key.content(revisions), read)?;
+                let names = |user| self.names(revisions, user);
+                self.render_post(revisions, (id, &post), parent, &[], names, out)
             })
         };
         with_boosted(append, id, wants, out)
@@ -173,18 +185,20 @@ impl Rendered {
     /// author of whom `wants` nothing.
     pub(crate) fn post<R: Rows + ?Sized>(
         &self,
+        revisions: &impl Revisions,
         facts: Facts<'_, R>,
         id: PostId,
         wants: impl FnOnce(UserId) -> bool,
         out: &mut Vec<u8>,
     ) -> bool {
-        let names = |user| self.names(user).or_else(|| self.load_user(facts, user));
+        let names = |user| self.names_of(revisions, facts, user);
         let parent = |id| Some(facts.post(id));
         let append = |id: PostId, out: &mut Vec<u8>| {
-            self.kept(Key::Post(id.0), out).or_else(|| {
-                let post = self.read(|| facts.post(id))?;
+            let key = Key::Post(id.0);
+            self.kept(revisions, key, out).or_else(|| {
+                let post = Read::new(key.content(revisions), || facts.post(id))?;
                 let pictures = pictures_of(facts, &post.item);
-                self.render_post(id, &post, parent, &pictures, names, out)
+                self.render_post(revisions, (id, &post), parent, &pictures, names, out)
             })
         };
         with_boosted(append, id, wants, out)
@@ -192,16 +206,21 @@ impl Rendered {
 
     fn render_post(
         &self,
-        id: PostId,
-        post: &Read<Post>,
+        revisions: &impl Revisions,
+        (id, post): (PostId, &Read<Post>),
         parent: impl Fn(PostId) -> Option<Option<Post>>,
         pictures: &[(MediaId, Media)],
         names: impl Fn(UserId) -> Option<UserNames>,
         out: &mut Vec<u8>,
     ) -> Option<Appended> {
-        let other = post.item.boost.as_ref().map(|boost| boost.author).or(post.item.reply_to);
-        let boosted = post.item.boost.as_ref().map_or(0, |boost| boost.post.0);
-        let depends = ([post.item.author, other.unwrap_or(post.item.author)], boosted);
+        let Post { author, boost, reply_to, in_reply_to, .. } = &post.item;
+        let boost = boost.as_ref();
+        let parts = Parts {
+            author: *author,
+            other: boost.map(|boost| boost.author).or(*reply_to).unwrap_or(*author),
+            post: boost.map(|boost| boost.post).or(*in_reply_to),
+            is_boost: boost.is_some(),
+        };
         let write = |post: &Post, out: &mut Vec<u8>| {
             // A rendering is for all who see the post: some of them may not see a post replied to that is for fewer.
             let parent = match post.in_reply_to {
@@ -212,21 +231,23 @@ impl Rendered {
             };
             render::post(id, post, parent, pictures, names, out)
         };
-        self.render(Key::Post(id.0), post, depends, write, out)
+        self.render(revisions, (Key::Post(id.0), post, parts), write, out)
     }
 
     /// Appends a story, but for its end, as [`Rendered::try_post`] does. The story is live: a kept
     /// rendering may exist longer than its story.
     pub(crate) fn try_story(
         &self,
+        revisions: &impl Revisions,
         in_memory: impl Fn(StoryId) -> Option<PostText>,
         story: StoryRef,
         out: &mut Vec<u8>,
     ) -> bool {
-        let kept = self.kept(Key::story(story.story), out);
+        let kept = self.kept(revisions, Key::story(story.story), out);
         let render = || {
-            let text = self.read(|| in_memory(story.story))?;
-            self.render_story(story, &text, |user| self.names(user), out)
+            let text = Read::new(0, || in_memory(story.story))?;
+            let names = |user| self.names(revisions, user);
+            self.render_story(revisions, (story, &text), names, out)
         };
         kept.or_else(render).is_some()
     }
@@ -234,23 +255,24 @@ impl Rendered {
     /// Appends a story, but for its end, as [`Rendered::post`] does. The story is live.
     pub(crate) fn story<R: Rows + ?Sized>(
         &self,
+        revisions: &impl Revisions,
         facts: Facts<'_, R>,
         story: StoryRef,
         out: &mut Vec<u8>,
     ) -> bool {
-        let names = |user| self.names(user).or_else(|| self.load_user(facts, user));
-        let kept = self.kept(Key::story(story.story), out);
+        let names = |user| self.names_of(revisions, facts, user);
+        let kept = self.kept(revisions, Key::story(story.story), out);
         let render = || {
-            let text = self.read(|| facts.story_text(story.story))?;
-            self.render_story(story, &text, names, out)
+            let text = Read::new(0, || facts.story_text(story.story))?;
+            self.render_story(revisions, (story, &text), names, out)
         };
         kept.or_else(render).is_some()
     }
 
     fn render_story(
         &self,
-        story: StoryRef,
-        text: &Read<PostText>,
+        revisions: &impl Revisions,
+        (story, text): (StoryRef, &Read<PostText>),
         names: impl Fn(UserId) -> Option<UserNames>,
         out: &mut Vec<u8>,
     ) -> Option<Appended> {
@@ -258,7 +280,9 @@ impl Rendered {
             render::story(story, &names(story.author)?, text, out);
             Some(())
         };
-        self.render(Key::story(story.story), text, ([story.author; 2], 0), write, out)
+        let parts =
+            Parts { author: story.author, other: story.author, post: None, is_boost: false };
+        self.render(revisions, (Key::story(story.story), text, parts), write, out)
     }
 
     /// Removes a story that was deleted or expired.
@@ -267,20 +291,14 @@ impl Rendered {
         self.shard(key).lock().remove(&key);
     }
 
-    fn kept(&self, key: Key, out: &mut Vec<u8>) -> Option<Appended> {
+    fn kept(&self, revisions: &impl Revisions, key: Key, out: &mut Vec<u8>) -> Option<Appended> {
         let items = self.shard(key).lock();
         let (head, json) = items.get(&key)?.split_first_chunk::<HEAD_BYTES>()?;
-        let (users, rest) = head.split_first_chunk::<16>()?;
-        let (boosted, cut) = rest.split_first_chunk::<8>()?;
-        let words = users.as_chunks::<4>().0;
-        let current = words.as_chunks::<2>().0.iter().all(|[user, revision]| {
-            self.revision(UserId(u32::from_le_bytes(*user))) == u32::from_le_bytes(*revision)
-        });
-        if !current {
+        let (parts, numbers, cut) = Parts::decode(head);
+        if parts.numbers(revisions, key.content(revisions)) != numbers {
             return None;
         }
-        let other = words.get(2).copied().map(u32::from_le_bytes).map(UserId)?;
-        match u32::from_le_bytes(cut.try_into().ok()?) as usize {
+        match cut {
             0 => out.extend_from_slice(json),
             cut => {
                 let (before, after) = json.split_at_checked(cut)?;
@@ -289,48 +307,46 @@ impl Rendered {
                 out.extend_from_slice(after);
             }
         }
-        Some(Appended::of(u64::from_le_bytes(*boosted), other))
+        Some(parts.appended())
     }
 
-    /// Reads something to be rendered.
-    fn read<T>(&self, read: impl FnOnce() -> Option<T>) -> Option<Read<T>> {
-        let invalidated = self.invalidated.load(Ordering::Acquire);
-        read().map(|item| Read { invalidated, item })
-    }
-
-    /// Renders, appends and keeps something. None if `write` does not know a user in it. `depends` is the users on whose
-    /// revisions it depends, and the id of the boosted post, or 0.
+    /// Renders, appends and keeps something. None if `write` does not know a user in it.
     fn render<T>(
         &self,
-        key: Key,
-        read: &Read<T>,
-        (users, boosted): ([UserId; 2], u64),
+        revisions: &impl Revisions,
+        (key, read, parts): (Key, &Read<T>, Parts),
         write: impl FnOnce(&T, &mut Vec<u8>) -> Option<()>,
         out: &mut Vec<u8>,
     ) -> Option<Appended> {
-        let revisions = users.map(|user| (user, self.revision(user)));
+        // Before names and the other post are read.
+        let numbers = parts.numbers(revisions, read.content);
         let start = out.len();
         if write(&read.item, out).is_none() {
             out.truncate(start);
             return None;
         }
-        if self.invalidated.load(Ordering::Acquire) == read.invalidated {
-            let json = out.get(start..).unwrap_or_default();
-            self.shard(key).lock().insert(key, kept_of(revisions, boosted, json));
-        }
-        let [_, other] = users;
-        Some(Appended::of(boosted, other))
+        let json = out.get(start..).unwrap_or_default();
+        self.shard(key).lock().insert(key, kept_of(parts, numbers, json));
+        Some(parts.appended())
     }
 
-    fn names(&self, user: UserId) -> Option<UserNames> {
-        self.names.get(user, self.revision(user))
+    fn names(&self, revisions: &impl Revisions, user: UserId) -> Option<UserNames> {
+        self.names.get(user, revisions.revision(Subject::Profile(user.0.into())))
     }
 
-    fn load_user<R: Rows + ?Sized>(&self, facts: Facts<'_, R>, user: UserId) -> Option<UserNames> {
-        let revision = self.revision(user);
-        // Deleted users are still mentioned.
-        let stored = facts.stored_user(user)?;
-        Some(self.names.add(user, revision, &stored.handle, &stored.name))
+    /// The names of a user, read from the facts if need be.
+    fn names_of<R: Rows + ?Sized>(
+        &self,
+        revisions: &impl Revisions,
+        facts: Facts<'_, R>,
+        user: UserId,
+    ) -> Option<UserNames> {
+        let revision = revisions.revision(Subject::Profile(user.0.into()));
+        self.names.get(user, revision).or_else(|| {
+            // Deleted users are still mentioned.
+            let stored = facts.stored_user(user)?;
+            Some(self.names.add(user, revision, &stored.handle, &stored.name))
+        })
     }
 
     /// Whether more than a quarter of the budget of posts and stories is unused.
@@ -348,27 +364,56 @@ impl Rendered {
     }
 }
 
-impl Appended {
-    fn of(boosted: u64, author: UserId) -> Self {
-        match boosted {
-            0 => Self::Whole,
-            post => Self::Boost { post: PostId(post), author },
+impl<T> Read<T> {
+    fn new(content: u32, read: impl FnOnce() -> Option<T>) -> Option<Self> {
+        read().map(|item| Self { content, item })
+    }
+}
+
+impl Parts {
+    /// The numbers of changes now, but for that of the content.
+    fn numbers(&self, revisions: &impl Revisions, content: u32) -> Numbers {
+        let profile = |user: UserId| revisions.revision(Subject::Profile(user.0.into()));
+        let author = profile(self.author);
+        let other = if self.other == self.author { author } else { profile(self.other) };
+        let post = self.post.map_or(0, |post| revisions.revision(Subject::Content(post.0)));
+        [author, other, content, post]
+    }
+
+    fn appended(&self) -> Appended {
+        match self.post.filter(|_| self.is_boost) {
+            None => Appended::Whole,
+            Some(post) => Appended::Boost { post, author: self.other },
         }
+    }
+
+    fn encode(&self, [a, b, c, d]: Numbers, cut: usize) -> [u32; HEAD_WORDS] {
+        let post = self.post.map_or(0, |post| post.0);
+        let cut = u32::try_from(cut).unwrap_or_default();
+        let (low, high) = (post as u32, (post >> 32) as u32);
+        [a, b, c, d, self.author.0, self.other.0, low, high, cut, self.is_boost.into()]
+    }
+
+    fn decode(head: &[u8; HEAD_BYTES]) -> (Self, Numbers, usize) {
+        let words = head.as_chunks::<4>().0;
+        let mut words = words.iter().map(|word| u32::from_le_bytes(*word));
+        let mut next = || words.next().unwrap_or_default();
+        let numbers = [next(), next(), next(), next()];
+        let (author, other) = (UserId(next()), UserId(next()));
+        let post = u64::from(next()) | u64::from(next()) << 32;
+        let cut = next() as usize;
+        let post = (post > 0).then_some(PostId(post));
+        (Self { author, other, post, is_boost: next() > 0 }, numbers, cut)
     }
 }
 
 /// An entry.
-fn kept_of(revisions: [(UserId, u32); 2], boosted: u64, json: &[u8]) -> Kept {
+fn kept_of(parts: Parts, numbers: Numbers, json: &[u8]) -> Kept {
     let usual = json.windows(render::USUAL.len()).position(|part| part == render::USUAL);
     let cut = usual.unwrap_or_default();
     let rest = if usual.is_some() { cut + render::USUAL.len() } else { 0 };
     let mut kept = Vec::with_capacity(HEAD_BYTES + cut + json.len() - rest);
-    for (user, revision) in revisions {
-        kept.extend_from_slice(&user.0.to_le_bytes());
-        kept.extend_from_slice(&revision.to_le_bytes());
-    }
-    kept.extend_from_slice(&boosted.to_le_bytes());
-    kept.extend_from_slice(&u32::try_from(cut).unwrap_or_default().to_le_bytes());
+    kept.extend(parts.encode(numbers, cut).iter().flat_map(|word| word.to_le_bytes()));
     kept.extend_from_slice(json.get(..cut).unwrap_or_default());
     kept.extend_from_slice(json.get(rest..).unwrap_or_default());
     kept.into()

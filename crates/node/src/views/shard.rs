@@ -195,7 +195,6 @@ impl Shard {
             Effect::Mentioned { .. }
             | Effect::Notified { .. }
             | Effect::MentionChanged { .. }
-            | Effect::ProfileChanged { .. }
             | Effect::FiltersChanged { .. }
             | Effect::StoryViewed { .. }
             | Effect::SampleAdded { .. }

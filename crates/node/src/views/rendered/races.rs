@@ -2,21 +2,36 @@
 
 use std::sync::Arc;
 
-use loom::sync::atomic::{AtomicU8, Ordering};
+use loom::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
 use super::*;
 
 const ADA: UserId = UserId(1);
 const KEY: Key = Key::Post(7);
+const PARTS: Parts = Parts { author: ADA, other: ADA, post: None, is_boost: false };
 
-fn read(rendered: &Rendered, text: &AtomicU8, out: &mut Vec<u8>) {
+/// What a post says, and the number of its changes, which is raised after each.
+#[derive(Default)]
+struct Facts {
+    text: AtomicU8,
+    changes: AtomicU32,
+}
+
+impl Revisions for Facts {
+    fn revision(&self, _: Subject) -> u32 {
+        self.changes.load(Ordering::Acquire)
+    }
+}
+
+fn read(rendered: &Rendered, facts: &Facts, out: &mut Vec<u8>) {
     let write = |text: &u8, out: &mut Vec<u8>| {
         out.push(*text);
         Some(())
     };
-    if rendered.kept(KEY, out).is_none() {
-        let text = rendered.read(|| Some(text.load(Ordering::Relaxed))).unwrap();
-        rendered.render(KEY, &text, ([ADA; 2], 0), write, out);
+    if rendered.kept(facts, KEY, out).is_none() {
+        let text = || Some(facts.text.load(Ordering::Relaxed));
+        let text = Read::new(KEY.content(facts), text).unwrap();
+        rendered.render(facts, (KEY, &text, PARTS), write, out);
     }
 }
 
@@ -25,24 +40,24 @@ fn check(readers: usize, preemptions: Option<usize>) {
     model.preemption_bound = preemptions;
     model.check(move || {
         let rendered = Arc::new(Rendered::new(1 << 10, 1 << 10));
-        let text = Arc::new(AtomicU8::new(0));
+        let facts = Arc::new(Facts::default());
         let writer = {
-            let (rendered, text) = (Arc::clone(&rendered), Arc::clone(&text));
+            let (rendered, facts) = (Arc::clone(&rendered), Arc::clone(&facts));
             loom::thread::spawn(move || {
-                text.store(1, Ordering::Relaxed);
-                rendered.invalidate(ADA);
+                facts.text.store(1, Ordering::Relaxed);
+                facts.changes.fetch_add(1, Ordering::Release);
             })
         };
         let others: Vec<_> = (1..readers)
             .map(|_| {
-                let (rendered, text) = (Arc::clone(&rendered), Arc::clone(&text));
-                loom::thread::spawn(move || read(&rendered, &text, &mut Vec::new()))
+                let (rendered, facts) = (Arc::clone(&rendered), Arc::clone(&facts));
+                loom::thread::spawn(move || read(&rendered, &facts, &mut Vec::new()))
             })
             .collect();
-        read(&rendered, &text, &mut Vec::new());
+        read(&rendered, &facts, &mut Vec::new());
         others.into_iter().chain([writer]).for_each(|thread| thread.join().unwrap());
         let mut out = Vec::new();
-        read(&rendered, &text, &mut out);
+        read(&rendered, &facts, &mut out);
         assert_eq!(out, [1]);
     });
 }

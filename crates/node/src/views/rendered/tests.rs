@@ -10,37 +10,47 @@ use testkit::MemoryRows;
 use super::*;
 
 const ADA: UserRef = UserRef::Id(UserId(0));
+/// Numbers of changes: of the profile of bob, and of all else.
+struct Changed(u32, u32);
+
+impl Revisions for Changed {
+    fn revision(&self, subject: Subject) -> u32 {
+        if subject == Subject::Profile(1) { self.0 } else { self.1 }
+    }
+}
+
+const UNCHANGED: Changed = Changed(0, 0);
 const ALL: UserId = UserId(u32::MAX);
 
-struct Subject {
+struct World {
     rows: MemoryRows,
     posts: Vec<PostId>,
 }
 
-impl Subject {
+impl World {
     /// Posts of all kinds.
     fn new() -> Self {
-        let mut subject = Self { rows: MemoryRows::default(), posts: Vec::new() };
+        let mut world = Self { rows: MemoryRows::default(), posts: Vec::new() };
         for handle in ["ada", "bob"] {
             let (handle, name) =
                 (Handle::parse(handle).unwrap(), Name::parse("A. \"Ada\" ☕").unwrap());
-            subject.apply(Command::Register { handle, name, bio: Bio::default() });
+            world.apply(Command::Register { handle, name, bio: Bio::default() });
         }
         let post = |text: &str| NewPost::new(ADA, PostText::parse(text).unwrap());
-        subject.publish(post("usual"));
-        subject.publish(post(
+        world.publish(post("usual"));
+        world.publish(post(
             r#"","edited_at":null,"in_reply_to_id":null,"reply_to":null,"mentions":[]"#,
         ));
-        subject.publish(post("hello @bob"));
+        world.publish(post("hello @bob"));
         let language = Some(Language::parse("de").unwrap());
-        subject.publish(NewPost { language, ..post("in a language") });
+        world.publish(NewPost { language, ..post("in a language") });
         let warning = Warning::parse("careful").unwrap();
-        subject.publish(NewPost { warning, sensitive: true, ..post("with a warning") });
-        let parent = Some(subject.posts[0]);
-        subject.publish(NewPost { parent, author: UserRef::Id(UserId(1)), ..post("a reply") });
-        let (user, post) = (UserRef::Id(UserId(1)), subject.posts[0]);
-        subject.apply(Command::React { user, post, reaction: Reaction::Boost, on: true });
-        subject
+        world.publish(NewPost { warning, sensitive: true, ..post("with a warning") });
+        let parent = Some(world.posts[0]);
+        world.publish(NewPost { parent, author: UserRef::Id(UserId(1)), ..post("a reply") });
+        let (user, post) = (UserRef::Id(UserId(1)), world.posts[0]);
+        world.apply(Command::React { user, post, reaction: Reaction::Boost, on: true });
+        world
     }
 
     fn apply(&mut self, command: Command) {
@@ -63,24 +73,24 @@ impl Subject {
 
     fn read(&self, rendered: &Rendered, post: PostId) -> String {
         let mut out = Vec::new();
-        assert!(rendered.post(self.facts(), post, |_| true, &mut out), "{post:?}");
+        assert!(rendered.post(&UNCHANGED, self.facts(), post, |_| true, &mut out), "{post:?}");
         String::from_utf8(out).unwrap()
     }
 }
 
 fn in_memory(rendered: &Rendered, post: PostId) -> Option<String> {
     let mut out = Vec::new();
-    let found = rendered.try_post(|_| None, post, |_| true, &mut out);
+    let found = rendered.try_post(&UNCHANGED, |_| None, post, |_| true, &mut out);
     found.then(|| String::from_utf8(out).unwrap())
 }
 
 #[test]
 fn a_post_is_appended_from_memory_as_it_was_rendered() {
-    let subject = Subject::new();
+    let world = World::new();
     let rendered = Rendered::new(1 << 20, 1 << 20);
-    assert_eq!(subject.posts.len(), 7);
-    for post in &subject.posts {
-        let first = subject.read(&rendered, *post);
+    assert_eq!(world.posts.len(), 7);
+    for post in &world.posts {
+        let first = world.read(&rendered, *post);
         serde_json::from_str::<serde_json::Value>(&first).unwrap();
         assert_eq!(in_memory(&rendered, *post).as_ref(), Some(&first));
     }
@@ -88,12 +98,12 @@ fn a_post_is_appended_from_memory_as_it_was_rendered() {
 
 #[test]
 fn what_most_posts_have_in_common_takes_no_memory() {
-    let mut subject = Subject::new();
+    let mut world = World::new();
     let rendered = Rendered::new(1 << 20, 1 << 20);
     let mut bytes = |post: NewPost| {
-        subject.publish(post);
+        world.publish(post);
         let before = rendered.item_bytes();
-        let length = subject.read(&rendered, *subject.posts.last().unwrap()).len();
+        let length = world.read(&rendered, *world.posts.last().unwrap()).len();
         (rendered.item_bytes() - before) as usize - length
     };
     let text = PostText::parse("as usual").unwrap();
@@ -104,41 +114,51 @@ fn what_most_posts_have_in_common_takes_no_memory() {
 
 #[test]
 fn a_scan_after_a_start_renders_all_posts_but_boosts() {
-    let subject = Subject::new();
+    let world = World::new();
     let (first, rendered) = (Rendered::new(1 << 20, 1 << 20), Rendered::new(1 << 20, 1 << 20));
     let mut before = Some(ALL);
     while let Some(user) = before {
-        before = rendered.load_names(subject.facts(), user, 1);
+        before = rendered.load_names(&UNCHANGED, world.facts(), user, 1);
     }
-    assert!(rendered.names(UserId(0)).is_some() && rendered.names(UserId(1)).is_some());
+    assert!(
+        rendered.names(&UNCHANGED, UserId(0)).is_some()
+            && rendered.names(&UNCHANGED, UserId(1)).is_some()
+    );
     let mut before = Some(PostId(u64::MAX));
     while let Some(post) = before {
-        before = rendered.load_posts(subject.facts(), post, 2);
+        before = rendered.load_posts(&UNCHANGED, world.facts(), post, 2);
     }
-    let (boost, posts) = subject.posts.split_last().unwrap();
+    let (boost, posts) = world.posts.split_last().unwrap();
     for post in posts {
-        assert_eq!(in_memory(&rendered, *post), Some(subject.read(&first, *post)));
+        assert_eq!(in_memory(&rendered, *post), Some(world.read(&first, *post)));
     }
     assert_eq!(in_memory(&rendered, *boost), None);
 }
 
 #[test]
-fn names_that_were_read_before_a_change_are_not_kept() {
-    let subject = Subject::new();
+fn what_was_made_before_a_change_of_a_part_is_not_current() {
+    let world = World::new();
     let rendered = Rendered::new(1 << 20, 1 << 20);
-    let invalidated = rendered.invalidated.load(Ordering::Acquire);
-    let read = Read { invalidated, item: subject.facts().users_before(ALL, 10) };
-    rendered.invalidate(UserId(1));
-    rendered.keep_names(&read);
-    assert!(rendered.names(UserId(0)).is_none() && rendered.names(UserId(1)).is_none());
+    world.posts.iter().for_each(|post| drop(world.read(&rendered, *post)));
+    let current = |revisions: Changed| {
+        let is_kept = |post: &&PostId| {
+            rendered.try_post(&revisions, |_| None, **post, |_| true, &mut Vec::new())
+        };
+        world.posts.iter().filter(is_kept).count()
+    };
+    assert_eq!(current(UNCHANGED), 7);
+    assert_eq!(current(Changed(1, 0)), 5, "a reply and a boost by bob");
+    assert_eq!(current(Changed(0, 1)), 0);
+    let bob = Changed(1, 0);
+    assert!(rendered.names(&bob, UserId(0)).is_some() && rendered.names(&bob, UserId(1)).is_none());
 }
 
 #[test]
 fn posts_of_deleted_users_are_not_rendered_by_a_scan() {
-    let mut subject = Subject::new();
+    let mut world = World::new();
     let rendered = Rendered::new(1 << 20, 1 << 20);
-    subject.apply(Command::DeleteUser { user: ADA });
-    rendered.load_posts(subject.facts(), PostId(u64::MAX), 100);
-    assert_eq!(in_memory(&rendered, subject.posts[0]), None);
-    assert!(in_memory(&rendered, subject.posts[5]).is_some(), "of bob");
+    world.apply(Command::DeleteUser { user: ADA });
+    rendered.load_posts(&UNCHANGED, world.facts(), PostId(u64::MAX), 100);
+    assert_eq!(in_memory(&rendered, world.posts[0]), None);
+    assert!(in_memory(&rendered, world.posts[5]).is_some(), "of bob");
 }
