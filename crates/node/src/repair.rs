@@ -50,6 +50,17 @@ pub enum RepairError {
          restore the last backup (roost restore)"
     )]
     Hopeless,
+    /// Groups that are to be dropped are in the rows already.
+    #[error(
+        "groups after {after} cannot be dropped: the store has those up to {applied} in its rows, and the log does not begin \
+         at group 1. Restore a backup (roost restore)"
+    )]
+    Applied {
+        /// The last group to keep.
+        after: u64,
+        /// The last one that all checkpoints have.
+        applied: u64,
+    },
     /// An earlier version wrote the log.
     #[error("an earlier version wrote the log: it cannot be repaired")]
     OldLog,
@@ -71,12 +82,12 @@ pub struct LostGroups {
 impl std::fmt::Display for LostGroups {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (groups, commands) = self.readable;
-        write!(f, "the log can only be read up to group {}; after it", self.after)?;
+        write!(f, "the log is kept up to group {}; after it", self.after)?;
         match self.times_ms {
             Some((first, last)) => write!(
                 f,
-                " {groups} whole groups with {commands} commands up to group {}, made from {} to {}, and an unknown \
-                 number of damaged ones are lost",
+                " {groups} whole groups with {commands} commands up to group {}, made from {} to {}, are lost, and all \
+                 that cannot be read",
                 self.last,
                 crate::backup::time(first),
                 crate::backup::time(last)
@@ -105,7 +116,7 @@ pub struct Repaired {
 }
 
 /// Makes the directory `to`, which must be empty or missing, of what can be read in `from`, which is not changed.
-/// `drop_after`: the last group to keep, if the groups after it cannot all be read. `keys` puts the file of
+/// `drop_after`: the last group to keep. Without it all are, and if they cannot all be read, that is an error. `keys` puts the file of
 /// application keys into the new directory, durably. Blocks.
 ///
 /// # Errors
@@ -130,7 +141,7 @@ pub fn repair(
         let (file, offset, what) = (damage.file.display(), damage.offset, damage.what);
         format!("{file} at byte {offset}, group {}: {what}", damage.position.0)
     }));
-    let plan = choose(salvage.bases()?, &survey)?;
+    let plan = choose(salvage.bases()?, &survey, drop_after)?;
     if !plan.is_complete {
         let known = survey.last.map_or(0, |last| last.0);
         let lost = lost_groups(&old.log_dir(), (plan.last, known))?;
@@ -196,6 +207,14 @@ impl Plan {
         Self { base, last, is_complete: has_end && !is_damaged }
     }
 
+    /// Without the groups after `last`; none if they are in the rows.
+    fn up_to(self, last: u64) -> Option<Self> {
+        if self.last <= last {
+            return Some(self);
+        }
+        (self.applied() <= last).then_some(Self { last, is_complete: false, ..self })
+    }
+
     /// The most important criterion comes first.
     fn rank(&self) -> (bool, bool, u64, u64) {
         let is_whole = self.base.is_none_or(|base| base.is_whole);
@@ -203,12 +222,21 @@ impl Plan {
     }
 }
 
-fn choose(bases: Vec<Base>, survey: &LogSurvey) -> Result<Plan, RepairError> {
+fn choose(
+    bases: Vec<Base>,
+    survey: &LogSurvey,
+    drop_after: Option<u64>,
+) -> Result<Plan, RepairError> {
     let from_begin = survey.stretches.first().is_some_and(|stretch| stretch.first.0 == 1);
     let newest = bases.iter().map(|base| base.applied).max().unwrap_or(0);
+    let oldest = bases.iter().map(|base| base.applied).min();
     let bases = bases.into_iter().map(Some).chain(from_begin.then_some(None));
     let plans = bases.map(|base| Plan::new(base, survey, newest));
-    plans.max_by_key(Plan::rank).ok_or(RepairError::Hopeless)
+    let plans = plans.filter_map(|plan| plan.up_to(drop_after.unwrap_or(u64::MAX)));
+    plans.max_by_key(Plan::rank).ok_or(match (drop_after, oldest) {
+        (Some(after), Some(applied)) if applied > after => RepairError::Applied { after, applied },
+        _ => RepairError::Hopeless,
+    })
 }
 
 fn survey(dir: &Path) -> Result<LogSurvey, LogError> {

@@ -102,6 +102,39 @@ fn a_repaired_directory_holds_what_the_repair_says() {
     );
 }
 
+/// The groups to keep are those that were asked for, also if all can be read.
+#[test]
+fn groups_are_dropped_whenever_that_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, to) = (folder.path().join("data"), folder.path().join("to"));
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let node = node::Node::open(&subject::options(&data)).unwrap();
+    let set = |number: u8| {
+        subject::set_key(&node, &runtime, kv::BucketId(0), (&[b'k', number], b"value"));
+    };
+    (0..10).for_each(set);
+    // As after kill -9: without a last checkpoint.
+    copy(&data, &folder.path().join("killed"));
+    let killed = folder.path().join("killed");
+    node.close();
+    drop(node);
+    let repaired = node::repair(&killed, &to, Some(6), || Ok(())).unwrap();
+    assert_eq!(repaired.positions.1, 6);
+    assert!(repaired.lost.iter().any(|line| line.contains("4 whole groups")), "{repaired:?}");
+    let read = subject::read_all(&to).unwrap();
+    let kept = (0..10).filter(|number| read.contains(&format!("[107, {number}]")));
+    assert_eq!(kept.collect::<Vec<u8>>(), [0, 1, 2, 3, 4, 5], "{read}");
+    // What is in the rows already cannot be dropped any more.
+    fs::remove_dir_all(&to).unwrap();
+    let refused = node::repair(&data, &to, Some(6), || Ok(()));
+    match refused {
+        Err(RepairError::Applied { after: 6, applied: 10 }) => assert!(!to.exists()),
+        // The log has everything from its first group on.
+        Ok(repaired) => assert_eq!(repaired.positions, (0, 6)),
+        Err(error) => panic!("{error:?}"),
+    }
+}
+
 /// Damage to adjacent blocks is one finding, however many they are.
 #[test]
 fn a_range_of_damaged_blocks_is_named_once_and_what_it_had_is_counted() {
@@ -186,8 +219,7 @@ fn without_the_log_the_newest_rows_are_kept_and_the_others_are_named() {
             let read = subject::read_all(&to).unwrap();
             // Rows of an older file, or all of an earlier checkpoint.
             let is_said = |line: &String| {
-                line.contains("may be out of date")
-                    || line.contains("the log can only be read up to")
+                line.contains("may be out of date") || line.contains("the log is kept up to")
             };
             let is_old = repaired.lost.iter().any(is_said);
             let more: Vec<_> = made(&read).difference(&made(&whole)).cloned().collect();

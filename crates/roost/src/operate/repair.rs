@@ -33,8 +33,8 @@ pub(crate) struct Repair {
     /// Data directory to create; it must be empty or missing
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// End the log after this group, if later groups cannot be read. Without this option, a directory with such a
-    /// log is not repaired, and the possible loss is printed
+    /// End the log after this group. Without this option, a directory whose log cannot be read to its end is not
+    /// repaired, and the possible loss is printed
     #[arg(long, value_name = "GROUP")]
     drop_after: Option<u64>,
 }
