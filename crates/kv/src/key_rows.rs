@@ -88,4 +88,10 @@ pub trait KeyRowsMut: KeyRows + RowsMut {
     fn put_key(&mut self, row: KeyRow);
     /// Sets or removes a bucket. Numbered buckets are never removed.
     fn put_bucket(&mut self, id: BucketId, bucket: Option<Bucket>);
+    /// From now on all changes of rows, buckets and totals can be taken back, until [`KeyRowsMut::keep`].
+    fn save(&mut self);
+    /// Keeps the changes since [`KeyRowsMut::save`].
+    fn keep(&mut self);
+    /// Takes back the changes since [`KeyRowsMut::save`].
+    fn undo(&mut self);
 }

@@ -49,12 +49,14 @@ impl Buckets {
         self.keys
     }
 
-    pub(crate) fn put(&mut self, id: BucketId, bucket: Option<Bucket>) {
+    /// Sets or removes a bucket; returns what it was before.
+    pub(crate) fn put(&mut self, id: BucketId, bucket: Option<Bucket>) -> Option<Bucket> {
         let keys = bucket.map_or(0, |bucket| bucket.keys);
         let old = match bucket {
             Some(bucket) => self.by_id.insert(id, bucket),
             None => self.by_id.remove(&id),
         };
         self.keys = self.keys.wrapping_add(keys).wrapping_sub(old.map_or(0, |old| old.keys));
+        old
     }
 }

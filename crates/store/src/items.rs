@@ -17,6 +17,9 @@ const CHUNK: usize = 256;
 /// Overhead of the allocator for each allocation, in bytes.
 const ALLOCATION: usize = 16;
 
+/// The state of a row in a layer: unknown, removed, or its value.
+pub(crate) type Known<T> = Option<Option<T>>;
+
 /// An ordered map of one owner's dirty items.
 #[derive(Default)]
 pub(crate) struct Items {
@@ -56,22 +59,23 @@ impl Chunk {
         self.codes.get(place).copied().unwrap_or(PLAIN).checked_sub(1)
     }
 
-    fn put(&mut self, item: u64, code: u64) {
+    /// Sets an item; returns its code before, if it was there.
+    fn put(&mut self, item: u64, code: u64) -> Option<u64> {
         if code != PLAIN && self.codes.is_empty() {
             self.codes = vec![PLAIN; self.items.len()];
         }
         match self.items.binary_search(&item) {
-            Ok(place) => {
-                if let Some(old) = self.codes.get_mut(place) {
-                    *old = code;
-                }
-            }
+            Ok(place) => match self.codes.get_mut(place) {
+                Some(old) => Some(std::mem::replace(old, code)),
+                None => Some(PLAIN),
+            },
             Err(place) => {
                 if code != PLAIN || !self.codes.is_empty() {
                     self.codes.insert(place, code);
                 }
                 self.items.insert(place, item);
                 self.low = self.low.min(item);
+                None
             }
         }
     }
@@ -108,17 +112,34 @@ impl Items {
         chunk.items.binary_search(&item).ok().map(|place| chunk.state(place))
     }
 
-    /// Sets `item`; returns by how many bytes the memory held here grew.
-    pub(crate) fn put(&mut self, item: u64, state: Option<u64>) -> usize {
+    /// Makes the state of `item` unknown; returns whether no item is left.
+    pub(crate) fn forget(&mut self, item: u64) -> bool {
+        let at = self.chunk_of(item);
+        if let Some(chunk) = self.chunks.get_mut(at)
+            && let Ok(place) = chunk.items.binary_search(&item)
+        {
+            chunk.items.remove(place);
+            if !chunk.codes.is_empty() {
+                chunk.codes.remove(place);
+            }
+            if chunk.items.is_empty() {
+                self.chunks.remove(at);
+            }
+        }
+        self.chunks.is_empty()
+    }
+
+    /// Sets `item`; returns by how many bytes the memory held here grew, and its state before.
+    pub(crate) fn put(&mut self, item: u64, state: Option<u64>) -> (usize, Known<u64>) {
         let list = self.chunks.capacity();
         let (at, split_off) = self.room_for(item);
         let Some(chunk) = self.chunks.get_mut(at) else { unreachable!("room was just made") };
         let before = chunk.bytes();
-        chunk.put(item, encode(state));
+        let old = chunk.put(item, encode(state)).map(|code| code.checked_sub(1));
         let growth = chunk.bytes() - before;
         let list_growth = (self.chunks.capacity() - list) * size_of::<Chunk>();
         let first = if list == 0 { ALLOCATION } else { 0 };
-        growth + list_growth + first + split_off
+        (growth + list_growth + first + split_off, old)
     }
 
     /// The index of a chunk that holds `item` or has room for it, and the bytes of a chunk that was

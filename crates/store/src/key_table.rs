@@ -79,26 +79,25 @@ impl KeyTable {
         first.inspect(|row| prefetch(row.address())).is_some()
     }
 
-    /// Puts a row in place of the one there is; returns by how many bytes memory grew, and shrank.
-    pub(crate) fn put(&self, hash: u64, row: KeyRow) -> (usize, usize) {
+    /// Puts a row in place of the one there is; returns by how many bytes memory grew, and that one.
+    pub(crate) fn put(&self, hash: u64, row: KeyRow) -> (usize, Option<KeyRow>) {
         let mut shard = self.shard(shard_of(hash)).write();
         self.put_in(&mut shard, hash, row)
     }
 
-    fn put_in(&self, shard: &mut KeyShard, hash: u64, row: KeyRow) -> (usize, usize) {
+    fn put_in(&self, shard: &mut KeyShard, hash: u64, row: KeyRow) -> (usize, Option<KeyRow>) {
         let grown = row.memory_bytes();
         let same = |old: &KeyRow| is_of(old, row.space(), row.key());
         let before = shard.rows.allocation_size();
-        let shrunk = match shard.rows.entry(place_of(hash), same, |row| place_of(self.hash_of(row)))
-        {
-            Entry::Occupied(mut entry) => std::mem::replace(entry.get_mut(), row).memory_bytes(),
+        let old = match shard.rows.entry(place_of(hash), same, |row| place_of(self.hash_of(row))) {
+            Entry::Occupied(mut entry) => Some(std::mem::replace(entry.get_mut(), row)),
             Entry::Vacant(entry) => {
                 entry.insert(row);
-                0
+                None
             }
         };
         // Also for a row that is replaced: the table makes room for one more before it looks for it.
-        (grown + shard.rows.allocation_size() - before, shrunk)
+        (grown + shard.rows.allocation_size() - before, old)
     }
 
     /// Puts a row unless there is one; returns by how many bytes memory grew, if it did.
@@ -258,7 +257,8 @@ mod tests {
         for (hash, key) in &of_one_shard {
             // The second time the row is replaced, at every size of the table.
             for _ in 0..2 {
-                let (grown, shrunk) = table.put(*hash, row(key));
+                let (grown, old) = table.put(*hash, row(key));
+                let shrunk = old.as_ref().map_or(0, KeyRow::memory_bytes);
                 bytes = bytes + grown - shrunk;
                 check(bytes);
             }

@@ -54,6 +54,7 @@ mod snapshot;
 mod sort;
 mod store;
 mod table_check;
+mod undo;
 mod verify;
 mod writer;
 

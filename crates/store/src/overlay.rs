@@ -19,7 +19,7 @@ use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use rows::{NameTable, PointTable, SetTable, Span, Value};
 
 use crate::hash::KeyHasher;
-use crate::items::Items;
+use crate::items::{Items, Known};
 use crate::key_table::KeyTable;
 
 const SHARD_BITS: u32 = 6;
@@ -29,9 +29,6 @@ const CHANGES_PER_LOCK: usize = 64;
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Overhead of the allocator for each allocation, in bytes.
 const ALLOCATION: usize = 16;
-
-/// The state of a row in a layer: unknown, removed, or its value.
-pub(crate) type Known<T> = Option<Option<T>>;
 
 /// Hash maps by number, with 64 locks.
 struct Sharded<V> {
@@ -199,13 +196,28 @@ impl Overlay {
         found.map(|(key, value)| (key.to_vec(), value.is_some())).collect()
     }
 
-    /// Sets or removes a point; returns by how many bytes memory grew.
-    pub(crate) fn put_point(&self, table: PointTable, key: u64, value: Option<Value>) -> usize {
+    /// Sets or removes a point; returns by how many bytes memory grew, and what was here before.
+    pub(crate) fn put_point(
+        &self,
+        table: PointTable,
+        key: u64,
+        value: Option<Value>,
+    ) -> (usize, Known<Value>) {
         put_point(&mut self.points(table).shard(key).write(), key, value)
     }
 
-    /// As [`Overlay::put_point`], for many keys.
-    pub(crate) fn put_points(&self, table: PointTable, rows: &[(u64, Option<Value>)]) -> usize {
+    /// Makes a row unknown.
+    pub(crate) fn forget_point(&self, table: PointTable, key: u64) {
+        self.points(table).shard(key).write().remove(&key);
+    }
+
+    /// As [`Overlay::put_point`], for many keys. Gives `before` what was here of each.
+    pub(crate) fn put_points(
+        &self,
+        table: PointTable,
+        rows: &[(u64, Option<Value>)],
+        before: &mut dyn FnMut(u64, Known<Value>),
+    ) -> usize {
         let mut grown = 0;
         let touch = |row: &Option<Value>| row.as_ref().map_or(0, |row| row.len() as u64);
         self.points(table).change_many(
@@ -213,30 +225,41 @@ impl Overlay {
             |(key, _)| *key,
             touch,
             |shard, (key, value)| {
-                grown += put_point(shard, *key, value.clone());
+                let (more, old) = put_point(shard, *key, value.clone());
+                grown += more;
+                before(*key, old);
             },
         );
         grown
     }
 
-    /// Sets or removes a member; returns by how many bytes memory grew.
+    /// Sets or removes a member; returns by how many bytes memory grew, and what was here before.
     pub(crate) fn put_member(
         &self,
         table: SetTable,
         owner: u64,
         item: u64,
         value: Option<u64>,
-    ) -> usize {
+    ) -> (usize, Known<u64>) {
         put_member(&mut self.sets(table).shard(owner).write(), owner, item, value)
     }
 
-    /// As [`Overlay::put_member`], for many owners.
+    /// Makes a row unknown.
+    pub(crate) fn forget_member(&self, table: SetTable, owner: u64, item: u64) {
+        let mut shard = self.sets(table).shard(owner).write();
+        if shard.get_mut(&owner).is_some_and(|items| items.forget(item)) {
+            shard.remove(&owner);
+        }
+    }
+
+    /// As [`Overlay::put_member`], for many owners. Gives `before` what was here of each.
     pub(crate) fn put_member_of_many(
         &self,
         table: SetTable,
         owners: &[u64],
         item: u64,
         value: Option<u64>,
+        before: &mut dyn FnMut(u64, Known<u64>),
     ) -> usize {
         let mut grown = 0;
         self.sets(table).change_many(
@@ -244,21 +267,35 @@ impl Overlay {
             |owner| *owner,
             Items::touch,
             |shard, owner| {
-                grown += put_member(shard, *owner, item, value);
+                let (more, old) = put_member(shard, *owner, item, value);
+                grown += more;
+                before(*owner, old);
             },
         );
         grown
     }
 
-    /// Sets or removes a name; returns by how many bytes memory grew.
-    pub(crate) fn put_name(&self, table: NameTable, key: &[u8], value: Option<Value>) -> usize {
+    /// Sets or removes a name; returns by how many bytes memory grew, and what was here before.
+    pub(crate) fn put_name(
+        &self,
+        table: NameTable,
+        key: &[u8],
+        value: Option<Value>,
+    ) -> (usize, Known<Value>) {
         /// A B-tree's nodes are about 70 % full.
         const ENTRY: usize = (size_of::<Box<[u8]>>() + size_of::<Option<Value>>()) * 10 / 7;
         let heap = heap_bytes(value.as_ref());
-        match self.names(table).write().insert(key.into(), value) {
+        let old = self.names(table).write().insert(key.into(), value);
+        let grown = match &old {
             Some(replaced) => heap.saturating_sub(heap_bytes(replaced.as_ref())),
             None => ENTRY + key.len() + ALLOCATION + heap,
-        }
+        };
+        (grown, old)
+    }
+
+    /// Makes a row unknown.
+    pub(crate) fn forget_name(&self, table: NameTable, key: &[u8]) {
+        self.names(table).write().remove(key);
     }
 
     /// Calls `each` with every point of `table` in order.
@@ -298,21 +335,30 @@ impl Overlay {
     }
 }
 
-fn put_point(shard: &mut HashMap<u64, Option<Value>>, key: u64, value: Option<Value>) -> usize {
+fn put_point(
+    shard: &mut HashMap<u64, Option<Value>>,
+    key: u64,
+    value: Option<Value>,
+) -> (usize, Known<Value>) {
     let heap = heap_bytes(value.as_ref());
     let before = shard.allocation_size();
     let replaced = shard.insert(key, value);
-    let freed = replaced.map_or(0, |old| heap_bytes(old.as_ref()));
-    (shard.allocation_size() - before + heap).saturating_sub(freed)
+    let freed = replaced.as_ref().map_or(0, |old| heap_bytes(old.as_ref()));
+    ((shard.allocation_size() - before + heap).saturating_sub(freed), replaced)
 }
 
-fn put_member(shard: &mut HashMap<u64, Items>, owner: u64, item: u64, value: Option<u64>) -> usize {
+fn put_member(
+    shard: &mut HashMap<u64, Items>,
+    owner: u64,
+    item: u64,
+    value: Option<u64>,
+) -> (usize, Known<u64>) {
     if let Some(items) = shard.get_mut(&owner) {
         return items.put(item, value);
     }
     let before = shard.allocation_size();
-    let grown = shard.entry(owner).or_default().put(item, value);
-    shard.allocation_size() - before + grown
+    let (grown, old) = shard.entry(owner).or_default().put(item, value);
+    (shard.allocation_size() - before + grown, old)
 }
 
 fn heap_bytes(value: Option<&Value>) -> usize {

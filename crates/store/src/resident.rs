@@ -94,7 +94,8 @@ impl Resident {
             if row.is_removed() {
                 self.forget(hash, row.space(), row.key());
             } else {
-                let (grown, shrunk) = self.table.put(hash, row);
+                let (grown, old) = self.table.put(hash, row);
+                let shrunk = old.as_ref().map_or(0, KeyRow::memory_bytes);
                 self.bytes.fetch_add(grown, Ordering::Relaxed);
                 self.bytes.fetch_sub(shrunk, Ordering::Relaxed);
                 self.shrink(hash);

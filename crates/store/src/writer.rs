@@ -13,6 +13,7 @@ use crate::checkpoint::Checkpoint;
 use crate::counts::CountsCache;
 use crate::overlay::Overlay;
 use crate::shared::{Layers, Store};
+use crate::undo::{Before, Undo};
 
 /// The only way to change rows. Readers see a change as soon as the call returns.
 pub struct StoreWriter {
@@ -28,6 +29,7 @@ pub struct StoreWriter {
     /// Buckets that changed since the last freeze.
     changed_buckets: BTreeSet<BucketId>,
     counts: CountsCache,
+    undo: Undo,
 }
 
 /// No item of `owner` below `low` exists.
@@ -48,6 +50,7 @@ impl StoreWriter {
             set_floors: RefCell::new([Floor::default(); SetTable::ALL.len()]),
             changed_buckets: BTreeSet::new(),
             counts: CountsCache::default(),
+            undo: Undo::default(),
         }
     }
 
@@ -215,7 +218,9 @@ impl KeyRows for StoreWriter {
 impl PutRows for StoreWriter {
     fn put_point(&mut self, table: PointTable, key: u64, value: Option<Value>) {
         self.counts.put(table, key, value.as_ref());
-        self.overlay_bytes += self.active.put_point(table, key, value);
+        let (grown, old) = self.active.put_point(table, key, value);
+        self.overlay_bytes += grown;
+        self.undo.note(|| Before::Point(table, key, old));
         self.changed(Subject::of_point(table, key));
     }
 
@@ -224,7 +229,9 @@ impl PutRows for StoreWriter {
         if value.is_some() && owner == floor.owner && item < floor.low {
             self.put_set_floor(table, Floor { owner, low: item });
         }
-        self.overlay_bytes += self.active.put_member(table, owner, item, value);
+        let (grown, old) = self.active.put_member(table, owner, item, value);
+        self.overlay_bytes += grown;
+        self.undo.note(|| Before::Member(table, owner, item, old));
         self.changed(Subject::of_member(table, owner));
     }
 
@@ -232,7 +239,10 @@ impl PutRows for StoreWriter {
         for (key, value) in &rows {
             self.counts.put(table, *key, value.as_ref());
         }
-        self.overlay_bytes += self.active.put_points(table, &rows);
+        let undo = &mut self.undo;
+        self.overlay_bytes += self.active.put_points(table, &rows, &mut |key, old| {
+            undo.note(|| Before::Point(table, key, old));
+        });
         for (key, _) in &rows {
             self.changed(Subject::of_point(table, *key));
         }
@@ -249,7 +259,9 @@ impl PutRows for StoreWriter {
         if value.is_some() && item < floor.low && owners.contains(&floor.owner) {
             self.put_set_floor(table, Floor { low: item, ..floor });
         }
-        self.overlay_bytes += self.active.put_member_of_many(table, owners, item, value);
+        let undo = &mut self.undo;
+        let mut note = |owner, old| undo.note(|| Before::Member(table, owner, item, old));
+        self.overlay_bytes += self.active.put_member_of_many(table, owners, item, value, &mut note);
         for owner in owners {
             self.changed(Subject::of_member(table, *owner));
         }
@@ -260,26 +272,91 @@ impl PutRows for StoreWriter {
         if value.is_some() && key < floor.borrow().as_slice() {
             floor.replace(key.to_vec());
         }
-        self.overlay_bytes += self.active.put_name(table, key, value);
+        let (grown, old) = self.active.put_name(table, key, value);
+        self.overlay_bytes += grown;
+        self.undo.note(|| Before::Name(table, key.into(), old));
         self.changed(Subject::of_name(table, key));
     }
 }
 
 impl RowsMut for StoreWriter {
     fn put_totals(&mut self, totals: Totals) {
-        *self.store.shared().totals.write() = totals;
+        let old = std::mem::replace(&mut *self.store.shared().totals.write(), totals);
+        if self.undo.is_on {
+            self.undo.totals.get_or_insert(old);
+        }
     }
 }
 
 impl KeyRowsMut for StoreWriter {
     fn put_key(&mut self, row: KeyRow) {
         let hash = self.store.shared().hasher.hash(row.space(), row.key());
-        let (grown, shrunk) = self.active.keys.put(hash, row);
+        let put = self.undo.is_on.then(|| row.clone());
+        let (grown, old) = self.active.keys.put(hash, row);
+        let shrunk = old.as_ref().map_or(0, KeyRow::memory_bytes);
         self.overlay_bytes = (self.overlay_bytes + grown).saturating_sub(shrunk);
+        if let Some(put) = put {
+            self.undo.note(|| Before::Key(put, old));
+        }
     }
 
     fn put_bucket(&mut self, id: BucketId, bucket: Option<Bucket>) {
-        self.store.shared().buckets.write().put(id, bucket);
+        let old = self.store.shared().buckets.write().put(id, bucket);
         self.changed_buckets.insert(id);
+        self.undo.note(|| Before::Bucket(id, old));
+    }
+
+    fn save(&mut self) {
+        self.undo.begin();
+    }
+
+    fn keep(&mut self) {
+        self.undo.end();
+    }
+
+    fn undo(&mut self) {
+        self.undo.is_on = false;
+        for before in std::mem::take(&mut self.undo.before).into_iter().rev() {
+            self.put_back(before);
+        }
+        if let Some(totals) = self.undo.totals.take() {
+            self.put_totals(totals);
+        }
+        // What was removed may be below them now.
+        self.name_floors.iter_mut().for_each(|floor| floor.get_mut().clear());
+        *self.set_floors.get_mut() = [Floor::default(); SetTable::ALL.len()];
+        self.counts = CountsCache::default();
+        self.undo.end();
+    }
+}
+
+impl StoreWriter {
+    /// Makes a row in the overlay as it was. Memory that the overlay has grown by is counted until the next freeze.
+    fn put_back(&mut self, before: Before) {
+        match before {
+            Before::Point(table, key, Some(old)) => self.put_point(table, key, old),
+            Before::Point(table, key, None) => {
+                self.active.forget_point(table, key);
+                self.changed(Subject::of_point(table, key));
+            }
+            Before::Member(table, owner, item, Some(old)) => {
+                self.put_member(table, owner, item, old);
+            }
+            Before::Member(table, owner, item, None) => {
+                self.active.forget_member(table, owner, item);
+                self.changed(Subject::of_member(table, owner));
+            }
+            Before::Name(table, key, Some(old)) => self.put_name(table, &key, old),
+            Before::Name(table, key, None) => {
+                self.active.forget_name(table, &key);
+                self.changed(Subject::of_name(table, &key));
+            }
+            Before::Key(_, Some(old)) => self.put_key(old),
+            Before::Key(put, None) => {
+                let hash = self.store.shared().hasher.hash(put.space(), put.key());
+                self.active.keys.remove(hash, put.space(), put.key());
+            }
+            Before::Bucket(id, old) => self.put_bucket(id, old),
+        }
     }
 }

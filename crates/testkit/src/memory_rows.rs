@@ -18,6 +18,20 @@ pub struct MemoryRows {
     totals: Totals,
     keys: BTreeMap<(Space, u64, Vec<u8>), KeyRow>,
     buckets: BTreeMap<BucketId, Bucket>,
+    /// Whether changes can be taken back, and what was before each.
+    saves: bool,
+    before: Vec<Before>,
+}
+
+/// What was before a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Before {
+    Point((PointTable, u64), Option<Value>),
+    Member((SetTable, u64, u64), Option<u64>),
+    Name((NameTable, Vec<u8>), Option<Value>),
+    Totals(Totals),
+    Key((Space, u64, Vec<u8>), Option<KeyRow>),
+    Bucket(BucketId, Option<Bucket>),
 }
 
 impl MemoryRows {
@@ -178,20 +192,24 @@ impl KeyRows for MemoryRows {
 
 impl PutRows for MemoryRows {
     fn put_point(&mut self, table: PointTable, key: u64, value: Option<Value>) {
-        put(&mut self.points, (table, key), value);
+        let old = put(&mut self.points, (table, key), value);
+        self.note(Before::Point((table, key), old));
     }
 
     fn put_member(&mut self, table: SetTable, owner: u64, item: u64, value: Option<u64>) {
-        put(&mut self.sets, (table, owner, item), value);
+        let old = put(&mut self.sets, (table, owner, item), value);
+        self.note(Before::Member((table, owner, item), old));
     }
 
     fn put_name(&mut self, table: NameTable, key: &[u8], value: Option<Value>) {
-        put(&mut self.names, (table, key.to_vec()), value);
+        let old = put(&mut self.names, (table, key.to_vec()), value);
+        self.note(Before::Name((table, key.to_vec()), old));
     }
 }
 
 impl RowsMut for MemoryRows {
     fn put_totals(&mut self, totals: Totals) {
+        self.note(Before::Totals(self.totals));
         self.totals = totals;
     }
 }
@@ -199,11 +217,44 @@ impl RowsMut for MemoryRows {
 impl KeyRowsMut for MemoryRows {
     fn put_key(&mut self, row: KeyRow) {
         let place = place(row.space(), row.key());
-        put(&mut self.keys, place, (!row.is_removed()).then_some(row));
+        let old = put(&mut self.keys, place.clone(), (!row.is_removed()).then_some(row));
+        self.note(Before::Key(place, old));
     }
 
     fn put_bucket(&mut self, id: BucketId, bucket: Option<Bucket>) {
-        put(&mut self.buckets, id, bucket);
+        let old = put(&mut self.buckets, id, bucket);
+        self.note(Before::Bucket(id, old));
+    }
+
+    fn save(&mut self) {
+        self.saves = true;
+    }
+
+    fn keep(&mut self) {
+        self.saves = false;
+        self.before.clear();
+    }
+
+    fn undo(&mut self) {
+        self.saves = false;
+        for before in std::mem::take(&mut self.before).into_iter().rev() {
+            match before {
+                Before::Point(key, old) => drop(put(&mut self.points, key, old)),
+                Before::Member(key, old) => _ = put(&mut self.sets, key, old),
+                Before::Name(key, old) => drop(put(&mut self.names, key, old)),
+                Before::Totals(old) => self.totals = old,
+                Before::Key(key, old) => drop(put(&mut self.keys, key, old)),
+                Before::Bucket(id, old) => _ = put(&mut self.buckets, id, old),
+            }
+        }
+    }
+}
+
+impl MemoryRows {
+    fn note(&mut self, before: Before) {
+        if self.saves {
+            self.before.push(before);
+        }
     }
 }
 
@@ -215,9 +266,9 @@ fn place(space: Space, key: &[u8]) -> (Space, u64, Vec<u8>) {
     (space, hasher.finish() >> 1, key.to_vec())
 }
 
-fn put<K: Ord, V>(map: &mut BTreeMap<K, V>, key: K, value: Option<V>) {
+fn put<K: Ord, V>(map: &mut BTreeMap<K, V>, key: K, value: Option<V>) -> Option<V> {
     match value {
         Some(value) => map.insert(key, value),
         None => map.remove(&key),
-    };
+    }
 }

@@ -170,6 +170,15 @@ impl KeyRowsMut for Counting {
         self.changed += 1;
         self.rows.put_bucket(id, bucket);
     }
+    fn save(&mut self) {
+        self.rows.save();
+    }
+    fn keep(&mut self) {
+        self.rows.keep();
+    }
+    fn undo(&mut self) {
+        self.rows.undo();
+    }
 }
 
 /// Lengths as they are at the moment.

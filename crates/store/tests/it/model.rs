@@ -25,6 +25,8 @@ enum Step {
     /// Keys of a space from the first number on, so many: values, or none.
     Keys(u32, u64, u64, Option<Vec<u8>>),
     Bucket(u32, Option<u64>),
+    /// Changes of a command, which are kept or taken back.
+    Command(Vec<Step>, bool),
     /// Space, rows and bytes at a time.
     Walk(u32, usize, usize),
     Warm,
@@ -65,7 +67,7 @@ fn span() -> impl Strategy<Value = Span> {
     })
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn change() -> impl Strategy<Value = Step> {
     let points = || proptest::sample::select(PointTable::ALL.to_vec());
     let sets = || proptest::sample::select(SetTable::ALL.to_vec());
     let names = || proptest::sample::select(NameTable::ALL.to_vec());
@@ -80,6 +82,16 @@ fn step() -> impl Strategy<Value = Step> {
         8 => (0..3u32, 0..40u64, prop_oneof![Just(1), Just(60)], value())
             .prop_map(|(s, first, count, v)| Step::Keys(s, first, count, v)),
         1 => (0..40u32, proptest::option::of(any::<u64>())).prop_map(|(b, v)| Step::Bucket(b, v)),
+    ]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let points = || proptest::sample::select(PointTable::ALL.to_vec());
+    let sets = || proptest::sample::select(SetTable::ALL.to_vec());
+    prop_oneof![
+        29 => change(),
+        6 => (proptest::collection::vec(change(), 1..8), any::<bool>())
+            .prop_map(|(changes, kept)| Step::Command(changes, kept)),
         4 => (0..3u32, prop_oneof![1..3usize, Just(20), Just(500)], prop_oneof![1..200usize, Just(4_000)])
             .prop_map(|(space, rows, bytes)| Step::Walk(space, rows, bytes)),
         1 => Just(Step::Warm),
@@ -165,6 +177,7 @@ impl World {
                 let keys = if id < NUMBERED_BUCKETS { keys.or(Some(0)) } else { keys };
                 rows.put_bucket(BucketId(id.into()), keys.map(bucket));
             }),
+            Step::Command(changes, is_kept) => self.take_as_one(changes, is_kept),
             Step::Walk(space, rows, bytes) => {
                 let visits = if rows % 2 == 0 { rows } else { usize::MAX };
                 let is_small = bytes % 2 == 0;
@@ -187,6 +200,19 @@ impl World {
             Step::ReadSpan(table, owner, span) => {
                 self.check(|rows| rows.members(table, owner, span));
             }
+        }
+    }
+
+    fn take_as_one(&mut self, changes: Vec<Step>, is_kept: bool) {
+        let before = self.model.clone();
+        self.writer.as_mut().unwrap().save();
+        changes.into_iter().for_each(|change| self.take(change));
+        if is_kept {
+            self.writer.as_mut().unwrap().keep();
+        } else {
+            self.writer.as_mut().unwrap().undo();
+            self.model = before;
+            self.read_all();
         }
     }
 
