@@ -11,7 +11,7 @@ const VARIABLE: &str = "ROOST_BUG";
 const FOUND_WITHIN: u64 = 2_000_000;
 
 /// Names, and what each breaks.
-const BUGS: [(&str, &str); 24] = [
+const BUGS: [(&str, &str); 25] = [
     ("acknowledge-before-sync", "a change is answered before its group is durable"),
     ("skip-checksum", "a payload in the log is not compared with its checksum"),
     ("accept-torn-group", "a group with missing sectors is applied"),
@@ -25,6 +25,7 @@ const BUGS: [(&str, &str); 24] = [
     ("stamp-from-clock", "stamps come from the clock instead of the log"),
     ("checkpoint-before-sync", "the store is durable before the log"),
     ("checkpoint-ahead", "a checkpoint claims one more group than it has"),
+    ("keep-half-change", "what a rule has changed before it panics is kept"),
     ("lose-removal", "a checkpoint forgets keys that were removed"),
     ("wrong-layer", "rows being written hide newer ones"),
     ("forget-owner", "the last owner of a set is not noted"),

@@ -75,6 +75,7 @@ struct Campaign {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     store::panic_when_fatal();
+    node::seeded::panic_at_some_stamps();
     // The report of a failure is printed below, where the seed is known.
     std::panic::set_hook(Box::new(|panic| {
         eprintln!("\n{panic}");

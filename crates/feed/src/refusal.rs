@@ -10,7 +10,7 @@ use crate::limits;
 use crate::media_refusal::MediaRefusal;
 use crate::poll_refusal::{PollRefusal, ScheduleRefusal};
 
-/// Why a command changed nothing. Not an error of the system: the caller can correct the request.
+/// Why a command changed nothing. Not an error of the system, but for the last one: the caller can correct the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum Refusal {
     /// The handle is malformed.
@@ -229,6 +229,9 @@ pub enum Refusal {
         limits::FOLLOW_OPTIONS_MAX
     )]
     TooManyFollowOptions,
+    /// The rules have an error: they panicked.
+    #[error("the server failed at this change, which was not made, and has logged the cause")]
+    Internal,
 }
 
 impl From<PollRefusal> for Refusal {
@@ -325,6 +328,7 @@ impl Refusal {
             Self::Poll(refusal) => refusal.code(),
             Self::Schedule(refusal) => refusal.code(),
             Self::TooManyFollowOptions => "too_many_follow_options",
+            Self::Internal => "internal",
         }
     }
 }

@@ -85,4 +85,7 @@ pub enum KeyRefusal {
     /// A key cannot be copied or moved onto itself.
     #[error("source and destination objects are the same")]
     SameKey,
+    /// The rules have an error: they panicked.
+    #[error("internal error; see the server log")]
+    Internal,
 }

@@ -205,6 +205,7 @@ impl From<Refusal> for ApiError {
                 "This action is not allowed: unblock the user first",
             ),
             Refusal::StaleMarker => Self::new(StatusCode::CONFLICT, refusal.to_string()),
+            Refusal::Internal => Self::internal(),
             Refusal::Full => Self::new(StatusCode::INSUFFICIENT_STORAGE, refusal.to_string()),
             // The words of Mastodon, by which apps know them. Those for several choices are the same there.
             Refusal::Poll(PollRefusal::Voted | PollRefusal::OneChoice) => {

@@ -60,8 +60,9 @@ impl Shared {
                 break;
             }
             let Some(reply) = self.submit_erasure(progress) else { return false };
-            if reply.blocking_recv().is_err() {
-                // The node is closing.
+            let done = reply.blocking_recv();
+            // Otherwise the node is closing, or the rules fail, and would again at once.
+            if !done.is_ok_and(|replies| replies.iter().all(|reply| reply.outcome.is_ok())) {
                 return false;
             }
         }

@@ -65,7 +65,7 @@ mod views;
 mod writer;
 
 #[cfg(feature = "simulation")]
-pub use applier::TakenPart;
+pub use applier::{TakenPart, seeded};
 pub use archive::{ArchiveReport, archive_stopped, is_archive, verify_archive};
 pub use backup::{Backup, NodeBackupError};
 pub use budget::{MemoryBudget, Reservation};

@@ -14,6 +14,7 @@ pub struct Metrics {
     pub(crate) fsync: Histogram,
     pub(crate) checkpoint: Histogram,
     pub(crate) commands: Counter,
+    pub(crate) failures: Counter,
     pub(crate) scrub_read: Counter,
     pub(crate) scrub_passes: Counter,
     pub(crate) scrub_damaged: Gauge,
@@ -26,6 +27,7 @@ impl Default for Metrics {
             fsync: Histogram::new(exponential_buckets(50e-6, 2.0, 14)),
             checkpoint: Histogram::new(exponential_buckets(1e-3, 2.0, 15)),
             commands: Counter::default(),
+            failures: Counter::default(),
             scrub_read: Counter::default(),
             scrub_passes: Counter::default(),
             scrub_damaged: Gauge::default(),
@@ -55,6 +57,8 @@ impl Metrics {
             self.checkpoint.clone(),
         );
         registry.register("commands", "Commands applied", self.commands.clone());
+        let failures = "Commands that were not made because the rules panicked: an error in roost";
+        registry.register("failed_commands", failures, self.failures.clone());
         let read = "Bytes that the scrub has read from the disk";
         registry.register_with_unit("scrub_read", read, Unit::Bytes, self.scrub_read.clone());
         let passes = "Completed passes of the scrub over all files";

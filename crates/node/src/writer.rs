@@ -178,6 +178,7 @@ impl Writer {
         let metrics = &self.shared.metrics;
         metrics.group_commands.observe(output.commands as f64);
         metrics.commands.inc_by(output.commands as u64);
+        metrics.failures.inc_by(self.applier.failures() - metrics.failures.get());
         let Output { answers, effects, work, .. } = output;
         self.publish(&effects, placed);
         // After the views have the effects, before any answer is sent.

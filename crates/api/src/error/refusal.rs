@@ -9,6 +9,7 @@ use super::ApiError;
 impl From<Refusal> for ApiError {
     fn from(refusal: Refusal) -> Self {
         let status = match refusal {
+            Refusal::Internal => StatusCode::INTERNAL_SERVER_ERROR,
             Refusal::TooManyDeletions => StatusCode::SERVICE_UNAVAILABLE,
             Refusal::UserNotFound
             | Refusal::PostNotFound
@@ -129,6 +130,7 @@ fn field(refusal: Refusal) -> Option<&'static str> {
         | Refusal::ListFull
         | Refusal::NotFollowed
         | Refusal::NotificationNotFound
+        | Refusal::Internal
         | Refusal::Account(_)
         | Refusal::Media(_)
         | Refusal::Filter(_)
@@ -145,6 +147,7 @@ impl From<KeyRefusal> for ApiError {
         let (status, code) = match refusal {
             KeyRefusal::BucketNotFound => (StatusCode::NOT_FOUND, "bucket_not_found"),
             KeyRefusal::BucketStays => (StatusCode::CONFLICT, "bucket_stays"),
+            KeyRefusal::Internal => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
             KeyRefusal::TooManyBuckets | KeyRefusal::SpacesUsedUp => {
                 (StatusCode::INSUFFICIENT_STORAGE, "too_many_buckets")
             }

@@ -26,8 +26,9 @@ use std::collections::BTreeMap;
 use ::feed::poll::PollCommand;
 use ::feed::schedule::ScheduleCommand;
 use ::feed::{Command, Outcome, Page, PageOf, PostId, Reply};
-use kv::KeyAnswer;
+use kv::{KeyAnswer, KeyOp, KeyRefusal};
 use node::Logged;
+use rows::Stamp;
 
 pub(crate) use self::accounts::ModelAccount;
 pub(crate) use self::feed::{Feed, ModelSettings, texts};
@@ -85,6 +86,9 @@ impl Model {
         let of_time = time_ms.saturating_sub(EPOCH_MS).max(1) << SEQUENCE_BITS;
         let first = of_time.max(self.last + 1);
         self.last = first + stamps - 1;
+        if node::seeded::is_at(Stamp(first)) {
+            return failed(entry, ms_of(first));
+        }
         match entry {
             Logged::Feed(request) if request.command == Command::SweepStories => Expected::Sweep,
             Logged::Feed(node::Request {
@@ -157,6 +161,36 @@ impl Model {
             }
         }
     }
+}
+
+/// What is expected of an entry whose rule panics: nothing changes.
+fn failed(entry: &Logged, now_ms: u64) -> Expected {
+    match entry {
+        Logged::Feed(request) if is_of_node(&request.command) => Expected::Sweep,
+        Logged::Keys(ops) if ops.iter().all(|op| op == KeyOp::Sweep) => Expected::Sweep,
+        Logged::Feed(_) => {
+            Expected::Reply(Reply { outcome: Err(::feed::Refusal::Internal), replayed: false })
+        }
+        Logged::Keys(ops) => {
+            let answers = vec![KeyAnswer::Refused(KeyRefusal::Internal); ops.len()];
+            Expected::Keys { answers, now_ms }
+        }
+    }
+}
+
+/// Whether the node submits such commands by itself.
+fn is_of_node(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::SweepStories
+            | Command::EraseUser { .. }
+            | Command::SweepReactions { .. }
+            | Command::RelistPosts { .. }
+            | Command::EndMutes { .. }
+            | Command::NotifyOfEdit { .. }
+            | Command::Poll(PollCommand::End { .. } | PollCommand::Sweep { .. })
+            | Command::Schedule(ScheduleCommand::Publish { .. })
+    )
 }
 
 /// A page of `newest_first`, which has all items.

@@ -3,10 +3,11 @@
 use std::{mem, vec};
 
 use commitlog::Placed;
-use feed::{Effect, Reply, Request};
+use feed::{Effect, Refusal, Reply, Request};
 use kv::{KeyAnswer, KeyOps, KeyRefusal, KeyRowsMut};
 use rows::{Stamp, StampClock, WORK_PER_ROW};
 
+use super::caught::Applied;
 use super::group::Group;
 use super::queue::{Part, Piece, Waiting};
 use super::{Applier, Output, Partial};
@@ -107,9 +108,26 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
             return (self.answer_without_memory(&request), 0);
         }
         let stamp = self.clock.next(time_ms);
-        let mut txn = feed::Txn::new(&mut self.rows);
-        let reply = feed::apply(&mut txn, &request.stamped(stamp), effects);
-        (reply, txn.work())
+        self.apply_request(request, stamp, effects)
+    }
+
+    /// Applies a command; returns the work that it took, too.
+    fn apply_request(
+        &mut self,
+        request: Request,
+        stamp: Stamp,
+        effects: &mut Vec<Effect>,
+    ) -> (Reply, usize) {
+        let (command, before) = (request.stamped(stamp), effects.len());
+        let done = self.by_rules(Applied::Command(&command.command), stamp, |rows| {
+            let mut txn = feed::Txn::new(rows);
+            let reply = feed::apply(&mut txn, &command, effects);
+            (reply, txn.work())
+        });
+        done.unwrap_or_else(|| {
+            effects.truncate(before);
+            (Reply { outcome: Err(Refusal::Internal), replayed: false }, 0)
+        })
     }
 
     fn apply_ops(
@@ -128,20 +146,31 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         }
         let stamp = self.clock.next_run(time_ms, ops.stamps());
         let now_ms = stamp.unix_ms();
-        let mut reads = reads.into_iter().peekable();
-        let (found, mut held) = (&mut partial.reads, self.answers.empty());
-        let mut between = |index: usize, facts: kv::Facts<'_, dyn KeyRowsMut + '_>| {
-            while let Some(read) = reads.next_if(|read| read.before <= index) {
-                found.push(read_rows(facts, &read, now_ms, &mut held));
-            }
-        };
-        let mut txn = kv::Txn::new(&mut self.rows);
-        partial.answers.reserve(ops.len());
-        kv::apply(&mut txn, stamp, ops, &mut between, &mut partial.answers);
-        let work = txn.work();
+        let mut held = self.answers.empty();
+        let (answered, found) = (partial.answers.len(), partial.reads.len());
+        let reads_wanted = reads.len();
+        let work = self.by_rules(Applied::Ops(ops), stamp, |rows| {
+            let mut reads = reads.into_iter().peekable();
+            let mut between = |index: usize, facts: kv::Facts<'_, dyn KeyRowsMut + '_>| {
+                while let Some(read) = reads.next_if(|read| read.before <= index) {
+                    partial.reads.push(read_rows(facts, &read, now_ms, &mut held));
+                }
+            };
+            let mut txn = kv::Txn::new(rows);
+            partial.answers.reserve(ops.len());
+            kv::apply(&mut txn, stamp, ops, &mut between, &mut partial.answers);
+            txn.work()
+        });
+        if work.is_none() {
+            let failed = KeyAnswer::Refused(KeyRefusal::Internal);
+            partial.answers.truncate(answered);
+            partial.answers.extend(std::iter::repeat_n(failed, ops.len()));
+            partial.reads.resize_with(found, ReadRows::default);
+            partial.reads.resize_with(found + reads_wanted, ReadRows::default);
+        }
         partial.now_ms = now_ms;
         partial.held.push(held);
-        work
+        work.unwrap_or_default()
     }
 
     /// Applies a group that is read back from the log. Its effects are dropped: views begin empty.
@@ -187,18 +216,17 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         effects: &mut Vec<Effect>,
     ) -> usize {
         match entry {
-            Entry::Feed(request) => {
-                let mut txn = feed::Txn::new(&mut self.rows);
-                feed::apply(&mut txn, &request.stamped(stamp), effects);
-                txn.work()
-            }
+            Entry::Feed(request) => self.apply_request(request, stamp, effects).1,
             Entry::SampleBytes(_) | Entry::Status(_) => 0,
             Entry::Kv(ops) => {
                 // Keys of it may expire.
                 self.may_sweep = true;
-                let mut txn = kv::Txn::new(&mut self.rows);
-                kv::apply(&mut txn, stamp, &ops, &mut |_, _| (), &mut Vec::new());
-                txn.work()
+                let work = self.by_rules(Applied::Ops(&ops), stamp, |rows| {
+                    let mut txn = kv::Txn::new(rows);
+                    kv::apply(&mut txn, stamp, &ops, &mut |_, _| (), &mut Vec::new());
+                    txn.work()
+                });
+                work.unwrap_or_default()
             }
         }
     }

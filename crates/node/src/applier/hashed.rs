@@ -1,10 +1,15 @@
-//! Rows that hash how they are changed, so that nodes which share a log can compare what a group changed.
+//! The rows as the rules see them. They hash how they are changed, so that nodes which share a log can compare what a
+//! group changed.
 //!
 //! The hash has tables, keys and new contents of all changed rows, in the order of the changes. It costs a pass over
 //! the bytes that are written, and reads nothing. Rows of ephemeral tables are left out: a restart may have applied
 //! more of the log to them than to the others.
 //!
+//! They also know whether a panic is one of the store, whose rows may be wrong then, or of the rules.
+//!
 //! **Invariant:** without [`HashedRows::begin`] nothing is hashed: a log of one node costs nothing more.
+
+use std::cell::Cell;
 
 use kv::{Bucket, BucketId, KeyParts, KeyRow, KeyRows, KeyRowsMut, Space, WalkLimit};
 use rows::{NameTable, PointTable, PutRows, Rows, RowsMut, SetTable, Span, Stamp, Totals, Value};
@@ -14,17 +19,21 @@ use xxhash_rust::xxh3::Xxh3;
 const KEY: u8 = 1;
 /// Marks a bucket in the same place.
 const BUCKET: u8 = 2;
+/// Marks in the same place that the rules panicked.
+const FAILURE: u8 = 3;
 
 /// Rows, and the hash of their changes while it is wanted.
 pub(super) struct HashedRows<R> {
     /// The rows, for changes that are not hashed.
     pub(super) inner: R,
     hash: Option<Box<Xxh3>>,
+    /// Whether a call of the store has not returned.
+    is_in_store: Cell<bool>,
 }
 
 impl<R> HashedRows<R> {
     pub(super) fn new(inner: R) -> Self {
-        Self { inner, hash: None }
+        Self { inner, hash: None, is_in_store: Cell::new(false) }
     }
 
     /// Hashes changes from now on.
@@ -35,6 +44,50 @@ impl<R> HashedRows<R> {
     /// The hash of the changes since [`HashedRows::begin`].
     pub(super) fn end(&mut self) -> u64 {
         self.hash.take().map_or(0, |hash| hash.digest())
+    }
+
+    /// Whether the store has panicked.
+    pub(super) fn has_failed(&self) -> bool {
+        self.is_in_store.get()
+    }
+
+    /// Hashes that the rules panicked at a command with this stamp.
+    pub(super) fn note_failure(&mut self, stamp: Stamp) {
+        self.note(FAILURE, &stamp.0.to_le_bytes(), None);
+    }
+
+    fn read<T>(&self, read: impl FnOnce(&R) -> T) -> T {
+        self.is_in_store.set(true);
+        let found = read(&self.inner);
+        self.is_in_store.set(false);
+        found
+    }
+
+    /// Reads rows that are given to `each`, which is of the rules.
+    fn read_each(
+        &self,
+        each: &mut dyn FnMut(u64, &[u8]),
+        read: impl FnOnce(&R, &mut dyn FnMut(u64, &[u8])),
+    ) {
+        self.read(|rows| {
+            read(rows, &mut |key, row| {
+                self.is_in_store.set(false);
+                each(key, row);
+                self.is_in_store.set(true);
+            });
+        });
+    }
+
+    /// As a call of the store that does so.
+    #[cfg(test)]
+    pub(super) fn in_store(&self, run: fn()) {
+        self.read(|_| run());
+    }
+
+    fn write(&mut self, write: impl FnOnce(&mut R)) {
+        self.is_in_store.set(true);
+        write(&mut self.inner);
+        self.is_in_store.set(false);
     }
 
     /// Hashes a change of the row `key` of a table.
@@ -78,11 +131,11 @@ impl<R> HashedRows<R> {
 
 impl<R: Rows> Rows for HashedRows<R> {
     fn point(&self, table: PointTable, key: u64) -> Option<Value> {
-        self.inner.point(table, key)
+        self.read(|rows| rows.point(table, key))
     }
 
     fn each_point(&self, table: PointTable, each: &mut dyn FnMut(u64, &[u8])) {
-        self.inner.each_point(table, each);
+        self.read_each(each, |rows, each| rows.each_point(table, each));
     }
 
     fn points_below(
@@ -92,19 +145,19 @@ impl<R: Rows> Rows for HashedRows<R> {
         limit: usize,
         each: &mut dyn FnMut(u64, &[u8]),
     ) {
-        self.inner.points_below(table, below, limit, each);
+        self.read_each(each, |rows, each| rows.points_below(table, below, limit, each));
     }
 
     fn member(&self, table: SetTable, owner: u64, item: u64) -> Option<u64> {
-        self.inner.member(table, owner, item)
+        self.read(|rows| rows.member(table, owner, item))
     }
 
     fn members(&self, table: SetTable, owner: u64, span: Span) -> Vec<(u64, u64)> {
-        self.inner.members(table, owner, span)
+        self.read(|rows| rows.members(table, owner, span))
     }
 
     fn name(&self, table: NameTable, key: &[u8]) -> Option<Value> {
-        self.inner.name(table, key)
+        self.read(|rows| rows.name(table, key))
     }
 
     fn names_under(
@@ -114,64 +167,64 @@ impl<R: Rows> Rows for HashedRows<R> {
         from: &[u8],
         limit: usize,
     ) -> Vec<Vec<u8>> {
-        self.inner.names_under(table, prefix, from, limit)
+        self.read(|rows| rows.names_under(table, prefix, from, limit))
     }
 
     fn totals(&self) -> Totals {
-        self.inner.totals()
+        self.read(R::totals)
     }
 }
 
 impl<R: KeyRows> KeyRows for HashedRows<R> {
     fn key(&self, space: Space, key: &[u8]) -> Option<KeyRow> {
-        self.inner.key(space, key)
+        self.read(|rows| rows.key(space, key))
     }
 
     fn has_cold_keys(&self) -> bool {
-        self.inner.has_cold_keys()
+        self.read(R::has_cold_keys)
     }
 
     fn load_key(&self, space: Space, key: &[u8]) -> bool {
-        self.inner.load_key(space, key)
+        self.read(|rows| rows.load_key(space, key))
     }
 
     fn prefetch_key(&self, space: Space, key: &[u8]) {
-        self.inner.prefetch_key(space, key);
+        self.read(|rows| rows.prefetch_key(space, key));
     }
 
     fn keys(&self, space: Space, cursor: u64, limit: WalkLimit) -> (Vec<KeyRow>, Option<u64>) {
-        self.inner.keys(space, cursor, limit)
+        self.read(|rows| rows.keys(space, cursor, limit))
     }
 
     fn bucket(&self, bucket: BucketId) -> Option<Bucket> {
-        self.inner.bucket(bucket)
+        self.read(|rows| rows.bucket(bucket))
     }
 
     fn bucket_count(&self) -> usize {
-        self.inner.bucket_count()
+        self.read(R::bucket_count)
     }
 
     fn counted_keys(&self) -> u64 {
-        self.inner.counted_keys()
+        self.read(R::counted_keys)
     }
 }
 
 impl<R: PutRows> PutRows for HashedRows<R> {
     fn put_point(&mut self, table: PointTable, key: u64, value: Option<Value>) {
         self.note_point(table, key, value.as_ref());
-        self.inner.put_point(table, key, value);
+        self.write(|rows| rows.put_point(table, key, value));
     }
 
     fn put_member(&mut self, table: SetTable, owner: u64, item: u64, value: Option<u64>) {
         self.note_member(table, &[owner], item, value);
-        self.inner.put_member(table, owner, item, value);
+        self.write(|rows| rows.put_member(table, owner, item, value));
     }
 
     fn put_points(&mut self, table: PointTable, rows: Vec<(u64, Option<Value>)>) {
         if self.hash.is_some() {
             rows.iter().for_each(|(key, value)| self.note_point(table, *key, value.as_ref()));
         }
-        self.inner.put_points(table, rows);
+        self.write(|inner| inner.put_points(table, rows));
     }
 
     fn put_member_of_many(
@@ -182,32 +235,44 @@ impl<R: PutRows> PutRows for HashedRows<R> {
         value: Option<u64>,
     ) {
         self.note_member(table, owners, item, value);
-        self.inner.put_member_of_many(table, owners, item, value);
+        self.write(|rows| rows.put_member_of_many(table, owners, item, value));
     }
 
     fn put_name(&mut self, table: NameTable, key: &[u8], value: Option<Value>) {
         self.note(table.tag(), key, value.as_deref());
-        self.inner.put_name(table, key, value);
+        self.write(|rows| rows.put_name(table, key, value));
     }
 }
 
 impl<R: RowsMut> RowsMut for HashedRows<R> {
     fn put_totals(&mut self, totals: Totals) {
         // They are hashed once, as they are after the group.
-        self.inner.put_totals(totals);
+        self.write(|rows| rows.put_totals(totals));
     }
 }
 
 impl<R: KeyRowsMut> KeyRowsMut for HashedRows<R> {
     fn put_key(&mut self, row: KeyRow) {
         self.note_key(&row);
-        self.inner.put_key(row);
+        self.write(|rows| rows.put_key(row));
     }
 
     fn put_bucket(&mut self, id: BucketId, bucket: Option<Bucket>) {
         let content = bucket.filter(|_| self.hash.is_some()).map(Bucket::encode);
         self.note(BUCKET, &id.0.to_le_bytes(), content.as_deref());
-        self.inner.put_bucket(id, bucket);
+        self.write(|rows| rows.put_bucket(id, bucket));
+    }
+
+    fn save(&mut self) {
+        self.write(R::save);
+    }
+
+    fn keep(&mut self) {
+        self.write(R::keep);
+    }
+
+    fn undo(&mut self) {
+        self.write(R::undo);
     }
 }
 

@@ -13,6 +13,8 @@
 //! - **Invariant:** every submission is answered exactly once.
 
 mod apply;
+mod caught;
+mod fault;
 mod group;
 mod hashed;
 mod lengths;
@@ -39,6 +41,8 @@ use crate::budget::{MemoryBudget, Reservation};
 use crate::entry::Entry;
 use crate::submission::{Answer, ReadRows, Submission};
 pub(crate) use apply::Replayed;
+#[cfg(feature = "simulation")]
+pub use fault::seeded;
 use group::Group;
 pub(crate) use group::{GROUP_COMMANDS_MAX, KEY_OPS_BYTES_MAX, PLAIN_WORK_MAX, SHARED_PAYLOAD_MIN};
 use hashed::HashedRows;
@@ -96,6 +100,8 @@ pub(crate) struct Applier<R, T> {
     shared: Option<SharedGroup>,
     /// Of the nodes that share it.
     statuses: Statuses,
+    /// Number of commands so far whose rules panicked.
+    failures: u64,
     /// The part of each submission in groups, for the simulator.
     #[cfg(feature = "simulation")]
     pub(crate) taken: Vec<(u64, TakenPart)>,
@@ -159,6 +165,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
             is_shared: false,
             shared: None,
             statuses: Statuses::default(),
+            failures: 0,
             rows: HashedRows::new(rows),
             clock: StampClock::new(last),
             plain: VecDeque::new(),
@@ -228,6 +235,11 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
     /// The digest of the groups that count in a log that several nodes share.
     pub(crate) fn digest(&self) -> u64 {
         self.digest
+    }
+
+    /// Number of commands so far whose rules panicked.
+    pub(crate) fn failures(&self) -> u64 {
+        self.failures
     }
 
     /// The facts of the feed.

@@ -198,7 +198,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         if let Some(cost) = ops.known_cost() {
             sum = sum.and(cost);
         } else {
-            let lengths = GroupLengths::in_memory_or_not(self.keys());
+            let lengths = GroupLengths::in_memory_or_not(kv::Facts::new(&self.rows));
             let mut place = OpPlace::default();
             while let Some(unit) = next_unit(ops, place, &lengths) {
                 sum = sum.and(unit.cost);

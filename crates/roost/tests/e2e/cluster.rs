@@ -5,6 +5,7 @@ mod faults;
 mod figures;
 mod ledger;
 mod links;
+mod panics;
 mod pictures;
 
 use std::net::SocketAddr;
@@ -26,6 +27,9 @@ use testkit::process::{Ended, Process, Server, roost, run, serve};
 use testkit::redis::Redis;
 
 use self::links::Links;
+
+/// Rules of the nodes panic at a command with this text, in a debug build.
+const PANIC: &str = "the rule of this post panics";
 
 /// Writers, each with a user of its own.
 const WRITERS: usize = 3;
@@ -91,6 +95,7 @@ impl World {
         let urls = self.links.as_ref().map_or(self.servers.urls(), |links| links.urls(node));
         let mut command = serve(&self.data(node), &["--nats", &urls]);
         command.args(["--open", "--password-grant", "--redis-listen", "127.0.0.1:0"]);
+        command.env("ROOST_TEST_PANIC", PANIC);
         if let Some(clock) = self.clocks.get(node) {
             clock.give(&mut command);
         }

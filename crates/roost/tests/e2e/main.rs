@@ -20,6 +20,7 @@ mod deleted_users;
 mod disk;
 mod documents;
 mod export;
+mod failures;
 mod generated;
 mod graph;
 mod lab;

@@ -15,6 +15,7 @@ use crate::budget::MemoryBudget;
 use crate::entry::Entry;
 use crate::submission::{Answer, Changes, ReadAt, Submission};
 
+mod caught;
 mod samples;
 mod shared;
 

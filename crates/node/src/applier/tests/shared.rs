@@ -647,3 +647,32 @@ fn a_group_of_the_longest_posts_and_follows_fits_a_message_of_the_log() {
     assert!(longest > SHARED_PAYLOAD_MIN / 2, "groups are filled: {longest} bytes");
     assert!(node.answers.contains_key(&0), "all of them are in the log");
 }
+
+#[test]
+fn nodes_agree_about_a_command_whose_rule_panics() {
+    crate::applier::fault::of_thread::TEXT.set(Some("boom"));
+    let digests = [None, Some("boom")].map(|key| {
+        let (mut first, mut second) = (Node::new(1), Node::new(2));
+        first.refusals_allowed = true;
+        let mut log = Vec::new();
+        for (ticket, key) in [(0, Some("a")), (1, key), (2, Some("b"))] {
+            let Some(key) = key else { continue };
+            let changes =
+                Changes::Keys { ops: [put(key, b"1")].into_iter().collect(), reads: vec![] };
+            first.step(Input::Submit(vec![Submission { changes, ticket }]));
+            log.extend(first.message(START_MS));
+            first.read(&log, 1);
+            second.read(&log, 1);
+        }
+        assert_eq!(first.applier.rows.inner, second.applier.rows.inner);
+        assert_eq!(first.applier.digest(), second.applier.digest());
+        assert_eq!(first.applier.failures(), second.applier.failures());
+        let keys = |node: &Node| {
+            ["a", "boom", "b"]
+                .map(|key| node.applier.keys().key(kv::Space(0), key.as_bytes()).is_some())
+        };
+        assert_eq!(keys(&second), [true, false, true]);
+        second.applier.digest()
+    });
+    assert_ne!(digests[0], digests[1]);
+}

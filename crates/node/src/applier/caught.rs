@@ -1,0 +1,125 @@
+//! Applying commands whose rule may panic. Such a command is in the log already: if the process ended, every start would
+//! apply it again, and in a cluster so would every node. So its changes are taken back, its outcome is an internal error,
+//! and the next command is applied.
+//!
+//! - **Invariant:** the outcome depends on nothing but the command and the rows, as any other outcome: all nodes, and
+//!   replays, agree. The stamps of the command are used, and the digest has the failure.
+//! - **Invariant:** a panic of the store, or at a row that cannot be read, is none of the rules, and ends the process:
+//!   another node, or another start, may have none.
+//!
+//! A stack overflow, and memory that the allocator does not get, end the process at once: nothing unwinds.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use kv::{KeyOps, KeyRowsMut};
+use rows::Stamp;
+use store::Unreadable;
+
+use super::hashed::HashedRows;
+use super::{Applier, fault};
+
+/// Failures that are reported one by one; of those after them, one of [`REPORTED_EVERY`]: a client may repeat a request
+/// without end.
+const REPORTED: u64 = 10;
+const REPORTED_EVERY: u64 = 1_000;
+/// Operations whose names are reported.
+const NAMES: usize = 8;
+
+/// What is applied.
+#[derive(Clone, Copy)]
+pub(super) enum Applied<'a> {
+    Command(&'a feed::Command),
+    Ops(&'a KeyOps),
+}
+
+impl Applied<'_> {
+    /// Its kind, without texts, names and keys.
+    fn name(self) -> String {
+        let name = |debug: String| debug.chars().take_while(|c| c.is_alphanumeric()).collect();
+        match self {
+            Self::Command(command) => name(format!("{command:?}")),
+            Self::Ops(ops) => {
+                let names = ops.iter().take(NAMES).map(|op| name(format!("{op:?}")));
+                names.collect::<Vec<String>>().join(" ")
+            }
+        }
+    }
+
+    /// All of a command, or the keys of operations, for a test that looks for a text in it.
+    #[cfg(debug_assertions)]
+    pub(super) fn text(self) -> String {
+        match self {
+            Self::Command(command) => format!("{command:?}"),
+            Self::Ops(ops) => {
+                let mut text = String::new();
+                for op in ops.iter() {
+                    op.each_key(&mut |_, key| text.push_str(&String::from_utf8_lossy(key)));
+                }
+                text
+            }
+        }
+    }
+
+    /// Number of stamps that it takes.
+    fn stamps(self) -> usize {
+        match self {
+            Self::Command(_) => 1,
+            Self::Ops(ops) => ops.stamps(),
+        }
+    }
+}
+
+impl<R: KeyRowsMut, T> Applier<R, T> {
+    /// Applies something by the rules; none if they panicked: then nothing is changed, but its stamps from `first` on are
+    /// used.
+    pub(super) fn by_rules<O>(
+        &mut self,
+        applied: Applied<'_>,
+        first: Stamp,
+        apply: impl FnOnce(&mut HashedRows<R>) -> O,
+    ) -> Option<O> {
+        self.rows.save();
+        let done = self.caught(|applier| {
+            let done = apply(&mut applier.rows);
+            fault::panic_if_seeded(applied, first);
+            done
+        });
+        match done {
+            Some(_) => self.rows.keep(),
+            None => {
+                if rows::has_bug("keep-half-change") {
+                    self.rows.keep();
+                } else {
+                    self.rows.undo();
+                    rows::advance(&mut self.rows, first, applied.stamps());
+                }
+                self.rows.note_failure(first);
+                self.report(applied, first);
+            }
+        }
+        done
+    }
+
+    /// What `run` returns; none if the rules panicked.
+    pub(super) fn caught<O>(&mut self, run: impl FnOnce(&mut Self) -> O) -> Option<O> {
+        match catch_unwind(AssertUnwindSafe(|| run(self))) {
+            Ok(done) => Some(done),
+            Err(payload) if self.rows.has_failed() || payload.is::<Unreadable>() => {
+                resume_unwind(payload)
+            }
+            Err(_) => None,
+        }
+    }
+
+    fn report(&mut self, applied: Applied<'_>, stamp: Stamp) {
+        self.failures += 1;
+        if self.failures <= REPORTED || self.failures.is_multiple_of(REPORTED_EVERY) {
+            tracing::error!(
+                command = applied.name(),
+                stamp = stamp.0,
+                failures = self.failures,
+                "the rules have an error: they panicked at a command, which was not made; please report it"
+            );
+        }
+    }
+}

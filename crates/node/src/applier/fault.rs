@@ -1,0 +1,64 @@
+//! Panics of the rules, on purpose: for tests. A release build has none of it.
+
+use super::caught::Applied;
+use rows::Stamp;
+
+/// The environment variable with a text: what has it panics.
+#[cfg(debug_assertions)]
+const VARIABLE: &str = "ROOST_TEST_PANIC";
+
+/// Panics if that is wanted at a command with this stamp.
+pub(super) fn panic_if_seeded(applied: Applied<'_>, stamp: Stamp) {
+    #[cfg(feature = "simulation")]
+    if seeded::is_at(stamp) {
+        // Without a message.
+        std::panic::resume_unwind(Box::new(stamp));
+    }
+    #[cfg(debug_assertions)]
+    assert!(!is_wanted(applied), "a panic that the environment wants");
+    let _ = (applied, stamp);
+}
+
+#[cfg(debug_assertions)]
+fn is_wanted(applied: Applied<'_>) -> bool {
+    use std::sync::OnceLock;
+    static TEXT: OnceLock<Option<String>> = OnceLock::new();
+    #[cfg(test)]
+    if let Some(text) = of_thread::TEXT.get() {
+        return applied.text().contains(text);
+    }
+    let text = TEXT.get_or_init(|| std::env::var(VARIABLE).ok());
+    text.as_ref().is_some_and(|text| applied.text().contains(text))
+}
+
+#[cfg(test)]
+pub(super) mod of_thread {
+    use std::cell::Cell;
+
+    thread_local! {
+        /// As the variable, for one test.
+        pub(in crate::applier) static TEXT: Cell<Option<&'static str>> = const { Cell::new(None) };
+    }
+}
+
+/// Panics at some stamps, for the simulator.
+#[cfg(feature = "simulation")]
+pub mod seeded {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use rows::Stamp;
+
+    static ARE_ON: AtomicBool = AtomicBool::new(false);
+
+    /// From now on the rules panic at one of about 200 stamps: when they have done everything.
+    pub fn panic_at_some_stamps() {
+        ARE_ON.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the rules panic at a command whose first stamp is this one.
+    #[must_use]
+    pub fn is_at(stamp: Stamp) -> bool {
+        ARE_ON.load(Ordering::Relaxed)
+            && stamp.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32 & 0xffff < 0xffff / 200
+    }
+}

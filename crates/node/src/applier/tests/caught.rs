@@ -1,0 +1,88 @@
+//! Commands whose rule panics.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use feed::{Done, Outcome, Refusal};
+
+use super::*;
+use crate::applier::fault::of_thread::TEXT;
+
+const FAILED: KeyAnswer = KeyAnswer::Refused(KeyRefusal::Internal);
+
+fn register(handle: &str) -> Request {
+    let handle = Handle::parse(handle).unwrap();
+    Command::Register { handle, name: Name::default(), bio: Bio::default() }.into()
+}
+
+impl World {
+    fn requests(&mut self, requests: Vec<Request>) -> Submission<usize> {
+        self.submission(Changes::Requests(requests.into()))
+    }
+
+    fn outcomes(&self, ticket: usize) -> Vec<Outcome> {
+        match &self.answers.get(&ticket).unwrap().1 {
+            Answer::Requests(replies) => replies.iter().map(|reply| reply.outcome).collect(),
+            Answer::Keys(_) => panic!("these are commands"),
+        }
+    }
+}
+
+#[test]
+fn a_command_whose_rule_panics_changes_nothing_and_those_after_it_are_applied() {
+    TEXT.set(Some("boom"));
+    let mut world = World::new(1 << 20);
+    let users = world.requests(vec![register("ann"), register("boom"), register("bob")]);
+    let read = |before| ReadAt { before, bucket: ZERO, keys: vec![b"a"[..].into()] };
+    let ops = [put("a", b"1"), put("boom", b"2"), put("b", b"3")];
+    let keys = world.keys(&ops, vec![read(0), read(1)]);
+    let others = world.keys(&[put("c", b"4")], vec![]);
+    let tickets = [users.ticket, keys.ticket, others.ticket];
+    world.work(vec![users, keys, others]);
+    let ids: Vec<_> = world.outcomes(tickets[0]);
+    assert_eq!(ids[1], Err(Refusal::Internal));
+    let numbers = ids.iter().filter_map(|id| match id {
+        Ok(Done::Registered(user)) => Some(user.0),
+        _ => None,
+    });
+    assert_eq!(numbers.collect::<Vec<_>>(), [0, 1], "the next user has the next id");
+    assert_eq!(world.key_answers(tickets[1]), [FAILED, FAILED, FAILED], "nothing is half done");
+    match &world.answers[&tickets[1]].1 {
+        Answer::Keys(replies) => assert!(replies.reads.iter().all(|read| read.rows.is_none())),
+        Answer::Requests(_) => panic!("these are keys"),
+    }
+    assert_ne!(world.key_answers(tickets[2]), [FAILED]);
+    let facts = world.applier.keys();
+    let exists =
+        ["a", "b", "boom", "c"].map(|key| facts.key(kv::Space(0), key.as_bytes()).is_some());
+    assert_eq!(exists, [false, false, false, true]);
+    assert_eq!(world.applier.failures(), 2);
+    assert_eq!(world.replayed(), world.applier.rows.inner, "a replay has the same rows");
+    // Stamps of what failed are used, also after a start that has it in its rows already.
+    let last = world.requests(vec![register("boom")]);
+    world.work(vec![last]);
+    let (now_ms, rows) = (world.now_ms, world.applier.rows.inner.clone());
+    let restarted = Applier::<_, usize>::new(rows, MemoryBudget::new(1), 0);
+    assert_eq!(restarted.last_ms_of(&[], now_ms), world.applier.last_ms_of(&[], now_ms));
+    assert_eq!(world.replayed(), world.applier.rows.inner);
+}
+
+/// Then the rows may be wrong, or another start may read them.
+#[test]
+fn a_panic_that_is_not_of_the_rules_is_passed_on() {
+    for panic in [(|| std::panic::resume_unwind(Box::new(store::Unreadable))) as fn(), || {
+        panic!("a bug of the store")
+    }] {
+        let mut world = World::new(1 << 20);
+        let is_in_store =
+            catch_unwind(panic).is_err_and(|payload| !payload.is::<store::Unreadable>());
+        let passed = catch_unwind(AssertUnwindSafe(|| {
+            world.applier.caught(|applier| match is_in_store {
+                true => applier.rows.in_store(panic),
+                false => panic(),
+            })
+        }));
+        assert!(passed.is_err());
+    }
+    let mut world = World::new(1 << 20);
+    assert_eq!(world.applier.caught(|_| panic!("a bug of the rules")), None::<()>);
+}
