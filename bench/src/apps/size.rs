@@ -93,7 +93,7 @@ async fn read_all(world: &World) -> anyhow::Result<()> {
 /// Writes the file for the import.
 fn write(path: &Path) -> anyhow::Result<()> {
     let mut out = BufWriter::with_capacity(1 << 20, File::create(path)?);
-    writeln!(out, "{{\"export\":{{\"format\":8}}}}")?;
+    writeln!(out, "{{\"export\":{{\"format\":1}}}}")?;
     for user in 0..USERS {
         let handle = sim::texts::handle(1, user);
         let name = sim::texts::display_name(1, user);

@@ -27,7 +27,7 @@
 //! | `KEYS` | 0 or 1 | the file of application keys |
 //! | `DONE` | 1 | [`Summary`] in JSON, with the SHA-256 of everything before this block |
 //!
-//! Version 1 has no files. Nothing follows the last block. What always holds:
+//! Nothing follows the last block. What always holds:
 //! - **Invariant:** a stream that lacks a byte, has one more, or differs in one bit is refused.
 //! - **Invariant:** whatever the bytes are, reading takes no more memory than one block, and bytes that did
 //!   not arrive take none.
@@ -43,8 +43,8 @@ use serde::{Deserialize, Serialize};
 pub use read::Reader;
 pub use write::Writer;
 
-/// The format that this code writes, and the newest it reads.
-pub const FORMAT_VERSION: u32 = 2;
+/// The format that this code reads and writes.
+pub const FORMAT_VERSION: u32 = 1;
 /// Longest payload of a group, in bytes, as in the log.
 pub const PAYLOAD_BYTES_MAX: usize = 64 << 20;
 /// Length after which a block of rows or groups ends, in bytes.
@@ -82,10 +82,8 @@ pub struct Summary {
     /// Groups of the log.
     pub groups: u64,
     /// Files of pictures.
-    #[serde(default, skip_serializing_if = "is_zero")]
     pub files: u64,
     /// Files that pictures need, and that were missing or damaged when the backup was made.
-    #[serde(default, skip_serializing_if = "is_zero")]
     pub lost_files: u64,
     /// Bytes before the last block.
     pub bytes: u64,
@@ -94,12 +92,6 @@ pub struct Summary {
     /// Bytes of the whole stream. The last block cannot hold it: its own length is part of it.
     #[serde(skip)]
     pub total_bytes: u64,
-}
-
-/// As in version 1, which does not have the field.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde needs")]
-fn is_zero(number: &u64) -> bool {
-    *number == 0
 }
 
 /// A keyspace of the store.
@@ -134,12 +126,12 @@ pub enum BackupError {
     /// It does not begin as a backup does.
     #[error("this is not a backup of roost")]
     NotABackup,
-    /// A later version of this program wrote it.
-    #[error("the backup has format version {found}, but this program reads versions up to {known}")]
+    /// It has another format than this program.
+    #[error("the backup has format version {found}, but this program reads version {known}")]
     Version {
         /// Its version.
         found: u32,
-        /// The newest version that this program reads.
+        /// The version that this program reads.
         known: u32,
     },
     /// It ends too early.

@@ -62,7 +62,7 @@ impl<R: Read> Reader<R> {
         if crc != crc32c::crc32c(checked) {
             return Err(damaged("its prefix does not match the checksum"));
         }
-        if !(1..=FORMAT_VERSION).contains(&found) {
+        if found != FORMAT_VERSION {
             return Err(BackupError::Version { found, known: FORMAT_VERSION });
         }
         let header = Header::default();

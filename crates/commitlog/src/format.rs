@@ -1,4 +1,4 @@
-//! Format 2 of the local log: what a segment file contains, byte by byte. Pure: no files here.
+//! Format 1 of the local log: what a segment file contains, byte by byte. Pure: no files here.
 //!
 //! All numbers are little endian. A file is a row of **sectors** of 512 bytes, the unit that a disk
 //! writes whole or not at all. The first four bytes of a sector are its type:
@@ -23,9 +23,6 @@
 //! | | 4..512 | the payload's next 508 bytes |
 //! | unwritten | 0..512 | zeros |
 //!
-//! Format 1, which is read and no longer written, has no time: the checksums are at 24 and 28, and the
-//! payload begins at 32.
-//!
 //! The rest of a group's last sector after the payload is zeros. The file name is the position of the
 //! first group in 20 digits and `.log`. Bytes 0..8 and 24..28 of the segment sector mean the same in
 //! every later format, so that an older program can distinguish a newer format from damage.
@@ -39,10 +36,14 @@
 //! - `durable` distinguishes a group that was lost before it was synced, while later ones happened to
 //!   reach the disk, from a group that was synced and then damaged.
 
+use std::path::Path;
+
+use crate::LogError;
+
 /// The unit of writing, and of alignment, in bytes.
 pub(crate) const SECTOR_BYTES: usize = 512;
-/// The format that this program writes; it reads all earlier ones.
-pub(crate) const FORMAT_VERSION: u32 = 2;
+/// The format that this program reads and writes.
+pub(crate) const FORMAT_VERSION: u32 = 1;
 /// The longest payload of one group, in bytes.
 pub const PAYLOAD_BYTES_MAX: usize = 64 << 20;
 
@@ -51,11 +52,21 @@ const GROUP: [u8; 4] = *b"GRUP";
 const MORE: [u8; 4] = *b"MORE";
 /// Payload bytes in each sector of a group but the first.
 const MORE_BYTES: usize = SECTOR_BYTES - 4;
-/// Length of a group's header without its two checksums, in bytes, and the same in format 1.
-const HEADER_BYTES: usize = 32;
-const HEADER_BYTES_V1: usize = 24;
+/// Length of a group's header with its two checksums, in bytes.
+const HEADER_BYTES: usize = 40;
 
 pub(crate) type Sector = [u8; SECTOR_BYTES];
+
+impl SegmentHeader {
+    /// # Errors
+    /// [`LogError::Version`]: `file` has another format than this program.
+    pub(crate) fn check_version(self, file: &Path) -> Result<(), LogError> {
+        match self.version {
+            FORMAT_VERSION => Ok(()),
+            found => Err(LogError::Version { file: file.into(), found, known: FORMAT_VERSION }),
+        }
+    }
+}
 
 /// The content of the first sector of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,8 +82,8 @@ pub(crate) struct GroupHeader {
     pub(crate) payload_bytes: usize,
     pub(crate) position: u64,
     pub(crate) durable: u64,
-    /// Milliseconds since 1970; none in format 1.
-    pub(crate) time_ms: Option<u64>,
+    /// Milliseconds since 1970.
+    pub(crate) time_ms: u64,
     payload_crc: u32,
 }
 
@@ -92,15 +103,9 @@ pub(crate) enum Body {
     Damaged(&'static str),
 }
 
-/// The header of a group with its checksums, in bytes.
-fn header_bytes(version: u32) -> usize {
-    let fields = if version == 1 { HEADER_BYTES_V1 } else { HEADER_BYTES };
-    fields + 2 * size_of::<u32>()
-}
-
 /// The number of sectors of a group with this number of payload bytes.
-pub(crate) fn group_sectors(version: u32, payload_bytes: usize) -> usize {
-    let first = SECTOR_BYTES - header_bytes(version);
+pub(crate) fn group_sectors(payload_bytes: usize) -> usize {
+    let first = SECTOR_BYTES - HEADER_BYTES;
     1 + payload_bytes.saturating_sub(first).div_ceil(MORE_BYTES)
 }
 
@@ -119,7 +124,7 @@ pub(crate) fn segment_sector(first: u64, bytes: u64) -> Sector {
     sector_of(&header, &[])
 }
 
-/// Reads a file's first sector, of any version; the rest after the header is checked in known versions.
+/// Reads a file's first sector, of any version; the rest after the header is checked in the known one.
 pub(crate) fn read_segment_sector(sector: &Sector) -> Result<SegmentHeader, &'static str> {
     let mut rest = sector.as_slice();
     let magic: [u8; 4] = take(&mut rest);
@@ -163,7 +168,7 @@ pub(crate) fn sectors_of<'a>(
     let NewGroup { position, durable, time_ms, payload } = *group;
     assert!((1..=PAYLOAD_BYTES_MAX).contains(&payload.len()));
     assert!(durable < position, "a group is durable after it is written");
-    let mut header = Vec::with_capacity(header_bytes(FORMAT_VERSION));
+    let mut header = Vec::with_capacity(HEADER_BYTES);
     header.extend(GROUP);
     header.extend((payload.len() as u32).to_le_bytes());
     header.extend(position.to_le_bytes());
@@ -176,14 +181,14 @@ pub(crate) fn sectors_of<'a>(
     (sector_of(&header, first), more.chunks(MORE_BYTES).map(|part| sector_of(&MORE, part)))
 }
 
-/// Reads a sector where a group is due, in a file of this version.
-pub(crate) fn read_start(version: u32, sector: &Sector) -> Start {
+/// Reads a sector where a group is due.
+pub(crate) fn read_start(sector: &Sector) -> Start {
     let mut rest = sector.as_slice();
     let magic: [u8; 4] = take(&mut rest);
     let payload_bytes = u32::from_le_bytes(take(&mut rest)) as usize;
     let position = u64::from_le_bytes(take(&mut rest));
     let durable = u64::from_le_bytes(take(&mut rest));
-    let time_ms = (version > 1).then(|| u64::from_le_bytes(take(&mut rest)));
+    let time_ms = u64::from_le_bytes(take(&mut rest));
     let payload_crc = u32::from_le_bytes(take(&mut rest));
     let checked = SECTOR_BYTES - rest.len();
     let crc = u32::from_le_bytes(take(&mut rest));
@@ -203,19 +208,14 @@ pub(crate) fn read_start(version: u32, sector: &Sector) -> Start {
 
 /// Collects the payload from all the sectors of a group, and checks it. Unless the result is `Whole`,
 /// the content of `payload` is undefined.
-pub(crate) fn read_group(
-    version: u32,
-    header: &GroupHeader,
-    sectors: &[Sector],
-    payload: &mut Vec<u8>,
-) -> Body {
-    assert_eq!(sectors.len(), group_sectors(version, header.payload_bytes));
+pub(crate) fn read_group(header: &GroupHeader, sectors: &[Sector], payload: &mut Vec<u8>) -> Body {
+    assert_eq!(sectors.len(), group_sectors(header.payload_bytes));
     let Some((first, more)) = sectors.split_first() else {
         unreachable!("a group has at least one sector")
     };
     payload.clear();
     payload.reserve_exact(sectors.as_flattened().len());
-    payload.extend_from_slice(first.split_at(header_bytes(version)).1);
+    payload.extend_from_slice(first.split_at(HEADER_BYTES).1);
     let mut marked = true;
     for sector in more {
         let mut rest = sector.as_slice();

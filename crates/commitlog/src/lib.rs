@@ -51,9 +51,8 @@ pub struct Position(pub u64);
 pub struct Group<'a> {
     /// Its position.
     pub position: Position,
-    /// The time that the log gave it, in milliseconds since 1970. None in logs of format 1, whose
-    /// payloads carry their own.
-    pub time_ms: Option<u64>,
+    /// The time that the log gave it, in milliseconds since 1970.
+    pub time_ms: u64,
     /// The payload as it was appended.
     pub payload: &'a [u8],
 }
@@ -130,8 +129,8 @@ pub enum LogError {
         /// Description of the damage.
         what: &'static str,
     },
-    /// The file was written by a newer version of this program.
-    #[error("{} has log format {found}, but this program reads formats 1 to {known}", file.display())]
+    /// The file has another format than this program.
+    #[error("{} has log format {found}, but this program reads format {known}", file.display())]
     Version {
         /// The segment.
         file: PathBuf,

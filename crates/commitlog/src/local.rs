@@ -12,9 +12,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use crate::disk::{Disk, DiskFile};
-use crate::format::{
-    FORMAT_VERSION, NewGroup, PAYLOAD_BYTES_MAX, SECTOR_BYTES, Sector, write_group,
-};
+use crate::format::{NewGroup, PAYLOAD_BYTES_MAX, SECTOR_BYTES, Sector, write_group};
 use crate::recover::{EachGroup, Recovered, read_groups, recover};
 use crate::segment::{Blank, Segment, install, make_blank};
 use crate::{Durability, Log, LogError, OwnLog, Placed, Position, SyncPoint, Unsynced, disk_error};
@@ -175,8 +173,7 @@ impl LocalLog {
         self.buffer.clear();
         write_group(&NewGroup { position, durable, time_ms, payload }, &mut self.buffer);
         let bytes = (self.buffer.len() * SECTOR_BYTES) as u64;
-        // A file is of one format: one of an earlier version is not written any more.
-        if self.end + bytes > self.tail.bytes || self.tail.version != FORMAT_VERSION {
+        if self.end + bytes > self.tail.bytes {
             self.begin_segment(bytes)?;
         }
         self.file

@@ -11,8 +11,7 @@ use std::sync::Arc;
 
 use crate::disk::{Disk, DiskFile};
 use crate::format::{
-    Body, FORMAT_VERSION, SECTOR_BYTES, Sector, Start, group_sectors, read_group,
-    read_segment_sector, read_start,
+    Body, SECTOR_BYTES, Sector, Start, group_sectors, read_group, read_segment_sector, read_start,
 };
 use crate::recover::EachGroup;
 use crate::segment::{first_of, install, make_blank, path_of};
@@ -170,26 +169,24 @@ impl OpenSegment {
         let mut sectors = Vec::new();
         let mut payload = Vec::new();
         let bytes = self.file.bytes().map_err(disk_error("measure", &self.path))?;
-        let version = self.version(due, bytes)?;
+        self.check_header(due, bytes)?;
         let mut offset = SECTOR_BYTES as u64;
         while due <= up_to.0 && offset + SECTOR_BYTES as u64 <= bytes {
             self.sectors(offset, 1, &mut sectors)?;
-            let Some(Start::Group(header)) =
-                sectors.first().map(|start| read_start(version, start))
-            else {
+            let Some(Start::Group(header)) = sectors.first().map(read_start) else {
                 // The end, unless the group is missing or damaged: then the next segment does not begin here.
                 break;
             };
             if header.position != due {
                 return Err(self.damaged(offset, due, "another group is in its place"));
             }
-            let length = group_sectors(version, header.payload_bytes);
+            let length = group_sectors(header.payload_bytes);
             if offset + (length * SECTOR_BYTES) as u64 > bytes {
                 return Err(self.damaged(offset, due, "the group is longer than the file"));
             }
             if due > after.0 {
                 self.sectors(offset, length, &mut sectors)?;
-                if read_group(version, &header, &sectors, &mut payload) != Body::Whole {
+                if read_group(&header, &sectors, &mut payload) != Body::Whole {
                     let what = "the group does not match its checksum";
                     return Err(self.damaged(offset, due, what));
                 }
@@ -203,7 +200,7 @@ impl OpenSegment {
         Ok((due, offset))
     }
 
-    fn version(&self, first: u64, bytes: u64) -> Result<u32, LogError> {
+    fn check_header(&self, first: u64, bytes: u64) -> Result<(), LogError> {
         let mut sectors = Vec::new();
         if bytes < SECTOR_BYTES as u64 {
             return Err(self.damaged(0, first, "the file has no header"));
@@ -212,17 +209,14 @@ impl OpenSegment {
         let header = sectors.first().map(read_segment_sector);
         let header = header.unwrap_or(Err("the file has no header"));
         let header = header.map_err(|what| self.damaged(0, first, what))?;
-        if !(1..=FORMAT_VERSION).contains(&header.version) {
-            let (file, found, known) = (self.path.to_path_buf(), header.version, FORMAT_VERSION);
-            return Err(LogError::Version { file, found, known });
-        }
+        header.check_version(&self.path)?;
         if header.first != first {
             return Err(self.damaged(0, first, "the file has the name of another segment"));
         }
         if header.bytes != bytes {
             return Err(self.damaged(0, first, "the file is not as long as its header says"));
         }
-        Ok(header.version)
+        Ok(())
     }
 
     fn sectors(&self, offset: u64, count: usize, into: &mut Vec<Sector>) -> Result<(), LogError> {

@@ -140,12 +140,12 @@ impl Scan<'_> {
     fn groups(&mut self, each: EachGroup<'_>) -> Result<(), LogError> {
         let mut payload = Vec::new();
         while let Some(sector) = self.sectors.get(self.at) {
-            let header = match read_start(self.segment.version, sector) {
+            let header = match read_start(sector) {
                 Start::Unwritten => break,
                 Start::Damaged(what) => return Err(self.damaged(self.at, what)),
                 Start::Group(header) => header,
             };
-            let end = self.at + group_sectors(self.segment.version, header.payload_bytes);
+            let end = self.at + group_sectors(header.payload_bytes);
             match self.group(&header, end, &mut payload)? {
                 Body::Whole => {}
                 Body::Torn => break,
@@ -170,7 +170,7 @@ impl Scan<'_> {
             return Err(self.damaged(self.at, "another group is in its place"));
         }
         match self.sectors.get(self.at..end) {
-            Some(sectors) => Ok(read_group(self.segment.version, header, sectors, payload)),
+            Some(sectors) => Ok(read_group(header, sectors, payload)),
             None => Err(self.damaged(self.at, "the group is longer than the file")),
         }
     }
@@ -189,7 +189,7 @@ impl Scan<'_> {
         let mut any = false;
         for (_, sector) in self.rest() {
             any |= !is_unwritten(sector);
-            let Start::Group(header) = read_start(self.segment.version, sector) else {
+            let Start::Group(header) = read_start(sector) else {
                 continue;
             };
             if header.durable >= self.due {

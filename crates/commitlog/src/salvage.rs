@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::disk::{Disk as _, DiskFile as _, RealDisk};
 use crate::format::{
-    Body, FORMAT_VERSION, SECTOR_BYTES, Sector, Start, group_sectors, is_unwritten, read_group,
+    Body, SECTOR_BYTES, Sector, Start, group_sectors, is_unwritten, read_group,
     read_segment_sector, read_start,
 };
 use crate::segment::{first_of, path_of};
@@ -20,8 +20,8 @@ pub struct Stretch {
     pub first: Position,
     /// The last one.
     pub last: Position,
-    /// The time of the last one in milliseconds since 1970; none in logs of format 1.
-    pub last_ms: Option<u64>,
+    /// The time of the last one in milliseconds since 1970.
+    pub last_ms: u64,
 }
 
 /// A place in a log where something else is than what was written.
@@ -53,7 +53,7 @@ pub struct LogSurvey {
 /// log away meanwhile. Groups that a power loss left incomplete, none of which was durable, are no damage.
 ///
 /// # Errors
-/// [`LogError`]: the directory cannot be listed, a segment is newer than this program, or `each` failed.
+/// [`LogError`]: the directory cannot be listed, a segment has another format than this program, or `each` failed.
 pub fn salvage(
     dir: &Path,
     each: &mut dyn FnMut(Group<'_>) -> Result<(), ReadError>,
@@ -66,8 +66,7 @@ pub fn salvage(
     for first in firsts {
         let path = path_of(dir, first);
         let due = survey.stretches.last().map_or(first, |stretch| stretch.last.0 + 1);
-        let (version, due_here) = (FORMAT_VERSION, due.max(first));
-        let mut scan = Scan { path: &path, version, due: due_here, survey: &mut survey, each };
+        let mut scan = Scan { path: &path, due: due.max(first), survey: &mut survey, each };
         if due < first && due > 1 {
             scan.damaged(0, "groups are missing before this segment");
         }
@@ -106,7 +105,6 @@ fn read(path: &Path) -> std::io::Result<Vec<Sector>> {
 
 struct Scan<'a> {
     path: &'a Path,
-    version: u32,
     /// The position of the group expected next.
     due: u64,
     survey: &'a mut LogSurvey,
@@ -115,21 +113,19 @@ struct Scan<'a> {
 
 impl Scan<'_> {
     fn segment(&mut self, sectors: &[Sector], is_last: bool) -> Result<(), LogError> {
-        let version = self.version;
         let (mut at, mut payload) = (1, Vec::new());
         // Whether the damage before `at` was reported.
         let mut reported = false;
         while let Some(sector) = sectors.get(at) {
-            let start = read_start(version, sector);
+            let start = read_start(sector);
             let what = match &start {
                 Start::Group(header) if header.position < self.due => {
                     "another group is in its place"
                 }
                 Start::Group(header) => {
-                    let end = at + group_sectors(version, header.payload_bytes);
-                    let body = sectors
-                        .get(at..end)
-                        .map(|all| read_group(version, header, all, &mut payload));
+                    let end = at + group_sectors(header.payload_bytes);
+                    let body =
+                        sectors.get(at..end).map(|all| read_group(header, all, &mut payload));
                     match body {
                         Some(Body::Whole) => {
                             if header.position > self.due && !reported {
@@ -155,7 +151,7 @@ impl Scan<'_> {
             // What was never durable may be missing at the end of the log, and is no damage.
             let is_gap = matches!(start, Start::Unwritten) || what == "a group is not whole";
             let rest = sectors.get(at..).unwrap_or_default();
-            if is_gap && !reported && !self.is_durable(version, rest, is_last) {
+            if is_gap && !reported && !self.is_durable(rest, is_last) {
                 return Ok(());
             }
             if !reported {
@@ -168,29 +164,25 @@ impl Scan<'_> {
     }
 
     /// Whether something in the rest of a segment says that the group expected first was durable.
-    fn is_durable(&self, version: u32, rest: &[Sector], is_last: bool) -> bool {
+    fn is_durable(&self, rest: &[Sector], is_last: bool) -> bool {
         if !is_last {
             return rest.iter().any(|sector| !is_unwritten(sector));
         }
-        rest.iter().any(|sector| match read_start(version, sector) {
+        rest.iter().any(|sector| match read_start(sector) {
             Start::Group(header) => header.durable >= self.due,
             Start::Unwritten | Start::Damaged(_) => false,
         })
     }
 
-    /// The length of the file by its header, which also has its format: that of this program, if it is damaged.
+    /// The length of the file by its header; none if that is damaged.
     fn header(&mut self, sectors: &[Sector], first: u64) -> Result<Option<u64>, LogError> {
         let header = sectors.first().map(read_segment_sector);
         match header.unwrap_or(Err("the file has no header")) {
-            Ok(header) if !(1..=FORMAT_VERSION).contains(&header.version) => {
-                let (file, known) = (self.path.to_path_buf(), FORMAT_VERSION);
-                Err(LogError::Version { file, found: header.version, known })
-            }
             Ok(header) => {
+                header.check_version(self.path)?;
                 if header.first != first {
                     self.damaged(0, "the file has the name of another segment");
                 }
-                self.version = header.version;
                 Ok(Some(header.bytes))
             }
             Err(what) => {

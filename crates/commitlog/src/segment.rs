@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::disk::{Disk, DiskFile};
-use crate::format::{FORMAT_VERSION, SECTOR_BYTES, Sector, read_segment_sector, segment_sector};
+use crate::format::{SECTOR_BYTES, Sector, read_segment_sector, segment_sector};
 use crate::{LogError, Position, disk_error};
 
 /// Number of bytes zeroed and synced at a time. Small enough that a sync of the log, which waits for
@@ -22,8 +22,6 @@ const SUFFIX: &str = ".log";
 /// A segment in place.
 pub(crate) struct Segment {
     pub(crate) first: u64,
-    /// The format it is written in.
-    pub(crate) version: u32,
     /// The length of the file.
     pub(crate) bytes: u64,
     pub(crate) path: Arc<Path>,
@@ -77,10 +75,10 @@ pub(crate) fn install(
     let path = path_of(dir, first);
     disk.rename(&old, &path).map_err(disk_error("rename", &old))?;
     if crate::has_bug("no-directory-sync") {
-        return Ok((Segment { first, version: FORMAT_VERSION, bytes, path }, file));
+        return Ok((Segment { first, bytes, path }, file));
     }
     disk.sync_dir(dir).map_err(disk_error("sync", dir))?;
-    Ok((Segment { first, version: FORMAT_VERSION, bytes, path }, file))
+    Ok((Segment { first, bytes, path }, file))
 }
 
 /// Removes what was left of blanks and returns the first positions of the segments, in order.
@@ -124,20 +122,14 @@ pub(crate) fn read_segment(
         return Err(damaged("the file has no header"));
     };
     let header = read_segment_sector(sector).map_err(damaged)?;
-    if !(1..=FORMAT_VERSION).contains(&header.version) {
-        return Err(LogError::Version {
-            file: path.to_path_buf(),
-            found: header.version,
-            known: FORMAT_VERSION,
-        });
-    }
+    header.check_version(&path)?;
     if header.first != first {
         return Err(damaged("the file has the name of another segment"));
     }
     if header.bytes != bytes {
         return Err(damaged("the file is not as long as its header says"));
     }
-    Ok((Segment { first, version: header.version, bytes, path }, file))
+    Ok((Segment { first, bytes, path }, file))
 }
 
 pub(crate) fn path_of(dir: &Path, first: u64) -> Arc<Path> {

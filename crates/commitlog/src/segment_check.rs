@@ -15,7 +15,6 @@ use crate::{LogError, Position, disk_error};
 pub struct SegmentCheck {
     file: File,
     path: PathBuf,
-    version: u32,
     /// The group expected next, and where in bytes.
     due: u64,
     at: u64,
@@ -50,12 +49,12 @@ impl SegmentCheck {
             file => file.map_err(disk_error("open", &path))?,
         };
         let at = SECTOR_BYTES as u64;
-        let mut check = Self { file, path, version: 0, due: first.0, at, end: end.0 };
+        let check = Self { file, path, due: first.0, at, end: end.0 };
         let sectors = check.sectors(0, 1)?;
         let header = sectors.first().map(read_segment_sector);
         let header =
             header.unwrap_or(Err("the file has no header")).map_err(|what| check.damaged(what))?;
-        check.version = header.version;
+        header.check_version(&check.path)?;
         Ok(Some(check))
     }
 
@@ -74,14 +73,14 @@ impl SegmentCheck {
             return Ok(None);
         }
         let start = self.sectors(self.at, 1)?;
-        let header = match start.first().map(|sector| read_start(self.version, sector)) {
+        let header = match start.first().map(read_start) {
             Some(Start::Group(header)) if header.position == self.due => header,
             Some(Start::Group(_)) => return Err(self.damaged("another group is in its place")),
             Some(Start::Damaged(what)) => return Err(self.damaged(what)),
             Some(Start::Unwritten) | None => return Err(self.damaged("a group is missing")),
         };
-        let sectors = self.sectors(self.at, group_sectors(self.version, header.payload_bytes))?;
-        match read_group(self.version, &header, &sectors, &mut Vec::new()) {
+        let sectors = self.sectors(self.at, group_sectors(header.payload_bytes))?;
+        match read_group(&header, &sectors, &mut Vec::new()) {
             Body::Whole => {}
             Body::Torn => return Err(self.damaged("a group is not whole")),
             Body::Damaged(what) => return Err(self.damaged(what)),

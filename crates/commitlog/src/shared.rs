@@ -58,8 +58,8 @@ pub struct Arrived {
     pub position: Position,
     /// The time that the log gave it, in milliseconds since 1970.
     pub time_ms: u64,
-    /// The time of the node when it appended it, as it said; none in early formats.
-    pub sent_ms: Option<u64>,
+    /// The time of the node when it appended it, as it said; [`Self::time_ms`] if no node did.
+    pub sent_ms: u64,
     /// Who appended it. [`GroupId::NONE`] if it is none, and then it has no payload.
     pub id: GroupId,
     /// Whether it is the oldest group of this log that had not come back. A duplicate is not.

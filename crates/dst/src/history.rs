@@ -93,7 +93,7 @@ impl OwnLog for RecordingLog {
                     panic!("the log has a group at {} that was never appended", group.position.0)
                 };
                 assert!(
-                    recorded.payload == group.payload && group.time_ms == Some(recorded.time_ms),
+                    recorded.payload == group.payload && group.time_ms == recorded.time_ms,
                     "the log has another group at {} than was appended",
                     group.position.0
                 );

@@ -41,15 +41,6 @@ pub enum Command {
         /// Shown on the profile.
         bio: Bio,
     },
-    /// Change a profile; `None` leaves a field as it is. Only in logs of earlier versions: see [`Command::EditUser`].
-    EditProfile {
-        /// The user whose profile it is.
-        user: UserRef,
-        /// New name.
-        name: Option<Name>,
-        /// New biography.
-        bio: Option<Bio>,
-    },
     /// Follow a user, or ask to if the user is locked.
     Follow {
         /// The follower.
@@ -127,24 +118,6 @@ pub enum Command {
     DeleteSample {
         /// The sample.
         sample: SampleId,
-    },
-    /// No command has this number: in the log it marks an entry that is not a command of the feed.
-    Reserved(Never),
-    /// Publish a reply to a post. Only in logs of earlier versions: see [`Command::Publish`].
-    Reply {
-        /// The author.
-        author: UserRef,
-        /// Its text.
-        text: PostText,
-        /// The post replied to.
-        parent: PostId,
-    },
-    /// Change the text of a post. Only in logs of earlier versions: see [`Command::Edit`].
-    EditPost {
-        /// The post.
-        post: PostId,
-        /// The new text.
-        text: PostText,
     },
     /// Delete a user. What they made is hidden from every read at once, and removed by [`Command::EraseUser`].
     DeleteUser {
@@ -328,10 +301,6 @@ pub enum Command {
         user: UserId,
     },
 }
-
-/// Has no value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Never {}
 
 /// A key under which a command is applied at most once: a retry with it returns the first result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -111,7 +111,7 @@ impl Command {
                 Cost::of_rows(3, held + 64)
             }
             // The whole row is written, including the fields that do not change.
-            Self::EditProfile { .. } | Self::EditUser(_) => Cost::of_rows(3, USER_BYTES_MAX),
+            Self::EditUser(_) => Cost::of_rows(3, USER_BYTES_MAX),
             Self::Follow { .. } => follow_cost(),
             Self::React { .. } => reaction_cost(),
             Self::SweepReactions { .. } => {
@@ -142,11 +142,7 @@ impl Command {
             Self::FollowMany { others, .. } => follows_cost(others.len()),
             Self::Publish(new) => post_cost(&new.text, new.warning.as_str(), new.parent.is_some()),
             Self::Post { text, .. } => post_cost(text, "", false),
-            Self::Reply { text, .. } => post_cost(text, "", true),
             Self::Edit(edit) => edit_cost_of(edit),
-            Self::EditPost { text, .. } => {
-                edit_cost(mentions(text), text.as_str().len(), POST_BYTES_MAX)
-            }
             Self::DeletePost { .. } => deletion_cost(),
             Self::FeatureTag { tag, .. } => user_tag_cost(tag, FEATURED_TAGS_MAX),
             Self::FollowTag { tag, .. } => user_tag_cost(tag, FOLLOWED_TAGS_MAX),
@@ -170,7 +166,6 @@ impl Command {
             }
             Self::Mute { .. } | Self::Unmute { .. } => Cost::of_rows(24, 192),
             Self::EndMutes { mutes } => Cost::of_rows(5 * mutes.len() + 1, 64 * mutes.len()),
-            Self::Reserved(never) => match *never {},
         }
     }
 }

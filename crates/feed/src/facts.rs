@@ -209,22 +209,19 @@ impl<'a> Txn<'a> {
         write::counts(self.rows, user, counts);
     }
 
-    /// Counts a post of an author, or counts it no longer. Rows of formats before 18 did not count those that are not for
-    /// everybody.
+    /// Counts a post of an author, or counts it no longer.
     pub(crate) fn count_post(&mut self, author: UserId, visibility: Visibility, up: bool) {
         let is_closed = !visibility.is_open();
         self.count(author, |counts| {
             step(&mut counts.posts, up);
             if is_closed {
-                counts.closed =
-                    if up { counts.closed + 1 } else { counts.closed.saturating_sub(1) };
+                step(&mut counts.closed, up);
             }
         });
         self.total(|totals| {
             step_total(&mut totals.posts, up);
             if is_closed {
-                let closed = totals.posts_closed;
-                totals.posts_closed = if up { closed + 1 } else { closed.saturating_sub(1) };
+                step_total(&mut totals.posts_closed, up);
             }
         });
     }

@@ -80,8 +80,7 @@ impl Visibility {
 /// What a list knows about a post, so that most lists are read without reading posts: the number of its row.
 ///
 /// Of a post, the user replied to plus 1, or 0, in 33 bits; of a boost, the author of the boosted post in the same way.
-/// Then who may see it in 2 bits, and whether it is a boost, recent, and has earlier ones (see [`ListedBoost`]). Rows of
-/// formats before 9 have no visibility, and all were public; those of formats before 11 are no boosts.
+/// Then who may see it in 2 bits, and whether it is a boost, recent, and has earlier ones (see [`ListedBoost`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Listed(u64);
 
@@ -259,7 +258,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_keeps_what_lists_know_and_old_rows_are_public_posts() {
+    fn a_row_keeps_what_lists_know() {
         for user in [0, 7, u32::MAX - 1].map(UserId) {
             for visibility in Visibility::ALL {
                 let listed = Listed::new(Some(user), visibility);
@@ -275,8 +274,6 @@ mod tests {
                 assert_eq!(Visibility::named(visibility.name()), Some(visibility));
                 assert_eq!(Listed::new(None, visibility).reply_to(), None);
             }
-            let old = Listed::of_number(u64::from(user.0) + 1);
-            assert_eq!(old, Listed::new(Some(user), Visibility::Public));
         }
     }
 }

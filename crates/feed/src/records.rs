@@ -60,7 +60,7 @@ impl User {
     }
 
     /// The bytes of its row: what postcard writes, without the last bytes if they say no more than the defaults. So
-    /// most rows end after `registered`, as those of formats before 10 do.
+    /// most rows end after `registered`.
     #[must_use]
     pub fn encode(&self) -> Value {
         let mut row = rows::encode(self);
@@ -217,7 +217,7 @@ impl Post {
 
     /// The bytes of its row: what postcard writes, without the last byte if it is in no other post's thread, then the one
     /// before if there is no conversation, and so on for the poll, for pictures and for what it boosts. So most rows end
-    /// after the language, as those of formats before 11 do.
+    /// after the language.
     #[must_use]
     pub fn encode(&self) -> Value {
         let mut row = rows::encode(self);
@@ -234,8 +234,7 @@ impl Post {
         row
     }
 
-    /// Reverses [`Post::encode`]. Rows of formats before 5 end after the mentions, those of formats before 9 after
-    /// `edited`; what they lack has its default.
+    /// Reverses [`Post::encode`].
     ///
     /// # Panics
     /// If the row is not one of ours: rows are checked by the store, so this is a broken invariant.
@@ -288,11 +287,10 @@ impl Post {
         self.boost.as_ref().map_or(id, |boost| boost.post)
     }
 
-    /// The first post of its thread; of a post that replies to none its own id, which is `id`. Replies of formats before 17
-    /// know no more than what they reply to.
+    /// The first post of its thread; of a post that replies to none its own id, which is `id`.
     #[must_use]
     pub fn thread_or(&self, id: PostId) -> PostId {
-        self.thread.or(self.in_reply_to).unwrap_or(id)
+        self.thread.unwrap_or(id)
     }
 
     /// The first post of its conversation, if it is direct; of one that begins a conversation its own id, which is `id`.
@@ -344,7 +342,7 @@ impl Counts {
         bytes
     }
 
-    /// Reverses [`Counts::encode`]. Rows of formats without friends have 12 bytes.
+    /// Reverses [`Counts::encode`].
     ///
     /// # Panics
     /// If the row is not one of ours: rows are checked by the store, so this is a broken invariant.
@@ -352,7 +350,7 @@ impl Counts {
     pub fn decode(bytes: &[u8]) -> Self {
         match Self::try_decode(bytes) {
             Some(counts) => counts,
-            None => panic!("a counts row has 12, 16, 24, 36 or 40 bytes, not {}", bytes.len()),
+            None => panic!("a counts row has 16, 24, 36 or 40 bytes, not {}", bytes.len()),
         }
     }
 
@@ -361,10 +359,11 @@ impl Counts {
     pub fn try_decode(bytes: &[u8]) -> Option<Self> {
         let mut words = bytes.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word));
         let (posts, followers, following) = (words.next()?, words.next()?, words.next()?);
+        let friends = words.next()?;
         let mut later = || words.next().unwrap_or(0);
-        let (friends, blocks, mutes) = (later(), later(), later());
+        let (blocks, mutes) = (later(), later());
         let (notes, requests, requested, closed) = (later(), later(), later(), later());
-        let is_whole = matches!(bytes.len(), 12 | 16 | 24 | 36 | 40);
+        let is_whole = matches!(bytes.len(), 16 | 24 | 36 | 40);
         is_whole.then_some(Self {
             posts,
             followers,

@@ -122,12 +122,6 @@ impl UserEdit {
             locked: None,
         }
     }
-
-    /// A change of the name and the biography alone.
-    #[must_use]
-    pub fn of_texts(user: UserRef, name: Option<Name>, bio: Option<Bio>) -> Self {
-        Self { name, bio, ..Self::new(user) }
-    }
 }
 
 #[cfg(test)]

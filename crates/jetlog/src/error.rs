@@ -170,7 +170,7 @@ pub enum JetLogError {
         what: &'static str,
     },
     /// A message was written by a newer version of this program.
-    #[error("group {} of the stream has format {found}, and this program reads formats 1 to {known}", position.0)]
+    #[error("group {} of the stream has format {found}, and this program reads format {known}", position.0)]
     Version {
         /// Its position.
         position: Position,

@@ -3,21 +3,19 @@
 //! | bytes | content |
 //! |---|---|
 //! | 0 to 3 | `RGRP` |
-//! | 4 to 7 | version of this format: 2 |
+//! | 4 to 7 | version of this format: 1 |
 //! | 8 to 11 | CRC-32C of all other bytes |
 //! | 12 to 27 | node |
 //! | 28 to 35 | epoch |
 //! | 36 to 43 | number |
-//! | 44 to 51 | the node's time when it appended the group, in milliseconds since 1970; not in version 1 |
-//! | 52 on, or 44 on in version 1 | payload, 1 byte or more |
+//! | 44 to 51 | the node's time when it appended the group, in milliseconds since 1970 |
+//! | 52 on | payload, 1 byte or more |
 
 use bytes::{BufMut as _, Bytes, BytesMut};
 use commitlog::{GroupId, NodeId};
 
-/// The newest version of the format that this program reads, and the one that it writes.
-pub(crate) const FORMAT_VERSION: u32 = 2;
-/// The first version with the node's time.
-const VERSION_WITH_TIME: u32 = 2;
+/// The version of the format that this program reads and writes.
+pub(crate) const FORMAT_VERSION: u32 = 1;
 /// Bytes of a message before its payload.
 pub(crate) const HEADER_BYTES: usize = 52;
 const MAGIC: &[u8; 4] = b"RGRP";
@@ -26,8 +24,8 @@ const MAGIC: &[u8; 4] = b"RGRP";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Message {
     pub(crate) id: GroupId,
-    /// The node's time when it appended the group, in milliseconds since 1970; none in version 1.
-    pub(crate) sent_ms: Option<u64>,
+    /// The node's time when it appended the group, in milliseconds since 1970.
+    pub(crate) sent_ms: u64,
     pub(crate) payload: Bytes,
 }
 
@@ -74,7 +72,7 @@ pub(crate) fn decode(message: &Bytes) -> Result<Option<Message>, Malformed> {
     let Some((version, rest)) = rest.split_first_chunk::<4>() else { return short };
     let Some((expected, named)) = rest.split_first_chunk::<4>() else { return short };
     let found = u32::from_le_bytes(*version);
-    if begins && found > FORMAT_VERSION {
+    if begins && found != FORMAT_VERSION {
         return Err(Malformed::Version(found));
     }
     match (begins, u32::from_le_bytes(*expected) == checksum(*version, named)) {
@@ -86,22 +84,20 @@ pub(crate) fn decode(message: &Bytes) -> Result<Option<Message>, Malformed> {
     let Some((node, rest)) = named.split_first_chunk::<16>() else { return short };
     let Some((epoch, rest)) = rest.split_first_chunk::<8>() else { return short };
     let Some((number, rest)) = rest.split_first_chunk::<8>() else { return short };
-    let (sent_ms, payload) = match found >= VERSION_WITH_TIME {
-        true => {
-            let Some((sent_ms, payload)) = rest.split_first_chunk::<8>() else { return short };
-            (Some(u64::from_le_bytes(*sent_ms)), payload)
-        }
-        false => (None, rest),
-    };
+    let Some((sent_ms, payload)) = rest.split_first_chunk::<8>() else { return short };
     let id = GroupId {
         node: NodeId(u128::from_le_bytes(*node)),
         epoch: u64::from_le_bytes(*epoch),
         number: u64::from_le_bytes(*number),
     };
-    if payload.is_empty() || id.number == 0 || found == 0 {
+    if payload.is_empty() || id.number == 0 {
         return Err(Malformed::Damaged("it has a header that no node writes"));
     }
-    Ok(Some(Message { id, sent_ms, payload: message.slice_ref(payload) }))
+    Ok(Some(Message {
+        id,
+        sent_ms: u64::from_le_bytes(*sent_ms),
+        payload: message.slice_ref(payload),
+    }))
 }
 
 #[cfg(test)]
@@ -115,27 +111,21 @@ mod tests {
     fn a_message_is_read_as_it_was_written() {
         for payload in [&b"x"[..], &[0; 70_000]] {
             let read = decode(&encode(ID, SENT_MS, payload)).unwrap().unwrap();
-            assert_eq!((read.id, read.sent_ms, &*read.payload), (ID, Some(SENT_MS), payload));
+            assert_eq!((read.id, read.sent_ms, &*read.payload), (ID, SENT_MS, payload));
         }
     }
 
-    /// A change of the format must not change what earlier versions mean.
     #[test]
-    fn messages_of_earlier_versions_are_read() {
-        let version_1: &[u8] = b"RGRP\x01\0\0\0\xce\x59\x7d\x3f\
-            \x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f\x10\
-            \x11\0\0\0\0\0\0\0\x12\0\0\0\0\0\0\0payload";
+    fn a_message_of_version_1_has_these_bytes() {
         let node = NodeId(0x100f_0e0d_0c0b_0a09_0807_0605_0403_0201);
         let id = GroupId { node, epoch: 17, number: 18 };
         let payload = Bytes::from_static(b"payload");
-        let read = decode(&Bytes::from_static(version_1)).unwrap().unwrap();
-        assert_eq!(read, Message { id, sent_ms: None, payload: payload.clone() });
-        let version_2: &[u8] = b"RGRP\x02\0\0\0\xcd\x8a\x4b\x77\
+        let version_1: &[u8] = b"RGRP\x01\0\0\0\x47\xc5\x33\x3c\
             \x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f\x10\
             \x11\0\0\0\0\0\0\0\x12\0\0\0\0\0\0\0\x13\0\0\0\0\0\0\0payload";
-        let read = decode(&Bytes::from_static(version_2)).unwrap().unwrap();
-        assert_eq!(read, Message { id, sent_ms: Some(19), payload });
-        assert_eq!(&*encode(id, 19, b"payload"), version_2);
+        let read = decode(&Bytes::from_static(version_1)).unwrap().unwrap();
+        assert_eq!(read, Message { id, sent_ms: 19, payload });
+        assert_eq!(&*encode(id, 19, b"payload"), version_1);
     }
 
     #[test]
@@ -153,10 +143,10 @@ mod tests {
     }
 
     #[test]
-    fn a_message_of_a_newer_version_says_which() {
+    fn a_message_of_another_version_says_which() {
         let mut newer = encode(ID, SENT_MS, b"payload").to_vec();
-        newer[4] = 3;
-        assert_eq!(decode(&newer.into()), Err(Malformed::Version(3)));
+        newer[4] = 2;
+        assert_eq!(decode(&newer.into()), Err(Malformed::Version(2)));
     }
 
     #[test]

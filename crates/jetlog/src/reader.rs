@@ -227,7 +227,7 @@ impl Reader {
                 position = position.0,
                 "another program wrote to the stream: that is skipped"
             );
-            Group { id: GroupId::NONE, sent_ms: None, payload: Bytes::new() }
+            Group { id: GroupId::NONE, sent_ms: time_ms, payload: Bytes::new() }
         });
         let Group { id, sent_ms, payload } = group;
         let arrival = self.shared.window.lock().arrived((position, id), message, Instant::now());

@@ -5,9 +5,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::limits;
 
-/// Length of the first three fields of a row.
-const BYTES_WITHOUT_EXPIRIES: usize = 4 + 8 + 8;
-
 /// A bucket: its place in the order of creation, from 0; never reused, so that an id never refers to
 /// another bucket later. The first [`NUMBERED_BUCKETS`](crate::limits::NUMBERED_BUCKETS) always
 /// exist and are named after their numbers.
@@ -96,24 +93,18 @@ impl Bucket {
     /// Reverses [`Bucket::encode`]; `None` if the bytes are not a bucket's.
     #[must_use]
     pub fn decode(bytes: &[u8]) -> Option<Self> {
-        let (counts, expiries) = bytes.split_at_checked(BYTES_WITHOUT_EXPIRIES)?;
-        let (expiring, rest) = expiries.split_first_chunk()?;
-        let (expiries_ms, []) = rest.split_first_chunk()? else { return None };
-        Some(Self {
-            expiring: u64::from_le_bytes(*expiring),
-            expiries_ms: u128::from_le_bytes(*expiries_ms),
-            ..Self::decode_without_expiries(counts)?
-        })
-    }
-
-    /// Reads the 20 bytes of a bucket as they were before its expiring keys were counted, without these.
-    #[must_use]
-    pub fn decode_without_expiries(bytes: &[u8]) -> Option<Self> {
         let (space, rest) = bytes.split_first_chunk()?;
         let (keys, rest) = rest.split_first_chunk()?;
-        let (bytes, []) = rest.split_first_chunk()? else { return None };
-        let (keys, bytes) = (u64::from_le_bytes(*keys), u64::from_le_bytes(*bytes));
-        Some(Self { keys, bytes, ..Self::empty(Space(u32::from_le_bytes(*space))) })
+        let (bytes, rest) = rest.split_first_chunk()?;
+        let (expiring, rest) = rest.split_first_chunk()?;
+        let (expiries_ms, []) = rest.split_first_chunk()? else { return None };
+        Some(Self {
+            space: Space(u32::from_le_bytes(*space)),
+            keys: u64::from_le_bytes(*keys),
+            bytes: u64::from_le_bytes(*bytes),
+            expiring: u64::from_le_bytes(*expiring),
+            expiries_ms: u128::from_le_bytes(*expiries_ms),
+        })
     }
 }
 
@@ -131,9 +122,6 @@ mod tests {
             assert_eq!(Bucket::decode(&bytes[..length]), None, "{length}");
         }
         assert_eq!(Bucket::decode(&[&bytes[..], &[0]].concat()), None);
-        let old = Bucket { expiring: 0, expiries_ms: 0, ..bucket };
-        assert_eq!(Bucket::decode_without_expiries(&bytes[..20]), Some(old));
-        assert_eq!(Bucket::decode_without_expiries(&bytes), None);
     }
 
     #[test]

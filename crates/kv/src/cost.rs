@@ -19,8 +19,6 @@ const NUMBER_BYTES_MAX: usize = 400;
 pub trait Lengths {
     /// Bytes of the longest value that the key can have then; 0 if it can have none.
     fn value_bytes(&self, bucket: BucketId, key: &[u8]) -> usize;
-    /// Number of buckets.
-    fn bucket_count(&self) -> usize;
 }
 
 impl KeyOp<'_> {
@@ -76,8 +74,7 @@ impl KeyOp<'_> {
                 let old = lengths.value_bytes(*bucket, key);
                 rewrite(key, 0, old).and(write(key.len(), 0, false)).and(look_up())
             }
-            Self::Flush { bucket: Some(_) } => Cost::of_rows(FLUSH_ROWS, 64),
-            Self::Flush { bucket: None } => Cost::of_rows(FLUSH_ROWS * lengths.bucket_count(), 64),
+            Self::Flush { .. } => Cost::of_rows(FLUSH_ROWS, 64),
             Self::FlushNumbered => Cost::of_rows(FLUSH_ROWS * NUMBERED_BUCKETS as usize, 1_024),
             Self::Swap { .. } => Cost::of_rows(4, 64),
             Self::Begin { watched, .. } => each(watched, |_| look_up()),
@@ -117,10 +114,6 @@ struct Unknown;
 impl Lengths for Unknown {
     fn value_bytes(&self, _: BucketId, _: &[u8]) -> usize {
         VALUE_BYTES_MAX
-    }
-
-    fn bucket_count(&self) -> usize {
-        usize::MAX
     }
 }
 

@@ -172,8 +172,8 @@ pub enum KeyOp<'a> {
     },
     /// Removes every key of a bucket. Answers [`Done`](crate::KeyAnswer::Done).
     Flush {
-        /// The bucket; `None`, which only logs of format 1 contain, means all buckets.
-        bucket: Option<BucketId>,
+        /// The bucket.
+        bucket: BucketId,
     },
     /// Exchanges the contents of two buckets. Answers [`Done`](crate::KeyAnswer::Done).
     Swap {

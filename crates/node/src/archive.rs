@@ -238,7 +238,7 @@ pub fn verify_archive(dir: &Path) -> Result<ArchiveReport, NodeBackupError> {
     let archive = ArchiveReader::open(dir)?;
     let mut times_ms: Option<(u64, u64)> = None;
     let wrong = archive.check(&mut |group| {
-        let time_ms = group.time_ms.unwrap_or_default();
+        let time_ms = group.time_ms;
         times_ms = Some(times_ms.map_or((time_ms, time_ms), |(first, _)| (first, time_ms)));
         Ok(())
     });

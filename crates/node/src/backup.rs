@@ -67,7 +67,7 @@ pub enum NodeBackupError {
     /// A checkpoint takes long.
     #[error("a checkpoint is running; try again later")]
     Busy,
-    /// A crash left a checkpoint unfinished, or an earlier version wrote the log.
+    /// A crash left a checkpoint unfinished.
     #[error("start the server on this directory once and stop it, then try again: {0}")]
     NeedsServer(&'static str),
     /// The time to restore is not between the checkpoint and the end of the backup.
@@ -278,16 +278,9 @@ fn write_groups<W: Write>(
     let (after, up_to) = (Position(header.checkpoint), Position(header.last));
     let mut failed = None;
     let read = log.read(after, up_to, &mut |group| {
-        let written = match group.time_ms {
-            None => Err(NodeBackupError::NeedsServer("an earlier version wrote the log")),
-            Some(time_ms) => {
-                let (position, payload) = (group.position.0, group.payload);
-                let written = writer.group(Group { position, time_ms, payload });
-                written.map_err(|error| BackupError::Io(error).into())
-            }
-        };
-        written.map_err(|error| {
-            failed = Some(error);
+        let (position, time_ms, payload) = (group.position.0, group.time_ms, group.payload);
+        writer.group(Group { position, time_ms, payload }).map_err(|error| {
+            failed = Some(BackupError::Io(error).into());
             "the group cannot be written".into()
         })
     });

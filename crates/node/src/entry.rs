@@ -1,8 +1,7 @@
 //! The entries of the log and their bytes: the payload of a group is entries one after the other.
 //!
 //! An entry of the feed is a [`Request`] as postcard writes it: an idempotency key or none, the number of
-//! the command, its fields. Operations on keys have no idempotency key and the number that `feed` reserves
-//! for them. In logs of format 1 each entry begins with its stamp.
+//! the command, its fields. Other entries have no idempotency key, and a number of one byte that no command has.
 
 use feed::{Idempotency, Request};
 use kv::KeyOps;
@@ -10,11 +9,11 @@ use postcard::ser_flavors::Size;
 use serde::{Deserialize, Serialize};
 
 /// Marks operations on keys, in place of the number of a command.
-const KEYS: u32 = 14;
-/// Marks the limit of samples in the same place: a number that no command has.
-const SAMPLE_BYTES: u32 = 1 << 20;
-/// Marks the status of a node. The number before it was that of a status without versions, before the first release.
-const STATUS: u32 = SAMPLE_BYTES + 2;
+const KEYS: u32 = 127;
+/// Marks the limit of samples.
+const SAMPLE_BYTES: u32 = 126;
+/// Marks the status of a node.
+const STATUS: u32 = 125;
 
 /// What a node says of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -110,9 +109,9 @@ mod tests {
 
     use super::*;
 
-    /// The bytes are those of logs of format 1 and 2, so they are written out here.
+    /// The bytes are those of logs, so they are written out here.
     #[test]
-    fn entries_have_the_bytes_they_always_had() {
+    fn entries_of_logs_have_these_bytes() {
         let ops =
             [KeyOp::Remove { bucket: BucketId(3), keys: vec![Bytes::new(b"ab")] }, KeyOp::Sweep];
         let keys = Entry::Kv(ops.into_iter().collect());
@@ -123,16 +122,16 @@ mod tests {
         let (user, remains, from) = (UserId(9), Remains::Nothing, 300);
         let erase = Entry::Feed(Command::EraseUser { user, remains, from }.into());
         let once = Entry::Feed(Request { idempotency: Some(key), command: forget });
-        let once_bytes = [&[1][..], &[7; 16], &[9; 8], &[13, 0xac, 2]].concat();
+        let once_bytes = [&[1][..], &[7; 16], &[9; 8], &[12, 0xac, 2]].concat();
         // Two operations of 7 bytes together: number, bucket, one key of two bytes; number.
-        let keys_bytes = [0, 14, 2, 7, 2, 3, 1, 2, b'a', b'b', 18];
+        let keys_bytes = [0, 127, 2, 7, 2, 3, 1, 2, b'a', b'b', 18];
         let cases = [
-            (plain, &[0, 13, 0xac, 2][..]),
+            (plain, &[0, 12, 0xac, 2][..]),
             (once, &once_bytes),
             (keys, &keys_bytes),
-            (delete, &[0, 17, 0, 9]),
-            (erase, &[0, 18, 9, 7, 0xac, 2]),
-            (Entry::SampleBytes(300), &[0, 0x80, 0x80, 0x40, 0xac, 2]),
+            (delete, &[0, 13, 0, 9]),
+            (erase, &[0, 14, 9, 7, 0xac, 2]),
+            (Entry::SampleBytes(300), &[0, 126, 0xac, 2]),
             (
                 Entry::Status(Status {
                     checkpoint: 300,
@@ -141,7 +140,7 @@ mod tests {
                     commands: 7,
                     rules: 8,
                 }),
-                &[0, 0x82, 0x80, 0x40, 0xac, 2, 5, 6, 7, 8],
+                &[0, 125, 0xac, 2, 5, 6, 7, 8],
             ),
         ];
         for (entry, bytes) in cases {
@@ -157,9 +156,9 @@ mod tests {
 
     #[test]
     fn bytes_that_are_no_entry_are_refused() {
-        let ops_once = [&[1][..], &[7; 24], &[14, 0, 0]].concat();
+        let ops_once = [&[1][..], &[7; 24], &[127, 0, 0]].concat();
         for bytes in
-            [&[][..], &[0], &[2], &[0, 14], &[0, 14, 1, 3, 0], &[0, 0xff, 0xff, 3], &ops_once]
+            [&[][..], &[0], &[2], &[0, 127], &[0, 127, 1, 3, 0], &[0, 0xff, 0xff, 3], &ops_once]
         {
             assert!(Entry::read(bytes).is_err(), "{bytes:?}");
         }

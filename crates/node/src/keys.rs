@@ -134,8 +134,4 @@ impl Lengths for Keys<'_> {
             Found::Absent | Found::Unknown => 0,
         }
     }
-
-    fn bucket_count(&self) -> usize {
-        self.store.bucket_count()
-    }
 }

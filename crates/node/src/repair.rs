@@ -61,9 +61,6 @@ pub enum RepairError {
         /// The last one that all checkpoints have.
         applied: u64,
     },
-    /// An earlier version wrote the log.
-    #[error("an earlier version wrote the log: it cannot be repaired")]
-    OldLog,
 }
 
 /// Groups of the log that cannot be read, or not be applied without others.
@@ -255,7 +252,7 @@ fn lost_groups(dir: &Path, (after, known): (u64, u64)) -> Result<LostGroups, Log
             if group.position.0 > after {
                 lost.readable.0 += 1;
                 lost.readable.1 += commands(&group);
-                let time_ms = group.time_ms.unwrap_or_default();
+                let time_ms = group.time_ms;
                 let first = lost.times_ms.map_or(time_ms, |(first, _)| first);
                 lost.times_ms = Some((first, time_ms));
             }
@@ -284,12 +281,8 @@ fn copy_log(from: &Path, to: &Path, (after, last): (u64, u64)) -> Result<(), Rep
             if !(after + 1..=last).contains(&group.position.0) {
                 return Ok(());
             }
-            let placed = match group.time_ms {
-                Some(time_ms) => log.append(group.payload, time_ms).map_err(RepairError::Log),
-                None => Err(RepairError::OldLog),
-            };
-            placed.map(drop).map_err(|error| {
-                failed = Some(error);
+            log.append(group.payload, group.time_ms).map(drop).map_err(|error| {
+                failed = Some(RepairError::Log(error));
                 "the group cannot be copied".into()
             })
         }),
@@ -341,7 +334,7 @@ pub(crate) fn check(
     report: &mut dyn FnMut(Finding),
 ) -> Result<(), StoreError> {
     let is_ahead = rows.store().is_ephemeral_ahead()?;
-    let (mut feed, mut kv) = (feed::Mend::check(is_ahead), kv::Mend::default());
+    let (mut feed, mut kv) = (feed::Mend::new(is_ahead), kv::Mend::default());
     let mut found = 0;
     let mut counted = |finding| {
         found += 1;

@@ -144,7 +144,7 @@ impl Archived {
         }
         let (mut last, mut known_ms) = (header.last, header.made_ms);
         let read = reader.read(Position(header.last), &mut |group| {
-            let time_ms = group.time_ms.unwrap_or_default();
+            let time_ms = group.time_ms;
             known_ms = known_ms.max(time_ms);
             if until_ms.is_some_and(|until_ms| time_ms > until_ms) {
                 return Err("the rest is left out".into());
@@ -172,7 +172,7 @@ impl Archived {
         let mut found = None;
         if let Some(before) = position.checked_sub(1).filter(|_| is_there) {
             let read = self.reader.read(Position(before), &mut |group| {
-                found = Some((group.time_ms.unwrap_or_default(), xxh3_128(group.payload)));
+                found = Some((group.time_ms, xxh3_128(group.payload)));
                 Err("only one group is compared".into())
             });
             // Reading ends with the error above.
@@ -224,7 +224,7 @@ fn restore_log<R: Read>(
                 if group.position.0 > archive.last {
                     return Err("the rest is left out".into());
                 }
-                append(group.position.0, group.time_ms.unwrap_or_default(), group.payload)
+                append(group.position.0, group.time_ms, group.payload)
             })
         }
         _ => Ok(()),

@@ -376,7 +376,7 @@ fn check_flush(words: &Words<'_>) -> Result<(), Failure> {
 
 fn flushdb<'a>(scope: &Scope<'_>, words: &'a Words<'a>) -> Result<Plan<'a>, Failure> {
     check_flush(words)?;
-    Ok(Plan::Change(KeyOp::Flush { bucket: Some(scope.bucket) }, ok))
+    Ok(Plan::Change(KeyOp::Flush { bucket: scope.bucket }, ok))
 }
 
 fn flushall<'a>(_: &Scope<'_>, words: &'a Words<'a>) -> Result<Plan<'a>, Failure> {

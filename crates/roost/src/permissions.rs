@@ -15,7 +15,7 @@ pub(crate) fn keep_new_files_private() {
     umask(Mode::RWXG | Mode::RWXO);
 }
 
-/// Warns if others may enter the data directory: an earlier version made it, or its permissions were changed.
+/// Warns if others may enter the data directory.
 pub(crate) fn warn_of_readable_files(data: &Path) {
     // Nothing below a private directory can be reached.
     match fs::metadata(data) {

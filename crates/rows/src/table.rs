@@ -14,26 +14,27 @@
 //! again and never changes its meaning.
 
 /// Makes the enum of one kind of table. Tags ascend, so that rows in the order of tables are in the order
-/// of their names on disk.
+/// of their names on disk. A table with `if FEATURE` is only in builds with that feature.
 macro_rules! tables {
     (
         $(#[$kind_doc:meta])*
         $kind:ident in $low:literal..=$high:literal {
-            $($(#[$doc:meta])* $table:ident = $tag:literal,)*
+            $($(#[$doc:meta])* $table:ident = $tag:literal $(if $feature:literal)?,)*
         }
     ) => {
         $(#[$kind_doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum $kind { $($(#[$doc])* $table,)* }
+        pub enum $kind { $($(#[$doc])* $(#[cfg(feature = $feature)])? $table,)* }
 
         impl $kind {
             /// All tables of this kind, in the order of their tags.
-            pub const ALL: [Self; [$($tag),*].len()] = [$(Self::$table),*];
+            pub const ALL: [Self; [$($(#[cfg(feature = $feature)])? $tag),*].len()] =
+                [$($(#[cfg(feature = $feature)])? Self::$table),*];
 
             /// The first byte of the names of its rows on disk.
             #[must_use]
             pub const fn tag(self) -> u8 {
-                match self { $(Self::$table => $tag),* }
+                match self { $($(#[cfg(feature = $feature)])? Self::$table => $tag),* }
             }
 
             /// Its index in [`Self::ALL`].
@@ -104,7 +105,7 @@ impl PointTable {
 }
 
 tables! {
-    /// Tables from (owner, item) to a number. 0x20 to 0x25, 0x2a and 0x2e were in use before format 7.
+    /// Tables from (owner, item) to a number.
     SetTable in 0x20..=0x5f {
         /// (whole second since 1970 in which it expires or was deleted, story) -> author.
         Expiring = 0x26,
@@ -334,6 +335,8 @@ tables! {
         /// User (4 bytes), first post of a conversation, direct post of it by or to the user with all bits inverted (8 bytes
         /// each) -> nothing. So the posts of a conversation are together, newest first.
         ConversationPost = 0x75,
+        /// A table that the next format adds.
+        Next = 0x76 if "next-format",
     }
 }
 

@@ -53,6 +53,9 @@ pub struct Totals {
     pub hidings: u64,
     /// Number of accounts that wait for approval.
     pub accounts_pending: u32,
+    /// A field that the next format adds.
+    #[cfg(feature = "next-format")]
+    pub next: u64,
     /// No rows are left of stories that died in `sweep_second`, up to this id. The next sweep begins here,
     /// so that it does not walk over all rows removed before. Lost at a restart, which costs one such walk
     /// and changes nothing.

@@ -128,6 +128,8 @@ fn of_name(table: NameTable, name: &[u8]) -> String {
         NameTable::FollowOptions => "what a user chose of their follows".to_owned(),
         NameTable::MutedThreads => "the threads that a user has muted".to_owned(),
         NameTable::ConversationPost => "a post of a conversation".to_owned(),
+        #[cfg(feature = "next-format")]
+        NameTable::Next => "a row of the next format".to_owned(),
         NameTable::EditNotices => "who is notified of an edit next".to_owned(),
         NameTable::Filters => "the filters of a user".to_owned(),
         NameTable::PollEnd => "the end of a poll".to_owned(),

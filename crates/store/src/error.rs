@@ -32,9 +32,6 @@ pub enum StoreError {
         /// Newest version that this program reads.
         known: u32,
     },
-    /// An earlier version wrote the store, and no server has opened it since.
-    #[error("the store has format version {0}; start the server on it once to upgrade it")]
-    OldFormat(u32),
     /// The operating system returned no random bytes for the secret that orders keys.
     #[error("the operating system returned no random bytes")]
     NoRandomness,

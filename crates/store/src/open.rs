@@ -13,7 +13,6 @@ use crate::error::StoreError;
 use crate::hash::random_hasher;
 use crate::head::Head;
 use crate::layout;
-use crate::migrate;
 use crate::overlay::Overlay;
 use crate::owners::Owners;
 use crate::resident::Resident;
@@ -42,8 +41,7 @@ impl Store {
     pub fn open(dir: &Path, options: StoreOptions) -> Result<(StoreWriter, u64), StoreError> {
         let new = Head { applied: 0, hasher: random_hasher()?, totals: Totals::default() };
         let disk = Disk::open(dir, options.cache_bytes, &new.encode());
-        disk.and_then(|disk| Self::open_on(disk, options, new))
-            .map_err(|error| name_file(dir, error))
+        disk.and_then(|disk| Self::open_on(disk, options)).map_err(|error| name_file(dir, error))
     }
 
     /// As [`Store::open`], on rows in memory. `seed` is the secret of a new store.
@@ -59,16 +57,12 @@ impl Store {
         let hasher = crate::hash::KeyHasher::new(seed);
         let new = Head { applied: 0, hasher, totals: Totals::default() };
         let disk = Disk::in_memory(rows, &new.encode())?;
-        Self::open_on(disk, options, new)
+        Self::open_on(disk, options)
     }
 
-    fn open_on(
-        disk: Disk,
-        options: StoreOptions,
-        new: Head,
-    ) -> Result<(StoreWriter, u64), StoreError> {
+    fn open_on(disk: Disk, options: StoreOptions) -> Result<(StoreWriter, u64), StoreError> {
         let Head { applied, hasher, totals } = match disk.point(Part::Facts, &layout::HEAD) {
-            Some(head) => migrate::read_head(&disk, &head, new.hasher)?,
+            Some(head) => Head::read(&head)?,
             None => return Err(StoreError::Damaged("the row that describes it is missing")),
         };
         let owners = read_owners(&disk)?;

@@ -21,8 +21,6 @@ const WORDS: usize = 32;
 const OWNERS_PER_WORD: u64 = 16;
 const STATE_BITS: u64 = 4;
 const STATE_MASK: u64 = 0xf;
-/// Bytes of a block before format 7, which had one bit per owner.
-const OLD_BLOCK_BYTES: usize = 64;
 
 /// The kinds of rows that the disk may have of an owner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -136,20 +134,9 @@ pub(crate) fn encode(block: &Block) -> Vec<u8> {
     block.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// Reverses [`encode`]. Before format 7 a block had one bit per owner.
+/// Reverses [`encode`].
 pub(crate) fn decode(bytes: &[u8]) -> Option<Block> {
     let mut block = [0; WORDS];
-    if bytes.len() == OLD_BLOCK_BYTES {
-        let owners = (0..BLOCK_OWNERS).filter(|owner| {
-            let byte = bytes.get((owner / 8) as usize).copied().unwrap_or_default();
-            byte >> (owner % 8) & 1 != 0
-        });
-        for owner in owners {
-            let (_, word, shift) = place(owner);
-            set(&mut block, word, shift, State::ROWS);
-        }
-        return Some(block);
-    }
     let (words, rest) = bytes.as_chunks::<8>();
     if words.len() != WORDS || !rest.is_empty() {
         return None;

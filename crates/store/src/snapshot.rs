@@ -63,7 +63,7 @@ impl Snapshot {
         let ephemeral = Peeked::new(disk.all(Part::Ephemeral))?;
         let head =
             facts.head().ok_or(StoreError::Damaged("the row that describes it is missing"))?;
-        let (applied, totals) = Head::peek(head)?;
+        let Head { applied, totals, .. } = Head::read(head)?;
         let newest = match ephemeral.head().map(TryInto::try_into) {
             None => 0,
             Some(Ok(newest)) => u64::from_le_bytes(newest),

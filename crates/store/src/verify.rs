@@ -80,7 +80,7 @@ pub fn verify(dir: &Path) -> Result<RowsReport, StoreError> {
             report.rows += 1;
             last = key.to_vec();
             if part == Part::Facts && *key == layout::HEAD {
-                (report.applied, described) = (Head::peek_packed(&value)?.0, true);
+                (report.applied, described) = (Head::read(&value)?.applied, true);
             } else if let Some(what) = report.count(&key, &value) {
                 report.damage.push(format!("the row {} is malformed: {what}", hex(&key)));
             }
@@ -140,9 +140,7 @@ impl RowsReport {
             return row.is_none().then_some("it is no key of a bucket");
         }
         if key.starts_with(&layout::BUCKETS_PREFIX) {
-            // A store of an earlier version is migrated when it is opened.
-            let bucket = Bucket::decode(value).or(Bucket::decode_without_expiries(value));
-            let sound = layout::read_bucket(key).is_some() && bucket.is_some();
+            let sound = layout::read_bucket(key).is_some() && Bucket::decode(value).is_some();
             return (!sound).then_some("it is no bucket");
         }
         // Rows about the store itself: the position of ephemeral rows, and blocks of owners.

@@ -202,12 +202,7 @@ struct Copy<'a> {
 
 impl Copy<'_> {
     fn group(&mut self, group: &crate::Group<'_>) -> io::Result<()> {
-        let position = group.position.0;
-        // Logs of format 1 have no times; the payloads have.
-        let Some(time_ms) = group.time_ms else {
-            return Err(io::Error::other("an earlier version wrote the log"));
-        };
-        let payload = group.payload;
+        let crate::Group { position: Position(position), time_ms, payload } = *group;
         let durable = position - 1;
         let (first, more) = sectors_of(&NewGroup { position, durable, time_ms, payload });
         for sector in std::iter::once(first).chain(more) {

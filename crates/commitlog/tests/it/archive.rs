@@ -47,7 +47,7 @@ fn read(dir: &Path, after: u64) -> (Vec<u64>, Result<(), ArchiveError>) {
     let mut positions = Vec::new();
     let read = ArchiveReader::open(dir).unwrap().read(Position(after), &mut |group| {
         assert_eq!(group.payload, payload(group.position.0));
-        assert_eq!(group.time_ms, Some(group.position.0 * 10));
+        assert_eq!(group.time_ms, group.position.0 * 10);
         positions.push(group.position.0);
         Ok(())
     });

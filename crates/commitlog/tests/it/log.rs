@@ -39,7 +39,7 @@ fn read(log: &LocalLog, after: u64) -> Result<Groups, LogError> {
     let mut groups = Groups::new();
     let mut each = |group: Group<'_>| {
         assert_eq!(group.position.0, after + 1 + groups.len() as u64);
-        assert!(group.time_ms.is_none_or(|time_ms| time_ms == time_of(group.position.0)));
+        assert_eq!(group.time_ms, time_of(group.position.0));
         groups.push(group.payload.to_vec());
         Ok(())
     };
@@ -552,14 +552,14 @@ fn changed_bytes_and_files_are_refused_with_file_offset_and_position() {
 fn a_newer_format_is_refused_with_both_numbers() {
     let newer = |disk: &FaultyDisk| {
         disk.edit(&segment(4), |bytes| {
-            bytes[4] = 3;
+            bytes[4] = 2;
             let crc = crc32c::crc32c(&bytes[..24]);
             bytes[24..28].copy_from_slice(&crc.to_le_bytes());
             // The rest of a newer header is not checked.
             bytes[100] = 1;
         });
     };
-    check(true, newer, Err("NAME-004.log has log format 3, but this program reads formats 1 to 2"));
+    check(true, newer, Err("NAME-004.log has log format 2, but this program reads format 1"));
 }
 
 #[test]
@@ -678,69 +678,31 @@ fn on_the_real_disk_groups_of_all_lengths_are_read_again() {
     open_in(Arc::new(RealDisk), &dir, 64 << 10, all.len() as u64).unwrap();
 }
 
-/// The groups of the checked-in logs: one sector, two sectors, and in format 1 one sector without a byte
-/// to spare.
+/// The groups of the checked-in log: one sector, two sectors, and one sector without a byte to spare.
 fn fixture_groups() -> Groups {
-    vec![b"the first group".to_vec(), (0..600).map(|i| (i % 251) as u8).collect(), vec![0; 480]]
+    vec![b"the first group".to_vec(), (0..600).map(|i| (i % 251) as u8).collect(), vec![0; 472]]
 }
 
-fn fixture(version: u32) -> PathBuf {
-    let file = format!("tests/fixtures/log-v{version}/00000000000000000001.log");
+fn fixture() -> PathBuf {
+    let file = "tests/fixtures/log-v1/00000000000000000001.log";
     Path::new(env!("CARGO_MANIFEST_DIR")).join(file)
 }
 
 #[test]
-fn a_log_of_format_2_is_read_and_written_the_same() {
+fn a_log_of_format_1_is_read_and_written_the_same() {
     let disk = FaultyDisk::default();
-    disk.put(&segment(1), &fs::read(fixture(2)).unwrap());
+    disk.put(&segment(1), &fs::read(fixture()).unwrap());
     assert_eq!(open(&disk, 0).unwrap().1, fixture_groups());
     let written = disk_with(&fixture_groups());
     assert!(written.contents(&segment(1)) == disk.contents(&segment(1)));
 }
 
-#[test]
-fn a_log_of_format_1_is_read_and_continued_in_a_new_file() {
-    let disk = FaultyDisk::default();
-    let old = fs::read(fixture(1)).unwrap();
-    disk.put(&segment(1), &old);
-    let (mut log, groups) = open(&disk, 0).unwrap();
-    assert_eq!(groups, fixture_groups());
-    let mut times = 0;
-    log.read(Position(0), &mut |group| {
-        times += usize::from(group.time_ms.is_some());
-        Ok(())
-    })
-    .unwrap();
-    assert_eq!(times, 0, "format 1 has no times");
-    append(&mut log, b"of format 2").unwrap();
-    log.sync().unwrap();
-    drop(log);
-    assert_eq!(segments(&disk), [segment(1), segment(4)]);
-    assert!(disk.contents(&segment(1)) == old, "the old file stays as it is");
-    let all = [fixture_groups(), vec![b"of format 2".to_vec()]].concat();
-    let (mut log, groups) = open(&disk, 0).unwrap();
-    assert_eq!(groups, all);
-    assert_eq!(read(&log, 3).unwrap(), all[3..]);
-    log.cut(Position(3)).unwrap();
-    assert_eq!(segments(&disk), [segment(4)]);
-
-    // One without groups is replaced.
-    let empty = FaultyDisk::default();
-    empty.put(&segment(1), &old);
-    empty.edit(&segment(1), |bytes| bytes[512..].fill(0));
-    let (mut log, _) = open(&empty, 0).unwrap();
-    append(&mut log, b"first").unwrap();
-    drop(log);
-    assert_eq!(segments(&empty), [segment(1)]);
-    assert_eq!(open(&empty, 0).unwrap().1, [b"first".to_vec()]);
-}
-
-/// Made the fixture. Run it again only for a new format, with a new folder, and keep the old ones:
+/// Makes the fixture. After the first release, a new format gets a new folder, and the old ones stay:
 /// `cargo test -p commitlog --test it -- --ignored write_the_fixture`
 #[test]
 #[ignore = "writes into the source tree"]
 fn write_the_fixture() {
     let disk = disk_with(&fixture_groups());
-    fs::create_dir_all(fixture(2).parent().unwrap()).unwrap();
-    fs::write(fixture(2), disk.contents(&segment(1))).unwrap();
+    fs::create_dir_all(fixture().parent().unwrap()).unwrap();
+    fs::write(fixture(), disk.contents(&segment(1))).unwrap();
 }

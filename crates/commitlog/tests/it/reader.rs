@@ -36,7 +36,7 @@ fn read(reader: &LogReader, after: u64, up_to: u64) -> Result<Vec<u64>, LogError
     let mut positions = Vec::new();
     reader.read(Position(after), Position(up_to), &mut |group| {
         assert_eq!(group.payload, payload(group.position.0));
-        assert_eq!(group.time_ms, Some(group.position.0 * 10));
+        assert_eq!(group.time_ms, group.position.0 * 10);
         positions.push(group.position.0);
         Ok(())
     })?;

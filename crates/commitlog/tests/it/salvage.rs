@@ -46,7 +46,7 @@ fn fill(dir: &Path) -> Vec<PathBuf> {
 fn read(dir: &Path) -> (LogSurvey, Vec<(u64, Vec<u8>)>) {
     let mut groups = Vec::new();
     let survey = salvage(dir, &mut |group| {
-        assert_eq!(group.time_ms, Some(1_000 + group.position.0));
+        assert_eq!(group.time_ms, 1_000 + group.position.0);
         groups.push((group.position.0, group.payload.to_vec()));
         Ok(())
     });
@@ -59,7 +59,7 @@ fn a_whole_log_is_one_stretch_without_damage() {
     assert!(fill(dir.path()).len() > 3);
     let (survey, groups) = read(dir.path());
     let (first, last) = (Position(1), Position(GROUPS));
-    let stretch = Stretch { first, last, last_ms: Some(1_000 + GROUPS) };
+    let stretch = Stretch { first, last, last_ms: 1_000 + GROUPS };
     assert_eq!(survey, LogSurvey { last: Some(last), stretches: vec![stretch], damage: vec![] });
     assert_eq!(groups.len() as u64, GROUPS);
     for (first, end) in closed_segments(dir.path()).unwrap() {

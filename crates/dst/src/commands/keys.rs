@@ -123,7 +123,7 @@ impl Generator {
             12 => ops.push(&KeyOp::Move { bucket, key, to_bucket }),
             13 => match self.random.below(12) {
                 0 => ops.push(&KeyOp::FlushNumbered),
-                1 | 2 => ops.push(&KeyOp::Flush { bucket: Some(bucket) }),
+                1 | 2 => ops.push(&KeyOp::Flush { bucket }),
                 3 => ops.push(&KeyOp::Swap { a: bucket, b: to_bucket }),
                 _ => {}
             },

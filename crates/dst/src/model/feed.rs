@@ -165,9 +165,6 @@ impl Feed {
             | Command::Unblock { .. }
             | Command::Mute { .. }
             | Command::Unmute { .. } => self.hide(stamp, command),
-            Command::Reply { .. } | Command::EditPost { .. } | Command::EditProfile { .. } => {
-                unreachable!("only logs of earlier versions have it")
-            }
             Command::React { user, post, reaction, on } => {
                 let user = self.resolve(user)?;
                 self.set_reaction(stamp, (user, post.0, *reaction), *on)
@@ -179,7 +176,6 @@ impl Feed {
             | Command::SweepReactions { .. }
             | Command::RelistPosts { .. }
             | Command::NotifyOfEdit { .. }
-            | Command::Reserved(_)
             | Command::EraseUser { .. }
             | Command::EndMutes { .. } => {
                 unreachable!("no client sends it")

@@ -256,7 +256,7 @@ impl Keys {
 
     fn run_on_buckets(&mut self, op: &KeyOp<'_>) -> Answer {
         match op {
-            KeyOp::Flush { bucket: Some(bucket) } => {
+            KeyOp::Flush { bucket } => {
                 let keys = self.buckets.get_mut(&bucket.0).ok_or(KeyRefusal::BucketNotFound)?;
                 keys.clear();
                 Ok(KeyAnswer::Done)

@@ -31,7 +31,6 @@ use crate::facts::{Txn, step, step_total};
 use crate::ids::{UserId, UserRef};
 use crate::records::Sample;
 use crate::refusal::Refusal;
-use crate::settings::UserEdit;
 
 /// Applies one stamped command: changes the facts of `txn`, appends to `effects` what the views
 /// need, and returns the result. A refused command changes nothing.
@@ -69,6 +68,7 @@ fn run(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effect>) -> 
         Command::FollowMany { user, others } => follow::many(txn, user, others, effects),
         Command::Unfollow { user, other } => follow::set(txn, stamp, (user, other), false, effects),
         Command::Publish(new) => post::publish(txn, stamp, (new, Parts::default()), effects),
+        Command::Post { author, text } => post::publish_text(txn, stamp, (author, text), effects),
         Command::Edit(edit) => post::edit(txn, stamp, (edit, PartEdits::default()), effects),
         Command::DeletePost { post } => post::delete(txn, *post, effects),
         Command::Befriend { user, other } => friend::set(txn, user, other, true, effects),
@@ -122,11 +122,6 @@ fn run(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effect>) -> 
         | Command::SweepReactions { .. }
         | Command::RelistPosts { .. }
         | Command::NotifyOfEdit { .. } => Ok(run_of_node(txn, entry, effects)),
-        Command::EditProfile { .. }
-        | Command::Post { .. }
-        | Command::Reply { .. }
-        | Command::EditPost { .. } => run_of_text(txn, entry, effects),
-        Command::Reserved(never) => match *never {},
     }
 }
 
@@ -148,24 +143,6 @@ fn run_of_node(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effe
             notice::notify_of_edit(txn, stamp, (*edit, *post), effects)
         }
         _ => unreachable!("{:?} is a command of a user", entry.command),
-    }
-}
-
-/// Applies a post of the 2014 report, or a command that only logs of earlier versions have: both are of texts alone.
-fn run_of_text(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effect>) -> Outcome {
-    let stamp = entry.stamp;
-    match &entry.command {
-        Command::EditProfile { user, name, bio } => {
-            user::edit(txn, &UserEdit::of_texts(user.clone(), name.clone(), bio.clone()))
-        }
-        Command::Post { author, text } => {
-            post::publish_text(txn, stamp, (author, text, None), effects)
-        }
-        Command::Reply { author, text, parent } => {
-            post::publish_text(txn, stamp, (author, text, Some(*parent)), effects)
-        }
-        Command::EditPost { post, text } => post::edit_text(txn, stamp, (*post, text), effects),
-        _ => unreachable!("{:?} is a command of today", entry.command),
     }
 }
 

@@ -91,16 +91,16 @@ pub(super) fn publish(
     put_new(txn, stamp, (new, parts), (&checked, reply_to), effects)
 }
 
-/// Publishes a public post of a text alone. Without a parent it is a reply to the user whose mention begins the text.
+/// Publishes a public, text-only post, which is a reply to the user whose mention begins the text.
 pub(super) fn publish_text(
     txn: &mut Txn<'_>,
     stamp: Stamp,
-    (author, text, parent): (&UserRef, &PostText, Option<PostId>),
+    (author, text): (&UserRef, &PostText),
     effects: &mut Vec<Effect>,
 ) -> Outcome {
-    let new = NewPost { parent, ..NewPost::new(author.clone(), text.clone()) };
+    let new = NewPost::new(author.clone(), text.clone());
     let checked = check(txn, &new, Parts::default())?;
-    let reply_to = checked.replied.or_else(|| opening(txn, text));
+    let reply_to = opening(txn, text);
     put_new(txn, stamp, (&new, Parts::default()), (&checked, reply_to), effects)
 }
 
@@ -260,17 +260,6 @@ fn announce_mentions(
             effects.push(Effect::Notified { user });
         }
     }
-}
-
-/// As [`edit`], of the text alone.
-pub(super) fn edit_text(
-    txn: &mut Txn<'_>,
-    stamp: Stamp,
-    (post, text): (PostId, &PostText),
-    effects: &mut Vec<Effect>,
-) -> Outcome {
-    let text_edit = PostEdit::of_text(post, text.clone());
-    edit(txn, stamp, (&text_edit, PartEdits::default()), effects)
 }
 
 pub(super) fn delete(txn: &mut Txn<'_>, id: PostId, effects: &mut Vec<Effect>) -> Outcome {

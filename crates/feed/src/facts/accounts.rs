@@ -168,11 +168,7 @@ impl Txn<'_> {
         if state != AccountState::Pending {
             return;
         }
-        self.total(|totals| {
-            let count = totals.accounts_pending;
-            // A store of an earlier format counts none of those that it had.
-            totals.accounts_pending = if is_counted { count + 1 } else { count.saturating_sub(1) };
-        });
+        self.total(|totals| super::step(&mut totals.accounts_pending, is_counted));
     }
 
     /// Stores whether the account of a user is disabled, and counts it.

@@ -1,7 +1,7 @@
 //! Facts about hashtags: which public posts have one, which of them profiles show, and which ones users follow.
 //!
 //! **Invariant:** the rows of posts follow from public posts, so they have at most twice the bytes of hashtags in texts, and none
-//! is left of a post that is deleted. Posts from before format 11 of the store may have none.
+//! is left of a post that is deleted.
 
 use rows::{NameTable, Rows, Stamp, decode};
 

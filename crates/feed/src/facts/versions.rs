@@ -1,7 +1,7 @@
 //! Facts about earlier versions of posts.
 //!
 //! **Invariant:** all of a post are one row, whose length is bounded, so an edit reads one row and writes one, and a deletion
-//! removes one. Posts that were never edited have none, and neither have those that were edited before format 16.
+//! removes one. Posts that were never edited have none.
 
 use rows::{NameTable, Rows, decode};
 

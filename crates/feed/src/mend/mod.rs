@@ -45,8 +45,6 @@ pub struct Mend {
     from: From,
     /// Whether ephemeral rows are of a later position than the others: then they cannot be compared.
     ephemeral_ahead: bool,
-    /// Whether the changes are discarded.
-    is_check: bool,
     counted: Counted,
     /// The next user id that should have a row.
     next_user: u64,
@@ -94,12 +92,6 @@ impl Mend {
     #[must_use]
     pub fn new(ephemeral_ahead: bool) -> Self {
         Self { ephemeral_ahead, ..Self::default() }
-    }
-
-    /// As [`Mend::new`], for a caller who discards the changes: rows that earlier formats lack are not added.
-    #[must_use]
-    pub fn check(ephemeral_ahead: bool) -> Self {
-        Self { ephemeral_ahead, is_check: true, ..Self::default() }
     }
 
     /// Checks some more rows, and changes those that are wrong; false once all are done.
@@ -183,7 +175,7 @@ impl Mend {
                 SetTable::Replies => step.reply(owner, item),
                 SetTable::Boosts => step.boost_of_post(owner, item, number),
                 SetTable::PostLists | SetTable::OpenReplies => {
-                    step.listed_post((table, owner, number), item, self.is_check);
+                    step.listed_post((table, owner, number), item);
                 }
                 SetTable::RelistedUsers => step.relisted_user(owner, item),
                 SetTable::DirectPosts => step.direct_post(owner, item, number),
@@ -301,6 +293,8 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
             | NameTable::KeyExpiry
             | NameTable::Sender
             | NameTable::Invite => {}
+            #[cfg(feature = "next-format")]
+            NameTable::Next => {}
         }
     }
 

@@ -3,7 +3,6 @@
 use rows::{NameTable, PointTable, RowsMut, Scan, SetTable, Span, try_decode};
 
 use super::{Mend, Rows, at};
-use crate::accounts::AccountState;
 use crate::boost::Boost;
 use crate::ids::{PostId, UserId};
 use crate::list_rows::{self, ListRow};
@@ -58,15 +57,9 @@ impl Mend {
             if !is_user || row == number || is_added {
                 continue;
             }
-            // Those of formats before 16 are 0 of direct posts, too.
-            let is_old = row == Some(0);
-            if !is_old || !self.is_check {
-                let number = step.mention_added(user, key).or(number);
-                step.rows.put_member(SetTable::Mentions, user.0.into(), key, number);
-            }
-            if !is_old {
-                missing.push("by mentioned user");
-            }
+            let number = step.mention_added(user, key).or(number);
+            step.rows.put_member(SetTable::Mentions, user.0.into(), key, number);
+            missing.push("by mentioned user");
         }
         if let Some(parent) = post.in_reply_to
             && step.set(SetTable::Replies, parent.0, key, Some(post.visibility as u64))
@@ -82,9 +75,11 @@ impl Mend {
             Some(BoostRows::Missing) => missing.push("by the boosted post"),
             Some(BoostRows::Right) | None => {}
         }
-        if !self.is_check {
-            step.add_tags(PostId(key), &post);
-            step.add_to_lists(PostId(key), &post);
+        if step.add_tags(PostId(key), &post) {
+            missing.push("by hashtag");
+        }
+        if step.add_to_lists(PostId(key), &post) {
+            missing.push("in lists");
         }
         if !missing.is_empty() {
             step.derived(format!(
@@ -153,26 +148,25 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         self.facts().stored_post(PostId(id))
     }
 
-    /// Adds rows of a post in lists and conversations. It is no finding that they are missing: posts from before format 19
-    /// may have none.
-    fn add_to_lists(&mut self, id: PostId, post: &Post) {
-        let shared = if self.is_disabled(post.author) {
-            list_rows::shared_rows_of(post)
-        } else {
-            Vec::new()
-        };
-        for (table, owner, number) in list_rows::rows_of(post) {
-            if !shared.contains(&(table, owner, number)) {
-                self.set(table, owner, id.0, Some(number));
+    /// Adds rows of a post in lists and conversations; returns whether any were missing.
+    fn add_to_lists(&mut self, id: PostId, post: &Post) -> bool {
+        let (shared, mut any) = (list_rows::shared_rows_of(post), false);
+        let in_shared = self.in_shared_lists(post.author);
+        for row in list_rows::rows_of(post) {
+            if !shared.contains(&row) || in_shared == Some(true) {
+                let (table, owner, number) = row;
+                any |= self.set(table, owner, id.0, Some(number));
             }
         }
-        let Some(first) = post.conversation_or(id) else { return };
+        let Some(first) = post.conversation_or(id) else { return any };
         let users = std::iter::once(post.author).chain(post.mentions.iter().copied());
         for user in users.filter(|user| !self.is_deleted(*user)).collect::<Vec<_>>() {
             if self.user(user.0.into()).is_some() && !self.has_direct(user, (id, first)) {
                 write::direct_rows(&mut *self.rows, user, (id, first), true);
+                any = true;
             }
         }
+        any
     }
 
     fn has_direct(&self, user: UserId, (post, first): (PostId, PostId)) -> bool {
@@ -181,27 +175,24 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
             && self.rows.name(NameTable::ConversationPost, &key).is_some()
     }
 
-    fn is_disabled(&self, user: UserId) -> bool {
-        self.facts().account(user).is_some_and(|account| account.state == AccountState::Disabled)
+    /// Whether the posts of a user are in lists with posts of many users; none if some may be: of a user who was deleted, or
+    /// whose posts are being removed from lists or added again.
+    fn in_shared_lists(&self, user: UserId) -> Option<bool> {
+        let changes = self.rows.member(SetTable::RelistedUsers, 0, user.0.into()).is_some();
+        (!changes && !self.is_deleted(user)).then(|| !self.facts().is_disabled(user))
     }
 
-    /// A row of a list, whose post must be in it. It is no finding that posts of a disabled account are in lists: those of one
-    /// that was disabled before format 19 are, and a repair has them removed.
-    pub(super) fn listed_post(&mut self, row: ListRow, item: u64, is_check: bool) {
-        let post = self.stored_post(item);
-        let Some(post) = post.filter(|post| list_rows::rows_of(post).contains(&row)) else {
+    /// A row of a list, whose post must be in it.
+    pub(super) fn listed_post(&mut self, row: ListRow, item: u64) {
+        let is_in = |post: Post| {
+            let is_hidden = self.in_shared_lists(post.author) == Some(false)
+                && list_rows::shared_rows_of(&post).contains(&row);
+            list_rows::rows_of(&post).contains(&row) && !is_hidden
+        };
+        if !self.stored_post(item).is_some_and(is_in) {
             let (table, owner, _) = row;
             self.derived(format!("{table:?} {owner}, {item}: no such post is in the list"));
             self.rows.put_member(table, owner, item, None);
-            return;
-        };
-        let author = post.author.0.into();
-        if !is_check
-            && self.is_disabled(post.author)
-            && list_rows::shared_rows_of(&post).contains(&row)
-            && self.rows.member(SetTable::RelistedUsers, 0, author).is_none()
-        {
-            self.rows.put_member(SetTable::RelistedUsers, 0, author, Some(0));
         }
     }
 

@@ -45,16 +45,6 @@ impl Mend {
         self.counted.last_stamp = self.counted.last_stamp.max(stamp);
         let user = step.user(owner).filter(|user| !step.is_gone(*user));
         let stored = Stored::of_number(number);
-        if let (Some(user), Some(Stored::Mention(post))) = (user, stored)
-            && id == stamp
-            && step.facts().is_mentioned_since(user, post, stamp)
-        {
-            // No finding: earlier versions put it there.
-            if !self.is_check {
-                step.put_beside(user, id, number);
-            }
-            return;
-        }
         let is_beside = stored.map(Stored::is_beside);
         if user.is_none() || is_beside != Some(id != stamp) {
             step.derived(format!("notification {} of user {owner} is malformed", at(stamp)));
@@ -160,16 +150,6 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
             self.derived(format!("Inbox {owner}: {} notifications are stored", wanted.stored));
             self.rows.put_point(PointTable::Inbox, owner, Some(encode(&wanted)));
         }
-    }
-
-    /// Moves a notification [`BESIDE`] others, where its id says the same.
-    fn put_beside(&mut self, user: UserId, id: u64, number: u64) {
-        let (table, owner, inbox) =
-            (SetTable::Notifications, user.0.into(), self.facts().inbox(user));
-        self.rows.put_member(table, owner, id + BESIDE, Some(number));
-        self.rows.put_member(table, owner, id, None);
-        let inbox = Inbox { stored: inbox.stored.saturating_sub(1), ..inbox };
-        self.rows.put_point(PointTable::Inbox, owner, Some(encode(&inbox)));
     }
 
     fn recounted(&self, owner: u64, inbox: Inbox) -> Inbox {

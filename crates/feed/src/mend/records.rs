@@ -82,6 +82,8 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
             NameTable::ListMember | NameTable::ListedUser => true,
             NameTable::Bucket | NameTable::KeyExpiry | NameTable::Sender => true,
             NameTable::GrantOf | NameTable::GrantExpiry | NameTable::UnusedApp => true,
+            #[cfg(feature = "next-format")]
+            NameTable::Next => true,
         };
         if !is_record {
             self.lost(format!("{table:?} {}: the row is malformed", name.escape_ascii()));

@@ -10,16 +10,19 @@ use crate::tag::Tag;
 use crate::write;
 
 impl<R: Scan + RowsMut> Rows<'_, R> {
-    /// Adds the hashtags of a post. It is no finding that they are missing: posts from before format 11 have none.
-    pub(super) fn add_tags(&mut self, id: PostId, post: &Post) {
+    /// Adds the hashtags of a post; returns whether any were missing.
+    pub(super) fn add_tags(&mut self, id: PostId, post: &Post) -> bool {
         let is_missing = |tag: &Tag, rows: &R| {
             let key = write::author_tag_key(post.author, tag, id);
             !Facts::new(rows).has_tag(tag, (id, post.author))
                 || rows.name(NameTable::AuthorTag, &key).is_none()
         };
-        for tag in post.tags().iter().filter(|tag| is_missing(tag, self.rows)).collect::<Vec<_>>() {
+        let missing: Vec<_> =
+            post.tags().into_iter().filter(|tag| is_missing(tag, self.rows)).collect();
+        for tag in &missing {
             write::tag(self.rows, tag, (id, post.author), true);
         }
+        !missing.is_empty()
     }
 
     /// A row of a hashtag, whose post must have it.

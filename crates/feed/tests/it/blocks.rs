@@ -8,8 +8,8 @@ use crate::support::{
 };
 use feed::thread::{ancestors, descendants};
 use feed::{
-    Command, Counts, Done, Effect, Ended, Mute, PostId, PostText, Refusal, Rows as _, SetTable,
-    Span, Txn, UserId, Viewer, limits,
+    Command, Counts, Done, Effect, Ended, Mute, NewPost, PostId, PostText, Refusal, Rows as _,
+    SetTable, Span, Txn, UserId, Viewer, limits,
 };
 use proptest::prelude::*;
 
@@ -17,7 +17,10 @@ const ADA: UserId = UserId(0);
 const BOB: UserId = UserId(1);
 
 fn reply(author: u32, parent: PostId) -> Command {
-    Command::Reply { author: id(author), text: PostText::parse("a reply").unwrap(), parent }
+    Command::Publish(Box::new(NewPost {
+        parent: Some(parent),
+        ..NewPost::new(id(author), PostText::parse("a reply").unwrap())
+    }))
 }
 
 fn many(user: u32, others: &[u32]) -> Command {

@@ -9,9 +9,9 @@ use crate::support::{
 use feed::thread::{ancestors, descendants};
 use feed::timeline::gather;
 use feed::{
-    Command, Counts, Cursor, Done, Effect, Facts, Idempotency, Listed, Name, Outcome, Page, Post,
-    PostId, PostText, ProfileFields, Refusal, Remains, Rows, SetTable, Span, StampedCommand,
-    StoryId, Txn, User, UserEdit, UserId, Viewer, Visibility, apply, limits,
+    Command, Counts, Cursor, Done, Effect, Facts, Idempotency, Listed, Name, NewPost, Outcome,
+    Page, Post, PostEdit, PostId, PostText, ProfileFields, Refusal, Remains, Rows, SetTable, Span,
+    StampedCommand, StoryId, Txn, User, UserEdit, UserId, Viewer, Visibility, apply, limits,
 };
 use proptest::prelude::*;
 use rows::{PointTable, Scan as _};
@@ -102,7 +102,8 @@ fn a_deleted_user_and_what_they_made_are_gone_at_once() {
     assert!(facts.post(bobs).unwrap().mentions.contains(&UserId(0)), "as the text does");
     let text = || PostText::parse("hi").unwrap();
     let edit = edit_user(UserEdit::new(id(0)));
-    let reply = Command::Reply { author: id(1), text: text(), parent: adas };
+    let reply =
+        Command::Publish(Box::new(NewPost { parent: Some(adas), ..NewPost::new(id(1), text()) }));
     for (command, refusal) in [
         (delete(0), Refusal::UserNotFound),
         (Command::DeleteUser { user: handle("ada") }, Refusal::UserNotFound),
@@ -118,7 +119,7 @@ fn a_deleted_user_and_what_they_made_are_gone_at_once() {
         (view(story, 1), Refusal::StoryNotFound),
         (Command::DeleteStory { story }, Refusal::StoryNotFound),
         (Command::DeletePost { post: adas }, Refusal::PostNotFound),
-        (Command::EditPost { post: adas, text: text() }, Refusal::PostNotFound),
+        (Command::Edit(Box::new(PostEdit::of_text(adas, text()))), Refusal::PostNotFound),
         (reply, Refusal::ParentNotFound),
     ] {
         let before = world.snapshot();
@@ -337,7 +338,10 @@ impl Worlds {
             Step::Reply(author, at) if exists(&author) => {
                 let Some(parent) = Self::picked(&self.posts, at) else { return };
                 let text = PostText::parse("a reply").unwrap();
-                let reply = Command::Reply { author: id(author), text, parent };
+                let reply = Command::Publish(Box::new(NewPost {
+                    parent: Some(parent),
+                    ..NewPost::new(id(author), text)
+                }));
                 if let Ok(Done::Posted(id)) = self.both(reply) {
                     self.posts.push(id);
                 }

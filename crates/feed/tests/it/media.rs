@@ -70,7 +70,7 @@ fn space(pictures: u32, unattached: u32) -> MediaSpace {
 /// Checks that the rows agree, with the command that checks a data directory.
 fn check_rows(world: &World) {
     let mut rows = world.rows.clone();
-    let mut mend = Mend::check(false);
+    let mut mend = Mend::new(false);
     let mut found = Vec::new();
     while mend.step(&mut rows, &mut |finding| found.push(finding)) {}
     assert!(found.is_empty(), "{found:?}");

@@ -89,7 +89,7 @@ fn sweep(world: &mut World) -> usize {
 /// Checks that the rows agree, with the command that checks a data directory.
 fn check_rows(world: &World) {
     let mut rows = world.rows.clone();
-    let (mut mend, mut found) = (Mend::check(false), Vec::new());
+    let (mut mend, mut found) = (Mend::new(false), Vec::new());
     while mend.step(&mut rows, &mut |finding| found.push(finding)) {}
     assert!(found.is_empty(), "{found:?}");
 }

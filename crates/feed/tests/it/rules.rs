@@ -189,18 +189,18 @@ fn many_are_followed_or_none() {
 }
 
 #[test]
-fn counts_of_formats_without_friends_have_no_friends() {
+fn counts_take_bytes_only_where_there_are_any() {
     let counts = Counts { posts: 1, followers: 2, following: 3, friends: 4, ..Counts::default() };
     let bytes = counts.encode();
-    assert_eq!((Counts::decode(&bytes), bytes.len()), (counts, 16), "as in format 7");
-    assert_eq!(Counts::decode(&bytes[..12]), Counts { friends: 0, ..counts });
+    assert_eq!((Counts::decode(&bytes), bytes.len()), (counts, 16));
+    assert_eq!(Counts::try_decode(&bytes[..12]), None);
     for counts in [Counts { blocks: 5, ..counts }, Counts { mutes: 6, ..counts }] {
         assert_eq!(Counts::decode(&counts.encode()), counts);
     }
 }
 
 #[test]
-fn rows_of_posts_of_earlier_formats_have_the_defaults_of_what_they_lack() {
+fn rows_of_posts_take_bytes_only_for_what_they_have() {
     for reply_to in [None, Some(UserId(700))] {
         for text in ["a", "\u{e9}t\u{e9}".repeat(150).as_str()] {
             let post = Post {
@@ -220,11 +220,8 @@ fn rows_of_posts_of_earlier_formats_have_the_defaults_of_what_they_lack() {
                 conversation: None,
                 thread: None,
             };
-            let row = post.encode();
-            // Formats from 9 on, 5 to 8, and before.
-            for lacking in [0, 4, 6] {
-                assert_eq!(Post::decode(&row[..row.len() - lacking]), post);
-            }
+            assert_eq!(Post::decode(&post.encode()), post);
+            assert_eq!(rows::encode(&post).len(), post.encode().len() + 5);
             for (conversation, thread) in [(Some(PostId(9)), None), (None, Some(PostId(9)))] {
                 let post = Post { conversation, thread, ..post.clone() };
                 assert_eq!(Post::decode(&post.encode()), post);
@@ -350,7 +347,7 @@ fn an_edit_changes_only_the_given_fields_and_has_an_effect_only_for_names() {
         ((None, None), ("Ada L.", "counts"), 0),
     ] {
         let (name, bio) = edit;
-        world.run(edit_user(UserEdit::of_texts(id(0), name, bio))).unwrap();
+        world.run(edit_user(UserEdit { name, bio, ..UserEdit::new(id(0)) })).unwrap();
         let user = world.facts().user(UserId(0)).unwrap();
         assert_eq!((user.name.as_str(), user.bio.as_str()), expect);
         assert_eq!(world.effects.len(), effects);
@@ -390,20 +387,15 @@ fn settings_are_changed_one_by_one_and_stay_when_others_change() {
         assert_eq!(world.effects, [], "{edit:?}");
     }
     assert_eq!(expect.fields.as_slice().len(), 2);
-    // As logs of earlier versions have it.
-    let name = Name::parse("Ada L.").ok();
-    world.run(Command::EditProfile { user: id(0), name: name.clone(), bio: None }).unwrap();
-    let expect = User { name: name.unwrap(), ..expect };
-    assert_eq!(world.facts().user(UserId(0)), Some(expect));
 }
 
 #[test]
-fn a_row_of_a_user_of_earlier_formats_has_the_defaults() {
+fn a_row_of_a_user_takes_bytes_only_for_settings_that_there_are() {
     let user = User::new(Handle::parse("ada").unwrap(), Stamp(7));
-    let old = [3, b'a', b'd', b'a', 0, 0, 7];
-    assert_eq!(user.encode().as_slice(), old, "settings take bytes only where there are any");
-    assert_eq!((User::decode(&old), User::try_decode(&old)), (user.clone(), Some(user.clone())));
-    assert_eq!(User::try_decode(&old[..2]), None);
+    let row = [3, b'a', b'd', b'a', 0, 0, 7];
+    assert_eq!(user.encode().as_slice(), row);
+    assert_eq!((User::decode(&row), User::try_decode(&row)), (user.clone(), Some(user.clone())));
+    assert_eq!(User::try_decode(&row[..2]), None);
     // The bytes that are left out may be the end of a field.
     let fields = ProfileFields::parse([("a", "")]).unwrap();
     let language = Language::parse("de").ok();
@@ -475,7 +467,10 @@ fn a_log_out_of_order_is_a_bug() {
 fn entries_survive_their_bytes() {
     for command in [
         register("ada"),
-        Command::EditProfile { user: id(0), name: None, bio: Some(Bio::parse("b").unwrap()) },
+        Command::EditUser(Box::new(UserEdit {
+            bio: Some(Bio::parse("b").unwrap()),
+            ..UserEdit::new(id(0))
+        })),
         edit_user(UserEdit {
             fields: ProfileFields::parse([("a", "b"); 4]).ok(),
             language: Some(Language::parse("de").ok()),

@@ -85,7 +85,7 @@ fn used(world: &World, media: MediaId) -> Option<MediaUse> {
 
 fn check_rows(world: &World) {
     let mut rows = world.rows.clone();
-    let (mut mend, mut found) = (Mend::check(false), Vec::new());
+    let (mut mend, mut found) = (Mend::new(false), Vec::new());
     while mend.step(&mut rows, &mut |finding| found.push(finding)) {}
     assert!(found.is_empty(), "{found:?}");
 }

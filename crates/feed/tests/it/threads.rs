@@ -6,8 +6,8 @@ use crate::support::{World, id};
 use feed::limits::{THREAD_ANCESTORS_MAX, THREAD_DEPTH_MAX};
 use feed::thread::{ancestors, descendants};
 use feed::{
-    Command, Done, Effect, Facts, PostId, PostText, Refusal, Rows as _, SetTable, Span, UserId,
-    Viewer,
+    Command, Done, Effect, Facts, NewPost, PostEdit, PostId, PostText, Refusal, Rows as _,
+    SetTable, Span, UserId, Viewer,
 };
 use proptest::prelude::*;
 use testkit::MemoryRows;
@@ -17,7 +17,10 @@ fn text(text: &str) -> PostText {
 }
 
 fn reply(world: &mut World, author: u32, parent: PostId, words: &str) -> PostId {
-    match world.run(Command::Reply { author: id(author), text: text(words), parent }) {
+    match world.run(Command::Publish(Box::new(NewPost {
+        parent: Some(parent),
+        ..NewPost::new(id(author), text(words))
+    }))) {
         Ok(Done::Posted(id)) => id,
         other => panic!("{words:?}: {other:?}"),
     }
@@ -58,7 +61,10 @@ fn a_reply_to_a_post_that_does_not_exist_is_refused_and_changes_nothing() {
     world.run(Command::DeletePost { post: gone }).unwrap();
     let before = world.snapshot();
     for parent in [gone, PostId(0), PostId(u64::MAX)] {
-        let command = Command::Reply { author: id(0), text: text("yes"), parent };
+        let command = Command::Publish(Box::new(NewPost {
+            parent: Some(parent),
+            ..NewPost::new(id(0), text("yes"))
+        }));
         assert_eq!(world.run(command), Err(Refusal::ParentNotFound));
         assert_eq!((world.effects.as_slice(), &world.snapshot()), (&[][..], &before));
     }
@@ -97,7 +103,10 @@ fn an_edit_replaces_only_the_text_and_the_mentions() {
         (opened, "@cy hello", 1, vec![2], vec![2, 1]),
     ] {
         let old = world.facts().post(post).unwrap();
-        assert_eq!(world.run(Command::EditPost { post, text: text(words) }), Ok(Done::PostEdited));
+        assert_eq!(
+            world.run(Command::Edit(Box::new(PostEdit::of_text(post, text(words))))),
+            Ok(Done::PostEdited)
+        );
         let now = world.facts().post(post).unwrap();
         let ids = |users: Vec<u32>| users.into_iter().map(UserId).collect::<Vec<_>>();
         assert_eq!((now.text.as_str(), now.reply_to), (words, Some(UserId(reply_to))));
@@ -121,11 +130,14 @@ fn an_edit_replaces_only_the_text_and_the_mentions() {
         assert_eq!(world.effects, effects, "{words:?}");
         // The same text again changes nothing.
         let before = world.snapshot();
-        assert_eq!(world.run(Command::EditPost { post, text: text(words) }), Ok(Done::PostEdited));
+        assert_eq!(
+            world.run(Command::Edit(Box::new(PostEdit::of_text(post, text(words))))),
+            Ok(Done::PostEdited)
+        );
         assert_eq!((world.effects.as_slice(), &world.snapshot()), (&[][..], &before));
     }
     world.run(Command::DeletePost { post: opened }).unwrap();
-    let edit = Command::EditPost { post: opened, text: text("too late") };
+    let edit = Command::Edit(Box::new(PostEdit::of_text(opened, text("too late"))));
     assert_eq!(world.run(edit), Err(Refusal::PostNotFound));
     assert_eq!(world.facts().mentions_of(UserId(2), Span::ALL), [reply]);
 }
@@ -269,9 +281,14 @@ fn threads_are_read_up_to_the_limits() {
 #[test]
 fn replies_and_edits_keep_their_numbers_in_the_log() {
     let parent = PostId(7);
-    let reply = Command::Reply { author: id(1), text: text("x"), parent };
-    let edit = Command::EditPost { post: parent, text: text("x") };
-    for (command, bytes) in [(reply, &[15, 0, 1, 1, b'x', 7][..]), (edit, &[16, 7, 1, b'x'])] {
+    let reply = Command::Publish(Box::new(NewPost {
+        parent: Some(parent),
+        ..NewPost::new(id(1), text("x"))
+    }));
+    let edit = Command::Edit(Box::new(PostEdit::of_text(parent, text("x"))));
+    for (command, bytes) in
+        [(reply, &[22, 0, 1, 1, b'x', 1, 7, 0, 0, 0, 0][..]), (edit, &[23, 7, 1, 1, b'x', 0, 0, 0])]
+    {
         assert_eq!(rows::encode(&command).as_slice(), bytes, "{command:?}");
         assert_eq!(rows::decode::<Command>(bytes), command);
     }

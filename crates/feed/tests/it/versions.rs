@@ -35,7 +35,7 @@ fn each_edit_keeps_what_the_post_said_before_and_since_when() {
     let edited = world.facts().post(post).unwrap().edited.unwrap();
     // The command for the text alone does the same.
     let text = PostText::parse("three").unwrap();
-    world.run(Command::EditPost { post, text }).unwrap();
+    world.run(Command::Edit(Box::new(PostEdit::of_text(post, text)))).unwrap();
     let pair = |text: &str, warning: &str| (text.to_owned(), warning.to_owned());
     let expected = [pair("one @bob", ""), pair("two", ""), pair("two", "food")];
     assert_eq!(world.versions(post), expected, "an edit that changes nothing is none");

@@ -47,17 +47,6 @@ impl Keys<'_, '_> {
         Ok(KeyAnswer::Done)
     }
 
-    /// Empties every bucket. Only logs of format 1 contain it: its cost has no bound.
-    pub(super) fn flush_all(&mut self) -> Answer {
-        self.flush_numbered()?;
-        let mut from = Vec::new();
-        while let Some((name, id)) = self.txn.facts().first_bucket_from(&from) {
-            self.flush(id)?;
-            from = [name.as_str().as_bytes(), &[0]].concat();
-        }
-        Ok(KeyAnswer::Done)
-    }
-
     pub(super) fn swap(&mut self, a: BucketId, b: BucketId) -> Answer {
         let (of_a, of_b) = (self.bucket(a)?, self.bucket(b)?);
         self.txn.put_bucket(a, Some(of_b));

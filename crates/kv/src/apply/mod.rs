@@ -129,8 +129,7 @@ impl Keys<'_, '_> {
                 self.copy((*bucket, key), (*to_bucket, to), *replace)
             }
             KeyOp::Move { bucket, key, to_bucket } => self.move_to(*bucket, key, *to_bucket),
-            KeyOp::Flush { bucket: Some(bucket) } => self.flush(*bucket),
-            KeyOp::Flush { bucket: None } => self.flush_all(),
+            KeyOp::Flush { bucket } => self.flush(*bucket),
             KeyOp::FlushNumbered => self.flush_numbered(),
             KeyOp::Swap { a, b } => self.swap(*a, *b),
             KeyOp::Begin { .. } => Ok(KeyAnswer::Done),

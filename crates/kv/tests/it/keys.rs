@@ -311,7 +311,7 @@ fn a_transaction_is_applied_only_if_watched_keys_are_unchanged() {
     assert_eq!(run(&mut world, second, None), "Skipped Skipped Skipped 4", "it expired");
     assert_eq!(run(&mut world, None, None), "Done 1 2 5");
     let third = version(&world, "a");
-    world.run(KeyOp::Flush { bucket: Some(ZERO) });
+    world.run(KeyOp::Flush { bucket: ZERO });
     assert_eq!(run(&mut world, third, None), "Skipped Skipped Skipped 1", "it was removed");
     world.check_facts();
 }
@@ -357,10 +357,7 @@ fn buckets_are_created_emptied_exchanged_and_deleted() {
         (delete("Drafts"), KeyAnswer::Refused(KeyRefusal::BucketNotFound)),
         (delete("0"), KeyAnswer::Refused(KeyRefusal::BucketStays)),
         (create("Drafts"), KeyAnswer::Number(first + 4)),
-        (
-            KeyOp::Flush { bucket: Some(BucketId(17)) },
-            KeyAnswer::Refused(KeyRefusal::BucketNotFound),
-        ),
+        (KeyOp::Flush { bucket: BucketId(17) }, KeyAnswer::Refused(KeyRefusal::BucketNotFound)),
         (KeyOp::Swap { a: ZERO, b: BucketId(17) }, KeyAnswer::Refused(KeyRefusal::BucketNotFound)),
     ] {
         assert_eq!(world.run(op.clone()), answer, "{op:?}");
@@ -371,11 +368,8 @@ fn buckets_are_created_emptied_exchanged_and_deleted() {
     world.run(KeyOp::Swap { a: ZERO, b: drafts });
     assert_eq!(world.look(ZERO, "a"), Some(("draft".into(), None)));
     assert_eq!(world.look(drafts, "a"), Some(("zero".into(), Some(90_000))));
-    world.run(KeyOp::Flush { bucket: Some(drafts) });
+    world.run(KeyOp::Flush { bucket: drafts });
     assert_eq!((world.look(drafts, "a"), world.rows.bucket(drafts).unwrap().keys), (None, 0));
-    world.put(drafts, "a", "again", Expiry::Never);
-    world.run(KeyOp::Flush { bucket: None });
-    assert_eq!((world.look(drafts, "a"), world.look(ZERO, "a")), (None, None));
     world.check_facts();
 }
 
@@ -392,7 +386,7 @@ fn deleted_buckets_free_their_spaces_and_do_not_count_for_the_limit() {
         let bucket = BucketId(id as u64);
         world.put(bucket, "a", "value", Expiry::Never);
         if round % 2 == 0 {
-            world.run(KeyOp::Flush { bucket: Some(bucket) });
+            world.run(KeyOp::Flush { bucket });
         }
         world.run(KeyOp::Drop { name: name.clone() });
         sweep(&mut world);
@@ -434,7 +428,7 @@ fn a_sweep_is_limited_in_bytes_and_in_rows() {
     for key in 0..20 {
         world.put(ZERO, &format!("key{key}"), &value, Expiry::Never);
     }
-    world.run(KeyOp::Flush { bucket: Some(ZERO) });
+    world.run(KeyOp::Flush { bucket: ZERO });
     assert_eq!(world.run(KeyOp::Sweep), KeyAnswer::Swept { rows: 4, more: true });
 }
 
@@ -469,7 +463,7 @@ fn the_sweep_removes_expired_keys_and_keys_of_orphaned_spaces() {
     assert_eq!(sweep(&mut world), 148);
     assert_eq!(world.rows.bucket(ONE).unwrap().keys, 1_352);
     world.check_facts();
-    world.run(KeyOp::Flush { bucket: Some(ONE) });
+    world.run(KeyOp::Flush { bucket: ONE });
     assert_eq!(sweep(&mut world), 1_352);
     world.now_ms += 4_500;
     assert_eq!(sweep(&mut world), 1_500);
@@ -488,7 +482,7 @@ enum Step {
     Expire(u64, u8, Option<u64>),
     Rename(u64, u8, u8),
     Move(u64, u8, u64),
-    Flush(Option<u64>),
+    Flush(u64),
     Swap(u64, u64),
     Sweep,
     Wait(u64),
@@ -507,7 +501,7 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (bucket(), key(), life()).prop_map(|(b, k, l)| Step::Expire(b, k, l)),
         2 => (bucket(), key(), key()).prop_map(|(b, k, to)| Step::Rename(b, k, to)),
         2 => (bucket(), key(), bucket()).prop_map(|(b, k, to)| Step::Move(b, k, to)),
-        1 => proptest::option::of(bucket()).prop_map(Step::Flush),
+        1 => bucket().prop_map(Step::Flush),
         1 => (bucket(), bucket()).prop_map(|(a, b)| Step::Swap(a, b)),
         2 => Just(Step::Sweep),
         3 => (0..2_000u64).prop_map(Step::Wait),
@@ -580,9 +574,8 @@ fn plainly(
             KeyOp::Move { bucket: BucketId(*b), key: name(k), to_bucket: BucketId(*to) }
         }
         Step::Flush(bucket) => {
-            let all = bucket.map_or(0..3, |b| b as usize..b as usize + 1);
-            maps[all].iter_mut().for_each(Plain::clear);
-            KeyOp::Flush { bucket: bucket.map(BucketId) }
+            maps[*bucket as usize].clear();
+            KeyOp::Flush { bucket: BucketId(*bucket) }
         }
         Step::Swap(a, b) => {
             maps.swap(*a as usize, *b as usize);

@@ -66,7 +66,7 @@ impl World {
                 let key = bytes(key);
                 self.run(KeyOp::Remove { bucket: BucketId(*bucket), keys: vec![Bytes::new(&key)] });
             }
-            Act::Flush(bucket) => self.run(KeyOp::Flush { bucket: Some(BucketId(*bucket)) }),
+            Act::Flush(bucket) => self.run(KeyOp::Flush { bucket: BucketId(*bucket) }),
             Act::Swap(a, b) => self.run(KeyOp::Swap { a: BucketId(*a), b: BucketId(*b) }),
             Act::Create(number) => self.run(KeyOp::Create { name: name(*number) }),
             Act::Drop(number) => self.run(KeyOp::Drop { name: name(*number) }),

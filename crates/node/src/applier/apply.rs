@@ -5,7 +5,7 @@ use std::{mem, vec};
 use commitlog::Placed;
 use feed::{Effect, Refusal, Reply, Request};
 use kv::{KeyAnswer, KeyOps, KeyRefusal, KeyRowsMut};
-use rows::{Stamp, StampClock, WORK_PER_ROW};
+use rows::{Stamp, WORK_PER_ROW};
 
 use super::caught::Applied;
 use super::group::Group;
@@ -185,20 +185,9 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         let mut effects = Vec::new();
         let mut payload = group.payload;
         while !payload.is_empty() {
-            let (stamp, entry, rest) = match group.time_ms {
-                Some(time_ms) => {
-                    let (entry, rest) = Entry::read(payload)?;
-                    (self.clock.next_run(time_ms, entry.stamps()), entry, rest)
-                }
-                // In format 1 stamps were made before commands were logged.
-                None => {
-                    let (stamp, rest) = postcard::take_from_bytes::<Stamp>(payload)?;
-                    let (entry, rest) = Entry::read(rest)?;
-                    (stamp, entry, rest)
-                }
-            };
+            let (entry, rest) = Entry::read(payload)?;
             let stamps = entry.stamps();
-            self.clock = StampClock::new(stamp.after((stamps as u64).saturating_sub(1)));
+            let stamp = self.clock.next_run(group.time_ms, stamps);
             replayed.commands += stamps;
             replayed.work += self.apply_entry(entry, stamp, &mut effects);
             effects.clear();

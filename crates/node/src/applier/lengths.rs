@@ -55,8 +55,4 @@ impl<R: KeyRows> Lengths for GroupLengths<'_, R> {
         let row = self.facts.bucket(bucket).and_then(|bucket| self.facts.key(bucket.space, key));
         row.map_or(0, |row| row.value().len()).max(self.longest.get())
     }
-
-    fn bucket_count(&self) -> usize {
-        self.facts.bucket_count()
-    }
 }

@@ -94,9 +94,8 @@ fn put(rows: &mut impl RowsMut, node: NodeId, sender: Sender) {
 fn chained(before: u64, group: &Arrived, (changes, totals): (u64, Totals)) -> u64 {
     let mut hash = Xxh3::with_seed(before);
     hash.update(&group.id.node.0.to_le_bytes());
-    let sent_ms = group.sent_ms.unwrap_or(u64::MAX);
     let GroupId { epoch, number, .. } = group.id;
-    for number in [epoch, number, group.position.0, group.time_ms, sent_ms, changes] {
+    for number in [epoch, number, group.position.0, group.time_ms, group.sent_ms, changes] {
         hash.update(&number.to_le_bytes());
     }
     hash.update(&encode(&totals));

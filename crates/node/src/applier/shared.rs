@@ -235,12 +235,9 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
 
 /// The time of a group that the broker received at `time_ms`, whose node appended it at `sent_ms` by its own clock, after
 /// a stamp of `last_ms`.
-pub(super) fn credible_ms(time_ms: u64, sent_ms: Option<u64>, last_ms: u64) -> u64 {
+pub(super) fn credible_ms(time_ms: u64, sent_ms: u64, last_ms: u64) -> u64 {
     let is_leap = time_ms > last_ms.saturating_add(LEAP_MS_MAX);
-    let agreed_ms = match sent_ms {
-        Some(sent_ms) if is_leap => time_ms.min(sent_ms.max(last_ms)),
-        _ => time_ms,
-    };
+    let agreed_ms = if is_leap { time_ms.min(sent_ms.max(last_ms)) } else { time_ms };
     agreed_ms.min(LATEST_MS)
 }
 

@@ -20,12 +20,8 @@ use super::poll_lines::{Scheduled, Vote};
 use super::post_lines::{Post, Reaction, Story, View};
 use super::user_lines::{Note, User};
 
-/// The format that this code writes, and the newest it reads. Format 1 has no accounts, blocks and mutes, format 2
-/// only public posts without warnings and languages, and no reactions, format 3 no settings, markers and
-/// notes of users, format 4 no hashtags of profiles, format 5 no lists,
-/// format 6 no pictures, format 7 no filters and followed hashtags, format 8 no polls and scheduled posts,
-/// format 10 no options of follows, threads of replies, and muted threads.
-pub(crate) const FORMAT_VERSION: u32 = 11;
+/// The format that this code writes, and the newest it reads.
+pub(crate) const FORMAT_VERSION: u32 = 1;
 /// Longest line, in bytes: more than that of the longest value in base64, or in text of which every character is
 /// escaped.
 pub(crate) const LINE_BYTES_MAX: usize = 48 << 20;

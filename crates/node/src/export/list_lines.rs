@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::Export;
 use super::lines::{Id, Line, Who};
 
-/// A list of a user with its members, whom the user follows. Formats before 6 have none.
+/// A list of a user with its members, whom the user follows.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct List<'a> {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::bytes::to_hex;
 use super::lines::Id;
 
-/// A picture. Formats before 7 have none.
+/// A picture.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Picture<'a> {

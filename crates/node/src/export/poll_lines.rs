@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::lines::{Id, Time, Who};
 use super::media_lines::Picture;
 
-/// The poll of a post or of a scheduled post. Formats before 9 have none.
+/// The poll of a post or of a scheduled post.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Poll<'a> {

@@ -28,7 +28,6 @@ pub(crate) struct User<'a> {
     pub(crate) deleted: bool,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub(crate) account: Option<Account<'a>>,
-    /// Formats before 4 have none of these.
     #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) fields: Vec<Field<'a>>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -49,15 +48,13 @@ pub(crate) struct User<'a> {
     /// Hashtags that the profile shows.
     #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) featured_tags: Vec<UserTag<'a>>,
-    /// Formats before 8 have none, and no filters.
     #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) followed_tags: Vec<UserTag<'a>>,
     #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) filters: Vec<Filter<'a>>,
-    /// Formats before 10 have none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) conversations: Vec<ConversationMark>,
-    /// The first posts of threads. Formats before 11 have none.
+    /// The first posts of threads.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) muted_threads: Vec<Id>,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
@@ -135,7 +132,7 @@ pub(crate) struct Defaults<'a> {
     pub(crate) language: Option<Cow<'a, str>>,
 }
 
-/// The account of a user. Formats before 2 have none.
+/// The account of a user.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Account<'a> {

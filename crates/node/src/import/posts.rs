@@ -259,7 +259,7 @@ fn parents(ids: &mut Ids, id: PostId, line: &Post<'_>) -> Result<Parents, Wrong>
     if thread.is_some_and(|first| in_reply_to.is_none_or(|parent| first > parent)) {
         return Err("a thread is the id of the first post above a reply".into());
     }
-    Ok(Parents { in_reply_to, conversation, thread })
+    Ok(Parents { in_reply_to, conversation, thread: thread.or(in_reply_to) })
 }
 
 /// Who may see a post, its warning and its language.

@@ -150,7 +150,7 @@ impl SharedLog for Access {
         Ok(Some(Arrived {
             position: self.taken,
             time_ms: TIME_MS + at as u64,
-            sent_ms: Some(TIME_MS),
+            sent_ms: TIME_MS,
             id,
             is_own,
             payload,
@@ -383,7 +383,7 @@ fn while_the_log_could_lose_changes_they_are_refused_and_others_are_applied() {
 fn status(number: u64, commands: u8) -> (GroupId, Payload) {
     let id = GroupId { node: NodeId(7), epoch: 1, number };
     // An entry with the number of a status; checkpoint, position, digest; versions of commands and rules.
-    (id, Payload::from(vec![0, 0x82, 0x80, 0x40, 0, 0, 0, commands, 0]))
+    (id, Payload::from(vec![0, 125, 0, 0, 0, commands, 0]))
 }
 
 /// What a node of an earlier version could not apply is refused on all nodes until it is updated.

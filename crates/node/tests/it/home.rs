@@ -522,7 +522,7 @@ impl Subject {
         self.model.names.push(user);
         let name = format!("name {}", self.model.names.len());
         let new = Some(Name::parse(&name).unwrap());
-        let edit = UserEdit::of_texts(id(user), new, None);
+        let edit = UserEdit { name: new, ..UserEdit::new(id(user)) };
         self.submit(Command::EditUser(Box::new(edit))).unwrap();
         let mut json = Vec::new();
         let ends =

@@ -159,7 +159,7 @@ fn a_bucket_that_was_emptied_leaves_no_rows() {
     let ops: Vec<KeyOp<'_>> = keys.iter().map(|key| put(key, "value", Expiry::Never)).collect();
     subject.run(&ops);
     subject.restart();
-    subject.run(&[KeyOp::Flush { bucket: Some(ZERO) }, put("key7", "new", Expiry::Never)]);
+    subject.run(&[KeyOp::Flush { bucket: ZERO }, put("key7", "new", Expiry::Never)]);
     assert_eq!(subject.walked().len(), 1);
     while subject.node().key_facts().has_dead_keys(START_MS) {
         std::thread::yield_now();

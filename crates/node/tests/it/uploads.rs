@@ -461,7 +461,7 @@ fn wrong_pictures_in_an_import_are_refused_with_their_line() {
     ] {
         let folder = tempfile::tempdir().unwrap();
         let lines = format!(
-            "{{\"export\":{{\"format\":7}}}}\n{{\"user\":{{\"handle\":\"ann\"}}}}\n{line}\n{{\"end\":{{}}}}\n"
+            "{{\"export\":{{\"format\":1}}}}\n{{\"user\":{{\"handle\":\"ann\"}}}}\n{line}\n{{\"end\":{{}}}}\n"
         );
         let imported = node::import(&options(&folder), lines.as_bytes());
         match (expect, imported) {

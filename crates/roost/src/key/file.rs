@@ -4,10 +4,9 @@
 //! it as a whole, so that a running server may read it at any time. **Invariant:** it contains no keys, only
 //! SHA-256 hashes.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use anyhow::Context as _;
 use edge::{KeyHash, Scope, Scopes};
@@ -18,8 +17,6 @@ use crate::files::replace;
 
 const FILE: &str = "keys.json";
 const LOCK: &str = "keys.lock";
-/// The file in which earlier versions kept the hash of their only key.
-const OLD_FILE: &str = "key.sha256";
 const VERSION: u32 = 1;
 /// Most keys of a data directory. Every request is compared with all of them.
 pub(super) const KEYS_MAX: usize = 64;
@@ -128,8 +125,7 @@ pub(super) fn change<T>(
     let locked = File::create(&lock).and_then(|file| file.lock().map(|()| file));
     let _locked = locked.with_context(|| format!("cannot lock {}", lock.display()))?;
     let stored = load(data)?;
-    let migrated = if stored.is_none() { old_key(data)? } else { None };
-    let mut keys = stored.clone().or(migrated);
+    let mut keys = stored.clone();
     let done = change(&mut keys)?;
     if keys != stored
         && let Some(keys) = keys
@@ -137,33 +133,7 @@ pub(super) fn change<T>(
         let file = KeysFile { version: VERSION, keys };
         replace(&path(data), &serde_json::to_vec_pretty(&file)?)?;
     }
-    let old = data.join(OLD_FILE);
-    match fs::remove_file(&old) {
-        Err(error) if error.kind() != ErrorKind::NotFound => {
-            Err(error).with_context(|| format!("cannot remove {}", old.display()))
-        }
-        _ => Ok(done),
-    }
-}
-
-/// The key of a data directory of an earlier version, as the key `default` with all scopes.
-fn old_key(data: &Path) -> anyhow::Result<Option<Vec<StoredKey>>> {
-    let path = data.join(OLD_FILE);
-    let read = || -> anyhow::Result<Option<Vec<StoredKey>>> {
-        let text = match fs::read_to_string(&path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            text => text?,
-        };
-        let modified = fs::metadata(&path)?.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-        let key = StoredKey {
-            name: super::FIRST_NAME.to_owned(),
-            scopes: Scopes::ALL,
-            sha256: hex::parse(text.trim()).context("it contains no SHA-256")?,
-            created_at: Timestamp::try_from(modified)?.to_string(),
-        };
-        Ok(Some(vec![key]))
-    };
-    read().with_context(|| format!("cannot read the application key in {}", path.display()))
+    Ok(done)
 }
 
 /// A SHA-256 as 64 hexadecimal digits.
@@ -214,6 +184,8 @@ mod scope_names {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -245,21 +217,6 @@ mod tests {
         });
         assert!(failed.is_err());
         assert_eq!(load(data.path()).unwrap(), None);
-    }
-
-    #[test]
-    fn the_key_of_an_earlier_version_stays_valid_and_its_file_is_removed() {
-        let data = tempfile::tempdir().unwrap();
-        let old = data.path().join(OLD_FILE);
-        let hash = KeyHash::new(b"an-old-key", Scopes::ALL).named("default");
-        fs::write(&old, crate::key::hex_of(&hash.sha256) + "\n").unwrap();
-        change(data.path(), |_| Ok(())).unwrap();
-        let keys = load(data.path()).unwrap().unwrap();
-        assert_eq!((keys[0].name.as_str(), keys[0].hash()), ("default", hash));
-        assert!(!old.exists());
-        fs::write(&old, "nonsense").unwrap();
-        fs::remove_file(data.path().join(FILE)).unwrap();
-        assert!(change(data.path(), |_| Ok(())).is_err());
     }
 
     #[test]

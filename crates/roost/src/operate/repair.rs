@@ -110,9 +110,7 @@ fn hint(error: RepairError) -> anyhow::Error {
         RepairError::Open(OpenError::NotEmpty(_)) => {
             Some("--out must be a directory that is empty or missing")
         }
-        RepairError::Store(_) | RepairError::OldLog => {
-            Some("restore the last backup with roost restore")
-        }
+        RepairError::Store(_) => Some("restore the last backup with roost restore"),
         _ => None,
     };
     let error = anyhow::Error::new(error);

@@ -107,7 +107,7 @@ fn check(client: &mut Client, (world, keys): &(World, BTreeMap<String, Vec<u8>>)
 fn times(archive: &Path) -> BTreeMap<u64, u64> {
     let mut times = BTreeMap::new();
     let read = ArchiveReader::open(archive).unwrap().read(Position(0), &mut |group| {
-        times.insert(group.position.0, group.time_ms.unwrap());
+        times.insert(group.position.0, group.time_ms);
         Ok(())
     });
     read.unwrap();

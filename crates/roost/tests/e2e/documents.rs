@@ -62,7 +62,6 @@ const DOCUMENTS: &[(&str, &[Block])] = &[
     ("docs/security.md", SECURITY),
     ("docs/simulation.md", &[PARSE, PARSE, PARSE]),
     ("docs/testing.md", TESTING),
-    ("docs/upgrade.md", UPGRADE),
 ];
 
 const README: &[Block] = &[
@@ -197,6 +196,7 @@ const OPERATIONS: &[Block] = &[
         ",
         ..says(&["restored", "roost serves http://", r#""handle":"ann""#])
     },
+    SHOWN,
     Block {
         replace: &[(" DATA ", " roost-data "), ("DIR", "repaired")],
         ..says(&["nothing is lost", "roost serves http://"])
@@ -258,12 +258,6 @@ const SECURITY: &[Block] = &[Block {
 
 const TESTING: &[Block] =
     &[SHOWN, SHOWN, SHOWN, SHOWN, SHOWN, SHOWN, SHOWN, SHOWN, SHOWN, SHOWN, SHOWN];
-
-const UPGRADE: &[Block] = &[Block {
-    before: "roost serve; stop; cp -a roost-data roost-data.before; echo later > roost-data/later",
-    after: "roost serve; ls roost-data.new/later",
-    ..says(&["roost serves http://", "roost serves http://", "later"])
-}];
 
 /// What the shell has beside the commands of a document. A server runs until the next one is started, and is stopped
 /// while a command needs its directory.

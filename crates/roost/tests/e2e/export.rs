@@ -31,7 +31,7 @@ fn refused(arguments: &[&str]) -> String {
 /// The lines of an export but the first, which has the time.
 fn facts(file: &Path) -> String {
     let lines = fs::read_to_string(file).unwrap();
-    assert!(lines.starts_with(r#"{"export":{"format":11,"roost":""#), "{lines}");
+    assert!(lines.starts_with(r#"{"export":{"format":1,"roost":""#), "{lines}");
     lines.split_once('\n').unwrap().1.to_owned()
 }
 

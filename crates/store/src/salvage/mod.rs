@@ -95,11 +95,11 @@ impl Salvage {
     /// cannot be read.
     ///
     /// # Errors
-    /// If an earlier version wrote the store, or a later one.
+    /// If a later version wrote the store.
     pub fn bases(&self) -> Result<Vec<Base>, StoreError> {
         let mut bases = Vec::new();
         for facts_below in self.facts.bounds() {
-            // A checkpoint that an earlier version wrote cannot be used; the newest one reports it.
+            // A checkpoint that cannot be read is not used; the newest one reports why.
             let head = self.facts.head(facts_below);
             let head = if facts_below == u64::MAX { head? } else { head.unwrap_or_default() };
             let Some(applied) = head else { continue };
@@ -175,7 +175,7 @@ impl Keyspace {
     /// The position in the row that describes the facts.
     fn head(&self, below: u64) -> Result<Option<u64>, StoreError> {
         match self.first(below) {
-            Some(row) => Ok(Some(Head::peek(&row.value)?.0)),
+            Some(row) => Ok(Some(Head::read(&row.value)?.applied)),
             None => Ok(None),
         }
     }

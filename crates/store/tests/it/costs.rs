@@ -189,9 +189,6 @@ impl Lengths for Now<'_> {
         let bucket = self.0.bucket(bucket);
         bucket.and_then(|bucket| self.0.key(bucket.space, key)).map_or(0, |row| row.value().len())
     }
-    fn bucket_count(&self) -> usize {
-        self.0.bucket_count()
-    }
 }
 
 struct World {
@@ -617,11 +614,15 @@ fn feed_command(world: &World, step: &Step) -> Option<Command> {
         Step::Post(u, mentions) => Command::Post { author: user(*u), text: mentioning(*mentions) },
         Step::Reply(u, mentions, at) => {
             let (author, parent) = (user(*u), picked(&world.posts, *at)?);
-            Command::Reply { author, text: mentioning(*mentions), parent }
+            Command::Publish(Box::new(NewPost {
+                parent: Some(parent),
+                ..NewPost::new(author, mentioning(*mentions))
+            }))
         }
-        Step::EditPost(at, mentions) => {
-            Command::EditPost { post: picked(&world.posts, *at)?, text: mentioning(*mentions) }
-        }
+        Step::EditPost(at, mentions) => Command::Edit(Box::new(PostEdit::of_text(
+            picked(&world.posts, *at)?,
+            mentioning(*mentions),
+        ))),
         Step::DeletePost(at) => Command::DeletePost { post: picked(&world.posts, *at)? },
         Step::Story(u, n) => Command::PostStory {
             author: user(*u),
@@ -712,7 +713,7 @@ fn take_op(world: &mut World, step: &Step, zeros: &[u8]) {
             KeyOp::Copy { bucket: ZERO, key, to_bucket: ZERO, to, replace: true }
         }
         Step::Move(k, to) => KeyOp::Move { bucket: ZERO, key: key(k), to_bucket: bucket(to) },
-        Step::Flush(b) => KeyOp::Flush { bucket: Some(bucket(b)) },
+        Step::Flush(b) => KeyOp::Flush { bucket: bucket(b) },
         Step::FlushNumbered => KeyOp::FlushNumbered,
         Step::Swap(a, b) => KeyOp::Swap { a: bucket(a), b: bucket(b) },
         Step::Create(b) => KeyOp::Create { name: name(b) },
@@ -1176,7 +1177,7 @@ fn full_follow_options_muted_threads_and_edit_notices_cost_no_more_than_they_wer
     for number in 0..3 {
         world.now_ms += EDIT_NOTICES_QUIET_MS;
         let text = PostText::parse(&format!("edit {number}")).unwrap();
-        world.request(Request::from(Command::EditPost { post, text }));
+        world.request(Request::from(Command::Edit(Box::new(PostEdit::of_text(post, text)))));
         let next = |world: &World| {
             let edits = Facts::new(&world.counting.rows).first_edit_notices(0, 1);
             edits.first().copied()

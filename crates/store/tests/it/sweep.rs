@@ -102,10 +102,10 @@ fn every_sweep_ends_at_the_same_key_whatever_is_in_memory() {
         // Some rows are not stored yet.
         (KEYS..KEYS + 100).for_each(|key| member.put(FULL, key));
         for bucket in SMALL {
-            member.run(KeyOp::Flush { bucket: Some(BucketId(bucket)) });
+            member.run(KeyOp::Flush { bucket: BucketId(bucket) });
         }
         let mut swept = member.sweep();
-        member.run(KeyOp::Flush { bucket: Some(FULL) });
+        member.run(KeyOp::Flush { bucket: FULL });
         if at == 1 {
             member.store_all();
         }

@@ -104,7 +104,7 @@ impl World {
             Applier::<_, usize>::new(MemoryRows::default(), MemoryBudget::new(1 << 20), 0);
         for (at, (time_ms, payload)) in self.log.iter().enumerate() {
             let position = Position(at as u64 + 1);
-            let group = Group { position, time_ms: Some(*time_ms), payload };
+            let group = Group { position, time_ms: *time_ms, payload };
             applier.replay(group).unwrap();
         }
         applier.rows.inner
@@ -125,20 +125,6 @@ fn set_range(key: &str, offset: usize) -> KeyOp<'_> {
 fn register(handle: &str) -> Request {
     let (name, bio) = (Name::parse("").unwrap(), Bio::parse("").unwrap());
     Request::from(Command::Register { handle: Handle::parse(handle).unwrap(), name, bio })
-}
-
-#[test]
-fn entries_of_a_log_of_format_1_keep_the_stamps_they_were_logged_with() {
-    let stamp = Stamp::first_of(START_MS);
-    let mut payload = Entry::Feed(register("anna")).write(postcard::to_stdvec(&stamp).unwrap());
-    payload.extend(postcard::to_stdvec(&stamp.after(1)).unwrap());
-    payload = Entry::Kv([put("a", b"1")].into_iter().collect()).write(payload);
-    let budget = MemoryBudget::new(1 << 20);
-    let mut applier = Applier::<_, usize>::new(MemoryRows::default(), budget, 0);
-    let group = Group { position: Position(1), time_ms: None, payload: &payload };
-    assert_eq!(applier.replay(group).unwrap().commands, 2);
-    let row = applier.keys().key(kv::Space(0), b"a").unwrap();
-    assert_eq!((row.version(), applier.facts().totals().users), (stamp.after(1), 1));
 }
 
 #[test]

@@ -28,7 +28,7 @@ struct Message {
 fn arrived(message: &Message, position: u64, is_own: bool) -> Arrived {
     let Message { id, time_ms, ref payload } = *message;
     let payload = Payload::from(payload.clone());
-    let sent_ms = Some(START_MS);
+    let sent_ms = START_MS;
     Arrived { position: Position(position), time_ms, sent_ms, id, is_own, payload }
 }
 
@@ -183,8 +183,7 @@ fn the_digest_depends_on_everything_that_a_group_is() {
         Arrived { id: GroupId { epoch: 2, ..id }, ..group.clone() },
         Arrived { position: Position(4), ..group.clone() },
         Arrived { time_ms: 8, ..group.clone() },
-        Arrived { sent_ms: Some(8), ..group.clone() },
-        Arrived { sent_ms: None, ..group.clone() },
+        Arrived { sent_ms: 8, ..group.clone() },
         Arrived { payload: Payload::from_static(b"y"), ..group.clone() },
     ] {
         assert_ne!(digest(&other), same, "{other:?}");
@@ -210,7 +209,7 @@ fn groups_that_cannot_be_applied_are_named() {
     let unreadable = refused(&group(id, 8));
     assert!(unreadable.starts_with("group 8 of the log cannot be read"), "{unreadable}");
     // One operation, with a number that no operation has.
-    let payload = Payload::from_static(&[0, 14, 1, 1, 100]);
+    let payload = Payload::from_static(&[0, 127, 1, 1, 100]);
     let unknown = refused(&Arrived { payload, ..group(id, 8) });
     assert!(unknown.starts_with("group 8 of the log cannot be read: a newer"), "{unknown}");
     assert_eq!(last_group(&node.applier.rows.inner).unwrap().0, Position(3), "nothing has changed");
@@ -309,23 +308,19 @@ fn a_leap_of_time_needs_the_clocks_of_the_broker_and_of_the_node() {
     const YEAR_MS: u64 = 8_766 * HOUR_MS;
     // The broker's time, that of the node, the last stamp; the time of the group. In milliseconds after the start.
     for (time, sent, last, expected) in [
-        (10, Some(5), 0, 10),
-        (LEAP_MS_MAX, Some(0), 0, LEAP_MS_MAX),
-        (LEAP_MS_MAX + 1, Some(0), 0, 0),
-        (YEAR_MS, Some(HOUR_MS), 7, HOUR_MS),
-        (YEAR_MS, Some(HOUR_MS), 2 * HOUR_MS, 2 * HOUR_MS),
-        (HOUR_MS, Some(YEAR_MS), 0, HOUR_MS),
-        (YEAR_MS, Some(YEAR_MS + 5), 0, YEAR_MS),
-        (5, Some(HOUR_MS), 2 * HOUR_MS, 5),
-        // Early formats have no time of the node.
-        (YEAR_MS, None, 0, YEAR_MS),
+        (10, 5, 0, 10),
+        (LEAP_MS_MAX, 0, 0, LEAP_MS_MAX),
+        (LEAP_MS_MAX + 1, 0, 0, 0),
+        (YEAR_MS, HOUR_MS, 7, HOUR_MS),
+        (YEAR_MS, HOUR_MS, 2 * HOUR_MS, 2 * HOUR_MS),
+        (HOUR_MS, YEAR_MS, 0, HOUR_MS),
+        (YEAR_MS, YEAR_MS + 5, 0, YEAR_MS),
+        (5, HOUR_MS, 2 * HOUR_MS, 5),
     ] {
-        let found = credible_ms(START_MS + time, sent.map(|ms| START_MS + ms), START_MS + last);
-        assert_eq!(found - START_MS, expected, "{time} {sent:?} {last}");
+        let found = credible_ms(START_MS + time, START_MS + sent, START_MS + last);
+        assert_eq!(found - START_MS, expected, "{time} {sent} {last}");
     }
-    for sent_ms in [None, Some(u64::MAX)] {
-        assert_eq!(credible_ms(u64::MAX, sent_ms, START_MS), LATEST_MS);
-    }
+    assert_eq!(credible_ms(u64::MAX, u64::MAX, START_MS), LATEST_MS);
 }
 
 /// All nodes agree on the time, also the one whose group it was, and keys live on.

@@ -1,6 +1,6 @@
-//! Data written by other versions: those of version 1 are read, those of a newer one are refused.
+//! Data of format 1 are read, those of a newer one are refused.
 //!
-//! `tests/fixtures/data-v1` is a data directory as version 1 leaves it after `kill -9`: part of
+//! `tests/fixtures/data-v1` is a data directory as it is after `kill -9`: part of
 //! what happened is in the store, the rest in the log alone. The log's one segment is shortened
 //! to what is in it and some room, which the format allows.
 
@@ -43,19 +43,19 @@ fn a_log_of_a_newer_format_is_refused_and_left_as_it_is() {
     server.client().register("ada");
     server.kill();
     for (path, mut segment) in segments(data.path()) {
-        assert_eq!(segment[VERSION_AT..VERSION_AT + 4], [2, 0, 0, 0], "this is version 2");
-        patch(&mut segment, VERSION_AT, &3_u32.to_le_bytes());
+        assert_eq!(segment[VERSION_AT..VERSION_AT + 4], [1, 0, 0, 0]);
+        patch(&mut segment, VERSION_AT, &2_u32.to_le_bytes());
         fs::write(path, segment).unwrap();
     }
     let before = segments(data.path());
     let ended = Process::start(&mut serve(data.path(), &[])).ended();
     assert_eq!(ended.status.code(), Some(1), "{ended:#?}");
-    assert!(ended.err.contains("format 3") && ended.err.contains(".log"), "{ended:#?}");
+    assert!(ended.err.contains("format 2") && ended.err.contains(".log"), "{ended:#?}");
     assert!(ended.out.is_empty(), "no key for data that cannot be read: {ended:#?}");
     assert!(segments(data.path()) == before, "the log has been touched");
 
     for (path, mut segment) in before {
-        patch(&mut segment, VERSION_AT, &2_u32.to_le_bytes());
+        patch(&mut segment, VERSION_AT, &1_u32.to_le_bytes());
         fs::write(path, segment).unwrap();
     }
     Server::open(data.path(), &[]).client().get("/v1/users/@ada").expect(200);
@@ -65,7 +65,8 @@ fn a_log_of_a_newer_format_is_refused_and_left_as_it_is() {
 fn data_of_version_1_are_read() {
     let data = tempfile::tempdir().unwrap();
     copy(&fixture(), data.path());
-    let server = Server::start(&mut serve(data.path(), &[]));
+    let start = || Server::start(serve(data.path(), &[]).env("ROOST_KEY", KEY));
+    let server = start();
     let line = server.process.logged("recovered").unwrap();
     assert!(line.contains("\"replayed\":6,"), "the log holds what the store does not: {line}");
     let mut client = Client::new(server.address, Some(KEY.to_owned()));
@@ -74,7 +75,7 @@ fn data_of_version_1_are_read() {
     client.register("dan");
     client.publish(3, "hello from a later version");
     server.stop();
-    let server = Server::start(&mut serve(data.path(), &[]));
+    let server = start();
     let mut client = Client::new(server.address, Some(KEY.to_owned()));
     client.get("/v1/users/@dan").expect(200);
     check_fixture(&mut client);
@@ -141,6 +142,8 @@ fn make_the_fixture() {
         patch(&mut segment, LENGTH_AT, &length.to_le_bytes());
         fs::write(path, segment).unwrap();
     }
+    // They say that the directory is in use, and when it was.
+    ["lock", "last-run"].iter().for_each(|name| fs::remove_file(data.path().join(name)).unwrap());
     fs::remove_dir_all(fixture()).ok();
     copy(data.path(), &fixture());
 }
