@@ -161,8 +161,8 @@ fn test(root: &Path, install: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs what takes too long for every change: the documentation of all crates, races, statistics, and campaigns with faults
-/// and random requests.
+/// Runs what takes too long for every change: the documentation of all crates, races, an upgrade, statistics, and campaigns with
+/// faults and random requests.
 fn nightly(root: &Path, install: bool) -> anyhow::Result<()> {
     let start = Instant::now();
     let skipped = provide(root, install)?;
@@ -170,6 +170,8 @@ fn nightly(root: &Path, install: bool) -> anyhow::Result<()> {
     step(doc.env("RUSTDOCFLAGS", "-D warnings"))?;
     let races = ["test", "-p", "node", "--features", "loom", "--lib", "--quiet", "--", "races"];
     step(cargo(root, &races))?;
+    let upgrade = ["test", "-p", "store", "--features", "next-format", "--quiet", "--", "format"];
+    step(cargo(root, &upgrade))?;
     // Statistics with all repetitions.
     let envs: Vec<_> = no_skip().into_iter().chain([("ROOST_NIGHTLY", "1")]).collect();
     Suite::build(root, &["stats".into()], &envs)?.run(root)?;

@@ -23,7 +23,7 @@ pub use record::{Value, decode, decode_start, encode, try_decode};
 pub use span::{Order, Span};
 pub use stamp::{EPOCH_MS, Stamp, StampClock};
 pub use subject::Subject;
-pub use table::{NameTable, PointTable, SetTable};
+pub use table::{NameTable, PointTable, SetTable, Table};
 pub use totals::Totals;
 
 /// Whether a bug that is seeded on purpose is switched on: the simulator must find each

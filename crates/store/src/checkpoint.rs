@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use kv::{Bucket, KeyRow};
-use rows::{NameTable, PointTable, SetTable, Totals, Value};
+use rows::{SetTable, Table, Totals, Value};
 
 use crate::disk::{Disk, Part};
 use crate::error::StoreError;
@@ -58,14 +58,11 @@ impl Checkpoint {
                 let mut rows = Ingest { part, write, put: 0, removed: 0 };
                 rows.put(&layout::HEAD, Some(head))?;
                 rows.owners(&shared, &sets)?;
-                rows.rows(&frozen)?;
+                rows.tables(&shared.disk, &frozen, &sets)?;
                 if part == Part::Facts {
                     rows.buckets(&frozen)?;
                     rows.keys(&keys_of_buckets)?;
-                    rows.sets(&frozen, |table| !table.is_early())?;
                 }
-                rows.packed(&shared.disk, &frozen, &sets)?;
-                rows.names(&frozen, |table| !table.is_early())?;
                 Ok((rows.put, rows.removed))
             })?;
             sets.settle(&shared.owners);
@@ -128,6 +125,10 @@ impl Sets {
         Self(changes.collect())
     }
 
+    fn of_table(&self, table: SetTable) -> &[Owner] {
+        self.0.iter().find(|(of, _)| *of == table).map_or(&[], |(_, changed)| changed)
+    }
+
     /// Called when the rows are visible.
     fn settle(&self, owners: &Owners) {
         for (table, changed) in &self.0 {
@@ -169,28 +170,65 @@ impl Ingest<'_, '_> {
         Ok(())
     }
 
-    /// Writes the changes of packed sets.
-    fn packed(&mut self, disk: &Disk, overlay: &Overlay, sets: &Sets) -> Result<(), StoreError> {
-        for (table, changed) in sets.0.iter().filter(|(table, _)| table.is_packed()) {
-            let mut changed = changed.iter();
-            overlay.sorted_sets(*table, |owner, items| {
-                let old = changed.next().map_or(State::NONE, |changed| changed.old);
-                match packed::plan(*table, old, items) {
-                    Plan::Nothing => Ok(()),
-                    Plan::Delta => {
-                        let row = packed::encode(0, false, &items.iter().collect::<Vec<_>>());
-                        self.put(&layout::delta(*table, owner, old.deltas() + 1), Some(&row))
-                    }
-                    Plan::Fold => {
-                        let set = disk.set(*table, owner, old);
-                        fold(set, &items.iter().collect::<Vec<_>>(), &mut |key, row| {
-                            self.put(key, row)
-                        })
-                    }
+    /// Writes the changes of all tables.
+    fn tables(&mut self, disk: &Disk, overlay: &Overlay, sets: &Sets) -> Result<(), StoreError> {
+        let part = self.part;
+        for table in Table::all() {
+            match table {
+                Table::Point(table) if Part::of_point(table) == part => {
+                    overlay.sorted_points(table, |key, value| {
+                        self.put(&layout::point(table, key), value.map(Value::as_slice))
+                    })?;
                 }
-            })?;
+                Table::Set(table) if table.is_packed() && Part::of_set(table) == part => {
+                    self.packed(table, disk, overlay, sets.of_table(table))?;
+                }
+                Table::Set(table) if Part::of_set(table) == part => self.set(table, overlay)?,
+                Table::Name(table) if part == Part::Facts => {
+                    overlay.sorted_names(table, |key, value| {
+                        self.put(&layout::name(table, key), value.map(Value::as_slice))
+                    })?;
+                }
+                Table::Point(_) | Table::Set(_) | Table::Name(_) => {}
+            }
         }
         Ok(())
+    }
+
+    /// Writes the changes of a packed set.
+    fn packed(
+        &mut self,
+        table: SetTable,
+        disk: &Disk,
+        overlay: &Overlay,
+        changed: &[Owner],
+    ) -> Result<(), StoreError> {
+        let mut changed = changed.iter();
+        overlay.sorted_sets(table, |owner, items| {
+            let old = changed.next().map_or(State::NONE, |changed| changed.old);
+            match packed::plan(table, old, items) {
+                Plan::Nothing => Ok(()),
+                Plan::Delta => {
+                    let row = packed::encode(0, false, &items.iter().collect::<Vec<_>>());
+                    self.put(&layout::delta(table, owner, old.deltas() + 1), Some(&row))
+                }
+                Plan::Fold => {
+                    let set = disk.set(table, owner, old);
+                    fold(set, &items.iter().collect::<Vec<_>>(), &mut |key, row| self.put(key, row))
+                }
+            }
+        })
+    }
+
+    /// Writes the changes of a set that is not packed.
+    fn set(&mut self, table: SetTable, overlay: &Overlay) -> Result<(), StoreError> {
+        overlay.sorted_sets(table, |owner, items| {
+            items.iter().try_for_each(|(item, number)| {
+                let number = number.map(u64::to_be_bytes);
+                let bytes = number.as_ref().map(layout::encode_number);
+                self.put(&layout::set(table, owner, item), bytes)
+            })
+        })
     }
 
     fn buckets(&mut self, overlay: &Overlay) -> Result<(), StoreError> {
@@ -211,51 +249,5 @@ impl Ingest<'_, '_> {
             let value = (!row.is_removed()).then(|| layout::encode_key_row(row));
             self.put(&layout::key(row.space(), *hash, row.key()), value.as_deref())
         })
-    }
-
-    /// Writes the changes of some of the sets that are not packed.
-    fn sets(
-        &mut self,
-        overlay: &Overlay,
-        are_due: impl Fn(SetTable) -> bool,
-    ) -> Result<(), StoreError> {
-        let part = self.part;
-        let sets = SetTable::ALL.into_iter().filter(|table| Part::of_set(*table) == part);
-        for table in sets.filter(|table| !table.is_packed() && are_due(*table)) {
-            overlay.sorted_sets(table, |owner, items| {
-                items.iter().try_for_each(|(item, number)| {
-                    let number = number.map(u64::to_be_bytes);
-                    let bytes = number.as_ref().map(layout::encode_number);
-                    self.put(&layout::set(table, owner, item), bytes)
-                })
-            })?;
-        }
-        Ok(())
-    }
-
-    fn rows(&mut self, overlay: &Overlay) -> Result<(), StoreError> {
-        let part = self.part;
-        for table in PointTable::ALL.into_iter().filter(|table| Part::of_point(*table) == part) {
-            overlay.sorted_points(table, |key, value| {
-                self.put(&layout::point(table, key), value.map(Value::as_slice))
-            })?;
-        }
-        self.sets(overlay, SetTable::is_early)?;
-        self.names(overlay, NameTable::is_early)
-    }
-
-    /// Writes the changes of some of the tables of names.
-    fn names(
-        &mut self,
-        overlay: &Overlay,
-        are_due: impl Fn(NameTable) -> bool,
-    ) -> Result<(), StoreError> {
-        let is_here = self.part == Part::Facts;
-        for table in NameTable::ALL.into_iter().filter(|table| is_here && are_due(*table)) {
-            overlay.sorted_names(table, |key, value| {
-                self.put(&layout::name(table, key), value.map(Value::as_slice))
-            })?;
-        }
-        Ok(())
     }
 }

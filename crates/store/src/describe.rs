@@ -1,6 +1,6 @@
 //! Describes keys of rows on disk to operators: what the row says, and the ids and names in the key.
 
-use rows::{NameTable, PointTable, SetTable};
+use rows::{NameTable, PointTable, SetTable, Table};
 
 use crate::layout::{self, PackedRow};
 
@@ -14,28 +14,26 @@ pub(crate) fn describe(key: &[u8]) -> String {
     if let Some(bucket) = layout::read_bucket(key).filter(|_| *tag == layout::BUCKETS_PREFIX[0]) {
         return format!("bucket {}", bucket.0);
     }
-    if let Some(table) = PointTable::ALL.into_iter().find(|table| table.tag() == *tag) {
-        return format!("{} {}", of_point(table), numbers(rest).0);
+    match Table::of_tag(*tag) {
+        Some(Table::Point(table)) => format!("{} {}", of_point(table), numbers(rest).0),
+        Some(Table::Set(table)) => of_set_row(table, key, rest),
+        Some(Table::Name(table)) => of_name(table, rest),
+        None if key == layout::HEAD => "the row that describes the store".to_owned(),
+        None if layout::is_owners(key) => "the index of packed lists".to_owned(),
+        None => format!("\"{}\"", key.escape_ascii()),
     }
-    if let Some(table) = layout::set_table(key) {
-        let (what, item) = of_set(table);
-        return match layout::read_packed(key).filter(|_| table.is_packed()) {
-            Some((owner, PackedRow::Chunk(0))) => format!("{what} {owner}"),
-            Some((owner, PackedRow::Chunk(low))) => format!("{what} {owner}, from {item} {low} on"),
-            Some((owner, PackedRow::Delta(_))) => format!("newest {what} {owner}"),
-            None => match numbers(rest) {
-                (owner, Some(number)) => format!("{what} {owner}: {item} {number}"),
-                (owner, None) => format!("{what} {owner}"),
-            },
-        };
-    }
-    if let Some(table) = NameTable::ALL.into_iter().find(|table| table.tag() == *tag) {
-        return of_name(table, rest);
-    }
-    match key == layout::HEAD {
-        true => "the row that describes the store".to_owned(),
-        false if layout::is_owners(key) => "the index of packed lists".to_owned(),
-        false => format!("\"{}\"", key.escape_ascii()),
+}
+
+fn of_set_row(table: SetTable, key: &[u8], rest: &[u8]) -> String {
+    let (what, item) = of_set(table);
+    match layout::read_packed(key).filter(|_| table.is_packed()) {
+        Some((owner, PackedRow::Chunk(0))) => format!("{what} {owner}"),
+        Some((owner, PackedRow::Chunk(low))) => format!("{what} {owner}, from {item} {low} on"),
+        Some((owner, PackedRow::Delta(_))) => format!("newest {what} {owner}"),
+        None => match numbers(rest) {
+            (owner, Some(number)) => format!("{what} {owner}: {item} {number}"),
+            (owner, None) => format!("{what} {owner}"),
+        },
     }
 }
 

@@ -2,12 +2,11 @@
 //! is the order in which ranges are read.
 //!
 //! Tags are part of the format: they are never reused and never change their meaning. Those of tables are
-//! in [`rows::PointTable`] and its siblings; here are the other tags: of rows about the store itself,
-//! below all tables, and of buckets and their keys, above. 0x2a, 0x3f and 0x40 were in use before format 4; as the whole
-//! key of a row, 0x40 is the fence.
+//! in [`rows::Table`]; here are the other tags: of rows about the store itself, below all tables, and of buckets and
+//! their keys, above.
 
 use kv::{BucketId, KeyParts, KeyRow, Space};
-use rows::{NameTable, PointTable, SetTable, Stamp};
+use rows::{NameTable, PointTable, SetTable, Stamp, Table};
 
 use crate::error::StoreError;
 
@@ -22,19 +21,19 @@ pub(crate) const HEAD: [u8; 1] = [0x00];
 const OWNERS: u8 = 0x01;
 /// The rows of all tables, of buckets and of keys begin with this tag or a greater one.
 #[cfg(feature = "simulation")]
-pub(crate) const TABLES_MIN: u8 = 0x10;
+pub(crate) const TABLES_MIN: u8 = 0x02;
 
 /// Buckets by id.
-const BUCKETS: u8 = 0x3e;
+const BUCKETS: u8 = 0xfc;
 /// Row before those of keys of buckets. Its value fills the rest of a block of the engine, which otherwise has the first
 /// key with its value, up to 16 MiB, beside rows of other tables: every read of a range that ends there would load it.
 /// Each ingestion with keys writes it, so that it is in the same file. Nothing reads it, and a file without it is valid.
-pub(crate) const FENCE: [u8; 1] = [0x40];
+pub(crate) const FENCE: [u8; 1] = [0xfd];
 /// Bytes of its value, as many as a block of the engine has at least. They are compressed.
 pub(crate) const FENCE_BYTES: usize = 4 << 10;
 
 /// Rows of keys of buckets: space, hash, key.
-const KEYS: u8 = 0x41;
+const KEYS: u8 = 0xfe;
 /// Length of the prefix before the key in the name of its row, in bytes.
 const KEY_PREFIX_BYTES: usize = 1 + 4 + 8;
 
@@ -210,8 +209,10 @@ pub(crate) fn is_owners(key: &[u8]) -> bool {
 
 /// The set table of a row, if it is of one.
 pub(crate) fn set_table(key: &[u8]) -> Option<SetTable> {
-    let tag = key.first()?;
-    SetTable::ALL.into_iter().find(|table| table.tag() == *tag)
+    match Table::of_tag(*key.first()?)? {
+        Table::Set(table) => Some(table),
+        Table::Point(_) | Table::Name(_) => None,
+    }
 }
 
 /// The table and the owner of a set row, in a table that is not packed.

@@ -1,6 +1,6 @@
 //! All rows of a store in memory, for the simulator to compare.
 
-use rows::{SetTable, Span};
+use rows::Span;
 
 use crate::keyspace::Keyspace;
 use crate::layout;
@@ -28,8 +28,7 @@ impl MemoryKeyspace {
         let rows = self.rows.read();
         let tables = rows.range(vec![layout::TABLES_MIN]..);
         for (key, value) in tables.filter(|(key, _)| **key != layout::FENCE) {
-            let table = SetTable::ALL.into_iter().find(|table| key.first() == Some(&table.tag()));
-            let Some(table) = table.filter(|table| table.is_packed()) else {
+            let Some(table) = layout::set_table(key).filter(|table| table.is_packed()) else {
                 found.push((key.clone(), value.to_vec()));
                 continue;
             };

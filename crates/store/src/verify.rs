@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use kv::Bucket;
-use rows::{NameTable, PointTable, SetTable};
+use rows::{NameTable, PointTable, SetTable, Table};
 
 use crate::count::PackedCount;
 use crate::disk::{Disk, Part};
@@ -112,26 +112,30 @@ impl RowsReport {
     /// Counts a row, and says what is wrong with it.
     fn count(&mut self, key: &[u8], value: &[u8]) -> Option<&'static str> {
         let tag = *key.first()?;
-        if PointTable::ALL.iter().any(|table| table.tag() == tag) {
-            let counted = &mut self.counted;
-            match tag {
-                tag if tag == PointTable::User.tag() => counted.users += 1,
-                tag if tag == PointTable::Post.tag() => counted.posts += 1,
-                tag if tag == PointTable::Story.tag() => counted.stories += 1,
-                _ => {}
+        match Table::of_tag(tag) {
+            Some(Table::Point(table)) => {
+                let counted = &mut self.counted;
+                match table {
+                    PointTable::User => counted.users += 1,
+                    PointTable::Post => counted.posts += 1,
+                    PointTable::Story => counted.stories += 1,
+                    _ => {}
+                }
+                let sound = key.len() == size_of::<layout::PointKey>();
+                return (!sound).then_some("its key has 9 bytes");
             }
-            return (key.len() != size_of::<layout::PointKey>()).then_some("its key has 9 bytes");
-        }
-        if let Some(table) = SetTable::ALL.iter().find(|table| table.tag() == tag) {
-            if table.is_packed() {
-                return self.count_packed(*table, key, value);
+            Some(Table::Set(table)) if table.is_packed() => {
+                return self.count_packed(table, key, value);
             }
-            let sound = key.len() == size_of::<layout::SetKey>() && value.len() <= 8;
-            return (!sound).then_some("its key has 17 bytes, and its value at most 8");
-        }
-        if NameTable::ALL.iter().any(|table| table.tag() == tag) {
-            self.counted.keys_expiring += u64::from(tag == NameTable::KeyExpiry.tag());
-            return (key.len() < 2).then_some("it has no name");
+            Some(Table::Set(_)) => {
+                let sound = key.len() == size_of::<layout::SetKey>() && value.len() <= 8;
+                return (!sound).then_some("its key has 17 bytes, and its value at most 8");
+            }
+            Some(Table::Name(table)) => {
+                self.counted.keys_expiring += u64::from(table == NameTable::KeyExpiry);
+                return (key.len() < 2).then_some("it has no name");
+            }
+            None => {}
         }
         if key.starts_with(&layout::KEYS_PREFIX) {
             self.keys += 1;

@@ -338,11 +338,8 @@ impl Worlds {
             Step::Reply(author, at) if exists(&author) => {
                 let Some(parent) = Self::picked(&self.posts, at) else { return };
                 let text = PostText::parse("a reply").unwrap();
-                let reply = Command::Publish(Box::new(NewPost {
-                    parent: Some(parent),
-                    ..NewPost::new(id(author), text)
-                }));
-                if let Ok(Done::Posted(id)) = self.both(reply) {
+                let new = NewPost { parent: Some(parent), ..NewPost::new(id(author), text) };
+                if let Ok(Done::Posted(id)) = self.both(Command::Publish(Box::new(new))) {
                     self.posts.push(id);
                 }
             }

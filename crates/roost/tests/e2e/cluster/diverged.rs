@@ -7,14 +7,19 @@ use testkit::process::{Process, Server, run};
 use super::{World, text};
 
 /// The entry of a status in a group begins with these bytes.
-const STATUS: [u8; 4] = [0, 0x82, 0x80, 0x40];
+const STATUS: [u8; 2] = [0, 125];
 
 /// Checkpoint, position, digest, and versions of commands and rules, if a group ends with a status.
 fn status(payload: &[u8]) -> Option<Vec<u64>> {
-    let at = payload.windows(STATUS.len()).rposition(|bytes| bytes == STATUS)?;
+    let begins = payload.windows(STATUS.len()).enumerate().filter(|(_, bytes)| *bytes == STATUS);
+    begins.filter_map(|(at, _)| numbers(&payload[at + STATUS.len()..])).next_back()
+}
+
+/// The numbers of a status, if there is nothing else.
+fn numbers(bytes: &[u8]) -> Option<Vec<u64>> {
     let mut numbers = vec![0];
     let mut shift = 0;
-    for byte in &payload[at + STATUS.len()..] {
+    for byte in bytes {
         *numbers.last_mut()? |= u64::from(byte & 0x7f) << shift;
         shift += 7;
         if byte & 0x80 == 0 {
