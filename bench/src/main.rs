@@ -10,9 +10,9 @@ mod disk;
 mod expiry;
 mod fairness;
 mod faiss;
-mod fanout;
 mod generator;
 mod home;
+mod homes;
 mod kernels;
 mod keys;
 mod lives;
@@ -84,8 +84,8 @@ enum What {
     Home,
     /// Posts to 100 active followers, by policy, against the control and the disk
     Posts,
-    /// One post to a million active followers, inside the server
-    Fanout,
+    /// Homes inside the server: with new posts, mixed with posts, and of a million followers of an author
+    Homes,
     /// Stories homes against a constant answer of the same size, and inside the server
     Stories,
     /// Stories homes inside the server while stories have a TTL of 1, 5, 30 and 300 s
@@ -210,8 +210,8 @@ fn measure(plan: &Plan, arguments: &Arguments, report: &mut Report) -> anyhow::R
     if wanted(What::Disk) {
         disk::measure(report)?;
     }
-    if wanted(What::Fanout) {
-        fanout::measure(plan, report)?;
+    if wanted(What::Homes) {
+        homes::measure(plan, report)?;
     }
     runtime.block_on(async {
         if wanted(What::Cold) {

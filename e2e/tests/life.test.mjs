@@ -19,7 +19,7 @@ test("the dashboard's plots have data while the simulator drives the server", as
   const server = await Server.start({ durability: "always" });
   const sim = run(["simulate", "--server", server.url, "--users", "60", "--load", "heavy", "--duration", "60s"]);
   const page = await open(browser, server, { at: "/#/dashboard" });
-  for (const title of ["Requests", "Errors", "Latency", "Posts", "Timeline deliveries", "Redis commands", "Commands per group", "Fsync", "Active timelines", "Memory", "CPU", "Disk"]) {
+  for (const title of ["Requests", "Errors", "Latency", "Posts", "Redis commands", "Commands per group", "Fsync", "Active timelines", "Memory", "CPU", "Disk"]) {
     const plot = page.getByRole("img", { name: new RegExp(`^${title}, last hour`) });
     await until(async () => Number(await plot.getAttribute("data-points", { timeout: 20_000 })) >= 3, `points of ${title}`);
     const drawn = await plot.evaluate((canvas) => canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.some((value) => value > 0));

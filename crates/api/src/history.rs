@@ -16,7 +16,7 @@ pub(crate) const EVERY: Duration = Duration::from_secs(2);
 /// One hour: 130 kB of memory, and about the same as JSON.
 const SAMPLES_MAX: usize = 1_800;
 /// The columns of a sample, in this order. Rates are per second, times in seconds.
-const COLUMNS: [&str; 16] = [
+const COLUMNS: [&str; 15] = [
     "requests_per_s",
     "client_errors_per_s",
     "server_errors_per_s",
@@ -24,7 +24,6 @@ const COLUMNS: [&str; 16] = [
     "latency_p95_s",
     "latency_p99_s",
     "posts_per_s",
-    "deliveries_per_s",
     "redis_commands_per_s",
     "commands_per_group",
     "fsync_p50_s",
@@ -116,7 +115,6 @@ pub(crate) struct Reading {
     client_errors: f64,
     server_errors: f64,
     posts: f64,
-    deliveries: f64,
     redis_commands: f64,
     groups: f64,
     group_commands: f64,
@@ -157,7 +155,6 @@ impl Reading {
                 }
                 "roost_log_fsync_seconds_bucket" => add(&mut read.fsync, labels, value),
                 "roost_posts" => read.posts = value,
-                "roost_deliveries_total" => read.deliveries = value,
                 "roost_redis_commands_total" => read.redis_commands += value,
                 "roost_group_commands_count" => read.groups = value,
                 "roost_group_commands_sum" => read.group_commands = value,
@@ -186,7 +183,6 @@ impl Reading {
             latency(0.95),
             latency(0.99),
             rate(|read| read.posts),
-            rate(|read| read.deliveries),
             rate(|read| read.redis_commands),
             if groups > 0.0 {
                 (self.group_commands - before.group_commands) / groups

@@ -208,7 +208,6 @@ impl Sampled {
                 "Bytes of the newest posts of all users, and of cached lists of stories",
                 views.recent_bytes,
             ),
-            ("roost_stream_effects", "Effects retained for the views", views.stream_effects),
         ] {
             gauge(encoder, name, help, size)?;
         }
@@ -236,7 +235,6 @@ impl Sampled {
                 "Times that the log was cut before it was archived",
                 sizes.archive_gaps,
             ),
-            ("roost_deliveries", "Posts added to timelines", views.deliveries),
             ("roost_view_hits", "Home pages served from memory", views.hits),
             ("roost_view_rebuilds", "Timelines rebuilt from the store", views.rebuilds),
             (

@@ -31,7 +31,7 @@ const BUGS: [(&str, &str); 25] = [
     ("forget-owner", "the last owner of a set is not noted"),
     ("forget-deltas", "deltas of a list are removed and not folded into it"),
     ("stale-cache", "a removed key stays in the cache"),
-    ("lose-effect", "the last change of a large group does not reach the home timelines"),
+    ("lose-effect", "the last change of a large group does not reach the newest posts"),
     ("forget-old-posts", "posts that left memory are missing in home timelines"),
     ("show-story-as-post", "the id of a story, asked for as a post, shows the story"),
     ("show-expired-key", "a key is shown a millisecond too long"),

@@ -14,7 +14,6 @@ pub(crate) enum Event {
     SubmitKeys { ops: usize },
     Busy,
     Turn { groups: usize, entries: usize },
-    Deliver,
     Sweep,
     Job,
     Sync,

@@ -209,18 +209,12 @@ impl Run {
             }
             let before = self.pending.len();
             self.turn();
-            self.deliver();
             // Changes that cost much may wait for a checkpoint, which only the simulator runs.
             if self.pending.len() == before {
                 self.run_job();
             }
         }
         panic!("{} submissions are never answered", self.pending.len());
-    }
-
-    pub(crate) fn deliver(&mut self) {
-        self.record(Event::Deliver);
-        self.node().deliver();
     }
 
     pub(crate) fn sweep(&mut self) {
@@ -353,7 +347,8 @@ fn options(random: &mut Random, clock: Clock) -> (NodeOptions, LogOptions) {
     if random.once_in(12) {
         options.bucket_memory = 0;
     }
-    options.timeline_memory = *random.pick(&[16, 64, 1_024]) * KIB;
+    // A timeline fits into its part of the memory from about 80 KiB on.
+    options.timeline_memory = *random.pick(&[16, 96, 1_024]) * KIB;
     options.post_memory = *random.pick(&[4, 64, 1_024]) * KIB;
     options.sample_memory = node::SAMPLE_MEMORY_MIN + *random.pick(&[0, 10, 100]) * KIB;
     options.queue_commands_max = *random.pick(&[50, 1_000, 16_384]);

@@ -10,7 +10,6 @@ use testkit::disk::{Crash, Faults};
 enum Step {
     Submit,
     Turn,
-    Deliver,
     Sweep,
     Job,
     Sync,
@@ -23,10 +22,9 @@ enum Step {
     Warm,
 }
 
-const STEPS: [Step; 13] = [
+const STEPS: [Step; 12] = [
     Step::Submit,
     Step::Turn,
-    Step::Deliver,
     Step::Sweep,
     Step::Job,
     Step::Sync,
@@ -51,21 +49,8 @@ struct Schedule {
 impl Schedule {
     fn new(random: &mut Random) -> Self {
         let mut upto = |most: u64| random.below(most + 1);
-        let mut weights = [
-            400,
-            400,
-            upto(100),
-            upto(40),
-            upto(60),
-            upto(60),
-            upto(100),
-            upto(300),
-            0,
-            0,
-            0,
-            2,
-            1,
-        ];
+        let mut weights =
+            [400, 400, upto(40), upto(60), upto(60), upto(100), upto(300), 0, 0, 0, 2, 1];
         weights[Step::Crash as usize] = if upto(3) == 0 { 0 } else { upto(8) };
         weights[Step::Reopen as usize] = upto(1);
         weights[Step::Fault as usize] = if upto(2) == 0 { 0 } else { upto(6) };
@@ -91,7 +76,6 @@ pub(crate) fn run(seed: u64) -> Tally {
                 run.submit(commands as usize);
             }
             Step::Turn => run.turn(),
-            Step::Deliver => run.deliver(),
             Step::Sweep => run.sweep(),
             Step::Job => run.run_job(),
             Step::Sync => run.sync(),

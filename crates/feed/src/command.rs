@@ -14,7 +14,6 @@ use crate::filter::FilterCommand;
 use crate::follow_options::FollowWith;
 use crate::ids::{PostId, SampleId, StoryId, UserId, UserRef};
 use crate::lifetime::{Lifetime, MuteTime};
-use crate::limits::{BOOST_EFFECTS_MAX, ERASE_ROWS_MAX};
 use crate::list::ListCommand;
 use crate::marker::MarkersUpdate;
 use crate::media::MediaCommand;
@@ -321,23 +320,6 @@ pub struct Request {
 }
 
 impl Command {
-    /// Most effects that change homes, each of which the views keep for a while.
-    #[must_use]
-    pub fn effects_max(&self) -> usize {
-        match self {
-            // It may be a boost.
-            Self::DeletePost { .. } => BOOST_EFFECTS_MAX,
-            Self::React { reaction: Reaction::Boost, on: false, .. } => BOOST_EFFECTS_MAX,
-            Self::FollowWith(_) => 2,
-            Self::EndMutes { mutes } => mutes.len(),
-            // One of them at a time.
-            Self::SweepStories | Self::SweepReactions { .. } | Self::EraseUser { .. } => {
-                ERASE_ROWS_MAX
-            }
-            _ => 1,
-        }
-    }
-
     /// Whether it only removes something.
     #[must_use]
     pub fn removes(&self) -> bool {

@@ -205,8 +205,6 @@ pub const ERASING_USERS_MAX: u32 = 64;
 /// Most rows that one command removes of a deleted user, with the counts of other users: at least those of one direct post
 /// with the most mentions.
 pub const ERASE_ROWS_MAX: usize = 896;
-/// Most effects of the end of a boost: its own, and those of boosts that are shown instead.
-pub const BOOST_EFFECTS_MAX: usize = 1 + EARLIER_BOOSTS_MAX;
 /// Most posts of a disabled account that one command removes from lists, or adds to them again when the account is enabled.
 pub const RELISTED_POSTS_MAX: usize = 256;
 /// Longest label of a sample, in bytes.

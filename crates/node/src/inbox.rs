@@ -4,7 +4,6 @@
 
 use std::time::Duration;
 
-use feed::limits::ERASE_ROWS_MAX;
 use feed::{Reply, Request};
 use kv::KeyOps;
 use parking_lot::{Condvar, Mutex};
@@ -19,12 +18,6 @@ pub(crate) const BYTES_MAX: usize = 64 << 20;
 const LONG_BYTES_MAX: usize = BYTES_MAX / 4 * 3;
 /// Bytes of a submission that is short.
 const SHORT_BYTES: usize = 64 << 10;
-/// Effects that the commands under way may have, for each command that may be under way: the ends of a few thousand boosts.
-pub(crate) const EFFECTS_PER_COMMAND: usize = 4;
-
-/// Effects that may be under way with however few commands: as many as two commands have by which the node removes rows.
-const EFFECTS_MIN: usize = 2 * ERASE_ROWS_MAX;
-
 /// The recipient of the reply to a submission.
 pub(crate) struct Ticket {
     reply_to: ReplyTo,
@@ -41,15 +34,12 @@ enum ReplyTo {
 pub(crate) struct Size {
     commands: usize,
     bytes: usize,
-    /// Most effects for the shards of the views.
-    effects: usize,
 }
 
 impl std::ops::AddAssign for Size {
     fn add_assign(&mut self, other: Self) {
         self.commands += other.commands;
         self.bytes += other.bytes;
-        self.effects += other.effects;
     }
 }
 
@@ -75,8 +65,7 @@ impl Submission<Ticket> {
         requests: SmallVec<[Request; 1]>,
     ) -> (Self, oneshot::Receiver<SmallVec<[Reply; 1]>>) {
         let (reply, replies) = oneshot::channel();
-        let effects = requests.iter().map(|request| request.command.effects_max()).sum();
-        let size = Size { commands: requests.len(), bytes: 0, effects };
+        let size = Size { commands: requests.len(), bytes: 0 };
         let ticket = Ticket { reply_to: ReplyTo::Requests(reply), size };
         (Self { changes: Changes::Requests(requests), ticket }, replies)
     }
@@ -87,14 +76,9 @@ impl Submission<Ticket> {
         reads: Vec<ReadAt>,
     ) -> (Self, oneshot::Receiver<KeyReplies>) {
         let (reply, replies) = oneshot::channel();
-        let size = Size { commands: ops.len(), bytes: ops.bytes(), effects: 0 };
+        let size = Size { commands: ops.len(), bytes: ops.bytes() };
         let ticket = Ticket { reply_to: ReplyTo::Keys(reply), size };
         (Self { changes: Changes::Keys { ops, reads }, ticket }, replies)
-    }
-
-    /// Whether it has effects for the views.
-    pub(crate) fn has_effects(&self) -> bool {
-        matches!(self.changes, Changes::Requests(_))
     }
 }
 
@@ -144,7 +128,6 @@ pub(crate) struct Inbox {
     filled: Condvar,
     room: Notify,
     commands_max: usize,
-    effects_max: usize,
 }
 
 #[derive(Default)]
@@ -165,7 +148,6 @@ impl Inbox {
             filled: Condvar::new(),
             room: Notify::new(),
             commands_max: commands_max.max(1),
-            effects_max: (EFFECTS_PER_COMMAND * commands_max).max(EFFECTS_MIN),
         }
     }
 
@@ -183,8 +165,7 @@ impl Inbox {
         sum += submission.ticket.size;
         let is_short = submission.ticket.size.bytes <= SHORT_BYTES;
         let is_full = sum.commands > self.commands_max
-            || sum.bytes > if is_short { BYTES_MAX } else { LONG_BYTES_MAX }
-            || sum.effects > self.effects_max;
+            || sum.bytes > if is_short { BYTES_MAX } else { LONG_BYTES_MAX };
         if is_full && !idle {
             return Err((SubmitError::Busy, Box::new(submission)));
         }
@@ -242,7 +223,6 @@ impl Inbox {
         let mut state = self.state.lock();
         state.under_way.commands -= answered.commands;
         state.under_way.bytes -= answered.bytes;
-        state.under_way.effects -= answered.effects;
         drop(state);
         self.room.notify_waiters();
     }
@@ -262,52 +242,9 @@ impl Inbox {
 
 #[cfg(test)]
 mod tests {
-    use feed::{Command, PostId, Reaction, UserId, UserRef};
     use kv::{BucketId, Bytes, KeyOp};
-    use smallvec::smallvec;
 
     use super::*;
-
-    #[test]
-    fn effects_of_pending_commands_are_bounded_as_their_number() {
-        const COMMANDS_MAX: usize = 1_000;
-        let (user, post) = (UserRef::Id(UserId(1)), PostId(7));
-        let react = |on| Command::React { user: user.clone(), post, reaction: Reaction::Boost, on };
-        let end = feed::limits::BOOST_EFFECTS_MAX;
-        for (command, effects) in
-            [(react(true), 1), (react(false), end), (Command::DeletePost { post }, end)]
-        {
-            let inbox = Inbox::new(COMMANDS_MAX);
-            let mut sizes = Vec::new();
-            loop {
-                let request = Request::from(command.clone());
-                let (submission, _reply) = Submission::of_requests(smallvec![request]);
-                let size = submission.ticket.size();
-                if inbox.put(submission).is_err() {
-                    break;
-                }
-                sizes.push(size);
-            }
-            let expect = COMMANDS_MAX.min(EFFECTS_PER_COMMAND * COMMANDS_MAX / effects);
-            assert_eq!(sizes.len(), expect, "{command:?}");
-            sizes.into_iter().for_each(|size| inbox.release(size));
-            assert_eq!(inbox.len(), 0);
-            let (submission, _reply) = Submission::of_requests(smallvec![Request::from(command)]);
-            assert!(inbox.put(submission).is_ok(), "all of it is free again");
-        }
-    }
-
-    #[test]
-    fn a_short_queue_accepts_removals_of_many_rows_beside_others() {
-        let inbox = Inbox::new(16);
-        let put = |command: Command| {
-            let (submission, _reply) = Submission::of_requests(smallvec![command.into()]);
-            inbox.put(submission).is_ok()
-        };
-        let user = UserId(1);
-        assert!(put(Command::ClearNotifications { user: UserRef::Id(user) }));
-        assert!(put(Command::EraseUser { user, remains: feed::Remains::Posts, from: 0 }));
-    }
 
     #[test]
     fn long_values_leave_room_for_short_ones() {

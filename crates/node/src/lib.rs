@@ -21,7 +21,6 @@ mod cluster_dir;
 mod context;
 mod converter;
 mod deleted_users;
-mod deliverer;
 mod divergence;
 mod due;
 mod entry;
@@ -62,6 +61,7 @@ mod uploads;
 mod verify;
 mod versions;
 mod views;
+mod waker;
 mod writer;
 
 #[cfg(feature = "simulation")]

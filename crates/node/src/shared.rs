@@ -34,7 +34,7 @@ pub(crate) type Replies = SmallVec<[Reply; 1]>;
 /// Receives the reply to a command of the node itself.
 pub(crate) type OwnReply = oneshot::Receiver<Replies>;
 
-/// State that the writer, the deliverer and the readers share.
+/// State that the writer and the readers share.
 pub(crate) struct Shared {
     pub(crate) inbox: Inbox,
     pub(crate) views: Views,
@@ -63,7 +63,6 @@ pub(crate) struct Shared {
     pub(crate) exchange: Option<Arc<Exchange>>,
     /// Pictures that wait to be converted.
     pub(crate) uploads: Uploads,
-    pub(crate) delivery_due: AtomicBool,
     /// Users by handle. A handle never gets another user; whether the user was deleted is checked at each use.
     pub(crate) handles: Cache<Handle, UserId>,
     /// Buckets by name. An id is never reused; whether the bucket was deleted is checked at each use.
@@ -83,13 +82,9 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Adds a submission to the inbox, unless there is no room for it, for its effects in the views, or on the
-    /// disk.
+    /// Adds a submission to the inbox, unless there is no room for it there or on the disk.
     pub(crate) fn put(&self, submission: Submission<Ticket>) -> Result<(), SubmitError> {
         self.admit(&submission)?;
-        if submission.has_effects() && !self.views.has_room() {
-            return Err(SubmitError::Busy);
-        }
         self.inbox.put(submission).map_err(|(error, _)| error)
     }
 
@@ -132,19 +127,14 @@ impl Shared {
         if fits { Ok(()) } else { Err(SubmitError::DiskFull) }
     }
 
-    /// As [`Shared::put`], but waits for room in the inbox and the views; for a bounded time, if several nodes share the
+    /// As [`Shared::put`], but waits for room in the inbox; for a bounded time, if several nodes share the
     /// log.
     pub(crate) async fn put_waiting(
         &self,
         submission: Submission<Ticket>,
     ) -> Result<(), SubmitError> {
         self.admit(&submission)?;
-        let put = async {
-            while submission.has_effects() && !self.views.has_room() {
-                self.views.room().await;
-            }
-            self.inbox.put_waiting(submission).await
-        };
+        let put = self.inbox.put_waiting(submission);
         match &self.cluster {
             None => put.await,
             // What is dropped while it waits was never in the inbox.

@@ -2,12 +2,12 @@
 //! checker, so that the tests in `views/races.rs` try every order of their operations.
 
 #[cfg(not(feature = "loom"))]
-pub(crate) use parking_lot::{Mutex, MutexGuard};
+pub(crate) use parking_lot::{Mutex, MutexGuard, RwLock};
 #[cfg(not(feature = "loom"))]
 pub(crate) use std::sync::atomic::{AtomicU64, AtomicUsize, fence};
 
 #[cfg(feature = "loom")]
-pub(crate) use checked::{Mutex, MutexGuard};
+pub(crate) use checked::{Mutex, MutexGuard, RwLock};
 #[cfg(feature = "loom")]
 pub(crate) use loom::sync::atomic::{AtomicU64, AtomicUsize, fence};
 
@@ -19,6 +19,24 @@ mod checked {
     /// The lock of loom, as parking_lot has it.
     #[derive(Debug, Default)]
     pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
+
+    /// The same for readers and writers.
+    #[derive(Debug)]
+    pub(crate) struct RwLock<T>(loom::sync::RwLock<T>);
+
+    impl<T> RwLock<T> {
+        pub(crate) fn new(value: T) -> Self {
+            Self(loom::sync::RwLock::new(value))
+        }
+
+        pub(crate) fn read(&self) -> loom::sync::RwLockReadGuard<'_, T> {
+            self.0.read().unwrap_or_else(PoisonError::into_inner)
+        }
+
+        pub(crate) fn write(&self) -> loom::sync::RwLockWriteGuard<'_, T> {
+            self.0.write().unwrap_or_else(PoisonError::into_inner)
+        }
+    }
 
     pub(crate) struct MutexGuard<'a, T>(loom::sync::MutexGuard<'a, T>);
 

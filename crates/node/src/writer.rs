@@ -49,7 +49,7 @@ pub(crate) struct Writer {
     pub(crate) durability: Durability,
     pub(crate) sync_slot: Arc<SyncSlot>,
     /// None until they are started.
-    pub(crate) deliverer: Option<std::thread::Thread>,
+    pub(crate) waker: Option<std::thread::Thread>,
     pub(crate) sweeper: Option<std::thread::Thread>,
     pub(crate) long_appends: LongAppends,
     /// For a log that several nodes share.
@@ -237,12 +237,8 @@ impl Writer {
         }
         self.shared.samples.apply(self.applier.facts(), effects);
         self.shared.views.publish(effects);
-        // Waking a thread costs more than applying a command, so the deliverer is woken for
-        // watchers and when there is much to deliver, and otherwise wakes by its own timer.
-        if self.shared.views.is_delivery_urgent()
-            && !self.shared.delivery_due.swap(true, Ordering::AcqRel)
-        {
-            self.deliverer.as_ref().inspect(|thread| thread.unpark());
+        if self.shared.views.is_watched() {
+            self.waker.as_ref().inspect(|thread| thread.unpark());
         }
     }
 

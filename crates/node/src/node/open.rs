@@ -22,7 +22,6 @@ use crate::checkpoints::Checkpoints;
 use crate::clock::{ClockError, Time};
 use crate::cluster::Cluster;
 use crate::converter::Converter;
-use crate::deliverer;
 use crate::exchange::Exchange;
 use crate::inbox::{Inbox, Ticket};
 use crate::last_run::LastRun;
@@ -40,6 +39,7 @@ use crate::sweeper::Sweeper;
 use crate::threads::{Background, spawn};
 use crate::uploads::Uploads;
 use crate::views::Views;
+use crate::waker;
 use crate::writer::{self, LongAppends, Waiting, Writer};
 
 /// A node whose threads do not run yet.
@@ -176,7 +176,6 @@ impl Parts {
             media_max: options.media_max,
             exchange,
             uploads: Uploads::new(Converter::new(options.converter.clone())),
-            delivery_due: AtomicBool::new(false),
             handles: Cache::new(NAMES),
             bucket_ids: Cache::new(NAMES),
             time: Time::new(
@@ -206,7 +205,7 @@ impl Parts {
             applier,
             durability: options.durability,
             sync_slot: Arc::new(Mutex::new(None)),
-            deliverer: None,
+            waker: None,
             sweeper: None,
             long_appends: LongAppends::default(),
             waiting: Waiting::default(),
@@ -251,7 +250,7 @@ impl Parts {
         ];
         let exchange = shared.exchange.as_ref();
         others.extend(exchange.map(|_| start("exchange", Shared::exchange_files)));
-        let deliverer = start("deliverer", deliverer::run);
+        let waker = start("waker", waker::run);
         let sweeper = spawn("sweeper", {
             let sweeper = Sweeper::new(Arc::clone(&shared), options.erase_within);
             move || {
@@ -281,7 +280,7 @@ impl Parts {
         if let Some(archiver) = archiver {
             others.push(spawn("archiver", move || archiver.run()));
         }
-        writer.deliverer = Some(deliverer.thread().clone());
+        writer.waker = Some(waker.thread().clone());
         writer.sweeper = Some(sweeper.thread().clone());
         if shared.cluster.is_some() {
             let again = lock.again();
@@ -289,7 +288,7 @@ impl Parts {
             writer.lock = Some(again?);
         }
         let writer = Some(spawn("writer", move || writer.run()));
-        others.extend([deliverer, sweeper]);
+        others.extend([waker, sweeper]);
         let threads = Threads { shared: Arc::clone(&shared), writer, others, lock: Some(lock) };
         Ok(Node { shared, threads: Arc::new(Mutex::new(threads)) })
     }

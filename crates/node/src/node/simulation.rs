@@ -177,11 +177,6 @@ impl SimulatedNode {
         Ok(std::mem::take(&mut self.writer.applier.taken))
     }
 
-    /// One wake-up of the deliverer.
-    pub fn deliver(&self) {
-        self.node.shared.views.deliver();
-    }
-
     /// One step of the sweeper for mutes whose time is over: at a wake-up, or with the reply to a command.
     pub fn end_mutes(&mut self) {
         if is_pending(&mut self.mutes) {

@@ -14,11 +14,10 @@ use feed::{Cursor, Facts, Page, PageOf, PostId, UserId, Viewer, Visible};
 use rows::{Rows, Span};
 
 use super::Views;
+use super::newest::Position;
 use super::rendered::Revisions;
-use super::timeline::{CachedPage, KEPT, Timeline};
+use super::timeline::{Found, KEPT, Timeline};
 
-/// Steps of catching up that a reader does: a few tens of microseconds at most.
-const READER_STEPS: usize = 512;
 /// How often a timeline is gathered anew because the user's follows changed meanwhile, before a page is
 /// answered from the facts alone.
 const GATHER_ATTEMPTS: usize = 3;
@@ -37,31 +36,31 @@ impl Views {
         out: &mut Vec<PostId>,
     ) -> Option<bool> {
         let start = out.len();
-        let found = self.try_by_authors(user, page, out)?;
-        if found.follows_tags {
-            out.truncate(start);
-            return None;
+        match self.cached(user, page, out)? {
+            Found::Page { more, follows_tags: false } => Some(more),
+            _ => {
+                out.truncate(start);
+                None
+            }
         }
-        Some(found.more)
     }
 
-    /// As [`Views::try_home`], without posts that are at home because of their hashtags alone.
-    fn try_by_authors(
-        &self,
-        user: UserId,
-        page: &Page,
-        out: &mut Vec<PostId>,
-    ) -> Option<CachedPage> {
-        let found = {
-            let mut shard = self.shard(user).lock();
-            shard.catch_up(&self.stream, READER_STEPS);
-            shard.page(&self.stream, user, page, out)?
+    /// A page of the user's timeline in memory, if there is one.
+    fn cached(&self, user: UserId, page: &Page, out: &mut Vec<PostId>) -> Option<Found> {
+        let found = self.timelines.look().get(&user)?.page(&self.newest, page, out);
+        match found {
+            Found::Page { .. } => self.hits.fetch_add(1, Ordering::Relaxed),
+            Found::Beyond => 0,
+            Found::Stale => {
+                // A newer one that another reader has gathered meanwhile may go with it.
+                self.timelines.change(user, |_| None);
+                return None;
+            }
         };
-        self.hits.fetch_add(1, Ordering::Relaxed);
         Some(found)
     }
 
-    /// A page of home(user); makes the user active if there is room, or at the second read. The facts and the views have
+    /// A page of home(user); makes the user active if there is room. The facts and the views have
     /// all posts up to `newest`. May read the facts.
     pub(crate) fn home<R: Rows + ?Sized>(
         &self,
@@ -71,10 +70,12 @@ impl Views {
         newest: PostId,
     ) -> Visible {
         let mut items = Vec::new();
-        let (by_authors, follows_tags) = match self.try_by_authors(user, page, &mut items) {
-            Some(CachedPage { more, follows_tags }) => {
+        let (by_authors, follows_tags) = match self.cached(user, page, &mut items) {
+            Some(Found::Page { more, follows_tags }) => {
                 (Visible { posts: PageOf { items, more }, end: None }, follows_tags)
             }
+            // Gathering the timeline again would not help.
+            Some(_) => (self.page(facts, user, page), facts.follows_tags(user)),
             None => (self.by_authors(facts, user, page), facts.follows_tags(user)),
         };
         if !follows_tags {
@@ -85,43 +86,55 @@ impl Views {
         by_authors.merged(tagged, page, newest)
     }
 
-    /// As [`Views::home`], without posts that are at home because of their hashtags alone.
+    /// Gathers the timeline of the user, and returns a page of it, without posts that are at home because of their hashtags
+    /// alone.
     fn by_authors<R: Rows + ?Sized>(
         &self,
         facts: Facts<'_, R>,
         user: UserId,
         page: &Page,
     ) -> Visible {
-        let mut items = Vec::new();
-        if page.cursor != Cursor::Newest && self.shard(user).lock().is_active(user) {
-            // Beyond what is kept of an active timeline: gathering it anew would not help.
-            return self.gather(facts, user, &facts.home_authors(user), page, None);
-        }
         for _ in 0..GATHER_ATTEMPTS {
-            // First the position, then the facts: what the facts do not show yet is published after the
-            // position.
-            let position = self.stream.head();
-            let authors = facts.home_authors(user);
-            let follows_tags = facts.follows_tags(user);
-            let is_kept = self.shard(user).lock().admits(user, &authors, self.shard_bytes_max);
-            let limit = if is_kept { KEPT } else { page.limit };
-            let newest = Page { cursor: Cursor::Newest, limit };
-            let newest = self.gather(facts, user, &authors, &newest, Some(page.limit));
-            let mut timeline = Timeline::new(user, authors, &newest.posts, position);
-            timeline.follows_tags = follows_tags;
-            if timeline.catch_up(&self.stream, position).invalidated {
-                continue;
-            }
-            self.rebuilds.fetch_add(1, Ordering::Relaxed);
-            let more = timeline.page(page, &mut items);
-            if is_kept {
-                self.shard(user).lock().insert(&self.stream, timeline, self.shard_bytes_max);
-            }
-            match more {
-                Some(more) => return Visible { posts: PageOf { items, more }, end: None },
-                None => break,
+            let mut items = Vec::new();
+            let found = self.timelines.look_or_read(
+                user,
+                || self.timeline(facts, user, page.limit, self.newest.position()),
+                |timeline| timeline.page(&self.newest, page, &mut items),
+            );
+            match found {
+                Found::Page { more, .. } => {
+                    return Visible { posts: PageOf { items, more }, end: None };
+                }
+                Found::Beyond => break,
+                Found::Stale => self.timelines.change(user, |_| None),
             }
         }
+        self.page(facts, user, page)
+    }
+
+    /// Gathers the timeline of the user, with more than `enough` posts if there are so many. What the facts do not show is
+    /// published after `position`: it is of before this call.
+    pub(super) fn timeline<R: Rows + ?Sized>(
+        &self,
+        facts: Facts<'_, R>,
+        user: UserId,
+        enough: usize,
+        position: Position,
+    ) -> Timeline {
+        self.rebuilds.fetch_add(1, Ordering::Relaxed);
+        let home = facts.home_authors(user);
+        let follows_tags = facts.follows_tags(user);
+        // Before a read finds the timeline: a post that comes after the read wakes the watcher.
+        if self.watchers.any().is_some_and(|table| table.watches(user)) {
+            self.watchers.watch_posts(user, &home);
+        }
+        let newest = Page { cursor: Cursor::Newest, limit: KEPT };
+        let PageOf { items, more } = self.gather(facts, user, &home, &newest, Some(enough)).posts;
+        Timeline::new(user, (home, follows_tags), (&items, more), position)
+    }
+
+    /// A page of home(user) without a timeline, and without posts that are at home because of their hashtags alone.
+    fn page<R: Rows + ?Sized>(&self, facts: Facts<'_, R>, user: UserId, page: &Page) -> Visible {
         self.gather(facts, user, &facts.home_authors(user), page, None)
     }
 

@@ -80,6 +80,8 @@ struct Shard {
     ring: Vec<UserId>,
     hand: usize,
     bytes: usize,
+    /// Number of entries that made room for others.
+    evictions: u64,
     /// Counts changes, so that a reader notices that what it read may be old.
     changes: u64,
 }
@@ -169,6 +171,16 @@ impl<V: Held> Known<V> {
     pub(super) fn bytes(&self) -> usize {
         self.shards.iter().map(|shard| shard.lock().bytes).sum()
     }
+
+    /// Number of entries.
+    pub(super) fn len(&self) -> usize {
+        self.shards.iter().map(|shard| shard.lock().ring.len()).sum()
+    }
+
+    /// Number of entries that made room for others so far.
+    pub(super) fn evictions(&self) -> u64 {
+        self.shards.iter().map(|shard| shard.lock().evictions).sum()
+    }
 }
 
 impl Shard {
@@ -197,7 +209,10 @@ impl Shard {
             };
             match entry.heat.load(Ordering::Relaxed) {
                 // The last entry of the ring takes its place and is next.
-                0 => self.remove(users, user),
+                0 => {
+                    self.remove(users, user);
+                    self.evictions += 1;
+                }
                 heat => {
                     entry.heat.store(heat - 1, Ordering::Relaxed);
                     self.hand += 1;

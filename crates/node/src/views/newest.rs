@@ -12,18 +12,24 @@
 //! **Invariant:** every live post whose id is at least `complete_from`, by a user who was not deleted, is in
 //! the list once its effect is published, and a deleted one is not. Older posts are read from the facts.
 //!
+//! Timelines follow the list: a [`Position`] says what a timeline has of it. Beside the posts the list has the latest
+//! [`Changes`] of posts and users, under the same lock: so a timeline always has a prefix of the published effects.
+//!
 //! The users on whom it depends in whose home a post is ([`HomeUsers`]) are beside the list, so that a home needs no rows
 //! for it. They change when an earlier boost ends ([`Effect::BoostShown`]).
 //!
 //! Posts of deleted users may be in the list. No user follows these users, and a read of the posts of one
 //! user checks whether that user was deleted.
 
+mod changes;
 mod links;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
+use std::ops::Range;
+use std::sync::atomic::Ordering;
 
 use feed::HomeAuthors;
 use feed::Loaded;
@@ -31,16 +37,21 @@ use feed::Posted;
 use feed::timeline::sees;
 use feed::{Cursor, Effect, HomeUsers, Page, PostId, UserId};
 use hashbrown::HashMap;
-use parking_lot::RwLock;
 use rows::{Order, Span};
 
-use links::{Entry, Links};
+use crate::sync::{AtomicU64, RwLock};
+use changes::Changes;
+pub(super) use links::Entry;
+use links::Links;
 
 /// Effects that are applied under one lock: 20 µs.
 const PIECE: usize = 256;
 /// Posts that one read looks at, at most, beside the newest of each author: it keeps the writer waiting for
 /// about 0.3 ms. What is further down is read from the facts.
 const STEPS_MAX: usize = 4_096;
+/// Changes that are kept for timelines: 0.5 MiB, and the users of boosts. A timeline that lacks all of them is brought up
+/// to date in 30 µs.
+const CHANGES_MAX: usize = 16_384;
 /// Deletions that are remembered while posts are read from the facts. If there are more, these posts are
 /// read again.
 const MISSED_MAX: usize = 1_024;
@@ -48,12 +59,29 @@ const MISSED_MAX: usize = 1_024;
 /// See the module.
 pub(super) struct NewestPosts {
     bytes_max: usize,
+    /// The version of the list, published while its lock is held: who loads it sees, by acquire and release, that nothing
+    /// up to it is missing.
+    version: AtomicU64,
     list: RwLock<List>,
 }
 
-struct List {
+/// The part of the list that a timeline has applied.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Position {
+    /// Rises with everything that is published.
+    version: u64,
+    /// Number of posts that were added as the newest.
+    posts: u64,
+    /// Number of changes.
+    changes: u64,
+}
+
+/// See the module.
+pub(super) struct List {
     links: Links,
-    /// Of the posts of the list that have some.
+    version: u64,
+    changes: Changes,
+    /// Users of the posts of the list that have some.
     users: HashMap<PostId, HomeUsers>,
     user_bytes: usize,
     /// A post did not fit that was loaded: no more are.
@@ -69,6 +97,8 @@ impl NewestPosts {
     pub(super) fn new(bytes: usize, complete_from: u64) -> Self {
         let list = List {
             links: Links::new(bytes),
+            version: 0,
+            changes: Changes::new(CHANGES_MAX),
             users: HashMap::new(),
             user_bytes: 0,
             is_full: false,
@@ -76,21 +106,28 @@ impl NewestPosts {
             steps_max: STEPS_MAX,
             missed: None,
         };
-        Self { bytes_max: bytes, list: RwLock::new(list) }
+        Self { bytes_max: bytes, version: AtomicU64::new(0), list: RwLock::new(list) }
     }
 
     /// Applies what a group of commands did. Writer only, in order, once the facts show it.
     pub(super) fn apply(&self, effects: &[Effect]) {
         let concerns = |effect: &Effect| {
-            use Effect::{BoostShown, PostDeleted, Posted};
-            matches!(effect, Posted { .. } | BoostShown { .. } | PostDeleted { .. })
+            use Effect::{BoostShown, PostDeleted, Posted, UserDeleted, UserHidden};
+            matches!(
+                effect,
+                Posted { .. }
+                    | BoostShown { .. }
+                    | PostDeleted { .. }
+                    | UserDeleted { .. }
+                    | UserHidden { .. }
+            )
         };
         for piece in effects.chunks(PIECE) {
             if !piece.iter().any(concerns) {
                 continue;
             }
             let mut list = self.list.write();
-            for effect in piece {
+            for effect in piece.iter().filter(|effect| concerns(effect)) {
                 match effect {
                     Effect::Posted { post, author, listed, users } => {
                         if let Some(users) = users {
@@ -105,8 +142,28 @@ impl NewestPosts {
                     Effect::PostDeleted { post, .. } => list.remove(*post),
                     _ => {}
                 }
+                if !matches!(effect, Effect::Posted { .. }) {
+                    list.changes.push(effect.clone());
+                }
             }
+            list.version += 1;
+            self.version.store(list.version, Ordering::Release);
         }
+    }
+
+    /// Whether nothing was published after `position`. Takes no lock.
+    pub(super) fn is_at(&self, position: Position) -> bool {
+        self.version.load(Ordering::Acquire) == position.version
+    }
+
+    /// The position of all that is published.
+    pub(super) fn position(&self) -> Position {
+        self.list.read().position()
+    }
+
+    /// Returns what `look` returns for the list as it is at one moment.
+    pub(super) fn with<T>(&self, look: impl FnOnce(&List) -> T) -> T {
+        look(&self.list.read())
     }
 
     /// Begins to load older posts: returns the post before which they are to be read from the facts. `None`
@@ -162,10 +219,10 @@ impl NewestPosts {
     ) -> Option<Page> {
         let span = page.span(page.limit + 1)?;
         let list = self.list.read();
-        let wanted = |author, (post, listed): Posted| {
+        let wanted = |Entry { author, post, listed }| {
             let is_author = author == reader || home.has(author);
             let is_allowed = || {
-                let users = list.users.get(&post);
+                let users = list.users_of(post);
                 users.is_some_and(|users| listed.allows(reader, home, users))
             };
             (is_author && sees(reader, home, author, listed, is_allowed)).then_some(post)
@@ -189,7 +246,7 @@ impl NewestPosts {
         span: Span,
         found: &mut Vec<Posted>,
     ) -> Option<Span> {
-        let wanted = |other, posted| (other == author).then_some(posted);
+        let wanted = |entry: Entry| (entry.author == author).then_some((entry.post, entry.listed));
         self.list.read().read([author].into_iter(), span, wanted, found)
     }
 
@@ -200,6 +257,62 @@ impl NewestPosts {
 }
 
 impl List {
+    /// The position of all that the list has.
+    pub(super) fn position(&self) -> Position {
+        let (posts, changes) = (self.links.added(), self.changes.end());
+        Position { version: self.version, posts, changes }
+    }
+
+    /// Whether all posts and changes after `position` are here.
+    pub(super) fn has_all_after(&self, position: Position) -> bool {
+        let new = self.links.added() - position.posts;
+        new <= self.links.len() as u64 && self.changes.has_all_from(position.changes)
+    }
+
+    /// Whether all changes of users after `position` are here.
+    pub(super) fn has_users_after(&self, position: Position) -> bool {
+        self.changes.has_users_from(position.changes)
+    }
+
+    /// The changes after `position` that are here, oldest first.
+    pub(super) fn changes_after(&self, position: Position) -> impl Iterator<Item = &Effect> {
+        self.changes.from(position.changes)
+    }
+
+    /// The places of the posts after `position`, as far as they are here; see [`List::entry`].
+    pub(super) fn places_after(&self, position: Position) -> Range<usize> {
+        let (end, new) = (self.links.len(), self.links.added() - position.posts);
+        end.saturating_sub(usize::try_from(new).unwrap_or(usize::MAX))..end
+    }
+
+    /// The posts at these places, oldest first. The author of one that was removed is nobody.
+    pub(super) fn entries(&self, places: Range<usize>) -> impl Iterator<Item = Entry> {
+        self.links.entries(places)
+    }
+
+    /// The users on whom it depends in whose home a post is.
+    pub(super) fn users_of(&self, post: PostId) -> Option<&HomeUsers> {
+        self.users.get(&post)
+    }
+
+    /// Appends what `wanted` makes of the posts of home(`reader`), newest first, up to `limit`: those from a place on, or
+    /// all. Returns whether there are no others.
+    pub(super) fn newest_from(
+        &self,
+        place: Option<usize>,
+        (reader, home): (UserId, &HomeAuthors),
+        limit: usize,
+        wanted: impl Fn(Entry) -> Option<PostId>,
+        found: &mut Vec<PostId>,
+    ) -> bool {
+        let (from, mut newest) = (place.unwrap_or(0), Vec::new());
+        self.links.newest_from(from, &home.users, &mut newest);
+        self.links.newest_from(from, &[reader], &mut newest);
+        let low = place.map_or(0, |place| self.links.entry(place).post.0);
+        let span = Span { low, high: u64::MAX, limit, order: Order::Descending };
+        self.read_down(newest, span, wanted, found).is_none() && found.len() < limit
+    }
+
     fn keep_within(&mut self, bytes_max: usize) {
         while self.bytes() > bytes_max
             && let Some(post) = self.links.pop_oldest()
@@ -262,31 +375,35 @@ impl List {
         &self,
         authors: impl Iterator<Item = UserId>,
         span: Span,
-        wanted: impl Fn(UserId, Posted) -> Option<T>,
+        wanted: impl Fn(Entry) -> Option<T>,
         found: &mut Vec<T>,
     ) -> Option<Span> {
         match span.order {
             _ if span.limit == 0 => None,
             Order::Descending if span.high < self.complete_from => Some(span),
-            Order::Descending => self.read_down(authors, span, wanted, found),
+            Order::Descending => {
+                let newest = authors.filter_map(|author| self.links.newest(author)).collect();
+                self.read_down(newest, span, wanted, found)
+            }
             Order::Ascending if span.low < self.complete_from => Some(span),
             Order::Ascending => self.read_up(authors, span, wanted, found),
         }
     }
 
+    /// As [`List::read`], from the places of the newest posts of the authors on.
     fn read_down<T>(
         &self,
-        authors: impl Iterator<Item = UserId>,
+        newest: Vec<usize>,
         span: Span,
-        wanted: impl Fn(UserId, Posted) -> Option<T>,
+        wanted: impl Fn(Entry) -> Option<T>,
         found: &mut Vec<T>,
     ) -> Option<Span> {
-        let newest: Vec<usize> = authors.filter_map(|author| self.links.newest(author)).collect();
         let mut next = BinaryHeap::from(newest);
         let (mut left, mut steps, mut before) = (span.limit, 0, None);
         while let Some(mut top) = next.peek_mut() {
             let place = *top;
-            let Entry { post, author, listed } = self.links.entry(place);
+            let entry = self.links.entry(place);
+            let post = entry.post;
             if post.0 < span.low {
                 return None;
             }
@@ -305,7 +422,7 @@ impl List {
                 continue;
             }
             before = Some(place);
-            if let Some(item) = wanted(author, (post, listed)) {
+            if let Some(item) = wanted(entry) {
                 found.push(item);
                 left -= 1;
                 if left == 0 {
@@ -321,7 +438,7 @@ impl List {
         &self,
         authors: impl Iterator<Item = UserId>,
         span: Span,
-        wanted: impl Fn(UserId, Posted) -> Option<T>,
+        wanted: impl Fn(Entry) -> Option<T>,
         found: &mut Vec<T>,
     ) -> Option<Span> {
         let mut within = Vec::new();
@@ -343,11 +460,7 @@ impl List {
         within.dedup();
         let posts = within.into_iter().map(|place| self.links.entry(place));
         let posts = posts.take_while(|entry| entry.post.0 <= span.high);
-        found.extend(
-            posts
-                .filter_map(|entry| wanted(entry.author, (entry.post, entry.listed)))
-                .take(span.limit),
-        );
+        found.extend(posts.filter_map(wanted).take(span.limit));
         None
     }
 }
@@ -356,4 +469,26 @@ impl List {
 fn user_bytes(users: &HomeUsers) -> usize {
     const ENTRY_BYTES: usize = 96;
     ENTRY_BYTES + users.len() * size_of::<UserId>()
+}
+
+/// Sizes that are smaller in tests.
+#[cfg(test)]
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Small {
+    pub(super) changes_max: usize,
+    pub(super) steps_max: usize,
+}
+
+#[cfg(test)]
+impl Small {
+    pub(super) const NOT: Self = Self { changes_max: CHANGES_MAX, steps_max: STEPS_MAX };
+}
+
+#[cfg(test)]
+impl NewestPosts {
+    pub(super) fn make_small(&self, Small { changes_max, steps_max }: Small) {
+        let mut list = self.list.write();
+        list.steps_max = steps_max;
+        list.changes = Changes::new(changes_max);
+    }
 }

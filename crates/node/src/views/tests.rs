@@ -1,17 +1,18 @@
-//! A shard that is interrupted at any step of its work still answers as the facts do.
+//! Homes from memory are those of the facts, whatever is in memory and whatever happens during a read; and a client with
+//! an open stream shows them.
 
 mod hidden;
 mod listener;
 mod posts;
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::rc::Rc;
 
-use feed::HomeAuthors;
+use feed::accounts::{AccountCommand, PasswordHash, Role};
 use feed::timeline::gather;
 use feed::{
-    Bio, Command, Cursor, Effect, Facts, Handle, Listed, Name, Page, PageOf, PostEdit, PostId,
-    PostText, Reaction, StampedCommand, Txn, UserId, UserRef, apply,
+    Bio, Command, Cursor, Effect, Facts, Handle, Name, Page, PageOf, PostEdit, PostId, PostText,
+    Reaction, StampedCommand, Txn, UserId, UserRef, apply,
 };
 use listener::Listener;
 pub(super) use posts::new_post;
@@ -20,11 +21,9 @@ use proptest::prelude::*;
 use rows::Stamp;
 use testkit::MemoryRows;
 
-use super::shard::Shard;
-use super::stream::Stream;
-use super::timeline::{KEPT, Timeline};
-use super::watchers::Watchers;
-use super::{BACKLOG_MAX, Views};
+use super::effects::KEPT_MAX;
+use super::newest::Small;
+use super::{Change, Views};
 
 const USERS: u32 = 5;
 
@@ -35,138 +34,237 @@ enum Step {
     Mute(u32, u32, bool),
     /// The first user follows the other, with boosts or without.
     FollowWith(u32, u32, bool),
+    Disable(u32, bool),
     Boost(u32, usize),
     Post(u32, Option<u32>),
+    /// Many posts by one user.
+    Posts(u32, usize),
     Delete(usize),
     Edit(usize),
     DeleteUser(u32),
-    /// The deliverer or a reader does this number of steps.
-    CatchUp(usize),
-    /// A reader gathers a timeline, and inserts it much later.
-    Gather(u32),
-    Insert,
-    Read(u32),
+    /// The views get some of the effects that the facts show already.
+    Publish(usize),
+    /// Older posts are read into memory.
+    Load(usize),
+    /// Some watchers are woken.
+    Wake,
+    /// A reader gathers a timeline, during which these things happen, and keeps it.
+    Gather(u32, usize, Vec<Step>),
+    Read(u32, Page),
     /// A watcher of the user reads what is new.
     Listen(u32),
-    /// A budget so small that all but the newest timeline are evicted.
     Evict(u32),
+    Restart,
 }
 
-fn step() -> impl Strategy<Value = Step> {
-    let user = 0..USERS;
+fn change() -> impl Strategy<Value = Step> {
+    let user = || 0..USERS;
+    let on = any::<bool>;
     prop_oneof![
-        3 => (user.clone(), user.clone(), any::<bool>()).prop_map(|(a, b, on)| Step::Follow(a, b, on)),
-        1 => (user.clone(), user.clone(), any::<bool>()).prop_map(|(a, b, on)| Step::Block(a, b, on)),
-        2 => (user.clone(), user.clone(), any::<bool>()).prop_map(|(a, b, on)| Step::Mute(a, b, on)),
-        2 => (user.clone(), user.clone(), any::<bool>()).prop_map(|(a, b, on)| Step::FollowWith(a, b, on)),
-        6 => (user.clone(), prop::option::of(user.clone())).prop_map(|(a, to)| Step::Post(a, to)),
-        3 => (user.clone(), 0usize..1_000).prop_map(|(a, at)| Step::Boost(a, at)),
-        2 => (0usize..1_000).prop_map(Step::Delete),
+        6 => (user(), user(), prop::bool::weighted(0.7)).prop_map(|(a, b, on)| Step::Follow(a, b, on)),
+        1 => (user(), user(), on()).prop_map(|(a, b, on)| Step::Block(a, b, on)),
+        2 => (user(), user(), on()).prop_map(|(a, b, on)| Step::Mute(a, b, on)),
+        2 => (user(), user(), on()).prop_map(|(a, b, on)| Step::FollowWith(a, b, on)),
+        1 => (user(), on()).prop_map(|(user, on)| Step::Disable(user, on)),
+        8 => (user(), prop::option::of(user())).prop_map(|(a, to)| Step::Post(a, to)),
+        1 => (user(), prop_oneof![1..20_usize, 90..130_usize]).prop_map(|(a, n)| Step::Posts(a, n)),
+        4 => (user(), 0usize..1_000).prop_map(|(a, at)| Step::Boost(a, at)),
+        3 => (0usize..1_000).prop_map(Step::Delete),
         1 => (0usize..1_000).prop_map(Step::Edit),
-        1 => user.clone().prop_map(Step::DeleteUser),
-        6 => (0usize..6).prop_map(Step::CatchUp),
-        2 => user.clone().prop_map(Step::Gather),
-        2 => Just(Step::Insert),
-        6 => user.clone().prop_map(Step::Read),
-        6 => user.clone().prop_map(Step::Listen),
-        1 => user.prop_map(Step::Evict),
+        1 => user().prop_map(Step::DeleteUser),
     ]
 }
 
-#[derive(Default)]
+fn step() -> impl Strategy<Value = Step> {
+    let user = || 0..USERS;
+    let page = (0..3, 0u64..200, 1usize..120).prop_map(|(kind, at, limit)| {
+        let cursor = match kind {
+            0 => Cursor::Newest,
+            1 => Cursor::Before(PostId(at)),
+            _ => Cursor::After(PostId(at)),
+        };
+        Page { cursor, limit }
+    });
+    let meanwhile = prop_oneof![5 => change(), 3 => (1usize..4).prop_map(Step::Publish)];
+    let meanwhile = prop::collection::vec(meanwhile, 0..5);
+    prop_oneof![
+        20 => change(),
+        8 => (0usize..4).prop_map(Step::Publish),
+        1 => (1usize..20).prop_map(Step::Load),
+        2 => Just(Step::Wake),
+        3 => (user(), 0usize..4, meanwhile).prop_map(|(user, at, steps)| Step::Gather(user, at, steps)),
+        8 => (user(), page).prop_map(|(user, page)| Step::Read(user, page)),
+        6 => user().prop_map(Step::Listen),
+        1 => user().prop_map(Step::Evict),
+        1 => Just(Step::Restart),
+    ]
+}
+
+/// How much is kept in memory.
+#[derive(Clone, Copy, Debug)]
+struct Sizes {
+    timelines: usize,
+    posts: usize,
+    small: Small,
+}
+
+const LARGE: Sizes = Sizes { timelines: 1 << 20, posts: 1 << 20, small: Small::NOT };
+
+fn sizes() -> impl Strategy<Value = Sizes> {
+    let timelines = prop_oneof![1 => Just(1 << 10), 5 => Just(1 << 20)];
+    let posts = prop_oneof![Just(0), 1_060..3_000_usize, Just(1 << 20)];
+    let changes = prop_oneof![Just(0), 1..6_usize, Just(Small::NOT.changes_max)];
+    let steps = prop_oneof![1 => 0..10_usize, 4 => Just(Small::NOT.steps_max)];
+    (timelines, posts, changes, steps).prop_map(|(timelines, posts, changes_max, steps_max)| {
+        Sizes { timelines, posts, small: Small { changes_max, steps_max } }
+    })
+}
+
 struct Subject {
+    sizes: Sizes,
     rows: MemoryRows,
     stamp: u64,
     posts: Vec<PostId>,
-    stream: Stream,
-    shard: Shard,
-    gathered: Option<Timeline>,
-    watchers: Arc<Watchers>,
+    /// The effects that the views do not have yet.
+    pending: Vec<Effect>,
+    views: Rc<Views>,
     listeners: Vec<Listener>,
 }
 
 impl Subject {
-    fn new(lag_max: u64) -> Self {
-        let mut subject = Self::default();
-        subject.shard = Shard::new(Arc::clone(&subject.watchers), lag_max);
+    fn new(sizes: Sizes) -> Self {
+        let mut subject = Self {
+            sizes,
+            rows: MemoryRows::default(),
+            stamp: 0,
+            posts: Vec::new(),
+            pending: Vec::new(),
+            views: Rc::new(Views::new(0, 0, PostId(0))),
+            listeners: Vec::new(),
+        };
+        let Ok(password) = PasswordHash::parse("$argon2id$v=19$m=8,t=1,p=1$c2FsdA$aGFzaA") else {
+            panic!("a hash")
+        };
         for user in 0..USERS {
             let Ok(handle) = Handle::parse(&format!("u{user}")) else { panic!("a handle") };
             subject.apply(Command::Register { handle, name: Name::default(), bio: Bio::default() });
-            subject.listeners.push(Listener::new(subject.watchers.watch(UserId(user))));
+            let open = AccountCommand::Open {
+                user: UserRef::Id(UserId(user)),
+                email: None,
+                password: password.clone(),
+                role: Role::User,
+            };
+            subject.apply(Command::Account(open));
         }
+        subject.restart();
         subject
+    }
+
+    fn restart(&mut self) {
+        self.pending.clear();
+        let Sizes { timelines, posts, small } = self.sizes;
+        self.views = Rc::new(Views::new(timelines, 4 * posts, PostId(self.stamp + 1)));
+        self.views.newest.make_small(small);
+        let facts = Facts::new(&self.rows);
+        let listeners = (0..USERS).map(|user| {
+            let news = self.views.watch(facts, UserId(user));
+            Listener::new(news, self.stamp, self.texts(user))
+        });
+        self.listeners = listeners.collect();
     }
 
     fn apply(&mut self, command: Command) {
         self.stamp += 1;
         let entry = StampedCommand { stamp: Stamp(self.stamp), idempotency: None, command };
-        let mut effects: Vec<Effect> = Vec::new();
-        let _ = apply(&mut Txn::new(&mut self.rows), &entry, &mut effects).outcome;
-        self.stream.publish(effects);
+        let _ = apply(&mut Txn::new(&mut self.rows), &entry, &mut self.pending).outcome;
+    }
+
+    fn publish(&mut self, effects: usize) {
+        let effects = effects.min(self.pending.len());
+        self.views.publish(&self.pending.drain(..effects).collect::<Vec<_>>());
+    }
+
+    fn publish_all(&mut self) {
+        self.publish(usize::MAX);
+    }
+
+    fn is_gone(&self, user: u32) -> bool {
+        Facts::new(&self.rows).is_deleted(UserId(user))
     }
 
     /// home(user) by the facts.
-    fn home(&self, user: u32, limit: usize) -> PageOf<PostId> {
+    fn home(&self, user: u32, page: &Page) -> PageOf<PostId> {
         let facts = Facts::new(&self.rows);
-        let page = Page { cursor: Cursor::Newest, limit };
         let user = UserId(user);
-        gather(facts, user, &facts.home_authors(user), &page).posts
+        gather(facts, user, &facts.home_authors(user), page).posts
     }
 
-    fn gather(&self, user: u32) -> Timeline {
-        let following = Facts::new(&self.rows).home_authors(UserId(user));
-        let newest = self.home(user, KEPT);
-        Timeline::new(UserId(user), following, &newest, self.stream.head())
-    }
-
-    fn read(&mut self, user: u32) {
-        let page = Page { cursor: Cursor::Newest, limit: 8 };
+    fn check_page(&mut self, user: u32, page: &Page) {
+        self.publish_all();
+        if self.is_gone(user) {
+            return;
+        }
+        let (facts, expected) = (Facts::new(&self.rows), self.home(user, page));
+        // The first read may gather the timeline, and the second one finds it.
+        for read in ["first", "second"] {
+            let found = self.views.home(facts, UserId(user), page, PostId(self.stamp)).posts;
+            assert_eq!(found, expected, "home of {user}, {page:?}, {read} read");
+        }
         let mut items = Vec::new();
-        if let Some(found) = self.shard.page(&self.stream, UserId(user), &page, &mut items) {
-            assert_eq!(PageOf { items, more: found.more }, self.home(user, 8), "home of {user}");
+        if let Some(more) = self.views.try_home(UserId(user), page, &mut items) {
+            assert_eq!(PageOf { items, more }, expected, "home of {user} in memory, {page:?}");
         }
     }
 
-    /// home(user) by the facts, each post with when it was last edited.
+    /// home(user) by the facts without boosts, each post with when it was last edited. A boost may be shown much later
+    /// than it was made: then a stream does not show it.
     fn texts(&self, user: u32) -> BTreeSet<(PostId, u64)> {
         let facts = Facts::new(&self.rows);
-        // What a boost shows may be deleted.
-        let edited = |post| facts.stored_post(post).unwrap().edited.map_or(0, |at| at.0);
-        self.home(user, 1_000).items.into_iter().map(|post| (post, edited(post))).collect()
+        let home = self.home(user, &newest(10_000)).items.into_iter();
+        let texts = home.filter_map(|id| {
+            let post = facts.stored_post(id).unwrap();
+            post.boost.is_none().then(|| (id, post.edited.map_or(0, |at| at.0)))
+        });
+        texts.collect()
     }
 
     /// As a live stream does it: first what changed, then the newest posts, again until nothing is new.
     fn listen(&mut self, user: u32) {
-        loop {
-            let listener = &mut self.listeners[user as usize];
-            let changes = listener.news.borrow_and_update().after(listener.read);
-            let page = Page { cursor: Cursor::After(PostId(listener.position)), limit: 1_000 };
-            let mut items = Vec::new();
-            if self.shard.page(&self.stream, UserId(user), &page, &mut items).is_none() {
-                let timeline = self.gather(user);
-                assert!(self.shard.insert(&self.stream, timeline, usize::MAX));
-                // What is older than what is kept of the timeline is read from the facts.
-                items = self.home(user, 1_000).items;
-            }
-            let texts = self.texts(user);
-            let listener = &mut self.listeners[user as usize];
-            listener.apply(&items, &changes, &texts, self.stamp);
-            // Reading the timeline may have made it apply changes.
-            if listener.news.borrow().end() == listener.read {
-                assert_eq!(listener.shown, texts, "what is shown of the home of {user}");
-                return;
-            }
+        self.publish_all();
+        while self.views.wake() {}
+        if self.is_gone(user) {
+            return;
         }
+        let facts = Facts::new(&self.rows);
+        let texts = self.texts(user);
+        let listener = &mut self.listeners[user as usize];
+        if !listener.news.has_changed().unwrap() {
+            assert!(texts.iter().all(|post| listener.shows(post.0)), "{user} is not woken");
+        }
+        let changes = listener.news.borrow_and_update().after(listener.read);
+        let page = Page { cursor: Cursor::After(PostId(listener.position)), limit: 10_000 };
+        let home = self.views.home(facts, UserId(user), &page, PostId(self.stamp)).posts.items;
+        listener.apply(&home, &changes, &texts, self.stamp);
+        assert_eq!(listener.shown, texts, "what is shown of the home of {user}");
+    }
+
+    /// Gathers a timeline as [`Views::home`] does, with the position of before some effects were published; the steps
+    /// come before it is kept.
+    fn gather(&mut self, user: u32, published: usize, steps: &[Step]) {
+        let views = Rc::clone(&self.views);
+        let read = || {
+            let position = views.newest.position();
+            self.publish(published);
+            let facts = Facts::new(&self.rows);
+            let timeline = views.timeline(facts, UserId(user), 8, position);
+            steps.iter().for_each(|step| self.step(step));
+            timeline
+        };
+        views.timelines.look_or_read(UserId(user), read, |_| ());
     }
 
     fn step(&mut self, step: &Step) {
         let id = |user| UserRef::Id(UserId(user));
-        if let Step::Gather(user) | Step::Read(user) | Step::Listen(user) | Step::Evict(user) =
-            *step
-            && Facts::new(&self.rows).is_deleted(UserId(user))
-        {
-            return;
-        }
         if let Some(command) = relation(step) {
             return self.apply(command);
         }
@@ -175,6 +273,9 @@ impl Subject {
                 let new = new_post(id(author), to, self.stamp);
                 self.apply(Command::Publish(Box::new(new)));
                 self.posts.push(PostId(self.stamp));
+            }
+            Step::Posts(author, posts) => {
+                (0..posts).for_each(|_| self.step(&Step::Post(author, None)));
             }
             Step::Delete(at) if !self.posts.is_empty() => {
                 let post = self.posts.swap_remove(at % self.posts.len());
@@ -191,121 +292,143 @@ impl Subject {
                 let post = self.posts[at % self.posts.len()];
                 let (user, reaction) = (id(user), Reaction::Boost);
                 self.apply(Command::React { user, post, reaction, on: true });
+                self.posts.push(PostId(self.stamp));
             }
-            Step::CatchUp(steps) => {
-                self.shard.catch_up(&self.stream, steps);
-            }
-            Step::Gather(user) => self.gathered = Some(self.gather(user)),
-            Step::Insert => {
-                if let Some(timeline) = self.gathered.take() {
-                    self.shard.insert(&self.stream, timeline, usize::MAX);
+            Step::Publish(effects) => self.publish(effects),
+            Step::Load(posts) => {
+                if let Some(before) = self.views.newest.begin_load() {
+                    let (posts, next) = Facts::new(&self.rows).posts_before(before, posts);
+                    self.views.newest.end_load(before, &posts, next);
                 }
             }
-            Step::Read(user) => self.read(user),
-            Step::Listen(user) => self.listen(user),
-            Step::Evict(user) => {
-                let timeline = self.gather(user);
-                assert!(self.shard.insert(&self.stream, timeline, 1), "nothing has changed since");
+            Step::Wake => drop(self.views.wake()),
+            Step::Gather(user, published, ref steps) if !self.is_gone(user) => {
+                self.gather(user, published, steps);
             }
+            Step::Read(user, ref page) => self.check_page(user, page),
+            Step::Listen(user) => self.listen(user),
+            Step::Evict(user) => self.views.timelines.change(UserId(user), |_| None),
+            Step::Restart => self.restart(),
             _ => {}
         }
     }
 }
 
+fn newest(limit: usize) -> Page {
+    Page { cursor: Cursor::Newest, limit }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1_000, ..ProptestConfig::default() })]
     #[test]
-    fn a_shard_in_the_middle_of_its_work_answers_as_the_facts_do(
-        lag_max in prop_oneof![Just(0), 0..8_u64, Just(u64::MAX)],
+    fn homes_and_streams_are_as_the_facts_have_them(
+        sizes in sizes(),
         steps in prop::collection::vec(step(), 1..80),
     ) {
-        let mut subject = Subject::new(lag_max);
+        let mut subject = Subject::new(sizes);
+        steps.iter().for_each(|step| subject.step(step));
         for user in 0..USERS {
-            subject.step(&Step::Gather(user));
-            subject.step(&Step::Insert);
+            subject.check_page(user, &newest(8));
+            subject.listen(user);
+            subject.check_page(user, &newest(1_000));
         }
-        for step in &steps {
-            subject.step(step);
-            subject.shard.check();
+    }
+}
+
+/// Users 1 and up follow user 0.
+fn followers(sizes: Sizes) -> Subject {
+    let mut subject = Subject::new(sizes);
+    (1..USERS).for_each(|user| subject.step(&Step::Follow(user, 0, true)));
+    subject.publish_all();
+    subject
+}
+
+#[test]
+fn a_home_that_lags_by_any_number_of_posts_and_deletions_is_read_from_memory() {
+    for lag in [1, 10, 100, 1_000, 3_000] {
+        let mut subject = followers(LARGE);
+        subject.step(&Step::Posts(0, 150));
+        subject.check_page(1, &newest(20));
+        let rebuilds = subject.views.sizes().rebuilds;
+        for _ in 0..lag {
+            subject.step(&Step::Post(0, None));
+            subject.step(&Step::Post(2, None));
+            subject.step(&Step::Delete(0));
         }
-        (0..USERS).for_each(|user| subject.step(&Step::Read(user)));
-        while !subject.shard.catch_up(&subject.stream, 1) {}
-        (0..USERS).for_each(|user| subject.step(&Step::Read(user)));
-        (0..USERS).for_each(|user| subject.step(&Step::Listen(user)));
+        subject.check_page(1, &newest(20));
+        assert_eq!(subject.views.sizes().rebuilds, rebuilds, "after {lag} posts");
     }
-}
-
-/// A post of author 0, whom all users follow.
-fn posted(post: u64) -> Effect {
-    Effect::Posted { post: PostId(post), author: UserId(0), listed: Listed::default(), users: None }
-}
-
-/// An empty timeline of a user who follows author 0.
-fn follower(user: u32) -> Timeline {
-    let page = PageOf { items: Vec::new(), more: false };
-    Timeline::new(UserId(user), HomeAuthors::of(vec![UserId(0)]), &page, 0)
-}
-
-fn newest(shard: &mut Shard, stream: &Stream, user: u32) -> Option<u64> {
-    let mut items = Vec::new();
-    let page = Page { cursor: Cursor::Newest, limit: 1 };
-    shard.page(stream, UserId(user), &page, &mut items)?;
-    Some(items[0].0)
 }
 
 #[test]
-fn a_shard_that_lags_far_takes_one_step_for_a_post_however_many_follow() {
-    let (stream, mut shard) = (Stream::default(), Shard::new(Arc::default(), 10));
-    for user in 1..=1_000 {
-        assert!(shard.insert(&stream, follower(user), usize::MAX));
-    }
-    stream.publish((1..=10).map(posted));
-    assert!(!shard.catch_up(&stream, 2_000), "one of ten posts is spread, and most of another");
-    stream.publish((11..=13).map(posted));
-    assert!(shard.catch_up(&stream, 12), "twelve posts, a step for each");
-    for user in [1, 500, 1_000] {
-        assert_eq!(newest(&mut shard, &stream, user), Some(13));
-    }
-    stream.publish([posted(14)]);
-    let before = shard.tally.deliveries;
-    while !shard.catch_up(&stream, 100) {}
-    assert_eq!(shard.tally.deliveries - before, 3, "to those who were read since");
-    assert_eq!(newest(&mut shard, &stream, 2), Some(14));
+fn changes_of_posts_that_are_forgotten_cost_no_read_of_the_facts_and_those_of_users_do() {
+    let small = Small { changes_max: 4, ..Small::NOT };
+    let mut subject = followers(Sizes { small, ..LARGE });
+    subject.step(&Step::Posts(0, 150));
+    subject.check_page(1, &newest(20));
+    let rebuilds = subject.views.sizes().rebuilds;
+    (0..30).for_each(|at| subject.step(&Step::Delete(at)));
+    subject.check_page(1, &newest(20));
+    assert_eq!(subject.views.sizes().rebuilds, rebuilds);
+    subject.step(&Step::DeleteUser(3));
+    (0..10).for_each(|at| subject.step(&Step::Delete(at)));
+    subject.check_page(1, &newest(20));
+    assert_eq!(subject.views.sizes().rebuilds, rebuilds + 1);
 }
 
 #[test]
-fn a_timeline_that_is_older_than_many_gaps_misses_nothing() {
-    let (stream, mut shard) = (Stream::default(), Shard::new(Arc::default(), 10));
-    shard.insert(&stream, follower(1), usize::MAX);
-    for round in 0..20 {
-        stream.publish((1 + 11 * round..=11 + 11 * round).map(posted));
-        shard.catch_up(&stream, 100);
-    }
-    let mut items = Vec::new();
-    let page = Page { cursor: Cursor::Newest, limit: 100 };
-    shard.page(&stream, UserId(1), &page, &mut items);
-    assert_eq!(items, (121..=220).rev().map(PostId).collect::<Vec<_>>());
+fn a_boost_is_in_a_home_in_memory_once_the_earlier_one_has_ended() {
+    let mut subject = Subject::new(LARGE);
+    let follows = [2, 3].map(|other| Step::Follow(1, other, true));
+    let boosts = [2, 3].map(|user| Step::Boost(user, 0));
+    let steps = follows.into_iter().chain([Step::Post(0, None)]).chain(boosts);
+    steps.for_each(|step| subject.step(&step));
+    subject.check_page(1, &newest(20));
+    let (first, second) = (subject.posts[1], subject.posts[2]);
+    let rebuilds = subject.views.sizes().rebuilds;
+    assert_eq!(subject.home(1, &newest(20)).items, [first]);
+    subject.step(&Step::Delete(1));
+    subject.check_page(1, &newest(20));
+    assert_eq!(subject.home(1, &newest(20)).items, [second]);
+    assert_eq!(subject.views.sizes().rebuilds, rebuilds);
 }
 
 #[test]
-fn watchers_are_woken_when_posts_are_not_spread() {
-    let watchers = Arc::new(Watchers::default());
-    let (stream, mut shard) = (Stream::default(), Shard::new(Arc::clone(&watchers), 10));
-    let mut news = watchers.watch(UserId(1));
-    shard.insert(&stream, follower(1), usize::MAX);
-    stream.publish((1..=11).map(posted));
-    news.mark_unchanged();
-    shard.catch_up(&stream, 100);
+fn a_watcher_that_lags_by_more_effects_than_are_kept_is_woken_and_reads_again() {
+    let mut subject = followers(LARGE);
+    subject.listen(1);
+    subject.step(&Step::Post(0, None));
+    subject.publish_all();
+    let strangers: Vec<_> = (1..=KEPT_MAX as u64).map(|post| posted(1 << 40 | post)).collect();
+    subject.views.publish(&strangers);
+    assert!(subject.views.wake());
+    let news = &mut subject.listeners[1].news;
     assert!(news.has_changed().unwrap());
-    assert_eq!(newest(&mut shard, &stream, 1), Some(11));
-    news.mark_unchanged();
-    stream.publish([posted(12)]);
-    shard.catch_up(&stream, 100);
-    assert!(news.has_changed().unwrap(), "having read, it is delivered to again");
+    let changes = news.borrow_and_update().after(0);
+    assert_eq!(changes.last().unwrap().1, Change::Missed);
+    assert!(!subject.views.wake(), "there is nothing left");
 }
 
 #[test]
-fn a_post_adds_one_effect_however_many_it_mentions_and_wakes_them() {
+fn posts_wake_those_who_have_them_at_home_and_nobody_else() {
+    let mut subject = followers(LARGE);
+    subject.step(&Step::Follow(1, 0, false));
+    (0..USERS).for_each(|user| subject.listen(user));
+    subject.step(&Step::Post(0, None));
+    subject.publish_all();
+    while subject.views.wake() {}
+    let woken = |user: usize| subject.listeners[user].news.has_changed().unwrap();
+    assert_eq!([0, 1, 2, 3].map(woken), [true, false, true, true]);
+}
+
+/// A post by a user whom nobody follows.
+fn posted(post: u64) -> Effect {
+    let author = UserId(1_000);
+    Effect::Posted { post: PostId(post), author, listed: Default::default(), users: None }
+}
+
+#[test]
+fn a_post_wakes_all_whom_it_mentions() {
     let views = Views::new(1 << 20, 1 << 20, PostId(0));
     let rows = MemoryRows::default();
     let mut news = views.watch(Facts::new(&rows), UserId(77));
@@ -314,86 +437,5 @@ fn a_post_adds_one_effect_however_many_it_mentions_and_wakes_them() {
     for _ in 0..100 {
         views.publish(&effects);
     }
-    assert_eq!(views.sizes().stream_effects, 100);
     assert!(news.has_changed().unwrap() && news.borrow_and_update().mentions == 100);
-}
-
-#[tokio::test]
-async fn a_backlog_that_is_too_long_accepts_no_changes_until_it_is_delivered() {
-    let views = Views::new(1 << 20, 1 << 20, PostId(0));
-    let group: Vec<_> = (0..4_096).map(posted).collect();
-    let groups = BACKLOG_MAX / group.len() as u64;
-    for _ in 0..groups {
-        assert!(views.has_room());
-        views.publish(&group);
-    }
-    assert!(!views.has_room(), "{} effects", views.sizes().stream_effects);
-    assert_eq!(views.sizes().stream_effects, BACKLOG_MAX, "the writer delivers nothing itself");
-    assert!(views.is_delivery_urgent());
-    let mut room = std::pin::pin!(views.room());
-    let waits = poll_once(room.as_mut());
-    assert!(waits.is_pending());
-    assert!(views.deliver());
-    assert!(views.has_room() && !views.is_delivery_urgent());
-    assert!(poll_once(room.as_mut()).is_ready());
-    assert!(views.sizes().stream_effects < BACKLOG_MAX, "the stream is trimmed");
-}
-
-/// Polls once.
-fn poll_once<F: Future>(future: std::pin::Pin<&mut F>) -> std::task::Poll<F::Output> {
-    future.poll(&mut std::task::Context::from_waker(std::task::Waker::noop()))
-}
-
-#[test]
-#[ignore = "measures deliveries and drops"]
-fn measure_deliveries_and_drops() {
-    const TIMELINES: u32 = 25_000;
-    const FOLLOWING: u32 = 120;
-    let (stream, mut shard) = (Stream::default(), Shard::new(Arc::default(), u64::MAX));
-    let mut state = 1_u64;
-    let mut random = |below: u32| {
-        state =
-            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        ((state >> 33) % u64::from(below)) as u32
-    };
-    let page = PageOf { items: Vec::new(), more: false };
-    for user in 0..TIMELINES {
-        // All follow one author; the others are spread.
-        let mut following: Vec<_> =
-            (1..FOLLOWING).map(|_| UserId(200_000 + random(100_000))).collect();
-        following.push(UserId(1_000_000));
-        following.sort_unstable();
-        following.dedup();
-        shard.insert(
-            &stream,
-            Timeline::new(UserId(user), HomeAuthors::of(following), &page, 0),
-            usize::MAX,
-        );
-    }
-    let posts = 400;
-    for post in 0..posts {
-        let author = UserId(1_000_000);
-        stream.publish([Effect::Posted {
-            post: PostId(1 + post),
-            author,
-            listed: Listed::default(),
-            users: None,
-        }]);
-    }
-    let start = std::time::Instant::now();
-    while !shard.catch_up(&stream, 4_096) {}
-    let deliveries = posts * u64::from(TIMELINES);
-    println!("{:.1} ns per delivery", start.elapsed().as_nanos() as f64 / deliveries as f64);
-    let other = UserId(1_000_000);
-    let unfollowed = |user| Effect::FollowingChanged { user: UserId(user), other, follows: false };
-    let effects: Vec<_> = (0..TIMELINES).map(unfollowed).collect();
-    let bytes = shard.bytes();
-    stream.publish(effects);
-    let start = std::time::Instant::now();
-    while !shard.catch_up(&stream, 4_096) {}
-    println!(
-        "{:.1} us per drop, {} bytes per timeline",
-        start.elapsed().as_micros() as f64 / f64::from(TIMELINES),
-        bytes / TIMELINES as usize
-    );
 }

@@ -1,210 +1,227 @@
-//! One active user's home timeline: the newest post ids, contiguous to the newest of all.
+//! One active user's home timeline: the newest post ids, contiguous to the newest of all, and whose posts they are.
+//!
+//! Nothing is delivered to it. A read brings it up to date with the list of the newest posts: it tests the posts that
+//! were added since, or, if these are more than the authors, looks at the newest post of each author. So a read costs
+//! at most one look-up for each author, however many posts there were, and a post costs the same for any number of
+//! followers.
+//!
+//! Whatever changes the authors drops the timeline: the writer does it for follows, mutes and blocks of the owner, a
+//! read for deleted and disabled users.
 
 use std::collections::VecDeque;
+use std::mem;
 
-use feed::HomeAuthors;
 use feed::timeline::sees;
-use feed::{Cursor, Effect, HomeUsers, Listed, Page, PageOf, PostId, Posted, UserId};
+use feed::{Cursor, Effect, HomeAuthors, HomeUsers, Listed, Page, PostId, UserId};
 
-use super::stream::Stream;
-use super::watchers::{CHANGES_MAX, Change};
+use super::known::Held;
+use super::newest::{Entry, List, NewestPosts, Position};
+use crate::sync::Mutex;
 
 /// Ids kept after trimming: the largest page, and one after it that shows that there are more.
 pub(super) const KEPT: usize = feed::limits::PAGE_MAX + 4;
 
-/// Effects that a timeline has applied by itself.
-#[derive(Default)]
-pub(super) struct CaughtUp {
-    /// Number of posts that were delivered.
-    pub(super) delivered: u64,
-    /// Changes of the posts that the user has at home, at most [`CHANGES_MAX`].
-    pub(super) changes: Vec<Change>,
-    /// Whether it must be gathered anew, and has not applied everything.
-    pub(super) invalidated: bool,
+/// Result of reading a page of a timeline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// The page was appended; whether there are more posts in the direction of reading.
+    Page {
+        /// Whether there are more posts.
+        more: bool,
+        /// Whether the user follows hashtags, so that these are not all posts of home.
+        follows_tags: bool,
+    },
+    /// The page reaches beyond the posts that are kept.
+    Beyond,
+    /// The timeline must be gathered from the facts again.
+    Stale,
 }
 
-impl CaughtUp {
-    fn push(&mut self, change: Change) {
-        if self.changes.len() >= CHANGES_MAX {
-            self.changes.clear();
-            self.changes.push(Change::Missed);
-        }
-        self.changes.push(change);
-    }
-}
-
-/// What is known of a page of a cached timeline beside its posts.
-pub(super) struct CachedPage {
-    /// Whether there are more posts.
-    pub(super) more: bool,
-    /// Whether the user follows hashtags, so that these are not all posts of home.
-    pub(super) follows_tags: bool,
-}
+/// Authors whose newest post is looked up in the time in which one post is tested.
+const AUTHORS_PER_TEST: usize = 4;
 
 /// A cached home timeline.
-///
-/// **Invariant:** `posts` is ascending and holds every post of home(user) that is there because of its author, and not
-/// older than its first one; if `complete`, it holds all of them.
 pub(super) struct Timeline {
-    /// The owner.
-    pub(super) user: UserId,
+    user: UserId,
     /// The users whose posts the owner has at home.
     pub(super) home: HomeAuthors,
     /// Whether the owner follows hashtags, whose posts are not here.
-    pub(super) follows_tags: bool,
-    /// Whether it was read since the eviction hand last passed it.
-    pub(super) touched: bool,
-    /// The position in the stream before which it has applied everything, by itself or by being gathered;
-    /// its shard may be further.
-    pub(super) current: u64,
+    follows_tags: bool,
+    state: Mutex<State>,
+}
+
+/// The part of a timeline that reads change.
+///
+/// **Invariant:** `posts` is ascending and holds every post of home(user) that is there because of its author, up to
+/// `position` and not older than its first one; if `complete`, it holds all of them.
+struct State {
     posts: VecDeque<PostId>,
     complete: bool,
+    position: Position,
+    is_stale: bool,
 }
 
 impl Timeline {
-    /// A timeline as gathered at `current`: `newest` holds its newest posts, newest first.
+    /// Makes a timeline of authors that were read from the facts after `position`, and of the newest posts, which were
+    /// gathered after that, newest first.
     pub(super) fn new(
         user: UserId,
-        home: HomeAuthors,
-        newest: &PageOf<PostId>,
-        current: u64,
+        (home, follows_tags): (HomeAuthors, bool),
+        (newest, more): (&[PostId], bool),
+        position: Position,
     ) -> Self {
         // A list of its own size: the gathered one has room for all that was considered.
-        let mut posts = VecDeque::with_capacity(newest.items.len());
-        posts.extend(newest.items.iter().rev());
-        let complete = !newest.more;
-        Self { user, home, follows_tags: false, touched: true, current, posts, complete }
+        let posts = newest.iter().rev().copied().collect();
+        let state = State { posts, complete: !more, position, is_stale: false };
+        Self { user, home, follows_tags, state: Mutex::new(state) }
     }
 
-    /// Applies a post by `author`, whom the user follows or is, with its [`HomeUsers`](feed::HomeUsers); false if they do
-    /// not see it.
-    pub(super) fn deliver(
-        &mut self,
-        (post, listed): Posted,
+    /// Has every read from now on find the timeline stale.
+    pub(super) fn invalidate(&self) {
+        self.state.lock().is_stale = true;
+    }
+
+    /// Brings the timeline up to date and appends the ids of a page to `out`, newest first.
+    pub(super) fn page(&self, newest: &NewestPosts, page: &Page, out: &mut Vec<PostId>) -> Found {
+        let mut state = self.state.lock();
+        if !state.is_stale && !newest.is_at(state.position) {
+            newest.with(|list| self.catch_up(&mut state, list));
+        }
+        if state.is_stale {
+            return Found::Stale;
+        }
+        match state.page(page, out) {
+            Some(more) => Found::Page { more, follows_tags: self.follows_tags },
+            // Deletions have left too few: gathering the posts again finds older ones.
+            None if page.cursor == Cursor::Newest => Found::Stale,
+            None => Found::Beyond,
+        }
+    }
+
+    /// Whether the owner has a post at home. If that depends on [`HomeUsers`] and these are not known, it is `or_else`.
+    pub(super) fn shows<'a>(
+        &self,
         author: UserId,
-        users: Option<&HomeUsers>,
+        listed: Listed,
+        users: impl FnOnce() -> Option<&'a HomeUsers>,
+        or_else: bool,
     ) -> bool {
-        let (user, home) = (self.user, &self.home);
-        let is_allowed = || users.is_some_and(|users| listed.allows(user, home, users));
-        if !sees(user, home, author, listed, is_allowed) {
-            return false;
-        }
-        match self.posts.back() {
-            Some(last) if *last >= post => {
-                if let Err(at) = self.posts.binary_search(&post)
-                    && (at > 0 || self.complete)
-                {
-                    self.posts.insert(at, post);
-                    self.trim(KEPT);
-                }
-            }
-            _ => {
-                // First make room: a full ring then never grows.
-                self.trim(KEPT - 1);
-                self.posts.push_back(post);
-            }
-        }
-        true
-    }
-
-    /// Applies, to this timeline alone, everything from `from` on. Effects that it has already may come
-    /// again: that changes nothing.
-    pub(super) fn catch_up(&mut self, stream: &Stream, mut from: u64) -> CaughtUp {
-        let mut caught_up = CaughtUp::default();
-        while from != stream.head() {
-            let Some(piece) = stream.read(from) else {
-                caught_up.invalidated = true;
-                return caught_up;
-            };
-            from += piece.len() as u64;
-            for effect in piece {
-                match effect {
-                    Effect::FollowingChanged { user, .. } | Effect::FollowedMany { user }
-                        if user == self.user =>
-                    {
-                        caught_up.invalidated = true;
-                        return caught_up;
-                    }
-                    Effect::MutesChanged { user } | Effect::FollowedTagsChanged { user }
-                        if user == self.user =>
-                    {
-                        caught_up.invalidated = true;
-                        return caught_up;
-                    }
-                    Effect::Blocked { user, other, ended }
-                        if user == self.user && ended.following
-                            || other == self.user && ended.followed =>
-                    {
-                        caught_up.invalidated = true;
-                        return caught_up;
-                    }
-                    Effect::UserHidden { hidden: false, .. } => {
-                        caught_up.invalidated = true;
-                        return caught_up;
-                    }
-                    Effect::UserDeleted { user } | Effect::UserHidden { user, .. }
-                        if self.follows(user) =>
-                    {
-                        caught_up.invalidated = true;
-                        return caught_up;
-                    }
-                    Effect::Posted { post, author, listed, users }
-                    | Effect::BoostShown { post, author, listed, users }
-                        if self.follows(author) =>
-                    {
-                        let delivered = self.deliver((post, listed), author, users.as_ref());
-                        caught_up.delivered += u64::from(delivered);
-                    }
-                    Effect::PostDeleted { post, author, listed }
-                        if self.follows(author) && self.delete(post, author, listed) =>
-                    {
-                        caught_up.push(Change::Deleted(post));
-                    }
-                    Effect::PostEdited { post, author, listed }
-                        if self.follows(author) && self.shows(post, author, listed) =>
-                    {
-                        caught_up.push(Change::Edited(post));
-                    }
-                    _ => {}
-                }
-            }
-        }
-        self.current = from;
-        caught_up
-    }
-
-    /// Whether the user has a post at home by `author`, whom they follow or are. Of posts with
-    /// [`HomeUsers`](feed::HomeUsers) it finds those that are kept here: who is mentioned is also notified of changes as
-    /// such.
-    pub(super) fn shows(&self, post: PostId, author: UserId, listed: Listed) -> bool {
-        let is_kept = || self.posts.binary_search(&post).is_ok();
-        sees(self.user, &self.home, author, listed, is_kept)
-    }
-
-    /// Removes a post; returns [`Timeline::shows`] as it was before.
-    pub(super) fn delete(&mut self, post: PostId, author: UserId, listed: Listed) -> bool {
-        let shown = self.shows(post, author, listed);
-        if let Ok(at) = self.posts.binary_search(&post) {
-            self.posts.remove(at);
-        }
-        shown
+        let is_allowed =
+            || users().map_or(or_else, |users| listed.allows(self.user, &self.home, users));
+        self.has(author) && sees(self.user, &self.home, author, listed, is_allowed)
     }
 
     /// Whether posts by this user may be in the timeline.
-    pub(super) fn follows(&self, author: UserId) -> bool {
+    fn has(&self, author: UserId) -> bool {
         author == self.user || self.home.has(author)
     }
 
-    fn trim(&mut self, kept: usize) {
-        if self.posts.len() > kept {
+    fn catch_up(&self, state: &mut State, list: &List) {
+        let from = mem::replace(&mut state.position, list.position());
+        // Posts or changes of posts have left memory that this has not applied.
+        let is_behind = !list.has_all_after(from);
+        if is_behind && !list.has_users_after(from) {
+            state.is_stale = true;
+            return;
+        }
+        let new = list.places_after(from);
+        if is_behind {
+            (state.posts, state.complete) = (VecDeque::new(), true);
+            self.merge(state, list, None);
+        } else if AUTHORS_PER_TEST * new.len() <= 1 + self.home.users.len() {
+            for entry in list.entries(new) {
+                let is_new = || state.posts.back().is_none_or(|last| *last < entry.post);
+                if self.shows_entry(list, entry) && is_new() {
+                    state.push(entry.post);
+                }
+            }
+        } else {
+            self.merge(state, list, Some(new.start));
+        }
+        // After the posts, which the list has as all these changes have left them.
+        for change in list.changes_after(from) {
+            self.apply(state, change);
+        }
+    }
+
+    fn shows_entry(&self, list: &List, Entry { post, author, listed }: Entry) -> bool {
+        self.shows(author, listed, || list.users_of(post), false)
+    }
+
+    /// Adds the posts from `place` on, or all, found by their authors.
+    fn merge(&self, state: &mut State, list: &List, place: Option<usize>) {
+        let wanted = |entry: Entry| self.shows_entry(list, entry).then_some(entry.post);
+        let (reader, mut found) = ((self.user, &self.home), Vec::new());
+        // Otherwise there may be others between them and the posts before.
+        if !list.newest_from(place, reader, KEPT, wanted, &mut found) {
+            (state.posts, state.complete) = (VecDeque::new(), false);
+        }
+        let last = state.posts.back().copied();
+        let new = found.iter().rev().filter(|post| last.is_none_or(|last| last < **post));
+        new.for_each(|post| state.push(*post));
+    }
+
+    /// Applies a change of posts or users that may be applied already: that changes nothing.
+    fn apply(&self, state: &mut State, change: &Effect) {
+        match change {
+            Effect::PostDeleted { post, .. } => {
+                if let Ok(at) = state.posts.binary_search(post) {
+                    state.posts.remove(at);
+                }
+            }
+            Effect::BoostShown { post, author, listed, users } => {
+                if self.shows(*author, *listed, || users.as_ref(), false)
+                    && let Err(at) = state.posts.binary_search(post)
+                    && (at > 0 || state.complete)
+                {
+                    state.posts.insert(at, *post);
+                    state.trim();
+                }
+            }
+            Effect::UserDeleted { user } | Effect::UserHidden { user, hidden: true } => {
+                state.is_stale |= self.has(*user);
+            }
+            // Who follows a user that is shown again no timeline knows.
+            _ => state.is_stale = true,
+        }
+    }
+
+    /// Estimated bytes of a timeline of a user who has these at home.
+    fn bytes_of(home: &HomeAuthors) -> usize {
+        KEPT * size_of::<PostId>()
+            + (home.users.len() + home.without_boosts.len()) * size_of::<UserId>()
+    }
+}
+
+impl Held for Timeline {
+    fn bytes(&self) -> usize {
+        Self::bytes_of(&self.home)
+    }
+}
+
+impl State {
+    /// Adds a post that is newer than all.
+    fn push(&mut self, post: PostId) {
+        if self.posts.len() >= KEPT {
+            self.posts.pop_front();
+            self.complete = false;
+        } else if self.posts.len() == self.posts.capacity() {
+            // A list grows once, to the size that it keeps.
+            self.posts.reserve_exact(KEPT - self.posts.len());
+        }
+        self.posts.push_back(post);
+    }
+
+    fn trim(&mut self) {
+        if self.posts.len() > KEPT {
             self.posts.pop_front();
             self.complete = false;
         }
     }
 
-    /// The ids of a page, appended to `out` newest first, and whether there are more in the
-    /// direction of reading. `None` if the answer lies beyond what is kept.
-    pub(super) fn page(&self, page: &Page, out: &mut Vec<PostId>) -> Option<bool> {
+    /// Appends the ids of a page newest first; returns whether there are more in the direction of reading. `None` if
+    /// the answer reaches beyond what is kept.
+    fn page(&self, page: &Page, out: &mut Vec<PostId>) -> Option<bool> {
         if let Cursor::After(after) = page.cursor {
             let from = self.posts.partition_point(|post| *post <= after);
             if from == 0 && !self.complete {
@@ -224,17 +241,5 @@ impl Timeline {
         let from = end.saturating_sub(page.limit);
         out.extend(self.posts.range(from..end).rev());
         Some(from > 0)
-    }
-
-    /// Bytes held, with those of the index entries that point here.
-    pub(super) fn bytes(&self) -> usize {
-        Self::bytes_of(&self.home)
-    }
-
-    /// Bytes of a timeline of a user who has these at home.
-    pub(super) fn bytes_of(home: &HomeAuthors) -> usize {
-        const INDEX_ENTRY_BYTES: usize = 12;
-        let authors = (home.users.len() + 1) * (4 + INDEX_ENTRY_BYTES);
-        size_of::<Self>() + KEPT * 8 + authors + home.without_boosts.len() * 4
     }
 }

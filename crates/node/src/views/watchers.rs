@@ -1,29 +1,33 @@
-//! The watchers of the users of one shard.
+//! The watchers of users: clients with an open stream.
 //!
 //! The lock is the last to be taken: a thread that holds it takes no other. The writer takes it for one
-//! look-up, so lists of friends are added and removed piece by piece.
+//! look-up, so whatever concerns many users is done piece by piece. Watchers of one user wait for the writer nowhere: a
+//! thread of their own wakes the watchers of those who follow an author ([`wake`](super::wake)).
 //!
 //! The newest [`CHANGES_MAX`] deletions, edits and follows are kept for each watched user, shared by all
 //! watchers of the user. A watcher that does not read them in time gets [`Change::Missed`], and so does each
-//! watcher of a user whose timeline was evicted, because later changes are not recorded.
+//! watcher of a user whose timeline is not in memory when one of its posts changes.
 
+mod pairs;
 #[cfg(all(test, feature = "loom"))]
 mod races;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::Ordering;
 
-use feed::{PostId, UserId};
+use feed::{HomeAuthors, PostId, UserId};
 use hashbrown::HashMap;
 use tokio::sync::watch;
 
 use crate::sync::{AtomicUsize, Mutex, MutexGuard, fence};
+use pairs::{AT_ONCE, Added, Pairs};
 
-/// Pairs of a friend and a watcher that are indexed, about 32 bytes each: 2 MiB per shard. Stories of
-/// friends beyond that reach a live stream when it next polls.
-const PAIRS_MAX: usize = 1 << 16;
-/// Friends that are added or removed before others may have the lock: about 50 µs.
-const FRIENDS_AT_ONCE: usize = 256;
+/// Pairs of a friend and a watcher that are indexed, and of an author and a watcher: about 32 bytes each, 32 MiB of each
+/// kind. Stories of friends beyond that reach a live stream when it next polls. Watchers whose authors do not all fit are
+/// asked about each post.
+const PAIRS_MAX: usize = 1 << 20;
+/// Authors for whom one user is indexed while watched. Those whom the user follows no more are kept.
+const AUTHORS_MAX: u32 = 2 * feed::limits::FOLLOWING_MAX;
 
 /// Changes kept for a user who is watched, 16 bytes each.
 pub(super) const CHANGES_MAX: usize = 32;
@@ -93,31 +97,61 @@ pub(super) struct Watchers {
 }
 
 /// The data that the lock protects.
-#[derive(Default)]
 pub(super) struct Table {
-    news: HashMap<UserId, watch::Sender<News>>,
-    /// (friend, watcher): stories of the friend wake the watcher.
-    by_friend: BTreeSet<(UserId, UserId)>,
-    /// (watcher, friend): the same pairs.
-    by_watcher: BTreeSet<(UserId, UserId)>,
+    watched: HashMap<UserId, Watched>,
+    /// Stories of the user wake the watcher.
+    friends: Pairs,
+    /// Posts by the user may wake the watcher.
+    authors: Pairs,
+    /// Watched users who are not in `authors` with all whom they follow.
+    unindexed: BTreeSet<UserId>,
+}
+
+/// A user who is watched.
+#[derive(Default)]
+struct Watched {
+    news: watch::Sender<News>,
+    /// Number of authors for whom the user is indexed.
+    authors: u32,
+}
+
+impl Default for Table {
+    fn default() -> Self {
+        let pairs = || Pairs::new(PAIRS_MAX);
+        Self {
+            watched: HashMap::new(),
+            friends: pairs(),
+            authors: pairs(),
+            unindexed: BTreeSet::new(),
+        }
+    }
 }
 
 impl Watchers {
     /// Waits for anything new for `user`. What the facts show later wakes it.
     pub(super) fn watch(&self, user: UserId) -> watch::Receiver<News> {
         let mut table = self.table.lock();
-        let receiver = table.news.entry(user).or_default().subscribe();
-        self.users.store(table.news.len(), Ordering::SeqCst);
-        // Before the caller reads the facts; see `mentioned`.
+        let receiver = table.watched.entry(user).or_default().news.subscribe();
+        self.users.store(table.watched.len(), Ordering::SeqCst);
+        // Before the caller reads the facts; see `for_writer`.
         fence(Ordering::SeqCst);
         receiver
     }
 
     /// Has the stories of `friends` wake the watchers of `user`, if there are any.
     pub(super) fn watch_stories(&self, user: UserId, friends: &[UserId]) {
-        for some in friends.chunks(FRIENDS_AT_ONCE) {
+        for some in friends.chunks(AT_ONCE) {
             let mut table = self.table.lock();
             some.iter().for_each(|friend| table.befriend(user, *friend));
+            MutexGuard::unlock_fair(table);
+        }
+    }
+
+    /// Has posts by these authors wake the watchers of `user` too, if there are any.
+    pub(super) fn watch_posts(&self, user: UserId, home: &HomeAuthors) {
+        for some in home.users.chunks(AT_ONCE) {
+            let mut table = self.table.lock();
+            some.iter().for_each(|author| table.index(user, *author));
             MutexGuard::unlock_fair(table);
         }
     }
@@ -126,46 +160,27 @@ impl Watchers {
     pub(super) fn unwatch(&self, user: UserId) {
         {
             let mut table = self.table.lock();
-            if table.news.get(&user).is_none_or(|news| news.receiver_count() > 0) {
+            if table.watched.get(&user).is_none_or(|watched| watched.news.receiver_count() > 0) {
                 return;
             }
-            table.news.remove(&user);
-            self.users.store(table.news.len(), Ordering::SeqCst);
+            table.watched.remove(&user);
+            table.unindexed.remove(&user);
+            self.users.store(table.watched.len(), Ordering::SeqCst);
         }
         loop {
             let mut table = self.table.lock();
             // A new watcher needs the pairs, and removes them in the end.
-            if table.news.contains_key(&user) || !table.forget_friends(user) {
+            if table.watched.contains_key(&user)
+                || !table.friends.forget(user) & !table.authors.forget(user)
+            {
                 return;
             }
             MutexGuard::unlock_fair(table);
         }
     }
 
-    /// A post that the facts show mentions `user`. Writer only.
-    pub(super) fn mentioned(&self, user: UserId) {
-        if let Some(table) = self.table_for_writer() {
-            table.modify(user, |news| news.mentions += 1);
-        }
-    }
-
-    /// The facts show a new notification of `user` that is no mention. Writer only.
-    pub(super) fn notified(&self, user: UserId) {
-        if let Some(table) = self.table_for_writer() {
-            table.modify(user, |news| news.notifications += 1);
-        }
-    }
-
-    /// A post that mentions or mentioned `user` is deleted or edited, or their filters changed, as the facts show. Writer
-    /// only.
-    pub(super) fn changed(&self, user: UserId, change: Change) {
-        if let Some(table) = self.table_for_writer() {
-            table.changed(user, change);
-        }
-    }
-
-    /// The table, for what the facts show already, if there are watchers at all.
-    fn table_for_writer(&self) -> Option<MutexGuard<'_, Table>> {
+    /// The table, for what the facts show already, if there are watchers at all. Writer only.
+    pub(super) fn for_writer(&self) -> Option<MutexGuard<'_, Table>> {
         // Either this sees the watcher, or the watcher sees the change when it reads the facts.
         fence(Ordering::SeqCst);
         self.any()
@@ -174,14 +189,71 @@ impl Watchers {
     /// The table, if there are watchers at all.
     pub(super) fn any(&self) -> Option<MutexGuard<'_, Table>> {
         // A watch that begins now reads by itself what is new already.
-        (self.users.load(Ordering::SeqCst) > 0).then(|| self.table.lock())
+        self.are_any().then(|| self.table.lock())
     }
+
+    /// Whether there are watchers at all.
+    pub(super) fn are_any(&self) -> bool {
+        self.users.load(Ordering::SeqCst) > 0
+    }
+
+    /// Calls `each` with some watched users at a time, until all that `found` returns were there: it returns
+    /// [`AT_ONCE`] users from one on, ascending, or fewer if these are the last.
+    fn pieces(&self, found: impl Fn(&Table, UserId) -> Vec<UserId>, each: impl Fn(&[UserId])) {
+        let mut next = Some(UserId(0));
+        while let Some(from) = next
+            && let Some(table) = self.any()
+        {
+            let some = found(&table, from);
+            MutexGuard::unlock_fair(table);
+            each(&some);
+            next = after(&some);
+        }
+    }
+
+    /// Calls `each` with those who may have posts by `author` at home, some at a time, without holding the lock.
+    pub(super) fn readers_of(&self, author: UserId, each: impl Fn(&[UserId])) {
+        each(&[author]);
+        self.pieces(|table, from| table.authors.watchers(author, from), &each);
+        self.pieces(
+            |table, from| table.unindexed.range(from..).take(AT_ONCE).copied().collect(),
+            &each,
+        );
+    }
+
+    /// Wakes the watchers of friends of `author`.
+    pub(super) fn notify_friends(&self, author: UserId) {
+        let notify = |users: &[UserId]| {
+            if let Some(table) = self.any() {
+                users.iter().for_each(|user| table.notify(*user));
+            }
+        };
+        self.pieces(|table, from| table.friends.watchers(author, from), notify);
+    }
+
+    /// Wakes all watchers, who may have missed anything.
+    pub(super) fn all_missed(&self) {
+        let Some(table) = self.any() else { return };
+        let users: Vec<UserId> = table.watched.keys().copied().collect();
+        drop(table);
+        for some in users.chunks(AT_ONCE) {
+            let table = self.table.lock();
+            some.iter().for_each(|user| table.changed(*user, Change::Missed));
+            MutexGuard::unlock_fair(table);
+        }
+    }
+}
+
+/// The user to go on from, if there may be more after these.
+fn after(some: &[UserId]) -> Option<UserId> {
+    let last = some.last().filter(|_| some.len() == AT_ONCE)?;
+    last.0.checked_add(1).map(UserId)
 }
 
 impl Table {
     /// Whether `user` has watchers.
     pub(super) fn watches(&self, user: UserId) -> bool {
-        self.news.contains_key(&user)
+        self.watched.contains_key(&user)
     }
 
     /// Wakes the watchers of `user`.
@@ -189,15 +261,25 @@ impl Table {
         self.modify(user, |_| ());
     }
 
+    /// Wakes the watchers of `user` with a new mention.
+    pub(super) fn mentioned(&self, user: UserId) {
+        self.modify(user, |news| news.mentions += 1);
+    }
+
+    /// Wakes the watchers of `user` with a new notification that is no mention.
+    pub(super) fn notified(&self, user: UserId) {
+        self.modify(user, |news| news.notifications += 1);
+    }
+
     /// Wakes the watchers of `user` with a change.
     pub(super) fn changed(&self, user: UserId, change: Change) {
         self.modify(user, |news| news.push(change));
     }
 
-    /// Changes of what `user` has at home may be missed from now on. Wakes no watcher: a timeline that had
-    /// to make room for others is gathered again when it is read, and not at once.
+    /// Changes of what `user` has at home may be missed. Wakes no watcher: a timeline that had to make room for others
+    /// is gathered again when it is read, and not at once.
     pub(super) fn missed(&self, user: UserId) {
-        if let Some(news) = self.news.get(&user) {
+        if let Some(Watched { news, .. }) = self.watched.get(&user) {
             news.send_if_modified(|news| {
                 news.push(Change::Missed);
                 false
@@ -206,62 +288,55 @@ impl Table {
     }
 
     fn modify(&self, user: UserId, change: impl FnOnce(&mut News)) {
-        if let Some(news) = self.news.get(&user) {
+        if let Some(Watched { news, .. }) = self.watched.get(&user) {
             news.send_modify(change);
         }
     }
 
-    /// Wakes all watchers.
-    pub(super) fn notify_all(&self) {
-        self.news.values().for_each(|news| news.send_modify(|_| ()));
-    }
-
-    /// Wakes the watchers of friends of `author`; returns how many.
-    pub(super) fn notify_friends(&self, author: UserId) -> usize {
-        let pairs = self.by_friend.range((author, UserId(0))..=(author, UserId(u32::MAX)));
-        pairs.map(|(_, watcher)| self.notify(*watcher)).count()
-    }
-
-    /// The two became friends, as `user` sees it.
-    pub(super) fn befriend(&mut self, user: UserId, friend: UserId) {
-        if self.news.contains_key(&user)
-            && self.by_friend.len() < PAIRS_MAX
-            && self.by_friend.insert((friend, user))
-        {
-            self.by_watcher.insert((user, friend));
+    /// Has posts by an author wake the watchers of `user`, if there are any.
+    fn index(&mut self, user: UserId, author: UserId) {
+        let Some(watched) = self.watched.get_mut(&user) else { return };
+        let has_room = watched.authors < AUTHORS_MAX;
+        match if has_room { self.authors.add(author, user) } else { Added::Full } {
+            Added::New => watched.authors += 1,
+            Added::Known => {}
+            // Until the watch ends: whether all others fit is not known.
+            Added::Full => drop(self.unindexed.insert(user)),
         }
     }
 
-    /// The two are friends no more, as `user` sees it.
-    pub(super) fn unfriend(&mut self, user: UserId, friend: UserId) {
-        self.by_friend.remove(&(friend, user));
-        self.by_watcher.remove(&(user, friend));
+    /// Has the stories of a friend wake the watchers of `user`, if there are any.
+    fn befriend(&mut self, user: UserId, friend: UserId) {
+        if self.watched.contains_key(&user) {
+            self.friends.add(friend, user);
+        }
     }
 
-    /// Removes some pairs of `user`; whether there may be more.
-    fn forget_friends(&mut self, user: UserId) -> bool {
-        let pairs = self.by_watcher.range((user, UserId(0))..=(user, UserId(u32::MAX)));
-        let some: Vec<_> = pairs.take(FRIENDS_AT_ONCE).map(|(_, friend)| *friend).collect();
-        some.iter().for_each(|friend| self.unfriend(user, *friend));
-        some.len() == FRIENDS_AT_ONCE
-    }
-
-    /// Number of users with watchers, and of pairs.
-    #[cfg(test)]
-    pub(super) fn sizes(&self) -> (usize, usize) {
-        assert_eq!(self.by_friend.len(), self.by_watcher.len());
-        (self.news.len(), self.by_friend.len())
+    /// The two became friends, or are friends no more.
+    pub(super) fn friends_changed(&mut self, user: UserId, other: UserId, friends: bool) {
+        for (user, other) in [(user, other), (other, user)] {
+            if friends {
+                self.befriend(user, other);
+            } else {
+                self.friends.remove(other, user);
+            }
+            self.notify(user);
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+
     use super::*;
 
     const ADA: UserId = UserId(1);
 
-    fn sizes(watchers: &Watchers) -> (usize, usize) {
-        watchers.table.lock().sizes()
+    /// Number of users with watchers, of pairs with friends and with authors, and of users who are not indexed.
+    fn sizes(watchers: &Watchers) -> (usize, usize, usize, usize) {
+        let table = watchers.table.lock();
+        (table.watched.len(), table.friends.len(), table.authors.len(), table.unindexed.len())
     }
 
     fn notified(news: &mut watch::Receiver<News>) -> bool {
@@ -270,51 +345,103 @@ mod tests {
         notified
     }
 
+    fn users(range: std::ops::Range<u32>) -> Vec<UserId> {
+        range.map(UserId).collect()
+    }
+
+    fn readers_of(watchers: &Watchers, author: u32) -> Vec<UserId> {
+        let found = RefCell::new(Vec::new());
+        watchers.readers_of(UserId(author), |some| found.borrow_mut().extend_from_slice(some));
+        found.into_inner()
+    }
+
+    fn limit_pairs(watchers: &Watchers, pairs_max: usize) {
+        let mut table = watchers.table.lock();
+        table.friends = Pairs::new(pairs_max);
+        table.authors = Pairs::new(pairs_max);
+    }
+
     #[test]
     fn friends_come_and_go_and_nothing_is_left_after_the_last_watch() {
         let watchers = Watchers::default();
         let mut first = watchers.watch(ADA);
         let second = watchers.watch(ADA);
-        let friends: Vec<_> = (10..10 + 3 * FRIENDS_AT_ONCE as u32 / 2).map(UserId).collect();
+        let friends = users(10..10 + 3 * AT_ONCE as u32 / 2);
         watchers.watch_stories(ADA, &friends);
         watchers.watch_stories(ADA, &friends);
-        assert_eq!(sizes(&watchers), (1, friends.len()));
-        assert_eq!(watchers.any().unwrap().notify_friends(UserId(10)), 1);
+        watchers.watch_posts(ADA, &HomeAuthors::of(friends.clone()));
+        assert_eq!(sizes(&watchers), (1, friends.len(), friends.len(), 0));
+        watchers.notify_friends(UserId(10));
         assert!(notified(&mut first));
-        watchers.any().unwrap().unfriend(ADA, UserId(10));
-        assert_eq!(watchers.any().unwrap().notify_friends(UserId(10)), 0);
+        watchers.any().unwrap().friends_changed(ADA, UserId(10), false);
+        notified(&mut first);
+        watchers.notify_friends(UserId(10));
         assert!(!notified(&mut first));
         // Thousands of users who were friends briefly leave nothing.
         for other in (20_000..40_000).map(UserId) {
             let mut table = watchers.any().unwrap();
-            table.befriend(ADA, other);
-            table.unfriend(ADA, other);
+            table.friends_changed(ADA, other, true);
+            table.friends_changed(ADA, other, false);
         }
-        assert_eq!(sizes(&watchers), (1, friends.len() - 1));
+        assert_eq!(sizes(&watchers), (1, friends.len() - 1, friends.len(), 0));
         drop(first);
         watchers.unwatch(ADA);
-        assert_eq!(sizes(&watchers), (1, friends.len() - 1), "the second still waits");
+        assert_eq!(sizes(&watchers).0, 1, "the second still waits");
         drop(second);
         watchers.unwatch(ADA);
-        assert_eq!(sizes(&watchers), (0, 0));
+        assert_eq!(sizes(&watchers), (0, 0, 0, 0));
         assert!(watchers.any().is_none());
     }
 
     #[test]
-    fn pairs_have_a_limit_and_mentions_are_reported_beyond_it() {
+    fn watchers_are_found_for_those_whom_they_follow() {
         let watchers = Watchers::default();
-        let each = PAIRS_MAX as u32 / 10;
+        let all = users(0..3 * AT_ONCE as u32);
+        let news: Vec<_> = all.iter().map(|user| watchers.watch(*user)).collect();
+        for user in &all {
+            watchers.watch_posts(*user, &HomeAuthors::of(users(1_000..1_600)));
+            watchers.watch_posts(*user, &HomeAuthors::of(users(1_300..1_900)));
+        }
+        for author in [1_000, 1_300, 1_899] {
+            let expected = std::iter::once(UserId(author)).chain(all.iter().copied());
+            assert_eq!(readers_of(&watchers, author), expected.collect::<Vec<_>>());
+        }
+        assert_eq!(readers_of(&watchers, 1_900), [UserId(1_900)], "the author");
+        let stranger = UserId(9_999);
+        watchers.watch_posts(stranger, &HomeAuthors::of(users(1_300..1_900)));
+        assert!(!readers_of(&watchers, 1_300).contains(&stranger), "nobody watches");
+        drop(news);
+    }
+
+    #[test]
+    fn pairs_have_a_limit_beyond_which_watchers_are_asked_about_every_post() {
+        let watchers = Watchers::default();
+        limit_pairs(&watchers, 100);
         let mut all: Vec<_> = (0..12)
             .map(|user| {
-                let news = watchers.watch(UserId(user));
-                let friends: Vec<_> = (100..100 + each).map(UserId).collect();
-                watchers.watch_stories(UserId(user), &friends);
+                let (news, others) = (watchers.watch(UserId(user)), users(100..110));
+                watchers.watch_stories(UserId(user), &others);
+                watchers.watch_posts(UserId(user), &HomeAuthors::of(others));
                 news
             })
             .collect();
-        assert_eq!(sizes(&watchers), (12, PAIRS_MAX));
-        watchers.mentioned(UserId(11));
+        assert_eq!(sizes(&watchers), (12, 100, 100, 2));
+        watchers.for_writer().unwrap().mentioned(UserId(11));
         assert!(notified(&mut all[11]) && all[11].borrow().mentions == 1 && !notified(&mut all[0]));
+        assert_eq!(readers_of(&watchers, 777), [777, 10, 11].map(UserId));
+        watchers.watch_posts(UserId(0), &HomeAuthors::of(users(100..110)));
+        assert_eq!(readers_of(&watchers, 777), [777, 10, 11].map(UserId), "others are indexed");
+    }
+
+    #[test]
+    fn who_follows_ever_new_users_takes_no_more_than_their_part() {
+        let watchers = Watchers::default();
+        let _news = watchers.watch(ADA);
+        for first in (0..10).map(|n| 1_000 + n * feed::limits::FOLLOWING_MAX) {
+            let home = HomeAuthors::of(users(first..first + feed::limits::FOLLOWING_MAX));
+            watchers.watch_posts(ADA, &home);
+        }
+        assert_eq!(sizes(&watchers), (1, 0, AUTHORS_MAX as usize, 1));
     }
 
     #[test]
@@ -322,7 +449,7 @@ mod tests {
         let watchers = Watchers::default();
         let mut news = watchers.watch(ADA);
         let deleted = |id| Change::Deleted(PostId(id));
-        let changed = |id| watchers.changed(ADA, deleted(id));
+        let changed = |id| watchers.for_writer().unwrap().changed(ADA, deleted(id));
         changed(1);
         changed(2);
         assert!(notified(&mut news));

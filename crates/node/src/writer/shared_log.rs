@@ -14,7 +14,7 @@ use crate::lock::DataLock;
 
 /// Groups that are applied before new submissions are looked at.
 const GROUPS_MAX: usize = 64;
-/// Pause of a writer that cannot go on: readers lag, or the disk is full and so is the overlay.
+/// Pause of a writer that cannot go on: the disk is full and so is the overlay.
 const PAUSE: Duration = Duration::from_millis(1);
 /// How long a node that closes waits for its group.
 const CLOSED_WITHIN: Duration = Duration::from_secs(5);
@@ -94,7 +94,7 @@ impl Writer {
     /// Whether there is room for the changes of others, which were never asked.
     fn can_apply(&mut self) -> bool {
         let overlay_bytes = self.applier.rows_mut().overlay_bytes();
-        self.shared.views.has_room() && !self.checkpoints.is_overdue(overlay_bytes)
+        !self.checkpoints.is_overdue(overlay_bytes)
     }
 
     /// Applies the next group; false if none is here.

@@ -45,7 +45,6 @@ const TILES = [
   { title: "Errors", unit: "per second", format: count, lines: [["5xx", BAD, "server_errors_per_s"], ["4xx", SECOND, "client_errors_per_s"]] },
   { title: "Latency", format: time, log: true, lines: [["p50", ACCENT, "latency_p50_s"], ["p95", SECOND, "latency_p95_s"], ["p99", THIRD, "latency_p99_s"]] },
   { title: "Posts", unit: "per second", format: count, lines: [["posts", ACCENT, "posts_per_s"]] },
-  { title: "Timeline deliveries", unit: "per second", format: count, lines: [["deliveries", ACCENT, "deliveries_per_s"]] },
   { title: "Redis commands", unit: "per second", format: count, lines: [["commands", ACCENT, "redis_commands_per_s"]] },
   { title: "Commands per group", unit: "mean", format: count, lines: [["mean", ACCENT, "commands_per_group"]] },
   { title: "Fsync", format: time, log: true, lines: [["p50", ACCENT, "fsync_p50_s"], ["p99", SECOND, "fsync_p99_s"]] },

@@ -5,6 +5,7 @@
 //! reader distinguishes their posts.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use feed::Posted;
 use feed::{Listed, PostId, UserId};
@@ -25,10 +26,10 @@ const NOBODY: UserId = UserId(u32::MAX);
 
 /// A post.
 #[derive(Clone, Copy)]
-pub(super) struct Entry {
-    pub(super) post: PostId,
-    pub(super) author: UserId,
-    pub(super) listed: Listed,
+pub(in crate::views) struct Entry {
+    pub(in crate::views) post: PostId,
+    pub(in crate::views) author: UserId,
+    pub(in crate::views) listed: Listed,
 }
 
 #[derive(Clone, Copy)]
@@ -57,6 +58,8 @@ pub(super) struct Links {
     posts: VecDeque<Linked>,
     /// The number of the first post.
     first: Number,
+    /// Number of posts that were added as the newest.
+    added: u64,
     ends_max: usize,
     ends: Vec<Option<Box<[Ends; CHUNK]>>>,
     chunks: usize,
@@ -69,12 +72,22 @@ impl Links {
         let ends_max = (bytes / PARTS / size_of::<Ends>()).clamp(CHUNK, ENDS_MAX);
         // Memory is only used where there are posts, and nothing is copied when they become more.
         let posts = VecDeque::with_capacity(posts + 1);
-        Self { posts, first: 0, ends_max, ends: Vec::new(), chunks: 0 }
+        Self { posts, first: 0, added: 0, ends_max, ends: Vec::new(), chunks: 0 }
     }
 
     /// Bytes used.
     pub(super) fn bytes(&self) -> usize {
         self.posts.len() * POST_BYTES + self.chunks * CHUNK_BYTES
+    }
+
+    /// Number of posts.
+    pub(super) fn len(&self) -> usize {
+        self.posts.len()
+    }
+
+    /// Number of posts that were added as the newest so far.
+    pub(super) fn added(&self) -> u64 {
+        self.added
     }
 
     /// Whether another post is within `bytes_max`.
@@ -88,9 +101,26 @@ impl Links {
         Entry { post, author, listed }
     }
 
+    /// The posts at these places, which must be within the list.
+    pub(super) fn entries(&self, places: Range<usize>) -> impl Iterator<Item = Entry> {
+        let posts = self.posts.range(places);
+        posts.map(|Linked { post, author, listed, .. }| Entry {
+            post: *post,
+            author: *author,
+            listed: *listed,
+        })
+    }
+
     /// The place of the newest post by `author`.
+    #[inline]
     pub(super) fn newest(&self, author: UserId) -> Option<usize> {
         self.place(self.ends(author).newest)
+    }
+
+    /// Appends the places of the newest posts by these authors, as far as they are from `place` on.
+    pub(super) fn newest_from(&self, place: usize, authors: &[UserId], found: &mut Vec<usize>) {
+        let newest = authors.iter().filter_map(|author| self.newest(*author));
+        found.extend(newest.filter(|newest| *newest >= place));
     }
 
     /// The place of the next older post by the author of the post at `place`.
@@ -103,6 +133,7 @@ impl Links {
         if self.posts.back().is_some_and(|newest| newest.post >= post) {
             return;
         }
+        self.added += 1;
         let number = self.number(self.posts.len());
         let ends = self.ends(author);
         let older = ends.newest;
@@ -184,6 +215,7 @@ impl Links {
     }
 
     /// Place of the post with this number.
+    #[inline]
     fn place(&self, number: Number) -> Option<usize> {
         let place = || match number.checked_sub(self.first) {
             Some(place) => place as usize,
@@ -200,14 +232,22 @@ impl Links {
         self.posts.get_mut(place).unwrap_or_else(|| unreachable!("as above"))
     }
 
+    /// The index of the ends of an author. A division costs more than the rest of a look-up.
+    #[inline]
+    fn index(&self, author: UserId) -> usize {
+        let index = author.0 as usize;
+        if index < self.ends_max { index } else { index % self.ends_max }
+    }
+
+    #[inline]
     fn ends(&self, author: UserId) -> Ends {
-        let index = author.0 as usize % self.ends_max;
+        let index = self.index(author);
         let chunk = self.ends.get(index / CHUNK).and_then(Option::as_ref);
         chunk.and_then(|chunk| chunk.get(index % CHUNK)).copied().unwrap_or(NO_POSTS)
     }
 
     fn ends_mut(&mut self, author: UserId) -> &mut Ends {
-        let index = author.0 as usize % self.ends_max;
+        let index = self.index(author);
         if self.ends.len() <= index / CHUNK {
             self.ends.resize_with(index / CHUNK + 1, || None);
         }

@@ -95,7 +95,8 @@ impl Subject {
         self.pending.clear();
         self.loaded = None;
         self.views = Views::new(1 << 20, 4 * self.bytes, PostId(self.stamp + 1));
-        self.views.newest.list.write().steps_max = self.steps_max;
+        let steps_max = self.steps_max;
+        self.views.newest.make_small(Small { steps_max, ..Small::NOT });
     }
 
     fn apply(&mut self, command: Command) {

@@ -17,8 +17,18 @@ pub(super) struct Listener {
 }
 
 impl Listener {
-    pub(super) fn new(news: watch::Receiver<News>) -> Self {
-        Self { news, read: 0, position: 0, shown: BTreeSet::new() }
+    /// A client that has read the whole home at `position`, after the watch began.
+    pub(super) fn new(
+        news: watch::Receiver<News>,
+        position: u64,
+        shown: BTreeSet<(PostId, u64)>,
+    ) -> Self {
+        Self { news, read: 0, position, shown }
+    }
+
+    /// Whether a post is shown.
+    pub(super) fn shows(&self, post: PostId) -> bool {
+        self.shown.iter().any(|(id, _)| *id == post)
     }
 
     /// Shows what is new of `posts`, and then applies the changes. `texts` is the whole home now.
@@ -36,17 +46,16 @@ impl Listener {
         for (number, change) in changes {
             self.read = *number;
             match change {
-                Change::Deleted(post) => self.shown.retain(|(id, _)| id != post),
+                Change::Deleted(post) | Change::MentionDeleted(post, _) => {
+                    self.shown.retain(|(id, _)| id != post);
+                }
                 Change::Edited(post) => {
-                    let shown = self.shown.iter().any(|(id, _)| id == post);
+                    let shown = self.shows(*post);
                     self.shown.retain(|(id, _)| id != post);
                     self.shown.extend(read(*post).filter(|_| shown));
                 }
                 Change::Missed => self.shown.clone_from(texts),
-                Change::Followed(_)
-                | Change::Unfollowed(_)
-                | Change::MentionDeleted(..)
-                | Change::Filters => {}
+                Change::Followed(_) | Change::Unfollowed(_) | Change::Filters => {}
             }
         }
     }

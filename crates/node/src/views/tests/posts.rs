@@ -1,5 +1,6 @@
 //! The commands of steps: relations of users, and posts of every visibility.
 
+use feed::accounts::{AccountCommand, AccountState};
 use feed::follow_options::FollowWith;
 use feed::{Command, NewPost, PostText, UserId, UserRef, Visibility};
 
@@ -47,6 +48,10 @@ pub(super) fn relation(step: &Step) -> Option<Command> {
                 true => Command::Mute { user, other, mentions: true, time: None },
                 false => Command::Unmute { user, other },
             }
+        }
+        Step::Disable(user, on) => {
+            let state = if on { AccountState::Disabled } else { AccountState::Active };
+            Command::Account(AccountCommand::SetState { user: id(user), state })
         }
         _ => return None,
     })

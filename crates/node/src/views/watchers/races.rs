@@ -17,7 +17,7 @@ fn a_watch_that_begins_during_a_change_reads_it_or_is_notified() {
             let (watchers, facts) = (Arc::clone(&watchers), Arc::clone(&facts));
             loom::thread::spawn(move || {
                 facts.store(1, Ordering::Relaxed);
-                watchers.mentioned(ADA);
+                watchers.for_writer().inspect(|table| table.mentioned(ADA));
             })
         };
         let news = watchers.watch(ADA);
@@ -39,7 +39,7 @@ fn a_watch_survives_the_end_of_another() {
         drop(first);
         watchers.unwatch(ADA);
         let second = second.join().unwrap();
-        watchers.mentioned(ADA);
+        watchers.for_writer().inspect(|table| table.mentioned(ADA));
         assert_eq!(second.borrow().mentions, 1);
     });
 }
