@@ -5,7 +5,8 @@
 //! will equal them once a change that the facts already show is applied.
 //!
 //! A read takes no lock, because a home reads many entries and each lock would wait for the memory access
-//! before it. So entries are immutable: a new one replaces the old one.
+//! before it. So entries are immutable: a new one replaces the old one. A timeline has a lock of its own for the posts
+//! that it adds when it is read.
 //!
 //! Eviction is CLOCK with counters: a read raises the heat of an entry, the hand lowers it as it passes and
 //! evicts cold entries. The hand passes at most [`HAND_STEPS_MAX`] entries for one that is to be kept; if
@@ -103,8 +104,8 @@ impl<V: Held> Known<V> {
         shard
     }
 
-    /// Replaces an entry by what `apply` returns for it, or removes it. Writer only, in order, once the
-    /// facts show the change.
+    /// Replaces an entry by what `apply` returns for it, or removes it. The writer does so in order, once the
+    /// facts show the change; others only remove entries.
     pub(super) fn change(&self, user: UserId, apply: impl FnOnce(&V) -> Option<V>) {
         let mut shard = self.shard(user).lock();
         shard.changes += 1;
