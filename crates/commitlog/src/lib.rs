@@ -1,8 +1,9 @@
 //! A durable log: an ordered sequence of groups, each a payload of bytes at a position with a time. It is
 //! the source of truth: all other data can be rebuilt from it. It does not interpret the payloads.
 //!
-//! [`Log`] is the interface. [`LocalLog`] keeps groups in segment files of one directory, through
-//! the layer of files in [`disk`]. [`Archive`] copies them elsewhere. A [`SharedLog`] is one of several nodes.
+//! [`Log`] is the interface: one way in and one way out, for a log of one node as for one that several nodes share.
+//! [`LocalLog`] keeps groups in segment files of one directory, through the layer of files in [`disk`]. [`Archive`]
+//! copies them elsewhere.
 //!
 //! State: that of each kind of log; `Durability` is shared by a log and its sync points.
 //! What always holds:
@@ -29,6 +30,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
 
 use crate::disk::DiskFile;
 
@@ -40,7 +44,7 @@ pub use read_only::{Checked, check, check_all};
 pub use reader::{LogReader, begin_after};
 pub use salvage::{LogDamage, LogSurvey, Stretch, salvage};
 pub use segment_check::{SegmentCheck, closed_segments};
-pub use shared::{Applied, Arrived, ClusterId, GroupId, Heard, NodeId, SharedLog};
+pub use shared::{Applied, Arrived, ClusterId, GroupId, Heard, NodeId};
 
 /// The position of a group in the log. The first group is at 1; 0 is before the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -66,14 +70,25 @@ pub struct Placed {
     pub time_ms: u64,
 }
 
-/// What all logs have.
+/// A log as its writer uses it: what is appended comes back by [`Log::next`], with its place. Before anything is appended
+/// what the log had when it was opened comes, from the position on that the caller has.
+///
+/// A log of its own, in files of this machine, has a node that is none, can be cut, and gives back at once what was
+/// appended. One that several nodes share also gives the groups of the others.
 pub trait Log: Send {
-    /// Hands over a group of 1 to [`PAYLOAD_BYTES_MAX`] bytes. A log of one node writes it after the last one and
-    /// returns its place: the group survives the end of the process, but not yet a power loss. A log that several
-    /// nodes share returns none: the group is durable, and has its place, when [`SharedLog::next`] gives it back.
-    /// `time_ms` is the caller's time in milliseconds since 1970; a log that keeps its own time gives the group that
-    /// instead, and keeps the caller's beside it. A payload of another length is refused and changes nothing; any other error poisons the log.
-    fn append(&mut self, payload: &[u8], time_ms: u64) -> Result<Option<Placed>, LogError>;
+    /// Hands over a group of 1 to [`Log::payload_bytes_max`] bytes. One of a log of its own survives the end of the process
+    /// then, but not yet a power loss; one of a shared log is durable when it comes back. `time_ms` is the caller's time in
+    /// milliseconds since 1970; a log that keeps its own time gives the group that instead, and keeps the caller's beside
+    /// it. A payload of another length is refused and changes nothing; any other error poisons the log.
+    fn append(&mut self, payload: Bytes, time_ms: u64) -> Result<(), LogError>;
+
+    /// The next group, if it is here. Does not wait for others. An error poisons the log.
+    fn next(&mut self) -> Result<Option<Arrived>, LogError>;
+
+    /// As [`Log::next`], but waits up to `wait` for a group of others.
+    fn next_within(&mut self, _wait: Duration) -> Result<Option<Arrived>, LogError> {
+        self.next()
+    }
 
     /// Waits until every group appended so far survives a power loss. An error poisons the log.
     fn sync(&mut self) -> Result<(), LogError> {
@@ -83,32 +98,65 @@ pub trait Log: Send {
     /// A sync of everything appended so far, to run on another thread while this one goes on appending.
     fn sync_point(&self) -> SyncPoint;
 
-    /// The position of the last group that has its place here; 0 if there has never been one.
+    /// The position of the last group that [`Log::next`] has given, or after which it began; 0 if there is none.
     fn last(&self) -> Position;
-}
 
-/// A log of one node, in files of this machine, which can be read again.
-pub trait OwnLog: Log {
-    /// Drops old groups, none of them after `up_to`: only whole segments, and never the last one.
+    /// The position of the last group when it was opened.
+    fn last_at_open(&self) -> Position;
+
+    /// The node that appends, in a log that several nodes share.
+    fn node(&self) -> Option<NodeId> {
+        None
+    }
+
+    /// The longest payload that it accepts, in bytes.
+    fn payload_bytes_max(&self) -> usize {
+        PAYLOAD_BYTES_MAX
+    }
+
+    /// Lets this node append to a shared log, in an epoch that must be greater than all of it before. From then on `wake` is
+    /// called after each group, or error, that [`Log::next`] can give.
+    fn begin(&mut self, _epoch: u64, _wake: Box<dyn Fn() + Send + Sync>) {}
+
+    /// Whether the log cannot be trusted with changes now. It may pass.
+    fn refuses_changes(&self) -> bool {
+        false
+    }
+
+    /// No node needs the groups of a shared log up to here: it may drop them, at any time.
+    fn trim(&mut self, _up_to: Position) {}
+
+    /// The last position that the log is known to have.
+    fn end(&self) -> Heard {
+        Heard { position: self.last(), ago: Duration::ZERO }
+    }
+
+    /// By which the nodes that share a log give each other files.
+    fn files(&self) -> Option<Arc<dyn SharedFiles>> {
+        None
+    }
+
+    /// Drops old groups of a log of its own, none of them after `up_to`: only whole segments, and never the last one.
     /// Returns the bytes freed on the disk. An error poisons the log.
-    fn cut(&mut self, up_to: Position) -> Result<u64, LogError>;
+    fn cut(&mut self, _up_to: Position) -> Result<u64, LogError> {
+        Ok(0)
+    }
 
-    /// Makes the next group begin a new segment, so that [`OwnLog::cut`] can drop all that came before.
+    /// Makes the next group begin a new segment, so that [`Log::cut`] can drop all that came before.
     /// False if the segment is still being prepared: ask again later. An error poisons the log.
-    fn renew(&mut self) -> Result<bool, LogError>;
+    fn renew(&mut self) -> Result<bool, LogError> {
+        Ok(true)
+    }
 
     /// Whether the last segment has no groups yet.
-    fn is_renewed(&self) -> bool;
+    fn is_renewed(&self) -> bool {
+        true
+    }
 
-    /// The bytes from the oldest group kept to the last one, with headers and padding.
-    fn size(&self) -> u64;
-
-    /// Gives every group after `after` to `each`, in order, and stops at its first error.
-    fn read(
-        &self,
-        after: Position,
-        each: &mut dyn FnMut(Group<'_>) -> Result<(), ReadError>,
-    ) -> Result<(), LogError>;
+    /// The bytes on this machine from the oldest group kept to the last one, with headers and padding.
+    fn size(&self) -> u64 {
+        0
+    }
 }
 
 /// The error of the callback that receives the groups.

@@ -11,11 +11,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
+use bytes::Bytes;
+
 use crate::disk::{Disk, DiskFile};
 use crate::format::{NewGroup, PAYLOAD_BYTES_MAX, SECTOR_BYTES, Sector, write_group};
 use crate::recover::{EachGroup, Recovered, read_groups, recover};
 use crate::segment::{Blank, Segment, install, make_blank};
-use crate::{Durability, Log, LogError, OwnLog, Placed, Position, SyncPoint, Unsynced, disk_error};
+use crate::{
+    Arrived, Durability, GroupId, Log, LogError, Placed, Position, SyncPoint, Unsynced, disk_error,
+};
 
 /// The length of a segment file, unless a single group needs a longer one.
 pub const SEGMENT_BYTES: u64 = 16 << 20;
@@ -50,6 +54,10 @@ pub struct LocalLog {
     /// Position of the next group in `file`, in bytes.
     end: u64,
     last: u64,
+    last_at_open: u64,
+    /// The last group that was taken, and those after it that are in memory.
+    taken: u64,
+    arrived: VecDeque<Arrived>,
     durability: Arc<Durability>,
     next: Option<Next>,
     buffer: Vec<Sector>,
@@ -115,13 +123,16 @@ impl LocalLog {
             file,
             end,
             last,
+            last_at_open: last,
+            taken: from.0,
+            arrived: VecDeque::new(),
             durability: Arc::new(Durability::up_to(Position(last))),
             next: None,
             buffer: Vec::new(),
         })
     }
 
-    /// As [`Log::append`]; the group has its place at once.
+    /// Writes a group, which [`Log::next`] does not give: for who only fills a log.
     ///
     /// # Errors
     /// [`LogError`]
@@ -133,7 +144,35 @@ impl LocalLog {
         self.guarded(|log| log.write(payload, time_ms))
     }
 
-    /// As [`OwnLog::read`].
+    /// The position of the last group; 0 if there has never been one.
+    #[must_use]
+    pub fn last(&self) -> Position {
+        Position(self.last)
+    }
+
+    /// Reads what was found at the opening and was not taken: a segment at a time.
+    fn read_on(&mut self) -> Result<(), LogError> {
+        let next = self.taken + 1;
+        let segments = self.closed.iter().chain([&self.tail]);
+        let segment = segments.rev().find(|segment| segment.first <= next);
+        let Some(first) = segment.map(|segment| segment.first) else { return Ok(()) };
+        let (up_to, arrived) = (self.last_at_open, &mut self.arrived);
+        read_groups(&*self.disk, &self.dir, first, &mut Vec::new(), &mut |group| {
+            if (next..=up_to).contains(&group.position.0) {
+                arrived.push_back(Arrived {
+                    position: group.position,
+                    time_ms: group.time_ms,
+                    sent_ms: group.time_ms,
+                    id: GroupId::ALONE,
+                    is_own: false,
+                    payload: Bytes::copy_from_slice(group.payload),
+                });
+            }
+            Ok(())
+        })
+    }
+
+    /// Gives every group after `after` to `each`, in order, and stops at its first error.
     ///
     /// # Errors
     /// [`LogError`]
@@ -236,8 +275,22 @@ impl LocalLog {
 }
 
 impl Log for LocalLog {
-    fn append(&mut self, payload: &[u8], time_ms: u64) -> Result<Option<Placed>, LogError> {
-        self.append(payload, time_ms).map(Some)
+    fn append(&mut self, payload: Bytes, time_ms: u64) -> Result<(), LogError> {
+        let Placed { position, time_ms } = self.append(&payload, time_ms)?;
+        let (id, sent_ms, is_own) = (GroupId::ALONE, time_ms, true);
+        self.arrived.push_back(Arrived { position, time_ms, sent_ms, id, is_own, payload });
+        Ok(())
+    }
+
+    fn next(&mut self) -> Result<Option<Arrived>, LogError> {
+        if self.arrived.is_empty() && self.taken < self.last_at_open {
+            self.guarded(Self::read_on)?;
+        }
+        let next = self.arrived.pop_front();
+        if let Some(group) = &next {
+            self.taken = group.position.0;
+        }
+        Ok(next)
     }
 
     fn sync_point(&self) -> SyncPoint {
@@ -247,15 +300,17 @@ impl Log for LocalLog {
             path: self.tail.path.clone(),
             durability: self.durability.clone(),
         };
-        SyncPoint { last: self.last(), unsynced: Some(unsynced) }
+        SyncPoint { last: Position(self.last), unsynced: Some(unsynced) }
     }
 
     fn last(&self) -> Position {
-        Position(self.last)
+        Position(self.taken)
     }
-}
 
-impl OwnLog for LocalLog {
+    fn last_at_open(&self) -> Position {
+        Position(self.last_at_open)
+    }
+
     fn cut(&mut self, up_to: Position) -> Result<u64, LogError> {
         let up_to = Position(up_to.0 + if crate::has_bug("cut-too-much") { 20 } else { 0 });
         self.guarded(|log| {
@@ -292,10 +347,6 @@ impl OwnLog for LocalLog {
 
     fn size(&self) -> u64 {
         self.closed.iter().map(|segment| segment.bytes).sum::<u64>() + self.end
-    }
-
-    fn read(&self, after: Position, each: EachGroup<'_>) -> Result<(), LogError> {
-        self.read(after, each)
     }
 }
 

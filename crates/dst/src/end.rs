@@ -44,12 +44,14 @@ impl Run {
         let opened = SimulatedNode::open(&self.options, &rows, self.store_seed, |_| {
             let (disk, dir) = (Arc::new(disk), Path::new("/log"));
             let options = LogOptions { segment_bytes: 1 << 20, prepares_on_thread: false };
-            let mut log = LocalLog::open_with(disk, dir, options, Position(0))?;
+            let open = || LocalLog::open_with(disk.clone(), dir, options, Position(0));
+            let mut log = open()?;
             for group in &self.history.lock().groups {
                 log.append(&group.payload, group.time_ms)?;
             }
             log.sync()?;
-            Ok(Box::new(log))
+            drop(log);
+            Ok(Box::new(open()?))
         });
         let node = match opened {
             Ok(node) => node,

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use commitlog::{Group, LocalLog, Log, LogError, OwnLog, Placed, Position, ReadError, SyncPoint};
+use bytes::Bytes;
+use commitlog::{Arrived, LocalLog, Log, LogError, Position, SyncPoint};
 use parking_lot::Mutex;
 
 /// A recorded group.
@@ -31,7 +32,7 @@ pub(crate) struct RecordingLog {
 }
 
 impl Log for RecordingLog {
-    fn append(&mut self, payload: &[u8], time_ms: u64) -> Result<Option<Placed>, LogError> {
+    fn append(&mut self, payload: Bytes, time_ms: u64) -> Result<(), LogError> {
         let position = self.inner.last().0 + 1;
         {
             let mut history = self.history.lock();
@@ -39,10 +40,29 @@ impl Log for RecordingLog {
             assert_eq!(history.groups.len() as u64 + 1, position, "positions have no gaps");
             history.groups.push(Recorded { time_ms, payload: payload.to_vec() });
         }
-        let placed = self.inner.append(payload, time_ms)?;
-        assert_eq!(placed, Placed { position: Position(position), time_ms });
+        Log::append(&mut self.inner, payload, time_ms)?;
+        assert_eq!(self.inner.last().0, position);
         self.history.lock().appended = position;
-        Ok(Some(placed))
+        Ok(())
+    }
+
+    fn next(&mut self) -> Result<Option<Arrived>, LogError> {
+        let due = Log::last(&self.inner).0 + 1;
+        let next = self.inner.next()?;
+        if let Some(group) = &next {
+            assert_eq!(group.position.0, due, "the log gives its groups in order, each once");
+            let history = self.history.lock();
+            let Some(recorded) = history.groups.get(due as usize - 1) else {
+                panic!("the log has a group at {due} that was never appended")
+            };
+            assert!(
+                recorded.payload == group.payload && group.time_ms == recorded.time_ms,
+                "the log has another group at {due} than was appended"
+            );
+        } else {
+            assert_eq!(due, self.inner.last().0 + 1, "the log gives all of its groups");
+        }
+        Ok(next)
     }
 
     fn sync(&mut self) -> Result<(), LogError> {
@@ -57,11 +77,13 @@ impl Log for RecordingLog {
     }
 
     fn last(&self) -> Position {
-        self.inner.last()
+        Log::last(&self.inner)
     }
-}
 
-impl OwnLog for RecordingLog {
+    fn last_at_open(&self) -> Position {
+        self.inner.last_at_open()
+    }
+
     fn cut(&mut self, up_to: Position) -> Result<u64, LogError> {
         self.inner.cut(up_to)
     }
@@ -76,31 +98,5 @@ impl OwnLog for RecordingLog {
 
     fn size(&self) -> u64 {
         self.inner.size()
-    }
-
-    fn read(
-        &self,
-        after: Position,
-        each: &mut dyn FnMut(Group<'_>) -> Result<(), ReadError>,
-    ) -> Result<(), LogError> {
-        let mut next = after.0 + 1;
-        self.inner.read(after, &mut |group| {
-            assert_eq!(group.position.0, next, "the log reads its groups in order, each once");
-            next += 1;
-            {
-                let history = self.history.lock();
-                let Some(recorded) = history.groups.get(group.position.0 as usize - 1) else {
-                    panic!("the log has a group at {} that was never appended", group.position.0)
-                };
-                assert!(
-                    recorded.payload == group.payload && group.time_ms == recorded.time_ms,
-                    "the log has another group at {} than was appended",
-                    group.position.0
-                );
-            }
-            each(group)
-        })?;
-        assert_eq!(next, self.inner.last().0 + 1, "the log reads all of its groups");
-        Ok(())
     }
 }

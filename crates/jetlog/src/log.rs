@@ -3,9 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use commitlog::{
-    Arrived, Heard, Log, LogError, NodeId, Placed, Position, SharedFiles, SharedLog, SyncPoint,
-};
+use bytes::Bytes;
+use commitlog::{Arrived, Heard, Log, LogError, NodeId, Position, SharedFiles, SyncPoint};
 
 use crate::{JetLog, JetLogError};
 
@@ -16,9 +15,9 @@ impl From<JetLogError> for LogError {
 }
 
 impl Log for JetLog {
-    fn append(&mut self, payload: &[u8], time_ms: u64) -> Result<Option<Placed>, LogError> {
-        self.append(payload, time_ms)?;
-        Ok(None)
+    fn append(&mut self, payload: Bytes, time_ms: u64) -> Result<(), LogError> {
+        self.append(&payload, time_ms)?;
+        Ok(())
     }
 
     fn sync_point(&self) -> SyncPoint {
@@ -28,11 +27,9 @@ impl Log for JetLog {
     fn last(&self) -> Position {
         self.last
     }
-}
 
-impl SharedLog for JetLog {
-    fn node(&self) -> NodeId {
-        self.node
+    fn node(&self) -> Option<NodeId> {
+        Some(self.node)
     }
 
     fn last_at_open(&self) -> Position {
@@ -70,7 +67,7 @@ impl SharedLog for JetLog {
         self.shared.heard()
     }
 
-    fn files(&self) -> Arc<dyn SharedFiles> {
-        self.files.clone()
+    fn files(&self) -> Option<Arc<dyn SharedFiles>> {
+        Some(self.files.clone())
     }
 }

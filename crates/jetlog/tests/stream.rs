@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use async_nats::jetstream::stream::{Config, DiscardPolicy, StorageType};
 use commitlog::{
-    Applied, Arrived, ClusterId, FileName, GroupId, NodeId, Position, SharedFiles, SharedLog as _,
+    Applied, Arrived, ClusterId, FileName, GroupId, Log as _, NodeId, Position, SharedFiles,
 };
 use jetlog::{JetLog, JetLogError, JetLogOptions};
 use rustix::process::Signal;
@@ -730,7 +730,7 @@ fn get(files: &dyn SharedFiles, name: &FileName) -> Vec<u8> {
 #[test]
 fn a_file_that_one_node_stores_is_there_for_all() {
     let Some((servers, options)) = one_server() else { return };
-    let (a, b) = (open(&options, A, 0).files(), open(&options, B, 0).files());
+    let (a, b) = (open(&options, A, 0).files().unwrap(), open(&options, B, 0).files().unwrap());
     for length in [0, 1, 60 << 10, (60 << 10) + 1, 1_000_000] {
         let (name, bytes) = file(length);
         assert_eq!(b.get(&name, 1 << 24).unwrap(), None);
@@ -781,14 +781,14 @@ fn nodes_hear_what_others_ask_for() {
     let (heard, hears) = std::sync::mpsc::channel();
     for (node, log) in [&a, &b].into_iter().enumerate() {
         let heard = heard.clone();
-        log.files().listen(Box::new(move |name| heard.send((node, name)).unwrap()));
+        log.files().unwrap().listen(Box::new(move |name| heard.send((node, name)).unwrap()));
     }
     with_jetstream(&servers.urls(), async |jetstream| {
         // What is no name is left out.
         jetstream.client().publish("roost.wanted", vec![1; 31].into()).await.unwrap();
         jetstream.client().flush().await.unwrap();
     });
-    a.files().ask(&[5; 32]);
+    a.files().unwrap().ask(&[5; 32]);
     let mut found = [hears.recv_timeout(PATIENCE).unwrap(), hears.recv_timeout(PATIENCE).unwrap()];
     found.sort_unstable();
     assert_eq!(found, [(0, [5; 32]), (1, [5; 32])]);
@@ -797,7 +797,7 @@ fn nodes_hear_what_others_ask_for() {
 #[test]
 fn files_are_stored_and_read_while_a_server_is_down() {
     let Some((mut servers, options)) = three_servers() else { return };
-    let (a, b) = (open(&options, A, 0).files(), open(&options, B, 0).files());
+    let (a, b) = (open(&options, A, 0).files().unwrap(), open(&options, B, 0).files().unwrap());
     let (name, bytes) = file(500_000);
     insist(&*a, &name, &bytes);
     for at in 0..3 {
@@ -823,7 +823,7 @@ fn files_are_stored_and_read_while_a_server_is_down() {
 fn a_stream_that_could_lose_files_is_refused_and_the_command_mends_it() {
     type Change<'a> = &'a dyn Fn(&mut Config) -> bool;
     let Some((servers, options)) = one_server() else { return };
-    let files = open(&options, A, 0).files();
+    let files = open(&options, A, 0).files().unwrap();
     let (name, bytes) = file(100);
     files.put(&name, &bytes).unwrap();
     let run = |act: Change<'_>| {
@@ -871,5 +871,5 @@ fn a_stream_that_could_lose_files_is_refused_and_the_command_mends_it() {
     }
     // A node that starts makes it, too.
     run(&|_| false);
-    open(&options, B, 0).files().put(&name, &bytes).unwrap();
+    open(&options, B, 0).files().unwrap().put(&name, &bytes).unwrap();
 }

@@ -4,14 +4,13 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use commitlog::{Position, SyncPoint};
+use commitlog::{Log, Position, SyncPoint};
 use store::{Checkpoint, Store, StoreError, StoreWriter};
 
 use crate::archive_progress::ArchiveProgress;
 use crate::clock::Clock;
 use crate::fatal::DiskError;
 use crate::metrics::Metrics;
-use crate::node_log::NodeLog;
 use crate::space::Space;
 use crate::threads::{Background, Job};
 
@@ -99,7 +98,7 @@ impl Checkpoints {
     pub(crate) fn when_due(
         &mut self,
         rows: &mut StoreWriter,
-        log: &mut NodeLog,
+        log: &mut dyn Log,
         work: usize,
     ) -> Result<(), DiskError> {
         self.work += work;
@@ -127,7 +126,7 @@ impl Checkpoints {
     pub(crate) fn when_idle(
         &mut self,
         rows: &mut StoreWriter,
-        log: &mut NodeLog,
+        log: &mut dyn Log,
     ) -> Result<(), DiskError> {
         if self.space.is_used_up() {
             return Ok(());
@@ -148,7 +147,7 @@ impl Checkpoints {
     pub(crate) fn take_soon(
         &mut self,
         rows: &mut StoreWriter,
-        log: &mut NodeLog,
+        log: &mut dyn Log,
     ) -> Result<(), DiskError> {
         self.conclude(rows, log)?;
         if !self.is_running() && !self.space.is_used_up() {
@@ -187,7 +186,7 @@ impl Checkpoints {
 
     /// Cuts the log up to a checkpoint that has ended. Starts an erasing checkpoint if one is wanted, once
     /// the log has a new segment: then all earlier segments can be removed.
-    fn conclude(&mut self, rows: &mut StoreWriter, log: &mut NodeLog) -> Result<(), DiskError> {
+    fn conclude(&mut self, rows: &mut StoreWriter, log: &mut dyn Log) -> Result<(), DiskError> {
         if self.is_running() {
             return Ok(());
         }
@@ -205,7 +204,7 @@ impl Checkpoints {
     pub(crate) fn last(
         &mut self,
         rows: &mut StoreWriter,
-        log: &mut NodeLog,
+        log: &mut dyn Log,
         position: Position,
     ) -> Result<bool, DiskError> {
         self.finish(log)?;
@@ -229,15 +228,15 @@ impl Checkpoints {
         self.running.as_ref().is_some_and(|running| !running.job.is_finished())
     }
 
-    fn start(&mut self, rows: &mut StoreWriter, log: &NodeLog) {
-        self.start_at(log.any().last(), rows, log);
+    fn start(&mut self, rows: &mut StoreWriter, log: &dyn Log) {
+        self.start_at(log.last(), rows, log);
     }
 
-    fn start_at(&mut self, position: Position, rows: &mut StoreWriter, log: &NodeLog) {
+    fn start_at(&mut self, position: Position, rows: &mut StoreWriter, log: &dyn Log) {
         let position = Position(position.0 + u64::from(rows::has_bug("checkpoint-ahead")));
         let Some(checkpoint) = rows.freeze(position.0) else { return };
         let metrics = Arc::clone(&self.metrics);
-        let logged = log.any().sync_point();
+        let logged = log.sync_point();
         let work = move || run(&logged, checkpoint, &metrics);
         let job = self.background.start("checkpoint", work);
         // Only a log that begins anew can be dropped up to here.
@@ -249,7 +248,7 @@ impl Checkpoints {
     }
 
     /// Cuts the log as far as checkpoints and the archive allow.
-    fn cut(&mut self, log: &mut NodeLog) -> Result<(), DiskError> {
+    fn cut(&mut self, log: &mut dyn Log) -> Result<(), DiskError> {
         let Some(wanted) = self.uncut else { return Ok(()) };
         let up_to = self.archive.cut(wanted, log.size(), self.space.is_low());
         if up_to >= wanted {
@@ -260,7 +259,7 @@ impl Checkpoints {
     }
 
     /// Waits for the checkpoint under way, if any, and cuts the log.
-    fn finish(&mut self, log: &mut NodeLog) -> Result<(), DiskError> {
+    fn finish(&mut self, log: &mut dyn Log) -> Result<(), DiskError> {
         let Some(Running { position, erased, job }) = self.running.take() else {
             return Ok(());
         };

@@ -4,7 +4,7 @@ use std::fs::File;
 
 use anyhow::Context as _;
 use jetlog::{JetLog, JetLogOptions};
-use node::{Applied, ClusterId, LogError, NodeId, SharedLog};
+use node::{Applied, ClusterId, Log, LogError, NodeId};
 
 use crate::settings::{Nats, Policy, Settings};
 
@@ -28,7 +28,7 @@ pub(crate) fn open_log(
     cluster: ClusterId,
     node: NodeId,
     applied: Applied,
-) -> Result<Box<dyn SharedLog>, LogError> {
+) -> Result<Box<dyn Log>, LogError> {
     Ok(Box::new(JetLog::open(options, (cluster, node), applied)?))
 }
 

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use commitlog::disk::{Disk, DiskFile, RealDisk};
 use commitlog::{
     Archive, ArchiveError, ArchiveReader, LocalLog, Log as _, LogError, LogOptions, LogReader,
-    OwnLog as _, Position,
+    Position,
 };
 
 /// Eight sectors, so that short histories have many segments.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use commitlog::disk::{Disk, RealDisk};
 use commitlog::{
-    Group, LocalLog, Log, LogError, LogOptions, OwnLog as _, PAYLOAD_BYTES_MAX, Position, SyncPoint,
+    Group, LocalLog, Log, LogError, LogOptions, PAYLOAD_BYTES_MAX, Position, SyncPoint,
 };
 use proptest::prelude::*;
 use testkit::disk::{Crash, FaultyDisk};

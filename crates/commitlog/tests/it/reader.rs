@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use commitlog::disk::RealDisk;
 use commitlog::{
-    LocalLog, Log as _, LogError, LogOptions, LogReader, OwnLog as _, Position, begin_after, check,
+    LocalLog, Log as _, LogError, LogOptions, LogReader, Position, begin_after, check,
 };
 
 /// Eight sectors, so that short histories have many segments.

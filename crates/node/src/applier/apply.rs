@@ -1,8 +1,7 @@
-//! Applying groups: proposed ones, with answers, and those of a log that is replayed.
+//! Applying the commands of groups: of proposed ones, with answers, and of others.
 
 use std::{mem, vec};
 
-use commitlog::Placed;
 use feed::{Effect, Refusal, Reply, Request};
 use kv::{KeyAnswer, KeyOps, KeyRefusal, KeyRowsMut};
 use rows::{Stamp, WORK_PER_ROW};
@@ -15,25 +14,16 @@ use crate::budget::Reservation;
 use crate::entry::Entry;
 use crate::submission::{Answer, KeyReplies, READ_BYTES_MAX, ReadAt, ReadRows};
 
-/// Result of replaying a group.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Replayed {
-    /// Commands applied, each operation on keys by itself.
-    pub(crate) commands: usize,
-    /// In the unit of [`rows::Cost::work`].
-    pub(crate) work: usize,
-}
-
 impl<R: KeyRowsMut, T> Applier<R, T> {
     /// Applies the proposed group.
-    pub(super) fn apply(&mut self, placed: Placed, output: &mut Output<T>) {
+    pub(super) fn apply(&mut self, time_ms: u64, output: &mut Output<T>) {
         let Some(mut group) = self.proposed.take() else {
-            unreachable!("only a proposed group is placed")
+            unreachable!("only a proposed group comes back as one of this process")
         };
         self.may_sweep |= group.has_keys();
         let entries = mem::take(&mut group.entries);
         output.commands = group.commands;
-        self.finish(group, Some((placed.time_ms, entries)), output);
+        self.finish(group, Some((time_ms, entries)), output);
         output.work += output.commands * WORK_PER_ROW;
     }
 
@@ -171,30 +161,6 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         partial.now_ms = now_ms;
         partial.held.push(held);
         work.unwrap_or_default()
-    }
-
-    /// Applies a group that is read back from the log. Its effects are dropped: views begin empty.
-    ///
-    /// # Errors
-    /// If the bytes are not commands, which the checksum makes very unlikely.
-    pub(crate) fn replay(
-        &mut self,
-        group: commitlog::Group<'_>,
-    ) -> Result<Replayed, postcard::Error> {
-        let mut replayed = Replayed::default();
-        let mut effects = Vec::new();
-        let mut payload = group.payload;
-        while !payload.is_empty() {
-            let (entry, rest) = Entry::read(payload)?;
-            let stamps = entry.stamps();
-            let stamp = self.clock.next_run(group.time_ms, stamps);
-            replayed.commands += stamps;
-            replayed.work += self.apply_entry(entry, stamp, &mut effects);
-            effects.clear();
-            payload = rest;
-        }
-        replayed.work += replayed.commands * WORK_PER_ROW;
-        Ok(replayed)
     }
 
     /// Applies an entry for whose answers nobody here waits; returns the work that it took.

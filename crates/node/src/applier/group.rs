@@ -11,6 +11,7 @@ use super::lengths::GroupLengths;
 use super::pieces::{Range, TakenOps, Unit, log_pieces, next_unit};
 use super::queue::{Part, Queued, Rest, Waiting};
 use super::requests::GroupSamples;
+use super::shared::has_keys;
 use super::{Applier, Output, SWEEP_PAUSE_MS};
 use crate::entry::Entry;
 use crate::submission::ReadAt;
@@ -98,7 +99,7 @@ impl<T> Group<T> {
     }
 
     pub(super) fn has_keys(&self) -> bool {
-        self.entries.iter().any(|entry| matches!(entry, Entry::Kv(_)))
+        has_keys(&self.entries)
     }
 
     fn is_empty(&self) -> bool {

@@ -13,6 +13,7 @@ use std::cell::Cell;
 
 use kv::{Bucket, BucketId, KeyParts, KeyRow, KeyRows, KeyRowsMut, Space, WalkLimit};
 use rows::{NameTable, PointTable, PutRows, Rows, RowsMut, SetTable, Span, Stamp, Totals, Value};
+use smallvec::SmallVec;
 use xxhash_rust::xxh3::Xxh3;
 
 /// Marks a row of a key, in place of the tag of a table.
@@ -26,24 +27,28 @@ const FAILURE: u8 = 3;
 pub(super) struct HashedRows<R> {
     /// The rows, for changes that are not hashed.
     pub(super) inner: R,
-    hash: Option<Box<Xxh3>>,
+    hash: Box<Xxh3>,
+    /// Whether changes are hashed.
+    is_hashing: bool,
     /// Whether a call of the store has not returned.
     is_in_store: Cell<bool>,
 }
 
 impl<R> HashedRows<R> {
     pub(super) fn new(inner: R) -> Self {
-        Self { inner, hash: None, is_in_store: Cell::new(false) }
+        Self { inner, hash: Box::default(), is_hashing: false, is_in_store: Cell::new(false) }
     }
 
     /// Hashes changes from now on.
     pub(super) fn begin(&mut self) {
-        self.hash = Some(Box::new(Xxh3::new()));
+        self.hash.reset();
+        self.is_hashing = true;
     }
 
     /// The hash of the changes since [`HashedRows::begin`].
     pub(super) fn end(&mut self) -> u64 {
-        self.hash.take().map_or(0, |hash| hash.digest())
+        self.is_hashing = false;
+        self.hash.digest()
     }
 
     /// Whether the store has panicked.
@@ -92,13 +97,26 @@ impl<R> HashedRows<R> {
 
     /// Hashes a change of the row `key` of a table.
     fn note(&mut self, table: u8, key: &[u8], content: Option<&[u8]>) {
-        let Some(hash) = &mut self.hash else { return };
+        if !self.is_hashing {
+            return;
+        }
         // With lengths, so that no two changes have the same bytes. A removed row has a length that no row has.
         let lengths = [key.len() as u64, content.map_or(u64::MAX, |content| content.len() as u64)];
-        hash.update(&[table]);
-        lengths.iter().for_each(|length| hash.update(&length.to_le_bytes()));
-        hash.update(key);
-        hash.update(content.unwrap_or_default());
+        let content = content.unwrap_or_default();
+        // Most rows are short: one call for all of it.
+        let mut head = SmallVec::<[u8; 128]>::new();
+        head.push(table);
+        head.extend_from_slice(lengths.map(u64::to_le_bytes).as_flattened());
+        for bytes in [key, content] {
+            if head.len() + bytes.len() > head.inline_size() {
+                self.hash.update(&head);
+                head.clear();
+                self.hash.update(bytes);
+            } else {
+                head.extend_from_slice(bytes);
+            }
+        }
+        self.hash.update(&head);
     }
 
     fn note_point(&mut self, table: PointTable, key: u64, value: Option<&Value>) {
@@ -108,7 +126,7 @@ impl<R> HashedRows<R> {
     }
 
     fn note_member(&mut self, table: SetTable, owners: &[u64], item: u64, value: Option<u64>) {
-        if self.hash.is_none() || table.is_ephemeral() {
+        if !self.is_hashing || table.is_ephemeral() {
             return;
         }
         let value = value.map(u64::to_le_bytes);
@@ -119,7 +137,7 @@ impl<R> HashedRows<R> {
     }
 
     fn note_key(&mut self, row: &KeyRow) {
-        if self.hash.is_none() {
+        if !self.is_hashing {
             return;
         }
         let KeyParts { space, key, value, expires_ms, version: Stamp(version) } = row.parts();
@@ -221,7 +239,7 @@ impl<R: PutRows> PutRows for HashedRows<R> {
     }
 
     fn put_points(&mut self, table: PointTable, rows: Vec<(u64, Option<Value>)>) {
-        if self.hash.is_some() {
+        if self.is_hashing {
             rows.iter().for_each(|(key, value)| self.note_point(table, *key, value.as_ref()));
         }
         self.write(|inner| inner.put_points(table, rows));
@@ -258,7 +276,7 @@ impl<R: KeyRowsMut> KeyRowsMut for HashedRows<R> {
     }
 
     fn put_bucket(&mut self, id: BucketId, bucket: Option<Bucket>) {
-        let content = bucket.filter(|_| self.hash.is_some()).map(Bucket::encode);
+        let content = bucket.filter(|_| self.is_hashing).map(Bucket::encode);
         self.note(BUCKET, &id.0.to_le_bytes(), content.as_deref());
         self.write(|rows| rows.put_bucket(id, bucket));
     }

@@ -2,9 +2,9 @@
 //! out. No thread, no clock, no lock and no file here; a thread runs it ([`crate::writer`]), and the
 //! simulator (`dst`) runs it too.
 //!
-//! Its user repeats three inputs: [`Input::Submit`] with new submissions, after which a group may be
-//! proposed; [`Input::Placed`] once the log has it, which applies it; [`Input::Tick`], after which the next
-//! group may be proposed.
+//! Its user repeats two inputs: [`Input::Submit`] with new submissions, and [`Input::Tick`], after each of which a group may
+//! be proposed. Once the log has it, [`Applier::apply_group`] applies it, and the groups of others and of earlier processes
+//! in the same way.
 //!
 //! - **Invariant:** the cost of every command is computed before it is proposed. What costs more than
 //!   [`feed::limits`] allow is refused, and a group as a whole costs no more than that either, so
@@ -30,7 +30,7 @@ mod tests;
 
 use std::collections::VecDeque;
 
-use commitlog::{NodeId, PAYLOAD_BYTES_MAX, Placed, Position};
+use commitlog::{NodeId, PAYLOAD_BYTES_MAX, Position};
 use feed::media::FileHash;
 use feed::{Effect, Reply};
 use kv::{KeyAnswer, KeyRowsMut};
@@ -40,7 +40,6 @@ use smallvec::SmallVec;
 use crate::budget::{MemoryBudget, Reservation};
 use crate::entry::Entry;
 use crate::submission::{Answer, ReadRows, Submission};
-pub(crate) use apply::Replayed;
 #[cfg(feature = "simulation")]
 pub use fault::seeded;
 use group::Group;
@@ -111,8 +110,6 @@ pub(crate) struct Applier<R, T> {
 pub(crate) enum Input<T> {
     /// New submissions.
     Submit(Vec<Submission<T>>),
-    /// The proposed group is in the log, as durable as the policy wants it.
-    Placed(Placed),
     /// Nothing; a group may be proposed.
     Tick,
 }
@@ -199,7 +196,6 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
                 }
                 self.propose(now_ms, &mut output);
             }
-            Input::Placed(placed) => self.apply(placed, &mut output),
             Input::Tick => self.propose(now_ms, &mut output),
         }
         output
@@ -257,23 +253,12 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         &mut self.rows.inner
     }
 
-    /// Whether the proposed group changes keys.
-    pub(crate) fn proposes_keys(&self) -> bool {
-        self.proposed.as_ref().is_some_and(Group::has_keys)
-    }
-
     /// Whether the proposed group has a part of a submission of [`LONG_BYTES`].
     pub(crate) fn proposes_long(&self) -> bool {
         self.proposed.as_ref().is_some_and(|group| group.has_long)
     }
 
-    /// The time of the last stamp of the proposed group, in milliseconds since 1970, if the log gives it
-    /// `time_ms`.
-    pub(crate) fn last_ms(&self, time_ms: u64) -> u64 {
-        let entries = self.proposed.as_ref().map_or(&[][..], |group| &group.entries);
-        self.last_ms_of(entries, time_ms)
-    }
-
+    /// The time of the last stamp of a group with these entries, in milliseconds since 1970, if the log gives it `time_ms`.
     fn last_ms_of(&self, entries: &[Entry], time_ms: u64) -> u64 {
         let stamps: usize = entries.iter().map(Entry::stamps).sum();
         self.clock.clone().next_run(time_ms, stamps).after(stamps as u64).unix_ms()

@@ -1,4 +1,5 @@
-//! Which groups of a log that several nodes share count, and what the facts remember of them.
+//! Which groups of a log count, and what the facts remember of those of a log that several nodes share. In one of one node
+//! all count.
 //!
 //! **Invariant:** the decision and the digest depend on nothing but the rows and the groups of the log up to here: they
 //! are the same on all nodes.
@@ -60,6 +61,9 @@ pub(crate) fn last_of(rows: &impl Rows, node: NodeId) -> Sender {
 /// # Errors
 /// [`SharedError::Order`]
 pub(crate) fn counts(rows: &impl Rows, group: &Arrived) -> Result<bool, SharedError> {
+    if group.id == GroupId::ALONE {
+        return Ok(true);
+    }
     let GroupId { node, epoch, number } = group.id;
     let last = last_of(rows, node);
     let is_next = (epoch, number) == (last.epoch, last.number + 1);

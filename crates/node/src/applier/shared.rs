@@ -1,6 +1,7 @@
-//! Applying the groups of a log that several nodes share.
+//! Applying the groups of a log: those that this process has proposed, with answers, and those of other nodes and of
+//! earlier processes.
 //!
-//! The cost of a change was computed from facts that may be older than those to which it is applied: another node may
+//! In a log that several nodes share, the cost of a change was computed from facts that may be older than those to which it is applied: another node may
 //! have made a value longer. So the cost of operations on keys is computed again, and what has become too large is
 //! refused. In the same way samples are counted again: a group that adds some has the limit of its node.
 //!
@@ -9,7 +10,7 @@
 //!
 //! **Invariant:** what is applied and what is refused depends on nothing but the rows and the log: all nodes agree.
 
-use commitlog::{Arrived, Placed, Position};
+use commitlog::{Arrived, GroupId, Position};
 use feed::Command;
 use feed::media::{FileHash, MediaCommand};
 use kv::{KeyOps, KeyRowsMut, OpPlace};
@@ -93,16 +94,16 @@ impl SharedError {
 }
 
 impl<R: KeyRowsMut, T> Applier<R, T> {
-    /// Applies the next group of a log that several nodes share, unless it does not count. Before anything is applied, and
-    /// after its keys were read into memory, `before` gets the highest time of its stamps, in milliseconds since 1970;
-    /// what it returns is held while the group is applied.
+    /// Applies the next group of the log, unless it does not count. Before anything is applied, and after its keys were
+    /// read into memory, `before` gets the highest time of its stamps, in milliseconds since 1970, and whether it changes
+    /// keys; what it returns is held while the group is applied.
     ///
     /// # Errors
     /// [`SharedError`]
-    pub(crate) fn apply_shared<G>(
+    pub(crate) fn apply_group<G>(
         &mut self,
         group: &Arrived,
-        before: impl FnOnce(u64) -> G,
+        before: impl FnOnce(u64, bool) -> G,
     ) -> Result<Output<T>, SharedError> {
         let position = group.position;
         let time_ms = self.credible_ms(group);
@@ -119,17 +120,23 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
             false => read_entries(&group.payload)
                 .map_err(|source| SharedError::Entry { position, source })?,
         };
-        self.rows.begin();
-        let sample_bytes_max = if group.is_own { self.taught_bytes_max } else { usize::MAX };
-        self.shared = Some(SharedGroup { cost: Cost::default(), samples: None, sample_bytes_max });
+        // Nobody compares the digest of a log of one node, and its facts are those with which its groups were proposed.
+        let is_alone = group.id == GroupId::ALONE;
+        if !is_alone {
+            let sample_bytes_max = if group.is_own { self.taught_bytes_max } else { usize::MAX };
+            let cost = Cost::default();
+            self.shared = Some(SharedGroup { cost, samples: None, sample_bytes_max });
+            self.rows.begin();
+        }
         let status;
         if group.is_own {
-            let _held = before(self.last_ms(time_ms));
-            status = self.proposed.as_ref().and_then(|group| status_of(&group.entries));
-            self.apply(Placed { position, time_ms }, &mut output);
+            let entries = self.proposed.as_ref().map_or(&[][..], |group| &group.entries);
+            let _held = before(self.last_ms_of(entries, time_ms), has_keys(entries));
+            status = status_of(entries);
+            self.apply(time_ms, &mut output);
         } else {
             self.load_keys(&entries);
-            let _held = before(self.last_ms_of(&entries, time_ms));
+            let _held = before(self.last_ms_of(&entries, time_ms), has_keys(&entries));
             status = status_of(&entries);
             for entry in entries {
                 self.apply_foreign(entry, time_ms, &mut output);
@@ -137,9 +144,11 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
             output.work += output.commands * WORK_PER_ROW;
         }
         self.shared = None;
-        let changes = self.rows.end();
-        self.digest = note(&mut self.rows.inner, self.digest, group, changes);
-        self.statuses.note(position, self.digest);
+        if !is_alone {
+            let changes = self.rows.end();
+            self.digest = note(&mut self.rows.inner, self.digest, group, changes);
+            self.statuses.note(position, self.digest);
+        }
         // Last: an error leaves a group that is applied.
         if let Some(status) = status {
             self.apply_status(group, status, time_ms, &mut output)?;
@@ -252,6 +261,10 @@ fn files_of(command: &Command) -> impl Iterator<Item = FileHash> {
         .flat_map(|new| [Some(new.original), new.preview])
         .flatten()
         .map(|file| file.hash)
+}
+
+pub(super) fn has_keys(entries: &[Entry]) -> bool {
+    entries.iter().any(|entry| matches!(entry, Entry::Kv(_)))
 }
 
 /// The status that a group has, if any.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use commitlog::disk::RealDisk;
-use commitlog::{LocalLog, Log as _, Position};
+use commitlog::{LocalLog, Position};
 use feed::accounts::{
     AccessScopes, AccountCommand, AccountDone, AppName, AppRequest, Email, PasswordHash,
     RedirectUri, Role, SecretHash,
@@ -309,7 +309,7 @@ fn rows_by_tag(data: &Path) -> BTreeMap<u8, u64> {
     let log = LocalLog::open(Arc::new(RealDisk), &options.log_dir(), Position(store.1)).unwrap();
     let last = log.last().0;
     let mut parts =
-        Parts::recover(&options, store, Box::new(log), (String::new(), Background::Threads))
+        Parts::recover(&options, store, Box::new(log), (String::new(), Background::Threads, None))
             .unwrap();
     parts.writer.applier.rows_mut().freeze(last).unwrap().run().unwrap();
     let mut rows = BTreeMap::new();

@@ -22,7 +22,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use commitlog::disk::RealDisk;
-use commitlog::{Applied, ClusterId, LocalLog, LogError, NodeId, Position, SharedLog};
+use commitlog::{Applied, ClusterId, LocalLog, Log, LogError, NodeId, Position};
 use feed::{Reply, Request};
 use parking_lot::Mutex;
 use rows::Rows as _;
@@ -137,7 +137,7 @@ impl Node {
             let store = Store::open(&options.store_dir(), options.store())?;
             let log = LocalLog::open(Arc::new(RealDisk), &options.log_dir(), Position(store.1))?;
             let identity = identity::read_or_make(&options.data)?;
-            let beside = (identity, Background::Threads);
+            let beside = (identity, Background::Threads, None);
             Parts::recover(options, store, Box::new(log), beside)
         };
         let parts = unless_unreadable(recover).ok_or_else(|| OpenError::unreadable(options))??;
@@ -153,7 +153,7 @@ impl Node {
     /// See [`OpenError`].
     pub fn open_shared(
         options: &NodeOptions,
-        open_log: impl FnOnce(ClusterId, NodeId, Applied) -> Result<Box<dyn SharedLog>, LogError>,
+        open_log: impl FnOnce(ClusterId, NodeId, Applied) -> Result<Box<dyn Log>, LogError>,
     ) -> Result<Self, OpenError> {
         options.clock.check(0, None)?;
         let (mut lock, cluster) = DataLock::take_member(&options.data)?;
@@ -167,8 +167,8 @@ impl Node {
             let was_closed = lock.was_closed(&options.data)?;
             // Not before: a start that fails for the log changes nothing.
             lock.mark_used(&options.data)?;
-            let beside = (identity, Background::Threads);
-            let parts = Parts::recover_shared(options, store, log, (cluster, beside));
+            let beside = (identity, Background::Threads, Some(cluster));
+            let parts = Parts::recover(options, store, log, beside);
             if was_closed && matches!(parts, Err(OpenError::Log(_))) {
                 // The store has what was applied until the log stopped the start, and had everything before.
                 let closed = lock.close();

@@ -5,14 +5,14 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Instant;
 
 use commitlog::disk::RealDisk;
-use commitlog::{ClusterId, LocalLog, Log, OwnLog, Position, SharedLog};
+use commitlog::{ClusterId, LocalLog, Log, Position};
 use feed::PostId;
 use parking_lot::{Mutex, RwLock};
 use quick_cache::sync::Cache;
 use rows::Rows as _;
 use store::{Store, StoreWriter, unless_unreadable};
 
-use super::replay::{catch_up, check_samples, replay};
+use super::replay::{catch_up, check_samples};
 use super::{Node, Threads};
 use crate::applier::{ANSWER_BYTES, Applier, SHARED_PAYLOAD_MIN};
 use crate::archive::Archiver;
@@ -28,7 +28,6 @@ use crate::last_run::LastRun;
 use crate::lock::DataLock;
 use crate::media_files::MediaFiles;
 use crate::metrics::Metrics;
-use crate::node_log::NodeLog;
 use crate::open_error::OpenError;
 use crate::options::{Durability, NodeOptions};
 use crate::samples::{SampleSets, taught_bytes_max};
@@ -63,38 +62,16 @@ impl Parts {
         options.clock.check(last_ms, jump_max)
     }
 
-    /// Replays onto the store, which has applied the log up to a position, what the log has after it.
+    /// Applies to the store, which has applied the log up to a position, what the log has after it, and begins to append.
+    /// `cluster`: whose log it is, if several nodes share it.
     ///
     /// # Errors
     /// See [`OpenError`].
     pub(crate) fn recover(
         options: &NodeOptions,
         (rows, applied): (StoreWriter, u64),
-        log: Box<dyn OwnLog>,
-        (identity, background): (String, Background),
-    ) -> Result<Self, OpenError> {
-        let start = Instant::now();
-        let applied = Position(applied);
-        let taught_bytes_max = taught_bytes_max(options.sample_memory);
-        let mut applier = Applier::new(rows, MemoryBudget::new(ANSWER_BYTES), taught_bytes_max);
-        let work = replay(&*log, applied, &mut applier, options)?;
-        check_samples(&applier, taught_bytes_max)?;
-        tracing::info!(
-            replayed = work.commands, applied = applied.0, elapsed = ?start.elapsed(), "recovered"
-        );
-        let of = (identity, background, None);
-        Ok(Self::new(options, applier, NodeLog::Own(log), (applied, work.work), of))
-    }
-
-    /// As [`Parts::recover`], with a log that several nodes share: applies what it has, and begins to append.
-    ///
-    /// # Errors
-    /// See [`OpenError`].
-    pub(crate) fn recover_shared(
-        options: &NodeOptions,
-        (rows, applied): (StoreWriter, u64),
-        mut log: Box<dyn SharedLog>,
-        (cluster, (identity, background)): (ClusterId, (String, Background)),
+        mut log: Box<dyn Log>,
+        (identity, background, cluster): (String, Background, Option<ClusterId>),
     ) -> Result<Self, OpenError> {
         let start = Instant::now();
         let applied = Position(applied);
@@ -103,43 +80,32 @@ impl Parts {
         }
         let taught_bytes_max = taught_bytes_max(options.sample_memory);
         let mut applier = Applier::new(rows, MemoryBudget::new(ANSWER_BYTES), taught_bytes_max);
-        applier.share(log.node(), log.payload_bytes_max());
+        if let Some(node) = log.node() {
+            applier.share(node, log.payload_bytes_max());
+        }
         let mut up_to = applied;
         let work = match catch_up(&mut *log, &mut up_to, &mut applier, options) {
             Ok(work) => work,
-            Err(error) => {
+            Err(error) if cluster.is_some() => {
                 // The next start, or `leave`, has what could be applied.
                 if let Some(checkpoint) = applier.rows_mut().freeze(up_to.0) {
                     checkpoint.run()?;
                 }
                 return Err(error);
             }
+            Err(error) => return Err(error),
         };
         check_samples(&applier, taught_bytes_max)?;
         tracing::info!(
-            %cluster, node = %log.node(), replayed = work.commands, applied = log.last().0,
-            elapsed = ?start.elapsed(), "recovered"
+            replayed = work.commands, applied = log.last().0, elapsed = ?start.elapsed(), "recovered"
         );
-        let now_ms = options.clock.unix_ms();
-        let epoch = now_ms.max(applier.last_epoch(log.node()) + 1);
         // The log's threads outlive the node by a moment, and must not keep its store open.
         let woken = Arc::new(OnceLock::<Weak<Shared>>::new());
-        let wake = Arc::clone(&woken);
-        log.begin(
-            epoch,
-            Box::new(move || {
-                if let Some(shared) = wake.get().and_then(Weak::upgrade) {
-                    shared.inbox.wake();
-                }
-            }),
-        );
-        let applied_ms = applier.facts().totals().last_stamp.map_or(0, rows::Stamp::unix_ms);
-        let digest = (applier.digest(), applied_ms);
-        let cluster = Cluster::new((cluster, log.node()), (applied, log.last()), digest);
-        cluster.set_commands(applier.common_commands());
-        let exchange = Exchange::new(log.files());
-        let of = (identity, background, Some((cluster, exchange)));
-        let parts = Self::new(options, applier, NodeLog::Shared(log), (applied, work.work), of);
+        let shared = cluster.map(|cluster| {
+            share(options, &mut *log, &applier, (cluster, applied), Arc::clone(&woken))
+        });
+        let of = (identity, background, shared.flatten());
+        let parts = Self::new(options, applier, log, (applied, work.work), of);
         assert!(woken.set(Arc::downgrade(&parts.shared)).is_ok(), "it is set once");
         parts.shared.inbox.wake();
         Ok(parts)
@@ -148,7 +114,7 @@ impl Parts {
     fn new(
         options: &NodeOptions,
         mut applier: Applier<StoreWriter, Ticket>,
-        log: NodeLog,
+        log: Box<dyn Log>,
         (applied, replayed): (Position, usize),
         (identity, background, shared): (String, Background, Option<(Cluster, Arc<Exchange>)>),
     ) -> Self {
@@ -167,7 +133,7 @@ impl Parts {
             metrics: Arc::clone(&metrics),
             visible_up_to: AtomicU64::new(rows.totals().last_stamp.map_or(0, |stamp| stamp.0)),
             log_bytes: AtomicU64::new(log.size()),
-            log_last: AtomicU64::new(log.any().last().0),
+            log_last: AtomicU64::new(log.last().0),
             log_dir: options.log_dir(),
             identity,
             archive: Arc::clone(&archive),
@@ -294,6 +260,29 @@ impl Parts {
     }
 }
 
+/// Begins to append to a log that several nodes share; none if its own is not one of those.
+fn share(
+    options: &NodeOptions,
+    log: &mut dyn Log,
+    applier: &Applier<StoreWriter, Ticket>,
+    (cluster, checkpoint): (ClusterId, Position),
+    woken: Arc<OnceLock<Weak<Shared>>>,
+) -> Option<(Cluster, Arc<Exchange>)> {
+    let (node, files) = log.node().zip(log.files())?;
+    let epoch = options.clock.unix_ms().max(applier.last_epoch(node) + 1);
+    let wake = move || {
+        if let Some(shared) = woken.get().and_then(Weak::upgrade) {
+            shared.inbox.wake();
+        }
+    };
+    log.begin(epoch, Box::new(wake));
+    let applied_ms = applier.facts().totals().last_stamp.map_or(0, rows::Stamp::unix_ms);
+    let of = ((cluster, node), (checkpoint, log.last()), (applier.digest(), applied_ms));
+    let cluster = Cluster::new(of.0, of.1, of.2);
+    cluster.set_commands(applier.common_commands());
+    Some((cluster, Exchange::new(files)))
+}
+
 /// Opens the store of a directory and applies its log to it, without starting threads; the caller has the lock.
 /// Whatever number of samples was taught is accepted: `serve` reports the memory that they need.
 ///
@@ -303,7 +292,7 @@ pub(crate) fn recover_once(options: &NodeOptions) -> Result<Store, OpenError> {
     let options = options.clone().with_any_samples();
     let store = Store::open(&options.store_dir(), options.store())?;
     let log = LocalLog::open(Arc::new(RealDisk), &options.log_dir(), Position(store.1))?;
-    let beside = (String::new(), Background::Threads);
+    let beside = (String::new(), Background::Threads, None);
     let parts = Parts::recover(&options, store, Box::new(log), beside)?;
     Ok(parts.shared.store.clone())
 }
@@ -316,8 +305,8 @@ pub(crate) fn store_once(options: &NodeOptions) -> Result<Position, OpenError> {
     let options = options.clone().with_any_samples();
     let store = Store::open(&options.store_dir(), options.store())?;
     let log = LocalLog::open(Arc::new(RealDisk), &options.log_dir(), Position(store.1))?;
-    let last = Log::last(&log);
-    let beside = (String::new(), Background::Threads);
+    let last = log.last();
+    let beside = (String::new(), Background::Threads, None);
     let mut parts = Parts::recover(&options, store, Box::new(log), beside)?;
     if let Some(checkpoint) = parts.writer.applier.rows_mut().freeze(last.0) {
         checkpoint.run()?;

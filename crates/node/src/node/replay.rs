@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use commitlog::{LogError, OwnLog, Position, SharedLog};
+use commitlog::{Log, LogError, Position};
 use store::{StoreError, StoreWriter};
 
-use crate::applier::{Applier, Replayed};
+use crate::applier::Applier;
 use crate::checkpoints::{WORK_MAX, reading_work};
 use crate::inbox::Ticket;
 use crate::open_error::OpenError;
@@ -15,35 +15,20 @@ use crate::samples::{memory_for, taught_bytes};
 /// A start reports that it waits for the log after this time.
 const CATCH_UP_WAIT: Duration = Duration::from_secs(5);
 
-/// Applies what the log has after `applied`; returns what is not in the store yet. It takes checkpoints as
-/// a running node does: that bounds memory, and a start that is killed part-way still makes progress.
-pub(super) fn replay(
-    log: &dyn OwnLog,
-    applied: Position,
-    applier: &mut Applier<StoreWriter, Ticket>,
-    options: &NodeOptions,
-) -> Result<Replayed, OpenError> {
-    let mut replayed = Replayed::default();
-    options.progress.begin(log.last().0.saturating_sub(applied.0));
-    log.read(applied, &mut |group| {
-        let position = group.position.0;
-        let done = applier.replay(group)?;
-        if rows::has_bug("apply-twice") && position == applied.0 + 1 {
-            applier.replay(group)?;
-        }
-        replayed.commands += done.commands;
-        replayed.work += done.work + reading_work(group.payload.len());
-        write_if_much(applier.rows_mut(), position, &mut replayed, options)?;
-        options.progress.replayed(position - applied.0);
-        Ok(())
-    })?;
-    Ok(replayed)
+/// What a start has applied.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Replayed {
+    /// Commands, each operation on keys by itself.
+    pub(super) commands: usize,
+    /// What is not in the store yet, in the unit of [`rows::Cost::work`].
+    pub(super) work: usize,
 }
 
-/// As [`replay`], for what a shared log had when it was opened. Waits for it as long as it takes. `up_to` is what is
-/// applied, also after an error.
+/// Applies what the log had when it was opened, for which it waits as long as it takes. Effects are dropped: views begin
+/// empty. It takes checkpoints as a running node does: that bounds memory, and a start that is killed part-way still makes
+/// progress. `up_to` is what is applied, also after an error.
 pub(super) fn catch_up(
-    log: &mut dyn SharedLog,
+    log: &mut dyn Log,
     up_to: &mut Position,
     applier: &mut Applier<StoreWriter, Ticket>,
     options: &NodeOptions,
@@ -56,10 +41,15 @@ pub(super) fn catch_up(
             tracing::warn!(position = log.last().0, "waiting for groups of the cluster's log");
             continue;
         };
-        let done = applier.apply_shared(&group, |_| ());
-        let done = done.map_err(|error| LogError::Shared(Box::new(error)))?;
-        replayed.commands += done.commands;
-        replayed.work += done.work + reading_work(group.payload.len());
+        let is_first = group.position.0 == applied.0 + 1;
+        let times = if rows::has_bug("apply-twice") && is_first { 2 } else { 1 };
+        for _ in 0..times {
+            let done = applier.apply_group(&group, |_, _| ());
+            let done = done.map_err(|error| LogError::Shared(Box::new(error)))?;
+            replayed.commands += done.commands;
+            replayed.work += done.work;
+        }
+        replayed.work += reading_work(group.payload.len());
         *up_to = group.position;
         write_if_much(applier.rows_mut(), up_to.0, &mut replayed, options)?;
         options.progress.replayed(up_to.0 - applied.0);

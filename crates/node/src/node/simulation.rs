@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use commitlog::{LogError, OwnLog, Position};
+use commitlog::{Log, LogError, Position};
 use feed::{Reply, Request};
 use kv::KeyOps;
 use parking_lot::Mutex;
@@ -98,14 +98,14 @@ impl SimulatedNode {
         options: &NodeOptions,
         rows: &MemoryDisk,
         seed: [u8; 16],
-        open_log: impl FnOnce(Position) -> Result<Box<dyn OwnLog>, LogError>,
+        open_log: impl FnOnce(Position) -> Result<Box<dyn Log>, LogError>,
     ) -> Result<Self, OpenError> {
         let store = Store::open_in_memory(rows.clone(), options.store(), seed)?;
         let log = open_log(Position(store.1))?;
         let jobs = Queue::default();
         let background = Background::Queue(jobs.clone());
-        let Parts { shared, writer } =
-            Parts::recover(options, store, log, (String::new(), background))?;
+        let beside = (String::new(), background, None);
+        let Parts { shared, writer } = Parts::recover(options, store, log, beside)?;
         let sweeper = Sweeper::new(Arc::clone(&shared), options.erase_within);
         let threads =
             Threads { shared: Arc::clone(&shared), writer: None, others: Vec::new(), lock: None };
@@ -135,7 +135,7 @@ impl SimulatedNode {
     /// The last position of the log.
     #[must_use]
     pub fn log_last(&self) -> Position {
-        self.writer.log.any().last()
+        self.writer.log.last()
     }
 
     /// Submits commands; they are applied by a later [`SimulatedNode::turn`]. Returns the number of the

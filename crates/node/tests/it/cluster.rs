@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes as Payload;
 use commitlog::{
-    Applied, Arrived, ClusterId, GroupId, Heard, Log, LogError, NodeId, Placed, Position,
-    SharedFiles, SharedLog, SyncPoint,
+    Applied, Arrived, ClusterId, GroupId, Heard, Log, LogError, NodeId, Position, SharedFiles,
+    SyncPoint,
 };
 use kv::{BucketId, Bytes, KeyAnswer, KeyOp, KeyOps};
 use node::{Durability, Node, NodeOptions, OpenError, SubmitError, UploadError};
@@ -97,11 +97,11 @@ struct Access {
 }
 
 impl Log for Access {
-    fn append(&mut self, payload: &[u8], _: u64) -> Result<Option<Placed>, LogError> {
+    fn append(&mut self, payload: Payload, _: u64) -> Result<(), LogError> {
         self.number += 1;
         let id = GroupId { node: self.node, epoch: self.epoch, number: self.number };
-        self.stream.add(id, Payload::copy_from_slice(payload));
-        Ok(None)
+        self.stream.add(id, payload);
+        Ok(())
     }
 
     fn sync_point(&self) -> SyncPoint {
@@ -111,11 +111,9 @@ impl Log for Access {
     fn last(&self) -> Position {
         self.taken
     }
-}
 
-impl SharedLog for Access {
-    fn node(&self) -> NodeId {
-        self.node
+    fn node(&self) -> Option<NodeId> {
+        Some(self.node)
     }
 
     fn last_at_open(&self) -> Position {
@@ -167,8 +165,8 @@ impl SharedLog for Access {
         Heard { position: self.taken, ago: Duration::ZERO }
     }
 
-    fn files(&self) -> Arc<dyn SharedFiles> {
-        self.stream.files.clone()
+    fn files(&self) -> Option<Arc<dyn SharedFiles>> {
+        Some(self.stream.files.clone())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use commitlog::{Group, Placed, Position};
+use commitlog::{Arrived, GroupId, Position};
 use feed::{Bio, Command, Handle, Name, Request};
 use kv::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 use kv::{BucketId, Bytes, Expiry, KeyAnswer, KeyOp, KeyOps, KeyRefusal, Only, Watched};
@@ -70,8 +70,8 @@ impl World {
         let Some(payload) = output.append else { return false };
         let position = Position(self.log.len() as u64 + 1);
         self.log.push((self.now_ms, payload));
-        let placed = Placed { position, time_ms: self.now_ms };
-        let output = self.applier.step(Input::Placed(placed), self.now_ms);
+        let group = arrived(position, self.log.last().unwrap(), true);
+        let output = self.applier.apply_group(&group, |_, _| ()).unwrap();
         assert!(output.append.is_none(), "one group at a time");
         self.note(output.answers);
         true
@@ -102,13 +102,17 @@ impl World {
     fn replayed(&self) -> MemoryRows {
         let mut applier =
             Applier::<_, usize>::new(MemoryRows::default(), MemoryBudget::new(1 << 20), 0);
-        for (at, (time_ms, payload)) in self.log.iter().enumerate() {
-            let position = Position(at as u64 + 1);
-            let group = Group { position, time_ms: *time_ms, payload };
-            applier.replay(group).unwrap();
+        for (position, group) in (1..).map(Position).zip(&self.log) {
+            applier.apply_group(&arrived(position, group, false), |_, _| ()).unwrap();
         }
         applier.rows.inner
     }
+}
+
+/// A group of a log of one node, which has this time and payload.
+fn arrived(position: Position, (time_ms, payload): &(u64, Vec<u8>), is_own: bool) -> Arrived {
+    let (time_ms, payload) = (*time_ms, payload.clone().into());
+    Arrived { position, time_ms, sent_ms: time_ms, id: GroupId::ALONE, is_own, payload }
 }
 
 fn put<'a>(key: &'a str, value: &'a [u8]) -> KeyOp<'a> {

@@ -1,7 +1,7 @@
 //! Several appliers on one log: what counts, and that all of them end with the same rows.
 
 use bytes::Bytes as Payload;
-use commitlog::{Arrived, GroupId, NodeId};
+use commitlog::NodeId;
 use feed::{NewPost, PostText, UserId, UserRef, Warning, limits};
 use knn::{LABEL_BYTES, SAMPLE_BYTES};
 use kv::KeyRowsMut as _;
@@ -107,7 +107,7 @@ impl Node {
             self.read += 1;
             let group = arrived(message, self.read as u64, is_own);
             let mut before = 0;
-            let output = self.applier.apply_shared(&group, |last_ms| before = last_ms).unwrap();
+            let output = self.applier.apply_group(&group, |last_ms, _| before = last_ms).unwrap();
             let last = self.applier.facts().totals().last_stamp.map_or(0, Stamp::unix_ms);
             assert!(output.commands == 0 || before >= last, "readers know the time first");
             assert!(output.append.is_none());
@@ -200,7 +200,7 @@ fn groups_that_cannot_be_applied_are_named() {
     node.step(Input::Submit(vec![add(0)]));
     let message = node.message(START_MS).unwrap();
     let mut refused = |group: &Arrived| {
-        node.applier.apply_shared(group, |_| ()).err().expect("it is refused").to_string()
+        node.applier.apply_group(group, |_, _| ()).err().expect("it is refused").to_string()
     };
     let of_old_epoch = refused(&arrived(&message, 7, true));
     assert!(of_old_epoch.starts_with("group 7 of the log is of this node but"), "{of_old_epoch}");
@@ -461,7 +461,7 @@ fn three_nodes(changed_at: usize, change: &dyn Fn(&mut Node)) -> (Vec<(usize, St
         for (at, node) in nodes.iter_mut().enumerate() {
             let message = &log[log.len() - 1];
             let is_own = message.id.node == node.node;
-            match node.applier.apply_shared(&arrived(message, position, is_own), |_| ()) {
+            match node.applier.apply_group(&arrived(message, position, is_own), |_, _| ()) {
                 Ok(output) => trims += usize::from(output.trim.is_some()),
                 Err(error) => stopped.push((at, error.to_string())),
             }

@@ -1,12 +1,12 @@
-//! The writer with a log that several nodes share: it applies the groups of all nodes in the order of the log. One group
-//! of its own is under way at a time, as with a log of its own: what arrives meanwhile shares the next one.
+//! What the log gives back, in its order: the groups of this node, and in a cluster those of the others. One group of this
+//! node is under way at a time: what arrives meanwhile shares the next one.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use commitlog::{LogError, Placed};
+use commitlog::LogError;
 
-use super::{PATIENCE, PATIENCE_SHORT, PATIENCE_WITH_EXPIRIES, Writer};
+use super::Writer;
 use crate::cluster::{CONFIRMED_WITHIN, Cluster};
 use crate::divergence::{self, Divergence};
 use crate::fatal::DiskError;
@@ -39,28 +39,28 @@ impl Waiting {
         self.appended_ms = now_ms;
     }
 
+    /// Whether the log may have more groups at once.
+    pub(super) fn has_more(&self) -> bool {
+        self.more
+    }
+
+    /// Whether a group is under way.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.since.is_some()
+    }
+
     fn is_stalled(&self) -> bool {
         self.since.is_some_and(|since| since.elapsed() >= CONFIRMED_WITHIN)
     }
 }
 
 impl Writer {
-    pub(super) fn patience_with_others(&self) -> Duration {
-        let can_propose = self.applier.has_work() && !self.applier.awaits_place();
-        let may_propose = !self.is_out_of_space() && !self.refuses_changes();
-        if self.waiting.more || can_propose && may_propose {
-            Duration::ZERO
-        } else if self.applier.has_queue() && !self.applier.awaits_place() {
-            PATIENCE_SHORT
-        } else if self.applier.expects_sweep() || self.waiting.since.is_some() {
-            PATIENCE_WITH_EXPIRIES
-        } else {
-            PATIENCE
-        }
-    }
-
-    /// Applies groups that the log has, of this node and of others.
+    /// Applies groups that a shared log has, of this node and of others. One of its own has none that was not applied when
+    /// it was appended.
     pub(super) fn apply_arrived(&mut self, closed: bool) -> Result<(), DiskError> {
+        if self.shared.cluster.is_none() {
+            return Ok(());
+        }
         let (mut more, mut groups) = (true, 0);
         while more && groups < GROUPS_MAX {
             if !self.can_apply() {
@@ -76,12 +76,10 @@ impl Writer {
             cluster.set_commands(self.applier.common_commands());
             cluster.note_checkpoint(self.checkpoints.oldest());
             self.applier.set_checkpoint(self.checkpoints.oldest());
-            if let Some(log) = self.log.shared() {
-                cluster.note_end(log.end(), self.shared.time.now_ms());
-            }
+            cluster.note_end(self.log.end(), self.shared.time.now_ms());
         }
         if self.shared.checkpoint_due.swap(false, Ordering::AcqRel) {
-            self.checkpoints.take_soon(self.applier.rows_mut(), &mut self.log)?;
+            self.checkpoints.take_soon(self.applier.rows_mut(), &mut *self.log)?;
         }
         if closed {
             self.waiting.closed.get_or_insert_with(Instant::now);
@@ -98,37 +96,35 @@ impl Writer {
     }
 
     /// Applies the next group; false if none is here.
-    fn apply_next(&mut self) -> Result<bool, DiskError> {
-        let Some(log) = self.log.shared() else { return Ok(false) };
-        let Some(group) = log.next()? else { return Ok(false) };
+    pub(super) fn apply_next(&mut self) -> Result<bool, DiskError> {
+        let Some(mut group) = self.log.next()? else { return Ok(false) };
         let shared = &self.shared;
-        let time_ms = self.applier.credible_ms(&group);
+        if rows::has_bug("stamp-from-clock") {
+            group.time_ms = shared.time.now_ms() + 1;
+        }
+        let (position, time_ms) = (group.position, self.applier.credible_ms(&group));
         self.checkpoints.logged(group.payload.len());
-        let mut output = self.applier.apply_shared(&group, |last_ms| {
-            // Before a row of the group is visible, as for groups of a log of one node.
+        let mut output = self.applier.apply_group(&group, |last_ms, has_keys| {
+            // Before a row of the group is visible: what has expired at the time of the group has then expired for every
+            // reader.
             shared.time.at_least(last_ms);
-            shared.snapshot_lock.write()
+            has_keys.then(|| shared.snapshot_lock.write())
         })?;
         if group.is_own {
             self.waiting.since = None;
             let ahead_ms = self.waiting.appended_ms.saturating_sub(time_ms);
             self.shared.cluster.as_ref().inspect(|cluster| cluster.set_ahead_ms(ahead_ms));
         }
-        if let (Some(up_to), Some(log)) = (output.trim, self.log.shared()) {
-            log.trim(up_to);
+        if let Some(up_to) = output.trim {
+            self.log.trim(up_to);
         }
-        self.shared.log_last.store(group.position.0, Ordering::Release);
+        self.shared.log_last.store(position.0, Ordering::Release);
         let files = std::mem::take(&mut output.files);
-        self.show(output, Placed { position: group.position, time_ms })?;
+        self.show(output, (position, time_ms))?;
         if let Some(exchange) = &self.shared.exchange {
             exchange.want(&files, self.shared.time.elapsed());
         }
         Ok(true)
-    }
-
-    /// Whether the log is no place for changes now: not even a sweep is proposed then.
-    pub(super) fn refuses_changes(&self) -> bool {
-        self.log.refuses_changes()
     }
 
     /// Takes a last checkpoint if the log of the cluster stopped the node, and closes the directory: it has all that the
@@ -149,7 +145,7 @@ impl Writer {
             position = position.0,
             "the log of the cluster stops this node: taking a last checkpoint"
         );
-        match self.checkpoints.last(self.applier.rows_mut(), &mut self.log, position) {
+        match self.checkpoints.last(self.applier.rows_mut(), &mut *self.log, position) {
             Ok(true) => {
                 if let Some(Err(error)) = self.lock.as_mut().map(DataLock::close) {
                     tracing::warn!(%error, "cannot mark the data directory as closed");
@@ -169,7 +165,7 @@ impl Writer {
     }
 
     /// Whether everything that was submitted is answered, or the log does not answer.
-    pub(super) fn is_done_with_others(&self) -> bool {
+    pub(super) fn is_done(&self) -> bool {
         let gives_up = self.waiting.closed.is_some_and(|since| since.elapsed() > CLOSED_WITHIN);
         gives_up || !self.applier.has_queue() && !self.applier.awaits_place()
     }
