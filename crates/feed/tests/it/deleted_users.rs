@@ -335,14 +335,7 @@ impl Worlds {
                 let Ok(Done::Posted(id)) = self.both(post(author, &text)) else { panic!("posted") };
                 self.posts.push(id);
             }
-            Step::Reply(author, at) if exists(&author) => {
-                let Some(parent) = Self::picked(&self.posts, at) else { return };
-                let text = PostText::parse("a reply").unwrap();
-                let new = NewPost { parent: Some(parent), ..NewPost::new(id(author), text) };
-                if let Ok(Done::Posted(id)) = self.both(Command::Publish(Box::new(new))) {
-                    self.posts.push(id);
-                }
-            }
+            Step::Reply(author, at) if exists(&author) => self.reply(author, at),
             Step::DeletePost(at) => {
                 if let Some(post) = Self::picked(&self.posts, at) {
                     let _ = self.both(Command::DeletePost { post });
@@ -379,6 +372,15 @@ impl Worlds {
         // Ids are times: so those of both worlds are the same.
         let now_ms = self.deleting.now_ms.max(self.undoing.now_ms) + 300;
         (self.deleting.now_ms, self.undoing.now_ms) = (now_ms, now_ms);
+    }
+
+    fn reply(&mut self, author: u32, at: usize) {
+        let Some(parent) = Self::picked(&self.posts, at) else { return };
+        let text = PostText::parse("a reply").unwrap();
+        let new = NewPost { parent: Some(parent), ..NewPost::new(id(author), text) };
+        if let Ok(Done::Posted(id)) = self.both(Command::Publish(Box::new(new))) {
+            self.posts.push(id);
+        }
     }
 
     fn check(&self) {
