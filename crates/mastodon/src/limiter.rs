@@ -84,10 +84,10 @@ impl Rates {
         Self { failures_of_address, failures_of_account, log_ins, ..Self::unlimited() }
     }
 
-    /// Practically none, for tests. One that sets a number of its own has the whole hour for it.
+    /// Practically none, for tests. A test that sets a number of its own has ten minutes for it.
     #[must_use]
     pub fn unlimited() -> Self {
-        let rate = Rate { times: u32::MAX, within: Duration::from_secs(3_600) };
+        let rate = Rate { times: u32::MAX, within: Duration::from_secs(600) };
         Self {
             failures_of_address: rate,
             failures_of_account: rate,
