@@ -28,6 +28,7 @@ mod exchange;
 mod export;
 mod fatal;
 mod identity;
+mod ids;
 mod import;
 mod inbox;
 mod keys;

@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use feed::{Command, Facts, Handle, PostId, Reply, Request, UserId};
 use kv::{BucketId, BucketName};
 use parking_lot::RwLock;
-use quick_cache::sync::Cache;
 use smallvec::{SmallVec, smallvec};
 use store::Store;
 use tokio::sync::oneshot;
@@ -17,6 +16,7 @@ use crate::archive_progress::ArchiveProgress;
 use crate::clock::Time;
 use crate::cluster::{CONFIRMED_WITHIN, Cluster};
 use crate::exchange::Exchange;
+use crate::ids::Ids;
 use crate::inbox::{Inbox, SubmitError, Ticket};
 use crate::media_files::MediaFiles;
 use crate::metrics::Metrics;
@@ -25,9 +25,6 @@ use crate::space::Space;
 use crate::submission::Submission;
 use crate::uploads::Uploads;
 use crate::views::Views;
-
-/// Number of handles that are remembered, and of names of buckets.
-pub(crate) const NAMES: usize = 65_536;
 
 /// Replies to the commands of a submission.
 pub(crate) type Replies = SmallVec<[Reply; 1]>;
@@ -63,10 +60,8 @@ pub(crate) struct Shared {
     pub(crate) exchange: Option<Arc<Exchange>>,
     /// Pictures that wait to be converted.
     pub(crate) uploads: Uploads,
-    /// Users by handle. A handle never gets another user; whether the user was deleted is checked at each use.
-    pub(crate) handles: Cache<Handle, UserId>,
-    /// Buckets by name. An id is never reused; whether the bucket was deleted is checked at each use.
-    pub(crate) bucket_ids: Cache<BucketName, BucketId>,
+    pub(crate) handles: Ids<Handle, UserId>,
+    pub(crate) bucket_ids: Ids<BucketName, BucketId>,
     pub(crate) time: Time,
     pub(crate) space: Arc<Space>,
     /// Before this second since 1970 the sweeper has found nothing left to sweep.

@@ -159,7 +159,11 @@ impl Writer {
         let metrics = &self.shared.metrics;
         metrics.group_commands.observe(output.commands as f64);
         metrics.commands.inc_by(output.commands as u64);
-        metrics.failures.inc_by(self.applier.failures() - metrics.failures.get());
+        let failures = self.applier.failures() - metrics.failures.get();
+        if failures > 0 {
+            metrics.failures.inc_by(failures);
+            self.shared.views.forget_undone();
+        }
         let Output { answers, effects, work, .. } = output;
         self.publish(&effects, time_ms);
         // After the views have the effects, before any answer is sent.

@@ -1,23 +1,28 @@
 //! Counts of the changes of the rows of each [`Subject`].
 //!
-//! **Invariant:** a count is raised after readers see the changed row and before the change is acknowledged. So whoever reads
-//! a count, then the rows, has read at least the state of that count.
+//! - **Invariant:** a count is raised after readers see the changed row and before the change is acknowledged. So whoever
+//!   reads a count, then the rows, has read at least the state of that count.
+//! - **Invariant:** when changes were taken back, all counts are raised. So whoever has read a row as it was between has
+//!   read it under an older count.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use rows::Subject;
 
 /// Subjects share a count where their numbers are equal modulo this: then a change of one is taken for a change of both. A
-/// table of fixed size, 256 KiB: half of
-/// the second cache of a processor.
+/// table of fixed size, 256 KiB: half of the second cache of a processor.
 const COUNTS: usize = 65_536;
 
 /// The counts.
-pub(crate) struct Revisions(Box<[AtomicU32]>);
+pub(crate) struct Revisions {
+    counts: Box<[AtomicU32]>,
+    undone: AtomicU64,
+}
 
 impl Default for Revisions {
     fn default() -> Self {
-        Self((0..COUNTS).map(|_| AtomicU32::new(0)).collect())
+        let counts = (0..COUNTS).map(|_| AtomicU32::new(0)).collect();
+        Self { counts, undone: AtomicU64::new(0) }
     }
 }
 
@@ -38,13 +43,27 @@ impl Revisions {
         }
     }
 
+    /// Counts a change of everything, after changes were taken back.
+    pub(crate) fn raise_all(&self) {
+        for count in &self.counts {
+            count.fetch_add(1, Ordering::Release);
+        }
+        self.undone.fetch_add(1, Ordering::Release);
+    }
+
+    /// The number of times that changes were taken back.
+    pub(crate) fn undone(&self) -> u64 {
+        // Who sees a raised number sees the rows from after it was undone.
+        self.undone.load(Ordering::Acquire)
+    }
+
     /// All counts as they are now.
     pub(crate) fn copy(&self) -> RevisionsCopy {
-        RevisionsCopy(self.0.iter().map(|count| count.load(Ordering::Acquire)).collect())
+        RevisionsCopy(self.counts.iter().map(|count| count.load(Ordering::Acquire)).collect())
     }
 
     fn count(&self, subject: Subject) -> &AtomicU32 {
-        of(&self.0, subject)
+        of(&self.counts, subject)
     }
 }
 

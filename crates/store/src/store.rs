@@ -77,6 +77,13 @@ impl Store {
         self.shared().revisions.get(subject)
     }
 
+    /// The number of times that the writer has taken changes back. What was read before that, and after this number was
+    /// read, may have been of these changes.
+    #[must_use]
+    pub fn undone(&self) -> u64 {
+        self.shared().revisions.undone()
+    }
+
     /// All revisions as they are now.
     #[must_use]
     pub fn revisions(&self) -> RevisionsCopy {

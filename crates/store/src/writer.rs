@@ -327,6 +327,8 @@ impl KeyRowsMut for StoreWriter {
         *self.set_floors.get_mut() = [Floor::default(); SetTable::ALL.len()];
         self.counts = CountsCache::default();
         self.undo.end();
+        // Last: a reader may have seen a row of any subject between.
+        self.store.shared().revisions.raise_all();
     }
 }
 

@@ -12,7 +12,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use kv::{KeyOps, KeyRowsMut};
-use rows::Stamp;
+use rows::{Rows as _, RowsMut as _, Stamp, Totals};
 use store::Unreadable;
 
 use super::hashed::HashedRows;
@@ -90,14 +90,25 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
                 if rows::has_bug("keep-half-change") {
                     self.rows.keep();
                 } else {
+                    let undone = self.rows.totals();
                     self.rows.undo();
                     rows::advance(&mut self.rows, first, applied.stamps());
+                    self.keep_numbers(undone);
                 }
                 self.rows.note_failure(first);
                 self.report(applied, first);
             }
         }
         done
+    }
+
+    /// Keeps the numbers of which caches are valid while they are the same: a reader may have seen those that were undone,
+    /// and no other change may have the same.
+    fn keep_numbers(&mut self, undone: Totals) {
+        let totals = self.rows.totals();
+        let revocations = totals.revocations.max(undone.revocations);
+        let hidings = totals.hidings.max(undone.hidings);
+        self.rows.put_totals(Totals { revocations, hidings, ..totals });
     }
 
     /// What `run` returns; none if the rules panicked.

@@ -99,7 +99,7 @@ pub(crate) struct Applier<R, T> {
     shared: Option<SharedGroup>,
     /// Of the nodes that share it.
     statuses: Statuses,
-    /// Number of commands so far whose rules panicked.
+    /// Number of commands whose rules panicked, but for those of a replay.
     failures: u64,
     /// The part of each submission in groups, for the simulator.
     #[cfg(feature = "simulation")]
@@ -233,9 +233,14 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         self.digest
     }
 
-    /// Number of commands so far whose rules panicked.
+    /// Number of commands whose rules panicked, but for those of a replay.
     pub(crate) fn failures(&self) -> u64 {
         self.failures
+    }
+
+    /// What was applied so far was a replay: its failures were counted before.
+    pub(crate) fn replayed(&mut self) {
+        self.failures = 0;
     }
 
     /// The facts of the feed.

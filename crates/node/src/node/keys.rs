@@ -52,17 +52,16 @@ impl Node {
     /// The bucket of this name, if it is known in memory. Never waits for a disk.
     #[must_use]
     pub fn try_bucket_named(&self, name: &BucketName) -> Option<BucketId> {
-        let known = || self.shared.bucket_ids.get(name);
-        // An id is never reused, but its bucket may have been deleted since.
+        let known = || self.shared.bucket_ids.get(&self.shared.store, name);
+        // The bucket may have been deleted since.
         name.numbered().or_else(known).filter(|id| self.shared.store.bucket(*id).is_some())
     }
 
     /// The bucket of this name. May read the disk.
     #[must_use]
     pub fn bucket_named(&self, name: &BucketName) -> Option<BucketId> {
-        let id = self.key_facts().bucket_named(name)?;
-        self.shared.bucket_ids.insert(name.clone(), id);
-        Some(id)
+        let read = || self.key_facts().bucket_named(name);
+        self.shared.bucket_ids.read(&self.shared.store, name, read)
     }
 
     /// Buckets that were created, in the order of their names, after `after`: at most `limit`. May read the

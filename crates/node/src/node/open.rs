@@ -8,7 +8,6 @@ use commitlog::disk::RealDisk;
 use commitlog::{ClusterId, LocalLog, Log, Position};
 use feed::PostId;
 use parking_lot::{Mutex, RwLock};
-use quick_cache::sync::Cache;
 use rows::Rows as _;
 use store::{Store, StoreWriter, unless_unreadable};
 
@@ -23,6 +22,7 @@ use crate::clock::{ClockError, Time};
 use crate::cluster::Cluster;
 use crate::converter::Converter;
 use crate::exchange::Exchange;
+use crate::ids::Ids;
 use crate::inbox::{Inbox, Ticket};
 use crate::last_run::LastRun;
 use crate::lock::DataLock;
@@ -32,7 +32,7 @@ use crate::open_error::OpenError;
 use crate::options::{Durability, NodeOptions};
 use crate::samples::{SampleSets, taught_bytes_max};
 use crate::scrub::Scrub;
-use crate::shared::{NAMES, Shared};
+use crate::shared::Shared;
 use crate::space::Space;
 use crate::sweeper::Sweeper;
 use crate::threads::{Background, spawn};
@@ -95,6 +95,7 @@ impl Parts {
             }
             Err(error) => return Err(error),
         };
+        applier.replayed();
         check_samples(&applier, taught_bytes_max)?;
         tracing::info!(
             replayed = work.commands, applied = log.last().0, elapsed = ?start.elapsed(), "recovered"
@@ -142,8 +143,8 @@ impl Parts {
             media_max: options.media_max,
             exchange,
             uploads: Uploads::new(Converter::new(options.converter.clone())),
-            handles: Cache::new(NAMES),
-            bucket_ids: Cache::new(NAMES),
+            handles: Ids::new(),
+            bucket_ids: Ids::new(),
             time: Time::new(
                 options.clock.clone(),
                 rows.totals().last_stamp.map_or(0, rows::Stamp::unix_ms),

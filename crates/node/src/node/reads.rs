@@ -44,7 +44,7 @@ impl Node {
     pub fn try_resolve(&self, user: &UserRef) -> Option<Option<UserId>> {
         let known = match user {
             UserRef::Id(id) => (id.0 < self.shared.store.totals().users).then_some(*id),
-            UserRef::Handle(handle) => Some(self.shared.handles.get(handle)?),
+            UserRef::Handle(handle) => Some(self.shared.handles.get(&self.shared.store, handle)?),
         };
         Some(known.filter(|id| !self.is_deleted(*id)))
     }
@@ -61,11 +61,11 @@ impl Node {
     /// The id of a user, if they are registered. May block.
     #[must_use]
     pub fn resolve(&self, user: &UserRef) -> Option<UserId> {
-        let id = self.facts().resolve(user)?;
-        if let UserRef::Handle(handle) = user {
-            self.shared.handles.insert(handle.clone(), id);
+        let read = || self.facts().resolve(user);
+        match user {
+            UserRef::Handle(handle) => self.shared.handles.read(&self.shared.store, handle, read),
+            UserRef::Id(_) => read(),
         }
-        Some(id)
     }
 
     /// Appends a page of home(user) to `out`: posts as JSON objects joined by commas, newest

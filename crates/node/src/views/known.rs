@@ -2,7 +2,7 @@
 //!
 //! The writer applies a change once the facts show it. A reader who misses an entry reads the facts
 //! and keeps what it read only if nothing changed meanwhile. **Invariant:** an entry equals the facts, or
-//! will equal them once a change that the facts already show is applied.
+//! will equal them once a change that the facts already show is applied, or goes once it is taken back.
 //!
 //! A read takes no lock, because a home reads many entries and each lock would wait for the memory access
 //! before it. So entries are immutable: a new one replaces the old one. A timeline has a lock of its own for the posts

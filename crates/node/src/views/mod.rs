@@ -145,6 +145,17 @@ impl Views {
         self.public.publish(effects);
     }
 
+    /// Drops what a reader may have read of a command that was taken back. What is rendered has numbers of changes. Writer
+    /// only.
+    pub(crate) fn forget_undone(&self) {
+        self.timelines.clear();
+        self.stories.clear();
+        self.newest.abort_load();
+        self.story_changes.fetch_add(1, Ordering::Release);
+        // Streams are indexed for those whom the facts show that the user follows.
+        self.watchers.all_missed();
+    }
+
     /// Drops the timelines of users who follow, mute or hide others than before: they are gathered again when they are
     /// read.
     fn drop_timelines(&self, effect: &Effect) {

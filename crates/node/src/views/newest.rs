@@ -177,6 +177,11 @@ impl NewestPosts {
         Some(PostId(list.complete_from))
     }
 
+    /// Has what a load that is under way has read dropped, and read again. Writer only.
+    pub(super) fn abort_load(&self) {
+        self.list.write().missed = None;
+    }
+
     /// Adds what the facts have before `before`, which [`NewestPosts::begin_load`] returned: all posts from
     /// `next` on, or all there are, newest first.
     pub(super) fn end_load(&self, before: PostId, posts: &[Loaded], next: Option<PostId>) {

@@ -107,6 +107,12 @@ impl Stories {
         }
     }
 
+    /// Forgets everything. Writer only, as [`Stories::apply`].
+    pub(super) fn clear(&self) {
+        self.readers.clear();
+        self.recent.clear();
+    }
+
     /// A page of the stories home of `user` at `now_ms`, newest first, if it is all in memory.
     pub(crate) fn try_home(
         &self,

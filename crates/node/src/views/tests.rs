@@ -55,6 +55,8 @@ enum Step {
     Listen(u32),
     Evict(u32),
     Restart,
+    /// The user reads their home, and posts are loaded, while a command is half applied that is then taken back.
+    Undone(u32, Box<Step>),
 }
 
 fn change() -> impl Strategy<Value = Step> {
@@ -97,6 +99,7 @@ fn step() -> impl Strategy<Value = Step> {
         6 => user().prop_map(Step::Listen),
         1 => user().prop_map(Step::Evict),
         1 => Just(Step::Restart),
+        2 => (user(), change()).prop_map(|(user, step)| Step::Undone(user, Box::new(step))),
     ]
 }
 
@@ -263,6 +266,21 @@ impl Subject {
         views.timelines.look_or_read(UserId(user), read, |_| ());
     }
 
+    fn undone(&mut self, user: u32, change: &Step) {
+        let before = (self.rows.clone(), self.pending.clone(), self.posts.clone());
+        self.step(change);
+        if !self.is_gone(user) {
+            self.gather(user, 0, &[]);
+        }
+        let loaded = self.views.newest.begin_load();
+        let loaded = loaded.map(|before| (before, Facts::new(&self.rows).posts_before(before, 8)));
+        (self.rows, self.pending, self.posts) = before;
+        self.views.forget_undone();
+        if let Some((before, (posts, next))) = loaded {
+            self.views.newest.end_load(before, &posts, next);
+        }
+    }
+
     fn step(&mut self, step: &Step) {
         let id = |user| UserRef::Id(UserId(user));
         if let Some(command) = relation(step) {
@@ -309,6 +327,7 @@ impl Subject {
             Step::Listen(user) => self.listen(user),
             Step::Evict(user) => self.views.timelines.change(UserId(user), |_| None),
             Step::Restart => self.restart(),
+            Step::Undone(user, ref change) => self.undone(user, change),
             _ => {}
         }
     }

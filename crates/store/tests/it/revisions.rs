@@ -2,6 +2,7 @@
 
 use std::thread;
 
+use kv::KeyRowsMut as _;
 use rows::{NameTable, PointTable, PutRows, Rows as _, SetTable, Subject, Value};
 use store::{Store, StoreOptions, StoreWriter};
 
@@ -101,4 +102,21 @@ fn who_reads_a_revision_reads_no_older_row() {
             writer.put_point(PointTable::Post, 7, Some(Value::from_slice(&round.to_le_bytes())));
         }
     });
+}
+
+/// A reader may have read what depends on a row of another subject: pictures are rendered with their posts.
+#[test]
+fn taking_changes_back_is_a_change_of_everything() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = open(&dir);
+    let store = writer.store();
+    let subjects = [Subject::User(1), Subject::Content(2), Subject::Media(3), Subject::Marks(4)];
+    let read = || (store.undone(), subjects.map(|subject| store.revision(subject)));
+    writer.save();
+    writer.put_point(PointTable::User, 7, Some(Value::from_slice(&[1])));
+    let between = read();
+    writer.undo();
+    let after = read();
+    assert!(after.0 > between.0);
+    assert!(after.1.iter().zip(between.1).all(|(after, between)| *after > between), "{after:?}");
 }

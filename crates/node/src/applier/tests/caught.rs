@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use feed::{Done, Outcome, Refusal};
+use feed::{Done, Outcome, Refusal, UserId, UserRef};
 
 use super::*;
 use crate::applier::fault::of_thread::TEXT;
@@ -63,6 +63,21 @@ fn a_command_whose_rule_panics_changes_nothing_and_those_after_it_are_applied() 
     let (now_ms, rows) = (world.now_ms, world.applier.rows.inner.clone());
     let restarted = Applier::<_, usize>::new(rows, MemoryBudget::new(1), 0);
     assert_eq!(restarted.last_ms_of(&[], now_ms), world.applier.last_ms_of(&[], now_ms));
+    assert_eq!(world.replayed(), world.applier.rows.inner);
+}
+
+/// Caches are valid while these numbers are the same.
+#[test]
+fn numbers_that_a_reader_may_have_seen_of_a_command_that_failed_are_not_used_again() {
+    TEXT.set(Some("DeleteUser"));
+    let mut world = World::new(1 << 20);
+    let delete = || Command::DeleteUser { user: UserRef::Id(UserId(0)) }.into();
+    let users = world.requests(vec![register("ann"), delete()]);
+    let ticket = users.ticket;
+    world.work(vec![users]);
+    assert_eq!(world.outcomes(ticket)[1], Err(Refusal::Internal));
+    let totals = world.applier.facts().totals();
+    assert_eq!((totals.users_deleted, totals.hidings), (0, 1));
     assert_eq!(world.replayed(), world.applier.rows.inner);
 }
 
