@@ -4,12 +4,12 @@
 #[cfg(not(feature = "loom"))]
 pub(crate) use parking_lot::{Mutex, MutexGuard, RwLock};
 #[cfg(not(feature = "loom"))]
-pub(crate) use std::sync::atomic::{AtomicU64, AtomicUsize, fence};
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, fence};
 
 #[cfg(feature = "loom")]
 pub(crate) use checked::{Mutex, MutexGuard, RwLock};
 #[cfg(feature = "loom")]
-pub(crate) use loom::sync::atomic::{AtomicU64, AtomicUsize, fence};
+pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, fence};
 
 #[cfg(feature = "loom")]
 mod checked {

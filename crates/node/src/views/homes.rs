@@ -1,8 +1,8 @@
 //! Reading homes, and the posts of one author: from timelines in memory, else from the list of the newest
 //! posts, and from the facts what is older.
 //!
-//! A home is the posts by authors, of which there are timelines, and those with followed hashtags, which are read from the
-//! facts each time. Of most users there are none of the latter, and their timelines know it.
+//! A home has the posts of authors, which timelines keep, and those with followed hashtags, which are read from the facts
+//! each time. Most users follow no hashtags, and their timelines know it.
 
 use std::sync::atomic::Ordering;
 
@@ -18,8 +18,7 @@ use super::newest::Position;
 use super::rendered::Revisions;
 use super::timeline::{Found, KEPT, Timeline};
 
-/// How often a timeline is gathered anew because the user's follows changed meanwhile, before a page is
-/// answered from the facts alone.
+/// How often a timeline is gathered because the user's follows changed meanwhile, before a page is answered without one.
 const GATHER_ATTEMPTS: usize = 3;
 /// Older rows that are loaded at once: a few milliseconds of reading, and 0.1 ms of the writer.
 const LOADED: usize = 2_048;
@@ -52,8 +51,7 @@ impl Views {
             Found::Page { .. } => self.hits.fetch_add(1, Ordering::Relaxed),
             Found::Beyond => 0,
             Found::Stale => {
-                // A newer one that another reader has gathered meanwhile may go with it.
-                self.timelines.change(user, |_| None);
+                self.timelines.evict(user, Timeline::is_stale);
                 return None;
             }
         };
@@ -96,17 +94,19 @@ impl Views {
     ) -> Visible {
         for _ in 0..GATHER_ATTEMPTS {
             let mut items = Vec::new();
-            let found = self.timelines.look_or_read(
+            let (found, is_current) = self.timelines.look_or_read(
                 user,
                 || self.timeline(facts, user, page.limit, self.newest.position()),
                 |timeline| timeline.page(&self.newest, page, &mut items),
             );
             match found {
-                Found::Page { more, .. } => {
+                Found::Page { more, .. } if is_current => {
                     return Visible { posts: PageOf { items, more }, end: None };
                 }
+                // It may have a post that was made after the user had unfollowed, muted or blocked its author.
+                Found::Page { .. } => {}
                 Found::Beyond => break,
-                Found::Stale => self.timelines.change(user, |_| None),
+                Found::Stale => self.timelines.evict(user, Timeline::is_stale),
             }
         }
         self.page(facts, user, page)
@@ -129,8 +129,8 @@ impl Views {
             self.watchers.watch_posts(user, &home);
         }
         let newest = Page { cursor: Cursor::Newest, limit: KEPT };
-        let PageOf { items, more } = self.gather(facts, user, &home, &newest, Some(enough)).posts;
-        Timeline::new(user, (home, follows_tags), (&items, more), position)
+        let gathered = self.gather(facts, user, &home, &newest, Some(enough));
+        Timeline::new(user, (home, follows_tags), &gathered, position)
     }
 
     /// A page of home(user) without a timeline, and without posts that are at home because of their hashtags alone.

@@ -6,7 +6,7 @@
 //!
 //! A read takes no lock, because a home reads many entries and each lock would wait for the memory access
 //! before it. So entries are immutable: a new one replaces the old one. A timeline has a lock of its own for the posts
-//! that it adds when it is read.
+//! that it adds when it is read, and is told when it is removed.
 //!
 //! Eviction is CLOCK with counters: a read raises the heat of an entry, the hand lowers it as it passes and
 //! evicts cold entries. The hand passes at most [`HAND_STEPS_MAX`] entries for one that is to be kept; if
@@ -30,6 +30,8 @@ use crate::sync::Mutex;
 const SHARDS: usize = if cfg!(feature = "loom") { 2 } else { 64 };
 /// Bytes of an entry in the table and the ring, in addition to the entry itself.
 const ENTRY_BYTES: usize = 40;
+/// Counters of changes in each shard. Users who share one make each other read again, which strangers may cause.
+const COUNTERS: usize = 32;
 /// Greatest heat of an entry: reads that are remembered.
 const HEAT_MAX: u8 = 3;
 /// Entries that the hand passes at most to make room once: about 3 µs.
@@ -39,6 +41,9 @@ const HAND_STEPS_MAX: usize = 64;
 pub(super) trait Held {
     /// Bytes that it takes on the heap, at most.
     fn bytes(&self) -> usize;
+
+    /// Called before it is removed: who has found it before may still read it.
+    fn removed(&self) {}
 }
 
 /// Entries by user.
@@ -83,8 +88,8 @@ struct Shard {
     bytes: usize,
     /// Number of entries that made room for others.
     evictions: u64,
-    /// Counts changes, so that a reader notices that what it read may be old.
-    changes: u64,
+    /// Changes of users, each counted in one of these, so that a reader notices that what it read may be old.
+    changes: [u64; COUNTERS],
 }
 
 impl<V: Held> Known<V> {
@@ -104,11 +109,11 @@ impl<V: Held> Known<V> {
         shard
     }
 
-    /// Replaces an entry by what `apply` returns for it, or removes it. The writer does so in order, once the
-    /// facts show the change; others only remove entries.
+    /// Replaces an entry by what `apply` returns for it, or removes it. Writer only, in order, once the facts show the
+    /// change.
     pub(super) fn change(&self, user: UserId, apply: impl FnOnce(&V) -> Option<V>) {
         let mut shard = self.shard(user).lock();
-        shard.changes += 1;
+        *shard.changes_of(user) += 1;
         let users = self.users.pin();
         let Some(old) = users.get(&user) else { return };
         let Some(value) = apply(&old.value) else { return shard.remove(&users, user) };
@@ -124,12 +129,21 @@ impl<V: Held> Known<V> {
         }
     }
 
+    /// Removes an entry if it is of no use.
+    pub(super) fn evict(&self, user: UserId, is_useless: impl FnOnce(&V) -> bool) {
+        let mut shard = self.shard(user).lock();
+        let users = self.users.pin();
+        if users.get(&user).is_some_and(|entry| is_useless(&entry.value)) {
+            shard.remove(&users, user);
+        }
+    }
+
     /// Removes all entries. Writer only, as [`Known::change`].
     pub(super) fn clear(&self) {
         let users = self.users.pin();
         for shard in &self.shards {
             let mut shard = shard.lock();
-            shard.changes += 1;
+            shard.changes.iter_mut().for_each(|changes| *changes += 1);
             for user in shard.ring.clone() {
                 shard.remove(&users, user);
             }
@@ -142,21 +156,22 @@ impl<V: Held> Known<V> {
     }
 
     /// Returns what `look` returns for the entry of `user`, which is read from the facts if it is not in
-    /// memory.
+    /// memory; and whether the user did not change from before that read until after `look`.
     pub(super) fn look_or_read<T>(
         &self,
         user: UserId,
         read: impl FnOnce() -> V,
         look: impl FnOnce(&V) -> T,
-    ) -> T {
+    ) -> (T, bool) {
         if let Some(known) = self.look().get(&user) {
-            return look(known);
+            return (look(known), true);
         }
-        let changes = self.shard(user).lock().changes;
+        let changes = *self.shard(user).lock().changes_of(user);
         let value = read();
         let found = look(&value);
         let mut shard = self.shard(user).lock();
-        if shard.changes == changes {
+        let is_current = *shard.changes_of(user) == changes;
+        if is_current {
             let users = self.users.pin();
             if let Some(old) = users.get(&user) {
                 // Another reader has read the same meanwhile.
@@ -165,7 +180,7 @@ impl<V: Held> Known<V> {
                 shard.add(&users, user, value, 0);
             }
         }
-        found
+        (found, is_current)
     }
 
     /// Estimated bytes held.
@@ -185,6 +200,14 @@ impl<V: Held> Known<V> {
 }
 
 impl Shard {
+    /// The counter of the changes of `user`.
+    fn changes_of(&mut self, user: UserId) -> &mut u64 {
+        let Some(changes) = self.changes.get_mut(user.0 as usize / SHARDS % COUNTERS) else {
+            unreachable!("a remainder is within the counters");
+        };
+        changes
+    }
+
     /// Evicts cold entries until there is room; false if the hand has passed too many hot ones.
     fn make_room<V: Held>(
         &mut self,
@@ -246,7 +269,9 @@ impl Shard {
     }
 
     fn remove<V: Held>(&mut self, users: &Pinned<'_, V>, user: UserId) {
-        let Some(old) = users.remove(&user) else { return };
+        let Some(old) = users.get(&user) else { return };
+        old.value.removed();
+        users.remove(&user);
         self.bytes -= cost(&old.value);
         let place = old.place.load(Ordering::Relaxed);
         self.ring.swap_remove(place as usize);

@@ -159,12 +159,7 @@ impl Views {
     /// Drops the timelines of users who follow, mute or hide others than before: they are gathered again when they are
     /// read.
     fn drop_timelines(&self, effect: &Effect) {
-        let drop = |user| {
-            self.timelines.change(user, |timeline| {
-                timeline.invalidate();
-                None
-            });
-        };
+        let drop = |user| self.timelines.change(user, |_| None);
         match *effect {
             Effect::FollowingChanged { user, .. }
             | Effect::FollowedMany { user }

@@ -13,7 +13,7 @@
 //! the list once its effect is published, and a deleted one is not. Older posts are read from the facts.
 //!
 //! Timelines follow the list: a [`Position`] says what a timeline has of it. Beside the posts the list has the latest
-//! [`Changes`] of posts and users, under the same lock: so a timeline always has a prefix of the published effects.
+//! [`Changes`] of posts and those of users, under the same lock: so a timeline always has a prefix of the published effects.
 //!
 //! The users on whom it depends in whose home a post is ([`HomeUsers`]) are beside the list, so that a home needs no rows
 //! for it. They change when an earlier boost ends ([`Effect::BoostShown`]).
@@ -52,6 +52,9 @@ const STEPS_MAX: usize = 4_096;
 /// Changes that are kept for timelines: 0.5 MiB, and the users of boosts. A timeline that lacks all of them is brought up
 /// to date in 30 µs.
 const CHANGES_MAX: usize = 16_384;
+/// Changes of users that are kept for timelines: 128 KiB. A timeline that lacks one that is gone is gathered again, so posts
+/// that are deleted with their author do not displace them.
+const USER_CHANGES_MAX: usize = 4_096;
 /// Deletions that are remembered while posts are read from the facts. If there are more, these posts are
 /// read again.
 const MISSED_MAX: usize = 1_024;
@@ -72,15 +75,19 @@ pub(super) struct Position {
     version: u64,
     /// Number of posts that were added as the newest.
     posts: u64,
-    /// Number of changes.
+    /// Number of changes of posts.
     changes: u64,
+    /// Number of changes of users.
+    user_changes: u64,
 }
 
 /// See the module.
 pub(super) struct List {
     links: Links,
     version: u64,
+    /// Of posts.
     changes: Changes,
+    user_changes: Changes,
     /// Users of the posts of the list that have some.
     users: HashMap<PostId, HomeUsers>,
     user_bytes: usize,
@@ -99,6 +106,7 @@ impl NewestPosts {
             links: Links::new(bytes),
             version: 0,
             changes: Changes::new(CHANGES_MAX),
+            user_changes: Changes::new(USER_CHANGES_MAX),
             users: HashMap::new(),
             user_bytes: 0,
             is_full: false,
@@ -138,12 +146,13 @@ impl NewestPosts {
                     }
                     Effect::BoostShown { post, listed, users, .. } => {
                         list.show((*post, *listed), users.as_ref());
+                        list.changes.push(effect.clone());
                     }
-                    Effect::PostDeleted { post, .. } => list.remove(*post),
-                    _ => {}
-                }
-                if !matches!(effect, Effect::Posted { .. }) {
-                    list.changes.push(effect.clone());
+                    Effect::PostDeleted { post, .. } => {
+                        list.remove(*post);
+                        list.changes.push(effect.clone());
+                    }
+                    _ => list.user_changes.push(effect.clone()),
                 }
             }
             list.version += 1;
@@ -264,11 +273,15 @@ impl NewestPosts {
 impl List {
     /// The position of all that the list has.
     pub(super) fn position(&self) -> Position {
-        let (posts, changes) = (self.links.added(), self.changes.end());
-        Position { version: self.version, posts, changes }
+        Position {
+            version: self.version,
+            posts: self.links.added(),
+            changes: self.changes.end(),
+            user_changes: self.user_changes.end(),
+        }
     }
 
-    /// Whether all posts and changes after `position` are here.
+    /// Whether all posts and changes of posts after `position` are here.
     pub(super) fn has_all_after(&self, position: Position) -> bool {
         let new = self.links.added() - position.posts;
         new <= self.links.len() as u64 && self.changes.has_all_from(position.changes)
@@ -276,12 +289,12 @@ impl List {
 
     /// Whether all changes of users after `position` are here.
     pub(super) fn has_users_after(&self, position: Position) -> bool {
-        self.changes.has_users_from(position.changes)
+        self.user_changes.has_all_from(position.user_changes)
     }
 
-    /// The changes after `position` that are here, oldest first.
+    /// The changes after `position` that are here: those of posts, and then those of users, oldest first.
     pub(super) fn changes_after(&self, position: Position) -> impl Iterator<Item = &Effect> {
-        self.changes.from(position.changes)
+        self.changes.from(position.changes).chain(self.user_changes.from(position.user_changes))
     }
 
     /// The places of the posts after `position`, as far as they are here; see [`List::entry`].
@@ -495,5 +508,6 @@ impl NewestPosts {
         let mut list = self.list.write();
         list.steps_max = steps_max;
         list.changes = Changes::new(changes_max);
+        list.user_changes = Changes::new(changes_max);
     }
 }

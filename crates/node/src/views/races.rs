@@ -3,11 +3,12 @@
 
 use std::sync::Arc;
 
-use feed::{Cursor, Effect, HomeAuthors, Page, PostId, UserId};
+use feed::{Cursor, Effect, HomeAuthors, Page, PageOf, PostId, UserId, Visible};
 use loom::sync::atomic::{AtomicU64, Ordering};
 
 use super::effects::Effects;
-use super::newest::NewestPosts;
+use super::known::Known;
+use super::newest::{NewestPosts, Position};
 use super::timeline::{Found, Timeline};
 use super::watchers::Watchers;
 use crate::sync::Mutex;
@@ -15,9 +16,15 @@ use crate::sync::Mutex;
 const ADA: UserId = UserId(1);
 const BOB: UserId = UserId(2);
 const POST: PostId = PostId(9);
+const PAGE: Page = Page { cursor: Cursor::Newest, limit: 10 };
 
 fn posted() -> Effect {
     Effect::Posted { post: POST, author: BOB, listed: Default::default(), users: None }
+}
+
+fn timeline(authors: Vec<UserId>, items: Vec<PostId>, position: Position) -> Timeline {
+    let gathered = Visible { posts: PageOf { items, more: false }, end: None };
+    Timeline::new(ADA, (HomeAuthors::of(authors), false), &gathered, position)
 }
 
 /// Ada, who follows Bob.
@@ -51,16 +58,14 @@ impl Subject {
     fn gather(&self) {
         let position = self.newest.position();
         let has_post = self.facts.load(Ordering::Relaxed) == 1;
-        let posts: &[PostId] = if has_post { &[POST] } else { &[] };
-        let home = (HomeAuthors::of(vec![BOB]), false);
-        *self.timeline.lock() = Some(Timeline::new(ADA, home, (posts, false), position));
+        let posts = if has_post { vec![POST] } else { Vec::new() };
+        *self.timeline.lock() = Some(timeline(vec![BOB], posts, position));
     }
 
     fn home(&self) -> Vec<PostId> {
-        let page = Page { cursor: Cursor::Newest, limit: 10 };
         let mut posts = Vec::new();
         let timeline = self.timeline.lock();
-        let found = timeline.as_ref().unwrap().page(&self.newest, &page, &mut posts);
+        let found = timeline.as_ref().unwrap().page(&self.newest, &PAGE, &mut posts);
         assert_eq!(found, Found::Page { more: false, follows_tags: false });
         posts
     }
@@ -114,6 +119,60 @@ fn a_watcher_that_begins_while_a_post_is_published_reads_it_or_is_to_be_woken() 
         let has_read = subject.home() == [POST];
         assert!(writer.join().unwrap() || has_read);
     });
+}
+
+/// Ada unfollows Bob, and then Bob posts, while Ada reads her home, and another thread evicts it if `evicts`.
+fn check_unfollow(is_known: bool, evicts: bool) {
+    loom::model(move || {
+        let timelines = Arc::new(Known::<Timeline>::new(1 << 20));
+        let newest = Arc::new(NewestPosts::new(1 << 10, 1));
+        let follows = Arc::new(AtomicU64::new(1));
+        let gather = |follows: &AtomicU64, newest: &NewestPosts| {
+            let position = newest.position();
+            let follows = follows.load(Ordering::Relaxed) == 1;
+            timeline(if follows { vec![BOB] } else { Vec::new() }, Vec::new(), position)
+        };
+        if is_known {
+            timelines.look_or_read(ADA, || gather(&follows, &newest), |_| ());
+        }
+        let writer = {
+            let (timelines, newest) = (Arc::clone(&timelines), Arc::clone(&newest));
+            let follows = Arc::clone(&follows);
+            loom::thread::spawn(move || {
+                follows.store(0, Ordering::Relaxed);
+                timelines.change(ADA, |_| None);
+                newest.apply(&[posted()]);
+            })
+        };
+        let evicter = evicts.then(|| {
+            let timelines = Arc::clone(&timelines);
+            loom::thread::spawn(move || timelines.evict(ADA, |_| true))
+        });
+        let mut posts = Vec::new();
+        let look = |timeline: &Timeline| timeline.page(&newest, &PAGE, &mut posts);
+        let (_, is_current) = timelines.look_or_read(ADA, || gather(&follows, &newest), look);
+        assert!(posts.is_empty() || !is_current);
+        evicter.into_iter().chain([writer]).for_each(|thread| thread.join().unwrap());
+        posts.clear();
+        let look = timelines.look();
+        let kept = look.get(&ADA).map(|timeline| timeline.page(&newest, &PAGE, &mut posts));
+        assert!(posts.is_empty(), "{kept:?}");
+    });
+}
+
+#[test]
+fn a_home_has_no_post_of_after_an_unfollow_during_which_it_is_gathered() {
+    check_unfollow(false, false);
+}
+
+#[test]
+fn a_home_has_no_post_of_after_an_unfollow_during_which_it_is_read() {
+    check_unfollow(true, false);
+}
+
+#[test]
+fn a_home_has_no_post_of_after_an_unfollow_during_which_it_is_evicted() {
+    check_unfollow(true, true);
 }
 
 #[test]

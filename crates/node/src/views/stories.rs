@@ -164,7 +164,7 @@ impl Stories {
             let shown = |story: StoryRef| Shown { story, seen: seen(story.story) };
             PageOf { items: items.into_iter().map(shown).collect(), more }
         };
-        self.readers.look_or_read(user, || Reader::read(facts, user), home)
+        self.readers.look_or_read(user, || Reader::read(facts, user), home).0
     }
 
     /// Appends the stories of `author` within `span` that are live at `now_ms`.
@@ -181,7 +181,7 @@ impl Stories {
             Recent::scanned(live.into_iter().map(|story| (story.story, story.expires_ms)))
         };
         let read = |recent: &Recent| read_live(recent, author, now_ms, span, found);
-        if !self.recent.look_or_read(author, newest, read) {
+        if !self.recent.look_or_read(author, newest, read).0 {
             found.extend(facts.live_stories_by(author, now_ms, span));
         }
     }

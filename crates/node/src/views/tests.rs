@@ -11,8 +11,8 @@ use std::rc::Rc;
 use feed::accounts::{AccountCommand, PasswordHash, Role};
 use feed::timeline::gather;
 use feed::{
-    Bio, Command, Cursor, Effect, Facts, Handle, Name, Page, PageOf, PostEdit, PostId, PostText,
-    Reaction, StampedCommand, Txn, UserId, UserRef, apply,
+    Bio, Command, Cursor, Effect, Facts, Handle, HomeAuthors, Name, Page, PageOf, PostEdit, PostId,
+    PostText, Reaction, StampedCommand, Txn, UserId, UserRef, Visible, apply,
 };
 use listener::Listener;
 pub(super) use posts::new_post;
@@ -23,6 +23,7 @@ use testkit::MemoryRows;
 
 use super::effects::KEPT_MAX;
 use super::newest::Small;
+use super::timeline::{Found, Timeline};
 use super::{Change, Views};
 
 const USERS: u32 = 5;
@@ -325,7 +326,7 @@ impl Subject {
             }
             Step::Read(user, ref page) => self.check_page(user, page),
             Step::Listen(user) => self.listen(user),
-            Step::Evict(user) => self.views.timelines.change(UserId(user), |_| None),
+            Step::Evict(user) => self.views.timelines.evict(UserId(user), |_| true),
             Step::Restart => self.restart(),
             Step::Undone(user, ref change) => self.undone(user, change),
             _ => {}
@@ -381,7 +382,7 @@ fn a_home_that_lags_by_any_number_of_posts_and_deletions_is_read_from_memory() {
 
 #[test]
 fn changes_of_posts_that_are_forgotten_cost_no_read_of_the_facts_and_those_of_users_do() {
-    let small = Small { changes_max: 4, ..Small::NOT };
+    let small = Small { changes_max: 2, ..Small::NOT };
     let mut subject = followers(Sizes { small, ..LARGE });
     subject.step(&Step::Posts(0, 150));
     subject.check_page(1, &newest(20));
@@ -389,8 +390,11 @@ fn changes_of_posts_that_are_forgotten_cost_no_read_of_the_facts_and_those_of_us
     (0..30).for_each(|at| subject.step(&Step::Delete(at)));
     subject.check_page(1, &newest(20));
     assert_eq!(subject.views.sizes().rebuilds, rebuilds);
-    subject.step(&Step::DeleteUser(3));
+    subject.step(&Step::Disable(4, true));
     (0..10).for_each(|at| subject.step(&Step::Delete(at)));
+    subject.check_page(1, &newest(20));
+    assert_eq!(subject.views.sizes().rebuilds, rebuilds, "posts displace no changes of users");
+    (2..5).for_each(|user| subject.step(&Step::DeleteUser(user)));
     subject.check_page(1, &newest(20));
     assert_eq!(subject.views.sizes().rebuilds, rebuilds + 1);
 }
@@ -457,4 +461,16 @@ fn a_post_wakes_all_whom_it_mentions() {
         views.publish(&effects);
     }
     assert!(news.has_changed().unwrap() && news.borrow_and_update().mentions == 100);
+}
+
+#[test]
+fn a_timeline_whose_gathering_ended_early_is_not_gathered_again_for_a_page_that_does_not_fit() {
+    let views = Views::new(1 << 20, 1 << 20, PostId(0));
+    for (end, expected) in [(None, Found::Stale), (Some(PostId(3)), Found::Beyond)] {
+        let gathered = Visible { posts: PageOf { items: vec![PostId(9)], more: true }, end };
+        let home = (HomeAuthors::of(vec![UserId(2)]), false);
+        let timeline = Timeline::new(UserId(1), home, &gathered, views.newest.position());
+        let found = timeline.page(&views.newest, &newest(1), &mut Vec::new());
+        assert_eq!(found, expected, "to gather again is of use unless it ended early");
+    }
 }

@@ -6,17 +6,19 @@
 //! followers.
 //!
 //! Whatever changes the authors drops the timeline: the writer does it for follows, mutes and blocks of the owner, a
-//! read for deleted and disabled users.
+//! read for deleted and disabled users. One that is not in the table any more is stale, because the writer does not
+//! find it.
 
 use std::collections::VecDeque;
 use std::mem;
+use std::sync::atomic::Ordering;
 
 use feed::timeline::sees;
-use feed::{Cursor, Effect, HomeAuthors, HomeUsers, Listed, Page, PostId, UserId};
+use feed::{Cursor, Effect, HomeAuthors, HomeUsers, Listed, Page, PostId, UserId, Visible};
 
 use super::known::Held;
 use super::newest::{Entry, List, NewestPosts, Position};
-use crate::sync::Mutex;
+use crate::sync::{AtomicBool, Mutex};
 
 /// Ids kept after trimming: the largest page, and one after it that shows that there are more.
 pub(super) const KEPT: usize = feed::limits::PAGE_MAX + 4;
@@ -47,6 +49,11 @@ pub(super) struct Timeline {
     pub(super) home: HomeAuthors,
     /// Whether the owner follows hashtags, whose posts are not here.
     follows_tags: bool,
+    /// Whether gathering ended early, so that to gather again finds no more posts.
+    ended_early: bool,
+    /// Whether it must be gathered from the facts again. The writer sets it before it publishes posts that the owner may not
+    /// have at home, so who reads it while the list of posts is locked sees it in time.
+    is_stale: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -58,42 +65,50 @@ struct State {
     posts: VecDeque<PostId>,
     complete: bool,
     position: Position,
-    is_stale: bool,
 }
 
 impl Timeline {
-    /// Makes a timeline of authors that were read from the facts after `position`, and of the newest posts, which were
-    /// gathered after that, newest first.
+    /// Makes a timeline of authors that were read from the facts after `position`, and of the newest page of home, which
+    /// was gathered after that.
     pub(super) fn new(
         user: UserId,
         (home, follows_tags): (HomeAuthors, bool),
-        (newest, more): (&[PostId], bool),
+        gathered: &Visible,
         position: Position,
     ) -> Self {
         // A list of its own size: the gathered one has room for all that was considered.
-        let posts = newest.iter().rev().copied().collect();
-        let state = State { posts, complete: !more, position, is_stale: false };
-        Self { user, home, follows_tags, state: Mutex::new(state) }
+        let posts = gathered.posts.items.iter().rev().copied().collect();
+        let state = Mutex::new(State { posts, complete: !gathered.posts.more, position });
+        let (ended_early, is_stale) = (gathered.end.is_some(), AtomicBool::new(false));
+        Self { user, home, follows_tags, ended_early, is_stale, state }
     }
 
-    /// Has every read from now on find the timeline stale.
-    pub(super) fn invalidate(&self) {
-        self.state.lock().is_stale = true;
+    /// Whether it must be gathered from the facts again, for good.
+    pub(super) fn is_stale(&self) -> bool {
+        self.is_stale.load(Ordering::Acquire)
+    }
+
+    fn invalidate(&self) {
+        self.is_stale.store(true, Ordering::Release);
     }
 
     /// Brings the timeline up to date and appends the ids of a page to `out`, newest first.
     pub(super) fn page(&self, newest: &NewestPosts, page: &Page, out: &mut Vec<PostId>) -> Found {
         let mut state = self.state.lock();
-        if !state.is_stale && !newest.is_at(state.position) {
-            newest.with(|list| self.catch_up(&mut state, list));
+        if !newest.is_at(state.position) {
+            newest.with(|list| {
+                if !self.is_stale() {
+                    self.catch_up(&mut state, list);
+                }
+            });
         }
-        if state.is_stale {
+        if self.is_stale() {
             return Found::Stale;
         }
         match state.page(page, out) {
             Some(more) => Found::Page { more, follows_tags: self.follows_tags },
             // Deletions have left too few: gathering the posts again finds older ones.
-            None if page.cursor == Cursor::Newest => Found::Stale,
+            None if page.cursor == Cursor::Newest && !self.ended_early => Found::Stale,
             None => Found::Beyond,
         }
     }
@@ -118,12 +133,11 @@ impl Timeline {
 
     fn catch_up(&self, state: &mut State, list: &List) {
         let from = mem::replace(&mut state.position, list.position());
+        if !list.has_users_after(from) {
+            return self.invalidate();
+        }
         // Posts or changes of posts have left memory that this has not applied.
         let is_behind = !list.has_all_after(from);
-        if is_behind && !list.has_users_after(from) {
-            state.is_stale = true;
-            return;
-        }
         let new = list.places_after(from);
         if is_behind {
             (state.posts, state.complete) = (VecDeque::new(), true);
@@ -155,6 +169,9 @@ impl Timeline {
         // Otherwise there may be others between them and the posts before.
         if !list.newest_from(place, reader, KEPT, wanted, &mut found) {
             (state.posts, state.complete) = (VecDeque::new(), false);
+            if found.len() < KEPT {
+                return self.invalidate();
+            }
         }
         let last = state.posts.back().copied();
         let new = found.iter().rev().filter(|post| last.is_none_or(|last| last < **post));
@@ -179,10 +196,12 @@ impl Timeline {
                 }
             }
             Effect::UserDeleted { user } | Effect::UserHidden { user, hidden: true } => {
-                state.is_stale |= self.has(*user);
+                if self.has(*user) {
+                    self.invalidate();
+                }
             }
             // Who follows a user that is shown again no timeline knows.
-            _ => state.is_stale = true,
+            _ => self.invalidate(),
         }
     }
 
@@ -196,6 +215,10 @@ impl Timeline {
 impl Held for Timeline {
     fn bytes(&self) -> usize {
         Self::bytes_of(&self.home)
+    }
+
+    fn removed(&self) {
+        self.invalidate();
     }
 }
 

@@ -18,16 +18,30 @@ const COST: usize = ENTRY_BYTES + size_of::<KnownValue<u32>>() + 20;
 const ADA: UserId = UserId(7);
 
 #[test]
-fn what_was_read_while_it_changed_is_used_once_and_not_kept() {
+fn what_was_read_while_it_changed_is_said_to_be_old_and_not_kept() {
     let known = Known::new(1_000_000);
-    let read_meanwhile = || {
-        known.change(ADA, |entry| Some(*entry));
+    let stranger = UserId(ADA.0 + SHARDS as u32);
+    let read_meanwhile = |other| {
+        known.change(other, |entry| Some(*entry));
         1
     };
-    assert_eq!(known.look_or_read(ADA, read_meanwhile, |entry| *entry), 1);
+    assert_eq!(known.look_or_read(ADA, || read_meanwhile(ADA), |entry| *entry), (1, false));
     assert_eq!(known.look().get(&ADA).copied(), None);
-    assert_eq!(known.look_or_read(ADA, || 2, |entry| *entry), 2);
-    assert_eq!(known.look_or_read(ADA, || 3, |entry| *entry), 2, "now it is known");
+    let look = |entry: &u32| {
+        known.change(ADA, |_| None);
+        *entry
+    };
+    assert_eq!(known.look_or_read(ADA, || 2, look), (2, false), "it changed after the read");
+    assert_eq!(known.look_or_read(ADA, || read_meanwhile(stranger), |entry| *entry), (1, true));
+    assert_eq!(known.look_or_read(ADA, || 3, |entry| *entry), (1, true), "now it is known");
+    known.evict(ADA, |entry| *entry == 2);
+    assert_eq!(known.look().get(&ADA).copied(), Some(1));
+    let read_after_eviction = || {
+        known.evict(ADA, |_| true);
+        4
+    };
+    known.evict(ADA, |_| true);
+    assert_eq!(known.look_or_read(ADA, read_after_eviction, |entry| *entry), (4, true));
 }
 
 #[test]
@@ -45,11 +59,11 @@ fn changes_are_applied_or_the_entry_is_removed() {
 fn the_budget_holds_whichever_users_are_read() {
     let known = Known::new(SHARDS * (3 * COST + COST / 2));
     for user in (0..10_000).map(UserId) {
-        assert_eq!(known.look_or_read(user, || user.0, |entry| *entry), user.0);
+        assert_eq!(known.look_or_read(user, || user.0, |entry| *entry).0, user.0);
     }
     assert_eq!(known.bytes(), SHARDS * 3 * COST, "three per shard");
     let none = Known::new(SHARDS * (COST - 1));
-    assert_eq!(none.look_or_read(ADA, || 1, |entry| *entry), 1);
+    assert_eq!(none.look_or_read(ADA, || 1, |entry| *entry).0, 1);
     assert_eq!(none.bytes(), 0, "an entry that fits in no shard is not kept");
 }
 
