@@ -350,7 +350,7 @@ impl Counts {
     pub fn decode(bytes: &[u8]) -> Self {
         match Self::try_decode(bytes) {
             Some(counts) => counts,
-            None => panic!("a counts row has 16, 24, 36 or 40 bytes, not {}", bytes.len()),
+            None => rows::malformed("row of counts", &format_args!("{} bytes", bytes.len())),
         }
     }
 
@@ -363,6 +363,7 @@ impl Counts {
         let mut later = || words.next().unwrap_or(0);
         let (blocks, mutes) = (later(), later());
         let (notes, requests, requested, closed) = (later(), later(), later(), later());
+        // As many words as [`Counts::encode`] writes.
         let is_whole = matches!(bytes.len(), 16 | 24 | 36 | 40);
         is_whole.then_some(Self {
             posts,

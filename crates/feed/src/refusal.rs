@@ -10,7 +10,7 @@ use crate::limits;
 use crate::media_refusal::MediaRefusal;
 use crate::poll_refusal::{PollRefusal, ScheduleRefusal};
 
-/// Why a command changed nothing. Not an error of the system, but for the last one: the caller can correct the request.
+/// Why a command changed nothing. Not an error of the system, but for [`Refusal::Internal`]: the caller can correct the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum Refusal {
     /// The handle is malformed.

@@ -97,7 +97,7 @@ pub use pictures::{picture_file, picture_path};
 pub use progress::OpenProgress;
 pub use repair::{RepairError, Repaired, repair};
 pub use restore::{Restored, restore};
-pub use rows::Subject;
+pub use rows::{Subject, is_of_rules};
 pub use samples::TooManySnapshots;
 pub use store::{Store, Unreadable};
 pub use submission::{KeyReplies, READ_BYTES_MAX, ReadAt, ReadRows};

@@ -44,7 +44,7 @@ pub(crate) fn start_by_environment() -> anyhow::Result<()> {
     start(LogFormat::Auto, &level)
 }
 
-/// Starts logging what `level` chooses. Panics are logged as well.
+/// Starts logging what `level` chooses. Panics are logged as well, but for those that the writer catches and reports.
 ///
 /// # Errors
 /// If it is no level.
@@ -64,6 +64,9 @@ pub(crate) fn start(format: LogFormat, level: &str) -> anyhow::Result<()> {
         log.init();
     }
     std::panic::set_hook(Box::new(|panic| {
+        if node::is_of_rules(panic) {
+            return;
+        }
         let backtrace = Backtrace::capture();
         let backtrace = (backtrace.status() == BacktraceStatus::Captured).then_some(backtrace);
         let backtrace = backtrace.as_ref().map(tracing::field::display);

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use smallvec::SmallVec;
 
+use crate::rules::outside_rules;
+
 /// The bytes of one row; short ones (counts, ids) need no allocation.
 pub type Value = SmallVec<[u8; 24]>;
 
@@ -26,7 +28,7 @@ pub fn encode<T: Serialize>(record: &T) -> Value {
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> T {
     match postcard::from_bytes(bytes) {
         Ok(record) => record,
-        Err(error) => panic!("a stored {} must be readable: {error}", std::any::type_name::<T>()),
+        Err(error) => malformed(std::any::type_name::<T>(), &error),
     }
 }
 
@@ -38,8 +40,17 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> T {
 pub fn decode_start<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> T {
     match postcard::take_from_bytes(bytes) {
         Ok((record, _)) => record,
-        Err(error) => panic!("a stored {} must be readable: {error}", std::any::type_name::<T>()),
+        Err(error) => malformed(std::any::type_name::<T>(), &error),
     }
+}
+
+/// Panics because the bytes of a row are not what `name` says. The row is damaged, and nothing is wrong with the rules that
+/// read it: another node, or another copy, may have the right one.
+///
+/// # Panics
+/// Always.
+pub fn malformed(name: &str, error: &dyn std::fmt::Display) -> ! {
+    outside_rules(|| panic!("a stored {name} must be readable: {error}"))
 }
 
 /// As [`decode`], for bytes that may be damaged.

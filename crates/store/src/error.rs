@@ -112,7 +112,7 @@ pub(crate) fn unreadable(doing: &str, error: &(dyn std::error::Error + 'static))
             "the disk is damaged: {causes}; stop the server and run roost verify"
         );
     }
-    std::panic::resume_unwind(Box::new(Unreadable))
+    rows::outside_rules(|| std::panic::resume_unwind(Box::new(Unreadable)))
 }
 
 /// Does something that reads rows; `None` if it met damage, which was logged.

@@ -33,6 +33,9 @@ impl Head {
         if found > FORMAT_VERSION {
             return Err(StoreError::NewerFormat { found, known: FORMAT_VERSION });
         }
+        if found == 0 {
+            return Err(malformed());
+        }
         let (applied, rest) = rest.split_first_chunk().ok_or_else(malformed)?;
         let (seed, totals) = rest.split_first_chunk::<SEED_BYTES>().ok_or_else(malformed)?;
         let totals = try_decode(&[totals, added_since(found)].concat()).ok_or_else(malformed)?;

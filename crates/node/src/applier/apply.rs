@@ -4,7 +4,7 @@ use std::{mem, vec};
 
 use feed::{Effect, Refusal, Reply, Request};
 use kv::{KeyAnswer, KeyOps, KeyRefusal, KeyRowsMut};
-use rows::{Stamp, WORK_PER_ROW};
+use rows::{Stamp, WORK_PER_ROW, outside_rules};
 
 use super::caught::Applied;
 use super::group::Group;
@@ -143,7 +143,9 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
             let mut reads = reads.into_iter().peekable();
             let mut between = |index: usize, facts: kv::Facts<'_, dyn KeyRowsMut + '_>| {
                 while let Some(read) = reads.next_if(|read| read.before <= index) {
-                    partial.reads.push(read_rows(facts, &read, now_ms, &mut held));
+                    // Other nodes do not read: a panic must not undo what they apply.
+                    let rows = outside_rules(|| read_rows(facts, &read, now_ms, &mut held));
+                    partial.reads.push(rows);
                 }
             };
             let mut txn = kv::Txn::new(rows);

@@ -4,16 +4,15 @@
 //!
 //! - **Invariant:** the outcome depends on nothing but the command and the rows, as any other outcome: all nodes, and
 //!   replays, agree. The stamps of the command are used, and the digest has the failure.
-//! - **Invariant:** a panic of the store, or at a row that cannot be read, is none of the rules, and ends the process:
-//!   another node, or another start, may have none.
+//! - **Invariant:** a panic of the store, or at a row that cannot be read or is malformed, or in what only this node does, is
+//!   none of the rules, and ends the process: another node, or another start, may have none.
 //!
 //! A stack overflow, and memory that the allocator does not get, end the process at once: nothing unwinds.
 
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::fmt::{self, Debug, Write as _};
 
 use kv::{KeyOps, KeyRowsMut};
-use rows::{Rows as _, RowsMut as _, Stamp, Totals};
-use store::Unreadable;
+use rows::{Rows as _, RowsMut as _, Stamp, Totals, catch_rules, panicked_at};
 
 use super::hashed::HashedRows;
 use super::{Applier, fault};
@@ -34,12 +33,11 @@ pub(super) enum Applied<'a> {
 
 impl Applied<'_> {
     /// Its kind, without texts, names and keys.
-    fn name(self) -> String {
-        let name = |debug: String| debug.chars().take_while(|c| c.is_alphanumeric()).collect();
+    pub(super) fn name(self) -> String {
         match self {
-            Self::Command(command) => name(format!("{command:?}")),
+            Self::Command(command) => first_word(command),
             Self::Ops(ops) => {
-                let names = ops.iter().take(NAMES).map(|op| name(format!("{op:?}")));
+                let names = ops.iter().take(NAMES).map(|op| first_word(&op));
                 names.collect::<Vec<String>>().join(" ")
             }
         }
@@ -69,6 +67,24 @@ impl Applied<'_> {
     }
 }
 
+/// What something is called in its debug format, of which no more is written: a value may be very long.
+fn first_word(of: &impl Debug) -> String {
+    let mut word = Word(String::new());
+    let _ended = write!(word, "{of:?}");
+    word.0
+}
+
+/// Takes letters and digits, and fails at the first other character.
+struct Word(String);
+
+impl fmt::Write for Word {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let word = text.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+        self.0.push_str(word);
+        if word.len() == text.len() { Ok(()) } else { Err(fmt::Error) }
+    }
+}
+
 impl<R: KeyRowsMut, T> Applier<R, T> {
     /// Applies something by the rules; none if they panicked: then nothing is changed, but its stamps from `first` on are
     /// used.
@@ -79,8 +95,8 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         apply: impl FnOnce(&mut HashedRows<R>) -> O,
     ) -> Option<O> {
         self.rows.save();
-        let done = self.caught(|applier| {
-            let done = apply(&mut applier.rows);
+        let done = catch_rules(|| {
+            let done = apply(&mut self.rows);
             fault::panic_if_seeded(applied, first);
             done
         });
@@ -96,7 +112,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
                     self.keep_numbers(undone);
                 }
                 self.rows.note_failure(first);
-                self.report(applied, first);
+                self.report(applied, Some(first));
             }
         }
         done
@@ -111,23 +127,29 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         self.rows.put_totals(Totals { revocations, hidings, ..totals });
     }
 
-    /// What `run` returns; none if the rules panicked.
-    pub(super) fn caught<O>(&mut self, run: impl FnOnce(&mut Self) -> O) -> Option<O> {
-        match catch_unwind(AssertUnwindSafe(|| run(self))) {
-            Ok(done) => Some(done),
-            Err(payload) if self.rows.has_failed() || payload.is::<Unreadable>() => {
-                resume_unwind(payload)
-            }
-            Err(_) => None,
+    /// Whether something is admitted, as `admits` says by the rules of costs; not if these panicked.
+    pub(super) fn decide(
+        &mut self,
+        applied: Applied<'_>,
+        admits: impl FnOnce(&mut Self) -> bool,
+    ) -> bool {
+        if self.shared.is_none() {
+            return true;
         }
+        let decided = catch_rules(|| admits(self));
+        if decided.is_none() {
+            self.report(applied, None);
+        }
+        decided.unwrap_or(false)
     }
 
-    fn report(&mut self, applied: Applied<'_>, stamp: Stamp) {
+    fn report(&mut self, applied: Applied<'_>, stamp: Option<Stamp>) {
         self.failures += 1;
         if self.failures <= REPORTED || self.failures.is_multiple_of(REPORTED_EVERY) {
             tracing::error!(
                 command = applied.name(),
-                stamp = stamp.0,
+                stamp = stamp.map(|stamp| stamp.0),
+                place = panicked_at(),
                 failures = self.failures,
                 "the rules have an error: they panicked at a command, which was not made; please report it"
             );

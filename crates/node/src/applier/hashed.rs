@@ -5,23 +5,30 @@
 //! the bytes that are written, and reads nothing. Rows of ephemeral tables are left out: a restart may have applied
 //! more of the log to them than to the others.
 //!
-//! They also know whether a panic is one of the store, whose rows may be wrong then, or of the rules.
+//! A call of the store is not of the rules: if it panics, its rows may be wrong.
 //!
 //! **Invariant:** without [`HashedRows::begin`] nothing is hashed: a log of one node costs nothing more.
 
-use std::cell::Cell;
-
 use kv::{Bucket, BucketId, KeyParts, KeyRow, KeyRows, KeyRowsMut, Space, WalkLimit};
-use rows::{NameTable, PointTable, PutRows, Rows, RowsMut, SetTable, Span, Stamp, Totals, Value};
+use rows::{
+    NameTable, PointTable, PutRows, Rows, RowsMut, SetTable, Span, Stamp, Table, Totals, Value,
+    outside_rules, rules_run, within_rules,
+};
 use smallvec::SmallVec;
 use xxhash_rust::xxh3::Xxh3;
 
 /// Marks a row of a key, in place of the tag of a table.
-const KEY: u8 = 1;
+const KEY: u8 = 0xff;
 /// Marks a bucket in the same place.
-const BUCKET: u8 = 2;
+const BUCKET: u8 = 0xfe;
 /// Marks in the same place that the rules panicked.
-const FAILURE: u8 = 3;
+const FAILURE: u8 = 0xfd;
+
+const _: () = {
+    assert!(Table::of_tag(KEY).is_none(), "no table has a mark as its tag");
+    assert!(Table::of_tag(BUCKET).is_none(), "no table has a mark as its tag");
+    assert!(Table::of_tag(FAILURE).is_none(), "no table has a mark as its tag");
+};
 
 /// Rows, and the hash of their changes while it is wanted.
 pub(super) struct HashedRows<R> {
@@ -30,13 +37,11 @@ pub(super) struct HashedRows<R> {
     hash: Box<Xxh3>,
     /// Whether changes are hashed.
     is_hashing: bool,
-    /// Whether a call of the store has not returned.
-    is_in_store: Cell<bool>,
 }
 
 impl<R> HashedRows<R> {
     pub(super) fn new(inner: R) -> Self {
-        Self { inner, hash: Box::default(), is_hashing: false, is_in_store: Cell::new(false) }
+        Self { inner, hash: Box::default(), is_hashing: false }
     }
 
     /// Hashes changes from now on.
@@ -51,21 +56,13 @@ impl<R> HashedRows<R> {
         self.hash.digest()
     }
 
-    /// Whether the store has panicked.
-    pub(super) fn has_failed(&self) -> bool {
-        self.is_in_store.get()
-    }
-
     /// Hashes that the rules panicked at a command with this stamp.
     pub(super) fn note_failure(&mut self, stamp: Stamp) {
         self.note(FAILURE, &stamp.0.to_le_bytes(), None);
     }
 
     fn read<T>(&self, read: impl FnOnce(&R) -> T) -> T {
-        self.is_in_store.set(true);
-        let found = read(&self.inner);
-        self.is_in_store.set(false);
-        found
+        outside_rules(|| read(&self.inner))
     }
 
     /// Reads rows that are given to `each`, which is of the rules.
@@ -74,25 +71,14 @@ impl<R> HashedRows<R> {
         each: &mut dyn FnMut(u64, &[u8]),
         read: impl FnOnce(&R, &mut dyn FnMut(u64, &[u8])),
     ) {
+        let of_rules = rules_run();
         self.read(|rows| {
-            read(rows, &mut |key, row| {
-                self.is_in_store.set(false);
-                each(key, row);
-                self.is_in_store.set(true);
-            });
+            read(rows, &mut |key, row| within_rules(of_rules, || each(key, row)));
         });
     }
 
-    /// As a call of the store that does so.
-    #[cfg(test)]
-    pub(super) fn in_store(&self, run: fn()) {
-        self.read(|_| run());
-    }
-
     fn write(&mut self, write: impl FnOnce(&mut R)) {
-        self.is_in_store.set(true);
-        write(&mut self.inner);
-        self.is_in_store.set(false);
+        outside_rules(|| write(&mut self.inner));
     }
 
     /// Hashes a change of the row `key` of a table.

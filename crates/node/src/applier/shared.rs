@@ -16,6 +16,7 @@ use feed::media::{FileHash, MediaCommand};
 use kv::{KeyOps, KeyRowsMut, OpPlace};
 use rows::{CHANGE_BYTES_MAX, CHANGE_ROWS_MAX, Cost, Stamp, WORK_PER_ROW};
 
+use super::caught::Applied;
 use super::lengths::GroupLengths;
 use super::pieces::next_unit;
 use super::senders::{counts, note};
@@ -203,6 +204,10 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
     /// Whether operations can be applied within the limits of a group, by the facts as they are now. Always, in a log
     /// of one node: the facts are those with which the group was proposed.
     pub(super) fn admits(&mut self, ops: &KeyOps) -> bool {
+        self.decide(Applied::Ops(ops), |applier| applier.fits(ops))
+    }
+
+    fn fits(&mut self, ops: &KeyOps) -> bool {
         let Some(mut sum) = self.shared.as_ref().map(|group| group.cost) else { return true };
         if let Some(cost) = ops.known_cost() {
             sum = sum.and(cost);
@@ -226,11 +231,15 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
     /// Whether a command adds no sample, or the limit of the node that appended the group allows it, by the facts as they
     /// are now. Always, in a log of one node.
     pub(super) fn admits_sample(&mut self, command: &Command) -> bool {
+        self.decide(Applied::Command(command), |applier| applier.has_memory_for(command))
+    }
+
+    fn has_memory_for(&mut self, command: &Command) -> bool {
         let Some(group) = self.shared.as_mut() else { return true };
         if !matches!(command, Command::AddSample { .. }) {
             return true;
         }
-        let facts = feed::Facts::new(&self.rows.inner);
+        let facts = feed::Facts::new(&self.rows);
         let mut bytes = group.samples.unwrap_or_else(|| taught_bytes(facts));
         if bytes.saturating_add(TAUGHT_BYTES) > group.sample_bytes_max {
             // What the group added may have been less.

@@ -74,7 +74,8 @@ fn what_panics_fails_alone_and_the_server_starts_again() {
     let metrics = client.get("/metrics").expect(200).text();
     assert!(metrics.contains("\nroost_failed_commands_total 5\n"), "{metrics}");
     let logged = server.process.logged("the rules have an error").unwrap();
-    assert!(logged.contains("Publish") && !logged.contains("boom"), "{logged}");
+    assert!(logged.contains("Publish") && logged.contains("fault.rs"), "{logged}");
+    assert!(!logged.contains("boom") && !logged.contains("that the environment wants"), "{logged}");
     let before = texts(&mut client, user);
     assert_eq!(before, ["two", "one", "works", "works"]);
     drop(server.kill());

@@ -732,6 +732,14 @@ fn describe(dir: &Path, head: &[u8]) {
 }
 
 #[test]
+fn no_store_has_version_0() {
+    let dir = tempfile::tempdir().unwrap();
+    describe(dir.path(), &[&[0; 28][..], &rows::encode(&Totals::default())].concat());
+    let error = Store::open(dir.path(), OPTIONS).map(|_| ()).unwrap_err();
+    assert!(matches!(error, StoreError::Damaged(_)), "{error}");
+}
+
+#[test]
 fn a_store_of_a_later_version_is_refused_and_both_versions_are_named() {
     let dir = tempfile::tempdir().unwrap();
     let (known, next) = (FORMAT_VERSION, FORMAT_VERSION + 1);

@@ -4,7 +4,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use feed::{Done, Outcome, Refusal, UserId, UserRef};
 
+use rows::{PointTable, PutRows as _, Rows as _, outside_rules};
+
 use super::*;
+use crate::applier::HashedRows;
+use crate::applier::caught::Applied;
 use crate::applier::fault::of_thread::TEXT;
 
 const FAILED: KeyAnswer = KeyAnswer::Refused(KeyRefusal::Internal);
@@ -84,20 +88,36 @@ fn numbers_that_a_reader_may_have_seen_of_a_command_that_failed_are_not_used_aga
 /// Then the rows may be wrong, or another start may read them.
 #[test]
 fn a_panic_that_is_not_of_the_rules_is_passed_on() {
-    for panic in [(|| std::panic::resume_unwind(Box::new(store::Unreadable))) as fn(), || {
-        panic!("a bug of the store")
-    }] {
+    type Rows = HashedRows<MemoryRows>;
+    let apply = |run: fn(&mut Rows)| {
         let mut world = World::new(1 << 20);
-        let is_in_store =
-            catch_unwind(panic).is_err_and(|payload| !payload.is::<store::Unreadable>());
-        let passed = catch_unwind(AssertUnwindSafe(|| {
-            world.applier.caught(|applier| match is_in_store {
-                true => applier.rows.in_store(panic),
-                false => panic(),
-            })
-        }));
-        assert!(passed.is_err());
-    }
-    let mut world = World::new(1 << 20);
-    assert_eq!(world.applier.caught(|_| panic!("a bug of the rules")), None::<()>);
+        let users = world.requests(vec![register("ann")]);
+        world.work(vec![users]);
+        let command = Command::SweepStories;
+        let by_rules =
+            || world.applier.by_rules(Applied::Command(&command), Stamp(u64::MAX >> 1), run);
+        catch_unwind(AssertUnwindSafe(by_rules))
+    };
+    assert!(apply(|_| panic!("a bug of the rules")).is_ok_and(|done| done.is_none()));
+    let each = |rows: &mut Rows| rows.each_point(PointTable::User, &mut |_, _| panic!("a bug"));
+    assert!(apply(each).is_ok_and(|done| done.is_none()), "in a callback of the rules");
+    assert!(apply(|_| outside_rules(|| panic!("a bug of the store"))).is_err());
+    let malformed = |rows: &mut Rows| {
+        rows.put_point(PointTable::User, 0, Some(rows::Value::from_slice(&[0xff])));
+        drop(feed::Facts::new(&*rows).stored_user(UserId(0)));
+    };
+    assert!(apply(malformed).is_err());
+    assert!(apply(|_| std::panic::resume_unwind(Box::new(()))).is_ok_and(|done| done.is_none()));
+}
+
+#[test]
+fn a_report_names_a_command_without_what_is_in_it() {
+    let register = Command::Register {
+        handle: Handle::parse("secret").unwrap(),
+        name: Name::default(),
+        bio: Bio::default(),
+    };
+    assert_eq!(Applied::Command(&register).name(), "Register");
+    let ops: KeyOps = [put("secret", b"secret"), set_range("secret", 0)].into_iter().collect();
+    assert_eq!(Applied::Ops(&ops).name(), "Put SetRange");
 }
