@@ -2,7 +2,8 @@
 //! lists: looks for rows of one user, post or poll, and submits commands that remove them, until none are left. Reads already
 //! hide these rows.
 //!
-//! It runs on the thread of the sweeper. After a restart it continues with the rows that the facts still have.
+//! It runs on the thread of the sweeper. After a restart it continues with the rows that the facts still have, also with
+//! those at which the rules failed: until then it skips what they belong to, so that nothing else waits for it.
 
 use std::time::Duration;
 
@@ -10,7 +11,9 @@ use feed::accounts::GrantId;
 use feed::limits::{ERASE_ROWS_MAX, RELISTED_POSTS_MAX};
 use feed::media::MediaId;
 use feed::poll::PollCommand;
-use feed::{Command, Facts, ListId, PollId, PostId, Reaction, Remains, ScheduledId, Span, UserId};
+use feed::{
+    Command, Facts, ListId, PollId, PostId, Reaction, Refusal, Remains, ScheduledId, Span, UserId,
+};
 use store::Store;
 
 use crate::shared::{OwnReply, Shared};
@@ -23,8 +26,10 @@ const TIME_AT_ONCE: Duration = Duration::from_millis(250);
 /// Number of items of which rows are read before the writer removes them: as many as one command removes.
 const READ_AHEAD: usize = ERASE_ROWS_MAX / 3;
 
+/// Users, posts and polls that are skipped, at most.
+const SKIPPED_MAX: usize = 64;
+
 /// Progress of the removals. No earlier rows are left than those named: a read does not walk over rows that are removed.
-#[derive(Clone, Copy)]
 pub(crate) struct Progress {
     user: Option<UserProgress>,
     /// The deleted post whose reactions are being removed, and the first item that may be left.
@@ -33,11 +38,31 @@ pub(crate) struct Progress {
     poll: (PollId, u64),
     /// The user whose posts are being removed from lists, or added again.
     relisted: UserId,
+    /// What the last command was about.
+    last: Option<Head>,
+    /// The rules failed at these.
+    skipped: Vec<Head>,
+}
+
+/// What a command is about.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Head {
+    User(UserId),
+    Post(PostId),
+    Poll(PollId),
+    Relisted(UserId),
 }
 
 impl Default for Progress {
     fn default() -> Self {
-        Self { user: None, post: (PostId(0), 0), poll: (PollId(0), 0), relisted: UserId(0) }
+        Self {
+            user: None,
+            post: (PostId(0), 0),
+            poll: (PollId(0), 0),
+            relisted: UserId(0),
+            last: None,
+            skipped: Vec::new(),
+        }
     }
 }
 
@@ -61,9 +86,13 @@ impl Shared {
             }
             let Some(reply) = self.submit_erasure(progress) else { return false };
             let done = reply.blocking_recv();
-            // Otherwise the node is closing, or the rules fail, and would again at once.
-            if !done.is_ok_and(|replies| replies.iter().all(|reply| reply.outcome.is_ok())) {
-                return false;
+            match done.ok().and_then(|replies| Some(replies.first()?.outcome)) {
+                Some(Ok(_)) => {}
+                Some(Err(Refusal::Internal)) if progress.skipped.len() < SKIPPED_MAX => {
+                    progress.skipped.extend(progress.last);
+                }
+                // The node is closing, or the rules would fail again at once.
+                _ => return false,
             }
         }
         true
@@ -72,28 +101,68 @@ impl Shared {
     /// Submits the next command; `None` if nothing is left, or the inbox does not accept it.
     pub(crate) fn submit_erasure(&self, progress: &mut Progress) -> Option<OwnReply> {
         let facts = Facts::new(&self.store);
-        progress.user = next(facts, progress.user);
-        if let Some(UserProgress { user, remains, from }) = progress.user {
-            return self.submit_own(Command::EraseUser { user, remains, from });
-        }
-        if let Some((post, from)) = next_post(facts, progress.post) {
-            progress.post = (post, from);
-            return self.submit_own(Command::SweepReactions { post, from });
-        }
-        if let Some((poll, from)) = next_poll(facts, progress.poll) {
-            progress.poll = (poll, from);
-            return self.submit_own(Command::Poll(PollCommand::Sweep { poll, from }));
-        }
-        let user = next_relisted(facts, progress.relisted)?;
-        progress.relisted = user;
-        self.submit_own(Command::RelistPosts { user })
+        let skipped = std::mem::take(&mut progress.skipped);
+        let skips = |head| skipped.contains(&head);
+        let found = progress.next(facts, skips);
+        progress.skipped = skipped;
+        let (head, command) = found?;
+        progress.last = Some(head);
+        self.submit_own(command)
     }
 }
 
+impl Progress {
+    /// The next command.
+    fn next(
+        &mut self,
+        facts: Facts<'_, Store>,
+        skips: impl Fn(Head) -> bool,
+    ) -> Option<(Head, Command)> {
+        self.user = next(facts, self.user, |user| skips(Head::User(user)));
+        if let Some(UserProgress { user, remains, from }) = self.user {
+            return Some((Head::User(user), Command::EraseUser { user, remains, from }));
+        }
+        if let Some((post, from)) = next_post(facts, self.post, |post| skips(Head::Post(post))) {
+            self.post = (post, from);
+            return Some((Head::Post(post), Command::SweepReactions { post, from }));
+        }
+        if let Some((poll, from)) = next_poll(facts, self.poll, |poll| skips(Head::Poll(poll))) {
+            self.poll = (poll, from);
+            return Some((Head::Poll(poll), Command::Poll(PollCommand::Sweep { poll, from })));
+        }
+        let user = next_relisted(facts, self.relisted, |user| skips(Head::Relisted(user)))?;
+        self.relisted = user;
+        Some((Head::Relisted(user), Command::RelistPosts { user }))
+    }
+}
+
+/// The first number from `last` on, or else the first one, that `find` finds and `skips` does not name.
+fn first_from(
+    last: u64,
+    find: impl Fn(u64) -> Option<u64>,
+    skips: impl Fn(u64) -> bool,
+) -> Option<u64> {
+    let first = |mut from: u64| {
+        loop {
+            let found = find(from)?;
+            if !skips(found) {
+                return Some(found);
+            }
+            from = found.checked_add(1)?;
+        }
+    };
+    // What is earlier may have come since.
+    first(last).or_else(|| first(0))
+}
+
 /// The deleted post whose reactions are to be removed next, and the first of them.
-fn next_post(facts: Facts<'_, Store>, (last, from): (PostId, u64)) -> Option<(PostId, u64)> {
-    // Older posts may have been deleted since.
-    let post = facts.swept_post(last).or_else(|| facts.swept_post(PostId(0)))?;
+fn next_post(
+    facts: Facts<'_, Store>,
+    (last, from): (PostId, u64),
+    skips: impl Fn(PostId) -> bool,
+) -> Option<(PostId, u64)> {
+    let find = |from| facts.swept_post(PostId(from)).map(|post| post.0);
+    let post = PostId(first_from(last.0, find, |post| skips(PostId(post)))?);
     let from = if post == last { from } else { 0 };
     let left = facts.reactions_to(post, from, ERASE_ROWS_MAX / 2);
     for (_, reaction, user, stamp) in &left {
@@ -109,8 +178,13 @@ fn next_post(facts: Facts<'_, Store>, (last, from): (PostId, u64)) -> Option<(Po
 }
 
 /// As [`next_post`], of a poll that no post has any more.
-fn next_poll(facts: Facts<'_, Store>, (last, from): (PollId, u64)) -> Option<(PollId, u64)> {
-    let poll = facts.swept_poll(last).or_else(|| facts.swept_poll(PollId(0)))?;
+fn next_poll(
+    facts: Facts<'_, Store>,
+    (last, from): (PollId, u64),
+    skips: impl Fn(PollId) -> bool,
+) -> Option<(PollId, u64)> {
+    let find = |from| facts.swept_poll(PollId(from)).map(|poll| poll.0);
+    let poll = PollId(first_from(last.0, find, |poll| skips(PollId(poll)))?);
     let from = if poll == last { from } else { 0 };
     let left = facts.poll_votes(poll, from, ERASE_ROWS_MAX / 2);
     for (user, _) in &left {
@@ -120,8 +194,15 @@ fn next_poll(facts: Facts<'_, Store>, (last, from): (PollId, u64)) -> Option<(Po
 }
 
 /// The user whose posts are to be removed from lists next, or added again.
-fn next_relisted(facts: Facts<'_, Store>, last: UserId) -> Option<UserId> {
-    let (user, from) = facts.relisted(last).or_else(|| facts.relisted(UserId(0)))?;
+fn next_relisted(
+    facts: Facts<'_, Store>,
+    last: UserId,
+    skips: impl Fn(UserId) -> bool,
+) -> Option<UserId> {
+    let user_from = |from| u32::try_from(from).ok().map(UserId);
+    let find = |from| Some(facts.relisted(user_from(from)?)?.0.0.into());
+    let user = first_from(last.0.into(), find, |user| user_from(user).is_some_and(&skips))?;
+    let (user, from) = facts.relisted(user_from(user)?)?;
     let span = Span { low: from.0, limit: RELISTED_POSTS_MAX, ..Span::ALL };
     for (post, listed) in facts.posts_by(user, span) {
         if listed.visibility().is_open() {
@@ -132,8 +213,12 @@ fn next_relisted(facts: Facts<'_, Store>, last: UserId) -> Option<UserId> {
 }
 
 /// The rows to remove next.
-fn next(facts: Facts<'_, Store>, last: Option<UserProgress>) -> Option<UserProgress> {
-    let user = *facts.erasing().first()?;
+fn next(
+    facts: Facts<'_, Store>,
+    last: Option<UserProgress>,
+    skips: impl Fn(UserId) -> bool,
+) -> Option<UserProgress> {
+    let user = facts.erasing().into_iter().find(|user| !skips(*user))?;
     let start = UserProgress { user, remains: Remains::Posts, from: 0 };
     let mut next = last.filter(|last| last.user == user).unwrap_or(start);
     while next.remains != Remains::Nothing {
@@ -208,5 +293,25 @@ fn read_ahead(facts: Facts<'_, Store>, user: UserId, remains: Remains, items: &[
             | Remains::Notes
             | Remains::Nothing => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_skipped_keeps_nothing_else_waiting() {
+        let check = |last, items: &[u64], skipped: &[u64], expected| {
+            let find = |from| items.iter().copied().find(|item| *item >= from);
+            let found = first_from(last, find, |item| skipped.contains(&item));
+            assert_eq!(found, expected, "{items:?} from {last}, without {skipped:?}");
+        };
+        check(0, &[], &[], None);
+        check(0, &[3, 5], &[], Some(3));
+        check(3, &[3, 5], &[3], Some(5));
+        check(5, &[3, 5], &[5], Some(3));
+        check(5, &[3, 5], &[3, 5], None);
+        check(u64::MAX, &[3, u64::MAX], &[u64::MAX], Some(3));
     }
 }
