@@ -112,6 +112,11 @@ impl Shared {
 }
 
 impl Progress {
+    /// Reads from the beginning again. What is skipped stays so.
+    pub(crate) fn begin_again(&mut self) {
+        *self = Self { skipped: std::mem::take(&mut self.skipped), ..Self::default() };
+    }
+
     /// The next command.
     fn next(
         &mut self,

@@ -32,6 +32,13 @@ pub(crate) struct DueFrom {
     skipped: Vec<Command>,
 }
 
+impl DueFrom {
+    /// Reads from the beginning again. What is skipped stays so.
+    pub(crate) fn begin_again(&mut self) {
+        (self.polls_ms, self.posts_ms, self.edits) = (0, 0, 0);
+    }
+}
+
 impl Shared {
     /// Ends some polls, publishes some posts and notifies of some edits; returns whether there may be more of them. Blocks.
     pub(crate) fn do_due(&self, from: &mut DueFrom) -> bool {

@@ -39,6 +39,8 @@ pub(crate) struct Sweeper {
     /// No mute ends before this time, in milliseconds since 1970.
     mutes_from_ms: u64,
     due_from: DueFrom,
+    /// The store's number of changes that were taken back, before the last work.
+    undone: u64,
 }
 
 impl Sweeper {
@@ -54,6 +56,7 @@ impl Sweeper {
             erasing: Progress::default(),
             mutes_from_ms: 0,
             due_from: DueFrom::default(),
+            undone: 0,
         }
     }
 
@@ -73,6 +76,14 @@ impl Sweeper {
 
     /// Sweeps stories, and removes something of a deleted user; returns whether there may be more of that.
     fn work(&mut self) -> bool {
+        let undone = self.shared.store.undone();
+        if undone != std::mem::replace(&mut self.undone, undone) {
+            // Rows are back that were missing when the last reads passed them.
+            self.shared.sweep_from.store(0, Ordering::Release);
+            self.mutes_from_ms = 0;
+            self.due_from.begin_again();
+            self.erasing.begin_again();
+        }
         let swept = self.shared.sweep();
         self.after_sweep(swept);
         self.shared.end_mutes(&mut self.mutes_from_ms);
