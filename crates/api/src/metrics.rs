@@ -208,6 +208,11 @@ impl Sampled {
                 "Bytes of the newest posts of all users, and of cached lists of stories",
                 views.recent_bytes,
             ),
+            (
+                "roost_unindexed_watchers",
+                "Users with an event stream who are asked about each post",
+                views.unindexed_watchers,
+            ),
         ] {
             gauge(encoder, name, help, size)?;
         }
@@ -241,6 +246,11 @@ impl Sampled {
                 "roost_view_evictions",
                 "Timelines evicted because a limit was reached",
                 views.evictions,
+            ),
+            (
+                "roost_wake_overflows",
+                "Times that all event streams read again because too many changes waited for them",
+                views.wake_overflows,
             ),
         ] {
             let descriptor = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;

@@ -3,15 +3,19 @@
 use std::time::Duration;
 
 use crate::shared::Shared;
+use crate::views::Woken;
 
-/// How often the thread looks for effects if the writer does not wake it.
+/// How often the thread looks for effects if the writer does not wake it; and how long it rests after it has woken all
+/// watchers, who would otherwise be woken ever again while there is too much to do.
 const REST: Duration = Duration::from_secs(1);
 
 /// Runs until the node stops.
 pub(crate) fn run(shared: &Shared) {
     while !shared.stopped() {
-        if !shared.views.wake() {
-            std::thread::park_timeout(REST);
+        match shared.views.wake() {
+            Woken::Nobody => std::thread::park_timeout(REST),
+            Woken::Some => {}
+            Woken::All => std::thread::sleep(REST),
         }
     }
 }

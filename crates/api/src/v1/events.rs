@@ -159,7 +159,7 @@ pub(crate) async fn events(
     Resume(resume): Resume,
 ) -> Result<Response, ApiError> {
     // The watch begins before the first read, so no change in between is missed. For deletions this holds from
-    // the first event of the stream on, since only active timelines are notified of them.
+    // the first event of the stream on, since they are known for timelines in memory.
     let begin = move |node: &Node| {
         let user = node.resolve(&user)?;
         let watch = node.watch(user);
@@ -273,8 +273,8 @@ impl Subscription {
                         }
                     }
                     () = tokio::time::sleep_until(keep_alive) => {
-                        // Reading activates the timeline if it is not active: only active timelines
-                        // are notified.
+                        // Reading keeps the timeline in memory, so that deletions and edits wake the
+                        // stream.
                         self.caught_up = false;
                         return Some(Bytes::from_static(b": keep-alive\n\n"));
                     }

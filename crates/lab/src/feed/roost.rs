@@ -1,5 +1,5 @@
 //! roost's engine in process. A post is a change in the log; timelines that were read lately are kept in memory, and a
-//! read applies what is not yet delivered to them. So a post is in every timeline as soon as it is accepted.
+//! read adds the posts made since. So a post is in every timeline as soon as it is accepted.
 //!
 //! The log is written without syncing (policy `never`), because the other designs store nothing. The engine has threads
 //! of its own beside the workers of the runtime.

@@ -336,9 +336,9 @@ impl Watch {
     /// [`Watch::mentions`] was called, or since the watch began. News that come while no call waits are
     /// reported once.
     ///
-    /// The user's home timeline must be active for this: read it once after the watch began, and
-    /// again after every change. It may be evicted at any time; then posts at home are not reported
-    /// until it is read again.
+    /// The user's home timeline must be in memory for deletions and edits of posts at home: read it once after the watch
+    /// began, and again after every change. It may be evicted at any time; then such a change is reported as
+    /// [`Change::Missed`], together with the next news.
     pub async fn changed(&mut self) {
         let closed = match &mut self.news {
             Some(news) => news.changed().await.is_err(),
@@ -373,7 +373,7 @@ impl Watch {
 
     /// The changes after the first `read` ones, oldest first, each with the number of changes up to and
     /// including it, which is the `read` for the next call. The newest 32 are kept. Call this before
-    /// reading the home timeline: that read makes the timeline active, so that later changes are recorded.
+    /// reading the home timeline: that read keeps the timeline in memory, so that later changes are recorded.
     /// A caller who also reads everything again after each [`Change::Missed`] misses nothing.
     #[must_use]
     pub fn changes_after(&self, read: u64) -> Vec<(u64, Change)> {

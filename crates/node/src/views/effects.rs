@@ -1,65 +1,66 @@
-//! The latest effects, for consumers that follow them at their own pace, each with a cursor that it keeps.
+//! A queue of effects for one consumer that follows at its own pace.
 //!
-//! The writer appends and waits for nobody: a consumer that lags by more than [`KEPT_MAX`] effects finds that the next
-//! ones are gone, and goes on from what the facts show.
+//! The writer appends and waits for nobody: if the queue has no room, all of it is dropped, and the consumer is told and
+//! goes on from what the facts show.
 
 use std::collections::VecDeque;
-use std::sync::atomic::Ordering;
 
-use feed::Effect;
+use feed::{Effect, HomeUsers, UserId};
 use smallvec::SmallVec;
 
-use crate::sync::{AtomicU64, Mutex};
+use crate::sync::Mutex;
 
-/// Effects that are kept: 2 MiB, with the users of direct posts and of boosts besides.
-pub(super) const KEPT_MAX: usize = 65_536;
-/// Effects read at once: few enough to lie on the stack and not to keep the writer waiting.
+/// Bytes of the effects that wait at most, with the users of direct posts and of boosts: 65,536 effects without users.
+pub(super) const BYTES_MAX: usize = 65_536 * size_of::<Effect>();
+/// Effects taken at once: few enough to lie on the stack and not to keep the writer waiting.
 const PIECE: usize = 64;
 const _: () = assert!(size_of::<Effect>() <= 32);
 
 /// Consecutive effects.
 pub(super) type Piece = SmallVec<[Effect; PIECE]>;
 
-/// Effects at consecutive positions from 0.
+/// See the module.
 #[derive(Default)]
-pub(super) struct Effects {
-    /// Written while the lock is held; who loads it sees, by acquire and release, all effects before it.
-    head: AtomicU64,
-    kept: Mutex<Kept>,
-}
+pub(super) struct Effects(Mutex<Waiting>);
 
 #[derive(Default)]
-struct Kept {
-    first: u64,
+struct Waiting {
     effects: VecDeque<Effect>,
+    bytes: usize,
+    are_lost: bool,
 }
 
 impl Effects {
     /// Appends effects.
-    pub(super) fn publish(&self, effects: impl IntoIterator<Item = Effect>) {
-        let mut kept = self.kept.lock();
+    pub(super) fn publish<'a>(&self, effects: impl IntoIterator<Item = &'a Effect>) {
+        let mut waiting = self.0.lock();
         for effect in effects {
-            if kept.effects.len() == KEPT_MAX {
-                kept.effects.pop_front();
-                kept.first += 1;
+            if waiting.bytes + bytes(effect) > BYTES_MAX {
+                *waiting = Waiting { are_lost: true, ..Waiting::default() };
             }
-            kept.effects.push_back(effect);
+            waiting.bytes += bytes(effect);
+            waiting.effects.push_back(effect.clone());
         }
-        self.head.store(kept.first + kept.effects.len() as u64, Ordering::Release);
     }
 
-    /// The position after the last effect.
-    pub(super) fn head(&self) -> u64 {
-        self.head.load(Ordering::Acquire)
-    }
-
-    /// The next effects from `cursor` on: some, unless it is the head. `None` if they are gone.
-    pub(super) fn read(&self, cursor: u64) -> Option<Piece> {
-        if cursor == self.head() {
-            return Some(Piece::new());
+    /// Takes the next effects, oldest first: some, unless there are none. `None` if effects before them were lost.
+    pub(super) fn take(&self) -> Option<Piece> {
+        let mut waiting = self.0.lock();
+        if std::mem::take(&mut waiting.are_lost) {
+            return None;
         }
-        let kept = self.kept.lock();
-        let skip = usize::try_from(cursor.checked_sub(kept.first)?).ok()?;
-        Some(kept.effects.range(skip.min(kept.effects.len())..).take(PIECE).cloned().collect())
+        let taken = waiting.effects.len().min(PIECE);
+        let piece: Piece = waiting.effects.drain(..taken).collect();
+        waiting.bytes -= piece.iter().map(bytes).sum::<usize>();
+        Some(piece)
     }
+}
+
+fn bytes(effect: &Effect) -> usize {
+    let users = match effect {
+        Effect::Posted { users, .. } | Effect::BoostShown { users, .. } => users.as_ref(),
+        _ => None,
+    };
+    let of_users = |users: &HomeUsers| users.len() * size_of::<UserId>();
+    size_of::<Effect>() + users.map_or(0, of_users)
 }

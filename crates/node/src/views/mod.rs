@@ -35,6 +35,7 @@ pub use public::{PublicChange, PublicChangeKind};
 pub(crate) use rendered::Rendered;
 pub(crate) use stories::{Shown, Stories};
 use timeline::Timeline;
+pub(crate) use wake::Woken;
 pub use watchers::Change;
 pub(crate) use watchers::News;
 use watchers::Watchers;
@@ -50,10 +51,10 @@ pub(crate) struct Views {
     pub(crate) rendered: Rendered,
     public: PublicChanges,
     watchers: Watchers,
-    /// The latest effects that concern many watchers, while there are watchers.
+    /// The effects that concern many watchers, who are not woken yet.
     effects: Effects,
-    /// The effects before this position have woken their watchers.
-    woken_up_to: AtomicU64,
+    /// Number of times that effects were lost and all watchers woken.
+    wake_overflows: AtomicU64,
     /// Rises with each change of stories or friends.
     story_changes: AtomicU64,
     hits: AtomicU64,
@@ -77,6 +78,10 @@ pub struct ViewSizes {
     pub hits: u64,
     /// Timelines gathered from the facts since the start.
     pub rebuilds: u64,
+    /// Times since the start that too many changes waited for event streams, so that all of them read again.
+    pub wake_overflows: u64,
+    /// Users with an event stream who are asked about each post.
+    pub unindexed_watchers: u64,
 }
 
 impl Views {
@@ -91,7 +96,7 @@ impl Views {
             public: PublicChanges::new(),
             watchers: Watchers::default(),
             effects: Effects::default(),
-            woken_up_to: AtomicU64::new(0),
+            wake_overflows: AtomicU64::new(0),
             story_changes: AtomicU64::new(0),
             hits: AtomicU64::new(0),
             rebuilds: AtomicU64::new(0),
@@ -153,7 +158,7 @@ impl Views {
         self.newest.abort_load();
         self.story_changes.fetch_add(1, Ordering::Release);
         // Streams are indexed for those whom the facts show that the user follows.
-        self.watchers.all_missed();
+        self.watchers.all_missed(true);
     }
 
     /// Drops the timelines of users who follow, mute or hide others than before: they are gathered again when they are
@@ -221,6 +226,8 @@ impl Views {
             active_timelines: self.timelines.len() as u64,
             timeline_bytes: self.timelines.bytes() as u64,
             evictions: self.timelines.evictions(),
+            wake_overflows: self.wake_overflows.load(Ordering::Relaxed),
+            unindexed_watchers: self.watchers.unindexed() as u64,
         }
     }
 }

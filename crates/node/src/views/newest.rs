@@ -49,8 +49,8 @@ const PIECE: usize = 256;
 /// Posts that one read looks at, at most, beside the newest of each author: it keeps the writer waiting for
 /// about 0.3 ms. What is further down is read from the facts.
 const STEPS_MAX: usize = 4_096;
-/// Changes that are kept for timelines: 0.5 MiB, and the users of boosts. A timeline that lacks all of them is brought up
-/// to date in 30 µs.
+/// Changes of posts that are kept for timelines: 0.5 MiB, and the users of boosts. A timeline that lacks all of them looks
+/// for each among its posts, while the writer waits.
 const CHANGES_MAX: usize = 16_384;
 /// Changes of users that are kept for timelines: 128 KiB. A timeline that lacks one that is gone is gathered again, so posts
 /// that are deleted with their author do not displace them.

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use feed::{Cursor, Effect, HomeAuthors, Page, PageOf, PostId, UserId, Visible};
 use loom::sync::atomic::{AtomicU64, Ordering};
 
-use super::effects::Effects;
 use super::known::Known;
 use super::newest::{NewestPosts, Position};
 use super::timeline::{Found, Timeline};
@@ -173,23 +172,4 @@ fn a_home_has_no_post_of_after_an_unfollow_during_which_it_is_read() {
 #[test]
 fn a_home_has_no_post_of_after_an_unfollow_during_which_it_is_evicted() {
     check_unfollow(true, true);
-}
-
-#[test]
-fn a_consumer_that_sees_the_head_has_all_up_to_it() {
-    loom::model(|| {
-        let effects = Arc::new(Effects::default());
-        let writer = {
-            let effects = Arc::clone(&effects);
-            loom::thread::spawn(move || {
-                effects.publish([posted()]);
-                effects.publish([posted()]);
-            })
-        };
-        let head = effects.head();
-        let piece = effects.read(0).unwrap();
-        assert!(piece.len() as u64 >= head);
-        writer.join().unwrap();
-        assert_eq!(effects.head(), 2);
-    });
 }

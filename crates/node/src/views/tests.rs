@@ -21,10 +21,10 @@ use proptest::prelude::*;
 use rows::Stamp;
 use testkit::MemoryRows;
 
-use super::effects::KEPT_MAX;
+use super::effects::BYTES_MAX;
 use super::newest::Small;
 use super::timeline::{Found, Timeline};
-use super::{Change, Views};
+use super::{Change, Views, Woken};
 
 const USERS: u32 = 5;
 
@@ -235,17 +235,19 @@ impl Subject {
     /// As a live stream does it: first what changed, then the newest posts, again until nothing is new.
     fn listen(&mut self, user: u32) {
         self.publish_all();
-        while self.views.wake() {}
+        while self.views.wake() != Woken::Nobody {}
         if self.is_gone(user) {
             return;
         }
         let facts = Facts::new(&self.rows);
         let texts = self.texts(user);
         let listener = &mut self.listeners[user as usize];
-        if !listener.news.has_changed().unwrap() {
+        let woken = listener.news.has_changed().unwrap();
+        let changes = listener.news.borrow_and_update().after(listener.read);
+        // Posts of the past that are there again wake nobody.
+        if !woken && changes.is_empty() {
             assert!(texts.iter().all(|post| listener.shows(post.0)), "{user} is not woken");
         }
-        let changes = listener.news.borrow_and_update().after(listener.read);
         let page = Page { cursor: Cursor::After(PostId(listener.position)), limit: 10_000 };
         let home = self.views.home(facts, UserId(user), &page, PostId(self.stamp)).posts.items;
         listener.apply(&home, &changes, &texts, self.stamp);
@@ -320,7 +322,9 @@ impl Subject {
                     self.views.newest.end_load(before, &posts, next);
                 }
             }
-            Step::Wake => drop(self.views.wake()),
+            Step::Wake => {
+                self.views.wake();
+            }
             Step::Gather(user, published, ref steps) if !self.is_gone(user) => {
                 self.gather(user, published, steps);
             }
@@ -422,14 +426,17 @@ fn a_watcher_that_lags_by_more_effects_than_are_kept_is_woken_and_reads_again() 
     subject.listen(1);
     subject.step(&Step::Post(0, None));
     subject.publish_all();
-    let strangers: Vec<_> = (1..=KEPT_MAX as u64).map(|post| posted(1 << 40 | post)).collect();
+    let posts_max = (BYTES_MAX / size_of::<Effect>()) as u64;
+    let strangers: Vec<_> = (1..=posts_max).map(|post| posted(1 << 40 | post)).collect();
     subject.views.publish(&strangers);
-    assert!(subject.views.wake());
+    assert_eq!(subject.views.wake(), Woken::All);
     let news = &mut subject.listeners[1].news;
     assert!(news.has_changed().unwrap());
     let changes = news.borrow_and_update().after(0);
     assert_eq!(changes.last().unwrap().1, Change::Missed);
-    assert!(!subject.views.wake(), "there is nothing left");
+    assert_eq!(subject.views.wake(), Woken::Some, "what came after");
+    assert_eq!(subject.views.wake(), Woken::Nobody, "there is nothing left");
+    assert_eq!(subject.views.sizes().wake_overflows, 1);
 }
 
 #[test]
@@ -439,7 +446,7 @@ fn posts_wake_those_who_have_them_at_home_and_nobody_else() {
     (0..USERS).for_each(|user| subject.listen(user));
     subject.step(&Step::Post(0, None));
     subject.publish_all();
-    while subject.views.wake() {}
+    while subject.views.wake() != Woken::Nobody {}
     let woken = |user: usize| subject.listeners[user].news.has_changed().unwrap();
     assert_eq!([0, 1, 2, 3].map(woken), [true, false, true, true]);
 }

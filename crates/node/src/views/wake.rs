@@ -1,7 +1,7 @@
 //! Waking the watchers of those who follow an author: what would cost the writer in proportion to the watchers.
 //!
-//! One thread follows the effects at its own pace. It asks the timelines in memory in whose home a post is. If it
-//! lags too far, all watchers are woken and read again.
+//! One thread takes the effects from a queue. It asks the timelines in memory in whose home a post is. If it lags too far,
+//! all watchers are woken and read again.
 //!
 //! A watcher misses nothing: a post that is published before the watcher is indexed for its author is found by the read
 //! of home that follows, and one that is published after finds the watcher. A change of a post is in the effects after
@@ -12,37 +12,46 @@ use std::sync::atomic::Ordering;
 use feed::{Effect, HomeUsers, Listed, UserId};
 
 use super::Views;
-use super::watchers::{Change, Table};
+use super::watchers::{AT_ONCE, Change, Table};
 use crate::sync::MutexGuard;
+
+/// Those whom a call of [`Views::wake`] has woken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Woken {
+    /// There were no effects.
+    Nobody,
+    /// Those whom some effects concern.
+    Some,
+    /// All, because effects were lost.
+    All,
+}
 
 impl Views {
     /// Wakes the watchers of the users whom effects concern by name, and hands those that may concern many to
     /// [`Views::wake`]. Writer only, when everything else has the effects.
     pub(super) fn publish_to_watchers(&self, effects: &[Effect]) {
-        let Some(mut table) = self.watchers.for_writer() else { return };
-        effects.iter().for_each(|effect| wake_named(&mut table, effect));
-        MutexGuard::unlock_fair(table);
-        let concern_many = effects.iter().filter(|effect| concerns_many(effect));
-        self.effects.publish(concern_many.cloned());
+        for some in effects.chunks(AT_ONCE) {
+            let Some(mut table) = self.watchers.for_writer() else { return };
+            some.iter().for_each(|effect| wake_named(&mut table, effect));
+            MutexGuard::unlock_fair(table);
+            self.effects.publish(some.iter().filter(|effect| concerns_many(effect)));
+        }
     }
 
-    /// Wakes the watchers that the next published effects concern; whether there were any effects. One thread at a time.
-    pub(crate) fn wake(&self) -> bool {
-        let cursor = self.woken_up_to.load(Ordering::Relaxed);
-        let cursor = match self.effects.read(cursor) {
-            Some(piece) if piece.is_empty() => return false,
+    /// Wakes the watchers that the next published effects concern.
+    pub(crate) fn wake(&self) -> Woken {
+        match self.effects.take() {
+            Some(piece) if piece.is_empty() => Woken::Nobody,
             Some(piece) => {
                 piece.iter().for_each(|effect| self.wake_for(effect));
-                cursor + piece.len() as u64
+                Woken::Some
             }
             None => {
-                let head = self.effects.head();
-                self.watchers.all_missed();
-                head
+                self.wake_overflows.fetch_add(1, Ordering::Relaxed);
+                self.watchers.all_missed(true);
+                Woken::All
             }
-        };
-        self.woken_up_to.store(cursor, Ordering::Relaxed);
-        true
+        }
     }
 
     fn wake_for(&self, effect: &Effect) {
@@ -70,7 +79,8 @@ impl Views {
                 });
                 self.watchers.notify_friends(*user);
             }
-            Effect::UserHidden { hidden: false, .. } => self.watchers.all_missed(),
+            // Whose home has posts of the past again is not known, and nothing is new there.
+            Effect::UserHidden { hidden: false, .. } => self.watchers.all_missed(false),
             // Known to the writer whom they concern.
             _ => {}
         }

@@ -1,8 +1,8 @@
 //! The watchers of users: clients with an open stream.
 //!
-//! The lock is the last to be taken: a thread that holds it takes no other. The writer takes it for one
-//! look-up, so whatever concerns many users is done piece by piece. Watchers of one user wait for the writer nowhere: a
-//! thread of their own wakes the watchers of those who follow an author ([`wake`](super::wake)).
+//! The lock is the last to be taken: a thread that holds it takes no other. The writer takes it for the users whom
+//! [`AT_ONCE`] effects name, and everybody who looks at many users does it piece by piece. A thread of its own wakes the
+//! watchers of those who follow an author ([`wake`](super::wake)).
 //!
 //! The newest [`CHANGES_MAX`] deletions, edits and follows are kept for each watched user, shared by all
 //! watchers of the user. A watcher that does not read them in time gets [`Change::Missed`], and so does each
@@ -20,14 +20,18 @@ use hashbrown::HashMap;
 use tokio::sync::watch;
 
 use crate::sync::{AtomicUsize, Mutex, MutexGuard, fence};
-use pairs::{AT_ONCE, Added, Pairs};
+pub(super) use pairs::AT_ONCE;
+use pairs::Pairs;
 
 /// Pairs of a friend and a watcher that are indexed, and of an author and a watcher: about 32 bytes each, 32 MiB of each
 /// kind. Stories of friends beyond that reach a live stream when it next polls. Watchers whose authors do not all fit are
 /// asked about each post.
 const PAIRS_MAX: usize = 1 << 20;
+/// Authors for whom a watched user is indexed. Who has more at home is asked about each post, as otherwise a thousand such
+/// users would take the room of all others.
+const AUTHORS_MAX: usize = 1_000;
 /// Authors for whom one user is indexed while watched. Those whom the user follows no more are kept.
-const AUTHORS_MAX: u32 = 2 * feed::limits::FOLLOWING_MAX;
+const KEPT_AUTHORS_MAX: usize = 2 * AUTHORS_MAX;
 
 /// Changes kept for a user who is watched, 16 bytes each.
 pub(super) const CHANGES_MAX: usize = 32;
@@ -98,7 +102,7 @@ pub(super) struct Watchers {
 
 /// The data that the lock protects.
 pub(super) struct Table {
-    watched: HashMap<UserId, Watched>,
+    watched: HashMap<UserId, watch::Sender<News>>,
     /// Stories of the user wake the watcher.
     friends: Pairs,
     /// Posts by the user may wake the watcher.
@@ -107,21 +111,12 @@ pub(super) struct Table {
     unindexed: BTreeSet<UserId>,
 }
 
-/// A user who is watched.
-#[derive(Default)]
-struct Watched {
-    news: watch::Sender<News>,
-    /// Number of authors for whom the user is indexed.
-    authors: u32,
-}
-
 impl Default for Table {
     fn default() -> Self {
-        let pairs = || Pairs::new(PAIRS_MAX);
         Self {
             watched: HashMap::new(),
-            friends: pairs(),
-            authors: pairs(),
+            friends: Pairs::new(PAIRS_MAX, PAIRS_MAX),
+            authors: Pairs::new(PAIRS_MAX, KEPT_AUTHORS_MAX),
             unindexed: BTreeSet::new(),
         }
     }
@@ -131,7 +126,7 @@ impl Watchers {
     /// Waits for anything new for `user`. What the facts show later wakes it.
     pub(super) fn watch(&self, user: UserId) -> watch::Receiver<News> {
         let mut table = self.table.lock();
-        let receiver = table.watched.entry(user).or_default().news.subscribe();
+        let receiver = table.watched.entry(user).or_default().subscribe();
         self.users.store(table.watched.len(), Ordering::SeqCst);
         // Before the caller reads the facts; see `for_writer`.
         fence(Ordering::SeqCst);
@@ -149,18 +144,33 @@ impl Watchers {
 
     /// Has posts by these authors wake the watchers of `user` too, if there are any.
     pub(super) fn watch_posts(&self, user: UserId, home: &HomeAuthors) {
-        for some in home.users.chunks(AT_ONCE) {
-            let mut table = self.table.lock();
-            some.iter().for_each(|author| table.index(user, *author));
-            MutexGuard::unlock_fair(table);
+        let fits = home.users.len() <= AUTHORS_MAX;
+        let all_fit = fits
+            && home.users.chunks(AT_ONCE).all(|some| {
+                let mut table = self.table.lock();
+                let fit = table.watches(user)
+                    && some.iter().all(|author| table.authors.add(*author, user));
+                MutexGuard::unlock_fair(table);
+                fit
+            });
+        let mut table = self.table.lock();
+        if all_fit {
+            table.unindexed.remove(&user);
+        } else if table.watches(user) {
+            table.unindexed.insert(user);
         }
+    }
+
+    /// Number of watched users who are asked about each post.
+    pub(super) fn unindexed(&self) -> usize {
+        self.table.lock().unindexed.len()
     }
 
     /// Ends the watch of `user` if there are no watchers any more.
     pub(super) fn unwatch(&self, user: UserId) {
         {
             let mut table = self.table.lock();
-            if table.watched.get(&user).is_none_or(|watched| watched.news.receiver_count() > 0) {
+            if table.watched.get(&user).is_none_or(|news| news.receiver_count() > 0) {
                 return;
             }
             table.watched.remove(&user);
@@ -231,14 +241,19 @@ impl Watchers {
         self.pieces(|table, from| table.friends.watchers(author, from), notify);
     }
 
-    /// Wakes all watchers, who may have missed anything.
-    pub(super) fn all_missed(&self) {
+    /// All watchers may have missed anything. Wakes them, or has them find it when something else does.
+    pub(super) fn all_missed(&self, wake: bool) {
         let Some(table) = self.any() else { return };
         let users: Vec<UserId> = table.watched.keys().copied().collect();
         drop(table);
         for some in users.chunks(AT_ONCE) {
             let table = self.table.lock();
-            some.iter().for_each(|user| table.changed(*user, Change::Missed));
+            for user in some {
+                match wake {
+                    true => table.changed(*user, Change::Missed),
+                    false => table.missed(*user),
+                }
+            }
             MutexGuard::unlock_fair(table);
         }
     }
@@ -279,7 +294,7 @@ impl Table {
     /// Changes of what `user` has at home may be missed. Wakes no watcher: a timeline that had to make room for others
     /// is gathered again when it is read, and not at once.
     pub(super) fn missed(&self, user: UserId) {
-        if let Some(Watched { news, .. }) = self.watched.get(&user) {
+        if let Some(news) = self.watched.get(&user) {
             news.send_if_modified(|news| {
                 news.push(Change::Missed);
                 false
@@ -288,20 +303,8 @@ impl Table {
     }
 
     fn modify(&self, user: UserId, change: impl FnOnce(&mut News)) {
-        if let Some(Watched { news, .. }) = self.watched.get(&user) {
+        if let Some(news) = self.watched.get(&user) {
             news.send_modify(change);
-        }
-    }
-
-    /// Has posts by an author wake the watchers of `user`, if there are any.
-    fn index(&mut self, user: UserId, author: UserId) {
-        let Some(watched) = self.watched.get_mut(&user) else { return };
-        let has_room = watched.authors < AUTHORS_MAX;
-        match if has_room { self.authors.add(author, user) } else { Added::Full } {
-            Added::New => watched.authors += 1,
-            Added::Known => {}
-            // Until the watch ends: whether all others fit is not known.
-            Added::Full => drop(self.unindexed.insert(user)),
         }
     }
 
@@ -357,8 +360,8 @@ mod tests {
 
     fn limit_pairs(watchers: &Watchers, pairs_max: usize) {
         let mut table = watchers.table.lock();
-        table.friends = Pairs::new(pairs_max);
-        table.authors = Pairs::new(pairs_max);
+        table.friends = Pairs::new(pairs_max, pairs_max);
+        table.authors = Pairs::new(pairs_max, pairs_max);
     }
 
     #[test]
@@ -431,17 +434,34 @@ mod tests {
         assert_eq!(readers_of(&watchers, 777), [777, 10, 11].map(UserId));
         watchers.watch_posts(UserId(0), &HomeAuthors::of(users(100..110)));
         assert_eq!(readers_of(&watchers, 777), [777, 10, 11].map(UserId), "others are indexed");
+        drop(all.remove(0));
+        watchers.unwatch(UserId(0));
+        watchers.watch_posts(UserId(10), &HomeAuthors::of(users(100..110)));
+        assert_eq!(readers_of(&watchers, 777), [777, 11].map(UserId), "now there is room");
+    }
+
+    #[test]
+    fn who_follows_many_users_takes_no_room_and_is_asked_about_every_post() {
+        let watchers = Watchers::default();
+        let _news = watchers.watch(ADA);
+        let follow = |authors: usize| {
+            watchers.watch_posts(ADA, &HomeAuthors::of(users(10..10 + authors as u32)));
+        };
+        follow(AUTHORS_MAX + 1);
+        assert_eq!(sizes(&watchers), (1, 0, 0, 1));
+        follow(AUTHORS_MAX);
+        assert_eq!(sizes(&watchers), (1, 0, AUTHORS_MAX, 0));
     }
 
     #[test]
     fn who_follows_ever_new_users_takes_no_more_than_their_part() {
         let watchers = Watchers::default();
         let _news = watchers.watch(ADA);
-        for first in (0..10).map(|n| 1_000 + n * feed::limits::FOLLOWING_MAX) {
-            let home = HomeAuthors::of(users(first..first + feed::limits::FOLLOWING_MAX));
+        for first in (1..10).map(|n| n * AUTHORS_MAX as u32) {
+            let home = HomeAuthors::of(users(first..first + AUTHORS_MAX as u32));
             watchers.watch_posts(ADA, &home);
         }
-        assert_eq!(sizes(&watchers), (1, 0, AUTHORS_MAX as usize, 1));
+        assert_eq!(sizes(&watchers), (1, 0, KEPT_AUTHORS_MAX, 1));
     }
 
     #[test]

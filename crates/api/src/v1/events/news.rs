@@ -113,7 +113,7 @@ impl Question {
     /// memory.
     pub(super) fn answer(&self, node: &Node, source: Source) -> Option<News> {
         let position = self.position;
-        // Home first, so that the timeline is active and is notified of later changes.
+        // Home first, so that the timeline is in memory and later deletions and edits wake the stream.
         let home = self.home(node, source)?;
         let mut events = Vec::new();
         let changes_read = self.write_changes(node, source, &mut events)?;

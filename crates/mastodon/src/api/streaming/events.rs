@@ -216,7 +216,7 @@ impl Events {
             Due::Public(first) => Batch::Public(self.read_public(first).await?),
             Due::KeepAlive => {
                 self.keep_alive = Instant::now() + KEEP_ALIVE;
-                // Reading activates the timeline if it is not active: only active timelines are notified.
+                // Reading keeps the timeline in memory, so that deletions and edits wake the stream.
                 self.own.iter_mut().for_each(|own| own.due = true);
                 Batch::KeepAlive
             }

@@ -56,7 +56,7 @@ impl Question {
         let mut entities = Entities::new(renderer, Some(self.user));
         let node = &renderer.node;
         let page = Page { cursor: Cursor::After(PostId(self.position)), limit: PAGE };
-        // Home first, so that the timeline is active and is notified of later changes.
+        // Home first, so that the timeline is in memory and later deletions and edits wake the stream.
         let home = node.home_ids(self.user, &page);
         let (mut events, mut bytes) = (Vec::new(), 0);
         let mut changes_read = self.changes_read;

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use feed::UserId;
+use hashbrown::HashMap;
 
 /// Pairs that are looked up, added or removed before others may have the lock: about 50 µs.
-pub(super) const AT_ONCE: usize = 256;
+pub(in crate::views) const AT_ONCE: usize = 256;
 
 /// See the module.
 pub(super) struct Pairs {
@@ -13,24 +14,17 @@ pub(super) struct Pairs {
     by_user: BTreeSet<(UserId, UserId)>,
     /// (watcher, user): the same pairs.
     by_watcher: BTreeSet<(UserId, UserId)>,
+    /// Number of pairs of each watcher who has some.
+    counts: HashMap<UserId, usize>,
     pairs_max: usize,
-}
-
-/// Result of adding a pair.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Added {
-    /// It is new.
-    New,
-    /// It was here already.
-    Known,
-    /// There is no room for it.
-    Full,
+    watcher_max: usize,
 }
 
 impl Pairs {
-    /// No pairs, and room for `pairs_max`.
-    pub(super) fn new(pairs_max: usize) -> Self {
-        Self { by_user: BTreeSet::new(), by_watcher: BTreeSet::new(), pairs_max }
+    /// No pairs, and room for `pairs_max`, of them `watcher_max` of one watcher.
+    pub(super) fn new(pairs_max: usize, watcher_max: usize) -> Self {
+        let (by_user, by_watcher, counts) = Default::default();
+        Self { by_user, by_watcher, counts, pairs_max, watcher_max }
     }
 
     /// Number of pairs.
@@ -40,20 +34,32 @@ impl Pairs {
         self.by_user.len()
     }
 
-    /// Adds a pair.
-    pub(super) fn add(&mut self, user: UserId, watcher: UserId) -> Added {
-        if self.by_user.len() >= self.pairs_max {
-            let is_here = self.by_user.contains(&(user, watcher));
-            return if is_here { Added::Known } else { Added::Full };
+    /// Adds a pair; false if there is no room for it.
+    pub(super) fn add(&mut self, user: UserId, watcher: UserId) -> bool {
+        if self.by_user.contains(&(user, watcher)) {
+            return true;
         }
-        self.by_watcher.insert((watcher, user));
-        if self.by_user.insert((user, watcher)) { Added::New } else { Added::Known }
+        let count = self.counts.get(&watcher).copied().unwrap_or(0);
+        if self.by_user.len() >= self.pairs_max || count >= self.watcher_max {
+            return false;
+        }
+        self.counts.insert(watcher, count + 1);
+        self.by_user.insert((user, watcher));
+        self.by_watcher.insert((watcher, user))
     }
 
     /// Removes a pair.
     pub(super) fn remove(&mut self, user: UserId, watcher: UserId) {
-        self.by_user.remove(&(user, watcher));
+        if !self.by_user.remove(&(user, watcher)) {
+            return;
+        }
         self.by_watcher.remove(&(watcher, user));
+        if let Some(count) = self.counts.get_mut(&watcher) {
+            *count -= 1;
+            if *count == 0 {
+                self.counts.remove(&watcher);
+            }
+        }
     }
 
     /// Some watchers of `user`, ascending, from `from` on: [`AT_ONCE`] if there may be more.
