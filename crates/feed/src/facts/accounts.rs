@@ -177,12 +177,11 @@ impl Txn<'_> {
             return;
         }
         let row = is_disabled.then_some(0);
+        // First: see [`Txn::delete_user`].
+        self.total(|totals| super::step(&mut totals.accounts_disabled, is_disabled));
         self.rows.put_member(SetTable::LockedUsers, user.0.into(), DISABLED, row);
         self.rows.put_member(SetTable::RelistedUsers, 0, user.0.into(), Some(0));
-        self.total(|totals| {
-            super::step(&mut totals.accounts_disabled, is_disabled);
-            totals.hidings += 1;
-        });
+        self.total(|totals| totals.hidings += 1);
     }
 
     /// Removes the account of a user, if there is one: its grants permit nothing any more. Whether it was disabled stays

@@ -155,18 +155,22 @@ impl Txn<'_> {
     pub fn delete_user(&mut self, id: UserId, user: User) {
         // Without relations with deleted users: they were subtracted when those users were deleted.
         let counts = self.facts().counts(id);
+        // First, as readers look for the row of a deletion only if there is one: what they keep is current until that row is
+        // written, and no longer.
+        self.total(|totals| {
+            totals.users_deleted += 1;
+            totals.users_erasing += 1;
+        });
         write::user(self.rows, id, &User::new(user.handle, user.registered));
         write::deleted(self.rows, id);
         self.remove_account(id);
         self.rows.put_member(SetTable::ErasingUsers, 0, id.0.into(), Some(0));
-        // Last: from here on readers look for the rows.
         self.total(|totals| {
             totals.posts -= u64::from(counts.posts);
             totals.posts_closed = totals.posts_closed.saturating_sub(counts.closed.into());
             totals.follows -= u64::from(counts.following) + u64::from(counts.followers);
             totals.friendships -= u64::from(counts.friends);
-            totals.users_deleted += 1;
-            totals.users_erasing += 1;
+            // After the rows: whoever has read this number reads what is hidden since.
             totals.hidings += 1;
         });
         self.forget_disabled(id);

@@ -10,7 +10,8 @@ use feed::limits::{
 };
 use feed::{Command, Done, Facts, Handle, Outcome, Refusal, StampedCommand, Txn, UserId, Viewer};
 use rows::{
-    NameTable, PointTable, PutRows, Rows, RowsMut, SetTable, Span, Stamp, StampClock, Totals, Value,
+    NameTable, PointTable, PutRows, Rows, RowsMut, SetTable, Span, Stamp, StampClock, Subject,
+    Totals, Value,
 };
 use testkit::MemoryRows;
 
@@ -305,21 +306,43 @@ fn a_disabled_account_permits_nothing_and_an_enabled_one_must_log_in_again() {
     granted(run(&mut world, log_in(ADA, secret(2))));
 }
 
-/// Checks after each change of a row that nobody sees a user.
+/// Checks after each change of a row that nobody sees a user who stays hidden, and that a row of the profile is written when
+/// or after it changes whether the user is hidden: what was made of the profile before is current no longer.
 struct Watched {
     rows: MemoryRows,
     user: UserId,
+    is_hidden: bool,
+    stays_hidden: bool,
+    /// Whether that was changed after the last row of the profile.
+    is_unnoticed: bool,
     changes: usize,
 }
 
 impl Watched {
-    fn check(&mut self) {
+    fn new(rows: MemoryRows, user: UserId) -> Self {
+        let facts = Facts::new(&rows);
+        let is_hidden = facts.is_hidden(user) || facts.is_disabled(user);
+        Self { rows, user, is_hidden, stays_hidden: false, is_unnoticed: false, changes: 0 }
+    }
+
+    fn check(&mut self, subject: Option<Subject>) {
         self.changes += 1;
         let facts = Facts::new(&self.rows);
+        let is_hidden = facts.is_hidden(self.user) || facts.is_disabled(self.user);
+        let is_of_profile = subject == Some(Subject::Profile(self.user.0.into()));
+        self.is_unnoticed = !is_of_profile && (self.is_unnoticed || is_hidden != self.is_hidden);
         for viewer in [Viewer::new(facts, Some(BOB)), Viewer::anyone(facts)] {
             let is_seen = viewer.visible_user(self.user) && !facts.is_hidden(self.user);
-            assert!(!is_seen, "after {} changes", self.changes);
+            assert!(!is_seen || !self.stays_hidden, "after {} changes", self.changes);
         }
+        self.is_hidden = is_hidden;
+    }
+
+    fn run(&mut self, now_ms: u64, command: Command) {
+        let stamp = StampClock::new(Stamp(0)).next(now_ms);
+        let entry = StampedCommand { stamp, idempotency: None, command };
+        feed::apply(&mut Txn::new(self), &entry, &mut Vec::new()).outcome.unwrap();
+        assert!(!self.is_unnoticed);
     }
 }
 
@@ -365,22 +388,22 @@ impl Rows for Watched {
 impl PutRows for Watched {
     fn put_point(&mut self, table: PointTable, key: u64, value: Option<Value>) {
         self.rows.put_point(table, key, value);
-        self.check();
+        self.check(Subject::of_point(table, key));
     }
     fn put_member(&mut self, table: SetTable, owner: u64, item: u64, value: Option<u64>) {
         self.rows.put_member(table, owner, item, value);
-        self.check();
+        self.check(Subject::of_member(table, owner));
     }
     fn put_name(&mut self, table: NameTable, key: &[u8], value: Option<Value>) {
         self.rows.put_name(table, key, value);
-        self.check();
+        self.check(Subject::of_name(table, key));
     }
 }
 
 impl RowsMut for Watched {
     fn put_totals(&mut self, totals: Totals) {
         self.rows.put_totals(totals);
-        self.check();
+        self.check(None);
     }
 }
 
@@ -390,15 +413,28 @@ fn a_disabled_account_is_hidden_at_each_moment_of_its_deletion() {
     let mut world = World::new();
     world.set_account(0, AccountState::Disabled);
     let (rows, now_ms) = (world.rows.clone(), world.now_ms + 1);
-    let mut watched = Watched { rows, user: ADA, changes: 0 };
-    let stamp = StampClock::new(Stamp(0)).next(now_ms);
-    let command = Command::DeleteUser { user: id(0) };
-    let entry = StampedCommand { stamp, idempotency: None, command };
-    feed::apply(&mut Txn::new(&mut watched), &entry, &mut Vec::new()).outcome.unwrap();
+    let mut watched = Watched { stays_hidden: true, ..Watched::new(rows, ADA) };
+    watched.run(now_ms, Command::DeleteUser { user: id(0) });
     assert!(watched.changes > 6);
     assert_eq!(watched.rows.totals().accounts_disabled, 0);
     let left = watched.rows.members(SetTable::LockedUsers, 0, Span::ALL);
     assert_eq!(left, []);
+}
+
+#[test]
+fn who_is_hidden_is_so_from_a_row_of_the_profile_on() {
+    let mut world = World::new();
+    world.set_account(0, AccountState::Active);
+    let mut watched = Watched::new(world.rows.clone(), ADA);
+    let set = |state| Command::Account(AccountCommand::SetState { user: id(0), state });
+    for (later_ms, command, is_hidden) in [
+        (1, set(AccountState::Disabled), true),
+        (2, set(AccountState::Active), false),
+        (3, Command::DeleteUser { user: id(0) }, true),
+    ] {
+        watched.run(world.now_ms + later_ms, command);
+        assert_eq!(watched.is_hidden, is_hidden);
+    }
 }
 
 #[test]
