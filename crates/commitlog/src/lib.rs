@@ -227,7 +227,7 @@ pub enum LogError {
         /// The error.
         source: io::Error,
     },
-    /// A log that several nodes share has stopped.
+    /// A group cannot be applied, or a log that several nodes share has stopped.
     #[error(transparent)]
     Shared(ReadError),
     /// There was an error from the disk before; every operation of the log fails.

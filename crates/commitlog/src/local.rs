@@ -23,6 +23,8 @@ use crate::{
 
 /// The length of a segment file, unless a single group needs a longer one.
 pub const SEGMENT_BYTES: u64 = 16 << 20;
+/// Groups for which memory is kept after a replay.
+const SPARE_GROUPS: usize = 64;
 /// Capacity kept, in sectors, of the buffer in which groups are built: 1 MiB.
 const BUFFER_SECTORS: usize = (1 << 20) / SECTOR_BYTES;
 
@@ -169,7 +171,18 @@ impl LocalLog {
                 });
             }
             Ok(())
-        })
+        })?;
+        if self.arrived.is_empty() {
+            // At the opening it was there.
+            let (file, position) = (self.dir.clone(), Position(next));
+            return Err(LogError::Damaged {
+                file,
+                offset: 0,
+                position,
+                what: "it is gone since the opening",
+            });
+        }
+        Ok(())
     }
 
     /// Gives every group after `after` to `each`, in order, and stops at its first error.
@@ -289,6 +302,9 @@ impl Log for LocalLog {
         let next = self.arrived.pop_front();
         if let Some(group) = &next {
             self.taken = group.position.0;
+        }
+        if self.arrived.is_empty() {
+            self.arrived.shrink_to(SPARE_GROUPS);
         }
         Ok(next)
     }

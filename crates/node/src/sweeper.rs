@@ -24,6 +24,8 @@ use crate::shared::{OwnReply, Replies, Shared};
 const PACE: Duration = Duration::from_millis(250);
 /// The same after it has met damage on the disk.
 const PACE_DAMAGED: Duration = Duration::from_secs(60);
+/// The same after the rules have failed at a command: what fails is tried again at the next sweep.
+const PACE_FAILED: Duration = Duration::from_secs(5);
 /// What an earlier process swept, or deleted and did not sweep, is erased this long after the start
 /// at the latest.
 const FIRST_ERASURE: Duration = Duration::from_secs(60);
@@ -66,6 +68,9 @@ impl Sweeper {
             last_run.note_when_due(&self.shared.time);
             self.shared.space.check();
             match unless_unreadable(|| self.work()) {
+                Some(_) if self.undone != self.shared.store.undone() => {
+                    std::thread::park_timeout(PACE_FAILED);
+                }
                 Some(true) => {}
                 Some(false) => std::thread::park_timeout(PACE),
                 None => std::thread::park_timeout(PACE_DAMAGED),

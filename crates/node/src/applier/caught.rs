@@ -109,7 +109,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
                     let undone = self.rows.totals();
                     self.rows.undo();
                     rows::advance(&mut self.rows, first, applied.stamps());
-                    self.keep_numbers(undone);
+                    self.raise_numbers(undone);
                 }
                 self.rows.note_failure(first);
                 self.report(applied, Some(first));
@@ -118,12 +118,12 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         done
     }
 
-    /// Keeps the numbers of which caches are valid while they are the same: a reader may have seen those that were undone,
-    /// and no other change may have the same.
-    fn keep_numbers(&mut self, undone: Totals) {
+    /// Raises the numbers of which caches are valid while they are the same: what a reader saw of the changes that were undone
+    /// belongs to a number that no other state has.
+    fn raise_numbers(&mut self, undone: Totals) {
         let totals = self.rows.totals();
-        let revocations = totals.revocations.max(undone.revocations);
-        let hidings = totals.hidings.max(undone.hidings);
+        let revocations = totals.revocations.max(undone.revocations) + 1;
+        let hidings = totals.hidings.max(undone.hidings) + 1;
         self.rows.put_totals(Totals { revocations, hidings, ..totals });
     }
 

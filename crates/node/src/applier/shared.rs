@@ -42,7 +42,7 @@ pub(super) struct SharedGroup {
     sample_bytes_max: usize,
 }
 
-/// Why a group of a shared log cannot be applied. The node has to stop.
+/// Why a group of the log cannot be applied. The node has to stop.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SharedError {
     /// The bytes are not commands, although their checksum is right.

@@ -38,7 +38,7 @@ pub(super) fn catch_up(
     options.progress.begin(log.last_at_open().0.saturating_sub(applied.0));
     while log.last() < log.last_at_open() {
         let Some(group) = log.next_within(CATCH_UP_WAIT)? else {
-            tracing::warn!(position = log.last().0, "waiting for groups of the cluster's log");
+            tracing::warn!(position = log.last().0, "waiting for groups of the log");
             continue;
         };
         let is_first = group.position.0 == applied.0 + 1;

@@ -81,7 +81,7 @@ fn numbers_that_a_reader_may_have_seen_of_a_command_that_failed_are_not_used_aga
     world.work(vec![users]);
     assert_eq!(world.outcomes(ticket)[1], Err(Refusal::Internal));
     let totals = world.applier.facts().totals();
-    assert_eq!((totals.users_deleted, totals.hidings), (0, 1));
+    assert_eq!((totals.users_deleted, totals.hidings), (0, 2));
     assert_eq!(world.replayed(), world.applier.rows.inner);
 }
 
