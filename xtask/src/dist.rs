@@ -31,7 +31,7 @@ pub(crate) struct Options {
     /// Directory to write to [default: target/packages]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Who answers for the Debian package. Set it if you give the package to others
+    /// The person who answers for the Debian package. Set it if you give the package to others
     #[arg(
         long,
         value_name = "NAME <ADDRESS>",

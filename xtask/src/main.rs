@@ -24,7 +24,7 @@ use clap::{Args, Parser};
 use crate::fetch::Fetcher;
 use crate::suite::Suite;
 
-/// What the project does with its own sources.
+/// Tasks of the project with its own sources.
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask", disable_help_subcommand = true)]
 enum Task {

@@ -38,13 +38,13 @@ pub(crate) struct Progress {
     poll: (PollId, u64),
     /// The user whose posts are being removed from lists, or added again.
     relisted: UserId,
-    /// What the last command was about.
+    /// The subject of the last command.
     last: Option<Head>,
     /// The rules failed at these.
     skipped: Vec<Head>,
 }
 
-/// What a command is about.
+/// The subject of a command.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Head {
     User(UserId),

@@ -33,7 +33,7 @@ impl<N: Hash + Eq + Clone, I: Copy> Ids<N, I> {
         (found.undone == store.undone()).then_some(found.id)
     }
 
-    /// What `read` returns for a name, which is remembered.
+    /// The result of `read` for a name, which is remembered.
     pub(crate) fn read(
         &self,
         store: &Store,

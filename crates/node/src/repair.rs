@@ -204,7 +204,7 @@ impl Plan {
         Self { base, last, is_complete: has_end && !is_damaged }
     }
 
-    /// Without the groups after `last`; none if they are in the rows.
+    /// The plan that leaves out the groups after `last`; none if they are in the rows.
     fn up_to(self, last: u64) -> Option<Self> {
         if self.last <= last {
             return Some(self);

@@ -9,7 +9,7 @@ thread_local! {
     static PANICKED_AT: Cell<Option<String>> = const { Cell::new(None) };
 }
 
-/// What `run` returns, which is of the rules; none if they panicked. Other panics are passed on.
+/// Runs `run`, which is of the rules; none if they panicked. Other panics are passed on.
 pub fn catch_rules<T>(run: impl FnOnce() -> T) -> Option<T> {
     RUN.set(true);
     let done = catch_unwind(AssertUnwindSafe(run));
@@ -22,7 +22,7 @@ pub fn catch_rules<T>(run: impl FnOnce() -> T) -> Option<T> {
     }
 }
 
-/// What `run` returns, which is not of the rules, while they may run.
+/// Runs `run`, which is not of the rules, while they may run.
 pub fn outside_rules<T>(run: impl FnOnce() -> T) -> T {
     within_rules(false, run)
 }

@@ -1,4 +1,4 @@
-//! What rows were before the command that is being applied, so that its changes can be taken back.
+//! Rows as they were before the command that is being applied, so that its changes can be taken back.
 //!
 //! A put into the overlay returns what it replaces there, so nothing is read for this. Memory: as many entries as a
 //! command may change rows, and what they replaced, until the command is applied.

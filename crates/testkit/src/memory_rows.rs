@@ -23,7 +23,7 @@ pub struct MemoryRows {
     before: Vec<Before>,
 }
 
-/// What was before a change.
+/// State before a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Before {
     Point((PointTable, u64), Option<Value>),

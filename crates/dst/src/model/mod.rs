@@ -163,7 +163,7 @@ impl Model {
     }
 }
 
-/// What is expected of an entry whose rule panics: nothing changes.
+/// The expectation for an entry whose rule panics: nothing changes.
 fn failed(entry: &Logged, now_ms: u64) -> Expected {
     match entry {
         Logged::Feed(request) if is_of_node(&request.command) => Expected::Sweep,

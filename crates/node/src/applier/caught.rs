@@ -24,7 +24,7 @@ const REPORTED_EVERY: u64 = 1_000;
 /// Operations whose names are reported.
 const NAMES: usize = 8;
 
-/// What is applied.
+/// Something to be applied.
 #[derive(Clone, Copy)]
 pub(super) enum Applied<'a> {
     Command(&'a feed::Command),
@@ -67,7 +67,7 @@ impl Applied<'_> {
     }
 }
 
-/// What something is called in its debug format, of which no more is written: a value may be very long.
+/// The first word of a debug format, of which no more is written: a value may be very long.
 fn first_word(of: &impl Debug) -> String {
     let mut word = Word(String::new());
     let _ended = write!(word, "{of:?}");

@@ -15,7 +15,7 @@ use crate::samples::{memory_for, taught_bytes};
 /// A start reports that it waits for the log after this time.
 const CATCH_UP_WAIT: Duration = Duration::from_secs(5);
 
-/// What a start has applied.
+/// Groups that a start has applied.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Replayed {
     /// Commands, each operation on keys by itself.

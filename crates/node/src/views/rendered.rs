@@ -68,7 +68,7 @@ enum Key {
 /// microsecond. A boost is kept without the boosted post, which has an entry of its own.
 type Kept = Box<[u8]>;
 
-/// What a post or story was made of.
+/// The parts of which a post or story was made.
 #[derive(Clone, Copy)]
 struct Parts {
     author: UserId,

@@ -10,7 +10,7 @@ const ADA: UserId = UserId(1);
 const KEY: Key = Key::Post(7);
 const PARTS: Parts = Parts { author: ADA, other: ADA, post: None, is_boost: false };
 
-/// What a post says, and the number of its changes, which is raised after each.
+/// The text of a post, and the number of its changes, which is raised after each.
 #[derive(Default)]
 struct Facts {
     text: AtomicU8,
