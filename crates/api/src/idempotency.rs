@@ -249,7 +249,7 @@ mod tests {
         assert_ne!(digest("k", follow(1, 2)).key, digest("k", follow(2, 1)).key);
     }
 
-    /// If this fails, a retry after an upgrade does not find what its first attempt did.
+    /// A digest that changes keeps a retry after an upgrade from finding what its first attempt did.
     #[test]
     fn the_digest_of_a_command_stays_what_it_is() {
         let digest = Key::parse(b"k").unwrap().digest(&follow(1, 2));

@@ -85,7 +85,7 @@ pub trait Log: Send {
     /// The next group, if it is here. Does not wait for others. An error poisons the log.
     fn next(&mut self) -> Result<Option<Arrived>, LogError>;
 
-    /// As [`Log::next`], but waits up to `wait` for a group of others.
+    /// Takes the next group like [`Log::next`], and waits up to `wait` for one of others.
     fn next_within(&mut self, _wait: Duration) -> Result<Option<Arrived>, LogError> {
         self.next()
     }
@@ -131,7 +131,7 @@ pub trait Log: Send {
         Heard { position: self.last(), ago: Duration::ZERO }
     }
 
-    /// By which the nodes that share a log give each other files.
+    /// Files that the nodes that share a log give each other.
     fn files(&self) -> Option<Arc<dyn SharedFiles>> {
         None
     }

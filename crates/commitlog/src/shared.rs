@@ -1,4 +1,4 @@
-//! What comes out of a log, and who appended it: a group gets its place when it comes back, in a log that several nodes
+//! Groups as they come out of a log, and who appended them: a group gets its place when it comes back, in a log that several nodes
 //! share among those of others.
 
 use std::time::Duration;
@@ -31,7 +31,7 @@ pub struct GroupId {
 impl GroupId {
     /// Of a message in the log that is no group, because another program wrote it: no group has this id.
     pub const NONE: Self = Self { node: NodeId(0), epoch: 0, number: 0 };
-    /// Of each group in a log of one node, where nothing is lost, sent twice or reordered on its way.
+    /// The id of each group in a log of one node, where nothing is lost, sent twice or reordered on its way.
     pub const ALONE: Self = Self { node: NodeId(0), epoch: 0, number: 1 };
 }
 
@@ -62,7 +62,7 @@ pub struct Arrived {
     pub time_ms: u64,
     /// The time of the node when it appended it, as it said; [`Self::time_ms`] if no node did.
     pub sent_ms: u64,
-    /// Who appended it. [`GroupId::NONE`] if it is none, and then it has no payload; [`GroupId::ALONE`] in a log of one
+    /// The node that appended it, and its number there. [`GroupId::NONE`] if it is none, and then it has no payload; [`GroupId::ALONE`] in a log of one
     /// node.
     pub id: GroupId,
     /// Whether it is the oldest group that this process has appended and that had not come back. A duplicate is not.

@@ -1,4 +1,4 @@
-//! Whether the rules run on this thread: so a panic of theirs is told from one of the store, and from one at a row that is
+//! Whether the rules run on this thread: so a panic of theirs is distinguished from one of the store, and from one at a row that is
 //! damaged.
 
 use std::cell::Cell;

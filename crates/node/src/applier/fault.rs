@@ -36,7 +36,7 @@ pub(super) mod of_thread {
     use std::cell::Cell;
 
     thread_local! {
-        /// As the variable, for one test.
+        /// The text of the variable, for one test.
         pub(in crate::applier) static TEXT: Cell<Option<&'static str>> = const { Cell::new(None) };
     }
 }

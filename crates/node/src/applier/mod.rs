@@ -238,7 +238,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         self.failures
     }
 
-    /// What was applied so far was a replay: its failures were counted before.
+    /// Ends a replay, whose failures were counted before.
     pub(crate) fn replayed(&mut self) {
         self.failures = 0;
     }

@@ -1,5 +1,5 @@
-//! Which groups of a log count, and what the facts remember of those of a log that several nodes share. In one of one node
-//! all count.
+//! The decision which groups of a log count, and what the facts remember for it if several nodes share the log. If it is of one
+//! node, all count.
 //!
 //! **Invariant:** the decision and the digest depend on nothing but the rows and the groups of the log up to here: they
 //! are the same on all nodes.

@@ -1,8 +1,8 @@
 //! Applying the groups of a log: those that this process has proposed, with answers, and those of other nodes and of
 //! earlier processes.
 //!
-//! In a log that several nodes share, the cost of a change was computed from facts that may be older than those to which it is applied: another node may
-//! have made a value longer. So the cost of operations on keys is computed again, and what has become too large is
+//! The cost of a change in a log that several nodes share was computed from facts that may be older than those to which it is
+//! applied: another node may have made a value longer. So the cost of operations on keys is computed again, and what has become too large is
 //! refused. In the same way samples are counted again: a group that adds some has the limit of its node.
 //!
 //! The time of a group is that of the broker. Its clock may be wrong: a time far ahead of the last stamp is taken only as

@@ -42,13 +42,13 @@ pub(crate) struct Post<'a> {
     pub(crate) media: Vec<Picture<'a>>,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub(crate) poll: Option<Poll<'a>>,
-    /// Of a direct reply to a direct post: the first post of the conversation.
+    /// The first post of the conversation, if it is a direct reply to a direct post.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) conversation: Option<Id>,
-    /// Of a reply: the first post of the thread.
+    /// The first post of the thread, if it is a reply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) thread: Option<Id>,
-    /// What it said before it was edited, the oldest first.
+    /// Its earlier versions, the oldest first.
     #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) versions: Vec<Version<'a>>,
 }

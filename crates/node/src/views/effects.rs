@@ -1,6 +1,6 @@
 //! A queue of effects for one consumer that follows at its own pace.
 //!
-//! The writer appends and waits for nobody: if the queue has no room, all of it is dropped, and the consumer is told and
+//! The writer appends and waits for nobody: if the queue has no room, all of it is dropped, and the consumer is notified and
 //! goes on from what the facts show.
 
 use std::collections::VecDeque;

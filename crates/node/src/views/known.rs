@@ -6,7 +6,7 @@
 //!
 //! A read takes no lock, because a home reads many entries and each lock would wait for the memory access
 //! before it. So entries are immutable: a new one replaces the old one. A timeline has a lock of its own for the posts
-//! that it adds when it is read, and is told when it is removed.
+//! that it adds when it is read, and is notified when it is removed.
 //!
 //! Eviction is CLOCK with counters: a read raises the heat of an entry, the hand lowers it as it passes and
 //! evicts cold entries. The hand passes at most [`HAND_STEPS_MAX`] entries for one that is to be kept; if

@@ -5,7 +5,7 @@
 //!
 //! A watcher misses nothing: a post that is published before the watcher is indexed for its author is found by the read
 //! of home that follows, and one that is published after finds the watcher. A change of a post is in the effects after
-//! the list of posts has it, so a reader who is told of it finds it applied.
+//! the list of posts has it, so a reader who is notified of it finds it applied.
 
 use std::sync::atomic::Ordering;
 
