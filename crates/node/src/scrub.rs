@@ -207,14 +207,16 @@ impl Scrub {
     }
 
     fn found(&mut self, path: PathBuf, what: &str) {
-        if self.damaged.insert(path.clone()) {
+        let is_new = self.damaged.insert(path.clone());
+        // First, as whoever reads the line may look at the metrics at once.
+        self.metrics.scrub_damaged.set(self.damaged.len() as i64);
+        if is_new {
             tracing::error!(
                 file = %path.display(),
                 "damage on the disk: {what}; make a backup (roost backup), stop the server, and run roost verify"
             );
         }
         self.damaged_now.insert(path);
-        self.metrics.scrub_damaged.set(self.damaged.len() as i64);
     }
 }
 
