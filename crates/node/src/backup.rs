@@ -25,8 +25,7 @@ use crate::mirror::Mirror;
 use crate::open_error::OpenError;
 use crate::options::NodeOptions;
 
-/// How long a backup waits for the end of a checkpoint. After a crash in the middle of one it is the next
-/// checkpoint, which an idle node takes after 30 s.
+/// How long a backup waits for the end of a checkpoint.
 const WAIT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -93,11 +92,12 @@ pub struct Backup {
 }
 
 impl Backup {
-    /// Of a node that runs. Everything up to `last()` is in it. `roost` is the version of the program. Blocks.
+    /// Of a node that runs. Everything up to `last()` is in it. Asks for a checkpoint with `request_checkpoint` if a crash
+    /// in the middle of one has left no rows to read. `roost` is the version of the program. Blocks.
     pub(crate) fn of_running(
         (store, files): (&Store, &Arc<MediaFiles>),
         log_dir: &Path,
-        last: impl Fn() -> u64,
+        (last, request_checkpoint): (impl Fn() -> u64, impl Fn()),
         (roost, directory, made_ms): (&str, String, u64),
     ) -> Result<Self, NodeBackupError> {
         let start = Instant::now();
@@ -118,6 +118,7 @@ impl Backup {
             if start.elapsed() > WAIT {
                 return Err(NodeBackupError::Busy);
             }
+            request_checkpoint();
             thread::sleep(PAUSE);
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use commitlog::{Log, Position, SyncPoint};
-use store::{Checkpoint, Store, StoreError, StoreWriter};
+use store::{Checkpoint, Store, StoreWriter};
 
 use crate::archive_progress::ArchiveProgress;
 use crate::clock::Clock;
@@ -24,6 +24,11 @@ const LONG_GROUP_BYTES: usize = 1 << 20;
 const LONG_GROUP_WORK: usize = 6;
 /// An idle server takes a checkpoint of what it has after this long.
 const IDLE: Duration = Duration::from_secs(30);
+/// A server that is not idle, however little is written, takes one after this long. Each rewrites the newest level of the
+/// store in part, so a server with few changes does not take one each half minute.
+const QUIET: Duration = Duration::from_secs(600);
+/// An erasure that waits longer for a read says so, and looks less often.
+const READS_USUAL: Duration = Duration::from_secs(10);
 
 /// Work of reading a group of so many bytes at a start, in addition to applying it.
 pub(crate) fn reading_work(group_bytes: usize) -> usize {
@@ -92,8 +97,8 @@ impl Checkpoints {
         self.work += reading_work(group_bytes);
     }
 
-    /// Called after a group that took `work`: starts a checkpoint if the overlay is full or the replay
-    /// would be long, and the disk is not used up. If there is twice as much while one is under way, waits for it: memory and the next
+    /// Called after a group that took `work`: starts a checkpoint if the overlay is full, the replay
+    /// would be long, or the last one is old, and the disk is not used up. If there is twice as much while one is under way, waits for it: memory and the next
     /// start are bounded, at the price of a pause in writing.
     pub(crate) fn when_due(
         &mut self,
@@ -107,7 +112,8 @@ impl Checkpoints {
         }
         self.conclude(rows, log)?;
         let bytes = rows.overlay_bytes();
-        if bytes < self.overlay_bytes_max && self.work < WORK_MAX {
+        let is_old = self.clock.elapsed() >= self.last + QUIET;
+        if bytes < self.overlay_bytes_max && self.work < WORK_MAX && !is_old {
             return Ok(());
         }
         if self.is_running() {
@@ -292,12 +298,17 @@ fn run(logged: &SyncPoint, checkpoint: Checkpoint, metrics: &Metrics) -> Result<
 
 /// On a separate thread: changes must not wait for it, however many stories there are.
 fn erase(store: &Store) -> Result<(), DiskError> {
-    loop {
-        match store.erase() {
-            Err(StoreError::StillRead) => tracing::warn!("a read delays the erasure of stories"),
-            done => return Ok(done?),
+    let mut waited = Duration::ZERO;
+    let wait = || {
+        // Most reads take milliseconds, a backup may take hours.
+        let pause = if waited < READS_USUAL { Duration::from_millis(1) } else { READS_USUAL };
+        if pause == READS_USUAL {
+            tracing::warn!("a read, such as a slow backup, delays the erasure of stories");
         }
-    }
+        std::thread::sleep(pause);
+        waited += pause;
+    };
+    Ok(store.erase(wait)?)
 }
 
 #[cfg(test)]

@@ -18,8 +18,7 @@ use std::fs::{self, File};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use fjall::compaction::Leveled;
 use fjall::config::{BloomConstructionPolicy, PinningPolicy};
@@ -48,8 +47,6 @@ const KEYSPACE: &str = "facts";
 const KEYSPACE_EPHEMERAL: &str = "fleeting";
 /// Target size of the tables that an erasure writes, the same as for merges of fjall.
 const TABLE_BYTES: u64 = 64_000_000;
-/// Longest time for which an erasure waits for reads that began before it; they take milliseconds.
-const ERASE_WAIT_MS: u32 = 10_000;
 const FILTER_BITS_PER_KEY: f32 = 10.0;
 /// Cache for blocks of a store that is made from rows or checked: each block is used once.
 const CREATE_CACHE_BYTES: u64 = 8 << 20;
@@ -303,8 +300,9 @@ impl Disk {
     ///
     /// fjall's own merge keeps the versions that open snapshots might still need, and with them the old
     /// tables, until a later merge. As no snapshots are read here, this merge keeps only the newest
-    /// version. The file of a table is deleted with the end of the last read that began before.
-    pub(crate) fn erase(&self) -> Result<(), StoreError> {
+    /// version. The file of a table is deleted with the end of the last read that began before: until then `wait` is called,
+    /// and nothing is rewritten again.
+    pub(crate) fn erase(&self, mut wait: impl FnMut()) -> Result<(), StoreError> {
         let Some(ephemeral) = self.ephemeral.fjall() else {
             // In memory nothing of a removed row is left.
             return Ok(());
@@ -315,14 +313,10 @@ impl Disk {
             files(&tables)?
         };
         ephemeral.tree.major_compact(TABLE_BYTES, u64::MAX).map_err(fjall::Error::from)?;
-        for _ in 0..ERASE_WAIT_MS {
-            let left = files(&tables)?;
-            if !before.iter().any(|file| left.contains(file)) {
-                return File::open(&tables).and_then(|dir| dir.sync_all()).map_err(at(&tables));
-            }
-            thread::sleep(Duration::from_millis(1));
+        while !before.is_disjoint(&files(&tables)?) {
+            wait();
         }
-        Err(StoreError::StillRead)
+        File::open(&tables).and_then(|dir| dir.sync_all()).map_err(at(&tables))
     }
 
     /// Bytes on disk, without tables that are about to be removed.

@@ -35,9 +35,6 @@ pub enum StoreError {
     /// The operating system returned no random bytes for the secret that orders keys.
     #[error("the operating system returned no random bytes")]
     NoRandomness,
-    /// Reads that began before an erasure have not ended.
-    #[error("removed rows are still being read; erase again later")]
-    StillRead,
     /// A file of the engine is missing or was changed. Nothing has been changed by opening the store.
     #[error("the store is damaged: {path}: {what}")]
     DamagedFile {

@@ -29,13 +29,14 @@ impl Store {
 
     /// Erases from every file of the store the ephemeral rows (texts and views of stories) whose removal
     /// the last checkpoint has put on disk. Rewrites the rows that still exist, blocking the caller: for a
-    /// background thread. Reads, writes and checkpoints continue meanwhile.
+    /// background thread. Reads, writes and checkpoints continue meanwhile. The files with the removed rows stay until the
+    /// reads that began before have ended, which for a backup may take long: `wait` is called until then, and decides how
+    /// much time passes before the next look.
     ///
     /// # Errors
-    /// If the engine fails, or if a read that began before does not end within ten seconds: then
-    /// the files are deleted when it ends. Rows that were not removed are unchanged.
-    pub fn erase(&self) -> Result<(), StoreError> {
-        self.shared().disk.erase()
+    /// If the engine fails. Rows that were not removed are unchanged.
+    pub fn erase(&self, wait: impl FnMut()) -> Result<(), StoreError> {
+        self.shared().disk.erase(wait)
     }
 
     /// The row `key` of `table` if it is in memory, that is, was changed since the last checkpoint.

@@ -33,16 +33,16 @@ impl Node {
         let last = || shared.log_last.load(Ordering::Acquire);
         let made = (roost, shared.identity.clone(), shared.time.now_ms());
         let of = (&shared.store, &shared.media_files);
+        let request_checkpoint = || {
+            shared.checkpoint_due.store(true, Ordering::Release);
+            shared.inbox.wake();
+        };
         if shared.cluster.is_some() {
-            let request_checkpoint = || {
-                shared.checkpoint_due.store(true, Ordering::Release);
-                shared.inbox.wake();
-            };
             let lacks_files =
                 || shared.exchange.as_ref().is_some_and(|exchange| exchange.missing().1);
             let wait = (request_checkpoint, lacks_files);
             return Backup::of_member(of, Position(last()), wait, made);
         }
-        Backup::of_running(of, &shared.log_dir, last, made)
+        Backup::of_running(of, &shared.log_dir, (last, request_checkpoint), made)
     }
 }

@@ -107,7 +107,7 @@ fn removed_texts_and_views_are_in_no_file_once_they_are_erased() {
     put(&mut writer, gone.clone(), false);
     checkpoint(&mut writer, 2);
     assert_eq!(found(dir.path(), gone.clone()), before, "a removal alone only hides");
-    writer.store().erase().unwrap();
+    writer.store().erase(thread::yield_now).unwrap();
     assert_eq!(found(dir.path(), gone.clone()), (0, 0));
     assert_eq!(found(dir.path(), left.clone()).0, all);
     assert_exist(&writer, left.clone());
@@ -121,7 +121,7 @@ fn removed_texts_and_views_are_in_no_file_once_they_are_erased() {
 fn erasing_all_rows_or_none_succeeds() {
     let dir = tempfile::tempdir().unwrap();
     let mut writer = open(&dir);
-    writer.store().erase().unwrap();
+    writer.store().erase(thread::yield_now).unwrap();
     for round in 0..3 {
         let stories = round * 10..round * 10 + 10;
         put(&mut writer, stories.clone(), true);
@@ -129,7 +129,7 @@ fn erasing_all_rows_or_none_succeeds() {
         put(&mut writer, stories.clone(), false);
         checkpoint(&mut writer, 2 * round + 2);
         for _ in 0..2 {
-            writer.store().erase().unwrap();
+            writer.store().erase(thread::yield_now).unwrap();
             assert_eq!(found(dir.path(), stories.clone()), (0, 0));
         }
     }
@@ -145,7 +145,7 @@ fn rows_that_the_engine_has_merged_meanwhile_are_erased_too() {
         put(&mut writer, round * 20..round * 20 + 15, false);
         checkpoint(&mut writer, 2 * round + 2);
     }
-    writer.store().erase().unwrap();
+    writer.store().erase(thread::yield_now).unwrap();
     for round in 0..12 {
         assert_eq!(found(dir.path(), round * 20..round * 20 + 15), (0, 0));
         assert_exist(&writer, round * 20 + 15..round * 20 + 20);
@@ -172,7 +172,7 @@ fn reads_and_checkpoints_go_on_while_rows_are_erased() {
             put(&mut writer, stories.clone(), false);
             checkpoint(&mut writer, 2 * round + 2);
             let store = writer.store();
-            let erasing = scope.spawn(move || store.erase());
+            let erasing = scope.spawn(move || store.erase(thread::yield_now));
             put(&mut writer, 1_000 + round..1_001 + round, true);
             checkpoint(&mut writer, 2 * round + 3);
             erasing.join().unwrap().unwrap();
@@ -181,4 +181,33 @@ fn reads_and_checkpoints_go_on_while_rows_are_erased() {
         done.store(true, Ordering::Release);
     });
     assert_exist(&writer, 1_000..1_020);
+}
+
+#[test]
+fn an_erasure_beside_a_long_read_rewrites_the_rows_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = open(&dir);
+    put(&mut writer, 0..20, true);
+    checkpoint(&mut writer, 1);
+    put(&mut writer, 0..10, false);
+    checkpoint(&mut writer, 2);
+    let mut long_read = writer.store().snapshot().unwrap();
+    assert!(long_read.is_some());
+    let tables = || {
+        let files = writer.store().table_files().into_iter();
+        files.map(|(path, _)| path).collect::<Vec<_>>()
+    };
+    let mut rewritten = Vec::new();
+    let store = writer.store();
+    let wait = || {
+        rewritten.push(tables());
+        if rewritten.len() == 3 {
+            long_read = None;
+        }
+    };
+    store.erase(wait).unwrap();
+    assert_eq!(rewritten.len(), 3, "the read is waited for");
+    assert!(rewritten.iter().all(|tables| *tables == rewritten[0]), "{rewritten:?}");
+    assert_eq!(found(dir.path(), 0..10), (0, 0));
+    assert_exist(&writer, 10..20);
 }
