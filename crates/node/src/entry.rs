@@ -14,6 +14,8 @@ const KEYS: u32 = 127;
 const SAMPLE_BYTES: u32 = 126;
 /// Marks the status of a node.
 const STATUS: u32 = 125;
+/// Marks the origin of a group.
+const ORIGIN: u32 = 124;
 
 /// What a node says of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +31,15 @@ pub(crate) struct Status {
     pub(crate) rules: u64,
 }
 
+/// Where a group of a log of one node comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Origin {
+    /// Identifies the rules that made its outcomes, which were acknowledged; see [`crate::versions::rules`].
+    pub(crate) rules: u64,
+    /// The digest of the outcomes of the group before it, unless that was applied by an earlier process.
+    pub(crate) outcomes_before: Option<u64>,
+}
+
 /// One entry.
 #[derive(Debug)]
 pub(crate) enum Entry {
@@ -41,6 +52,8 @@ pub(crate) enum Entry {
     SampleBytes(u64),
     /// Only in a log that several nodes share: what the node says of itself. Takes no stamp.
     Status(Status),
+    /// Only in a log of one node, as the first entry of each group. Takes no stamp.
+    Origin(Origin),
 }
 
 impl Entry {
@@ -49,7 +62,7 @@ impl Entry {
         match self {
             Self::Feed(_) => 1,
             Self::Kv(ops) => ops.stamps(),
-            Self::SampleBytes(_) | Self::Status(_) => 0,
+            Self::SampleBytes(_) | Self::Status(_) | Self::Origin(_) => 0,
         }
     }
 
@@ -60,6 +73,7 @@ impl Entry {
             Self::Kv(ops) => extend(&(None::<Idempotency>, KEYS, ops), bytes),
             Self::SampleBytes(max) => extend(&(None::<Idempotency>, SAMPLE_BYTES, max), bytes),
             Self::Status(status) => extend(&(None::<Idempotency>, STATUS, status), bytes),
+            Self::Origin(origin) => extend(&(None::<Idempotency>, ORIGIN, origin), bytes),
         }
     }
 
@@ -82,8 +96,20 @@ impl Entry {
             let (status, rest) = postcard::take_from_bytes(rest)?;
             return Ok((Self::Status(status), rest));
         }
+        if (idempotency, number) == (None, ORIGIN) {
+            let (origin, rest) = postcard::take_from_bytes(rest)?;
+            return Ok((Self::Origin(origin), rest));
+        }
         let (request, rest) = postcard::take_from_bytes(bytes)?;
         Ok((Self::Feed(request), rest))
+    }
+}
+
+/// The origin of a group with this payload; none if it has none that this program can read.
+pub(crate) fn origin_of(payload: &[u8]) -> Option<Origin> {
+    match Entry::read(payload) {
+        Ok((Entry::Origin(origin), _)) => Some(origin),
+        _ => None,
     }
 }
 
@@ -141,6 +167,10 @@ mod tests {
                     rules: 8,
                 }),
                 &[0, 125, 0xac, 2, 5, 6, 7, 8],
+            ),
+            (
+                Entry::Origin(Origin { rules: 300, outcomes_before: Some(5) }),
+                &[0, 124, 0xac, 2, 1, 5],
             ),
         ];
         for (entry, bytes) in cases {

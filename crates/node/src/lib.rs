@@ -96,7 +96,7 @@ pub use options::{
 pub use pictures::{picture_file, picture_path};
 pub use progress::OpenProgress;
 pub use repair::{RepairError, Repaired, repair};
-pub use restore::{Restored, restore};
+pub use restore::{RestoreOptions, Restored, restore};
 pub use rows::{Subject, is_of_rules};
 pub use samples::TooManySnapshots;
 pub use store::{Store, Unreadable};

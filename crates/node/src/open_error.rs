@@ -102,6 +102,13 @@ pub enum OpenError {
     /// Rows that a start needs are damaged. The log says which.
     #[error("rows that are necessary for a start are damaged")]
     Unreadable,
+    /// By the rules of this program a group has other outcomes than those that another build has acknowledged.
+    #[error(
+        "group {} of the log has other outcomes than those that another build of roost acknowledged: start that build on this \
+         directory once and stop it with SIGTERM; a backup or an archive is restored with it. If it is lost, \
+         --accept-other-outcomes of roost repair and roost restore applies the log by the rules of this one", .0.0
+    )]
+    OtherOutcomes(Position),
     /// The log is damaged, newer than this program, or cannot be read.
     #[error("the log cannot be used")]
     Log(#[from] LogError),

@@ -76,6 +76,9 @@ pub struct NodeOptions {
     pub overlay_memory: usize,
     /// Number of commands that may be pending; beyond it callers get [`crate::SubmitError::Busy`].
     pub queue_commands_max: usize,
+    /// Whether the log is applied even if another build has acknowledged other outcomes of it than those by the rules of this
+    /// one.
+    pub accept_other_outcomes: bool,
     /// Texts and views of a story are erased from every file within this time after it has expired or was
     /// deleted, while the node runs.
     pub erase_within: Duration,
@@ -118,6 +121,7 @@ impl NodeOptions {
             store_cache: 64 * MIB,
             overlay_memory: 64 * MIB,
             queue_commands_max: 16_384,
+            accept_other_outcomes: false,
             erase_within: Duration::from_secs(3_600),
             disk_reserve: 512 * MIB as u64,
             media_max: 10 << 30,

@@ -113,7 +113,8 @@ pub struct Repaired {
 }
 
 /// Makes the directory `to`, which must be empty or missing, of what can be read in `from`, which is not changed.
-/// `drop_after`: the last group to keep. Without it all are, and if they cannot all be read, that is an error. `keys` puts the file of
+/// `drop_after`: the last group to keep. Without it all are, and if they cannot all be read, that is an error.
+/// `accept_other_outcomes`: see [`NodeOptions::accept_other_outcomes`]. `keys` puts the file of
 /// application keys into the new directory, durably. Blocks.
 ///
 /// # Errors
@@ -121,10 +122,11 @@ pub struct Repaired {
 pub fn repair(
     from: &Path,
     to: &Path,
-    drop_after: Option<u64>,
+    (drop_after, accept_other_outcomes): (Option<u64>, bool),
     keys: impl FnOnce() -> std::io::Result<()>,
 ) -> Result<Repaired, RepairError> {
-    let (old, new) = (NodeOptions::new(from), NodeOptions::new(to));
+    let (old, mut new) = (NodeOptions::new(from), NodeOptions::new(to));
+    new.accept_other_outcomes = accept_other_outcomes;
     if !old.log_dir().is_dir() && !old.store_dir().is_dir() {
         let error =
             std::io::Error::new(std::io::ErrorKind::NotFound, "it has neither a log nor a store");

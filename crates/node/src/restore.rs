@@ -22,9 +22,20 @@ use xxhash_rust::xxh3::xxh3_128;
 use crate::backup::NodeBackupError;
 use crate::lock::DataLock;
 use crate::media_files::MediaFiles;
-use crate::node::recover_once;
+use crate::node::store_once;
 use crate::open_error::OpenError;
 use crate::options::NodeOptions;
+
+/// What is restored beside a backup.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RestoreOptions<'a> {
+    /// The directory of an archive.
+    pub archive: Option<&'a Path>,
+    /// Groups after this time, in milliseconds since 1970, are left out.
+    pub until_ms: Option<u64>,
+    /// See [`NodeOptions::accept_other_outcomes`].
+    pub accept_other_outcomes: bool,
+}
 
 /// A restored directory.
 #[derive(Clone, Debug)]
@@ -44,9 +55,8 @@ pub struct Restored {
     pub missing_files: u64,
 }
 
-/// Makes the directory `data`, which must be empty or missing, from a backup, and adds the changes that the archive in
-/// the directory `archive` has after it. Groups after `until_ms` (milliseconds since 1970) are left out. The part of the
-/// archive that is needed is checked before anything is made. `keys` gets the file of application keys and puts it into the
+/// Makes the directory `data`, which must be empty or missing, from a backup, and adds the changes that an archive
+/// has after it. The part of the archive that is needed is checked before anything is made. `keys` gets the file of application keys and puts it into the
 /// directory, durably. Blocks.
 ///
 /// # Errors
@@ -55,12 +65,13 @@ pub struct Restored {
 pub fn restore(
     stream: impl Read,
     data: &Path,
-    (archive, until_ms): (Option<&Path>, Option<u64>),
+    from: RestoreOptions<'_>,
     keys: impl FnOnce(&[u8]) -> std::io::Result<()>,
 ) -> Result<Restored, NodeBackupError> {
     let mut reader = Reader::open(stream)?;
     let header = reader.header().clone();
-    let archive = archive.map(|dir| Archived::find(dir, &header, until_ms)).transpose()?;
+    let until_ms = from.until_ms;
+    let archive = from.archive.map(|dir| Archived::find(dir, &header, until_ms)).transpose()?;
     let known_ms = archive.as_ref().map_or(header.made_ms, |archive| archive.known_ms);
     if let Some(until_ms) = until_ms
         && !(header.checkpoint_ms..=known_ms).contains(&until_ms)
@@ -68,7 +79,8 @@ pub fn restore(
         return Err(NodeBackupError::Time(header.checkpoint_ms, known_ms));
     }
     let mut lock = DataLock::take_to_restore(data)?;
-    let options = NodeOptions::new(data);
+    let mut options = NodeOptions::new(data);
+    options.accept_other_outcomes = from.accept_other_outcomes;
     let io = |error| OpenError::Directory(data.to_owned(), error);
     restore_rows(&mut reader, &options.store_dir())?;
     let (last, last_ms) =
@@ -91,7 +103,7 @@ pub(crate) fn complete(
     options: &NodeOptions,
     lock: &mut DataLock,
 ) -> Result<(Totals, u64), OpenError> {
-    let store = recover_once(options)?;
+    let (store, _) = store_once(options)?;
     let totals = store.totals();
     let missing = MediaFiles::new(&options.data).missing(Facts::new(&store));
     drop(store);

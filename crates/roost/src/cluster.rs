@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use clap::{Arg, Args, Subcommand};
 use jetlog::{JetLog, JetLogOptions};
+use node::RestoreOptions;
 use serde::Deserialize;
 use sim::client::{Connection, Dial as _, Requests, Target};
 
@@ -142,7 +143,7 @@ impl Join {
         let to = data.clone();
         let restored = fetched(&target, move |pieces| {
             let keys = |file: &[u8]| key::restore(&to, file);
-            let restored = node::restore(pieces, &to, (None, None), keys)?;
+            let restored = node::restore(pieces, &to, RestoreOptions::default(), keys)?;
             node::mark_member(&to, of_log)?;
             Ok(restored)
         });

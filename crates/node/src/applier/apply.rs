@@ -114,10 +114,12 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
             let reply = feed::apply(&mut txn, &command, effects);
             (reply, txn.work())
         });
-        done.unwrap_or_else(|| {
+        let done = done.unwrap_or_else(|| {
             effects.truncate(before);
             (Reply { outcome: Err(Refusal::Internal), replayed: false }, 0)
-        })
+        });
+        self.outcomes.get_or_insert_default().command(&done.0.outcome);
+        done
     }
 
     fn apply_ops(
@@ -135,6 +137,17 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
             return 0;
         }
         let stamp = self.clock.next_run(time_ms, ops.stamps());
+        self.apply_ops_at(ops, stamp, reads, partial)
+    }
+
+    /// Applies operations; returns the work that it took.
+    fn apply_ops_at(
+        &mut self,
+        ops: &KeyOps,
+        stamp: Stamp,
+        reads: Vec<ReadAt>,
+        partial: &mut Partial,
+    ) -> usize {
         let now_ms = stamp.unix_ms();
         let mut held = self.answers.empty();
         let (answered, found) = (partial.answers.len(), partial.reads.len());
@@ -160,6 +173,8 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
             partial.reads.resize_with(found, ReadRows::default);
             partial.reads.resize_with(found + reads_wanted, ReadRows::default);
         }
+        let answers = partial.answers.get(answered..).unwrap_or_default();
+        self.outcomes.get_or_insert_default().operations(answers);
         partial.now_ms = now_ms;
         partial.held.push(held);
         work.unwrap_or_default()
@@ -174,16 +189,11 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
     ) -> usize {
         match entry {
             Entry::Feed(request) => self.apply_request(request, stamp, effects).1,
-            Entry::SampleBytes(_) | Entry::Status(_) => 0,
+            Entry::SampleBytes(_) | Entry::Status(_) | Entry::Origin(_) => 0,
             Entry::Kv(ops) => {
                 // Keys of it may expire.
                 self.may_sweep = true;
-                let work = self.by_rules(Applied::Ops(&ops), stamp, |rows| {
-                    let mut txn = kv::Txn::new(rows);
-                    kv::apply(&mut txn, stamp, &ops, &mut |_, _| (), &mut Vec::new());
-                    txn.work()
-                });
-                work.unwrap_or_default()
+                self.apply_ops_at(&ops, stamp, Vec::new(), &mut Partial::default())
             }
         }
     }
@@ -208,7 +218,7 @@ fn next_request(entries: &mut vec::IntoIter<Entry>) -> Request {
 
 /// Whether it is not one of the node itself, for the others.
 fn is_submitted(entry: &Entry) -> bool {
-    !matches!(entry, Entry::SampleBytes(_) | Entry::Status(_))
+    !matches!(entry, Entry::SampleBytes(_) | Entry::Status(_) | Entry::Origin(_))
 }
 
 fn next_ops(entries: &mut vec::IntoIter<Entry>) -> KeyOps {

@@ -13,8 +13,9 @@ use super::queue::{Part, Queued, Rest, Waiting};
 use super::requests::GroupSamples;
 use super::shared::has_keys;
 use super::{Applier, Output, SWEEP_PAUSE_MS};
-use crate::entry::Entry;
+use crate::entry::{Entry, Origin};
 use crate::submission::ReadAt;
+use crate::versions::rules;
 
 /// Commands in one group: bounds the time until its first answer.
 pub(crate) const GROUP_COMMANDS_MAX: usize = 4_096;
@@ -62,6 +63,8 @@ pub(super) struct Group<T> {
     /// Operations on keys count one by one.
     pub(super) commands: usize,
     payload: Vec<u8>,
+    /// The first entry, until there are others.
+    origin: Option<Origin>,
     cost: Cost,
     /// Longest payload, in bytes.
     bytes_max: usize,
@@ -83,9 +86,10 @@ pub(super) enum Grouped<T> {
 }
 
 impl<T> Group<T> {
-    fn new(bytes_max: usize) -> Self {
+    fn new(bytes_max: usize, origin: Option<Origin>) -> Self {
         Self {
             bytes_max,
+            origin,
             entries: Vec::new(),
             waiting: Vec::new(),
             sweeps: false,
@@ -152,6 +156,9 @@ impl<T> Group<T> {
     }
 
     fn write(&mut self, entry: Entry) {
+        if let Some(origin) = self.origin.take() {
+            self.write(Entry::Origin(origin));
+        }
         let mut payload = std::mem::take(&mut self.payload);
         payload.reserve(PAYLOAD_BYTES);
         self.payload = entry.write(payload);
@@ -165,8 +172,12 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         if self.proposed.is_some() {
             return;
         }
-        // Room for a sweep and for the limit of samples.
-        let mut group = Group::new(self.payload_bytes_max.saturating_sub(ENTRY_BYTES_MAX));
+        // Nodes that share a log compare what they have made of it with one another.
+        let origin = Origin { rules: rules(), outcomes_before: self.last_outcomes() };
+        let origin = (!self.is_shared).then_some(origin);
+        // Room for a sweep, for the limit of samples and for the origin.
+        let bytes_max = self.payload_bytes_max.saturating_sub(ENTRY_BYTES_MAX);
+        let mut group = Group::new(bytes_max, origin);
         group.samples = GroupSamples::new(self.is_shared.then_some(self.taught_bytes_max));
         // Groups of each kind by turns: a change that costs little waits for one group of those that cost
         // much, however many of these wait.

@@ -18,6 +18,7 @@ mod fault;
 mod group;
 mod hashed;
 mod lengths;
+mod outcomes;
 mod pieces;
 mod queue;
 mod requests;
@@ -45,6 +46,7 @@ pub use fault::seeded;
 use group::Group;
 pub(crate) use group::{GROUP_COMMANDS_MAX, KEY_OPS_BYTES_MAX, PLAIN_WORK_MAX, SHARED_PAYLOAD_MIN};
 use hashed::HashedRows;
+use outcomes::Outcomes;
 pub(crate) use queue::LONG_BYTES;
 use queue::Queued;
 #[cfg(feature = "simulation")]
@@ -70,6 +72,8 @@ pub(crate) struct Applier<R, T> {
     holds_costly: bool,
     /// Whether those of them wait that have long operations.
     holds_long: bool,
+    /// Of the group that is applied, or else of the last one, if there was one since the start.
+    outcomes: Option<Outcomes>,
     /// In the log or on the way there; not applied.
     proposed: Option<Group<T>>,
     /// Submissions of which a part is applied and a part is not in a group yet.
@@ -133,6 +137,7 @@ pub(crate) struct Output<T> {
 }
 
 /// The answers to a submission so far.
+#[derive(Default)]
 struct Partial {
     replies: SmallVec<[Reply; 1]>,
     answers: Vec<KeyAnswer>,
@@ -168,6 +173,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
             plain: VecDeque::new(),
             costly: VecDeque::new(),
             costly_next: false,
+            outcomes: None,
             holds_costly: false,
             holds_long: false,
             proposed: None,
@@ -228,6 +234,11 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         senders::last_of(&self.rows.inner, node).epoch
     }
 
+    /// The digest of the outcomes of the last group that was applied, if there was one since the start.
+    pub(crate) fn last_outcomes(&self) -> Option<u64> {
+        self.outcomes.map(Outcomes::digest)
+    }
+
     /// The digest of the groups that count in a log that several nodes share.
     pub(crate) fn digest(&self) -> u64 {
         self.digest
@@ -277,14 +288,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
     fn partial_of(&mut self, id: u64) -> Partial {
         match self.partial.iter().position(|(of, _)| *of == id) {
             Some(at) => self.partial.swap_remove(at).1,
-            None => Partial {
-                replies: SmallVec::new(),
-                answers: Vec::new(),
-                reads: Vec::new(),
-                now_ms: 0,
-                held: Vec::new(),
-                is_keys: false,
-            },
+            None => Partial::default(),
         }
     }
 }

@@ -18,6 +18,7 @@ use rows::{CHANGE_BYTES_MAX, CHANGE_ROWS_MAX, Cost, Stamp, WORK_PER_ROW};
 
 use super::caught::Applied;
 use super::lengths::GroupLengths;
+use super::outcomes::Outcomes;
 use super::pieces::next_unit;
 use super::senders::{counts, note};
 use super::{Applier, Output};
@@ -129,6 +130,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
             self.shared = Some(SharedGroup { cost, samples: None, sample_bytes_max });
             self.rows.begin();
         }
+        self.outcomes = Some(Outcomes::default());
         let status;
         if group.is_own {
             let entries = self.proposed.as_ref().map_or(&[][..], |group| &group.entries);
@@ -187,7 +189,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
                 }
                 false
             }
-            Entry::Status(_) => false,
+            Entry::Status(_) | Entry::Origin(_) => false,
         };
         if !admitted {
             return;

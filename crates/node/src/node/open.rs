@@ -298,11 +298,11 @@ pub(crate) fn recover_once(options: &NodeOptions) -> Result<Store, OpenError> {
     Ok(parts.shared.store.clone())
 }
 
-/// As [`recover_once`], and writes everything to the store; returns the last position of the log.
+/// As [`recover_once`], and writes everything to the store; returns the last position of the log, too.
 ///
 /// # Errors
 /// See [`OpenError`].
-pub(crate) fn store_once(options: &NodeOptions) -> Result<Position, OpenError> {
+pub(crate) fn store_once(options: &NodeOptions) -> Result<(Store, Position), OpenError> {
     let options = options.clone().with_any_samples();
     let store = Store::open(&options.store_dir(), options.store())?;
     let log = LocalLog::open(Arc::new(RealDisk), &options.log_dir(), Position(store.1))?;
@@ -312,5 +312,5 @@ pub(crate) fn store_once(options: &NodeOptions) -> Result<Position, OpenError> {
     if let Some(checkpoint) = parts.writer.applier.rows_mut().freeze(last.0) {
         checkpoint.run()?;
     }
-    Ok(last)
+    Ok((parts.shared.store.clone(), last))
 }

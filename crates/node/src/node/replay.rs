@@ -7,10 +7,12 @@ use store::{StoreError, StoreWriter};
 
 use crate::applier::Applier;
 use crate::checkpoints::{WORK_MAX, reading_work};
+use crate::entry::origin_of;
 use crate::inbox::Ticket;
 use crate::open_error::OpenError;
 use crate::options::NodeOptions;
 use crate::samples::{memory_for, taught_bytes};
+use crate::versions::rules;
 
 /// A start reports that it waits for the log after this time.
 const CATCH_UP_WAIT: Duration = Duration::from_secs(5);
@@ -27,6 +29,9 @@ pub(super) struct Replayed {
 /// Applies what the log had when it was opened, for which it waits as long as it takes. Effects are dropped: views begin
 /// empty. It takes checkpoints as a running node does: that bounds memory, and a start that is killed part-way still makes
 /// progress. `up_to` is what is applied, also after an error.
+///
+/// A group that another build has acknowledged with other outcomes ends it, unless the options accept that: nothing after the
+/// group before it was written then. Of the last group nobody knows.
 pub(super) fn catch_up(
     log: &mut dyn Log,
     up_to: &mut Position,
@@ -35,12 +40,25 @@ pub(super) fn catch_up(
 ) -> Result<Replayed, OpenError> {
     let mut replayed = Replayed::default();
     let applied = *up_to;
+    let checks = log.node().is_none() && !options.accept_other_outcomes;
+    // Whether the last group is one of another build.
+    let mut is_of_another = false;
     options.progress.begin(log.last_at_open().0.saturating_sub(applied.0));
     while log.last() < log.last_at_open() {
         let Some(group) = log.next_within(CATCH_UP_WAIT)? else {
             tracing::warn!(position = log.last().0, "waiting for groups of the log");
             continue;
         };
+        let origin = origin_of(&group.payload);
+        let acknowledged = origin.and_then(|origin| origin.outcomes_before);
+        if checks
+            && is_of_another
+            && acknowledged.is_some_and(|it| applier.last_outcomes() != Some(it))
+        {
+            return Err(OpenError::OtherOutcomes(*up_to));
+        }
+        is_of_another = origin.is_none_or(|origin| origin.rules != rules());
+        write_if_much(applier.rows_mut(), up_to.0, &mut replayed, options)?;
         let is_first = group.position.0 == applied.0 + 1;
         let times = if rows::has_bug("apply-twice") && is_first { 2 } else { 1 };
         for _ in 0..times {
@@ -51,7 +69,6 @@ pub(super) fn catch_up(
         }
         replayed.work += reading_work(group.payload.len());
         *up_to = group.position;
-        write_if_much(applier.rows_mut(), up_to.0, &mut replayed, options)?;
         options.progress.replayed(up_to.0 - applied.0);
     }
     Ok(replayed)
@@ -81,5 +98,126 @@ pub(super) fn check_samples(
     match taught > taught_bytes_max {
         true => Err(OpenError::Samples(memory_for(taught).div_ceil(1 << 20))),
         false => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use commitlog::LocalLog;
+    use commitlog::disk::RealDisk;
+    use feed::{Bio, Command, Done, Handle, Name};
+
+    use super::*;
+    use crate::backup::Backup;
+    use crate::entry::{Entry, Origin};
+    use crate::{Node, RestoreOptions, repair, restore};
+
+    /// The groups of the directory of a node that was killed, by positions.
+    fn killed_groups(data: &Path) -> Vec<(u64, Vec<u8>)> {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let node = Node::open(&NodeOptions::new(data)).unwrap();
+        for number in 0..5 {
+            let handle = Handle::parse(&format!("user{number}")).unwrap();
+            let (name, bio) = (Name::parse("").unwrap(), Bio::parse("").unwrap());
+            let register = Command::Register { handle, name, bio };
+            let reply = runtime.block_on(node.submit(register.into())).unwrap();
+            assert!(matches!(reply.outcome, Ok(Done::Registered(_))), "{reply:?}");
+        }
+        let log = commitlog::LogReader::open(Arc::new(RealDisk), &data.join("log")).unwrap();
+        let mut groups = Vec::new();
+        let read = log.read(Position(0), Position(5), &mut |group| {
+            groups.push((group.time_ms, group.payload.to_vec()));
+            Ok(())
+        });
+        read.unwrap();
+        node.close();
+        groups
+    }
+
+    /// Makes the directory `data` with a log of these groups, with other rules if `is_other`, and with another digest of
+    /// the outcomes of the group `wrong`.
+    fn make(data: &Path, groups: &[(u64, Vec<u8>)], is_other: bool, wrong: Option<usize>) {
+        std::fs::create_dir_all(data).unwrap();
+        let mut log = LocalLog::open(Arc::new(RealDisk), &data.join("log"), Position(0)).unwrap();
+        for (at, (time_ms, payload)) in groups.iter().enumerate() {
+            let (entry, rest) = Entry::read(payload).unwrap();
+            let Entry::Origin(Origin { rules, outcomes_before }) = entry else {
+                panic!("{entry:?}")
+            };
+            assert_eq!(outcomes_before.is_some(), at > 0);
+            let is_wrong = |_: &u64| wrong.is_some_and(|wrong| wrong + 1 == at);
+            let outcomes_before = outcomes_before.map(|it| it ^ u64::from(is_wrong(&it)));
+            let origin = Origin { rules: rules ^ u64::from(is_other), outcomes_before };
+            let payload = [&Entry::Origin(origin).write(Vec::new()), rest].concat();
+            log.append(&payload, *time_ms).unwrap();
+        }
+        log.sync().unwrap();
+    }
+
+    #[test]
+    fn what_another_build_acknowledged_is_applied_only_if_the_outcomes_are_the_same() {
+        let folder = tempfile::tempdir().unwrap();
+        let groups = killed_groups(&folder.path().join("first"));
+        for (number, (is_other, wrong, refused)) in [
+            (false, None, None),
+            (true, None, None),
+            (true, Some(0), Some(1)),
+            (true, Some(3), Some(4)),
+            // Nothing says what the last one should be.
+            (true, Some(4), None),
+            // Only another build can have had other outcomes.
+            (false, Some(2), None),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let data = folder.path().join(format!("data{number}"));
+            make(&data, &groups, is_other, wrong);
+            let repaired = |accept| {
+                let to = folder.path().join(format!("to{number}{accept}"));
+                repair(&data, &to, (None, accept), || Ok(()))
+                    .map(|repaired| (repaired.counts.0, to))
+            };
+            let found = repaired(false).err().map(|error| error.to_string());
+            match Node::open(&NodeOptions::new(&data)) {
+                Ok(node) => {
+                    assert_eq!((refused, found), (None, None), "{is_other} {wrong:?}");
+                    assert_eq!(node.facts().totals().users, 5);
+                    node.close();
+                }
+                Err(OpenError::OtherOutcomes(position)) => {
+                    assert_eq!(Some(position.0), refused, "{is_other} {wrong:?}");
+                    assert_eq!(found, Some(OpenError::OtherOutcomes(position).to_string()));
+                    let (users, to) = repaired(true).unwrap();
+                    assert_eq!(users, 5);
+                    // It was accepted once and for all.
+                    Node::open(&NodeOptions::new(&to)).unwrap().close();
+                }
+                Err(error) => panic!("{error:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_restore_refuses_other_outcomes_unless_they_are_accepted() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().join("data");
+        make(&data, &killed_groups(&folder.path().join("first")), true, Some(2));
+        let backup = Backup::of_stopped(&NodeOptions::new(&data), "test", |backup| {
+            Ok(backup.write(None, Vec::new())?.0)
+        });
+        let backup = backup.unwrap();
+        let restored = |name, accept_other_outcomes| {
+            let from = RestoreOptions { accept_other_outcomes, ..RestoreOptions::default() };
+            restore(&*backup, &folder.path().join(name), from, |_| Ok(()))
+        };
+        let refused = restored("refused", false).unwrap_err();
+        assert_eq!(refused.to_string(), OpenError::OtherOutcomes(Position(3)).to_string());
+        assert_eq!(restored("accepted", true).unwrap().counts.0, 5);
+        // It was accepted once and for all.
+        Node::open(&NodeOptions::new(folder.path().join("accepted"))).unwrap().close();
     }
 }

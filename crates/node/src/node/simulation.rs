@@ -56,11 +56,12 @@ impl Logged {
             let Ok((entry, rest)) = Entry::read(payload) else {
                 panic!("a payload consists of entries")
             };
-            entries.push(match entry {
-                Entry::Feed(request) => Self::Feed(request),
-                Entry::Kv(ops) => Self::Keys(ops),
+            match entry {
+                Entry::Feed(request) => entries.push(Self::Feed(request)),
+                Entry::Kv(ops) => entries.push(Self::Keys(ops)),
+                Entry::Origin(_) => {}
                 Entry::SampleBytes(_) | Entry::Status(_) => unreachable!("its log is its own"),
-            });
+            }
             payload = rest;
         }
         entries

@@ -33,12 +33,12 @@ pub(crate) fn copy(from: &Path, to: &Path) {
 
 /// Repairs, and accepts the loss of groups of the log if there is no other way.
 fn repair(from: &Path, to: &Path) -> Result<Repaired, RepairError> {
-    match node::repair(from, to, None, || Ok(())) {
+    match node::repair(from, to, (None, false), || Ok(())) {
         Err(RepairError::DropsGroups(lost)) => {
             assert!(!to.exists(), "nothing was made");
-            let wrong = node::repair(from, to, Some(lost.after + 1), || Ok(()));
+            let wrong = node::repair(from, to, (Some(lost.after + 1), false), || Ok(()));
             assert!(matches!(wrong, Err(RepairError::DropsGroups(_))), "{wrong:?}");
-            let repaired = node::repair(from, to, Some(lost.after), || Ok(()))?;
+            let repaired = node::repair(from, to, (Some(lost.after), false), || Ok(()))?;
             assert!(!repaired.lost.is_empty());
             Ok(repaired)
         }
@@ -118,7 +118,7 @@ fn groups_are_dropped_whenever_that_is_asked_for() {
     let killed = folder.path().join("killed");
     node.close();
     drop(node);
-    let repaired = node::repair(&killed, &to, Some(6), || Ok(())).unwrap();
+    let repaired = node::repair(&killed, &to, (Some(6), false), || Ok(())).unwrap();
     assert_eq!(repaired.positions.1, 6);
     assert!(repaired.lost.iter().any(|line| line.contains("4 whole groups")), "{repaired:?}");
     let read = subject::read_all(&to).unwrap();
@@ -126,7 +126,7 @@ fn groups_are_dropped_whenever_that_is_asked_for() {
     assert_eq!(kept.collect::<Vec<u8>>(), [0, 1, 2, 3, 4, 5], "{read}");
     // What is in the rows already cannot be dropped any more.
     fs::remove_dir_all(&to).unwrap();
-    let refused = node::repair(&data, &to, Some(6), || Ok(()));
+    let refused = node::repair(&data, &to, (Some(6), false), || Ok(()));
     match refused {
         Err(RepairError::Applied { after: 6, applied: 10 }) => assert!(!to.exists()),
         // The log has everything from its first group on.

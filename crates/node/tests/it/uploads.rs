@@ -14,7 +14,8 @@ use feed::media::{
 use feed::{Bio, Command, Done, Handle, Name, NewPost, PostText, Refusal, Stamp, UserId, UserRef};
 use media::Shape;
 use node::{
-    Clock, Durability, FileError, Node, NodeOptions, Request, Restored, Upload, UploadError,
+    Clock, Durability, FileError, Node, NodeOptions, Request, RestoreOptions, Restored, Upload,
+    UploadError,
 };
 use testkit::files::files;
 use testkit::gif;
@@ -244,7 +245,7 @@ fn path(subject: &Subject, media: MediaId) -> PathBuf {
 /// Restores a backup into the directory `name` and opens it.
 fn restored(subject: &Subject, backup: &[u8], name: &str) -> (Restored, Node) {
     let data = subject.data.path().join(name);
-    let restored = node::restore(backup, &data, (None, None), |_| Ok(())).unwrap();
+    let restored = node::restore(backup, &data, RestoreOptions::default(), |_| Ok(())).unwrap();
     let node = Node::open(&NodeOptions { data, ..subject.options.clone() }).unwrap();
     (restored, node)
 }
@@ -302,7 +303,7 @@ fn files_that_are_missing_or_damaged_are_reported_and_their_pictures_stay() {
     let says = |what| report.damage.iter().filter(|line| line.contains(what)).count();
     assert_eq!((says("is damaged"), says("is missing")), (1, 1), "{report:?}");
     let to = subject.data.path().join("repaired");
-    let repaired = node::repair(from, &to, None, || Ok(())).unwrap();
+    let repaired = node::repair(from, &to, (None, false), || Ok(())).unwrap();
     assert_eq!(repaired.damage.len(), 2, "{repaired:?}");
     assert!(repaired.lost[0].starts_with("2 files of pictures"), "{repaired:?}");
     let node = Node::open(&NodeOptions { data: to, ..subject.options.clone() }).unwrap();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::Args;
-use node::{NodeOptions, TransferCounts};
+use node::{NodeOptions, RestoreOptions, TransferCounts};
 use tempfile::TempDir;
 
 use super::backup::{fetched, server};
@@ -109,7 +109,8 @@ impl Export {
 
 fn restored(stream: impl Read, data: &Path) -> anyhow::Result<()> {
     // Application keys are not exported.
-    node::restore(stream, data, (None, None), |_| Ok(())).context("cannot restore the backup")?;
+    node::restore(stream, data, RestoreOptions::default(), |_| Ok(()))
+        .context("cannot restore the backup")?;
     Ok(())
 }
 

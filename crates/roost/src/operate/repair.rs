@@ -37,6 +37,10 @@ pub(crate) struct Repair {
     /// repaired, and the possible loss is printed
     #[arg(long, value_name = "GROUP")]
     drop_after: Option<u64>,
+    /// Apply the log of another build by the rules of this one, even if changes have other outcomes than those that were
+    /// acknowledged
+    #[arg(long)]
+    accept_other_outcomes: bool,
 }
 
 impl Repair {
@@ -47,7 +51,8 @@ impl Repair {
             keys = self.copy_keys()?;
             Ok(())
         };
-        let repaired = node::repair(&self.data, &self.out, self.drop_after, copy_keys);
+        let accepted = (self.drop_after, self.accept_other_outcomes);
+        let repaired = node::repair(&self.data, &self.out, accepted, copy_keys);
         let mut repaired = repaired
             .map_err(hint)
             .with_context(|| format!("cannot repair {}", self.data.display()))?;

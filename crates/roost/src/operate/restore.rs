@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use clap::Args;
 use jiff::Timestamp;
+use node::RestoreOptions;
 
 use super::{describe, time};
 use crate::output::out;
@@ -35,6 +36,10 @@ pub(crate) struct Restore {
     /// Time to restore, for example 2026-11-22T12:30:00Z: later changes are left out
     #[arg(long = "to", value_name = "TIME")]
     until: Option<Timestamp>,
+    /// Apply the log of another build by the rules of this one, even if changes have other outcomes than those that were
+    /// acknowledged. Better: restore with the build that made the backup
+    #[arg(long)]
+    accept_other_outcomes: bool,
 }
 
 impl Restore {
@@ -50,7 +55,9 @@ impl Restore {
         let until_ms = self.until.map(|until| u64::try_from(until.as_millisecond()));
         let until_ms = until_ms.transpose().context("--to must be a time after 1970")?;
         let keys = |file: &[u8]| key::restore(&self.data, file);
-        let from = (self.archive.as_deref(), until_ms);
+        let accept_other_outcomes = self.accept_other_outcomes;
+        let from =
+            RestoreOptions { archive: self.archive.as_deref(), until_ms, accept_other_outcomes };
         let restored = node::restore(stream, &self.data, from, keys);
         let restored =
             restored.with_context(|| format!("cannot restore {}", self.backup.display()))?;
