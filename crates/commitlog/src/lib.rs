@@ -99,7 +99,7 @@ pub trait Log: Send {
     fn sync_point(&self) -> SyncPoint;
 
     /// The position of the last group that [`Log::next`] has given, or after which it began; 0 if there is none.
-    fn last(&self) -> Position;
+    fn taken(&self) -> Position;
 
     /// The position of the last group when it was opened.
     fn last_at_open(&self) -> Position;
@@ -128,7 +128,7 @@ pub trait Log: Send {
 
     /// The last position that the log is known to have.
     fn end(&self) -> Heard {
-        Heard { position: self.last(), ago: Duration::ZERO }
+        Heard { position: self.taken(), ago: Duration::ZERO }
     }
 
     /// Files that the nodes that share a log give each other.

@@ -134,11 +134,11 @@ impl LocalLog {
         })
     }
 
-    /// Writes a group, which [`Log::next`] does not give: for who only fills a log.
+    /// Writes a group, which [`Log::next`] does not give: for a log that is only filled.
     ///
     /// # Errors
     /// [`LogError`]
-    pub fn append(&mut self, payload: &[u8], time_ms: u64) -> Result<Placed, LogError> {
+    pub fn fill(&mut self, payload: &[u8], time_ms: u64) -> Result<Placed, LogError> {
         let bytes = payload.len();
         if !(1..=PAYLOAD_BYTES_MAX).contains(&bytes) {
             return Err(LogError::Length { bytes });
@@ -289,7 +289,7 @@ impl LocalLog {
 
 impl Log for LocalLog {
     fn append(&mut self, payload: Bytes, time_ms: u64) -> Result<(), LogError> {
-        let Placed { position, time_ms } = self.append(&payload, time_ms)?;
+        let Placed { position, time_ms } = self.fill(&payload, time_ms)?;
         let (id, sent_ms, is_own) = (GroupId::ALONE, time_ms, true);
         self.arrived.push_back(Arrived { position, time_ms, sent_ms, id, is_own, payload });
         Ok(())
@@ -319,7 +319,7 @@ impl Log for LocalLog {
         SyncPoint { last: Position(self.last), unsynced: Some(unsynced) }
     }
 
-    fn last(&self) -> Position {
+    fn taken(&self) -> Position {
         Position(self.taken)
     }
 

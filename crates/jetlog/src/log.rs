@@ -24,7 +24,7 @@ impl Log for JetLog {
         SyncPoint::durable(self.last)
     }
 
-    fn last(&self) -> Position {
+    fn taken(&self) -> Position {
         self.last
     }
 

@@ -144,7 +144,7 @@ impl Writer {
     /// See [`Writer::run`].
     pub(crate) fn end(&mut self) -> Result<(), DiskError> {
         self.log.sync()?;
-        let last = self.log.last();
+        let last = self.log.taken();
         let is_stored = self.checkpoints.last(self.applier.rows_mut(), &mut *self.log, last)?;
         self.shared.is_stored.store(is_stored, Ordering::Release);
         Ok(())

@@ -98,7 +98,7 @@ impl Parts {
         applier.replayed();
         check_samples(&applier, taught_bytes_max)?;
         tracing::info!(
-            replayed = work.commands, applied = log.last().0, elapsed = ?start.elapsed(), "recovered"
+            replayed = work.commands, applied = log.taken().0, elapsed = ?start.elapsed(), "recovered"
         );
         // The log's threads outlive the node by a moment, and must not keep its store open.
         let woken = Arc::new(OnceLock::<Weak<Shared>>::new());
@@ -134,7 +134,7 @@ impl Parts {
             metrics: Arc::clone(&metrics),
             visible_up_to: AtomicU64::new(rows.totals().last_stamp.map_or(0, |stamp| stamp.0)),
             log_bytes: AtomicU64::new(log.size()),
-            log_last: AtomicU64::new(log.last().0),
+            log_last: AtomicU64::new(log.taken().0),
             log_dir: options.log_dir(),
             identity,
             archive: Arc::clone(&archive),
@@ -278,7 +278,7 @@ fn share(
     };
     log.begin(epoch, Box::new(wake));
     let applied_ms = applier.facts().totals().last_stamp.map_or(0, rows::Stamp::unix_ms);
-    let of = ((cluster, node), (checkpoint, log.last()), (applier.digest(), applied_ms));
+    let of = ((cluster, node), (checkpoint, log.taken()), (applier.digest(), applied_ms));
     let cluster = Cluster::new(of.0, of.1, of.2);
     cluster.set_commands(applier.common_commands());
     Some((cluster, Exchange::new(files)))

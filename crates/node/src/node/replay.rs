@@ -44,9 +44,9 @@ pub(super) fn catch_up(
     // Whether the last group is one of another build.
     let mut is_of_another = false;
     options.progress.begin(log.last_at_open().0.saturating_sub(applied.0));
-    while log.last() < log.last_at_open() {
+    while log.taken() < log.last_at_open() {
         let Some(group) = log.next_within(CATCH_UP_WAIT)? else {
-            tracing::warn!(position = log.last().0, "waiting for groups of the log");
+            tracing::warn!(position = log.taken().0, "waiting for groups of the log");
             continue;
         };
         let origin = origin_of(&group.payload);
@@ -152,7 +152,7 @@ mod tests {
             let outcomes_before = outcomes_before.map(|it| it ^ u64::from(is_wrong(&it)));
             let origin = Origin { rules: rules ^ u64::from(is_other), outcomes_before };
             let payload = [&Entry::Origin(origin).write(Vec::new()), rest].concat();
-            log.append(&payload, *time_ms).unwrap();
+            log.fill(&payload, *time_ms).unwrap();
         }
         log.sync().unwrap();
     }

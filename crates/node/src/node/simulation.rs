@@ -136,7 +136,7 @@ impl SimulatedNode {
     /// The last position of the log.
     #[must_use]
     pub fn log_last(&self) -> Position {
-        self.writer.log.last()
+        self.writer.log.taken()
     }
 
     /// Submits commands; they are applied by a later [`SimulatedNode::turn`]. Returns the number of the

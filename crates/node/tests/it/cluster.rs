@@ -108,7 +108,7 @@ impl Log for Access {
         SyncPoint::durable(self.taken)
     }
 
-    fn last(&self) -> Position {
+    fn taken(&self) -> Position {
         self.taken
     }
 
