@@ -1,5 +1,7 @@
 //! `cargo xtask test` runs all checks of the project; `cargo xtask dst` simulates the node; `cargo xtask bench`
 //! measures; `cargo xtask dist` makes packages. All run from anywhere inside the repository.
+//!
+//! `suite` runs tests; `tidy`, `documents` and `circles` check sources and documents.
 
 mod browser;
 mod circles;

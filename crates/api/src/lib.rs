@@ -1,15 +1,26 @@
-//! The HTTP API: turns requests into commands and reads of a [`node::Node`], and results into
-//! responses.
+//! The HTTP API: turns requests into commands and reads of a [`node::Node`], and results into responses.
 //!
-//! - [`serve()`] accepts connections and shuts them down gracefully; [`router`] is the same API without
-//!   a listener.
-//! - `v1/<noun>.rs` holds the handlers of one noun; `error.rs` is the only place where a refusal becomes a
-//!   status; `guard.rs` runs before and after every handler, `session.rs` says
-//!   what users may do; `state.rs` is what all handlers share.
+//! - [`serve()`] accepts connections and shuts them down gracefully; [`router`] is the same API without a listener.
+//! - `v1/<noun>.rs` holds the handlers of one noun.
+//! - `guard` runs before and after every handler, and `auth` decides who may call it; `session` says what users may do
+//!   who are logged in.
+//! - `input`, `query` and `body` read parts of requests, `changes` submits commands, `page` writes lists, `error`
+//!   writes errors.
+//! - `memory`, `shares`, `seats` and `streams` bound what clients hold. `state` is what all handlers share.
 //!
-//! It owns no state of the feed. It owns its options, its counters, the permits that bound connections and
-//! blocking reads, and the memory budgets of requests. **Invariant:** nothing here grows with the number of
-//! queued requests: above a limit they are refused with 503.
+//! Read `routes`, `guard`, `auth`, `input`, `changes`, `v1/posts`, then `serve` and `memory`.
+//!
+//! It owns no state of the feed. It owns its options, its counters, the permits that bound connections and blocking
+//! reads, and the memory budgets of requests.
+//!
+//! **Invariant:** nothing here grows with the number of queued requests: above a limit they are refused with 503.
+//! **Invariant:** only `guard` decides which scope a route needs, only `error` and its folder turn a refusal into a
+//! status, only `query` reads a query, and only `page` writes a list.
+//! **Invariant:** a read for the response to an applied change is never refused; it waits.
+//! **Invariant:** live streams pull: there is no queue for each user. They are woken from memory, and all share a few
+//! permits to read the store.
+//!
+//! Descriptions of routes (`#[utoipa::path]`) repeat their shape on purpose: each is read next to its handler.
 
 mod after;
 mod auth;

@@ -31,6 +31,9 @@
 //! - **Invariant:** a stream that lacks a byte, has one more, or differs in one bit is refused.
 //! - **Invariant:** whatever the bytes are, reading takes no more memory than one block, and bytes that did
 //!   not arrive take none.
+//! - **Invariant:** it uses no other crate of ours.
+//!
+//! Read `block`, `write`, then `read`.
 
 mod block;
 mod read;

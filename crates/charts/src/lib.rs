@@ -4,6 +4,8 @@
 //! light or dark scheme of the reader, and can be read on a phone and on paper.
 //!
 //! **Invariant:** text from outside passes [`html::escape`]. What a function takes as markup, it says.
+//!
+//! `examples/plots.rs` writes a page with every plot. Read `page`, `figure`, `svg`, `axis`, then `spread` and `growth`.
 
 pub mod html;
 pub mod page;

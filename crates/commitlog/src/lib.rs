@@ -2,8 +2,10 @@
 //! the source of truth: all other data can be rebuilt from it. It does not interpret the payloads.
 //!
 //! [`Log`] is the interface: one way in and one way out, for a log of one node as for one that several nodes share.
-//! [`LocalLog`] keeps groups in segment files of one directory, through the layer of files in [`disk`]. [`Archive`]
-//! copies them elsewhere.
+//! [`LocalLog`] keeps groups in segment files of one directory, through the layer of files in [`disk`], which tests
+//! replace. [`Archive`] copies them elsewhere. [`SharedFiles`] are the files that nodes of a cluster give each other.
+//!
+//! Read `format`, `segment`, `local`, `recover`, then `reader` and `archive`; `salvage` reads damaged logs.
 //!
 //! State: that of each kind of log; `Durability` is shared by a log and its sync points.
 //! What always holds:
@@ -12,6 +14,8 @@
 //!   or the opening fails and reports where the damage is. The log never loses groups without an error.
 //! - **Invariant:** after an error from the disk every operation of the log fails; only opening it again
 //!   shows which groups are left.
+//! - **Invariant:** a log that has become shorter is refused.
+//! - **Invariant:** it uses no other crate of ours.
 
 mod archive;
 pub mod disk;

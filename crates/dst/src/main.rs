@@ -3,6 +3,12 @@
 //! One seed determines everything in a run: the commands, the order in which the parts of the node run, the
 //! clock, the disk and the crashes. Replies and reads of the node are compared with a model. The first
 //! difference ends the run, with the seed that repeats it. `docs/testing.md` describes what it can find.
+//!
+//! Read `run`, `schedule`, `commands/mod.rs`, `pending`, `model/mod.rs`, `check`, then `end`. `sim` is something else:
+//! it loads a running server over HTTP.
+//!
+//! **Invariant:** the simulated node is the production node: `node/src/node/simulation.rs` calls the functions that the
+//! threads call.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,

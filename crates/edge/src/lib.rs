@@ -2,6 +2,8 @@
 //! block, static files, sessions of browsers, and rate-limited log lines.
 //!
 //! **Invariant:** nothing here depends on a protocol or on the node.
+//!
+//! Read `access`, `accept`, `listener`, `handshakes`, `stream`, then `reads`.
 
 mod accept;
 mod access;

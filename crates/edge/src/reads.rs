@@ -9,6 +9,8 @@
 //! A thread of a lane takes reads from its queue until the queue is empty. A quick read does not get a thread
 //! of its own while there are fewer waiting reads than threads: waking a thread costs more than a read that
 //! finds its rows in memory, and one that waits for a disk delays at most one other.
+//!
+//! All protocols share one set of lanes. A long read ends early if its caller no longer waits.
 
 use std::any::Any;
 use std::collections::VecDeque;

@@ -7,6 +7,12 @@
 //! How a command is processed: the HTTP API parses input into checked text types ([`text`]) and builds a
 //! [`Command`]. The writer appends it to the log and stamps it with the time of its group. [`apply()`] changes
 //! the rows and returns an [`Outcome`], and a list of [`Effect`]s for the views.
+//!
+//! Read `command`, `apply/mod.rs`, `facts`, then `visible`, `timeline` and `gather`. Other modules are about one noun
+//! each; `mend` checks and repairs all rows. `docs/visibility.md` has the rules of what a user sees.
+//!
+//! **Invariant:** no store, no tokio, and nothing of keys of buckets.
+//! **Invariant:** a refused command changes nothing but the last stamp.
 
 mod account_refusal;
 pub mod accounts;

@@ -2,8 +2,9 @@
 //!
 //! home(u) is the posts and boosts by u and by the users that u follows now, newest first, without deleted posts,
 //! without replies to users that u does not follow, without direct posts that do not mention u, without boosts by users
-//! whose boosts u hides, and without boosts of what is at home anyway: see [`sees`]. [`gather`] computes a page of it; every cached timeline must be equal to it. What is at
-//! home because of a followed hashtag is merged into it by its reader, see [`Visible::merged`].
+//! whose boosts u hides, and without boosts of what is at home anyway: see [`sees`]. [`gather`] computes a page of it;
+//! every cached timeline must be equal to it. What is at home because of a followed hashtag is merged into it by its
+//! reader, see [`Visible::merged`].
 
 use rows::{Rows, Span};
 

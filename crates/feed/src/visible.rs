@@ -1,11 +1,12 @@
 //! Who sees what: one place that every list, thread, timeline and stream asks.
 //!
 //! **Visible** is what a viewer may see. A block hides two users from each other, with all they made: for each, the
-//! other does not exist. A post that is not for everybody is visible to its author, to the users it mentions and, unless
-//! it is direct, to followers of the author. **Wanted** is what a viewer has not muted. What is not wanted is left out where the viewer did
-//! not ask for its author: at home, in threads and among the stories of friends.
+//! other does not exist. A post that is not for everybody is visible to its author, to the users it mentions and,
+//! unless it is direct, to followers of the author. **Wanted** is what a viewer has not muted. What is not wanted is
+//! left out where the viewer did not ask for its author: at home, in threads and among the stories of friends.
 //!
 //! Both depend on the facts of the moment alone, so a block or a mute also acts on what was made before it.
+//! `docs/visibility.md` has all rules.
 
 use std::cell::OnceCell;
 

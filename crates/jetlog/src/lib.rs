@@ -12,10 +12,13 @@
 //! as it wants, in [`JetLog::next`]. `files` is beside the log: the files that nodes give each other, with a connection and
 //! a thread of its own, so that long files delay no group.
 //! What always holds:
-//! - **Invariant:** positions rise by one from message to message. A gap, a damaged message and a stream that
-//!   ends before the position of the caller are errors.
+//! - **Invariant:** positions rise by one from message to message. A gap, a damaged message, a stream
+//!   that ends before the position of the caller, and another message there than the one that it applied are errors.
 //! - **Invariant:** what is under way, and what arrived and was not taken, is bounded in bytes.
 //! - **Invariant:** after an error other than `Busy` and `Length` every operation fails.
+//!
+//! Read `message`, `window`, `publisher`, `reader`, `watch`, then `log`. `stream` and `files/bucket` say how the two
+//! streams must be configured.
 
 mod connect;
 mod error;

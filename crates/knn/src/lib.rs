@@ -1,11 +1,15 @@
-//! Nearest neighbors of 1,024-bit vectors: an exact scan by Hamming distance, the K nearest, and their
-//! vote.
+//! Nearest neighbors of 1,024-bit vectors: an exact scan by Hamming distance, the K nearest, and their vote.
 //!
-//! [`Bits`] is a vector; a 32 x 32 drawing in black and white is one. [`Samples`] holds labeled vectors and
-//! finds those nearest to a query, and [`Samples::vote`] counts their labels. [`Grey`] turns an image into
-//! a vector that can be compared with others, and [`digits()`] are 2,339 such drawings that the library
-//! carries. There is no I/O, no clock and no thread here: the caller owns the samples and shares them as it
-//! likes.
+//! [`Bits`] is a vector; a 32 x 32 drawing in black and white is one. [`Samples`] holds labeled vectors and finds those
+//! nearest to a query, and [`Samples::vote`] counts their labels. [`Grey`] turns an image into a vector that can be
+//! compared with others, and [`digits()`] are 2,339 such drawings that the library carries. The caller owns the samples
+//! and shares them as it likes.
+//!
+//! **Invariant:** no I/O, no clock, no thread and no other crate of ours.
+//! **Invariant:** a clone of [`Samples`] is a snapshot. It shares all parts until one of them is changed; a [`Meter`]
+//! counts the memory of all.
+//!
+//! Read `bits`, `samples`, `part`, `scan/mod.rs`, `nearest`, then `vote`; `drawing` is apart.
 //!
 //! ```
 //! use knn::{Bits, K, Samples};

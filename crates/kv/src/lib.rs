@@ -14,6 +14,10 @@
 //! during the whole walk exactly once. As the order is secret, no client can construct keys that collide.
 //!
 //! **Invariant:** no clock, no randomness, no I/O and no lock, and nothing of users and posts.
+//! **Invariant:** each operation has a unique stamp, which is the version of the keys that it changed.
+//! **Invariant:** no result of a change depends on the order of keys, nor on which rows are in memory.
+//!
+//! Read `op`, `row`, `key_rows`, then `apply/mod.rs`.
 
 mod answer;
 mod apply;

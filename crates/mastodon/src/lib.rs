@@ -5,7 +5,13 @@
 //! - `sessions` are those of browsers for `/v1`, which the pages at `/` use.
 //! - `password` hashes and compares passwords within bounds; `limiter` counts what one address or account may do;
 //!   `tokens` knows what a presented token permits.
+//! - `api` has the handlers by topic, `entities` the JSON for one reader, `streams` what live streams share, `paging` the
+//!   pages. `answers`, `bodies` and `uploads` bound the memory of responses and requests.
 //!
+//! Read `endpoints`, `routes`, `access`, `tokens`, `state`, then `api/statuses` and `entities/mod.rs`. The binary hands
+//! the router and the sessions ([`edge::Sessions`]) to `api`, whose server serves both and does not know this crate.
+//!
+//! **Invariant:** handlers change facts with the commands that `/v1` uses.
 //! **Invariant:** no secret is stored or logged: codes, tokens and sessions are hashed before they leave this crate.
 //! **Invariant:** comparing a password takes the same work whether the account exists or not.
 //! **Invariant:** what clients make it hold is bounded: bodies, waiting password hashes, counters and cached tokens.

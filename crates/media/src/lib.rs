@@ -2,14 +2,16 @@
 //! anew.
 //!
 //! `metadata` removes what is no picture before anything else reads it. `head` finds out the format and the size from
-//! the first bytes, before anything is decoded; `convert` decodes, scales and encodes; `profile` converts the colors of
-//! photos with a wide gamut; `blurhash` makes the text that apps show until a picture has arrived; `answer` is the
-//! result as bytes.
+//! the first bytes, before anything is decoded (`jpeg` and `webp` read markers); `convert` decodes, scales and encodes;
+//! `profile` converts the colors of photos with a wide gamut; `blurhash` makes the text that apps show until a picture
+//! has arrived; `answer` is the result as bytes.
 //!
 //! **Invariant:** pure: it does no I/O, starts no thread and uses no other crate of ours.
 //! **Invariant:** the format is that of the bytes. Names and content types of a request are not read.
-//! **Invariant:** nothing of an uploaded file is stored but its pixels, so no place, camera or hidden file is published.
-//! **Invariant:** the memory and the work of a picture are bounded by its header, before a decoder sees it.
+//! **Invariant:** nothing of an uploaded file is stored but its pixels, so no place, camera or hidden file is
+//! published.
+//! **Invariant:** the memory and the work of a picture are bounded by its header, before a decoder sees it. The process
+//! that converts bounds what a decoder takes beyond that, such as for the codes of a WebP.
 
 mod answer;
 mod blurhash;

@@ -1,4 +1,7 @@
 //! Decides when the overlay is written to the store, and cuts the log after that.
+//!
+//! **Invariant:** the changes of a checkpoint are durable in the log first, while a node runs and while it replays.
+//! **Invariant:** the size of the overlay is compared with its limit after each group, also in a replay.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,5 +1,8 @@
 //! The time of the node. It follows the machine's clock while that is plausible, and otherwise the monotonic
 //! clock: it never goes back and never stops.
+//!
+//! **Invariant:** the time never goes back while a process runs, and is never less than a stamp in the log. So a
+//! restart sets it back only if the clock was set back, and at most to the last change.
 
 use std::fmt;
 use std::sync::Arc;

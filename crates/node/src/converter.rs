@@ -1,5 +1,7 @@
 //! Converts uploaded pictures, each in a process of its own. Decoders are large and read what strangers send: in a process
 //! the operating system limits the memory and the time that they take, and one that fails ends nothing else.
+//!
+//! **Invariant:** no decoder of uploaded pictures runs in the process of a server.
 
 use std::io::{self, Read as _, Write as _};
 use std::panic::catch_unwind;

@@ -1,4 +1,7 @@
 //! Errors of the disk, and the one place that ends the process for them.
+//!
+//! **Invariant:** after an error of the disk nothing is retried. Errors of the log and of checkpoints are returned as
+//! values to the thread that needed the disk.
 
 use commitlog::LogError;
 use store::StoreError;

@@ -2,6 +2,9 @@
 //!
 //! A key is read from memory without waiting for the writer: from the overlays and the cached rows of the
 //! store. A key that is in neither may be on disk.
+//!
+//! **Invariant:** a transaction on keys is applied without interleaved changes. A holder of the [`SnapshotLock`] sees
+//! all of a group's changes to keys or none.
 
 use std::time::Duration;
 

@@ -7,7 +7,18 @@
 //! - The sweeper removes expired and deleted stories, erases them from the disk, and removes rows of deleted users.
 //! - Reads go to the views and to the store, never through the writer.
 //!
-//! **Invariant:** changes are made only by [`Node::submit`] and the other `submit` functions.
+//! Read `submission`, `entry`, `inbox`, `applier/mod.rs`, `writer`, `writer/arrivals`, `shared`, then `views/mod.rs` and
+//! `node/reads`. The other threads are `checkpoints`, `sweeper` (with `due` and `deleted_users`), `waker`, `scrub` and
+//! `archive`. `backup`, `restore`, `export`, `import`, `repair` and `verify` are commands on data directories;
+//! `uploads`, `converter` and `media_files` handle pictures; `cluster`, `membership`, `exchange`, `lacking` and
+//! `divergence` are for nodes that share a log.
+//!
+//! **Invariant:** changes are made only by [`Node::submit`] and the other `submit` functions. An import makes a directory
+//! that no node has opened yet.
+//! **Invariant:** no read queues after a write; both share only locks that are held briefly. Functions whose names begin
+//! with `try_` do not wait for a disk.
+//! **Invariant:** dependencies between files have no cycle; a folder counts as one file.
+//! **Invariant:** no async runtime is started here: tokio is used for channels and notifications.
 
 mod applier;
 mod archive;

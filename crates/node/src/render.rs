@@ -1,4 +1,5 @@
-//! Posts and stories as JSON, the form in which the node returns them.
+//! Posts and stories as JSON, the form in which the node returns them. The API writes all other JSON. These two are
+//! written here because a view caches their bytes and knows when a name or a post has changed.
 
 use std::io::Write as _;
 

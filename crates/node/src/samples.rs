@@ -2,7 +2,7 @@
 //!
 //! A reader takes a snapshot of a set, which raises a reference count under a lock held briefly, and
 //! searches it without any lock. So a change never waits for a search. If a snapshot is held meanwhile, the
-//! change first copies a part of at most 4,096 samples (0.6 MB), and a reader may wait for that copy.
+//! change first copies a part of at most 4,096 samples (0.6 MB), and a reader may wait for that copy and for 64 changes.
 //!
 //! **Invariant:** all sets and snapshots together take at most the memory for samples. A third of that is
 //! for the sets: the sequencer refuses more samples. A snapshot is given only while sets and snapshots take

@@ -1,4 +1,5 @@
 //! The thread that wakes the watchers of many users: followers of an author, and friends of an author of stories.
+//! After it has woken all watchers, who then get `resync`, it rests for a second.
 
 use std::time::Duration;
 

@@ -3,6 +3,9 @@
 //!
 //! **Invariant:** a reply is sent only when its group is in the log (durable, under policy
 //! `always`), applied, and visible to reads.
+//! **Invariant:** for each key that a command names the writer reads a constant number of rows. Callers load the keys
+//! of their operations before they submit them; those that were evicted since are read before the group is applied,
+//! without the snapshot lock. The writer walks over rows only in sweeps, which are bounded.
 
 mod arrivals;
 mod long_appends;

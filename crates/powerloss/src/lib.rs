@@ -7,6 +7,8 @@
 //! computes a possible content of the disk: everything that was synced, and any part of the rest.
 //!
 //! It works on Linux on x86-64. Only tests use it.
+//!
+//! Read `layer`, `filter`, `journal`, then `disk` and `loss`.
 
 mod disk;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]

@@ -4,6 +4,7 @@
 //! server, where commands that affect other clients need `admin`.
 //!
 //! **Invariant:** a change whose reply has stored values needs `read` too.
+//! A client's grant is checked again at the start of each turn.
 
 use edge::{Scope, Scopes};
 

@@ -1,8 +1,8 @@
 //! The Redis protocol without I/O: requests are parsed, replies are written.
 //!
-//! The caller owns the buffers and the socket. [`Parser`] finds commands in a buffer that grows while
-//! bytes arrive, [`Encoder`] appends replies to a `Vec<u8>`. Where Redis's behavior matters, it is that of
-//! Redis 7.0, whose error texts are kept because clients match on them.
+//! The caller owns the buffers and the socket. [`Parser`] finds commands in a buffer that grows while bytes arrive,
+//! [`Encoder`] appends replies to a `Vec<u8>`. Where Redis's behavior matters, it is that of Redis 7.0, whose error
+//! texts are kept because clients match on them.
 //!
 //! ```
 //! let mut parser = resp::Parser::new(resp::Limits::REDIS);
@@ -15,8 +15,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! **Invariants:** nothing here does I/O, waits or reads the clock. Memory is proportional to the bytes
-//! that have arrived, never to a length that was announced.
+//! **Invariants:** nothing here does I/O, waits, starts a thread or reads the clock; no other crate of ours is used.
+//! Memory is proportional to the bytes that have arrived, never to a length that was announced.
 
 mod encoder;
 mod number;

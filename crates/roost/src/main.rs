@@ -1,4 +1,8 @@
 //! The binary: the command line and its subcommands.
+//!
+//! It only composes the crates: no rule and no limit of the feed is here. Each subcommand is a module of its name;
+//! `operate` has those for data directories. Read `settings`, `serve`, `starting`, then `key` and `memory`; `dashboard`
+//! shows a run on the terminal.
 
 mod account;
 mod address;

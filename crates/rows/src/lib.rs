@@ -5,6 +5,9 @@
 //! their meaning. Neither depends on the other.
 //!
 //! **Invariant:** no clock, no randomness, no I/O and no lock.
+//! **Invariant:** each stamp is greater than the last one in the order of the log; [`advance`] asserts it.
+//!
+//! Read `table`, `access`, `span`, `stamp`, then `cost`.
 
 mod access;
 mod cost;

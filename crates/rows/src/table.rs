@@ -11,7 +11,7 @@
 //!
 //! **Invariant:** tags are part of the format of stores: each belongs to one table of any kind, and says nothing about
 //! it. A tag is never used again and never changes its meaning. A new table is the last line of its kind, and gets
-//! the next free tag.
+//! the next free tag; in the store only the format version changes.
 
 /// How a store keeps the rows of a table.
 #[derive(Clone, Copy)]

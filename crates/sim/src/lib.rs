@@ -4,6 +4,11 @@
 //! Everything here is seeded: the same seed makes the same users, follows, actions and texts.
 //! The crate uses HTTP only and does not depend on the server's internals, so it can drive any
 //! server that has the same routes.
+//!
+//! Read `population` (`plan`, `deal`, `steer`), `workload`, `scenario`, `api`, `client`, `run`, then `simulate` and
+//! `capacity`. A display of a run is a [`watch::Watcher`]; `report` writes a page of `charts`.
+//!
+//! **Invariant:** follows are discarded once they are loaded; the memory of a watcher is bounded, however long the run.
 
 pub mod capacity;
 pub mod client;

@@ -5,6 +5,8 @@
 //! or writes anything, or is random without a seed: the same input gives the same output.
 //!
 //! **Invariant:** every interval has the same confidence, [`CONFIDENCE`].
+//! **Invariant:** results that R computes too are compared with R's (`tests/reference.R`); simulations count how often an
+//! interval contains the true value.
 //!
 //! Sources that several parts share:
 //!

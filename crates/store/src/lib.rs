@@ -12,6 +12,14 @@
 //!
 //! **Invariants:** one [`StoreWriter`] changes rows; at most one [`Checkpoint`] exists; a row in a
 //! higher layer hides the same row below it; nothing is written through fjall's journal.
+//! **Invariant:** a read of a damaged row returns no error: it unwinds its thread with [`Unreadable`]. In a request
+//! that becomes an error response; in the writer it ends the process.
+//! **Invariant:** no tokio here. Keys are ordered by a secret hash (`hash`), so clients cannot construct keys that
+//! collide.
+//!
+//! Read `shared`, `open`, `store`, `writer`, `overlay`, `merge`, `checkpoint`, then `disk`. Sets in packed form:
+//! `packed`, `owners`, `sets`, `fold`. Keys of buckets: `key_table`, `resident`, `bucket_keys`. `verify` and `salvage`
+//! read damaged stores, `load` makes new ones.
 
 mod bucket_keys;
 mod buckets;

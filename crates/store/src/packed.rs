@@ -1,14 +1,14 @@
 //! The rows of packed sets: many items of one owner in one row.
 //!
-//! The rows of an owner on disk are **chunks** and **deltas**. Chunks are sorted runs of at most
-//! [`CHUNK_ITEMS`] items; the key of each ends with the lowest item that belongs to it. A delta has the changes of one
-//! checkpoint, at most [`DELTA_ITEMS_MAX`] items, some of them removed; later deltas hide earlier ones, and all hide
-//! chunks. A checkpoint writes a delta without reading anything. When there are too many deltas, or one would be too
-//! long, or items were removed, it folds all deltas into the chunks.
+//! The rows of an owner on disk are **chunks** and **deltas**. Chunks are sorted runs of at most [`CHUNK_ITEMS`] items;
+//! the key of each ends with the lowest item that belongs to it. A delta has the changes of one checkpoint, at most
+//! [`DELTA_ITEMS_MAX`] items, some of them removed; later deltas hide earlier ones, and all hide chunks. A checkpoint
+//! writes a delta without reading anything. When there are too many deltas (14), or one would be too long, or items
+//! were removed, it folds all deltas into the chunks.
 //!
-//! A row is one byte of flags and the items in ascending order: the gap to the item before (of the first, to the low end
-//! of the chunk), and, if the row has codes, 0 for a removed item or its number plus 1; without codes all numbers are 0.
-//! Numbers are written in groups of seven bits, lowest first.
+//! A row is one byte of flags and the items in ascending order: the gap to the item before (of the first, to the low
+//! end of the chunk), and, if the row has codes, 0 for a removed item or its number plus 1; without codes all numbers
+//! are 0. Numbers are written in groups of seven bits, lowest first.
 
 use rows::SetTable;
 

@@ -1,6 +1,6 @@
 //! Prefetches of memory: loads a row into the processor's cache before it is looked up.
 //!
-//! **Invariant:** a prefetch changes no result, whatever the address.
+//! **Invariant:** a prefetch changes no result, whatever the address. Only this file of the crate uses `unsafe`.
 
 /// Bytes of a line of the cache.
 const LINE_BYTES: usize = 64;

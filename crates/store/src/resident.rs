@@ -4,6 +4,8 @@
 //!
 //! **Invariant:** a row here is the one on disk. It is below both overlays: a key that was changed
 //! since is found there first, and this row is replaced when the change is on disk.
+//! **Invariant:** the row of a key is in one place in memory: in an overlay until it is on disk, then here. One that is
+//! in neither is read from disk, unless all rows on disk are here.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 

@@ -1,6 +1,13 @@
 //! Code shared by the tests of several crates, by `bench` and by `dst`. No product depends on it.
 //!
 //! A failed expectation panics: what fails here is a test.
+//!
+//! `disk` and `server` are features, so that tests of small crates build neither the log nor tokio.
+//!
+//! Similar code exists elsewhere on purpose: `powerloss` works with any process and uses no crate of ours; the child
+//! servers of `roost/src/running.rs` belong to the product and those of `bench/src/rig.rs` are asynchronous;
+//! `edge/src/process.rs` and `sim/src/generator.rs` read the memory of their own process; models for one test are next
+//! to it.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "what fails here is the test")]
 

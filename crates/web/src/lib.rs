@@ -2,7 +2,17 @@
 //! addresses that have no page.
 //!
 //! A page contains no data. It loads its data from the public API, as any other client does, so the
-//! pages need no key. **Invariant:** a page loads nothing from other hosts, runs no inline script
+//! pages need no key.
+//!
+//! The modules in `js` use no framework and no build step. `main.js` is the frame, which loads a module of `pages` by the
+//! address after `#`. `api.js`, `sse.js` and `live.js` connect to the server. `feed.js`, `story_list.js` and `paper.js`
+//! own what they display; `dom.js` makes every node. `session.js`, `route.js`, `drafts.js` and `compose.js` keep the
+//! user, positions, unsent text and requests without a response. When live updates may have been missed, lists are
+//! compared with the server's.
+//!
+//! **Invariant:** with a session a window acts for its user only, and no script knows its secret. What was shown is
+//! removed from the screen before the browser keeps the page for *Back*.
+//! **Invariant:** a page loads nothing from other hosts, runs no inline script
 //! and never interprets text as markup: with the policy of the document browsers block all three.
 
 use std::path::{Component, Path, PathBuf};

@@ -1,4 +1,5 @@
-//! The rules: one function per command. Each checks everything before it changes anything.
+//! The rules: one function per command. Each checks everything before it changes anything, so a refused command changes
+//! no row.
 
 mod account;
 mod block;

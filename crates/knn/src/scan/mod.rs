@@ -6,6 +6,7 @@
 //!
 //! The processor's features are detected once, when a [`Scan`] is made. **Invariant:** a [`Scan`] holds
 //! only instructions that this processor has.
+//! **Invariant:** the search is exact: all kernels return the same result. Only this folder uses `unsafe`.
 
 use std::fmt;
 

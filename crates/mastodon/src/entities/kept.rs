@@ -7,6 +7,9 @@
 //! When a user is deleted, counts leave out at once what is removed row by row. So what is kept also has how often users were
 //! hidden until it was made; if that has changed, whoever may read checks first whether the users who are being removed
 //! concern it, which few rows say.
+//!
+//! **Invariant:** an entity that is kept is one that would be made again. `tests/api/kept.rs` compares two servers on
+//! one node, one of which keeps nothing, after random changes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

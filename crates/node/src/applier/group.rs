@@ -1,5 +1,7 @@
 //! Puts a group together: computes the cost of waiting changes, refuses those that cost too much, and takes
 //! as many as one group may hold.
+//!
+//! **Invariant:** a group adds at most [`CHANGE_BYTES_MAX`] to memory, in addition to one sweep of keys.
 
 use commitlog::PAYLOAD_BYTES_MAX;
 use feed::limits::{FOLLOW_MANY_MAX, HANDLE_CHARS_MAX, POST_BYTES_MAX};

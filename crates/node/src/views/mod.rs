@@ -2,6 +2,12 @@
 //!
 //! **Invariant:** a view never holds what the facts could not rebuild; dropping any part of it
 //! costs time and changes no answer.
+//! **Invariant:** locks are taken in this order: table of timelines, a timeline, the newest posts. A holder of the lock
+//! of the watchers takes no other.
+//! **Invariant:** a post costs the writer the same for any number of followers and event streams.
+//!
+//! Read `newest`, `timeline`, `known`, `homes`, then `effects`, `watchers` and `wake`; `rendered`, `names` and
+//! `stories` are apart.
 
 mod effects;
 mod homes;

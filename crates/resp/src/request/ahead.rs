@@ -1,4 +1,5 @@
-//! Looks ahead at commands that are not parsed yet, so that callers can prefetch what they need.
+//! Looks ahead at commands that are not parsed yet, so that callers can prefetch what they need. The
+//! result is a hint.
 
 use crate::number;
 

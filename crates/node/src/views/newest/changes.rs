@@ -1,5 +1,8 @@
 //! The latest changes that timelines must apply: of posts, that is deleted posts and boosts that are at home of more
 //! users, or of users who are deleted, hidden or shown again.
+//!
+//! A timeline that lacks more changes of posts than are kept finds its posts again by their authors; one that lacks
+//! more changes of users is gathered from the facts.
 
 use std::collections::VecDeque;
 
