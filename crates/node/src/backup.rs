@@ -137,6 +137,7 @@ impl Backup {
         loop {
             let is_late = start.elapsed() > WAIT;
             let rows = store.snapshot()?.filter(|rows| rows.applied() >= needed.0);
+            let lacks_rows = rows.is_none();
             if let Some(rows) = rows
                 && (is_late || !lacks_files())
             {
@@ -147,7 +148,9 @@ impl Backup {
             if is_late {
                 return Err(NodeBackupError::Busy);
             }
-            request_checkpoint();
+            if lacks_rows {
+                request_checkpoint();
+            }
             thread::sleep(PAUSE);
         }
     }

@@ -27,11 +27,13 @@ const LONG_GROUP_BYTES: usize = 1 << 20;
 const LONG_GROUP_WORK: usize = 6;
 /// An idle server takes a checkpoint of what it has after this long.
 const IDLE: Duration = Duration::from_secs(30);
-/// A server that is not idle, however little is written, takes one after this long. Each rewrites the newest level of the
-/// store in part, so a server with few changes does not take one each half minute.
+/// A server that is never idle, however little is written, takes one after this long. Each rewrites a part of the newest
+/// level of the store, so a server with few changes does not take one each half minute.
 const QUIET: Duration = Duration::from_secs(600);
-/// An erasure that waits longer for a read says so, and looks less often.
-const READS_USUAL: Duration = Duration::from_secs(10);
+/// An erasure that waits longer for a read looks less often.
+const READS_USUAL: Duration = Duration::from_secs(1);
+/// Interval at which an erasure that waits for a read says so.
+const WAITING_SAID: Duration = Duration::from_secs(10);
 
 /// Work of reading a group of so many bytes at a start, in addition to applying it.
 pub(crate) fn reading_work(group_bytes: usize) -> usize {
@@ -45,6 +47,8 @@ pub(crate) struct Checkpoints {
     work: usize,
     /// When the overlay was frozen last, by [`Clock::elapsed`].
     last: Duration,
+    /// When a group was applied last.
+    last_change: Duration,
     running: Option<Running>,
     /// Whether an erasure is wanted; see [`Checkpoints::want_erasure`].
     erasing: bool,
@@ -82,6 +86,7 @@ impl Checkpoints {
             overlay_bytes_max,
             work,
             last: clock.elapsed(),
+            last_change: clock.elapsed(),
             running: None,
             erasing: false,
             erasure: None,
@@ -110,12 +115,13 @@ impl Checkpoints {
         work: usize,
     ) -> Result<(), DiskError> {
         self.work += work;
+        self.last_change = self.clock.elapsed();
         if self.space.is_used_up() {
             return Ok(());
         }
         self.conclude(rows, log)?;
         let bytes = rows.overlay_bytes();
-        let is_old = self.clock.elapsed() >= self.last + QUIET;
+        let is_old = self.last_change >= self.last + QUIET;
         if bytes < self.overlay_bytes_max && self.work < WORK_MAX && !is_old {
             return Ok(());
         }
@@ -141,7 +147,8 @@ impl Checkpoints {
             return Ok(());
         }
         self.conclude(rows, log)?;
-        if !self.is_running() && self.work > 0 && self.clock.elapsed() >= self.last + IDLE {
+        let is_idle = self.clock.elapsed() >= self.last_change.max(self.last) + IDLE;
+        if is_idle && !self.is_running() && self.work > 0 {
             self.start(rows, log);
         }
         Ok(())
@@ -301,15 +308,17 @@ fn run(logged: &SyncPoint, checkpoint: Checkpoint, metrics: &Metrics) -> Result<
 
 /// On a separate thread: changes must not wait for it, however many stories there are.
 fn erase(store: &Store) -> Result<(), DiskError> {
-    let mut waited = Duration::ZERO;
+    let start = Instant::now();
+    let mut say_at = WAITING_SAID;
     let wait = || {
-        // Most reads take milliseconds, a backup may take hours.
-        let pause = if waited < READS_USUAL { Duration::from_millis(1) } else { READS_USUAL };
-        if pause == READS_USUAL {
+        let waited = start.elapsed();
+        if waited >= say_at {
             tracing::warn!("a read, such as a slow backup, delays the erasure of stories");
+            say_at = waited + WAITING_SAID;
         }
-        std::thread::sleep(pause);
-        waited += pause;
+        // Most reads take milliseconds, a backup may take hours. A stop waits for this pause.
+        let pause = if waited < READS_USUAL { 1 } else { 100 };
+        std::thread::sleep(Duration::from_millis(pause));
     };
     Ok(store.erase(wait)?)
 }

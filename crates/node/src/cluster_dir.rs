@@ -50,7 +50,7 @@ fn mark<E: From<OpenError>>(
     let mut lock = DataLock::take(data)?;
     let options = NodeOptions::new(data);
     // The log is not needed then.
-    ready(store_once(&options)?.1)?;
+    ready(store_once(&options)?.last)?;
     let at = |error| OpenError::Directory(data.to_owned(), error);
     membership::write(data, cluster).map_err(at)?;
     fs::remove_dir_all(options.log_dir()).and_then(|()| lock.close()).map_err(at)?;

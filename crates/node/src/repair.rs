@@ -21,7 +21,7 @@ use crate::media_check::{self, FilesReport};
 use crate::node::recover_once;
 use crate::open_error::OpenError;
 use crate::options::NodeOptions;
-use crate::restore;
+use crate::restore::{self, Completed};
 
 /// Findings of each kind that are reported one by one; of the others their number is.
 const FINDINGS_MAX: usize = 1_000;
@@ -156,16 +156,24 @@ pub fn repair(
         repaired.report(base, &salvaged);
         unless_unreadable(|| mend(&new, &mut repaired)).ok_or(OpenError::Unreadable)??;
     }
+    // Where rows are lost, later changes have other outcomes by any rules.
+    new.accept_other_outcomes |= !repaired.lost.is_empty();
     copy_log(&old.log_dir(), &new.log_dir(), (plan.applied(), plan.last))?;
     keys().map_err(io)?;
     let files = unless_unreadable(|| copy_files(&old, &new)).ok_or(OpenError::Unreadable)??;
     // Pictures without files stay: the files can be put back, and what is said about them is not lost.
     repaired.damage.extend(files.damage);
-    let (totals, missing) = restore::complete(&new, &mut lock)?;
-    if missing > 0 {
+    let Completed { totals, missing_files, other_outcomes } = restore::complete(&new, &mut lock)?;
+    if missing_files > 0 {
         let what = "files of pictures: whoever has one can put it back into the directory media";
-        repaired.lost.push(format!("{missing} {what}"));
+        repaired.lost.push(format!("{missing_files} {what}"));
     }
+    repaired.lost.extend(other_outcomes.map(|position| {
+        format!(
+            "outcomes that another build acknowledged: those of group {}, and perhaps later ones",
+            position.0
+        )
+    }));
     repaired.positions = (plan.applied(), plan.last);
     for (list, more) in
         [(&mut repaired.corrected, repaired.more.0), (&mut repaired.lost, repaired.more.1)]

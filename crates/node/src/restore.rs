@@ -22,7 +22,7 @@ use xxhash_rust::xxh3::xxh3_128;
 use crate::backup::NodeBackupError;
 use crate::lock::DataLock;
 use crate::media_files::MediaFiles;
-use crate::node::store_once;
+use crate::node::{Stored, store_once};
 use crate::open_error::OpenError;
 use crate::options::NodeOptions;
 
@@ -53,6 +53,8 @@ pub struct Restored {
     /// Number of files that pictures need and that do not exist: those that the backup lacks, and those of pictures that
     /// are only in the archive.
     pub missing_files: u64,
+    /// The first group that had other outcomes when another build acknowledged it, which the options accept.
+    pub other_outcomes: Option<u64>,
 }
 
 /// Makes the directory `data`, which must be empty or missing, from a backup, and adds the changes that an archive
@@ -92,27 +94,33 @@ pub fn restore(
         keys(&file).map_err(io)?;
     }
     let summary = reader.finish()?;
-    let (totals, missing_files) = complete(&options, &mut lock)?;
+    let Completed { totals, missing_files, other_outcomes } = complete(&options, &mut lock)?;
     let counts = (totals.users.into(), totals.posts, totals.follows);
-    Ok(Restored { header, summary, last, last_ms, counts, missing_files })
+    let other_outcomes = other_outcomes.map(|position| position.0);
+    Ok(Restored { header, summary, last, last_ms, counts, missing_files, other_outcomes })
 }
 
-/// Opens a directory once that was made, makes it durable, and marks it as complete. Returns also the number of files of
-/// pictures that are missing.
-pub(crate) fn complete(
-    options: &NodeOptions,
-    lock: &mut DataLock,
-) -> Result<(Totals, u64), OpenError> {
-    let (store, _) = store_once(options)?;
+/// A directory that was made.
+pub(crate) struct Completed {
+    pub(crate) totals: Totals,
+    /// Number of files of pictures that are missing.
+    pub(crate) missing_files: u64,
+    /// The first group that had other outcomes when another build acknowledged it.
+    pub(crate) other_outcomes: Option<Position>,
+}
+
+/// Opens a directory once that was made, makes it durable, and marks it as complete.
+pub(crate) fn complete(options: &NodeOptions, lock: &mut DataLock) -> Result<Completed, OpenError> {
+    let Stored { store, other_outcomes, .. } = store_once(options)?;
     let totals = store.totals();
-    let missing = MediaFiles::new(&options.data).missing(Facts::new(&store));
+    let missing_files = MediaFiles::new(&options.data).missing(Facts::new(&store));
     drop(store);
     let io = |error| OpenError::Directory(options.data.clone(), error);
     for dir in [&options.store_dir(), &options.data] {
         File::open(dir).and_then(|dir| dir.sync_all()).map_err(io)?;
     }
     lock.close().map_err(io)?;
-    Ok((totals, missing))
+    Ok(Completed { totals, missing_files, other_outcomes })
 }
 
 fn restore_rows<R: Read>(reader: &mut Reader<R>, dir: &Path) -> Result<(), NodeBackupError> {

@@ -111,6 +111,9 @@ impl Writer {
         if self.shared.erasure_due.swap(false, Ordering::AcqRel) {
             self.checkpoints.want_erasure();
         }
+        if self.shared.checkpoint_due.swap(false, Ordering::AcqRel) {
+            self.checkpoints.take_soon(self.applier.rows_mut(), &mut *self.log)?;
+        }
         let is_closed = matches!(wakeup, Wakeup::Closed);
         self.apply_arrived(is_closed)?;
         let input = match wakeup {

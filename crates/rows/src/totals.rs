@@ -53,6 +53,8 @@ pub struct Totals {
     pub hidings: u64,
     /// Number of accounts that wait for approval.
     pub accounts_pending: u32,
+    /// Digest of the outcomes of the last group of a log of one node; 0 if that is not known.
+    pub outcomes: u64,
     /// A field that the next format adds.
     #[cfg(feature = "next-format")]
     pub next: u64,

@@ -118,7 +118,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
             effects.truncate(before);
             (Reply { outcome: Err(Refusal::Internal), replayed: false }, 0)
         });
-        self.outcomes.get_or_insert_default().command(&done.0.outcome);
+        self.outcomes.command(&done.0.outcome);
         done
     }
 
@@ -174,7 +174,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
             partial.reads.resize_with(found + reads_wanted, ReadRows::default);
         }
         let answers = partial.answers.get(answered..).unwrap_or_default();
-        self.outcomes.get_or_insert_default().operations(answers);
+        self.outcomes.operations(answers);
         partial.now_ms = now_ms;
         partial.held.push(held);
         work.unwrap_or_default()

@@ -72,8 +72,8 @@ pub(crate) struct Applier<R, T> {
     holds_costly: bool,
     /// Whether those of them wait that have long operations.
     holds_long: bool,
-    /// Of the group that is applied, or else of the last one, if there was one since the start.
-    outcomes: Option<Outcomes>,
+    /// Of the group that is applied.
+    outcomes: Outcomes,
     /// In the log or on the way there; not applied.
     proposed: Option<Group<T>>,
     /// Submissions of which a part is applied and a part is not in a group yet.
@@ -173,7 +173,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
             plain: VecDeque::new(),
             costly: VecDeque::new(),
             costly_next: false,
-            outcomes: None,
+            outcomes: Outcomes::default(),
             holds_costly: false,
             holds_long: false,
             proposed: None,
@@ -234,9 +234,9 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         senders::last_of(&self.rows.inner, node).epoch
     }
 
-    /// The digest of the outcomes of the last group that was applied, if there was one since the start.
+    /// The digest of the outcomes of the last group that was applied; none if that is not known.
     pub(crate) fn last_outcomes(&self) -> Option<u64> {
-        self.outcomes.map(Outcomes::digest)
+        Some(self.rows.inner.totals().outcomes).filter(|outcomes| *outcomes != 0)
     }
 
     /// The digest of the groups that count in a log that several nodes share.

@@ -17,9 +17,9 @@ const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 pub(super) struct Outcomes(u64);
 
 impl Outcomes {
-    /// The digest.
+    /// The digest; never 0.
     pub(super) fn digest(self) -> u64 {
-        self.0
+        self.0.max(1)
     }
 
     /// Adds the outcome of a command.
@@ -31,7 +31,8 @@ impl Outcomes {
         self.0 = xxh3_64_with_seed(bytes, self.0);
     }
 
-    /// Adds the answers to operations on keys, but for the rows among them.
+    /// Adds the answers to operations on keys, but for the rows among them, and for what sweeps have removed: nobody was
+    /// answered that, and it depends on the secret order of keys.
     pub(super) fn operations(&mut self, answers: &[KeyAnswer]) {
         for answer in answers {
             let (kind, number) = match answer {
@@ -41,8 +42,8 @@ impl Outcomes {
                 KeyAnswer::Row(_) => (4, 0),
                 KeyAnswer::Nothing => (5, 0),
                 KeyAnswer::Skipped => (6, 0),
-                KeyAnswer::Swept { rows, more } => (7 + u64::from(*more), u64::from(*rows)),
-                KeyAnswer::Refused(refusal) => (9, *refusal as u64),
+                KeyAnswer::Swept { .. } => (7, 0),
+                KeyAnswer::Refused(refusal) => (8, *refusal as u64),
             };
             let mixed = (self.0 ^ number).wrapping_mul(SPREAD) ^ kind;
             self.0 = mixed.rotate_left(29);

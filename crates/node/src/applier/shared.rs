@@ -14,7 +14,7 @@ use commitlog::{Arrived, GroupId, Position};
 use feed::Command;
 use feed::media::{FileHash, MediaCommand};
 use kv::{KeyOps, KeyRowsMut, OpPlace};
-use rows::{CHANGE_BYTES_MAX, CHANGE_ROWS_MAX, Cost, Stamp, WORK_PER_ROW};
+use rows::{CHANGE_BYTES_MAX, CHANGE_ROWS_MAX, Cost, Stamp, Totals, WORK_PER_ROW};
 
 use super::caught::Applied;
 use super::lengths::GroupLengths;
@@ -130,7 +130,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
             self.shared = Some(SharedGroup { cost, samples: None, sample_bytes_max });
             self.rows.begin();
         }
-        self.outcomes = Some(Outcomes::default());
+        self.outcomes = Outcomes::default();
         let status;
         if group.is_own {
             let entries = self.proposed.as_ref().map_or(&[][..], |group| &group.entries);
@@ -147,7 +147,11 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
             output.work += output.commands * WORK_PER_ROW;
         }
         self.shared = None;
-        if !is_alone {
+        if is_alone {
+            let outcomes = self.outcomes.digest();
+            let totals = self.rows.inner.totals();
+            self.rows.inner.put_totals(Totals { outcomes, ..totals });
+        } else {
             let changes = self.rows.end();
             self.digest = note(&mut self.rows.inner, self.digest, group, changes);
             self.statuses.note(position, self.digest);

@@ -46,3 +46,34 @@ impl Node {
         Backup::of_running(of, &shared.log_dir, (last, request_checkpoint), made)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use feed::{Bio, Command, Handle, Name};
+
+    use super::*;
+    use crate::NodeOptions;
+
+    #[test]
+    fn a_checkpoint_that_a_backup_requests_is_taken_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let node = Node::open(&NodeOptions::new(folder.path().join("data"))).unwrap();
+        let (handle, name, bio) = (Handle::parse("ann").unwrap(), Name::default(), Bio::default());
+        let register = Command::Register { handle, name, bio };
+        runtime.block_on(node.submit(register.into())).unwrap().outcome.unwrap();
+        node.shared.checkpoint_due.store(true, Ordering::Release);
+        node.shared.inbox.wake();
+        let start = Instant::now();
+        while node.shared.store.snapshot().unwrap().is_none_or(|rows| rows.applied() == 0) {
+            assert!(
+                start.elapsed() < Duration::from_secs(20),
+                "an idle server takes one after 30 s"
+            );
+            std::thread::yield_now();
+        }
+        node.close();
+    }
+}

@@ -33,7 +33,7 @@ pub use self::reads::{PageEnds, Watch};
 #[cfg(feature = "simulation")]
 pub use self::simulation::{Logged, PendingKeys, PendingRequests, SimulatedNode, SimulationError};
 
-pub(crate) use self::open::{Parts, recover_once, store_once};
+pub(crate) use self::open::{Parts, Stored, recover_once, store_once};
 use crate::applier::{GROUP_COMMANDS_MAX, last_group};
 use crate::cluster::ClusterStatus;
 use crate::deleted_users::Progress;

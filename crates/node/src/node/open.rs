@@ -45,6 +45,8 @@ use crate::writer::{self, LongAppends, Waiting, Writer};
 pub(crate) struct Parts {
     pub(crate) shared: Arc<Shared>,
     pub(crate) writer: Writer,
+    /// The first group that had other outcomes when another build acknowledged it.
+    pub(crate) other_outcomes: Option<Position>,
 }
 
 impl Parts {
@@ -106,7 +108,8 @@ impl Parts {
             share(options, &mut *log, &applier, (cluster, applied), Arc::clone(&woken))
         });
         let of = (identity, background, shared.flatten());
-        let parts = Self::new(options, applier, log, (applied, work.work), of);
+        let mut parts = Self::new(options, applier, log, (applied, work.work), of);
+        parts.other_outcomes = work.other_outcomes;
         assert!(woken.set(Arc::downgrade(&parts.shared)).is_ok(), "it is set once");
         parts.shared.inbox.wake();
         Ok(parts)
@@ -179,7 +182,7 @@ impl Parts {
             data: options.data.clone(),
             lock: None,
         };
-        Self { shared, writer }
+        Self { shared, writer, other_outcomes: None }
     }
 
     /// Starts the threads.
@@ -192,7 +195,7 @@ impl Parts {
         lock: DataLock,
         last_run: LastRun,
     ) -> Result<Node, OpenError> {
-        let Self { shared, mut writer } = self;
+        let Self { shared, mut writer, .. } = self;
         shared.space.check();
         let archiver = options.archive.clone();
         let archiver =
@@ -298,11 +301,20 @@ pub(crate) fn recover_once(options: &NodeOptions) -> Result<Store, OpenError> {
     Ok(parts.shared.store.clone())
 }
 
-/// As [`recover_once`], and writes everything to the store; returns the last position of the log, too.
+/// A directory whose store has everything.
+pub(crate) struct Stored {
+    pub(crate) store: Store,
+    /// The last position of the log.
+    pub(crate) last: Position,
+    /// The first group that had other outcomes when another build acknowledged it, which the options accept.
+    pub(crate) other_outcomes: Option<Position>,
+}
+
+/// As [`recover_once`], and writes everything to the store.
 ///
 /// # Errors
 /// See [`OpenError`].
-pub(crate) fn store_once(options: &NodeOptions) -> Result<(Store, Position), OpenError> {
+pub(crate) fn store_once(options: &NodeOptions) -> Result<Stored, OpenError> {
     let options = options.clone().with_any_samples();
     let store = Store::open(&options.store_dir(), options.store())?;
     let log = LocalLog::open(Arc::new(RealDisk), &options.log_dir(), Position(store.1))?;
@@ -312,5 +324,5 @@ pub(crate) fn store_once(options: &NodeOptions) -> Result<(Store, Position), Ope
     if let Some(checkpoint) = parts.writer.applier.rows_mut().freeze(last.0) {
         checkpoint.run()?;
     }
-    Ok((parts.shared.store.clone(), last))
+    Ok(Stored { store: parts.shared.store.clone(), last, other_outcomes: parts.other_outcomes })
 }

@@ -24,6 +24,8 @@ pub(super) struct Replayed {
     pub(super) commands: usize,
     /// What is not in the store yet, in the unit of [`rows::Cost::work`].
     pub(super) work: usize,
+    /// The first group that had other outcomes when another build acknowledged it.
+    pub(super) other_outcomes: Option<Position>,
 }
 
 /// Applies what the log had when it was opened, for which it waits as long as it takes. Effects are dropped: views begin
@@ -40,24 +42,28 @@ pub(super) fn catch_up(
 ) -> Result<Replayed, OpenError> {
     let mut replayed = Replayed::default();
     let applied = *up_to;
-    let checks = log.node().is_none() && !options.accept_other_outcomes;
-    // Whether the last group is one of another build.
-    let mut is_of_another = false;
+    let is_alone = log.node().is_none();
+    // Whether there was a group of another build.
+    let mut has_others = false;
     options.progress.begin(log.last_at_open().0.saturating_sub(applied.0));
     while log.taken() < log.last_at_open() {
         let Some(group) = log.next_within(CATCH_UP_WAIT)? else {
             tracing::warn!(position = log.taken().0, "waiting for groups of the log");
             continue;
         };
-        let origin = origin_of(&group.payload);
-        let acknowledged = origin.and_then(|origin| origin.outcomes_before);
-        if checks
-            && is_of_another
-            && acknowledged.is_some_and(|it| applier.last_outcomes() != Some(it))
-        {
-            return Err(OpenError::OtherOutcomes(*up_to));
+        if is_alone {
+            let origin = origin_of(&group.payload);
+            has_others |= origin.is_none_or(|origin| origin.rules != rules());
+            let acknowledged = origin.and_then(|origin| origin.outcomes_before);
+            let found = applier.last_outcomes();
+            let differs = acknowledged.zip(found).is_some_and(|(one, other)| one != other);
+            if has_others && differs {
+                replayed.other_outcomes.get_or_insert(*up_to);
+                if !options.accept_other_outcomes {
+                    return Err(OpenError::OtherOutcomes(*up_to));
+                }
+            }
         }
-        is_of_another = origin.is_none_or(|origin| origin.rules != rules());
         write_if_much(applier.rows_mut(), up_to.0, &mut replayed, options)?;
         let is_first = group.position.0 == applied.0 + 1;
         let times = if rows::has_bug("apply-twice") && is_first { 2 } else { 1 };
@@ -137,9 +143,14 @@ mod tests {
         groups
     }
 
-    /// Makes the directory `data` with a log of these groups, with other rules if `is_other`, and with another digest of
-    /// the outcomes of the group `wrong`.
-    fn make(data: &Path, groups: &[(u64, Vec<u8>)], is_other: bool, wrong: Option<usize>) {
+    /// Makes the directory `data` with a log of these groups, those with other rules that `is_other` names, and with another
+    /// digest of the outcomes of the group `wrong`.
+    fn make(
+        data: &Path,
+        groups: &[(u64, Vec<u8>)],
+        is_other: impl Fn(usize) -> bool,
+        wrong: Option<usize>,
+    ) {
         std::fs::create_dir_all(data).unwrap();
         let mut log = LocalLog::open(Arc::new(RealDisk), &data.join("log"), Position(0)).unwrap();
         for (at, (time_ms, payload)) in groups.iter().enumerate() {
@@ -150,7 +161,7 @@ mod tests {
             assert_eq!(outcomes_before.is_some(), at > 0);
             let is_wrong = |_: &u64| wrong.is_some_and(|wrong| wrong + 1 == at);
             let outcomes_before = outcomes_before.map(|it| it ^ u64::from(is_wrong(&it)));
-            let origin = Origin { rules: rules ^ u64::from(is_other), outcomes_before };
+            let origin = Origin { rules: rules ^ u64::from(is_other(at)), outcomes_before };
             let payload = [&Entry::Origin(origin).write(Vec::new()), rest].concat();
             log.fill(&payload, *time_ms).unwrap();
         }
@@ -161,38 +172,41 @@ mod tests {
     fn what_another_build_acknowledged_is_applied_only_if_the_outcomes_are_the_same() {
         let folder = tempfile::tempdir().unwrap();
         let groups = killed_groups(&folder.path().join("first"));
-        for (number, (is_other, wrong, refused)) in [
-            (false, None, None),
-            (true, None, None),
-            (true, Some(0), Some(1)),
-            (true, Some(3), Some(4)),
+        for (number, (others, wrong, refused)) in [
+            (0..0, None, None),
+            (0..5, None, None),
+            (0..5, Some(0), Some(1)),
+            (0..5, Some(3), Some(4)),
             // Nothing says what the last one should be.
-            (true, Some(4), None),
-            // Only another build can have had other outcomes.
-            (false, Some(2), None),
+            (0..5, Some(4), None),
+            // Only another build can have had other outcomes: that of the group, or of one before, or that which goes on.
+            (0..0, Some(2), None),
+            (2..3, Some(2), Some(3)),
+            (0..1, Some(2), Some(3)),
+            (3..4, Some(2), Some(3)),
+            (4..5, Some(2), None),
         ]
         .into_iter()
         .enumerate()
         {
             let data = folder.path().join(format!("data{number}"));
-            make(&data, &groups, is_other, wrong);
+            make(&data, &groups, |at| others.contains(&at), wrong);
             let repaired = |accept| {
                 let to = folder.path().join(format!("to{number}{accept}"));
-                repair(&data, &to, (None, accept), || Ok(()))
-                    .map(|repaired| (repaired.counts.0, to))
+                repair(&data, &to, (None, accept), || Ok(())).map(|repaired| (repaired, to))
             };
-            let found = repaired(false).err().map(|error| error.to_string());
             match Node::open(&NodeOptions::new(&data)) {
                 Ok(node) => {
-                    assert_eq!((refused, found), (None, None), "{is_other} {wrong:?}");
+                    assert_eq!(refused, None, "{others:?} {wrong:?}");
                     assert_eq!(node.facts().totals().users, 5);
                     node.close();
                 }
                 Err(OpenError::OtherOutcomes(position)) => {
-                    assert_eq!(Some(position.0), refused, "{is_other} {wrong:?}");
-                    assert_eq!(found, Some(OpenError::OtherOutcomes(position).to_string()));
-                    let (users, to) = repaired(true).unwrap();
-                    assert_eq!(users, 5);
+                    assert_eq!(Some(position.0), refused, "{others:?} {wrong:?}");
+                    let found = repaired(false).unwrap_err().to_string();
+                    assert_eq!(found, OpenError::OtherOutcomes(position).to_string());
+                    let (repaired, to) = repaired(true).unwrap();
+                    assert_eq!((repaired.counts.0, repaired.lost.len()), (5, 1), "{repaired:?}");
                     // It was accepted once and for all.
                     Node::open(&NodeOptions::new(&to)).unwrap().close();
                 }
@@ -205,7 +219,7 @@ mod tests {
     fn a_restore_refuses_other_outcomes_unless_they_are_accepted() {
         let folder = tempfile::tempdir().unwrap();
         let data = folder.path().join("data");
-        make(&data, &killed_groups(&folder.path().join("first")), true, Some(2));
+        make(&data, &killed_groups(&folder.path().join("first")), |_| true, Some(2));
         let backup = Backup::of_stopped(&NodeOptions::new(&data), "test", |backup| {
             Ok(backup.write(None, Vec::new())?.0)
         });
@@ -216,7 +230,8 @@ mod tests {
         };
         let refused = restored("refused", false).unwrap_err();
         assert_eq!(refused.to_string(), OpenError::OtherOutcomes(Position(3)).to_string());
-        assert_eq!(restored("accepted", true).unwrap().counts.0, 5);
+        let accepted = restored("accepted", true).unwrap();
+        assert_eq!((accepted.counts.0, accepted.other_outcomes), (5, Some(3)));
         // It was accepted once and for all.
         Node::open(&NodeOptions::new(folder.path().join("accepted"))).unwrap().close();
     }

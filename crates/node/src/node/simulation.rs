@@ -106,7 +106,7 @@ impl SimulatedNode {
         let jobs = Queue::default();
         let background = Background::Queue(jobs.clone());
         let beside = (String::new(), background, None);
-        let Parts { shared, writer } = Parts::recover(options, store, log, beside)?;
+        let Parts { shared, writer, .. } = Parts::recover(options, store, log, beside)?;
         let sweeper = Sweeper::new(Arc::clone(&shared), options.erase_within);
         let threads =
             Threads { shared: Arc::clone(&shared), writer: None, others: Vec::new(), lock: None };

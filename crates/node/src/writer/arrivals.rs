@@ -78,9 +78,6 @@ impl Writer {
             self.applier.set_checkpoint(self.checkpoints.oldest());
             cluster.note_end(self.log.end(), self.shared.time.now_ms());
         }
-        if self.shared.checkpoint_due.swap(false, Ordering::AcqRel) {
-            self.checkpoints.take_soon(self.applier.rows_mut(), &mut *self.log)?;
-        }
         if closed {
             self.waiting.closed.get_or_insert_with(Instant::now);
             // A closed inbox does not wait.

@@ -69,6 +69,11 @@ impl Restore {
             time(restored.last_ms),
             describe(&restored.header, &restored.summary)
         );
+        if let Some(group) = restored.other_outcomes {
+            out!(
+                "group {group} has other outcomes than those that another build acknowledged, and perhaps later groups have, too"
+            );
+        }
         if restored.missing_files > 0 {
             out!(
                 "{} files of pictures are missing. Copy the directory media of the old data directory, or of a later \
