@@ -1,82 +1,44 @@
-//! The changes that an applied command made, as input for the views. Never stored.
+//! The changes that an applied command made, as input for the views and for whatever else follows them. Never stored.
+//!
+//! There are few kinds, so that a consumer looks at those that it needs and a new feature needs no new one.
 
 use crate::ids::{PostId, SampleId, SampleSetId, StoryId, UserId};
 use crate::post::{HomeUsers, Listed};
 
-/// The relations of two users that end when one of them blocks the other.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Ended {
-    /// The user who blocks followed the other.
-    pub following: bool,
-    /// The blocked user followed the one who blocks.
-    pub followed: bool,
-    /// They were friends.
-    pub friends: bool,
-}
-
-/// A change made by an applied command, which the views apply in order.
+/// A change made by an applied command. Consumers apply them in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// A post was published, or boosted.
-    Posted {
+    /// A post or boost changed.
+    Post {
         /// The post.
         post: PostId,
         /// Its author.
         author: UserId,
         /// Entry of the post in list rows.
         listed: Listed,
-        /// The users on whom it depends in whose home it is, if it does. They change by [`Effect::BoostShown`] alone.
+        /// The users on whom it depends in whose home it is, if it does. Known when it is published or shown.
         users: Option<HomeUsers>,
+        /// What happened to it.
+        change: PostChange,
     },
-    /// A boost is at home of more users: an earlier one by somebody else has ended.
-    BoostShown {
-        /// The boost.
-        post: PostId,
-        /// User who boosted.
-        author: UserId,
-        /// Entry of the post in list rows.
-        listed: Listed,
-        /// The users on whom it depends in whose home it is, if it does.
-        users: Option<HomeUsers>,
-    },
-    /// `user` was mentioned.
-    Mentioned {
-        /// The post that mentions the user.
-        post: PostId,
-        /// The user mentioned.
-        user: UserId,
-    },
-    /// A post was deleted.
-    PostDeleted {
-        /// The post.
-        post: PostId,
-        /// Its author.
-        author: UserId,
-        /// What lists knew about it.
-        listed: Listed,
-    },
-    /// A post was edited.
-    PostEdited {
-        /// The post.
-        post: PostId,
-        /// Its author.
-        author: UserId,
-        /// Entry of the post in list rows.
-        listed: Listed,
-    },
-    /// A post that mentions `user`, or did before, was deleted or edited.
-    MentionChanged {
+    /// A post changed that mentions `user`, or did before.
+    Mention {
         /// The post.
         post: PostId,
         /// Its author.
         author: UserId,
         /// The user who is or was mentioned.
         user: UserId,
-        /// Whether the post was deleted, or the user sees it no more.
-        deleted: bool,
+        /// What happened to it as far as the user sees it: a post that they see no more is deleted.
+        change: PostChange,
+    },
+    /// `user` has a new notification that is not of a new post that mentions them.
+    Notified {
+        /// The user.
+        user: UserId,
     },
     /// `user` followed or unfollowed `other`.
-    FollowingChanged {
+    Follow {
         /// The follower.
         user: UserId,
         /// The user followed or unfollowed.
@@ -84,97 +46,90 @@ pub enum Effect {
         /// Whether `user` follows `other` now.
         follows: bool,
     },
-    /// `user` followed others, all at once. One effect however many: views have room for one for each
-    /// command.
-    FollowedMany {
-        /// The follower.
+    /// Something changed on which the reads of `user` depend. It has one effect however much of it changed.
+    Input {
+        /// The user.
         user: UserId,
+        /// What changed.
+        input: Input,
     },
-    /// `user` and `other` became friends, or are friends no longer.
-    FriendsChanged {
-        /// One of the two users.
-        user: UserId,
-        /// The other user.
-        other: UserId,
-        /// Whether they are friends now.
-        friends: bool,
-    },
-    /// A story was posted.
-    StoryPosted {
+    /// A story changed.
+    Story {
         /// The story.
         story: StoryId,
         /// Its author.
         author: UserId,
+        /// What happened to it.
+        change: StoryChange,
+    },
+    /// A sample was added or deleted.
+    Sample {
+        /// The set that it was added to or deleted from.
+        set: SampleSetId,
+        /// The sample.
+        sample: SampleId,
+        /// Whether it was added.
+        is_added: bool,
+    },
+    /// A user, and all that they made, is visible to others or not. What they made gets no other effect at once.
+    User {
+        /// The user.
+        user: UserId,
+        /// What happened to them.
+        change: UserChange,
+    },
+}
+
+/// What happened to a post.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PostChange {
+    /// It was published.
+    Published,
+    /// It is a boost that is at home of more users: an earlier one by somebody else has ended.
+    Shown,
+    /// It was edited.
+    Edited,
+    /// It was deleted.
+    Deleted,
+}
+
+/// What the reads of a user depend on, beside the posts and stories of others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// Whom and what they follow. A single follow is [`Effect::Follow`].
+    Follows,
+    /// Whom they mute or block, and whose boosts they hide. A mute may also end by itself.
+    Hidden,
+    /// Their friends.
+    Friends,
+    /// Their filters.
+    Filters,
+}
+
+/// What happened to a story.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoryChange {
+    /// It was posted.
+    Posted {
         /// When it expires, in milliseconds since 1970.
         expires_ms: u64,
     },
-    /// A story was deleted, or swept after its expiry; sent once for each story.
-    StoryGone {
-        /// The story.
-        story: StoryId,
-        /// Its author.
-        author: UserId,
-    },
-    /// A sample was added.
-    SampleAdded {
-        /// The set it was added to.
-        set: SampleSetId,
-        /// The sample.
-        sample: SampleId,
-    },
-    /// A sample was deleted.
-    SampleDeleted {
-        /// The set it was deleted from.
-        set: SampleSetId,
-        /// The sample.
-        sample: SampleId,
-    },
-    /// A friend viewed a story for the first time.
-    StoryViewed {
-        /// The story.
-        story: StoryId,
-        /// The friend who viewed it.
+    /// A friend viewed it for the first time.
+    Viewed {
+        /// The friend.
         viewer: UserId,
     },
-    /// `user` blocked `other`.
-    Blocked {
-        /// The user who blocked.
-        user: UserId,
-        /// The blocked user.
-        other: UserId,
-        /// The relations that ended with it.
-        ended: Ended,
-    },
-    /// `user` muted or unmuted another user, or a mute has ended, or boosts by whom they follow are hidden or not.
-    MutesChanged {
-        /// The user who mutes.
-        user: UserId,
-    },
-    /// `user` followed or unfollowed a hashtag.
-    FollowedTagsChanged {
-        /// The user.
-        user: UserId,
-    },
-    /// `user` has a new notification that is no mention.
-    Notified {
-        /// The user.
-        user: UserId,
-    },
-    /// A user was deleted, and all they made is hidden. Most of it gets no other effect.
-    UserDeleted {
-        /// The user.
-        user: UserId,
-    },
-    /// The account of a user was disabled, and all they made is hidden from others; or it was enabled.
-    UserHidden {
-        /// The user.
-        user: UserId,
-        /// Whether they are hidden now.
-        hidden: bool,
-    },
-    /// `user` changed their filters.
-    FiltersChanged {
-        /// The user.
-        user: UserId,
-    },
+    /// It was deleted, or swept after its expiry; sent once for each story.
+    Gone,
+}
+
+/// What happened to a user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UserChange {
+    /// They were deleted.
+    Deleted,
+    /// Their account was disabled.
+    Hidden,
+    /// Their account was enabled.
+    Shown,
 }

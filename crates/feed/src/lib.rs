@@ -72,7 +72,7 @@ pub use apply::post::mentioned;
 pub use boost::{Boost, PostCounts};
 pub use command::{Command, Done, Idempotency, Outcome, Reply, Request, StampedCommand};
 pub use direct::ConversationPage;
-pub use effect::{Effect, Ended};
+pub use effect::{Effect, Input, PostChange, StoryChange, UserChange};
 pub use facts::{Facts, Txn};
 pub use filter_refusal::FilterRefusal;
 pub use home_authors::HomeAuthors;

@@ -6,14 +6,13 @@
 //! **Invariant:** the posts of all users cost a read of each changed post, whatever the number of streams and of posts.
 //! **Invariant:** reads of streams take none of the permits of requests.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use feed::{Tag, UserId};
-use node::{PublicChange, PublicChangeKind};
-use tokio::sync::broadcast::error::RecvError;
+use feed::{Effect, PostChange, PostId, Tag, UserId, Visibility};
+use node::{Lost, Node, Position};
 use tokio::sync::{Semaphore, broadcast};
 
 use crate::entities::{Entities, Renderer};
@@ -31,6 +30,8 @@ const PUBLIC_EVENTS_MAX: usize = 64;
 /// Changes of public posts that are read at a time, fewer than are kept: so streams have time for them until the next
 /// read.
 const PUBLIC_READ_MAX: usize = PUBLIC_EVENTS_MAX / 4;
+/// Changes of public posts that wait to be read.
+const PUBLIC_CHANGES_MAX: usize = 4_096;
 /// Memory of a WebSocket with its buffers and its task, in bytes. What it sends is counted as responses are.
 const STREAM_BYTES: usize = 4 << 10;
 /// Most memory of the newest events, of at most about 64 KiB each and 16 KiB of hashtags, and of all streams, in bytes.
@@ -42,6 +43,26 @@ const PUBLIC_PAUSE: Duration = Duration::from_millis(100);
 const BURST_PAUSE: Duration = Duration::from_millis(25);
 /// Interval at which the task that reads the changes looks whether anybody listens.
 const LISTENERS_CHECK: Duration = Duration::from_secs(1);
+
+/// A change of a public post that is not a boost.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PublicChange {
+    pub(crate) kind: PostChange,
+    pub(crate) post: PostId,
+    pub(crate) author: UserId,
+    /// Whether it replies to another user.
+    pub(crate) is_reply: bool,
+}
+
+impl PublicChange {
+    /// The change that an effect makes, if it changes a public post.
+    fn of(effect: &Effect) -> Option<Self> {
+        let Effect::Post { post, author, listed, change: kind, .. } = *effect else { return None };
+        let is_public = listed.visibility() == Visibility::Public && !listed.is_boost();
+        let is_reply = listed.reply_to().is_some_and(|to| to != author);
+        is_public.then_some(Self { kind, post, author, is_reply })
+    }
+}
 
 /// A change of a post that any user may see.
 #[derive(Debug)]
@@ -58,15 +79,15 @@ pub(crate) struct Published {
 impl Published {
     /// Whether the post was deleted; its hashtags and pictures are unknown then.
     pub(crate) fn is_deletion(&self) -> bool {
-        self.change.kind == PublicChangeKind::Deleted
+        self.change.kind == PostChange::Deleted
     }
 
     /// Name of the event.
     pub(crate) fn event(&self) -> &'static str {
         match self.change.kind {
-            PublicChangeKind::Posted => "update",
-            PublicChangeKind::Edited => "status.update",
-            PublicChangeKind::Deleted => "delete",
+            PostChange::Published | PostChange::Shown => "update",
+            PostChange::Edited => "status.update",
+            PostChange::Deleted => "delete",
         }
     }
 }
@@ -161,16 +182,20 @@ impl Server {
 pub(crate) fn public(state: &Shared) -> broadcast::Receiver<Arc<Published>> {
     let receiver = state.streams.public.subscribe();
     if !state.streams.is_reading.swap(true, Ordering::SeqCst) {
-        tokio::spawn(read_changes(Arc::clone(state), state.node.public_changes()));
+        tokio::spawn(read_changes(Arc::clone(state), state.node.effects_end()));
     }
     receiver
 }
 
 /// Reads changed posts for all streams together, until nobody listens.
-async fn read_changes(state: Shared, mut changes: broadcast::Receiver<PublicChange>) {
-    let streams = &state.streams;
+async fn read_changes(state: Shared, mut cursor: Position) {
+    let (streams, mut changes) = (&state.streams, VecDeque::new());
     loop {
-        let next = tokio::time::timeout(LISTENERS_CHECK, some(&mut changes)).await;
+        if changes.is_empty() {
+            let effects = state.node.effects_after(cursor);
+            // Also when nothing happens.
+            drop(tokio::time::timeout(LISTENERS_CHECK, effects).await);
+        }
         if streams.public.receiver_count() == 0 {
             streams.is_reading.store(false, Ordering::SeqCst);
             // Whoever has come meanwhile either saw that this task was there, or begins another one.
@@ -179,7 +204,8 @@ async fn read_changes(state: Shared, mut changes: broadcast::Receiver<PublicChan
                 return;
             }
         }
-        let Ok(next) = next else { continue };
+        follow(&state.node, &mut cursor, &mut changes);
+        let next: Vec<_> = changes.drain(..changes.len().min(PUBLIC_READ_MAX)).collect();
         let read = move |renderer: &Renderer| published(renderer, &next);
         for published in state.read_for_stream(read).await.unwrap_or_default() {
             // An error means that nobody listens any more.
@@ -191,24 +217,17 @@ async fn read_changes(state: Shared, mut changes: broadcast::Receiver<PublicChan
     }
 }
 
-/// The next changes, oldest first.
-async fn some(changes: &mut broadcast::Receiver<PublicChange>) -> Vec<PublicChange> {
-    let mut found = Vec::new();
-    while found.is_empty() {
-        match changes.recv().await {
-            Ok(change) => found.push(change),
-            // It continues with the oldest change that is kept.
-            Err(RecvError::Lagged(_)) => {}
-            // The node outlives this task.
-            Err(RecvError::Closed) => std::future::pending().await,
+/// Appends the changes after `cursor`. If there are too many, the oldest are missed.
+fn follow(node: &Node, cursor: &mut Position, changes: &mut VecDeque<PublicChange>) {
+    loop {
+        match node.next_effects(cursor) {
+            Ok(None) => return,
+            Ok(Some(effects)) => changes.extend(effects.iter().filter_map(PublicChange::of)),
+            Err(Lost) => {}
         }
+        let missed = changes.len().saturating_sub(PUBLIC_CHANGES_MAX);
+        changes.drain(..missed);
     }
-    while found.len() < PUBLIC_READ_MAX
-        && let Ok(change) = changes.try_recv()
-    {
-        found.push(change);
-    }
-    found
 }
 
 /// The changed posts that still are as the changes say. Replies to other users are among them if they have hashtags.
@@ -216,7 +235,7 @@ fn published(renderer: &Renderer, changes: &[PublicChange]) -> Vec<Published> {
     let mut entities = Entities::new(renderer, None);
     let mut published = |change: &PublicChange| {
         let change = *change;
-        if change.kind == PublicChangeKind::Deleted {
+        if change.kind == PostChange::Deleted {
             let payload = Arc::from(change.post.0.to_string());
             return Some(Published { change, has_media: false, tags: Vec::new(), payload });
         }

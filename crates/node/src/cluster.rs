@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use commitlog::{ClusterId, Heard, NodeId, Position};
-use tokio::sync::watch;
+use parking_lot::Mutex;
 
 use crate::inbox::SubmitError;
 use crate::submission::Changes;
@@ -20,12 +20,7 @@ const SILENT_FOR: Duration = Duration::from_secs(8);
 pub(crate) struct Cluster {
     id: ClusterId,
     node: NodeId,
-    /// Position of the last group that was applied and is visible to reads.
-    applied: watch::Sender<u64>,
-    /// The time of that group, in milliseconds since 1970.
-    applied_ms: AtomicU64,
-    /// Of the groups up to there that count.
-    digest: AtomicU64,
+    applied: Mutex<Applied>,
     /// Position of the older of the last two checkpoints.
     checkpoint: AtomicU64,
     /// Whether a group of this node has been under way for longer than [`CONFIRMED_WITHIN`], or the log refuses changes.
@@ -43,6 +38,16 @@ pub(crate) struct Cluster {
     /// The version of commands that all live nodes can apply. One that is not up to date is as if the change had been
     /// submitted earlier.
     commands: AtomicU32,
+}
+
+/// The last group that was applied and is visible to reads.
+#[derive(Clone, Copy)]
+struct Applied {
+    position: Position,
+    /// Its time, in milliseconds since 1970.
+    ms: u64,
+    /// Of the groups up to there that count.
+    digest: u64,
 }
 
 /// State of a node of a cluster.
@@ -83,9 +88,7 @@ impl Cluster {
         Self {
             id,
             node,
-            applied: watch::Sender::new(applied.0),
-            applied_ms: AtomicU64::new(applied_ms),
-            digest: AtomicU64::new(digest),
+            applied: Mutex::new(Applied { position: applied, ms: applied_ms, digest }),
             checkpoint: AtomicU64::new(checkpoint.0),
             stalled: AtomicBool::new(false),
             end: AtomicU64::new(applied.0),
@@ -102,12 +105,7 @@ impl Cluster {
 
     /// Takes note of an applied group, once reads see it.
     pub(crate) fn note(&self, position: Position, time_ms: u64, digest: u64) {
-        // Position and digest of a status must be of the same group: both change while the watch is locked.
-        self.applied.send_modify(|applied| {
-            *applied = position.0;
-            self.applied_ms.store(time_ms, Ordering::Relaxed);
-            self.digest.store(digest, Ordering::Relaxed);
-        });
+        *self.applied.lock() = Applied { position, ms: time_ms, digest };
     }
 
     /// Takes note of the older of the last two checkpoints.
@@ -117,7 +115,7 @@ impl Cluster {
 
     /// The position of the last group that was applied.
     pub(crate) fn position(&self) -> Position {
-        Position(*self.applied.borrow())
+        self.applied.lock().position
     }
 
     /// Takes note of what the servers of the log said last, after what is here was applied.
@@ -183,22 +181,14 @@ impl Cluster {
         }
     }
 
-    /// Waits up to [`CONFIRMED_WITHIN`] until the group at `position` is applied; returns whether it is.
-    pub(crate) async fn applied(&self, position: u64) -> bool {
-        let mut applied = self.applied.subscribe();
-        let wait = applied.wait_for(|applied| *applied >= position);
-        matches!(tokio::time::timeout(CONFIRMED_WITHIN, wait).await, Ok(Ok(_)))
-    }
-
     /// The state at `now_ms`, in milliseconds since 1970, of a node that lacks so many files, and perhaps more.
     pub(crate) fn status(
         &self,
         now_ms: u64,
         (missing_files, fetches_files): (usize, bool),
     ) -> ClusterStatus {
-        let position = self.applied.borrow();
-        let position_ms = self.applied_ms.load(Ordering::Relaxed);
-        let lag_groups = self.end.load(Ordering::Relaxed).saturating_sub(*position);
+        let Applied { position, ms: position_ms, digest } = *self.applied.lock();
+        let lag_groups = self.end.load(Ordering::Relaxed).saturating_sub(position.0);
         // A node under load is always a little behind, and after a pause the last group is old: the shorter time counts.
         let since_ms = self.behind_since_ms.load(Ordering::Relaxed);
         let behind_ms = match since_ms {
@@ -210,9 +200,9 @@ impl Cluster {
         ClusterStatus {
             cluster: self.id.to_string(),
             node: self.node.to_string(),
-            position: *position,
+            position: position.0,
             position_ms,
-            digest: self.digest.load(Ordering::Relaxed),
+            digest,
             checkpoint: self.checkpoint.load(Ordering::Relaxed),
             lag_groups,
             lag: Duration::from_millis(behind_ms).max(silent),

@@ -3,7 +3,8 @@
 //! - The writer thread takes the submissions in the inbox, computes their cost, logs them (`commitlog`),
 //!   applies them to the store's rows by the rules of `feed` and `kv`, and publishes the effects. Its
 //!   decisions are made by `applier`, which uses no thread, clock or file.
-//! - The views (home timelines, rendered posts, newest posts, samples) consume the effects.
+//! - The views (home timelines, rendered posts, newest posts, samples) are changed by the effects before the reply.
+//!   Consumers (event streams) follow the effects later, from a position.
 //! - The sweeper removes expired and deleted stories, erases them from the disk, and removes rows of deleted users.
 //! - Reads go to the views and to the store, never through the writer.
 //!
@@ -56,6 +57,7 @@ mod node;
 mod open_error;
 mod options;
 mod pictures;
+mod positions;
 mod progress;
 mod render;
 mod repair;
@@ -114,4 +116,4 @@ pub use store::{Store, Unreadable};
 pub use submission::{KeyReplies, READ_BYTES_MAX, ReadAt, ReadRows};
 pub use uploads::{UPLOAD_MEMORY, Upload, UploadError};
 pub use verify::{DataReport, verify};
-pub use views::{Change, PublicChange, PublicChangeKind, ViewSizes};
+pub use views::{Change, Lost, ViewSizes};

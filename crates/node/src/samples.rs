@@ -156,10 +156,10 @@ impl Change {
     fn of<R: Rows + ?Sized>(facts: Facts<'_, R>, effect: &Effect) -> Option<Self> {
         match *effect {
             // `None` if it was deleted within the same group.
-            Effect::SampleAdded { set, sample } => {
+            Effect::Sample { set, sample, is_added: true } => {
                 facts.sample(sample).map(|found| Self::Add(set, sample, Box::new(found)))
             }
-            Effect::SampleDeleted { set, sample } => Some(Self::Remove(set, sample)),
+            Effect::Sample { set, sample, .. } => Some(Self::Remove(set, sample)),
             _ => None,
         }
     }

@@ -20,6 +20,7 @@ use crate::ids::Ids;
 use crate::inbox::{Inbox, SubmitError, Ticket};
 use crate::media_files::MediaFiles;
 use crate::metrics::Metrics;
+use crate::positions::Positions;
 use crate::samples::SampleSets;
 use crate::space::Space;
 use crate::submission::Submission;
@@ -42,6 +43,8 @@ pub(crate) struct Shared {
     pub(crate) metrics: Arc<Metrics>,
     /// The highest stamp whose effects the views have.
     pub(crate) visible_up_to: AtomicU64,
+    /// The group up to which all is visible to reads, and who waits for one.
+    pub(crate) positions: Positions,
     pub(crate) log_bytes: AtomicU64,
     /// Position of the last group whose append has returned. A group up to it is read only after this was
     /// loaded: release and acquire.

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use commitlog::{Log, Position, SyncPoint};
-use feed::Effect;
+use feed::{Effect, StoryChange, UserChange};
 use parking_lot::Mutex;
 use store::StoreWriter;
 
@@ -166,12 +166,14 @@ impl Writer {
         metrics.group_commands.observe(output.commands as f64);
         metrics.commands.inc_by(output.commands as u64);
         let failures = self.applier.failures() - metrics.failures.get();
-        if failures > 0 {
-            metrics.failures.inc_by(failures);
-            self.shared.views.forget_undone();
-        }
+        metrics.failures.inc_by(failures);
         let Output { answers, effects, work, .. } = output;
-        self.publish(&effects, time_ms);
+        // While rows of a deleted user are left, reads cost more. Other nodes of a cluster leave them to the one that was
+        // asked, and look later.
+        let deletes =
+            |effect: &Effect| matches!(effect, Effect::User { change: UserChange::Deleted, .. });
+        let wakes_sweeper = !answers.is_empty() && effects.iter().any(deletes);
+        self.publish(effects, (position, time_ms), failures > 0);
         // After the views have the effects, before any answer is sent.
         if let Some(last) = self.applier.facts().totals().last_stamp {
             self.shared.visible_up_to.store(last.0, Ordering::Release);
@@ -179,10 +181,8 @@ impl Writer {
         if let Some(cluster) = &self.shared.cluster {
             cluster.note(position, time_ms, self.applier.digest());
         }
-        // While rows of a deleted user are left, reads cost more. Other nodes of a cluster leave them to the one that was
-        // asked, and look later.
-        let deletes = |effect: &Effect| matches!(effect, Effect::UserDeleted { .. });
-        if !answers.is_empty() && effects.iter().any(deletes) {
+        self.shared.positions.reach(position);
+        if wakes_sweeper {
             self.sweeper.as_ref().inspect(|thread| thread.unpark());
         }
         self.answer(answers);
@@ -214,18 +214,18 @@ impl Writer {
         Ok(())
     }
 
-    fn publish(&self, effects: &[Effect], time_ms: u64) {
-        if effects.is_empty() {
-            return;
-        }
+    fn publish(&self, effects: Vec<Effect>, (position, time_ms): (Position, u64), is_undone: bool) {
         // A deleted story waits for the sweep at the second of its deletion, which the sweeper may have
         // checked before.
-        if effects.iter().any(|effect| matches!(effect, Effect::StoryGone { .. })) {
+        let ends =
+            |effect: &Effect| matches!(effect, Effect::Story { change: StoryChange::Gone, .. });
+        if effects.iter().any(ends) {
             self.shared.sweep_from.fetch_min(time_ms / 1_000, Ordering::AcqRel);
         }
-        self.shared.samples.apply(self.applier.facts(), effects);
-        self.shared.views.publish(effects);
-        if self.shared.views.is_watched() {
+        let wakes = is_undone || !effects.is_empty();
+        self.shared.samples.apply(self.applier.facts(), &effects);
+        self.shared.views.publish(position, effects, is_undone);
+        if wakes && self.shared.views.is_watched() {
             self.waker.as_ref().inspect(|thread| thread.unpark());
         }
     }

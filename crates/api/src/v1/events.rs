@@ -215,7 +215,7 @@ struct Subscription {
     /// The newest stories of friends, newest first.
     shown: Arc<[StoryRef]>,
     /// The number of mentions, and of changes of stories, up to which everything is read.
-    mentions_read: Option<u64>,
+    mentions_read: Option<u32>,
     stories_read: Option<u64>,
     /// The number of changes of posts and follows that were sent, or came before the stream.
     changes_read: u64,
@@ -240,7 +240,7 @@ impl AsRef<[u8]> for HeldChunk {
 /// A query, and the numbers of changes that its result includes.
 struct Asked {
     question: Question,
-    mentions: u64,
+    mentions: u32,
     stories: u64,
 }
 

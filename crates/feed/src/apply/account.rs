@@ -8,7 +8,7 @@ use crate::accounts::{
     SecretHash,
 };
 use crate::command::{Done, Outcome};
-use crate::effect::Effect;
+use crate::effect::{Effect, UserChange};
 use crate::facts::Txn;
 use crate::ids::{UserId, UserRef};
 use crate::limits;
@@ -148,7 +148,8 @@ fn set_state(
     txn.put_account(user, &Account { state, ..account });
     let hidden = txn.facts().is_disabled(user);
     if hidden != was_hidden {
-        effects.push(Effect::UserHidden { user, hidden });
+        let change = if hidden { UserChange::Hidden } else { UserChange::Shown };
+        effects.push(Effect::User { user, change });
     }
     Ok(AccountDone::Changed)
 }

@@ -4,7 +4,7 @@ use rows::Stamp;
 
 use super::{follow, friend};
 use crate::command::{Done, Outcome};
-use crate::effect::{Effect, Ended};
+use crate::effect::{Effect, Input};
 use crate::facts::Txn;
 use crate::ids::{UserId, UserRef};
 use crate::lifetime::MuteTime;
@@ -25,14 +25,22 @@ pub(super) fn block(
     if txn.facts().stored_counts(user).blocks >= limits::BLOCKS_MAX {
         return Err(Refusal::TooManyBlocks);
     }
-    let ended = Ended {
-        following: follow::end(txn, user, other),
-        followed: follow::end(txn, other, user),
-        friends: friend::end(txn, user, other),
-    };
+    let has_followed = follow::end(txn, user, other);
+    let was_followed = follow::end(txn, other, user);
+    let were_friends = friend::end(txn, user, other);
     txn.put_block(user, other, true);
     txn.count(user, |counts| super::step(&mut counts.blocks, true));
-    effects.push(Effect::Blocked { user, other, ended });
+    effects.push(match has_followed {
+        true => Effect::Follow { user, other, follows: false },
+        false => Effect::Input { user, input: Input::Hidden },
+    });
+    // The blocked user gets the end of a relation, and nothing else that would give the block away.
+    if was_followed {
+        effects.push(Effect::Follow { user: other, other: user, follows: false });
+    }
+    if were_friends {
+        effects.extend(friend::changed(user, other));
+    }
     Ok(Done::Blocked)
 }
 
@@ -68,7 +76,7 @@ pub(super) fn mute(
         None => txn.count(user, |counts| super::step(&mut counts.mutes, true)),
     }
     txn.put_mute(user, other, mute);
-    effects.push(Effect::MutesChanged { user });
+    effects.push(Effect::Input { user, input: Input::Hidden });
     Ok(Done::Muted)
 }
 
@@ -107,5 +115,5 @@ pub(super) fn end_mutes(
 fn end(txn: &mut Txn<'_>, (user, other): (UserId, UserId), mute: Mute, effects: &mut Vec<Effect>) {
     txn.remove_mute(user, other, mute);
     txn.count_hidden(user, false, |counts| &mut counts.mutes);
-    effects.push(Effect::MutesChanged { user });
+    effects.push(Effect::Input { user, input: Input::Hidden });
 }

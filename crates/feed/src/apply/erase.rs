@@ -11,7 +11,7 @@ use crate::cost::{
     DIRECT_ROWS, GRANT_ROWS, LIST_ROWS, MEDIA_ROWS, POLL_ROWS, POST_ROWS_LEAST, POST_ROWS_MAX,
     SCHEDULED_ROWS, TAG_ROWS,
 };
-use crate::effect::Effect;
+use crate::effect::{Effect, Input, PostChange, StoryChange, UserChange};
 use crate::facts::{HiddenCount, Txn, VOTE_ROWS};
 use crate::ids::ScheduledId;
 use crate::ids::{PostId, StoryId, UserId, UserRef};
@@ -46,7 +46,7 @@ pub(super) fn delete(txn: &mut Txn<'_>, user: &UserRef, effects: &mut Vec<Effect
         return Err(Refusal::TooManyDeletions);
     }
     txn.delete_user(id, user);
-    effects.push(Effect::UserDeleted { user: id });
+    effects.push(Effect::User { user: id, change: UserChange::Deleted });
     Ok(Done::UserDeleted)
 }
 
@@ -172,8 +172,8 @@ impl Erase<'_, '_> {
             let mentions = post.mentions.len() + added;
             rows_left -= POST_ROWS_LEAST + mentions + direct + tags + media + poll;
             self.txn.remove_post(id, &post);
-            let author = post.author;
-            let deleted = |user| Effect::MentionChanged { post: id, author, user, deleted: true };
+            let (author, change) = (post.author, PostChange::Deleted);
+            let deleted = |user| Effect::Mention { post: id, author, user, change };
             self.effects.extend(post.mentioned_others().map(deleted));
         }
     }
@@ -185,7 +185,8 @@ impl Erase<'_, '_> {
                 unreachable!("an author has rows of stories that are stored")
             };
             self.txn.hide_story(id, &story, stamp.unix_second());
-            self.effects.push(Effect::StoryGone { story: id, author: self.user });
+            let (author, change) = (self.user, StoryChange::Gone);
+            self.effects.push(Effect::Story { story: id, author, change });
         }
     }
 
@@ -246,8 +247,7 @@ impl Erase<'_, '_> {
             }
             _ => {
                 self.txn.put_friends(user, other, false);
-                let friends = false;
-                self.effects.push(Effect::FriendsChanged { user, other, friends });
+                self.effects.push(Effect::Input { user: other, input: Input::Friends });
             }
         }
         0

@@ -3,7 +3,7 @@
 use rows::Stamp;
 
 use crate::command::{Done, Outcome};
-use crate::effect::Effect;
+use crate::effect::{Effect, Input};
 use crate::facts::Txn;
 use crate::filter::{
     Filter, FilterChange, FilterCommand, FilterEdit, FilterId, FilterKeyword, FilterPartId,
@@ -48,7 +48,7 @@ pub(super) fn change(
     };
     if filters.all != before {
         txn.put_filters(user, &filters.all);
-        effects.push(Effect::FiltersChanged { user });
+        effects.push(Effect::Input { user, input: Input::Filters });
     }
     Ok(done)
 }

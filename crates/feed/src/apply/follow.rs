@@ -3,7 +3,7 @@
 use rows::{Stamp, WORK_PER_ROW};
 
 use crate::command::{Done, Outcome};
-use crate::effect::Effect;
+use crate::effect::{Effect, Input};
 use crate::facts::Txn;
 use crate::follow_options::FollowWith;
 use crate::ids::{UserId, UserRef};
@@ -21,7 +21,7 @@ pub(super) fn set(
     let (user, other) = super::resolve_two(txn, user, other, Refusal::SelfFollow)?;
     if !follows {
         if end(txn, user, other) {
-            effects.push(Effect::FollowingChanged { user, other, follows });
+            effects.push(Effect::Follow { user, other, follows });
         }
         return Ok(Done::Unfollowed);
     }
@@ -47,7 +47,7 @@ pub(super) fn set(
                 txn.put_request(user, other, false);
             }
             put(txn, user, other, true);
-            effects.push(Effect::FollowingChanged { user, other, follows });
+            effects.push(Effect::Follow { user, other, follows });
             Stored::Follow(user)
         }
     };
@@ -74,7 +74,7 @@ pub(super) fn set_with(
     let done = set(txn, stamp, (&new.user, &new.other), true, effects)?;
     txn.put_follow_options(user, &all);
     if followed && options.hides_boosts != before.hides_boosts {
-        effects.push(Effect::MutesChanged { user });
+        effects.push(Effect::Input { user, input: Input::Hidden });
     }
     Ok(done)
 }
@@ -97,7 +97,7 @@ pub(super) fn answer(
     }
     if accept && !txn.facts().follows(other, user) {
         put(txn, other, user, true);
-        effects.push(Effect::FollowingChanged { user: other, other: user, follows: true });
+        effects.push(Effect::Follow { user: other, other: user, follows: true });
         announce(txn, stamp, user, Stored::Follow(other), effects);
     }
     Ok(Done::RequestAnswered)
@@ -174,7 +174,7 @@ pub(super) fn many(
     // As one of many, a follow takes half of the time of a separate command.
     txn.add_work(open.len() * WORK_PER_ROW / 2);
     if !open.is_empty() {
-        effects.push(Effect::FollowedMany { user });
+        effects.push(Effect::Input { user, input: Input::Follows });
     }
     Ok(Done::Followed)
 }

@@ -1,7 +1,7 @@
 //! Adding and removing friends.
 
 use crate::command::{Done, Outcome};
-use crate::effect::Effect;
+use crate::effect::{Effect, Input};
 use crate::facts::Txn;
 use crate::ids::{UserId, UserRef};
 use crate::limits;
@@ -17,7 +17,7 @@ pub(super) fn set(
     let (user, other) = super::resolve_two(txn, user, other, Refusal::SelfFriend)?;
     if !friends {
         if end(txn, user, other) {
-            effects.push(Effect::FriendsChanged { user, other, friends });
+            effects.extend(changed(user, other));
         }
         return Ok(Done::Unfriended);
     }
@@ -28,7 +28,7 @@ pub(super) fn set(
             return Err(Refusal::TooManyFriends);
         }
         put(txn, user, other, true);
-        effects.push(Effect::FriendsChanged { user, other, friends });
+        effects.extend(changed(user, other));
     }
     Ok(Done::Befriended)
 }
@@ -40,6 +40,11 @@ pub(super) fn end(txn: &mut Txn<'_>, user: UserId, other: UserId) -> bool {
         put(txn, user, other, false);
     }
     existed
+}
+
+/// The effects of a friendship that began or ended.
+pub(super) fn changed(user: UserId, other: UserId) -> [Effect; 2] {
+    [user, other].map(|user| Effect::Input { user, input: Input::Friends })
 }
 
 fn put(txn: &mut Txn<'_>, user: UserId, other: UserId, friends: bool) {

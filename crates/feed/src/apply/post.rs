@@ -7,7 +7,7 @@ use rows::Stamp;
 use crate::boost::Boost;
 use crate::command::{Done, Outcome};
 use crate::cost::{MENTION_WORK, TEXT_WORK};
-use crate::effect::Effect;
+use crate::effect::{Effect, PostChange};
 use crate::facts::Txn;
 use crate::ids::{PostId, UserId, UserRef};
 use crate::limits;
@@ -134,16 +134,23 @@ fn put_new(
     super::media::attach(txn, id, (&[], parts.media), &[]);
     txn.put_post(id, &post);
     published(txn, id, &post, effects);
+    let change = PostChange::Published;
     let mentioned = post.mentioned_others();
-    effects.extend(mentioned.map(|user| Effect::Mentioned { post: id, user }));
+    effects.extend(mentioned.map(|user| Effect::Mention { post: id, author, user, change }));
     Ok(Done::Posted(id))
 }
 
 /// Counts a post that is new, and announces it to the views.
 fn published(txn: &mut Txn<'_>, id: PostId, post: &Post, effects: &mut Vec<Effect>) {
     txn.count_post(post.author, post.visibility, true);
-    let (author, listed, users) = (post.author, post.listed(), post.home_users());
-    effects.push(Effect::Posted { post: id, author, listed, users });
+    effects.push(changed(id, post, PostChange::Published));
+}
+
+/// The effect of a change of a post.
+fn changed(id: PostId, post: &Post, change: PostChange) -> Effect {
+    let is_new = matches!(change, PostChange::Published | PostChange::Shown);
+    let users = is_new.then(|| post.home_users()).flatten();
+    Effect::Post { post: id, author: post.author, listed: post.listed(), users, change }
 }
 
 /// Refuses another post of an author who has too many.
@@ -232,14 +239,15 @@ pub(super) fn edit(
     txn.edit_post(id, &old, &new);
     txn.announce_edit(id, &old, stamp);
     let author = old.author;
-    effects.push(Effect::PostEdited { post: id, author, listed: old.listed() });
+    effects.push(changed(id, &old, PostChange::Edited));
     let only_before = old.mentioned_others().filter(|user| !new.mentions.contains(user));
     for user in new.mentioned_others().chain(only_before) {
         // For those who see it no more, it is deleted. Whom a direct post mentions does not change.
         let deleted = new.visibility == Visibility::Followers
             && !new.mentions.contains(&user)
             && !txn.facts().follows(user, author);
-        effects.push(Effect::MentionChanged { post: id, author, user, deleted });
+        let change = if deleted { PostChange::Deleted } else { PostChange::Edited };
+        effects.push(Effect::Mention { post: id, author, user, change });
     }
     announce_mentions(txn, stamp, (id, &old, &new), effects);
     Ok(Done::PostEdited)
@@ -266,9 +274,9 @@ pub(super) fn delete(txn: &mut Txn<'_>, id: PostId, effects: &mut Vec<Effect>) -
     let post = txn.facts().post(id).ok_or(Refusal::PostNotFound)?;
     txn.remove_post(id, &post);
     txn.count_post(post.author, post.visibility, false);
-    effects.push(Effect::PostDeleted { post: id, author: post.author, listed: post.listed() });
-    let author = post.author;
-    let deleted = |user| Effect::MentionChanged { post: id, author, user, deleted: true };
+    let (author, change) = (post.author, PostChange::Deleted);
+    effects.push(changed(id, &post, change));
+    let deleted = |user| Effect::Mention { post: id, author, user, change };
     effects.extend(post.mentioned_others().map(deleted));
     if let Some(boost) = &post.boost {
         txn.remove_notification(boost.author, id.0);
@@ -285,7 +293,7 @@ fn show_later_boosts(
     boosted: PostId,
     effects: &mut Vec<Effect>,
 ) {
-    for (id, author) in txn.facts().boosts_after(boosted, ended) {
+    for id in txn.facts().boosts_after(boosted, ended) {
         let Some(old) = txn.facts().stored_post(id) else { continue };
         let mut new = old.clone();
         let Some(boost) = &mut new.boost else { continue };
@@ -294,8 +302,7 @@ fn show_later_boosts(
             continue;
         }
         txn.put_changed_boost(id, &new);
-        let (listed, users) = (new.listed(), new.home_users());
-        effects.push(Effect::BoostShown { post: id, author, listed, users });
+        effects.push(changed(id, &new, PostChange::Shown));
     }
 }
 

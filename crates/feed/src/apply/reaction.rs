@@ -3,7 +3,7 @@
 use rows::Stamp;
 
 use crate::command::{Done, Outcome};
-use crate::effect::Effect;
+use crate::effect::{Effect, PostChange};
 use crate::facts::Txn;
 use crate::ids::{PostId, UserId, UserRef};
 use crate::limits::{ERASE_ROWS_MAX, PINS_MAX};
@@ -124,7 +124,8 @@ pub(super) fn sweep(txn: &mut Txn<'_>, post: PostId, from: u64, effects: &mut Ve
             if !txn.facts().is_deleted(author) {
                 txn.count_post(author, listed.visibility(), false);
             }
-            effects.push(Effect::PostDeleted { post, author, listed });
+            let (users, change) = (None, PostChange::Deleted);
+            effects.push(Effect::Post { post, author, listed, users, change });
         }
     }
     Done::ReactionsSwept

@@ -36,7 +36,7 @@ pub(super) fn add(
         return Err(Refusal::TooManyLabels);
     }
     txn.put_sample(id, sample, set);
-    effects.push(Effect::SampleAdded { set: set.id, sample: id });
+    effects.push(Effect::Sample { set: set.id, sample: id, is_added: true });
     Ok(Done::SampleAdded { sample: id })
 }
 
@@ -49,6 +49,6 @@ pub(super) fn delete(txn: &mut Txn<'_>, id: SampleId, effects: &mut Vec<Effect>)
         unreachable!("a set exists as long as it has samples")
     };
     txn.remove_sample(id, &sample, set);
-    effects.push(Effect::SampleDeleted { set: set.id, sample: id });
+    effects.push(Effect::Sample { set: set.id, sample: id, is_added: false });
     Ok(Done::SampleDeleted)
 }

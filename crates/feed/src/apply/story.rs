@@ -6,7 +6,7 @@
 use rows::Stamp;
 
 use crate::command::{Done, Outcome};
-use crate::effect::Effect;
+use crate::effect::{Effect, StoryChange};
 use crate::facts::Txn;
 use crate::ids::{StoryId, UserRef};
 use crate::lifetime::Lifetime;
@@ -34,7 +34,7 @@ pub(super) fn publish(
         }
         totals.stories += 1;
     });
-    effects.push(Effect::StoryPosted { story, author, expires_ms });
+    effects.push(Effect::Story { story, author, change: StoryChange::Posted { expires_ms } });
     Ok(Done::StoryPosted { story, expires_ms })
 }
 
@@ -46,7 +46,7 @@ pub(super) fn delete(
 ) -> Outcome {
     let story = live(txn, stamp, id)?;
     txn.hide_story(id, &story, stamp.unix_second());
-    effects.push(Effect::StoryGone { story: id, author: story.author });
+    effects.push(Effect::Story { story: id, author: story.author, change: StoryChange::Gone });
     Ok(Done::StoryDeleted)
 }
 
@@ -67,7 +67,8 @@ pub(super) fn view(
     }
     // The view is an ephemeral row, so an effect may depend on it, but the outcome must not.
     if txn.put_view(id, &story, viewer, stamp.unix_ms()) {
-        effects.push(Effect::StoryViewed { story: id, viewer });
+        let (author, change) = (story.author, StoryChange::Viewed { viewer });
+        effects.push(Effect::Story { story: id, author, change });
     }
     Ok(Done::StoryViewed)
 }

@@ -7,7 +7,7 @@
 use rows::{Span, Stamp};
 
 use crate::command::Done;
-use crate::effect::Effect;
+use crate::effect::{Effect, StoryChange};
 use crate::facts::Txn;
 use crate::ids::StoryId;
 use crate::limits::{self, STORY_ROWS};
@@ -76,7 +76,8 @@ impl Sweep<'_, '_> {
         self.stories += 1;
         self.up_to = id.0;
         if story.expires_ms > 0 {
-            self.effects.push(Effect::StoryGone { story: id, author: story.author });
+            let (author, change) = (story.author, StoryChange::Gone);
+            self.effects.push(Effect::Story { story: id, author, change });
         }
         true
     }

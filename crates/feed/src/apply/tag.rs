@@ -3,7 +3,7 @@
 use rows::Stamp;
 
 use crate::command::{Done, Outcome};
-use crate::effect::Effect;
+use crate::effect::{Effect, Input};
 use crate::facts::Txn;
 use crate::ids::UserRef;
 use crate::limits;
@@ -44,7 +44,7 @@ pub(super) fn follow(
     }
     if on != is_followed {
         txn.put_followed_tag(user, tag, on.then_some(stamp));
-        effects.push(Effect::FollowedTagsChanged { user });
+        effects.push(Effect::Input { user, input: Input::Follows });
     }
     Ok(Done::TagFollowed)
 }

@@ -118,12 +118,12 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
 
     /// The first boosts of a post after the boost `ended`, with their users: all that may know it, since each knows the last
     /// ones of its time.
-    pub(crate) fn boosts_after(&self, post: PostId, ended: PostId) -> Vec<(PostId, UserId)> {
+    pub(crate) fn boosts_after(&self, post: PostId, ended: PostId) -> Vec<PostId> {
         // Those of deleted users may be left between.
         let limit = EARLIER_BOOSTS_MAX + self.erasing().len();
         let span = Span { low: ended.0 + 1, limit, ..Span::ALL };
         let rows = self.rows.members(SetTable::Boosts, post.0, span).into_iter();
-        rows.filter_map(|(boost, user)| Some((PostId(boost), super::user_id(user)?))).collect()
+        rows.map(|(boost, _)| PostId(boost)).collect()
     }
 
     /// The reactions to a post from the item `from` on, each with its item, its user and its stamp. Users may be deleted.

@@ -8,7 +8,7 @@ use crate::support::{
 };
 use feed::thread::{ancestors, descendants};
 use feed::{
-    Command, Counts, Done, Effect, Ended, Mute, NewPost, PostId, PostText, Refusal, Rows as _,
+    Command, Counts, Done, Effect, Input, Mute, NewPost, PostId, PostText, Refusal, Rows as _,
     SetTable, Span, Txn, UserId, Viewer, limits,
 };
 use proptest::prelude::*;
@@ -29,13 +29,17 @@ fn many(user: u32, others: &[u32]) -> Command {
 
 #[test]
 fn a_block_ends_follows_and_friendship_in_both_directions_and_an_unblock_restores_none() {
-    for (before, ended) in [
-        (vec![], Ended::default()),
-        (vec![follow(id(0), id(1))], Ended { following: true, ..Ended::default() }),
-        (vec![follow(id(1), id(0))], Ended { followed: true, ..Ended::default() }),
+    let ended = |user, other| Effect::Follow { user, other, follows: false };
+    let changed = |user, input| Effect::Input { user, input };
+    let hidden = changed(ADA, Input::Hidden);
+    let friends = [ADA, BOB].map(|user| changed(user, Input::Friends));
+    for (before, effects) in [
+        (vec![], vec![hidden.clone()]),
+        (vec![follow(id(0), id(1))], vec![ended(ADA, BOB)]),
+        (vec![follow(id(1), id(0))], vec![hidden, ended(BOB, ADA)]),
         (
             vec![follow(id(0), id(1)), follow(id(1), id(0)), befriend(id(1), id(0))],
-            Ended { following: true, followed: true, friends: true },
+            [ended(ADA, BOB), ended(BOB, ADA)].into_iter().chain(friends).collect(),
         ),
     ] {
         let mut world = World::new();
@@ -44,7 +48,7 @@ fn a_block_ends_follows_and_friendship_in_both_directions_and_an_unblock_restore
             world.run(command).unwrap();
         }
         assert_eq!(world.run(block(handle("ada"), id(1))), Ok(Done::Blocked));
-        assert_eq!(world.effects, [Effect::Blocked { user: ADA, other: BOB, ended }]);
+        assert_eq!(world.effects, effects);
         let counts = Counts { following: 1, blocks: 1, ..Counts::default() };
         assert_eq!(world.facts().counts(ADA), counts);
         assert_eq!(world.facts().counts(BOB), Counts::default());
@@ -122,7 +126,7 @@ fn lists_of_blocks_and_mutes_are_bounded() {
 fn a_mute_ends_by_itself_when_its_last_time_is_over() {
     let mut world = World::new();
     let ends = |world: &World| world.facts().mute(ADA, BOB).map(|mute| mute.ends_ms);
-    let changed = [Effect::MutesChanged { user: ADA }];
+    let changed = [Effect::Input { user: ADA, input: Input::Hidden }];
     world.run(mute(0, 1, Some(5))).unwrap();
     assert_eq!(world.effects, changed);
     let first = world.now_ms + 5_000;

@@ -4,8 +4,8 @@ use crate::support::{World, block, follow, id, mute, register, unfollow};
 use feed::limits::{BOOST_RECENT_MS, EARLIER_BOOSTS_MAX, ERASE_ROWS_MAX};
 use feed::timeline::gather;
 use feed::{
-    Boost, Command, Cursor, Done, Effect, NewPost, Notice, Outcome, Page, PostCounts, PostEdit,
-    PostId, PostText, Reaction, Refusal, Span, UserId, Viewer, Visibility,
+    Boost, Command, Cursor, Done, Effect, NewPost, Notice, Outcome, Page, PostChange, PostCounts,
+    PostEdit, PostId, PostText, Reaction, Refusal, Span, UserId, Viewer, Visibility,
 };
 
 fn react(user: u32, post: PostId, on: bool) -> Command {
@@ -43,8 +43,9 @@ fn a_boost_is_a_post_of_its_own_until_it_is_taken_back_and_leaves_no_rows() {
     assert_eq!((found.author, found.text.as_str()), (UserId(1), ""));
     assert_eq!(found.boost, Some(made));
     let (author, listed) = (UserId(1), found.listed());
-    let posted = Effect::Posted { post: id, author, listed, users: None };
-    assert_eq!(world.effects, [posted, Effect::Notified { user: UserId(0) }]);
+    let changed = |change| Effect::Post { post: id, author, listed, users: None, change };
+    let notified = Effect::Notified { user: UserId(0) };
+    assert_eq!(world.effects, [changed(PostChange::Published), notified]);
     assert_eq!(world.facts().counts(UserId(1)).posts, 1);
     assert_eq!(world.notices(0), [(1, Notice::Boost(post))]);
     let counts = world.facts().post_counts(post);
@@ -56,9 +57,8 @@ fn a_boost_is_a_post_of_its_own_until_it_is_taken_back_and_leaves_no_rows() {
         assert_eq!(world.run(react(1, post, true)), Ok(Done::Reacted));
         assert!(world.effects.is_empty());
     }
-    let gone = Effect::PostDeleted { post: id, author, listed };
     assert_eq!(world.run(react(1, post, false)), Ok(Done::Reacted));
-    assert_eq!(world.effects, [gone]);
+    assert_eq!(world.effects, [changed(PostChange::Deleted)]);
     assert_eq!(world.run(react(1, post, false)), Ok(Done::Reacted), "there is none");
     assert_eq!(world.facts().stored_post(id), None);
     assert!(world.facts().posts_by(author, Span::ALL).is_empty());
@@ -247,8 +247,8 @@ fn a_boost_that_is_taken_back_neither_hides_the_next_one_nor_shows_a_post_twice(
     world.run(react(1, post, false)).unwrap();
     assert_eq!(home(&world, 3), [second]);
     let listed = world.facts().post(second).unwrap().listed();
-    let (author, users) = (UserId(2), None);
-    let shown = Effect::BoostShown { post: second, author, listed, users };
+    let (author, users, change) = (UserId(2), None, PostChange::Shown);
+    let shown = Effect::Post { post: second, author, listed, users, change };
     assert!(world.effects.contains(&shown), "{:?}", world.effects);
     let again = boost(&mut world, 1, post);
     assert_eq!((earlier(&world, second), earlier(&world, again)), (vec![], vec![2]));

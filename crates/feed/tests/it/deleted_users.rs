@@ -10,8 +10,9 @@ use feed::thread::{ancestors, descendants};
 use feed::timeline::gather;
 use feed::{
     Command, Counts, Cursor, Done, Effect, Facts, Idempotency, Listed, Name, NewPost, Outcome,
-    Page, Post, PostEdit, PostId, PostText, ProfileFields, Refusal, Remains, Rows, SetTable, Span,
-    StampedCommand, StoryId, Txn, User, UserEdit, UserId, Viewer, Visibility, apply, limits,
+    Page, Post, PostChange, PostEdit, PostId, PostText, ProfileFields, Refusal, Remains, Rows,
+    SetTable, Span, StampedCommand, StoryChange, StoryId, Txn, User, UserChange, UserEdit, UserId,
+    Viewer, Visibility, apply, limits,
 };
 use proptest::prelude::*;
 use rows::{PointTable, Scan as _};
@@ -75,7 +76,7 @@ fn busy() -> (World, PostId, PostId, StoryId) {
 fn a_deleted_user_and_what_they_made_are_gone_at_once() {
     let (mut world, adas, bobs, story) = busy();
     assert_eq!(world.run(delete(0)), Ok(Done::UserDeleted));
-    assert_eq!(world.effects, [Effect::UserDeleted { user: UserId(0) }]);
+    assert_eq!(world.effects, [Effect::User { user: UserId(0), change: UserChange::Deleted }]);
     let facts = world.facts();
     assert!(!facts.exists(UserId(0)) && facts.exists(UserId(1)));
     assert_eq!(facts.user(UserId(0)), None);
@@ -160,12 +161,12 @@ fn no_row_is_left_in_the_end_but_the_handle() {
     while erase(&mut world) {
         effects.append(&mut world.effects);
     }
-    let gone =
-        Effect::MentionChanged { post: adas, author: UserId(0), user: UserId(1), deleted: true };
-    assert!(
-        effects.contains(&gone)
-            && effects.contains(&Effect::StoryGone { story, author: UserId(0) })
-    );
+    let (author, user, change) = (UserId(0), UserId(1), PostChange::Deleted);
+    let gone = [
+        Effect::Mention { post: adas, author, user, change },
+        Effect::Story { story, author, change: StoryChange::Gone },
+    ];
+    assert!(gone.iter().all(|effect| effects.contains(effect)), "{effects:?}");
     world.now_ms += 2_000;
     world.sweep();
     check_erased(&world.rows, UserId(0));

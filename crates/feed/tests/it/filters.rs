@@ -9,8 +9,8 @@ use feed::limits::{
     FILTER_KEYWORDS_MAX, FILTER_SECS_MAX, FILTERED_POSTS_MAX, FILTERS_MAX, KEYWORD_CHANGES_MAX,
 };
 use feed::{
-    Command, Done, Effect, FilterRefusal, NewPost, Outcome, PostId, PostText, Reaction, Refusal,
-    Remains, UserId, Visibility,
+    Command, Done, Effect, FilterRefusal, Input, NewPost, Outcome, PostId, PostText, Reaction,
+    Refusal, Remains, UserId, Visibility,
 };
 use rows::{NameTable, Rows as _};
 
@@ -215,7 +215,7 @@ fn a_change_has_one_effect_and_what_changes_nothing_has_none() {
     let filter = create(&mut world, 0, &["a"]);
     let title = Some(text("other"));
     let edit = FilterChange::Edit(FilterEdit { title, ..FilterEdit::new(filter) });
-    for expect in [&[Effect::FiltersChanged { user: UserId(0) }][..], &[]] {
+    for expect in [&[Effect::Input { user: UserId(0), input: Input::Filters }][..], &[]] {
         world.effects.clear();
         run(&mut world, 0, edit.clone()).unwrap();
         assert_eq!(world.effects, expect);

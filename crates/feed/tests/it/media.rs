@@ -8,7 +8,8 @@ use feed::media::{
     ProfilePicture,
 };
 use feed::{
-    Command, Done, Effect, Mend, NewPost, Outcome, PostEdit, PostId, PostText, Refusal, UserId,
+    Command, Done, Effect, Mend, NewPost, Outcome, PostChange, PostEdit, PostId, PostText, Refusal,
+    UserId,
 };
 
 fn file(content: u8, bytes: u32) -> MediaFile {
@@ -86,7 +87,7 @@ fn a_picture_is_attached_to_one_post_and_goes_with_it() {
     assert_eq!(world.facts().media_space(USER), space(4, 4));
     let post = published(&mut world, 0, "", &media);
     assert_eq!(world.facts().post(post).unwrap().media, media);
-    assert!(matches!(world.effects[..], [Effect::Posted { .. }]));
+    assert!(matches!(world.effects[..], [Effect::Post { change: PostChange::Published, .. }]));
     assert_eq!(world.facts().media(media[0]).unwrap().used, MediaUse::Post(post));
     assert_eq!(world.facts().media_space(USER), space(4, 0));
     assert_eq!(world.facts().all_media_space(), space(4, 0));
@@ -142,7 +143,7 @@ fn an_edit_removes_adds_and_describes_pictures() {
         edit(&mut world, nothing.clone(), Some(&kept), std::slice::from_ref(&described)),
         Ok(Done::PostEdited)
     );
-    assert!(matches!(world.effects[..], [Effect::PostEdited { .. }]));
+    assert!(matches!(world.effects[..], [Effect::Post { change: PostChange::Edited, .. }]));
     assert_eq!(world.facts().post(post).unwrap().media, kept);
     assert!(world.facts().media(media[0]).is_none());
     let found = world.facts().media(media[1]).unwrap();

@@ -4,9 +4,9 @@ use crate::support::{World, block, follow, id, register, unfollow};
 use feed::follow_options::{FollowOptions, FollowWith};
 use feed::limits::{EDIT_NOTICES_MAX, FOLLOW_OPTIONS_MAX, MUTED_THREADS_MAX, NOTIFYING_MAX};
 use feed::{
-    Command, Cursor, Done, Effect, NewPost, Notice, NoticeKind, NotificationFilter, NotificationId,
-    NotificationPage, Page, PostEdit, PostId, PostText, Reaction, Refusal, UserEdit, UserId,
-    Viewer, Visibility,
+    Command, Cursor, Done, Effect, Input, NewPost, Notice, NoticeKind, NotificationFilter,
+    NotificationId, NotificationPage, Page, PostEdit, PostId, PostText, Reaction, Refusal,
+    UserEdit, UserId, Viewer, Visibility,
 };
 use rows::{NameTable, Rows as _};
 
@@ -155,7 +155,7 @@ fn hiding_boosts_changes_home_at_once() {
     world.run(follow(id(0), id(1))).unwrap();
     world.follow_with(0, 1, Some(false), None).unwrap();
     assert!(
-        world.effects.contains(&Effect::MutesChanged { user: UserId(0) }),
+        world.effects.contains(&Effect::Input { user: UserId(0), input: Input::Hidden }),
         "views read it again"
     );
     world.follow_with(0, 1, Some(false), Some(true)).unwrap();

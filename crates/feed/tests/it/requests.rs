@@ -76,7 +76,7 @@ fn a_request_is_notified_while_it_exists() {
     assert_eq!(notices(&world), [(BOB, Notice::FollowRequest)]);
     world.run(answer(0, 1, true)).unwrap();
     assert_eq!(notices(&world), [(BOB, Notice::Follow)], "in place of that of the request");
-    let changed = Effect::FollowingChanged { user: BOB, other: ADA, follows: true };
+    let changed = Effect::Follow { user: BOB, other: ADA, follows: true };
     assert_eq!(world.effects, [changed, Effect::Notified { user: ADA }]);
     // Neither again nor for a request that is rejected.
     world.run(unfollow(id(1), id(0))).unwrap();

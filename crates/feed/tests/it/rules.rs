@@ -6,10 +6,10 @@ use crate::support::{
     unfriend, view,
 };
 use feed::{
-    Bio, Command, Counts, Done, Effect, Handle, Idempotency, Label, Language, Lifetime, Listed,
-    Name, NewPost, Post, PostDefaults, PostId, PostText, ProfileFields, Refusal, Remains, Request,
-    SampleId, SetName, StampedCommand, StoryId, Txn, User, UserEdit, UserId, UserRef, Visibility,
-    Warning, apply, limits,
+    Bio, Command, Counts, Done, Effect, Handle, Idempotency, Input, Label, Language, Lifetime,
+    Listed, Name, NewPost, Post, PostChange, PostDefaults, PostId, PostText, ProfileFields,
+    Refusal, Remains, Request, SampleId, SetName, StampedCommand, StoryId, Txn, User, UserEdit,
+    UserId, UserRef, Visibility, Warning, apply, limits,
 };
 use rows::{Rows, SetTable, Span, Stamp};
 
@@ -73,9 +73,9 @@ fn following_counts_both_ways_once_and_unfollowing_undoes_it() {
 fn befriending_counts_on_both_sides_once_and_unfriending_undoes_it() {
     let mut world = World::new();
     for (command, done, friends, effects) in [
-        (befriend(id(0), id(1)), Done::Befriended, 1, 1),
+        (befriend(id(0), id(1)), Done::Befriended, 1, 2),
         (befriend(handle("bob"), handle("ADA")), Done::Befriended, 1, 0),
-        (unfriend(id(1), id(0)), Done::Unfriended, 0, 1),
+        (unfriend(id(1), id(0)), Done::Unfriended, 0, 2),
         (unfriend(id(0), id(1)), Done::Unfriended, 0, 0),
     ] {
         assert_eq!(world.run(command.clone()), Ok(done), "{command:?}");
@@ -172,7 +172,8 @@ fn many_are_followed_or_none() {
             effects.append(&mut one_by_one.effects);
         }
         // One effect, however many are followed.
-        let expected = (!effects.is_empty()).then_some(Effect::FollowedMany { user: UserId(0) });
+        let expected = (!effects.is_empty())
+            .then_some(Effect::Input { user: UserId(0), input: Input::Follows });
         assert_eq!(world.effects, Vec::from_iter(expected), "{others:?}");
         for user in 0..3 {
             let [one, other] =
@@ -259,7 +260,8 @@ fn a_post_mentions_each_user_once_and_by_the_report_of_2014_replies_to_the_one_a
             );
         }
         let (author, listed, users) = (UserId(0), post.listed(), None);
-        let posted = Effect::Posted { post: id, author, listed, users };
+        let change = PostChange::Published;
+        let posted = Effect::Post { post: id, author, listed, users, change };
         assert_eq!(world.effects[0], posted);
         assert_eq!(world.effects.len(), 1 + others.len());
     }
@@ -317,13 +319,9 @@ fn deleting_a_post_removes_all_its_rows_once() {
     let delete = Command::DeletePost { post: id };
     assert_eq!(world.run(delete.clone()), Ok(Done::Deleted));
     let listed = Listed::new(Some(UserId(1)), Visibility::Public);
-    let gone = |user| Effect::MentionChanged {
-        post: id,
-        author: UserId(0),
-        user: UserId(user),
-        deleted: true,
-    };
-    let deleted = Effect::PostDeleted { post: id, author: UserId(0), listed };
+    let (author, change) = (UserId(0), PostChange::Deleted);
+    let gone = |user| Effect::Mention { post: id, author, user: UserId(user), change };
+    let deleted = Effect::Post { post: id, author, listed, users: None, change };
     assert_eq!(world.effects, [deleted, gone(1), gone(2)]);
     assert_eq!(world.run(delete), Err(Refusal::PostNotFound));
     assert_eq!(world.rows.totals().posts, 0);

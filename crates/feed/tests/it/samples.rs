@@ -42,9 +42,10 @@ fn an_added_sample_exists_until_it_is_deleted_once() {
     assert_eq!(world.facts().sample(id), Some(expected));
     let found = world.facts().sample_set(&set("letters")).unwrap();
     assert_eq!(found, SampleSet { id: SampleSetId(id.0), samples: 1, labels: 1 });
-    assert_eq!(world.effects, [Effect::SampleAdded { set: found.id, sample: id }]);
+    let changed = |is_added| Effect::Sample { set: found.id, sample: id, is_added };
+    assert_eq!(world.effects, [changed(true)]);
     assert_eq!(world.run(delete(id)), Ok(Done::SampleDeleted));
-    assert_eq!(world.effects, [Effect::SampleDeleted { set: found.id, sample: id }]);
+    assert_eq!(world.effects, [changed(false)]);
     assert_eq!(world.snapshot(), before);
     assert_eq!(world.run(delete(id)), Err(Refusal::SampleNotFound));
 }

@@ -4,7 +4,7 @@ use crate::support::{DAY_MS, World, befriend, id, register, unfriend, view};
 use feed::stories::{StoryRef, gather};
 use feed::{
     Command, Cursor, Done, Effect, Facts, Outcome, Page, PageOf, Refusal, StampedCommand, Story,
-    StoryId, Txn, UserId, apply, limits,
+    StoryChange, StoryId, Txn, UserId, apply, limits,
 };
 use proptest::prelude::*;
 use rows::{Rows, RowsMut, Span, Totals};
@@ -72,13 +72,18 @@ fn an_ex_friend_sees_nothing_from_the_moment_of_unfriending() {
     assert_eq!(world.run(view(story, 1)), Err(Refusal::StoryNotFound));
 }
 
+/// The effect of a change of a story by user 0.
+fn changed(story: StoryId, change: StoryChange) -> Effect {
+    Effect::Story { story, author: UserId(0), change }
+}
+
 #[test]
 fn a_second_view_changes_neither_the_time_of_the_first_nor_the_list() {
     let mut world = friends();
     let story = world.post_story(0, 60);
     world.run(view(story, 1)).unwrap();
     let first = world.facts().story_views(story, Span::ALL);
-    assert_eq!(world.effects, [Effect::StoryViewed { story, viewer: UserId(1) }]);
+    assert_eq!(world.effects, [changed(story, StoryChange::Viewed { viewer: UserId(1) })]);
     assert_eq!(world.run(view(story, 1)), Ok(Done::StoryViewed));
     assert_eq!(world.facts().story_views(story, Span::ALL), first);
     assert_eq!(world.facts().seen_by(UserId(1), Span::ALL), [story]);
@@ -91,7 +96,7 @@ fn a_deleted_story_is_gone_for_every_reader_whatever_their_clock_says() {
     let story = world.post_story(0, 60);
     world.run(view(story, 1)).unwrap();
     assert_eq!(world.run(Command::DeleteStory { story }), Ok(Done::StoryDeleted));
-    assert_eq!(world.effects, [Effect::StoryGone { story, author: UserId(0) }]);
+    assert_eq!(world.effects, [changed(story, StoryChange::Gone)]);
     assert_eq!(world.facts().story(story), None);
     assert_eq!(world.facts().story_text(story), None);
     assert_eq!(world.facts().stories_by(UserId(0), Span::ALL), []);
@@ -114,7 +119,7 @@ fn an_expired_story_cannot_be_deleted_and_its_sweep_reports_its_end() {
     assert_eq!(world.run(Command::DeleteStory { story }), Err(Refusal::StoryNotFound));
     world.now_ms += 1_000;
     assert_eq!(world.sweep(), [(1, false)]);
-    assert_eq!(world.effects, [Effect::StoryGone { story, author: UserId(0) }]);
+    assert_eq!(world.effects, [changed(story, StoryChange::Gone)]);
     assert_eq!(world.rows.totals().stories, 0);
 }
 

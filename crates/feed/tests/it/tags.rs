@@ -4,8 +4,8 @@ use crate::support::{World, block, feature, follow_tag, id, mute, unblock, unmut
 use feed::limits::{FEATURED_TAGS_MAX, FOLLOWED_TAGS_MAX, POST_TAGS_MAX};
 use feed::tagged::{self, TagQuery};
 use feed::{
-    Command, Cursor, Done, Effect, NewPost, Page, PageOf, PostEdit, PostId, PostText, Refusal,
-    Remains, Tag, UserId, Viewer, Visibility, Visible,
+    Command, Cursor, Done, Effect, Input, NewPost, Page, PageOf, PostEdit, PostId, PostText,
+    Refusal, Remains, Tag, UserId, Viewer, Visibility, Visible,
 };
 use proptest::prelude::*;
 use rows::{NameTable, Rows as _};
@@ -172,7 +172,7 @@ fn a_user_follows_a_bounded_number_of_hashtags_until_they_are_erased() {
         followed.iter().map(|followed| followed.tag.as_str().to_owned()).collect::<Vec<_>>()
     };
     world.run(follow_tag(1, "theirs", true)).unwrap();
-    let changed = [Effect::FollowedTagsChanged { user: UserId(0) }];
+    let changed = [Effect::Input { user: UserId(0), input: Input::Follows }];
     for (name, on, expect, is_news) in [
         ("b", true, vec!["b"], true),
         ("a", true, vec!["a", "b"], true),

@@ -6,8 +6,8 @@ use crate::support::{World, id};
 use feed::limits::{THREAD_ANCESTORS_MAX, THREAD_DEPTH_MAX};
 use feed::thread::{ancestors, descendants};
 use feed::{
-    Command, Done, Effect, Facts, NewPost, PostEdit, PostId, PostText, Refusal, Rows as _,
-    SetTable, Span, UserId, Viewer,
+    Command, Done, Effect, Facts, NewPost, PostChange, PostEdit, PostId, PostText, Refusal,
+    Rows as _, SetTable, Span, UserId, Viewer,
 };
 use proptest::prelude::*;
 use testkit::MemoryRows;
@@ -43,9 +43,11 @@ fn a_reply_is_to_the_author_of_its_post_and_mentions_them_unless_it_is_their_own
         assert_eq!((post.reply_to, &post.mentions), (Some(UserId(1)), &mentions), "{words:?}");
         assert_eq!(post.in_reply_to, Some(parent));
         let (author, listed, users) = (UserId(author), post.listed(), None);
-        let mut effects = vec![Effect::Posted { post: id, author, listed, users }];
+        let change = PostChange::Published;
+        let mut effects = vec![Effect::Post { post: id, author, listed, users, change }];
         let others: Vec<_> = mentions.into_iter().filter(|user| *user != author).collect();
-        effects.extend(others.iter().map(|user| Effect::Mentioned { post: id, user: *user }));
+        let mentioned = |user: &UserId| Effect::Mention { post: id, author, user: *user, change };
+        effects.extend(others.iter().map(mentioned));
         assert_eq!(world.effects, effects, "{words:?}");
         for user in (0..3).map(UserId) {
             let found = world.facts().mentions_of(user, Span::ALL);
@@ -119,10 +121,10 @@ fn an_edit_replaces_only_the_text_and_the_mentions() {
             let is_mentioned = mentions.contains(&user) && user != UserId(0);
             assert_eq!(found.contains(&post), is_mentioned, "{words:?}");
         }
-        let author = UserId(0);
-        let changed = |user| Effect::MentionChanged { post, author, user, deleted: false };
+        let (author, change) = (UserId(0), PostChange::Edited);
+        let changed = |user| Effect::Mention { post, author, user, change };
         let mut effects =
-            vec![Effect::PostEdited { post, author: UserId(0), listed: now.listed() }];
+            vec![Effect::Post { post, author, listed: now.listed(), users: None, change }];
         effects.extend(ids(concerned).into_iter().map(changed));
         if post == opened {
             effects.push(Effect::Notified { user: UserId(2) });

@@ -5,8 +5,8 @@ use crate::support::{World, block, follow, id, unfollow};
 use feed::profile::ProfileFilter;
 use feed::thread::{ancestors, descendants};
 use feed::{
-    Command, Cursor, Done, Effect, Language, Listed, NewPost, Page, PostEdit, PostId, PostText,
-    Refusal, Span, UserId, Viewer, Visibility, Visible, Warning, profile, timeline,
+    Command, Cursor, Done, Effect, Language, Listed, NewPost, Page, PostChange, PostEdit, PostId,
+    PostText, Refusal, Span, UserId, Viewer, Visibility, Visible, Warning, profile, timeline,
 };
 use rows::EPOCH_MS;
 
@@ -121,8 +121,9 @@ fn a_direct_post_keeps_its_recipients_when_it_is_edited() {
     let mut world = World::new();
     let post = publish(&mut world, new(0, "to @bob", Visibility::Direct));
     let (listed, users) = (Listed::new(None, Visibility::Direct), Some(vec![UserId(1)].into()));
-    let direct = Effect::Posted { post, author: UserId(0), listed, users };
-    assert_eq!(world.effects, [direct, Effect::Mentioned { post, user: UserId(1) }]);
+    let (author, user, change) = (UserId(0), UserId(1), PostChange::Published);
+    let direct = Effect::Post { post, author, listed, users, change };
+    assert_eq!(world.effects, [direct, Effect::Mention { post, author, user, change }]);
     let text = PostText::parse("about @cy").unwrap();
     world.run(edit(PostEdit::of_text(post, text))).unwrap();
     let edited = world.facts().post(post).unwrap();
@@ -144,8 +145,8 @@ fn an_edit_that_mentions_somebody_no_more_hides_a_post_for_followers() {
     world.run(edit(PostEdit::of_text(post, text))).unwrap();
     assert_eq!(visible(&world), (false, false));
     // For them it is as deleted.
-    let (author, user) = (UserId(0), UserId(1));
-    let gone = Effect::MentionChanged { post, author, user, deleted: true };
+    let (author, user, change) = (UserId(0), UserId(1), PostChange::Deleted);
+    let gone = Effect::Mention { post, author, user, change };
     assert_eq!(world.effects[1..], [gone]);
 }
 

@@ -30,6 +30,7 @@ use crate::media_files::MediaFiles;
 use crate::metrics::Metrics;
 use crate::open_error::OpenError;
 use crate::options::{Durability, NodeOptions};
+use crate::positions::Positions;
 use crate::samples::{SampleSets, taught_bytes_max};
 use crate::scrub::Scrub;
 use crate::shared::Shared;
@@ -130,12 +131,16 @@ impl Parts {
         let archive = Arc::new(ArchiveProgress::new(options.archive.as_ref()));
         let shared = Arc::new(Shared {
             inbox: Inbox::new(options.queue_commands_max),
-            views: Views::new(options.timeline_memory, options.post_memory, first_post),
+            views: Views::new(
+                (options.timeline_memory, options.post_memory),
+                (log.taken(), first_post),
+            ),
             samples: SampleSets::load(feed::Facts::new(&*rows), options.sample_memory),
             store: rows.store(),
             snapshot_lock: RwLock::new(()),
             metrics: Arc::clone(&metrics),
             visible_up_to: AtomicU64::new(rows.totals().last_stamp.map_or(0, |stamp| stamp.0)),
+            positions: Positions::new(log.taken()),
             log_bytes: AtomicU64::new(log.size()),
             log_last: AtomicU64::new(log.taken().0),
             log_dir: options.log_dir(),

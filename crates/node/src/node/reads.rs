@@ -1,17 +1,20 @@
 //! Reading from a node. `try_` functions look only at memory and never wait for a disk: an async
 //! worker may call them. The others may read the store and belong where blocking is allowed.
 
+use std::sync::Arc;
+
+use commitlog::Position;
 use feed::profile::ProfileFilter;
 use feed::{
-    Cursor, Facts, Page, PageOf, Post, PostId, Reaction, ShownItems, UserId, UserRef, Viewer,
-    Visible,
+    Cursor, Effect, Facts, Page, PageOf, Post, PostId, Reaction, ShownItems, UserId, UserRef,
+    Viewer, Visible,
 };
 use rows::{PointTable, Rows, SetTable};
 use store::Store;
-use tokio::sync::{broadcast, watch};
+use tokio::sync::watch;
 
 use super::Node;
-use crate::views::{Change, News, PublicChange, Views};
+use crate::views::{Change, Lost, News, Views};
 
 /// First and last item of a rendered page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -277,10 +280,26 @@ impl Node {
         Watch { node: self.clone(), user, news }
     }
 
-    /// Changes of public posts from now on. A receiver that lags by more than 4,096 misses the oldest.
+    /// The effects of the next group after `cursor` that has some, or none if there is no such group; `cursor` is then at
+    /// the last group that they include. Whoever follows them keeps the cursor, in memory or in files of its own. Facts and
+    /// views show what the effects say, or something later.
+    ///
+    /// # Errors
+    /// [`Lost`] if the effects are not kept any more, or some were taken back: what was derived from them is to be derived
+    /// from the facts, which have everything up to `cursor` then.
+    pub fn next_effects(&self, cursor: &mut Position) -> Result<Option<Arc<[Effect]>>, Lost> {
+        self.views().next_effects(cursor)
+    }
+
+    /// Waits until there may be effects after `cursor`: a group was applied.
+    pub async fn effects_after(&self, cursor: Position) {
+        self.shared.positions.reached(Position(cursor.0 + 1)).await;
+    }
+
+    /// The position of the last group whose effects the facts and views show.
     #[must_use]
-    pub fn public_changes(&self) -> broadcast::Receiver<PublicChange> {
-        self.views().public_changes()
+    pub fn effects_end(&self) -> Position {
+        self.views().effects_end()
     }
 
     pub(crate) fn views(&self) -> &Views {
@@ -349,20 +368,11 @@ impl Watch {
         }
     }
 
-    /// The number of mentions of the user since the first watch of them began; it includes all up to an
-    /// earlier [`Node::visible_up_to`]. [`Watch::changed`] does not report again what is new until now.
-    pub fn mentions(&mut self) -> u64 {
-        self.news.as_mut().map_or(0, |news| news.borrow_and_update().mentions)
-    }
-
-    /// The number of notifications of the user since the first watch of them began, mentions included; see
-    /// [`Viewer::notifications`].
-    #[must_use]
-    pub fn notifications(&self) -> u64 {
-        self.news.as_ref().map_or(0, |news| {
-            let news = news.borrow();
-            news.mentions + news.notifications
-        })
+    /// A counter that rises when the user is mentioned, or a few others are; it includes all mentions up to an earlier
+    /// [`Node::visible_up_to`]. [`Watch::changed`] does not report again what is new until now.
+    pub fn mentions(&mut self) -> u32 {
+        self.news.iter_mut().for_each(|news| drop(news.borrow_and_update()));
+        self.node.views().mention_changes(self.user)
     }
 
     /// The number of changes since the first watch of the user began.

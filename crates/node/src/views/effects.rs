@@ -1,66 +1,168 @@
-//! A queue of effects for one consumer that follows at its own pace.
+//! The newest effects of what was applied, for consumers that follow at their own pace.
 //!
-//! The writer appends and waits for nobody: if the queue has no room, all of it is dropped, and the consumer is notified and
-//! goes on from what the facts show.
+//! The writer appends the effects of each group and waits for nobody. A consumer keeps the position of the last group that
+//! it has handled, in memory or in files of its own, and asks for what follows. If that has left memory, or some of it was
+//! taken back, it is told so, and derives what it holds from the facts again.
+//!
+//! **Invariant:** when a consumer gets effects, or is told that some are lost, the facts and the views show them.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
-use feed::{Effect, HomeUsers, UserId};
-use smallvec::SmallVec;
+use commitlog::Position;
+use feed::{Effect, UserId};
 
 use crate::sync::Mutex;
 
-/// Bytes of the effects that wait at most, with the users of direct posts and of boosts: 65,536 effects without users.
+/// Bytes of the effects that are kept at most, with the users of direct posts and of boosts: 65,536 effects without users,
+/// if groups are large.
 pub(super) const BYTES_MAX: usize = 65_536 * size_of::<Effect>();
-/// Effects taken at once: few enough to lie on the stack and not to keep the writer waiting.
-const PIECE: usize = 64;
 const _: () = assert!(size_of::<Effect>() <= 32);
 
-/// Consecutive effects.
-pub(super) type Piece = SmallVec<[Effect; PIECE]>;
+/// Effects after the position of a consumer are not kept any more, or were taken back in part: what it holds is to be made
+/// from the facts again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lost;
 
 /// See the module.
-#[derive(Default)]
-pub(super) struct Effects(Mutex<Waiting>);
+pub(super) struct Effects(Mutex<Kept>);
 
-#[derive(Default)]
-struct Waiting {
-    effects: VecDeque<Effect>,
+struct Kept {
+    /// Each with its position, ascending.
+    groups: VecDeque<(Position, Arc<[Effect]>)>,
     bytes: usize,
-    are_lost: bool,
+    /// The position up to which effects are not kept.
+    lost: Position,
+    /// The position of the last group.
+    end: Position,
 }
 
 impl Effects {
-    /// Appends effects.
-    pub(super) fn publish<'a>(&self, effects: impl IntoIterator<Item = &'a Effect>) {
-        let mut waiting = self.0.lock();
-        for effect in effects {
-            if waiting.bytes + bytes(effect) > BYTES_MAX {
-                *waiting = Waiting { are_lost: true, ..Waiting::default() };
-            }
-            waiting.bytes += bytes(effect);
-            waiting.effects.push_back(effect.clone());
+    /// Those after what is applied already.
+    pub(super) fn new(applied: Position) -> Self {
+        let (groups, bytes) = (VecDeque::new(), 0);
+        Self(Mutex::new(Kept { groups, bytes, lost: applied, end: applied }))
+    }
+
+    /// Appends the effects of a group.
+    pub(super) fn publish(&self, position: Position, effects: Vec<Effect>) {
+        let new: Option<Arc<[Effect]>> = (!effects.is_empty()).then(|| effects.into());
+        let new_bytes = new.as_deref().map_or(0, bytes);
+        let mut kept = self.0.lock();
+        kept.end = position;
+        let Some(new) = new else { return };
+        kept.bytes += new_bytes;
+        kept.groups.push_back((position, new));
+        while kept.bytes > BYTES_MAX
+            && let Some((position, oldest)) = kept.groups.pop_front()
+        {
+            kept.bytes -= bytes(&oldest);
+            kept.lost = position;
         }
     }
 
-    /// Takes the next effects, oldest first: some, unless there are none. `None` if effects before them were lost.
-    pub(super) fn take(&self) -> Option<Piece> {
-        let mut waiting = self.0.lock();
-        if std::mem::take(&mut waiting.are_lost) {
-            return None;
+    /// Has all consumers begin again after this group: something that they may have read was taken back.
+    pub(super) fn lose(&self, position: Position) {
+        let mut kept = self.0.lock();
+        *kept = Kept { groups: VecDeque::new(), bytes: 0, lost: position, end: position };
+    }
+
+    /// The position of the last group.
+    pub(super) fn end(&self) -> Position {
+        self.0.lock().end
+    }
+
+    /// The effects of the next group after `cursor` that has some, or none; `cursor` is then at the last group that they
+    /// include.
+    ///
+    /// # Errors
+    /// [`Lost`]; `cursor` is then at the last group: the facts show it.
+    pub(super) fn next(&self, cursor: &mut Position) -> Result<Option<Arc<[Effect]>>, Lost> {
+        let kept = self.0.lock();
+        if !(kept.lost..=kept.end).contains(cursor) {
+            *cursor = kept.end;
+            return Err(Lost);
         }
-        let taken = waiting.effects.len().min(PIECE);
-        let piece: Piece = waiting.effects.drain(..taken).collect();
-        waiting.bytes -= piece.iter().map(bytes).sum::<usize>();
-        Some(piece)
+        let next = kept.groups.partition_point(|(position, _)| position <= cursor);
+        let next = kept.groups.get(next);
+        *cursor = next.map_or(kept.end, |(position, _)| *position);
+        Ok(next.map(|(_, effects)| Arc::clone(effects)))
     }
 }
 
-fn bytes(effect: &Effect) -> usize {
-    let users = match effect {
-        Effect::Posted { users, .. } | Effect::BoostShown { users, .. } => users.as_ref(),
-        _ => None,
+/// Bytes of a group.
+fn bytes(effects: &[Effect]) -> usize {
+    let of_users = |effect: &Effect| match effect {
+        Effect::Post { users: Some(users), .. } => users.len() * size_of::<UserId>(),
+        _ => 0,
     };
-    let of_users = |users: &HomeUsers| users.len() * size_of::<UserId>();
-    size_of::<Effect>() + users.map_or(0, of_users)
+    // Two counters in front of the effects.
+    let own = size_of::<(Position, Arc<[Effect]>)>() + 2 * size_of::<usize>();
+    own + size_of_val(effects) + effects.iter().map(of_users).sum::<usize>()
+}
+
+#[cfg(test)]
+mod tests {
+    use feed::{PostChange, PostId};
+
+    use super::*;
+
+    fn posts(posts: std::ops::Range<u64>) -> Vec<Effect> {
+        let (author, listed, change) = (UserId(1), Default::default(), PostChange::Published);
+        let post = |post| Effect::Post { post: PostId(post), author, listed, users: None, change };
+        posts.map(post).collect()
+    }
+
+    /// What a consumer gets after a position, and where it is then.
+    fn next(effects: &Effects, cursor: u64) -> (Result<usize, Lost>, u64) {
+        let mut cursor = Position(cursor);
+        let next = effects.next(&mut cursor);
+        (next.map(|group| group.map_or(0, |group| group.len())), cursor.0)
+    }
+
+    #[test]
+    fn consumers_get_each_group_once_wherever_they_are() {
+        let effects = Effects::new(Position(3));
+        for (position, posts_of_group) in [(4, 2), (5, 0), (6, 1), (7, 0)] {
+            effects.publish(Position(position), posts(0..posts_of_group));
+        }
+        assert_eq!(next(&effects, 3), (Ok(2), 4));
+        assert_eq!(next(&effects, 4), (Ok(1), 6));
+        assert_eq!(next(&effects, 5), (Ok(1), 6), "a group without effects is a place too");
+        assert_eq!(next(&effects, 6), (Ok(0), 7));
+        assert_eq!(next(&effects, 7), (Ok(0), 7));
+        for other in [2, 8] {
+            let expected = (Err(Lost), 7);
+            assert_eq!(next(&effects, other), expected, "of before the start, or of other facts");
+        }
+    }
+
+    #[test]
+    fn a_consumer_that_lags_by_more_than_is_kept_begins_again() {
+        let effects = Effects::new(Position(0));
+        let per_group = 1_000;
+        let groups = (BYTES_MAX / size_of::<Effect>()) as u64 / per_group + 1;
+        (1..=groups).for_each(|group| effects.publish(Position(group), posts(0..per_group)));
+        assert_eq!(next(&effects, 0), (Err(Lost), groups));
+        assert_eq!(next(&effects, groups), (Ok(0), groups));
+        assert_eq!(next(&effects, groups - 1), (Ok(per_group as usize), groups));
+        let kept = (0..=groups).filter(|from| next(&effects, *from).0.is_ok()).count() as u64;
+        assert!(kept + 3 > groups, "{kept} of {groups}");
+        // One that does not fit by itself.
+        effects.publish(Position(groups + 1), posts(0..70_000));
+        assert_eq!(next(&effects, groups), (Err(Lost), groups + 1));
+    }
+
+    #[test]
+    fn all_consumers_begin_again_when_something_was_taken_back() {
+        let effects = Effects::new(Position(0));
+        effects.publish(Position(1), posts(0..1));
+        effects.publish(Position(2), posts(0..1));
+        effects.lose(Position(2));
+        effects.publish(Position(3), posts(0..2));
+        for cursor in [0, 1] {
+            assert_eq!(next(&effects, cursor), (Err(Lost), 3));
+        }
+        assert_eq!(next(&effects, 2), (Ok(2), 3));
+    }
 }

@@ -3,8 +3,8 @@
 //! **Invariant:** a view never holds what the facts could not rebuild; dropping any part of it
 //! costs time and changes no answer.
 //! **Invariant:** locks are taken in this order: table of timelines, a timeline, the newest posts. A holder of the lock
-//! of the watchers takes no other.
-//! **Invariant:** a post costs the writer the same for any number of followers and event streams.
+//! of the watchers takes no other but that of the effects.
+//! **Invariant:** a post costs the writer the same for any number of followers, event streams and consumers of effects.
 //!
 //! Read `newest`, `timeline`, `known`, `homes`, then `effects`, `watchers` and `wake`; `rendered`, `names` and
 //! `stories` are apart.
@@ -14,7 +14,6 @@ mod homes;
 mod known;
 mod names;
 mod newest;
-mod public;
 #[cfg(all(test, feature = "loom"))]
 mod races;
 mod recent;
@@ -26,18 +25,19 @@ mod timeline;
 mod wake;
 mod watchers;
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use feed::{Effect, Facts, PostId, UserId};
+use commitlog::Position;
+use feed::{Effect, Facts, Input, PostChange, PostId, StoryChange, UserId};
 use rows::Rows;
-use tokio::sync::{broadcast, watch};
+use tokio::sync::watch;
 
 use effects::Effects;
+pub use effects::Lost;
 use known::Known;
 pub(crate) use names::UserNames;
 use newest::NewestPosts;
-use public::PublicChanges;
-pub use public::{PublicChange, PublicChangeKind};
 pub(crate) use rendered::Rendered;
 pub(crate) use stories::{Shown, Stories};
 use timeline::Timeline;
@@ -45,6 +45,9 @@ pub(crate) use wake::Woken;
 pub use watchers::Change;
 pub(crate) use watchers::News;
 use watchers::Watchers;
+
+/// Counters of mentions, 256 KiB. Users whose number is the same modulo this share one.
+const MENTION_COUNTERS: usize = 1 << 16;
 
 /// Home timelines of active users, the newest posts of all users and stories of each, and both as JSON.
 pub(crate) struct Views {
@@ -55,14 +58,14 @@ pub(crate) struct Views {
     pub(crate) stories: Stories,
     /// Posts and stories as JSON.
     pub(crate) rendered: Rendered,
-    public: PublicChanges,
     watchers: Watchers,
-    /// The effects that concern many watchers, who are not woken yet.
     effects: Effects,
     /// Number of times that effects were lost and all watchers woken.
     wake_overflows: AtomicU64,
     /// Rises with each change of stories or friends.
     story_changes: AtomicU64,
+    /// Each rises with each mention of some users.
+    mention_changes: Vec<AtomicU32>,
     hits: AtomicU64,
     rebuilds: AtomicU64,
 }
@@ -84,104 +87,97 @@ pub struct ViewSizes {
     pub hits: u64,
     /// Timelines gathered from the facts since the start.
     pub rebuilds: u64,
-    /// Times since the start that too many changes waited for event streams, so that all of them read again.
+    /// Times since the start that changes were lost to event streams, so that all of them read again: too many waited, or a
+    /// command was taken back.
     pub wake_overflows: u64,
     /// Users with an event stream who are asked about each post.
     pub unindexed_watchers: u64,
 }
 
 impl Views {
-    /// Empty views within these budgets, in bytes, of facts that have no post from `first_post` on.
-    pub(crate) fn new(timeline_bytes: usize, post_bytes: usize, first_post: PostId) -> Self {
+    /// Empty views within these budgets, in bytes, of facts that have the groups up to `applied` and no post from
+    /// `first_post` on.
+    pub(crate) fn new(
+        (timeline_bytes, post_bytes): (usize, usize),
+        (applied, first_post): (Position, PostId),
+    ) -> Self {
         let quarter = post_bytes / 4;
         Self {
             timelines: Known::new(timeline_bytes),
             newest: NewestPosts::new(quarter, first_post.0),
             stories: Stories::new(quarter / 2),
             rendered: Rendered::new(2 * quarter, quarter / 2),
-            public: PublicChanges::new(),
             watchers: Watchers::default(),
-            effects: Effects::default(),
+            effects: Effects::new(applied),
             wake_overflows: AtomicU64::new(0),
             story_changes: AtomicU64::new(0),
+            mention_changes: (0..MENTION_COUNTERS).map(|_| AtomicU32::new(0)).collect(),
             hits: AtomicU64::new(0),
             rebuilds: AtomicU64::new(0),
         }
     }
 
-    /// Applies what a group of commands did. Writer only; the facts hold it already.
-    pub(crate) fn publish(&self, effects: &[Effect]) {
+    /// Applies what the group at `position` did, and drops what a reader may have read of commands of it if some were taken
+    /// back. Writer only; the facts hold it already.
+    pub(crate) fn publish(&self, position: Position, effects: Vec<Effect>, is_undone: bool) {
         // First: no timeline shows a later post to who has unfollowed or was blocked before it.
         effects.iter().for_each(|effect| self.drop_timelines(effect));
-        self.newest.apply(match effects {
+        self.newest.apply(match effects.as_slice() {
             [rest @ .., _] if rows::has_bug("lose-effect") && rest.len() > 5 => rest,
             all => all,
         });
-        for effect in effects {
+        for effect in &effects {
+            if self.stories.apply(effect) {
+                self.story_changes.fetch_add(1, Ordering::Release);
+            }
             match *effect {
-                Effect::FriendsChanged { .. }
-                | Effect::Blocked { .. }
-                | Effect::MutesChanged { .. }
-                | Effect::StoryPosted { .. } => {
-                    self.stories.apply(effect);
-                    self.story_changes.fetch_add(1, Ordering::Release);
+                Effect::Mention { user, change: PostChange::Published, .. } => {
+                    self.mention_changes_of(user).fetch_add(1, Ordering::Release);
                 }
-                Effect::StoryViewed { .. } => self.stories.apply(effect),
-                Effect::StoryGone { story, .. } => {
-                    self.stories.apply(effect);
+                Effect::Story { story, change: StoryChange::Gone, .. } => {
                     self.rendered.forget(story);
-                    self.story_changes.fetch_add(1, Ordering::Release);
                 }
-                Effect::UserHidden { .. } | Effect::UserDeleted { .. } => {
-                    self.stories.apply(effect);
-                    self.story_changes.fetch_add(1, Ordering::Release);
-                }
-                // Samples are a separate view.
-                Effect::Posted { .. }
-                | Effect::PostDeleted { .. }
-                | Effect::PostEdited { .. }
-                | Effect::BoostShown { .. }
-                | Effect::Mentioned { .. }
-                | Effect::Notified { .. }
-                | Effect::MentionChanged { .. }
-                | Effect::FollowingChanged { .. }
-                | Effect::FollowedMany { .. }
-                | Effect::FollowedTagsChanged { .. }
-                | Effect::FiltersChanged { .. }
-                | Effect::SampleAdded { .. }
-                | Effect::SampleDeleted { .. } => {}
+                _ => {}
             }
         }
-        self.publish_to_watchers(effects);
-        self.public.publish(effects);
+        if is_undone {
+            self.forget_undone();
+            // Streams are indexed for those whom the facts show that the user follows.
+            self.effects.lose(position);
+        } else {
+            self.effects.publish(position, effects);
+        }
     }
 
-    /// Drops what a reader may have read of a command that was taken back. What is rendered has numbers of changes. Writer
-    /// only.
-    pub(crate) fn forget_undone(&self) {
+    /// Drops what a reader may have read of a command that was taken back. What is rendered has numbers of changes.
+    fn forget_undone(&self) {
         self.timelines.clear();
         self.stories.clear();
         self.newest.abort_load();
         self.story_changes.fetch_add(1, Ordering::Release);
-        // Streams are indexed for those whom the facts show that the user follows.
-        self.watchers.all_missed(true);
     }
 
     /// Drops the timelines of users who follow, mute or hide others than before: they are gathered again when they are
     /// read.
     fn drop_timelines(&self, effect: &Effect) {
-        let drop = |user| self.timelines.change(user, |_| None);
-        match *effect {
-            Effect::FollowingChanged { user, .. }
-            | Effect::FollowedMany { user }
-            | Effect::MutesChanged { user }
-            | Effect::FollowedTagsChanged { user } => drop(user),
-            Effect::Blocked { user, other, ended } => {
-                ended.following.then(|| drop(user));
-                ended.followed.then(|| drop(other));
-            }
-            _ => {}
+        if let Effect::Follow { user, .. }
+        | Effect::Input { user, input: Input::Follows | Input::Hidden } = *effect
+        {
+            self.timelines.change(user, |_| None);
         }
+    }
+
+    /// The effects after a position: see [`Effects::next`].
+    pub(crate) fn next_effects(
+        &self,
+        cursor: &mut Position,
+    ) -> Result<Option<Arc<[Effect]>>, Lost> {
+        self.effects.next(cursor)
+    }
+
+    /// The position of the last group whose effects are published.
+    pub(crate) fn effects_end(&self) -> Position {
+        self.effects.end()
     }
 
     /// Waits for anything new for `user`: at home, in mentions, and among the stories of friends. May
@@ -191,19 +187,13 @@ impl Views {
         facts: Facts<'_, R>,
         user: UserId,
     ) -> watch::Receiver<News> {
-        let news = self.watchers.watch(user);
-        // Read after the watch began, so that no new friend or follow is missed.
-        self.watchers.watch_stories(user, &facts.friends_all(user));
+        let news = self.watchers.watch(user, &self.effects);
+        // Read after the watch began, so that no new follow is missed.
         match self.timelines.look().get(&user) {
             Some(timeline) => self.watchers.watch_posts(user, &timeline.home),
             None => self.watchers.watch_posts(user, &facts.home_authors(user)),
         }
         news
-    }
-
-    /// Changes of public posts from now on.
-    pub(crate) fn public_changes(&self) -> broadcast::Receiver<PublicChange> {
-        self.public.subscribe()
     }
 
     /// Ends a watch.
@@ -215,6 +205,18 @@ impl Views {
     /// it includes all changes up to that stamp.
     pub(crate) fn story_changes(&self) -> u64 {
         self.story_changes.load(Ordering::Acquire)
+    }
+
+    /// A counter that rises when `user` is mentioned, as [`Views::story_changes`], or when one of a few others is.
+    pub(crate) fn mention_changes(&self, user: UserId) -> u32 {
+        self.mention_changes_of(user).load(Ordering::Acquire)
+    }
+
+    fn mention_changes_of(&self, user: UserId) -> &AtomicU32 {
+        let Some(changes) = self.mention_changes.get(user.0 as usize % MENTION_COUNTERS) else {
+            unreachable!("a remainder is within the counters")
+        };
+        changes
     }
 
     /// Whether there are watchers.

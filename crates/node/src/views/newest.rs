@@ -16,7 +16,7 @@
 //! [`Changes`] of posts and those of users, under the same lock: so a timeline always has a prefix of the published effects.
 //!
 //! The users on whom it depends in whose home a post is ([`HomeUsers`]) are beside the list, so that a home needs no rows
-//! for it. They change when an earlier boost ends ([`Effect::BoostShown`]).
+//! for it. They change when an earlier boost ends ([`PostChange::Shown`]).
 //!
 //! Posts of deleted users may be in the list. No user follows these users, and a read of the posts of one
 //! user checks whether that user was deleted.
@@ -35,7 +35,7 @@ use feed::HomeAuthors;
 use feed::Loaded;
 use feed::Posted;
 use feed::timeline::sees;
-use feed::{Cursor, Effect, HomeUsers, Page, PostId, UserId};
+use feed::{Cursor, Effect, HomeUsers, Page, PostChange, PostId, UserId};
 use hashbrown::HashMap;
 use rows::{Order, Span};
 
@@ -119,16 +119,9 @@ impl NewestPosts {
 
     /// Applies what a group of commands did. Writer only, in order, once the facts show it.
     pub(super) fn apply(&self, effects: &[Effect]) {
-        let concerns = |effect: &Effect| {
-            use Effect::{BoostShown, PostDeleted, Posted, UserDeleted, UserHidden};
-            matches!(
-                effect,
-                Posted { .. }
-                    | BoostShown { .. }
-                    | PostDeleted { .. }
-                    | UserDeleted { .. }
-                    | UserHidden { .. }
-            )
+        let concerns = |effect: &Effect| match effect {
+            Effect::Post { change, .. } => *change != PostChange::Edited,
+            other => matches!(other, Effect::User { .. }),
         };
         for piece in effects.chunks(PIECE) {
             if !piece.iter().any(concerns) {
@@ -136,24 +129,23 @@ impl NewestPosts {
             }
             let mut list = self.list.write();
             for effect in piece.iter().filter(|effect| concerns(effect)) {
-                match effect {
-                    Effect::Posted { post, author, listed, users } => {
-                        if let Some(users) = users {
-                            list.add_users(*post, users);
-                        }
-                        list.links.push_newest(*author, (*post, *listed));
-                        list.keep_within(self.bytes_max);
+                let Effect::Post { post, author, listed, users, change } = effect else {
+                    list.user_changes.push(effect.clone());
+                    continue;
+                };
+                if *change == PostChange::Published {
+                    if let Some(users) = users {
+                        list.add_users(*post, users);
                     }
-                    Effect::BoostShown { post, listed, users, .. } => {
-                        list.show((*post, *listed), users.as_ref());
-                        list.changes.push(effect.clone());
-                    }
-                    Effect::PostDeleted { post, .. } => {
-                        list.remove(*post);
-                        list.changes.push(effect.clone());
-                    }
-                    _ => list.user_changes.push(effect.clone()),
+                    list.links.push_newest(*author, (*post, *listed));
+                    list.keep_within(self.bytes_max);
+                    continue;
                 }
+                match change {
+                    PostChange::Shown => list.show((*post, *listed), users.as_ref()),
+                    _ => list.remove(*post),
+                }
+                list.changes.push(effect.clone());
             }
             list.version += 1;
             self.version.store(list.version, Ordering::Release);

@@ -3,9 +3,11 @@
 
 use std::sync::Arc;
 
-use feed::{Cursor, Effect, HomeAuthors, Page, PageOf, PostId, UserId, Visible};
+use commitlog::Position as GroupPosition;
+use feed::{Cursor, Effect, HomeAuthors, Page, PageOf, PostChange, PostId, UserId, Visible};
 use loom::sync::atomic::{AtomicU64, Ordering};
 
+use super::effects::Effects;
 use super::known::Known;
 use super::newest::{NewestPosts, Position};
 use super::timeline::{Found, Timeline};
@@ -18,7 +20,8 @@ const POST: PostId = PostId(9);
 const PAGE: Page = Page { cursor: Cursor::Newest, limit: 10 };
 
 fn posted() -> Effect {
-    Effect::Posted { post: POST, author: BOB, listed: Default::default(), users: None }
+    let (listed, change) = (Default::default(), PostChange::Published);
+    Effect::Post { post: POST, author: BOB, listed, users: None, change }
 }
 
 fn timeline(authors: Vec<UserId>, items: Vec<PostId>, position: Position) -> Timeline {
@@ -106,17 +109,22 @@ fn a_watcher_that_begins_while_a_post_is_published_reads_it_or_is_to_be_woken() 
     loom::model(|| {
         let subject = Subject::new();
         subject.gather();
-        let watchers = Arc::new(Watchers::default());
+        let shared = Arc::new((Watchers::default(), Effects::new(GroupPosition(0))));
         let writer = {
-            let (subject, watchers) = (Arc::clone(&subject), Arc::clone(&watchers));
+            let (subject, shared) = (Arc::clone(&subject), Arc::clone(&shared));
             loom::thread::spawn(move || {
                 subject.write();
-                watchers.for_writer().is_some()
+                shared.1.publish(GroupPosition(1), vec![posted()]);
+                // Whether it wakes the thread that wakes the watchers.
+                shared.0.are_any()
             })
         };
-        let _news = watchers.watch(ADA);
+        let (watchers, effects) = (&shared.0, &shared.1);
+        let _news = watchers.watch(ADA, effects);
         let has_read = subject.home() == [POST];
-        assert!(writer.join().unwrap() || has_read);
+        let wakes = writer.join().unwrap();
+        let is_left = watchers.next(effects).unwrap().is_some();
+        assert!(has_read || wakes && is_left);
     });
 }
 

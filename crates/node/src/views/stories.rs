@@ -2,7 +2,7 @@
 //! readers. A home is gathered at each read from what is kept here.
 
 use feed::stories::{StoryRef, gather};
-use feed::{Effect, Facts, Page, PageOf, StoryId, UserId};
+use feed::{Effect, Facts, Input, Page, PageOf, StoryChange, StoryId, UserChange, UserId};
 use rows::{Rows, Span};
 
 use super::known::{Held, Known};
@@ -78,33 +78,33 @@ impl Stories {
         Self { readers: Known::new(bytes / 3), recent: Known::new(bytes - bytes / 3) }
     }
 
-    /// Applies what a command did. Writer only, in order, once the facts show it.
-    pub(super) fn apply(&self, effect: &Effect) {
+    /// Applies what a command did; whether that may change which stories anybody has at home. Writer only, in order, once
+    /// the facts show it.
+    pub(super) fn apply(&self, effect: &Effect) -> bool {
         match *effect {
-            Effect::FriendsChanged { user, other, .. } | Effect::Blocked { user, other, .. } => {
-                for user in [user, other] {
-                    self.readers.change(user, |_| None);
+            Effect::Input { user, input: Input::Friends | Input::Hidden } => {
+                self.readers.change(user, |_| None);
+            }
+            Effect::Story { story, author, change } => match change {
+                StoryChange::Posted { expires_ms } => {
+                    self.recent.change(author, |recent| Some(recent.with((story, expires_ms))));
                 }
-            }
-            Effect::MutesChanged { user } => self.readers.change(user, |_| None),
-            Effect::StoryPosted { story, author, expires_ms } => {
-                self.recent.change(author, |recent| Some(recent.with((story, expires_ms))));
-            }
-            Effect::StoryGone { story, author } => {
-                self.recent.change(author, |recent| recent.without(story.0));
-            }
+                StoryChange::Gone => self.recent.change(author, |recent| recent.without(story.0)),
+                StoryChange::Viewed { viewer } => {
+                    self.readers.change(viewer, |reader| Some(reader.seeing(story)));
+                    return false;
+                }
+            },
             // Friends still list the user, who has no stories any more.
-            Effect::UserDeleted { user } => {
+            Effect::User { user, change: UserChange::Deleted } => {
                 self.recent.change(user, |_| None);
                 self.readers.change(user, |_| None);
             }
             // Whose friend it is no row here says. Only operators do it.
-            Effect::UserHidden { .. } => self.readers.clear(),
-            Effect::StoryViewed { story, viewer } => {
-                self.readers.change(viewer, |reader| Some(reader.seeing(story)));
-            }
-            _ => {}
+            Effect::User { .. } => self.readers.clear(),
+            _ => return false,
         }
+        true
     }
 
     /// Forgets everything. Writer only, as [`Stories::apply`].
@@ -214,6 +214,11 @@ mod tests {
 
     const ADA: UserId = UserId(1);
 
+    fn see(stories: &Stories, story: u64) {
+        let (author, change) = (UserId(2), StoryChange::Viewed { viewer: ADA });
+        stories.apply(&Effect::Story { story: StoryId(story), author, change });
+    }
+
     #[test]
     fn a_reader_of_very_many_stories_holds_few_of_them_and_forgets_none() {
         let (stories, mut rows) = (Stories::new(4 << 20), MemoryRows::default());
@@ -230,7 +235,7 @@ mod tests {
         let many = 5 * SEEN_MAX as u64;
         for n in 1..=many {
             rows.put_member(SetTable::Seen, 1, 2 * n, Some(0));
-            stories.apply(&Effect::StoryViewed { story: StoryId(2 * n), viewer: ADA });
+            see(&stories, 2 * n);
             if n == 100 || n == many / 2 {
                 drop(stories.home(Facts::new(&rows), ADA, 0, &page));
             }
@@ -243,7 +248,7 @@ mod tests {
         assert_eq!(stories.try_seen(ADA, StoryId(2 * many - 1)), Some(false));
         // One that is older than what is held is seen late.
         rows.put_member(SetTable::Seen, 1, 1, Some(0));
-        stories.apply(&Effect::StoryViewed { story: StoryId(1), viewer: ADA });
+        see(&stories, 1);
         assert_eq!(stories.try_seen(ADA, StoryId(1)), None);
         check(&rows, &stories, &[1, 2, 3, many]);
     }

@@ -8,11 +8,13 @@ mod posts;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
+use commitlog::Position;
 use feed::accounts::{AccountCommand, PasswordHash, Role};
 use feed::timeline::gather;
 use feed::{
-    Bio, Command, Cursor, Effect, Facts, Handle, HomeAuthors, Name, Page, PageOf, PostEdit, PostId,
-    PostText, Reaction, StampedCommand, Txn, UserId, UserRef, Visible, apply,
+    Bio, Command, Cursor, Effect, Facts, Handle, HomeAuthors, Lifetime, Name, Page, PageOf,
+    PostChange, PostEdit, PostId, PostText, Reaction, StampedCommand, Txn, UserId, UserRef,
+    Visible, apply,
 };
 use listener::Listener;
 pub(super) use posts::new_post;
@@ -131,6 +133,8 @@ struct Subject {
     posts: Vec<PostId>,
     /// The effects that the views do not have yet.
     pending: Vec<Effect>,
+    /// Number of groups that were published.
+    groups: u64,
     views: Rc<Views>,
     listeners: Vec<Listener>,
 }
@@ -143,7 +147,8 @@ impl Subject {
             stamp: 0,
             posts: Vec::new(),
             pending: Vec::new(),
-            views: Rc::new(Views::new(0, 0, PostId(0))),
+            groups: 0,
+            views: Rc::new(Views::new((0, 0), (Position(0), PostId(0)))),
             listeners: Vec::new(),
         };
         let Ok(password) = PasswordHash::parse("$argon2id$v=19$m=8,t=1,p=1$c2FsdA$aGFzaA") else {
@@ -167,7 +172,8 @@ impl Subject {
     fn restart(&mut self) {
         self.pending.clear();
         let Sizes { timelines, posts, small } = self.sizes;
-        self.views = Rc::new(Views::new(timelines, 4 * posts, PostId(self.stamp + 1)));
+        let after = (Position(self.groups), PostId(self.stamp + 1));
+        self.views = Rc::new(Views::new((timelines, 4 * posts), after));
         self.views.newest.make_small(small);
         let facts = Facts::new(&self.rows);
         let listeners = (0..USERS).map(|user| {
@@ -185,11 +191,21 @@ impl Subject {
 
     fn publish(&mut self, effects: usize) {
         let effects = effects.min(self.pending.len());
-        self.views.publish(&self.pending.drain(..effects).collect::<Vec<_>>());
+        let effects = self.pending.drain(..effects).collect();
+        self.groups += 1;
+        self.views.publish(Position(self.groups), effects, false);
     }
 
     fn publish_all(&mut self) {
         self.publish(usize::MAX);
+    }
+
+    fn wake(&self) -> Woken {
+        self.views.wake(Facts::new(&self.rows))
+    }
+
+    fn wake_all(&self) {
+        while self.wake() != Woken::Nobody {}
     }
 
     fn is_gone(&self, user: u32) -> bool {
@@ -235,7 +251,7 @@ impl Subject {
     /// As a live stream does it: first what changed, then the newest posts, again until nothing is new.
     fn listen(&mut self, user: u32) {
         self.publish_all();
-        while self.views.wake() != Woken::Nobody {}
+        self.wake_all();
         if self.is_gone(user) {
             return;
         }
@@ -278,7 +294,8 @@ impl Subject {
         let loaded = self.views.newest.begin_load();
         let loaded = loaded.map(|before| (before, Facts::new(&self.rows).posts_before(before, 8)));
         (self.rows, self.pending, self.posts) = before;
-        self.views.forget_undone();
+        self.groups += 1;
+        self.views.publish(Position(self.groups), Vec::new(), true);
         if let Some((before, (posts, next))) = loaded {
             self.views.newest.end_load(before, &posts, next);
         }
@@ -323,7 +340,7 @@ impl Subject {
                 }
             }
             Step::Wake => {
-                self.views.wake();
+                self.wake();
             }
             Step::Gather(user, published, ref steps) if !self.is_gone(user) => {
                 self.gather(user, published, steps);
@@ -427,15 +444,19 @@ fn a_watcher_that_lags_by_more_effects_than_are_kept_is_woken_and_reads_again() 
     subject.step(&Step::Post(0, None));
     subject.publish_all();
     let posts_max = (BYTES_MAX / size_of::<Effect>()) as u64;
-    let strangers: Vec<_> = (1..=posts_max).map(|post| posted(1 << 40 | post)).collect();
-    subject.views.publish(&strangers);
-    assert_eq!(subject.views.wake(), Woken::All);
+    for posts in [1..posts_max / 2, posts_max / 2..posts_max] {
+        subject.pending.extend(posts.map(|post| posted(1 << 40 | post)));
+        subject.publish_all();
+    }
+    assert_eq!(subject.wake(), Woken::All);
     let news = &mut subject.listeners[1].news;
     assert!(news.has_changed().unwrap());
     let changes = news.borrow_and_update().after(0);
     assert_eq!(changes.last().unwrap().1, Change::Missed);
-    assert_eq!(subject.views.wake(), Woken::Some, "what came after");
-    assert_eq!(subject.views.wake(), Woken::Nobody, "there is nothing left");
+    assert_eq!(subject.wake(), Woken::Nobody, "there is nothing left");
+    subject.step(&Step::Post(0, None));
+    subject.publish_all();
+    assert_eq!(subject.wake(), Woken::Some, "what came after");
     assert_eq!(subject.views.sizes().wake_overflows, 1);
 }
 
@@ -446,33 +467,53 @@ fn posts_wake_those_who_have_them_at_home_and_nobody_else() {
     (0..USERS).for_each(|user| subject.listen(user));
     subject.step(&Step::Post(0, None));
     subject.publish_all();
-    while subject.views.wake() != Woken::Nobody {}
+    subject.wake_all();
     let woken = |user: usize| subject.listeners[user].news.has_changed().unwrap();
     assert_eq!([0, 1, 2, 3].map(woken), [true, false, true, true]);
+}
+
+#[test]
+fn stories_wake_the_friends_of_their_authors_and_nobody_else() {
+    let mut subject = followers(LARGE);
+    let id = |user| UserRef::Id(UserId(user));
+    let befriend = |other| Command::Befriend { user: id(0), other: id(other) };
+    [1, 3].into_iter().for_each(|other| subject.apply(befriend(other)));
+    (0..USERS).for_each(|user| subject.listen(user));
+    let (Ok(text), Ok(life)) = (PostText::parse("a story"), Lifetime::from_secs(60)) else {
+        panic!("a text and a time")
+    };
+    let story = |author| Command::PostStory { author: id(author), text: text.clone(), life };
+    [0, 0, 4].into_iter().for_each(|author| subject.apply(story(author)));
+    subject.publish_all();
+    subject.wake_all();
+    let woken = |user: usize| subject.listeners[user].news.has_changed().unwrap();
+    assert_eq!([0, 1, 2, 3, 4].map(woken), [false, true, false, true, false]);
 }
 
 /// A post by a user whom nobody follows.
 fn posted(post: u64) -> Effect {
     let author = UserId(1_000);
-    Effect::Posted { post: PostId(post), author, listed: Default::default(), users: None }
+    let (listed, change) = (Default::default(), PostChange::Published);
+    Effect::Post { post: PostId(post), author, listed, users: None, change }
 }
 
 #[test]
 fn a_post_wakes_all_whom_it_mentions() {
-    let views = Views::new(1 << 20, 1 << 20, PostId(0));
-    let rows = MemoryRows::default();
-    let mut news = views.watch(Facts::new(&rows), UserId(77));
-    let mentions = (0..100).map(|user| Effect::Mentioned { post: PostId(1), user: UserId(user) });
-    let effects: Vec<_> = [posted(1)].into_iter().chain(mentions).collect();
-    for _ in 0..100 {
-        views.publish(&effects);
-    }
-    assert!(news.has_changed().unwrap() && news.borrow_and_update().mentions == 100);
+    let mut subject = Subject::new(LARGE);
+    let (post, author, change) = (PostId(1), UserId(1_000), PostChange::Published);
+    let mentions = (0..USERS).map(UserId);
+    let mentions = mentions.map(|user| Effect::Mention { post, author, user, change });
+    let before = subject.views.mention_changes(UserId(3));
+    subject.pending = [posted(1)].into_iter().chain(mentions).collect();
+    subject.publish_all();
+    assert_ne!(subject.views.mention_changes(UserId(3)), before, "once it is visible");
+    subject.wake_all();
+    assert!(subject.listeners.iter().all(|listener| listener.news.has_changed().unwrap()));
 }
 
 #[test]
 fn a_timeline_whose_gathering_ended_early_is_not_gathered_again_for_a_page_that_does_not_fit() {
-    let views = Views::new(1 << 20, 1 << 20, PostId(0));
+    let views = Views::new((1 << 20, 1 << 20), (Position(0), PostId(0)));
     for (end, expected) in [(None, Found::Stale), (Some(PostId(3)), Found::Beyond)] {
         let gathered = Visible { posts: PageOf { items: vec![PostId(9)], more: true }, end };
         let home = (HomeAuthors::of(vec![UserId(2)]), false);

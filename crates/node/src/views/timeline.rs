@@ -14,7 +14,10 @@ use std::mem;
 use std::sync::atomic::Ordering;
 
 use feed::timeline::sees;
-use feed::{Cursor, Effect, HomeAuthors, HomeUsers, Listed, Page, PostId, UserId, Visible};
+use feed::{
+    Cursor, Effect, HomeAuthors, HomeUsers, Listed, Page, PostChange, PostId, UserChange, UserId,
+    Visible,
+};
 
 use super::known::Held;
 use super::newest::{Entry, List, NewestPosts, Position};
@@ -181,12 +184,12 @@ impl Timeline {
     /// Applies a change of posts or users that may be applied already: that changes nothing.
     fn apply(&self, state: &mut State, change: &Effect) {
         match change {
-            Effect::PostDeleted { post, .. } => {
+            Effect::Post { post, change: PostChange::Deleted, .. } => {
                 if let Ok(at) = state.posts.binary_search(post) {
                     state.posts.remove(at);
                 }
             }
-            Effect::BoostShown { post, author, listed, users } => {
+            Effect::Post { post, author, listed, users, .. } => {
                 if self.shows(*author, *listed, || users.as_ref(), false)
                     && let Err(at) = state.posts.binary_search(post)
                     && (at > 0 || state.complete)
@@ -195,13 +198,11 @@ impl Timeline {
                     state.trim();
                 }
             }
-            Effect::UserDeleted { user } | Effect::UserHidden { user, hidden: true } => {
-                if self.has(*user) {
-                    self.invalidate();
-                }
-            }
             // Who follows a user that is shown again no timeline knows.
-            _ => self.invalidate(),
+            Effect::User { user, change } if *change == UserChange::Shown || self.has(*user) => {
+                self.invalidate();
+            }
+            _ => {}
         }
     }
 

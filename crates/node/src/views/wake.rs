@@ -1,19 +1,22 @@
-//! Waking the watchers of those who follow an author: what would cost the writer in proportion to the watchers.
+//! Waking the watchers of those whom effects concern: what would cost the writer in proportion to the watchers.
 //!
-//! One thread takes the effects from a queue. It asks the timelines in memory in whose home a post is. If it lags too far,
-//! all watchers are woken and read again.
+//! One thread follows the effects. It asks the timelines in memory in whose home a post is, and the facts whose friend
+//! somebody is. If it lags too far, all watchers are woken and read again.
 //!
 //! A watcher misses nothing: a post that is published before the watcher is indexed for its author is found by the read
 //! of home that follows, and one that is published after finds the watcher. A change of a post is in the effects after
 //! the list of posts has it, so a reader who is notified of it finds it applied.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
-use feed::{Effect, HomeUsers, Listed, UserId};
+use feed::{Effect, Facts, HomeUsers, Input, Listed, PostChange, StoryChange, UserChange, UserId};
+use rows::Rows;
+use store::unless_unreadable;
 
 use super::Views;
-use super::watchers::{AT_ONCE, Change, Table};
-use crate::sync::MutexGuard;
+use super::effects::Lost;
+use super::watchers::{Change, Table};
 
 /// Those whom a call of [`Views::wake`] has woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,66 +30,72 @@ pub(crate) enum Woken {
 }
 
 impl Views {
-    /// Wakes the watchers of the users whom effects concern by name, and hands those that may concern many to
-    /// [`Views::wake`]. Writer only, when everything else has the effects.
-    pub(super) fn publish_to_watchers(&self, effects: &[Effect]) {
-        for some in effects.chunks(AT_ONCE) {
-            let Some(mut table) = self.watchers.for_writer() else { return };
-            some.iter().for_each(|effect| wake_named(&mut table, effect));
-            MutexGuard::unlock_fair(table);
-            self.effects.publish(some.iter().filter(|effect| concerns_many(effect)));
-        }
-    }
-
-    /// Wakes the watchers that the next published effects concern.
-    pub(crate) fn wake(&self) -> Woken {
-        match self.effects.take() {
-            Some(piece) if piece.is_empty() => Woken::Nobody,
-            Some(piece) => {
-                piece.iter().for_each(|effect| self.wake_for(effect));
-                Woken::Some
-            }
-            None => {
+    /// Wakes the watchers whom the next published effects concern. May read the facts. One thread at a time.
+    pub(crate) fn wake<R: Rows + ?Sized>(&self, facts: Facts<'_, R>) -> Woken {
+        let effects = match self.watchers.next(&self.effects) {
+            Ok(Some(effects)) => effects,
+            Ok(None) => return Woken::Nobody,
+            Err(Lost) => {
                 self.wake_overflows.fetch_add(1, Ordering::Relaxed);
                 self.watchers.all_missed(true);
-                Woken::All
+                return Woken::All;
             }
+        };
+        // Once for each author, however many of their stories end together.
+        let mut authors = BTreeSet::new();
+        effects.iter().for_each(|effect| self.wake_for(effect, &mut authors));
+        for author in authors {
+            let friends = unless_unreadable(|| facts.friends_all(author));
+            self.watchers.notify(&friends.unwrap_or_default());
         }
+        Woken::Some
     }
 
-    fn wake_for(&self, effect: &Effect) {
-        match effect {
-            Effect::Posted { author, listed, users, .. }
-            | Effect::BoostShown { author, listed, users, .. } => {
-                self.wake_readers(*author, (*listed, users.as_ref()), None);
+    /// Wakes the watchers whom an effect concerns, but for friends of a user, who is added to `authors`.
+    fn wake_for(&self, effect: &Effect, authors: &mut BTreeSet<UserId>) {
+        match *effect {
+            Effect::Post { post, author, listed, ref users, change } => {
+                let change = match change {
+                    PostChange::Published | PostChange::Shown => None,
+                    PostChange::Edited => Some(Change::Edited(post)),
+                    PostChange::Deleted => Some(Change::Deleted(post)),
+                };
+                self.wake_readers(author, (listed, users.as_ref()), change);
             }
-            // Who is mentioned in a direct post is notified of its changes as such. Whether an earlier boost hides one
-            // is not known any more.
-            Effect::PostDeleted { post, author, listed } => {
-                self.wake_readers(*author, (*listed, None), Some(Change::Deleted(*post)));
+            Effect::Mention { post, author, user, change } => match change {
+                PostChange::Published | PostChange::Shown => self.watchers.notify(&[user]),
+                PostChange::Edited => self.watchers.changed(user, &[Change::Edited(post)]),
+                PostChange::Deleted => {
+                    self.watchers.changed(user, &[Change::MentionDeleted(post, author)]);
+                }
+            },
+            Effect::Notified { user } => self.watchers.notify(&[user]),
+            Effect::Follow { user, other, follows } => {
+                let change = if follows { Change::Followed } else { Change::Unfollowed };
+                self.watchers.changed(user, &[Change::Missed, change(other)]);
             }
-            Effect::PostEdited { post, author, listed } => {
-                self.wake_readers(*author, (*listed, None), Some(Change::Edited(*post)));
-            }
-            Effect::StoryPosted { author, .. } | Effect::StoryGone { author, .. } => {
-                self.watchers.notify_friends(*author);
-            }
-            Effect::UserDeleted { user } | Effect::UserHidden { user, hidden: true } => {
-                self.watchers.readers_of(*user, |readers| {
+            Effect::Input { user, input } => match input {
+                Input::Follows | Input::Hidden => self.watchers.changed(user, &[Change::Missed]),
+                Input::Friends => self.watchers.notify(&[user]),
+                Input::Filters => self.watchers.changed(user, &[Change::Filters]),
+            },
+            Effect::User { user, change: UserChange::Deleted | UserChange::Hidden } => {
+                self.watchers.readers_of(user, |readers| {
                     if let Some(table) = self.watchers.any() {
                         readers.iter().for_each(|reader| table.changed(*reader, Change::Missed));
                     }
                 });
-                self.watchers.notify_friends(*user);
+                authors.insert(user);
             }
             // Whose home has posts of the past again is not known, and nothing is new there.
-            Effect::UserHidden { hidden: false, .. } => self.watchers.all_missed(false),
-            // Known to the writer whom they concern.
-            _ => {}
+            Effect::User { change: UserChange::Shown, .. } => self.watchers.all_missed(false),
+            Effect::Story { change: StoryChange::Viewed { .. }, .. } | Effect::Sample { .. } => {}
+            Effect::Story { author, .. } => _ = authors.insert(author),
         }
     }
 
-    /// Wakes the watchers of those who have a post at home, with a change of it if there is one.
+    /// Wakes the watchers of those who have a post at home, with a change of it if there is one. Who is mentioned in a direct
+    /// post is notified of its changes as such. Whether an earlier boost hides one that has changed is not known any more.
     fn wake_readers(
         &self,
         author: UserId,
@@ -113,58 +122,4 @@ impl Views {
             }
         });
     }
-}
-
-fn wake_named(table: &mut Table, effect: &Effect) {
-    match *effect {
-        Effect::Mentioned { user, .. } => table.mentioned(user),
-        Effect::Notified { user } => table.notified(user),
-        Effect::MentionChanged { post, author, user, deleted } => {
-            let change = match deleted {
-                true => Change::MentionDeleted(post, author),
-                false => Change::Edited(post),
-            };
-            table.changed(user, change);
-        }
-        Effect::FiltersChanged { user } => table.changed(user, Change::Filters),
-        Effect::FollowingChanged { user, other, follows } => {
-            let change = if follows { Change::Followed } else { Change::Unfollowed };
-            table.changed(user, Change::Missed);
-            table.changed(user, change(other));
-        }
-        Effect::FollowedMany { user }
-        | Effect::MutesChanged { user }
-        | Effect::FollowedTagsChanged { user } => table.changed(user, Change::Missed),
-        Effect::FriendsChanged { user, other, friends } => {
-            table.friends_changed(user, other, friends);
-        }
-        // The watchers of `other` get the end of a follow or friendship, and nothing else that would give the block
-        // away, or wake them each time.
-        Effect::Blocked { user, other, ended } => {
-            if ended.followed {
-                table.changed(other, Change::Missed);
-                table.changed(other, Change::Unfollowed(user));
-            }
-            if ended.friends {
-                table.friends_changed(user, other, false);
-            }
-            table.changed(user, Change::Missed);
-        }
-        _ => {}
-    }
-}
-
-/// Whether an effect may concern the watchers of many users.
-fn concerns_many(effect: &Effect) -> bool {
-    matches!(
-        effect,
-        Effect::Posted { .. }
-            | Effect::BoostShown { .. }
-            | Effect::PostDeleted { .. }
-            | Effect::PostEdited { .. }
-            | Effect::StoryPosted { .. }
-            | Effect::StoryGone { .. }
-            | Effect::UserDeleted { .. }
-            | Effect::UserHidden { .. }
-    )
 }

@@ -1,8 +1,7 @@
 //! The watchers of users: clients with an open stream.
 //!
-//! The lock is the last to be taken: a thread that holds it takes no other. The writer takes it for the users whom
-//! [`AT_ONCE`] effects name, and everybody who looks at many users does it piece by piece. A thread of its own wakes the
-//! watchers of those who follow an author ([`wake`](super::wake)).
+//! The lock is the last to be taken but that of the effects. The writer does not take it: a thread of its own wakes the
+//! watchers ([`wake`](super::wake)), and everybody who looks at many users does it piece by piece.
 //!
 //! The newest [`CHANGES_MAX`] deletions, edits and follows are kept for each watched user, shared by all
 //! watchers of the user. A watcher that does not read them in time gets [`Change::Missed`], and so does each
@@ -13,18 +12,19 @@ mod pairs;
 mod races;
 
 use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use feed::{HomeAuthors, PostId, UserId};
+use commitlog::Position;
+use feed::{Effect, HomeAuthors, PostId, UserId};
 use hashbrown::HashMap;
 use tokio::sync::watch;
 
+use super::effects::{Effects, Lost};
 use crate::sync::{AtomicUsize, Mutex, MutexGuard, fence};
-pub(super) use pairs::AT_ONCE;
-use pairs::Pairs;
+use pairs::{AT_ONCE, Pairs};
 
-/// Pairs of a friend and a watcher that are indexed, and of an author and a watcher: about 32 bytes each, 32 MiB of each
-/// kind. Stories of friends beyond that reach a live stream when it next polls. Watchers whose authors do not all fit are
+/// Pairs of an author and a watcher that are indexed: about 32 bytes each, 32 MiB. Watchers whose authors do not all fit are
 /// asked about each post.
 const PAIRS_MAX: usize = 1 << 20;
 /// Authors for whom a watched user is indexed. Who has more at home is asked about each post, as otherwise a thousand such
@@ -59,10 +59,6 @@ pub enum Change {
 /// New events of a user.
 #[derive(Default)]
 pub(crate) struct News {
-    /// Number of mentions since the first watch began.
-    pub(crate) mentions: u64,
-    /// Number of other notifications since then.
-    pub(crate) notifications: u64,
     /// Number of changes before those that are kept.
     dropped: u64,
     changes: VecDeque<Change>,
@@ -103,8 +99,8 @@ pub(super) struct Watchers {
 /// The data that the lock protects.
 pub(super) struct Table {
     watched: HashMap<UserId, watch::Sender<News>>,
-    /// Stories of the user wake the watcher.
-    friends: Pairs,
+    /// Position of the last effects of which the watchers were notified.
+    cursor: Position,
     /// Posts by the user may wake the watcher.
     authors: Pairs,
     /// Watched users who are not in `authors` with all whom they follow.
@@ -115,7 +111,7 @@ impl Default for Table {
     fn default() -> Self {
         Self {
             watched: HashMap::new(),
-            friends: Pairs::new(PAIRS_MAX, PAIRS_MAX),
+            cursor: Position::default(),
             authors: Pairs::new(PAIRS_MAX, KEPT_AUTHORS_MAX),
             unindexed: BTreeSet::new(),
         }
@@ -124,25 +120,20 @@ impl Default for Table {
 
 impl Watchers {
     /// Waits for anything new for `user`. What the facts show later wakes it.
-    pub(super) fn watch(&self, user: UserId) -> watch::Receiver<News> {
+    pub(super) fn watch(&self, user: UserId, effects: &Effects) -> watch::Receiver<News> {
         let mut table = self.table.lock();
+        if table.watched.is_empty() {
+            // Nobody was there to be notified of earlier ones.
+            table.cursor = effects.end();
+        }
         let receiver = table.watched.entry(user).or_default().subscribe();
         self.users.store(table.watched.len(), Ordering::SeqCst);
-        // Before the caller reads the facts; see `for_writer`.
+        // Before the caller reads the facts; see `are_any`.
         fence(Ordering::SeqCst);
         receiver
     }
 
-    /// Has the stories of `friends` wake the watchers of `user`, if there are any.
-    pub(super) fn watch_stories(&self, user: UserId, friends: &[UserId]) {
-        for some in friends.chunks(AT_ONCE) {
-            let mut table = self.table.lock();
-            some.iter().for_each(|friend| table.befriend(user, *friend));
-            MutexGuard::unlock_fair(table);
-        }
-    }
-
-    /// Has posts by these authors wake the watchers of `user` too, if there are any.
+    /// Has posts by these authors wake the watchers of `user`, if there are any.
     pub(super) fn watch_posts(&self, user: UserId, home: &HomeAuthors) {
         let fits = home.users.len() <= AUTHORS_MAX;
         let all_fit = fits
@@ -185,20 +176,16 @@ impl Watchers {
         loop {
             let mut table = self.table.lock();
             // A new watcher needs the pairs, and removes them in the end.
-            if table.watched.contains_key(&user)
-                || !table.friends.forget(user) & !table.authors.forget(user)
-            {
+            if table.watched.contains_key(&user) || !table.authors.forget(user) {
                 return;
             }
             MutexGuard::unlock_fair(table);
         }
     }
 
-    /// The table, for what the facts show already, if there are watchers at all. Writer only.
-    pub(super) fn for_writer(&self) -> Option<MutexGuard<'_, Table>> {
-        // Either this sees the watcher, or the watcher sees the change when it reads the facts.
-        fence(Ordering::SeqCst);
-        self.any()
+    /// The next effects of which the watchers are to be notified, if there are watchers at all: see [`Effects::next`].
+    pub(super) fn next(&self, effects: &Effects) -> Result<Option<Arc<[Effect]>>, Lost> {
+        self.any().map_or(Ok(None), |mut table| effects.next(&mut table.cursor))
     }
 
     /// The table, if there are watchers at all.
@@ -209,6 +196,8 @@ impl Watchers {
 
     /// Whether there are watchers at all.
     pub(super) fn are_any(&self) -> bool {
+        // Either this sees the watcher, or the watcher sees the changes of before when it reads the facts.
+        fence(Ordering::SeqCst);
         self.users.load(Ordering::SeqCst) > 0
     }
 
@@ -236,14 +225,20 @@ impl Watchers {
         );
     }
 
-    /// Wakes the watchers of friends of `author`.
-    pub(super) fn notify_friends(&self, author: UserId) {
-        let notify = |users: &[UserId]| {
-            if let Some(table) = self.any() {
-                users.iter().for_each(|user| table.notify(*user));
-            }
-        };
-        self.pieces(|table, from| table.friends.watchers(author, from), notify);
+    /// Wakes the watchers of these users.
+    pub(super) fn notify(&self, users: &[UserId]) {
+        for some in users.chunks(AT_ONCE) {
+            let Some(table) = self.any() else { return };
+            some.iter().for_each(|user| table.notify(*user));
+            MutexGuard::unlock_fair(table);
+        }
+    }
+
+    /// Wakes the watchers of `user` with these changes.
+    pub(super) fn changed(&self, user: UserId, changes: &[Change]) {
+        if let Some(table) = self.any() {
+            changes.iter().for_each(|change| table.changed(user, *change));
+        }
     }
 
     /// All watchers may have missed anything. Wakes them, or has them find it when something else does.
@@ -281,16 +276,6 @@ impl Table {
         self.modify(user, |_| ());
     }
 
-    /// Wakes the watchers of `user` with a new mention.
-    pub(super) fn mentioned(&self, user: UserId) {
-        self.modify(user, |news| news.mentions += 1);
-    }
-
-    /// Wakes the watchers of `user` with a new notification that is no mention.
-    pub(super) fn notified(&self, user: UserId) {
-        self.modify(user, |news| news.notifications += 1);
-    }
-
     /// Wakes the watchers of `user` with a change.
     pub(super) fn changed(&self, user: UserId, change: Change) {
         self.modify(user, |news| news.push(change));
@@ -312,25 +297,6 @@ impl Table {
             news.send_modify(change);
         }
     }
-
-    /// Has the stories of a friend wake the watchers of `user`, if there are any.
-    fn befriend(&mut self, user: UserId, friend: UserId) {
-        if self.watched.contains_key(&user) {
-            self.friends.add(friend, user);
-        }
-    }
-
-    /// The two became friends, or are friends no more.
-    pub(super) fn friends_changed(&mut self, user: UserId, other: UserId, friends: bool) {
-        for (user, other) in [(user, other), (other, user)] {
-            if friends {
-                self.befriend(user, other);
-            } else {
-                self.friends.remove(other, user);
-            }
-            self.notify(user);
-        }
-    }
 }
 
 #[cfg(test)]
@@ -341,10 +307,14 @@ mod tests {
 
     const ADA: UserId = UserId(1);
 
-    /// Number of users with watchers, of pairs with friends and with authors, and of users who are not indexed.
-    fn sizes(watchers: &Watchers) -> (usize, usize, usize, usize) {
+    /// Number of users with watchers, of pairs with authors, and of users who are not indexed.
+    fn sizes(watchers: &Watchers) -> (usize, usize, usize) {
         let table = watchers.table.lock();
-        (table.watched.len(), table.friends.len(), table.authors.len(), table.unindexed.len())
+        (table.watched.len(), table.authors.len(), table.unindexed.len())
+    }
+
+    fn watch(watchers: &Watchers, user: UserId) -> watch::Receiver<News> {
+        watchers.watch(user, &Effects::new(Position(0)))
     }
 
     fn notified(news: &mut watch::Receiver<News>) -> bool {
@@ -365,47 +335,44 @@ mod tests {
 
     fn limit_pairs(watchers: &Watchers, pairs_max: usize) {
         let mut table = watchers.table.lock();
-        table.friends = Pairs::new(pairs_max, pairs_max);
         table.authors = Pairs::new(pairs_max, pairs_max);
     }
 
     #[test]
-    fn friends_come_and_go_and_nothing_is_left_after_the_last_watch() {
+    fn nothing_is_left_after_the_last_watch() {
         let watchers = Watchers::default();
-        let mut first = watchers.watch(ADA);
-        let second = watchers.watch(ADA);
-        let friends = users(10..10 + 3 * AT_ONCE as u32 / 2);
-        watchers.watch_stories(ADA, &friends);
-        watchers.watch_stories(ADA, &friends);
-        watchers.watch_posts(ADA, &HomeAuthors::of(friends.clone()));
-        assert_eq!(sizes(&watchers), (1, friends.len(), friends.len(), 0));
-        watchers.notify_friends(UserId(10));
-        assert!(notified(&mut first));
-        watchers.any().unwrap().friends_changed(ADA, UserId(10), false);
-        notified(&mut first);
-        watchers.notify_friends(UserId(10));
-        assert!(!notified(&mut first));
-        // Thousands of users who were friends briefly leave nothing.
-        for other in (20_000..40_000).map(UserId) {
-            let mut table = watchers.any().unwrap();
-            table.friends_changed(ADA, other, true);
-            table.friends_changed(ADA, other, false);
-        }
-        assert_eq!(sizes(&watchers), (1, friends.len() - 1, friends.len(), 0));
+        let (first, second) = (watch(&watchers, ADA), watch(&watchers, ADA));
+        let authors = users(10..10 + 3 * AT_ONCE as u32 / 2);
+        watchers.watch_posts(ADA, &HomeAuthors::of(authors.clone()));
+        assert_eq!(sizes(&watchers), (1, authors.len(), 0));
         drop(first);
         watchers.unwatch(ADA);
         assert_eq!(sizes(&watchers).0, 1, "the second still waits");
         drop(second);
         watchers.unwatch(ADA);
-        assert_eq!(sizes(&watchers), (0, 0, 0, 0));
+        assert_eq!(sizes(&watchers), (0, 0, 0));
         assert!(watchers.any().is_none());
+    }
+
+    #[test]
+    fn who_begins_to_watch_gets_no_effects_of_before() {
+        let (watchers, effects) = (Watchers::default(), Effects::new(Position(0)));
+        let group = || vec![Effect::Notified { user: ADA }];
+        effects.publish(Position(1), group());
+        assert_eq!(watchers.next(&effects), Ok(None), "nobody watches");
+        let first = watchers.watch(ADA, &effects);
+        assert_eq!(watchers.next(&effects), Ok(None));
+        effects.publish(Position(2), group());
+        let _second = watchers.watch(UserId(2), &effects);
+        assert_eq!(watchers.next(&effects), Ok(Some(group().into())), "the first gets it");
+        drop(first);
     }
 
     #[test]
     fn watchers_are_found_for_those_whom_they_follow() {
         let watchers = Watchers::default();
         let all = users(0..3 * AT_ONCE as u32);
-        let news: Vec<_> = all.iter().map(|user| watchers.watch(*user)).collect();
+        let news: Vec<_> = all.iter().map(|user| watch(&watchers, *user)).collect();
         for user in &all {
             watchers.watch_posts(*user, &HomeAuthors::of(users(1_000..1_600)));
             watchers.watch_posts(*user, &HomeAuthors::of(users(1_300..1_900)));
@@ -427,15 +394,14 @@ mod tests {
         limit_pairs(&watchers, 100);
         let mut all: Vec<_> = (0..12)
             .map(|user| {
-                let (news, others) = (watchers.watch(UserId(user)), users(100..110));
-                watchers.watch_stories(UserId(user), &others);
-                watchers.watch_posts(UserId(user), &HomeAuthors::of(others));
+                let news = watch(&watchers, UserId(user));
+                watchers.watch_posts(UserId(user), &HomeAuthors::of(users(100..110)));
                 news
             })
             .collect();
-        assert_eq!(sizes(&watchers), (12, 100, 100, 2));
-        watchers.for_writer().unwrap().mentioned(UserId(11));
-        assert!(notified(&mut all[11]) && all[11].borrow().mentions == 1 && !notified(&mut all[0]));
+        assert_eq!(sizes(&watchers), (12, 100, 2));
+        watchers.notify(&[UserId(11)]);
+        assert!(notified(&mut all[11]) && !notified(&mut all[0]));
         assert_eq!(readers_of(&watchers, 777), [777, 10, 11].map(UserId));
         watchers.watch_posts(UserId(0), &HomeAuthors::of(users(100..110)));
         assert_eq!(readers_of(&watchers, 777), [777, 10, 11].map(UserId), "others are indexed");
@@ -448,25 +414,25 @@ mod tests {
     #[test]
     fn who_follows_many_users_takes_no_room_and_is_asked_about_every_post() {
         let watchers = Watchers::default();
-        let _news = watchers.watch(ADA);
+        let _news = watch(&watchers, ADA);
         let follow = |authors: usize| {
             watchers.watch_posts(ADA, &HomeAuthors::of(users(10..10 + authors as u32)));
         };
         follow(AUTHORS_MAX + 1);
-        assert_eq!(sizes(&watchers), (1, 0, 0, 1));
+        assert_eq!(sizes(&watchers), (1, 0, 1));
         follow(AUTHORS_MAX);
-        assert_eq!(sizes(&watchers), (1, 0, AUTHORS_MAX, 0));
+        assert_eq!(sizes(&watchers), (1, AUTHORS_MAX, 0));
     }
 
     #[test]
     fn who_follows_ever_new_users_takes_no_more_than_their_part() {
         let watchers = Watchers::default();
-        let _news = watchers.watch(ADA);
+        let _news = watch(&watchers, ADA);
         for first in (1..10).map(|n| n * AUTHORS_MAX as u32) {
             let home = HomeAuthors::of(users(first..first + AUTHORS_MAX as u32));
             watchers.watch_posts(ADA, &home);
             // Either all are indexed, or none is and the user is asked about each post.
-            let (_, _, pairs, unindexed) = sizes(&watchers);
+            let (_, pairs, unindexed) = sizes(&watchers);
             assert!(pairs <= KEPT_AUTHORS_MAX && (pairs == 0) == (unindexed == 1), "{pairs}");
         }
     }
@@ -474,9 +440,9 @@ mod tests {
     #[test]
     fn a_limited_number_of_changes_is_kept_and_slow_watchers_get_missed() {
         let watchers = Watchers::default();
-        let mut news = watchers.watch(ADA);
+        let mut news = watch(&watchers, ADA);
         let deleted = |id| Change::Deleted(PostId(id));
-        let changed = |id| watchers.for_writer().unwrap().changed(ADA, deleted(id));
+        let changed = |id| watchers.changed(ADA, &[deleted(id)]);
         changed(1);
         changed(2);
         assert!(notified(&mut news));

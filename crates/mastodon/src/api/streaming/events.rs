@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use axum::body::Bytes;
 use feed::accounts::AccessScope;
-use feed::{Cursor, ListId, Page, Tag, UserId};
-use node::{PublicChangeKind, Watch};
+use feed::{Cursor, ListId, Page, PostChange, Tag, UserId};
+use node::Watch;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
@@ -274,7 +274,7 @@ impl Events {
         // What is at home because of its hashtag is no news of its author's followers. A post that is missed here is found
         // by the next read of home, which begins at the position.
         let is_at_home = |tag| self.home_tags().contains(tag);
-        let is_posted = |it: &&Arc<Published>| it.change.kind == PublicChangeKind::Posted;
+        let is_posted = |it: &&Arc<Published>| it.change.kind == PostChange::Published;
         let posted = received.iter().filter(is_posted);
         if posted.flat_map(|published| &published.tags).any(is_at_home) {
             self.own.iter_mut().for_each(|own| own.due = true);

@@ -1,6 +1,7 @@
 //! Pages from the list and the facts together are those of the facts alone, whatever is in the list, and
 //! whatever happens while older posts are loaded.
 
+use commitlog::Position;
 use feed::HomeAuthors;
 use feed::timeline::gather;
 use feed::{
@@ -77,7 +78,7 @@ impl Subject {
             rows: MemoryRows::default(),
             stamp: 0,
             posts: Vec::new(),
-            views: Views::new(0, 0, PostId(0)),
+            views: Views::new((0, 0), (Position(0), PostId(0))),
             bytes,
             steps_max,
             pending: Vec::new(),
@@ -94,7 +95,8 @@ impl Subject {
     fn restart(&mut self) {
         self.pending.clear();
         self.loaded = None;
-        self.views = Views::new(1 << 20, 4 * self.bytes, PostId(self.stamp + 1));
+        let after = (Position(0), PostId(self.stamp + 1));
+        self.views = Views::new((1 << 20, 4 * self.bytes), after);
         let steps_max = self.steps_max;
         self.views.newest.make_small(Small { steps_max, ..Small::NOT });
     }
@@ -106,8 +108,7 @@ impl Subject {
     }
 
     fn publish(&mut self) {
-        self.views.publish(&self.pending);
-        self.pending.clear();
+        self.views.publish(Position(self.stamp), std::mem::take(&mut self.pending), false);
     }
 
     fn check_home(&mut self, user: u32, page: &Page) {

@@ -49,7 +49,7 @@ impl Pairs {
     }
 
     /// Removes a pair.
-    pub(super) fn remove(&mut self, user: UserId, watcher: UserId) {
+    fn remove(&mut self, user: UserId, watcher: UserId) {
         if !self.by_user.remove(&(user, watcher)) {
             return;
         }

@@ -17,13 +17,13 @@ fn a_watch_that_begins_during_a_change_reads_it_or_is_notified() {
             let (watchers, facts) = (Arc::clone(&watchers), Arc::clone(&facts));
             loom::thread::spawn(move || {
                 facts.store(1, Ordering::Relaxed);
-                watchers.for_writer().inspect(|table| table.mentioned(ADA));
+                watchers.changed(ADA, &[Change::Missed]);
             })
         };
-        let news = watchers.watch(ADA);
+        let news = watchers.watch(ADA, &Effects::new(Position(0)));
         let has_read = facts.load(Ordering::Relaxed) == 1;
         writer.join().unwrap();
-        assert!(has_read || news.borrow().mentions == 1);
+        assert!(has_read || news.borrow().end() == 1);
     });
 }
 
@@ -31,15 +31,16 @@ fn a_watch_that_begins_during_a_change_reads_it_or_is_notified() {
 fn a_watch_survives_the_end_of_another() {
     loom::model(|| {
         let watchers = Arc::new(Watchers::default());
-        let first = watchers.watch(ADA);
+        let effects = Arc::new(Effects::new(Position(0)));
+        let first = watchers.watch(ADA, &effects);
         let second = {
-            let watchers = Arc::clone(&watchers);
-            loom::thread::spawn(move || watchers.watch(ADA))
+            let (watchers, effects) = (Arc::clone(&watchers), Arc::clone(&effects));
+            loom::thread::spawn(move || watchers.watch(ADA, &effects))
         };
         drop(first);
         watchers.unwatch(ADA);
         let second = second.join().unwrap();
-        watchers.for_writer().inspect(|table| table.mentioned(ADA));
-        assert_eq!(second.borrow().mentions, 1);
+        watchers.changed(ADA, &[Change::Missed]);
+        assert_eq!(second.borrow().end(), 1);
     });
 }
