@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use commitlog::Position;
 use tokio::sync::oneshot;
 
-use crate::sync::{AtomicU64, Mutex};
+use crate::sync::{AtomicU64, Mutex, fence};
 
 /// See the module.
 pub(crate) struct Positions {
@@ -40,9 +40,10 @@ impl Positions {
 
     /// Wakes those who wait for the group at `position` or an earlier one. Writer only, once reads see it.
     pub(crate) fn reach(&self, position: Position) {
+        self.reached.store(position.0, Ordering::Release);
         // Either this sees the waiter, or the waiter sees the position: both store first and then load.
-        self.reached.store(position.0, Ordering::SeqCst);
-        if self.lowest.load(Ordering::SeqCst) > position.0 {
+        fence(Ordering::SeqCst);
+        if self.lowest.load(Ordering::Relaxed) > position.0 {
             return;
         }
         let mut waiting = self.waiting.lock();
@@ -57,7 +58,8 @@ impl Positions {
     pub(crate) async fn reached(&self, position: Position) {
         let (held, woken) = oneshot::channel();
         let _waiter = self.add(position, held);
-        if self.reached.load(Ordering::SeqCst) < position.0 {
+        fence(Ordering::SeqCst);
+        if self.reached.load(Ordering::Acquire) < position.0 {
             // An error: it is dropped.
             drop(woken.await);
         }
@@ -74,7 +76,7 @@ impl Positions {
 
     fn set_lowest(&self, waiting: &Waiting) {
         let first = waiting.by_position.keys().next();
-        self.lowest.store(first.map_or(u64::MAX, |(position, _)| position.0), Ordering::SeqCst);
+        self.lowest.store(first.map_or(u64::MAX, |(position, _)| position.0), Ordering::Relaxed);
     }
 }
 

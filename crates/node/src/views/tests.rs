@@ -285,6 +285,11 @@ impl Subject {
         views.timelines.look_or_read(UserId(user), read, |_| ());
     }
 
+    fn publish_undone(&mut self) {
+        self.groups += 1;
+        self.views.publish(Position(self.groups), Vec::new(), true);
+    }
+
     fn undone(&mut self, user: u32, change: &Step) {
         let before = (self.rows.clone(), self.pending.clone(), self.posts.clone());
         self.step(change);
@@ -294,8 +299,7 @@ impl Subject {
         let loaded = self.views.newest.begin_load();
         let loaded = loaded.map(|before| (before, Facts::new(&self.rows).posts_before(before, 8)));
         (self.rows, self.pending, self.posts) = before;
-        self.groups += 1;
-        self.views.publish(Position(self.groups), Vec::new(), true);
+        self.publish_undone();
         if let Some((before, (posts, next))) = loaded {
             self.views.newest.end_load(before, &posts, next);
         }
@@ -458,6 +462,17 @@ fn a_watcher_that_lags_by_more_effects_than_are_kept_is_woken_and_reads_again() 
     subject.publish_all();
     assert_eq!(subject.wake(), Woken::Some, "what came after");
     assert_eq!(subject.views.sizes().wake_overflows, 1);
+}
+
+#[test]
+fn commands_that_are_taken_back_wake_all_watchers_once_however_many_they_are() {
+    let mut subject = followers(LARGE);
+    subject.listen(1);
+    (0..10).for_each(|_| subject.publish_undone());
+    assert_eq!((subject.wake(), subject.wake()), (Woken::All, Woken::Nobody));
+    let Listener { news, read, .. } = &subject.listeners[1];
+    let changes = news.borrow().after(*read).into_iter().map(|(_, change)| change);
+    assert_eq!(changes.collect::<Vec<_>>(), [Change::Missed]);
 }
 
 #[test]
