@@ -249,7 +249,7 @@ impl Sampled {
             ),
             (
                 "roost_wake_overflows",
-                "Times that all event streams read again because too many changes waited for them",
+                "Times that all event streams read again: too many changes waited for them, or a command failed",
                 views.wake_overflows,
             ),
         ] {
