@@ -186,17 +186,23 @@ impl Asked {
         answer(out, next.map(link).as_deref(), prev.map(link).as_deref())
     }
 
-    fn link(&self, place: Place) -> String {
+    fn link(&self, place: Place) -> Vec<u8> {
         // The path matched a route and its users were parsed: it contains nothing that JSON escapes.
-        let (path, limit) = (self.uri.path(), self.limit);
-        let mut link = match place {
-            Place::Start => format!("{path}?limit={limit}"),
-            Place::Before(id) => format!("{path}?limit={limit}&before={id}"),
-            Place::After(id) => format!("{path}?limit={limit}&after={id}"),
+        let path = self.uri.path().as_bytes();
+        let mut link = Vec::with_capacity(path.len() + LINK_BYTES / 2);
+        link.extend_from_slice(path);
+        link.extend_from_slice(b"?limit=");
+        push_number(self.limit as u64, &mut link);
+        let cursor = match place {
+            Place::Start => None,
+            Place::Before(id) => Some((b"&before=".as_slice(), id)),
+            Place::After(id) => Some((b"&after=".as_slice(), id)),
         };
-        let mut viewer = Vec::new();
-        push_viewer(self.viewer.as_ref(), &mut viewer);
-        link.push_str(&String::from_utf8_lossy(&viewer));
+        if let Some((name, id)) = cursor {
+            link.extend_from_slice(name);
+            push_number(id, &mut link);
+        }
+        push_viewer(self.viewer.as_ref(), &mut link);
         link
     }
 }
@@ -247,21 +253,24 @@ pub(crate) fn opened_with(items: impl Iterator<Item = impl Serialize>) -> Vec<u8
 
 /// Completes the answer of every list: `out` holds `{"items":[` and the items. Links are paths without
 /// anything that JSON escapes.
-pub(crate) fn answer(mut out: Vec<u8>, next: Option<&str>, prev: Option<&str>) -> Response {
-    let mut header = String::new();
+pub(crate) fn answer(mut out: Vec<u8>, next: Option<&[u8]>, prev: Option<&[u8]>) -> Response {
+    const REL_BYTES: usize = b"<>; rel=\"next\", ".len();
+    let length = |link: Option<&[u8]>| link.map_or(0, |link| link.len() + REL_BYTES);
+    let mut header = Vec::with_capacity(length(next) + length(prev));
     out.push(b']');
-    for (name, link) in [("next", next), ("prev", prev)] {
+    for (name, link) in [(b"next", next), (b"prev", prev)] {
         out.extend_from_slice(b",\"");
-        out.extend_from_slice(name.as_bytes());
-        match link {
-            None => out.extend_from_slice(b"\":null"),
-            Some(link) => {
-                out.extend_from_slice(b"\":\"");
-                out.extend_from_slice(link.as_bytes());
-                out.push(b'"');
-                let separator = if header.is_empty() { "" } else { ", " };
-                header.extend([separator, "<", link, ">; rel=\"", name, "\""]);
-            }
+        out.extend_from_slice(name);
+        let Some(link) = link else {
+            out.extend_from_slice(b"\":null");
+            continue;
+        };
+        out.extend_from_slice(b"\":\"");
+        out.extend_from_slice(link);
+        out.push(b'"');
+        let before: &[u8] = if header.is_empty() { b"<" } else { b", <" };
+        for part in [before, link, b">; rel=\"", name, b"\""] {
+            header.extend_from_slice(part);
         }
     }
     out.push(b'}');

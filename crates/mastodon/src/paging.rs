@@ -240,24 +240,23 @@ impl Server {
         json.push(b']');
         let mut response = answers::json(json);
         let Some((first, last)) = ends else { return Ok(response) };
-        let url = |name: &str, id: u64| {
-            let mut query = form_urlencoded::Serializer::new(String::new());
-            let is_plain = |text: &str| {
-                let is_word = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-                (is_word || Tag::parse(text).is_ok()) && text.len() <= REPEATED_BYTES_MAX
-            };
-            let pairs = fields.of_names(&REPEATED).filter(|(_, value)| is_plain(value));
-            query.extend_pairs(pairs.take(REPEATED_MAX)).append_pair(name, &id.to_string());
-            format!("{}{path}?{}", self.options.base, query.finish())
+        let is_plain = |text: &str| {
+            let is_word = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+            (is_word || Tag::parse(text).is_ok()) && text.len() <= REPEATED_BYTES_MAX
         };
-        let mut links = Vec::new();
-        // Upwards, what is below was read before.
-        if more || asked.is_up() {
-            links.push(format!("<{}>; rel=\"next\"", url("max_id", last)));
+        let pairs = fields.of_names(&REPEATED).filter(|(_, value)| is_plain(value));
+        let url = format!("{}{path}?", self.options.base);
+        let mut query =
+            form_urlencoded::Serializer::for_suffix(url, self.options.base.len() + path.len() + 1);
+        let mut url = query.extend_pairs(pairs.take(REPEATED_MAX)).finish();
+        if !url.ends_with('?') {
+            url.push('&');
         }
-        links.push(format!("<{}>; rel=\"prev\"", url("min_id", first)));
-        if let Ok(value) = HeaderValue::try_from(links.join(", ")) {
-            response.headers_mut().insert(LINK, value);
+        // Upwards, what is below was read before.
+        let next = (more || asked.is_up()).then(|| format!("<{url}max_id={last}>; rel=\"next\", "));
+        let links = format!("{}<{url}min_id={first}>; rel=\"prev\"", next.unwrap_or_default());
+        if let Ok(links) = HeaderValue::try_from(links) {
+            response.headers_mut().insert(LINK, links);
         }
         Ok(response)
     }

@@ -143,7 +143,7 @@ pub(crate) async fn list(
     views.truncate(limit);
     let last = views.last().filter(|_| more);
     let next = last.map(|last| format!("/v1/buckets?limit={limit}&after={}", last.name));
-    Ok(page::answer(page::opened_with(views.iter()), next.as_deref(), None))
+    Ok(page::answer(page::opened_with(views.iter()), next.as_deref().map(str::as_bytes), None))
 }
 
 /// The first buckets after `after`, at most `limit`.

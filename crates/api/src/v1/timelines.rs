@@ -18,8 +18,8 @@ use crate::state::AppState;
 use crate::v1::follows::on_behalf_of;
 use crate::v1::posts::PostView;
 
-/// Approximate size of a post in a response, in bytes: for the initial buffer of a page.
-const POST_BYTES: usize = 256;
+/// Size of a post in a response that few exceed, in bytes: a page is written into one buffer of so many for each.
+const POST_BYTES: usize = 384;
 
 pub(crate) fn route(routes: &mut Routes<'_>) {
     routes.on("GET", "/v1/users/{user}/timeline", RouteKind::Query, home);

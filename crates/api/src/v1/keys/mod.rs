@@ -317,7 +317,7 @@ pub(super) async fn list(
         let prefix = encoded(&prefix);
         format!("/v1/buckets/{}/keys?prefix={prefix}&limit={limit}&after={next}", name.as_str())
     });
-    Ok(page::answer(page::opened_with(views.iter()), next.as_deref(), None))
+    Ok(page::answer(page::opened_with(views.iter()), next.as_deref().map(str::as_bytes), None))
 }
 
 /// About `limit` keys that begin with `prefix`, and the next cursor. Scans a bounded number of keys.
