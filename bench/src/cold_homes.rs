@@ -44,6 +44,7 @@ pub(crate) fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
     let mut options = NodeOptions::new(data.path());
     options.durability = Durability::Never;
     options.post_memory /= SCALE;
+    options.entity_memory /= SCALE;
     options.store_cache /= SCALE;
     options.timeline_memory /= SCALE;
     options.overlay_memory /= SCALE;

@@ -350,6 +350,7 @@ fn options(random: &mut Random, clock: Clock) -> (NodeOptions, LogOptions) {
     // A timeline fits into its part of the memory from about 80 KiB on.
     options.timeline_memory = *random.pick(&[16, 96, 1_024]) * KIB;
     options.post_memory = *random.pick(&[4, 64, 1_024]) * KIB;
+    options.entity_memory = 0;
     options.sample_memory = node::SAMPLE_MEMORY_MIN + *random.pick(&[0, 10, 100]) * KIB;
     options.queue_commands_max = *random.pick(&[50, 1_000, 16_384]);
     options.erase_within = Duration::from_secs(random.between(1, 100));

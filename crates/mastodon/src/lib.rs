@@ -101,8 +101,8 @@ pub struct MastodonOptions {
     pub anonymous_reads: bool,
     /// Most connections of the server, of which live streams take at most half.
     pub connections_max: u32,
-    /// Most bytes of entities that are kept as JSON.
-    pub entity_memory: usize,
+    /// Whether entities are kept as JSON, in the memory of the node. A server that does not makes each again: only for tests.
+    pub keeps_entities: bool,
     /// Runs reads that may block.
     pub reads: BlockingReads,
     /// What one address or account may do.
@@ -130,7 +130,7 @@ impl MastodonOptions {
             password_grant: false,
             anonymous_reads: false,
             connections_max: 4_096,
-            entity_memory: 128 << 20,
+            keeps_entities: true,
             reads: BlockingReads::new(64),
             rates: Rates::default(),
             closing: None,

@@ -60,7 +60,7 @@ impl Server {
     pub(crate) fn new(node: Node, options: MastodonOptions) -> Shared {
         options.metrics.of_node(&node);
         Arc::new(Self {
-            renderer: Renderer::new(node.clone(), &options.base, options.entity_memory),
+            renderer: Renderer::new(node.clone(), &options.base, options.keeps_entities),
             node,
             passwords: Passwords::new(),
             limiter: Limiter::new(options.rates),

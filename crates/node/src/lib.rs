@@ -116,4 +116,4 @@ pub use store::{Store, Unreadable};
 pub use submission::{KeyReplies, READ_BYTES_MAX, ReadAt, ReadRows};
 pub use uploads::{UPLOAD_MEMORY, Upload, UploadError};
 pub use verify::{DataReport, verify};
-pub use views::{Change, Lost, ViewSizes};
+pub use views::{Change, Entity, EntityKey, Lost, MadeOf, ViewSizes};

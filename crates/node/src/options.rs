@@ -64,6 +64,8 @@ pub struct NodeOptions {
     pub timeline_memory: usize,
     /// Budget of rendered posts and of the newest posts of all users.
     pub post_memory: usize,
+    /// Additional budget of what is rendered, for statuses and accounts of the Mastodon API.
+    pub entity_memory: usize,
     /// Budget of keys of buckets; beyond it those not read lately are dropped and come from the disk.
     pub bucket_memory: usize,
     /// Memory for samples of the recognizer, at least [`SAMPLE_MEMORY_MIN`]. A third is for the samples
@@ -107,7 +109,7 @@ pub struct NodeOptions {
 }
 
 impl NodeOptions {
-    /// With [`Durability::Always`], within budgets of 1,408 MiB, 192 MiB more while checkpoints lag, and
+    /// With [`Durability::Always`], within budgets of 1,536 MiB, 192 MiB more while checkpoints lag, and
     /// [`FIXED_MEMORY`].
     #[must_use]
     pub fn new(data: impl Into<PathBuf>) -> Self {
@@ -116,6 +118,7 @@ impl NodeOptions {
             durability: Durability::Always,
             timeline_memory: 512 * MIB,
             post_memory: 384 * MIB,
+            entity_memory: 128 * MIB,
             bucket_memory: 256 * MIB,
             sample_memory: 128 * MIB,
             store_cache: 64 * MIB,

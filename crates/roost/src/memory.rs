@@ -204,15 +204,11 @@ impl Memory {
     pub(crate) fn set_node(&self, options: &mut NodeOptions) {
         options.timeline_memory = size(self.timeline);
         options.post_memory = size(self.post);
+        options.entity_memory = size(self.entity);
         options.bucket_memory = size(self.bucket);
         options.sample_memory = size(self.sample);
         options.store_cache = size(self.store_cache);
         options.overlay_memory = size(self.overlay);
-    }
-
-    /// Bytes for entities of the Mastodon API.
-    pub(crate) fn entity(&self) -> usize {
-        size(self.entity)
     }
 
     /// Bytes for HTTP requests and answers.
@@ -309,13 +305,13 @@ mod tests {
         let (api, redis) = (ApiOptions::new(Access::Open), RedisOptions::new(Access::Open));
         let defaults = (
             [node.timeline_memory, node.post_memory, node.bucket_memory, node.sample_memory],
-            [node.store_cache, node.overlay_memory],
+            [node.entity_memory, node.store_cache, node.overlay_memory],
             [api.request_memory, redis.memory],
         );
         memory.set_node(&mut node);
         let divided = (
             [node.timeline_memory, node.post_memory, node.bucket_memory, node.sample_memory],
-            [node.store_cache, node.overlay_memory],
+            [node.entity_memory, node.store_cache, node.overlay_memory],
             [memory.request(), memory.redis()],
         );
         assert_eq!(divided, defaults);

@@ -120,7 +120,6 @@ impl Serve {
         let (stopping, mut stopped) = watch::channel(false);
         let mut mastodon = settings.mastodon(about, listener.local_addr()?, &api.reads);
         mastodon.connections_max = connections_max;
-        mastodon.entity_memory = memory.entity();
         mastodon.closing = Some(stopped.clone());
         register(&mut api.registry, &mastodon.metrics, https.as_ref());
         add_mastodon(&mut api, &node, mastodon);

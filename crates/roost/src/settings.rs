@@ -202,12 +202,13 @@ pub(crate) struct Settings {
     pub(crate) timeline_memory: Option<ByteSize>,
     /// Memory for posts, names and stories [default: 384MiB]
     ///
-    /// Rendered posts (half), the newest posts of all users (a quarter), names (an eighth) and stories (an eighth).
+    /// Rendered posts and names (five eighths), the newest posts of all users (a quarter) and stories (an eighth).
     #[arg(long, env = "ROOST_POST_MEMORY", value_name = "SIZE", help_heading = MEMORY)]
     pub(crate) post_memory: Option<ByteSize>,
     /// Memory for statuses and accounts of the Mastodon API [default: 128MiB]
     ///
-    /// They are kept as JSON; those least recently read are evicted and made again when they are read.
+    /// They are kept as JSON, in one cache with rendered posts and names; those least recently read are evicted and made again
+    /// when they are read.
     #[arg(long, env = "ROOST_ENTITY_MEMORY", value_name = "SIZE", help_heading = MEMORY)]
     pub(crate) entity_memory: Option<ByteSize>,
     /// Memory for keys of buckets [default: 256MiB]

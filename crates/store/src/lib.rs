@@ -76,7 +76,7 @@ pub use memory::{Gate, MemoryDisk};
 #[cfg(feature = "simulation")]
 pub use memory_rows::MemoryRow;
 pub use open::StoreOptions;
-pub use revisions::RevisionsCopy;
+pub use revisions::{Revision, RevisionsCopy};
 pub use salvage::{Base, Hole, Salvage, Salvaged};
 pub use shared::Store;
 pub use snapshot::{EachRow, PutRow, Snapshot, restore};

@@ -13,6 +13,15 @@ use rows::Subject;
 /// table of fixed size, 256 KiB: half of the second cache of a processor.
 const COUNTS: usize = 65_536;
 
+/// The state of a subject at one time: equal to that of another time if nothing changed between them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Revision {
+    /// Place of the count in the table.
+    pub place: u16,
+    /// Number of changes so far.
+    pub count: u32,
+}
+
 /// The counts.
 pub(crate) struct Revisions {
     counts: Box<[AtomicU32]>,
@@ -27,15 +36,20 @@ impl Default for Revisions {
 }
 
 impl Revisions {
-    /// The number of changes so far.
-    pub(crate) fn get(&self, subject: Subject) -> u32 {
-        // Who sees a raised count sees the rows from before it.
-        self.count(subject).load(Ordering::Acquire)
+    /// The present revision.
+    pub(crate) fn get(&self, subject: Subject) -> Revision {
+        let place = place(subject);
+        Revision { place, count: self.count(place) }
+    }
+
+    /// Whether nothing changed since.
+    pub(crate) fn is_current(&self, Revision { place, count }: Revision) -> bool {
+        self.count(place) == count
     }
 
     /// Counts a change.
     pub(crate) fn raise(&self, subject: Subject) {
-        self.count(subject).fetch_add(1, Ordering::Release);
+        at(&self.counts, place(subject)).fetch_add(1, Ordering::Release);
         match subject {
             Subject::Profile(user) => self.raise(Subject::User(user)),
             Subject::Content(post) => self.raise(Subject::Post(post)),
@@ -62,8 +76,9 @@ impl Revisions {
         RevisionsCopy(self.counts.iter().map(|count| count.load(Ordering::Acquire)).collect())
     }
 
-    fn count(&self, subject: Subject) -> &AtomicU32 {
-        of(&self.counts, subject)
+    fn count(&self, place: u16) -> u32 {
+        // Who sees a raised count sees the rows from before it.
+        at(&self.counts, place).load(Ordering::Acquire)
     }
 }
 
@@ -73,24 +88,35 @@ pub struct RevisionsCopy(Box<[u32]>);
 impl RevisionsCopy {
     /// As [`Store::revision`](crate::Store::revision), when the copy was made.
     #[must_use]
-    pub fn revision(&self, subject: Subject) -> u32 {
-        *of(&self.0, subject)
+    pub fn revision(&self, subject: Subject) -> Revision {
+        let place = place(subject);
+        Revision { place, count: *at(&self.0, place) }
+    }
+
+    /// As [`Store::is_current`](crate::Store::is_current), when the copy was made.
+    #[must_use]
+    pub fn is_current(&self, Revision { place, count }: Revision) -> bool {
+        *at(&self.0, place) == count
     }
 }
 
-/// The count of a subject in a table of them.
-fn of<T>(counts: &[T], subject: Subject) -> &T {
+/// The place of the count of a subject.
+const fn place(subject: Subject) -> u16 {
     // Ids of posts have their time in the high bits: the product spreads them, and the dense ids of users, alike.
     let (kind, id) = match subject {
         Subject::User(id) => (0, id),
         Subject::Post(id) => (1, id),
         Subject::Media(id) => (2, id),
-        Subject::Marks(user) => (3, user.into()),
+        Subject::Marks(user) => (3, user as u64),
         Subject::Profile(id) => (4, id),
         Subject::Content(id) => (5, id),
     };
     let spread = (id.wrapping_mul(8) + kind).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let Some(count) = counts.get((spread >> 48) as usize) else {
+    (spread >> 48) as u16
+}
+
+fn at<T>(counts: &[T], place: u16) -> &T {
+    let Some(count) = counts.get(usize::from(place)) else {
         unreachable!("the table has a count for each number of 16 bits")
     };
     count
@@ -111,12 +137,13 @@ mod tests {
         });
         let others: Vec<_> = others.collect();
         revisions.raise(Subject::User(7));
-        assert_eq!(revisions.get(Subject::User(7)), 1);
-        let raised = others.iter().filter(|other| revisions.get(**other) > 0).count();
+        let count = |subject| revisions.get(subject).count;
+        assert_eq!(count(Subject::User(7)), 1);
+        let raised = others.iter().filter(|other| count(**other) > 0).count();
         assert!(raised <= 2, "{raised} of 3000");
         others.iter().for_each(|other| revisions.raise(*other));
-        assert_ne!(revisions.copy().revision(others[0]), 0, "a copy has the same counts");
-        let greatest = others.iter().map(|other| revisions.get(*other)).max();
+        assert_eq!(revisions.copy().revision(others[0]), revisions.get(others[0]));
+        let greatest = others.iter().map(|other| count(*other)).max();
         assert!(greatest.unwrap() <= 4, "spread over the table: {greatest:?}");
     }
 }

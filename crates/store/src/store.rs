@@ -11,7 +11,7 @@ use crate::error::StoreError;
 use crate::layout;
 use crate::merge::{self, OverlayItems, OverlayNames};
 use crate::owners::State;
-use crate::revisions::RevisionsCopy;
+use crate::revisions::{Revision, RevisionsCopy};
 use crate::shared::Store;
 
 impl Store {
@@ -71,11 +71,17 @@ impl Store {
         self.has_members_in_memory(table, owner) || self.shared().owners.contains(table, owner)
     }
 
-    /// A number that is another one after each change of the rows of `subject`. Who reads it before these rows, and finds
-    /// the same number later, has read their current state. Never reads the disk.
+    /// The revision of `subject`, which is another one after each change of its rows. Who reads it before these rows, and
+    /// finds later that it is current, has read their current state. Never reads the disk.
     #[must_use]
-    pub fn revision(&self, subject: Subject) -> u32 {
+    pub fn revision(&self, subject: Subject) -> Revision {
         self.shared().revisions.get(subject)
+    }
+
+    /// Whether nothing changed since a revision was read. Never reads the disk.
+    #[must_use]
+    pub fn is_current(&self, revision: Revision) -> bool {
+        self.shared().revisions.is_current(revision)
     }
 
     /// The number of times that the writer has taken changes back. What was read before that, and after this number was

@@ -30,7 +30,7 @@ const PICTURES: [(&str, &str, Shape); 2] = [
 impl Server {
     /// The defaults of the posts of a user; none if the user does not exist.
     pub(crate) async fn defaults(&self, user: UserId) -> Result<Option<PostDefaults>, ApiError> {
-        if let Some(known) = self.renderer.kept.defaults(user, &self.node) {
+        if let Some(known) = self.renderer.defaults(user) {
             return Ok(Some(known));
         }
         self.read(move |node| node.facts().user(user).map(|user| user.defaults)).await

@@ -1,19 +1,21 @@
 //! The entities `Account` and `CredentialAccount`.
 
-use std::sync::Arc;
-
 use feed::accounts::Role;
-use feed::{Counts, Language, Post, PostId, ProfileField, ProfileFields, User, UserId};
-use node::Subject;
+use feed::{
+    Counts, Handle, Language, Post, PostDefaults, PostId, ProfileField, ProfileFields, User, UserId,
+};
+use node::{Entity, EntityKey, Subject};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::json::{Json, append, field};
-use super::kept::{Depends, KeptAccount, KeptProfile};
 use super::status::visibility_name;
 use super::time::day;
-use super::{Entities, html};
+use super::{Entities, Renderer, html};
 use crate::api::pictures::{NO_AVATAR, NO_HEADER};
+
+/// Bytes of [`ProfileParts`], with the texts in it.
+const PROFILE_PARTS_BYTES: usize = size_of::<ProfileParts>() + 32;
 
 /// The part of the entity `Account` that is of the profile. The counts follow it.
 #[derive(Serialize)]
@@ -47,26 +49,39 @@ struct ProfilePart<'a> {
     roles: [(); 0],
 }
 
+/// What else is known with the part of an account that is of the profile.
+pub(super) struct ProfileParts {
+    pub(super) handle: Handle,
+    defaults: PostDefaults,
+}
+
+impl Renderer {
+    /// The defaults of the posts of a user, if they are known.
+    pub(crate) fn defaults(&self, user: UserId) -> Option<PostDefaults> {
+        let profile = self.kept(EntityKey::Profile(user))?;
+        Some(profile.parts::<ProfileParts>()?.defaults.clone())
+    }
+}
+
 impl Entities<'_> {
     /// The entity `Account` of a user; none if the user does not exist.
     pub(crate) fn account(&self, user: UserId) -> Option<Json> {
         let account = self.shared_account(user)?;
         Json::written(|out| {
-            out.extend_from_slice(&account.json);
+            out.extend_from_slice(account.bytes());
             Some(())
         })
     }
 
     /// As [`Entities::account`]: it is the same for all readers.
-    pub(super) fn shared_account(&self, user: UserId) -> Option<Arc<KeptAccount>> {
-        let (kept, node) = (&self.renderer.kept, &self.renderer.node);
-        if let Some(account) = kept.account(user, node)
-            && self.is_account_right(user, &account)
-        {
+    pub(super) fn shared_account(&self, user: UserId) -> Option<Entity> {
+        let (renderer, key) = (self.renderer, EntityKey::Account(user));
+        if let Some(account) = self.counted(key, |_| self.counts_nobody_erasing(user)) {
             return Some(account);
         }
-        let depends = Depends::on(Subject::User(user.0.into()), node, self.hidings);
-        let profile = kept.profile(user, node);
+        let node = &renderer.node;
+        let made_of = node.made_of(self.hidings, [Subject::User(user.0.into())]);
+        let profile = renderer.kept(EntityKey::Profile(user));
         // The newest post of who has just published one for everybody is known.
         let newest = self.new.filter(|new| {
             let is_open = |post: Post| post.visibility.is_open();
@@ -80,26 +95,20 @@ impl Entities<'_> {
         }
         let profile = match profile {
             Some(profile) => profile,
-            None => Arc::new(self.make_profile(user)?),
+            None => self.make_profile(user)?,
         };
         let last = || newest.or_else(|| self.facts().newest_open_post(user));
         let counts = self.facts().counts(user);
-        let mut json = profile.json.to_vec();
+        let mut json = profile.bytes().to_vec();
         append_counts(last(), counts, &mut json);
-        let depends = depends.with_more_of(&profile.depends);
-        let account = Arc::new(KeptAccount { depends, profile, json: json.into() });
-        kept.keep_account(user, &account);
+        let account = Entity::new(&made_of.with(&profile.made_of()), &json);
+        renderer.keep(key, &account);
         Some(account)
     }
 
-    /// Whether no user who was deleted since an account was made is counted by it.
-    fn is_account_right(&self, user: UserId, kept: &KeptAccount) -> bool {
-        let is_right = kept.depends.is_right_after(self.hidings)
-            || self.may_read() && self.facts().exists(user) && !self.facts().follows_erasing(user);
-        if is_right {
-            kept.depends.set_right_after(self.hidings);
-        }
-        is_right
+    /// Whether a user exists, and no user who is being removed is counted with them.
+    fn counts_nobody_erasing(&self, user: UserId) -> bool {
+        self.may_read() && self.facts().exists(user) && !self.facts().follows_erasing(user)
     }
 
     /// The entity `Account` with the handle alone, of a user whom the reader may not see.
@@ -110,14 +119,18 @@ impl Entities<'_> {
         Some(json)
     }
 
-    fn make_profile(&self, user: UserId) -> Option<KeptProfile> {
+    fn make_profile(&self, user: UserId) -> Option<Entity> {
         let (facts, node) = (self.facts(), &self.renderer.node);
-        let depends = Depends::on(Subject::Profile(user.0.into()), node, self.hidings);
+        let made_of = node.made_of(self.hidings, [Subject::Profile(user.0.into())]);
         let profile = facts.user(user)?;
         let pictures = [profile.avatar, profile.header].into_iter().flatten();
-        let depends = depends.and(pictures.map(|picture| Subject::Media(picture.0)), node);
-        let json = self.profile_json(user, &profile, facts.is_locked(user)).into();
-        Some(KeptProfile { depends, handle: profile.handle, defaults: profile.defaults, json })
+        let pictures = pictures.map(|picture| Subject::Media(picture.0));
+        let made_of = made_of.with(&node.made_of(self.hidings, pictures));
+        let json = self.profile_json(user, &profile, facts.is_locked(user));
+        let parts = ProfileParts { handle: profile.handle, defaults: profile.defaults };
+        let made = Entity::with_parts(&made_of, &json, (parts, PROFILE_PARTS_BYTES));
+        self.renderer.keep(EntityKey::Profile(user), &made);
+        Some(made)
     }
 
     /// The part of the entity `Account` that is of the profile: an object that is not closed.

@@ -2,11 +2,11 @@
 
 use feed::filter::{Filter, FilterAction, FilterContext, FilterId, FilterKeyword, FilteredPost};
 use feed::{Post, PostId};
-use node::Subject;
+use node::{Entity, EntityKey, Subject};
 use serde_json::{Value, json};
 
+use super::Entities;
 use super::time::time;
-use super::{Entities, Renderer};
 use crate::filters::{Matched, Matcher};
 
 /// What marks posts for one reader.
@@ -65,15 +65,15 @@ impl Entities<'_> {
     }
 
     fn make_marks(&self) -> Option<Marks> {
-        let (reader, Renderer { node, kept, .. }) = (self.reader?, self.renderer);
-        if kept.is_without_marks(reader, node) {
+        let (reader, renderer) = (self.reader?, self.renderer);
+        if renderer.is_unmarked(reader) {
             return None;
         }
-        let revision = node.revision(Subject::Marks(reader.0));
+        let made_of = renderer.node.made_of(self.hidings, [Subject::Marks(reader.0)]);
         let matcher = Matcher::new(self.filters(), self.now_ms);
         let mutes_threads = self.viewer().mutes_threads();
         if matcher.is_none() && !mutes_threads {
-            kept.keep_without_marks(reader, revision);
+            renderer.keep(EntityKey::Unmarked(reader), &Entity::new(&made_of, &[]));
             return None;
         }
         Some(Marks { matcher, mutes_threads })

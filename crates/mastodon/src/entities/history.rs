@@ -25,7 +25,7 @@ impl Entities<'_> {
         let (mut entities, mut bytes) = (Vec::new(), 0);
         for (number, version) in versions.iter().enumerate().rev() {
             if number == 0 || bytes < PAGE_BYTES {
-                let entity = self.version((id, version), &account.json, &known);
+                let entity = self.version((id, version), account.bytes(), &known);
                 bytes += entity.len();
                 entities.push(entity);
             }

@@ -1,6 +1,9 @@
 //! The entities of the API, with every field that its documentation lists: defaults where the facts have no such thing.
 //!
 //! **Invariant:** an entity shows a reader only what [`feed::Viewer`] says is visible to them.
+//!
+//! **Invariant:** what is kept in the node ([`node::Entity`]) is what would be made again. `tests/api/kept.rs` compares two
+//! servers on one node, one of which keeps nothing, after random changes.
 
 mod account;
 mod conversation;
@@ -9,7 +12,6 @@ mod history;
 pub(crate) mod html;
 pub(crate) mod instance;
 pub(crate) mod json;
-mod kept;
 pub(crate) mod languages;
 mod media;
 pub(crate) mod notification;
@@ -28,10 +30,9 @@ use std::sync::Arc;
 use edge::Abandoned;
 use feed::accounts::AccountState;
 use feed::{Facts, PostId, UserId, Viewer};
-use node::{Node, Store};
+use node::{Entity, EntityKey, Node, Store};
 
 use self::filter::Marks;
-use self::kept::KeptEntities;
 
 /// What entities are made from.
 #[derive(Clone)]
@@ -39,15 +40,30 @@ pub(crate) struct Renderer {
     pub(crate) node: Node,
     /// The URL of the server, without a slash at the end.
     base: Arc<str>,
-    pub(crate) kept: Arc<KeptEntities>,
+    /// Whether what is made is kept for others.
+    keeps: bool,
     histories: Arc<tag::Histories>,
 }
 
 impl Renderer {
-    /// Keeps entities in at most `bytes`.
-    pub(crate) fn new(node: Node, base: &str, bytes: usize) -> Self {
-        let kept = Arc::new(KeptEntities::new(bytes));
-        Self { node, base: base.into(), kept, histories: Arc::default() }
+    pub(crate) fn new(node: Node, base: &str, keeps: bool) -> Self {
+        Self { node, base: base.into(), keeps, histories: Arc::default() }
+    }
+
+    /// What is kept and is current.
+    fn kept(&self, key: EntityKey) -> Option<Entity> {
+        self.node.entity(key).filter(|_| self.keeps)
+    }
+
+    fn keep(&self, key: EntityKey, entity: &Entity) {
+        if self.keeps {
+            self.node.keep_entity(key, entity);
+        }
+    }
+
+    /// Whether it is known that no filter of a reader can match, and that they have muted no thread.
+    fn is_unmarked(&self, reader: UserId) -> bool {
+        self.kept(EntityKey::Unmarked(reader)).is_some()
     }
 }
 
@@ -76,8 +92,7 @@ impl<'a> Entities<'a> {
     /// Entities for a reader, of what is kept alone: this never blocks. None if only the facts can say what the reader may
     /// see, or how filters and mutes of threads mark it.
     pub(crate) fn of_kept(renderer: &'a Renderer, reader: UserId) -> Option<Self> {
-        let Renderer { node, kept, .. } = renderer;
-        let is_plain = node.surely_hides_nobody(reader) && kept.is_without_marks(reader, node);
+        let is_plain = renderer.node.surely_hides_nobody(reader) && renderer.is_unmarked(reader);
         // Known by now: nothing is read for it.
         let marks = OnceCell::from(None);
         let lacks = Some(Cell::new(false));
@@ -133,6 +148,17 @@ impl<'a> Entities<'a> {
             new: None,
             handles: HashMap::new(),
         }
+    }
+
+    /// What is kept of something with counts, and is current. `is_unconcerned` says whether no user who is being removed
+    /// concerns it.
+    fn counted(
+        &self,
+        key: EntityKey,
+        is_unconcerned: impl FnOnce(&Entity) -> bool,
+    ) -> Option<Entity> {
+        let Renderer { node, keeps, .. } = self.renderer;
+        node.counted_entity(key, self.hidings, is_unconcerned).filter(|_| *keeps)
     }
 
     pub(crate) fn facts(&self) -> Facts<'a, Store> {
@@ -205,7 +231,7 @@ mod tests {
             let many = (0..50).map(|_| Request::from(post(1))).collect();
             node.submit_all(many).await.unwrap();
         }
-        let renderer = Renderer::new(node.clone(), "https://a.example", 1 << 20);
+        let renderer = Renderer::new(node.clone(), "https://a.example", true);
         let read = async |renderer: Renderer| {
             let read = move || Entities::new(&renderer, Some(UserId(2))).status(shown).is_some();
             tokio::task::spawn_blocking(read).await.unwrap()

@@ -1,15 +1,13 @@
 //! The part of a status that is the same for all readers who see whom it names.
 
-use std::sync::Arc;
-
 use feed::text::{Language, Warning};
 use feed::{Handle, Post, PostCounts, PostId, PostText, Reaction, UserId};
-use node::Subject;
+use node::{Entity, EntityKey, MadeOf, Subject};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::account::ProfileParts;
 use super::json::append;
-use super::kept::{Depends, KeptStatus};
 use super::status::visibility_name;
 use super::time::time;
 use super::{Entities, html};
@@ -18,6 +16,133 @@ use super::{Entities, html};
 const REACTIONS_KEPT: usize = 128;
 /// Replies that are counted; for more, this number is shown.
 const REPLIES_COUNTED: usize = 100;
+
+/// The part of an entity `Status` that is the same for all readers who see all of its `users`. What each reader needs to know
+/// is in the bytes before the JSON, because another allocation costs a page of statuses microseconds; the post, which few
+/// readers need, is apart.
+pub(super) struct SharedStatus(Entity);
+
+/// What a shared part has.
+pub(super) struct StatusParts<'s> {
+    pub(super) author: UserId,
+    /// Whether it is for everybody.
+    is_open: bool,
+    pub(super) has_poll: bool,
+    /// Whether replies are counted.
+    has_replies: bool,
+    pub(super) boosted: Option<PostId>,
+    /// Whom the status names beside its author: those whom it mentions, and the author of what it replies to. All exist.
+    users: &'s [UserBytes],
+    /// All reactions to the post, if they are few: kinds and users.
+    reactions: Option<&'s [ReactionBytes]>,
+    pub(super) post: &'s Post,
+    /// An object that is not closed.
+    pub(super) json: &'s [u8],
+}
+
+type UserBytes = [u8; 4];
+type ReactionBytes = [u8; 5];
+
+/// Bits of the third part of the head, which is the author, the boosted post, these bits, and the numbers of users and of
+/// reactions. The users and the reactions follow.
+const IS_OPEN: u8 = 1;
+const HAS_POLL: u8 = 2;
+const HAS_REPLIES: u8 = 4;
+const HAS_ALL_REACTIONS: u8 = 8;
+
+fn reaction_bytes((reaction, UserId(user)): (Reaction, UserId)) -> ReactionBytes {
+    let [a, b, c, d] = user.to_le_bytes();
+    [reaction as u8, a, b, c, d]
+}
+
+impl SharedStatus {
+    fn new(
+        made_of: &MadeOf,
+        post: Post,
+        (users, has_replies): (&[UserId], bool),
+        reactions: Option<&[(Reaction, UserId)]>,
+        json: &[u8],
+    ) -> Self {
+        let bits = [
+            (IS_OPEN, post.visibility.is_open()),
+            (HAS_POLL, post.poll.is_some()),
+            (HAS_REPLIES, has_replies),
+            (HAS_ALL_REACTIONS, reactions.is_some()),
+        ];
+        let bits =
+            bits.into_iter().filter(|(_, is_set)| *is_set).fold(0, |all, (bit, _)| all | bit);
+        let reactions = reactions.unwrap_or_default();
+        let boosted = post.boost.as_ref().map_or(0, |boost| boost.post.0);
+        let mut bytes = Vec::with_capacity(json.len() + 64);
+        bytes.extend_from_slice(&post.author.0.to_le_bytes());
+        bytes.extend_from_slice(&boosted.to_le_bytes());
+        bytes.push(bits);
+        for count in [users.len(), reactions.len()] {
+            let Ok(count) = u16::try_from(count) else { unreachable!("both are few") };
+            bytes.extend_from_slice(&count.to_le_bytes());
+        }
+        bytes.extend(users.iter().flat_map(|user| user.0.to_le_bytes()));
+        bytes.extend(reactions.iter().flat_map(|reaction| reaction_bytes(*reaction)));
+        bytes.extend_from_slice(json);
+        let post_bytes = bytes_of(&post);
+        Self(Entity::with_parts(made_of, &bytes, (post, post_bytes)))
+    }
+
+    pub(super) fn parts(&self) -> StatusParts<'_> {
+        let Some(parts) = StatusParts::of(&self.0) else {
+            unreachable!("a status is kept with its parts")
+        };
+        parts
+    }
+}
+
+impl<'s> StatusParts<'s> {
+    fn of(status: &'s Entity) -> Option<Self> {
+        let (author, rest) = status.bytes().split_first_chunk()?;
+        let (boosted, rest) = rest.split_first_chunk()?;
+        let ([bits, a, b, c, d], rest) = rest.split_first_chunk()?;
+        let count = |bytes| usize::from(u16::from_le_bytes(bytes));
+        let (users, rest) = rest.split_at_checked(count([*a, *b]) * size_of::<UserBytes>())?;
+        let (reactions, json) =
+            rest.split_at_checked(count([*c, *d]) * size_of::<ReactionBytes>())?;
+        let has = |bit: u8| bits & bit > 0;
+        Some(Self {
+            author: UserId(u32::from_le_bytes(*author)),
+            is_open: has(IS_OPEN),
+            has_poll: has(HAS_POLL),
+            has_replies: has(HAS_REPLIES),
+            boosted: Some(PostId(u64::from_le_bytes(*boosted))).filter(|post| post.0 > 0),
+            users: users.as_chunks().0,
+            reactions: has(HAS_ALL_REACTIONS).then_some(reactions.as_chunks().0),
+            post: status.parts()?,
+            json,
+        })
+    }
+
+    fn users(&self) -> impl Iterator<Item = UserId> {
+        self.users.iter().map(|user| UserId(u32::from_le_bytes(*user)))
+    }
+
+    /// Whether nobody reacted to it.
+    pub(super) fn has_no_reactions(&self) -> bool {
+        self.reactions.is_some_and(<[_]>::is_empty)
+    }
+
+    /// Whether a user reacted to it; none if only the facts can say.
+    pub(super) fn has_reaction(&self, reaction: Reaction, user: UserId) -> Option<bool> {
+        Some(self.reactions?.contains(&reaction_bytes((reaction, user))))
+    }
+}
+
+/// Bytes of a post in memory.
+fn bytes_of(post: &Post) -> usize {
+    let earlier = post.boost.as_ref().map_or(0, |boost| boost.earlier.capacity());
+    let ids = post.mentions.capacity() + post.media.capacity() * 2 + earlier;
+    let options = post.poll.iter().flat_map(|poll| poll.options.as_slice());
+    let options: usize = options.map(|option| option.as_str().len() + size_of::<String>()).sum();
+    let texts = post.text.as_str().len() + post.warning.as_str().len() + options;
+    texts + ids * 4 + size_of::<Post>()
+}
 
 /// The part of a status that is the same for all readers who see whom it names. The rest follows it.
 #[derive(Serialize)]
@@ -84,17 +209,17 @@ struct Named {
 
 impl Entities<'_> {
     /// The part of a status that is the same for all readers, if the reader may see the status.
-    pub(super) fn shared_part(&mut self, id: PostId) -> Option<Arc<KeptStatus>> {
-        if let Some(kept) = self.renderer.kept.status(id, &self.renderer.node)
-            && self.is_still_right(id, &kept)
-        {
-            let is_own = self.reader == Some(kept.author) && kept.boosted.is_none();
+    pub(super) fn shared_part(&mut self, id: PostId) -> Option<SharedStatus> {
+        let is_unconcerned = |kept: &Entity| self.is_unconcerned(id, &StatusParts::of(kept));
+        if let Some(kept) = self.counted(EntityKey::Status(id), is_unconcerned).map(SharedStatus) {
+            let parts = kept.parts();
+            let is_own = self.reader == Some(parts.author) && parts.boosted.is_none();
             let is_for_all =
-                is_own || kept.is_open && self.viewer.hides_nobody() && self.shows(kept.author);
-            if !(is_for_all || self.may_read() && self.sees(&kept.post)) {
+                is_own || parts.is_open && self.viewer.hides_nobody() && self.shows(parts.author);
+            if !(is_for_all || self.may_read() && self.sees(parts.post)) {
                 return None;
             }
-            if kept.users.iter().all(|user| self.viewer.visible_user(*user)) {
+            if parts.users().all(|user| self.viewer.visible_user(user)) {
                 return Some(kept);
             }
         }
@@ -104,48 +229,41 @@ impl Entities<'_> {
         if self.may_read() { self.make_shared_part(id) } else { None }
     }
 
-    /// Whether no user who was deleted since a status was made concerns it.
-    fn is_still_right(&self, id: PostId, kept: &KeptStatus) -> bool {
-        if kept.depends.is_right_after(self.hidings) {
-            return true;
-        }
-        let facts = self.facts();
-        let is_right = self.may_read()
+    /// Whether no user who is being removed concerns a status.
+    fn is_unconcerned(&self, id: PostId, kept: &Option<StatusParts<'_>>) -> bool {
+        let (facts, Some(kept)) = (self.facts(), kept) else { return false };
+        self.may_read()
             && !kept.has_replies
-            && kept.users.iter().chain([&kept.author]).all(|user| facts.exists(*user))
-            && !facts.counts_erasing(id);
-        if is_right {
-            kept.depends.set_right_after(self.hidings);
-        }
-        is_right
+            && kept.users().chain([kept.author]).all(|user| facts.exists(user))
+            && !facts.counts_erasing(id)
     }
 
     /// The part of a post that the reader has published a moment ago, if it names nobody and all of it is in memory.
-    fn make_new_part(&mut self, id: PostId) -> Option<Arc<KeptStatus>> {
+    fn make_new_part(&mut self, id: PostId) -> Option<SharedStatus> {
         let (reader, node) = (self.reader?, &self.renderer.node);
         if self.new != Some(id) {
             return None;
         }
-        let depends = Depends::on(Subject::Post(id.0), node, self.hidings);
+        let made_of = node.made_of(self.hidings, [Subject::Post(id.0)]);
         let post = node.try_new_post(id).filter(|post| post.author == reader)?;
         let names_nobody = post.mentions.is_empty() && post.in_reply_to.is_none();
         if !names_nobody || !post.media.is_empty() {
             return None;
         }
-        let profile = self.renderer.kept.profile(reader, node)?;
+        let profile = self.renderer.kept(EntityKey::Profile(reader))?;
         let named = Named { is_shared: true, ..Named::default() };
-        let (handle, counts) = (profile.handle.as_str(), Counted::default());
-        let json = unclosed(&self.shared_fields(id, (&post, handle), &named, &counts));
-        Some(self.keep_shared_part(id, (depends, post), (&named, 0), Some(Vec::new()), json))
+        let handle = profile.parts::<ProfileParts>()?.handle.as_str();
+        let json = unclosed(&self.shared_fields(id, (&post, handle), &named, &Counted::default()));
+        Some(self.keep_shared_part(id, (&made_of, post), (&named, 0), Some(&[]), &json))
     }
 
-    fn make_shared_part(&mut self, id: PostId) -> Option<Arc<KeptStatus>> {
+    fn make_shared_part(&mut self, id: PostId) -> Option<SharedStatus> {
         let node = &self.renderer.node;
-        let depends = Depends::on(Subject::Post(id.0), node, self.hidings);
+        let made_of = node.made_of(self.hidings, [Subject::Post(id.0)]);
         let post = self.visible_post(id)?;
         let pictures = post.media.iter().map(|picture| Subject::Media(picture.0));
         let parent = post.in_reply_to.map(|parent| Subject::Content(parent.0));
-        let depends = depends.and(pictures.chain(parent), node);
+        let made_of = made_of.with(&node.made_of(self.hidings, pictures.chain(parent)));
         let named = self.named(&post);
         let handle = self.handle(post.author)?;
         let PostCounts { favourites, boosts, .. } = self.facts().post_counts(id);
@@ -154,35 +272,31 @@ impl Entities<'_> {
         let reactions = self.facts().reactions_to(id, 0, REACTIONS_KEPT + 1);
         let are_few = reactions.len() <= REACTIONS_KEPT;
         let reactions = reactions.into_iter().map(|(_, reaction, user, _)| (reaction, user));
-        let reactions = are_few.then(|| reactions.collect());
+        let reactions: Option<Vec<_>> = are_few.then(|| reactions.collect());
         let json = unclosed(&self.shared_fields(id, (&post, &handle), &named, &counts));
-        Some(self.keep_shared_part(id, (depends, post), (&named, replies), reactions, json))
+        Some(self.keep_shared_part(
+            id,
+            (&made_of, post),
+            (&named, replies),
+            reactions.as_deref(),
+            &json,
+        ))
     }
 
     fn keep_shared_part(
         &self,
         id: PostId,
-        (depends, post): (Depends, Post),
+        (made_of, post): (&MadeOf, Post),
         (named, replies): (&Named, usize),
-        reactions: Option<Vec<(Reaction, UserId)>>,
-        json: Box<[u8]>,
-    ) -> Arc<KeptStatus> {
+        reactions: Option<&[(Reaction, UserId)]>,
+        json: &[u8],
+    ) -> SharedStatus {
         let mentioned = named.mentions.iter().map(|(user, _)| *user);
-        let users = mentioned.chain(named.parent.map(|(_, author)| author)).collect();
-        let made = Arc::new(KeptStatus {
-            depends,
-            author: post.author,
-            is_open: post.visibility.is_open(),
-            has_poll: post.poll.is_some(),
-            has_replies: replies > 0,
-            boosted: post.boost.as_ref().map(|boost| boost.post),
-            post: Box::new(post),
-            users,
-            reactions: reactions.map(Into::into),
-            json,
-        });
+        let users: Vec<_> = mentioned.chain(named.parent.map(|(_, author)| author)).collect();
+        let users = (users.as_slice(), replies > 0);
+        let made = SharedStatus::new(made_of, post, users, reactions, json);
         if named.is_shared {
-            self.renderer.kept.keep_status(id, &made);
+            self.renderer.keep(EntityKey::Status(id), &made.0);
         }
         made
     }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::Entities;
 use super::json::{Json, field, push, start_field};
-use super::kept::KeptStatus;
+use super::shared_part::StatusParts;
 use crate::paging::PAGE_BYTES;
 
 /// The fields of a status that are about a reader who did nothing with it, as nearly all.
@@ -45,12 +45,13 @@ impl Entities<'_> {
     /// Appends a status; none, perhaps after a part of it, if there is none, or if it is not visible to the reader.
     pub(crate) fn append_status(&mut self, id: PostId, out: &mut Vec<u8>) -> Option<()> {
         let status = self.shared_part(id)?;
+        let status = status.parts();
         let boosted = match status.boosted {
             Some(post) => Some((post, self.shared_part(post)?)),
             None => None,
         };
-        let boosted = boosted.as_ref().map(|(id, status)| (*id, status.as_ref()));
-        self.append_parts((id, &status), boosted, out)
+        let boosted = boosted.as_ref().map(|(id, status)| (*id, status.parts()));
+        self.append_parts((id, &status), boosted.as_ref().map(|(id, status)| (*id, status)), out)
     }
 
     /// A status whose thread the reader no longer mutes: without its content only if it is the first of its thread. The
@@ -63,13 +64,13 @@ impl Entities<'_> {
     /// Appends the shared part of a status, and the rest of it.
     fn append_parts(
         &mut self,
-        (id, status): (PostId, &KeptStatus),
-        boosted: Option<(PostId, &KeptStatus)>,
+        (id, status): (PostId, &StatusParts<'_>),
+        boosted: Option<(PostId, &StatusParts<'_>)>,
         out: &mut Vec<u8>,
     ) -> Option<()> {
-        out.extend_from_slice(&status.json);
+        out.extend_from_slice(status.json);
         start_field("account", out);
-        out.extend_from_slice(&self.shared_account(status.author)?.json);
+        out.extend_from_slice(self.shared_account(status.author)?.bytes());
         match boosted {
             Some(boosted) => {
                 start_field("reblog", out);
@@ -78,7 +79,7 @@ impl Entities<'_> {
             None => out.extend_from_slice(b",\"reblog\":null"),
         }
         match status.has_poll {
-            true if self.may_read() => field("poll", &self.poll(id, &status.post), out),
+            true if self.may_read() => field("poll", &self.poll(id, status.post), out),
             true => return None,
             false => out.extend_from_slice(b",\"poll\":null"),
         }
@@ -94,30 +95,31 @@ impl Entities<'_> {
     fn append_of_reader(
         &self,
         reader: UserId,
-        (id, reacted): (PostId, &KeptStatus),
+        (id, reacted): (PostId, &StatusParts<'_>),
         author: UserId,
         out: &mut Vec<u8>,
     ) {
-        if reacted.reactions.as_ref().is_some_and(|all| all.is_empty()) && !self.has_marks() {
+        if reacted.has_no_reactions() && !self.has_marks() {
             out.extend_from_slice(NOTHING_OF_READER);
             return;
         }
-        let has = |reaction| match &reacted.reactions {
-            Some(all) => all.binary_search(&(reaction, reader)).is_ok(),
-            None => self.may_read() && self.facts().reaction(reader, id, reaction).is_some(),
+        let has = |reaction| {
+            reacted.has_reaction(reaction, reader).unwrap_or_else(|| {
+                self.may_read() && self.facts().reaction(reader, id, reaction).is_some()
+            })
         };
         for (name, value) in [
             ("favourited", has(Reaction::Favourite)),
             ("bookmarked", has(Reaction::Bookmark)),
             ("pinned", author == reader && has(Reaction::Pin)),
             ("reblogged", has(Reaction::Boost)),
-            ("muted", self.is_in_muted_thread((id, &reacted.post))),
+            ("muted", self.is_in_muted_thread((id, reacted.post))),
         ] {
             start_field(name, out);
             out.extend_from_slice(if value { b"true" } else { b"false" });
         }
         match self.has_marks() {
-            true => field("filtered", &self.filtered((id, &reacted.post)), out),
+            true => field("filtered", &self.filtered((id, reacted.post)), out),
             false => out.extend_from_slice(b",\"filtered\":[]"),
         }
     }

@@ -18,7 +18,7 @@ struct Status {
 async fn what_is_kept_is_what_would_be_made() {
     for seed in [1, 2, 3] {
         let world = World::new();
-        let plain = world.beside(|options| options.entity_memory = 0);
+        let plain = world.beside(|options| options.keeps_entities = false);
         let handles = ["ada", "bob", "cleo", "dan", "eve"];
         let mut people = world.people(handles).await.into_iter().collect::<Vec<_>>();
         let mut random = Random::new(seed);

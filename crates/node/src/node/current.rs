@@ -5,6 +5,7 @@ use feed::{Post, PostId, UserId};
 use rows::{PointTable, Rows as _, SetTable, Subject};
 
 use super::Node;
+use crate::views::{Entity, EntityKey, MadeOf};
 
 impl Node {
     /// A post that was published during the request of the caller, if it is in memory and nobody has replied or reacted to it.
@@ -35,9 +36,33 @@ impl Node {
             && (totals.mutes == 0 || !has(SetTable::Mutes))
     }
 
-    /// As [`Store::revision`](crate::Store::revision).
+    /// What an entity is made of that is made from rows about `subjects` which are read later, after users were hidden so
+    /// many times.
     #[must_use]
-    pub fn revision(&self, subject: Subject) -> u32 {
-        self.shared.store.revision(subject)
+    pub fn made_of(&self, hidings: u64, subjects: impl IntoIterator<Item = Subject>) -> MadeOf {
+        let revision = |subject| self.shared.store.revision(subject);
+        MadeOf::after(hidings).and(subjects.into_iter().map(revision))
+    }
+
+    /// An entity that is current.
+    #[must_use]
+    pub fn entity(&self, key: EntityKey) -> Option<Entity> {
+        self.views().entities.get(key, &self.shared.store)
+    }
+
+    /// An entity with counts that is current, and right after users were hidden so many times. If that is not known,
+    /// `is_unconcerned` says whether none of the users who are being removed concerns it.
+    pub fn counted_entity(
+        &self,
+        key: EntityKey,
+        hidings: u64,
+        is_unconcerned: impl FnOnce(&Entity) -> bool,
+    ) -> Option<Entity> {
+        self.entity(key).filter(|entity| entity.is_right_after(hidings, is_unconcerned))
+    }
+
+    /// Keeps an entity, if there is room, until it is not current any more.
+    pub fn keep_entity(&self, key: EntityKey, entity: &Entity) {
+        self.views().entities.keep(key, entity.clone());
     }
 }

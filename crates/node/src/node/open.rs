@@ -132,7 +132,7 @@ impl Parts {
         let shared = Arc::new(Shared {
             inbox: Inbox::new(options.queue_commands_max),
             views: Views::new(
-                (options.timeline_memory, options.post_memory),
+                (options.timeline_memory, options.post_memory, options.entity_memory),
                 (log.taken(), first_post),
             ),
             samples: SampleSets::load(feed::Facts::new(&*rows), options.sample_memory),

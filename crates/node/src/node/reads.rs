@@ -113,7 +113,7 @@ impl Node {
     /// As [`Node::try_home_post`]. May block.
     pub fn home_post(&self, user: UserId, post: PostId, out: &mut Vec<u8>) -> bool {
         let wants = |author| self.viewer(Some(user)).wants_boosts_of(author);
-        self.views().rendered.post(&self.shared.store, self.facts(), post, wants, out)
+        self.views().entities.post(&self.shared.store, self.facts(), post, wants, out)
     }
 
     /// A page of posts that mention `user`, as [`Node::home`] does, without posts that are hidden from the user. May block.
@@ -221,12 +221,12 @@ impl Node {
         let row = |id: PostId| self.shared.store.point_in_memory(PointTable::Post, id.0);
         let shown = |post: &Post| !self.is_deleted(post.author);
         let in_memory = |id| row(id).map(|row| Post::decode(&row)).filter(shown);
-        self.views().rendered.try_post(&self.shared.store, in_memory, post, wants, out)
+        self.views().entities.try_post(&self.shared.store, in_memory, post, wants, out)
     }
 
     /// Appends a post as JSON; false if there is none. May block.
     pub fn post(&self, post: PostId, out: &mut Vec<u8>) -> bool {
-        self.views().rendered.post(&self.shared.store, self.facts(), post, |_| true, out)
+        self.views().entities.post(&self.shared.store, self.facts(), post, |_| true, out)
     }
 
     /// As [`Node::post`]; false also if `user` may not see it. May block.
@@ -320,7 +320,7 @@ impl Node {
                 out.push(b',');
             }
             // A post may have been deleted since its id was read, or with its author: then it is left out.
-            if !self.views().rendered.post(&self.shared.store, self.facts(), *id, &wants, out) {
+            if !self.views().entities.post(&self.shared.store, self.facts(), *id, &wants, out) {
                 out.truncate(before);
             }
         }

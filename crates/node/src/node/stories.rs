@@ -67,7 +67,7 @@ impl Node {
             if out.len() > start {
                 out.push(b',');
             }
-            if !self.views().rendered.try_story(&self.shared.store, in_memory, *story, out) {
+            if !self.views().entities.try_story(&self.shared.store, in_memory, *story, out) {
                 out.truncate(start);
                 return None;
             }
@@ -116,7 +116,7 @@ impl Node {
         let Some(seen) = self.views().stories.try_seen(reader, story.story) else { return false };
         let row = |id: StoryId| self.shared.store.point_in_memory(PointTable::StoryText, id.0);
         let in_memory = |id| row(id).map(|row| rows::decode(&row));
-        let rendered = self.views().rendered.try_story(&self.shared.store, in_memory, story, out);
+        let rendered = self.views().entities.try_story(&self.shared.store, in_memory, story, out);
         if rendered {
             render::story_end(Some(seen), out);
         }
@@ -172,7 +172,7 @@ impl Node {
     }
 
     fn append_story(&self, story: StoryRef, seen: Option<bool>, out: &mut Vec<u8>) -> bool {
-        let rendered = self.views().rendered.story(&self.shared.store, self.facts(), story, out);
+        let rendered = self.views().entities.story(&self.shared.store, self.facts(), story, out);
         if rendered {
             render::story_end(seen, out);
         }

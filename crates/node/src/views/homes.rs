@@ -14,8 +14,8 @@ use feed::{Cursor, Facts, Page, PageOf, PostId, UserId, Viewer, Visible};
 use rows::{Rows, Span};
 
 use super::Views;
+use super::entities::Revisions;
 use super::newest::Position;
-use super::rendered::Revisions;
 use super::timeline::{Found, KEPT, Timeline};
 
 /// How often a timeline is gathered because the user's follows changed meanwhile, before a page is answered without one.
@@ -195,7 +195,7 @@ impl Views {
         facts: Facts<'_, R>,
         before: UserId,
     ) -> Option<UserId> {
-        self.rendered.load_names(revisions, facts, before, RENDERED)
+        self.entities.load_names(revisions, facts, before, RENDERED)
     }
 
     /// Renders the newest posts before `before`, as after a start nothing is rendered; returns before which to continue, if
@@ -206,6 +206,6 @@ impl Views {
         facts: Facts<'_, R>,
         before: PostId,
     ) -> Option<PostId> {
-        self.rendered.load_posts(revisions, facts, before, RENDERED)
+        self.entities.load_posts(revisions, facts, before, RENDERED)
     }
 }

@@ -6,10 +6,11 @@
 //! of the watchers takes no other but that of the effects.
 //! **Invariant:** a post costs the writer the same for any number of followers, event streams and consumers of effects.
 //!
-//! Read `newest`, `timeline`, `known`, `homes`, then `effects`, `watchers` and `wake`; `rendered`, `names` and
-//! `stories` are apart.
+//! Read `newest`, `timeline`, `known`, `homes`, then `effects`, `watchers` and `wake`; `stories` are apart, and so is
+//! all that is rendered: `entities`, then `rendered` and `names`.
 
 mod effects;
+mod entities;
 mod homes;
 mod known;
 mod names;
@@ -35,10 +36,11 @@ use tokio::sync::watch;
 
 use effects::Effects;
 pub use effects::Lost;
+pub(crate) use entities::Entities;
+pub use entities::{Entity, EntityKey, MadeOf};
 use known::Known;
 pub(crate) use names::UserNames;
 use newest::NewestPosts;
-pub(crate) use rendered::Rendered;
 pub(crate) use stories::{Shown, Stories};
 use timeline::Timeline;
 pub(crate) use wake::Woken;
@@ -56,8 +58,8 @@ pub(crate) struct Views {
     newest: NewestPosts,
     /// The cached data of stories homes.
     pub(crate) stories: Stories,
-    /// Posts and stories as JSON.
-    pub(crate) rendered: Rendered,
+    /// Posts, stories and more as JSON.
+    pub(crate) entities: Entities,
     watchers: Watchers,
     effects: Effects,
     /// Number of times that effects were lost and all watchers woken.
@@ -77,7 +79,7 @@ pub struct ViewSizes {
     pub active_timelines: u64,
     /// Estimated bytes of those timelines.
     pub timeline_bytes: u64,
-    /// Bytes of rendered posts and stories.
+    /// Bytes of rendered posts, stories, statuses and accounts, and of names.
     pub rendered_bytes: u64,
     /// Bytes of the newest posts, and estimated ones of authors' newest stories and of what readers saw.
     pub recent_bytes: u64,
@@ -98,7 +100,7 @@ impl Views {
     /// Empty views within these budgets, in bytes, of facts that have the groups up to `applied` and no post from
     /// `first_post` on.
     pub(crate) fn new(
-        (timeline_bytes, post_bytes): (usize, usize),
+        (timeline_bytes, post_bytes, entity_bytes): (usize, usize, usize),
         (applied, first_post): (Position, PostId),
     ) -> Self {
         let quarter = post_bytes / 4;
@@ -106,7 +108,7 @@ impl Views {
             timelines: Known::new(timeline_bytes),
             newest: NewestPosts::new(quarter, first_post.0),
             stories: Stories::new(quarter / 2),
-            rendered: Rendered::new(2 * quarter, quarter / 2),
+            entities: Entities::new(2 * quarter + quarter / 2 + entity_bytes),
             watchers: Watchers::default(),
             effects: Effects::new(applied),
             wake_overflows: AtomicU64::new(0),
@@ -135,7 +137,7 @@ impl Views {
                     self.mention_changes_of(user).fetch_add(1, Ordering::Release);
                 }
                 Effect::Story { story, change: StoryChange::Gone, .. } => {
-                    self.rendered.forget(story);
+                    self.entities.forget(story);
                 }
                 _ => {}
             }
@@ -227,7 +229,7 @@ impl Views {
     /// Current sizes.
     pub(crate) fn sizes(&self) -> ViewSizes {
         ViewSizes {
-            rendered_bytes: self.rendered.bytes(),
+            rendered_bytes: self.entities.bytes(),
             recent_bytes: (self.newest.bytes() + self.stories.bytes()) as u64,
             hits: self.hits.load(Ordering::Relaxed),
             rebuilds: self.rebuilds.load(Ordering::Relaxed),

@@ -1,149 +1,107 @@
-//! Handles and names of users in memory, for rendering.
-//!
-//! Users whose ids follow each other share a block, of which a user takes 8 bytes beside the text: with an entry for each
-//! user, the table would take more than the names. A block has the users that were read so far.
+//! Handles and names of users for rendering, in blocks of neighbouring users: a few bytes for each user who was read so far.
 //!
 //! A name is current as long as the revision of its user is the one that was read before the name.
 
-use std::sync::Arc;
+use feed::{Facts, Handle, Name, UserId};
+use rows::{Rows, Subject};
 
-use feed::{Handle, Name, UserId};
-use quick_cache::{
-    DefaultHashBuilder, OptionsBuilder, Weighter, sync::Cache, sync::DefaultLifecycle,
-};
+use super::entities::{Entities, Entity, EntityKey, MadeOf, Revisions};
 
-/// Users of a block. Their texts have less than 64 KiB, which [`Place`] relies on.
+/// Users of a block.
 const BLOCK: usize = 64;
-/// Bytes of a block in the table, in addition to the block itself.
-const ENTRY_BYTES: usize = 64;
-/// Bytes of a block whose users all were read, for sizing the table.
-const TYPICAL_BYTES: usize = 2_048;
+/// Bytes of the place of a user's texts in a block: the count of the user's revision, and where the texts begin and end, which
+/// is the same if the user was not read.
+const PLACE_BYTES: usize = 8;
+/// Bytes of the places, which the texts follow. Of each user: the length of the handle in one byte, the handle, the name.
+const PLACES_BYTES: usize = BLOCK * PLACE_BYTES;
+const TEXT_BYTES_MAX: usize = 1 + feed::limits::HANDLE_CHARS_MAX + feed::limits::NAME_BYTES_MAX;
 
-const _: () = assert!(
-    BLOCK * (1 + feed::limits::HANDLE_CHARS_MAX + feed::limits::NAME_BYTES_MAX) < u16::MAX as usize
-);
-
-/// Names within a budget.
-pub(super) struct Names {
-    blocks: Cache<u32, Arc<Block>, Bytes>,
-}
+const _: () = assert!(PLACES_BYTES + BLOCK * TEXT_BYTES_MAX < u16::MAX as usize);
 
 /// The handle and the name of a user, which posts and stories show.
 pub(crate) struct UserNames {
-    block: Arc<Block>,
-    place: Place,
-}
-
-/// Immutable: a user is added to a copy, which replaces it.
-struct Block {
-    users: [Place; BLOCK],
-    /// Of each user: the length of the handle in one byte, the handle, the name.
-    texts: Box<[u8]>,
-}
-
-/// Where the texts of a user are.
-#[derive(Clone, Copy, Default)]
-struct Place {
-    revision: u32,
-    begin: u16,
-    /// Equal to `begin` if the user was not read.
-    end: u16,
-}
-
-#[derive(Clone)]
-struct Bytes;
-
-impl Weighter<u32, Arc<Block>> for Bytes {
-    fn weight(&self, _: &u32, block: &Arc<Block>) -> u64 {
-        (size_of::<Block>() + block.texts.len() + ENTRY_BYTES) as u64
-    }
+    block: Entity,
+    index: usize,
 }
 
 /// The number of the block of a user, and the index in it.
-fn place_of(user: UserId) -> (u32, usize) {
-    (user.0 / BLOCK as u32, user.0 as usize % BLOCK)
+fn place_of(user: UserId) -> (EntityKey, usize) {
+    (EntityKey::Names(user.0 / BLOCK as u32), user.0 as usize % BLOCK)
 }
 
-impl Names {
-    /// Keeps at most `bytes`.
-    pub(super) fn new(bytes: usize) -> Self {
-        let options = OptionsBuilder::new()
-            .estimated_items_capacity((bytes / TYPICAL_BYTES).max(16))
-            .weight_capacity(bytes as u64)
-            .build();
-        let Ok(options) = options else { unreachable!("capacities are set") };
-        let (hasher, lifecycle) = (DefaultHashBuilder::default(), DefaultLifecycle::default());
-        Self { blocks: Cache::with_options(options, Bytes, hasher, lifecycle) }
+/// The count of the revision of a user in a block, and the texts; none if the user was not read.
+fn found(block: &[u8], index: usize) -> Option<(u32, &[u8])> {
+    let (places, _) = block.as_chunks::<PLACE_BYTES>();
+    let [a, b, c, d, begin @ .., e, f] = *places.get(index)?;
+    let (begin, end) = (u16::from_le_bytes(begin), u16::from_le_bytes([e, f]));
+    let texts = block.get(begin.into()..end.into()).filter(|texts| !texts.is_empty())?;
+    Some((u32::from_le_bytes([a, b, c, d]), texts))
+}
+
+/// The users of the block `old`, and the one at `index` with these texts.
+fn with(old: &[u8], index: usize, user: (u32, &[u8])) -> Vec<u8> {
+    let mut block = Vec::with_capacity(old.len().max(PLACES_BYTES) + user.1.len());
+    let mut texts = Vec::with_capacity(old.len());
+    for at in 0..BLOCK {
+        let (count, text) = if at == index { user } else { found(old, at).unwrap_or_default() };
+        let begin = PLACES_BYTES + texts.len();
+        texts.extend_from_slice(text);
+        block.extend_from_slice(&count.to_le_bytes());
+        for at in [begin, PLACES_BYTES + texts.len()] {
+            let Ok(at) = u16::try_from(at) else { unreachable!("a block has less than 64 KiB") };
+            block.extend_from_slice(&at.to_le_bytes());
+        }
+    }
+    block.extend_from_slice(&texts);
+    block
+}
+
+impl Entities {
+    /// The names of a user, if they are known.
+    pub(super) fn names(&self, revisions: &impl Revisions, user: UserId) -> Option<UserNames> {
+        let revision = revisions.revision(Subject::Profile(user.0.into()));
+        let (key, index) = place_of(user);
+        self.read(key, |block| {
+            let (count, _) = found(block.bytes(), index)?;
+            (count == revision.count).then(|| UserNames { block: block.clone(), index })
+        })
     }
 
-    /// The names of a user, if they were read at `revision`.
-    pub(super) fn get(&self, user: UserId, revision: u32) -> Option<UserNames> {
-        let (block, index) = place_of(user);
-        let block = self.blocks.get(&block)?;
-        let place = *block.users.get(index)?;
-        (place.begin < place.end && place.revision == revision)
-            .then_some(UserNames { block, place })
+    /// The names of a user, read from the facts if need be.
+    pub(super) fn names_of<R: Rows + ?Sized>(
+        &self,
+        revisions: &impl Revisions,
+        facts: Facts<'_, R>,
+        user: UserId,
+    ) -> Option<UserNames> {
+        let count = revisions.revision(Subject::Profile(user.0.into())).count;
+        self.names(revisions, user).or_else(|| {
+            // Deleted users are still mentioned.
+            let stored = facts.stored_user(user)?;
+            Some(self.add_names(user, count, &stored.handle, &stored.name))
+        })
     }
 
-    /// Adds what was read of a user after the `revision`, and returns it.
-    pub(super) fn add(
+    /// Adds what was read of a user after the count of the revision, and returns it.
+    pub(super) fn add_names(
         &self,
         user: UserId,
-        revision: u32,
+        count: u32,
         handle: &Handle,
         name: &Name,
     ) -> UserNames {
-        let (number, index) = place_of(user);
+        let (key, index) = place_of(user);
+        let (handle, name) = (handle.as_str().as_bytes(), name.as_str().as_bytes());
+        let Ok(length) = u8::try_from(handle.len()) else {
+            unreachable!("a handle has at most 30 bytes");
+        };
+        let texts = [&[length], handle, name].concat();
         // Of two users that are added at the same time, one may be missing: it will be read again.
-        let block = Arc::new(Block::with(self.blocks.peek(&number).as_deref(), index, |texts| {
-            let Ok(length) = u8::try_from(handle.as_str().len()) else {
-                unreachable!("a handle has at most 30 bytes");
-            };
-            texts.push(length);
-            texts.extend_from_slice(handle.as_str().as_bytes());
-            texts.extend_from_slice(name.as_str().as_bytes());
-            revision
-        }));
-        self.blocks.insert(number, Arc::clone(&block));
-        let place = block.users.get(index).copied().unwrap_or_default();
-        UserNames { block, place }
-    }
-
-    /// Whether more than an eighth of the budget is unused.
-    pub(super) fn has_room(&self) -> bool {
-        self.blocks.weight() < self.blocks.capacity() / 8 * 7
-    }
-
-    /// Bytes held.
-    pub(super) fn bytes(&self) -> u64 {
-        self.blocks.weight()
-    }
-}
-
-impl Block {
-    /// The users of `old`, and the one at `index`, of whom `write` appends the texts and returns the revision.
-    fn with(old: Option<&Self>, index: usize, write: impl FnOnce(&mut Vec<u8>) -> u32) -> Self {
-        let mut texts = Vec::with_capacity(old.map_or(0, |old| old.texts.len()) + 64);
-        let mut write = Some(write);
-        let users = std::array::from_fn(|at| {
-            let begin = texts.len();
-            let revision = if at == index {
-                write.take().map_or(0, |write| write(&mut texts))
-            } else {
-                let place = old.and_then(|old| old.users.get(at)).copied().unwrap_or_default();
-                texts.extend_from_slice(old.map_or(&[], |old| old.texts_of(place)));
-                place.revision
-            };
-            let (Ok(begin), Ok(end)) = (u16::try_from(begin), u16::try_from(texts.len())) else {
-                unreachable!("a block has less than 64 KiB");
-            };
-            Place { revision, begin, end }
-        });
-        Self { users, texts: texts.into() }
-    }
-
-    fn texts_of(&self, place: Place) -> &[u8] {
-        self.texts.get(usize::from(place.begin)..usize::from(place.end)).unwrap_or_default()
+        let old = self.read(key, |block| Some(block.clone()));
+        let old = old.as_ref().map_or(&[][..], Entity::bytes);
+        let block = Entity::new(&MadeOf::default(), &with(old, index, (count, &texts)));
+        self.keep(key, block.clone());
+        UserNames { block, index }
     }
 }
 
@@ -160,7 +118,7 @@ impl UserNames {
 
     fn split(&self) -> (&str, &str) {
         let split = || {
-            let (length, texts) = self.block.texts_of(self.place).split_first()?;
+            let (length, texts) = found(self.block.bytes(), self.index)?.1.split_first()?;
             let (handle, name) = texts.split_at_checked(usize::from(*length))?;
             Some((str::from_utf8(handle).ok()?, str::from_utf8(name).ok()?))
         };
@@ -170,20 +128,32 @@ impl UserNames {
 }
 
 #[cfg(test)]
+#[cfg(not(feature = "loom"))]
 mod tests {
+    use store::Revision;
+
     use super::*;
 
-    fn add(names: &Names, user: u32, revision: u32, handle: &str, name: &str) -> UserNames {
-        names.add(
-            UserId(user),
-            revision,
-            &Handle::parse(handle).unwrap(),
-            &Name::parse(name).unwrap(),
-        )
+    /// Every subject has a revision with this count.
+    struct At(u32);
+
+    impl Revisions for At {
+        fn revision(&self, _: Subject) -> Revision {
+            Revision { place: 0, count: self.0 }
+        }
+
+        fn is_current(&self, revision: Revision) -> bool {
+            revision.count == self.0
+        }
     }
 
-    fn get(names: &Names, user: u32, revision: u32) -> Option<(String, String)> {
-        let known = names.get(UserId(user), revision)?;
+    fn add(names: &Entities, user: u32, count: u32, handle: &str, name: &str) -> UserNames {
+        let (handle, name) = (Handle::parse(handle).unwrap(), Name::parse(name).unwrap());
+        names.add_names(UserId(user), count, &handle, &name)
+    }
+
+    fn get(names: &Entities, user: u32, count: u32) -> Option<(String, String)> {
+        let known = names.names(&At(count), UserId(user))?;
         Some((known.handle().into(), known.name().into()))
     }
 
@@ -193,7 +163,7 @@ mod tests {
 
     #[test]
     fn users_of_a_block_are_added_one_by_one_in_any_order() {
-        let names = Names::new(1 << 20);
+        let names = Entities::new(1 << 20);
         for user in [70, 64, 127, 65, 3] {
             let added = add(&names, user, 0, &format!("user{user}"), "Ada ☕");
             assert_eq!((added.handle(), added.name()), (&*format!("user{user}"), "Ada ☕"));
@@ -208,14 +178,14 @@ mod tests {
 
     #[test]
     fn a_name_without_characters_is_known_nevertheless() {
-        let names = Names::new(1 << 20);
+        let names = Entities::new(1 << 20);
         add(&names, 5, 0, "ada", "");
         assert_eq!(get(&names, 5, 0), both("ada", ""));
     }
 
     #[test]
     fn a_name_of_an_earlier_revision_is_not_known() {
-        let names = Names::new(1 << 20);
+        let names = Entities::new(1 << 20);
         add(&names, 5, 1, "ada", "Ada");
         assert_eq!(get(&names, 5, 2), None);
         add(&names, 5, 2, "ada", "Ada Lovelace");
@@ -226,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_block_of_the_longest_texts_fits() {
-        let names = Names::new(1 << 20);
+        let names = Entities::new(4 << 20);
         let (handle, name) = ("h".repeat(30), "👩".repeat(50));
         for user in 0..64 {
             add(&names, user, 0, &handle, &name);
@@ -236,11 +206,11 @@ mod tests {
 
     #[test]
     fn names_are_kept_within_the_budget() {
-        let names = Names::new(64 << 10);
+        let names = Entities::new(4 << 20);
         for user in 0..100_000 {
             add(&names, user, 0, "ada", "Ada");
         }
-        assert!(names.bytes() <= 64 << 10, "{}", names.bytes());
-        assert!(names.bytes() > 32 << 10, "{}", names.bytes());
+        assert!(names.bytes() <= 1 << 20, "{}", names.bytes());
+        assert!(names.bytes() > 512 << 10, "{}", names.bytes());
     }
 }

@@ -148,7 +148,7 @@ impl Subject {
             posts: Vec::new(),
             pending: Vec::new(),
             groups: 0,
-            views: Rc::new(Views::new((0, 0), (Position(0), PostId(0)))),
+            views: Rc::new(Views::new((0, 0, 0), (Position(0), PostId(0)))),
             listeners: Vec::new(),
         };
         let Ok(password) = PasswordHash::parse("$argon2id$v=19$m=8,t=1,p=1$c2FsdA$aGFzaA") else {
@@ -173,7 +173,7 @@ impl Subject {
         self.pending.clear();
         let Sizes { timelines, posts, small } = self.sizes;
         let after = (Position(self.groups), PostId(self.stamp + 1));
-        self.views = Rc::new(Views::new((timelines, 4 * posts), after));
+        self.views = Rc::new(Views::new((timelines, 4 * posts, 0), after));
         self.views.newest.make_small(small);
         let facts = Facts::new(&self.rows);
         let listeners = (0..USERS).map(|user| {
@@ -528,7 +528,7 @@ fn a_post_wakes_all_whom_it_mentions() {
 
 #[test]
 fn a_timeline_whose_gathering_ended_early_is_not_gathered_again_for_a_page_that_does_not_fit() {
-    let views = Views::new((1 << 20, 1 << 20), (Position(0), PostId(0)));
+    let views = Views::new((1 << 20, 1 << 20, 0), (Position(0), PostId(0)));
     for (end, expected) in [(None, Found::Stale), (Some(PostId(3)), Found::Beyond)] {
         let gathered = Visible { posts: PageOf { items: vec![PostId(9)], more: true }, end };
         let home = (HomeAuthors::of(vec![UserId(2)]), false);

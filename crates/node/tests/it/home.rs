@@ -170,6 +170,7 @@ impl Subject {
         options.durability = Durability::Never;
         options.timeline_memory = 64 * 1_500;
         options.post_memory = bytes;
+        options.entity_memory = 0;
         options.overlay_memory = 20_000;
         let node = Node::open(&options).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

@@ -85,7 +85,7 @@ fn who_reads_a_revision_reads_no_older_row() {
     thread::scope(|scope| {
         scope.spawn(|| {
             loop {
-                let revision = store.revision(Subject::Post(7));
+                let revision = store.revision(Subject::Post(7)).count;
                 let row = store.point(PointTable::Post, 7);
                 let row =
                     row.map_or(0, |row| u64::from_le_bytes(row.as_slice().try_into().unwrap()));

@@ -193,7 +193,7 @@ mod tests {
         };
         let (handle, name) = (Handle::parse("ada").unwrap(), Name::parse("Ada").unwrap());
         submit(Command::Register { handle, name, bio: feed::Bio::default() }).await;
-        let (before, renderer) = (node.visible_up_to().0, Renderer::new(node.clone(), "", 0));
+        let (before, renderer) = (node.visible_up_to().0, Renderer::new(node.clone(), "", false));
         let (author, text) = (UserRef::Id(UserId(0)), PostText::parse("x").unwrap());
         submit(Command::Publish(Box::new(NewPost::new(author, text)))).await;
         let question = |visible| {

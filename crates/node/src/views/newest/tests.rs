@@ -78,7 +78,7 @@ impl Subject {
             rows: MemoryRows::default(),
             stamp: 0,
             posts: Vec::new(),
-            views: Views::new((0, 0), (Position(0), PostId(0))),
+            views: Views::new((0, 0, 0), (Position(0), PostId(0))),
             bytes,
             steps_max,
             pending: Vec::new(),
@@ -96,7 +96,7 @@ impl Subject {
         self.pending.clear();
         self.loaded = None;
         let after = (Position(0), PostId(self.stamp + 1));
-        self.views = Views::new((1 << 20, 4 * self.bytes), after);
+        self.views = Views::new((1 << 20, 4 * self.bytes, 0), after);
         let steps_max = self.steps_max;
         self.views.newest.make_small(Small { steps_max, ..Small::NOT });
     }

@@ -4,10 +4,15 @@
 use feed::{Facts, PostId, UserId};
 use rows::{Rows, Subject};
 
-use super::{Key, Read, Rendered, Revisions};
+use super::{Entities, Read, Revisions, content_of};
 use crate::pictures::pictures_of;
 
-impl Rendered {
+/// Part of the budget that names take at most when they are read in advance.
+const NAMES_PART: f64 = 0.125;
+/// Part of the budget that is used when posts and names were rendered in advance.
+const LOADED_PART: f64 = 0.5;
+
+impl Entities {
     /// Reads the names of the users before `before`, greatest id first, in one scan: of at most `limit`. The revisions are
     /// from before it. Returns where to continue, if there are more and there is room.
     pub(in crate::views) fn load_names<R: Rows + ?Sized>(
@@ -20,9 +25,9 @@ impl Rendered {
         let users = facts.users_before(before, limit);
         for (id, user) in &users {
             let revision = revisions.revision(Subject::Profile(id.0.into()));
-            self.names.add(*id, revision, &user.handle, &user.name);
+            self.add_names(*id, revision.count, &user.handle, &user.name);
         }
-        users.last().map(|(id, _)| *id).filter(|_| self.names.has_room())
+        users.last().map(|(id, _)| *id).filter(|_| self.uses_less_than(NAMES_PART))
     }
 
     /// Renders the posts before `before`, newest first, in one scan: at most `limit`. The revisions are from before it.
@@ -43,10 +48,10 @@ impl Rendered {
             if item.boost.is_none() && !facts.is_deleted(item.author) {
                 out.clear();
                 let pictures = pictures_of(facts, &item);
-                let post = Read { content: Key::Post(id.0).content(revisions), item };
+                let post = Read { content: content_of(revisions, id), item };
                 self.render_post(revisions, (id, &post), parent, &pictures, names, &mut out);
             }
         }
-        next.filter(|_| self.has_room())
+        next.filter(|_| self.uses_less_than(LOADED_PART))
     }
 }

@@ -7,7 +7,7 @@ use loom::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use super::*;
 
 const ADA: UserId = UserId(1);
-const KEY: Key = Key::Post(7);
+const KEY: EntityKey = EntityKey::Post(PostId(7));
 const PARTS: Parts = Parts { author: ADA, other: ADA, post: None, is_boost: false };
 
 /// The text of a post, and the number of its changes, which is raised after each.
@@ -18,19 +18,23 @@ struct Facts {
 }
 
 impl Revisions for Facts {
-    fn revision(&self, _: Subject) -> u32 {
-        self.changes.load(Ordering::Acquire)
+    fn revision(&self, _: Subject) -> Revision {
+        Revision { place: 0, count: self.changes.load(Ordering::Acquire) }
+    }
+
+    fn is_current(&self, revision: Revision) -> bool {
+        revision.count == self.changes.load(Ordering::Acquire)
     }
 }
 
-fn read(rendered: &Rendered, facts: &Facts, out: &mut Vec<u8>) {
+fn read(rendered: &Entities, facts: &Facts, out: &mut Vec<u8>) {
     let write = |text: &u8, out: &mut Vec<u8>| {
         out.push(*text);
         Some(())
     };
     if rendered.kept(facts, KEY, out).is_none() {
         let text = || Some(facts.text.load(Ordering::Relaxed));
-        let text = Read::new(KEY.content(facts), text).unwrap();
+        let text = Read::new(content_of(facts, PostId(7)), text).unwrap();
         rendered.render(facts, (KEY, &text, PARTS), write, out);
     }
 }
@@ -39,7 +43,7 @@ fn check(readers: usize, preemptions: Option<usize>) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = preemptions;
     model.check(move || {
-        let rendered = Arc::new(Rendered::new(1 << 10, 1 << 10));
+        let rendered = Arc::new(Entities::new(1 << 10));
         let facts = Arc::new(Facts::default());
         let writer = {
             let (rendered, facts) = (Arc::clone(&rendered), Arc::clone(&facts));

@@ -14,8 +14,15 @@ const ADA: UserRef = UserRef::Id(UserId(0));
 struct Changed(u32, u32);
 
 impl Revisions for Changed {
-    fn revision(&self, subject: Subject) -> u32 {
-        if subject == Subject::Profile(1) { self.0 } else { self.1 }
+    fn revision(&self, subject: Subject) -> Revision {
+        match subject {
+            Subject::Profile(1) => Revision { place: 1, count: self.0 },
+            _ => Revision { place: 0, count: self.1 },
+        }
+    }
+
+    fn is_current(&self, Revision { place, count }: Revision) -> bool {
+        count == if place == 1 { self.0 } else { self.1 }
     }
 }
 
@@ -71,14 +78,14 @@ impl World {
         Facts::new(&self.rows)
     }
 
-    fn read(&self, rendered: &Rendered, post: PostId) -> String {
+    fn read(&self, rendered: &Entities, post: PostId) -> String {
         let mut out = Vec::new();
         assert!(rendered.post(&UNCHANGED, self.facts(), post, |_| true, &mut out), "{post:?}");
         String::from_utf8(out).unwrap()
     }
 }
 
-fn in_memory(rendered: &Rendered, post: PostId) -> Option<String> {
+fn in_memory(rendered: &Entities, post: PostId) -> Option<String> {
     let mut out = Vec::new();
     let found = rendered.try_post(&UNCHANGED, |_| None, post, |_| true, &mut out);
     found.then(|| String::from_utf8(out).unwrap())
@@ -87,7 +94,7 @@ fn in_memory(rendered: &Rendered, post: PostId) -> Option<String> {
 #[test]
 fn a_post_is_appended_from_memory_as_it_was_rendered() {
     let world = World::new();
-    let rendered = Rendered::new(1 << 20, 1 << 20);
+    let rendered = Entities::new(4 << 20);
     assert_eq!(world.posts.len(), 7);
     for post in &world.posts {
         let first = world.read(&rendered, *post);
@@ -99,12 +106,14 @@ fn a_post_is_appended_from_memory_as_it_was_rendered() {
 #[test]
 fn what_most_posts_have_in_common_takes_no_memory() {
     let mut world = World::new();
-    let rendered = Rendered::new(1 << 20, 1 << 20);
+    let rendered = Entities::new(4 << 20);
+    // Names are known from now on.
+    world.read(&rendered, world.posts[0]);
     let mut bytes = |post: NewPost| {
         world.publish(post);
-        let before = rendered.item_bytes();
+        let before = rendered.bytes();
         let length = world.read(&rendered, *world.posts.last().unwrap()).len();
-        (rendered.item_bytes() - before) as usize - length
+        (rendered.bytes() - before) as usize - length
     };
     let text = PostText::parse("as usual").unwrap();
     let usual = bytes(NewPost::new(ADA, text.clone()));
@@ -115,7 +124,7 @@ fn what_most_posts_have_in_common_takes_no_memory() {
 #[test]
 fn a_scan_after_a_start_renders_all_posts_but_boosts() {
     let world = World::new();
-    let (first, rendered) = (Rendered::new(1 << 20, 1 << 20), Rendered::new(1 << 20, 1 << 20));
+    let (first, rendered) = (Entities::new(4 << 20), Entities::new(4 << 20));
     let mut before = Some(ALL);
     while let Some(user) = before {
         before = rendered.load_names(&UNCHANGED, world.facts(), user, 1);
@@ -138,7 +147,7 @@ fn a_scan_after_a_start_renders_all_posts_but_boosts() {
 #[test]
 fn what_was_made_before_a_change_of_a_part_is_not_current() {
     let world = World::new();
-    let rendered = Rendered::new(1 << 20, 1 << 20);
+    let rendered = Entities::new(4 << 20);
     world.posts.iter().for_each(|post| drop(world.read(&rendered, *post)));
     let current = |revisions: Changed| {
         let is_kept = |post: &&PostId| {
@@ -156,7 +165,7 @@ fn what_was_made_before_a_change_of_a_part_is_not_current() {
 #[test]
 fn posts_of_deleted_users_are_not_rendered_by_a_scan() {
     let mut world = World::new();
-    let rendered = Rendered::new(1 << 20, 1 << 20);
+    let rendered = Entities::new(4 << 20);
     world.apply(Command::DeleteUser { user: ADA });
     rendered.load_posts(&UNCHANGED, world.facts(), PostId(u64::MAX), 100);
     assert_eq!(in_memory(&rendered, world.posts[0]), None);
