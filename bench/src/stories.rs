@@ -153,7 +153,9 @@ fn populated(
 ) -> anyhow::Result<Node> {
     let mut options = NodeOptions::new(data);
     options.durability = Durability::Never;
-    options.post_memory = post_memory.unwrap_or(options.post_memory);
+    if let Some(bytes) = post_memory {
+        (options.post_memory, options.entity_memory) = (bytes, 0);
+    }
     let node = Node::open(&options)?;
     submit_all(&node, runtime, (0..users).map(register))?;
     submit_all(&node, runtime, pairs(users, 10).map(|(user, other)| befriend(user, other)))?;

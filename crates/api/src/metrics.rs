@@ -200,7 +200,7 @@ impl Sampled {
             ("roost_timeline_bytes", "Estimated bytes of home timelines", views.timeline_bytes),
             (
                 "roost_rendered_bytes",
-                "Bytes of cached posts and stories as JSON, and of names of users",
+                "Bytes of cached posts, stories, statuses and accounts as JSON, and of names of users",
                 views.rendered_bytes,
             ),
             (

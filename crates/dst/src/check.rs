@@ -322,7 +322,8 @@ impl Run {
         };
         within("keys", sizes.resident_bytes, options.bucket_memory);
         within("timelines", sizes.views.timeline_bytes, options.timeline_memory);
-        within("rendered posts", sizes.views.rendered_bytes, options.post_memory);
+        let rendered = options.post_memory + options.entity_memory;
+        within("rendered posts", sizes.views.rendered_bytes, rendered);
         within("newest posts", sizes.views.recent_bytes, options.post_memory);
         within("commands", sizes.queued_commands, options.queue_commands_max);
     }

@@ -62,7 +62,7 @@ pub struct NodeOptions {
     pub durability: Durability,
     /// Budget of home timelines; beyond it those not read lately are dropped.
     pub timeline_memory: usize,
-    /// Budget of rendered posts and of the newest posts of all users.
+    /// Budget of what is rendered, of the newest posts of all users, and of lists of stories.
     pub post_memory: usize,
     /// Additional budget of what is rendered, for statuses and accounts of the Mastodon API.
     pub entity_memory: usize,

@@ -158,7 +158,10 @@ impl<'a> Entities<'a> {
         is_unconcerned: impl FnOnce(&Entity) -> bool,
     ) -> Option<Entity> {
         let Renderer { node, keeps, .. } = self.renderer;
-        node.counted_entity(key, self.hidings, is_unconcerned).filter(|_| *keeps)
+        if !*keeps {
+            return None;
+        }
+        node.counted_entity(key, self.hidings, is_unconcerned)
     }
 
     pub(crate) fn facts(&self) -> Facts<'a, Store> {

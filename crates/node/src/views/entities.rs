@@ -12,16 +12,16 @@
 //! concern it, which few rows say.
 
 use std::any::Any;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use feed::{PostId, StoryId, UserId};
-use quick_cache::{OptionsBuilder, Weighter, unsync};
+use quick_cache::{DefaultHashBuilder, Lifecycle, OptionsBuilder, Weighter, unsync};
 use rows::Subject;
 use smallvec::SmallVec;
 use store::Revision;
 use triomphe::ThinArc;
 
-use crate::sync::Mutex;
+use crate::sync::{AtomicU64, Mutex};
 
 /// Bytes of an entry of the table in addition to the entity.
 const ENTRY_BYTES: usize = 80;
@@ -37,8 +37,20 @@ const SHARD_BYTES_MIN: usize = 64 << 10;
 
 /// The entities within their budget.
 pub(crate) struct Entities {
-    shards: Vec<Mutex<unsync::Cache<EntityKey, Entity, Bytes>>>,
-    bytes_max: u64,
+    shards: Vec<Mutex<Shard>>,
+    shard_bytes: u64,
+}
+
+type Shard = unsync::Cache<EntityKey, Entity, Bytes, DefaultHashBuilder, Evicted>;
+
+/// Whom an entity is of. Each kind has a budget of its own, so that neither pushes out the other; and users, who are fewer and
+/// read more often, stay in the caches of a processor.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Names and accounts.
+    Users,
+    /// Posts, statuses and stories.
+    Posts,
 }
 
 /// The thing that an entity shows, and its form. Posts and stories have ids of the same kind: who asks for a post must never
@@ -116,6 +128,22 @@ impl Revisions for store::RevisionsCopy {
 
 #[derive(Clone)]
 struct Bytes;
+
+/// Hands out what is evicted, to be dropped without the lock.
+#[derive(Clone, Default)]
+struct Evicted;
+
+impl Lifecycle<EntityKey, Entity> for Evicted {
+    type RequestState = SmallVec<[Entity; 2]>;
+
+    fn begin_request(&self) -> Self::RequestState {
+        SmallVec::new()
+    }
+
+    fn on_evict(&self, evicted: &mut Self::RequestState, _: EntityKey, entity: Entity) {
+        evicted.push(entity);
+    }
+}
 
 impl Weighter<EntityKey, Entity> for Bytes {
     fn weight(&self, _: &EntityKey, Entity(entity): &Entity) -> u64 {
@@ -277,7 +305,6 @@ impl Entity {
 impl Entities {
     /// Keeps at most `bytes`.
     pub(crate) fn new(bytes: usize) -> Self {
-        let bytes_max = bytes as u64;
         let shards = (bytes / SHARD_BYTES_MIN).clamp(1, SHARDS_MAX);
         let bytes = bytes / shards;
         let shard = |_| {
@@ -286,33 +313,33 @@ impl Entities {
                 .weight_capacity(bytes as u64)
                 .build();
             let Ok(options) = options else { unreachable!("capacities are set") };
-            let (hasher, lifecycle) = Default::default();
-            Mutex::new(unsync::Cache::with_options(options, Bytes, hasher, lifecycle))
+            Mutex::new(Shard::with_options(options, Bytes, Default::default(), Evicted))
         };
-        Self { shards: (0..shards).map(shard).collect(), bytes_max }
+        Self { shards: (0..shards).map(shard).collect(), shard_bytes: bytes as u64 }
     }
 
-    fn shard(&self, key: EntityKey) -> &Mutex<unsync::Cache<EntityKey, Entity, Bytes>> {
-        let (id, is_of_user) = match key {
+    fn shard(&self, key: EntityKey) -> &Mutex<Shard> {
+        let (id, kind) = match key {
             EntityKey::Post(PostId(id))
             | EntityKey::Status(PostId(id))
-            | EntityKey::Story(StoryId(id)) => (id, false),
+            | EntityKey::Story(StoryId(id)) => (id, Kind::Posts),
             EntityKey::Names(id)
             | EntityKey::Account(UserId(id))
             | EntityKey::Profile(UserId(id))
-            | EntityKey::Unmarked(UserId(id)) => (id.into(), true),
+            | EntityKey::Unmarked(UserId(id)) => (id.into(), Kind::Users),
         };
         let spread = (id.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize;
-        // Users are fewer and read more often: apart from posts, they stay in the caches of a processor.
-        let (shards, of_users) = (self.shards.len(), self.shards.len() / 4);
-        let at = match is_of_user {
-            true => spread % of_users.max(1),
-            false => of_users + spread % (shards - of_users),
-        };
-        let Some(shard) = self.shards.get(at) else {
+        let shards = self.shards_of(kind);
+        let Some(shard) = shards.get(spread % shards.len()) else {
             unreachable!("a remainder is within the shards");
         };
         shard
+    }
+
+    /// A quarter is of users. A small table has one part for both.
+    fn shards_of(&self, kind: Kind) -> &[Mutex<Shard>] {
+        let (users, posts) = self.shards.split_at(self.shards.len() / 4);
+        if kind == Kind::Users && !users.is_empty() { users } else { posts }
     }
 
     /// What `read` finds in an entity. Other readers of the same part of the table wait meanwhile.
@@ -331,7 +358,8 @@ impl Entities {
     }
 
     pub(crate) fn keep(&self, key: EntityKey, entity: Entity) {
-        self.shard(key).lock().insert(key, entity);
+        let evicted = self.shard(key).lock().insert_with_lifecycle(key, entity);
+        drop(evicted);
     }
 
     /// Removes a story that was deleted or expired.
@@ -340,9 +368,12 @@ impl Entities {
         self.shard(key).lock().remove(&key);
     }
 
-    /// Whether less than this part of the budget is used.
-    pub(super) fn uses_less_than(&self, part: f64) -> bool {
-        (self.bytes() as f64) < self.bytes_max as f64 * part
+    /// Whether what is of users, or what is of posts, uses less than this part of its budget.
+    pub(super) fn has_room(&self, kind: Kind, part: f64) -> bool {
+        let shards = self.shards_of(kind);
+        let used: u64 = shards.iter().map(|shard| shard.lock().weight()).sum();
+        let budget = self.shard_bytes * shards.len() as u64;
+        (used as f64) < budget as f64 * part
     }
 
     /// Bytes held.

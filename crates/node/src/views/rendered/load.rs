@@ -6,11 +6,10 @@ use rows::{Rows, Subject};
 
 use super::{Entities, Read, Revisions, content_of};
 use crate::pictures::pictures_of;
+use crate::views::entities::Kind;
 
-/// Part of the budget that names take at most when they are read in advance.
-const NAMES_PART: f64 = 0.125;
-/// Part of the budget that is used when posts and names were rendered in advance.
-const LOADED_PART: f64 = 0.5;
+/// Part of the budget of users, and of posts, that is used at most by what is rendered in advance.
+const LOADED_PART: f64 = 0.6;
 
 impl Entities {
     /// Reads the names of the users before `before`, greatest id first, in one scan: of at most `limit`. The revisions are
@@ -27,7 +26,7 @@ impl Entities {
             let revision = revisions.revision(Subject::Profile(id.0.into()));
             self.add_names(*id, revision.count, &user.handle, &user.name);
         }
-        users.last().map(|(id, _)| *id).filter(|_| self.uses_less_than(NAMES_PART))
+        users.last().map(|(id, _)| *id).filter(|_| self.has_room(Kind::Users, LOADED_PART))
     }
 
     /// Renders the posts before `before`, newest first, in one scan: at most `limit`. The revisions are from before it.
@@ -52,6 +51,6 @@ impl Entities {
                 self.render_post(revisions, (id, &post), parent, &pictures, names, &mut out);
             }
         }
-        next.filter(|_| self.uses_less_than(LOADED_PART))
+        next.filter(|_| self.has_room(Kind::Posts, LOADED_PART))
     }
 }
