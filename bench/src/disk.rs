@@ -134,8 +134,8 @@ fn post_stories(node: &Node, runtime: &Runtime, ids: &mut Vec<u64>) -> anyhow::R
 fn delete_stories(node: &Node, runtime: &Runtime, ids: &[u64]) -> anyhow::Result<()> {
     let stories = ids.iter().map(|story| Command::DeleteStory { story: StoryId(*story) });
     submit_all(node, runtime, stories)?;
-    // The sweep removes their rows.
-    while node.sweep_stories() {}
+    // Removes their rows.
+    node.do_due();
     Ok(())
 }
 

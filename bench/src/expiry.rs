@@ -70,8 +70,9 @@ pub(crate) fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
                 scope.spawn(|| {
                     while !done.load(Ordering::Acquire) {
                         now_ms.fetch_add(step_ms, Ordering::AcqRel);
-                        let start = Instant::now();
-                        if node.sweep_stories() {
+                        let (start, before) = (Instant::now(), node.facts().totals().stories);
+                        node.do_due();
+                        if node.facts().totals().stories < before {
                             swept.fetch_add(start.elapsed().as_micros() as u64, Ordering::AcqRel);
                         }
                         std::thread::park_timeout(pause.saturating_sub(start.elapsed()));

@@ -104,23 +104,19 @@ fn scope(command: &Command) -> String {
             format!("answer_request {} {} {accept}", id(user), id(other))
         }
         Command::SetMarkers(update) => format!("set_markers {}", id(&update.user)),
-        Command::SweepStories
-        | Command::SweepReactions { .. }
-        | Command::RelistPosts { .. }
+        Command::DoDue(_)
         | Command::EraseUser { .. }
         | Command::Account(_)
         | Command::Media(_)
         | Command::Poll(_)
         | Command::Schedule(_)
-        | Command::EndMutes { .. }
         | Command::Post { .. }
         | Command::List(_)
         | Command::Filter(_)
         | Command::Conversation(_)
         | Command::UnreadConversation { .. }
         | Command::FollowWith(_)
-        | Command::MuteThread { .. }
-        | Command::NotifyOfEdit { .. } => {
+        | Command::MuteThread { .. } => {
             unreachable!("these take no key")
         }
     }
@@ -162,9 +158,6 @@ pub(crate) fn users_of(command: &mut Command) -> SmallVec<[&mut UserRef; 2]> {
         | Command::Edit(_)
         | Command::DeletePost { .. }
         | Command::DeleteStory { .. }
-        | Command::SweepStories
-        | Command::SweepReactions { .. }
-        | Command::RelistPosts { .. }
         | Command::AddSample { .. }
         | Command::DeleteSample { .. }
         | Command::EraseUser { .. }
@@ -172,8 +165,7 @@ pub(crate) fn users_of(command: &mut Command) -> SmallVec<[&mut UserRef; 2]> {
         | Command::Media(_)
         | Command::Poll(_)
         | Command::Schedule(_)
-        | Command::EndMutes { .. }
-        | Command::NotifyOfEdit { .. } => smallvec![],
+        | Command::DoDue(_) => smallvec![],
     }
 }
 

@@ -219,10 +219,7 @@ impl Run {
 
     pub(crate) fn sweep(&mut self) {
         self.record(Event::Sweep);
-        self.node_mut().sweep();
-        self.node_mut().end_mutes();
         self.node_mut().do_due();
-        self.node_mut().erase_users();
     }
 
     /// Reads keys and posts into memory, as after a start.

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::accounts::AccountCommand;
 use crate::conversation::ConversationUpdate;
 pub use crate::done::{Done, Outcome, Reply};
+use crate::due::Due;
 use crate::filter::FilterCommand;
 use crate::follow_options::FollowWith;
 use crate::ids::{PostId, SampleId, StoryId, UserId, UserRef};
@@ -102,8 +103,8 @@ pub enum Command {
         /// The user who viewed it.
         viewer: UserRef,
     },
-    /// Remove rows of stories that expired or were deleted. Sent by the node, never by a user.
-    SweepStories,
+    /// Do some of what is due. Sent by the node, never by a user.
+    DoDue(Due),
     /// Add a labelled drawing to those that others are compared with.
     AddSample {
         /// The set that it is added to; the first sample creates it.
@@ -174,12 +175,6 @@ pub enum Command {
         /// The muted user.
         other: UserRef,
     },
-    /// End mutes whose time is over. Sent by the node, never by a user.
-    EndMutes {
-        /// Who mutes, and who is muted: at most
-        /// [`limits::MUTES_ENDED_MAX`](crate::limits::MUTES_ENDED_MAX). Mutes that do not end yet stay.
-        mutes: Vec<(UserId, UserId)>,
-    },
     /// Publish a post.
     Publish(Box<NewPost>),
     /// Edit a post.
@@ -194,13 +189,6 @@ pub enum Command {
         reaction: Reaction,
         /// Whether the user reacts to it from now on.
         on: bool,
-    },
-    /// Remove some reactions to a deleted post. Sent by the node, never by a user.
-    SweepReactions {
-        /// The post.
-        post: PostId,
-        /// No reaction to it has a smaller item.
-        from: u64,
     },
     /// Clear all notifications of a user.
     ClearNotifications {
@@ -277,13 +265,6 @@ pub enum Command {
         /// Whether the thread is muted from now on.
         on: bool,
     },
-    /// Notify some of those who boosted a post of its edit with this stamp. Sent by the node, never by a user.
-    NotifyOfEdit {
-        /// The stamp of the edit.
-        edit: Stamp,
-        /// The post.
-        post: PostId,
-    },
     /// Mark a conversation as unread.
     UnreadConversation {
         /// The user.
@@ -292,12 +273,6 @@ pub enum Command {
         first: PostId,
         /// The newest post of it that the user saw then.
         last: PostId,
-    },
-    /// Remove some posts of a disabled account from lists with posts of many users, or add them again when the account is
-    /// enabled. Sent by the node, never by a user.
-    RelistPosts {
-        /// The user.
-        user: UserId,
     },
 }
 
@@ -327,10 +302,10 @@ impl Command {
             Self::Account(command) => return command.removes(),
             Self::Media(command) => return command.removes(),
             Self::Filter(command) => return command.removes(),
-            Self::Poll(command) => return command.removes(),
             Self::Schedule(command) => return command.removes(),
             Self::SetNote { note, .. } => return note.as_str().is_empty(),
             Self::List(command) => return command.change.removes(),
+            Self::DoDue(due) => return due.work.removes(),
             _ => {}
         }
         matches!(
@@ -339,17 +314,12 @@ impl Command {
                 | Self::DeletePost { .. }
                 | Self::Unfriend { .. }
                 | Self::DeleteStory { .. }
-                | Self::SweepStories
                 | Self::DeleteSample { .. }
                 | Self::DeleteUser { .. }
                 | Self::EraseUser { .. }
                 | Self::Unblock { .. }
                 | Self::Unmute { .. }
-                | Self::EndMutes { .. }
                 | Self::React { on: false, .. }
-                | Self::SweepReactions { .. }
-                // Adds again what there was before.
-                | Self::RelistPosts { .. }
                 | Self::ClearNotifications { .. }
                 | Self::AnswerRequest { accept: false, .. }
                 | Self::FeatureTag { on: false, .. }

@@ -7,17 +7,18 @@ use rows::{Cost, WORK_PER_ROW};
 
 use crate::accounts::{AccountCommand, AppRequest, RedirectUri, Website};
 use crate::command::{Command, Request};
+use crate::due::DueWork;
 use crate::filter::FilterChange;
 use crate::limits::{
     APP_GRANTS_MAX, APP_NAME_BYTES_MAX, BIO_BYTES_MAX, CONVERSATIONS_BYTES_MAX,
     DESCRIPTION_BYTES_MAX, EARLIER_BOOSTS_MAX, EMAIL_BYTES_MAX, ERASE_ROWS_MAX, ERASING_USERS_MAX,
     FEATURED_TAGS_MAX, FIELD_BYTES_MAX, FILTERED_POSTS_MAX, FILTERS_BYTES_MAX,
-    FOLLOW_OPTIONS_BYTES_MAX, FOLLOWED_TAGS_MAX, GRANTS_SWEPT, HANDLE_CHARS_MAX, INVITES_MAX,
-    LIST_CHANGED_MAX, LIST_MEMBERS_MAX, LIST_TITLE_BYTES_MAX, LISTS_MAX, NAME_BYTES_MAX,
-    NOTE_BYTES_MAX, PASSWORD_HASH_BYTES_MAX, PINS_MAX, POST_BYTES_MAX, POST_MEDIA_MAX,
-    POST_MENTIONS_MAX, POST_TAGS_MAX, PROFILE_FIELDS_MAX, REDIRECT_URIS_MAX, RELISTED_POSTS_MAX,
-    SAMPLE_SETS_MAX, SWEEP_ROWS_MAX, SWEEP_SECONDS_MAX, TAG_BYTES_MAX, UNUSED_APPS_REMOVED,
-    URI_BYTES_MAX, USER_GRANTS_MAX, VERSIONS_BYTES_MAX,
+    FOLLOW_OPTIONS_BYTES_MAX, FOLLOWED_TAGS_MAX, HANDLE_CHARS_MAX, INVITES_MAX, LIST_CHANGED_MAX,
+    LIST_MEMBERS_MAX, LIST_TITLE_BYTES_MAX, LISTS_MAX, NAME_BYTES_MAX, NOTE_BYTES_MAX,
+    PASSWORD_HASH_BYTES_MAX, PINS_MAX, POST_BYTES_MAX, POST_MEDIA_MAX, POST_MENTIONS_MAX,
+    POST_TAGS_MAX, PROFILE_FIELDS_MAX, REDIRECT_URIS_MAX, RELISTED_POSTS_MAX, SAMPLE_SETS_MAX,
+    STORY_VIEWS_REMOVED, TAG_BYTES_MAX, UNUSED_APPS_REMOVED, URI_BYTES_MAX, USER_GRANTS_MAX,
+    VERSIONS_BYTES_MAX,
 };
 use crate::list::ListChange;
 use crate::media::MediaCommand;
@@ -87,8 +88,8 @@ const USER_BYTES_MAX: usize = HANDLE_CHARS_MAX
 pub(crate) const GRANT_ROWS: usize = 8;
 /// Bytes of these rows.
 const GRANT_BYTES: usize = 512;
-/// Rows of a new grant, of those that are removed for it, and of the list of the owner's grants.
-const GRANTING_ROWS: usize = (2 + 2 * GRANTS_SWEPT) * GRANT_ROWS + USER_GRANTS_MAX;
+/// Rows of a new grant, of the one that is removed for it, and of the list of the owner's grants.
+const GRANTING_ROWS: usize = 2 * GRANT_ROWS + USER_GRANTS_MAX;
 
 impl Request {
     /// The highest cost.
@@ -114,19 +115,12 @@ impl Command {
             Self::EditUser(_) => Cost::of_rows(3, USER_BYTES_MAX),
             Self::Follow { .. } => follow_cost(),
             Self::React { .. } => reaction_cost(),
-            Self::SweepReactions { .. } => {
-                let cost = Cost::of_rows(ERASE_ROWS_MAX + 4, 16 * ERASE_ROWS_MAX);
-                // Of boosts, each with its user.
-                Cost { work: cost.work + 2 * ERASE_ROWS_MAX * WORK_PER_ROW, ..cost }
-            }
-            Self::RelistPosts { .. } => relisting_cost(),
             Self::ClearNotifications { .. } => Cost::of_rows(4, 64),
             Self::SetMarkers(_) => Cost::of_rows(2, 128),
             Self::Conversation(_) | Self::UnreadConversation { .. } => {
                 whole_row_cost(CONVERSATIONS_BYTES_MAX)
             }
             Self::MuteThread { .. } => thread_mute_cost(),
-            Self::NotifyOfEdit { .. } => edit_notices_cost(),
             Self::FollowWith(_) => follow_cost().and(options_cost()),
             Self::List(command) => list_cost(&command.change),
             Self::Filter(command) => filter_cost(&command.change),
@@ -147,14 +141,14 @@ impl Command {
             Self::FeatureTag { tag, .. } => user_tag_cost(tag, FEATURED_TAGS_MAX),
             Self::FollowTag { tag, .. } => user_tag_cost(tag, FOLLOWED_TAGS_MAX),
             Self::PostStory { text, .. } => Cost::of_rows(5, text.as_str().len() + 64),
-            Self::DeleteStory { .. } | Self::ViewStory { .. } => Cost::of_rows(6, 64),
-            Self::SweepStories => story_sweep_cost(),
+            Self::DeleteStory { .. } | Self::ViewStory { .. } => Cost::of_rows(6, 96),
             // Sets are counted before one is added.
             Self::AddSample { .. } | Self::DeleteSample { .. } => {
                 Cost::of_rows(6 + SAMPLE_SETS_MAX, 512)
             }
             Self::DeleteUser { .. } => user_deletion_cost(),
-            Self::EraseUser { .. } => erasure_cost(),
+            // And how far it is.
+            Self::EraseUser { .. } => erasure_cost().and(Cost::of_rows(2, 64)),
             Self::Account(command) => account_cost(command),
             Self::Media(command) => media_cost(command),
             Self::Poll(command) => polls::poll_cost(command),
@@ -165,9 +159,32 @@ impl Command {
                 Cost::of_rows(24, 192).and(ended).and(ended)
             }
             Self::Mute { .. } | Self::Unmute { .. } => Cost::of_rows(24, 192),
-            Self::EndMutes { mutes } => Cost::of_rows(5 * mutes.len() + 1, 64 * mutes.len()),
+            Self::DoDue(due) => due_cost(due.work),
         }
     }
+}
+
+/// Cost of a part of what is due, with the row that says how far it is.
+fn due_cost(work: DueWork) -> Cost {
+    let cost = match work {
+        DueWork::RemoveStory { .. } => Cost::of_rows(2 * STORY_VIEWS_REMOVED as usize + 6, 64),
+        DueWork::EndMute { .. } => Cost::of_rows(6, 96),
+        DueWork::EndPoll { .. } => polls::end_cost(),
+        DueWork::Publish { .. } => polls::due_post_cost(),
+        DueWork::RemoveMedia { .. } => pictures_cost(1),
+        DueWork::NotifyOfEdit { .. } => edit_notices_cost(),
+        DueWork::SweepReactions { .. } => {
+            let cost = Cost::of_rows(ERASE_ROWS_MAX + 4, 16 * ERASE_ROWS_MAX);
+            // Of boosts, each with its user.
+            Cost { work: cost.work + 2 * ERASE_ROWS_MAX * WORK_PER_ROW, ..cost }
+        }
+        DueWork::SweepVotes { .. } => Cost::of_rows(ERASE_ROWS_MAX + 2, 16 * ERASE_ROWS_MAX),
+        DueWork::Relist { .. } => relisting_cost(),
+        // A command of its own does it.
+        DueWork::Erase { .. } => Cost::default(),
+        DueWork::ExpireGrant { .. } => Cost::of_rows(GRANT_ROWS, GRANT_BYTES),
+    };
+    cost.and(Cost::of_rows(2, 64))
 }
 
 /// Of removing some rows of a deleted user.
@@ -336,14 +353,8 @@ fn later_boosts_cost() -> Cost {
     Cost { work: cost.work + read, ..cost }
 }
 
-fn story_sweep_cost() -> Cost {
-    let cost = Cost::of_rows(SWEEP_ROWS_MAX as usize + 16, 64);
-    let walk = SWEEP_SECONDS_MAX as usize * WORK_PER_ROW;
-    Cost { work: cost.work + walk, ..cost }
-}
-
 fn user_deletion_cost() -> Cost {
-    let cost = Cost::of_rows(6, HANDLE_CHARS_MAX + 64);
+    let cost = Cost::of_rows(7, HANDLE_CHARS_MAX + 96);
     // Relations with each deleted user whose rows are not removed, and with the deleted user who is read twice.
     let looked_up = 2 * 9 * (ERASING_USERS_MAX as usize + 1);
     Cost { work: cost.work + looked_up * WORK_PER_ROW + USER_BYTES_MAX, ..cost }
@@ -372,7 +383,6 @@ fn media_cost(command: &MediaCommand) -> Cost {
             // Those that it had, and those that it gets.
             post.and(pictures_cost(2 * POST_MEDIA_MAX))
         }
-        MediaCommand::Expire { media } => pictures_cost(media.len()),
         MediaCommand::Redraft { .. } => deletion_cost().and(pictures_cost(POST_MEDIA_MAX)),
     }
 }
@@ -410,7 +420,7 @@ fn account_cost(command: &AccountCommand) -> Cost {
         | AccountCommand::GrantApp { .. }
         | AccountCommand::GrantUser { .. } => {
             let read = ACCOUNT_BYTES + APP_BYTES_MAX;
-            let cost = Cost::of_rows(GRANTING_ROWS, (2 + 2 * GRANTS_SWEPT) * GRANT_BYTES);
+            let cost = Cost::of_rows(GRANTING_ROWS, 2 * GRANT_BYTES);
             Cost { work: cost.work + read, ..cost }
         }
         AccountCommand::Revoke { .. } => Cost::of_rows(GRANT_ROWS, GRANT_BYTES),

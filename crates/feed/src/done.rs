@@ -53,13 +53,10 @@ pub enum Done {
     StoryDeleted,
     /// The story was viewed; the user may have viewed it before.
     StoryViewed,
-    /// Rows of stories were removed.
-    Swept {
-        /// Number of stories whose last row was removed.
-        stories: u32,
-        /// Whether there is more to remove: sweep again soon.
-        more: bool,
-    },
+    /// Some of what was due was done.
+    DueDone,
+    /// It is not due, or nothing of it is left.
+    NotDue,
     /// A sample was added.
     SampleAdded {
         /// The sample.
@@ -71,8 +68,6 @@ pub enum Done {
     PostEdited,
     /// A user was deleted.
     UserDeleted,
-    /// Some of what was left of a deleted user was removed.
-    UserErased,
     /// The result of a command about accounts.
     Account(AccountDone),
     /// The user blocks the other; they may have done so before.
@@ -83,15 +78,8 @@ pub enum Done {
     Muted,
     /// The user does not mute the other; they may never have done so.
     Unmuted,
-    /// Mutes whose time is over were ended.
-    MutesEnded {
-        /// Number of mutes that were ended: at most [`limits::MUTES_ENDED_MAX`](crate::limits::MUTES_ENDED_MAX).
-        mutes: u32,
-    },
     /// The user reacts to the post, or does not any more; that may have been so before.
     Reacted,
-    /// Some reactions to a deleted post were removed.
-    ReactionsSwept,
     /// All notifications of the user were cleared.
     NotificationsCleared,
     /// The notification was dismissed.
@@ -130,8 +118,4 @@ pub enum Done {
     ConversationUpdated,
     /// The thread is muted, or not, as asked; that may have been so before.
     ThreadMuted,
-    /// Some of those who boosted a post are notified that it was edited.
-    EditNotified,
-    /// Some posts of a disabled account were removed from lists, or added again to them.
-    PostsRelisted,
 }

@@ -4,6 +4,7 @@ mod accounts;
 mod blocks;
 mod conversations;
 mod deleted;
+pub(crate) mod due;
 mod edit_notices;
 mod filters;
 mod follow_options;
@@ -27,7 +28,7 @@ mod stories;
 mod tags;
 mod versions;
 
-pub(crate) use accounts::{expiry_key, owner_key};
+pub(crate) use accounts::owner_key;
 
 use rows::{NameTable, PointTable, Rows, RowsMut, SetTable, Span, Stamp, Totals, decode};
 
@@ -37,10 +38,8 @@ use crate::records::{Counts, User};
 use crate::text::Handle;
 use crate::write;
 pub(crate) use blocks::HiddenCount;
-pub use blocks::MuteEnd;
 pub(crate) use media::{media_id, space_of};
 pub(crate) use polls::VOTE_ROWS;
-pub use scheduled::Due;
 pub(crate) use tags::read_post;
 pub use tags::{Tagged, UserTag};
 

@@ -129,8 +129,6 @@ pub const UNATTACHED_MS: u64 = 86_400_000;
 pub const USER_MEDIA_MAX: u32 = 100_000;
 /// Most bytes of the files of one user: 8 GiB.
 pub const USER_MEDIA_BYTES_MAX: u64 = 8 << 30;
-/// Most pictures that one command removes because they were not attached in time.
-pub const MEDIA_EXPIRED_MAX: usize = 64;
 /// Shortest life of a story, in seconds.
 pub const STORY_SECS_MIN: u64 = 1;
 /// Longest life of a story, in seconds: 7 days.
@@ -172,8 +170,6 @@ pub const BLOCKS_MAX: u32 = 100_000;
 pub const MUTES_MAX: u32 = 5_000;
 /// Longest time of a mute that ends by itself, in seconds: 10 years.
 pub const MUTE_SECS_MAX: u64 = 315_360_000;
-/// Most mutes that one command ends because their time is over.
-pub const MUTES_ENDED_MAX: usize = 64;
 /// Most posts of one user that exist at the same time: they are counted in 32 bits.
 pub const USER_POSTS_MAX: u32 = u32::MAX - 1;
 /// Most posts that a user pins: as Mastodon.
@@ -192,13 +188,9 @@ pub const FOLLOW_NOTICES_SEEN: usize = 40;
 pub const IDEMPOTENCY_DAYS: u32 = 1;
 /// Longest idempotency key, in bytes.
 pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 255;
-/// Most rows that one sweep removes: the command is applied in much less than a millisecond, so that
-/// other commands do not wait long.
-pub const SWEEP_ROWS_MAX: u32 = 512;
-/// Rows of a story without views.
-pub const STORY_ROWS: u32 = 4;
-/// Most seconds of expiry that one sweep walks. After a long stop nearly all of them are empty.
-pub const SWEEP_SECONDS_MAX: u64 = 4_096;
+/// Most views of a dead story that one command removes, of two rows each: it is applied in much less than a millisecond, so
+/// that other commands do not wait long.
+pub const STORY_VIEWS_REMOVED: u32 = 256;
 /// Most deleted users whose rows are not all removed. A read of a list of users or of counts looks up each of
 /// them.
 pub const ERASING_USERS_MAX: u32 = 64;
@@ -237,8 +229,6 @@ pub const UNUSED_APPS_MAX: u32 = 16_384;
 pub const USER_GRANTS_MAX: usize = 100;
 /// Most tokens of an app itself. The oldest ends when there is one more.
 pub const APP_GRANTS_MAX: usize = 8;
-/// Expired grants that are removed with each new one: so they do not pile up, without a clock of their own.
-pub const GRANTS_SWEPT: usize = 2;
 /// Most unused apps that are removed for a new one: two, because apps also become unused when a grant ends.
 pub const UNUSED_APPS_REMOVED: usize = 2;
 /// Life of an authorization code, in seconds: the most that RFC 6749 recommends.

@@ -159,11 +159,13 @@ impl MediaUse {
         matches!(self, Self::Unattached { .. })
     }
 
-    /// Whether nothing has shown the picture for a day at `stamp`.
+    /// When the picture is removed because nothing shows it, in milliseconds since 1970.
     #[must_use]
-    pub fn is_expired(self, stamp: Stamp) -> bool {
-        let age = |since: Stamp| stamp.unix_ms().saturating_sub(since.unix_ms());
-        matches!(self, Self::Unattached { since } if age(since) > limits::UNATTACHED_MS)
+    pub const fn expires_ms(self) -> Option<u64> {
+        match self {
+            Self::Unattached { since } => Some(since.unix_ms() + limits::UNATTACHED_MS),
+            _ => None,
+        }
     }
 }
 
@@ -308,11 +310,6 @@ pub enum MediaCommand {
     Publish(Box<NewMediaPost>),
     /// Edit a post and its pictures.
     Edit(Box<MediaPostEdit>),
-    /// Remove pictures that have been unattached for a day. Sent by the node, never by a user.
-    Expire {
-        /// At most [`limits::MEDIA_EXPIRED_MAX`]. Those that were attached meanwhile stay.
-        media: Vec<MediaId>,
-    },
     /// Delete a post whose author writes it anew. Its pictures are unattached from then on, as many as the author may have.
     Redraft {
         /// The post.
@@ -326,10 +323,7 @@ impl MediaCommand {
     pub fn removes(&self) -> bool {
         match self {
             Self::Add(_) | Self::Change { .. } | Self::Publish(_) | Self::Edit(_) => false,
-            Self::Delete { .. }
-            | Self::ClearProfile { .. }
-            | Self::Expire { .. }
-            | Self::Redraft { .. } => true,
+            Self::Delete { .. } | Self::ClearProfile { .. } | Self::Redraft { .. } => true,
         }
     }
 }
@@ -341,8 +335,6 @@ pub enum MediaDone {
     Added(MediaId),
     /// A picture was changed, or removed.
     Changed,
-    /// So many pictures were removed.
-    Expired(u32),
 }
 
 #[cfg(test)]

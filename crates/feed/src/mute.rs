@@ -1,5 +1,8 @@
 //! A mute, and the number of its row.
 
+use crate::due::{Due, DueWork};
+use crate::ids::UserId;
+
 /// A mute of one user by another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mute {
@@ -10,6 +13,12 @@ pub struct Mute {
 }
 
 impl Mute {
+    /// Its end as the mute of `other` by `user`, if it ends by itself.
+    #[must_use]
+    pub fn end_of(self, user: UserId, other: UserId) -> Option<Due> {
+        self.ends_ms.map(|ends_ms| DueWork::EndMute { user, other }.at(ends_ms))
+    }
+
     /// The number of its row.
     #[must_use]
     pub fn number(self) -> u64 {

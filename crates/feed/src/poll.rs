@@ -303,26 +303,6 @@ pub enum PollCommand {
         /// The chosen options.
         choices: PollChoices,
     },
-    /// Notify some of those whom the end of a poll concerns. Sent by the node, never by a user.
-    End {
-        /// The post with the poll.
-        post: PostId,
-    },
-    /// Remove some votes of a poll that no post has any more. Sent by the node, never by a user.
-    Sweep {
-        /// The poll.
-        poll: PollId,
-        /// No user with a smaller id has a vote that is left.
-        from: u64,
-    },
-}
-
-impl PollCommand {
-    /// Whether it only removes something.
-    #[must_use]
-    pub fn removes(&self) -> bool {
-        matches!(self, Self::Sweep { .. })
-    }
 }
 
 /// The result of a command about polls.
@@ -330,15 +310,6 @@ impl PollCommand {
 pub enum PollDone {
     /// The vote is counted.
     Voted,
-    /// Users were notified that a poll has ended.
-    Ended {
-        /// Whether there may be more of them.
-        more: bool,
-    },
-    /// It has not ended, or all are notified, or there is no such poll.
-    NotDue,
-    /// Some votes were removed.
-    Swept,
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{ScheduledId, UserId, UserRef};
+use crate::ids::{ScheduledId, UserRef};
 use crate::limits;
 use crate::media::MediaId;
 use crate::poll::NewPoll;
@@ -45,13 +45,6 @@ pub enum ScheduleCommand {
         /// The scheduled post.
         id: ScheduledId,
     },
-    /// Publish it if it is due. Sent by the node, never by a user.
-    Publish {
-        /// Its author.
-        user: UserId,
-        /// The scheduled post.
-        id: ScheduledId,
-    },
 }
 
 impl ScheduleCommand {
@@ -69,10 +62,6 @@ pub enum ScheduleDone {
     Saved(ScheduledId),
     /// It is scheduled no more.
     Cancelled,
-    /// It was published, or could not be: then it is removed.
-    Published,
-    /// It is not due, or there is none.
-    NotDue,
 }
 
 /// Whether a post can be scheduled for `due_ms` at `now_ms`.

@@ -10,6 +10,7 @@ use rows::{NameTable, PointTable, PutRows, SetTable, Value, encode};
 
 use crate::accounts::{Account, AccountState, Record as _};
 use crate::boost::PostCounts;
+use crate::due::{Due, DueWork};
 use crate::ids::{PostId, SampleId, SampleSetId, StoryId, UserId};
 use crate::list::{List, ListId};
 use crate::list_rows;
@@ -20,14 +21,15 @@ use crate::reaction::Reaction;
 use crate::records::{Counts, Post, Sample, SampleSet, Story, User};
 use crate::tag::Tag;
 use crate::text::{Handle, Label, Note, PostText, SetName};
-pub(crate) use polls::{
-    due_key, poll_end_key, read_due, read_poll_end, remove_scheduled, scheduled_key,
-};
-pub use polls::{poll_counts, poll_end, scheduled, vote};
-pub use whole::{
-    conversation_marks, edit_notices, filters, follow_options, muted_threads, post_versions,
-};
-pub(crate) use whole::{edit_notices_key, read_edit_notices};
+pub use polls::{poll_counts, scheduled, vote};
+pub(crate) use polls::{remove_scheduled, scheduled_key};
+pub use whole::{conversation_marks, filters, follow_options, muted_threads, post_versions};
+
+/// How far something is that is due; or, without `from`, that nothing of it is left.
+pub fn due(rows: &mut (impl PutRows + ?Sized), due: Due, from: Option<u64>) {
+    let row = from.map(|from| if from == 0 { Value::new() } else { encode(&from) });
+    rows.put_name(NameTable::Due, &due.name(), row);
+}
 
 /// A user's profile, without the handle's row.
 pub fn user(rows: &mut (impl PutRows + ?Sized), id: UserId, user: &User) {
@@ -47,12 +49,11 @@ pub fn deleted(rows: &mut (impl PutRows + ?Sized), id: UserId) {
 /// The item of `LockedUsers` of a user whose account is disabled.
 pub(crate) const DISABLED: u64 = 1;
 
-/// The account of a user, with the row of its e-mail address.
+/// The account of a user, with the row of its e-mail address. Posts of one that is disabled are removed from lists later.
 pub fn account(rows: &mut (impl PutRows + ?Sized), id: UserId, account: &Account) {
     rows.put_point(PointTable::Account, id.0.into(), Some(account.to_row()));
     if account.state == AccountState::Disabled {
         rows.put_member(SetTable::LockedUsers, id.0.into(), DISABLED, Some(0));
-        rows.put_member(SetTable::RelistedUsers, 0, id.0.into(), Some(0));
     }
     if let Some(email) = &account.email {
         rows.put_name(NameTable::Email, email.as_str().as_bytes(), Some(encode(&id)));
@@ -156,9 +157,8 @@ pub fn block(rows: &mut (impl PutRows + ?Sized), user: UserId, other: UserId, bl
 pub fn mute(rows: &mut (impl PutRows + ?Sized), user: UserId, other: UserId, mute: Mute) {
     rows.put_member(SetTable::Mutes, user.0.into(), other.0.into(), Some(mute.number()));
     rows.put_member(SetTable::MutedBy, other.0.into(), user.0.into(), Some(0));
-    if let Some(ends_ms) = mute.ends_ms {
-        let key = mute_end_key(ends_ms, user, other);
-        rows.put_name(NameTable::MuteEnd, &key, Some(Value::new()));
+    if let Some(end) = mute.end_of(user, other) {
+        due(rows, end, Some(0));
     }
 }
 
@@ -166,8 +166,8 @@ pub fn mute(rows: &mut (impl PutRows + ?Sized), user: UserId, other: UserId, mut
 pub fn unmute(rows: &mut (impl PutRows + ?Sized), user: UserId, other: UserId, mute: Mute) {
     rows.put_member(SetTable::Mutes, user.0.into(), other.0.into(), None);
     rows.put_member(SetTable::MutedBy, other.0.into(), user.0.into(), None);
-    if let Some(ends_ms) = mute.ends_ms {
-        rows.put_name(NameTable::MuteEnd, &mute_end_key(ends_ms, user, other), None);
+    if let Some(end) = mute.end_of(user, other) {
+        due(rows, end, None);
     }
 }
 
@@ -187,21 +187,6 @@ pub fn reaction(
 /// Counts of a post.
 pub fn post_counts(rows: &mut (impl PutRows + ?Sized), id: PostId, counts: &PostCounts) {
     rows.put_point(PointTable::PostCounts, id.0, counts.encode());
-}
-
-pub(crate) fn mute_end_key(ends_ms: u64, user: UserId, other: UserId) -> Value {
-    let mut bytes = Value::from_slice(&ends_ms.to_be_bytes());
-    bytes.extend_from_slice(&user.0.to_be_bytes());
-    bytes.extend_from_slice(&other.0.to_be_bytes());
-    bytes
-}
-
-/// Reverses [`mute_end_key`].
-pub(crate) fn read_mute_end(key: &[u8]) -> Option<(u64, UserId, UserId)> {
-    let (ends_ms, users) = key.split_first_chunk()?;
-    let (user, other) = users.split_first_chunk()?;
-    let id = |bytes: &[u8; 4]| UserId(u32::from_be_bytes(*bytes));
-    Some((u64::from_be_bytes(*ends_ms), id(user), id(other.try_into().ok()?)))
 }
 
 /// A post in the post, author, reply and hashtag tables and in lists, a direct one also in the author's conversation, and a
@@ -332,7 +317,7 @@ pub fn story(rows: &mut (impl PutRows + ?Sized), id: StoryId, story: &Story, tex
     rows.put_point(PointTable::Story, id.0, Some(encode(story)));
     rows.put_point(PointTable::StoryText, id.0, Some(encode(text)));
     rows.put_member(SetTable::AuthorStories, author, id.0, Some(expires_ms));
-    rows.put_member(SetTable::Expiring, expires_ms / 1_000, id.0, Some(author));
+    due(rows, DueWork::RemoveStory { story: id }.at(expires_ms), Some(0));
 }
 
 /// The first view of a story by `viewer`, in milliseconds since 1970. The story counts it.
@@ -402,8 +387,8 @@ pub(crate) fn media_rows(id: MediaId, media: &Media) -> Vec<(NameTable, Value, V
         (NameTable::Media, key.clone(), encode(media)),
         (NameTable::MediaOf, media_of_key(media.owner, id), Value::new()),
     ];
-    if let Some(name) = unattached_key(id, media.used) {
-        rows.push((NameTable::UnattachedMedia, name, Value::new()));
+    if let Some(due) = expiry_of(id, media.used) {
+        rows.push((NameTable::Due, due.name(), Value::new()));
     }
     let same = |file: &MediaFile| file.hash == media.original.hash;
     // The preview of a small picture is the same file.
@@ -418,16 +403,14 @@ pub(crate) fn media_rows(id: MediaId, media: &Media) -> Vec<(NameTable, Value, V
 
 /// A picture with this use is not unattached any more, or since another time.
 pub(crate) fn attached(rows: &mut (impl PutRows + ?Sized), id: MediaId, used: MediaUse) {
-    if let Some(name) = unattached_key(id, used) {
-        rows.put_name(NameTable::UnattachedMedia, &name, None);
+    if let Some(expiry) = expiry_of(id, used) {
+        due(rows, expiry, None);
     }
 }
 
-fn unattached_key(id: MediaId, used: MediaUse) -> Option<Value> {
-    let MediaUse::Unattached { since } = used else { return None };
-    let mut name = Value::from_slice(&since.0.to_be_bytes());
-    name.extend_from_slice(&id.0.to_be_bytes());
-    Some(name)
+/// The removal of an unattached picture.
+fn expiry_of(media: MediaId, used: MediaUse) -> Option<Due> {
+    used.expires_ms().map(|at_ms| DueWork::RemoveMedia { media }.at(at_ms))
 }
 
 pub(crate) fn media_of_key(owner: UserId, id: MediaId) -> Value {

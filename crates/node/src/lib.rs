@@ -5,11 +5,11 @@
 //!   decisions are made by `applier`, which uses no thread, clock or file.
 //! - The views (home timelines, rendered posts, newest posts, samples) are changed by the effects before the reply.
 //!   Consumers (event streams) follow the effects later, from a position.
-//! - The sweeper removes expired and deleted stories, erases them from the disk, and removes rows of deleted users.
+//! - The sweeper does what is due because time passes, and erases removed stories from the disk.
 //! - Reads go to the views and to the store, never through the writer.
 //!
 //! Read `submission`, `entry`, `inbox`, `applier/mod.rs`, `writer`, `writer/arrivals`, `shared`, then `views/mod.rs` and
-//! `node/reads`. The other threads are `checkpoints`, `sweeper` (with `due` and `deleted_users`), `waker`, `scrub` and
+//! `node/reads`. The other threads are `checkpoints`, `sweeper` (with `due`), `waker`, `scrub` and
 //! `archive`. `backup`, `restore`, `export`, `import`, `repair` and `verify` are commands on data directories;
 //! `uploads`, `converter` and `media_files` handle pictures; `cluster`, `membership`, `exchange`, `lacking` and
 //! `divergence` are for nodes that share a log.
@@ -32,7 +32,6 @@ mod cluster;
 mod cluster_dir;
 mod context;
 mod converter;
-mod deleted_users;
 mod divergence;
 mod due;
 mod entry;

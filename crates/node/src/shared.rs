@@ -67,9 +67,10 @@ pub(crate) struct Shared {
     pub(crate) bucket_ids: Ids<BucketName, BucketId>,
     pub(crate) time: Time,
     pub(crate) space: Arc<Space>,
-    /// Before this second since 1970 the sweeper has found nothing left to sweep.
-    pub(crate) sweep_from: AtomicU64,
     pub(crate) erasure_due: AtomicBool,
+    /// Whether texts of stories were removed that the files may still have. Set by the writer before it answers, taken by the
+    /// sweeper: release and acquire.
+    pub(crate) has_removed_stories: AtomicBool,
     /// Whether a checkpoint is wanted as soon as possible.
     pub(crate) checkpoint_due: AtomicBool,
     /// None if the log is the node's own.
@@ -86,10 +87,16 @@ impl Shared {
         self.inbox.put(submission).map_err(|(error, _)| error)
     }
 
-    /// The time at which a sweep would be applied now, in milliseconds since 1970: that of the log, which may be behind
+    /// The time at which a command would be applied now, in milliseconds since 1970: that of the log, which may be behind
     /// the time of the node, if several nodes share it.
-    pub(crate) fn sweep_ms(&self) -> u64 {
+    pub(crate) fn log_ms(&self) -> u64 {
         self.time.now_ms().saturating_sub(self.cluster.as_ref().map_or(0, Cluster::ahead_ms))
+    }
+
+    /// Has the writer erase what was removed.
+    pub(crate) fn start_erasure(&self) {
+        self.erasure_due.store(true, Ordering::Release);
+        self.inbox.wake();
     }
 
     /// Whether background threads are to end.
@@ -154,13 +161,8 @@ impl Shared {
         reply.map_err(|_| SubmitError::Stopped)
     }
 
-    /// Submits a command of the node itself; `None` if the inbox does not accept it.
-    pub(crate) fn submit_own(&self, command: Command) -> Option<OwnReply> {
-        self.try_submit_own(command).ok()
-    }
-
-    /// As [`Shared::submit_own`], with the reason.
-    pub(crate) fn try_submit_own(&self, command: Command) -> Result<OwnReply, SubmitError> {
+    /// Submits a command of the node itself.
+    pub(crate) fn submit_own(&self, command: Command) -> Result<OwnReply, SubmitError> {
         let (submission, reply) = Submission::of_requests(smallvec![Request::from(command)]);
         self.put(submission).map(|()| reply)
     }

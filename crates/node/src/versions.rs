@@ -92,6 +92,6 @@ mod tests {
             variants::<PollCommand>(),
             variants::<ScheduleCommand>(),
         ];
-        assert_eq!((COMMANDS, known.join(" ").as_str()), (1, "45 13 20 8 5 4"));
+        assert_eq!((COMMANDS, known.join(" ").as_str()), (1, "41 13 20 7 3 3"));
     }
 }

@@ -129,7 +129,7 @@ impl Writer {
         let is_turn_of_others = self.long_appends.is_turn_of_others(self.shared.time.now_ms());
         self.applier.hold_costly(!is_closed && self.checkpoints.is_behind(overlay_bytes));
         self.applier.hold_long(!is_closed && is_turn_of_others);
-        let output = self.applier.step(input, self.shared.sweep_ms());
+        let output = self.applier.step(input, self.shared.log_ms());
         match output.append {
             Some(payload) => {
                 self.append(payload)?;
@@ -173,7 +173,7 @@ impl Writer {
         let deletes =
             |effect: &Effect| matches!(effect, Effect::User { change: UserChange::Deleted, .. });
         let wakes_sweeper = !answers.is_empty() && effects.iter().any(deletes);
-        self.publish(effects, (position, time_ms), failures > 0);
+        self.publish(effects, position, failures > 0);
         // After the views have the effects, before any answer is sent.
         if let Some(last) = self.applier.facts().totals().last_stamp {
             self.shared.visible_up_to.store(last.0, Ordering::Release);
@@ -214,13 +214,12 @@ impl Writer {
         Ok(())
     }
 
-    fn publish(&self, effects: Vec<Effect>, (position, time_ms): (Position, u64), is_undone: bool) {
-        // A deleted story waits for the sweep at the second of its deletion, which the sweeper may have
-        // checked before.
+    fn publish(&self, effects: Vec<Effect>, position: Position, is_undone: bool) {
+        // On every node, whichever has sent the command.
         let ends =
             |effect: &Effect| matches!(effect, Effect::Story { change: StoryChange::Gone, .. });
         if effects.iter().any(ends) {
-            self.shared.sweep_from.fetch_min(time_ms / 1_000, Ordering::AcqRel);
+            self.shared.has_removed_stories.store(true, Ordering::Release);
         }
         let wakes = is_undone || !effects.is_empty();
         self.shared.samples.apply(self.applier.facts(), &effects);

@@ -174,8 +174,6 @@ tables! {
 
     /// Tables from (owner, item) to a number.
     SetTable as Set {
-        /// (whole second since 1970 in which it expires or was deleted, story) -> author.
-        Expiring = 0x12,
         /// (story, viewer) -> when they first viewed it, in milliseconds since 1970.
         StoryViews = 0x13: Ephemeral,
         /// (viewer, story) -> 0.
@@ -189,13 +187,10 @@ tables! {
         FreeSpaces = 0x17,
         /// (post, reply to it) -> who may see the reply. Rows of a deleted post stay until its replies are deleted.
         Replies = 0x18,
-        /// (0, deleted user whose rows are not all removed) -> 0.
+        /// (0, deleted user whose rows are not all removed) -> when they were deleted, in milliseconds since 1970.
         ErasingUsers = 0x19,
         /// (post, kind of the reaction times 2^32 plus the user) -> the stamp of the reaction.
         Reactions = 0x1a,
-        /// (0, deleted post whose reactions are not all removed) -> 0. (1, poll that no post has any more, whose votes are
-        /// not all removed) -> 0.
-        SweptPosts = 0x1b,
         /// (user, user whom they have a note about) -> 0.
         Notes = 0x1c,
         /// (user, user who has a note about them) -> 0.
@@ -218,9 +213,6 @@ tables! {
         /// (post, reply to it that everybody may see) -> the author of the reply. Rows of a deleted post stay as those of
         /// `Replies`.
         OpenReplies = 0x25,
-        /// (0, user whose account was disabled or enabled, and whose posts are not all removed from lists, or added again)
-        /// -> no earlier post of theirs is left.
-        RelistedUsers = 0x26,
         /// (follower, followed) -> 0.
         Following = 0x27: Packed,
         /// (followed, follower) -> 0.
@@ -272,8 +264,8 @@ tables! {
         KeyExpiry = 0x3c,
         /// Node (16 bytes) -> its last group that counts. Only a log that several nodes share has senders.
         Sender = 0x3d,
-        /// When a mute ends (milliseconds since 1970, 8 bytes), its user, the muted user (4 bytes each) -> nothing.
-        MuteEnd = 0x3e,
+        /// When something is due (milliseconds since 1970, 8 bytes), what it is -> how far it is; nothing before it begins.
+        Due = 0x3e,
         /// E-mail address of an account -> user id.
         Email = 0x3f,
         /// SHA-256 of the code of an invite -> invite.
@@ -282,8 +274,6 @@ tables! {
         GrantSecret = 0x41,
         /// 0 and a user id, or 1 and an app id for its own tokens; grant id (8 bytes each) -> nothing.
         GrantOf = 0x42,
-        /// When a grant must be looked at (milliseconds since 1970), grant id (8 bytes each) -> nothing.
-        GrantExpiry = 0x43,
         /// App id (8 bytes) that acts for no user -> nothing.
         UnusedApp = 0x44,
         /// Hashtag, 0, id of a public post with all bits inverted (8 bytes), its author (4 bytes) -> nothing. So the posts
@@ -295,16 +285,10 @@ tables! {
         FeaturedTag = 0x47,
         /// User (4 bytes) -> their filters; no row if there are none.
         Filters = 0x48,
-        /// When a poll ends (milliseconds since 1970), its post (8 bytes each) -> the first user who may be a voter that is not
-        /// notified yet; nothing if nobody is. No row once all are.
-        PollEnd = 0x49,
         /// Author (4 bytes), scheduled post (8 bytes) -> scheduled post.
         Scheduled = 0x4a,
         /// User (4 bytes), hashtag that the user follows -> the stamp since when.
         FollowedTag = 0x4b,
-        /// When a scheduled post is due (milliseconds since 1970, 8 bytes), its author (4 bytes), its id (8 bytes) ->
-        /// nothing.
-        ScheduledDue = 0x4c,
         /// Owner (4 bytes), list (8 bytes) -> list.
         List = 0x4d,
         /// Owner (4 bytes), list (8 bytes), member (4 bytes) -> nothing.
@@ -317,8 +301,6 @@ tables! {
         MediaFile = 0x51,
         /// Owner (4 bytes), picture (8 bytes) -> nothing.
         MediaOf = 0x52,
-        /// Picture (8 bytes) that is not attached -> nothing.
-        UnattachedMedia = 0x53,
         /// Owner (4 bytes), or four bytes 0xff for all -> what the pictures take; no row if there are none.
         MediaSpace = 0x54,
         /// Post (8 bytes) -> what it said before it was edited, the oldest version first; no row if it was not.
@@ -329,9 +311,6 @@ tables! {
         FollowOptions = 0x57,
         /// User (4 bytes) -> the threads that they muted; no row if there are none.
         MutedThreads = 0x58,
-        /// When a post was edited (a stamp), the post (8 bytes each) -> the first user who may have boosted it and is not
-        /// notified yet. No row once all are.
-        EditNotices = 0x59,
         /// User (4 bytes), first post of a conversation, direct post of it by or to the user with all bits inverted (8 bytes
         /// each) -> nothing. So the posts of a conversation are together, newest first.
         ConversationPost = 0x5a,

@@ -22,8 +22,6 @@ pub struct Totals {
     pub friendships: u64,
     /// Number of stories that have rows: live ones, and dead ones that are not swept yet.
     pub stories: u64,
-    /// Seconds since 1970: no rows are left of stories that died before this second.
-    pub sweep_second: u64,
     /// Number of spaces for keys made in addition to those of the numbered buckets.
     pub spaces: u32,
     /// Number of rows of keys that have an expiry.
@@ -58,9 +56,4 @@ pub struct Totals {
     /// A field that the next format adds.
     #[cfg(feature = "next-format")]
     pub next: u64,
-    /// No rows are left of stories that died in `sweep_second`, up to this id. The next sweep begins here,
-    /// so that it does not walk over all rows removed before. Lost at a restart, which costs one such walk
-    /// and changes nothing.
-    #[serde(skip)]
-    pub swept_up_to: u64,
 }

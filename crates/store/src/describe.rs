@@ -61,7 +61,6 @@ fn of_point(table: PointTable) -> &'static str {
 /// The list, up to the number of its owner; and what its items are.
 fn of_set(table: SetTable) -> (&'static str, &'static str) {
     match table {
-        SetTable::Expiring => ("stories that expire in second", "story"),
         SetTable::StoryViews => ("views of story", "user"),
         SetTable::Seen => ("stories seen by user", "story"),
         SetTable::Samples => ("samples of set", "sample"),
@@ -89,11 +88,9 @@ fn of_set(table: SetTable) -> (&'static str, &'static str) {
         SetTable::Votes => ("votes of user", "poll"),
         SetTable::PostLists => ("list of posts", "post"),
         SetTable::OpenReplies => ("post", "reply"),
-        SetTable::RelistedUsers => ("users of changed accounts", "user"),
         SetTable::DirectPosts => ("direct posts of user", "post"),
         SetTable::Requested => ("requests of user", "user"),
         SetTable::LockedUsers => ("lock of user", "item"),
-        SetTable::SweptPosts => ("deleted posts with reactions", "post"),
         SetTable::Favourites => ("favourites of user", "stamp"),
         SetTable::Bookmarks => ("bookmarks of user", "stamp"),
         SetTable::Pins => ("pins of user", "stamp"),
@@ -115,9 +112,8 @@ fn of_name(table: NameTable, name: &[u8]) -> String {
         NameTable::Invite => "an invite".to_owned(),
         NameTable::GrantSecret => "the hash of a code, token or session".to_owned(),
         NameTable::GrantOf => "a grant of a user or of an app".to_owned(),
-        NameTable::GrantExpiry => "the expiry of a grant".to_owned(),
         NameTable::UnusedApp => "an app that nobody uses".to_owned(),
-        NameTable::MuteEnd => "the end of a mute".to_owned(),
+        NameTable::Due => "something that is due".to_owned(),
         NameTable::TagPost => format!("a post with the hashtag \"{shown}\""),
         NameTable::AuthorTag => "a hashtag of a post".to_owned(),
         NameTable::FeaturedTag => "a hashtag on a profile".to_owned(),
@@ -128,17 +124,14 @@ fn of_name(table: NameTable, name: &[u8]) -> String {
         NameTable::ConversationPost => "a post of a conversation".to_owned(),
         #[cfg(feature = "next-format")]
         NameTable::Next => "a row of the next format".to_owned(),
-        NameTable::EditNotices => "who is notified of an edit next".to_owned(),
         NameTable::Filters => "the filters of a user".to_owned(),
-        NameTable::PollEnd => "the end of a poll".to_owned(),
-        NameTable::Scheduled | NameTable::ScheduledDue => "a scheduled post".to_owned(),
+        NameTable::Scheduled => "a scheduled post".to_owned(),
         NameTable::FollowedTag => "a hashtag that a user follows".to_owned(),
         NameTable::List => "a list of a user".to_owned(),
         NameTable::ListMember | NameTable::ListedUser => "a member of a list".to_owned(),
         NameTable::Media => "a picture".to_owned(),
         NameTable::MediaFile => "a file of a picture".to_owned(),
         NameTable::MediaOf => "a picture of a user".to_owned(),
-        NameTable::UnattachedMedia => "a picture that is not attached".to_owned(),
         NameTable::MediaSpace => "what the pictures of a user take".to_owned(),
     }
 }

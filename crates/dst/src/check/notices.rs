@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use feed::{
-    Cursor, Notification, NotificationFilter, NotificationId, NotificationPage, Page, PostId,
-    Stamp, UserId,
+    Cursor, DueWork, Notification, NotificationFilter, NotificationId, NotificationPage, Page,
+    PostId, Stamp, UserId,
 };
 
-use crate::model::ModelOptions;
+use crate::model::{ModelOptions, ms_of};
 use crate::run::Run;
 
 /// Pages of notifications that are read one after the other, at most.
@@ -91,12 +91,17 @@ impl Run {
     /// The edits of which the node has still to notify.
     pub(super) fn check_edit_notices(&self) {
         let (facts, expected) = (self.node().node().facts(), &self.model.feed.edits);
-        let found = facts.first_edit_notices(0, 1_000_000).into_iter();
-        let found: BTreeMap<u64, u64> = found.map(|(edit, post)| (post.0, edit.0)).collect();
+        let edits = facts.first_due(0, None, 1_000_000).into_iter().filter_map(|due| {
+            let DueWork::NotifyOfEdit { post } = due.work else { return None };
+            Some((post.0, due.at_ms))
+        });
+        let found: BTreeMap<u64, u64> = edits.collect();
         for (post, edit) in &found {
             let is_hidden = |post: feed::Post| facts.is_hidden(post.author);
             match expected.get(post) {
-                Some(wanted) => assert_eq!(*edit, wanted.stamp, "the last edit of {post}"),
+                Some(wanted) => {
+                    assert_eq!(*edit, ms_of(wanted.stamp), "the last edit of {post}");
+                }
                 None => assert!(
                     facts.stored_post(PostId(*post)).is_some_and(is_hidden),
                     "nobody is to be notified of an edit of {post}"
@@ -104,7 +109,8 @@ impl Run {
             }
         }
         for (post, edit) in expected.iter().filter(|(_, edit)| edit.is_sure) {
-            assert_eq!(found.get(post), Some(&edit.stamp), "an edit of {post} is forgotten");
+            let edited_ms = ms_of(edit.stamp);
+            assert_eq!(found.get(post), Some(&edited_ms), "an edit of {post} is forgotten");
         }
     }
 }

@@ -13,7 +13,7 @@ impl Generator {
     /// Few users have pictures, so that commands find the picture that they name.
     pub(super) fn media_command(&mut self) -> Command {
         let user = UserRef::Id(UserId(self.random.below(self.users.min(2)) as u32));
-        Command::Media(match self.random.below(13) {
+        Command::Media(match self.random.below(12) {
             0..4 => MediaCommand::Add(Box::new(self.new_media(user))),
             4 => MediaCommand::Change { user, change: Box::new(self.media_change()) },
             5 => MediaCommand::Delete { user, media: self.media() },
@@ -22,11 +22,7 @@ impl Generator {
                 MediaCommand::ClearProfile { user, picture }
             }
             7 | 8 => MediaCommand::Edit(Box::new(self.media_edit())),
-            9 => {
-                let media = (0..self.random.below(4)).map(|_| self.media()).collect();
-                MediaCommand::Expire { media }
-            }
-            10 => MediaCommand::Redraft { post: self.post() },
+            9 => MediaCommand::Redraft { post: self.post() },
             _ => {
                 let Command::Publish(post) = self.new_post(None) else { unreachable!("a post") };
                 let text = if self.random.once_in(3) { PostText::none() } else { post.text };

@@ -12,9 +12,6 @@ use feed::{Bio, Command, Name, Outcome, Refusal, UserId};
 use super::feed::Feed;
 use super::ms_of;
 
-/// Expired grants that one command removes.
-const SWEPT: usize = 2;
-
 /// An account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ModelAccount {
@@ -241,7 +238,6 @@ impl Accounts {
         for secret in [grant.token, grant.code.map(|code| code.0)].into_iter().flatten() {
             self.unused(secret)?;
         }
-        self.sweep(ms_of(stamp));
         let most = if grant.user.is_some() { USER_GRANTS_MAX } else { APP_GRANTS_MAX };
         let is_owner = |other: &ModelGrant| match grant.user {
             Some(_) => other.user == grant.user,
@@ -284,19 +280,20 @@ impl Accounts {
         }
         grant.user.map_or(Ok(()), |user| self.active(user).map(drop))?;
         self.unused(token)?;
-        self.sweep(now_ms);
         self.grants.insert(id, ModelGrant { token: Some(token), ..grant });
         Ok(AccountDone::Granted(GrantId(id)))
     }
 
-    fn sweep(&mut self, now_ms: u64) {
-        for _ in 0..SWEPT {
-            let due = self.grants.iter().filter_map(|(id, grant)| Some((grant.due_ms()?, *id)));
-            let Some((_, id)) = due.min().filter(|(at, _)| *at <= now_ms) else { return };
-            match self.grants.get_mut(&id) {
-                Some(grant) if grant.token.is_some() && grant.code.is_some() => grant.code = None,
-                _ => drop(self.grants.remove(&id)),
-            }
+    /// Removes a grant, or the code of one that has a token, that expires then.
+    pub(super) fn expire(&mut self, id: u64, expires_ms: u64) {
+        let Some(grant) = self.grants.get_mut(&id) else { return };
+        if grant.due_ms() != Some(expires_ms) {
+            return;
+        }
+        if grant.token.is_some() && grant.code.is_some() {
+            grant.code = None;
+        } else {
+            self.grants.remove(&id);
         }
     }
 }

@@ -8,8 +8,8 @@ use feed::limits::{
 };
 use feed::schedule::ScheduledPost;
 use feed::{
-    Bio, Command, Counts, Done, Handle, MarkedTimeline, Name, Outcome, ProfileFields, Reaction,
-    Refusal, Remains, SampleId, UserEdit, UserId, UserRef, Visibility,
+    Bio, Command, Counts, Done, Due, DueWork, Handle, MarkedTimeline, Name, Outcome, ProfileFields,
+    Reaction, Refusal, Remains, SampleId, UserEdit, UserId, UserRef, Visibility,
 };
 
 use super::accounts::Accounts;
@@ -18,6 +18,7 @@ use super::filters::ModelFilter;
 use super::follows::ModelOptions;
 use super::lists::ModelList;
 use super::media::ModelMedia;
+use super::ms_of;
 use super::notices::{Cause, ModelEdit};
 use super::posts::{Edits, ModelPost, Parts};
 use super::stories::ModelStory;
@@ -172,14 +173,7 @@ impl Feed {
             Command::ClearNotifications { .. }
             | Command::DismissNotification { .. }
             | Command::MuteThread { .. } => self.change_notices(stamp, command),
-            Command::SweepStories
-            | Command::SweepReactions { .. }
-            | Command::RelistPosts { .. }
-            | Command::NotifyOfEdit { .. }
-            | Command::EraseUser { .. }
-            | Command::EndMutes { .. } => {
-                unreachable!("no client sends it")
-            }
+            Command::DoDue(_) | Command::EraseUser { .. } => unreachable!("no client sends it"),
         }
     }
 
@@ -269,6 +263,31 @@ impl Feed {
     }
 
     /// The node has removed some rows of a deleted user, or all if `remains` is nothing.
+    /// The node does something that is due. What only removes what no read shows changes nothing here.
+    pub(super) fn do_due(&mut self, stamp: u64, due: Due) {
+        if due.at_ms > ms_of(stamp) {
+            return;
+        }
+        match due.work {
+            DueWork::EndMute { user, other } => {
+                let pair = (user.0, other.0);
+                if self.mutes.get(&pair).is_some_and(|(_, ends_ms)| *ends_ms == Some(due.at_ms)) {
+                    self.mutes.remove(&pair);
+                }
+            }
+            DueWork::EndPoll { post } => self.end_poll(stamp, post, due.at_ms),
+            DueWork::Publish { user, id } => self.publish_due(stamp, (user, id), due.at_ms),
+            DueWork::RemoveMedia { media } => self.expire_media(media.0, due.at_ms),
+            DueWork::NotifyOfEdit { post } => self.notify_of_edit(stamp, post.0, due.at_ms),
+            DueWork::ExpireGrant { grant } => self.accounts.expire(grant.0, due.at_ms),
+            DueWork::RemoveStory { .. }
+            | DueWork::SweepReactions { .. }
+            | DueWork::SweepVotes { .. }
+            | DueWork::Relist { .. }
+            | DueWork::Erase { .. } => {}
+        }
+    }
+
     pub(super) fn erased(&mut self, user: UserId, remains: Remains, from: u64) {
         if remains == Remains::Nothing {
             self.erasing.remove(&user.0);

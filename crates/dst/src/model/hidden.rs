@@ -1,6 +1,6 @@
 //! The expected blocks and mutes.
 
-use feed::{Command, Done, Outcome, Refusal, UserId};
+use feed::{Command, Done, Outcome, Refusal};
 
 use super::{Feed, ms_of};
 
@@ -57,16 +57,5 @@ impl Feed {
     /// Whether a user has nothing of another one in timelines: a mute, or the other's account is disabled.
     pub(super) fn unwanted(&self, user: u32, other: u32) -> bool {
         self.mutes.contains_key(&(user, other)) || self.accounts.is_disabled(other)
-    }
-
-    /// The node has looked for mutes whose time is over.
-    pub(super) fn end_mutes(&mut self, mutes: &[(UserId, UserId)], now_ms: u64) {
-        for (user, other) in mutes {
-            let pair = (user.0, other.0);
-            let ends_ms = self.mutes.get(&pair).and_then(|(_, ends_ms)| *ends_ms);
-            if ends_ms.is_some_and(|ends_ms| ends_ms <= now_ms) {
-                self.mutes.remove(&pair);
-            }
-        }
     }
 }

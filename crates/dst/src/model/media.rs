@@ -76,17 +76,6 @@ impl Feed {
                 let edits = Edits { media, changes: &edit.changes, poll: None };
                 return self.edit(stamp, &edit.edit, &edits);
             }
-            MediaCommand::Expire { media } => {
-                let before = self.media.len();
-                let day_ago = Stamp(stamp).unix_ms().saturating_sub(UNATTACHED_MS);
-                for id in media {
-                    let since = self.media.get(&id.0).and_then(ModelMedia::unattached_since);
-                    if since.is_some_and(|since| since.unix_ms() < day_ago) {
-                        self.media.remove(&id.0);
-                    }
-                }
-                MediaDone::Expired((before - self.media.len()) as u32)
-            }
             MediaCommand::Redraft { post } => return self.redraft(stamp, *post),
         };
         Ok(Done::Media(done))
@@ -118,6 +107,14 @@ impl Feed {
         }
         self.media.insert(stamp, media);
         Ok(MediaDone::Added(MediaId(stamp)))
+    }
+
+    /// Removes a picture that is not attached until then.
+    pub(super) fn expire_media(&mut self, id: u64, expires_ms: u64) {
+        let since = self.media.get(&id).and_then(ModelMedia::unattached_since);
+        if since.is_some_and(|since| since.unix_ms() + UNATTACHED_MS == expires_ms) {
+            self.media.remove(&id);
+        }
     }
 
     fn unattached_of(&self, owner: u32) -> usize {

@@ -23,8 +23,6 @@ pub(crate) mod versions;
 
 use std::collections::BTreeMap;
 
-use ::feed::poll::PollCommand;
-use ::feed::schedule::ScheduleCommand;
 use ::feed::{Command, Outcome, Page, PageOf, PostId, Reply};
 use kv::{KeyAnswer, KeyOp, KeyRefusal};
 use node::Logged;
@@ -68,7 +66,7 @@ pub(crate) enum Expected {
         answers: Vec<KeyAnswer>,
         now_ms: u64,
     },
-    /// A sweep, the end of mutes, or the removal of a deleted user, which the node submits itself.
+    /// A sweep, something that is due, or the removal of a deleted user, which the node submits itself.
     Sweep,
 }
 
@@ -90,7 +88,6 @@ impl Model {
             return failed(entry, ms_of(first));
         }
         match entry {
-            Logged::Feed(request) if request.command == Command::SweepStories => Expected::Sweep,
             Logged::Feed(node::Request {
                 command: Command::EraseUser { user, remains, from },
                 ..
@@ -98,36 +95,8 @@ impl Model {
                 self.feed.erased(*user, *remains, *from);
                 Expected::Sweep
             }
-            Logged::Feed(node::Request {
-                command: Command::SweepReactions { .. } | Command::RelistPosts { .. },
-                ..
-            }) => Expected::Sweep,
-            Logged::Feed(node::Request { command: Command::EndMutes { mutes }, .. }) => {
-                self.feed.end_mutes(mutes, ms_of(first));
-                Expected::Sweep
-            }
-            Logged::Feed(node::Request {
-                command: Command::Poll(PollCommand::End { post }),
-                ..
-            }) => {
-                self.feed.end_poll(first, *post);
-                Expected::Sweep
-            }
-            Logged::Feed(node::Request {
-                command: Command::Poll(PollCommand::Sweep { .. }),
-                ..
-            }) => Expected::Sweep,
-            Logged::Feed(node::Request {
-                command: Command::Schedule(ScheduleCommand::Publish { user, id }),
-                ..
-            }) => {
-                self.feed.publish_due(first, *user, *id);
-                Expected::Sweep
-            }
-            Logged::Feed(node::Request {
-                command: Command::NotifyOfEdit { edit, post }, ..
-            }) => {
-                self.feed.notify_of_edit(first, (edit.0, post.0));
+            Logged::Feed(node::Request { command: Command::DoDue(due), .. }) => {
+                self.feed.do_due(first, *due);
                 Expected::Sweep
             }
             Logged::Feed(request) => Expected::Reply(self.reply(first, request)),
@@ -180,17 +149,7 @@ fn failed(entry: &Logged, now_ms: u64) -> Expected {
 
 /// Whether the node submits such commands by itself.
 fn is_of_node(command: &Command) -> bool {
-    matches!(
-        command,
-        Command::SweepStories
-            | Command::EraseUser { .. }
-            | Command::SweepReactions { .. }
-            | Command::RelistPosts { .. }
-            | Command::EndMutes { .. }
-            | Command::NotifyOfEdit { .. }
-            | Command::Poll(PollCommand::End { .. } | PollCommand::Sweep { .. })
-            | Command::Schedule(ScheduleCommand::Publish { .. })
-    )
+    matches!(command, Command::DoDue(_) | Command::EraseUser { .. })
 }
 
 /// A page of `newest_first`, which has all items.

@@ -180,8 +180,8 @@ impl Feed {
     }
 
     /// The node notifies all who boost an edited post: a run has fewer users than one command notifies.
-    pub(super) fn notify_of_edit(&mut self, stamp: u64, (edited, id): (u64, u64)) {
-        if self.edits.get(&id).is_none_or(|edit| edit.stamp != edited) {
+    pub(super) fn notify_of_edit(&mut self, stamp: u64, id: u64, edited_ms: u64) {
+        if self.edits.get(&id).is_none_or(|edit| ms_of(edit.stamp) != edited_ms) {
             return;
         }
         let Some(edit) = self.edits.remove(&id) else { return };

@@ -67,9 +67,6 @@ impl Feed {
                 self.vote(stamp, user, *post, *choices)?;
                 Ok(Done::Poll(PollDone::Voted))
             }
-            PollCommand::End { .. } | PollCommand::Sweep { .. } => {
-                unreachable!("no client sends it")
-            }
         }
     }
 
@@ -110,13 +107,11 @@ impl Feed {
     }
 
     /// The node notifies all whom the end of a poll concerns: a run has fewer users than one command notifies.
-    pub(super) fn end_poll(&mut self, stamp: u64, post: PostId) {
+    pub(super) fn end_poll(&mut self, stamp: u64, post: PostId, ends_ms: u64) {
         let Some(found) = self.posts.get(&post.0) else { return };
         let Some(poll) = found.poll.clone() else { return };
         let author = found.author;
-        if ms_of(stamp) < poll.ends_ms
-            || self.ended.insert(post.0, poll.ends_ms) == Some(poll.ends_ms)
-        {
+        if poll.ends_ms != ends_ms || self.ended.insert(post.0, ends_ms) == Some(ends_ms) {
             return;
         }
         let voters = self.votes.range((poll.id, 0)..=(poll.id, u32::MAX));
@@ -177,18 +172,20 @@ impl Feed {
                 self.release(stamp, &found.ok_or(ScheduleRefusal::NotFound)?);
                 ScheduleDone::Cancelled
             }
-            ScheduleCommand::Publish { .. } => unreachable!("no client sends it"),
         };
         Ok(Done::Schedule(done))
     }
 
     /// The node publishes a post that is due. Returns its id.
-    pub(super) fn publish_due(&mut self, stamp: u64, user: UserId, id: ScheduledId) {
+    pub(super) fn publish_due(
+        &mut self,
+        stamp: u64,
+        (user, id): (UserId, ScheduledId),
+        due_ms: u64,
+    ) {
         let key = (user.0, id.0);
-        let Some(due) = self.scheduled.get(&key).filter(|post| post.due_ms <= ms_of(stamp)) else {
-            return;
-        };
-        let due = due.clone();
+        let found = self.scheduled.get(&key).filter(|post| post.due_ms == due_ms);
+        let Some(due) = found.cloned() else { return };
         self.scheduled.remove(&key);
         let media: Vec<u64> = due.media.iter().map(|media| media.0).collect();
         let parts = Parts { media: &media, held: &media, poll: due.poll.as_ref() };

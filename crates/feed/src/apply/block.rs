@@ -93,23 +93,17 @@ pub(super) fn unmute(
     Ok(Done::Unmuted)
 }
 
-/// Ends those of `mutes` whose time is over at the stamp.
-pub(super) fn end_mutes(
+/// Ends a mute whose time is over.
+pub(super) fn end_mute(
     txn: &mut Txn<'_>,
-    stamp: Stamp,
-    mutes: &[(UserId, UserId)],
+    (user, other): (UserId, UserId),
+    ends_ms: u64,
     effects: &mut Vec<Effect>,
-) -> Done {
-    let mut ended = 0;
-    for (user, other) in mutes.iter().copied() {
-        let mute = txn.facts().mute(user, other);
-        let is_over = |mute: &Mute| mute.ends_ms.is_some_and(|ms| ms <= stamp.unix_ms());
-        if let Some(mute) = mute.filter(is_over) {
-            end(txn, (user, other), mute, effects);
-            ended += 1;
-        }
+) {
+    let mute = txn.facts().mute(user, other).filter(|mute| mute.ends_ms == Some(ends_ms));
+    if let Some(mute) = mute {
+        end(txn, (user, other), mute, effects);
     }
-    Done::MutesEnded { mutes: ended }
 }
 
 fn end(txn: &mut Txn<'_>, (user, other): (UserId, UserId), mute: Mute, effects: &mut Vec<Effect>) {

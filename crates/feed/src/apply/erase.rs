@@ -3,8 +3,6 @@
 //! The node looks for the next rows to remove, and names them in the command. So the writer walks over no rows
 //! that are already removed, and no outcome depends on ephemeral rows.
 
-use rows::Stamp;
-
 use crate::accounts::GrantId;
 use crate::command::{Done, Outcome};
 use crate::cost::{
@@ -52,18 +50,16 @@ pub(super) fn delete(txn: &mut Txn<'_>, user: &UserRef, effects: &mut Vec<Effect
 
 pub(super) fn erase(
     txn: &mut Txn<'_>,
-    stamp: Stamp,
     user: UserId,
     (remains, from): (Remains, u64),
     effects: &mut Vec<Effect>,
 ) -> Done {
-    if !txn.facts().is_erasing(user) {
-        return Done::UserErased;
-    }
+    let Some(due) = txn.facts().erasure_of(user) else { return Done::NotDue };
+    txn.put_erasure(due, (remains, from));
     let mut erase = Erase { txn, effects, user };
     match remains {
         Remains::Posts => erase.posts(from),
-        Remains::Stories => erase.stories(from, stamp),
+        Remains::Stories => erase.stories(from),
         Remains::Following | Remains::Followers | Remains::Friends => {
             erase.relations(remains, from);
         }
@@ -121,9 +117,9 @@ pub(super) fn erase(
         Remains::Scheduled => {
             erase.txn.erase_scheduled(user, ScheduledId(from), ERASE_ROWS_MAX / SCHEDULED_ROWS);
         }
-        Remains::Nothing => erase.txn.finish_erasing(user),
+        Remains::Nothing => erase.txn.finish_erasing(user, due),
     }
-    Done::UserErased
+    Done::DueDone
 }
 
 struct Erase<'a, 'b> {
@@ -178,13 +174,13 @@ impl Erase<'_, '_> {
         }
     }
 
-    fn stories(&mut self, from: u64, stamp: Stamp) {
+    fn stories(&mut self, from: u64) {
         for story in self.items(Remains::Stories, from, ERASE_ROWS_MAX / STORY_ROWS) {
             let id = StoryId(story);
             let Some(story) = self.txn.facts().stored_story(id) else {
                 unreachable!("an author has rows of stories that are stored")
             };
-            self.txn.hide_story(id, &story, stamp.unix_second());
+            self.txn.hide_story(id, &story);
             let (author, change) = (self.user, StoryChange::Gone);
             self.effects.push(Effect::Story { story: id, author, change });
         }

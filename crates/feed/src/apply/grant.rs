@@ -94,7 +94,6 @@ pub(super) fn exchange(
     }
     grant.user.map_or(Ok(()), |user| active(txn, user))?;
     unused(txn, &token)?;
-    sweep(txn, stamp);
     let code = Some((found.hash, found.expires_ms));
     let stage = Stage::Token { token, code, expires_ms: None };
     txn.change_grant(id, &grant, &Grant { stage, ..grant.clone() });
@@ -152,7 +151,6 @@ fn add(txn: &mut Txn<'_>, stamp: Stamp, grant: &Grant) -> Accounted {
     for secret in grant.secrets().into_iter().flatten() {
         unused(txn, &secret)?;
     }
-    sweep(txn, stamp);
     let (of_owner, most) = match (grant.user, grant.app) {
         (Some(user), _) => (txn.facts().grants_from(user, 0, usize::MAX), limits::USER_GRANTS_MAX),
         (None, Some(app)) => (txn.facts().own_grants_of(app), limits::APP_GRANTS_MAX),
@@ -166,20 +164,15 @@ fn add(txn: &mut Txn<'_>, stamp: Stamp, grant: &Grant) -> Accounted {
     Ok(AccountDone::Granted(GrantId(stamp.0)))
 }
 
-/// Removes some of what has expired.
-fn sweep(txn: &mut Txn<'_>, stamp: Stamp) {
-    for _ in 0..limits::GRANTS_SWEPT {
-        let expired = txn.facts().first_expiry().filter(|(at, _)| *at <= stamp.unix_ms());
-        let Some((_, id)) = expired else { return };
-        let Some(grant) = txn.facts().grant(id) else {
-            unreachable!("grants that expire are stored")
-        };
-        match &grant.stage {
-            Stage::Token { token, code: Some(_), expires_ms } => {
-                let stage = Stage::Token { token: *token, code: None, expires_ms: *expires_ms };
-                txn.change_grant(id, &grant, &Grant { stage, ..grant.clone() });
-            }
-            Stage::Code(_) | Stage::Token { .. } => txn.remove_grant(id),
+/// Removes a grant, or the code of one whose token is valid, that expires then.
+pub(super) fn expire(txn: &mut Txn<'_>, id: GrantId, expires_ms: u64) {
+    let grant = txn.facts().grant(id).filter(|grant| grant.expires_ms() == Some(expires_ms));
+    let Some(grant) = grant else { return };
+    match &grant.stage {
+        Stage::Token { token, code: Some(_), expires_ms } => {
+            let stage = Stage::Token { token: *token, code: None, expires_ms: *expires_ms };
+            txn.change_grant(id, &grant, &Grant { stage, ..grant.clone() });
         }
+        Stage::Code(_) | Stage::Token { .. } => txn.remove_grant(id),
     }
 }

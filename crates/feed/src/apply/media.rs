@@ -48,7 +48,6 @@ pub(super) fn apply(
             let edits = post::PartEdits { media, changes, poll: None };
             return post::edit(txn, stamp, (&edit.edit, edits), effects);
         }
-        MediaCommand::Expire { media } => expire(txn, stamp, media),
         MediaCommand::Redraft { post } => {
             let media = txn.facts().post(*post).map(|post| post.media).unwrap_or_default();
             txn.detach_media(&media, stamp);
@@ -146,15 +145,10 @@ pub(super) fn attach(
     }
 }
 
-fn expire(txn: &mut Txn<'_>, stamp: Stamp, media: &[MediaId]) -> MediaDone {
-    let mut expired = 0;
-    for id in media {
-        // Those of a deleted user are removed with everything else of theirs.
-        let media = txn.facts().shown_media(*id);
-        if media.is_some_and(|media| media.used.is_expired(stamp)) {
-            txn.remove_media(*id);
-            expired += 1;
-        }
+/// Removes a picture that is not attached until then.
+pub(super) fn expire(txn: &mut Txn<'_>, media: MediaId, expires_ms: u64) {
+    let found = txn.facts().media(media);
+    if found.is_some_and(|found| found.used.expires_ms() == Some(expires_ms)) {
+        txn.remove_media(media);
     }
-    MediaDone::Expired(expired)
 }

@@ -4,6 +4,7 @@
 mod account;
 mod block;
 mod conversation;
+mod due;
 mod erase;
 mod filter;
 mod follow;
@@ -20,13 +21,11 @@ mod reaction;
 mod sample;
 mod schedule;
 mod story;
-mod sweep;
 mod tag;
 mod user;
 
 use self::post::{PartEdits, Parts};
 use crate::command::{Command, Outcome, Reply, StampedCommand};
-use crate::done::Done;
 use crate::effect::Effect;
 use crate::facts::{Txn, step, step_total};
 use crate::ids::{UserId, UserRef};
@@ -88,7 +87,7 @@ fn run(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effect>) -> 
         Command::Account(command) => account::apply(txn, stamp, command, effects),
         Command::Media(command) => media::apply(txn, stamp, command, effects),
         Command::Poll(command) => poll::apply(txn, stamp, command, effects),
-        Command::Schedule(command) => schedule::apply(txn, stamp, command, effects),
+        Command::Schedule(command) => schedule::apply(txn, stamp, command),
         Command::Block { user, other } => block::block(txn, user, other, effects),
         Command::Unblock { user, other } => block::unblock(txn, user, other),
         Command::Mute { user, other, mentions, time } => {
@@ -117,33 +116,10 @@ fn run(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effect>) -> 
         }
         Command::FollowWith(new) => follow::set_with(txn, stamp, new, effects),
         Command::MuteThread { user, post, on } => notice::mute_thread(txn, user, *post, *on),
-        Command::SweepStories
-        | Command::EraseUser { .. }
-        | Command::EndMutes { .. }
-        | Command::SweepReactions { .. }
-        | Command::RelistPosts { .. }
-        | Command::NotifyOfEdit { .. } => Ok(run_of_node(txn, entry, effects)),
-    }
-}
-
-/// Applies a command that the node sends by itself. It is never refused.
-fn run_of_node(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effect>) -> Done {
-    let stamp = entry.stamp;
-    match &entry.command {
-        Command::SweepStories => sweep::sweep(txn, stamp, effects),
+        Command::DoDue(due) => Ok(due::apply(txn, stamp, *due, effects)),
         Command::EraseUser { user, remains, from } => {
-            erase::erase(txn, stamp, *user, (*remains, *from), effects)
+            Ok(erase::erase(txn, *user, (*remains, *from), effects))
         }
-        Command::EndMutes { mutes } => block::end_mutes(txn, stamp, mutes, effects),
-        Command::SweepReactions { post, from } => reaction::sweep(txn, *post, *from, effects),
-        Command::RelistPosts { user } => {
-            txn.relist_posts(*user);
-            Done::PostsRelisted
-        }
-        Command::NotifyOfEdit { edit, post } => {
-            notice::notify_of_edit(txn, stamp, (*edit, *post), effects)
-        }
-        _ => unreachable!("{:?} is a command of a user", entry.command),
     }
 }
 

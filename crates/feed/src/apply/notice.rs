@@ -58,24 +58,21 @@ pub(super) fn mute_thread(txn: &mut Txn<'_>, user: &UserRef, post: PostId, on: b
     Ok(Done::ThreadMuted)
 }
 
-/// Notifies some of those who boosted a post of an edit, in the order of their ids. The facts have how far it is, so a
-/// command that was sent twice notifies nobody twice; and nobody who has a notification of an edit of the post among the
-/// newest ones.
+/// Notifies some of those who boosted a post of its last edit, in the order of their ids, from `from` on; but nobody who has
+/// a notification of an edit of the post among the newest ones. Returns the first user who may be one that is not notified;
+/// none if all are.
 pub(super) fn notify_of_edit(
     txn: &mut Txn<'_>,
-    stamp: Stamp,
-    (edit, id): (Stamp, PostId),
+    (stamp, edited_ms): (Stamp, u64),
+    (id, from): (PostId, u64),
     effects: &mut Vec<Effect>,
-) -> Done {
-    let post = txn.facts().stored_post(id).filter(|post| post.edited == Some(edit));
-    let post = post.filter(|post| !txn.facts().is_hidden(post.author));
-    let next = post.as_ref().and_then(|post| txn.facts().edit_notified_up_to(id, post));
-    let (Some(post), Some(next)) = (post, next) else {
-        // Of a post that is deleted, or was edited again.
-        txn.put_edit_notices((edit, id), None);
-        return Done::EditNotified;
-    };
-    let (users, stored) = (txn.facts().boosted_from(id, next), Stored::Edit(id));
+) -> Option<u64> {
+    let post = txn.facts().stored_post(id)?;
+    let is_last = post.edited.is_some_and(|edit| edit.unix_ms() == edited_ms);
+    if !is_last || txn.facts().is_hidden(post.author) {
+        return None;
+    }
+    let (users, stored) = (txn.facts().boosted_from(id, from), Stored::Edit(id));
     for user in users.iter().copied().filter(|user| *user != post.author) {
         let viewer = Viewer::new(txn.facts(), Some(user));
         if viewer.sees_edits(&post)
@@ -87,6 +84,5 @@ pub(super) fn notify_of_edit(
         }
     }
     let last = users.last().filter(|_| users.len() >= EDIT_NOTICES_MAX);
-    txn.put_edit_notices((edit, id), last.map(|last| u64::from(last.0) + 1));
-    Done::EditNotified
+    last.map(|last| u64::from(last.0) + 1)
 }

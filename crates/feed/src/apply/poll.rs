@@ -7,7 +7,7 @@ use crate::command::{Done, Outcome};
 use crate::effect::Effect;
 use crate::facts::Txn;
 use crate::ids::{PostId, UserId, UserRef};
-use crate::limits::{ERASE_ROWS_MAX, POLL_NOTICES_MAX};
+use crate::limits::POLL_NOTICES_MAX;
 use crate::notification::Stored;
 use crate::poll::{PollChoices, PollCommand, PollDone};
 use crate::poll_refusal::PollRefusal;
@@ -36,13 +36,6 @@ pub(super) fn apply(
         PollCommand::Vote { user, post, choices } => {
             vote(txn, stamp, (user, *post), *choices)?;
             PollDone::Voted
-        }
-        PollCommand::End { post } => end(txn, stamp, *post, effects),
-        PollCommand::Sweep { poll, from } => {
-            if txn.facts().is_swept_poll(*poll) {
-                txn.sweep_votes(*poll, *from, ERASE_ROWS_MAX);
-            }
-            PollDone::Swept
         }
     };
     Ok(Done::Poll(done))
@@ -73,30 +66,29 @@ fn vote(
     Ok(())
 }
 
-/// Notifies the author of a poll that has ended, and then its voters in the order of their ids. The facts have how far it
-/// is, so a command that was sent twice notifies nobody twice.
-fn end(txn: &mut Txn<'_>, stamp: Stamp, id: PostId, effects: &mut Vec<Effect>) -> PollDone {
-    let Some(post) = txn.facts().stored_post(id) else { return PollDone::NotDue };
-    let Some(poll) = post.poll.as_ref().filter(|poll| poll.is_over(stamp.unix_ms())) else {
-        return PollDone::NotDue;
-    };
-    let Some(next) = txn.facts().poll_end(id, poll) else { return PollDone::NotDue };
+/// Notifies the author of a poll that has ended, and then its voters in the order of their ids, from `from` on. Returns the
+/// first user who may be a voter that is not notified; none if all are.
+pub(super) fn end(
+    txn: &mut Txn<'_>,
+    (stamp, ends_ms): (Stamp, u64),
+    (id, from): (PostId, u64),
+    effects: &mut Vec<Effect>,
+) -> Option<u64> {
+    let post = txn.facts().stored_post(id)?;
+    let poll = post.poll.as_ref().filter(|poll| poll.ends_ms == ends_ms)?;
     if txn.facts().is_hidden(post.author) {
         // The rows of the author's polls are removed later, and others do not wait for that.
-        txn.notified_of_end(id, poll, None);
-        return PollDone::Ended { more: false };
+        return None;
     }
-    if next.is_none() {
+    if from == 0 {
         notify(txn, stamp, post.author, (id, &post), effects);
     }
-    let voters = txn.facts().poll_votes(poll.id, next.unwrap_or(0), POLL_NOTICES_MAX);
+    let voters = txn.facts().poll_votes(poll.id, from, POLL_NOTICES_MAX);
     for (voter, _) in &voters {
         notify(txn, stamp, *voter, (id, &post), effects);
     }
     let last = voters.last().filter(|_| voters.len() == POLL_NOTICES_MAX);
-    let next = last.map(|(last, _)| u64::from(last.0) + 1);
-    txn.notified_of_end(id, poll, next);
-    PollDone::Ended { more: next.is_some() }
+    last.map(|(last, _)| u64::from(last.0) + 1)
 }
 
 /// Notifies a user of the end of a poll, unless they are deleted, or a block or a mute hides it. A user has one notification

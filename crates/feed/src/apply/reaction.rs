@@ -116,17 +116,20 @@ fn check_pin(txn: &Txn<'_>, user: UserId, post: &Post) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Removes some reactions to a deleted post, and boosts of it.
-pub(super) fn sweep(txn: &mut Txn<'_>, post: PostId, from: u64, effects: &mut Vec<Effect>) -> Done {
-    if txn.facts().is_swept(post) {
-        for (author, (post, listed)) in txn.sweep_reactions(post, from, ERASE_ROWS_MAX) {
-            // What a deleted user made is not counted any more.
-            if !txn.facts().is_deleted(author) {
-                txn.count_post(author, listed.visibility(), false);
-            }
-            let (users, change) = (None, PostChange::Deleted);
-            effects.push(Effect::Post { post, author, listed, users, change });
+/// Removes some reactions to a deleted post, and boosts of it, from the item `from` on. Returns the first item that is left.
+pub(super) fn sweep(
+    txn: &mut Txn<'_>,
+    (post, from): (PostId, u64),
+    effects: &mut Vec<Effect>,
+) -> Option<u64> {
+    let (boosts, next) = txn.sweep_reactions(post, from, ERASE_ROWS_MAX);
+    for (author, (post, listed)) in boosts {
+        // What a deleted user made is not counted any more.
+        if !txn.facts().is_deleted(author) {
+            txn.count_post(author, listed.visibility(), false);
         }
+        let (users, change) = (None, PostChange::Deleted);
+        effects.push(Effect::Post { post, author, listed, users, change });
     }
-    Done::ReactionsSwept
+    next
 }

@@ -14,12 +14,7 @@ use crate::poll_refusal::ScheduleRefusal;
 use crate::refusal::Refusal;
 use crate::schedule::{ScheduleCommand, ScheduleDone, ScheduledPost, is_ahead};
 
-pub(super) fn apply(
-    txn: &mut Txn<'_>,
-    stamp: Stamp,
-    command: &ScheduleCommand,
-    effects: &mut Vec<Effect>,
-) -> Outcome {
+pub(super) fn apply(txn: &mut Txn<'_>, stamp: Stamp, command: &ScheduleCommand) -> Outcome {
     let done = match command {
         ScheduleCommand::Create(new) => ScheduleDone::Saved(create(txn, stamp, new)?),
         ScheduleCommand::Move { user, id, due_ms } => {
@@ -37,7 +32,6 @@ pub(super) fn apply(
             txn.release_media(&post.media, stamp);
             ScheduleDone::Cancelled
         }
-        ScheduleCommand::Publish { user, id } => publish(txn, stamp, (*user, *id), effects),
     };
     Ok(Done::Schedule(done))
 }
@@ -71,17 +65,15 @@ fn create(txn: &mut Txn<'_>, stamp: Stamp, new: &ScheduledPost) -> Result<Schedu
 
 /// Publishes a post that is due, as one of this moment. One that its author may not publish any more is removed, because
 /// nobody waits for an answer, and its pictures are as those of one that was cancelled.
-fn publish(
+pub(super) fn publish(
     txn: &mut Txn<'_>,
-    stamp: Stamp,
+    (stamp, due_ms): (Stamp, u64),
     (user, id): (UserId, ScheduledId),
     effects: &mut Vec<Effect>,
-) -> ScheduleDone {
-    let Some(post) = txn.facts().scheduled(user, id) else { return ScheduleDone::NotDue };
-    if post.due_ms > stamp.unix_ms() {
-        return ScheduleDone::NotDue;
-    }
-    txn.remove_scheduled(user, id, post.due_ms);
+) {
+    let scheduled = txn.facts().scheduled(user, id).filter(|post| post.due_ms == due_ms);
+    let Some(post) = scheduled else { return };
+    txn.remove_scheduled(user, id, due_ms);
     let account = txn.facts().account(user);
     let is_active = account.is_none_or(|account| account.state == AccountState::Active);
     let parts = Parts { media: &post.media, held: &post.media, poll: post.poll.as_ref() };
@@ -92,5 +84,4 @@ fn publish(
     if exists && !published {
         txn.release_media(&post.media, stamp);
     }
-    ScheduleDone::Published
 }

@@ -1,7 +1,7 @@
 //! Posting, deleting and viewing stories.
 //!
 //! A story is dead from the millisecond it expires or from the command that deletes it. Every command
-//! treats a dead story as one that does not exist. Its rows are stored until the sweep removes them.
+//! treats a dead story as one that does not exist. Its rows are removed later, a bounded number per command.
 
 use rows::Stamp;
 
@@ -10,6 +10,7 @@ use crate::effect::{Effect, StoryChange};
 use crate::facts::Txn;
 use crate::ids::{StoryId, UserRef};
 use crate::lifetime::Lifetime;
+use crate::limits::STORY_VIEWS_REMOVED;
 use crate::records::Story;
 use crate::refusal::Refusal;
 use crate::text::PostText;
@@ -26,14 +27,7 @@ pub(super) fn publish(
     let story = StoryId(stamp.0);
     let expires_ms = stamp.unix_ms() + life.ms();
     txn.put_story(story, &Story { author, expires_ms, views: 0 }, text);
-    txn.total(|totals| {
-        if totals.stories == 0 {
-            // No story is stored: the sweep can skip the seconds before this one.
-            totals.sweep_second = stamp.unix_second();
-            totals.swept_up_to = 0;
-        }
-        totals.stories += 1;
-    });
+    txn.total(|totals| totals.stories += 1);
     effects.push(Effect::Story { story, author, change: StoryChange::Posted { expires_ms } });
     Ok(Done::StoryPosted { story, expires_ms })
 }
@@ -45,7 +39,7 @@ pub(super) fn delete(
     effects: &mut Vec<Effect>,
 ) -> Outcome {
     let story = live(txn, stamp, id)?;
-    txn.hide_story(id, &story, stamp.unix_second());
+    txn.hide_story(id, &story);
     effects.push(Effect::Story { story: id, author: story.author, change: StoryChange::Gone });
     Ok(Done::StoryDeleted)
 }
@@ -76,4 +70,33 @@ pub(super) fn view(
 fn live(txn: &Txn<'_>, stamp: Stamp, id: StoryId) -> Result<Story, Refusal> {
     let story = txn.facts().story(id).filter(|story| story.is_live(stamp.unix_ms()));
     story.ok_or(Refusal::StoryNotFound)
+}
+
+/// Removes a dead story, or as many of its views as one command may; returns whether some are left. How many does not depend
+/// on ephemeral rows: the cost of a story is its number of views, however many of their rows are left.
+pub(super) fn remove(
+    txn: &mut Txn<'_>,
+    id: StoryId,
+    died_ms: u64,
+    effects: &mut Vec<Effect>,
+) -> Option<u64> {
+    let mut story = txn.facts().stored_story(id)?;
+    if story.expires_ms > 0 {
+        if story.expires_ms != died_ms {
+            return None;
+        }
+        // Its text goes first.
+        story = txn.end_story(id, &story);
+        effects.push(Effect::Story { story: id, author: story.author, change: StoryChange::Gone });
+    }
+    let views = story.views.min(STORY_VIEWS_REMOVED);
+    if views > 0 {
+        txn.remove_views(id, &mut story, views);
+    }
+    if story.views > 0 {
+        return Some(0);
+    }
+    txn.remove_story(id);
+    txn.total(|totals| totals.stories -= 1);
+    None
 }

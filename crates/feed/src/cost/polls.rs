@@ -4,8 +4,8 @@ use rows::{Cost, WORK_PER_ROW};
 
 use super::{MEDIA_ROWS, MENTIONS_MAX, edit_cost_of, pictures_cost, post_cost, publication_cost};
 use crate::limits::{
-    ERASE_ROWS_MAX, POLL_NOTICES_MAX, POLL_OPTION_BYTES_MAX, POLL_OPTIONS_MAX, POST_BYTES_MAX,
-    POST_MEDIA_MAX, POST_TAGS_MAX, SCHEDULED_MAX,
+    POLL_NOTICES_MAX, POLL_OPTION_BYTES_MAX, POLL_OPTIONS_MAX, POST_BYTES_MAX, POST_MEDIA_MAX,
+    POST_TAGS_MAX, SCHEDULED_MAX,
 };
 use crate::poll::PollCommand;
 use crate::schedule::{ScheduleCommand, ScheduledPost};
@@ -44,15 +44,16 @@ pub(super) fn poll_cost(command: &PollCommand) -> Cost {
             let cost = Cost::of_rows(3, 128);
             Cost { work: cost.work + 2 * POST_BYTES_MAX + 20 * WORK_PER_ROW, ..cost }
         }
-        PollCommand::End { .. } => {
-            let notified = POLL_NOTICES_MAX + 1;
-            let cost = Cost::of_rows(NOTICE_ROWS * notified + 1, 48 * notified + 32);
-            let looked_up = NOTICE_LOOK_UPS * notified + POLL_NOTICES_MAX + 8;
-            let read = 2 * POST_BYTES_MAX + looked_up * WORK_PER_ROW;
-            Cost { work: cost.work + read, ..cost }
-        }
-        PollCommand::Sweep { .. } => Cost::of_rows(ERASE_ROWS_MAX + 2, 16 * ERASE_ROWS_MAX),
     }
+}
+
+/// Cost of notifying some of those whom the end of a poll concerns.
+pub(super) fn end_cost() -> Cost {
+    let notified = POLL_NOTICES_MAX + 1;
+    let cost = Cost::of_rows(NOTICE_ROWS * notified, 48 * notified + 32);
+    let looked_up = NOTICE_LOOK_UPS * notified + POLL_NOTICES_MAX + 8;
+    let read = 2 * POST_BYTES_MAX + looked_up * WORK_PER_ROW;
+    Cost { work: cost.work + read, ..cost }
 }
 
 pub(super) fn schedule_cost(command: &ScheduleCommand) -> Cost {
@@ -74,15 +75,18 @@ pub(super) fn schedule_cost(command: &ScheduleCommand) -> Cost {
             let cost = row(0).and(pictures).and(pictures);
             Cost { work: cost.work + SCHEDULED_BYTES_MAX + 2 * WORK_PER_ROW, ..cost }
         }
-        ScheduleCommand::Publish { .. } => {
-            let bytes = (POST_BYTES_MAX, POST_BYTES_MAX);
-            let post = publication_cost(bytes, (MENTIONS_MAX, POST_TAGS_MAX), true);
-            let poll = Cost::of_rows(1, POLL_BYTES_MAX + 16);
-            let cost = row(0).and(post).and(poll).and(pictures).and(pictures);
-            // And the account.
-            Cost { work: cost.work + SCHEDULED_BYTES_MAX + 4 * WORK_PER_ROW, ..cost }
-        }
     }
+}
+
+/// Cost of publishing a scheduled post.
+pub(super) fn due_post_cost() -> Cost {
+    let pictures = pictures_cost(POST_MEDIA_MAX);
+    let bytes = (POST_BYTES_MAX, POST_BYTES_MAX);
+    let post = publication_cost(bytes, (MENTIONS_MAX, POST_TAGS_MAX), true);
+    let poll = Cost::of_rows(1, POLL_BYTES_MAX + 16);
+    let cost = post.and(poll).and(pictures).and(pictures).and(Cost::of_rows(SCHEDULED_ROWS, 64));
+    // And the account.
+    Cost { work: cost.work + SCHEDULED_BYTES_MAX + 4 * WORK_PER_ROW, ..cost }
 }
 
 fn scheduled_bytes(new: &ScheduledPost) -> usize {

@@ -1,6 +1,6 @@
 //! Facts about accounts, apps and grants.
 //!
-//! **Invariant:** the rows of `Email`, `GrantSecret`, `GrantOf`, `GrantExpiry` and `UnusedApp`, and the number of
+//! **Invariant:** the rows of `Email`, `GrantSecret`, `GrantOf` and `UnusedApp`, and the number of
 //! uses of an app, follow from the rows of accounts, apps and grants.
 
 use rows::{NameTable, PointTable, Rows, SetTable, decode};
@@ -10,6 +10,7 @@ use crate::accounts::{
     Account, AccountState, App, AppId, Email, Grant, GrantId, Invite, Record as _, SecretHash,
     Stage,
 };
+use crate::due::DueWork;
 use crate::ids::UserId;
 use crate::write::{self, DISABLED};
 
@@ -129,13 +130,6 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         grants.iter().filter_map(|grant| number(grant)).collect()
     }
 
-    /// The first grant that has to be looked at, and when, in milliseconds since 1970.
-    pub(crate) fn first_expiry(&self) -> Option<(u64, GrantId)> {
-        let name = self.rows.first_name(NameTable::GrantExpiry, &[])?;
-        let (at, id) = name.split_at_checked(8)?;
-        Some((number(at)?, GrantId(number(id)?)))
-    }
-
     /// The app that was registered first among those that act for no user.
     pub(crate) fn first_unused_app(&self) -> Option<AppId> {
         let name = self.rows.first_name(NameTable::UnusedApp, &[])?;
@@ -180,7 +174,7 @@ impl Txn<'_> {
         // First: see [`Txn::delete_user`].
         self.total(|totals| super::step(&mut totals.accounts_disabled, is_disabled));
         self.rows.put_member(SetTable::LockedUsers, user.0.into(), DISABLED, row);
-        self.rows.put_member(SetTable::RelistedUsers, 0, user.0.into(), Some(0));
+        self.put_due_now(DueWork::Relist { user });
         self.total(|totals| totals.hidings += 1);
     }
 
@@ -201,7 +195,6 @@ impl Txn<'_> {
 
     /// Forgets whether the account of a user was disabled, who is hidden as deleted by now.
     pub(crate) fn forget_disabled(&mut self, user: UserId) {
-        self.rows.put_member(SetTable::RelistedUsers, 0, user.0.into(), None);
         if self.facts().is_disabled(user) {
             self.rows.put_member(SetTable::LockedUsers, user.0.into(), DISABLED, None);
             self.total(|totals| super::step(&mut totals.accounts_disabled, false));
@@ -259,7 +252,7 @@ impl Txn<'_> {
             self.rows.put_name(NameTable::GrantSecret, &secret.0, None);
         }
         if let Some(at) = old.expires_ms().filter(|at| new.expires_ms() != Some(*at)) {
-            self.rows.put_name(NameTable::GrantExpiry, &expiry_key(at, id), None);
+            self.put_due(DueWork::ExpireGrant { grant: id }.at(at), None);
         }
     }
 
@@ -278,8 +271,7 @@ impl Txn<'_> {
             self.rows.put_name(NameTable::GrantSecret, &secret.0, Some(rows::encode(&id.0)));
         }
         if let Some(at) = grant.expires_ms() {
-            let key = expiry_key(at, id);
-            self.rows.put_name(NameTable::GrantExpiry, &key, Some(rows::Value::new()));
+            self.put_due(DueWork::ExpireGrant { grant: id }.at(at), Some(0));
         }
     }
 
@@ -289,7 +281,7 @@ impl Txn<'_> {
             self.rows.put_name(NameTable::GrantSecret, &secret.0, None);
         }
         if let Some(at) = grant.expires_ms() {
-            self.rows.put_name(NameTable::GrantExpiry, &expiry_key(at, id), None);
+            self.put_due(DueWork::ExpireGrant { grant: id }.at(at), None);
         }
     }
 
@@ -319,11 +311,6 @@ pub(crate) fn owner_key(id: GrantId, grant: &Grant) -> Vec<u8> {
 
 fn owner_prefix(kind: u8, owner: u64) -> Vec<u8> {
     [&[kind][..], &owner.to_be_bytes()].concat()
-}
-
-/// The key by which expired grants are found.
-pub(crate) fn expiry_key(at_ms: u64, id: GrantId) -> Vec<u8> {
-    [at_ms.to_be_bytes(), id.0.to_be_bytes()].concat()
 }
 
 fn number(bytes: &[u8]) -> Option<u64> {

@@ -2,16 +2,13 @@
 //!
 //! **Invariant:** no follow and no friendship exists between two users of whom one blocks the other.
 
-use rows::{NameTable, Rows, SetTable, Span};
+use rows::{Rows, SetTable, Span};
 
 use super::{Facts, Txn, step, step_total};
 use crate::ids::UserId;
 use crate::mute::Mute;
 use crate::records::Counts;
 use crate::write;
-
-/// When a mute ends, in milliseconds since 1970, who mutes, and who is muted.
-pub type MuteEnd = (u64, UserId, UserId);
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
     /// Whether `user` blocks `other`.
@@ -38,14 +35,6 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     pub(crate) fn has_users_in(&self, table: SetTable, user: UserId) -> bool {
         let one = Span { limit: 1, ..Span::ALL };
         !self.rows.members(table, user.0.into(), one).is_empty()
-    }
-
-    /// The first mutes that end by themselves at `from_ms` or later, in milliseconds since 1970, in the order in which
-    /// they end: at most `limit`.
-    #[must_use]
-    pub fn first_mute_ends(&self, from_ms: u64, limit: usize) -> Vec<MuteEnd> {
-        let names = self.rows.first_names(NameTable::MuteEnd, &from_ms.to_be_bytes(), limit);
-        names.iter().filter_map(|name| write::read_mute_end(name)).collect()
     }
 }
 

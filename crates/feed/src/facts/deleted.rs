@@ -13,6 +13,7 @@
 use rows::{PointTable, Rows, SetTable, Span};
 
 use super::{Facts, Txn, user_id};
+use crate::due::{Due, DueWork};
 use crate::ids::{PostId, ScheduledId, UserId, UserRef};
 use crate::list::ListId;
 use crate::media::MediaId;
@@ -56,7 +57,14 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     /// Whether rows of this deleted user may be left.
     #[must_use]
     pub fn is_erasing(&self, user: UserId) -> bool {
-        self.rows.member(SetTable::ErasingUsers, 0, user.0.into()).is_some()
+        self.erasure_of(user).is_some()
+    }
+
+    /// The removal of the rows of a deleted user, if some may be left.
+    #[must_use]
+    pub fn erasure_of(&self, user: UserId) -> Option<Due> {
+        let deleted_ms = self.rows.member(SetTable::ErasingUsers, 0, user.0.into())?;
+        Some(DueWork::Erase { user }.at(deleted_ms))
     }
 
     /// A user's counts, without deleted users; zero if the user does not exist.
@@ -164,7 +172,9 @@ impl Txn<'_> {
         write::user(self.rows, id, &User::new(user.handle, user.registered));
         write::deleted(self.rows, id);
         self.remove_account(id);
-        self.rows.put_member(SetTable::ErasingUsers, 0, id.0.into(), Some(0));
+        let erasure = self.facts().since_now(DueWork::Erase { user: id });
+        self.rows.put_member(SetTable::ErasingUsers, 0, id.0.into(), Some(erasure.at_ms));
+        self.put_due(erasure, Some(0));
         self.total(|totals| {
             totals.posts -= u64::from(counts.posts);
             totals.posts_closed = totals.posts_closed.saturating_sub(counts.closed.into());
@@ -192,7 +202,7 @@ impl Txn<'_> {
     }
 
     /// Removes the last rows of a deleted user.
-    pub fn finish_erasing(&mut self, user: UserId) {
+    pub(crate) fn finish_erasing(&mut self, user: UserId, erasure: Due) {
         self.rows.put_point(PointTable::Counts, user.0.into(), None);
         self.rows.put_point(PointTable::Inbox, user.0.into(), None);
         self.rows.put_point(PointTable::Markers, user.0.into(), None);
@@ -203,6 +213,7 @@ impl Txn<'_> {
         self.put_follow_options(user, &[]);
         self.put_muted_threads(user, &[]);
         self.rows.put_member(SetTable::ErasingUsers, 0, user.0.into(), None);
+        self.put_due(erasure, None);
         self.total(|totals| totals.users_erasing -= 1);
     }
 }

@@ -41,18 +41,6 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         (hashes, next)
     }
 
-    /// The pictures that have been unattached for the longest time, and how: at most `limit`.
-    #[must_use]
-    pub fn oldest_unattached(&self, limit: usize) -> Vec<(MediaId, MediaUse)> {
-        let names = self.rows.first_names(NameTable::UnattachedMedia, &[], limit);
-        let unattached = |name: &Vec<u8>| {
-            let (since, media) = name.split_first_chunk()?;
-            let since = Stamp(u64::from_be_bytes(*since));
-            Some((media_id(media)?, MediaUse::Unattached { since }))
-        };
-        names.iter().filter_map(unattached).collect()
-    }
-
     /// The pictures of a user from `from` on, in order: at most `limit`.
     #[must_use]
     pub fn media_of(&self, user: UserId, from: MediaId, limit: usize) -> Vec<MediaId> {

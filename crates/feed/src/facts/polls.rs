@@ -5,9 +5,10 @@
 //!
 //! **Invariant:** the poll of a post that is stored counts its votes.
 
-use rows::{NameTable, PointTable, Rows, SetTable, Span, decode};
+use rows::{PointTable, Rows, SetTable, Span, decode};
 
 use super::{Facts, Txn};
+use crate::due::DueWork;
 use crate::ids::{PostId, UserId};
 use crate::limits;
 use crate::poll::{Poll, PollChoices, PollCounts, PollId};
@@ -67,40 +68,14 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         rows.into_iter().map(|(poll, _)| PollId(poll)).collect()
     }
 
-    /// The first polls that end at `from_ms` or later, in milliseconds since 1970, or have ended and whose voters are not
-    /// all notified, each with the time of its end: at most `limit`.
+    /// Users from `from` on who voted in the poll of a post, as many as a command notifies of its end.
     #[must_use]
-    pub fn first_poll_ends(&self, from_ms: u64, limit: usize) -> Vec<(u64, PostId)> {
-        let names = self.rows.first_names(NameTable::PollEnd, &from_ms.to_be_bytes(), limit);
-        names.iter().filter_map(|name| write::read_poll_end(name)).collect()
-    }
-
-    /// Who is notified next that a poll has ended: none if all are; within it none if nobody is, not even the author.
-    pub(crate) fn poll_end(&self, post: PostId, poll: &Poll) -> Option<Option<u64>> {
-        let row = self.rows.name(NameTable::PollEnd, &write::poll_end_key(poll.ends_ms, post))?;
-        Some(if row.is_empty() { None } else { rows::try_decode(&row) })
-    }
-
-    /// Whom the next command about the end of a poll notifies, besides its author.
-    #[must_use]
-    pub fn notified_next(&self, post: PostId) -> Vec<UserId> {
-        let found = self.stored_post(post).and_then(|found| found.poll);
-        let next = found.and_then(|poll| Some((self.poll_end(post, &poll)?, poll.id)));
-        let Some((next, poll)) = next else { return Vec::new() };
-        let votes = self.poll_votes(poll, next.unwrap_or(0), limits::POLL_NOTICES_MAX);
+    pub fn notified_of_end(&self, post: PostId, from: u64) -> Vec<UserId> {
+        let Some(poll) = self.stored_post(post).and_then(|found| found.poll) else {
+            return Vec::new();
+        };
+        let votes = self.poll_votes(poll.id, from, limits::POLL_NOTICES_MAX);
         votes.into_iter().map(|(user, _)| user).collect()
-    }
-
-    /// The first poll that no post has any more, from `from` on, whose votes are not all removed.
-    #[must_use]
-    pub fn swept_poll(&self, from: PollId) -> Option<PollId> {
-        let span = Span { low: from.0, limit: 1, ..Span::ALL };
-        let rows = self.rows.members(SetTable::SweptPosts, 1, span);
-        rows.first().map(|(poll, _)| PollId(*poll))
-    }
-
-    pub(crate) fn is_swept_poll(&self, poll: PollId) -> bool {
-        self.rows.member(SetTable::SweptPosts, 1, poll.0).is_some()
     }
 }
 
@@ -120,12 +95,7 @@ impl Txn<'_> {
 
     /// Stores that the poll of a post ends, and that nobody is notified of it.
     pub(crate) fn put_poll_end(&mut self, post: PostId, poll: &Poll) {
-        write::poll_end(self.rows, (post, poll.ends_ms), Some(None));
-    }
-
-    /// Stores up to whom users are notified that a poll has ended; without `next`, that all are.
-    pub(crate) fn notified_of_end(&mut self, post: PostId, poll: &Poll, next: Option<u64>) {
-        write::poll_end(self.rows, (post, poll.ends_ms), next.map(Some));
+        self.put_due(poll.end_of(post), Some(0));
     }
 
     /// What a post had before an edit is another poll, or ends at another time.
@@ -135,7 +105,7 @@ impl Txn<'_> {
             return;
         }
         if let Some(old) = old {
-            write::poll_end(self.rows, (post, old.ends_ms), None);
+            self.put_due(old.end_of(post), None);
             if new.is_none_or(|new| new.id != old.id) {
                 self.forget_votes(old.id);
             }
@@ -153,21 +123,20 @@ impl Txn<'_> {
         self.rows.put_point(PointTable::PollCounts, poll.0, None);
         let one = Span { limit: 1, ..Span::ALL };
         if !self.rows.members(SetTable::PollVotes, poll.0, one).is_empty() {
-            self.rows.put_member(SetTable::SweptPosts, 1, poll.0, Some(0));
+            self.put_due_now(DueWork::SweepVotes { poll });
         }
     }
 
-    /// Removes votes of a poll that no post has any more, from that of the user `from` on, with at most `rows` rows.
-    pub(crate) fn sweep_votes(&mut self, poll: PollId, from: u64, rows: usize) {
+    /// Removes votes of a poll that no post has any more, from that of the user `from` on, with at most `rows` rows. Returns
+    /// the first user of whom one may be left, if any is.
+    pub(crate) fn sweep_votes(&mut self, poll: PollId, from: u64, rows: usize) -> Option<u64> {
         let span = Span { low: from, limit: rows / VOTE_ROWS, ..Span::ALL };
         let found = self.rows.members(SetTable::PollVotes, poll.0, span);
         for (user, _) in &found {
             self.rows.put_member(SetTable::PollVotes, poll.0, *user, None);
             self.rows.put_member(SetTable::Votes, *user, poll.0, None);
         }
-        if found.len() < span.limit {
-            self.rows.put_member(SetTable::SweptPosts, 1, poll.0, None);
-        }
+        found.last().filter(|_| found.len() >= span.limit).map(|(user, _)| user + 1)
     }
 
     /// Removes the vote of a deleted user, and counts it if the poll exists.

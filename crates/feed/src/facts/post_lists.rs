@@ -55,16 +55,6 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
             (shown, _) => shown,
         }
     }
-
-    /// The first user, from `from` on, whose posts are to be removed from lists, or added again, and the first of these
-    /// posts that may be left.
-    #[must_use]
-    pub fn relisted(&self, from: UserId) -> Option<(UserId, PostId)> {
-        let span = Span { low: from.0.into(), limit: 1, ..Span::ALL };
-        let rows = self.rows.members(SetTable::RelistedUsers, 0, span);
-        let (user, post) = rows.first()?;
-        Some((super::user_id(*user)?, PostId(*post)))
-    }
 }
 
 impl Txn<'_> {
@@ -75,12 +65,10 @@ impl Txn<'_> {
         }
     }
 
-    /// Removes some posts of a user from lists with posts of many users, or adds them again: what the state of the account
-    /// now demands.
-    pub(crate) fn relist_posts(&mut self, user: UserId) {
-        let next = self.rows.member(SetTable::RelistedUsers, 0, user.0.into());
-        let Some(from) = next else { return };
-        let span = Span { low: from, limit: RELISTED_POSTS_MAX, ..Span::ALL };
+    /// Removes some posts of a user, from `from` on, from lists with posts of many users, or adds them again: what the state
+    /// of the account now demands. Returns the first post that may be left, if any is.
+    pub(crate) fn relist_posts(&mut self, user: UserId, from: PostId) -> Option<u64> {
+        let span = Span { low: from.0, limit: RELISTED_POSTS_MAX, ..Span::ALL };
         let posts = self.facts().posts_by(user, span);
         let is_disabled = self.facts().is_disabled(user);
         let open = posts.iter().filter(|(_, listed)| listed.visibility().is_open());
@@ -91,7 +79,6 @@ impl Txn<'_> {
             list_rows::replace(self.rows, *id, old, new);
         }
         let last = posts.last().filter(|_| posts.len() >= RELISTED_POSTS_MAX);
-        let next = last.map(|(post, _)| post.0 + 1);
-        self.rows.put_member(SetTable::RelistedUsers, 0, user.0.into(), next);
+        last.map(|(post, _)| post.0 + 1)
     }
 }

@@ -9,6 +9,7 @@ use rows::{PointTable, Rows, SetTable, Span, Stamp};
 
 use super::{Facts, Txn, step};
 use crate::boost::PostCounts;
+use crate::due::DueWork;
 use crate::ids::{PostId, UserId};
 use crate::limits::{BOOST_RECENT_MS, EARLIER_BOOSTS_MAX};
 use crate::post::Posted;
@@ -150,18 +151,6 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         let rows = self.rows.members(SetTable::Reactions, post.0, span);
         rows.into_iter().map(|(item, _)| item).collect()
     }
-
-    /// The first deleted post, from `from` on, whose reactions are not all removed.
-    #[must_use]
-    pub fn swept_post(&self, from: PostId) -> Option<PostId> {
-        let span = Span { low: from.0, limit: 1, ..Span::ALL };
-        let rows = self.rows.members(SetTable::SweptPosts, 0, span);
-        rows.first().map(|(post, _)| PostId(*post))
-    }
-
-    pub(crate) fn is_swept(&self, post: PostId) -> bool {
-        self.rows.member(SetTable::SweptPosts, 0, post.0).is_some()
-    }
 }
 
 impl Txn<'_> {
@@ -238,28 +227,28 @@ impl Txn<'_> {
             self.remove_reaction_rows(author, post, Reaction::Pin, stamp);
         }
         self.rows.put_point(PointTable::PostCounts, post.0, None);
-        self.rows.put_member(SetTable::SweptPosts, 0, post.0, Some(0));
+        self.put_due_now(DueWork::SweepReactions { post });
     }
 
     /// Removes reactions to a deleted post, from the item `from` on, with at most `rows` rows. Returns the boosts among
-    /// them, each with its user and what lists know about it.
+    /// them, each with its user and what lists know about it; and the first item that may be left, if any is.
     pub(crate) fn sweep_reactions(
         &mut self,
         post: PostId,
         from: u64,
         rows: usize,
-    ) -> Vec<(UserId, Posted)> {
+    ) -> (Vec<(UserId, Posted)>, Option<u64>) {
         let span = Span { low: from, limit: rows / REACTION_ROWS, ..Span::ALL };
         let found = self.facts().reactions_to(post, span.low, span.limit);
         let (mut rows_left, mut boosts) = (rows, Vec::new());
-        for (_, reaction, user, stamp) in &found {
+        for (item, reaction, user, stamp) in &found {
             let boosted = match reaction {
                 Reaction::Boost => self.facts().listed_post(*user, PostId(*stamp)),
                 _ => None,
             };
             let rows = if boosted.is_some() { BOOST_ROWS } else { REACTION_ROWS };
             if rows_left < rows {
-                return boosts;
+                return (boosts, Some(*item));
             }
             rows_left -= rows;
             self.remove_reaction_rows(*user, post, *reaction, *stamp);
@@ -269,10 +258,8 @@ impl Txn<'_> {
                 boosts.push((*user, posted));
             }
         }
-        if found.len() < span.limit {
-            self.rows.put_member(SetTable::SweptPosts, 0, post.0, None);
-        }
-        boosts
+        let last = found.last().filter(|_| found.len() >= span.limit);
+        (boosts, last.map(|(item, ..)| item + 1))
     }
 
     /// Removes up to `limit` reactions of a deleted user, from the stamp `from` on.

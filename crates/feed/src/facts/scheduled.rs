@@ -10,9 +10,6 @@ use crate::media::{MediaId, MediaUse};
 use crate::schedule::ScheduledPost;
 use crate::write;
 
-/// When a scheduled post is due, in milliseconds since 1970, its author, and its id.
-pub type Due = (u64, UserId, ScheduledId);
-
 impl<R: Rows + ?Sized> Facts<'_, R> {
     /// A scheduled post of `user`.
     #[must_use]
@@ -28,14 +25,6 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         let names = self.rows.names_under(NameTable::Scheduled, &owner, &from, limit);
         let id = |name: &Vec<u8>| Some(ScheduledId(u64::from_be_bytes(*name.first_chunk()?)));
         names.iter().filter_map(id).collect()
-    }
-
-    /// The first scheduled posts that are due at `from_ms` or later, in milliseconds since 1970, in the order in which they
-    /// are: at most `limit`.
-    #[must_use]
-    pub fn first_due(&self, from_ms: u64, limit: usize) -> Vec<Due> {
-        let names = self.rows.first_names(NameTable::ScheduledDue, &from_ms.to_be_bytes(), limit);
-        names.iter().filter_map(|name| write::read_due(name)).collect()
     }
 }
 

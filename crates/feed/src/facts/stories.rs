@@ -12,6 +12,7 @@
 use rows::{PointTable, Rows, SetTable, Span, decode, encode};
 
 use super::{Facts, Txn, user_id};
+use crate::due::DueWork;
 use crate::ids::{StoryId, UserId};
 use crate::records::Story;
 use crate::stories::StoryRef;
@@ -90,16 +91,6 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         found
     }
 
-    /// Stories that expire, or were deleted, within this whole second since 1970, with their
-    /// authors.
-    #[must_use]
-    pub fn expiring(&self, second: u64, span: Span) -> Vec<(StoryId, UserId)> {
-        let rows = self.rows.members(SetTable::Expiring, second, span);
-        rows.into_iter()
-            .filter_map(|(story, author)| Some((StoryId(story), user_id(author)?)))
-            .collect()
-    }
-
     /// Users who viewed a story, within `span` of user ids, each with the first time in milliseconds
     /// since 1970.
     #[must_use]
@@ -133,16 +124,12 @@ impl Txn<'_> {
         write::story(self.rows, id, story, text);
     }
 
-    /// Hides a story from every read, whatever the reader's clock, and leaves its view rows to the sweep
-    /// of `second`.
-    pub fn hide_story(&mut self, id: StoryId, story: &Story, second: u64) {
-        let author = story.author.0.into();
-        let hidden = Story { expires_ms: 0, ..*story };
-        self.rows.put_point(PointTable::Story, id.0, Some(encode(&hidden)));
-        self.rows.put_point(PointTable::StoryText, id.0, None);
-        self.rows.put_member(SetTable::AuthorStories, author, id.0, None);
-        self.rows.put_member(SetTable::Expiring, story.expires_ms / 1_000, id.0, None);
-        self.rows.put_member(SetTable::Expiring, second, id.0, Some(author));
+    /// Hides a story from every read, whatever the reader's clock, and has its other rows removed soon.
+    pub fn hide_story(&mut self, id: StoryId, story: &Story) {
+        self.end_story(id, story);
+        let removal = DueWork::RemoveStory { story: id };
+        self.put_due(removal.at(story.expires_ms), None);
+        self.put_due_now(removal);
     }
 
     /// Counts a view of a live story by `viewer` and records it if it is their first; returns whether it
@@ -168,11 +155,17 @@ impl Txn<'_> {
         self.rows.put_point(PointTable::Story, id.0, Some(encode(story)));
     }
 
-    /// Removes a dead story with no views left, which expires in `second`, from all tables.
-    pub fn remove_story(&mut self, id: StoryId, story: &Story, second: u64) {
-        self.rows.put_point(PointTable::Story, id.0, None);
+    /// Removes the text of a dead story, and hides it from every read; returns what is stored of it then.
+    pub(crate) fn end_story(&mut self, id: StoryId, story: &Story) -> Story {
+        let hidden = Story { expires_ms: 0, ..*story };
+        self.rows.put_point(PointTable::Story, id.0, Some(encode(&hidden)));
         self.rows.put_point(PointTable::StoryText, id.0, None);
         self.rows.put_member(SetTable::AuthorStories, story.author.0.into(), id.0, None);
-        self.rows.put_member(SetTable::Expiring, second, id.0, None);
+        hidden
+    }
+
+    /// Removes the row of a dead story with no views left.
+    pub(crate) fn remove_story(&mut self, id: StoryId) {
+        self.rows.put_point(PointTable::Story, id.0, None);
     }
 }

@@ -9,7 +9,8 @@ use rows::{NameTable, PointTable, RowsMut, Scan, SetTable, Value, decode, encode
 
 use super::{From, Mend, Rows, at};
 use crate::accounts::{Account, AccountState, AppId, Grant, GrantId, Record as _};
-use crate::facts::{expiry_key, owner_key};
+use crate::due::DueWork;
+use crate::facts::owner_key;
 use crate::ids::UserId;
 use crate::write::DISABLED;
 
@@ -96,8 +97,7 @@ impl Mend {
         }
         missing |= step.put_named(NameTable::GrantOf, &owner_key(id, &grant), Value::new());
         if let Some(at_ms) = grant.expires_ms() {
-            let name = expiry_key(at_ms, id);
-            missing |= step.put_named(NameTable::GrantExpiry, &name, Value::new());
+            missing |= step.put_due(DueWork::ExpireGrant { grant: id }.at(at_ms));
         }
         if missing {
             step.derived(format!("grant {}: rows are missing or wrong", at(key)));
@@ -184,17 +184,6 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         let has = |id| self.facts().grant(id).is_some_and(|grant| owner_key(id, &grant) == name);
         if !id.is_some_and(has) {
             self.remove_named(NameTable::GrantOf, name);
-        }
-    }
-
-    pub(super) fn grant_expiry(&mut self, name: &[u8]) {
-        let id = name.last_chunk().map(|id| GrantId(u64::from_be_bytes(*id)));
-        let has = |id| {
-            let at_ms = self.facts().grant(id).and_then(|grant| grant.expires_ms());
-            at_ms.is_some_and(|at_ms| expiry_key(at_ms, id) == name)
-        };
-        if !id.is_some_and(has) {
-            self.remove_named(NameTable::GrantExpiry, name);
         }
     }
 

@@ -55,7 +55,6 @@ impl Mend {
     }
 
     pub(super) fn totals<R: Scan + RowsMut>(&mut self, step: &mut Rows<'_, R>) -> Option<From> {
-        self.list_dead_stories(step);
         let stored = step.rows.totals();
         let mut totals = stored;
         (totals.posts, totals.posts_closed) = (self.counted.posts, self.counted.closed);

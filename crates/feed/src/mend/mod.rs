@@ -10,6 +10,7 @@
 mod accounts;
 mod blocks;
 mod counts;
+mod due;
 mod lists;
 mod media;
 mod notes;
@@ -30,6 +31,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rows::{Finding, NameTable, PointTable, RowsMut, Scan, SetTable, Stamp, Value};
 
 use self::passes::{PASSES, Pass};
+use crate::due::DueWork;
 use crate::facts::Facts;
 use crate::ids::UserId;
 use crate::reaction::Reaction;
@@ -54,8 +56,8 @@ pub struct Mend {
     polls: BTreeSet<u64>,
     sets: BTreeMap<SetName, samples::Counted>,
     relations: relations::Relations,
-    /// Deleted stories that are not swept: the author, and whether the row was found by which they will be.
-    dead: BTreeMap<u64, (u64, bool)>,
+    /// What is due and has no record that says so: of deleted posts, polls and stories, and of changed accounts.
+    pending: BTreeSet<DueWork>,
 }
 
 /// The place in a table from which a step continues.
@@ -85,6 +87,8 @@ struct Counted {
 struct Rows<'a, R> {
     rows: &'a mut R,
     report: &'a mut dyn FnMut(Finding),
+    /// See [`Mend::pending`].
+    pending: BTreeSet<DueWork>,
 }
 
 impl Mend {
@@ -101,7 +105,7 @@ impl Mend {
         report: &mut dyn FnMut(Finding),
     ) -> bool {
         let Some(pass) = PASSES.get(self.pass) else { return false };
-        let mut step = Rows { rows, report };
+        let mut step = Rows { rows, report, pending: std::mem::take(&mut self.pending) };
         let from = self.from.clone();
         let next = match *pass {
             Pass::Points(table) => self.points(table, &mut step, from.place.0),
@@ -122,8 +126,13 @@ impl Mend {
             Pass::Media => self.media(&mut step, &from.name),
             Pass::MediaSpaces => self.media_spaces(&mut step, &from.name),
             Pass::Scheduled => self.scheduled(&mut step, &from.name),
+            Pass::Pending => step.each_name(NameTable::Due, &from.name, |step, name, _| {
+                step.note_pending(name);
+            }),
+            Pass::Due => self.due(&mut step, &from.name),
             Pass::Totals => self.totals(&mut step),
         };
+        self.pending = step.pending;
         self.pass += usize::from(next.is_none());
         self.from = next.unwrap_or_default();
         true
@@ -169,7 +178,7 @@ impl Mend {
             match table {
                 SetTable::DeletedUsers => self.deleted_user(step, owner, item),
                 SetTable::LockedUsers => step.locked_user(owner, item),
-                SetTable::ErasingUsers => self.erasing_user(step, owner, item),
+                SetTable::ErasingUsers => self.erasing_user(step, (owner, item, number)),
                 SetTable::AuthorPosts => step.author_post(owner, item),
                 SetTable::Mentions => step.mention(owner, item),
                 SetTable::Replies => step.reply(owner, item),
@@ -177,10 +186,8 @@ impl Mend {
                 SetTable::PostLists | SetTable::OpenReplies => {
                     step.listed_post((table, owner, number), item);
                 }
-                SetTable::RelistedUsers => step.relisted_user(owner, item),
                 SetTable::DirectPosts => step.direct_post(owner, item, number),
                 SetTable::AuthorStories => step.author_story(owner, item, number),
-                SetTable::Expiring => self.expiring(step, owner, item),
                 SetTable::StoryViews => self.view(step, (table, SetTable::Seen), owner, item),
                 SetTable::Seen => self.view(step, (table, SetTable::StoryViews), owner, item),
                 SetTable::Samples => self.sample_of_set(step, owner, item),
@@ -197,8 +204,6 @@ impl Mend {
                 }
                 SetTable::Reactions => step.reaction_of_post(owner, item, number),
                 SetTable::Notes | SetTable::NotedBy => step.noted(table, owner, item),
-                SetTable::SweptPosts if owner == 1 => self.swept_poll(step, item),
-                SetTable::SweptPosts => step.swept_post(owner, item),
                 SetTable::Votes => self.vote_of_user(step, (owner, item, number)),
                 SetTable::PollVotes => self.vote_of_poll(step, (owner, item, number)),
                 SetTable::Notifications => self.notification(step, (owner, item, number)),
@@ -264,9 +269,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
             NameTable::Email => self.email(name, value),
             NameTable::GrantSecret => self.grant_secret(name, value),
             NameTable::GrantOf => self.grant_of(name),
-            NameTable::GrantExpiry => self.grant_expiry(name),
             NameTable::UnusedApp => self.unused_app(name),
-            NameTable::MuteEnd => self.mute_end(name),
             NameTable::TagPost => self.tag_post(name),
             NameTable::AuthorTag => self.author_tag(name),
             NameTable::FeaturedTag | NameTable::FollowedTag => self.user_tag(table, name),
@@ -274,18 +277,13 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
                 self.of_user(table, name);
             }
             NameTable::FollowOptions => self.follow_options(name, value),
-            NameTable::EditNotices => self.edit_notices(name),
             NameTable::ConversationPost => self.conversation_post(name),
             NameTable::PostVersions => self.post_versions(name),
-            NameTable::PollEnd => self.poll_end(name),
-            NameTable::ScheduledDue => self.scheduled_due(name),
             NameTable::List => self.list(name),
             NameTable::ListMember => self.list_member(name),
             NameTable::ListedUser => self.listed_user(name),
-            NameTable::MediaFile | NameTable::MediaOf | NameTable::UnattachedMedia => {
-                self.listed_media(table, name);
-            }
-            NameTable::Media | NameTable::MediaSpace | NameTable::Scheduled => {}
+            NameTable::MediaFile | NameTable::MediaOf => self.listed_media(table, name),
+            NameTable::Media | NameTable::MediaSpace | NameTable::Scheduled | NameTable::Due => {}
             NameTable::Idempotency
             | NameTable::SampleSet
             | NameTable::SampleLabel

@@ -1,14 +1,13 @@
 //! Polls: votes by poll and by user agree, and the counts and the rows of ends follow from votes and posts. Scheduled
 //! posts: their author exists, and the row that says when they are due follows from theirs.
 
-use rows::{NameTable, PointTable, RowsMut, Scan, SetTable, Stamp, Value, encode, try_decode};
+use rows::{NameTable, PointTable, RowsMut, Scan, SetTable, Stamp, encode, try_decode};
 
 use super::{Mend, Rows, at};
-use crate::ids::ScheduledId;
-use crate::ids::{PostId, UserId, UserRef};
+use crate::due::DueWork;
+use crate::ids::{PostId, ScheduledId, UserId, UserRef};
 use crate::media::MediaUse;
 use crate::poll::{Poll, PollChoices, PollCounts, PollId};
-use crate::records::Post;
 use crate::schedule::ScheduledPost;
 use crate::write;
 
@@ -25,14 +24,13 @@ impl Mend {
         }
         self.counted.last_stamp = self.counted.last_stamp.max(poll.id.0);
         let last = step.rows.totals().last_stamp.map_or(0, Stamp::unix_ms);
-        let is_missing = step.facts().poll_end(PostId(key), poll).is_none();
-        if is_missing && !poll.is_over(last) {
+        // All whom the end of an earlier one concerns may be notified.
+        if !poll.is_over(last) && step.put_due(poll.end_of(PostId(key))) {
             step.derived(format!("post {}: the row of the end of its poll is missing", at(key)));
-            write::poll_end(step.rows, (PostId(key), poll.ends_ms), Some(None));
         }
     }
 
-    fn has_poll<R: Scan + RowsMut>(&self, step: &Rows<'_, R>, poll: u64) -> bool {
+    pub(super) fn has_poll<R: Scan + RowsMut>(&self, step: &Rows<'_, R>, poll: u64) -> bool {
         let of_post = || step.facts().stored_post(PostId(poll)).and_then(|post| post.poll);
         self.polls.contains(&poll) || of_post().is_some_and(|found| found.id.0 == poll)
     }
@@ -72,7 +70,7 @@ impl Mend {
             step.derived(format!("PollVotes {poll}, {user}: the user has no such vote"));
         }
         if !self.has_poll(step, poll) {
-            if step.set(SetTable::SweptPosts, 1, poll, Some(0)) {
+            if step.put_pending(DueWork::SweepVotes { poll: PollId(poll) }) {
                 step.derived(format!("PollVotes {poll}: no post has the poll"));
             }
         } else if step.rows.point(PointTable::PollCounts, poll).is_none() {
@@ -91,14 +89,6 @@ impl Mend {
         let row = (counts.voters > 0).then(|| encode(&counts));
         if step.put(PointTable::PollCounts, poll, row) {
             step.derived(format!("PollCounts {poll}: {} users voted", counts.voters));
-        }
-    }
-
-    /// A poll whose votes are to be removed.
-    pub(super) fn swept_poll<R: Scan + RowsMut>(&mut self, step: &mut Rows<'_, R>, poll: u64) {
-        if self.has_poll(step, poll) {
-            step.derived(format!("SweptPosts 1, {poll}: a post has the poll"));
-            step.rows.put_member(SetTable::SweptPosts, 1, poll, None);
         }
     }
 
@@ -121,18 +111,6 @@ impl Mend {
 impl<R: Scan + RowsMut> Rows<'_, R> {
     fn is_voter(&self, user: u64) -> bool {
         self.user(user).is_some_and(|user| !self.is_gone(user))
-    }
-
-    /// When a poll ends.
-    pub(super) fn poll_end(&mut self, name: &[u8]) {
-        let found = write::read_poll_end(name);
-        let is_right = found.is_some_and(|(ends_ms, post)| {
-            let post: Option<Post> = self.facts().stored_post(post);
-            post.and_then(|post| post.poll).is_some_and(|poll| poll.ends_ms == ends_ms)
-        });
-        if !is_right {
-            self.remove_named(NameTable::PollEnd, name);
-        }
     }
 
     fn one_scheduled(&mut self, (user, id): (UserId, ScheduledId), post: &ScheduledPost) {
@@ -158,20 +136,8 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
             }
             write::scheduled(self.rows, user, id, &kept);
         }
-        let due = write::due_key(post.due_ms, user, id);
-        if self.put_named(NameTable::ScheduledDue, &due, Value::new()) {
+        if self.put_due(DueWork::Publish { user, id }.at(post.due_ms)) {
             self.derived(format!("{what}: the row of its time is missing"));
-        }
-    }
-
-    /// When a scheduled post is due.
-    pub(super) fn scheduled_due(&mut self, name: &[u8]) {
-        let found = write::read_due(name);
-        let is_right = found.is_some_and(|(due_ms, user, id)| {
-            self.facts().scheduled(user, id).is_some_and(|post| post.due_ms == due_ms)
-        });
-        if !is_right {
-            self.remove_named(NameTable::ScheduledDue, name);
         }
     }
 }

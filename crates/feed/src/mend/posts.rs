@@ -4,6 +4,7 @@ use rows::{NameTable, PointTable, RowsMut, Scan, SetTable, Span, try_decode};
 
 use super::{Mend, Rows, at};
 use crate::boost::Boost;
+use crate::due::DueWork;
 use crate::ids::{PostId, UserId};
 use crate::list_rows::{self, ListRow};
 use crate::notification::{BESIDE, MENTION_ADDED, Stored, added_at};
@@ -101,16 +102,6 @@ enum BoostRows {
 }
 
 impl<R: Scan + RowsMut> Rows<'_, R> {
-    /// Who is notified next of an edit, which must be the last one of its post.
-    pub(super) fn edit_notices(&mut self, name: &[u8]) {
-        let is_right = write::read_edit_notices(name).is_some_and(|(edit, post)| {
-            self.facts().stored_post(post).is_some_and(|post| post.edited == Some(edit))
-        });
-        if !is_right {
-            self.remove_named(NameTable::EditNotices, name);
-        }
-    }
-
     /// The row of the boosted post for a boost by `user`.
     fn boost(&mut self, key: u64, user: UserId, boost: &Boost) -> BoostRows {
         let is_of = |post: Post| post.boost.is_none() && post.author == boost.author;
@@ -178,7 +169,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
     /// Whether the posts of a user are in lists with posts of many users; none if some may be: of a user who was deleted, or
     /// whose posts are being removed from lists or added again.
     fn in_shared_lists(&self, user: UserId) -> Option<bool> {
-        let changes = self.rows.member(SetTable::RelistedUsers, 0, user.0.into()).is_some();
+        let changes = self.pending.contains(&DueWork::Relist { user });
         (!changes && !self.is_deleted(user)).then(|| !self.facts().is_disabled(user))
     }
 
@@ -193,15 +184,6 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
             let (table, owner, _) = row;
             self.derived(format!("{table:?} {owner}, {item}: no such post is in the list"));
             self.rows.put_member(table, owner, item, None);
-        }
-    }
-
-    /// A user whose posts are to be removed from lists, or added again.
-    pub(super) fn relisted_user(&mut self, owner: u64, item: u64) {
-        let user = self.user(item).filter(|user| !self.is_deleted(*user));
-        if owner != 0 || user.is_none() {
-            self.derived(format!("RelistedUsers {owner}, {item}: there is no such user"));
-            self.rows.put_member(SetTable::RelistedUsers, owner, item, None);
         }
     }
 

@@ -4,6 +4,7 @@ use rows::{PointTable, RowsMut, Scan, SetTable, Span, encode};
 
 use super::{Mend, Rows, at};
 use crate::boost::PostCounts;
+use crate::due::DueWork;
 use crate::ids::{PostId, UserId};
 use crate::limits::EARLIER_BOOSTS_MAX;
 use crate::notification::{BESIDE, Inbox, Stored};
@@ -82,7 +83,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
             }
         }
         if self.facts().stored_post(PostId(post)).is_none() {
-            if self.set(SetTable::SweptPosts, 0, post, Some(0)) {
+            if self.put_pending(DueWork::SweepReactions { post: PostId(post) }) {
                 self.derived(format!("Reactions {post}: the post does not exist"));
             }
         } else if self.rows.point(PointTable::PostCounts, post).is_none() {
@@ -126,14 +127,6 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         if self.put(PointTable::PostCounts, post, counts.encode()) {
             let PostCounts { favourites, boosts, .. } = counts;
             self.derived(format!("PostCounts {post}: {favourites} favourites and {boosts} boosts"));
-        }
-    }
-
-    /// A deleted post whose reactions are to be removed.
-    pub(super) fn swept_post(&mut self, owner: u64, post: u64) {
-        if owner != 0 || self.facts().stored_post(PostId(post)).is_some() {
-            self.derived(format!("SweptPosts {owner}, {post}: the post exists"));
-            self.rows.put_member(SetTable::SweptPosts, owner, post, None);
         }
     }
 

@@ -57,31 +57,26 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
             NameTable::Email => try_decode::<UserId>(value).is_some(),
             NameTable::Invite => name.len() == 32 && Invite::try_of_row(value).is_some(),
             NameTable::GrantSecret => name.len() == 32 && try_decode::<u64>(value).is_some(),
-            NameTable::MuteEnd => name.len() == 16 && value.is_empty(),
+            NameTable::Due => super::due::is_record(name, value),
             NameTable::FeaturedTag | NameTable::FollowedTag => {
                 name.len() > 4 && try_decode::<u64>(value).is_some()
             }
             NameTable::Filters => name.len() == 4 && super::whole::is_record(value),
-            NameTable::PollEnd => {
-                name.len() == 16 && (value.is_empty() || try_decode::<u64>(value).is_some())
-            }
             NameTable::Scheduled => {
                 name.len() == 12 && try_decode::<ScheduledPost>(value).is_some()
             }
-            NameTable::ScheduledDue => true,
             NameTable::List => try_decode::<List>(value).is_some(),
             NameTable::Media => name.len() == 8 && super::media::is_record(value),
             NameTable::Conversations => name.len() == 4 && super::whole::are_marks(value),
             NameTable::PostVersions => name.len() == 8 && super::posts::are_versions(value),
             NameTable::FollowOptions => name.len() == 4 && super::whole::are_options(value),
             NameTable::MutedThreads => name.len() == 4 && super::whole::are_threads(value),
-            NameTable::EditNotices => name.len() == 16 && try_decode::<u64>(value).is_some(),
             NameTable::MediaSpace => try_decode::<MediaSpace>(value).is_some(),
-            NameTable::MediaFile | NameTable::MediaOf | NameTable::UnattachedMedia => true,
+            NameTable::MediaFile | NameTable::MediaOf => true,
             NameTable::TagPost | NameTable::AuthorTag | NameTable::ConversationPost => true,
             NameTable::ListMember | NameTable::ListedUser => true,
             NameTable::Bucket | NameTable::KeyExpiry | NameTable::Sender => true,
-            NameTable::GrantOf | NameTable::GrantExpiry | NameTable::UnusedApp => true,
+            NameTable::GrantOf | NameTable::UnusedApp => true,
             #[cfg(feature = "next-format")]
             NameTable::Next => true,
         };

@@ -6,8 +6,10 @@
 use rows::{PointTable, RowsMut, Scan, SetTable, Span, decode, encode};
 
 use super::{Mend, Rows, at};
+use crate::due::DueWork;
 use crate::ids::StoryId;
 use crate::records::Story;
+use crate::write;
 
 impl Mend {
     pub(super) fn story<R: Scan + RowsMut>(
@@ -34,6 +36,8 @@ impl Mend {
                 "story {} of user {author}: its text is lost, and the story is deleted",
                 at(key)
             ));
+            let expiry = DueWork::RemoveStory { story: StoryId(key) }.at(story.expires_ms);
+            write::due(step.rows, expiry, None);
             story.expires_ms = 0;
         }
         let mut missing = Vec::new();
@@ -41,15 +45,13 @@ impl Mend {
         if step.set(SetTable::AuthorStories, author, key, listed) {
             missing.push("by author");
         }
-        match listed {
-            Some(expires_ms) => {
-                let second = (expires_ms / 1_000).max(step.rows.totals().sweep_second);
-                if step.set(SetTable::Expiring, second, key, Some(author)) {
-                    missing.push("by the second in which it expires");
-                }
-            }
-            // Only its row in `Expiring` says when a deleted story was deleted.
-            None => drop(self.dead.insert(key, (author, false))),
+        let removal = DueWork::RemoveStory { story: StoryId(key) };
+        let is_missing = match listed {
+            Some(expires_ms) => step.put_due(removal.at(expires_ms)),
+            None => step.put_pending(removal),
+        };
+        if is_missing {
+            missing.push("by the time at which it is removed");
         }
         let span = Span { limit: story.views as usize + 1, ..Span::ALL };
         let views = step.rows.members(SetTable::StoryViews, key, span).len() as u32;
@@ -85,38 +87,6 @@ impl Mend {
                 step.derived(format!("StoryText {key}: the story was deleted"));
             }
             step.rows.put_point(PointTable::StoryText, key, None);
-        }
-    }
-
-    pub(super) fn expiring<R: Scan + RowsMut>(
-        &mut self,
-        step: &mut Rows<'_, R>,
-        second: u64,
-        story: u64,
-    ) {
-        let sweep_second = step.rows.totals().sweep_second;
-        let is_right = match (step.facts().stored_story(StoryId(story)), self.dead.get_mut(&story))
-        {
-            // Once: the sweep that finds it removes the story.
-            (Some(_), Some((_, found))) => {
-                second >= sweep_second && !std::mem::replace(found, true)
-            }
-            (Some(stored), None) => second == (stored.expires_ms / 1_000).max(sweep_second),
-            (None, _) => false,
-        };
-        if !is_right {
-            step.derived(format!("Expiring {second}, {story}: no story expires then"));
-            step.rows.put_member(SetTable::Expiring, second, story, None);
-        }
-    }
-
-    /// Has deleted stories swept that no second lists.
-    pub(super) fn list_dead_stories<R: Scan + RowsMut>(&mut self, step: &mut Rows<'_, R>) {
-        let totals = step.rows.totals();
-        let second = totals.last_stamp.map_or(0, rows::Stamp::unix_second).max(totals.sweep_second);
-        for (story, (author, _)) in self.dead.iter().filter(|(_, (_, found))| !found) {
-            step.derived(format!("story {}: deleted, but no second lists it", at(*story)));
-            step.rows.put_member(SetTable::Expiring, second, *story, Some(*author));
         }
     }
 

@@ -4,6 +4,7 @@ use rows::{NameTable, PointTable, RowsMut, Scan, SetTable, Stamp, decode, encode
 
 use super::{From, Mend, Rows, STEP_ROWS};
 use crate::accounts::AccountState;
+use crate::due::DueWork;
 use crate::ids::UserId;
 use crate::limits;
 use crate::marker::Markers;
@@ -186,8 +187,7 @@ impl Mend {
     pub(super) fn erasing_user<R: Scan + RowsMut>(
         &mut self,
         step: &mut Rows<'_, R>,
-        owner: u64,
-        item: u64,
+        (owner, item, deleted_ms): (u64, u64, u64),
     ) {
         let id = u32::try_from(item).ok().filter(|id| owner == 0 && *id < limits::USERS_MAX);
         let Some(id) = id.map(UserId) else {
@@ -196,6 +196,9 @@ impl Mend {
             return;
         };
         self.counted.erasing += 1;
+        if step.put_due(DueWork::Erase { user: id }.at(deleted_ms)) {
+            step.derived(format!("user {item}: nothing has the user's rows removed"));
+        }
         if !step.is_deleted(id) {
             step.derived(format!(
                 "user {item}: the row that says that the user was deleted is missing"
@@ -208,7 +211,9 @@ impl Mend {
     /// Has the rest of a deleted user removed, of whom a row is left that should not be.
     pub(super) fn erase_again<R: Scan + RowsMut>(&mut self, step: &mut Rows<'_, R>, user: UserId) {
         step.derived(format!("user {}: deleted, but not all rows are removed", user.0));
-        step.set(SetTable::ErasingUsers, 0, user.0.into(), Some(0));
+        let erasure = step.facts().since_now(DueWork::Erase { user });
+        step.set(SetTable::ErasingUsers, 0, user.0.into(), Some(erasure.at_ms));
+        step.put_due(erasure);
         self.counted.erasing += 1;
         let mut totals = step.rows.totals();
         totals.users_erasing += 1;

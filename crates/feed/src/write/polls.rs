@@ -2,8 +2,8 @@
 
 use rows::{NameTable, PointTable, PutRows, SetTable, Value, encode};
 
-use crate::ids::ScheduledId;
-use crate::ids::{PostId, UserId};
+use crate::due::DueWork;
+use crate::ids::{ScheduledId, UserId};
 use crate::poll::{PollChoices, PollCounts, PollId};
 use crate::schedule::ScheduledPost;
 
@@ -25,29 +25,6 @@ pub fn poll_counts(rows: &mut (impl PutRows + ?Sized), poll: PollId, counts: &Po
     rows.put_point(PointTable::PollCounts, poll.0, row);
 }
 
-/// That the poll of a post ends then, and which user is notified of it next: first the author, who is none. Or that all are
-/// notified.
-pub fn poll_end(
-    rows: &mut (impl PutRows + ?Sized),
-    (post, ends_ms): (PostId, u64),
-    next: Option<Option<u64>>,
-) {
-    let value = next.map(|next| next.map_or_else(Value::new, |next| encode(&next)));
-    rows.put_name(NameTable::PollEnd, &poll_end_key(ends_ms, post), value);
-}
-
-pub(crate) fn poll_end_key(ends_ms: u64, post: PostId) -> Value {
-    let mut bytes = Value::from_slice(&ends_ms.to_be_bytes());
-    bytes.extend_from_slice(&post.0.to_be_bytes());
-    bytes
-}
-
-/// Reverses [`poll_end_key`].
-pub(crate) fn read_poll_end(key: &[u8]) -> Option<(u64, PostId)> {
-    let (ends_ms, post) = key.split_first_chunk()?;
-    Some((u64::from_be_bytes(*ends_ms), PostId(u64::from_be_bytes(post.try_into().ok()?))))
-}
-
 /// A scheduled post, and when it is due. Its pictures say that they are held for it.
 pub fn scheduled(
     rows: &mut (impl PutRows + ?Sized),
@@ -56,8 +33,7 @@ pub fn scheduled(
     post: &ScheduledPost,
 ) {
     rows.put_name(NameTable::Scheduled, &scheduled_key(user, id), Some(encode(post)));
-    let due = due_key(post.due_ms, user, id);
-    rows.put_name(NameTable::ScheduledDue, &due, Some(Value::new()));
+    super::due(rows, DueWork::Publish { user, id }.at(post.due_ms), Some(0));
 }
 
 pub(crate) fn remove_scheduled(
@@ -67,25 +43,11 @@ pub(crate) fn remove_scheduled(
     due_ms: u64,
 ) {
     rows.put_name(NameTable::Scheduled, &scheduled_key(user, id), None);
-    rows.put_name(NameTable::ScheduledDue, &due_key(due_ms, user, id), None);
+    super::due(rows, DueWork::Publish { user, id }.at(due_ms), None);
 }
 
 pub(crate) fn scheduled_key(user: UserId, id: ScheduledId) -> Value {
     let mut bytes = Value::from_slice(&user.0.to_be_bytes());
     bytes.extend_from_slice(&id.0.to_be_bytes());
     bytes
-}
-
-pub(crate) fn due_key(due_ms: u64, user: UserId, id: ScheduledId) -> Value {
-    let mut bytes = Value::from_slice(&due_ms.to_be_bytes());
-    bytes.extend_from_slice(&scheduled_key(user, id));
-    bytes
-}
-
-/// Reverses [`due_key`].
-pub(crate) fn read_due(key: &[u8]) -> Option<(u64, UserId, ScheduledId)> {
-    let (due_ms, rest) = key.split_first_chunk()?;
-    let (user, id) = rest.split_first_chunk()?;
-    let id = ScheduledId(u64::from_be_bytes(id.try_into().ok()?));
-    Some((u64::from_be_bytes(*due_ms), UserId(u32::from_be_bytes(*user)), id))
 }

@@ -1,6 +1,6 @@
 //! Records of which all that a user or a post has are one row.
 
-use rows::{NameTable, PutRows, Stamp, Value, encode};
+use rows::{NameTable, PutRows, encode};
 
 use crate::conversation::ConversationMark;
 use crate::filter::Filter;
@@ -40,22 +40,4 @@ pub fn follow_options(rows: &mut (impl PutRows + ?Sized), user: UserId, all: &[O
 pub fn muted_threads(rows: &mut (impl PutRows + ?Sized), user: UserId, threads: &[PostId]) {
     let value = (!threads.is_empty()).then(|| encode(&threads));
     rows.put_name(NameTable::MutedThreads, &user.0.to_be_bytes(), value);
-}
-
-/// The smallest id of a user who is not notified of an edit of a post that they boosted; or that all are.
-pub fn edit_notices(rows: &mut (impl PutRows + ?Sized), edit: (Stamp, PostId), next: Option<u64>) {
-    rows.put_name(NameTable::EditNotices, &edit_notices_key(edit), next.map(|next| encode(&next)));
-}
-
-pub(crate) fn edit_notices_key((edit, post): (Stamp, PostId)) -> Value {
-    let mut bytes = Value::from_slice(&edit.0.to_be_bytes());
-    bytes.extend_from_slice(&post.0.to_be_bytes());
-    bytes
-}
-
-/// Reverses [`edit_notices_key`].
-pub(crate) fn read_edit_notices(key: &[u8]) -> Option<(Stamp, PostId)> {
-    let (edit, post) = key.split_first_chunk()?;
-    let post = PostId(u64::from_be_bytes(post.try_into().ok()?));
-    Some((Stamp(u64::from_be_bytes(*edit)), post))
 }

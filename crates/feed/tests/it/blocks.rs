@@ -8,8 +8,8 @@ use crate::support::{
 };
 use feed::thread::{ancestors, descendants};
 use feed::{
-    Command, Counts, Done, Effect, Input, Mute, NewPost, PostId, PostText, Refusal, Rows as _,
-    SetTable, Span, Txn, UserId, Viewer, limits,
+    Command, Counts, Done, DueWork, Effect, Input, Mute, NewPost, PostId, PostText, Refusal,
+    Rows as _, SetTable, Span, Txn, UserId, Viewer, limits,
 };
 use proptest::prelude::*;
 
@@ -138,14 +138,16 @@ fn a_mute_ends_by_itself_when_its_last_time_is_over() {
     world.now_ms = first;
     assert_eq!(world.end_mutes(), 0, "the first end does not count");
     world.now_ms = second - 2;
-    assert_eq!(world.run(world.due_mutes()), Ok(Done::MutesEnded { mutes: 0 }));
+    let end = |user, other, at_ms| Command::DoDue(DueWork::EndMute { user, other }.at(at_ms));
+    assert_eq!(world.run(end(ADA, BOB, second)), Ok(Done::NotDue));
     assert!(ends(&world).is_some(), "a millisecond before");
-    let others = Command::EndMutes { mutes: vec![(BOB, ADA), (ADA, UserId(2)), (UserId(9), ADA)] };
-    assert_eq!(world.run(others), Ok(Done::MutesEnded { mutes: 0 }), "there are no such mutes");
     world.now_ms = second - 1;
-    let twice = Command::EndMutes { mutes: vec![(ADA, BOB), (ADA, BOB)] };
-    assert_eq!(world.run(twice), Ok(Done::MutesEnded { mutes: 1 }));
+    for (user, other, at_ms) in [(BOB, ADA, second), (ADA, UserId(9), second), (ADA, BOB, first)] {
+        assert_eq!(world.run(end(user, other, at_ms)), Ok(Done::NotDue), "no mute ends then");
+    }
+    assert_eq!(world.run(end(ADA, BOB, second)), Ok(Done::DueDone));
     assert_eq!(world.effects, changed);
+    assert_eq!(world.run(end(ADA, BOB, second)), Ok(Done::NotDue), "two nodes may send it");
     assert_eq!((ends(&world), world.facts().counts(ADA)), (None, Counts::default()));
     assert_eq!(world.rows.totals().mutes, 0);
     // Without an end it stays, and an unmute removes an end.
@@ -155,27 +157,9 @@ fn a_mute_ends_by_itself_when_its_last_time_is_over() {
     assert_eq!((world.end_mutes(), ends(&world)), (0, Some(None)));
     world.run(mute(0, 1, Some(5))).unwrap();
     world.run(unmute(0, 1)).unwrap();
-    assert!(world.facts().first_mute_ends(0, 9).is_empty());
+    assert_eq!(world.due(), []);
     assert_eq!(world.run(unmute(0, 1)), Ok(Done::Unmuted));
     assert!(world.effects.is_empty());
-}
-
-#[test]
-fn many_mutes_that_end_together_are_ended_a_bounded_number_at_a_time() {
-    let mut world = World::new();
-    let users = limits::MUTES_ENDED_MAX as u32 + 20;
-    for user in 3..users {
-        world.run(register(&format!("u{user}"))).unwrap();
-    }
-    for user in 1..users {
-        world.run(mute(user, 0, Some(1))).unwrap();
-    }
-    world.now_ms += 2_000;
-    for ended in [limits::MUTES_ENDED_MAX as u32, 19, 0] {
-        let outcome = world.run(world.due_mutes());
-        assert_eq!(outcome, Ok(Done::MutesEnded { mutes: ended }));
-    }
-    assert_eq!(world.facts().users_in(SetTable::MutedBy, ADA, Span::ALL), []);
 }
 
 #[test]

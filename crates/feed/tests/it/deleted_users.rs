@@ -35,7 +35,7 @@ fn erase(world: &mut World) -> bool {
         }
         remains = remains.next();
     }
-    assert_eq!(world.run(Command::EraseUser { user, remains, from }), Ok(Done::UserErased));
+    assert_eq!(world.run(Command::EraseUser { user, remains, from }), Ok(Done::DueDone));
     true
 }
 
@@ -176,7 +176,7 @@ fn no_row_is_left_in_the_end_but_the_handle() {
     assert_eq!(world.facts().counts(UserId(2)), Counts::default());
     let late = Command::EraseUser { user: UserId(0), remains: Remains::Nothing, from: 0 };
     let before = world.snapshot();
-    assert_eq!(world.run(late), Ok(Done::UserErased));
+    assert_eq!(world.run(late), Ok(Done::NotDue));
     assert_eq!(world.snapshot(), before);
 }
 

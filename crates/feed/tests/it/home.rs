@@ -6,8 +6,8 @@ use feed::HomeAuthors;
 use feed::follow_options::FollowWith;
 use feed::timeline::{gather, gather_within};
 use feed::{
-    Bio, Command, Cursor, Facts, Handle, Name, NewPost, Page, PageOf, PostEdit, PostId, PostText,
-    Reaction, StampedCommand, Txn, UserId, UserRef, Visibility, Visible, apply,
+    Bio, Command, Cursor, DueWork, Facts, Handle, Name, NewPost, Page, PageOf, PostEdit, PostId,
+    PostText, Reaction, StampedCommand, Txn, UserId, UserRef, Visibility, Visible, apply,
 };
 use proptest::prelude::*;
 use rows::{Stamp, StampClock};
@@ -187,8 +187,10 @@ fn build(steps: &[Step]) -> (MemoryRows, History) {
             Step::Delete(at) => {
                 if !history.posts.is_empty() {
                     let (post, _, _) = history.posts.remove(at % history.posts.len());
-                    assert!(run(Command::DeletePost { post }).1);
-                    run(Command::SweepReactions { post, from: 0 });
+                    let (deleted, done) = run(Command::DeletePost { post });
+                    assert!(done);
+                    let sweep = DueWork::SweepReactions { post }.since(Stamp(deleted.0));
+                    run(Command::DoDue(sweep));
                     history.boosts.retain(|boost| boost.post != post);
                 }
             }

@@ -429,14 +429,14 @@ fn the_posts_of_a_disabled_account_cost_the_public_timeline_nothing() {
     world.run(Command::DeletePost { post: late }).unwrap();
     for half in [AccountState::Active, AccountState::Disabled, AccountState::Active] {
         world.set_account(1, half);
-        world.run(Command::RelistPosts { user: UserId(1) }).unwrap();
+        world.run(Command::DoDue(world.due()[0])).unwrap();
     }
     world.relist();
     assert_eq!(shared_rows(&world), enabled);
     assert_eq!(mended(&world), world.rows);
     world.set_account(1, AccountState::Disabled);
     world.run(Command::DeleteUser { user: id(1) }).unwrap();
-    assert!(world.facts().relisted(UserId(0)).is_none());
+    world.relist();
     world.erase(1);
     assert_eq!(posts(&world), (vec![shown], false));
 }

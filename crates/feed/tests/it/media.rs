@@ -8,8 +8,8 @@ use feed::media::{
     ProfilePicture,
 };
 use feed::{
-    Command, Done, Effect, Mend, NewPost, Outcome, PostChange, PostEdit, PostId, PostText, Refusal,
-    UserId,
+    Command, Done, Due, DueWork, Effect, Mend, NewPost, Outcome, PostChange, PostEdit, PostId,
+    PostText, Refusal, UserId,
 };
 
 fn file(content: u8, bytes: u32) -> MediaFile {
@@ -171,8 +171,7 @@ fn a_picture_that_is_not_attached_within_a_day_is_removed_and_others_stay() {
     world.now_ms += UNATTACHED_MS;
     let young = added(&mut world, new(0, 9));
     assert_eq!(unattached(&world), [old[1], old[2], young]);
-    let all = MediaCommand::Expire { media: [&old[..], &[young, MediaId(1)]].concat() };
-    assert_eq!(run(&mut world, all), Ok(Done::Media(MediaDone::Expired(2))));
+    assert_eq!(expire(&mut world), 2);
     assert_eq!(unattached(&world), [young]);
     assert_eq!(world.facts().post(post).unwrap().media, old[..1]);
     assert_eq!(world.facts().media_space(USER), space(2, 1));
@@ -181,7 +180,16 @@ fn a_picture_that_is_not_attached_within_a_day_is_removed_and_others_stay() {
 
 /// The pictures that nothing shows, those that have been so for the longest time first.
 fn unattached(world: &World) -> Vec<MediaId> {
-    world.facts().oldest_unattached(99).into_iter().map(|(media, _)| media).collect()
+    let unattached = |due: Due| match due.work {
+        DueWork::RemoveMedia { media } => Some(media),
+        _ => None,
+    };
+    world.due().into_iter().filter_map(unattached).collect()
+}
+
+/// Removes the pictures that have been unattached for a day; returns their number.
+fn expire(world: &mut World) -> usize {
+    world.do_due_of(|work| matches!(work, DueWork::RemoveMedia { .. }))
 }
 
 #[test]
@@ -197,11 +205,10 @@ fn pictures_of_a_post_that_is_written_anew_are_unattached_for_a_day() {
     assert_eq!(world.facts().media_space(USER), space(3, 3));
     check_rows(&world);
     published(&mut world, 0, "y", &media[..1]);
-    let all = MediaCommand::Expire { media: media.clone() };
-    assert_eq!(run(&mut world, all.clone()), Ok(Done::Media(MediaDone::Expired(1))));
+    assert_eq!(expire(&mut world), 1);
     assert_eq!(unattached(&world), media[1..2]);
     world.now_ms += UNATTACHED_MS + 1;
-    assert_eq!(run(&mut world, all), Ok(Done::Media(MediaDone::Expired(1))));
+    assert_eq!(expire(&mut world), 1);
     assert_eq!(world.facts().media_space(USER), space(1, 0));
     check_rows(&world);
 }
@@ -317,7 +324,7 @@ fn lost_and_wrong_rows_of_pictures_are_found_and_mended() {
         NameTable::Media,
         NameTable::MediaFile,
         NameTable::MediaOf,
-        NameTable::UnattachedMedia,
+        NameTable::Due,
         NameTable::MediaSpace,
     ];
     for table in tables {

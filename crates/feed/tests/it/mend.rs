@@ -7,8 +7,8 @@ use crate::support;
 use crate::support::World;
 use feed::follow_options::{FollowOptions, FollowWith, OptionsOf};
 use feed::{
-    Command, Label, ListId, Mend, NewPost, PollId, PostEdit, PostId, Remains, SampleBits, SampleId,
-    ScheduledId, SetName, StoryId, UserId, poll::PollCommand, schedule::ScheduleCommand,
+    Command, Due, DueWork, Facts, Label, ListId, Mend, NewPost, PostEdit, PostId, Remains,
+    SampleBits, SampleId, ScheduledId, SetName, StoryId, UserId, schedule::ScheduleCommand,
 };
 use proptest::prelude::*;
 use rows::{
@@ -25,7 +25,6 @@ enum Act {
     Block(u32, u32, bool),
     Mute(u32, u32, Option<u64>),
     Unmute(u32, u32),
-    EndMutes,
     Post(u32, u32),
     Reply(u32, usize),
     EditPost(usize, u32),
@@ -34,7 +33,6 @@ enum Act {
     ViewStory(usize, u32),
     DeleteStory(usize),
     Wait(u64),
-    Sweep,
     Sample(u8, u8),
     DeleteSample(usize),
     DeleteUser(u32),
@@ -42,7 +40,7 @@ enum Act {
     React(u32, usize, usize, bool),
     Clear(u32),
     Dismiss(u32, usize),
-    SweepReactions,
+    DoDue(usize),
     Markers(u32, u64),
     Note(u32, u32, bool),
     Lock(u32, bool),
@@ -53,13 +51,10 @@ enum Act {
     Listed(u32, usize, u32, bool),
     Poll(u32, Option<usize>),
     Vote(u32, usize, u8),
-    EndPoll(usize),
-    SweepVotes,
     Schedule(u32),
     Scheduled(u32, bool),
     FollowWith(u32, u32, Option<bool>, Option<bool>),
     MuteThread(u32, usize, bool),
-    NotifyOfEdit(usize),
 }
 
 const USERS: u32 = 6;
@@ -72,7 +67,6 @@ fn act() -> impl Strategy<Value = Act> {
         2 => (user(), user(), any::<bool>()).prop_map(|(a, b, yes)| Act::Block(a, b, yes)),
         2 => (user(), user(), prop::option::of(1..5_u64)).prop_map(|(a, b, s)| Act::Mute(a, b, s)),
         1 => (user(), user()).prop_map(|(a, b)| Act::Unmute(a, b)),
-        1 => Just(Act::EndMutes),
         4 => (user(), user()).prop_map(|(a, b)| Act::Post(a, b)),
         2 => (user(), any::<usize>()).prop_map(|(a, n)| Act::Reply(a, n)),
         1 => (any::<usize>(), user()).prop_map(|(n, b)| Act::EditPost(n, b)),
@@ -81,7 +75,6 @@ fn act() -> impl Strategy<Value = Act> {
         3 => (any::<usize>(), user()).prop_map(|(n, a)| Act::ViewStory(n, a)),
         1 => any::<usize>().prop_map(Act::DeleteStory),
         1 => (1..4_000_u64).prop_map(Act::Wait),
-        1 => Just(Act::Sweep),
         2 => (0..3_u8, 0..3_u8).prop_map(|(set, label)| Act::Sample(set, label)),
         1 => any::<usize>().prop_map(Act::DeleteSample),
         1 => (2..USERS).prop_map(Act::DeleteUser),
@@ -90,7 +83,7 @@ fn act() -> impl Strategy<Value = Act> {
             .prop_map(|(a, n, kind, on)| Act::React(a, n, kind, on)),
         1 => user().prop_map(Act::Clear),
         1 => (user(), any::<usize>()).prop_map(|(a, n)| Act::Dismiss(a, n)),
-        1 => Just(Act::SweepReactions),
+        6 => any::<usize>().prop_map(Act::DoDue),
         1 => (user(), 0..9_u64).prop_map(|(a, n)| Act::Markers(a, n)),
         2 => (user(), user(), prop::bool::weighted(0.8)).prop_map(|(a, b, on)| Act::Note(a, b, on)),
         2 => (user(), prop::bool::weighted(0.7)).prop_map(|(a, on)| Act::Lock(a, on)),
@@ -102,8 +95,6 @@ fn act() -> impl Strategy<Value = Act> {
             .prop_map(|(a, n, b, on)| Act::Listed(a, n, b, on)),
         2 => (user(), prop::option::weighted(0.3, any::<usize>())).prop_map(|(a, n)| Act::Poll(a, n)),
         5 => (user(), any::<usize>(), 0..2_u8).prop_map(|(a, n, c)| Act::Vote(a, n, c)),
-        2 => any::<usize>().prop_map(Act::EndPoll),
-        1 => Just(Act::SweepVotes),
         1 => (300_000..400_000_u64).prop_map(Act::Wait),
         2 => user().prop_map(Act::Schedule),
         2 => (user(), any::<bool>()).prop_map(|(a, cancels)| Act::Scheduled(a, cancels)),
@@ -111,7 +102,6 @@ fn act() -> impl Strategy<Value = Act> {
             .prop_map(|(a, b, boosts, notify)| Act::FollowWith(a, b, boosts, notify)),
         2 => (user(), any::<usize>(), prop::bool::weighted(0.7))
             .prop_map(|(a, n, on)| Act::MuteThread(a, n, on)),
-        1 => any::<usize>().prop_map(Act::NotifyOfEdit),
     ]
 }
 
@@ -148,28 +138,19 @@ fn other_command(world: &World, act: &Act) -> Option<Command> {
     Some(match *act {
         Act::Poll(a, edited) => support::poll(a, edited.map(post)),
         Act::Vote(a, n, choice) => support::vote(a, post(n), choice.into()),
-        Act::EndPoll(n) => Command::Poll(PollCommand::End { post: post(n) }),
         Act::FollowWith(a, b, boosts, notify) => {
             let with = FollowWith { user: id(a), other: id(b), boosts, notify };
             Command::FollowWith(Box::new(with))
         }
         Act::MuteThread(a, n, on) => Command::MuteThread { user: id(a), post: post(n), on },
-        Act::NotifyOfEdit(n) => {
-            let edits = world.facts().first_edit_notices(0, 9);
-            let (edit, post) = *edits.get(n % edits.len().max(1))?;
-            Command::NotifyOfEdit { edit, post }
-        }
-        Act::SweepVotes => {
-            let poll = world.facts().swept_poll(PollId(0)).unwrap_or(PollId(7));
-            Command::Poll(PollCommand::Sweep { poll, from: 0 })
-        }
         Act::Schedule(a) => support::schedule(a, world.now_ms + 310_000),
         Act::Scheduled(a, cancels) => {
             let found = world.facts().scheduled_of(UserId(a), ScheduledId(0), 1);
             let at = found.first().copied().unwrap_or(ScheduledId(7));
+            let due_ms = world.now_ms + 310_000;
             Command::Schedule(match cancels {
                 true => ScheduleCommand::Cancel { user: id(a), id: at },
-                false => ScheduleCommand::Publish { user: UserId(a), id: at },
+                false => ScheduleCommand::Move { user: id(a), id: at, due_ms },
             })
         }
         _ => return None,
@@ -190,7 +171,6 @@ fn command(world: &World, act: &Act) -> Option<Command> {
         Act::Block(a, b, false) => support::unblock(id(a), id(b)),
         Act::Mute(a, b, secs) => support::mute(a, b, secs),
         Act::Unmute(a, b) => support::unmute(a, b),
-        Act::EndMutes => world.due_mutes(),
         Act::Post(a, b) => support::post(a, &format!("to @u{b} and @ada #t{b} #all")),
         Act::Reply(a, n) => Command::Publish(Box::new(NewPost {
             parent: Some(post(n)),
@@ -204,7 +184,6 @@ fn command(world: &World, act: &Act) -> Option<Command> {
         Act::Story(a, secs) => support::post_story(a, "a story", secs),
         Act::ViewStory(n, a) => support::view(story(n), a),
         Act::DeleteStory(n) => Command::DeleteStory { story: story(n) },
-        Act::Sweep => Command::SweepStories,
         Act::Sample(set, label) => Command::AddSample {
             set: SetName::parse(&format!("s{set}")).unwrap(),
             label: Label::parse(&format!("l{label}")).unwrap(),
@@ -236,9 +215,9 @@ fn command(world: &World, act: &Act) -> Option<Command> {
             let notification = feed::NotificationId(post(n).0);
             Command::DismissNotification { user: id(a), notification }
         }
-        Act::SweepReactions => {
-            let post = world.facts().swept_post(PostId(0)).unwrap_or(PostId(7));
-            Command::SweepReactions { post, from: 0 }
+        Act::DoDue(n) => {
+            let due = world.due();
+            Command::DoDue(*due.get(n % due.len().max(1))?)
         }
         _ => return other_command(world, act),
     })
@@ -274,7 +253,6 @@ fn derived(rows: &MemoryRows) -> Vec<(SetTable, u64, u64)> {
         SetTable::Mentions,
         SetTable::Friends,
         SetTable::AuthorStories,
-        SetTable::Expiring,
         SetTable::Seen,
         SetTable::Samples,
         SetTable::Replies,
@@ -305,14 +283,32 @@ fn all_of(rows: &MemoryRows) -> Vec<(PointTable, u64)> {
     PointTable::ALL.into_iter().flat_map(of).collect()
 }
 
-/// The rows as the check leaves them: a deleted story is listed for another second.
-fn without_dead_stories(rows: &MemoryRows) -> MemoryRows {
+/// What is due and follows from other rows.
+fn derived_due(rows: &MemoryRows) -> Vec<Due> {
+    let is_derived = |due: &Due| {
+        matches!(
+            due.work,
+            DueWork::EndMute { .. }
+                | DueWork::RemoveStory { .. }
+                | DueWork::Publish { .. }
+                | DueWork::SweepReactions { .. }
+                | DueWork::SweepVotes { .. }
+                | DueWork::Erase { .. }
+        )
+    };
+    Facts::new(rows).first_due(0, None, usize::MAX).into_iter().filter(is_derived).collect()
+}
+
+/// The rows as the check leaves them: what was deleted has its other rows removed at another time, and from the beginning.
+fn without_pending(rows: &MemoryRows) -> MemoryRows {
     let mut rows = rows.clone();
-    for (second, story, _) in rows.members_from(SetTable::Expiring, (0, 0), usize::MAX).0 {
-        let row = rows.point(PointTable::Story, story).map(|row| rows::decode::<feed::Story>(&row));
-        if row.is_some_and(|story| story.expires_ms == 0) {
-            rows.put_member(SetTable::Expiring, second, story, None);
-        }
+    for due in derived_due(&rows) {
+        let from = match due.work {
+            DueWork::RemoveStory { story } if Facts::new(&rows).story(story).is_none() => None,
+            DueWork::SweepReactions { .. } | DueWork::SweepVotes { .. } => None,
+            _ => Some(0),
+        };
+        feed::write::due(&mut rows, due, from);
     }
     rows
 }
@@ -509,13 +505,15 @@ proptest! {
         for table in [
             NameTable::Handle,
             NameTable::SampleLabel,
-            NameTable::MuteEnd,
             NameTable::TagPost,
             NameTable::AuthorTag,
         ] {
             for name in world.rows.first_names(table, &[], 3) {
                 world.rows.put_name(table, &name, None);
             }
+        }
+        for due in derived_due(&world.rows).into_iter().take(9) {
+            feed::write::due(&mut world.rows, due, None);
         }
         if totals {
             let mut wrong = world.rows.totals();
@@ -533,7 +531,7 @@ proptest! {
                 world.rows.put_point(PointTable::Counts, user, Some(zero.clone()));
             }
         }
-        prop_assert_eq!(without_dead_stories(&world.rows), without_dead_stories(&before));
+        prop_assert_eq!(without_pending(&world.rows), without_pending(&before));
         prop_assert_eq!(mend(&mut world.rows), vec![]);
     }
 
@@ -698,7 +696,7 @@ fn options_of_follows_and_muted_threads_are_those_of_a_user() {
         (threads, &[0, 0, 0, 9], rows::encode(&vec![post])),
         (threads, &[0, 0, 0, 1], rows::encode(&vec![post; 2])),
         (threads, &[0, 0, 0, 1], Value::from_slice(&[9, 9])),
-        (NameTable::EditNotices, &[7; 16], rows::encode(&0_u64)),
+        (NameTable::Due, &[7; 16], Value::new()),
     ] {
         let mut rows = whole.clone();
         rows.put_name(table, name, Some(value));

@@ -4,9 +4,9 @@ use crate::support::{World, block, follow, id, register, unfollow};
 use feed::follow_options::{FollowOptions, FollowWith};
 use feed::limits::{EDIT_NOTICES_MAX, FOLLOW_OPTIONS_MAX, MUTED_THREADS_MAX, NOTIFYING_MAX};
 use feed::{
-    Command, Cursor, Done, Effect, Input, NewPost, Notice, NoticeKind, NotificationFilter,
-    NotificationId, NotificationPage, Page, PostEdit, PostId, PostText, Reaction, Refusal,
-    UserEdit, UserId, Viewer, Visibility,
+    Command, Cursor, Done, Due, DueWork, Effect, Input, NewPost, Notice, NoticeKind,
+    NotificationFilter, NotificationId, NotificationPage, Page, PostEdit, PostId, PostText,
+    Reaction, Refusal, UserEdit, UserId, Viewer, Visibility,
 };
 use rows::{NameTable, Rows as _};
 
@@ -228,12 +228,17 @@ fn pages_have_every_post_once_however_many_replies_are_between() {
 
 /// Sends what the node sends next about edits.
 fn notify_of_edits(world: &mut World) -> usize {
-    let edits = world.facts().first_edit_notices(0, 9);
-    for (edit, post) in &edits {
-        let command = Command::NotifyOfEdit { edit: *edit, post: *post };
-        assert_eq!(world.run(command), Ok(Done::EditNotified));
+    let edits = edits(world);
+    for due in &edits {
+        assert_eq!(world.run(Command::DoDue(*due)), Ok(Done::DueDone));
     }
     edits.len()
+}
+
+/// The edits of which not all are notified who boosted the post.
+fn edits(world: &World) -> Vec<Due> {
+    let is_edit = |due: &Due| matches!(due.work, DueWork::NotifyOfEdit { .. });
+    world.due().into_iter().filter(is_edit).collect()
 }
 
 const HOUR_MS: u64 = 3_600_000;
@@ -247,19 +252,19 @@ fn who_boosted_a_post_is_notified_of_an_edit_after_a_quiet_hour() {
     }
     let post = world.post(0, "one");
     world.edit(post, "two");
-    assert_eq!(world.facts().first_edit_notices(0, 9), [], "nobody boosted it");
+    assert_eq!(edits(&world), [], "nobody boosted it");
     world.now_ms += HOUR_MS;
     for user in boosters.clone().chain([0]) {
         world.react(user, post, Reaction::Boost);
     }
     world.react(1, post, Reaction::Favourite);
     world.edit(post, "three");
-    let first = world.facts().first_edit_notices(0, 9)[0].0;
+    let first = edits(&world)[0];
     assert_eq!(notify_of_edits(&mut world), 1);
     world.edit(post, "four");
-    assert_eq!(world.facts().first_edit_notices(0, 9).len(), 1, "of the last edit alone");
+    assert_eq!(edits(&world).len(), 1, "of the last edit alone");
     let old = world.snapshot();
-    world.run(Command::NotifyOfEdit { edit: first, post }).unwrap();
+    assert_eq!(world.run(Command::DoDue(first)), Ok(Done::NotDue));
     assert_eq!(world.snapshot(), old, "of an edit before the last one nobody is notified");
     let last = boosters.end - 1;
     let mute = Command::Mute { user: id(last - 1), other: id(0), mentions: true, time: None };
@@ -288,7 +293,7 @@ fn who_boosted_a_post_is_notified_of_an_edit_after_a_quiet_hour() {
     world.now_ms += HOUR_MS;
     world.edit(post, "seven");
     world.run(Command::DeletePost { post }).unwrap();
-    assert_eq!(world.rows.first_name(NameTable::EditNotices, &[]), None, "no row is left");
+    assert_eq!(edits(&world), [], "no row is left");
     assert_eq!(world.notices(3), []);
 }
 

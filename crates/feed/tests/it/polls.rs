@@ -6,8 +6,8 @@ use feed::poll::{
     NewPoll, NewPollPost, PollCommand, PollDone, PollOptions, PollPostEdit, PollTime,
 };
 use feed::{
-    Command, Done, Effect, Mend, NewPost, Notice, Outcome, Poll, PollChoices, PollCounts, PollId,
-    PollRefusal, PostEdit, PostId, PostText, Reaction, Refusal, UserId, Visibility,
+    Command, Done, DueWork, Effect, Mend, NewPost, Notice, Outcome, Poll, PollChoices, PollCounts,
+    PollId, PollRefusal, PostEdit, PostId, PostText, Reaction, Refusal, UserId, Visibility,
 };
 use rows::{NameTable, PointTable, Rows as _, Scan as _, SetTable};
 
@@ -64,26 +64,13 @@ fn counts(world: &World, post: PostId) -> (u32, [u32; 4]) {
     (voters, votes)
 }
 
-/// Sends commands about the end of a poll, as the node does, until all are notified. Returns their number.
+/// Ends a poll if it is time, until all are notified. Returns the number of commands.
 fn end(world: &mut World, post: PostId) -> usize {
-    for commands in 1.. {
-        match run(world, PollCommand::End { post }) {
-            Ok(Done::Poll(PollDone::Ended { more: true })) => {}
-            Ok(Done::Poll(PollDone::Ended { more: false } | PollDone::NotDue)) => return commands,
-            other => panic!("{other:?}"),
-        }
-    }
-    0
+    world.do_due_of(|work| work == DueWork::EndPoll { post })
 }
 
 fn sweep(world: &mut World) -> usize {
-    let mut commands = 0;
-    while let Some(poll) = world.facts().swept_poll(PollId(0)) {
-        let from = world.facts().poll_votes(poll, 0, 1).first().map_or(0, |(user, _)| user.0);
-        run(world, PollCommand::Sweep { poll, from: from.into() }).unwrap();
-        commands += 1;
-    }
-    commands
+    world.do_due_of(|work| matches!(work, DueWork::SweepVotes { .. }))
 }
 
 /// Checks that the rows agree, with the command that checks a data directory.
@@ -94,11 +81,15 @@ fn check_rows(world: &World) {
     assert!(found.is_empty(), "{found:?}");
 }
 
+const fn is_of_poll(work: DueWork) -> bool {
+    matches!(work, DueWork::EndPoll { .. } | DueWork::SweepVotes { .. })
+}
+
 fn has_no_rows(world: &World) -> bool {
-    let sets = [SetTable::PollVotes, SetTable::Votes, SetTable::SweptPosts];
+    let sets = [SetTable::PollVotes, SetTable::Votes];
     sets.into_iter().all(|table| world.rows.members_from(table, (0, 0), 1).0.is_empty())
         && world.rows.points_from(PointTable::PollCounts, 0, 1).0.is_empty()
-        && world.rows.first_name(NameTable::PollEnd, &[]).is_none()
+        && !world.due().into_iter().any(|due| is_of_poll(due.work))
 }
 
 #[test]
@@ -251,7 +242,7 @@ fn a_poll_that_has_ended_does_not_begin_again_without_other_options() {
     edit(&mut world, post, Some(new(&["yes", "no", "maybe"], false))).unwrap();
     assert_eq!(poll(&world, post), before);
     assert_eq!(vote(&mut world, 2, post, &[0]), refused(PollRefusal::Ended));
-    assert_eq!(end(&mut world, post), 1);
+    assert_eq!(end(&mut world, post), 0);
     let of_polls = |world: &World, user| {
         world.notices(user).into_iter().filter(|(_, notice)| *notice == Notice::Poll(post)).count()
     };
@@ -271,7 +262,7 @@ fn author_and_voters_are_notified_of_the_end_once_in_pieces() {
     for user in 1..=voters {
         assert_eq!(vote(&mut world, user, post, &[user as usize % 3]), VOTED);
     }
-    assert_eq!(end(&mut world, post), 1);
+    assert_eq!(end(&mut world, post), 0);
     assert_eq!(world.notices(1), [], "it has not ended");
     world.run(mute(5, 0, None)).unwrap();
     world.run(block(id(6), id(0))).unwrap();
@@ -279,10 +270,9 @@ fn author_and_voters_are_notified_of_the_end_once_in_pieces() {
     world.now_ms = poll(&world, post).ends_ms;
     // Two nodes may send the same command.
     let mut notified = 0;
-    let ended = |more| PollDone::Ended { more };
-    for done in [ended(true), ended(true), ended(false), PollDone::NotDue] {
-        let outcome = run(&mut world, PollCommand::End { post });
-        assert_eq!(outcome, Ok(Done::Poll(done)));
+    let due = poll(&world, post).end_of(post);
+    for done in [Done::DueDone, Done::DueDone, Done::DueDone, Done::NotDue] {
+        assert_eq!(world.run(Command::DoDue(due)), Ok(done));
         assert!(world.effects.len() <= POLL_NOTICES_MAX + 1);
         notified += world.effects.len();
         check_rows(&world);
@@ -382,7 +372,7 @@ fn lost_rows_of_polls_come_back() {
         vote(&mut world, user, post, &[0, 1]).unwrap();
     }
     let (poll, whole) = (poll(&world, post), world.rows.clone());
-    let end = [poll.ends_ms.to_be_bytes(), post.0.to_be_bytes()].concat();
+    let end = whole.first_name(NameTable::Due, &[]).unwrap();
     type Damage<'a> = &'a dyn Fn(&mut testkit::MemoryRows);
     let damages: [(&str, Damage<'_>); 8] = [
         ("counts", &|rows| rows.put_point(PointTable::PollCounts, poll.id.0, None)),
@@ -393,11 +383,14 @@ fn lost_rows_of_polls_come_back() {
         ("by poll", &|rows| rows.put_member(SetTable::PollVotes, poll.id.0, 1, None)),
         ("by user", &|rows| rows.put_member(SetTable::Votes, 2, poll.id.0, None)),
         ("differing", &|rows| rows.put_member(SetTable::Votes, 2, poll.id.0, Some(1))),
-        ("end", &|rows| rows.put_name(NameTable::PollEnd, &end, None)),
+        ("end", &|rows| rows.put_name(NameTable::Due, &end, None)),
         ("wrong end", &|rows| {
-            rows.put_name(NameTable::PollEnd, &[9; 16], Some(rows::Value::new()));
+            let later = [&[1], &end[1..]].concat();
+            rows.put_name(NameTable::Due, &later, Some(rows::Value::new()));
         }),
-        ("swept", &|rows| rows.put_member(SetTable::SweptPosts, 1, poll.id.0, Some(0))),
+        ("swept", &|rows| {
+            feed::write::due(rows, DueWork::SweepVotes { poll: poll.id }.at(7), Some(0));
+        }),
     ];
     for (what, damage) in damages {
         let mut rows = whole.clone();

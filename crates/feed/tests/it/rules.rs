@@ -6,10 +6,10 @@ use crate::support::{
     unfriend, view,
 };
 use feed::{
-    Bio, Command, Counts, Done, Effect, Handle, Idempotency, Input, Label, Language, Lifetime,
-    Listed, Name, NewPost, Post, PostChange, PostDefaults, PostId, PostText, ProfileFields,
-    Refusal, Remains, Request, SampleId, SetName, StampedCommand, StoryId, Txn, User, UserEdit,
-    UserId, UserRef, Visibility, Warning, apply, limits,
+    Bio, Command, Counts, Done, DueWork, Effect, Handle, Idempotency, Input, Label, Language,
+    Lifetime, Listed, Name, NewPost, Post, PostChange, PostDefaults, PostId, PostText,
+    ProfileFields, Refusal, Remains, Request, SampleId, SetName, StampedCommand, StoryId, Txn,
+    User, UserEdit, UserId, UserRef, Visibility, Warning, apply, limits,
 };
 use rows::{Rows, SetTable, Span, Stamp};
 
@@ -487,7 +487,7 @@ fn entries_survive_their_bytes() {
         },
         Command::DeleteStory { story: StoryId(1) },
         view(StoryId(u64::MAX >> 1), 7),
-        Command::SweepStories,
+        Command::DoDue(DueWork::RemoveStory { story: StoryId(1) }.at(7)),
         Command::AddSample {
             set: SetName::parse("letters").unwrap(),
             label: Label::parse("a").unwrap(),
@@ -501,7 +501,6 @@ fn entries_survive_their_bytes() {
         support::mute(1, 2, None),
         support::mute(1, 2, Some(315_360_000)),
         support::unmute(1, 2),
-        Command::EndMutes { mutes: vec![(UserId(1), UserId(2)), (UserId(7), UserId(u32::MAX))] },
     ] {
         let idempotency = Some(Idempotency { key: [1; 16], content: [2; 8] });
         let request = Request { idempotency, command };

@@ -12,8 +12,8 @@ use feed::media::{
 use feed::poll::{NewPoll, PollOptions, PollTime};
 use feed::schedule::{ScheduleCommand, ScheduleDone, ScheduledPost};
 use feed::{
-    Command, Done, Mend, NewPost, Outcome, PollRefusal, PostId, PostText, Refusal, ScheduleRefusal,
-    ScheduledId, Span, UserId,
+    Command, Done, DueWork, Mend, NewPost, Outcome, PollRefusal, PostId, PostText, Refusal,
+    ScheduleRefusal, ScheduledId, Span, UserId,
 };
 use rows::{NameTable, Rows as _};
 
@@ -42,11 +42,13 @@ fn created(world: &mut World, post: ScheduledPost) -> ScheduledId {
 }
 
 fn publish(world: &mut World, user: u32, id: ScheduledId) -> Outcome {
-    run(world, ScheduleCommand::Publish { user: UserId(user), id })
+    let post = world.facts().scheduled(UserId(user), id);
+    let due_ms = post.map_or(world.now_ms, |post| post.due_ms);
+    world.run(Command::DoDue(DueWork::Publish { user: UserId(user), id }.at(due_ms)))
 }
 
-const PUBLISHED: Outcome = Ok(Done::Schedule(ScheduleDone::Published));
-const NOT_DUE: Outcome = Ok(Done::Schedule(ScheduleDone::NotDue));
+const PUBLISHED: Outcome = Ok(Done::DueDone);
+const NOT_DUE: Outcome = Ok(Done::NotDue);
 
 fn refused(refusal: ScheduleRefusal) -> Outcome {
     Err(Refusal::Schedule(refusal))
@@ -91,8 +93,9 @@ fn check_rows(world: &World) {
 }
 
 fn has_no_rows(world: &World) -> bool {
-    let tables = [NameTable::Scheduled, NameTable::ScheduledDue];
-    tables.into_iter().all(|table| world.rows.first_name(table, &[]).is_none())
+    let is_due = |due: feed::Due| matches!(due.work, DueWork::Publish { .. });
+    world.rows.first_name(NameTable::Scheduled, &[]).is_none()
+        && !world.due().into_iter().any(is_due)
 }
 
 #[test]
@@ -133,7 +136,8 @@ fn it_is_published_once_when_it_is_due_as_a_post_of_that_moment() {
     let at = created(&mut world, post.clone());
     assert_eq!(world.effects, []);
     assert_eq!(world.facts().scheduled(UserId(0), at), Some(post.clone()));
-    assert_eq!(world.facts().first_due(0, 9), [(post.due_ms, UserId(0), at)]);
+    let due = DueWork::Publish { user: UserId(0), id: at }.at(post.due_ms);
+    assert_eq!(world.due(), [due]);
     check_rows(&world);
     world.run(support::register("dan")).unwrap();
     world.now_ms = post.due_ms - 2;
@@ -239,7 +243,7 @@ fn its_pictures_are_held_until_it_is_published_or_cancelled() {
     let delete = MediaCommand::Delete { user: id(0), media: media[0] };
     assert_eq!(world.run(Command::Media(delete)), Err(MediaRefusal::Attached.into()));
     world.now_ms += 2 * support::DAY_MS;
-    world.run(Command::Media(MediaCommand::Expire { media: media.clone() })).unwrap();
+    assert_eq!(world.do_due_of(|work| matches!(work, DueWork::RemoveMedia { .. })), 2);
     assert!(used(&world, media[0]).is_some() && used(&world, media[2]).is_none());
     check_rows(&world);
     assert_eq!(publish(&mut world, 0, first), PUBLISHED);
@@ -305,7 +309,7 @@ fn lost_rows_of_scheduled_posts_come_back() {
     let media = picture(&mut world, 0, 1);
     let post = ScheduledPost { media: vec![media], ..new(&world, 0, "") };
     let at = created(&mut world, post.clone());
-    let due = [&post.due_ms.to_be_bytes()[..], &[0; 4], &at.0.to_be_bytes()].concat();
+    let due = world.rows.first_name(NameTable::Due, &[]).unwrap();
     let key = [&[0; 4][..], &at.0.to_be_bytes()].concat();
     let whole = world.rows.clone();
     let mend = |rows: &mut testkit::MemoryRows| {
@@ -318,11 +322,11 @@ fn lost_rows_of_scheduled_posts_come_back() {
         assert_eq!(again, 0, "a second check finds nothing");
     };
     let mut rows = whole.clone();
-    rows.put_name(NameTable::ScheduledDue, &due, None);
+    rows.put_name(NameTable::Due, &due, None);
     mend(&mut rows);
     assert!(rows == whole);
     let mut rows = whole.clone();
-    rows.put_name(NameTable::ScheduledDue, &[9; 20], Some(rows::Value::new()));
+    rows.put_name(NameTable::Due, &[&[1], &due[1..]].concat(), Some(rows::Value::new()));
     mend(&mut rows);
     assert!(rows == whole);
     // Without the post nothing holds its picture, and of one without its picture nothing is left.

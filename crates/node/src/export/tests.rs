@@ -79,7 +79,7 @@ fn set(table: SetTable) -> Kept {
         SetTable::BlockedBy | SetTable::MutedBy => Derived,
         SetTable::DeletedUsers => Exported,
         SetTable::Followers | SetTable::AuthorPosts | SetTable::Mentions => Derived,
-        SetTable::AuthorStories | SetTable::Expiring | SetTable::Seen => Derived,
+        SetTable::AuthorStories | SetTable::Seen => Derived,
         SetTable::Samples | SetTable::Replies | SetTable::Boosts => Derived,
         SetTable::Notes | SetTable::NotedBy => Derived,
         SetTable::OrphanedSpaces | SetTable::FreeSpaces => LeftOut(EMPTIED),
@@ -87,11 +87,9 @@ fn set(table: SetTable) -> Kept {
         SetTable::Votes | SetTable::PostLists | SetTable::DirectPosts | SetTable::OpenReplies => {
             Derived
         }
-        // No account is disabled here. Where one is, an import has its posts removed from lists.
-        SetTable::RelistedUsers => NeverWritten,
         SetTable::Favourites | SetTable::Bookmarks | SetTable::Pins => Derived,
         SetTable::Notifications => LeftOut(NOTIFICATIONS),
-        SetTable::ErasingUsers | SetTable::SweptPosts => LeftOut(DELETED),
+        SetTable::ErasingUsers => LeftOut(DELETED),
     }
 }
 
@@ -99,7 +97,7 @@ fn name(table: NameTable) -> Kept {
     match table {
         NameTable::Bucket => Exported,
         NameTable::Handle | NameTable::SampleSet | NameTable::SampleLabel => Derived,
-        NameTable::KeyExpiry | NameTable::MuteEnd => Derived,
+        NameTable::KeyExpiry | NameTable::Due => Derived,
         NameTable::Idempotency => LeftOut("idempotency keys"),
         NameTable::Sender => NeverWritten,
         NameTable::Email => Derived,
@@ -107,15 +105,12 @@ fn name(table: NameTable) -> Kept {
         NameTable::FeaturedTag | NameTable::FollowedTag | NameTable::Filters => Exported,
         NameTable::PostVersions | NameTable::Conversations => Exported,
         NameTable::FollowOptions | NameTable::MutedThreads => Exported,
-        NameTable::EditNotices => LeftOut(NOTIFICATIONS),
         NameTable::List | NameTable::ListMember | NameTable::Scheduled => Exported,
-        NameTable::PollEnd | NameTable::ScheduledDue => Derived,
         NameTable::ListedUser | NameTable::ConversationPost => Derived,
         NameTable::Media => Exported,
         NameTable::MediaFile | NameTable::MediaOf | NameTable::MediaSpace => Derived,
-        NameTable::UnattachedMedia => LeftOut("pictures that no post and no profile has"),
         NameTable::Invite | NameTable::GrantSecret | NameTable::GrantOf => LeftOut(GRANTS),
-        NameTable::GrantExpiry | NameTable::UnusedApp => LeftOut(GRANTS),
+        NameTable::UnusedApp => LeftOut(GRANTS),
     }
 }
 
@@ -179,7 +174,7 @@ fn fill(options: &NodeOptions) {
     let (set, label) = (SetName::digits(), Label::parse("7").unwrap());
     run(Command::AddSample { set, label, bits: Box::new([5; 128].into()) });
     run(Command::DeleteUser { user: cyd });
-    while node.erase_users() {}
+    node.do_due();
     let (bucket, key, value) = (BucketId(16), Bytes::new(b"key"), Bytes::new(b"value"));
     let (expiry, only) = (Expiry::In(600_000_000), Only::Always);
     let ops: KeyOps = [
@@ -285,7 +280,7 @@ fn fill_accounts(run: &dyn Fn(AccountCommand) -> feed::Done, user: &UserRef) {
     let secret = |byte| SecretHash([byte; 32]);
     let password = PasswordHash::parse("$argon2id$v=19$m=8,t=1,p=1$c2FsdA$aGFzaA").unwrap();
     let (email, role) = (Some(Email::parse("ann@example.org").unwrap()), Role::Admin);
-    run(AccountCommand::Open { user: user.clone(), email, password, role });
+    run(AccountCommand::Open { user: user.clone(), email, password: password.clone(), role });
     run(AccountCommand::CreateInvite { code: secret(1), uses: 1, life_secs: 1_000 });
     let scopes = AccessScopes::parse("read").unwrap();
     let app = AppRequest {
@@ -298,8 +293,9 @@ fn fill_accounts(run: &dyn Fn(AccountCommand) -> feed::Done, user: &UserRef) {
     run(AccountCommand::RegisterApp(Box::new(app.clone())));
     let done = run(AccountCommand::RegisterApp(Box::new(app)));
     let feed::Done::Account(AccountDone::AppRegistered(app)) = done else { panic!("{done:?}") };
-    let (code, redirect, challenge, user) = (secret(3), secret(4), None, UserId(0));
-    run(AccountCommand::Authorize { user, app, scopes, code, redirect, challenge });
+    // It does not expire, so nothing is due for it.
+    let (user, token) = (UserId(0), secret(3));
+    run(AccountCommand::GrantUser { app, user, password, scopes, token });
 }
 
 /// Number of rows by tag, those in the log included.

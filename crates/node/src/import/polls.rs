@@ -42,7 +42,7 @@ pub(super) fn poll(
     let id = PollId(id.0);
     let poll = Poll { id, options: options(line)?, multiple, hide_totals, ends_ms };
     if !poll.is_over(ids.last_ms()) {
-        write::poll_end(loader, (post, ends_ms), Some(None));
+        write::due(loader, poll.end_of(post), Some(0));
     }
     Ok(poll)
 }

@@ -276,8 +276,6 @@ fn shown(line: &Post<'_>) -> Result<(Visibility, Warning, Option<Language>), Wro
 pub(super) struct Stories {
     ids: Rising,
     last: Option<(StoryId, feed::Story, PostText)>,
-    /// The second in which the first of them expires.
-    first_second: Option<u64>,
 }
 
 impl Stories {
@@ -297,8 +295,6 @@ impl Stories {
         if !(STORY_SECS_MIN * 1_000..=STORY_SECS_MAX * 1_000).contains(&life_ms) {
             return Err(Refusal::BadLifetime.into());
         }
-        let second = expires_ms / 1_000;
-        self.first_second = Some(self.first_second.map_or(second, |first| first.min(second)));
         self.last = Some((id, feed::Story { author, expires_ms, views: 0 }, text));
         Ok(())
     }
@@ -337,6 +333,5 @@ impl Stories {
     pub(super) fn finish(mut self, loader: &mut Loader, totals: &mut Totals, stories: u64) {
         self.flush(loader);
         totals.stories = stories;
-        totals.sweep_second = self.first_second.unwrap_or(0);
     }
 }

@@ -7,8 +7,8 @@ use feed::limits::{
 };
 use feed::media::ProfilePicture;
 use feed::{
-    Bio, Counts, Handle, Language, Marker, Markers, Name, PostDefaults, ProfileFields, Refusal,
-    Tag, UserId, UserRef, Visibility, write,
+    Bio, Counts, DueWork, Handle, Language, Marker, Markers, Name, PostDefaults, ProfileFields,
+    Refusal, Tag, UserId, UserRef, Visibility, write,
 };
 use hashbrown::{HashMap, HashSet};
 use rows::{SetTable, Stamp, Totals};
@@ -93,6 +93,9 @@ impl Users {
             self.disabled += u32::from(account.state == AccountState::Disabled);
             self.pending += u32::from(account.state == AccountState::Pending);
             write::account(loader, id, &account);
+            if account.state == AccountState::Disabled {
+                write::due(loader, DueWork::Relist { user: id }.at(0), Some(0));
+            }
         }
         let markers = markers(ids, line)?;
         if markers != Markers::default() {

@@ -6,9 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use feed::Facts;
-use feed::limits::MEDIA_EXPIRED_MAX;
-use feed::media::{FileHash, MediaCommand, MediaDone, MediaId};
-use feed::{Command, Done, Stamp};
+use feed::media::{FileHash, MediaId};
 use media::Format;
 use store::unless_unreadable;
 
@@ -16,7 +14,7 @@ use super::Node;
 use crate::cluster::{CONFIRMED_WITHIN, Cluster};
 use crate::inbox::SubmitError;
 use crate::media_files::{Collector, FileError, PinnedFiles};
-use crate::shared::{OwnReply, Shared};
+use crate::shared::Shared;
 use crate::uploads::{Added, Upload, UploadError};
 
 impl Node {
@@ -83,11 +81,6 @@ impl Node {
         let shared = Arc::clone(&self.shared);
         self.shared.media_files.collect_all(times, move |hash| shared.needs_file(hash))
     }
-
-    /// Removes pictures that have been unattached for a day, which a thread of the node also does by itself. Blocks.
-    pub fn expire_media(&self) {
-        self.shared.expire_media();
-    }
 }
 
 impl Shared {
@@ -115,31 +108,5 @@ impl Shared {
     /// Whether a picture needs a file.
     pub(crate) fn needs_file(&self, hash: &FileHash) -> bool {
         Facts::new(&self.store).needs_file(hash)
-    }
-
-    /// Removes pictures that have been unattached for a day. Blocks.
-    pub(crate) fn expire_media(&self) {
-        while let Some(reply) = self.submit_expiry() {
-            let done = reply.blocking_recv().ok().and_then(|replies| replies.first()?.outcome.ok());
-            // If none: the time in the log is not that far, or the node is closing.
-            if !matches!(done, Some(Done::Media(MediaDone::Expired(1..)))) {
-                return;
-            }
-        }
-    }
-
-    /// Submits the expiry of some pictures; `None` if none is due, or the inbox does not accept it.
-    fn submit_expiry(&self) -> Option<OwnReply> {
-        let facts = Facts::new(&self.store);
-        let now = Stamp::first_of(self.sweep_ms());
-        let expired = |limit| -> Vec<MediaId> {
-            let oldest = facts.oldest_unattached(limit).into_iter();
-            oldest.filter(|(_, used)| used.is_expired(now)).map(|(media, _)| media).collect()
-        };
-        if expired(1).is_empty() {
-            return None;
-        }
-        let media = expired(MEDIA_EXPIRED_MAX);
-        self.submit_own(Command::Media(MediaCommand::Expire { media }))
     }
 }

@@ -36,8 +36,7 @@ pub use self::simulation::{Logged, PendingKeys, PendingRequests, SimulatedNode, 
 pub(crate) use self::open::{Parts, Stored, recover_once, store_once};
 use crate::applier::{GROUP_COMMANDS_MAX, last_group};
 use crate::cluster::{CONFIRMED_WITHIN, ClusterStatus};
-use crate::deleted_users::Progress;
-use crate::due::DueFrom;
+use crate::due::{self, DueLoop, DueStep};
 use crate::identity;
 use crate::inbox::SubmitError;
 use crate::last_backup;
@@ -252,20 +251,10 @@ impl Node {
         self.threads.lock().end();
     }
 
-    /// Ends the mutes whose time is over, which a thread of the node also does by itself. Blocks.
-    pub fn end_mutes(&self) {
-        self.shared.end_mutes(&mut 0);
-    }
-
-    /// Ends polls and publishes scheduled posts that are due, which a thread of the node also does by itself. Blocks.
+    /// Does all that is due, which a thread of the node also does by itself. Blocks.
     pub fn do_due(&self) {
-        while self.shared.do_due(&mut DueFrom::default()) {}
-    }
-
-    /// Removes some of what is left of deleted users, and some posts of disabled accounts from lists, which a thread of the node also does by itself; returns
-    /// whether there may be more. Blocks.
-    pub fn erase_users(&self) -> bool {
-        self.shared.erase_users(&mut Progress::default())
+        let mut due = DueLoop::default();
+        while due.step(&self.shared, due::wait) != DueStep::Idle {}
     }
 
     /// Counters and histograms of the write path.

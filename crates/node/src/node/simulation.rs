@@ -15,15 +15,13 @@ use tokio::sync::oneshot::{self, Receiver};
 use super::open::Parts;
 use super::{Node, Threads};
 use crate::applier::TakenPart;
-use crate::deleted_users::Progress;
-use crate::due::DueFrom;
+use crate::due::DueStep;
 use crate::entry::Entry;
 use crate::inbox::SubmitError;
 use crate::open_error::OpenError;
 use crate::options::NodeOptions;
-use crate::shared::OwnReply;
 use crate::submission::{KeyReplies, ReadAt, Submission};
-use crate::sweeper::{Sweeper, SweptSeconds};
+use crate::sweeper::Sweeper;
 use crate::threads::Background;
 use crate::threads::queue::Queue;
 use crate::writer::Writer;
@@ -73,17 +71,6 @@ pub struct SimulatedNode {
     node: Node,
     writer: Writer,
     sweeper: Sweeper,
-    /// Sweeps under way, and the reply to the last.
-    sweep: Option<(SweptSeconds, OwnReply)>,
-    /// The last removal of rows of a deleted user, and the reply to the last command that removed some.
-    erasing: Progress,
-    erasure: Option<OwnReply>,
-    /// As for the thread: no mute ends before; and the reply to the last command that ended some.
-    mutes_from_ms: u64,
-    mutes: Option<OwnReply>,
-    /// As for the thread; and the replies to the last commands about what was due.
-    due_from: DueFrom,
-    due: Vec<OwnReply>,
     jobs: Queue,
     /// Number of submissions that the inbox has accepted.
     submitted: u64,
@@ -111,20 +98,7 @@ impl SimulatedNode {
         let threads =
             Threads { shared: Arc::clone(&shared), writer: None, others: Vec::new(), lock: None };
         let node = Node { shared, threads: Arc::new(Mutex::new(threads)) };
-        Ok(Self {
-            node,
-            writer,
-            sweeper,
-            sweep: None,
-            erasing: Progress::default(),
-            erasure: None,
-            mutes_from_ms: 0,
-            mutes: None,
-            due_from: DueFrom::default(),
-            due: Vec::new(),
-            jobs,
-            submitted: 0,
-        })
+        Ok(Self { node, writer, sweeper, jobs, submitted: 0 })
     }
 
     /// The node, for reads.
@@ -178,62 +152,14 @@ impl SimulatedNode {
         Ok(std::mem::take(&mut self.writer.applier.taken))
     }
 
-    /// One step of the sweeper for mutes whose time is over: at a wake-up, or with the reply to a command.
-    pub fn end_mutes(&mut self) {
-        if is_pending(&mut self.mutes) {
-            return;
-        }
-        self.mutes = self.node.shared.submit_mute_ends(&mut self.mutes_from_ms);
-        self.submitted += u64::from(self.mutes.is_some());
-    }
-
-    /// One step of the sweeper for polls that end and scheduled posts: at a wake-up, or with the replies to commands.
+    /// One step of the sweeper: at a wake-up, or with the replies to its commands.
     pub fn do_due(&mut self) {
-        self.due.retain_mut(|reply| reply.try_recv() == Err(oneshot::error::TryRecvError::Empty));
-        if self.due.is_empty() {
-            self.due = self.node.shared.submit_due(&mut self.due_from);
-            self.submitted += self.due.len() as u64;
-        }
-    }
-
-    /// One step of the sweeper for deleted users: at a wake-up, or with the reply to a command.
-    pub fn erase_users(&mut self) {
-        if is_pending(&mut self.erasure) {
-            return;
-        }
-        self.erasure = self.node.shared.submit_erasure(&mut self.erasing);
-        self.submitted += u64::from(self.erasure.is_some());
-    }
-
-    /// One step of the sweeper: at a wake-up, or with the reply to a sweep.
-    pub fn sweep(&mut self) {
-        let shared = Arc::clone(&self.node.shared);
-        let Some((seconds, mut reply)) = self.sweep.take() else {
-            self.sweeper.after_sweep(false);
-            let Some(seconds) = shared.sweep_due() else { return };
-            match shared.submit_sweep(seconds) {
-                Some(reply) => {
-                    self.submitted += 1;
-                    self.sweep = Some((seconds, reply));
-                }
-                None => {
-                    shared.swept(seconds, None);
-                }
-            }
-            return;
-        };
-        match reply.try_recv() {
-            Err(oneshot::error::TryRecvError::Empty) => {
-                self.sweep = Some((seconds, reply));
-            }
-            done => {
-                let swept = shared.swept(seconds, done.as_ref().ok());
-                self.sweeper.after_sweep(swept.is_some_and(|(stories, _)| stories > 0));
-                if swept.is_some_and(|(_, more)| more) {
-                    self.sweep = shared.submit_sweep(seconds).map(|reply| (seconds, reply));
-                    self.submitted += u64::from(self.sweep.is_some());
-                }
-            }
+        let step = self.sweeper.step(|mut reply| match reply.try_recv() {
+            Err(oneshot::error::TryRecvError::Empty) => Err(reply),
+            done => Ok(done.ok().and_then(|replies| replies.first().copied())),
+        });
+        if let DueStep::Sent(commands) = step {
+            self.submitted += commands as u64;
         }
     }
 
@@ -275,9 +201,4 @@ impl SimulatedNode {
         self.writer.end()?;
         Ok(())
     }
-}
-
-/// Whether a reply has not come yet.
-fn is_pending(reply: &mut Option<OwnReply>) -> bool {
-    reply.as_mut().is_some_and(|reply| reply.try_recv() == Err(oneshot::error::TryRecvError::Empty))
 }

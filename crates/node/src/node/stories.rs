@@ -138,12 +138,6 @@ impl Node {
         Some(self.facts().story_views(story, span))
     }
 
-    /// Removes the rows of stories that expired or were deleted before the current second, which a thread
-    /// of the node also does by itself; returns whether there were any. Blocks.
-    pub fn sweep_stories(&self) -> bool {
-        self.shared.sweep()
-    }
-
     /// Starts to erase everything that was removed with dead stories from the files of the log and the
     /// store, which takes seconds. A thread of the node also does it by itself within
     /// [`crate::NodeOptions::erase_within`].

@@ -66,7 +66,7 @@ impl Shared {
             profile,
         };
         let command = Command::Media(MediaCommand::Add(Box::new(new)));
-        let reply = self.try_submit_own(command)?;
+        let reply = self.submit_own(command)?;
         let _ = submitted.send(());
         let replies = reply.blocking_recv().map_err(|_| SubmitError::Stopped)?;
         // Only now: the picture has its row.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use feed::poll::{NewPoll, NewPollPost, PollCommand, PollOptions, PollTime};
 use feed::schedule::{ScheduleCommand, ScheduledPost};
 use feed::{
-    Bio, Command, Cursor, Done, Handle, Name, NewPost, Notice, NotificationFilter, Page,
+    Bio, Command, Cursor, Done, DueWork, Handle, Name, NewPost, Notice, NotificationFilter, Page,
     PollChoices, PostId, PostText, ScheduledId, Span, UserId, UserRef,
 };
 use node::{Clock, Durability, Node, NodeOptions, Request};
@@ -113,8 +113,10 @@ fn what_is_due_while_the_server_is_stopped_happens_once_after_the_start() {
         assert_eq!(subject.posts(), 2);
     }
     let facts = subject.node().facts();
-    assert_eq!(facts.scheduled_of(UserId(0), ScheduledId(0), 9).len(), 1);
-    assert_eq!(facts.first_poll_ends(0, 9), []);
+    let scheduled = facts.scheduled_of(UserId(0), ScheduledId(0), 9).into_iter();
+    assert_eq!(scheduled.len(), 1);
+    let work = facts.first_due(0, None, 9).into_iter().map(|due| due.work);
+    assert!(work.eq(scheduled.map(|id| DueWork::Publish { user: UserId(0), id })));
 }
 
 #[test]

@@ -312,7 +312,7 @@ impl Subject {
         }
         match *step {
             Step::DeleteUser(user) => self.delete_user(user),
-            Step::Erase => while self.node().erase_users() {},
+            Step::Erase => self.node().do_due(),
             Step::Follow(user, other, on) => {
                 let (user_ref, other_ref) = (id(user), id(other));
                 self.model.follows.retain(|follow| *follow != (user, other));
@@ -560,7 +560,7 @@ proptest! {
             subject.step(step);
         }
         subject.check_all();
-        while subject.node().erase_users() {}
+        subject.node().do_due();
         prop_assert!(subject.node().facts().erasing().is_empty());
         subject.check_all();
     }
@@ -730,14 +730,14 @@ fn a_mute_ends_by_itself_and_its_user_is_notified() {
     assert_eq!(home(), []);
     let until = now_ms.load(Ordering::Acquire) + 60_000;
     now_ms.store(until - 1, Ordering::Release);
-    subject.node().end_mutes();
+    subject.node().do_due();
     assert_eq!(home(), []);
     let read = watch.changes_end();
     now_ms.store(until + 1, Ordering::Release);
-    subject.node().end_mutes();
+    subject.node().do_due();
     assert_eq!(home(), [post], "as if it had never been muted");
     changes_when(&watch, read, |changes| changes.contains(&Change::Missed));
-    assert!(subject.node().facts().first_mute_ends(0, 1).is_empty());
+    assert_eq!(subject.node().facts().first_due(0, None, 1), []);
 }
 
 #[test]

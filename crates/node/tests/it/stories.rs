@@ -166,7 +166,8 @@ fn an_expired_story_stays_gone_when_the_clock_steps_back_and_over_a_restart() {
     let (long, _) = subject.post_story(0, 1_000, "long");
     subject.set_clock(expires_ms + 1_000);
     assert_eq!(subject.newest_home(1), [long]);
-    assert!(subject.node().sweep_stories());
+    subject.node().do_due();
+    assert_eq!(subject.node().facts().totals().stories, 1);
     subject.set_clock(START_MS);
     assert_eq!(subject.newest_home(1), [long], "after a step back");
     subject.restart();
@@ -258,8 +259,7 @@ fn the_text_of_a_dead_story_is_erased_from_every_file() {
     assert!(files("perishable-4711").len() > 1, "it is in the log and in the store");
     subject.submit(Command::DeleteStory { story: deleted }).unwrap();
     subject.set_clock(expires_ms + 2_000);
-    assert!(subject.node().sweep_stories());
-    assert!(!subject.node().sweep_stories(), "once is enough");
+    subject.node().do_due();
     subject.node().erase_stories();
     let start = Instant::now();
     while !files("perishable-4711").is_empty() || !files("withdrawn-4712").is_empty() {
@@ -282,11 +282,11 @@ fn the_stories_of_a_deleted_user_are_erased_from_every_file() {
     let files = |text: &str| files_with(subject.data.path(), text.as_bytes());
     assert!(!files("withering-0862").is_empty(), "it is in a file");
     subject.submit(Command::DeleteUser { user: id(0) }).unwrap();
-    while subject.node().erase_users() {}
+    subject.node().do_due();
     let views = subject.node().story_views(kept, UserId(1), Span::ALL);
     assert_eq!(views, Some(vec![]), "nobody saw it");
     subject.set_clock(subject.node().now_ms() + 2_000);
-    subject.node().sweep_stories();
+    subject.node().do_due();
     subject.node().erase_stories();
     let start = Instant::now();
     while !files("withering-0862").is_empty() {
@@ -309,7 +309,6 @@ enum Step {
     Sweep,
     Erase,
     DeleteUser(u32),
-    EraseUsers,
     Restart,
     /// An export, and an import into another directory.
     Move,
@@ -332,7 +331,6 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Sweep),
         1 => Just(Step::Erase),
         1 => user.clone().prop_map(Step::DeleteUser),
-        1 => Just(Step::EraseUsers),
         1 => Just(Step::Restart),
     ]
 }
@@ -420,7 +418,6 @@ fn take(subject: &mut Subject, model: &mut Model, step: &Step) {
     }
     match *step {
         Step::DeleteUser(user) => delete_user(subject, model, user),
-        Step::EraseUsers => while subject.node().erase_users() {},
         Step::Friends(a, b, on) => {
             let outcome = subject.befriend(a, b, on);
             assert_eq!(outcome.is_ok(), a != b);
@@ -457,17 +454,15 @@ fn take(subject: &mut Subject, model: &mut Model, step: &Step) {
         Step::Advance(ms) => subject.set_clock(subject.node().now_ms() + ms),
         Step::Rewind(ms) => subject.set_clock(subject.node().now_ms() - ms),
         Step::Home(user, limit) => check_home(subject, model, user, limit),
-        Step::Sweep => {
-            subject.node().sweep_stories();
-        }
+        Step::Sweep => subject.node().do_due(),
         Step::Erase => subject.node().erase_stories(),
         Step::Restart => {
             // What an answer has shown as expired is durable once it is swept.
-            subject.node().sweep_stories();
+            subject.node().do_due();
             subject.restart();
         }
         Step::Move => {
-            subject.node().sweep_stories();
+            subject.node().do_due();
             subject.node.take().unwrap().close();
             (subject.options, subject.data) = support::moved(&subject.options);
             subject.node = Some(Node::open(&subject.options).unwrap());
@@ -488,7 +483,7 @@ proptest! {
             }
             take(&mut subject, &mut model, step);
         }
-        while subject.node().erase_users() {}
+        subject.node().do_due();
         let now_ms = subject.node().now_ms();
         for user in (0..USERS).filter(|user| !model.deleted.contains(user)) {
             check_home(&subject, &model, user, 3);

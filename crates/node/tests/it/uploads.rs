@@ -187,7 +187,7 @@ fn pictures_that_no_post_has_are_bounded_and_removed_after_a_day_with_their_file
     subject.upload(0, &gif(0), Shape::Header).unwrap();
     subject.clock.store(START_MS + DAY_MS + 5_000, Ordering::Release);
     subject.attachment(1, 200);
-    subject.node.expire_media();
+    subject.node.do_due();
     assert_eq!(subject.node.collect_media(Duration::ZERO).unwrap(), 63, "a header has the other");
     assert_eq!(subject.files(), 2);
     assert_eq!(subject.node.facts().all_media_space().pictures, 2);
@@ -330,7 +330,7 @@ fn the_files_of_a_deleted_user_go() {
     subject.upload(0, &gif(2), Shape::Avatar).unwrap();
     let other = subject.attachment(1, 3);
     subject.submit(Command::DeleteUser { user: UserRef::Id(UserId(0)) }).unwrap();
-    while subject.node.erase_users() {}
+    subject.node.do_due();
     subject.node.collect_media(Duration::ZERO).unwrap();
     assert_eq!(subject.files(), 1);
     assert!(subject.is_readable(other));

@@ -10,7 +10,7 @@ use std::process::{Command as Process, Stdio};
 use std::time::Duration;
 
 use feed::media::{Description, MediaCommand, MediaId, NewMediaPost};
-use feed::{Bio, Command, Handle, Name, NewPost, PostText, UserId, UserRef};
+use feed::{Bio, Command, DueWork, Handle, Name, NewPost, PostText, UserId, UserRef};
 use media::Shape;
 use node::{Node, NodeOptions, Request, Upload};
 use powerloss::{Accounting, DIRECTORY, Disk, JOURNAL, Journal, Loss, SUPPORTED};
@@ -52,8 +52,12 @@ fn uploads_and_deletes_until_the_power_is_lost() {
     }
     loop {
         let all = node.facts().media_of(USER, MediaId(0), 100);
-        let unattached: Vec<_> =
-            node.facts().oldest_unattached(100).into_iter().map(|(media, _)| media).collect();
+        let unattached = node.facts().first_due(0, None, 100).into_iter();
+        let unattached = unattached.filter_map(|due| match due.work {
+            DueWork::RemoveMedia { media } => Some(media),
+            _ => None,
+        });
+        let unattached: Vec<_> = unattached.collect();
         match random.below(8) {
             0 | 1 if !unattached.is_empty() => {
                 let post = NewPost::new(UserRef::Id(USER), PostText::none());

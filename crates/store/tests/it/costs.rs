@@ -19,10 +19,10 @@ use feed::limits::{
     EDIT_NOTICES_QUIET_MS, ERASE_ROWS_MAX, ERASING_USERS_MAX, FILTER_KEYWORDS_MAX, FILTER_SECS_MAX,
     FILTER_TEXT_CHARS_MAX, FILTERED_POSTS_MAX, FILTERS_BYTES_MAX, FILTERS_MAX,
     FOLLOW_OPTIONS_BYTES_MAX, FOLLOW_OPTIONS_MAX, INVITES_MAX, LIST_CHANGED_MAX, LIST_MEMBERS_MAX,
-    LISTS_MAX, MUTED_THREADS_BYTES_MAX, MUTED_THREADS_MAX, MUTES_ENDED_MAX, NOTIFYING_MAX,
-    POLL_OPTION_CHARS_MAX, POLL_SECS_MIN, PROFILE_FIELDS_MAX, REDIRECT_URIS_MAX,
-    RELISTED_POSTS_MAX, SAMPLE_SETS_MAX, SCHEDULED_MAX, SCHEDULED_MS_MIN, UNATTACHED_MEDIA_MAX,
-    UNUSED_APPS_MAX, URI_BYTES_MAX, USER_GRANTS_MAX, VERSIONS_BYTES_MAX,
+    LISTS_MAX, MUTED_THREADS_BYTES_MAX, MUTED_THREADS_MAX, NOTIFYING_MAX, POLL_OPTION_CHARS_MAX,
+    POLL_SECS_MIN, PROFILE_FIELDS_MAX, REDIRECT_URIS_MAX, RELISTED_POSTS_MAX, SAMPLE_SETS_MAX,
+    SCHEDULED_MAX, SCHEDULED_MS_MIN, UNATTACHED_MEDIA_MAX, UNUSED_APPS_MAX, URI_BYTES_MAX,
+    USER_GRANTS_MAX, VERSIONS_BYTES_MAX,
 };
 use feed::media::{
     BlurHash, Description, FileHash, Focus, MediaChange, MediaCommand, MediaFile, MediaId,
@@ -31,9 +31,9 @@ use feed::media::{
 use feed::poll::{NewPoll, NewPollPost, PollCommand, PollOptions, PollPostEdit, PollTime};
 use feed::schedule::{ScheduleCommand, ScheduledPost};
 use feed::{
-    Bio, Command, Facts, Handle, Idempotency, Label, Language, Lifetime, List, ListChange,
-    ListCommand, ListId, ListReplies, ListTitle, Marker, MarkerUpdate, MarkersUpdate, MuteTime,
-    Name, NewPost, Note, NotificationId, PollChoices, PollId, PostEdit, PostId, PostText,
+    Bio, Command, Due, DueWork, Facts, Handle, Idempotency, Label, Language, Lifetime, List,
+    ListChange, ListCommand, ListId, ListReplies, ListTitle, Marker, MarkerUpdate, MarkersUpdate,
+    MuteTime, Name, NewPost, Note, NotificationId, PollChoices, PollId, PostEdit, PostId, PostText,
     ProfileFields, Reaction, Remains, Request, SampleBits, SampleId, ScheduledId, SetName, StoryId,
     Txn, UserEdit, UserId, UserRef, Visibility, Warning, apply,
 };
@@ -294,14 +294,13 @@ enum Step {
     Block(u8, u8, bool),
     Mute(u8, u8, Option<u64>),
     Unmute(u8, u8),
-    EndMutes,
     Post(u8, usize),
     Reply(u8, usize, usize),
     EditPost(usize, usize),
     DeletePost(usize),
     Publish(u8, usize, usize),
     React(u8, usize, u8, bool),
-    SweepReactions,
+    DoDue(usize),
     Mark(u8, u64),
     Note(u8, u8, usize),
     List(u8, u8, usize),
@@ -313,7 +312,6 @@ enum Step {
     Story(u8, usize),
     DeleteStory(usize),
     View(usize, u8),
-    Sweep,
     DeleteUser(u8),
     EraseUser,
     AddSample(u8, u8),
@@ -341,13 +339,10 @@ enum Step {
     Idempotent(u8, u8),
     Poll(u8, usize, bool),
     Vote(u8, usize, usize),
-    EndPoll(usize),
-    SweepVotes,
     Schedule(u8, usize),
     Scheduled(u8, u8),
     FollowWith(u8, u8, Option<bool>, Option<bool>),
     MuteThread(u8, usize, bool),
-    NotifyOfEdit(usize),
 }
 
 fn feed_step() -> impl Strategy<Value = Step> {
@@ -362,7 +357,6 @@ fn feed_step() -> impl Strategy<Value = Step> {
         2 => (user(), user(), any::<bool>()).prop_map(|(a, b, on)| Step::Block(a, b, on)),
         2 => (user(), user(), proptest::option::of(1..9_u64)).prop_map(|(a, b, s)| Step::Mute(a, b, s)),
         1 => (user(), user()).prop_map(|(a, b)| Step::Unmute(a, b)),
-        1 => Just(Step::EndMutes),
         3 => (user(), 0..250_usize).prop_map(|(u, n)| Step::Post(u, n)),
         2 => (user(), 0..250_usize, any::<usize>()).prop_map(|(u, n, at)| Step::Reply(u, n, at)),
         2 => (any::<usize>(), 0..250_usize).prop_map(|(at, n)| Step::EditPost(at, n)),
@@ -370,7 +364,7 @@ fn feed_step() -> impl Strategy<Value = Step> {
         2 => (user(), 0..200_usize, 0..400_usize).prop_map(|(u, n, w)| Step::Publish(u, n, w)),
         6 => (user(), any::<usize>(), 0..4_u8, prop::bool::weighted(0.7))
             .prop_map(|(u, at, kind, on)| Step::React(u, at, kind, on)),
-        1 => Just(Step::SweepReactions),
+        9 => any::<usize>().prop_map(Step::DoDue),
         1 => (user(), any::<u64>()).prop_map(|(u, n)| Step::Mark(u, n)),
         1 => (user(), any::<bool>()).prop_map(|(u, on)| Step::Lock(u, on)),
         1 => (user(), user(), any::<bool>()).prop_map(|(a, b, yes)| Step::Answer(a, b, yes)),
@@ -382,7 +376,6 @@ fn feed_step() -> impl Strategy<Value = Step> {
         2 => (user(), 1..500_usize).prop_map(|(u, n)| Step::Story(u, n)),
         1 => any::<usize>().prop_map(Step::DeleteStory),
         2 => (any::<usize>(), user()).prop_map(|(at, u)| Step::View(at, u)),
-        2 => Just(Step::Sweep),
         1 => user().prop_map(Step::DeleteUser),
         3 => Just(Step::EraseUser),
         2 => (0..20_u8, 0..3_u8).prop_map(|(set, label)| Step::AddSample(set, label)),
@@ -390,15 +383,12 @@ fn feed_step() -> impl Strategy<Value = Step> {
         2 => (user(), any::<u8>()).prop_map(|(u, key)| Step::Idempotent(u, key)),
         2 => (user(), 0..200_usize, any::<bool>()).prop_map(|(u, n, edits)| Step::Poll(u, n, edits)),
         4 => (user(), any::<usize>(), 0..3_usize).prop_map(|(u, at, n)| Step::Vote(u, at, n)),
-        2 => any::<usize>().prop_map(Step::EndPoll),
-        1 => Just(Step::SweepVotes),
         2 => (user(), 0..200_usize).prop_map(|(u, n)| Step::Schedule(u, n)),
         3 => (user(), 0..4_u8).prop_map(|(u, kind)| Step::Scheduled(u, kind)),
         1 => (300_000..400_000_u64).prop_map(Step::Wait),
         2 => (user(), user(), any::<Option<bool>>(), any::<Option<bool>>())
             .prop_map(|(a, b, boosts, notify)| Step::FollowWith(a, b, boosts, notify)),
         1 => (user(), any::<usize>(), any::<bool>()).prop_map(|(u, at, on)| Step::MuteThread(u, at, on)),
-        1 => any::<usize>().prop_map(Step::NotifyOfEdit),
     ]
 }
 
@@ -454,6 +444,23 @@ fn mentioning(mentions: usize) -> PostText {
     PostText::parse(&text).or_else(|_| PostText::parse(registered)).unwrap()
 }
 
+/// All that is due now, but for rows of deleted users.
+fn due(world: &World) -> Vec<Due> {
+    let due = Facts::new(&world.counting.rows).first_due(0, None, usize::MAX).into_iter();
+    let due = due.take_while(|due| due.at_ms <= world.now_ms);
+    due.filter(|due| !matches!(due.work, DueWork::Erase { .. })).collect()
+}
+
+/// Does all that is due now; returns the number of commands.
+fn do_due(world: &mut World) -> usize {
+    let mut commands = 0;
+    while let Some(due) = due(world).first() {
+        world.request(Request::from(Command::DoDue(*due)));
+        commands += 1;
+    }
+    commands
+}
+
 /// What is removed next of a deleted user.
 fn erasure(facts: Facts<'_, StoreWriter>) -> Option<Command> {
     let user = *facts.erasing().first()?;
@@ -478,11 +485,6 @@ fn poll_step(world: &World, step: &Step) -> Option<Command> {
             let (user, post) = (user(*u), picked(&world.posts, *at)?);
             Command::Poll(PollCommand::Vote { user, post, choices })
         }
-        Step::EndPoll(at) => Command::Poll(PollCommand::End { post: picked(&world.posts, *at)? }),
-        Step::SweepVotes => {
-            let poll = Facts::new(&world.counting.rows).swept_poll(PollId(0))?;
-            Command::Poll(PollCommand::Sweep { poll, from: 0 })
-        }
         Step::Schedule(u, mentions) => {
             let parent = picked(&world.posts, *mentions).filter(|_| mentions % 2 == 0);
             let post = NewPost { parent, ..NewPost::new(user(*u), mentioning(*mentions)) };
@@ -505,10 +507,7 @@ fn social_command(world: &World, step: &Step) -> Option<Command> {
             let (post, reaction) = (picked(&world.posts, *at)?, Reaction::ALL[usize::from(*kind)]);
             Command::React { user: user(*u), post, reaction, on: *on }
         }
-        Step::SweepReactions => {
-            let post = Facts::new(&world.counting.rows).swept_post(PostId(0))?;
-            Command::SweepReactions { post, from: 0 }
-        }
+        Step::DoDue(at) => Command::DoDue(picked(&due(world), *at)?),
         Step::ClearNotifications(u) => Command::ClearNotifications { user: user(*u) },
         Step::Lock(u, locked) => Command::EditUser(Box::new(UserEdit {
             locked: Some(*locked),
@@ -565,11 +564,6 @@ fn choice_step(world: &World, step: &Step) -> Option<Command> {
         Step::MuteThread(u, at, on) => {
             Command::MuteThread { user: user(*u), post: picked(&world.posts, *at)?, on: *on }
         }
-        Step::NotifyOfEdit(at) => {
-            let edits = Facts::new(&world.counting.rows).first_edit_notices(0, 9);
-            let (edit, post) = picked(&edits, *at)?;
-            Command::NotifyOfEdit { edit, post }
-        }
         step => return poll_step(world, step),
     })
 }
@@ -607,10 +601,6 @@ fn feed_command(world: &World, step: &Step) -> Option<Command> {
             Command::Mute { user: user(*a), other: user(*b), mentions: true, time }
         }
         Step::Unmute(a, b) => Command::Unmute { user: user(*a), other: user(*b) },
-        Step::EndMutes => {
-            let ends = Facts::new(&world.counting.rows).first_mute_ends(0, MUTES_ENDED_MAX);
-            Command::EndMutes { mutes: ends.into_iter().map(|(_, a, b)| (a, b)).collect() }
-        }
         Step::Post(u, mentions) => Command::Post { author: user(*u), text: mentioning(*mentions) },
         Step::Reply(u, mentions, at) => {
             let (author, parent) = (user(*u), picked(&world.posts, *at)?);
@@ -633,7 +623,6 @@ fn feed_command(world: &World, step: &Step) -> Option<Command> {
         Step::View(at, u) => {
             Command::ViewStory { story: picked(&world.stories, *at)?, viewer: user(*u) }
         }
-        Step::Sweep => Command::SweepStories,
         Step::DeleteUser(u) => Command::DeleteUser { user: user(*u) },
         Step::EraseUser => erasure(Facts::new(&world.counting.rows))?,
         Step::AddSample(set, label) => Command::AddSample {
@@ -787,8 +776,8 @@ fn sweeps_cost_no_more_than_they_were_costed_at() {
     world.now_ms += 5_000_000;
     for _ in 0..8 {
         world.op(KeyOp::Sweep);
-        world.request(Request::from(Command::SweepStories));
     }
+    assert_eq!(do_due(&mut world), 20);
     assert_eq!(world.counting.rows.totals().keys_expiring, 0);
     assert_eq!(world.counting.rows.totals().stories, 0);
 }
@@ -930,8 +919,7 @@ fn scheduled_command(world: &World, u: u8, kind: u8) -> Option<Command> {
     let user = UserRef::Id(owner);
     Some(Command::Schedule(match kind {
         0 => ScheduleCommand::Move { user, id, due_ms: world.now_ms + SCHEDULED_MS_MIN + 10 },
-        1 => ScheduleCommand::Cancel { user, id },
-        _ => ScheduleCommand::Publish { user: owner, id },
+        _ => ScheduleCommand::Cancel { user, id },
     }))
 }
 
@@ -976,19 +964,11 @@ fn polls_with_many_voters_cost_no_more_than_they_were_costed_at() {
     let counts = Facts::new(&world.counting.rows).poll_counts(PollId(first.0));
     assert_eq!(counts.voters, voters - 1);
     world.now_ms += 400_000;
-    let mut ends = 0;
-    while let Some((_, post)) = Facts::new(&world.counting.rows).first_poll_ends(0, 1).pop() {
-        world.request(Request::from(Command::Poll(PollCommand::End { post })));
-        ends += 1;
-    }
+    let ends = do_due(&mut world);
     assert!(ends > 4 * 4, "{ends}");
     world.request(Request::from(poll_command(id(0), mentioning(70), Some(first))));
     world.request(Request::from(Command::DeletePost { post: world.posts[1] }));
-    let mut sweeps = 0;
-    while let Some(poll) = Facts::new(&world.counting.rows).swept_poll(PollId(0)) {
-        world.request(Request::from(Command::Poll(PollCommand::Sweep { poll, from: 0 })));
-        sweeps += 1;
-    }
+    let sweeps = do_due(&mut world);
     assert!(sweeps >= 2, "{sweeps}");
     world.request(Request::from(Command::DeleteUser { user: id(1) }));
     while let Some(command) = erasure(Facts::new(&world.counting.rows)) {
@@ -1032,14 +1012,16 @@ fn scheduled_posts_cost_no_more_than_they_were_costed_at() {
     }
     pictures.world.now_ms += 3 * SCHEDULED_MS_MIN;
     for id in [all[0], all[2], all[7]] {
-        run(&mut pictures, ScheduleCommand::Publish { user: UserId(0), id });
+        let post = Facts::new(&pictures.world.counting.rows).scheduled(UserId(0), id).unwrap();
+        let due = DueWork::Publish { user: UserId(0), id }.at(post.due_ms);
+        pictures.world.request(Request::from(Command::DoDue(due)));
     }
     assert_eq!(Facts::new(&pictures.world.counting.rows).stored_counts(UserId(0)).posts, 4);
     pictures.world.request(Request::from(Command::DeleteUser { user }));
     while let Some(command) = erasure(Facts::new(&pictures.world.counting.rows)) {
         pictures.world.request(Request::from(command));
     }
-    for table in [NameTable::Scheduled, NameTable::ScheduledDue, NameTable::Media] {
+    for table in [NameTable::Scheduled, NameTable::Media] {
         assert_eq!(pictures.world.counting.rows.first_name(table, &[]), None, "{table:?}");
     }
 }
@@ -1178,13 +1160,7 @@ fn full_follow_options_muted_threads_and_edit_notices_cost_no_more_than_they_wer
         world.now_ms += EDIT_NOTICES_QUIET_MS;
         let text = PostText::parse(&format!("edit {number}")).unwrap();
         world.request(Request::from(Command::Edit(Box::new(PostEdit::of_text(post, text)))));
-        let next = |world: &World| {
-            let edits = Facts::new(&world.counting.rows).first_edit_notices(0, 1);
-            edits.first().copied()
-        };
-        while let Some((edit, post)) = next(&world) {
-            world.request(Request::from(Command::NotifyOfEdit { edit, post }));
-        }
+        assert!(do_due(&mut world) > 1);
     }
     // Those who follow the deleted user have options of many follows, and so have those who ask to.
     for user in 10..40 {
@@ -1334,7 +1310,7 @@ fn pictures_cost_no_more_than_they_were_costed_at() {
         .run(MediaCommand::ClearProfile { user: user.clone(), picture: ProfilePicture::Header });
     pictures.world.request(Request::from(Command::DeletePost { post }));
     pictures.world.now_ms += 86_400_000;
-    pictures.run(MediaCommand::Expire { media });
+    assert!(do_due(&mut pictures.world) > 0);
     for _ in 0..64 {
         pictures.add(None);
     }
@@ -1459,9 +1435,7 @@ fn accounts_cost_no_more_than_they_were_costed_at() {
     }
     for state in [AccountState::Disabled, AccountState::Active] {
         accounts.run(AccountCommand::SetState { user: UserRef::Id(UserId(1)), state });
-        while let Some((user, _)) = Facts::new(&accounts.world.counting.rows).relisted(UserId(0)) {
-            accounts.world.request(Request::from(Command::RelistPosts { user }));
-        }
+        assert!(do_due(&mut accounts.world) > 1);
     }
     let mut world = accounts.world;
     world.request(Request::from(Command::DeleteUser { user: UserRef::Id(UserId(0)) }));

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::Command;
 
 use feed::{
-    Bio, Command as Asked, Done, Handle, Lifetime, Name, Outcome, PostText, StampedCommand,
-    StoryId, Txn, UserId, UserRef, apply,
+    Bio, Command as Asked, Done, DueWork, Handle, Lifetime, Name, Outcome, PostText,
+    StampedCommand, StoryId, Txn, UserId, UserRef, apply,
 };
 use rows::{
     NameTable, PointTable, Rows, RowsMut, SetTable, Span, Stamp, StampClock, Totals, Value,
@@ -37,8 +37,8 @@ fn write(rows: &mut impl RowsMut, generation: u64) {
         let owner = |generation: u64| (generation << 32) | (row % 50);
         rows.put_member(SetTable::StoryViews, owner(generation), row, Some(generation));
         rows.put_member(SetTable::StoryViews, owner(generation - 1), row, None);
-        rows.put_member(SetTable::Expiring, owner(generation), row, Some(generation));
-        rows.put_member(SetTable::Expiring, owner(generation - 1), row, None);
+        rows.put_member(SetTable::Reactions, owner(generation), row, Some(generation));
+        rows.put_member(SetTable::Reactions, owner(generation - 1), row, None);
     }
     rows.put_totals(Totals { posts: generation, ..Totals::default() });
 }
@@ -52,7 +52,7 @@ fn check(rows: &impl Rows, generation: u64) {
         assert_eq!(rows.name(NameTable::Handle, &row.to_be_bytes()), value);
     }
     check_dense(rows, SetTable::Followers, generation);
-    check_sparse(rows, SetTable::Expiring, generation);
+    check_sparse(rows, SetTable::Reactions, generation);
 }
 
 /// All ephemeral rows have one generation, which is returned, none is missing, none is left over.
@@ -193,10 +193,15 @@ fn history() -> Vec<StampedCommand> {
             ask(0, Asked::ViewStory { story, viewer: id(1) });
             ask(0, Asked::ViewStory { story, viewer: id(1) });
         }
-        ask(500, Asked::DeleteStory { story: stories[round % 3] });
-        ask(2_000, Asked::SweepStories);
+        let removal = |story| DueWork::RemoveStory { story };
+        let expiry = |story: StoryId, secs: u64| removal(story).at(story.unix_ms() + secs * 1_000);
+        let story = stories[round % 3];
+        let deleted = ask(500, Asked::DeleteStory { story });
+        ask(2_000, Asked::DoDue(removal(story).at(deleted.unix_ms())));
+        for due in [expiry(stories[0], 1), expiry(stories[1], 2)] {
+            ask(0, Asked::DoDue(due));
+        }
     }
-    ask(2_000, Asked::SweepStories);
     log
 }
 
@@ -251,10 +256,7 @@ fn a_checkpoint_cut_between_ephemeral_rows_and_facts_is_replayed_to_the_same_row
     let log = history();
     let mut swept = MemoryRows::default();
     let swept = apply_all(&mut swept, &log);
-    assert!(
-        swept.iter().filter(|done| matches!(done, Ok(Done::Swept { stories: 1.., .. }))).count()
-            > 3
-    );
+    assert!(swept.iter().filter(|done| **done == Ok(Done::DueDone)).count() > 3);
     for applied in (1..log.len()).step_by(9) {
         for ahead in (applied + 1..=log.len()).step_by(11) {
             check_cut_between(&log, applied, ahead);

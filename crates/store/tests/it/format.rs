@@ -30,6 +30,7 @@ use feed::{
     PostEdit, PostId, PostText, ProfileFields, Reaction, ScheduledId, StampedCommand, Story,
     StoryId, Tag, Txn, User, UserEdit, UserId, UserRef, Viewer, Visibility, Warning, apply,
 };
+use feed::{Due, DueWork, write};
 use kv::{Bucket, BucketId, BucketName, KeyParts, KeyRow, KeyRows, KeyRowsMut, Space, WalkLimit};
 use rows::{NameTable, Order, PointTable, Rows, RowsMut, SetTable, Span, Stamp, Totals, Value};
 use store::{FORMAT_VERSION, Store, StoreError, StoreOptions, StoreWriter};
@@ -78,7 +79,7 @@ fn remove(rows: &mut impl RowsMut) {
 /// Friends, and a story that one of them has seen.
 fn write_stories(rows: &mut dyn RowsMut) {
     let story = Story { author: UserId(1), expires_ms: STORY_EXPIRES_MS, views: 0 };
-    let totals = Totals { friendships: 2, stories: 1, sweep_second: 1_704_067_200, ..totals() };
+    let totals = Totals { friendships: 2, stories: 1, ..totals() };
     let mut txn = Txn::new(rows);
     txn.put_friends(UserId(1), UserId(2), true);
     txn.put_friends(UserId(1), UserId(39), true);
@@ -97,8 +98,7 @@ fn check_stories(rows: &impl Rows) {
     assert_eq!(facts.story(STORY), Some(story));
     assert_eq!(facts.story_text(STORY).unwrap().as_str(), "vanishing soon");
     assert_eq!(facts.stories_by(UserId(1), Span::ALL), [(STORY, STORY_EXPIRES_MS)]);
-    let expiring = facts.expiring(STORY_EXPIRES_MS / 1_000, Span::ALL);
-    assert_eq!(expiring, [(STORY, UserId(1))]);
+    check_due(rows, DueWork::RemoveStory { story: STORY }.at(STORY_EXPIRES_MS));
     let views = facts.story_views(STORY, Span::ALL);
     assert_eq!(views, [(UserId(39), 1_704_067_300_000)]);
     assert_eq!(facts.seen_by(UserId(39), Span::ALL), [STORY]);
@@ -204,16 +204,27 @@ fn write_deletions(rows: &mut dyn RowsMut) {
     for user in [35, 36] {
         rows.put_member(SetTable::DeletedUsers, user, 0, Some(0));
     }
-    rows.put_member(SetTable::ErasingUsers, 0, 36, Some(0));
+    rows.put_member(SetTable::ErasingUsers, 0, 36, Some(KEY_EXPIRES_MS));
+    write::due(rows, erasure(), Some(0));
     let totals = rows.totals();
     rows.put_totals(Totals { users_deleted: 2, users_erasing: 1, ..totals });
+}
+
+fn erasure() -> Due {
+    DueWork::Erase { user: UserId(36) }.at(KEY_EXPIRES_MS)
+}
+
+#[track_caller]
+fn check_due(rows: &(impl Rows + ?Sized), due: Due) {
+    assert!(Facts::new(rows).first_due(0, None, 99).contains(&due), "{due:?}");
 }
 
 fn check_deletions(rows: &impl Rows) {
     let facts = Facts::new(rows);
     let deleted: Vec<u32> = (0..40).filter(|user| facts.is_deleted(UserId(*user))).collect();
     assert_eq!(deleted, [35, 36]);
-    assert_eq!(facts.erasing(), [UserId(36)]);
+    assert_eq!(facts.erasure_of(UserId(36)), Some(erasure()));
+    check_due(rows, erasure());
 }
 
 /// An account with a session, and an app that the user has given a code.
@@ -245,6 +256,8 @@ fn write_accounts(rows: &mut dyn RowsMut) {
 
 fn check_accounts(rows: &impl Rows) {
     let facts = Facts::new(rows);
+    let (id, session) = facts.grant_of(&SecretHash([5; 32])).unwrap();
+    check_due(rows, DueWork::ExpireGrant { grant: id }.at(session.expires_ms().unwrap()));
     let user = facts.by_email(&Email::parse("one@example.org").unwrap());
     assert_eq!(user, Some(UserId(1)));
     let account = facts.active_account(UserId(1)).unwrap();
@@ -272,7 +285,7 @@ fn check_blocks(rows: &impl Rows) {
     let facts = Facts::new(rows);
     assert!(facts.blocks(UserId(3), UserId(4)) && !facts.blocks(UserId(4), UserId(3)));
     assert_eq!(facts.mute(UserId(3), UserId(5)), Some(MUTE));
-    assert_eq!(facts.first_mute_ends(0, 9), [(KEY_EXPIRES_MS, UserId(3), UserId(5))]);
+    check_due(rows, MUTE.end_of(UserId(3), UserId(5)).unwrap());
     let counts = facts.counts(UserId(3));
     assert_eq!((counts.blocks, counts.mutes), (1, 1));
 }
@@ -296,7 +309,11 @@ fn write_reactions(rows: &mut dyn RowsMut) {
     for (stamp, command) in (130..).zip(commands) {
         run(rows, stamp, command);
     }
-    rows.put_member(SetTable::SweptPosts, 0, 77 << 22, Some(0));
+    write::due(rows, sweep(), Some(7));
+}
+
+fn sweep() -> Due {
+    DueWork::SweepReactions { post: PostId(77 << 22) }.at(KEY_EXPIRES_MS)
 }
 
 fn check_reactions(rows: &impl Rows) {
@@ -314,7 +331,7 @@ fn check_reactions(rows: &impl Rows) {
     let viewer = Viewer::new(facts, Some(UserId(1)));
     let shown = viewer.notification(NotificationId(130 << 22)).unwrap();
     assert_eq!((shown.actor, shown.notice), (UserId(2), Notice::Favourite(DIRECT)));
-    assert_eq!(facts.swept_post(PostId(0)), Some(PostId(77 << 22)));
+    assert_eq!(facts.due_from(sweep()), Some(7));
 }
 
 /// Settings, markers and notes of a user, and a request to follow.
@@ -331,7 +348,7 @@ fn write_settings(rows: &mut dyn RowsMut) {
     let locked = UserEdit { locked: Some(true), ..UserEdit::new(UserRef::Id(UserId(39))) };
     run(rows, 142, Command::EditUser(Box::new(locked)));
     // The counts of most users are no numbers of rows here, so not by a command.
-    feed::write::request(rows, UserId(2), UserId(39), true);
+    write::request(rows, UserId(2), UserId(39), true);
 }
 
 const BOOST: PostId = PostId(148 << 22);
@@ -343,7 +360,7 @@ fn write_tags_and_boosts(rows: &mut dyn RowsMut) {
     let (tag, user) = (Tag::parse("tag").unwrap(), UserRef::Id(UserId(1)));
     run(rows, 150, Command::FeatureTag { user, tag: tag.clone(), on: true });
     // The counts of most users are no numbers of rows here, so not by a command.
-    feed::write::tag(rows, &tag, (PostId(TAGGED), UserId(1)), true);
+    write::tag(rows, &tag, (PostId(TAGGED), UserId(1)), true);
 }
 
 const TAGGED: u64 = 151 << 22;
@@ -371,7 +388,7 @@ fn media() -> Media {
 
 /// A filter.
 fn write_filters(rows: &mut dyn RowsMut) {
-    feed::write::filters(rows, UserId(7), &[filter()]);
+    write::filters(rows, UserId(7), &[filter()]);
 }
 
 fn filter() -> Filter {
@@ -397,9 +414,9 @@ const MEDIA: MediaId = MediaId(97 << 22);
 
 /// Pictures.
 fn write_media(rows: &mut dyn RowsMut) {
-    feed::write::media(rows, MEDIA, &media());
+    write::media(rows, MEDIA, &media());
     let profile = MediaUse::Profile(ProfilePicture::Avatar);
-    feed::write::media(rows, MediaId(96 << 22), &Media { used: profile, ..media() });
+    write::media(rows, MediaId(96 << 22), &Media { used: profile, ..media() });
 }
 
 /// A hashtag that a user follows.
@@ -484,7 +501,7 @@ fn check_choices(rows: &impl Rows) {
     let notified_since = Some(Stamp(210 << 22));
     assert_eq!(options, FollowOptions { hides_boosts: true, notified_since });
     assert_eq!(facts.muted_threads(UserId(0)), [BOOSTED]);
-    assert_eq!(facts.first_edit_notices(0, 9), [(Stamp(212 << 22), BOOSTED)]);
+    check_due(rows, DueWork::NotifyOfEdit { post: BOOSTED }.since(Stamp(212 << 22)));
     assert_eq!(facts.post(IN_THREAD).unwrap().thread, Some(BOOSTED));
 }
 
@@ -513,11 +530,11 @@ fn check_polls(rows: &impl Rows) {
     assert_eq!(facts.poll_counts(poll.id), PollCounts { voters: 1, votes: [0, 1, 0, 0] });
     assert_eq!(facts.vote(poll.id, UserId(2)), PollChoices::new([1]).ok());
     assert_eq!(facts.votes_of(UserId(2), PollId(0), 9), [poll.id]);
-    assert_eq!(facts.first_poll_ends(0, 9), [(ends_ms, ASKED)]);
+    check_due(rows, DueWork::EndPoll { post: ASKED }.at(ends_ms));
     let id = ScheduledId(192 << 22);
     let post = NewPost::new(UserRef::Id(UserId(1)), PostText::parse("well?").unwrap());
     let post = scheduled(post);
-    assert_eq!(facts.first_due(0, 9), [(post.due_ms, UserId(1), id)]);
+    check_due(rows, DueWork::Publish { user: UserId(1), id }.at(post.due_ms));
     assert_eq!(facts.scheduled(UserId(1), id), Some(post));
 }
 
@@ -526,7 +543,7 @@ fn check_media(rows: &dyn Rows) {
     let facts = Facts::new(rows);
     assert_eq!(facts.media(MEDIA), Some(media()));
     let unattached = MediaUse::Unattached { since: Stamp(MEDIA.0) };
-    assert_eq!(facts.oldest_unattached(9), [(MEDIA, unattached)]);
+    check_due(rows, DueWork::RemoveMedia { media: MEDIA }.at(unattached.expires_ms().unwrap()));
     assert_eq!(facts.media_of(UserId(7), MediaId(0), 9), [MediaId(96 << 22), MEDIA]);
     assert_eq!(facts.needed_files(&[], 9).0, [FileHash([1; 32]), FileHash([2; 32])]);
 }

@@ -9,11 +9,10 @@ use feed::filter::{
 use feed::poll::{NewPoll, NewPollPost, PollCommand, PollOptions, PollPostEdit, PollTime};
 use feed::schedule::{ScheduleCommand, ScheduledPost};
 use feed::{
-    Bio, Command, Cursor, Done, Effect, Facts, Handle, Idempotency, Lifetime, List, ListChange,
-    ListCommand, ListId, ListReplies, ListTitle, MarkerUpdate, MarkersUpdate, MuteTime, Name,
-    NewPost, Note, Notice, NotificationFilter, Page, PollChoices, PostEdit, PostId, PostText,
+    Bio, Command, Cursor, Done, Due, DueWork, Effect, Facts, Handle, Idempotency, Lifetime, List,
+    ListChange, ListCommand, ListId, ListReplies, ListTitle, MarkerUpdate, MarkersUpdate, MuteTime,
+    Name, NewPost, Note, Notice, NotificationFilter, Page, PollChoices, PostEdit, PostId, PostText,
     Remains, Reply, StampedCommand, StoryId, Tag, Txn, UserEdit, UserId, UserRef, Viewer, apply,
-    limits,
 };
 use rows::{Rows, Stamp, StampClock};
 use testkit::MemoryRows;
@@ -80,47 +79,41 @@ impl World {
         }
     }
 
-    /// Sweeps until nothing is left to sweep now; returns the result of each sweep.
-    pub(crate) fn sweep(&mut self) -> Vec<(u32, bool)> {
-        let mut swept = Vec::new();
+    /// All work that has a row, whether it is due or not, in the order of time.
+    pub(crate) fn due(&self) -> Vec<Due> {
+        self.facts().first_due(0, None, usize::MAX)
+    }
+
+    /// Does all that is due of the work that `chosen` selects, as the node does; returns the number of commands.
+    pub(crate) fn do_due_of(&mut self, chosen: impl Fn(DueWork) -> bool) -> usize {
+        let mut commands = 0;
         loop {
-            match self.run(Command::SweepStories) {
-                Ok(Done::Swept { stories, more }) => swept.push((stories, more)),
-                other => panic!("{other:?}"),
+            let due = self.due().into_iter().filter(|due| chosen(due.work));
+            // The command is a millisecond later.
+            let due: Vec<Due> = due.take_while(|due| due.at_ms <= self.now_ms + 1).collect();
+            if due.is_empty() {
+                return commands;
             }
-            if !swept[swept.len() - 1].1 {
-                return swept;
+            for due in due {
+                assert_eq!(self.run(Command::DoDue(due)), Ok(Done::DueDone), "{due:?}");
+                commands += 1;
             }
         }
     }
 
-    /// The command that ends the mutes that end first, whether their time is over or not.
-    pub(crate) fn due_mutes(&self) -> Command {
-        let ends = self.facts().first_mute_ends(0, limits::MUTES_ENDED_MAX);
-        Command::EndMutes { mutes: ends.into_iter().map(|(_, one, other)| (one, other)).collect() }
+    /// Removes dead stories; returns the number of commands.
+    pub(crate) fn sweep(&mut self) -> usize {
+        self.do_due_of(|work| matches!(work, DueWork::RemoveStory { .. }))
     }
 
     /// Ends all mutes whose time is over; returns how many.
-    pub(crate) fn end_mutes(&mut self) -> u32 {
-        let mut all = 0;
-        loop {
-            match self.run(self.due_mutes()) {
-                Ok(Done::MutesEnded { mutes: 0 }) => return all,
-                Ok(Done::MutesEnded { mutes }) => all += mutes,
-                other => panic!("{other:?}"),
-            }
-        }
+    pub(crate) fn end_mutes(&mut self) -> usize {
+        self.do_due_of(|work| matches!(work, DueWork::EndMute { .. }))
     }
 
-    /// Removes what is left of reactions to deleted posts, as the node does; returns the number of commands.
+    /// Removes what is left of reactions to deleted posts; returns the number of commands.
     pub(crate) fn sweep_reactions(&mut self) -> usize {
-        let mut commands = 0;
-        while let Some(post) = self.facts().swept_post(PostId(0)) {
-            let from = self.facts().reactions_left(post, 0, 1).first().copied().unwrap_or(0);
-            self.run(Command::SweepReactions { post, from }).unwrap();
-            commands += 1;
-        }
-        commands
+        self.do_due_of(|work| matches!(work, DueWork::SweepReactions { .. }))
     }
 
     /// Opens an account of a user, or changes its state.
@@ -135,11 +128,9 @@ impl World {
         self.run(Command::Account(change)).unwrap();
     }
 
-    /// Removes posts of disabled accounts from lists, and adds those of enabled ones again, as the node does.
+    /// Removes posts of disabled accounts from lists, and adds those of enabled ones again.
     pub(crate) fn relist(&mut self) {
-        while let Some((user, _)) = self.facts().relisted(UserId(0)) {
-            self.run(Command::RelistPosts { user }).unwrap();
-        }
+        self.do_due_of(|work| matches!(work, DueWork::Relist { .. }));
     }
 
     /// Removes all that is left of a deleted user, as the node does.

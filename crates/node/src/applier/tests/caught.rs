@@ -93,9 +93,10 @@ fn a_panic_that_is_not_of_the_rules_is_passed_on() {
         let mut world = World::new(1 << 20);
         let users = world.requests(vec![register("ann")]);
         world.work(vec![users]);
-        let command = Command::SweepStories;
-        let by_rules =
-            || world.applier.by_rules(Applied::Command(&command), Stamp(u64::MAX >> 1), run);
+        let command = register("bob");
+        let by_rules = || {
+            world.applier.by_rules(Applied::Command(&command.command), Stamp(u64::MAX >> 1), run)
+        };
         catch_unwind(AssertUnwindSafe(by_rules))
     };
     assert!(apply(|_| panic!("a bug of the rules")).is_ok_and(|done| done.is_none()));

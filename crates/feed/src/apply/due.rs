@@ -1,0 +1,48 @@
+//! Doing what is due.
+
+use rows::Stamp;
+
+use super::{block, grant, media, notice, poll, reaction, schedule, story};
+use crate::command::Done;
+use crate::due::{Due, DueWork};
+use crate::effect::Effect;
+use crate::facts::Txn;
+use crate::ids::PostId;
+use crate::limits::ERASE_ROWS_MAX;
+
+/// Does a part of something that is due. The row says how far it is, so nothing is done twice.
+pub(super) fn apply(txn: &mut Txn<'_>, stamp: Stamp, due: Due, effects: &mut Vec<Effect>) -> Done {
+    let from = txn.facts().due_from(due).filter(|_| due.at_ms <= stamp.unix_ms());
+    let Some(from) = from else { return Done::NotDue };
+    let at_ms = due.at_ms;
+    let next = match due.work {
+        DueWork::RemoveStory { story } => story::remove(txn, story, at_ms, effects),
+        DueWork::EndMute { user, other } => {
+            block::end_mute(txn, (user, other), at_ms, effects);
+            None
+        }
+        DueWork::EndPoll { post } => poll::end(txn, (stamp, at_ms), (post, from), effects),
+        DueWork::Publish { user, id } => {
+            schedule::publish(txn, (stamp, at_ms), (user, id), effects);
+            None
+        }
+        DueWork::RemoveMedia { media } => {
+            media::expire(txn, media, at_ms);
+            None
+        }
+        DueWork::NotifyOfEdit { post } => {
+            notice::notify_of_edit(txn, (stamp, at_ms), (post, from), effects)
+        }
+        DueWork::SweepReactions { post } => reaction::sweep(txn, (post, from), effects),
+        DueWork::SweepVotes { poll } => txn.sweep_votes(poll, from, ERASE_ROWS_MAX),
+        DueWork::Relist { user } => txn.relist_posts(user, PostId(from)),
+        // The node looks for the rows, which its command names.
+        DueWork::Erase { .. } => return Done::NotDue,
+        DueWork::ExpireGrant { grant } => {
+            grant::expire(txn, grant, at_ms);
+            None
+        }
+    };
+    txn.put_due(due, next);
+    Done::DueDone
+}

@@ -1,0 +1,64 @@
+//! Facts about what is due.
+
+use rows::{NameTable, Rows, Stamp, encode, try_decode};
+
+use super::{Facts, Txn};
+use crate::due::{Due, DueWork};
+use crate::remains::Remains;
+use crate::write;
+
+impl<R: Rows + ?Sized> Facts<'_, R> {
+    /// What is due first: at `from_ms` or later, in milliseconds since 1970, and after `last`; at most `limit`.
+    #[must_use]
+    pub fn first_due(&self, from_ms: u64, last: Option<Due>, limit: usize) -> Vec<Due> {
+        let from = from_ms.to_be_bytes();
+        let after = last.map(|last| [&last.name()[..], &[0]].concat());
+        let from = after.as_deref().map_or(&from[..], |after| after.max(&from));
+        let names = self.rows.first_names(NameTable::Due, from, limit);
+        names.iter().filter_map(|name| Due::of_name(name)).collect()
+    }
+
+    /// How far something is that is due; none if nothing of it is left. See [`Facts::erasure`] of deleted users.
+    #[must_use]
+    pub fn due_from(&self, due: Due) -> Option<u64> {
+        read(&self.rows.name(NameTable::Due, &due.name())?)
+    }
+
+    /// How far the removal of a deleted user is: the kind of rows, and the first that may be left.
+    #[must_use]
+    pub fn erasure(&self, due: Due) -> Option<(Remains, u64)> {
+        read_erasure(&self.rows.name(NameTable::Due, &due.name())?)
+    }
+
+    /// Work that is due since the command that is being applied.
+    pub(crate) fn since_now(&self, work: DueWork) -> Due {
+        work.since(self.totals().last_stamp.unwrap_or(Stamp(0)))
+    }
+}
+
+/// How far something is, by the bytes of its row.
+pub(crate) fn read(row: &[u8]) -> Option<u64> {
+    if row.is_empty() { Some(0) } else { try_decode(row).filter(|from| *from > 0) }
+}
+
+/// How far the removal of a deleted user is, by the bytes of its row.
+pub(crate) fn read_erasure(row: &[u8]) -> Option<(Remains, u64)> {
+    if row.is_empty() { Some((Remains::Posts, 0)) } else { try_decode(row) }
+}
+
+impl Txn<'_> {
+    /// Stores how far something is that is due; without `from`, that nothing of it is left.
+    pub(crate) fn put_due(&mut self, due: Due, from: Option<u64>) {
+        write::due(self.rows, due, from);
+    }
+
+    /// Has something done soon.
+    pub(crate) fn put_due_now(&mut self, work: DueWork) {
+        self.put_due(self.facts().since_now(work), Some(0));
+    }
+
+    /// Stores how far the removal of a deleted user is.
+    pub(crate) fn put_erasure(&mut self, due: Due, from: (Remains, u64)) {
+        self.rows.put_name(NameTable::Due, &due.name(), Some(encode(&from)));
+    }
+}

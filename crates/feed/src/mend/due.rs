@@ -1,0 +1,109 @@
+//! What is due: each row follows from the record that it is about, and checks of these records add the rows that are missing.
+//! Only the rows themselves say when a post, a poll or a story was deleted, or an account was changed.
+
+use rows::{NameTable, RowsMut, Scan, Value};
+
+use super::{From, Mend, Rows};
+use crate::due::{Due, DueWork};
+use crate::facts::due::{read, read_erasure};
+
+impl Mend {
+    /// What is due, whose record must exist and say so.
+    pub(super) fn due<R: Scan + RowsMut>(
+        &mut self,
+        step: &mut Rows<'_, R>,
+        from: &[u8],
+    ) -> Option<From> {
+        step.each_name(NameTable::Due, from, |step, name, _| {
+            if !Due::of_name(name).is_some_and(|due| self.is_due(step, due)) {
+                step.remove_named(NameTable::Due, name);
+            }
+        })
+    }
+
+    fn is_due<R: Scan + RowsMut>(&self, step: &Rows<'_, R>, due: Due) -> bool {
+        let facts = step.facts();
+        match due.work {
+            DueWork::RemoveStory { story } => facts
+                .stored_story(story)
+                .is_some_and(|story| story.expires_ms == 0 || story.expires_ms == due.at_ms),
+            DueWork::EndMute { user, other } => {
+                let mute = facts.mute(user, other);
+                mute.and_then(|mute| mute.end_of(user, other)) == Some(due)
+            }
+            DueWork::EndPoll { post } => {
+                let poll = facts.stored_post(post).and_then(|found| found.poll);
+                poll.is_some_and(|poll| poll.end_of(post) == due)
+            }
+            DueWork::Publish { user, id } => {
+                facts.scheduled(user, id).is_some_and(|post| post.due_ms == due.at_ms)
+            }
+            DueWork::RemoveMedia { media } => {
+                facts.media(media).and_then(|media| media.used.expires_ms()) == Some(due.at_ms)
+            }
+            DueWork::NotifyOfEdit { post } => {
+                let edit = facts.stored_post(post).and_then(|post| post.edited);
+                edit.is_some_and(|edit| due.work.since(edit) == due)
+            }
+            DueWork::SweepReactions { post } => facts.stored_post(post).is_none(),
+            DueWork::SweepVotes { poll } => !self.has_poll(step, poll.0),
+            DueWork::Relist { user } => step.user(user.0.into()).is_some(),
+            DueWork::Erase { user } => facts.erasure_of(user) == Some(due),
+            DueWork::ExpireGrant { grant } => {
+                facts.grant(grant).and_then(|grant| grant.expires_ms()) == Some(due.at_ms)
+            }
+        }
+    }
+}
+
+impl<R: Scan + RowsMut> Rows<'_, R> {
+    /// Notes what is due and has no record that says so.
+    pub(super) fn note_pending(&mut self, name: &[u8]) {
+        let Some(Due { work, .. }) = Due::of_name(name) else { return };
+        let is_pending = match work {
+            DueWork::SweepReactions { .. }
+            | DueWork::SweepVotes { .. }
+            | DueWork::Relist { .. } => true,
+            DueWork::RemoveStory { story } => {
+                self.facts().stored_story(story).is_some_and(|story| story.expires_ms == 0)
+            }
+            DueWork::EndMute { .. }
+            | DueWork::EndPoll { .. }
+            | DueWork::Publish { .. }
+            | DueWork::RemoveMedia { .. }
+            | DueWork::NotifyOfEdit { .. }
+            | DueWork::Erase { .. }
+            | DueWork::ExpireGrant { .. } => false,
+        };
+        // An account may have been changed more than once.
+        if is_pending && !self.pending.insert(work) && !matches!(work, DueWork::Relist { .. }) {
+            self.remove_named(NameTable::Due, name);
+        }
+    }
+
+    /// Adds something that is due, if it is missing; returns whether it was.
+    pub(super) fn put_due(&mut self, due: Due) -> bool {
+        let is_missing = self.rows.name(NameTable::Due, &due.name()).is_none();
+        if is_missing {
+            self.rows.put_name(NameTable::Due, &due.name(), Some(Value::new()));
+        }
+        is_missing
+    }
+
+    /// Has something done soon of which no record says when, if nothing else does; returns whether nothing did.
+    pub(super) fn put_pending(&mut self, work: DueWork) -> bool {
+        let is_missing = self.pending.insert(work);
+        if is_missing {
+            self.put_due(self.facts().since_now(work));
+        }
+        is_missing
+    }
+}
+
+/// Whether a row is of something that is due.
+pub(super) fn is_record(name: &[u8], value: &[u8]) -> bool {
+    Due::of_name(name).is_some_and(|due| match due.work {
+        DueWork::Erase { .. } => read_erasure(value).is_some(),
+        _ => read(value).is_some(),
+    })
+}

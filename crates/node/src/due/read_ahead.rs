@@ -1,0 +1,144 @@
+//! Reads what the writer will read for something that is due, so that it finds it in the cache of the store: all changes would
+//! wait while it reads the disk.
+
+use feed::accounts::GrantId;
+use feed::limits::{ERASE_ROWS_MAX, RELISTED_POSTS_MAX, STORY_VIEWS_REMOVED};
+use feed::media::MediaId;
+use feed::{
+    Command, Due, DueWork, Facts, ListId, PollId, PostId, Reaction, Remains, ScheduledId, Span,
+    UserId, Viewer,
+};
+use store::Store;
+
+/// Number of items of which rows are read before the writer removes them: as many as one command removes.
+const READ_AHEAD: usize = ERASE_ROWS_MAX / 3;
+
+/// The command that does the next part of something that is due. May block.
+pub(super) fn command(facts: Facts<'_, Store>, due: Due) -> Command {
+    let from = facts.due_from(due).unwrap_or(0);
+    match due.work {
+        DueWork::Erase { user } => return erasure(facts, due, user),
+        DueWork::RemoveStory { story } => {
+            let limit = STORY_VIEWS_REMOVED as usize;
+            drop(facts.story_views(story, Span { limit, ..Span::ALL }));
+        }
+        DueWork::EndMute { user, other } => drop(facts.mute(user, other)),
+        DueWork::EndPoll { post } => {
+            for voter in facts.notified_of_end(post, from) {
+                let _ = facts.inbox(voter);
+            }
+        }
+        DueWork::Publish { user, id } => drop(facts.scheduled(user, id)),
+        DueWork::RemoveMedia { media } => drop(facts.media(media)),
+        DueWork::NotifyOfEdit { post } => {
+            for user in facts.boosted_from(post, from) {
+                let _ = facts.inbox(user);
+                // Blocks and mutes.
+                let _ = Viewer::new(facts, Some(user)).notified(post);
+            }
+        }
+        DueWork::SweepReactions { post } => reactions(facts, post, from),
+        DueWork::SweepVotes { poll } => {
+            for (user, _) in facts.poll_votes(poll, from, ERASE_ROWS_MAX / 2) {
+                drop(facts.votes_of(user, poll, 1));
+            }
+        }
+        DueWork::Relist { user } => {
+            let span = Span { low: from, limit: RELISTED_POSTS_MAX, ..Span::ALL };
+            for (post, listed) in facts.posts_by(user, span) {
+                if listed.visibility().is_open() {
+                    drop(facts.stored_post(post));
+                }
+            }
+        }
+        DueWork::ExpireGrant { grant } => drop(facts.grant(grant)),
+    }
+    Command::DoDue(due)
+}
+
+fn reactions(facts: Facts<'_, Store>, post: PostId, from: u64) {
+    for (_, reaction, user, stamp) in facts.reactions_to(post, from, ERASE_ROWS_MAX / 2) {
+        let span = Span { low: stamp, high: stamp, ..Span::ALL };
+        match reaction {
+            Reaction::Boost => drop((facts.posts_by(user, span), facts.stored_counts(user))),
+            _ => drop(facts.reactions_of(user, reaction, span)),
+        }
+    }
+}
+
+/// The command that removes the next rows of a deleted user. It names them, so the writer walks over no rows that are already
+/// removed, and no outcome depends on ephemeral rows.
+fn erasure(facts: Facts<'_, Store>, due: Due, user: UserId) -> Command {
+    let (mut remains, mut from) = facts.erasure(due).unwrap_or((Remains::Posts, 0));
+    while remains != Remains::Nothing {
+        let rest = facts.remains(user, remains, from, READ_AHEAD);
+        if let Some(first) = rest.first() {
+            read_ahead(facts, user, remains, &rest);
+            return Command::EraseUser { user, remains, from: *first };
+        }
+        (remains, from) = (remains.next(), 0);
+    }
+    Command::EraseUser { user, remains, from }
+}
+
+fn read_ahead(facts: Facts<'_, Store>, user: UserId, remains: Remains, items: &[u64]) {
+    // Each has two rows.
+    let mut members_left = ERASE_ROWS_MAX / 2;
+    for item in items {
+        let reacted_to = |post, reaction| {
+            let _ = (facts.reaction(user, post, reaction), facts.post_counts(post));
+        };
+        let reacted = |reaction| {
+            let span = Span { low: *item, high: *item, ..Span::ALL };
+            for (_, post) in facts.reactions_of(user, reaction, span) {
+                reacted_to(post, reaction);
+            }
+        };
+        match remains {
+            Remains::Posts => {
+                drop(facts.reactions_left(PostId(*item), 0, 1));
+                if let Some(boost) = facts.stored_post(PostId(*item)).and_then(|post| post.boost) {
+                    reacted_to(boost.post, Reaction::Boost);
+                }
+            }
+            Remains::Favourites => reacted(Reaction::Favourite),
+            Remains::Bookmarks => reacted(Reaction::Bookmark),
+            Remains::Pins => reacted(Reaction::Pin),
+            Remains::Following
+            | Remains::Followers
+            | Remains::Friends
+            | Remains::BlockedBy
+            | Remains::MutedBy
+            | Remains::NotedBy
+            | Remains::FollowRequests
+            | Remains::Requested => {
+                if let Ok(other) = u32::try_from(*item).map(UserId) {
+                    let _ = facts.stored_counts(other);
+                    if remains == Remains::Followers {
+                        drop(facts.lists_with(other, user));
+                    }
+                }
+            }
+            Remains::Lists => {
+                let (list, first) = (ListId(*item), UserId(0));
+                members_left -= facts.list_members_from(user, list, first, members_left).len();
+            }
+            Remains::Grants => drop(facts.grant(GrantId(*item))),
+            Remains::Media => drop(facts.media(MediaId(*item))),
+            Remains::Votes => {
+                let _ = (facts.vote(PollId(*item), user), facts.poll_counts(PollId(*item)));
+            }
+            Remains::Scheduled => drop(facts.scheduled(user, ScheduledId(*item))),
+            Remains::Mentions => {
+                let _ = facts.conversation_of(user, *item);
+            }
+            Remains::Stories
+            | Remains::Views
+            | Remains::Blocks
+            | Remains::Mutes
+            | Remains::Notifications
+            | Remains::Notes
+            | Remains::Nothing => {}
+        }
+    }
+}
