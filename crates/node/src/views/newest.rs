@@ -412,6 +412,11 @@ impl List {
         let (mut left, mut steps, mut before) = (span.limit, 0, None);
         while let Some(mut top) = next.peek_mut() {
             let place = *top;
+            // Authors who share links come to the same post: it is no step, and never what is left.
+            if before == Some(place) {
+                PeekMut::pop(top);
+                continue;
+            }
             let entry = self.links.entry(place);
             let post = entry.post;
             if post.0 < span.low {
@@ -421,17 +426,14 @@ impl List {
                 return Some(Span { high: post.0.min(span.high), limit: left, ..span });
             }
             steps += 1;
-            // Authors who share links come to the same post.
-            let older = (before != Some(place)).then(|| self.links.older(place)).flatten();
-            match older {
+            before = Some(place);
+            match self.links.older(place) {
                 Some(older) => *top = older,
                 None => drop(PeekMut::pop(top)),
             }
-            if before == Some(place) || post.0 > span.high {
-                before = Some(place);
+            if post.0 > span.high {
                 continue;
             }
-            before = Some(place);
             if let Some(item) = wanted(entry) {
                 found.push(item);
                 left -= 1;
