@@ -36,7 +36,8 @@ pub enum KeyAnswer {
     Refused(KeyRefusal),
 }
 
-/// Why an operation changed nothing. Not an error of the system: the caller can correct the request.
+/// Why an operation changed nothing. Not an error of the system: the caller can correct the request. Logs have digests of it,
+/// so variants keep their order, and new ones are at the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyRefusal {
     /// The bucket does not exist, or was deleted.

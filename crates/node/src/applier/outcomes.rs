@@ -92,4 +92,24 @@ mod tests {
         digests.dedup();
         assert_eq!(digests.len(), count);
     }
+
+    /// Logs have these digests: with others, a new version refuses what an earlier one has acknowledged.
+    #[test]
+    fn digests_of_logs_stay_as_they_are() {
+        let mut outcomes = Outcomes::default();
+        outcomes.command(&Ok(Done::Posted(PostId(300))));
+        outcomes.command(&Err(Refusal::UserNotFound));
+        assert_eq!(outcomes.digest(), 6_984_280_713_101_750_076);
+        outcomes.operations(&[
+            KeyAnswer::Done,
+            KeyAnswer::Written { version: Stamp(7), created: true },
+            KeyAnswer::Number(-2),
+            KeyAnswer::Nothing,
+            KeyAnswer::Skipped,
+            KeyAnswer::Swept { rows: 5, more: true },
+            KeyAnswer::Refused(KeyRefusal::BucketNotFound),
+            KeyAnswer::Refused(KeyRefusal::Internal),
+        ]);
+        assert_eq!(outcomes.digest(), 7_859_352_654_099_623_787);
+    }
 }
