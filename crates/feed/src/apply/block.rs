@@ -30,10 +30,10 @@ pub(super) fn block(
     let were_friends = friend::end(txn, user, other);
     txn.put_block(user, other, true);
     txn.count(user, |counts| super::step(&mut counts.blocks, true));
-    effects.push(match has_followed {
-        true => Effect::Follow { user, other, follows: false },
-        false => Effect::Input { user, input: Input::Hidden },
-    });
+    effects.push(Effect::Input { user, input: Input::Hidden });
+    if has_followed {
+        effects.push(Effect::Follow { user, other, follows: false });
+    }
     // The blocked user gets the end of a relation, and nothing else that would give the block away.
     if was_followed {
         effects.push(Effect::Follow { user: other, other: user, follows: false });

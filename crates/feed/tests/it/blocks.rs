@@ -35,11 +35,11 @@ fn a_block_ends_follows_and_friendship_in_both_directions_and_an_unblock_restore
     let friends = [ADA, BOB].map(|user| changed(user, Input::Friends));
     for (before, effects) in [
         (vec![], vec![hidden.clone()]),
-        (vec![follow(id(0), id(1))], vec![ended(ADA, BOB)]),
-        (vec![follow(id(1), id(0))], vec![hidden, ended(BOB, ADA)]),
+        (vec![follow(id(0), id(1))], vec![hidden.clone(), ended(ADA, BOB)]),
+        (vec![follow(id(1), id(0))], vec![hidden.clone(), ended(BOB, ADA)]),
         (
             vec![follow(id(0), id(1)), follow(id(1), id(0)), befriend(id(1), id(0))],
-            [ended(ADA, BOB), ended(BOB, ADA)].into_iter().chain(friends).collect(),
+            [hidden, ended(ADA, BOB), ended(BOB, ADA)].into_iter().chain(friends).collect(),
         ),
     ] {
         let mut world = World::new();

@@ -743,16 +743,23 @@ fn a_mute_ends_by_itself_and_its_user_is_notified() {
 #[test]
 fn whoever_blocks_is_notified_and_whoever_is_blocked_only_if_a_relation_ends() {
     let subject = Subject::new();
-    subject.submit(Command::Follow { user: id(1), other: id(0) }).unwrap();
+    for (user, other) in [(0, 1), (1, 0)] {
+        subject.submit(Command::Follow { user: id(user), other: id(other) }).unwrap();
+    }
     let watches = [0, 1, 2].map(|user| subject.node().watch(UserId(user)));
     for other in [1, 2] {
         subject.submit(Command::Block { user: id(0), other: id(other) }).unwrap();
     }
-    // Both blocks, in their order.
-    changes_when(&watches[0], 0, |changes| changes == [Change::Missed; 2]);
+    // Both blocks, and the end of the follow by the first.
+    let unfollowed = [Change::Missed, Change::Unfollowed(UserId(1))];
+    let blocked = [&[Change::Missed], &unfollowed[..], &[Change::Missed]].concat();
+    changes_when(&watches[0], 0, |changes| changes == blocked);
     let ended = [Change::Missed, Change::Unfollowed(UserId(0))];
     changes_when(&watches[1], 0, |changes| changes == ended);
-    assert_eq!(watches[2].changes_after(0), [], "a block by a stranger is no news");
+    subject.submit(Command::Follow { user: id(2), other: id(1) }).unwrap();
+    let followed = [Change::Missed, Change::Followed(UserId(1))];
+    let changes = changes_when(&watches[2], 0, |changes| changes.contains(&followed[1]));
+    assert_eq!(changes, followed, "a block by a stranger is no news");
 }
 
 #[test]
