@@ -206,10 +206,13 @@ async fn read_changes(state: Shared, mut cursor: Position) {
         }
         follow(&state.node, &mut cursor, &mut changes);
         let next: Vec<_> = changes.drain(..changes.len().min(PUBLIC_READ_MAX)).collect();
-        let read = move |renderer: &Renderer| published(renderer, &next);
-        for published in state.read_for_stream(read).await.unwrap_or_default() {
-            // An error means that nobody listens any more.
-            drop(streams.public.send(Arc::new(published)));
+        // Most groups change no public posts.
+        if !next.is_empty() {
+            let read = move |renderer: &Renderer| published(renderer, &next);
+            for published in state.read_for_stream(read).await.unwrap_or_default() {
+                // An error means that nobody listens any more.
+                drop(streams.public.send(Arc::new(published)));
+            }
         }
         let is_burst = !changes.is_empty();
         let keep_up = streams.public.len() + PUBLIC_READ_MAX <= PUBLIC_EVENTS_MAX;
@@ -217,7 +220,8 @@ async fn read_changes(state: Shared, mut cursor: Position) {
     }
 }
 
-/// Appends the changes after `cursor`. If there are too many, the oldest are missed.
+/// Appends the changes after `cursor`. The oldest are missed if effects of before those that are kept are lost, or too many
+/// changes wait.
 fn follow(node: &Node, cursor: &mut Position, changes: &mut VecDeque<PublicChange>) {
     loop {
         match node.next_effects(cursor) {
