@@ -25,9 +25,12 @@ pub enum Durability {
 }
 
 /// Memory that a node takes beside what its options say, in bytes, at most: changes under way, a group and
-/// its sectors on their way into the log, a group beyond each of two full overlays, and answers.
-pub const FIXED_MEMORY: usize =
-    crate::inbox::BYTES_MAX + 2 * KEY_OPS_BYTES_MAX + 2 * CHANGE_BYTES_MAX + ANSWER_BYTES;
+/// its sectors on their way into the log, a group beyond each of two full overlays, answers, and effects for consumers.
+pub const FIXED_MEMORY: usize = crate::inbox::BYTES_MAX
+    + 2 * KEY_OPS_BYTES_MAX
+    + 2 * CHANGE_BYTES_MAX
+    + ANSWER_BYTES
+    + crate::views::EFFECTS_BYTES_MAX;
 /// Memory that a node with an archive takes in addition, in bytes, at most.
 pub use commitlog::ARCHIVE_MEMORY;
 

@@ -12,8 +12,8 @@ use node::NodeOptions;
 
 const MIB: u64 = 1 << 20;
 /// The whole if it is not set, on a machine that is large enough: the sum of the defaults of the parts.
-const DEFAULT: u64 = 2_832 * MIB;
-/// Memory that cannot be set: changes being processed by the writer, log-ins and tokens, and 32 MiB for the program
+const DEFAULT: u64 = 2_840 * MIB;
+/// Memory that cannot be set: changes being processed by the writer with their effects, log-ins and tokens, and 32 MiB for the program
 /// itself.
 const FIXED: u64 = node::FIXED_MEMORY as u64 + ACCOUNTS + 32 * MIB;
 /// Memory for hashing passwords, for bodies, responses and streams of the Mastodon API, and for tokens that are cached.
@@ -317,7 +317,7 @@ mod tests {
         assert_eq!(divided, defaults);
         assert_eq!(memory.connections(), api.connections_max);
         assert!(memory.total() <= DEFAULT && memory.total() > DEFAULT - MIB);
-        assert_eq!(Memory::divide(mib(2_832), &Given::default(), None).unwrap(), memory);
+        assert_eq!(Memory::divide(mib(2_840), &Given::default(), None).unwrap(), memory);
     }
 
     #[test]
@@ -346,7 +346,7 @@ mod tests {
     #[test]
     fn a_small_machine_gets_less_by_default() {
         let available = |mib| Some(mib * MIB);
-        for (has, most) in [(24_000, 2_832), (4_000, 2_832), (2_000, 1_500), (1_200, 900)] {
+        for (has, most) in [(24_000, 2_840), (4_000, 2_840), (2_000, 1_500), (1_200, 900)] {
             let memory = Memory::divide(None, &Given::default(), available(has)).unwrap();
             let total = memory.total() / MIB;
             assert!(total <= most && total + 2 > most, "{has}: {total}");
@@ -354,13 +354,13 @@ mod tests {
         // A server needs some, whatever there is.
         for has in [0, 1, 512, 1_024] {
             let memory = Memory::divide(None, &Given::default(), available(has)).unwrap();
-            assert_eq!(memory.total().div_ceil(MIB), 856);
+            assert_eq!(memory.total().div_ceil(MIB), 864);
         }
         // What is set is set.
         let large = Given { timeline: mib(9_000), ..Given::default() };
         let memory = Memory::divide(None, &large, available(1_024)).unwrap();
         assert_eq!((memory.timeline, memory.post), (9_000 * MIB, 12 * UNIT_MIN));
-        let whole = Memory::divide(mib(2_832), &Given::default(), available(1_024)).unwrap();
+        let whole = Memory::divide(mib(2_840), &Given::default(), available(1_024)).unwrap();
         assert_eq!(whole, Memory::divide(None, &Given::default(), None).unwrap());
     }
 
@@ -382,16 +382,16 @@ mod tests {
             let error = Memory::divide(mib(whole), given, None).unwrap_err().to_string();
             assert!(error.contains(needed), "{error}");
         };
-        check(855, &Given::default(), "856MiB");
-        assert!(Memory::divide(mib(856), &Given::default(), None).is_ok());
-        check(0, &Given::default(), "856MiB");
+        check(863, &Given::default(), "864MiB");
+        assert!(Memory::divide(mib(864), &Given::default(), None).is_ok());
+        check(0, &Given::default(), "864MiB");
         let large = Given { overlay: mib(500), ..Given::default() };
-        check(1_000, &large, "2808MiB");
+        check(1_000, &large, "2816MiB");
         // Archiving takes 132 MiB more.
-        check(987, &Given { archive: true, ..Given::default() }, "988MiB");
+        check(995, &Given { archive: true, ..Given::default() }, "996MiB");
         // So many as the help of --media-max says.
         let pictures = Given { pictures: true, ..Given::default() };
-        check(984, &pictures, "985MiB");
+        check(992, &pictures, "993MiB");
         assert_eq!(PICTURES.div_ceil(MIB), 129);
         check(1_000, &Given { sample: mib(14), ..Given::default() }, "15MiB");
     }

@@ -190,7 +190,7 @@ pub(crate) struct Settings {
         help_heading = CLUSTER
     )]
     pub(crate) max_lag: Option<Duration>,
-    /// Memory of the server [default: 2832MiB, or three quarters of what the machine or container has if that is less]
+    /// Memory of the server [default: 2840MiB, or three quarters of what the machine or container has if that is less]
     ///
     /// Divided among the parts below; the rest is divided among those that are not set.
     #[arg(long, env = "ROOST_MEMORY", value_name = "SIZE", help_heading = MEMORY)]

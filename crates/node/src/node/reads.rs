@@ -284,9 +284,17 @@ impl Node {
     /// the last group that they include. Whoever follows them keeps the cursor, in memory or in files of its own. Facts and
     /// views show what the effects say, or something later.
     ///
+    /// Stories that are viewed, and samples, are not among them. What a command changed that panicked and was undone has no
+    /// effects; those of others are there, but the facts may have shown it for a while.
+    ///
+    /// **After a power loss** positions are used again, for other groups, if the log is not made durable before each reply
+    /// ([`Durability`](crate::Durability)). So a cursor that is kept in files is valid only together with a mark of the
+    /// groups up to it, for example the digest of outcomes there ([`rows::Totals::outcomes`]): if the facts have another
+    /// one at that position, what was derived is to be derived again.
+    ///
     /// # Errors
-    /// [`Lost`] if the effects are not kept any more, or some were taken back: what was derived from them is to be derived
-    /// from the facts, which have everything up to `cursor` then.
+    /// [`Lost`] if some of the effects are not kept any more: what was derived from them is to be derived from the facts,
+    /// which have everything up to `cursor` then. The effects that are kept follow.
     pub fn next_effects(&self, cursor: &mut Position) -> Result<Option<Arc<[Effect]>>, Lost> {
         self.views().next_effects(cursor)
     }

@@ -1,8 +1,8 @@
 //! The newest effects of what was applied, for consumers that follow at their own pace.
 //!
 //! The writer appends the effects of each group and waits for nobody. A consumer keeps the position of the last group that
-//! it has handled, in memory or in files of its own, and asks for what follows. If that has left memory, or some of it was
-//! taken back, it is told so, and derives what it holds from the facts again.
+//! it has handled, in memory or in files of its own, and asks for what follows. If some of that has left memory, it is told
+//! so, derives what it holds from the facts again, and goes on with what is kept.
 //!
 //! **Invariant:** when a consumer gets effects, or is told that some are lost, the facts and the views show them.
 
@@ -14,13 +14,12 @@ use feed::{Effect, UserId};
 
 use crate::sync::Mutex;
 
-/// Bytes of the effects that are kept at most, with the users of direct posts and of boosts: 65,536 effects without users,
-/// if groups are large.
-pub(super) const BYTES_MAX: usize = 65_536 * size_of::<Effect>();
+/// Bytes of the effects that are kept at most, with the users of direct posts and of boosts: 262,144 effects without users,
+/// if groups are large. The newest group is kept also if it is larger.
+pub(crate) const BYTES_MAX: usize = 262_144 * size_of::<Effect>();
 const _: () = assert!(size_of::<Effect>() <= 32);
 
-/// Effects after the position of a consumer are not kept any more, or were taken back in part: what it holds is to be made
-/// from the facts again.
+/// Effects after the position of a consumer are not kept any more: what it holds is to be made from the facts again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lost;
 
@@ -48,23 +47,21 @@ impl Effects {
     pub(super) fn publish(&self, position: Position, effects: Vec<Effect>) {
         let new: Option<Arc<[Effect]>> = (!effects.is_empty()).then(|| effects.into());
         let new_bytes = new.as_deref().map_or(0, bytes);
+        // They are dropped after the guard.
+        let mut evicted = Vec::new();
         let mut kept = self.0.lock();
         kept.end = position;
         let Some(new) = new else { return };
         kept.bytes += new_bytes;
         kept.groups.push_back((position, new));
         while kept.bytes > BYTES_MAX
+            && kept.groups.len() > 1
             && let Some((position, oldest)) = kept.groups.pop_front()
         {
             kept.bytes -= bytes(&oldest);
             kept.lost = position;
+            evicted.push(oldest);
         }
-    }
-
-    /// Has all consumers begin again after this group: something that they may have read was taken back.
-    pub(super) fn lose(&self, position: Position) {
-        let mut kept = self.0.lock();
-        *kept = Kept { groups: VecDeque::new(), bytes: 0, lost: position, end: position };
     }
 
     /// The position of the last group.
@@ -76,11 +73,11 @@ impl Effects {
     /// include.
     ///
     /// # Errors
-    /// [`Lost`]; `cursor` is then at the last group: the facts show it.
+    /// [`Lost`]; `cursor` is then before the oldest group that is kept or, if it was after the last one, at that.
     pub(super) fn next(&self, cursor: &mut Position) -> Result<Option<Arc<[Effect]>>, Lost> {
         let kept = self.0.lock();
-        if !(kept.lost..=kept.end).contains(cursor) {
-            *cursor = kept.end;
+        let nearest = (*cursor).clamp(kept.lost, kept.end);
+        if std::mem::replace(cursor, nearest) != nearest {
             return Err(Lost);
         }
         let next = kept.groups.partition_point(|(position, _)| position <= cursor);
@@ -131,38 +128,27 @@ mod tests {
         assert_eq!(next(&effects, 5), (Ok(1), 6), "a group without effects is a place too");
         assert_eq!(next(&effects, 6), (Ok(0), 7));
         assert_eq!(next(&effects, 7), (Ok(0), 7));
-        for other in [2, 8] {
-            let expected = (Err(Lost), 7);
-            assert_eq!(next(&effects, other), expected, "of before the start, or of other facts");
-        }
+        assert_eq!(next(&effects, 2), (Err(Lost), 3), "of before the start");
+        assert_eq!(next(&effects, 8), (Err(Lost), 7), "of other facts");
     }
 
     #[test]
-    fn a_consumer_that_lags_by_more_than_is_kept_begins_again() {
+    fn a_consumer_that_lags_by_more_than_is_kept_is_told_and_gets_all_that_is_kept() {
         let effects = Effects::new(Position(0));
         let per_group = 1_000;
         let groups = (BYTES_MAX / size_of::<Effect>()) as u64 / per_group + 1;
         (1..=groups).for_each(|group| effects.publish(Position(group), posts(0..per_group)));
-        assert_eq!(next(&effects, 0), (Err(Lost), groups));
+        let (lost, oldest) = next(&effects, 0);
+        assert_eq!(lost, Err(Lost));
+        assert_eq!(next(&effects, oldest), (Ok(per_group as usize), oldest + 1));
+        assert_eq!(next(&effects, oldest - 1), (Err(Lost), oldest));
         assert_eq!(next(&effects, groups), (Ok(0), groups));
         assert_eq!(next(&effects, groups - 1), (Ok(per_group as usize), groups));
         let kept = (0..=groups).filter(|from| next(&effects, *from).0.is_ok()).count() as u64;
         assert!(kept + 3 > groups, "{kept} of {groups}");
         // One that does not fit by itself.
-        effects.publish(Position(groups + 1), posts(0..70_000));
-        assert_eq!(next(&effects, groups), (Err(Lost), groups + 1));
-    }
-
-    #[test]
-    fn all_consumers_begin_again_when_something_was_taken_back() {
-        let effects = Effects::new(Position(0));
-        effects.publish(Position(1), posts(0..1));
-        effects.publish(Position(2), posts(0..1));
-        effects.lose(Position(2));
-        effects.publish(Position(3), posts(0..2));
-        for cursor in [0, 1] {
-            assert_eq!(next(&effects, cursor), (Err(Lost), 3));
-        }
-        assert_eq!(next(&effects, 2), (Ok(2), 3));
+        effects.publish(Position(groups + 1), posts(0..300_000));
+        assert_eq!(next(&effects, groups - 1), (Err(Lost), groups));
+        assert_eq!(next(&effects, groups), (Ok(300_000), groups + 1), "who keeps up loses nothing");
     }
 }

@@ -27,13 +27,14 @@ mod wake;
 mod watchers;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use commitlog::Position;
 use feed::{Effect, Facts, Input, PostChange, PostId, StoryChange, UserId};
 use rows::Rows;
 use tokio::sync::watch;
 
+pub(crate) use effects::BYTES_MAX as EFFECTS_BYTES_MAX;
 use effects::Effects;
 pub use effects::Lost;
 pub(crate) use entities::Entities;
@@ -43,7 +44,6 @@ pub(crate) use names::UserNames;
 use newest::NewestPosts;
 pub(crate) use stories::{Shown, Stories};
 use timeline::Timeline;
-pub(crate) use wake::Woken;
 pub use watchers::Change;
 pub(crate) use watchers::News;
 use watchers::Watchers;
@@ -62,7 +62,9 @@ pub(crate) struct Views {
     pub(crate) entities: Entities,
     watchers: Watchers,
     effects: Effects,
-    /// Number of times that effects were lost and all watchers woken.
+    /// Whether something was missed, or read that was taken back, so that all watchers are to be woken.
+    wakes_all: AtomicBool,
+    /// Number of times that all watchers were woken for that.
     wake_overflows: AtomicU64,
     /// Rises with each change of stories or friends.
     story_changes: AtomicU64,
@@ -111,6 +113,7 @@ impl Views {
             entities: Entities::new(2 * quarter + quarter / 2 + entity_bytes),
             watchers: Watchers::default(),
             effects: Effects::new(applied),
+            wakes_all: AtomicBool::new(false),
             wake_overflows: AtomicU64::new(0),
             story_changes: AtomicU64::new(0),
             mention_changes: (0..MENTION_COUNTERS).map(|_| AtomicU32::new(0)).collect(),
@@ -121,7 +124,7 @@ impl Views {
 
     /// Applies what the group at `position` did, and drops what a reader may have read of commands of it if some were taken
     /// back. Writer only; the facts hold it already.
-    pub(crate) fn publish(&self, position: Position, effects: Vec<Effect>, is_undone: bool) {
+    pub(crate) fn publish(&self, position: Position, mut effects: Vec<Effect>, is_undone: bool) {
         // First: no timeline shows a later post to who has unfollowed or was blocked before it.
         effects.iter().for_each(|effect| self.drop_timelines(effect));
         self.newest.apply(match effects.as_slice() {
@@ -144,11 +147,9 @@ impl Views {
         }
         if is_undone {
             self.forget_undone();
-            // Streams are indexed for those whom the facts show that the user follows.
-            self.effects.lose(position);
-        } else {
-            self.effects.publish(position, effects);
         }
+        effects.retain(is_followed);
+        self.effects.publish(position, effects);
     }
 
     /// Drops what a reader may have read of a command that was taken back. What is rendered has numbers of changes.
@@ -157,6 +158,7 @@ impl Views {
         self.stories.clear();
         self.newest.abort_load();
         self.story_changes.fetch_add(1, Ordering::Release);
+        self.wakes_all.store(true, Ordering::Release);
     }
 
     /// Drops the timelines of users who follow, mute or hide others than before: they are gathered again when they are
@@ -240,4 +242,10 @@ impl Views {
             unindexed_watchers: self.watchers.unindexed() as u64,
         }
     }
+}
+
+/// Whether consumers follow such an effect.
+fn is_followed(effect: &Effect) -> bool {
+    let is_viewed = matches!(effect, Effect::Story { change: StoryChange::Viewed { .. }, .. });
+    !is_viewed && !matches!(effect, Effect::Sample { .. })
 }

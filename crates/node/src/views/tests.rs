@@ -12,9 +12,9 @@ use commitlog::Position;
 use feed::accounts::{AccountCommand, PasswordHash, Role};
 use feed::timeline::gather;
 use feed::{
-    Bio, Command, Cursor, Effect, Facts, Handle, HomeAuthors, Lifetime, Name, Page, PageOf,
-    PostChange, PostEdit, PostId, PostText, Reaction, StampedCommand, Txn, UserId, UserRef,
-    Visible, apply,
+    Bio, Command, Cursor, Effect, Facts, Handle, HomeAuthors, Input, Lifetime, Name, Page, PageOf,
+    PostChange, PostEdit, PostId, PostText, Reaction, SampleId, SampleSetId, StampedCommand,
+    StoryChange, StoryId, Txn, UserId, UserRef, Visible, apply,
 };
 use listener::Listener;
 pub(super) use posts::new_post;
@@ -26,7 +26,7 @@ use testkit::MemoryRows;
 use super::effects::BYTES_MAX;
 use super::newest::Small;
 use super::timeline::{Found, Timeline};
-use super::{Change, Views, Woken};
+use super::{Change, Views};
 
 const USERS: u32 = 5;
 
@@ -200,12 +200,33 @@ impl Subject {
         self.publish(usize::MAX);
     }
 
-    fn wake(&self) -> Woken {
+    fn wake(&self) -> bool {
         self.views.wake(Facts::new(&self.rows))
     }
 
+    /// Wakes all who are to be woken, as the thread does it.
     fn wake_all(&self) {
-        while self.wake() != Woken::Nobody {}
+        while self.wake() {}
+        self.views.wake_all();
+    }
+
+    /// What a watcher of the user has not read.
+    fn changes(&self, user: usize) -> Vec<Change> {
+        let Listener { news, read, .. } = &self.listeners[user];
+        news.borrow().after(*read).into_iter().map(|(_, change)| change).collect()
+    }
+
+    /// The users whose watchers are woken by what was not published yet.
+    fn woken(&mut self) -> Vec<usize> {
+        self.publish_all();
+        self.wake_all();
+        let is_woken = |listener: &mut Listener| {
+            let is_woken = listener.news.has_changed().unwrap();
+            listener.news.mark_unchanged();
+            is_woken
+        };
+        let listeners = self.listeners.iter_mut().enumerate();
+        listeners.filter_map(|(user, it)| is_woken(it).then_some(user)).collect()
     }
 
     fn is_gone(&self, user: u32) -> bool {
@@ -285,9 +306,11 @@ impl Subject {
         views.timelines.look_or_read(UserId(user), read, |_| ());
     }
 
+    /// A group with these effects in which a command was undone.
     fn publish_undone(&mut self) {
         self.groups += 1;
-        self.views.publish(Position(self.groups), Vec::new(), true);
+        let effects = std::mem::take(&mut self.pending);
+        self.views.publish(Position(self.groups), effects, true);
     }
 
     fn undone(&mut self, user: u32, change: &Step) {
@@ -452,15 +475,16 @@ fn a_watcher_that_lags_by_more_effects_than_are_kept_is_woken_and_reads_again() 
         subject.pending.extend(posts.map(|post| posted(1 << 40 | post)));
         subject.publish_all();
     }
-    assert_eq!(subject.wake(), Woken::All);
+    subject.wake_all();
     let news = &mut subject.listeners[1].news;
     assert!(news.has_changed().unwrap());
-    let changes = news.borrow_and_update().after(0);
-    assert_eq!(changes.last().unwrap().1, Change::Missed);
-    assert_eq!(subject.wake(), Woken::Nobody, "there is nothing left");
+    let changes = news.borrow_and_update().after(0).into_iter().map(|(_, change)| change);
+    assert_eq!(Vec::from_iter(changes)[2..], [Change::Missed, Change::Filters]);
+    assert!(!subject.wake() && !subject.views.wake_all(), "there is nothing left");
     subject.step(&Step::Post(0, None));
     subject.publish_all();
-    assert_eq!(subject.wake(), Woken::Some, "what came after");
+    subject.wake_all();
+    assert!(subject.listeners[1].news.has_changed().unwrap(), "what came after");
     assert_eq!(subject.views.sizes().wake_overflows, 1);
 }
 
@@ -469,10 +493,43 @@ fn commands_that_are_taken_back_wake_all_watchers_once_however_many_they_are() {
     let mut subject = followers(LARGE);
     subject.listen(1);
     (0..10).for_each(|_| subject.publish_undone());
-    assert_eq!((subject.wake(), subject.wake()), (Woken::All, Woken::Nobody));
-    let Listener { news, read, .. } = &subject.listeners[1];
-    let changes = news.borrow().after(*read).into_iter().map(|(_, change)| change);
-    assert_eq!(changes.collect::<Vec<_>>(), [Change::Missed]);
+    subject.wake_all();
+    assert!(!subject.views.wake_all());
+    assert_eq!(subject.changes(1), [Change::Missed, Change::Filters]);
+}
+
+#[test]
+fn effects_beside_a_command_that_is_undone_reach_watchers_and_consumers() {
+    let mut subject = followers(LARGE);
+    subject.listen(1);
+    let mut cursor = subject.views.effects_end();
+    let (author, user) = (UserId(0), UserId(1));
+    let effects = [
+        Effect::Input { user, input: Input::Filters },
+        Effect::Mention { post: PostId(7), author, user, change: PostChange::Deleted },
+        Effect::Mention { post: PostId(8), author, user, change: PostChange::Edited },
+        posted(9),
+    ];
+    subject.pending.extend(effects.clone());
+    subject.publish_undone();
+    subject.wake_all();
+    let deleted = Change::MentionDeleted(PostId(7), author);
+    let news = [Change::Filters, deleted, Change::Edited(PostId(8))];
+    let again = [Change::Missed, Change::Filters];
+    assert_eq!(subject.changes(1), [&news[..], &again].concat());
+    assert_eq!(subject.views.next_effects(&mut cursor), Ok(Some(effects.into())));
+}
+
+#[test]
+fn what_nobody_follows_is_not_kept_for_consumers() {
+    let mut subject = followers(LARGE);
+    let mut cursor = subject.views.effects_end();
+    let (story, author) = (StoryId(1), UserId(0));
+    let change = StoryChange::Viewed { viewer: UserId(1) };
+    let added = Effect::Sample { set: SampleSetId(1), sample: SampleId(1), is_added: true };
+    subject.pending = vec![Effect::Story { story, author, change }, added];
+    subject.publish_all();
+    assert_eq!(subject.views.next_effects(&mut cursor), Ok(None));
 }
 
 #[test]
@@ -489,7 +546,8 @@ fn posts_wake_those_who_have_them_at_home_and_nobody_else() {
 
 #[test]
 fn stories_wake_the_friends_of_their_authors_and_nobody_else() {
-    let mut subject = followers(LARGE);
+    let mut subject = Subject::new(LARGE);
+    subject.step(&Step::Follow(2, 0, true));
     let id = |user| UserRef::Id(UserId(user));
     let befriend = |other| Command::Befriend { user: id(0), other: id(other) };
     [1, 3].into_iter().for_each(|other| subject.apply(befriend(other)));
@@ -499,10 +557,16 @@ fn stories_wake_the_friends_of_their_authors_and_nobody_else() {
     };
     let story = |author| Command::PostStory { author: id(author), text: text.clone(), life };
     [0, 0, 4].into_iter().for_each(|author| subject.apply(story(author)));
-    subject.publish_all();
-    subject.wake_all();
-    let woken = |user: usize| subject.listeners[user].news.has_changed().unwrap();
-    assert_eq!([0, 1, 2, 3, 4].map(woken), [false, true, false, true, false]);
+    assert_eq!(subject.woken(), [1, 3], "a story");
+    let story = StoryId(subject.stamp - 1);
+    subject.apply(Command::DeleteStory { story });
+    assert_eq!(subject.woken(), [1, 3], "a story that is gone");
+    subject.apply(Command::Unfriend { user: id(0), other: id(3) });
+    assert_eq!(subject.woken(), [0, 3], "an end of a friendship");
+    subject.step(&Step::Disable(0, true));
+    assert_eq!(subject.woken(), [0, 1, 2], "a disabled author: followers and friends");
+    subject.step(&Step::DeleteUser(0));
+    assert_eq!(subject.woken(), [0, 1, 2], "a deleted one");
 }
 
 /// A post by a user whom nobody follows.

@@ -1,7 +1,7 @@
 //! Waking the watchers of those whom effects concern: what would cost the writer in proportion to the watchers.
 //!
 //! One thread follows the effects. It asks the timelines in memory in whose home a post is, and the facts whose friend
-//! somebody is. If it lags too far, all watchers are woken and read again.
+//! somebody is. If it lags too far, or a command was undone, all watchers are woken too and read again.
 //!
 //! A watcher misses nothing: a post that is published before the watcher is indexed for its author is found by the read
 //! of home that follows, and one that is published after finds the watcher. A change of a post is in the effects after
@@ -18,37 +18,49 @@ use super::Views;
 use super::effects::Lost;
 use super::watchers::{Change, Table};
 
-/// Those whom a call of [`Views::wake`] has woken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Woken {
-    /// There were no effects.
-    Nobody,
-    /// Those whom some effects concern.
-    Some,
-    /// All, because effects were lost.
-    All,
-}
-
 impl Views {
-    /// Wakes the watchers whom the next published effects concern. May read the facts. One thread at a time.
-    pub(crate) fn wake<R: Rows + ?Sized>(&self, facts: Facts<'_, R>) -> Woken {
+    /// Wakes all watchers if something was lost to them, or taken back, since the last call; returns whether that was so.
+    pub(crate) fn wake_all(&self) -> bool {
+        let wakes = self.wakes_all.swap(false, Ordering::AcqRel) && self.is_watched();
+        if wakes {
+            self.wake_overflows.fetch_add(1, Ordering::Relaxed);
+            self.watchers.all_missed(true);
+        }
+        wakes
+    }
+
+    /// Wakes the watchers whom the next published effects concern; returns whether there may be more. May read the facts.
+    /// One thread at a time.
+    pub(crate) fn wake<R: Rows + ?Sized>(&self, facts: Facts<'_, R>) -> bool {
         let effects = match self.watchers.next(&self.effects) {
             Ok(Some(effects)) => effects,
-            Ok(None) => return Woken::Nobody,
+            Ok(None) => return false,
             Err(Lost) => {
-                self.wake_overflows.fetch_add(1, Ordering::Relaxed);
-                self.watchers.all_missed(true);
-                return Woken::All;
+                self.wakes_all.store(true, Ordering::Release);
+                return true;
             }
         };
         // Once for each author, however many of their stories end together.
         let mut authors = BTreeSet::new();
         effects.iter().for_each(|effect| self.wake_for(effect, &mut authors));
         for author in authors {
-            let friends = unless_unreadable(|| facts.friends_all(author));
-            self.watchers.notify(&friends.unwrap_or_default());
+            match unless_unreadable(|| self.watched_friends(facts, author)) {
+                Some(friends) => self.watchers.notify(&friends),
+                None => self.wakes_all.store(true, Ordering::Release),
+            }
         }
-        Woken::Some
+        true
+    }
+
+    /// The friends of a user, or those of them who are watched: a test of each watched user if these are fewer.
+    fn watched_friends<R: Rows + ?Sized>(&self, facts: Facts<'_, R>, user: UserId) -> Vec<UserId> {
+        match self.watchers.fewer_than(facts.counts(user).friends as usize) {
+            Some(mut watched) => {
+                watched.retain(|other| facts.are_friends(user, *other));
+                watched
+            }
+            None => facts.friends_all(user),
+        }
     }
 
     /// Wakes the watchers whom an effect concerns, but for friends of a user, who is added to `authors`.
@@ -89,6 +101,7 @@ impl Views {
             }
             // Whose home has posts of the past again is not known, and nothing is new there.
             Effect::User { change: UserChange::Shown, .. } => self.watchers.all_missed(false),
+            // These are not published to consumers.
             Effect::Story { change: StoryChange::Viewed { .. }, .. } | Effect::Sample { .. } => {}
             Effect::Story { author, .. } => _ = authors.insert(author),
         }

@@ -98,13 +98,20 @@ pub(super) struct Watchers {
 
 /// The data that the lock protects.
 pub(super) struct Table {
-    watched: HashMap<UserId, watch::Sender<News>>,
+    watched: HashMap<UserId, Watched>,
     /// Position of the last effects of which the watchers were notified.
     cursor: Position,
     /// Posts by the user may wake the watcher.
     authors: Pairs,
     /// Watched users who are not in `authors` with all whom they follow.
     unindexed: BTreeSet<UserId>,
+}
+
+/// A user with watchers.
+struct Watched {
+    news: watch::Sender<News>,
+    /// Position of the last effects when the first watch began: its facts show these.
+    since: Position,
 }
 
 impl Default for Table {
@@ -126,7 +133,11 @@ impl Watchers {
             // Nobody was there to be notified of earlier ones.
             table.cursor = effects.end();
         }
-        let receiver = table.watched.entry(user).or_default().subscribe();
+        let watched = table
+            .watched
+            .entry(user)
+            .or_insert_with(|| Watched { news: watch::Sender::default(), since: effects.end() });
+        let receiver = watched.news.subscribe();
         self.users.store(table.watched.len(), Ordering::SeqCst);
         // Before the caller reads the facts; see `are_any`.
         fence(Ordering::SeqCst);
@@ -166,7 +177,7 @@ impl Watchers {
     pub(super) fn unwatch(&self, user: UserId) {
         {
             let mut table = self.table.lock();
-            if table.watched.get(&user).is_none_or(|news| news.receiver_count() > 0) {
+            if table.watched.get(&user).is_none_or(|it| it.news.receiver_count() > 0) {
                 return;
             }
             table.watched.remove(&user);
@@ -186,6 +197,12 @@ impl Watchers {
     /// The next effects of which the watchers are to be notified, if there are watchers at all: see [`Effects::next`].
     pub(super) fn next(&self, effects: &Effects) -> Result<Option<Arc<[Effect]>>, Lost> {
         self.any().map_or(Ok(None), |mut table| effects.next(&mut table.cursor))
+    }
+
+    /// The watched users, if they are fewer than `users`.
+    pub(super) fn fewer_than(&self, users: usize) -> Option<Vec<UserId>> {
+        let table = self.table.lock();
+        (table.watched.len() < users).then(|| table.watched.keys().copied().collect())
     }
 
     /// The table, if there are watchers at all.
@@ -241,18 +258,22 @@ impl Watchers {
         }
     }
 
-    /// All watchers may have missed anything. Wakes them, or has them find it when something else does.
+    /// All watchers may have missed anything, also a change of filters if they are woken: they are, or find it when something
+    /// else wakes them.
     pub(super) fn all_missed(&self, wake: bool) {
         let Some(table) = self.any() else { return };
         let users: Vec<UserId> = table.watched.keys().copied().collect();
         drop(table);
         for some in users.chunks(AT_ONCE) {
             let table = self.table.lock();
-            for user in some {
-                match wake {
-                    true => table.changed(*user, Change::Missed),
-                    false => table.missed(*user),
-                }
+            for watched in some.iter().filter_map(|user| table.watched.get(user)) {
+                watched.news.send_if_modified(|news| {
+                    news.push(Change::Missed);
+                    if wake {
+                        news.push(Change::Filters);
+                    }
+                    wake
+                });
             }
             MutexGuard::unlock_fair(table);
         }
@@ -273,28 +294,32 @@ impl Table {
 
     /// Wakes the watchers of `user`.
     pub(super) fn notify(&self, user: UserId) {
-        self.modify(user, |_| ());
+        self.modify(user, |_| true);
     }
 
     /// Wakes the watchers of `user` with a change.
     pub(super) fn changed(&self, user: UserId, change: Change) {
-        self.modify(user, |news| news.push(change));
+        self.modify(user, |news| {
+            news.push(change);
+            true
+        });
     }
 
     /// Changes of what `user` has at home may be missed. Wakes no watcher: a timeline that had to make room for others
     /// is gathered again when it is read, and not at once.
     pub(super) fn missed(&self, user: UserId) {
-        if let Some(news) = self.watched.get(&user) {
-            news.send_if_modified(|news| {
-                news.push(Change::Missed);
-                false
-            });
-        }
+        self.modify(user, |news| {
+            news.push(Change::Missed);
+            false
+        });
     }
 
-    fn modify(&self, user: UserId, change: impl FnOnce(&mut News)) {
-        if let Some(news) = self.watched.get(&user) {
-            news.send_modify(change);
+    /// Whoever began to watch after the effects at the cursor has read what they changed.
+    fn modify(&self, user: UserId, change: impl FnOnce(&mut News) -> bool) {
+        if let Some(watched) = self.watched.get(&user)
+            && watched.since < self.cursor
+        {
+            watched.news.send_if_modified(change);
         }
     }
 }
@@ -314,7 +339,10 @@ mod tests {
     }
 
     fn watch(watchers: &Watchers, user: UserId) -> watch::Receiver<News> {
-        watchers.watch(user, &Effects::new(Position(0)))
+        let news = watchers.watch(user, &Effects::new(Position(0)));
+        // A group of after the watch.
+        watchers.table.lock().cursor = Position(1);
+        news
     }
 
     fn notified(news: &mut watch::Receiver<News>) -> bool {
@@ -363,9 +391,16 @@ mod tests {
         let first = watchers.watch(ADA, &effects);
         assert_eq!(watchers.next(&effects), Ok(None));
         effects.publish(Position(2), group());
-        let _second = watchers.watch(UserId(2), &effects);
-        assert_eq!(watchers.next(&effects), Ok(Some(group().into())), "the first gets it");
-        drop(first);
+        let second = watchers.watch(UserId(2), &effects);
+        let woken = || {
+            watchers.notify(&[ADA, UserId(2)]);
+            [&first, &second].map(|news| news.has_changed().unwrap())
+        };
+        assert_eq!(watchers.next(&effects), Ok(Some(group().into())));
+        assert_eq!(woken(), [true, false], "of before the second watch");
+        effects.publish(Position(3), group());
+        assert_eq!(watchers.next(&effects), Ok(Some(group().into())));
+        assert_eq!(woken(), [true, true]);
     }
 
     #[test]
