@@ -20,7 +20,7 @@ use crate::media::MediaId;
 use crate::poll::{Poll, PollId};
 
 /// Work that is due at a time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Due {
     /// When it is due, in milliseconds since 1970.
     pub at_ms: u64,
@@ -29,7 +29,7 @@ pub struct Due {
 }
 
 /// What is to be done. Stored as the position in the enum.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum DueWork {
     /// Remove a story that expires then, or was deleted then.
     RemoveStory {

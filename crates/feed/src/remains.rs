@@ -89,4 +89,14 @@ impl Remains {
             Self::Media | Self::Nothing => Self::Nothing,
         }
     }
+
+    /// Number of kinds that are removed after these.
+    #[must_use]
+    pub const fn kinds_after(self) -> usize {
+        let (mut kinds, mut remains) = (0, self);
+        while !matches!(remains, Self::Nothing) {
+            (kinds, remains) = (kinds + 1, remains.next());
+        }
+        kinds
+    }
 }

@@ -1,5 +1,6 @@
 //! The expected users, follows, posts, friends, stories and samples.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use feed::limits::{
@@ -76,7 +77,7 @@ pub(crate) struct Feed {
     pub(crate) versions: BTreeMap<u64, Vec<ModelVersion>>,
     pub(crate) stories: BTreeMap<u64, ModelStory>,
     /// Deleted users of whom rows may be left.
-    pub(crate) erasing: BTreeSet<u32>,
+    pub(crate) erasing: BTreeMap<u32, (Reverse<usize>, u64)>,
     /// Set and label of each sample.
     pub(crate) samples: BTreeMap<u64, (String, String)>,
     pub(crate) accounts: Accounts,
@@ -232,7 +233,7 @@ impl Feed {
         }
         self.users[user as usize].deleted = true;
         self.accounts.accounts.remove(&user);
-        self.erasing.insert(user);
+        self.erasing.insert(user, (Reverse(usize::MAX), 0));
         self.posts.retain(|_, post| post.author != user);
         self.orphans.retain(|_, post| post.author != user);
         self.stories.retain(|_, story| story.author != user);
@@ -289,6 +290,12 @@ impl Feed {
     }
 
     pub(super) fn erased(&mut self, user: UserId, remains: Remains, from: u64) {
+        let Some(progress) = self.erasing.get_mut(&user.0) else { return };
+        let at = (Reverse(remains.kinds_after()), from);
+        if at < *progress {
+            return;
+        }
+        *progress = at;
         if remains == Remains::Nothing {
             self.erasing.remove(&user.0);
             self.erased_boosts.retain(|(one, _)| *one != user.0);

@@ -173,7 +173,7 @@ impl Feed {
         }
         let is_boosted = self.boosters_of(id).next().is_some();
         let is_sure = is_boosted && (is_quiet || pending.is_some_and(|edit| edit.is_sure));
-        let is_left = |(user, of): &(u32, u64)| *of == id && self.erasing.contains(user);
+        let is_left = |(user, of): &(u32, u64)| *of == id && self.erasing.contains_key(user);
         if is_boosted || self.erased_boosts.iter().any(is_left) {
             self.edits.insert(id, ModelEdit { stamp, is_sure });
         }

@@ -3,6 +3,8 @@
 //! The node looks for the next rows to remove, and names them in the command. So the writer walks over no rows
 //! that are already removed, and no outcome depends on ephemeral rows.
 
+use std::cmp::Reverse;
+
 use crate::accounts::GrantId;
 use crate::command::{Done, Outcome};
 use crate::cost::{
@@ -55,6 +57,10 @@ pub(super) fn erase(
     effects: &mut Vec<Effect>,
 ) -> Done {
     let Some(due) = txn.facts().erasure_of(user) else { return Done::NotDue };
+    if txn.facts().erasure(due).is_some_and(|stored| is_before((remains, from), stored)) {
+        // Of a node that has not seen how far others are.
+        return Done::NotDue;
+    }
     txn.put_erasure(due, (remains, from));
     let mut erase = Erase { txn, effects, user };
     match remains {
@@ -120,6 +126,11 @@ pub(super) fn erase(
         Remains::Nothing => erase.txn.finish_erasing(user, due),
     }
     Done::DueDone
+}
+
+fn is_before(one: (Remains, u64), other: (Remains, u64)) -> bool {
+    let place = |(remains, from): (Remains, u64)| (Reverse(remains.kinds_after()), from);
+    place(one) < place(other)
 }
 
 struct Erase<'a, 'b> {

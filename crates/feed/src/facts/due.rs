@@ -11,11 +11,38 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     /// What is due first: at `from_ms` or later, in milliseconds since 1970, and after `last`; at most `limit`.
     #[must_use]
     pub fn first_due(&self, from_ms: u64, last: Option<Due>, limit: usize) -> Vec<Due> {
-        let from = from_ms.to_be_bytes();
-        let after = last.map(|last| [&last.name()[..], &[0]].concat());
-        let from = after.as_deref().map_or(&from[..], |after| after.max(&from));
-        let names = self.rows.first_names(NameTable::Due, from, limit);
-        names.iter().filter_map(|name| Due::of_name(name)).collect()
+        self.first_due_or(from_ms, last, limit, |_| ())
+    }
+
+    /// As [`Facts::first_due`]; calls `unreadable` with each name among them that is none of something that is due.
+    pub fn first_due_or(
+        &self,
+        from_ms: u64,
+        last: Option<Due>,
+        limit: usize,
+        mut unreadable: impl FnMut(&[u8]),
+    ) -> Vec<Due> {
+        let mut from = from_ms.to_be_bytes().to_vec();
+        if let Some(last) = last {
+            from = from.max(after(&last.name()));
+        }
+        loop {
+            let names = self.rows.first_names(NameTable::Due, &from, limit);
+            let mut found = Vec::with_capacity(names.len());
+            for name in &names {
+                Due::of_name(name).map_or_else(|| unreadable(name), |due| found.push(due));
+            }
+            match names.last() {
+                Some(last) if found.is_empty() => from = after(last),
+                _ => return found,
+            }
+        }
+    }
+
+    /// Whether something that is due is not done.
+    #[must_use]
+    pub fn is_due(&self, due: Due) -> bool {
+        self.rows.name(NameTable::Due, &due.name()).is_some()
     }
 
     /// How far something is that is due; none if nothing of it is left. See [`Facts::erasure`] of deleted users.
@@ -34,6 +61,11 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     pub(crate) fn since_now(&self, work: DueWork) -> Due {
         work.since(self.totals().last_stamp.unwrap_or(Stamp(0)))
     }
+}
+
+/// The name after another one.
+fn after(name: &[u8]) -> Vec<u8> {
+    [name, &[0]].concat()
 }
 
 /// How far something is, by the bytes of its row.

@@ -40,7 +40,8 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     }
 
     /// A story that was not swept, deleted ones included.
-    pub(crate) fn stored_story(&self, story: StoryId) -> Option<Story> {
+    #[must_use]
+    pub fn stored_story(&self, story: StoryId) -> Option<Story> {
         self.rows.point(PointTable::Story, story.0).map(|row| decode(&row))
     }
 

@@ -181,6 +181,24 @@ fn no_row_is_left_in_the_end_but_the_handle() {
 }
 
 #[test]
+fn a_late_erasure_does_not_move_the_progress_back() {
+    let mut world = World::new();
+    world.run(delete(0)).unwrap();
+    let erase = |remains, from| Command::EraseUser { user: UserId(0), remains, from };
+    // In the order of removal, not in that of their numbers.
+    world.run(erase(Remains::Lists, 5)).unwrap();
+    let before = world.snapshot();
+    for (remains, from) in [(Remains::Lists, 4), (Remains::Posts, 9), (Remains::Stories, u64::MAX)]
+    {
+        assert_eq!(world.run(erase(remains, from)), Ok(Done::NotDue), "{remains:?} {from}");
+        assert_eq!(world.snapshot(), before);
+    }
+    for (remains, from) in [(Remains::Lists, 5), (Remains::Lists, 6), (Remains::Following, 0)] {
+        assert_eq!(world.run(erase(remains, from)), Ok(Done::DueDone), "{remains:?} {from}");
+    }
+}
+
+#[test]
 fn a_retry_of_a_deletion_returns_the_first_result() {
     let mut world = World::new();
     let key = Some(Idempotency { key: [1; 16], content: [1; 8] });

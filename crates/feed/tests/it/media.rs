@@ -168,6 +168,10 @@ fn a_picture_that_is_not_attached_within_a_day_is_removed_and_others_stay() {
     let mut world = World::new();
     let old: Vec<_> = (1..=3).map(|content| added(&mut world, new(0, content))).collect();
     let post = published(&mut world, 0, "x", &old[..1]);
+    let first = world.due()[0];
+    world.now_ms = first.at_ms - 2;
+    assert_eq!(world.run(Command::DoDue(first)), Ok(Done::NotDue), "a millisecond before");
+    assert_eq!(unattached(&world), [old[1], old[2]]);
     world.now_ms += UNATTACHED_MS;
     let young = added(&mut world, new(0, 9));
     assert_eq!(unattached(&world), [old[1], old[2], young]);
