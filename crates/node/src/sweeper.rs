@@ -9,17 +9,16 @@ use std::time::Duration;
 
 use store::unless_unreadable;
 
-use crate::due::{self, DueLoop, DueStep, Received};
+use crate::due::{self, DueLoop, DueStep, PACE, Received};
 use crate::last_run::LastRun;
 use crate::shared::{OwnReply, Shared};
 
-/// Pause after which it looks again for what is due.
-const PACE: Duration = Duration::from_millis(250);
 /// The same after it has met damage on the disk.
 const PACE_DAMAGED: Duration = Duration::from_secs(60);
 /// The same after the rules have failed at a command.
 const PACE_FAILED: Duration = Duration::from_secs(5);
-/// What an earlier process removed and did not erase is erased this long after the start at the latest.
+/// What an earlier process removed and did not erase is erased this long after the start at the latest. Without stories there
+/// is nothing to erase.
 const FIRST_ERASURE: Duration = Duration::from_secs(60);
 
 /// State of the sweeper's thread.
@@ -34,7 +33,8 @@ pub(crate) struct Sweeper {
 impl Sweeper {
     /// Erasure begins after half of `erase_within`, which leaves the other half for its work.
     pub(crate) fn new(shared: Arc<Shared>, erase_within: Duration) -> Self {
-        let erase_at = Some(shared.time.elapsed() + FIRST_ERASURE.min(erase_within / 2));
+        let first = || shared.time.elapsed() + FIRST_ERASURE.min(erase_within / 2);
+        let erase_at = shared.store.had_ephemeral().then(first);
         Self { shared, erase_within, erase_at, due: DueLoop::default() }
     }
 

@@ -10,6 +10,7 @@ use crate::disk::Part;
 use crate::error::StoreError;
 use crate::layout;
 use crate::merge::{self, OverlayItems, OverlayNames};
+use crate::overlay::Overlay;
 use crate::owners::State;
 use crate::revisions::{Revision, RevisionsCopy};
 use crate::shared::Store;
@@ -37,6 +38,14 @@ impl Store {
     /// If the engine fails. Rows that were not removed are unchanged.
     pub fn erase(&self, wait: impl FnMut()) -> Result<(), StoreError> {
         self.shared().disk.erase(wait)
+    }
+
+    /// Whether an ephemeral row was ever written, removed ones included. Reads the disk.
+    #[must_use]
+    pub fn had_ephemeral(&self) -> bool {
+        let in_memory = |layer: &Overlay| layer.has_ephemeral().then_some(());
+        self.shared().layers.load().find(in_memory).is_some()
+            || self.shared().disk.point(Part::Ephemeral, &layout::HEAD).is_some()
     }
 
     /// The row `key` of `table` if it is in memory, that is, was changed since the last checkpoint.

@@ -5,32 +5,37 @@
 //!
 //! Its thread is the [sweeper](crate::sweeper). The simulator takes the same steps without one.
 
+mod pass;
 mod read_ahead;
 #[cfg(test)]
 mod tests;
+
+use std::collections::HashMap;
+use std::time::Duration;
 
 use feed::{Done, Due, Facts, Refusal, Reply, Stamp};
 
 use crate::inbox::SubmitError;
 use crate::shared::{OwnReply, Shared};
 
+use pass::Pass;
+
 /// Commands that are sent before their replies are awaited.
 const COMMANDS_AT_ONCE: usize = 64;
-/// What failed and is not tried again, at most.
-const SKIPPED_MAX: usize = 64;
+/// Pause after which it looks again for what is due; and after which something is tried again that was not done.
+pub(crate) const PACE: Duration = Duration::from_millis(250);
 
 /// State of the loop.
 #[derive(Default)]
 pub(crate) struct DueLoop {
-    /// Nothing is due before this time, in milliseconds since 1970: so no read walks over rows that were removed before.
-    from_ms: u64,
-    /// What this pass came to last; none at its beginning.
-    last: Option<Due>,
+    pass: Pass,
     /// Whether this pass has changed something.
     has_changed: bool,
     sent: Vec<(Due, OwnReply)>,
-    /// The rules failed at these. They are tried again after a restart, and nothing else waits for them.
-    skipped: Vec<Due>,
+    /// What was not done, until when it is not tried again, by [`crate::Clock`]'s elapsed time.
+    delayed: HashMap<Due, Duration>,
+    /// Whether a row was found that cannot be read.
+    is_unreadable: bool,
     /// The store's number of changes that were taken back, when the pass began.
     undone: u64,
 }
@@ -63,65 +68,101 @@ impl DueLoop {
     ) -> DueStep {
         for (due, reply) in std::mem::take(&mut self.sent) {
             match receive(reply) {
-                Ok(reply) => self.note(due, reply),
+                Ok(reply) => self.note(due, reply, shared.time.elapsed()),
                 Err(reply) => self.sent.push((due, reply)),
             }
         }
         if self.sent.is_empty() { self.send(shared) } else { DueStep::Waits }
     }
 
-    fn note(&mut self, due: Due, reply: Option<Reply>) {
+    fn note(&mut self, due: Due, reply: Option<Reply>, now: Duration) {
         match reply.map(|reply| reply.outcome) {
-            Some(Ok(Done::DueDone)) => self.has_changed = true,
-            Some(Err(Refusal::Internal)) if self.skipped.len() < SKIPPED_MAX => {
-                self.skipped.push(due);
+            Some(Ok(Done::DueDone)) => {
+                self.has_changed = true;
+                return;
             }
+            // The rules fail at it. It is tried again after a restart, and nothing else waits for it.
+            Some(Err(Refusal::Internal)) => self.pass.skip(due),
             // The time in the log is not that far, another node has done it, or the node is closing.
             _ => {}
         }
+        self.delayed.insert(due, now + PACE);
     }
 
     fn send(&mut self, shared: &Shared) -> DueStep {
         let undone = shared.store.undone();
         if undone != std::mem::replace(&mut self.undone, undone) {
             // Rows may be back that were missing when the last reads passed them: the next pass finds them.
-            self.from_ms = 0;
+            self.pass.restart();
         }
         let facts = Facts::new(&shared.store);
         // First: what is written after this was read is due after it.
         let last_ms = facts.totals().last_stamp.map_or(0, Stamp::unix_ms);
-        let found = facts.first_due(self.from_ms, self.last, COMMANDS_AT_ONCE);
-        if self.last.is_none() {
-            self.from_ms = found.first().map_or(last_ms, |first| first.at_ms.min(last_ms));
+        if self.pass.begin(last_ms) {
+            let now = shared.time.elapsed();
+            self.delayed.retain(|_, until| *until > now);
         }
+        // Each is taken before a read that may find damage: the next step is not to end there again.
+        while let Some(due) = self.pass.by_name() {
+            if !facts.is_due(due) {
+                self.pass.forget(due);
+            } else if !self.submit(shared, due) {
+                self.pass.retry(due);
+                return self.sent();
+            }
+        }
+        if !self.sent.is_empty() {
+            return self.sent();
+        }
+        let (from_ms, last) = (self.pass.from_ms, self.pass.last);
+        let found = facts.first_due_or(from_ms, last, COMMANDS_AT_ONCE, |name| {
+            if !std::mem::replace(&mut self.is_unreadable, true) {
+                tracing::error!(?name, "a row of what is due cannot be read; it is passed over");
+            }
+        });
         let now_ms = shared.log_ms();
+        self.pass.found(&found, now_ms);
         let mut is_end = true;
         for due in found.into_iter().take_while(|due| due.at_ms <= now_ms) {
             is_end = false;
-            // Before a read that may find damage: the next pass is not to end there again.
-            let before = self.last.replace(due);
-            if self.skipped.contains(&due) {
-                continue;
-            }
-            match shared.submit_own(read_ahead::command(facts, due)) {
-                Ok(reply) => self.sent.push((due, reply)),
-                // What only removes something is accepted.
-                Err(SubmitError::DiskFull) => {}
-                Err(_) => {
-                    self.last = before;
-                    if self.sent.is_empty() {
-                        return DueStep::Idle;
-                    }
-                    break;
-                }
+            let before = self.pass.last.replace(due);
+            if !self.pass.passes_over(due) && !self.submit(shared, due) {
+                self.pass.last = before;
+                return self.sent();
             }
         }
         if is_end {
-            self.last = None;
+            self.pass.end();
             if !std::mem::take(&mut self.has_changed) {
+                // What comes next is after a pause.
+                self.delayed.clear();
                 return DueStep::Idle;
             }
         }
         DueStep::Sent(self.sent.len())
+    }
+
+    /// Sends the command for a row; false if the node accepts none now.
+    fn submit(&mut self, shared: &Shared, due: Due) -> bool {
+        if self.delayed.contains_key(&due) {
+            return true;
+        }
+        match shared.submit_own(read_ahead::command(Facts::new(&shared.store), due)) {
+            Ok(reply) => self.sent.push((due, reply)),
+            // What only removes something is accepted.
+            Err(SubmitError::DiskFull) => {
+                self.delayed.insert(due, shared.time.elapsed() + PACE);
+            }
+            Err(_) => return false,
+        }
+        true
+    }
+
+    /// What was sent before the node accepted nothing more.
+    fn sent(&self) -> DueStep {
+        match self.sent.len() {
+            0 => DueStep::Idle,
+            commands => DueStep::Sent(commands),
+        }
     }
 }

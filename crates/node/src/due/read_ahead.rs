@@ -5,8 +5,8 @@ use feed::accounts::GrantId;
 use feed::limits::{ERASE_ROWS_MAX, RELISTED_POSTS_MAX, STORY_VIEWS_REMOVED};
 use feed::media::MediaId;
 use feed::{
-    Command, Due, DueWork, Facts, ListId, PollId, PostId, Reaction, Remains, ScheduledId, Span,
-    UserId, Viewer,
+    Command, Due, DueWork, Facts, ListId, NewPost, PollId, PostId, Reaction, Remains, ScheduledId,
+    Span, UserId, Viewer, mentioned,
 };
 use store::Store;
 
@@ -19,23 +19,22 @@ pub(super) fn command(facts: Facts<'_, Store>, due: Due) -> Command {
     match due.work {
         DueWork::Erase { user } => return erasure(facts, due, user),
         DueWork::RemoveStory { story } => {
+            let _ = facts.stored_story(story);
             let limit = STORY_VIEWS_REMOVED as usize;
             drop(facts.story_views(story, Span { limit, ..Span::ALL }));
         }
         DueWork::EndMute { user, other } => drop(facts.mute(user, other)),
         DueWork::EndPoll { post } => {
-            for voter in facts.notified_of_end(post, from) {
-                let _ = facts.inbox(voter);
-            }
+            let author = facts.stored_post(post).filter(|_| from == 0).map(|post| post.author);
+            let voters = facts.notified_of_end(post, from);
+            author.into_iter().chain(voters).for_each(|user| notice(facts, user, post));
         }
-        DueWork::Publish { user, id } => drop(facts.scheduled(user, id)),
-        DueWork::RemoveMedia { media } => drop(facts.media(media)),
+        DueWork::Publish { user, id } => scheduled(facts, user, id),
+        DueWork::RemoveMedia { media } => {
+            let _ = facts.media(media).map(|media| facts.media_space(media.owner));
+        }
         DueWork::NotifyOfEdit { post } => {
-            for user in facts.boosted_from(post, from) {
-                let _ = facts.inbox(user);
-                // Blocks and mutes.
-                let _ = Viewer::new(facts, Some(user)).notified(post);
-            }
+            facts.boosted_from(post, from).into_iter().for_each(|user| notice(facts, user, post));
         }
         DueWork::SweepReactions { post } => reactions(facts, post, from),
         DueWork::SweepVotes { poll } => {
@@ -51,9 +50,31 @@ pub(super) fn command(facts: Facts<'_, Store>, due: Due) -> Command {
                 }
             }
         }
-        DueWork::ExpireGrant { grant } => drop(facts.grant(grant)),
+        DueWork::ExpireGrant { grant } => {
+            let _ = facts.grant(grant).and_then(|grant| grant.app).map(|app| facts.app_uses(app));
+        }
     }
     Command::DoDue(due)
+}
+
+/// What a notification of a post needs: also the blocks and mutes of its user.
+fn notice(facts: Facts<'_, Store>, user: UserId, post: PostId) {
+    let _ = (facts.inbox(user), Viewer::new(facts, Some(user)).notified(post));
+}
+
+/// What the post is checked against when it is published, and those whom it mentions.
+fn scheduled(facts: Facts<'_, Store>, user: UserId, id: ScheduledId) {
+    let Some(scheduled) = facts.scheduled(user, id) else { return };
+    drop((facts.account(user), facts.media_space(user)));
+    scheduled.media.iter().for_each(|media| drop(facts.media(*media)));
+    let NewPost { text, parent, .. } = &scheduled.post;
+    let replied = parent.and_then(|parent| {
+        let _ = facts.post_counts(parent);
+        facts.stored_post(parent).map(|post| post.author)
+    });
+    for mentioned in mentioned(text, user, replied, |handle| facts.by_handle(handle)) {
+        let _ = (facts.inbox(mentioned), facts.is_blocked_between(user, mentioned));
+    }
 }
 
 fn reactions(facts: Facts<'_, Store>, post: PostId, from: u64) {

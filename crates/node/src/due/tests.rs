@@ -7,10 +7,11 @@ use std::time::Duration;
 use commitlog::disk::RealDisk;
 use commitlog::{LocalLog, Position};
 use feed::limits::ERASING_USERS_MAX;
-use feed::{Bio, Command, Handle, MuteTime, Name, PostText, UserId, UserRef};
+use feed::{Bio, Command, DueWork, Handle, MuteTime, Name, PostText, UserId, UserRef};
 use store::Store;
 use tokio::sync::oneshot::error::TryRecvError;
 
+use super::pass::{LASTING_MAX, SKIPPED_MAX};
 use super::*;
 use crate::clock::Clock;
 use crate::node::Parts;
@@ -26,10 +27,11 @@ struct Subject {
 }
 
 impl Subject {
-    fn new() -> Self {
+    fn new(queue_commands_max: usize) -> Self {
         let data = tempfile::tempdir().unwrap();
         let clock = Arc::new(AtomicU64::new(1_800_000_000_000));
         let mut options = NodeOptions::new(data.path());
+        options.queue_commands_max = queue_commands_max;
         let now = Arc::clone(&clock);
         options.clock = Clock::from_fn(move || now.load(Ordering::Acquire));
         let store = Store::open(&options.store_dir(), options.store()).unwrap();
@@ -61,7 +63,7 @@ impl Subject {
 
 #[test]
 fn what_is_due_waits_for_one_part_of_each_thing_that_takes_longer() {
-    let mut subject = Subject::new();
+    let mut subject = Subject::new(1_000);
     let id = |user| UserRef::Id(UserId(user));
     for user in 0..ERASING_USERS_MAX + 2 {
         let handle = Handle::parse(&format!("u{user}")).unwrap();
@@ -89,4 +91,83 @@ fn what_is_due_waits_for_one_part_of_each_thing_that_takes_longer() {
     while subject.step() != DueStep::Idle {}
     assert_eq!(facts().totals().users_erasing, 0);
     assert_eq!(facts().first_due(0, None, 1), []);
+}
+
+/// A name, the rows that are left in each pass and those that failed, each a time and a user; and where the next pass begins, and
+/// the number of rows that it looks up by name.
+type Case<'a> = (&'a str, &'a [&'a [(u64, u32)]], &'a [(u64, u32)], u64, usize);
+
+#[test]
+fn a_pass_begins_after_rows_that_stay() {
+    let row = |(at_ms, user): (u64, u32)| DueWork::Erase { user: UserId(user) }.at(at_ms);
+    let (a, b, c) = ((5, 1), (5, 2), (9, 3));
+    let cases: [Case<'_>; 7] = [
+        ("nothing is left", &[&[]], &[], 20, 0),
+        ("the first row that is left", &[&[a, c]], &[], 5, 0),
+        ("a row that is not due yet", &[&[(99, 1)], &[(99, 1)]], &[], 20, 0),
+        ("a row that failed", &[&[a, c]], &[a], 9, 0),
+        ("only rows that failed", &[&[a, b]], &[a, b], 20, 0),
+        ("a row that outlasts a pass", &[&[a, c], &[a, c], &[a, c]], &[], 9, 1),
+        ("two of them", &[&[a, b, c], &[a, b, c], &[a, b, c], &[a, b, c], &[a, b]], &[], 20, 2),
+    ];
+    for (name, passes, failed, from_ms, lasting) in cases {
+        let mut pass = Pass::default();
+        failed.iter().for_each(|due| pass.skip(row(*due)));
+        for left in passes {
+            assert!(pass.begin(20), "{name}");
+            let mut by_name: Vec<Due> = std::iter::from_fn(|| pass.by_name()).collect();
+            by_name.retain(|due| !left.iter().any(|at| row(*at) == *due));
+            by_name.into_iter().for_each(|due| pass.forget(due));
+            // Two at a time.
+            for found in left.chunks(2) {
+                let found: Vec<Due> = found.iter().map(|at| row(*at)).collect();
+                pass.found(&found, 20);
+                pass.last = found.last().copied();
+            }
+            pass.end();
+        }
+        pass.begin(20);
+        let found = (pass.from_ms, std::iter::from_fn(|| pass.by_name()).count());
+        assert_eq!(found, (from_ms, lasting), "{name}");
+    }
+}
+
+#[test]
+fn lasting_and_failed_rows_are_bounded_and_undone_changes_are_found() {
+    let row = |user| DueWork::Erase { user: UserId(user) }.at(u64::from(user));
+    let rows: Vec<Due> = (1..200).map(row).collect();
+    let mut pass = Pass::default();
+    rows.iter().for_each(|due| pass.skip(*due));
+    for _ in 0..300 {
+        pass.begin(1_000);
+        pass.found(&rows, 1_000);
+        pass.end();
+    }
+    let passed = rows.iter().filter(|due| pass.passes_over(**due)).count();
+    assert_eq!(passed, SKIPPED_MAX + LASTING_MAX);
+    assert_eq!(pass.from_ms, passed as u64 + 1);
+    pass.restart();
+    assert_eq!(pass.from_ms, 0);
+}
+
+#[test]
+fn what_the_node_does_not_accept_yet_is_sent_later_and_nothing_twice() {
+    let mut subject = Subject::new(7);
+    let id = |user| UserRef::Id(UserId(user));
+    for user in 0..21 {
+        let handle = Handle::parse(&format!("u{user}")).unwrap();
+        let (name, bio) = (Name::default(), Bio::default());
+        subject.run(Command::Register { handle, name, bio });
+    }
+    let time = MuteTime::from_secs(1).ok();
+    for other in 1..21 {
+        subject.run(Command::Mute { user: id(0), other: id(other), mentions: true, time });
+    }
+    subject.clock.fetch_add(1_000_000, Ordering::AcqRel);
+    for commands in [7, 7, 6] {
+        assert_eq!(subject.step(), DueStep::Sent(commands), "as many as the node accepts");
+    }
+    assert_eq!(Facts::new(&subject.parts.shared.store).totals().mutes, 0);
+    assert_eq!(subject.step(), DueStep::Sent(0), "nothing twice");
+    assert_eq!(subject.step(), DueStep::Idle);
 }

@@ -212,8 +212,7 @@ fn fill_filters(run: &dyn Fn(Command) -> feed::Done, user: &UserRef) {
     run(Command::Filter(Box::new(FilterCommand { user: user.clone(), change })));
 }
 
-/// An avatar, and a post that says nothing with a picture.
-fn fill_media(run: &dyn Fn(Command) -> feed::Done, user: &UserRef) {
+fn picture(owner: &UserRef, profile: Option<ProfilePicture>) -> NewMedia {
     let file = |byte| MediaFile {
         hash: FileHash([byte; 32]),
         bytes: 7,
@@ -221,8 +220,8 @@ fn fill_media(run: &dyn Fn(Command) -> feed::Done, user: &UserRef) {
         width: 3,
         height: 4,
     };
-    let new = |profile: Option<ProfilePicture>| NewMedia {
-        owner: user.clone(),
+    NewMedia {
+        owner: owner.clone(),
         key: MediaKey([5; 16]),
         original: file(1),
         preview: profile.is_none().then(|| file(2)),
@@ -230,9 +229,13 @@ fn fill_media(run: &dyn Fn(Command) -> feed::Done, user: &UserRef) {
         description: Description::parse("a cat").unwrap(),
         focus: Some(Focus::new(0.25, -1.0).unwrap()),
         profile,
-    };
-    run(Command::Media(MediaCommand::Add(Box::new(new(Some(ProfilePicture::Avatar))))));
-    let done = run(Command::Media(MediaCommand::Add(Box::new(new(None)))));
+    }
+}
+
+/// An avatar, and a post that says nothing with a picture.
+fn fill_media(run: &dyn Fn(Command) -> feed::Done, user: &UserRef) {
+    run(Command::Media(MediaCommand::Add(Box::new(picture(user, Some(ProfilePicture::Avatar))))));
+    let done = run(Command::Media(MediaCommand::Add(Box::new(picture(user, None)))));
     let feed::Done::Media(MediaDone::Added(media)) = done else { panic!("{done:?}") };
     let post = NewPost::new(user.clone(), PostText::none());
     let new = NewMediaPost { post, media: vec![media] };
@@ -354,4 +357,35 @@ fn every_table_is_exported_or_derived_or_left_out_for_a_reason() {
             NeverWritten => assert_eq!((before, after), (0, 0), "{table}"),
         }
     }
+}
+
+#[test]
+fn nothing_is_due_of_what_is_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let [from, to] = ["from", "to"].map(|name| NodeOptions::new(folder.path().join(name)));
+    let node = Node::open(&from).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let run = |command| {
+        let reply = runtime.block_on(node.submit(Request::from(command))).unwrap();
+        reply.outcome.unwrap()
+    };
+    let user = UserRef::Id(UserId(0));
+    let handle = Handle::parse("ann").unwrap();
+    run(Command::Register { handle, name: Name::default(), bio: Bio::default() });
+    let password = PasswordHash::parse("$argon2id$v=19$m=8,t=1,p=1$c2FsdA$aGFzaA").unwrap();
+    let (email, role) = (None, Role::User);
+    let (owner, hash) = (user.clone(), password.clone());
+    run(Command::Account(AccountCommand::Open { user: owner, email, password: hash, role }));
+    let session = SecretHash([9; 32]);
+    run(Command::Account(AccountCommand::LogIn { user: UserId(0), password, session }));
+    let done = run(Command::Media(MediaCommand::Add(Box::new(picture(&user, None)))));
+    let feed::Done::Media(MediaDone::Added(_)) = done else { panic!("{done:?}") };
+    let due = |node: &Node| node.facts().first_due(0, None, 9);
+    assert_eq!(due(&node).len(), 2, "a picture that is not attached, and a session");
+    node.close();
+    drop(node);
+    let mut lines = Vec::new();
+    super::export(&from, "test", &mut lines).unwrap();
+    crate::import(&to, &*lines).unwrap();
+    assert_eq!(due(&Node::open(&to).unwrap()), []);
 }

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use feed::{
-    Bio, Command, Cursor, Done, Handle, Lifetime, Name, Outcome, Page, PostId, PostText, Refusal,
-    StoryId, UserId, UserRef,
+    Bio, Command, Cursor, Done, DueWork, Handle, Lifetime, Name, Outcome, Page, PostId, PostText,
+    Refusal, StoryId, UserId, UserRef,
 };
 use node::{Clock, Durability, Node, NodeOptions, Request};
 use proptest::prelude::*;
@@ -176,6 +176,25 @@ fn an_expired_story_stays_gone_when_the_clock_steps_back_and_over_a_restart() {
     subject.set_clock(START_MS + 2_000_000);
     subject.restart();
     assert!(subject.newest_home(1).is_empty(), "after a leap while the node was down");
+}
+
+#[test]
+fn a_pile_of_stories_that_expired_long_ago_while_the_node_was_stopped_is_removed() {
+    let mut subject = Subject::new();
+    subject.befriend(0, 1, true).unwrap();
+    let pile: Vec<StoryId> = (0..300).map(|_| subject.post_story(0, 10, "pile").0).collect();
+    let (kept, _) = subject.post_story(0, 604_800, "long");
+    subject.view(pile[7], 1).unwrap();
+    subject.node.take().unwrap().close();
+    subject.set_clock(START_MS + 3 * 86_400_000);
+    subject.node = Some(Node::open(&subject.options).unwrap());
+    assert_eq!(subject.newest_home(1), [kept]);
+    subject.node().do_due();
+    let facts = subject.node().facts();
+    assert_eq!(facts.totals().stories, 1);
+    assert!(pile.iter().all(|story| facts.stored_story(*story).is_none()));
+    let work: Vec<DueWork> = facts.first_due(0, None, 9).iter().map(|due| due.work).collect();
+    assert_eq!(work, [DueWork::RemoveStory { story: kept }]);
 }
 
 #[test]
