@@ -20,8 +20,9 @@ use crate::shared::{OwnReply, Shared};
 
 use pass::Pass;
 
-/// Commands that are sent before their replies are awaited.
-const COMMANDS_AT_ONCE: usize = 64;
+/// Commands that are sent before their replies are awaited: with more of them a group takes so long that the changes of users
+/// wait (`runs/2026-11-27-due`).
+const COMMANDS_AT_ONCE: usize = 16;
 /// Pause after which it looks again for what is due; and after which something is tried again that was not done.
 pub(crate) const PACE: Duration = Duration::from_millis(250);
 
