@@ -73,7 +73,8 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         loop {
             let before = self.still_counted(user);
             let counts = self.stored_counts(user);
-            // What is removed meanwhile may be in both numbers, or in none.
+            // What is removed meanwhile may be in both numbers, or in none. Not noticed is a read between the change of the
+            // number and that of the row, which are a microsecond apart.
             if self.still_counted(user) == before {
                 return Counts {
                     posts: counts.posts,

@@ -41,7 +41,7 @@ fn memory_stays_below_the_sum_of_the_budgets_with_thousands_of_slow_clients() {
     raise_limit_of_files(3_500);
     let small = Small::with(&[
         "--memory",
-        "930MiB",
+        "940MiB",
         "--media-max",
         "0",
         "--max-connections",
@@ -82,7 +82,7 @@ fn memory_stays_below_the_sum_of_the_budgets_with_thousands_of_slow_clients() {
         small.client().get("/healthz").expect(200);
         assert_eq!(small.redis().line("SET small 1"), Reply::ok());
     }
-    small.check_memory(930);
+    small.check_memory(940);
     assert_eq!((slow.len(), others.len()), (2_000, 1_000));
     drop((slow, others));
     small.check(800, |redis| {
