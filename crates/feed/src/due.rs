@@ -1,4 +1,4 @@
-//! What happens because time passes. All of it is in one table, in the order of time, and [`Command::DoDue`] does it: the
+//! Everything that happens because time passes. All of it is in one table, in the order of time, and [`Command::DoDue`] does it: the
 //! node reads the first rows and sends a command for each, until no row is left.
 //!
 //! A command does a bounded part of the work, and its row says how far it is. So a command that several nodes send, or one
@@ -28,7 +28,7 @@ pub struct Due {
     pub work: DueWork,
 }
 
-/// What is to be done. Stored as the position in the enum.
+/// The work to be done. Stored as the position in the enum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum DueWork {
     /// Remove a story that expires then, or was deleted then.

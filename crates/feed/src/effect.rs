@@ -18,7 +18,7 @@ pub enum Effect {
         listed: Listed,
         /// The users on whom it depends in whose home it is, if it does. Known when it is published or shown.
         users: Option<HomeUsers>,
-        /// What happened to it.
+        /// The change.
         change: PostChange,
     },
     /// A post changed that mentions `user`, or did before.
@@ -29,7 +29,7 @@ pub enum Effect {
         author: UserId,
         /// The user who is or was mentioned.
         user: UserId,
-        /// What happened to it as far as the user sees it: a post that they see no more is deleted.
+        /// The change as far as the user sees it: a post that they see no more is deleted.
         change: PostChange,
     },
     /// `user` has a new notification that is not of a new post that mentions them.
@@ -50,7 +50,7 @@ pub enum Effect {
     Input {
         /// The user.
         user: UserId,
-        /// What changed.
+        /// The part that changed.
         input: Input,
     },
     /// A story changed.
@@ -59,7 +59,7 @@ pub enum Effect {
         story: StoryId,
         /// Its author.
         author: UserId,
-        /// What happened to it.
+        /// The change.
         change: StoryChange,
     },
     /// A sample was added or deleted.
@@ -75,12 +75,12 @@ pub enum Effect {
     User {
         /// The user.
         user: UserId,
-        /// What happened to them.
+        /// The change.
         change: UserChange,
     },
 }
 
-/// What happened to a post.
+/// A change of a post.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PostChange {
     /// It was published.
@@ -93,12 +93,12 @@ pub enum PostChange {
     Deleted,
 }
 
-/// What the reads of a user depend on, beside the posts and stories of others.
+/// Facts on which the reads of a user depend, beside the posts and stories of others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input {
-    /// Whom and what they follow. A single follow is [`Effect::Follow`].
+    /// The users and hashtags that they follow. A single follow is [`Effect::Follow`].
     Follows,
-    /// Whom they mute or block, and whose boosts they hide. A mute may also end by itself.
+    /// The users whom they mute or block, and those whose boosts they hide. A mute may also end by itself.
     Hidden,
     /// Their friends.
     Friends,
@@ -106,7 +106,7 @@ pub enum Input {
     Filters,
 }
 
-/// What happened to a story.
+/// A change of a story.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoryChange {
     /// It was posted.
@@ -123,7 +123,7 @@ pub enum StoryChange {
     Gone,
 }
 
-/// What happened to a user.
+/// A change of a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UserChange {
     /// They were deleted.

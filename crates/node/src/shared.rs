@@ -87,7 +87,7 @@ impl Shared {
         self.inbox.put(submission).map_err(|(error, _)| error)
     }
 
-    /// The time at which a command would be applied now, in milliseconds since 1970: that of the log, which may be behind
+    /// The time at which a command would be applied now, in milliseconds since 1970: that of the log, which may be earlier than
     /// the time of the node, if several nodes share it.
     pub(crate) fn log_ms(&self) -> u64 {
         self.time.now_ms().saturating_sub(self.cluster.as_ref().map_or(0, Cluster::ahead_ms))

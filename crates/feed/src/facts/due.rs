@@ -8,13 +8,13 @@ use crate::remains::Remains;
 use crate::write;
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
-    /// What is due first: at `from_ms` or later, in milliseconds since 1970, and after `last`; at most `limit`.
+    /// The first things that are due: at `from_ms` or later, in milliseconds since 1970, and after `last`; at most `limit`.
     #[must_use]
     pub fn first_due(&self, from_ms: u64, last: Option<Due>, limit: usize) -> Vec<Due> {
         self.first_due_or(from_ms, last, limit, |_| ())
     }
 
-    /// As [`Facts::first_due`]; calls `unreadable` with each name among them that is none of something that is due.
+    /// Does the same as [`Facts::first_due`], and calls `unreadable` with each name among them that is none of something that is due.
     pub fn first_due_or(
         &self,
         from_ms: u64,

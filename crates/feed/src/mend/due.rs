@@ -1,4 +1,4 @@
-//! What is due: each row follows from the record that it is about, and checks of these records add the rows that are missing.
+//! Rows of what is due: each follows from the record that it is about, and checks of these records add the rows that are missing.
 //! Only the rows themselves say when a post, a poll or a story was deleted, or an account was changed.
 
 use rows::{NameTable, RowsMut, Scan, Value};
@@ -8,7 +8,7 @@ use crate::due::{Due, DueWork};
 use crate::facts::due::{read, read_erasure};
 
 impl Mend {
-    /// What is due, whose record must exist and say so.
+    /// Rows whose record must exist and say so.
     pub(super) fn due<R: Scan + RowsMut>(
         &mut self,
         step: &mut Rows<'_, R>,

@@ -56,7 +56,7 @@ pub struct Mend {
     polls: BTreeSet<u64>,
     sets: BTreeMap<SetName, samples::Counted>,
     relations: relations::Relations,
-    /// What is due and has no record that says so: of deleted posts, polls and stories, and of changed accounts.
+    /// Rows of what is due without a record that says so: of deleted posts, polls and stories, and of changed accounts.
     pending: BTreeSet<DueWork>,
 }
 

@@ -26,9 +26,9 @@ pub(super) enum Pass {
     MediaSpaces,
     /// Scheduled posts.
     Scheduled,
-    /// What is due without a record that says so.
+    /// Rows of what is due without a record that says so.
     Pending,
-    /// What is due.
+    /// Rows of what is due.
     Due,
     Totals,
 }

@@ -1,10 +1,10 @@
 //! The newest effects of what was applied, for consumers that follow at their own pace.
 //!
 //! The writer appends the effects of each group and waits for nobody. A consumer keeps the position of the last group that
-//! it has handled, in memory or in files of its own, and asks for what follows. If some of that has left memory, it is told
-//! so, derives what it holds from the facts again, and goes on with what is kept.
+//! it has handled, in memory or in files of its own, and asks for what follows. If some of that has left memory, it is notified,
+//! derives what it holds from the facts again, and goes on with what is kept.
 //!
-//! **Invariant:** when a consumer gets effects, or is told that some are lost, the facts and the views show them.
+//! **Invariant:** when a consumer gets effects, or is notified that some are lost, the facts and the views show them.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
