@@ -92,7 +92,7 @@ pub struct Backup {
 }
 
 impl Backup {
-    /// Of a node that runs. Everything up to `last()` is in it. Asks for a checkpoint with `request_checkpoint` if a crash
+    /// A backup of a node that runs. Everything up to `last()` is in it. Asks for a checkpoint with `request_checkpoint` if a crash
     /// in the middle of one has left no rows to read. `roost` is the version of the program. Blocks.
     pub(crate) fn of_running(
         (store, files): (&Store, &Arc<MediaFiles>),

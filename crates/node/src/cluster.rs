@@ -46,7 +46,7 @@ struct Applied {
     position: Position,
     /// Its time, in milliseconds since 1970.
     ms: u64,
-    /// Of the groups up to there that count.
+    /// The digest of the groups up to there that count.
     digest: u64,
 }
 

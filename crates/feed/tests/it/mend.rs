@@ -283,7 +283,7 @@ fn all_of(rows: &MemoryRows) -> Vec<(PointTable, u64)> {
     PointTable::ALL.into_iter().flat_map(of).collect()
 }
 
-/// What is due and follows from other rows.
+/// The rows of what is due that follow from other rows.
 fn derived_due(rows: &MemoryRows) -> Vec<Due> {
     let is_derived = |due: &Due| {
         matches!(

@@ -49,7 +49,7 @@ struct ProfilePart<'a> {
     roles: [(); 0],
 }
 
-/// What else is known with the part of an account that is of the profile.
+/// Facts that are kept with the part of an account that is of the profile.
 pub(super) struct ProfileParts {
     pub(super) handle: Handle,
     defaults: PostDefaults,

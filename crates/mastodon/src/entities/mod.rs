@@ -50,7 +50,7 @@ impl Renderer {
         Self { node, base: base.into(), keeps, histories: Arc::default() }
     }
 
-    /// What is kept and is current.
+    /// The entity that is kept, if it is current.
     fn kept(&self, key: EntityKey) -> Option<Entity> {
         self.node.entity(key).filter(|_| self.keeps)
     }
@@ -150,7 +150,7 @@ impl<'a> Entities<'a> {
         }
     }
 
-    /// What is kept of something with counts, and is current. `is_unconcerned` says whether no user who is being removed
+    /// The entity that is kept of something with counts, if it is current. `is_unconcerned` says whether no user who is being removed
     /// concerns it.
     fn counted(
         &self,

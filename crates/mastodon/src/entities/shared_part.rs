@@ -22,7 +22,7 @@ const REPLIES_COUNTED: usize = 100;
 /// readers need, is apart.
 pub(super) struct SharedStatus(Entity);
 
-/// What a shared part has.
+/// The content of a shared part.
 pub(super) struct StatusParts<'s> {
     pub(super) author: UserId,
     /// Whether it is for everybody.

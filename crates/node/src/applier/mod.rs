@@ -72,7 +72,7 @@ pub(crate) struct Applier<R, T> {
     holds_costly: bool,
     /// Whether those of them wait that have long operations.
     holds_long: bool,
-    /// Of the group that is applied.
+    /// The outcomes of the group that is applied.
     outcomes: Outcomes,
     /// In the log or on the way there; not applied.
     proposed: Option<Group<T>>,

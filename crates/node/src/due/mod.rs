@@ -25,6 +25,9 @@ use pass::Pass;
 const COMMANDS_AT_ONCE: usize = 16;
 /// Pause after which it looks again for what is due; and after which something is tried again that was not done.
 pub(crate) const PACE: Duration = Duration::from_millis(250);
+/// Number of rows that are not tried again for a while, at most; others are tried in the next pass, which comes after many
+/// commands then.
+const DELAYED_MAX: usize = 1_024;
 
 /// State of the loop.
 #[derive(Default)]
@@ -33,7 +36,7 @@ pub(crate) struct DueLoop {
     /// Whether this pass has changed something.
     has_changed: bool,
     sent: Vec<(Due, OwnReply)>,
-    /// What was not done, until when it is not tried again, by [`crate::Clock`]'s elapsed time.
+    /// Rows that were not done, until when they are not tried again, by [`crate::Clock`]'s elapsed time.
     delayed: HashMap<Due, Duration>,
     /// Whether a row was found that cannot be read.
     is_unreadable: bool,
@@ -87,7 +90,13 @@ impl DueLoop {
             // The time in the log is not that far, another node has done it, or the node is closing.
             _ => {}
         }
-        self.delayed.insert(due, now + PACE);
+        self.delay(due, now);
+    }
+
+    fn delay(&mut self, due: Due, now: Duration) {
+        if self.delayed.len() < DELAYED_MAX {
+            self.delayed.insert(due, now + PACE);
+        }
     }
 
     fn send(&mut self, shared: &Shared) -> DueStep {
@@ -151,15 +160,13 @@ impl DueLoop {
         match shared.submit_own(read_ahead::command(Facts::new(&shared.store), due)) {
             Ok(reply) => self.sent.push((due, reply)),
             // What only removes something is accepted.
-            Err(SubmitError::DiskFull) => {
-                self.delayed.insert(due, shared.time.elapsed() + PACE);
-            }
+            Err(SubmitError::DiskFull) => self.delay(due, shared.time.elapsed()),
             Err(_) => return false,
         }
         true
     }
 
-    /// What was sent before the node accepted nothing more.
+    /// The step that has sent what the node accepted.
     fn sent(&self) -> DueStep {
         match self.sent.len() {
             0 => DueStep::Idle,

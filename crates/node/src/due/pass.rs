@@ -4,14 +4,14 @@ use feed::Due;
 
 /// Number of rows that the loop looks up by name, at most.
 pub(super) const LASTING_MAX: usize = 64;
-/// What failed and is not tried again, at most.
+/// Number of rows that failed and are not tried again, at most.
 pub(super) const SKIPPED_MAX: usize = 64;
 
 /// The place of the loop among the rows. A pass begins at `from_ms`, so it walks over no rows that earlier ones removed: but for
 /// those of [`Pass::by_name`] and [`Pass::skip`], nothing is due before.
 #[derive(Default)]
 pub(super) struct Pass {
-    /// In milliseconds since 1970.
+    /// The time, in milliseconds since 1970.
     pub(super) from_ms: u64,
     /// What this pass came to last; none at its beginning.
     pub(super) last: Option<Due>,
