@@ -1,7 +1,7 @@
 //! A digest of the outcomes of a group, which the log has with the next group. So a start or a restore that applies the groups of
 //! another build notices when its own rules have other outcomes than those that were acknowledged.
 //!
-//! Rows are not part of it: to hash them takes the writer 8 % more time for each post.
+//! Rows are not part of it: to hash them would take the writer time for each post, and nobody was answered them.
 
 use feed::Outcome;
 use kv::KeyAnswer;
