@@ -12,14 +12,14 @@ use std::future::{Future as _, poll_fn};
 use std::io;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::BufMut as _;
 use kv::limits::VALUE_BYTES_MAX;
 use node::MemoryBudget;
 use resp::Limits;
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 
 use super::client::Client;
@@ -56,16 +56,24 @@ pub(crate) const LIMITS: Limits =
 
 /// A stream that can say whether its peer has hung up.
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin {
-    /// Ready when the peer sends no more and everything that it sent was read.
+    /// Ready when the peer sends no more, or has sent what is not yet read: then nothing reports the end of the stream.
     fn poll_hang_up(&self, cx: &mut Context<'_>) -> Poll<()>;
+    /// Whether the peer sends no more.
+    fn has_hung_up(&self) -> bool;
 }
 
 impl Stream for TcpStream {
     fn poll_hang_up(&self, cx: &mut Context<'_>) -> Poll<()> {
         let mut byte = [0];
-        match self.poll_peek(cx, &mut ReadBuf::new(&mut byte)) {
-            Poll::Ready(Ok(1..)) | Poll::Pending => Poll::Pending,
-            Poll::Ready(Ok(0) | Err(_)) => Poll::Ready(()),
+        self.poll_peek(cx, &mut ReadBuf::new(&mut byte)).map(|_| ())
+    }
+
+    fn has_hung_up(&self) -> bool {
+        let ready = pin!(self.ready(Interest::READABLE));
+        match ready.poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(Ok(ready)) => ready.is_read_closed(),
+            Poll::Ready(Err(_)) => true,
+            Poll::Pending => false,
         }
     }
 }
@@ -83,6 +91,7 @@ pub(crate) async fn serve<S: Stream>(stream: S, client: Client) {
         alarm: Alarm::default(),
         authentication: Alarm::default(),
         retry: Alarm::default(),
+        hang_up: Alarm::default(),
         moved: 0,
     };
     let entry = Arc::clone(&connection.session.client.registered.entry);
@@ -120,6 +129,8 @@ struct Connection<S> {
     authentication: Alarm,
     /// Runs while input is refused.
     retry: Alarm,
+    /// Runs while commands are carried out for a peer that may have hung up.
+    hang_up: Alarm,
     /// Bytes read or written since `alarm` was last reset.
     moved: usize,
 }
@@ -153,8 +164,9 @@ impl<S: Stream> Connection<S> {
     /// Carries out commands. Ends early if the connection is killed, or its peer has hung up.
     async fn carry_out(&mut self) -> io::Result<bool> {
         let entry = Arc::clone(&self.session.client.registered.entry);
-        let (stream, mut hung_up) = (&self.stream, Alarm::default());
-        let mut work = pin!(self.session.carry_out(self.sent));
+        let Self { stream, hang_up, session, sent, .. } = self;
+        hang_up.reset();
+        let mut work = pin!(session.carry_out(*sent));
         poll_fn(|cx| {
             if let Poll::Ready(executed) = work.as_mut().poll(cx) {
                 return Poll::Ready(Ok(executed));
@@ -165,7 +177,13 @@ impl<S: Stream> Connection<S> {
             if stream.poll_hang_up(cx).is_pending() {
                 return Poll::Pending;
             }
-            hung_up.poll(cx, HANG_UP_PATIENCE).map(|()| Err(io::ErrorKind::BrokenPipe.into()))
+            while hang_up.poll(cx, HANG_UP_PATIENCE).is_ready() {
+                if stream.has_hung_up() {
+                    return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
+                }
+                hang_up.reset();
+            }
+            Poll::Pending
         })
         .await
     }

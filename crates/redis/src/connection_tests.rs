@@ -24,6 +24,10 @@ impl Stream for DuplexStream {
     fn poll_hang_up(&self, _: &mut Context<'_>) -> Poll<()> {
         Poll::Pending
     }
+
+    fn has_hung_up(&self) -> bool {
+        false
+    }
 }
 
 /// Runs `test` on a thread of connections whose clock advances from timer to timer. The argument of

@@ -16,6 +16,8 @@ const COUNT_MAX: i64 = 10_000;
 const SCAN_BYTES_MAX: usize = 4 << 20;
 /// Number of keys read at a time. Between two such steps a walk ends if its client has disconnected.
 const STRIDE: usize = 256;
+/// It ends then, too, after this number of operations on its pattern: some milliseconds.
+const UNCHECKED_OPERATIONS_MAX: u64 = 1 << 22;
 /// Most operations of one KEYS on its pattern: some 5 s. It is 68 GB of keys for a short pattern.
 const MATCH_OPERATIONS_MAX: u64 = 1 << 32;
 /// Most bytes of what is written before the keys.
@@ -77,16 +79,19 @@ fn scan(keys: &Reader<'_>, words: &Words<'_>, reply: &mut Encoder<'_>) -> Result
         }
     }
     let (mut left, mut bytes) = (count.min(COUNT_MAX) as usize, 0);
-    let mut found = List::new(reply);
+    let (mut found, mut matching) = (List::new(reply), Matching::default());
     let mut next = Some(from);
     while let Some(from) = next.filter(|_| left > 0 && bytes < SCAN_BYTES_MAX) {
         let (rows, then) = keys.walk(from, left.min(STRIDE))?;
         left = left.saturating_sub(rows.len().max(1));
         bytes += rows.iter().map(|row| row.data_bytes() as usize).sum::<usize>();
-        let fits = |row: &&KeyRow| {
-            strings && pattern.as_ref().is_none_or(|pattern| pattern.matches(row.key()))
-        };
-        rows.iter().filter(fits).try_for_each(|row| found.add(keys, row.key()))?;
+        for row in rows.iter().filter(|_| strings) {
+            let fits =
+                pattern.as_ref().map_or(Ok(true), |pattern| matching.run(keys, pattern, row.key()));
+            if fits? {
+                found.add(keys, row.key())?;
+            }
+        }
         next = then;
     }
     found.end(|head| {
@@ -94,6 +99,34 @@ fn scan(keys: &Reader<'_>, words: &Words<'_>, reply: &mut Encoder<'_>) -> Result
         head.bulk((next.unwrap_or(0) / CURSOR_STEP).to_string().as_bytes());
     });
     Ok(())
+}
+
+/// The work of one command on its pattern.
+#[derive(Default)]
+struct Matching {
+    operations: u64,
+    /// Those since it was last checked whether the client has disconnected.
+    unchecked: u64,
+}
+
+impl Matching {
+    /// Whether a key matches.
+    ///
+    /// # Errors
+    /// If that would take too long, or the client has disconnected.
+    fn run(&mut self, keys: &Reader<'_>, pattern: &Pattern, key: &[u8]) -> Result<bool, Stop> {
+        let operations = pattern.operations(key.len());
+        self.operations += operations;
+        self.unchecked += operations;
+        if self.operations > MATCH_OPERATIONS_MAX {
+            return Err(TOO_LONG.into());
+        }
+        if self.unchecked > UNCHECKED_OPERATIONS_MAX {
+            keys.may_take_long()?;
+            self.unchecked = 0;
+        }
+        Ok(pattern.matches(key))
+    }
 }
 
 /// Keys of a reply, written while they are found: their number comes in front at the end.
@@ -134,16 +167,12 @@ impl<'e, 'o> List<'e, 'o> {
 fn keys(keys: &Reader<'_>, words: &Words<'_>, reply: &mut Encoder<'_>) -> Result<(), Stop> {
     let [pattern] = words else { return Err(Failure::arity("keys").into()) };
     let pattern = Pattern::new(pattern)?;
-    let mut found = List::new(reply);
-    let (mut operations, mut from) = (0, Some(0));
+    let (mut found, mut matching) = (List::new(reply), Matching::default());
+    let mut from = Some(0);
     while let Some(at) = from {
         let (rows, next) = keys.walk(at, STRIDE)?;
         for row in &rows {
-            operations += pattern.operations(row.key().len());
-            if operations > MATCH_OPERATIONS_MAX {
-                return Err(TOO_LONG.into());
-            }
-            if pattern.matches(row.key()) {
+            if matching.run(keys, &pattern, row.key())? {
                 found.add(keys, row.key())?;
             }
         }
