@@ -1,4 +1,4 @@
-//! Homes inside the server, without a client: reads of active homes with and without new posts, reads and posts
+//! Posts and homes inside the server, without a client: what the writer's thread applies, reads of active homes with and without new posts, reads and posts
 //! mixed, and posts by an author with a million active followers.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,6 +27,7 @@ const OTHERS: u32 = 1_000;
 const PACE: Duration = Duration::from_micros(250);
 
 pub(crate) fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
+    by_the_writer(plan, report)?;
     among_equals(plan, report)?;
     to_a_million(plan, report)
 }
@@ -98,6 +99,38 @@ impl World {
 
 fn processor_ns() -> f64 {
     testkit::proc::processor_seconds(std::process::id()).unwrap_or_default() * 1e9
+}
+
+/// Posts of authors whom 100 active users follow, in full groups, by the processor time of the writer's thread: what it
+/// applies and appends to a log that is not synced.
+fn by_the_writer(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
+    const AUTHORS: u32 = 64;
+    const READERS: u32 = 100;
+    let mut world = World::new()?;
+    world.register(AUTHORS + READERS)?;
+    let readers = AUTHORS..AUTHORS + READERS;
+    let follows =
+        readers.clone().flat_map(|user| (0..AUTHORS).map(move |author| follow(user, author)));
+    world.submit(follows.map(Request::from))?;
+    readers.for_each(|user| world.read(user));
+    world.post(TOGETHER, AUTHORS)?;
+    let mut rates = Vec::new();
+    for _ in 0..plan.runs.max(3) {
+        let (start, before, mut done) = (Instant::now(), writer_ns(), 0_u32);
+        while start.elapsed() < Duration::from_secs(plan.seconds) {
+            world.post(4_000, AUTHORS)?;
+            done += 4_000;
+        }
+        rates.push(f64::from(done) * 1e9 / (writer_ns() - before));
+    }
+    let name = "posts, 100 active followers, for each second of the writer's processor time";
+    report.add(name, "1/s", rates, Some(Target::AtLeast(300_000.0)));
+    world.node.close();
+    Ok(())
+}
+
+fn writer_ns() -> f64 {
+    testkit::proc::named_thread_processor_ns("writer").unwrap_or_default() as f64
 }
 
 fn among_equals(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {

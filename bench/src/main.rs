@@ -84,7 +84,7 @@ enum What {
     Home,
     /// Posts to 100 active followers, by policy, against the control and the disk
     Posts,
-    /// Homes inside the server: with new posts, mixed with posts, and of a million followers of an author
+    /// Posts and homes inside the server: what the writer applies, with new posts, mixed with posts, and of a million followers of an author
     Homes,
     /// Stories homes against a constant answer of the same size, and inside the server
     Stories,

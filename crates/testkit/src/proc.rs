@@ -46,8 +46,22 @@ pub fn processor_seconds(process: u32) -> Option<f64> {
 /// Processor time of this thread, in nanoseconds: other work on the machine does not change it.
 #[must_use]
 pub fn thread_processor_ns() -> u64 {
-    let stat = fs::read_to_string("/proc/thread-self/schedstat").unwrap();
-    stat.split_whitespace().next().unwrap().parse().unwrap()
+    of_schedstat(&fs::read_to_string("/proc/thread-self/schedstat").unwrap()).unwrap()
+}
+
+/// Processor time of a thread of this process, in nanoseconds; `None` if none has this name.
+#[must_use]
+pub fn named_thread_processor_ns(name: &str) -> Option<u64> {
+    let tasks = fs::read_dir("/proc/self/task").ok()?.filter_map(Result::ok);
+    let is_named = |comm: String| comm.trim_end() == name;
+    let task = tasks
+        .map(|task| task.path())
+        .find(|task| fs::read_to_string(task.join("comm")).is_ok_and(is_named))?;
+    of_schedstat(&fs::read_to_string(task.join("schedstat")).ok()?)
+}
+
+fn of_schedstat(stat: &str) -> Option<u64> {
+    stat.split_whitespace().next()?.parse().ok()
 }
 
 #[cfg(test)]
@@ -62,6 +76,14 @@ mod tests {
         let filled = vec![1_u8; 64 << 20];
         assert!(memory(this).unwrap().peak >= before.resident + (60 << 20), "{}", filled.len());
         assert!(processor_seconds(this).is_some() && thread_processor_ns() > 0);
+    }
+
+    #[test]
+    fn threads_are_found_by_their_names() {
+        let thread = std::thread::Builder::new().name("busy".into());
+        let used = thread.spawn(|| named_thread_processor_ns("busy")).unwrap().join().unwrap();
+        assert!(used.is_some());
+        assert_eq!(named_thread_processor_ns("nobody"), None);
     }
 
     #[test]
