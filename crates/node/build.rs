@@ -1,5 +1,5 @@
 //! Digests the sources that decide which rows the commands in a log make. Nodes of a cluster compare what they have made
-//! only with nodes whose digest is the same: see `versions.rs`. Too many sources do no harm.
+//! only with nodes whose digest is the same: see `submission/versions.rs`. Too many sources do no harm.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash as _, Hasher as _};
@@ -13,8 +13,8 @@ const SOURCES: [&str; 8] = [
     "../rows/src",
     "src/applier",
     "src/clock.rs",
-    "src/entry.rs",
-    "src/samples.rs",
+    "src/submission/entry.rs",
+    "src/views/samples.rs",
     "../../Cargo.lock",
 ];
 

@@ -7,7 +7,7 @@ use commitlog::LogError;
 use store::StoreError;
 
 use crate::applier::SharedError;
-use crate::divergence::Divergence;
+use crate::directory::divergence::Divergence;
 
 /// Why a thread of the node cannot go on.
 #[derive(Debug, thiserror::Error)]

@@ -3,10 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use rows::CHANGE_BYTES_MAX;
 use store::StoreOptions;
 
-use crate::applier::{ANSWER_BYTES, KEY_OPS_BYTES_MAX};
 use crate::clock::Clock;
 use crate::progress::OpenProgress;
 
@@ -23,19 +21,6 @@ pub enum Durability {
     /// Left to the operating system: the end of the process loses nothing.
     Never,
 }
-
-/// Memory that a node takes beside what its options say, in bytes, at most: changes under way, a group and
-/// its sectors on their way into the log, a group beyond each of two full overlays, answers, and effects for consumers.
-pub const FIXED_MEMORY: usize = crate::inbox::BYTES_MAX
-    + 2 * KEY_OPS_BYTES_MAX
-    + 2 * CHANGE_BYTES_MAX
-    + ANSWER_BYTES
-    + crate::views::EFFECTS_BYTES_MAX;
-/// Memory that a node with an archive takes in addition, in bytes, at most.
-pub use commitlog::ARCHIVE_MEMORY;
-
-/// Least memory for samples, in bytes: enough for the built-in digits alone.
-pub const SAMPLE_MEMORY_MIN: usize = 3 * crate::samples::SETS_BYTES;
 
 /// Options of the archive.
 #[derive(Clone, Debug)]
@@ -71,7 +56,7 @@ pub struct NodeOptions {
     pub entity_memory: usize,
     /// Budget of keys of buckets; beyond it those not read lately are dropped and come from the disk.
     pub bucket_memory: usize,
-    /// Memory for samples of the recognizer, at least [`SAMPLE_MEMORY_MIN`]. A third is for the samples
+    /// Memory for samples of the recognizer, at least [`crate::SAMPLE_MEMORY_MIN`]. A third is for the samples
     /// themselves, the rest for what snapshots hold of earlier states.
     pub sample_memory: usize,
     /// Cache of the store.
@@ -113,7 +98,7 @@ pub struct NodeOptions {
 
 impl NodeOptions {
     /// With [`Durability::Always`], within budgets of 1,536 MiB, 192 MiB more while checkpoints lag, and
-    /// [`FIXED_MEMORY`].
+    /// [`crate::FIXED_MEMORY`].
     #[must_use]
     pub fn new(data: impl Into<PathBuf>) -> Self {
         Self {

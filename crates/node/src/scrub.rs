@@ -14,10 +14,10 @@ use feed::Facts;
 use feed::media::FileHash;
 use store::{Store, TableCheck, TableStep, unless_unreadable};
 
-use crate::exchange::Exchange;
-use crate::media_check::FoundFile;
-use crate::media_files::{DIRECTORIES, MediaFiles};
+use crate::cluster::exchange::Exchange;
 use crate::metrics::Metrics;
+use crate::pictures::check::FoundFile;
+use crate::pictures::files::{DIRECTORIES, MediaFiles};
 
 /// Time from the begin of a pass to the begin of the next.
 const INTERVAL: Duration = Duration::from_secs(7 * 86_400);

@@ -12,20 +12,20 @@ use smallvec::{SmallVec, smallvec};
 use store::Store;
 use tokio::sync::oneshot;
 
-use crate::archive_progress::ArchiveProgress;
+use crate::checkpoints::archive_progress::ArchiveProgress;
+use crate::checkpoints::space::Space;
 use crate::clock::Time;
+use crate::cluster::exchange::Exchange;
 use crate::cluster::{CONFIRMED_WITHIN, Cluster};
-use crate::exchange::Exchange;
-use crate::ids::Ids;
-use crate::inbox::{Inbox, SubmitError, Ticket};
-use crate::media_files::MediaFiles;
 use crate::metrics::Metrics;
-use crate::positions::Positions;
-use crate::samples::SampleSets;
-use crate::space::Space;
+use crate::pictures::files::MediaFiles;
+use crate::pictures::uploads::Uploads;
 use crate::submission::Submission;
-use crate::uploads::Uploads;
+use crate::submission::inbox::{Inbox, SubmitError, Ticket};
 use crate::views::Views;
+use crate::views::ids::Ids;
+use crate::views::positions::Positions;
+use crate::views::samples::SampleSets;
 
 /// Replies to the commands of a submission.
 pub(crate) type Replies = SmallVec<[Reply; 1]>;
@@ -51,7 +51,7 @@ pub(crate) struct Shared {
     pub(crate) log_last: AtomicU64,
     /// The directory of the log.
     pub(crate) log_dir: PathBuf,
-    /// See [`crate::identity`]; empty in the simulator.
+    /// See [`crate::directory::identity`]; empty in the simulator.
     pub(crate) identity: String,
     pub(crate) archive: Arc<ArchiveProgress>,
     pub(crate) overlay_bytes: AtomicU64,

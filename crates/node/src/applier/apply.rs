@@ -11,7 +11,7 @@ use super::group::Group;
 use super::queue::{Part, Piece, Waiting};
 use super::{Applier, Output, Partial};
 use crate::budget::Reservation;
-use crate::entry::Entry;
+use crate::submission::entry::Entry;
 use crate::submission::{Answer, KeyReplies, READ_BYTES_MAX, ReadAt, ReadRows};
 
 impl<R: KeyRowsMut, T> Applier<R, T> {

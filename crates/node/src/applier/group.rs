@@ -15,9 +15,9 @@ use super::queue::{Part, Queued, Rest, Waiting};
 use super::requests::GroupSamples;
 use super::shared::has_keys;
 use super::{Applier, Output, SWEEP_PAUSE_MS};
-use crate::entry::{Entry, Origin};
 use crate::submission::ReadAt;
-use crate::versions::rules;
+use crate::submission::entry::{Entry, Origin};
+use crate::submission::versions::rules;
 
 /// Commands in one group: bounds the time until its first answer.
 pub(crate) const GROUP_COMMANDS_MAX: usize = 4_096;

@@ -39,7 +39,7 @@ use rows::StampClock;
 use smallvec::SmallVec;
 
 use crate::budget::{MemoryBudget, Reservation};
-use crate::entry::Entry;
+use crate::submission::entry::Entry;
 use crate::submission::{Answer, ReadRows, Submission};
 #[cfg(feature = "simulation")]
 pub use fault::seeded;
@@ -81,7 +81,7 @@ pub(crate) struct Applier<R, T> {
     next_id: u64,
     /// Memory of rows that are kept for answers.
     answers: MemoryBudget,
-    /// Bytes that samples may take, as [`crate::samples::taught_bytes`] counts them.
+    /// Bytes that samples may take, as [`crate::views::samples::taught_bytes`] counts them.
     taught_bytes_max: usize,
     /// Dead keys are not searched for before this time, in milliseconds since 1970, while there is
     /// something else to do.

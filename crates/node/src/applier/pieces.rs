@@ -8,7 +8,7 @@ use super::group::Group;
 use super::lengths::GroupLengths;
 use super::queue::Piece;
 use crate::budget::Reservation;
-use crate::entry::Entry;
+use crate::submission::entry::Entry;
 
 /// Operations of one submission that go into one group.
 pub(super) struct TakenOps {

@@ -11,8 +11,8 @@ use kv::KeyRowsMut;
 use super::Applier;
 use super::group::{Group, Grouped};
 use super::queue::{Part, Queued, Rest, Waiting};
-use crate::entry::{Entry, request_bytes};
-use crate::samples::{TAUGHT_BYTES, taught_bytes};
+use crate::submission::entry::{Entry, request_bytes};
+use crate::views::samples::{TAUGHT_BYTES, taught_bytes};
 
 /// Changes of samples by a group.
 #[derive(Default)]

@@ -8,7 +8,7 @@ use rows::{NameTable, Rows, RowsMut, decode, encode};
 use serde::{Deserialize, Serialize};
 
 use super::status::STATUS_EVERY;
-use crate::entry::Status;
+use crate::submission::entry::Status;
 
 /// Groups that stay in the log before those that all nodes have in checkpoints, for nodes that are about to join.
 const MARGIN: u64 = 65_536;
@@ -32,7 +32,7 @@ pub(super) struct Said {
     /// Position and time of the group, in milliseconds since 1970.
     pub(super) position: u64,
     pub(super) at_ms: u64,
-    /// See [`crate::versions`].
+    /// See [`crate::submission::versions`].
     pub(super) commands: u32,
     pub(super) rules: u64,
 }

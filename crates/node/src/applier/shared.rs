@@ -23,9 +23,9 @@ use super::pieces::next_unit;
 use super::senders::{counts, note};
 use super::{Applier, Output};
 use crate::clock::LATEST_MS;
-use crate::divergence::Divergence;
-use crate::entry::{Entry, Status};
-use crate::samples::{TAUGHT_BYTES, taught_bytes};
+use crate::directory::divergence::Divergence;
+use crate::submission::entry::{Entry, Status};
+use crate::views::samples::{TAUGHT_BYTES, taught_bytes};
 
 /// A time that is further ahead of the last stamp needs two clocks, in milliseconds.
 pub(super) const LEAP_MS_MAX: u64 = 60_000;

@@ -18,8 +18,8 @@ use kv::KeyRowsMut;
 
 use super::said::{self, Common, Now, SILENT_GROUPS};
 use super::{Applier, Output, SharedError, senders};
-use crate::entry::Status;
-use crate::versions::{COMMANDS, rules};
+use crate::submission::entry::Status;
+use crate::submission::versions::{COMMANDS, rules};
 
 /// Groups of the log after which a node says its status again.
 pub(super) const STATUS_EVERY: u64 = 1_024;

@@ -3,10 +3,11 @@
 //! far it is. One **pass** goes through all that is due and does a part of each, so nothing waits longer than for one part of
 //! everything else, however long something takes or however much is due at one time.
 //!
-//! Its thread is the [sweeper](crate::sweeper). The simulator takes the same steps without one.
+//! Its thread is the [sweeper](crate::due::sweeper). The simulator takes the same steps without one. Read this file, `pass`, then `read_ahead`.
 
 mod pass;
 mod read_ahead;
+pub(crate) mod sweeper;
 #[cfg(test)]
 mod tests;
 
@@ -15,8 +16,8 @@ use std::time::Duration;
 
 use feed::{Done, Due, Facts, Refusal, Reply, Stamp};
 
-use crate::inbox::SubmitError;
 use crate::shared::{OwnReply, Shared};
+use crate::submission::inbox::SubmitError;
 
 use pass::Pass;
 

@@ -28,10 +28,10 @@ use rows::{Rows as _, SetTable, Span};
 use store::{SortedRow, Sorter, Store, StoreError, unless_unreadable};
 
 use crate::clock::Time as NodeTime;
-use crate::lock::DataLock;
-use crate::mirror::Mirror;
+use crate::directory::lock::DataLock;
+use crate::directory::mirror::Mirror;
+use crate::directory::open_error::OpenError;
 use crate::node::recover_once;
-use crate::open_error::OpenError;
 use crate::options::NodeOptions;
 use counts::TransferCounts;
 use lines::{Id, Line, Time};

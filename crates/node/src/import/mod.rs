@@ -24,13 +24,13 @@ use rows::Totals;
 use store::{Loader, StoreError};
 
 use crate::clock::Time as NodeTime;
+use crate::directory::last_run::LastRun;
+use crate::directory::lock::DataLock;
+use crate::directory::open_error::OpenError;
 use crate::export::counts::TransferCounts;
 use crate::export::lines::Line;
-use crate::last_run::LastRun;
-use crate::lock::DataLock;
-use crate::open_error::OpenError;
 use crate::options::NodeOptions;
-use crate::restore;
+use crate::recovery::restore;
 use ids::Ids;
 use input::Input;
 

@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 use commitlog::Position;
 
 use super::Node;
+use crate::backup::last_backup::note_backup;
 use crate::backup::{Backup, NodeBackupError};
-use crate::last_backup::note_backup;
 
 impl Node {
     /// The data directory.

@@ -5,9 +5,9 @@ use feed::Facts;
 use feed::media::FileHash;
 use store::unless_unreadable;
 
-use crate::exchange::Exchange;
-use crate::lacking::Task;
-use crate::media_check::FoundFile;
+use crate::cluster::exchange::Exchange;
+use crate::cluster::lacking::Task;
+use crate::pictures::check::FoundFile;
 use crate::shared::Shared;
 
 /// Rows that are looked at together.

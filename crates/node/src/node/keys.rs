@@ -8,9 +8,9 @@ use tokio::sync::oneshot;
 
 use super::Node;
 use crate::applier::{KEY_OPS_BYTES_MAX, PLAIN_WORK_MAX};
-use crate::inbox::{SubmitError, Ticket};
-use crate::keys::{Found, Keys, SnapshotLock};
+use crate::submission::inbox::{SubmitError, Ticket};
 use crate::submission::{KeyReplies, ReadAt, Submission};
+use crate::views::keys::{Found, Keys, SnapshotLock};
 
 /// Operations of more bytes than this are not checked one by one for keys that are not in memory.
 const CHECKED_BYTES_MAX: usize = 64 << 10;

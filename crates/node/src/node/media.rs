@@ -12,10 +12,10 @@ use store::unless_unreadable;
 
 use super::Node;
 use crate::cluster::{CONFIRMED_WITHIN, Cluster};
-use crate::inbox::SubmitError;
-use crate::media_files::{Collector, FileError, PinnedFiles};
+use crate::pictures::files::{Collector, FileError, PinnedFiles};
+use crate::pictures::uploads::{Added, Upload, UploadError};
 use crate::shared::Shared;
-use crate::uploads::{Added, Upload, UploadError};
+use crate::submission::inbox::SubmitError;
 
 impl Node {
     /// Adds a picture: it is converted, its files are durable, and the picture is [`MediaUse::Unattached`], or replaces the

@@ -2,6 +2,7 @@
 //! was acknowledged; closing one leaves nothing to recover. The read functions are in files by topic.
 
 mod backup;
+mod context;
 mod current;
 mod files;
 mod keys;
@@ -15,6 +16,7 @@ mod simulation;
 mod stories;
 mod tags;
 mod uploads;
+mod waker;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -25,7 +27,7 @@ use commitlog::disk::RealDisk;
 use commitlog::{Applied, ClusterId, LocalLog, Log, LogError, NodeId, Position};
 use feed::{Reply, Request};
 use parking_lot::Mutex;
-use rows::Rows as _;
+use rows::{CHANGE_BYTES_MAX, Rows as _};
 use smallvec::{SmallVec, smallvec};
 use store::{Store, unless_unreadable, unreadable_reads};
 
@@ -34,22 +36,27 @@ pub use self::reads::{PageEnds, Watch};
 pub use self::simulation::{Logged, PendingKeys, PendingRequests, SimulatedNode, SimulationError};
 
 pub(crate) use self::open::{Parts, Stored, recover_once, store_once};
-use crate::applier::{GROUP_COMMANDS_MAX, last_group};
+use crate::applier::{ANSWER_BYTES, GROUP_COMMANDS_MAX, KEY_OPS_BYTES_MAX, last_group};
+use crate::backup::last_backup;
 use crate::cluster::{CONFIRMED_WITHIN, ClusterStatus};
+use crate::directory::identity;
+use crate::directory::last_run::LastRun;
+use crate::directory::lock::DataLock;
+use crate::directory::membership;
+use crate::directory::open_error::OpenError;
 use crate::due::{self, DueLoop, DueStep};
-use crate::identity;
-use crate::inbox::SubmitError;
-use crate::last_backup;
-use crate::last_run::LastRun;
-use crate::lock::DataLock;
-use crate::membership;
 use crate::metrics::Metrics;
-use crate::open_error::OpenError;
 use crate::options::NodeOptions;
 use crate::shared::Shared;
 use crate::submission::Submission;
+use crate::submission::inbox::{BYTES_MAX, SubmitError};
 use crate::threads::Background;
-use crate::views::ViewSizes;
+use crate::views::{EFFECTS_BYTES_MAX, ViewSizes};
+
+/// Memory that a node takes beside what its options say, in bytes, at most: changes under way, a group and
+/// its sectors on their way into the log, a group beyond each of two full overlays, answers, and effects for consumers.
+pub const FIXED_MEMORY: usize =
+    BYTES_MAX + 2 * KEY_OPS_BYTES_MAX + 2 * CHANGE_BYTES_MAX + ANSWER_BYTES + EFFECTS_BYTES_MAX;
 
 /// Most commands that are submitted together.
 pub const SUBMISSION_COMMANDS_MAX: usize = GROUP_COMMANDS_MAX;

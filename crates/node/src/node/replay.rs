@@ -7,12 +7,12 @@ use store::{StoreError, StoreWriter};
 
 use crate::applier::Applier;
 use crate::checkpoints::{WORK_MAX, reading_work};
-use crate::entry::origin_of;
-use crate::inbox::Ticket;
-use crate::open_error::OpenError;
+use crate::directory::open_error::OpenError;
 use crate::options::NodeOptions;
-use crate::samples::{memory_for, taught_bytes};
-use crate::versions::rules;
+use crate::submission::entry::origin_of;
+use crate::submission::inbox::Ticket;
+use crate::submission::versions::rules;
+use crate::views::samples::{memory_for, taught_bytes};
 
 /// A start reports that it waits for the log after this time.
 const CATCH_UP_WAIT: Duration = Duration::from_secs(5);
@@ -118,7 +118,7 @@ mod tests {
 
     use super::*;
     use crate::backup::Backup;
-    use crate::entry::{Entry, Origin};
+    use crate::submission::entry::{Entry, Origin};
     use crate::{Node, RestoreOptions, repair, restore};
 
     /// The groups of the directory of a node that was killed, by positions.

@@ -6,7 +6,7 @@ use feed::{Sample, SampleId, SetName};
 use knn::Samples;
 
 use super::Node;
-use crate::samples::TooManySnapshots;
+use crate::views::samples::TooManySnapshots;
 
 impl Node {
     /// The samples of a set as they are now, if it exists: a snapshot, which never changes. Waits at most

@@ -7,8 +7,8 @@ use rows::{PointTable, Rows, Span};
 
 use super::Node;
 use super::reads::PageEnds;
-use crate::render;
 use crate::views::Shown;
+use crate::views::render;
 
 impl Node {
     /// Milliseconds since 1970; never less than in an earlier reply or at any acknowledged change.

@@ -11,10 +11,10 @@ use store::unless_unreadable;
 use tokio::sync::oneshot;
 
 use crate::cluster::Cluster;
-use crate::inbox::SubmitError;
-use crate::media_files::{FileError, PinnedFiles};
+use crate::pictures::files::{FileError, PinnedFiles};
+use crate::pictures::uploads::{Job, Upload, UploadError};
 use crate::shared::Shared;
-use crate::uploads::{Job, Upload, UploadError};
+use crate::submission::inbox::SubmitError;
 
 impl Shared {
     /// Adds the pictures that are uploaded, until the node is closed.

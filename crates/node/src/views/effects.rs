@@ -12,7 +12,7 @@ use std::sync::Arc;
 use commitlog::Position;
 use feed::{Effect, UserId};
 
-use crate::sync::Mutex;
+use super::sync::Mutex;
 
 /// Bytes of the effects that are kept at most, with the users of direct posts and of boosts: 262,144 effects without users,
 /// if groups are large. The newest group is kept also if it is larger.

@@ -21,7 +21,7 @@ use smallvec::SmallVec;
 use store::Revision;
 use triomphe::ThinArc;
 
-use crate::sync::{AtomicU64, Mutex};
+use super::sync::{AtomicU64, Mutex};
 
 /// Bytes of an entry of the table in addition to the entity.
 const ENTRY_BYTES: usize = 80;

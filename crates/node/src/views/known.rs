@@ -24,7 +24,7 @@ use feed::UserId;
 use hashbrown::DefaultHashBuilder;
 use papaya::{HashMapRef, LocalGuard};
 
-use crate::sync::Mutex;
+use super::sync::Mutex;
 
 /// Parts of the table; the entries of each are added and removed under one lock.
 const SHARDS: usize = if cfg!(feature = "loom") { 2 } else { 64 };

@@ -6,20 +6,26 @@
 //! of the watchers takes no other but that of the effects.
 //! **Invariant:** a post costs the writer the same for any number of followers, event streams and consumers of effects.
 //!
-//! Read `newest`, `timeline`, `known`, `homes`, then `effects`, `watchers` and `wake`; `stories` are apart, and so is
-//! all that is rendered: `entities`, then `rendered` and `names`.
+//! Read `newest`, `timeline`, `known`, `homes`, then `effects`, `watchers` and `wake`; `stories` are apart, and so are
+//! `samples`, `keys`, and all that is rendered: `entities`, then `rendered`, `render` and `names`.
 
 mod effects;
 mod entities;
 mod homes;
+pub(crate) mod ids;
+pub(crate) mod keys;
 mod known;
 mod names;
 mod newest;
+pub(crate) mod positions;
 #[cfg(all(test, feature = "loom"))]
 mod races;
 mod recent;
+pub(crate) mod render;
 mod rendered;
+pub(crate) mod samples;
 mod stories;
+pub(crate) mod sync;
 #[cfg(test)]
 mod tests;
 mod timeline;

@@ -39,7 +39,7 @@ use feed::{Cursor, Effect, HomeUsers, Page, PostChange, PostId, UserId};
 use hashbrown::HashMap;
 use rows::{Order, Span};
 
-use crate::sync::{AtomicU64, RwLock};
+use super::sync::{AtomicU64, RwLock};
 use changes::Changes;
 pub(super) use links::Entry;
 use links::Links;

@@ -10,9 +10,9 @@ use loom::sync::atomic::{AtomicU64, Ordering};
 use super::effects::Effects;
 use super::known::Known;
 use super::newest::{NewestPosts, Position};
+use super::sync::Mutex;
 use super::timeline::{Found, Timeline};
 use super::watchers::Watchers;
-use crate::sync::Mutex;
 
 const ADA: UserId = UserId(1);
 const BOB: UserId = UserId(2);

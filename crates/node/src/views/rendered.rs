@@ -15,8 +15,8 @@ use store::Revision;
 
 use super::entities::{Entities, Entity, EntityKey, MadeOf, Revisions};
 use super::names::UserNames;
+use super::render;
 use crate::pictures::pictures_of;
-use crate::render;
 
 /// The parts of which a post or story was made.
 #[derive(Clone, Copy)]

@@ -21,7 +21,7 @@ use feed::{
 
 use super::known::Held;
 use super::newest::{Entry, List, NewestPosts, Position};
-use crate::sync::{AtomicBool, Mutex};
+use super::sync::{AtomicBool, Mutex};
 
 /// Ids kept after trimming: the largest page, and one after it that shows that there are more.
 pub(super) const KEPT: usize = feed::limits::PAGE_MAX + 4;

@@ -21,7 +21,7 @@ use hashbrown::HashMap;
 use tokio::sync::watch;
 
 use super::effects::{Effects, Lost};
-use crate::sync::{AtomicUsize, Mutex, MutexGuard, fence};
+use super::sync::{AtomicUsize, Mutex, MutexGuard, fence};
 use pairs::{AT_ONCE, Pairs};
 
 /// Pairs of an author and a watcher that are indexed: about 32 bytes each, 32 MiB. Watchers whose authors do not all fit are

@@ -8,9 +8,9 @@ use commitlog::LogError;
 
 use super::Writer;
 use crate::cluster::{CONFIRMED_WITHIN, Cluster};
-use crate::divergence::{self, Divergence};
+use crate::directory::divergence::{self, Divergence};
+use crate::directory::lock::DataLock;
 use crate::fatal::DiskError;
-use crate::lock::DataLock;
 
 /// Groups that are applied before new submissions are looked at.
 const GROUPS_MAX: usize = 64;

@@ -12,7 +12,7 @@ use testkit::MemoryRows;
 
 use super::{Applier, Input};
 use crate::budget::MemoryBudget;
-use crate::entry::Entry;
+use crate::submission::entry::Entry;
 use crate::submission::{Answer, Changes, ReadAt, Submission};
 
 mod caught;

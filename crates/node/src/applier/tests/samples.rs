@@ -5,8 +5,8 @@ use feed::{
 };
 
 use super::{World, register};
-use crate::samples::taught_bytes;
 use crate::submission::{Answer, Changes, Submission};
+use crate::views::samples::taught_bytes;
 
 fn teach(label: &str) -> Request {
     let (set, label) = (SetName::parse("set").unwrap(), Label::parse(label).unwrap());

@@ -12,10 +12,10 @@ use crate::applier::SHARED_PAYLOAD_MIN;
 use crate::applier::senders::{Sender, counts, last_digest, last_group, note};
 use crate::applier::shared::{LEAP_MS_MAX, credible_ms};
 use crate::clock::LATEST_MS;
-use crate::entry::Status;
-use crate::samples::{TAUGHT_BYTES, taught_bytes};
 use crate::submission::KeyReplies;
-use crate::versions::{COMMANDS, rules};
+use crate::submission::entry::Status;
+use crate::submission::versions::{COMMANDS, rules};
+use crate::views::samples::{TAUGHT_BYTES, taught_bytes};
 
 /// A message of the log; its index is its position less 1.
 #[derive(Clone)]

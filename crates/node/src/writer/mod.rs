@@ -22,13 +22,13 @@ use store::StoreWriter;
 
 use crate::applier::{Applier, Input, LONG_BYTES, Output};
 use crate::checkpoints::Checkpoints;
+use crate::directory::lock::DataLock;
 use crate::fatal::DiskError;
-use crate::inbox::{Size, Ticket, Wakeup};
-use crate::lock::DataLock;
 use crate::metrics::Metrics;
 use crate::options::Durability;
 use crate::shared::Shared;
 use crate::submission::Answer;
+use crate::submission::inbox::{Size, Ticket, Wakeup};
 pub(crate) use arrivals::Waiting;
 pub(crate) use long_appends::LongAppends;
 

@@ -2,6 +2,11 @@
 //!
 //! **Invariant:** the changes of a checkpoint are durable in the log first, while a node runs and while it replays.
 //! **Invariant:** the size of the overlay is compared with its limit after each group, also in a replay.
+//!
+//! Read this file, then what it asks before it writes or cuts: `space` on the disk, and `archive_progress`.
+
+pub(crate) mod archive_progress;
+pub(crate) mod space;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,12 +15,12 @@ use std::time::{Duration, Instant};
 use commitlog::{Log, Position, SyncPoint};
 use store::{Checkpoint, Store, StoreWriter};
 
-use crate::archive_progress::ArchiveProgress;
 use crate::clock::Clock;
 use crate::fatal::DiskError;
 use crate::metrics::Metrics;
-use crate::space::Space;
 use crate::threads::{Background, Job};
+use archive_progress::ArchiveProgress;
+use space::Space;
 
 /// Work after which a checkpoint is due even if the overlay is small, in the unit of
 /// [`rows::Cost::work`]: bounds the replay at the next start to about a second. 1.5 million small

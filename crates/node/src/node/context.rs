@@ -3,7 +3,7 @@
 use feed::thread::{self, Descendants, ThreadPath};
 use feed::{PostId, UserId};
 
-use crate::node::Node;
+use super::Node;
 
 impl Node {
     /// Appends `"ancestors":[...],"descendants":[...]` of a post: posts as JSON objects, oldest first and

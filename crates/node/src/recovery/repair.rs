@@ -15,13 +15,13 @@ use feed::Facts;
 use rows::Finding;
 use store::{Base, Salvage, Salvaged, Store, StoreError, StoreWriter, unless_unreadable};
 
-use crate::entry::Entry;
-use crate::lock::DataLock;
-use crate::media_check::{self, FilesReport};
+use super::restore::{self, Completed};
+use crate::directory::lock::DataLock;
+use crate::directory::open_error::OpenError;
 use crate::node::recover_once;
-use crate::open_error::OpenError;
 use crate::options::NodeOptions;
-use crate::restore::{self, Completed};
+use crate::pictures::{self, check::FilesReport};
+use crate::submission::entry::Entry;
 
 /// Findings of each kind that are reported one by one; of the others their number is.
 const FINDINGS_MAX: usize = 1_000;
@@ -310,7 +310,7 @@ fn copy_log(from: &Path, to: &Path, (after, last): (u64, u64)) -> Result<(), Rep
 /// Copies the files of pictures that are as their names say.
 fn copy_files(old: &NodeOptions, new: &NodeOptions) -> Result<FilesReport, RepairError> {
     let store = recover_once(new)?;
-    let copied = media_check::copy(Facts::new(&store), (&old.data, &new.data));
+    let copied = pictures::check::copy(Facts::new(&store), (&old.data, &new.data));
     Ok(copied.map_err(|error| OpenError::Directory(old.data.clone(), error))?)
 }
 

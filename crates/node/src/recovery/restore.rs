@@ -20,11 +20,11 @@ use store::{PutRow, StoreError};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::backup::NodeBackupError;
-use crate::lock::DataLock;
-use crate::media_files::MediaFiles;
+use crate::directory::lock::DataLock;
+use crate::directory::open_error::OpenError;
 use crate::node::{Stored, store_once};
-use crate::open_error::OpenError;
 use crate::options::NodeOptions;
+use crate::pictures::files::MediaFiles;
 
 /// What is restored beside a backup.
 #[derive(Clone, Copy, Debug, Default)]

@@ -10,7 +10,7 @@ use parking_lot::{Condvar, Mutex};
 use smallvec::SmallVec;
 use tokio::sync::{Notify, oneshot};
 
-use crate::submission::{Answer, Changes, KeyReplies, ReadAt, Submission};
+use super::{Answer, Changes, KeyReplies, ReadAt, Submission};
 
 /// Bytes of operations on keys that may be under way.
 pub(crate) const BYTES_MAX: usize = 64 << 20;

@@ -15,9 +15,9 @@ use media::{ANSWER_BYTES_MAX, FILE_BYTES_MAX, MediaError, Shape};
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::oneshot;
 
-use crate::converter::Converter;
-use crate::inbox::SubmitError;
-use crate::media_files::FileError;
+use super::converter::Converter;
+use super::files::FileError;
+use crate::submission::inbox::SubmitError;
 
 /// Most bytes of the files that wait or are converted: two of the longest.
 const QUEUE_BYTES_MAX: usize = 2 * FILE_BYTES_MAX;

@@ -25,7 +25,7 @@ pub(crate) struct Status {
     /// Where its digest was this one.
     pub(crate) position: u64,
     pub(crate) digest: u64,
-    /// The version of commands that it can apply; see [`crate::versions`].
+    /// The version of commands that it can apply; see [`crate::submission::versions`].
     pub(crate) commands: u32,
     /// Identifies the rules by which it applies them.
     pub(crate) rules: u64,
@@ -34,7 +34,7 @@ pub(crate) struct Status {
 /// Where a group of a log of one node comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Origin {
-    /// Identifies the rules that made its outcomes, which were acknowledged; see [`crate::versions::rules`].
+    /// Identifies the rules that made its outcomes, which were acknowledged; see [`crate::submission::versions::rules`].
     pub(crate) rules: u64,
     /// The digest of the outcomes of the group before it, unless that was applied by an earlier process.
     pub(crate) outcomes_before: Option<u64>,

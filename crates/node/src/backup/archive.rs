@@ -1,11 +1,11 @@
 //! Archiving the log: a thread copies appended groups into an archive, and the log is not cut before that.
 //!
-//! State: that of the thread, which publishes its progress in [`crate::archive_progress`].
+//! State: that of the thread, which publishes its progress in [`crate::checkpoints::archive_progress`].
 //! What always holds:
 //! - **Invariant:** only groups that are durable in the log are archived, so the log is never shorter than its
 //!   archive.
 //! - An archive that cannot be written does not stop the node. The log is kept, up to a limit and while the disk has
-//!   enough space ([`crate::archive_progress::ArchiveProgress::cut`]); a later cut leaves a gap, which is reported.
+//!   enough space ([`crate::checkpoints::archive_progress::ArchiveProgress::cut`]); a later cut leaves a gap, which is reported.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use std::time::{Duration, Instant};
 use commitlog::disk::RealDisk;
 use commitlog::{Archive, ArchiveError, ArchiveReader, LogError, LogReader, Position, check_all};
 
-use crate::backup::NodeBackupError;
+use super::NodeBackupError;
+use crate::directory::identity;
+use crate::directory::lock::DataLock;
+use crate::directory::open_error::OpenError;
 use crate::fatal::DiskError;
-use crate::identity;
-use crate::lock::DataLock;
-use crate::open_error::OpenError;
 use crate::options::{ArchiveOptions, NodeOptions};
 use crate::shared::Shared;
 

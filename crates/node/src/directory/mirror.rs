@@ -9,7 +9,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, symlink};
 use std::path::{Path, PathBuf};
 
-use crate::open_error::OpenError;
+use super::open_error::OpenError;
 use crate::options::NodeOptions;
 
 /// The folders of the store whose files never change.

@@ -7,8 +7,8 @@ use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::time::Duration;
 
+use super::open_error::OpenError;
 use crate::clock::Time;
-use crate::open_error::OpenError;
 
 const FILE: &str = "last-run";
 /// Interval between two notes.

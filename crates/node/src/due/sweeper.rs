@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use store::unless_unreadable;
 
+use crate::directory::last_run::LastRun;
 use crate::due::{self, DueLoop, DueStep, PACE, Received};
-use crate::last_run::LastRun;
 use crate::shared::{OwnReply, Shared};
 
 /// The same after it has met damage on the disk.

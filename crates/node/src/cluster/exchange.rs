@@ -14,8 +14,8 @@ use parking_lot::{Condvar, Mutex};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::watch;
 
-use crate::cluster::CONFIRMED_WITHIN;
-use crate::lacking::{Lacking, Task};
+use super::CONFIRMED_WITHIN;
+use super::lacking::{Lacking, Task};
 
 /// Most memory that it takes, in bytes: a file, and as much again for its parts on their way.
 pub const EXCHANGE_MEMORY: u64 = 2 * STORED_BYTES_MAX as u64;

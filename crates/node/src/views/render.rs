@@ -8,8 +8,8 @@ use feed::stories::StoryRef;
 use feed::{Post, PostId, PostText, UserId};
 use jiff::Timestamp;
 
+use super::UserNames;
 use crate::pictures::picture_path;
-use crate::views::UserNames;
 
 /// Fields of a post that was not edited, replies to nothing, mentions nobody, is for everybody and has no warning, as most:
 /// all between its time and its language. Whoever keeps many posts need not keep it with each.

@@ -2,6 +2,11 @@
 //!
 //! No lock and no pause of the writer: the rows are those of an iterator, the log is read from handles that stay
 //! readable when it is cut, and a group is read after its append has returned.
+//!
+//! Read this file, then `archive`: the thread that copies the log into an archive, so that a backup can be continued.
+
+pub(crate) mod archive;
+pub(crate) mod last_backup;
 
 use std::cell::RefCell;
 use std::io::Write;
@@ -17,13 +22,13 @@ use feed::Facts;
 use rows::Stamp;
 use store::{Snapshot, Store, StoreError, unless_unreadable};
 
-use crate::identity;
-use crate::lock::DataLock;
-use crate::media_check::{FilesReport, FoundFile};
-use crate::media_files::{HeldFiles, MediaFiles};
-use crate::mirror::Mirror;
-use crate::open_error::OpenError;
+use crate::directory::identity;
+use crate::directory::lock::DataLock;
+use crate::directory::mirror::Mirror;
+use crate::directory::open_error::OpenError;
 use crate::options::NodeOptions;
+use crate::pictures::check::{FilesReport, FoundFile};
+use crate::pictures::files::{HeldFiles, MediaFiles};
 
 /// How long a backup waits for the end of a checkpoint.
 const WAIT: Duration = Duration::from_secs(60);

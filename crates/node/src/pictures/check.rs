@@ -12,7 +12,7 @@ use media::STORED_BYTES_MAX;
 use rows::Rows;
 use sha2::{Digest as _, Sha256};
 
-use crate::media_files::{DIRECTORIES, MediaFiles, hash_of, hex, make_directory, sync, write};
+use super::files::{DIRECTORIES, MediaFiles, hash_of, hex, make_directory, sync, write};
 
 /// Rows that are read at a time.
 const STRIDE: usize = 4_096;

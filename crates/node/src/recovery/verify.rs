@@ -8,16 +8,16 @@ use feed::Facts;
 use rows::{Rows as _, Stamp};
 use store::{RowsReport, Store, unless_unreadable};
 
+use super::repair::check;
 use crate::clock::ClockError;
-use crate::entry::Entry;
-use crate::last_run::LastRun;
-use crate::lock::DataLock;
-use crate::media_check::FilesReport;
-use crate::media_files::MediaFiles;
-use crate::mirror::Mirror;
-use crate::open_error::OpenError;
+use crate::directory::last_run::LastRun;
+use crate::directory::lock::DataLock;
+use crate::directory::mirror::Mirror;
+use crate::directory::open_error::OpenError;
 use crate::options::NodeOptions;
-use crate::repair::check;
+use crate::pictures::check::FilesReport;
+use crate::pictures::files::MediaFiles;
+use crate::submission::entry::Entry;
 
 /// Groups that are named one by one.
 const NAMED_MAX: usize = 10;

@@ -1,4 +1,10 @@
 //! Submissions to the writer, and its replies.
+//!
+//! Read this file, `inbox`, the queue before the writer, then `entry`, the form in the log, and `versions` of commands.
+
+pub(crate) mod entry;
+pub(crate) mod inbox;
+pub(crate) mod versions;
 
 use feed::{Reply, Request};
 use kv::{BucketId, KeyAnswer, KeyOps, KeyRow};

@@ -1,4 +1,11 @@
 //! Pictures as clients see them: their addresses, and what posts as JSON say of them.
+//!
+//! Read `uploads`, `converter`, `files`, then `check`, which compares the files with their names.
+
+pub(crate) mod check;
+pub(crate) mod converter;
+pub(crate) mod files;
+pub(crate) mod uploads;
 
 use feed::media::{Media, MediaFile, MediaId};
 use feed::{Facts, Post};

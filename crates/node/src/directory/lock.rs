@@ -13,8 +13,8 @@ use std::time::UNIX_EPOCH;
 
 use commitlog::ClusterId;
 
-use crate::membership;
-use crate::open_error::OpenError;
+use super::membership;
+use super::open_error::OpenError;
 
 const FILE: &str = "lock";
 const RESTORING: &str = "restoring\n";

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use commitlog::Position;
 use tokio::sync::oneshot;
 
-use crate::sync::{AtomicU64, Mutex, fence};
+use super::sync::{AtomicU64, Mutex, fence};
 
 /// See the module.
 pub(crate) struct Positions {

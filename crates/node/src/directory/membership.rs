@@ -9,8 +9,8 @@ use std::path::Path;
 
 use commitlog::ClusterId;
 
-use crate::divergence::{self, Divergence};
-use crate::open_error::OpenError;
+use super::divergence::{self, Divergence};
+use super::open_error::OpenError;
 
 const FILE: &str = "cluster";
 const TEMPORARY: &str = "cluster.tmp";

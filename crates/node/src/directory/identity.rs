@@ -7,7 +7,7 @@ use std::path::Path;
 
 use commitlog::NodeId;
 
-use crate::open_error::OpenError;
+use super::open_error::OpenError;
 
 const FILE: &str = "identity";
 const TEMPORARY: &str = "identity.tmp";

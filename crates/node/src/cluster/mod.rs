@@ -1,4 +1,9 @@
 //! What a node knows of the log that it shares with others.
+//!
+//! Read this file, then `exchange` for the files of pictures, and `lacking` for what decides which are fetched.
+
+pub(crate) mod exchange;
+pub(crate) mod lacking;
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
@@ -6,9 +11,9 @@ use std::time::Duration;
 use commitlog::{ClusterId, Heard, NodeId, Position};
 use parking_lot::Mutex;
 
-use crate::inbox::SubmitError;
 use crate::submission::Changes;
-use crate::versions::{COMMANDS, PICTURES, needed_for};
+use crate::submission::inbox::SubmitError;
+use crate::submission::versions::{COMMANDS, PICTURES, needed_for};
 
 /// For how long a change waits for the log, and a read for a position.
 pub(crate) const CONFIRMED_WITHIN: Duration = Duration::from_secs(2);

@@ -19,7 +19,9 @@ use rows::Rows;
 
 /// What all sets take at most beside the samples that were taught: the built-in digits, and what each set
 /// has free.
-pub(crate) const SETS_BYTES: usize = 5 << 20;
+const SETS_BYTES: usize = 5 << 20;
+/// Least memory for samples, in bytes: enough for the built-in digits alone.
+pub const SAMPLE_MEMORY_MIN: usize = 3 * SETS_BYTES;
 /// Most memory of a sample: its label may be new.
 pub(crate) const TAUGHT_BYTES: usize = SAMPLE_BYTES + LABEL_BYTES;
 

@@ -9,13 +9,13 @@ use commitlog::{ClusterId, Position, SEGMENT_BYTES, begin_after};
 use feed::Facts;
 use store::{Store, unless_unreadable};
 
-use crate::divergence;
-use crate::lock::DataLock;
-use crate::media_files::MediaFiles;
-use crate::membership;
+use crate::directory::divergence;
+use crate::directory::lock::DataLock;
+use crate::directory::membership;
+use crate::directory::open_error::OpenError;
 use crate::node::store_once;
-use crate::open_error::OpenError;
 use crate::options::NodeOptions;
+use crate::pictures::files::MediaFiles;
 
 /// Makes the directory `data` of a stopped server, or a new one, that of the first node of a new cluster: `make_log`
 /// makes the log of the cluster, which continues after a position. Blocks.

@@ -7,7 +7,7 @@ use feed::Command;
 use kv::KeyOp;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::submission::Changes;
+use super::Changes;
 
 /// The version of the commands that this program knows: the highest of [`of_command`] and [`of_op`].
 pub(crate) const COMMANDS: u32 = 1;

@@ -1,0 +1,9 @@
+//! Commands on the directory of a stopped node: making one of a backup, checking and repairing one, and moving one into a
+//! cluster or out of it. A start after a crash is `node/replay.rs`.
+//!
+//! Read `restore`, `verify`, `repair`, then `cluster_dir`.
+
+pub(crate) mod cluster_dir;
+pub(crate) mod repair;
+pub(crate) mod restore;
+pub(crate) mod verify;
