@@ -1,5 +1,7 @@
 //! Submitting commands: one method for each command that returns a value.
 
+use std::iter::repeat;
+
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use feed::media::{MediaCommand, MediaId, NewMediaPost};
@@ -163,13 +165,14 @@ impl AppState {
         if self.try_resolve_users(command) {
             return Ok(());
         }
-        for user in users_of(command) {
+        let unknown = [Refusal::UserNotFound].into_iter().chain(repeat(Refusal::OtherNotFound));
+        for (user, unknown) in users_of(command).into_iter().zip(unknown) {
             let named = user.clone();
             let find = move |node: &Node| {
                 node.resolve(&named).or_else(|| node.facts().resolve_with_deleted(&named))
             };
             let found = self.read(find).await?;
-            *user = UserRef::Id(found.ok_or(Refusal::UserNotFound)?);
+            *user = UserRef::Id(found.ok_or(unknown)?);
         }
         Ok(())
     }

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::filter_refusal::FilterRefusal;
 use crate::ids::{PostId, UserRef};
 use crate::limits;
 use crate::refusal::Refusal;
@@ -24,12 +23,12 @@ impl FilterText {
     /// Trims and checks `text`.
     ///
     /// # Errors
-    /// [`FilterRefusal::BadText`] if nothing is left, it is too long, or it holds control characters.
+    /// [`Refusal::BadFilterText`] if nothing is left, it is too long, or it holds control characters.
     pub fn parse(text: &str) -> Result<Self, Refusal> {
         let text = text.trim();
         let plain = !text.is_empty() && !text.chars().any(char::is_control);
         let fits = fits(text, limits::FILTER_TEXT_CHARS_MAX, limits::FILTER_TEXT_BYTES_MAX);
-        if plain && fits { Ok(Self(text.into())) } else { Err(FilterRefusal::BadText.into()) }
+        if plain && fits { Ok(Self(text.into())) } else { Err(Refusal::BadFilterText) }
     }
 
     /// The checked text.
@@ -47,13 +46,9 @@ impl FilterTime {
     /// Checks a number of seconds.
     ///
     /// # Errors
-    /// [`FilterRefusal::BadTime`] if it is above 315,360,000.
+    /// [`Refusal::BadFilterTime`] if it is above 315,360,000.
     pub fn from_secs(secs: u64) -> Result<Self, Refusal> {
-        if secs <= limits::FILTER_SECS_MAX {
-            Ok(Self(secs))
-        } else {
-            Err(FilterRefusal::BadTime.into())
-        }
+        if secs <= limits::FILTER_SECS_MAX { Ok(Self(secs)) } else { Err(Refusal::BadFilterTime) }
     }
 
     /// In milliseconds.
@@ -110,10 +105,10 @@ impl FilterContexts {
     /// The set of `contexts`.
     ///
     /// # Errors
-    /// [`FilterRefusal::NoContext`] if there are none.
+    /// [`Refusal::NoFilterContext`] if there are none.
     pub fn new(contexts: impl IntoIterator<Item = FilterContext>) -> Result<Self, Refusal> {
         let bits = contexts.into_iter().fold(0, |bits, context| bits | 1 << context as u8);
-        if bits == 0 { Err(FilterRefusal::NoContext.into()) } else { Ok(Self(bits)) }
+        if bits == 0 { Err(Refusal::NoFilterContext) } else { Ok(Self(bits)) }
     }
 
     /// The contexts, in the order of [`FilterContext::ALL`].
@@ -358,7 +353,7 @@ mod tests {
             Ok(set.iter().map(FilterContext::name).collect::<Vec<_>>())
         };
         assert_eq!(names(&[Account, Home, Thread, Home]), Ok(vec!["home", "thread", "account"]));
-        assert_eq!(names(&[]), Err(Refusal::from(FilterRefusal::NoContext)));
+        assert_eq!(names(&[]), Err(Refusal::NoFilterContext));
         assert_eq!(names(&FilterContext::ALL).map(|names| names.len()), Ok(5));
     }
 }

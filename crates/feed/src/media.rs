@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 use crate::ids::ScheduledId;
 use crate::ids::{PostId, UserId, UserRef};
 use crate::limits;
-pub use crate::media_refusal::MediaRefusal;
 use crate::post::{NewPost, PostEdit};
+use crate::refusal::Refusal;
 use crate::text::{fits, is_prose};
 
 /// A picture: the [`Stamp`] of the command that added it.
@@ -63,13 +63,13 @@ impl Description {
     /// Trims and checks `text`.
     ///
     /// # Errors
-    /// [`MediaRefusal::BadDescription`] if it is too long or holds control characters other than line breaks and tabs.
-    pub fn parse(text: &str) -> Result<Self, MediaRefusal> {
+    /// [`Refusal::BadDescription`] if it is too long or holds control characters other than line breaks and tabs.
+    pub fn parse(text: &str) -> Result<Self, Refusal> {
         let text = text.trim();
         let fits = fits(text, limits::DESCRIPTION_CHARS_MAX, limits::DESCRIPTION_BYTES_MAX);
         match fits && is_prose(text) {
             true => Ok(Self(text.into())),
-            false => Err(MediaRefusal::BadDescription),
+            false => Err(Refusal::BadDescription),
         }
     }
 
@@ -113,10 +113,10 @@ impl Focus {
     /// Checks coordinates between -1 and 1.
     ///
     /// # Errors
-    /// [`MediaRefusal::BadFocus`]
-    pub fn new(x: f32, y: f32) -> Result<Self, MediaRefusal> {
+    /// [`Refusal::BadFocus`]
+    pub fn new(x: f32, y: f32) -> Result<Self, Refusal> {
         let part = |value: f32| (value.abs() <= 1.0).then(|| (value * Self::SCALE).round() as i16);
-        let (x, y) = part(x).zip(part(y)).ok_or(MediaRefusal::BadFocus)?;
+        let (x, y) = part(x).zip(part(y)).ok_or(Refusal::BadFocus)?;
         Ok(Self { x, y })
     }
 
@@ -346,11 +346,11 @@ mod tests {
         assert_eq!(Description::parse(" a\ncat ").unwrap().as_str(), "a\ncat");
         assert!(Description::parse(&"\u{4e00}".repeat(1_500)).is_ok());
         for wrong in ["a".repeat(1_501), "e\u{301}\u{301}".repeat(1_500), "\u{0}".to_owned()] {
-            assert_eq!(Description::parse(&wrong), Err(MediaRefusal::BadDescription));
+            assert_eq!(Description::parse(&wrong), Err(Refusal::BadDescription));
         }
         assert_eq!(Focus::new(-1.0, 0.5).unwrap().coordinates(), (-1.0, 0.5));
         for (x, y) in [(1.1, 0.0), (0.0, -1.5), (f32::NAN, 0.0), (0.0, f32::INFINITY)] {
-            assert_eq!(Focus::new(x, y), Err(MediaRefusal::BadFocus));
+            assert_eq!(Focus::new(x, y), Err(Refusal::BadFocus));
         }
         assert!(BlurHash::parse("a b").is_none() && BlurHash::parse(&"x".repeat(65)).is_none());
     }

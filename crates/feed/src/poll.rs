@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 use crate::ids::{PostId, UserRef};
 use crate::limits;
 use crate::media::{MediaChange, MediaId};
-use crate::poll_refusal::PollRefusal;
 use crate::post::{NewPost, PostEdit};
 use crate::refusal::Refusal;
 use crate::text::fits;
@@ -28,12 +27,12 @@ impl PollOption {
     /// Trims and checks `text`.
     ///
     /// # Errors
-    /// [`PollRefusal::BadOption`] if nothing is left, it is too long, or it holds control characters.
+    /// [`Refusal::BadPollOption`] if nothing is left, it is too long, or it holds control characters.
     pub fn parse(text: &str) -> Result<Self, Refusal> {
         let text = text.trim();
         let plain = !text.is_empty() && !text.chars().any(char::is_control);
         let fits = fits(text, limits::POLL_OPTION_CHARS_MAX, limits::POLL_OPTION_BYTES_MAX);
-        if plain && fits { Ok(Self(text.into())) } else { Err(PollRefusal::BadOption.into()) }
+        if plain && fits { Ok(Self(text.into())) } else { Err(Refusal::BadPollOption) }
     }
 
     /// The checked text.
@@ -51,18 +50,18 @@ impl PollOptions {
     /// Checks `options`.
     ///
     /// # Errors
-    /// [`PollRefusal::BadOptions`] if there are too few or too many, or two are the same; see also [`PollOption::parse`].
+    /// [`Refusal::BadPollOptions`] if there are too few or too many, or two are the same; see also [`PollOption::parse`].
     pub fn parse<'a>(options: impl IntoIterator<Item = &'a str>) -> Result<Self, Refusal> {
         let mut found: Vec<PollOption> = Vec::new();
         for option in options {
             let option = PollOption::parse(option)?;
             if found.len() >= limits::POLL_OPTIONS_MAX || found.contains(&option) {
-                return Err(PollRefusal::BadOptions.into());
+                return Err(Refusal::BadPollOptions);
             }
             found.push(option);
         }
         match found.len() < limits::POLL_OPTIONS_MIN {
-            true => Err(PollRefusal::BadOptions.into()),
+            true => Err(Refusal::BadPollOptions),
             false => Ok(Self(found)),
         }
     }
@@ -82,11 +81,11 @@ impl PollTime {
     /// Checks a number of seconds.
     ///
     /// # Errors
-    /// [`PollRefusal::BadTime`] if it is not 300 to 2,629,746.
+    /// [`Refusal::BadPollTime`] if it is not 300 to 2,629,746.
     pub fn from_secs(secs: u64) -> Result<Self, Refusal> {
         match (limits::POLL_SECS_MIN..=limits::POLL_SECS_MAX).contains(&secs) {
             true => Ok(Self(secs)),
-            false => Err(PollRefusal::BadTime.into()),
+            false => Err(Refusal::BadPollTime),
         }
     }
 
@@ -170,29 +169,29 @@ impl PollChoices {
     /// The choice of these options, counted from 0.
     ///
     /// # Errors
-    /// [`PollRefusal::BadChoice`] if there are none, or no poll has so many options.
+    /// [`Refusal::BadChoice`] if there are none, or no poll has so many options.
     pub fn new(options: impl IntoIterator<Item = usize>) -> Result<Self, Refusal> {
         let mut bits = 0;
         for option in options {
             if option >= limits::POLL_OPTIONS_MAX {
-                return Err(PollRefusal::BadChoice.into());
+                return Err(Refusal::BadChoice);
             }
             bits |= 1 << option;
         }
-        if bits == 0 { Err(PollRefusal::BadChoice.into()) } else { Ok(Self(bits)) }
+        if bits == 0 { Err(Refusal::BadChoice) } else { Ok(Self(bits)) }
     }
 
     /// Refuses what a poll cannot be answered with.
     ///
     /// # Errors
-    /// [`PollRefusal::BadChoice`] if it lacks an option, [`PollRefusal::OneChoice`] if it allows only one.
+    /// [`Refusal::BadChoice`] if it lacks an option, [`Refusal::OneChoice`] if it allows only one.
     pub fn check(self, poll: &Poll) -> Result<(), Refusal> {
         if u32::from(self.0) >> poll.options.as_slice().len() != 0 {
-            return Err(PollRefusal::BadChoice.into());
+            return Err(Refusal::BadChoice);
         }
         match poll.multiple || self.0.count_ones() == 1 {
             true => Ok(()),
-            false => Err(PollRefusal::OneChoice.into()),
+            false => Err(Refusal::OneChoice),
         }
     }
 

@@ -1,334 +1,242 @@
-//! The reasons for which a command, or its input, is refused. Stored with idempotency keys: variants are stored as
-//! their position in the enum, new ones are added at the end, and none is removed or moved within a
-//! format version.
+//! The table of refusals: why a command, or its input, is refused. Stored with idempotency keys as the position in the
+//! table: new ones are added at the end, and none is removed or moved within a format version.
 
 use serde::{Deserialize, Serialize};
 
-use crate::account_refusal::AccountRefusal;
-use crate::filter_refusal::FilterRefusal;
 use crate::limits;
-use crate::media_refusal::MediaRefusal;
-use crate::poll_refusal::{PollRefusal, ScheduleRefusal};
 
-/// Why a command changed nothing. Not an error of the system, but for [`Refusal::Internal`]: the caller can correct the request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+rows::refusals! {
+/// Why a command changed nothing. Not an error of the system, but for [`Refusal::Internal`]: the caller can correct the
+/// request.
+#[derive(Serialize, Deserialize)]
 pub enum Refusal {
-    /// The handle is malformed.
-    #[error("a handle is 1 to {} characters of a-z, 0-9 and _", limits::HANDLE_CHARS_MAX)]
-    BadHandle,
-    /// The name is malformed.
-    #[error("a name is at most {} characters on one line", limits::NAME_CHARS_MAX)]
-    BadName,
-    /// The biography is malformed.
-    #[error("a bio is at most {} characters without control characters", limits::BIO_CHARS_MAX)]
-    BadBio,
-    /// The text of a post or story is malformed.
-    #[error(
-        "a text is 1 to {} characters (at most {} bytes) without control characters",
-        limits::POST_CHARS_MAX,
-        limits::POST_BYTES_MAX
-    )]
-    BadText,
-    /// Another user has the handle.
-    #[error("this handle is taken; choose another")]
-    HandleTaken,
-    /// No such user.
-    #[error("there is no such user")]
-    UserNotFound,
-    /// No such post, or it was deleted.
-    #[error("there is no such post")]
-    PostNotFound,
-    /// A user tried to follow themselves.
-    #[error("users cannot follow themselves")]
-    SelfFollow,
-    /// The idempotency key was used for a different request.
-    #[error("this idempotency key was used for a different request; use a new key")]
-    KeyReused,
-    /// All user ids are used.
-    #[error("the server has the maximum number of users")]
-    Full,
-    /// A user tried to become a friend of themselves.
-    #[error("users cannot befriend themselves")]
-    SelfFriend,
-    /// No such story, or it has expired, or the viewer may not see it.
-    #[error("there is no such story")]
-    StoryNotFound,
-    /// The TTL of a story is too short or too long.
-    #[error("a TTL is {} to {} seconds", limits::STORY_SECS_MIN, limits::STORY_SECS_MAX)]
-    BadLifetime,
-    /// The label of a sample is malformed.
-    #[error("a label is 1 to {} bytes without control characters", limits::LABEL_BYTES_MAX)]
-    BadLabel,
-    /// The name of a set is malformed.
-    #[error("a set is 1 to {} characters of a-z, A-Z, 0-9, _ and -", limits::SET_NAME_CHARS_MAX)]
-    BadSet,
-    /// No such sample, or it was deleted.
-    #[error("there is no such sample")]
-    SampleNotFound,
-    /// The sample is built in.
-    #[error("a built-in sample cannot be deleted")]
-    SampleBuiltIn,
-    /// The set has reached the maximum number of samples.
-    #[error("a set has at most {} samples; delete some first", limits::SET_SAMPLES_MAX)]
-    SetFull,
-    /// The set has reached the maximum number of labels.
-    #[error("a set has at most {} labels; use one of them", limits::SET_LABELS_MAX)]
-    TooManyLabels,
-    /// The number of sets has reached its maximum.
-    #[error("there are at most {} sets; empty one of them first", limits::SAMPLE_SETS_MAX)]
-    TooManySets,
-    /// The user follows the maximum number of users.
-    #[error("a user follows at most {} others; unfollow one of them first", limits::FOLLOWING_MAX)]
-    TooManyFollows,
-    /// One of the two users has the maximum number of friends.
-    #[error(
-        "a user has at most {} friends, and one of the two users has reached this limit",
-        limits::FRIENDS_MAX
-    )]
-    TooManyFriends,
-    /// The user has the maximum number of posts.
-    #[error("a user has at most {} posts; delete some first", limits::USER_POSTS_MAX)]
-    TooManyPosts,
-    /// The post replied to does not exist, or was deleted.
-    #[error("the post replied to does not exist or was deleted")]
-    ParentNotFound,
-    /// The memory for samples is full. Checked before a command is logged, never when it is applied.
-    #[error("the server has no memory for more samples; delete some, or raise --sample-memory")]
-    SamplesFull,
-    /// [`limits::ERASING_USERS_MAX`] deleted users still have rows to remove.
-    #[error("the server is still removing data of deleted users; try again in a second")]
-    TooManyDeletions,
-    /// A command about accounts was refused.
-    #[error(transparent)]
-    Account(AccountRefusal),
-    /// A user tried to block themselves.
-    #[error("users cannot block themselves")]
-    SelfBlock,
-    /// A user tried to mute themselves.
-    #[error("users cannot mute themselves")]
-    SelfMute,
-    /// The user blocks the maximum number of users.
-    #[error("a user blocks at most {} others; unblock one of them first", limits::BLOCKS_MAX)]
-    TooManyBlocks,
-    /// The user mutes the maximum number of users.
-    #[error("a user mutes at most {} others; unmute one of them first", limits::MUTES_MAX)]
-    TooManyMutes,
-    /// The user blocks the other. For whoever is blocked there is no such user.
-    #[error("the user blocks the other; unblock the other first")]
-    Blocked,
-    /// The time of a mute is too short or too long.
-    #[error("a mute lasts 1 to {} seconds", limits::MUTE_SECS_MAX)]
-    BadMuteTime,
-    /// The content warning is malformed.
-    #[error(
-        "a warning is at most {} characters (at most {} bytes) without control characters",
-        limits::POST_CHARS_MAX,
-        limits::POST_BYTES_MAX
-    )]
-    BadWarning,
-    /// The language is malformed.
-    #[error("a language is a code of 2 or 3 letters")]
-    BadLanguage,
-    /// A user tried to pin a post of somebody else.
-    #[error("users pin only posts of their own")]
-    PinNotOwn,
-    /// A user tried to pin a direct post.
-    #[error("a direct post cannot be pinned")]
-    PinDirect,
-    /// The user pins the maximum number of posts.
-    #[error("a user pins at most {} posts; unpin one of them first", limits::PINS_MAX)]
-    TooManyPins,
-    /// No such notification, or it was dismissed or cleared.
-    #[error("there is no such notification")]
-    NotificationNotFound,
-    /// A field of a profile is malformed.
-    #[error(
+    // Users.
+    BadHandle = Invalid("handle") "bad_handle":
+        "a handle is 1 to {} characters of a-z, 0-9 and _", limits::HANDLE_CHARS_MAX;
+    BadName = Invalid("name") "bad_name":
+        "a name is at most {} characters on one line", limits::NAME_CHARS_MAX;
+    BadBio = Invalid("bio") "bad_bio":
+        "a bio is at most {} characters without control characters", limits::BIO_CHARS_MAX;
+    BadField = Invalid("fields") "bad_field":
         "a field has a name, and name and value are at most {} characters (at most {} bytes) on one line",
-        limits::FIELD_CHARS_MAX,
-        limits::FIELD_BYTES_MAX
-    )]
-    BadField,
-    /// A profile has too many fields.
-    #[error("a profile has at most {} fields", limits::PROFILE_FIELDS_MAX)]
-    TooManyFields,
-    /// A marker has changed since it was read.
-    #[error("the marker was changed by another request; read it and try again")]
-    StaleMarker,
-    /// A note is malformed.
-    #[error(
-        "a note is at most {} characters (at most {} bytes) without control characters",
-        limits::NOTE_CHARS_MAX,
-        limits::NOTE_BYTES_MAX
-    )]
-    BadNote,
-    /// The user has the maximum number of notes.
-    #[error(
-        "a user has at most {} notes about others; remove one of them first",
-        limits::NOTES_MAX
-    )]
-    TooManyNotes,
-    /// The other user does not ask to follow the user.
-    #[error("there is no such request to follow")]
-    RequestNotFound,
-    /// A user tried to boost a post that is not for everybody.
-    #[error("only posts that everybody may see can be boosted")]
-    BoostNotOpen,
-    /// A hashtag is malformed.
-    #[error(
-        "a hashtag is letters, digits and _ with at least one letter, at most {} bytes",
-        limits::TAG_BYTES_MAX
-    )]
-    BadTag,
-    /// The profile shows the maximum number of hashtags.
-    #[error(
-        "a profile shows at most {} hashtags; remove one of them first",
-        limits::FEATURED_TAGS_MAX
-    )]
-    TooManyTags,
-    /// No such list of the user.
-    #[error("there is no such list")]
-    ListNotFound,
-    /// The title of a list is malformed.
-    #[error(
-        "the title of a list is 1 to {} characters (at most {} bytes) on one line",
-        limits::LIST_TITLE_CHARS_MAX,
-        limits::LIST_TITLE_BYTES_MAX
-    )]
-    BadListTitle,
-    /// The user has the maximum number of lists.
-    #[error("a user has at most {} lists; delete one of them first", limits::LISTS_MAX)]
-    TooManyLists,
-    /// The list has the maximum number of members.
-    #[error("a list has at most {} members; remove one of them first", limits::LIST_MEMBERS_MAX)]
-    ListFull,
-    /// A user tried to add somebody to a list whom they do not follow.
-    #[error("a list has only users whom its owner follows; follow the user first")]
-    NotFollowed,
-    /// Of commands about pictures.
-    #[error(transparent)]
-    Media(MediaRefusal),
-    /// Of commands about filters.
-    #[error(transparent)]
-    Filter(FilterRefusal),
-    /// The user follows the maximum number of hashtags.
-    #[error(
-        "a user follows at most {} hashtags; unfollow one of them first",
-        limits::FOLLOWED_TAGS_MAX
-    )]
-    TooManyFollowedTags,
-    /// Of commands about polls.
-    #[error(transparent)]
-    Poll(PollRefusal),
-    /// Of commands about scheduled posts.
-    #[error(transparent)]
-    Schedule(ScheduleRefusal),
-    /// The user chose options of the maximum number of follows.
-    #[error(
+        limits::FIELD_CHARS_MAX, limits::FIELD_BYTES_MAX;
+    TooManyFields = Invalid("fields") "too_many_fields":
+        "a profile has at most {} fields", limits::PROFILE_FIELDS_MAX;
+    HandleTaken = Conflict("handle") "handle_taken": "this handle is taken; choose another";
+    UserNotFound = NotFound("user") "user_not_found": "there is no such user";
+    OtherNotFound = NotFound("other") "user_not_found": "there is no such user";
+    ViewerNotFound = NotFound("viewer") "user_not_found": "there is no such user";
+    Full = Full "full": "the server has the maximum number of users";
+    TooManyDeletions = Busy "too_many_deletions":
+        "the server is still removing data of deleted users; try again in a second";
+    KeyReused = Invalid("Idempotency-Key") "idempotency_key_reused":
+        "this idempotency key was used for a different request; use a new key";
+
+    // Relations of users.
+    SelfFollow = Invalid("other") "self_follow": "users cannot follow themselves";
+    SelfFriend = Invalid("other") "self_friend": "users cannot befriend themselves";
+    SelfBlock = Invalid("other") "self_block": "users cannot block themselves";
+    SelfMute = Invalid("other") "self_mute": "users cannot mute themselves";
+    /// For whoever is blocked there is no such user.
+    Blocked = Invalid("other") "blocked": "the user blocks the other; unblock the other first";
+    BadMuteTime = Invalid("duration_s") "bad_duration":
+        "a mute lasts 1 to {} seconds", limits::MUTE_SECS_MAX;
+    RequestNotFound = NotFound "request_not_found": "there is no such request to follow";
+    TooManyFollows = Invalid "too_many_follows":
+        "a user follows at most {} others; unfollow one of them first", limits::FOLLOWING_MAX;
+    TooManyFollowOptions = Invalid "too_many_follow_options":
         "a user is notified of posts by at most {} users, and has options of at most {} follows; remove one of them first",
-        limits::NOTIFYING_MAX,
-        limits::FOLLOW_OPTIONS_MAX
-    )]
-    TooManyFollowOptions,
-    /// The rules have an error: they panicked.
-    #[error("the server failed at this change, which was not made, and has logged the cause")]
-    Internal,
+        limits::NOTIFYING_MAX, limits::FOLLOW_OPTIONS_MAX;
+    TooManyFriends = Invalid "too_many_friends":
+        "a user has at most {} friends, and one of the two users has reached this limit", limits::FRIENDS_MAX;
+    TooManyBlocks = Invalid "too_many_blocks":
+        "a user blocks at most {} others; unblock one of them first", limits::BLOCKS_MAX;
+    TooManyMutes = Invalid "too_many_mutes":
+        "a user mutes at most {} others; unmute one of them first", limits::MUTES_MAX;
+    BadNote = Invalid("note") "bad_note":
+        "a note is at most {} characters (at most {} bytes) without control characters",
+        limits::NOTE_CHARS_MAX, limits::NOTE_BYTES_MAX;
+    TooManyNotes = Invalid "too_many_notes":
+        "a user has at most {} notes about others; remove one of them first", limits::NOTES_MAX;
+
+    // Posts and reactions.
+    BadText = Invalid("text") "bad_text":
+        "a text is 1 to {} characters (at most {} bytes) without control characters",
+        limits::POST_CHARS_MAX, limits::POST_BYTES_MAX;
+    BadWarning = Invalid("warning") "bad_warning":
+        "a warning is at most {} characters (at most {} bytes) without control characters",
+        limits::POST_CHARS_MAX, limits::POST_BYTES_MAX;
+    BadLanguage = Invalid("language") "bad_language": "a language is a code of 2 or 3 letters";
+    /// Or it was deleted, or the viewer may not see it.
+    PostNotFound = NotFound "post_not_found": "there is no such post";
+    ParentNotFound = Invalid("in_reply_to_id") "in_reply_to_not_found":
+        "the post replied to does not exist or was deleted";
+    TooManyPosts = Invalid "too_many_posts":
+        "a user has at most {} posts; delete some first", limits::USER_POSTS_MAX;
+    BoostNotOpen = Invalid "boost_not_open": "only posts that everybody may see can be boosted";
+    PinNotOwn = Invalid "pin_not_own": "users pin only posts of their own";
+    PinDirect = Invalid "pin_direct": "a direct post cannot be pinned";
+    TooManyPins = Invalid "too_many_pins":
+        "a user pins at most {} posts; unpin one of them first", limits::PINS_MAX;
+
+    // Hashtags.
+    BadTag = Invalid("tag") "bad_tag":
+        "a hashtag is letters, digits and _ with at least one letter, at most {} bytes", limits::TAG_BYTES_MAX;
+    TooManyTags = Invalid "too_many_tags":
+        "a profile shows at most {} hashtags; remove one of them first", limits::FEATURED_TAGS_MAX;
+    TooManyFollowedTags = Invalid "too_many_followed_tags":
+        "a user follows at most {} hashtags; unfollow one of them first", limits::FOLLOWED_TAGS_MAX;
+
+    // What a user reads.
+    /// Or it was dismissed or cleared.
+    NotificationNotFound = NotFound "notification_not_found": "there is no such notification";
+    StaleMarker = Conflict "stale_marker":
+        "the marker was changed by another request; read it and try again";
+    ListNotFound = NotFound "list_not_found": "there is no such list";
+    BadListTitle = Invalid("title") "bad_title":
+        "the title of a list is 1 to {} characters (at most {} bytes) on one line",
+        limits::LIST_TITLE_CHARS_MAX, limits::LIST_TITLE_BYTES_MAX;
+    TooManyLists = Invalid "too_many_lists":
+        "a user has at most {} lists; delete one of them first", limits::LISTS_MAX;
+    ListFull = Invalid "list_full":
+        "a list has at most {} members; remove one of them first", limits::LIST_MEMBERS_MAX;
+    NotFollowed = Invalid "not_followed":
+        "a list has only users whom its owner follows; follow the user first";
+    /// Or no such keyword or filtered post.
+    FilterNotFound = NotFound "filter_not_found": "there is no such filter";
+    BadFilterText = Invalid "bad_filter_text":
+        "the title of a filter, and a keyword, is 1 to {} characters (at most {} bytes) on one line",
+        limits::FILTER_TEXT_CHARS_MAX, limits::FILTER_TEXT_BYTES_MAX;
+    NoFilterContext = Invalid "no_filter_context":
+        "a filter is for at least one of home, notifications, public, thread and account";
+    BadFilterTime = Invalid "bad_filter_time":
+        "a filter expires after at most {} seconds", limits::FILTER_SECS_MAX;
+    TooManyFilters = Invalid "too_many_filters":
+        "a user has at most {} filters; delete one of them first", limits::FILTERS_MAX;
+    TooManyKeywords = Invalid "too_many_keywords":
+        "the filters of a user have at most {} keywords; remove one of them first", limits::FILTER_KEYWORDS_MAX;
+    TooManyFilteredPosts = Invalid "too_many_filtered_posts":
+        "the filters of a user have at most {} posts; remove one of them first", limits::FILTERED_POSTS_MAX;
+
+    // Pictures.
+    /// Or it is of another user.
+    MediaNotFound = Invalid("media_ids") "media_not_found": "there is no such picture";
+    MediaAttached = Invalid("media_ids") "media_attached":
+        "the picture is in use; one that is in use cannot be changed or used again";
+    TooManyMedia = Invalid("media_ids") "too_many_media":
+        "a post has at most {} pictures", limits::POST_MEDIA_MAX;
+    TooManyUnattachedMedia = Invalid "too_many_unattached_media":
+        "a user has at most {} pictures that no post has; post or delete one of them first",
+        limits::UNATTACHED_MEDIA_MAX;
+    TooManyMediaOfUser = Invalid "too_many_media_of_user":
+        "a user has at most {} pictures, of {} GiB together; delete some of them first",
+        limits::USER_MEDIA_MAX, limits::USER_MEDIA_BYTES_MAX >> 30;
+    BadDescription = Invalid("description") "bad_description":
+        "a description is at most {} characters (at most {} bytes) without control characters",
+        limits::DESCRIPTION_CHARS_MAX, limits::DESCRIPTION_BYTES_MAX;
+    BadFocus = Invalid("focus") "bad_focus": "a focus is two numbers between -1.0 and 1.0";
+
+    // Polls and scheduled posts.
+    /// Or the user may not see its post.
+    PollNotFound = NotFound "poll_not_found": "there is no such poll";
+    BadPollOption = Invalid "bad_poll_option":
+        "an option of a poll is 1 to {} characters (at most {} bytes) on one line",
+        limits::POLL_OPTION_CHARS_MAX, limits::POLL_OPTION_BYTES_MAX;
+    BadPollOptions = Invalid "bad_poll_options":
+        "a poll has {} to {} different options", limits::POLL_OPTIONS_MIN, limits::POLL_OPTIONS_MAX;
+    BadPollTime = Invalid "bad_poll_time":
+        "a poll ends after {} to {} seconds", limits::POLL_SECS_MIN, limits::POLL_SECS_MAX;
+    PollWithMedia = Invalid "poll_with_media": "a post has a poll or pictures, not both";
+    OwnPoll = Invalid "own_poll": "users cannot vote in their own polls";
+    PollEnded = Invalid "poll_ended": "the poll has already ended";
+    AlreadyVoted = Invalid "already_voted": "you have already voted in this poll";
+    BadChoice = Invalid "bad_choice": "choose one of the options of the poll";
+    OneChoice = Invalid "one_choice": "choose only one option of this poll";
+    ScheduledNotFound = NotFound "scheduled_not_found": "there is no such scheduled post";
+    BadScheduledTime = Invalid "bad_scheduled_time":
+        "a post is scheduled at least 5 minutes and at most 10 years ahead";
+    TooManyScheduled = Invalid "too_many_scheduled":
+        "a user has at most {} scheduled posts; cancel one of them first", limits::SCHEDULED_MAX;
+
+    // Stories.
+    /// Or it has expired, or the viewer may not see it.
+    StoryNotFound = NotFound "story_not_found": "there is no such story";
+    BadLifetime = Invalid("ttl_s") "bad_ttl":
+        "a TTL is {} to {} seconds", limits::STORY_SECS_MIN, limits::STORY_SECS_MAX;
+
+    // Samples of the recognizer.
+    BadLabel = Invalid("label") "bad_label":
+        "a label is 1 to {} bytes without control characters", limits::LABEL_BYTES_MAX;
+    BadSet = Invalid("set") "bad_set":
+        "a set is 1 to {} characters of a-z, A-Z, 0-9, _ and -", limits::SET_NAME_CHARS_MAX;
+    SampleNotFound = NotFound "sample_not_found": "there is no such sample";
+    SampleBuiltIn = Conflict "sample_built_in": "a built-in sample cannot be deleted";
+    SetFull = Full("set") "set_full":
+        "a set has at most {} samples; delete some first", limits::SET_SAMPLES_MAX;
+    TooManyLabels = Full("label") "too_many_labels":
+        "a set has at most {} labels; use one of them", limits::SET_LABELS_MAX;
+    TooManySets = Full("set") "too_many_sets":
+        "there are at most {} sets; empty one of them first", limits::SAMPLE_SETS_MAX;
+    /// Checked before a command is logged, never when it is applied.
+    SamplesFull = Full "samples_full":
+        "the server has no memory for more samples; delete some, or raise --sample-memory";
+
+    // Accounts.
+    BadEmail = Invalid("email") "bad_email":
+        "an e-mail address is NAME@HOST with at most {} bytes", limits::EMAIL_BYTES_MAX;
+    /// No client sends one.
+    BadPasswordHash = Invalid "bad_password_hash": "the password hash is malformed";
+    EmailTaken = Conflict("email") "email_taken": "this e-mail address is taken";
+    NoAccount = Invalid "no_account": "the user has no account";
+    HasAccount = Invalid "has_account": "the user has an account already";
+    /// It is pending or disabled.
+    AccountNotActive = Invalid "account_not_active": "the account is not active";
+    /// After it was compared.
+    PasswordChanged = Invalid "password_changed": "the password has changed";
+    BadInvite = Invalid("invite_code") "bad_invite":
+        "the invite is not valid, or it was used already";
+    TooManyInvites = Invalid "too_many_invites":
+        "there are {} invites, the maximum; wait until one expires", limits::INVITES_MAX;
+    BadAppName = Invalid "bad_app_name":
+        "the name of an app is 1 to {} characters on one line", limits::APP_NAME_CHARS_MAX;
+    BadRedirectUri = Invalid "bad_redirect_uri":
+        "an app has 1 to {} redirect URIs without a fragment, of at most {} bytes: an http or https URL, NAME:// with a \
+         name of the app, or a scheme with a dot",
+        limits::REDIRECT_URIS_MAX, limits::URI_BYTES_MAX;
+    BadWebsite = Invalid "bad_website":
+        "a website is an http or https URL of at most {} bytes", limits::URI_BYTES_MAX;
+    BadScope = Invalid "bad_scope": "the scope is unknown, or the app has not registered it";
+    AppNotFound = NotFound "app_not_found": "there is no such app";
+    BadCode = Invalid "bad_code":
+        "the authorization code is not valid for this request, or it has expired";
+    /// Random ones never are.
+    SecretUsed = Invalid "secret_used": "the secret is in use";
+
+    /// The rules panicked.
+    Internal = Internal "internal":
+        "the server failed at this change, which was not made, and has logged the cause";
+}
 }
 
-impl From<PollRefusal> for Refusal {
-    fn from(refusal: PollRefusal) -> Self {
-        Self::Poll(refusal)
-    }
-}
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
 
-impl From<ScheduleRefusal> for Refusal {
-    fn from(refusal: ScheduleRefusal) -> Self {
-        Self::Schedule(refusal)
-    }
-}
+    use rows::RefusalClass;
 
-impl From<MediaRefusal> for Refusal {
-    fn from(refusal: MediaRefusal) -> Self {
-        Self::Media(refusal)
-    }
-}
+    use super::Refusal;
 
-impl From<FilterRefusal> for Refusal {
-    fn from(refusal: FilterRefusal) -> Self {
-        Self::Filter(refusal)
-    }
-}
-
-impl From<AccountRefusal> for Refusal {
-    fn from(refusal: AccountRefusal) -> Self {
-        Self::Account(refusal)
-    }
-}
-
-impl Refusal {
-    /// The stable name of this refusal in replies.
-    #[must_use]
-    pub const fn code(self) -> &'static str {
-        match self {
-            Self::BadHandle => "bad_handle",
-            Self::BadName => "bad_name",
-            Self::BadBio => "bad_bio",
-            Self::BadText => "bad_text",
-            Self::HandleTaken => "handle_taken",
-            Self::UserNotFound => "user_not_found",
-            Self::PostNotFound => "post_not_found",
-            Self::SelfFollow => "self_follow",
-            Self::KeyReused => "idempotency_key_reused",
-            Self::Full => "full",
-            Self::SelfFriend => "self_friend",
-            Self::StoryNotFound => "story_not_found",
-            Self::BadLifetime => "bad_ttl",
-            Self::BadLabel => "bad_label",
-            Self::BadSet => "bad_set",
-            Self::SampleNotFound => "sample_not_found",
-            Self::SampleBuiltIn => "sample_built_in",
-            Self::SetFull => "set_full",
-            Self::TooManyLabels => "too_many_labels",
-            Self::TooManySets => "too_many_sets",
-            Self::TooManyFollows => "too_many_follows",
-            Self::TooManyFriends => "too_many_friends",
-            Self::TooManyPosts => "too_many_posts",
-            Self::ParentNotFound => "in_reply_to_not_found",
-            Self::SamplesFull => "samples_full",
-            Self::TooManyDeletions => "too_many_deletions",
-            Self::Account(refusal) => refusal.code(),
-            Self::SelfBlock => "self_block",
-            Self::SelfMute => "self_mute",
-            Self::TooManyBlocks => "too_many_blocks",
-            Self::TooManyMutes => "too_many_mutes",
-            Self::Blocked => "blocked",
-            Self::BadMuteTime => "bad_duration",
-            Self::BadWarning => "bad_warning",
-            Self::BadLanguage => "bad_language",
-            Self::PinNotOwn => "pin_not_own",
-            Self::PinDirect => "pin_direct",
-            Self::TooManyPins => "too_many_pins",
-            Self::NotificationNotFound => "notification_not_found",
-            Self::BadField => "bad_field",
-            Self::TooManyFields => "too_many_fields",
-            Self::StaleMarker => "stale_marker",
-            Self::BadNote => "bad_note",
-            Self::TooManyNotes => "too_many_notes",
-            Self::RequestNotFound => "request_not_found",
-            Self::BoostNotOpen => "boost_not_open",
-            Self::BadTag => "bad_tag",
-            Self::TooManyTags => "too_many_tags",
-            Self::ListNotFound => "list_not_found",
-            Self::BadListTitle => "bad_title",
-            Self::TooManyLists => "too_many_lists",
-            Self::ListFull => "list_full",
-            Self::NotFollowed => "not_followed",
-            Self::Media(refusal) => refusal.code(),
-            Self::Filter(refusal) => refusal.code(),
-            Self::TooManyFollowedTags => "too_many_followed_tags",
-            Self::Poll(refusal) => refusal.code(),
-            Self::Schedule(refusal) => refusal.code(),
-            Self::TooManyFollowOptions => "too_many_follow_options",
-            Self::Internal => "internal",
+    #[test]
+    fn refusals_with_one_code_differ_in_their_field_alone() {
+        let mut by_code = BTreeMap::<&str, (RefusalClass, String)>::new();
+        let mut fields = std::collections::BTreeSet::new();
+        for refusal in Refusal::ALL {
+            let (code, sentence) = (refusal.code(), refusal.to_string());
+            assert!(code.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'), "{code}");
+            assert!(sentence.starts_with(|first: char| first.is_lowercase()), "{sentence}");
+            assert!(fields.insert((code, refusal.field())), "{code} is there twice");
+            let first = by_code.entry(code).or_insert((refusal.class(), sentence.clone()));
+            assert_eq!(*first, (refusal.class(), sentence), "{code}");
         }
     }
 }

@@ -36,57 +36,36 @@ pub enum KeyAnswer {
     Refused(KeyRefusal),
 }
 
-/// Why an operation changed nothing. Not an error of the system: the caller can correct the request. Logs have digests of it,
-/// so variants keep their order, and new ones are at the end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+rows::refusals! {
+/// Why an operation changed nothing. Not an error of the system, but for [`KeyRefusal::Internal`]: the caller can correct the
+/// request. The sentences that clients of Redis match on are those of Redis. Logs have digests of the position in the table: new
+/// ones are added at the end.
 pub enum KeyRefusal {
-    /// The bucket does not exist, or was deleted.
-    #[error("there is no such bucket")]
-    BucketNotFound,
-    /// Buckets 0 to 15 always exist.
-    #[error("buckets 0 to {} cannot be deleted, only emptied", limits::NUMBERED_BUCKETS - 1)]
-    BucketStays,
-    /// Too many buckets.
-    #[error("there are already {} buckets, the maximum", limits::BUCKETS_MAX)]
-    TooManyBuckets,
-    /// The key to be renamed does not exist.
-    #[error("no such key")]
-    KeyNotFound,
-    /// The value or the increment is not a whole number of 64 bits.
-    #[error("value is not an integer or out of range")]
-    NotInteger,
-    /// The value is not a number.
-    #[error("value is not a valid float")]
-    NotFloat,
-    /// The sum does not fit into 64 bits.
-    #[error("increment or decrement would overflow")]
-    Overflow,
-    /// The sum is not a finite number.
-    #[error("increment would produce NaN or Infinity")]
-    NotFinite,
-    /// The value would be too long.
-    #[error("string exceeds maximum allowed size (proto-max-bulk-len)")]
-    TooLong,
-    /// No more spaces: all numbers of spaces are used by emptied or created buckets.
-    #[error("buckets were emptied too often")]
-    SpacesUsedUp,
-    /// The key is empty or too long.
-    #[error("a key has 1 to {} bytes", limits::KEY_BYTES_MAX)]
-    BadKey,
+    /// Or it was deleted.
+    BucketNotFound = NotFound "bucket_not_found": "there is no such bucket";
+    BucketStays = Conflict "bucket_stays":
+        "buckets 0 to {} cannot be deleted, only emptied", limits::NUMBERED_BUCKETS - 1;
+    TooManyBuckets = Full "too_many_buckets":
+        "there are already {} buckets, the maximum", limits::BUCKETS_MAX;
+    /// All numbers of spaces are used by emptied or created buckets.
+    SpacesUsedUp = Full "too_many_buckets": "buckets were emptied too often";
+    /// The key that is to be renamed.
+    KeyNotFound = NotFound "key_not_found": "no such key";
+    BadKey = Invalid("key") "bad_key": "a key has 1 to {} bytes", limits::KEY_BYTES_MAX;
+    SameKey = Invalid "same_key": "source and destination objects are the same";
+    /// A whole number of 64 bits.
+    NotInteger = Invalid "bad_value": "value is not an integer or out of range";
+    NotFloat = Invalid "bad_value": "value is not a valid float";
+    Overflow = Invalid "bad_value": "increment or decrement would overflow";
+    NotFinite = Invalid "bad_value": "increment would produce NaN or Infinity";
+    TooLong = Invalid "bad_value": "string exceeds maximum allowed size (proto-max-bulk-len)";
     /// The operation, or the transaction it belongs to, may change more than one write of the log may.
-    #[error(
+    TooLarge = Invalid "bad_value":
         "the change is too large: at most {} keys and {} MiB of new values together",
-        CHANGE_ROWS_MAX / 4,
-        CHANGE_BYTES_MAX >> 20
-    )]
-    TooLarge,
+        CHANGE_ROWS_MAX / 4, CHANGE_BYTES_MAX >> 20;
     /// There is not enough memory for the answer now.
-    #[error("the server is overloaded; try again in a second")]
-    Busy,
-    /// A key cannot be copied or moved onto itself.
-    #[error("source and destination objects are the same")]
-    SameKey,
-    /// The rules have an error: they panicked.
-    #[error("internal error; see the server log")]
-    Internal,
+    Busy = Busy "overloaded": "the server is overloaded; try again in a second";
+    /// The rules panicked.
+    Internal = Internal "internal": "internal error; see the server log";
+}
 }

@@ -42,5 +42,5 @@ pub use mend::Mend;
 pub use op::{Expiry, KeyOp, Only, OnlyExpiry, Watched, is_possible_key};
 pub use ops::{KeyOps, OpPlace};
 pub use row::{KeyParts, KeyRow};
-pub use rows::Stamp;
+pub use rows::{RefusalClass, Stamp};
 pub use serde_bytes::Bytes;

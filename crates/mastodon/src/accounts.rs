@@ -9,9 +9,9 @@ use axum::response::Response;
 use axum::{Extension, Json};
 use edge::LineGate;
 use feed::accounts::{
-    AccountCommand, AccountDone, AccountRefusal, AccountState, Email, GrantId, PasswordHash, Role,
+    AccountCommand, AccountDone, AccountState, Email, GrantId, PasswordHash, Role,
 };
-use feed::{Command, Done, Handle, Refusal, Reply, UserId};
+use feed::{Command, Done, Handle, Refusal, RefusalClass, Reply, UserId};
 use node::Request;
 use serde_json::Value;
 
@@ -79,7 +79,7 @@ impl Server {
             // Before the hash, which costs more. Whether it is still unused, the command finds out.
             let now_ms = self.node.now_ms();
             let found = self.read(move |node| node.facts().invite(&code, now_ms)).await?;
-            found.ok_or_else(|| of_field(AccountRefusal::BadInvite.into()))?;
+            found.ok_or_else(|| of_field(Refusal::BadInvite.into()))?;
         }
         let waiter = self.limiter.address(address).whole();
         let password = self.passwords.hash(password, waiter).await?;
@@ -239,12 +239,13 @@ fn checked(fields: &Fields) -> Result<(Handle, Email, String), ApiError> {
 
 /// A refusal of a sign-up, as an error of a field.
 fn of_field(refusal: Refusal) -> ApiError {
-    let (field, code) = match refusal {
-        Refusal::HandleTaken => ("username", "ERR_TAKEN"),
-        Refusal::Account(AccountRefusal::EmailTaken) => ("email", "ERR_TAKEN"),
-        Refusal::Account(AccountRefusal::BadInvite) => ("invite_code", "ERR_INVALID"),
-        refusal => return refusal.into(),
+    let code = match refusal.class() {
+        RefusalClass::Conflict => "ERR_TAKEN",
+        RefusalClass::Invalid => "ERR_INVALID",
+        _ => return refusal.into(),
     };
+    let Some(field) = refusal.field() else { return refusal.into() };
+    let field = if field == "handle" { "username" } else { field };
     ApiError::of_fields(&[(field, code, refusal.to_string())])
 }
 

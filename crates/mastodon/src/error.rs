@@ -7,8 +7,7 @@ use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use edge::{LineGate, ReadError};
-use feed::accounts::AccountRefusal;
-use feed::{FilterRefusal, PollRefusal, Refusal, ScheduleRefusal};
+use feed::{Refusal, RefusalClass};
 use media::MediaError;
 use node::{FileError, SubmitError, Unreadable, UploadError};
 use serde_json::{Map, Value, json};
@@ -181,49 +180,37 @@ impl IntoResponse for ApiError {
 }
 
 impl From<Refusal> for ApiError {
+    /// By the class of the refusal, but for the errors of OAuth, and those by which apps know Mastodon.
     fn from(refusal: Refusal) -> Self {
         match refusal {
-            Refusal::Account(AccountRefusal::AppNotFound) => Self::invalid_client(),
-            Refusal::Account(AccountRefusal::BadScope) => Self::invalid_scope(),
-            Refusal::Account(
-                AccountRefusal::BadCode
-                | AccountRefusal::NotActive
-                | AccountRefusal::PasswordChanged
-                | AccountRefusal::NoAccount,
-            ) => Self::invalid_grant(),
-            Refusal::UserNotFound
-            | Refusal::PostNotFound
-            | Refusal::ParentNotFound
-            | Refusal::RequestNotFound
-            | Refusal::ListNotFound
-            | Refusal::Filter(FilterRefusal::NotFound)
-            | Refusal::Poll(PollRefusal::NotFound)
-            | Refusal::Schedule(ScheduleRefusal::NotFound)
-            | Refusal::NotFollowed => Self::not_found(),
+            Refusal::AppNotFound => Self::invalid_client(),
+            Refusal::BadScope => Self::invalid_scope(),
+            Refusal::BadCode
+            | Refusal::AccountNotActive
+            | Refusal::PasswordChanged
+            | Refusal::NoAccount => Self::invalid_grant(),
+            Refusal::ParentNotFound | Refusal::NotFollowed => Self::not_found(),
             Refusal::Blocked => Self::new(
                 StatusCode::FORBIDDEN,
                 "This action is not allowed: unblock the user first",
             ),
             Refusal::StaleMarker => Self::new(StatusCode::CONFLICT, refusal.to_string()),
-            Refusal::Internal => Self::internal(),
-            Refusal::Full => Self::new(StatusCode::INSUFFICIENT_STORAGE, refusal.to_string()),
-            // The words of Mastodon, by which apps know them. Those for several choices are the same there.
-            Refusal::Poll(PollRefusal::Voted | PollRefusal::OneChoice) => {
+            Refusal::AlreadyVoted | Refusal::OneChoice => {
                 Self::invalid("You have already voted on this poll")
             }
-            Refusal::Poll(PollRefusal::BadChoice) => {
-                Self::invalid("The chosen vote option does not exist")
-            }
-            Refusal::Poll(PollRefusal::Ended) => Self::invalid("The poll has already ended"),
-            Refusal::Poll(PollRefusal::Own) => Self::invalid("You cannot vote in your own polls"),
-            refusal => Self::invalid(refusal),
+            Refusal::BadChoice => Self::invalid("The chosen vote option does not exist"),
+            Refusal::PollEnded => Self::invalid("The poll has already ended"),
+            Refusal::OwnPoll => Self::invalid("You cannot vote in your own polls"),
+            refusal => match refusal.class() {
+                RefusalClass::NotFound => Self::not_found(),
+                RefusalClass::Conflict | RefusalClass::Invalid => Self::invalid(refusal),
+                RefusalClass::Full => {
+                    Self::new(StatusCode::INSUFFICIENT_STORAGE, refusal.to_string())
+                }
+                RefusalClass::Busy => Self::overloaded(),
+                RefusalClass::Internal => Self::internal(),
+            },
         }
-    }
-}
-
-impl From<AccountRefusal> for ApiError {
-    fn from(refusal: AccountRefusal) -> Self {
-        Refusal::Account(refusal).into()
     }
 }
 

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use kv::KeyRefusal;
 use kv::limits::KEY_BYTES_MAX;
+use kv::{KeyRefusal, RefusalClass};
 use node::{SubmitError, Unreadable};
 
 use super::dump::DumpError;
@@ -185,7 +185,7 @@ impl From<ReadError> for Failure {
 
 impl From<KeyRefusal> for Failure {
     fn from(refusal: KeyRefusal) -> Self {
-        let code = if refusal == KeyRefusal::Busy { "BUSY" } else { "ERR" };
+        let code = if refusal.class() == RefusalClass::Busy { "BUSY" } else { "ERR" };
         Self::of(format!("{code} {refusal}"))
     }
 }

@@ -96,7 +96,7 @@ pub(super) async fn context(
     let mut out = b"{".to_vec();
     let named = viewer.clone();
     let read = move |node: &Node| {
-        let viewer = named.map(|user| node.resolve(&user).ok_or(Refusal::UserNotFound));
+        let viewer = named.map(|user| node.resolve(&user).ok_or(Refusal::ViewerNotFound));
         let next = node.context(viewer.transpose()?, post, &after, limit, &mut out);
         Ok::<_, Refusal>((next.ok_or(Refusal::PostNotFound)?, out))
     };

@@ -234,7 +234,7 @@ pub(crate) fn viewer<'a>(
     node: &'a Node,
     named: Option<&UserRef>,
 ) -> Result<Viewer<'a, impl Rows + use<'a>>, Refusal> {
-    let user = named.map(|user| node.resolve(user).ok_or(Refusal::UserNotFound)).transpose()?;
+    let user = named.map(|user| node.resolve(user).ok_or(Refusal::ViewerNotFound)).transpose()?;
     Ok(node.viewer(user))
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use feed::{Command, Cursor, Notice, Notification, NotificationFilter, NotificationId};
+use feed::{Command, Cursor, Notice, Notification, NotificationFilter, NotificationId, Refusal};
 use node::{Node, PageEnds};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -102,7 +102,7 @@ pub(crate) async fn notifications(
 ) -> Result<Response, ApiError> {
     let page = asked.of(NotificationId);
     let read = move |node: &Node, out: &mut Vec<u8>| {
-        let viewer = node.viewer(Some(node.resolve(&user)?));
+        let viewer = node.viewer(Some(node.resolve(&user).ok_or(Refusal::UserNotFound)?));
         let all = NotificationFilter::default();
         let feed::NotificationPage { found, end } = viewer.notifications(&page, &all);
         let ids = |found: Option<&Notification>| found.map(|found| found.id);
@@ -116,7 +116,7 @@ pub(crate) async fn notifications(
             is_first = false;
             append(&item, out);
         }
-        Some(PageEnds { first, last, more: found.more })
+        Ok(PageEnds { first, last, more: found.more })
     };
     read_page(&state, &asked, read).await
 }

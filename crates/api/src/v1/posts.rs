@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use feed::limits::POST_MEDIA_MAX;
-use feed::media::{MediaId, MediaRefusal};
+use feed::media::MediaId;
 use feed::{Command, Language, PostEdit, PostId, PostText, Refusal, UserRef, Visibility, Warning};
 use node::Node;
 use serde::Deserialize;
@@ -247,9 +247,9 @@ pub(crate) async fn create(
 /// The pictures that a new post is to have.
 fn pictures(ids: &[String]) -> Result<Vec<MediaId>, ApiError> {
     if ids.len() > POST_MEDIA_MAX {
-        return Err(Refusal::Media(MediaRefusal::TooManyOfPost).into());
+        return Err(Refusal::TooManyMedia.into());
     }
-    let not_found = Refusal::Media(MediaRefusal::NotFound);
+    let not_found = Refusal::MediaNotFound;
     let found = ids.iter().map(|id| decimal(id).map(MediaId).ok_or(not_found));
     Ok(found.collect::<Result<_, _>>()?)
 }
@@ -358,7 +358,7 @@ async fn rendered_for(
     post: PostId,
 ) -> Result<Option<Vec<u8>>, ApiError> {
     let read = move |node: &Node| {
-        let viewer = node.resolve(&viewer).ok_or(Refusal::UserNotFound)?;
+        let viewer = node.resolve(&viewer).ok_or(Refusal::ViewerNotFound)?;
         let mut out = Vec::with_capacity(512);
         Ok::<_, Refusal>(node.post_for(viewer, post, &mut out).then_some(out))
     };

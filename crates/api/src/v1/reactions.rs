@@ -212,9 +212,9 @@ async fn posts(
     let (page, named) = (asked.of(|stamp| stamp), asked.viewer.clone());
     let read = move |node: &Node, out: &mut Vec<u8>| {
         let viewer = named.as_ref().unwrap_or(&user);
-        let user = node.resolve(&user)?;
-        let viewer = on_behalf_of(node, Some(viewer), user).ok()?;
-        Some(node.reacted(&viewer, user, reaction, &page, out))
+        let user = node.resolve(&user).ok_or(Refusal::UserNotFound)?;
+        let viewer = on_behalf_of(node, Some(viewer), user)?;
+        Ok(node.reacted(&viewer, user, reaction, &page, out))
     };
     read_page(state, asked, read).await
 }

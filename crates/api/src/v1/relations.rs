@@ -52,12 +52,12 @@ pub(crate) async fn relation(
     TwoUsers(user, other): TwoUsers,
 ) -> Result<Response, ApiError> {
     let found = state.read(move |node| {
-        let resolve = |user| node.resolve(user).ok_or(Refusal::UserNotFound);
-        let (user, other) = (resolve(&user)?, resolve(&other)?);
+        let user = node.resolve(&user).ok_or(Refusal::UserNotFound)?;
+        let other = node.resolve(&other).ok_or(Refusal::OtherNotFound)?;
         let facts = node.facts();
         let blocking = facts.blocks(user, other);
         if !blocking && !node.viewer(Some(user)).visible_user(other) {
-            return Err(Refusal::UserNotFound);
+            return Err(Refusal::OtherNotFound);
         }
         Ok(Relation {
             following: facts.follows(user, other),

@@ -201,7 +201,12 @@ pub(crate) async fn stories(
     OneUser(author): OneUser,
     asked: Asked,
 ) -> Result<Response, ApiError> {
-    stories_by(&state, author, None, &asked).await
+    let page = asked.of(StoryId);
+    let read = move |node: &Node, out: &mut Vec<u8>| {
+        let author = node.resolve(&author).ok_or(Refusal::UserNotFound)?;
+        Ok(node.stories_by(author, None, &page, out))
+    };
+    read_page(&state, &asked, read).await
 }
 
 /// List the live stories of a friend
@@ -221,21 +226,13 @@ pub(crate) async fn of_friend(
     TwoUsers(user, other): TwoUsers,
     asked: Asked,
 ) -> Result<Response, ApiError> {
-    stories_by(&state, other, Some(user), &asked).await
-}
-
-async fn stories_by(
-    state: &AppState,
-    author: UserRef,
-    reader: Option<UserRef>,
-    asked: &Asked,
-) -> Result<Response, ApiError> {
     let page = asked.of(StoryId);
     let read = move |node: &Node, out: &mut Vec<u8>| {
-        let (author, reader) = (node.resolve(&author)?, resolve_reader(node, reader.as_ref())?);
-        Some(node.stories_by(author, reader, &page, out))
+        let author = node.resolve(&other).ok_or(Refusal::OtherNotFound)?;
+        let reader = node.resolve(&user).ok_or(Refusal::UserNotFound)?;
+        Ok(node.stories_by(author, Some(reader), &page, out))
     };
-    read_page(state, asked, read).await
+    read_page(&state, &asked, read).await
 }
 
 /// Read the home timeline of stories
@@ -317,15 +314,8 @@ pub(crate) async fn views(
 }
 
 fn render(node: &Node, story: StoryId, reader: Option<&UserRef>) -> Result<Vec<u8>, Refusal> {
-    let reader = resolve_reader(node, reader).ok_or(Refusal::UserNotFound)?;
+    let reader =
+        reader.map(|reader| node.resolve(reader).ok_or(Refusal::UserNotFound)).transpose()?;
     let mut out = Vec::with_capacity(512);
     node.story(story, reader, &mut out).then_some(out).ok_or(Refusal::StoryNotFound)
-}
-
-/// The reading user, or the application itself if there is none. `None` if there is no such user.
-fn resolve_reader(node: &Node, reader: Option<&UserRef>) -> Option<Option<UserId>> {
-    match reader {
-        None => Some(None),
-        Some(reader) => node.resolve(reader).map(Some),
-    }
 }

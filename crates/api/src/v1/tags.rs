@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use feed::PostId;
 use feed::tagged::TagQuery;
+use feed::{PostId, Refusal};
 use node::Node;
 
 use crate::error::{ApiError, ErrorBody};
@@ -40,11 +40,9 @@ pub(crate) async fn posts(
 ) -> Result<Response, ApiError> {
     let (page, viewer) = (asked.of(PostId), asked.viewer.clone());
     let read = move |node: &Node, out: &mut Vec<u8>| {
-        let viewer = match &viewer {
-            Some(viewer) => Some(node.resolve(viewer)?),
-            None => None,
-        };
-        Some(node.append_tagged(viewer, &TagQuery::of(tag), &page, out))
+        let viewer =
+            viewer.as_ref().map(|viewer| node.resolve(viewer).ok_or(Refusal::ViewerNotFound));
+        Ok(node.append_tagged(viewer.transpose()?, &TagQuery::of(tag), &page, out))
     };
     read_page(&state, &asked, read).await
 }

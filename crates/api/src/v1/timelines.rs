@@ -75,9 +75,9 @@ pub(crate) async fn posts(
 ) -> Result<Response, ApiError> {
     let (page, viewer) = (asked.of(PostId), asked.viewer.clone());
     let read = move |node: &Node, out: &mut Vec<u8>| {
-        let user = node.resolve(&user)?;
-        let viewer = on_behalf_of(node, viewer.as_ref(), user).ok()?;
-        Some(node.posts_by(&viewer, user, &page, out))
+        let user = node.resolve(&user).ok_or(Refusal::UserNotFound)?;
+        let viewer = on_behalf_of(node, viewer.as_ref(), user)?;
+        Ok(node.posts_by(&viewer, user, &page, out))
     };
     read_page(&state, &asked, read).await
 }
@@ -100,8 +100,10 @@ pub(crate) async fn mentions(
     asked: Asked,
 ) -> Result<Response, ApiError> {
     let page = asked.of(PostId);
-    let read =
-        move |node: &Node, out: &mut Vec<u8>| Some(node.mentions(node.resolve(&user)?, &page, out));
+    let read = move |node: &Node, out: &mut Vec<u8>| {
+        let user = node.resolve(&user).ok_or(Refusal::UserNotFound)?;
+        Ok(node.mentions(user, &page, out))
+    };
     read_page(&state, &asked, read).await
 }
 
@@ -128,25 +130,25 @@ where
         Some(ends) => Ok(asked.answer(Reading::Down, ends.into(), out)),
         None => {
             let read = move |node: &Node, out: &mut Vec<u8>| {
-                Some(read(node, node.resolve(&user)?, &page, out))
+                let user = node.resolve(&user).ok_or(Refusal::UserNotFound)?;
+                Ok(read(node, user, &page, out))
             };
             read_page(state, asked, read).await
         }
     }
 }
 
-/// Returns the page that `read` appends where blocking is allowed; `None` means that a user of the path
-/// does not exist.
+/// Returns the page that `read` appends where blocking is allowed.
 pub(crate) async fn read_page<I>(
     state: &AppState,
     asked: &Asked,
-    read: impl FnOnce(&Node, &mut Vec<u8>) -> Option<PageEnds<I>> + Send + 'static,
+    read: impl FnOnce(&Node, &mut Vec<u8>) -> Result<PageEnds<I>, Refusal> + Send + 'static,
 ) -> Result<Response, ApiError>
 where
     I: Into<u64> + Send + 'static,
 {
     let mut out = opened(POST_BYTES * asked.limit);
-    let found = state.read(move |node| Some((read(node, &mut out)?, out)));
-    let (ends, out) = found.await?.ok_or(Refusal::UserNotFound)?;
+    let found = state.read(move |node| read(node, &mut out).map(|ends| (ends, out)));
+    let (ends, out) = found.await??;
     Ok(asked.answer(Reading::Down, ends.into(), out))
 }

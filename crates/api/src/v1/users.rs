@@ -220,12 +220,11 @@ pub(crate) async fn profile(
     For(viewer): For,
 ) -> Result<Response, ApiError> {
     let read = move |node: &Node| {
-        let user = node.resolve(&user)?;
-        on_behalf_of(node, viewer.as_ref(), user).ok()?;
-        Profile::read(node.facts(), user)
+        let user = node.resolve(&user).ok_or(Refusal::UserNotFound)?;
+        on_behalf_of(node, viewer.as_ref(), user)?;
+        Profile::read(node.facts(), user).ok_or(Refusal::UserNotFound)
     };
-    let read = state.read(read).await?;
-    read.map(|profile| json(profile.to_json())).ok_or(Refusal::UserNotFound.into())
+    Ok(json(state.read(read).await??.to_json()))
 }
 
 /// The profile of a user who was just registered or edited, if the client may read it; else the id.

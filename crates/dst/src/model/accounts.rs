@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use feed::accounts::{
-    AccessScopes, AccountCommand, AccountDone, AccountRefusal, AccountState, AppId, GrantId, Role,
-    SecretHash,
+    AccessScopes, AccountCommand, AccountDone, AccountState, AppId, GrantId, Role, SecretHash,
 };
 use feed::limits::{APP_GRANTS_MAX, CODE_SECS, INVITES_MAX, SESSION_SECS, USER_GRANTS_MAX};
 use feed::{Bio, Command, Name, Outcome, Refusal, UserId};
@@ -68,7 +67,7 @@ impl Accounts {
             AccountCommand::Open { email, password, role, .. } => {
                 let user = user?;
                 if self.accounts.contains_key(&user) {
-                    return Err(AccountRefusal::HasAccount.into());
+                    return Err(Refusal::HasAccount);
                 }
                 let email = email.as_ref().map(|email| email.as_str().to_owned());
                 self.check_email(email.as_ref())?;
@@ -83,7 +82,7 @@ impl Accounts {
                 let is_of_user =
                     |id: u64| self.grants.get(&id).is_some_and(|grant| grant.user == Some(user));
                 if !keep.is_none_or(is_of_user) {
-                    return Err(AccountRefusal::PasswordChanged.into());
+                    return Err(Refusal::PasswordChanged);
                 }
                 self.account(user)?.password = password.as_str().to_owned();
                 self.grants.retain(|id, grant| grant.user != Some(user) || Some(*id) == keep);
@@ -105,10 +104,10 @@ impl Accounts {
                 let live = self.invites.iter().filter(|(_, invite)| now_ms < invite.1);
                 let live: BTreeMap<_, _> = live.map(|(code, invite)| (*code, *invite)).collect();
                 if live.contains_key(code) {
-                    return Err(AccountRefusal::SecretUsed.into());
+                    return Err(Refusal::SecretUsed);
                 }
                 if live.len() >= INVITES_MAX {
-                    return Err(AccountRefusal::TooManyInvites.into());
+                    return Err(Refusal::TooManyInvites);
                 }
                 self.invites = live;
                 self.invites.insert(*code, (*uses, now_ms + u64::from(*life_secs) * 1_000));
@@ -175,7 +174,7 @@ impl Accounts {
     ) -> Result<(), Refusal> {
         let is_valid = |code| self.invites.get(code).is_some_and(|(_, expires)| now_ms < *expires);
         if !invite.is_none_or(is_valid) {
-            return Err(AccountRefusal::BadInvite.into());
+            return Err(Refusal::BadInvite);
         }
         self.check_email(email)?;
         if let Some(used) =
@@ -195,11 +194,11 @@ impl Accounts {
 
     fn check_email(&self, email: Option<&String>) -> Result<(), Refusal> {
         let is_taken = self.accounts.values().any(|account| account.email.as_ref() == email);
-        if email.is_some() && is_taken { Err(AccountRefusal::EmailTaken.into()) } else { Ok(()) }
+        if email.is_some() && is_taken { Err(Refusal::EmailTaken) } else { Ok(()) }
     }
 
     fn account(&mut self, user: u32) -> Result<&mut ModelAccount, Refusal> {
-        self.accounts.get_mut(&user).ok_or(AccountRefusal::NoAccount.into())
+        self.accounts.get_mut(&user).ok_or(Refusal::NoAccount)
     }
 
     /// Whether a user has an active account, or none.
@@ -216,22 +215,22 @@ impl Accounts {
     fn active(&self, user: u32) -> Result<&ModelAccount, Refusal> {
         let account = self.accounts.get(&user);
         let active = account.filter(|account| account.state == AccountState::Active);
-        active.ok_or(AccountRefusal::NotActive.into())
+        active.ok_or(Refusal::AccountNotActive)
     }
 
     fn compared(&self, user: u32, password: &str) -> Result<(), Refusal> {
         let is_same = self.active(user)?.password == password;
-        if is_same { Ok(()) } else { Err(AccountRefusal::PasswordChanged.into()) }
+        if is_same { Ok(()) } else { Err(Refusal::PasswordChanged) }
     }
 
     fn registered(&self, app: AppId, scopes: AccessScopes) -> Result<(), Refusal> {
-        let known = self.apps.get(&app.0).ok_or(AccountRefusal::AppNotFound)?;
-        if known.includes(scopes) { Ok(()) } else { Err(AccountRefusal::BadScope.into()) }
+        let known = self.apps.get(&app.0).ok_or(Refusal::AppNotFound)?;
+        if known.includes(scopes) { Ok(()) } else { Err(Refusal::BadScope) }
     }
 
     fn unused(&self, secret: SecretHash) -> Result<(), Refusal> {
         let is_used = self.grants.values().any(|grant| grant.has(secret));
-        if is_used { Err(AccountRefusal::SecretUsed.into()) } else { Ok(()) }
+        if is_used { Err(Refusal::SecretUsed) } else { Ok(()) }
     }
 
     fn add(&mut self, stamp: u64, grant: ModelGrant) -> Done {
@@ -261,7 +260,7 @@ impl Accounts {
     ) -> Done {
         let of_code = |grant: &ModelGrant| grant.code.is_some_and(|found| found.0 == code);
         let found = self.grants.iter().find(|(_, grant)| of_code(grant));
-        let bad = Refusal::from(AccountRefusal::BadCode);
+        let bad = Refusal::BadCode;
         let Some((id, grant)) = found.map(|(id, grant)| (*id, grant.clone())) else {
             return Err(bad);
         };

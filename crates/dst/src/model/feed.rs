@@ -217,6 +217,10 @@ impl Feed {
         Ok(Done::Edited(UserId(id)))
     }
 
+    pub(crate) fn resolve_other(&self, other: &UserRef) -> Result<u32, Refusal> {
+        self.resolve(other).map_err(|_| Refusal::OtherNotFound)
+    }
+
     pub(crate) fn resolve(&self, user: &UserRef) -> Result<u32, Refusal> {
         let known = match user {
             UserRef::Id(UserId(id)) => Some(*id).filter(|id| (*id as usize) < self.users.len()),
@@ -314,7 +318,7 @@ impl Feed {
         other: &UserRef,
         same: Refusal,
     ) -> Result<(u32, u32), Refusal> {
-        let (user, other) = (self.resolve(user)?, self.resolve(other)?);
+        let (user, other) = (self.resolve(user)?, self.resolve_other(other)?);
         if user == other { Err(same) } else { Ok((user, other)) }
     }
 

@@ -7,7 +7,7 @@ use feed::filter::{
     FilterTime, Keyword, KeywordChange,
 };
 use feed::limits::{FILTER_KEYWORDS_MAX, FILTERED_POSTS_MAX, FILTERS_MAX};
-use feed::{Done, FilterRefusal, Outcome, Refusal};
+use feed::{Done, Outcome, Refusal};
 
 use super::feed::Feed;
 use super::ms_of;
@@ -39,7 +39,7 @@ impl Feed {
         match &command.change {
             FilterChange::Create(new) => {
                 if self.filters.keys().filter(|(one, _)| *one == user).count() >= FILTERS_MAX {
-                    return Err(FilterRefusal::TooMany.into());
+                    return Err(Refusal::TooManyFilters);
                 }
                 let expires_ms = new.expires.map(|time| ms_of(stamp) + time.ms());
                 let (title, contexts) = (new.title.as_str().to_owned(), new.contexts);
@@ -55,7 +55,7 @@ impl Feed {
             FilterChange::Edit(edit) => self.edit_filter(stamp, user, edit),
             FilterChange::Delete { filter } => {
                 let found = self.filters.remove(&(user, filter.0));
-                found.map(|_| Done::FilterDeleted).ok_or(FilterRefusal::NotFound.into())
+                found.map(|_| Done::FilterDeleted).ok_or(Refusal::FilterNotFound)
             }
             FilterChange::AddKeyword { filter, keyword } => {
                 let id = self.add_keyword(stamp, (user, filter.0), keyword)?;
@@ -63,7 +63,7 @@ impl Feed {
             }
             FilterChange::AddPost { filter, post } => {
                 let filter = (user, filter.0);
-                let posts = &self.filters.get(&filter).ok_or(FilterRefusal::NotFound)?.posts;
+                let posts = &self.filters.get(&filter).ok_or(Refusal::FilterNotFound)?.posts;
                 let seen = |post| self.posts.get(post).filter(|post| self.sees(user, post));
                 let found = seen(&post.0).ok_or(Refusal::PostNotFound)?;
                 let post = found.boost.as_ref().map_or(post.0, |boost| boost.post);
@@ -76,25 +76,25 @@ impl Feed {
             }
             FilterChange::RemovePost { filter, part } => {
                 let found = self.filters.get_mut(&(user, filter.0));
-                let found = found.ok_or(FilterRefusal::NotFound)?;
+                let found = found.ok_or(Refusal::FilterNotFound)?;
                 let before = found.posts.len();
                 found.posts.retain(|(id, _)| *id != part.0);
                 let is_known = found.posts.len() < before;
-                is_known.then_some(Done::FilterSaved(*filter)).ok_or(FilterRefusal::NotFound.into())
+                is_known.then_some(Done::FilterSaved(*filter)).ok_or(Refusal::FilterNotFound)
             }
         }
     }
 
     fn edit_filter(&mut self, stamp: u64, user: u32, edit: &FilterEdit) -> Outcome {
         let key = (user, edit.filter.0);
-        let filter = self.filters.get_mut(&key).ok_or(FilterRefusal::NotFound)?;
+        let filter = self.filters.get_mut(&key).ok_or(Refusal::FilterNotFound)?;
         edit.title.iter().for_each(|title| filter.title = title.as_str().to_owned());
         edit.contexts.iter().for_each(|contexts| filter.contexts = *contexts);
         edit.action.iter().for_each(|action| filter.action = *action);
         let at = |time: FilterTime| ms_of(stamp) + time.ms();
         edit.expires.iter().for_each(|expires| filter.expires_ms = expires.map(at));
         for change in &edit.keywords {
-            let not_found = Refusal::from(FilterRefusal::NotFound);
+            let not_found = Refusal::FilterNotFound;
             let filter = self.filters.get_mut(&key).ok_or(not_found)?;
             let keywords = &mut filter.keywords;
             match change {
@@ -136,9 +136,9 @@ impl Feed {
         let id = self.next_part(stamp, user);
         let all = self.filters.iter().filter(|((one, _), _)| *one == user);
         let count: usize = all.map(|(_, filter)| filter.keywords.len()).sum();
-        let filter = self.filters.get_mut(&(user, filter)).ok_or(FilterRefusal::NotFound)?;
+        let filter = self.filters.get_mut(&(user, filter)).ok_or(Refusal::FilterNotFound)?;
         if count >= FILTER_KEYWORDS_MAX {
-            return Err(FilterRefusal::TooManyKeywords.into());
+            return Err(Refusal::TooManyKeywords);
         }
         filter.keywords.push((id, keyword.text.as_str().to_owned(), keyword.whole_word));
         Ok(id)
@@ -162,10 +162,10 @@ impl Feed {
             }
         }
         if of_user(self) >= FILTERED_POSTS_MAX {
-            return Err(FilterRefusal::TooManyPosts.into());
+            return Err(Refusal::TooManyFilteredPosts);
         }
         let id = self.next_part(stamp, user);
-        let found = self.filters.get_mut(&(user, filter)).ok_or(FilterRefusal::NotFound)?;
+        let found = self.filters.get_mut(&(user, filter)).ok_or(Refusal::FilterNotFound)?;
         found.posts.push((id, post));
         Ok(id)
     }

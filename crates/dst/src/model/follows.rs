@@ -75,7 +75,7 @@ impl Feed {
         let pairs = others.iter().map(|other| self.two(user, other, Refusal::SelfFollow));
         // The user is looked up even if there are no others, and an unknown one is refused before oneself.
         self.resolve(user)?;
-        others.iter().try_for_each(|other| self.resolve(other).map(|_| ()))?;
+        others.iter().try_for_each(|other| self.resolve_other(other).map(|_| ()))?;
         let pairs: BTreeSet<_> = pairs.collect::<Result<_, _>>()?;
         pairs.iter().try_for_each(|pair| self.refuse_blocked(*pair))?;
         let is_new =

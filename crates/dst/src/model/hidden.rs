@@ -43,7 +43,7 @@ impl Feed {
     /// Whoever is blocked does not find the other; whoever blocks gets an error that says so.
     pub(super) fn refuse_blocked(&self, (user, other): (u32, u32)) -> Result<(), Refusal> {
         if self.blocks.contains(&(other, user)) {
-            return Err(Refusal::UserNotFound);
+            return Err(Refusal::OtherNotFound);
         }
         if self.blocks.contains(&(user, other)) { Err(Refusal::Blocked) } else { Ok(()) }
     }

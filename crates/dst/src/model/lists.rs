@@ -47,7 +47,7 @@ impl Feed {
                 self.list_of(user, *list)?;
                 let users: BTreeSet<u32> = users.iter().map(|other| other.0).collect();
                 for other in &users {
-                    self.resolve(&feed::UserRef::Id(UserId(*other)))?;
+                    self.resolve_other(&feed::UserRef::Id(UserId(*other)))?;
                     if !self.follows.contains(&(user, *other)) {
                         return Err(Refusal::NotFollowed);
                     }

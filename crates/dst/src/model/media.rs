@@ -4,8 +4,8 @@ use feed::limits::{
     POST_MEDIA_MAX, UNATTACHED_MEDIA_MAX, UNATTACHED_MS, USER_MEDIA_BYTES_MAX, USER_MEDIA_MAX,
 };
 use feed::media::{
-    Focus, MediaChange, MediaCommand, MediaDone, MediaFile, MediaId, MediaKey, MediaRefusal,
-    MediaUse, NewMedia, ProfilePicture,
+    Focus, MediaChange, MediaCommand, MediaDone, MediaFile, MediaId, MediaKey, MediaUse, NewMedia,
+    ProfilePicture,
 };
 use feed::{Done, Outcome, Refusal, Stamp};
 
@@ -49,7 +49,7 @@ impl Feed {
                 let user = self.resolve(user)?;
                 let media = self.own(user, change.media)?;
                 if !matches!(media.used, MediaUse::Unattached { .. } | MediaUse::Profile(_)) {
-                    return Err(MediaRefusal::Attached.into());
+                    return Err(Refusal::MediaAttached);
                 }
                 media.change(change);
                 MediaDone::Changed
@@ -94,13 +94,13 @@ impl Feed {
             used,
         };
         if new.profile.is_none() && self.unattached_of(owner) >= UNATTACHED_MEDIA_MAX as usize {
-            return Err(MediaRefusal::TooManyUnattached.into());
+            return Err(Refusal::TooManyUnattachedMedia);
         }
         let bytes: u64 = self.media_of(owner).map(|(_, media)| media.bytes()).sum();
         if self.media_of(owner).count() >= USER_MEDIA_MAX as usize
             || bytes + media.bytes() > USER_MEDIA_BYTES_MAX
         {
-            return Err(MediaRefusal::TooMany.into());
+            return Err(Refusal::TooManyMediaOfUser);
         }
         if let Some(picture) = new.profile {
             self.clear_profile(owner, picture);
@@ -158,14 +158,14 @@ impl Feed {
 
     fn own(&mut self, user: u32, media: MediaId) -> Result<&mut ModelMedia, Refusal> {
         let found = self.media.get_mut(&media.0).filter(|media| media.owner == user);
-        found.ok_or_else(|| MediaRefusal::NotFound.into())
+        found.ok_or_else(|| Refusal::MediaNotFound)
     }
 
     fn unattached(&mut self, user: u32, media: MediaId) -> Result<&mut ModelMedia, Refusal> {
         let found = self.own(user, media)?;
         match found.used {
             MediaUse::Unattached { .. } => Ok(found),
-            _ => Err(MediaRefusal::Attached.into()),
+            _ => Err(Refusal::MediaAttached),
         }
     }
 
@@ -177,11 +177,11 @@ impl Feed {
         new: &[u64],
     ) -> Result<(), Refusal> {
         if new.len() > POST_MEDIA_MAX {
-            return Err(MediaRefusal::TooManyOfPost.into());
+            return Err(Refusal::TooManyMedia);
         }
         for (at, media) in new.iter().enumerate() {
             if new[..at].contains(media) {
-                return Err(MediaRefusal::Attached.into());
+                return Err(Refusal::MediaAttached);
             }
             if !old.contains(media) {
                 self.unattached(author, MediaId(*media))?;

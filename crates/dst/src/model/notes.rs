@@ -7,10 +7,10 @@ use super::feed::Feed;
 
 impl Feed {
     pub(super) fn set_note(&mut self, user: &UserRef, other: &UserRef, note: &Note) -> Outcome {
-        let (user, other) = (self.resolve(user)?, self.resolve(other)?);
+        let (user, other) = (self.resolve(user)?, self.resolve_other(other)?);
         let removes = note.as_str().is_empty() && self.notes.contains_key(&(user, other));
         if self.blocks.contains(&(other, user)) && !removes {
-            return Err(Refusal::UserNotFound);
+            return Err(Refusal::OtherNotFound);
         }
         if note.as_str().is_empty() {
             self.notes.remove(&(user, other));

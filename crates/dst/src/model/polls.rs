@@ -4,10 +4,7 @@ use feed::limits::{SCHEDULED_MAX, SCHEDULED_MS_MAX, SCHEDULED_MS_MIN};
 use feed::media::MediaUse;
 use feed::poll::{NewPoll, PollCommand, PollDone};
 use feed::schedule::{ScheduleCommand, ScheduleDone, ScheduledPost};
-use feed::{
-    Done, Outcome, PollChoices, PollRefusal, PostId, Refusal, ScheduleRefusal, ScheduledId, UserId,
-    UserRef,
-};
+use feed::{Done, Outcome, PollChoices, PostId, Refusal, ScheduledId, UserId, UserRef};
 
 use super::feed::Feed;
 use super::ms_of;
@@ -79,26 +76,26 @@ impl Feed {
     ) -> Result<(), Refusal> {
         let user = self.resolve(user)?;
         let post = self.posts.get(&post.0).filter(|post| self.sees(user, post));
-        let post = post.ok_or(PollRefusal::NotFound)?;
-        let poll = post.poll.as_ref().ok_or(PollRefusal::NotFound)?;
+        let post = post.ok_or(Refusal::PollNotFound)?;
+        let poll = post.poll.as_ref().ok_or(Refusal::PollNotFound)?;
         let chosen: Vec<usize> = choices.iter().collect();
         let before = self.votes.get(&(poll.id, user));
         let chose = |option: &usize| before.is_some_and(|before| before.contains(option));
         let refusal = if post.author == user {
-            Some(PollRefusal::Own)
+            Some(Refusal::OwnPoll)
         } else if ms_of(stamp) >= poll.ends_ms {
-            Some(PollRefusal::Ended)
+            Some(Refusal::PollEnded)
         } else if before.is_some() && !poll.multiple || chosen.iter().any(chose) {
-            Some(PollRefusal::Voted)
+            Some(Refusal::AlreadyVoted)
         } else if chosen.iter().any(|option| *option >= poll.options.len()) {
-            Some(PollRefusal::BadChoice)
+            Some(Refusal::BadChoice)
         } else if chosen.len() > 1 && !poll.multiple {
-            Some(PollRefusal::OneChoice)
+            Some(Refusal::OneChoice)
         } else {
             None
         };
         if let Some(refusal) = refusal {
-            return Err(refusal.into());
+            return Err(refusal);
         }
         let votes = self.votes.entry((poll.id, user)).or_default();
         votes.extend(chosen);
@@ -137,14 +134,14 @@ impl Feed {
         let done = match command {
             ScheduleCommand::Create(new) => {
                 if !is_ahead(new.due_ms) {
-                    return Err(ScheduleRefusal::BadTime.into());
+                    return Err(Refusal::BadScheduledTime);
                 }
                 let media: Vec<u64> = new.media.iter().map(|media| media.0).collect();
                 let parts = Parts { media: &media, held: &[], poll: new.poll.as_ref() };
                 let (author, _) = self.check_new(&new.post, &parts)?;
                 let of_user = self.scheduled.range((author, 0)..=(author, u64::MAX));
                 if of_user.count() >= SCHEDULED_MAX {
-                    return Err(ScheduleRefusal::TooMany.into());
+                    return Err(Refusal::TooManyScheduled);
                 }
                 for id in media {
                     if let Some(media) = self.media.get_mut(&id) {
@@ -159,9 +156,9 @@ impl Feed {
             ScheduleCommand::Move { user, id, due_ms } => {
                 let user = self.resolve(user)?;
                 let found = self.scheduled.get_mut(&(user, id.0));
-                let found = found.ok_or(ScheduleRefusal::NotFound)?;
+                let found = found.ok_or(Refusal::ScheduledNotFound)?;
                 if !is_ahead(*due_ms) {
-                    return Err(ScheduleRefusal::BadTime.into());
+                    return Err(Refusal::BadScheduledTime);
                 }
                 found.due_ms = *due_ms;
                 ScheduleDone::Saved(*id)
@@ -169,7 +166,7 @@ impl Feed {
             ScheduleCommand::Cancel { user, id } => {
                 let user = self.resolve(user)?;
                 let found = self.scheduled.remove(&(user, id.0));
-                self.release(stamp, &found.ok_or(ScheduleRefusal::NotFound)?);
+                self.release(stamp, &found.ok_or(Refusal::ScheduledNotFound)?);
                 ScheduleDone::Cancelled
             }
         };

@@ -4,8 +4,8 @@ use feed::limits::{BOOST_RECENT_MS, EARLIER_BOOSTS_MAX};
 use feed::media::MediaChange;
 use feed::poll::NewPoll;
 use feed::{
-    Done, NewPost, Outcome, Page, PageOf, PollRefusal, PostEdit, PostId, PostText, Reaction,
-    Refusal, UserRef, Visibility,
+    Done, NewPost, Outcome, Page, PageOf, PostEdit, PostId, PostText, Reaction, Refusal, UserRef,
+    Visibility,
 };
 
 use super::feed::Feed;
@@ -77,7 +77,7 @@ impl Feed {
         let author = self.resolve(&new.author)?;
         self.check_media_of_post(author, held, media)?;
         if poll.is_some() && !media.is_empty() {
-            return Err(PollRefusal::WithMedia.into());
+            return Err(Refusal::PollWithMedia);
         }
         if new.text.as_str().is_empty() && media.is_empty() {
             return Err(Refusal::BadText);
@@ -174,7 +174,7 @@ impl Feed {
             });
         }
         if new.poll.is_some() && !new.media.is_empty() {
-            return Err(PollRefusal::WithMedia.into());
+            return Err(Refusal::PollWithMedia);
         }
         if new.text.is_empty() && new.media.is_empty() {
             return Err(Refusal::BadText);

@@ -14,7 +14,6 @@ mod records;
 mod scopes;
 mod text;
 
-pub use crate::account_refusal::AccountRefusal;
 pub use command::{AccountCommand, AccountDone, AppRequest};
 pub(crate) use records::Record;
 pub use records::{

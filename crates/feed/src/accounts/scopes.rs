@@ -1,10 +1,9 @@
 //! What a token permits: the scopes of Mastodon's API.
 
+use crate::refusal::Refusal;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-
-use crate::account_refusal::AccountRefusal;
 
 /// Makes the enum of scopes. Variants are stored as bits in this order: new ones are added at the end.
 macro_rules! scopes {
@@ -114,13 +113,13 @@ impl AccessScopes {
     /// administration, are left out, so the set may be empty.
     ///
     /// # Errors
-    /// [`AccountRefusal::BadScope`] if one does not exist, or there is none.
-    pub fn parse(names: &str) -> Result<Self, AccountRefusal> {
+    /// [`Refusal::BadScope`] if one does not exist, or there is none.
+    pub fn parse(names: &str) -> Result<Self, Refusal> {
         let mut names = names.split([' ', '+']).filter(|name| !name.is_empty()).peekable();
-        names.peek().ok_or(AccountRefusal::BadScope)?;
+        names.peek().ok_or(Refusal::BadScope)?;
         let mut set = 0;
         for name in names.filter(|name| !is_never_granted(name)) {
-            set |= AccessScope::parse(name).ok_or(AccountRefusal::BadScope)?.bit();
+            set |= AccessScope::parse(name).ok_or(Refusal::BadScope)?.bit();
         }
         Ok(Self(set))
     }
@@ -128,10 +127,9 @@ impl AccessScopes {
     /// Parses the scopes of a token, which must permit something: see [`AccessScopes::parse`].
     ///
     /// # Errors
-    /// [`AccountRefusal::BadScope`] if one does not exist, or none of them is left.
-    pub fn parse_for_grant(names: &str) -> Result<Self, AccountRefusal> {
-        Self::parse(names)
-            .and_then(|set| if set.0 == 0 { Err(AccountRefusal::BadScope) } else { Ok(set) })
+    /// [`Refusal::BadScope`] if one does not exist, or none of them is left.
+    pub fn parse_for_grant(names: &str) -> Result<Self, Refusal> {
+        Self::parse(names).and_then(|set| if set.0 == 0 { Err(Refusal::BadScope) } else { Ok(set) })
     }
 
     /// Whether it permits what `scope` names.
@@ -216,7 +214,7 @@ mod tests {
             "admin:read:a:b",
             "admin:reads",
         ] {
-            assert_eq!(AccessScopes::parse(bad), Err(AccountRefusal::BadScope), "{bad:?}");
+            assert_eq!(AccessScopes::parse(bad), Err(Refusal::BadScope), "{bad:?}");
         }
     }
 

@@ -5,8 +5,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use serde::{Deserialize, Serialize};
 use unicode_segmentation::UnicodeSegmentation as _;
 
-use crate::account_refusal::AccountRefusal;
 use crate::limits;
+use crate::refusal::Refusal;
 
 /// An e-mail address, in lower case: addresses that differ only in case are one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -34,8 +34,8 @@ impl Email {
     /// Trims, checks and folds `text`.
     ///
     /// # Errors
-    /// [`AccountRefusal::BadEmail`] if it cannot be an address.
-    pub fn parse(text: &str) -> Result<Self, AccountRefusal> {
+    /// [`Refusal::BadEmail`] if it cannot be an address.
+    pub fn parse(text: &str) -> Result<Self, Refusal> {
         let text = text.trim();
         let plain = text.chars().all(|c| !c.is_whitespace() && !c.is_control());
         let mut parts = text.split('@');
@@ -48,7 +48,7 @@ impl Email {
         if plain && is_whole && host_is_plain && fits && folded.len() <= limits::EMAIL_BYTES_MAX {
             Ok(Self(folded.into()))
         } else {
-            Err(AccountRefusal::BadEmail)
+            Err(Refusal::BadEmail)
         }
     }
 }
@@ -57,14 +57,14 @@ impl PasswordHash {
     /// Checks `text`.
     ///
     /// # Errors
-    /// [`AccountRefusal::BadPasswordHash`] if it is not a PHC string of argon2id, or too long.
-    pub fn parse(text: &str) -> Result<Self, AccountRefusal> {
+    /// [`Refusal::BadPasswordHash`] if it is not a PHC string of argon2id, or too long.
+    pub fn parse(text: &str) -> Result<Self, Refusal> {
         let plain = text.bytes().all(|byte| byte.is_ascii_graphic());
         let fits = text.len() <= limits::PASSWORD_HASH_BYTES_MAX;
         if plain && fits && text.starts_with("$argon2id$") {
             Ok(Self(text.into()))
         } else {
-            Err(AccountRefusal::BadPasswordHash)
+            Err(Refusal::BadPasswordHash)
         }
     }
 }
@@ -80,9 +80,9 @@ impl AppName {
     /// Trims and checks `text`.
     ///
     /// # Errors
-    /// [`AccountRefusal::BadAppName`] if it is empty, too long, looks empty, or holds characters that change lines or the
+    /// [`Refusal::BadAppName`] if it is empty, too long, looks empty, or holds characters that change lines or the
     /// direction of the text around it.
-    pub fn parse(text: &str) -> Result<Self, AccountRefusal> {
+    pub fn parse(text: &str) -> Result<Self, Refusal> {
         let text = text.trim();
         let plain = !text.chars().any(|c| c.is_control() || is_direction(c));
         let fits = text.len() <= limits::APP_NAME_BYTES_MAX
@@ -90,7 +90,7 @@ impl AppName {
         if plain && fits && !text.chars().all(is_blank) {
             Ok(Self(text.into()))
         } else {
-            Err(AccountRefusal::BadAppName)
+            Err(Refusal::BadAppName)
         }
     }
 }
@@ -99,11 +99,11 @@ impl Website {
     /// Checks `text`.
     ///
     /// # Errors
-    /// [`AccountRefusal::BadWebsite`] if it is no http or https URL.
-    pub fn parse(text: &str) -> Result<Self, AccountRefusal> {
+    /// [`Refusal::BadWebsite`] if it is no http or https URL.
+    pub fn parse(text: &str) -> Result<Self, Refusal> {
         match scheme_and_rest(text) {
             Some(("http" | "https", rest)) if is_of_web(rest) => Ok(Self(text.into())),
-            _ => Err(AccountRefusal::BadWebsite),
+            _ => Err(Refusal::BadWebsite),
         }
     }
 }
@@ -115,8 +115,8 @@ impl RedirectUri {
     /// Checks `text`.
     ///
     /// # Errors
-    /// [`AccountRefusal::BadRedirectUri`] if it has none of these forms, or a fragment.
-    pub fn parse(text: &str) -> Result<Self, AccountRefusal> {
+    /// [`Refusal::BadRedirectUri`] if it has none of these forms, or a fragment.
+    pub fn parse(text: &str) -> Result<Self, Refusal> {
         let valid = match scheme_and_rest(text) {
             None => false,
             Some(_) if text == Self::OUT_OF_BAND => true,
@@ -129,7 +129,7 @@ impl RedirectUri {
         if valid && !text.contains('#') {
             Ok(Self(text.into()))
         } else {
-            Err(AccountRefusal::BadRedirectUri)
+            Err(Refusal::BadRedirectUri)
         }
     }
 

@@ -4,8 +4,7 @@ use rows::Stamp;
 
 use super::grant;
 use crate::accounts::{
-    Account, AccountCommand, AccountDone, AccountRefusal, AccountState, Email, GrantId, Invite,
-    SecretHash,
+    Account, AccountCommand, AccountDone, AccountState, Email, GrantId, Invite, SecretHash,
 };
 use crate::command::{Done, Outcome};
 use crate::effect::{Effect, UserChange};
@@ -39,7 +38,7 @@ pub(super) fn apply(
             let is_of_user =
                 |grant| txn.facts().grant(grant).is_some_and(|grant| grant.user == Some(user));
             if !keep.is_none_or(is_of_user) {
-                return Err(AccountRefusal::PasswordChanged.into());
+                return Err(Refusal::PasswordChanged);
             }
             end_grants(txn, user, *keep);
             txn.put_account(user, &Account { password: password.clone(), ..account });
@@ -93,7 +92,7 @@ fn sign_up(
     let invite = match code {
         Some(code) => {
             let invite = txn.facts().invite(code, account.created.unix_ms());
-            Some((code, invite.ok_or(AccountRefusal::BadInvite)?))
+            Some((code, invite.ok_or(Refusal::BadInvite)?))
         }
         None => None,
     };
@@ -114,23 +113,23 @@ fn sign_up(
 fn open(txn: &mut Txn<'_>, user: &UserRef, account: &Account) -> Accounted {
     let user = super::resolve(txn, user)?;
     if txn.facts().account(user).is_some() {
-        return Err(AccountRefusal::HasAccount.into());
+        return Err(Refusal::HasAccount);
     }
     check_email(txn, account.email.as_ref())?;
     txn.add_account(user, account);
     Ok(AccountDone::Opened(user))
 }
 
-fn check_email(txn: &Txn<'_>, email: Option<&Email>) -> Result<(), AccountRefusal> {
+fn check_email(txn: &Txn<'_>, email: Option<&Email>) -> Result<(), Refusal> {
     match email {
-        Some(email) if txn.facts().by_email(email).is_some() => Err(AccountRefusal::EmailTaken),
+        Some(email) if txn.facts().by_email(email).is_some() => Err(Refusal::EmailTaken),
         _ => Ok(()),
     }
 }
 
 fn account_of(txn: &Txn<'_>, user: &UserRef) -> Result<(UserId, Account), Refusal> {
     let user = super::resolve(txn, user)?;
-    let account = txn.facts().account(user).ok_or(AccountRefusal::NoAccount)?;
+    let account = txn.facts().account(user).ok_or(Refusal::NoAccount)?;
     Ok((user, account))
 }
 
@@ -179,10 +178,10 @@ fn create_invite(
         .into_iter()
         .partition(|(_, invite)| now_ms < invite.expires_ms);
     if live.iter().any(|(known, _)| known == code) {
-        return Err(AccountRefusal::SecretUsed.into());
+        return Err(Refusal::SecretUsed);
     }
     if live.len() >= limits::INVITES_MAX {
-        return Err(AccountRefusal::TooManyInvites.into());
+        return Err(Refusal::TooManyInvites);
     }
     for (code, _) in expired {
         txn.put_invite(&code, None);

@@ -9,7 +9,6 @@ use crate::filter::{
     Filter, FilterChange, FilterCommand, FilterEdit, FilterId, FilterKeyword, FilterPartId,
     FilteredPost, Keyword, KeywordChange, NewFilter,
 };
-use crate::filter_refusal::FilterRefusal;
 use crate::ids::{PostId, UserId};
 use crate::limits::{FILTER_KEYWORDS_MAX, FILTERED_POSTS_MAX, FILTERS_MAX, KEYWORD_CHANGES_MAX};
 use crate::refusal::Refusal;
@@ -42,7 +41,7 @@ pub(super) fn change(
         FilterChange::RemovePost { filter, part } => {
             let posts = &mut filters.find(*filter)?.posts;
             let index = posts.iter().position(|other| other.id == *part);
-            posts.remove(index.ok_or(FilterRefusal::NotFound)?);
+            posts.remove(index.ok_or(Refusal::FilterNotFound)?);
             Done::FilterSaved(*filter)
         }
     };
@@ -62,7 +61,7 @@ struct Filters {
 impl Filters {
     fn find(&mut self, filter: FilterId) -> Result<&mut Filter, Refusal> {
         let found = self.all.iter_mut().find(|other| other.id == filter);
-        found.ok_or_else(|| FilterRefusal::NotFound.into())
+        found.ok_or_else(|| Refusal::FilterNotFound)
     }
 
     /// The id of a new keyword or post: the stamp, or the first one after those that exist.
@@ -76,7 +75,7 @@ impl Filters {
 
     fn create(&mut self, new: &NewFilter) -> Result<Done, Refusal> {
         if self.all.len() >= FILTERS_MAX {
-            return Err(FilterRefusal::TooMany.into());
+            return Err(Refusal::TooManyFilters);
         }
         let id = FilterId(self.stamp.0);
         self.all.push(Filter {
@@ -104,7 +103,7 @@ impl Filters {
             filter.expires_ms = expires.map(|time| now_ms + time.ms());
         }
         if edit.keywords.len() > KEYWORD_CHANGES_MAX {
-            return Err(FilterRefusal::TooManyKeywords.into());
+            return Err(Refusal::TooManyKeywords);
         }
         for change in &edit.keywords {
             self.change_keyword(edit.filter, change)?;
@@ -119,7 +118,7 @@ impl Filters {
         };
         let keywords = &mut self.find(filter)?.keywords;
         let index = keywords.iter().position(|other| other.id == keyword);
-        let index = index.ok_or(FilterRefusal::NotFound)?;
+        let index = index.ok_or(Refusal::FilterNotFound)?;
         match change {
             KeywordChange::Edit { text, whole_word, .. } => {
                 if let Some(FilterKeyword { keyword, .. }) = keywords.get_mut(index) {
@@ -140,7 +139,7 @@ impl Filters {
         self.find(filter)?;
         if self.all.iter().map(|filter| filter.keywords.len()).sum::<usize>() >= FILTER_KEYWORDS_MAX
         {
-            return Err(FilterRefusal::TooManyKeywords.into());
+            return Err(Refusal::TooManyKeywords);
         }
         let id = self.next_part();
         self.find(filter)?.keywords.push(FilterKeyword { id, keyword: keyword.clone() });
@@ -170,7 +169,7 @@ impl Filters {
                 filter.posts.retain(|other| is_visible(other.post));
             }
             if self.posts() >= FILTERED_POSTS_MAX {
-                return Err(FilterRefusal::TooManyPosts.into());
+                return Err(Refusal::TooManyFilteredPosts);
             }
         }
         let id = self.next_part();

@@ -146,7 +146,7 @@ pub(super) fn many(
     effects: &mut Vec<Effect>,
 ) -> Outcome {
     let user = super::resolve(txn, user)?;
-    let others = others.iter().map(|other| super::resolve(txn, other));
+    let others = others.iter().map(|other| super::resolve_other(txn, other));
     let mut others: Vec<UserId> = others.collect::<Result<_, _>>()?;
     if others.contains(&user) {
         return Err(Refusal::SelfFollow);

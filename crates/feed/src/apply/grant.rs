@@ -4,16 +4,17 @@ use rows::Stamp;
 
 use super::account::Accounted;
 use crate::accounts::{
-    AccessScopes, AccountDone, AccountRefusal, App, AppId, AppRequest, Code, Grant, GrantId,
-    PasswordHash, SecretHash, Stage,
+    AccessScopes, AccountDone, App, AppId, AppRequest, Code, Grant, GrantId, PasswordHash,
+    SecretHash, Stage,
 };
 use crate::facts::Txn;
 use crate::ids::UserId;
 use crate::limits;
+use crate::refusal::Refusal;
 
 pub(super) fn register_app(txn: &mut Txn<'_>, stamp: Stamp, asked: &AppRequest) -> Accounted {
     if asked.redirects.is_empty() || asked.redirects.len() > limits::REDIRECT_URIS_MAX {
-        return Err(AccountRefusal::BadRedirectUri.into());
+        return Err(Refusal::BadRedirectUri);
     }
     let AppRequest { name, website, redirects, scopes, secret } = asked.clone();
     // Two, because apps also become unused when what they were granted ends.
@@ -72,25 +73,25 @@ pub(super) fn exchange(
     shown: &Shown,
     token: SecretHash,
 ) -> Accounted {
-    let (id, grant) = txn.facts().grant_of(code).ok_or(AccountRefusal::BadCode)?;
+    let (id, grant) = txn.facts().grant_of(code).ok_or(Refusal::BadCode)?;
     let found = match &grant.stage {
         Stage::Code(found) => *found,
         // Whoever has the code a second time, one of the two has stolen it.
         Stage::Token { code: Some((used, _)), .. } if used == code => {
             if grant.app != Some(shown.app) {
-                return Err(AccountRefusal::BadCode.into());
+                return Err(Refusal::BadCode);
             }
             txn.remove_grant(id);
             return Ok(AccountDone::CodeReused);
         }
-        Stage::Token { .. } => return Err(AccountRefusal::BadCode.into()),
+        Stage::Token { .. } => return Err(Refusal::BadCode),
     };
     let fits = grant.app == Some(shown.app)
         && found.redirect == shown.redirect
         && found.challenge == shown.challenge
         && stamp.unix_ms() < found.expires_ms;
     if !fits {
-        return Err(AccountRefusal::BadCode.into());
+        return Err(Refusal::BadCode);
     }
     grant.user.map_or(Ok(()), |user| active(txn, user))?;
     unused(txn, &token)?;
@@ -125,23 +126,23 @@ pub(super) fn grant_user(
     add(txn, stamp, &Grant { app: Some(app), user: Some(user), scopes, stage })
 }
 
-fn active(txn: &Txn<'_>, user: UserId) -> Result<(), AccountRefusal> {
-    txn.facts().active_account(user).map(drop).ok_or(AccountRefusal::NotActive)
+fn active(txn: &Txn<'_>, user: UserId) -> Result<(), Refusal> {
+    txn.facts().active_account(user).map(drop).ok_or(Refusal::AccountNotActive)
 }
 
-fn compared(txn: &Txn<'_>, user: UserId, password: &PasswordHash) -> Result<(), AccountRefusal> {
-    let account = txn.facts().active_account(user).ok_or(AccountRefusal::NotActive)?;
-    if account.password == *password { Ok(()) } else { Err(AccountRefusal::PasswordChanged) }
+fn compared(txn: &Txn<'_>, user: UserId, password: &PasswordHash) -> Result<(), Refusal> {
+    let account = txn.facts().active_account(user).ok_or(Refusal::AccountNotActive)?;
+    if account.password == *password { Ok(()) } else { Err(Refusal::PasswordChanged) }
 }
 
-fn registered(txn: &Txn<'_>, app: AppId, scopes: AccessScopes) -> Result<(), AccountRefusal> {
-    let app = txn.facts().app(app).ok_or(AccountRefusal::AppNotFound)?;
-    if app.scopes.includes(scopes) { Ok(()) } else { Err(AccountRefusal::BadScope) }
+fn registered(txn: &Txn<'_>, app: AppId, scopes: AccessScopes) -> Result<(), Refusal> {
+    let app = txn.facts().app(app).ok_or(Refusal::AppNotFound)?;
+    if app.scopes.includes(scopes) { Ok(()) } else { Err(Refusal::BadScope) }
 }
 
-fn unused(txn: &Txn<'_>, secret: &SecretHash) -> Result<(), AccountRefusal> {
+fn unused(txn: &Txn<'_>, secret: &SecretHash) -> Result<(), Refusal> {
     match txn.facts().grant_of(secret) {
-        Some(_) => Err(AccountRefusal::SecretUsed),
+        Some(_) => Err(Refusal::SecretUsed),
         None => Ok(()),
     }
 }

@@ -61,7 +61,7 @@ fn add(txn: &mut Txn<'_>, user: UserId, list: ListId, users: &[UserId]) -> Outco
     new.dedup();
     for other in &new {
         if !txn.facts().exists(*other) {
-            return Err(Refusal::UserNotFound);
+            return Err(Refusal::OtherNotFound);
         }
         if !txn.facts().follows(user, *other) {
             return Err(Refusal::NotFollowed);

@@ -8,9 +8,7 @@ use crate::effect::Effect;
 use crate::facts::Txn;
 use crate::ids::{PostId, UserId, UserRef};
 use crate::limits;
-use crate::media::{
-    Media, MediaChange, MediaCommand, MediaDone, MediaId, MediaRefusal, MediaUse, NewMedia,
-};
+use crate::media::{Media, MediaChange, MediaCommand, MediaDone, MediaId, MediaUse, NewMedia};
 use crate::refusal::Refusal;
 
 pub(super) fn apply(
@@ -24,7 +22,7 @@ pub(super) fn apply(
         MediaCommand::Change { user, change } => {
             let media = own(txn, user, change.media)?;
             if !matches!(media.used, MediaUse::Unattached { .. } | MediaUse::Profile(_)) {
-                return Err(MediaRefusal::Attached.into());
+                return Err(Refusal::MediaAttached);
             }
             txn.put_media(change.media, &changed(media, change));
             MediaDone::Changed
@@ -91,7 +89,7 @@ fn changed(media: Media, change: &MediaChange) -> Media {
 fn own(txn: &Txn<'_>, user: &UserRef, media: MediaId) -> Result<Media, Refusal> {
     let user = super::resolve(txn, user)?;
     let found = txn.facts().media(media).filter(|media| media.owner == user);
-    found.ok_or_else(|| MediaRefusal::NotFound.into())
+    found.ok_or_else(|| Refusal::MediaNotFound)
 }
 
 /// An unattached picture of a user.
@@ -99,7 +97,7 @@ fn unattached(txn: &Txn<'_>, user: &UserRef, media: MediaId) -> Result<Media, Re
     let found = own(txn, user, media)?;
     match found.used {
         MediaUse::Unattached { .. } => Ok(found),
-        _ => Err(MediaRefusal::Attached.into()),
+        _ => Err(Refusal::MediaAttached),
     }
 }
 
@@ -111,12 +109,12 @@ pub(super) fn check(
     new: &[MediaId],
 ) -> Result<(), Refusal> {
     if new.len() > limits::POST_MEDIA_MAX {
-        return Err(MediaRefusal::TooManyOfPost.into());
+        return Err(Refusal::TooManyMedia);
     }
     for (at, media) in new.iter().enumerate() {
         // The same twice would be attached when it is looked at again.
         if new.iter().take(at).any(|other| other == media) {
-            return Err(MediaRefusal::Attached.into());
+            return Err(Refusal::MediaAttached);
         }
         if !old.contains(media) {
             unattached(txn, &UserRef::Id(author), *media)?;

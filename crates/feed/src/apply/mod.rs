@@ -127,7 +127,7 @@ fn run(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effect>) -> 
 /// blocks does not exist.
 fn refuse_blocked(txn: &Txn<'_>, user: UserId, other: UserId) -> Result<(), Refusal> {
     if txn.facts().blocks(other, user) {
-        return Err(Refusal::UserNotFound);
+        return Err(Refusal::OtherNotFound);
     }
     if txn.facts().blocks(user, other) { Err(Refusal::Blocked) } else { Ok(()) }
 }
@@ -139,10 +139,14 @@ fn resolve_two(
     other: &UserRef,
     same: Refusal,
 ) -> Result<(UserId, UserId), Refusal> {
-    let (user, other) = (resolve(txn, user)?, resolve(txn, other)?);
+    let (user, other) = (resolve(txn, user)?, resolve_other(txn, other)?);
     if user == other { Err(same) } else { Ok((user, other)) }
 }
 
 fn resolve(txn: &Txn<'_>, user: &UserRef) -> Result<UserId, Refusal> {
     txn.facts().resolve(user).ok_or(Refusal::UserNotFound)
+}
+
+fn resolve_other(txn: &Txn<'_>, other: &UserRef) -> Result<UserId, Refusal> {
+    txn.facts().resolve(other).ok_or(Refusal::OtherNotFound)
 }

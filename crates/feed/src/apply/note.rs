@@ -8,12 +8,12 @@ use crate::refusal::Refusal;
 use crate::text::Note;
 
 pub(super) fn set(txn: &mut Txn<'_>, user: &UserRef, other: &UserRef, note: &Note) -> Outcome {
-    let (user, other) = (super::resolve(txn, user)?, super::resolve(txn, other)?);
+    let (user, other) = (super::resolve(txn, user)?, super::resolve_other(txn, other)?);
     let before = txn.facts().note(user, other);
     // A note about a user who is hidden since then can be removed.
     let removes = before.is_some() && note.as_str().is_empty();
     if !removes && txn.facts().blocks(other, user) {
-        return Err(Refusal::UserNotFound);
+        return Err(Refusal::OtherNotFound);
     }
     let is_new = before.is_none() && !note.as_str().is_empty();
     if is_new && txn.facts().stored_counts(user).notes >= limits::NOTES_MAX {

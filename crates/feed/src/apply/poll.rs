@@ -10,8 +10,8 @@ use crate::ids::{PostId, UserId, UserRef};
 use crate::limits::POLL_NOTICES_MAX;
 use crate::notification::Stored;
 use crate::poll::{PollChoices, PollCommand, PollDone};
-use crate::poll_refusal::PollRefusal;
 use crate::records::Post;
+use crate::refusal::Refusal;
 use crate::visible::Viewer;
 
 pub(super) fn apply(
@@ -46,20 +46,20 @@ fn vote(
     stamp: Stamp,
     (user, post): (&UserRef, PostId),
     choices: PollChoices,
-) -> Result<(), crate::refusal::Refusal> {
+) -> Result<(), Refusal> {
     let user = super::resolve(txn, user)?;
     let may_see = |post: &Post| Viewer::new(txn.facts(), Some(user)).visible(post);
-    let post = txn.facts().post(post).filter(may_see).ok_or(PollRefusal::NotFound)?;
-    let poll = post.poll.ok_or(PollRefusal::NotFound)?;
+    let post = txn.facts().post(post).filter(may_see).ok_or(Refusal::PollNotFound)?;
+    let poll = post.poll.ok_or(Refusal::PollNotFound)?;
     if post.author == user {
-        return Err(PollRefusal::Own.into());
+        return Err(Refusal::OwnPoll);
     }
     if poll.is_over(stamp.unix_ms()) {
-        return Err(PollRefusal::Ended.into());
+        return Err(Refusal::PollEnded);
     }
     let before = txn.facts().vote(poll.id, user);
     if before.is_some_and(|before| !poll.multiple || before.has_any_of(choices)) {
-        return Err(PollRefusal::Voted.into());
+        return Err(Refusal::AlreadyVoted);
     }
     choices.check(&poll)?;
     txn.put_vote(poll.id, user, before, choices);

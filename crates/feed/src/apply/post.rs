@@ -13,7 +13,6 @@ use crate::ids::{PostId, UserId, UserRef};
 use crate::limits;
 use crate::media::{MediaChange, MediaId};
 use crate::poll::{NewPoll, Poll, PollId};
-use crate::poll_refusal::PollRefusal;
 use crate::post::{NewPost, PostEdit, Visibility};
 use crate::records::Post;
 use crate::refusal::Refusal;
@@ -74,7 +73,7 @@ pub(super) fn check(
 
 fn check_parts(media: &[MediaId], has_poll: bool) -> Result<(), Refusal> {
     if has_poll && !media.is_empty() {
-        return Err(PollRefusal::WithMedia.into());
+        return Err(Refusal::PollWithMedia);
     }
     Ok(())
 }

@@ -10,7 +10,6 @@ use crate::facts::Txn;
 use crate::ids::ScheduledId;
 use crate::ids::{UserId, UserRef};
 use crate::limits::SCHEDULED_MAX;
-use crate::poll_refusal::ScheduleRefusal;
 use crate::refusal::Refusal;
 use crate::schedule::{ScheduleCommand, ScheduleDone, ScheduledPost, is_ahead};
 
@@ -20,7 +19,7 @@ pub(super) fn apply(txn: &mut Txn<'_>, stamp: Stamp, command: &ScheduleCommand) 
         ScheduleCommand::Move { user, id, due_ms } => {
             let (user, before) = find(txn, user, *id)?;
             if !is_ahead(*due_ms, stamp.unix_ms()) {
-                return Err(ScheduleRefusal::BadTime.into());
+                return Err(Refusal::BadScheduledTime);
             }
             let after = ScheduledPost { due_ms: *due_ms, ..before.clone() };
             txn.move_scheduled((user, *id), (&before, &after));
@@ -42,19 +41,19 @@ fn find(
     id: ScheduledId,
 ) -> Result<(UserId, ScheduledPost), Refusal> {
     let user = super::resolve(txn, user)?;
-    let found = txn.facts().scheduled(user, id).ok_or(ScheduleRefusal::NotFound)?;
+    let found = txn.facts().scheduled(user, id).ok_or(Refusal::ScheduledNotFound)?;
     Ok((user, found))
 }
 
 fn create(txn: &mut Txn<'_>, stamp: Stamp, new: &ScheduledPost) -> Result<ScheduledId, Refusal> {
     if !is_ahead(new.due_ms, stamp.unix_ms()) {
-        return Err(ScheduleRefusal::BadTime.into());
+        return Err(Refusal::BadScheduledTime);
     }
     let parts = Parts { media: &new.media, poll: new.poll.as_ref(), ..Parts::default() };
     let checked = post::check(txn, &new.post, parts)?;
     let author = checked.author;
     if txn.facts().scheduled_of(author, ScheduledId(0), SCHEDULED_MAX).len() >= SCHEDULED_MAX {
-        return Err(ScheduleRefusal::TooMany.into());
+        return Err(Refusal::TooManyScheduled);
     }
     let mut post = new.clone();
     post.post.author = UserRef::Id(author);

@@ -5,7 +5,8 @@ use rows::{NameTable, Rows, Stamp, decode};
 use super::{Facts, Txn};
 use crate::ids::UserId;
 use crate::limits;
-use crate::media::{FileHash, Media, MediaId, MediaRefusal, MediaSpace, MediaUse, ProfilePicture};
+use crate::media::{FileHash, Media, MediaId, MediaSpace, MediaUse, ProfilePicture};
+use crate::refusal::Refusal;
 use crate::write;
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
@@ -64,14 +65,14 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         user: UserId,
         profile: Option<ProfilePicture>,
         bytes: u64,
-    ) -> Option<MediaRefusal> {
+    ) -> Option<Refusal> {
         let space = self.media_space(user);
         if profile.is_none() && space.unattached >= limits::UNATTACHED_MEDIA_MAX {
-            return Some(MediaRefusal::TooManyUnattached);
+            return Some(Refusal::TooManyUnattachedMedia);
         }
         let is_full = space.pictures >= limits::USER_MEDIA_MAX
             || space.bytes.saturating_add(bytes) > limits::USER_MEDIA_BYTES_MAX;
-        is_full.then_some(MediaRefusal::TooMany)
+        is_full.then_some(Refusal::TooManyMediaOfUser)
     }
 
     /// What all pictures take.

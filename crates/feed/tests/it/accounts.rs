@@ -2,8 +2,8 @@
 
 use crate::support::{World, id};
 use feed::accounts::{
-    AccessScopes, AccountCommand, AccountDone, AccountRefusal, AccountState, AppId, AppName,
-    AppRequest, Email, GrantId, PasswordHash, RedirectUri, Role, SecretHash,
+    AccessScopes, AccountCommand, AccountDone, AccountState, AppId, AppName, AppRequest, Email,
+    GrantId, PasswordHash, RedirectUri, Role, SecretHash,
 };
 use feed::limits::{
     APP_GRANTS_MAX, CODE_SECS, INVITES_MAX, SESSION_SECS, UNUSED_APPS_MAX, USER_GRANTS_MAX,
@@ -43,10 +43,6 @@ fn scopes(names: &str) -> AccessScopes {
 
 fn run(world: &mut World, command: AccountCommand) -> Outcome {
     world.run(Command::Account(command))
-}
-
-fn refused(refusal: AccountRefusal) -> Outcome {
-    Err(Refusal::Account(refusal))
 }
 
 fn open(user: u32, email: Option<&str>) -> AccountCommand {
@@ -130,13 +126,13 @@ fn a_user_has_at_most_one_account_and_an_address_belongs_to_one() {
     let (mut world, _) = world();
     let before = world.snapshot();
     for (command, expect) in [
-        (open(0, None), AccountRefusal::HasAccount),
-        (open(2, Some("ADA@example.org")), AccountRefusal::EmailTaken),
-        (sign_up("new", Some("ada@Example.org"), None), AccountRefusal::EmailTaken),
-        (sign_up("new", None, Some(1)), AccountRefusal::BadInvite),
-        (AccountCommand::SetRole { user: id(2), role: Role::Admin }, AccountRefusal::NoAccount),
+        (open(0, None), Refusal::HasAccount),
+        (open(2, Some("ADA@example.org")), Refusal::EmailTaken),
+        (sign_up("new", Some("ada@Example.org"), None), Refusal::EmailTaken),
+        (sign_up("new", None, Some(1)), Refusal::BadInvite),
+        (AccountCommand::SetRole { user: id(2), role: Role::Admin }, Refusal::NoAccount),
     ] {
-        assert_eq!(run(&mut world, command.clone()), refused(expect), "{command:?}");
+        assert_eq!(run(&mut world, command.clone()), Err(expect), "{command:?}");
         assert_eq!(world.snapshot(), before, "a refused command changes nothing");
     }
     assert_eq!(run(&mut world, open(77, None)), Err(Refusal::UserNotFound));
@@ -153,13 +149,13 @@ fn an_invite_is_used_as_often_as_it_says_and_until_it_expires() {
     let (mut world, _) = world();
     let invite = |code, uses| AccountCommand::CreateInvite { code, uses, life_secs: 100 };
     run(&mut world, invite(secret(1), 2)).unwrap();
-    assert_eq!(run(&mut world, invite(secret(1), 1)), refused(AccountRefusal::SecretUsed));
+    assert_eq!(run(&mut world, invite(secret(1), 1)), Err(Refusal::SecretUsed));
     // A refused sign-up does not use it up.
     assert_eq!(run(&mut world, sign_up("ada", None, Some(1))), Err(Refusal::HandleTaken));
     for handle in ["one", "two"] {
         run(&mut world, sign_up(handle, None, Some(1))).unwrap();
     }
-    let bad = refused(AccountRefusal::BadInvite);
+    let bad = Err(Refusal::BadInvite);
     assert_eq!(run(&mut world, sign_up("three", None, Some(1))), bad);
     run(&mut world, invite(secret(2), 1)).unwrap();
     world.now_ms += 100_000;
@@ -167,7 +163,7 @@ fn an_invite_is_used_as_often_as_it_says_and_until_it_expires() {
     for number in 0..INVITES_MAX as u32 {
         run(&mut world, invite(numbered(number), 1)).unwrap();
     }
-    let full = refused(AccountRefusal::TooManyInvites);
+    let full = Err(Refusal::TooManyInvites);
     assert_eq!(run(&mut world, invite(secret(3), 1)), full);
     world.now_ms += 100_000;
     run(&mut world, invite(secret(3), 1)).unwrap();
@@ -194,7 +190,7 @@ fn a_code_becomes_a_token_once_for_its_app_redirect_and_challenge() {
         exchange(app, 9, Some(7), 2),
         elsewhere,
     ] {
-        assert_eq!(run(&mut world, wrong.clone()), refused(AccountRefusal::BadCode), "{wrong:?}");
+        assert_eq!(run(&mut world, wrong.clone()), Err(Refusal::BadCode), "{wrong:?}");
         assert_eq!(world.snapshot(), before);
     }
     let grant = granted(run(&mut world, exchange(app, 1, Some(7), 2)));
@@ -204,14 +200,14 @@ fn a_code_becomes_a_token_once_for_its_app_redirect_and_challenge() {
     assert_eq!(stored.scopes, scopes("read"));
     // Another app that has got hold of the code can end nothing.
     let stolen = run(&mut world, exchange(other, 1, Some(7), 3));
-    assert_eq!(stolen, refused(AccountRefusal::BadCode));
+    assert_eq!(stolen, Err(Refusal::BadCode));
     assert!(permits(&world, secret(2)));
     let again = run(&mut world, exchange(app, 1, Some(7), 3));
     assert_eq!(again, Ok(Done::Account(AccountDone::CodeReused)));
     assert!(!permits(&world, secret(2)) && !permits(&world, secret(3)));
     // A code without a challenge is not exchanged with one: the app would believe that it was checked.
     run(&mut world, authorize(app, ADA, 4, None)).unwrap();
-    assert_eq!(run(&mut world, exchange(app, 4, Some(7), 5)), refused(AccountRefusal::BadCode));
+    assert_eq!(run(&mut world, exchange(app, 4, Some(7), 5)), Err(Refusal::BadCode));
     granted(run(&mut world, exchange(app, 4, None, 5)));
 }
 
@@ -220,14 +216,14 @@ fn a_code_expires_and_its_second_use_does_not_matter_then() {
     let (mut world, app) = world();
     run(&mut world, authorize(app, ADA, 1, None)).unwrap();
     world.now_ms += CODE_SECS * 1_000;
-    assert_eq!(run(&mut world, exchange(app, 1, None, 2)), refused(AccountRefusal::BadCode));
+    assert_eq!(run(&mut world, exchange(app, 1, None, 2)), Err(Refusal::BadCode));
     run(&mut world, authorize(app, ADA, 3, None)).unwrap();
     granted(run(&mut world, exchange(app, 3, None, 4)));
     world.now_ms += CODE_SECS * 1_000;
     world.do_due_of(|work| matches!(work, DueWork::ExpireGrant { .. }));
     assert_eq!(world.facts().grant_of(&secret(1)), None);
     assert_eq!(world.facts().grant_of(&secret(3)), None);
-    assert_eq!(run(&mut world, exchange(app, 3, None, 6)), refused(AccountRefusal::BadCode));
+    assert_eq!(run(&mut world, exchange(app, 3, None, 6)), Err(Refusal::BadCode));
     assert!(permits(&world, secret(4)));
 }
 
@@ -238,13 +234,13 @@ fn an_app_gets_only_scopes_that_it_has_registered() {
     granted(run(&mut world, grant(scopes("read:accounts write:statuses"), secret(1))));
     for wrong in ["write", "push", "read write:media"] {
         let done = run(&mut world, grant(scopes(wrong), secret(2)));
-        assert_eq!(done, refused(AccountRefusal::BadScope), "{wrong}");
+        assert_eq!(done, Err(Refusal::BadScope), "{wrong}");
     }
     let used = run(&mut world, grant(scopes("read"), secret(1)));
-    assert_eq!(used, refused(AccountRefusal::SecretUsed));
+    assert_eq!(used, Err(Refusal::SecretUsed));
     let unknown =
         AccountCommand::GrantApp { app: AppId(7), scopes: scopes("read"), token: secret(2) };
-    assert_eq!(run(&mut world, unknown), refused(AccountRefusal::AppNotFound));
+    assert_eq!(run(&mut world, unknown), Err(Refusal::AppNotFound));
 }
 
 #[test]
@@ -253,9 +249,9 @@ fn a_session_expires_and_needs_the_password_that_was_compared() {
     granted(run(&mut world, log_in(ADA, secret(1))));
     assert!(permits(&world, secret(1)));
     let wrong = AccountCommand::LogIn { user: ADA, password: password(NEW), session: secret(2) };
-    assert_eq!(run(&mut world, wrong), refused(AccountRefusal::PasswordChanged));
+    assert_eq!(run(&mut world, wrong), Err(Refusal::PasswordChanged));
     let nobody = log_in(UserId(2), secret(2));
-    assert_eq!(run(&mut world, nobody), refused(AccountRefusal::NotActive));
+    assert_eq!(run(&mut world, nobody), Err(Refusal::AccountNotActive));
     world.now_ms += SESSION_SECS * 1_000;
     assert!(!permits(&world, secret(1)));
 }
@@ -272,7 +268,7 @@ fn a_new_password_ends_all_grants_but_the_session_that_sets_it() {
     run(&mut world, change).unwrap();
     assert!(permits(&world, secret(1)) && permits(&world, secret(3)));
     assert!(!permits(&world, secret(2)));
-    assert_eq!(run(&mut world, exchange(app, 4, None, 5)), refused(AccountRefusal::BadCode));
+    assert_eq!(run(&mut world, exchange(app, 4, None, 5)), Err(Refusal::BadCode));
     assert!(world.facts().totals().revocations > revocations, "caches are told");
     // A session that has ended, or is of somebody else, sets no password.
     let of_bob = Some(granted(run(&mut world, log_in(BOB, secret(6)))));
@@ -283,7 +279,7 @@ fn a_new_password_ends_all_grants_but_the_session_that_sets_it() {
     .unwrap();
     for keep in [keep, of_bob] {
         let late = AccountCommand::SetPassword { user: id(0), password: password(NEW), keep };
-        assert_eq!(run(&mut world, late), refused(AccountRefusal::PasswordChanged));
+        assert_eq!(run(&mut world, late), Err(Refusal::PasswordChanged));
     }
     assert!(permits(&world, secret(6)));
 }
@@ -298,7 +294,7 @@ fn a_disabled_account_permits_nothing_and_an_enabled_one_must_log_in_again() {
         let pending = u32::from(state == AccountState::Pending);
         assert_eq!(world.facts().totals().accounts_pending, pending);
         assert!(!permits(&world, secret(1)));
-        let not_active = refused(AccountRefusal::NotActive);
+        let not_active = Err(Refusal::AccountNotActive);
         assert_eq!(run(&mut world, log_in(ADA, secret(2))), not_active);
         assert_eq!(run(&mut world, authorize(app, ADA, 3, None)), not_active);
     }
@@ -489,7 +485,7 @@ fn a_deleted_user_leaves_neither_account_nor_grants_nor_address() {
     world.run(Command::DeleteUser { user: id(0) }).unwrap();
     assert!(!permits(&world, secret(1)), "at once");
     assert!(world.facts().totals().revocations > revocations);
-    assert_eq!(run(&mut world, exchange(app, 2, None, 4)), refused(AccountRefusal::NotActive));
+    assert_eq!(run(&mut world, exchange(app, 2, None, 4)), Err(Refusal::AccountNotActive));
     world.erase(ADA.0);
     assert_eq!(world.facts().grants_of_user(ADA), []);
     assert_eq!(world.facts().grant_of(&secret(1)), None);

@@ -78,11 +78,11 @@ fn a_block_forbids_relations_and_replies_and_does_not_tell_whoever_is_blocked() 
     let before = world.snapshot();
     for (command, outcome) in [
         (follow(id(0), id(1)), Err(Refusal::Blocked)),
-        (follow(id(1), id(0)), Err(Refusal::UserNotFound)),
+        (follow(id(1), id(0)), Err(Refusal::OtherNotFound)),
         (many(0, &[2, 1]), Err(Refusal::Blocked)),
-        (many(1, &[2, 0]), Err(Refusal::UserNotFound)),
+        (many(1, &[2, 0]), Err(Refusal::OtherNotFound)),
         (befriend(id(0), id(1)), Err(Refusal::Blocked)),
-        (befriend(id(1), id(0)), Err(Refusal::UserNotFound)),
+        (befriend(id(1), id(0)), Err(Refusal::OtherNotFound)),
         (reply(0, bobs), Err(Refusal::ParentNotFound)),
         (reply(1, adas), Err(Refusal::ParentNotFound)),
         // These are idempotent, and what they ask for is already so.
@@ -90,8 +90,8 @@ fn a_block_forbids_relations_and_replies_and_does_not_tell_whoever_is_blocked() 
         (unfriend(id(0), id(1)), Ok(Done::Unfriended)),
         (block(id(1), id(1)), Err(Refusal::SelfBlock)),
         (mute(1, 1, None), Err(Refusal::SelfMute)),
-        (block(id(1), id(9)), Err(Refusal::UserNotFound)),
-        (mute(1, 9, None), Err(Refusal::UserNotFound)),
+        (block(id(1), id(9)), Err(Refusal::OtherNotFound)),
+        (mute(1, 9, None), Err(Refusal::OtherNotFound)),
     ] {
         assert_eq!(world.run(command.clone()), outcome, "{command:?}");
         assert_eq!(world.snapshot(), before, "{command:?}");
@@ -99,7 +99,7 @@ fn a_block_forbids_relations_and_replies_and_does_not_tell_whoever_is_blocked() 
     // Both may block each other, and one unblocking is not enough.
     world.run(block(id(1), id(0))).unwrap();
     world.run(unblock(id(0), id(1))).unwrap();
-    assert_eq!(world.run(follow(id(0), id(1))), Err(Refusal::UserNotFound));
+    assert_eq!(world.run(follow(id(0), id(1))), Err(Refusal::OtherNotFound));
     world.run(unblock(id(1), id(0))).unwrap();
     assert_eq!(world.run(follow(id(0), id(1))), Ok(Done::Followed));
 }

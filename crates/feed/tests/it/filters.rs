@@ -9,8 +9,8 @@ use feed::limits::{
     FILTER_KEYWORDS_MAX, FILTER_SECS_MAX, FILTERED_POSTS_MAX, FILTERS_MAX, KEYWORD_CHANGES_MAX,
 };
 use feed::{
-    Command, Done, Effect, FilterRefusal, Input, NewPost, Outcome, PostId, PostText, Reaction,
-    Refusal, Remains, UserId, Visibility,
+    Command, Done, Effect, Input, NewPost, Outcome, PostId, PostText, Reaction, Refusal, Remains,
+    UserId, Visibility,
 };
 use rows::{NameTable, Rows as _};
 
@@ -52,10 +52,6 @@ fn keywords(filter: &Filter) -> (Vec<&str>, Vec<FilterPartId>) {
     filter.keywords.iter().map(|found| (found.keyword.text.as_str(), found.id)).unzip()
 }
 
-fn refused(refusal: FilterRefusal) -> Outcome {
-    Err(Refusal::Filter(refusal))
-}
-
 #[test]
 fn a_filter_is_changed_as_a_whole_or_not_at_all() {
     let mut world = World::new();
@@ -76,7 +72,7 @@ fn a_filter_is_changed_as_a_whole_or_not_at_all() {
     let wrong = FilterPartId(7);
     for changes in [vec![remove(one), remove(one)], vec![remove(wrong)]] {
         let outcome = run(&mut world, 0, FilterChange::Edit(edit(changes)));
-        assert_eq!(outcome, refused(FilterRefusal::NotFound));
+        assert_eq!(outcome, Err(Refusal::FilterNotFound));
         assert_eq!(filters(&world, 0), before);
     }
     let changed =
@@ -99,7 +95,7 @@ fn a_filter_is_changed_as_a_whole_or_not_at_all() {
     run(&mut world, 0, FilterChange::Edit(edit)).unwrap();
     assert_eq!(filters(&world, 0), [Filter { expires_ms: None, ..after }]);
     let other = FilterChange::Delete { filter };
-    assert_eq!(run(&mut world, 1, other.clone()), refused(FilterRefusal::NotFound), "not theirs");
+    assert_eq!(run(&mut world, 1, other.clone()), Err(Refusal::FilterNotFound), "not theirs");
     assert_eq!(run(&mut world, 0, other), Ok(Done::FilterDeleted));
     assert_eq!(world.rows.first_name(NameTable::Filters, &[]), None, "no row is left");
 }
@@ -131,28 +127,25 @@ fn the_numbers_of_filters_keywords_and_posts_are_bounded() {
         create(&mut world, 0, &[]);
     }
     let one_more = FilterChange::Create(new(&[]));
-    assert_eq!(run(&mut world, 0, one_more.clone()), refused(FilterRefusal::TooMany));
+    assert_eq!(run(&mut world, 0, one_more.clone()), Err(Refusal::TooManyFilters));
     assert!(run(&mut world, 1, one_more).is_ok(), "of each user");
     let all = vec!["x"; FILTER_KEYWORDS_MAX + 1];
     let too_many = FilterChange::Create(new(&all));
-    assert_eq!(run(&mut world, 1, too_many), refused(FilterRefusal::TooManyKeywords));
+    assert_eq!(run(&mut world, 1, too_many), Err(Refusal::TooManyKeywords));
     create(&mut world, 1, &all[1..]);
     let second = filters(&world, 1)[0].id;
     let add = FilterChange::AddKeyword { filter: second, keyword: keyword("x") };
-    assert_eq!(run(&mut world, 1, add), refused(FilterRefusal::TooManyKeywords), "of all filters");
+    assert_eq!(run(&mut world, 1, add), Err(Refusal::TooManyKeywords), "of all filters");
     let add = KeywordChange::Add(keyword("x"));
     let keywords = vec![add; KEYWORD_CHANGES_MAX + 1];
     let edit = FilterEdit { keywords, ..FilterEdit::new(second) };
-    assert_eq!(
-        run(&mut world, 1, FilterChange::Edit(edit)),
-        refused(FilterRefusal::TooManyKeywords)
-    );
+    assert_eq!(run(&mut world, 1, FilterChange::Edit(edit)), Err(Refusal::TooManyKeywords));
     let posts: Vec<PostId> = (0..=FILTERED_POSTS_MAX).map(|_| world.post(2, "a post")).collect();
     for post in &posts[1..] {
         run(&mut world, 0, FilterChange::AddPost { filter, post: *post }).unwrap();
     }
     let add = FilterChange::AddPost { filter, post: posts[0] };
-    assert_eq!(run(&mut world, 0, add.clone()), refused(FilterRefusal::TooManyPosts));
+    assert_eq!(run(&mut world, 0, add.clone()), Err(Refusal::TooManyFilteredPosts));
     world.run(Command::DeletePost { post: posts[1] }).unwrap();
     assert!(run(&mut world, 0, add).is_ok(), "deleted posts do not count");
     assert_eq!(filters(&world, 0)[0].posts.len(), FILTERED_POSTS_MAX);
@@ -206,7 +199,7 @@ fn only_posts_that_the_user_may_see_are_filtered() {
     }
     let remove = FilterChange::RemovePost { filter, part: found[0].id };
     assert_eq!(run(&mut world, 0, remove.clone()), Ok(Done::FilterSaved(filter)));
-    assert_eq!(run(&mut world, 0, remove), refused(FilterRefusal::NotFound));
+    assert_eq!(run(&mut world, 0, remove), Err(Refusal::FilterNotFound));
 }
 
 #[test]

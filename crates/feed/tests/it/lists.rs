@@ -62,7 +62,7 @@ fn a_list_has_users_whom_its_owner_follows_and_is_nobody_elses() {
         (add(0, of_ada, &[]), Ok(Done::ListMembersChanged), &[1, 2]),
         (add(0, of_ada, &[3]), Err(Refusal::NotFollowed), &[1, 2]),
         (add(0, of_ada, &[0]), Err(Refusal::NotFollowed), &[1, 2]),
-        (add(0, of_ada, &[9]), Err(Refusal::UserNotFound), &[1, 2]),
+        (add(0, of_ada, &[9]), Err(Refusal::OtherNotFound), &[1, 2]),
         (add(1, of_ada, &[0]), Err(Refusal::ListNotFound), &[1, 2]),
         (add(9, of_ada, &[0]), Err(Refusal::UserNotFound), &[1, 2]),
         (remove(1, of_ada, &[1]), Err(Refusal::ListNotFound), &[1, 2]),

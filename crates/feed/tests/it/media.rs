@@ -4,8 +4,7 @@ use crate::support::{World, id};
 use feed::limits::{POST_MEDIA_MAX, UNATTACHED_MEDIA_MAX, UNATTACHED_MS};
 use feed::media::{
     BlurHash, Description, FileHash, Focus, MediaChange, MediaCommand, MediaDone, MediaFile,
-    MediaId, MediaKey, MediaPostEdit, MediaRefusal, MediaSpace, MediaUse, NewMedia, NewMediaPost,
-    ProfilePicture,
+    MediaId, MediaKey, MediaPostEdit, MediaSpace, MediaUse, NewMedia, NewMediaPost, ProfilePicture,
 };
 use feed::{
     Command, Done, Due, DueWork, Effect, Mend, NewPost, Outcome, PostChange, PostEdit, PostId,
@@ -91,7 +90,7 @@ fn a_picture_is_attached_to_one_post_and_goes_with_it() {
     assert_eq!(world.facts().media(media[0]).unwrap().used, MediaUse::Post(post));
     assert_eq!(world.facts().media_space(USER), space(4, 0));
     assert_eq!(world.facts().all_media_space(), space(4, 0));
-    let attached = Err(Refusal::Media(MediaRefusal::Attached));
+    let attached = Err(Refusal::MediaAttached);
     assert_eq!(publish(&mut world, 0, "again", &media[..1]), attached);
     assert_eq!(run(&mut world, MediaCommand::Delete { user: id(0), media: media[0] }), attached);
     check_rows(&world);
@@ -108,16 +107,16 @@ fn pictures_of_others_and_too_many_are_refused_and_change_nothing() {
     let media: Vec<_> = (1..=5).map(|content| added(&mut world, new(0, content))).collect();
     let before = world.snapshot();
     for (author, text, media, refusal) in [
-        (1, "x", vec![media[0]], Refusal::Media(MediaRefusal::NotFound)),
-        (0, "x", vec![MediaId(7)], Refusal::Media(MediaRefusal::NotFound)),
-        (0, "x", media.clone(), Refusal::Media(MediaRefusal::TooManyOfPost)),
-        (0, "x", vec![media[0]; 2], Refusal::Media(MediaRefusal::Attached)),
+        (1, "x", vec![media[0]], Refusal::MediaNotFound),
+        (0, "x", vec![MediaId(7)], Refusal::MediaNotFound),
+        (0, "x", media.clone(), Refusal::TooManyMedia),
+        (0, "x", vec![media[0]; 2], Refusal::MediaAttached),
         (0, "", vec![], Refusal::BadText),
         (9, "x", vec![media[0]], Refusal::UserNotFound),
     ] {
         assert_eq!(publish(&mut world, author, text, &media), Err(refusal), "{author} {media:?}");
     }
-    let not_found = Err(Refusal::Media(MediaRefusal::NotFound));
+    let not_found = Err(Refusal::MediaNotFound);
     assert_eq!(run(&mut world, MediaCommand::Delete { user: id(1), media: media[0] }), not_found);
     let change = MediaChange { media: media[0], description: None, focus: None };
     let change = MediaCommand::Change { user: id(1), change: Box::new(change) };
@@ -159,7 +158,7 @@ fn an_edit_removes_adds_and_describes_pictures() {
     assert_eq!(edit(&mut world, nothing.clone(), Some(&[]), &[]), Err(Refusal::BadText));
     let foreign = added(&mut world, new(1, 9));
     let refused = edit(&mut world, nothing, Some(&[foreign]), &[]);
-    assert_eq!(refused, Err(Refusal::Media(MediaRefusal::NotFound)));
+    assert_eq!(refused, Err(Refusal::MediaNotFound));
     assert_eq!(world.facts().post(post).unwrap().media, kept);
 }
 
@@ -242,13 +241,12 @@ fn a_profile_has_one_picture_of_each_kind_and_the_one_before_is_removed() {
     let user = world.facts().user(USER).unwrap();
     assert_eq!((user.avatar, user.header), (Some(second), Some(header)));
     assert!(world.facts().media(first).is_none());
-    let attached = Err(Refusal::Media(MediaRefusal::Attached));
+    let attached = Err(Refusal::MediaAttached);
     assert_eq!(publish(&mut world, 0, "x", &[second]), attached);
     let description = Some(Description::parse("me").unwrap());
-    for (user, media, expect) in [
-        (0, second, Ok(Done::Media(MediaDone::Changed))),
-        (1, second, Err(Refusal::Media(MediaRefusal::NotFound))),
-    ] {
+    for (user, media, expect) in
+        [(0, second, Ok(Done::Media(MediaDone::Changed))), (1, second, Err(Refusal::MediaNotFound))]
+    {
         let change = MediaChange { media, description: description.clone(), focus: None };
         let change = MediaCommand::Change { user: id(user), change: Box::new(change) };
         assert_eq!(run(&mut world, change), expect);
@@ -309,7 +307,7 @@ fn the_number_of_pictures_that_are_not_attached_is_bounded() {
         added(&mut world, new(0, content));
     }
     let more = MediaCommand::Add(Box::new(new(0, 99)));
-    let refused = Err(Refusal::Media(MediaRefusal::TooManyUnattached));
+    let refused = Err(Refusal::TooManyUnattachedMedia);
     assert_eq!(run(&mut world, more.clone()), refused);
     added(&mut world, NewMedia { profile: Some(ProfilePicture::Avatar), ..new(0, 98) });
     let media = unattached(&world)[0];

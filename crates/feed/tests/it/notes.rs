@@ -36,8 +36,12 @@ fn a_note_about_a_user_who_does_not_exist_for_the_author_is_refused() {
     world.run(block(id(1), id(0))).unwrap();
     world.run(block(id(0), id(2))).unwrap();
     let before = world.snapshot();
-    for (user, other) in [(0, 1), (0, 9), (9, 0)] {
-        assert_eq!(world.run(note(user, other, "x")), Err(Refusal::UserNotFound));
+    for (user, other, unknown) in [
+        (0, 1, Refusal::OtherNotFound),
+        (0, 9, Refusal::OtherNotFound),
+        (9, 0, Refusal::UserNotFound),
+    ] {
+        assert_eq!(world.run(note(user, other, "x")), Err(unknown));
     }
     assert_eq!(world.snapshot(), before);
     assert_eq!(world.run(note(0, 2, "why I block them")), Ok(Done::NoteSet));

@@ -113,9 +113,9 @@ fn options_belong_to_a_follow_or_a_request_and_end_with_it() {
     world.run(block(id(2), id(0))).unwrap();
     assert_eq!(world.options(0, 2), (false, false));
     let before = world.snapshot();
-    assert_eq!(world.follow_with(0, 2, Some(false), None), Err(Refusal::UserNotFound));
+    assert_eq!(world.follow_with(0, 2, Some(false), None), Err(Refusal::OtherNotFound));
     assert_eq!(world.follow_with(0, 0, Some(false), None), Err(Refusal::SelfFollow));
-    assert_eq!(world.follow_with(0, 9, Some(false), None), Err(Refusal::UserNotFound));
+    assert_eq!(world.follow_with(0, 9, Some(false), None), Err(Refusal::OtherNotFound));
     assert_eq!(world.snapshot(), before);
     assert_eq!(world.rows.first_name(NameTable::FollowOptions, &[]), None);
 }

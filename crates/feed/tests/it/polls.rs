@@ -7,7 +7,7 @@ use feed::poll::{
 };
 use feed::{
     Command, Done, DueWork, Effect, Mend, NewPost, Notice, Outcome, Poll, PollChoices, PollCounts,
-    PollId, PollRefusal, PostEdit, PostId, PostText, Reaction, Refusal, UserId, Visibility,
+    PollId, PostEdit, PostId, PostText, Reaction, Refusal, UserId, Visibility,
 };
 use rows::{NameTable, PointTable, Rows as _, Scan as _, SetTable};
 
@@ -46,10 +46,6 @@ fn edit(world: &mut World, post: PostId, poll: Option<NewPoll>) -> Outcome {
     let edit = PostEdit { text: None, ..PostEdit::of_text(post, PostText::parse("x").unwrap()) };
     let (media, changes) = (None, Vec::new());
     run(world, PollCommand::Edit(Box::new(PollPostEdit { edit, poll, media, changes })))
-}
-
-fn refused(refusal: PollRefusal) -> Outcome {
-    Err(Refusal::Poll(refusal))
 }
 
 const VOTED: Outcome = Ok(Done::Poll(PollDone::Voted));
@@ -98,14 +94,14 @@ fn one_votes_for_further_options_of_a_poll_that_allows_several() {
     let one = ask(&mut world, 0);
     let several = new(&["yes", "no", "maybe"], true);
     let several = publish(&mut world, 0, Visibility::Public, several);
-    let voted = || refused(PollRefusal::Voted);
+    let voted = || Err(Refusal::AlreadyVoted);
     for (user, post, choices, expect, counted) in [
         (1, one, &[0][..], VOTED, (1, [1, 0, 0, 0])),
         (1, one, &[1], voted(), (1, [1, 0, 0, 0])),
         (1, several, &[0], VOTED, (1, [1, 0, 0, 0])),
         (1, several, &[0], voted(), (1, [1, 0, 0, 0])),
         (1, several, &[0, 2], voted(), (1, [1, 0, 0, 0])),
-        (1, several, &[3], refused(PollRefusal::BadChoice), (1, [1, 0, 0, 0])),
+        (1, several, &[3], Err(Refusal::BadChoice), (1, [1, 0, 0, 0])),
         (1, several, &[2], VOTED, (1, [1, 0, 1, 0])),
         (2, several, &[1, 2], VOTED, (2, [1, 1, 2, 0])),
         (1, several, &[1], VOTED, (2, [1, 2, 2, 0])),
@@ -126,19 +122,19 @@ fn one_votes_once_in_time_for_what_the_poll_has_and_not_in_ones_own() {
     let one = ask(&mut world, 0);
     let many = publish(&mut world, 0, Visibility::Public, new(&["a", "b", "c", "d"], true));
     for (user, post, choices, expect) in [
-        (1, plain, vec![0], refused(PollRefusal::NotFound)),
-        (1, PostId(7), vec![0], refused(PollRefusal::NotFound)),
+        (1, plain, vec![0], Err(Refusal::PollNotFound)),
+        (1, PostId(7), vec![0], Err(Refusal::PollNotFound)),
         (9, one, vec![0], Err(Refusal::UserNotFound)),
-        (0, one, vec![0], refused(PollRefusal::Own)),
-        (1, one, vec![0, 1], refused(PollRefusal::OneChoice)),
-        (1, one, vec![3], refused(PollRefusal::BadChoice)),
+        (0, one, vec![0], Err(Refusal::OwnPoll)),
+        (1, one, vec![0, 1], Err(Refusal::OneChoice)),
+        (1, one, vec![3], Err(Refusal::BadChoice)),
         (1, one, vec![1], VOTED),
-        (1, one, vec![1], refused(PollRefusal::Voted)),
-        (1, one, vec![0], refused(PollRefusal::Voted)),
+        (1, one, vec![1], Err(Refusal::AlreadyVoted)),
+        (1, one, vec![0], Err(Refusal::AlreadyVoted)),
         (2, one, vec![1], VOTED),
         (1, many, vec![3, 0], VOTED),
         (2, many, vec![0], VOTED),
-        (2, many, vec![0, 1], refused(PollRefusal::Voted)),
+        (2, many, vec![0, 1], Err(Refusal::AlreadyVoted)),
     ] {
         let before = world.snapshot();
         let outcome = vote(&mut world, user, post, &choices);
@@ -154,7 +150,7 @@ fn one_votes_once_in_time_for_what_the_poll_has_and_not_in_ones_own() {
     world.now_ms = poll(&world, one).ends_ms - 2;
     assert_eq!(vote(&mut world, 3, one, &[0]), VOTED);
     world.run(register("eve")).unwrap();
-    assert_eq!(vote(&mut world, 4, one, &[0]), refused(PollRefusal::Ended));
+    assert_eq!(vote(&mut world, 4, one, &[0]), Err(Refusal::PollEnded));
     check_rows(&world);
 }
 
@@ -172,13 +168,13 @@ fn only_those_who_may_see_a_post_vote_in_its_poll() {
     ] {
         let post = publish(&mut world, 0, visibility, new(&["a", "b"], false));
         for (user, may) in (1..).zip(voters) {
-            let expect = if may { VOTED } else { refused(PollRefusal::NotFound) };
+            let expect = if may { VOTED } else { Err(Refusal::PollNotFound) };
             assert_eq!(vote(&mut world, user, post, &[0]), expect, "{visibility:?} of {user}");
         }
     }
     let post = ask(&mut world, 2);
     world.run(Command::DeleteUser { user: id(2) }).unwrap();
-    assert_eq!(vote(&mut world, 1, post, &[0]), refused(PollRefusal::NotFound));
+    assert_eq!(vote(&mut world, 1, post, &[0]), Err(Refusal::PollNotFound));
 }
 
 #[test]
@@ -225,7 +221,7 @@ fn other_options_begin_a_new_poll_and_the_same_ones_keep_the_votes() {
     assert_eq!(world.facts().post_counts(post).favourites, 1, "reactions to the post stay");
     edit(&mut world, post, None).unwrap();
     assert_eq!(world.facts().post(post).unwrap().poll, None);
-    assert_eq!(vote(&mut world, 2, post, &[0]), refused(PollRefusal::NotFound));
+    assert_eq!(vote(&mut world, 2, post, &[0]), Err(Refusal::PollNotFound));
     sweep(&mut world);
     assert!(has_no_rows(&world));
     check_rows(&world);
@@ -241,7 +237,7 @@ fn a_poll_that_has_ended_does_not_begin_again_without_other_options() {
     end(&mut world, post);
     edit(&mut world, post, Some(new(&["yes", "no", "maybe"], false))).unwrap();
     assert_eq!(poll(&world, post), before);
-    assert_eq!(vote(&mut world, 2, post, &[0]), refused(PollRefusal::Ended));
+    assert_eq!(vote(&mut world, 2, post, &[0]), Err(Refusal::PollEnded));
     assert_eq!(end(&mut world, post), 0);
     let of_polls = |world: &World, user| {
         world.notices(user).into_iter().filter(|(_, notice)| *notice == Notice::Poll(post)).count()

@@ -21,17 +21,17 @@ fn a_refused_command_changes_nothing() {
         (register("ADA"), Refusal::HandleTaken),
         (follow(id(0), id(0)), Refusal::SelfFollow),
         (follow(id(0), handle("ada")), Refusal::SelfFollow),
-        (follow(id(0), id(3)), Refusal::UserNotFound),
+        (follow(id(0), id(3)), Refusal::OtherNotFound),
         (follow(id(3), id(0)), Refusal::UserNotFound),
         (follow(handle("nobody"), id(0)), Refusal::UserNotFound),
         (unfollow(id(0), id(0)), Refusal::SelfFollow),
-        (unfollow(id(0), id(9)), Refusal::UserNotFound),
+        (unfollow(id(0), id(9)), Refusal::OtherNotFound),
         (post(3, "hi"), Refusal::UserNotFound),
         (edit(id(7)), Refusal::UserNotFound),
         (Command::DeletePost { post: PostId(5) }, Refusal::PostNotFound),
         (befriend(id(0), id(0)), Refusal::SelfFriend),
         (befriend(handle("ada"), id(0)), Refusal::SelfFriend),
-        (befriend(id(0), id(3)), Refusal::UserNotFound),
+        (befriend(id(0), id(3)), Refusal::OtherNotFound),
         (befriend(handle("nobody"), id(0)), Refusal::UserNotFound),
         (unfriend(id(0), id(0)), Refusal::SelfFriend),
         (unfriend(id(9), id(0)), Refusal::UserNotFound),
@@ -153,8 +153,8 @@ fn many_are_followed_or_none() {
     for (others, outcome) in [
         (vec![], Ok(Done::Followed)),
         (vec![id(1), handle("cy"), id(1)], Ok(Done::Followed)),
-        (vec![id(1), id(99)], Err(Refusal::UserNotFound)),
-        (vec![id(1), handle("nobody")], Err(Refusal::UserNotFound)),
+        (vec![id(1), id(99)], Err(Refusal::OtherNotFound)),
+        (vec![id(1), handle("nobody")], Err(Refusal::OtherNotFound)),
         (vec![id(1), handle("ada")], Err(Refusal::SelfFollow)),
     ] {
         let mut world = World::new();
@@ -424,7 +424,7 @@ fn a_retry_with_the_same_idempotency_key_returns_the_first_result() {
 fn a_refused_command_does_not_use_up_its_key() {
     let key = Some(Idempotency { key: [7; 16], content: [7; 8] });
     let mut world = World::new();
-    assert_eq!(world.apply(follow(id(0), id(3)), key).outcome, Err(Refusal::UserNotFound));
+    assert_eq!(world.apply(follow(id(0), id(3)), key).outcome, Err(Refusal::OtherNotFound));
     world.run(register("dot")).unwrap();
     assert_eq!(world.apply(follow(id(0), id(3)), key).outcome, Ok(Done::Followed));
 }

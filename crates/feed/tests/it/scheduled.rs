@@ -7,13 +7,13 @@ use feed::accounts::{AccountCommand, AccountState, PasswordHash, Role};
 use feed::limits::{SCHEDULED_MAX, SCHEDULED_MS_MAX, SCHEDULED_MS_MIN, UNATTACHED_MEDIA_MAX};
 use feed::media::{
     BlurHash, Description, FileHash, MediaCommand, MediaDone, MediaFile, MediaId, MediaKey,
-    MediaRefusal, MediaUse, NewMedia,
+    MediaUse, NewMedia,
 };
 use feed::poll::{NewPoll, PollOptions, PollTime};
 use feed::schedule::{ScheduleCommand, ScheduleDone, ScheduledPost};
 use feed::{
-    Command, Done, DueWork, Mend, NewPost, Outcome, PollRefusal, PostId, PostText, Refusal,
-    ScheduleRefusal, ScheduledId, Span, UserId,
+    Command, Done, DueWork, Mend, NewPost, Outcome, PostId, PostText, Refusal, ScheduledId, Span,
+    UserId,
 };
 use rows::{NameTable, Rows as _};
 
@@ -49,10 +49,6 @@ fn publish(world: &mut World, user: u32, id: ScheduledId) -> Outcome {
 
 const PUBLISHED: Outcome = Ok(Done::DueDone);
 const NOT_DUE: Outcome = Ok(Done::NotDue);
-
-fn refused(refusal: ScheduleRefusal) -> Outcome {
-    Err(Refusal::Schedule(refusal))
-}
 
 fn picture(world: &mut World, owner: u32, content: u8) -> MediaId {
     let new = NewMedia {
@@ -120,7 +116,7 @@ fn a_post_is_scheduled_five_minutes_to_ten_years_ahead() {
     }
     for due_ms in [0, 1, u64::MAX] {
         let post = ScheduledPost { due_ms, ..new(&world, 0, "later") };
-        assert_eq!(create(&mut world, post), refused(ScheduleRefusal::BadTime));
+        assert_eq!(create(&mut world, post), Err(Refusal::BadScheduledTime));
     }
 }
 
@@ -175,9 +171,9 @@ fn what_could_not_be_published_now_is_refused_and_changes_nothing() {
         (new(&world, 0, ""), Refusal::BadText),
         (new(&world, 9, "later"), Refusal::UserNotFound),
         (reply, Refusal::ParentNotFound),
-        (media(&[theirs]), MediaRefusal::NotFound.into()),
-        (media(&[mine, mine]), MediaRefusal::Attached.into()),
-        (ScheduledPost { poll: poll(), ..media(&[mine]) }, PollRefusal::WithMedia.into()),
+        (media(&[theirs]), Refusal::MediaNotFound),
+        (media(&[mine, mine]), Refusal::MediaAttached),
+        (ScheduledPost { poll: poll(), ..media(&[mine]) }, Refusal::PollWithMedia),
     ] {
         let before = world.snapshot();
         assert_eq!(create(&mut world, post), Err(expect));
@@ -190,7 +186,7 @@ fn what_could_not_be_published_now_is_refused_and_changes_nothing() {
         ScheduleCommand::Move { user: id(2), id: at, due_ms },
         ScheduleCommand::Cancel { user: id(0), id: ScheduledId(7) },
     ] {
-        assert_eq!(run(&mut world, command), refused(ScheduleRefusal::NotFound), "not theirs");
+        assert_eq!(run(&mut world, command), Err(Refusal::ScheduledNotFound), "not theirs");
     }
 }
 
@@ -239,9 +235,9 @@ fn its_pictures_are_held_until_it_is_published_or_cancelled() {
     assert_eq!(used(&world, media[0]), Some(MediaUse::Scheduled(first)));
     assert_eq!(world.facts().media_space(UserId(0)).unattached, 2);
     let again = post(&world, &media[1..3]);
-    assert_eq!(create(&mut world, again), Err(MediaRefusal::Attached.into()));
+    assert_eq!(create(&mut world, again), Err(Refusal::MediaAttached));
     let delete = MediaCommand::Delete { user: id(0), media: media[0] };
-    assert_eq!(world.run(Command::Media(delete)), Err(MediaRefusal::Attached.into()));
+    assert_eq!(world.run(Command::Media(delete)), Err(Refusal::MediaAttached));
     world.now_ms += 2 * support::DAY_MS;
     assert_eq!(world.do_due_of(|work| matches!(work, DueWork::RemoveMedia { .. })), 2);
     assert!(used(&world, media[0]).is_some() && used(&world, media[2]).is_none());
@@ -277,7 +273,7 @@ fn the_number_of_scheduled_posts_is_bounded_and_a_deleted_user_leaves_none() {
         created(&mut world, post);
     }
     let post = new(&world, 0, "later");
-    assert_eq!(create(&mut world, post), refused(ScheduleRefusal::TooMany));
+    assert_eq!(create(&mut world, post), Err(Refusal::TooManyScheduled));
     let of_other = new(&world, 1, "later");
     let of_other = created(&mut world, of_other);
     run(&mut world, ScheduleCommand::Cancel { user: id(0), id: first }).unwrap();

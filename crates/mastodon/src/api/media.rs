@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
-use feed::media::{Description, Focus, MediaChange, MediaCommand, MediaId, MediaRefusal, MediaUse};
+use feed::media::{Description, Focus, MediaChange, MediaCommand, MediaId, MediaUse};
 use feed::{Command, Refusal, UserId, UserRef};
 use media::Shape;
 use node::Upload;
@@ -132,15 +132,15 @@ fn said(fields: &Fields) -> Result<Said, ApiError> {
 }
 
 fn said_in([description, focus]: [Option<&str>; 2]) -> Result<Said, ApiError> {
-    let description = description.map(Description::parse).transpose().map_err(Refusal::from)?;
+    let description = description.map(Description::parse).transpose()?;
     let focus = focus.filter(|text| !text.is_empty()).map(parse_focus).transpose();
-    Ok((description, focus.map_err(Refusal::from)?))
+    Ok((description, focus?))
 }
 
 /// A point such as `-0.5,1.0`.
-fn parse_focus(text: &str) -> Result<Focus, MediaRefusal> {
-    let part = |text: &str| text.trim().parse::<f32>().map_err(|_| MediaRefusal::BadFocus);
-    let (x, y) = text.split_once(',').ok_or(MediaRefusal::BadFocus)?;
+fn parse_focus(text: &str) -> Result<Focus, Refusal> {
+    let part = |text: &str| text.trim().parse::<f32>().map_err(|_| Refusal::BadFocus);
+    let (x, y) = text.split_once(',').ok_or(Refusal::BadFocus)?;
     Focus::new(part(x)?, part(y)?)
 }
 
@@ -150,7 +150,7 @@ pub(crate) fn named(fields: &Fields) -> Result<Option<Vec<MediaId>>, ApiError> {
     if given.peek().is_none() {
         return Ok(None);
     }
-    let id = |text| number(text).map(MediaId).ok_or(Refusal::Media(MediaRefusal::NotFound));
+    let id = |text| number(text).map(MediaId).ok_or(Refusal::MediaNotFound);
     let ids: Result<Vec<_>, _> = given.filter(|text| !text.is_empty()).map(id).collect();
     Ok(Some(ids?))
 }
@@ -160,8 +160,7 @@ pub(crate) fn changes(fields: &Fields) -> Result<Vec<MediaChange>, ApiError> {
     let objects = fields.objects("media_attributes", ["id", "description", "focus"]);
     let mut changes = Vec::new();
     for [id, description, focus] in objects.unwrap_or_default() {
-        let media =
-            id.and_then(number).map(MediaId).ok_or(Refusal::Media(MediaRefusal::NotFound))?;
+        let media = id.and_then(number).map(MediaId).ok_or(Refusal::MediaNotFound)?;
         let (description, focus) = said_in([description, focus])?;
         changes.push(MediaChange { media, description, focus });
     }

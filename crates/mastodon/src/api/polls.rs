@@ -3,7 +3,7 @@
 use axum::extract::State;
 use axum::response::Response;
 use feed::poll::{NewPoll, PollCommand, PollOptions, PollTime};
-use feed::{Command, PollChoices, PollRefusal, Refusal, UserRef};
+use feed::{Command, PollChoices, Refusal, UserRef};
 
 use crate::answers;
 use crate::entities::Entities;
@@ -32,7 +32,7 @@ pub(crate) async fn vote(
 ) -> Result<Response, ApiError> {
     let chosen = fields.all("choices").map(|text| {
         let option = number(text).and_then(|option| usize::try_from(option).ok());
-        option.ok_or(Refusal::Poll(PollRefusal::BadChoice))
+        option.ok_or(Refusal::BadChoice)
     });
     let choices = PollChoices::new(chosen.collect::<Result<Vec<_>, _>>()?);
     // Whether there is the poll comes first.
@@ -55,7 +55,7 @@ pub(crate) fn named(fields: &Fields) -> Result<Option<Option<NewPoll>>, ApiError
         return Ok(Some(None));
     }
     let secs = fields.one("poll[expires_in]")?.and_then(number);
-    let secs = secs.ok_or(Refusal::Poll(PollRefusal::BadTime))?;
+    let secs = secs.ok_or(Refusal::BadPollTime)?;
     Ok(Some(Some(NewPoll {
         options: PollOptions::parse(options)?,
         multiple: fields.is_true("poll[multiple]")?,

@@ -4,9 +4,7 @@ use axum::extract::State;
 use axum::response::Response;
 use feed::Visibility;
 use feed::media::{Description, MediaChange, MediaCommand, MediaId, ProfilePicture};
-use feed::{
-    Bio, Command, Language, Name, PostDefaults, ProfileFields, Refusal, UserEdit, UserId, UserRef,
-};
+use feed::{Bio, Command, Language, Name, PostDefaults, ProfileFields, UserEdit, UserId, UserRef};
 
 use media::Shape;
 use node::UploadError;
@@ -60,7 +58,7 @@ impl Server {
         let has = user.map_or([None; 2], |user| [user.avatar, user.header]);
         let mut described = Vec::new();
         for ((said, has), (name, ..)) in said.into_iter().zip(has).zip(PICTURES) {
-            let said = said.map_err(Refusal::from)?;
+            let said = said?;
             let is_empty = said.as_ref().is_none_or(|text| text.as_str().is_empty());
             if !is_empty && has.is_none() && files.get(name).is_none() {
                 return Err(ApiError::invalid(format!("there is no {name} to describe")));

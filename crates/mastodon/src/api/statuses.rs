@@ -9,10 +9,7 @@ use feed::media::{MediaCommand, MediaPostEdit, NewMediaPost};
 use feed::poll::{NewPollPost, PollCommand, PollPostEdit};
 use feed::schedule::{ScheduleCommand, ScheduleDone, ScheduledPost};
 use feed::text::{Language, Warning};
-use feed::{
-    Command, Done, NewPost, PollRefusal, PostEdit, PostId, PostText, Refusal, UserId, UserRef,
-    thread,
-};
+use feed::{Command, Done, NewPost, PostEdit, PostId, PostText, Refusal, UserId, UserRef, thread};
 use serde_json::{Value, json};
 
 use super::accounts::{ids, list};
@@ -202,7 +199,7 @@ fn publish(new: ScheduledPost, due_ms: Option<u64>) -> Result<Command, ApiError>
         (Some(poll), true) => {
             Command::Poll(PollCommand::Publish(Box::new(NewPollPost { post, poll })))
         }
-        (Some(_), false) => return Err(Refusal::from(PollRefusal::WithMedia).into()),
+        (Some(_), false) => return Err(Refusal::PollWithMedia.into()),
     })
 }
 

@@ -4,8 +4,8 @@ use axum::extract::State;
 use axum::http::Extensions;
 use axum::{Extension, Json};
 use feed::accounts::{
-    AccessScopes, AccountCommand, AccountDone, AccountRefusal, App, AppId, AppName, AppRequest,
-    RedirectUri, Website,
+    AccessScopes, AccountCommand, AccountDone, App, AppId, AppName, AppRequest, RedirectUri,
+    Website,
 };
 use feed::limits::REDIRECT_URIS_MAX;
 use serde_json::{Value, json};
@@ -16,6 +16,7 @@ use crate::limiter::What;
 use crate::secret::Secret;
 use crate::state::{Shared, client_address};
 use crate::tokens::Access;
+use feed::Refusal;
 
 /// Scopes of an app, or of a token, that names none.
 pub(crate) const DEFAULT_SCOPES: &str = "read";
@@ -66,7 +67,7 @@ fn request(fields: &Fields, secret: &Secret) -> Result<AppRequest, ApiError> {
     let redirects: Vec<_> = redirects.take(REDIRECT_URIS_MAX + 1).map(RedirectUri::parse).collect();
     let redirects: Vec<_> = redirects.into_iter().collect::<Result<_, _>>()?;
     if redirects.is_empty() || redirects.len() > REDIRECT_URIS_MAX {
-        return Err(AccountRefusal::BadRedirectUri.into());
+        return Err(Refusal::BadRedirectUri.into());
     }
     let scopes = AccessScopes::parse(fields.one("scopes")?.unwrap_or(DEFAULT_SCOPES))?;
     Ok(AppRequest { name, website, redirects, scopes, secret: secret.hash() })

@@ -7,7 +7,7 @@ use feed::filter::{
     FilterText, FilteredPost, Keyword,
 };
 use feed::limits::{FILTER_KEYWORDS_MAX, FILTERED_POSTS_MAX, FILTERS_MAX};
-use feed::{FilterRefusal, PostId, Refusal};
+use feed::{PostId, Refusal};
 
 use super::Wrong;
 use super::ids::Ids;
@@ -23,12 +23,12 @@ pub(super) fn filters(
     let keywords = lines.iter().map(|filter| filter.keywords.len()).sum::<usize>();
     let posts = lines.iter().map(|filter| filter.posts.len()).sum::<usize>();
     for (count, most, refusal) in [
-        (lines.len(), FILTERS_MAX, FilterRefusal::TooMany),
-        (keywords, FILTER_KEYWORDS_MAX, FilterRefusal::TooManyKeywords),
-        (posts, FILTERED_POSTS_MAX, FilterRefusal::TooManyPosts),
+        (lines.len(), FILTERS_MAX, Refusal::TooManyFilters),
+        (keywords, FILTER_KEYWORDS_MAX, Refusal::TooManyKeywords),
+        (posts, FILTERED_POSTS_MAX, Refusal::TooManyFilteredPosts),
     ] {
         if count > most {
-            return Err(Refusal::from(refusal).into());
+            return Err(refusal.into());
         }
     }
     let (mut filters, mut parts) = (Given::default(), Given::default());

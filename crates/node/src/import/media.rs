@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use feed::limits::{POST_MEDIA_MAX, USER_MEDIA_BYTES_MAX, USER_MEDIA_MAX};
 use feed::media::{
-    BlurHash, Description, FileHash, Focus, Media, MediaFile, MediaId, MediaKey, MediaRefusal,
-    MediaSpace, MediaUse, ProfilePicture,
+    BlurHash, Description, FileHash, Focus, Media, MediaFile, MediaId, MediaKey, MediaSpace,
+    MediaUse, ProfilePicture,
 };
 use feed::{PostId, Refusal, UserId, write};
 use store::Loader;
@@ -48,7 +48,7 @@ impl Pictures {
         lines: &[Picture<'_>],
     ) -> Result<Vec<MediaId>, Wrong> {
         if lines.len() > POST_MEDIA_MAX {
-            return Err(Refusal::from(MediaRefusal::TooManyOfPost).into());
+            return Err(Refusal::TooManyMedia.into());
         }
         lines.iter().map(|line| self.add(loader, ids, (owner, used), line)).collect()
     }
@@ -81,8 +81,8 @@ impl Pictures {
             original: file(&line.original)?,
             preview: line.preview.as_ref().map(file).transpose()?,
             blurhash: BlurHash::parse(&line.blurhash).ok_or("this is no BlurHash")?,
-            description: Description::parse(&line.description).map_err(Refusal::from)?,
-            focus: focus.map_err(Refusal::from)?,
+            description: Description::parse(&line.description)?,
+            focus: focus?,
             used,
         };
         let space = self.of_users.entry(owner).or_default();
@@ -91,7 +91,7 @@ impl Pictures {
             space.bytes = space.bytes.saturating_add(media.bytes());
         }
         if space.pictures > USER_MEDIA_MAX || space.bytes > USER_MEDIA_BYTES_MAX {
-            return Err(Refusal::from(MediaRefusal::TooMany).into());
+            return Err(Refusal::TooManyMediaOfUser.into());
         }
         // The same id twice is refused with the rows.
         write::media(loader, id, &media);

@@ -5,8 +5,8 @@ use feed::media::MediaUse;
 use feed::poll::{NewPoll, PollOptions, PollTime};
 use feed::schedule::ScheduledPost;
 use feed::{
-    Language, NewPost, Poll, PollChoices, PollCounts, PollId, PollRefusal, PostId, PostText,
-    Refusal, ScheduleRefusal, ScheduledId, UserId, UserRef, Visibility, Warning, write,
+    Language, NewPost, Poll, PollChoices, PollCounts, PollId, PostId, PostText, Refusal,
+    ScheduledId, UserId, UserRef, Visibility, Warning, write,
 };
 use hashbrown::{HashMap, HashSet};
 use store::Loader;
@@ -33,7 +33,7 @@ pub(super) fn poll(
     let ends_ms = line.ends.ok_or("the poll of a post has a time at which it ends")?.0;
     let life_ms = ends_ms.checked_sub(id.unix_ms());
     if id.0 < post.0 || life_ms.is_none_or(|ms| ms > 2 * POLL_SECS_MAX * 1_000) {
-        return Err(Refusal::from(PollRefusal::BadTime).into());
+        return Err(Refusal::BadPollTime.into());
     }
     if line.lasts.is_some() {
         return Err("only the poll of a scheduled post has a time that it lasts".into());
@@ -69,11 +69,11 @@ impl Votes {
         let user = users.find(&line.user)?;
         let choices = PollChoices::new(line.choices.iter().copied())?;
         if user == self.author {
-            return Err(Refusal::from(PollRefusal::Own).into());
+            return Err(Refusal::OwnPoll.into());
         }
         choices.check(&self.poll)?;
         if !self.voters.insert(user) {
-            return Err(Refusal::from(PollRefusal::Voted).into());
+            return Err(Refusal::AlreadyVoted.into());
         }
         self.counts.voters += 1;
         for (option, votes) in self.counts.votes.iter_mut().enumerate() {
@@ -105,7 +105,7 @@ impl ScheduledPosts {
         let count = self.0.entry(author).or_default();
         *count += 1;
         if *count > SCHEDULED_MAX {
-            return Err(Refusal::from(ScheduleRefusal::TooMany).into());
+            return Err(Refusal::TooManyScheduled.into());
         }
         let text = match line.text.is_empty() && !line.media.is_empty() {
             true => PostText::none(),
@@ -123,7 +123,7 @@ impl ScheduledPosts {
         };
         let poll = line.poll.as_ref().map(new_poll).transpose()?;
         if poll.is_some() && !line.media.is_empty() {
-            return Err(Refusal::from(PollRefusal::WithMedia).into());
+            return Err(Refusal::PollWithMedia.into());
         }
         let used = MediaUse::Scheduled(id);
         let media = pictures.of_all(loader, ids, (author, used), &line.media)?;

@@ -7,8 +7,8 @@ use feed::limits::{
     STORY_SECS_MIN,
 };
 use feed::{
-    Boost, Language, Poll, PollId, PollRefusal, PostCounts, PostId, PostText, Reaction, Refusal,
-    StoryId, UserId, Visibility, Warning, write,
+    Boost, Language, Poll, PollId, PostCounts, PostId, PostText, Reaction, Refusal, StoryId,
+    UserId, Visibility, Warning, write,
 };
 use rows::{Stamp, Totals};
 use store::Loader;
@@ -88,7 +88,7 @@ impl Posts {
             None => None,
         };
         if poll.is_some() && !media.is_empty() {
-            return Err(Refusal::from(PollRefusal::WithMedia).into());
+            return Err(Refusal::PollWithMedia.into());
         }
         let post = feed::Post {
             author,

@@ -1,6 +1,6 @@
 //! Imports users, follows and friendships.
 
-use feed::accounts::{Account, AccountRefusal, AccountState, Email, PasswordHash, Role};
+use feed::accounts::{Account, AccountState, Email, PasswordHash, Role};
 use feed::limits::{
     BLOCKS_MAX, FEATURED_TAGS_MAX, FOLLOWED_TAGS_MAX, FOLLOWING_MAX, FRIENDS_MAX, USER_POSTS_MAX,
     USERS_MAX,
@@ -87,7 +87,7 @@ impl Users {
             if let Some(email) = &account.email
                 && !self.emails.insert(email.clone())
             {
-                return Err(Refusal::from(AccountRefusal::EmailTaken).into());
+                return Err(Refusal::EmailTaken.into());
             }
             self.accounts += 1;
             self.disabled += u32::from(account.state == AccountState::Disabled);

@@ -1,7 +1,7 @@
 //! What posts said before they were edited.
 
 use feed::limits::POST_MEDIA_MAX;
-use feed::media::{MediaId, MediaRefusal};
+use feed::media::MediaId;
 use feed::poll::PollOptions;
 use feed::{Language, PostId, PostText, PostVersion, Refusal, Warning};
 use rows::Stamp;
@@ -50,7 +50,7 @@ fn versions(
 
 fn version(ids: &mut Ids, line: &Version<'_>) -> Result<PostVersion, Wrong> {
     if line.media.len() > POST_MEDIA_MAX {
-        return Err(Refusal::from(MediaRefusal::TooManyOfPost).into());
+        return Err(Refusal::TooManyMedia.into());
     }
     let media: Result<_, Wrong> =
         line.media.iter().map(|id| Ok(MediaId(ids.used(*id)?.0))).collect();

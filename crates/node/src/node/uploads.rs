@@ -5,7 +5,7 @@ use std::io;
 use feed::media::{
     BlurHash, MediaCommand, MediaDone, MediaFile, MediaId, MediaKey, NewMedia, ProfilePicture,
 };
-use feed::{Command, Done, Facts, Refusal, UserRef};
+use feed::{Command, Done, Facts, UserRef};
 use media::{Encoded, Picture, Shape};
 use store::unless_unreadable;
 use tokio::sync::oneshot;
@@ -42,7 +42,7 @@ impl Shared {
         // What is refused in any case is not converted.
         self.cluster.as_ref().map_or(Ok(()), Cluster::admits_pictures)?;
         if let Some(refusal) = Facts::new(&self.store).media_refusal(owner, profile, 0) {
-            return Err(Refusal::from(refusal).into());
+            return Err(refusal.into());
         }
         drop(self.promise_media(1)?);
         let head = media::head(&file)?;

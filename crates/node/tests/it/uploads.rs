@@ -8,8 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use feed::media::{
-    Description, MediaCommand, MediaDone, MediaId, MediaRefusal, MediaUse, NewMediaPost,
-    ProfilePicture,
+    Description, MediaCommand, MediaDone, MediaId, MediaUse, NewMediaPost, ProfilePicture,
 };
 use feed::{Bio, Command, Done, Handle, Name, NewPost, PostText, Refusal, Stamp, UserId, UserRef};
 use media::Shape;
@@ -181,8 +180,8 @@ fn pictures_that_no_post_has_are_bounded_and_removed_after_a_day_with_their_file
         subject.attachment(0, color);
     }
     let refused = subject.upload(0, &gif(99), Shape::Attachment).unwrap_err();
-    let UploadError::Refused(Refusal::Media(refusal)) = refused else { panic!("{refused:?}") };
-    assert_eq!(refusal, MediaRefusal::TooManyUnattached);
+    let UploadError::Refused(refusal) = refused else { panic!("{refused:?}") };
+    assert_eq!(refusal, Refusal::TooManyUnattachedMedia);
     assert_eq!(subject.files(), 64);
     subject.upload(0, &gif(0), Shape::Header).unwrap();
     subject.clock.store(START_MS + DAY_MS + 5_000, Ordering::Release);

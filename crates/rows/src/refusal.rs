@@ -1,0 +1,78 @@
+//! The form of a table of refusals, of which `feed` and `kv` have one each: for each refusal its class, the field that it is
+//! about, its code and its sentence. Protocols derive statuses, replies and descriptions from these, and spell no refusal again.
+
+/// The class of a refusal, from which a protocol derives a status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RefusalClass {
+    /// Something does not exist, or is hidden from who asks.
+    NotFound,
+    /// The change does not fit the state of what it changes.
+    Conflict,
+    /// A rule refuses a value, or the change.
+    Invalid,
+    /// A limit of the whole server is reached.
+    Full,
+    /// The same request may succeed a second later.
+    Busy,
+    /// The rules have an error.
+    Internal,
+}
+
+/// Declares an enum of refusals from a table with the rows `NAME = CLASS("field") "code": "sentence", values;`, where the
+/// field may be absent.
+#[macro_export]
+macro_rules! refusals {
+    ($(#[$about:meta])* pub enum $Refusal:ident {$(
+        $(#[$note:meta])*
+        $name:ident = $class:ident $(($field:literal))? $code:literal: $sentence:literal $(, $value:expr)*;
+    )*}) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $Refusal {$(
+            #[doc = concat!("`", $code, "`: ", $sentence)]
+            $(#[$note])*
+            $name,
+        )*}
+
+        impl $Refusal {
+            /// All refusals.
+            pub const ALL: &'static [Self] = &[$(Self::$name),*];
+
+            /// The class.
+            #[must_use]
+            pub const fn class(self) -> $crate::RefusalClass {
+                match self {$(
+                    Self::$name => $crate::RefusalClass::$class,
+                )*}
+            }
+
+            /// The field that the refusal is about, by its name in `/v1`; none if that depends on the request.
+            #[must_use]
+            pub const fn field(self) -> Option<&'static str> {
+                match self {$(
+                    Self::$name => $crate::refusals!(@field $($field)?),
+                )*}
+            }
+
+            /// The stable name in replies.
+            #[must_use]
+            pub const fn code(self) -> &'static str {
+                match self {$(
+                    Self::$name => $code,
+                )*}
+            }
+        }
+
+        impl std::fmt::Display for $Refusal {
+            fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                match self {$(
+                    Self::$name => write!(out, $sentence $(, $value)*),
+                )*}
+            }
+        }
+
+        impl std::error::Error for $Refusal {}
+    };
+    (@field) => { None };
+    (@field $field:literal) => { Some($field) };
+}
