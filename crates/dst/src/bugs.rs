@@ -11,7 +11,7 @@ const VARIABLE: &str = "ROOST_BUG";
 const FOUND_WITHIN: u64 = 2_000_000;
 
 /// Names, and what each breaks.
-const BUGS: [(&str, &str); 25] = [
+const BUGS: [(&str, &str); 41] = [
     ("acknowledge-before-sync", "a change is answered before its group is durable"),
     ("skip-checksum", "a payload in the log is not compared with its checksum"),
     ("accept-torn-group", "a group with missing sectors is applied"),
@@ -37,6 +37,22 @@ const BUGS: [(&str, &str); 25] = [
     ("show-expired-key", "a key is shown a millisecond too long"),
     ("sweep-live-key", "a key is removed a millisecond too early"),
     ("show-expired-story", "a story is shown a millisecond too long"),
+    ("show-direct-to-followers", "a direct post is shown to all followers of its author"),
+    ("show-whom-one-blocks", "a user sees whom they block"),
+    ("show-boosts-of-muted", "boosts of posts by muted users are shown"),
+    ("show-muted-stories", "stories of muted friends are shown"),
+    ("notify-of-muted-thread", "a mention in a muted thread is a notification"),
+    ("stay-friends-of-blocked", "a block does not end a friendship"),
+    ("notify-of-muted", "a mute that hides mentions does not hide them"),
+    ("stay-in-lists", "who is unfollowed stays in lists"),
+    ("list-without-follow", "users who are not followed are added to lists"),
+    ("vote-twice", "a second vote replaces the first"),
+    ("vote-after-end", "a poll is open for a second too long"),
+    ("edit-addresses-others", "an edit changes whom a direct post addresses"),
+    ("count-deleted-voters", "the votes of a deleted user stay counted"),
+    ("show-disabled-to-anyone", "a visitor sees posts of disabled accounts"),
+    ("find-deleted-users", "a search finds deleted users"),
+    ("mention-in-words", "a name within a word is a mention"),
 ];
 
 /// Whether this binary has the bugs.

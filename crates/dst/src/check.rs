@@ -7,6 +7,7 @@ mod media;
 mod notices;
 mod polls;
 mod posts;
+mod searches;
 mod settings;
 mod tags;
 mod versions;
@@ -43,6 +44,7 @@ impl Run {
                 self.check_home(user, &page);
                 self.check_posts_by(user, &page);
                 self.check_tagged(user, &page);
+                self.check_search(user);
                 self.check_lists(user, &page);
                 self.check_filters(user);
                 self.check_conversations(user);
@@ -103,6 +105,7 @@ impl Run {
         for (id, post) in self.model.feed.posts.iter().rev().take(50) {
             let found = node.facts().post(PostId(*id));
             assert_eq!(found.map(model_post).as_ref(), Some(post), "post {id}");
+            self.check_poll_of(PostId(*id));
         }
         self.check_edit_notices();
         self.check_accounts();

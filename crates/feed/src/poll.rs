@@ -146,7 +146,7 @@ impl Poll {
     /// Whether it has ended at `now_ms`, in milliseconds since 1970.
     #[must_use]
     pub fn is_over(&self, now_ms: u64) -> bool {
-        now_ms >= self.ends_ms
+        now_ms >= self.ends_ms + 1_000 * u64::from(rows::has_bug("vote-after-end"))
     }
 
     /// What it is after an edit at `now_ms`. With the same options the votes stay, and one that has ended does not begin

@@ -183,7 +183,8 @@ impl<'t> Tokens<'t> {
 
     /// The end of the mention that begins at `start`, with its kind.
     fn mention(&mut self, start: usize, before: Option<char>) -> Option<(usize, TokenKind<'t>)> {
-        if before.is_some_and(|c| is_word(c) || is_accent(c) || "@/=".contains(c)) {
+        let is_within = |c| is_word(c) && !rows::has_bug("mention-in-words");
+        if before.is_some_and(|c| is_within(c) || is_accent(c) || "@/=".contains(c)) {
             return None;
         }
         let rest = self.text.get(start + 1..)?;

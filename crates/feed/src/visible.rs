@@ -82,9 +82,13 @@ impl<'a, R: Rows + ?Sized> Viewer<'a, R> {
     #[must_use]
     pub fn visible_user(&self, other: UserId) -> bool {
         let Some(user) = self.user.filter(|user| *user != other) else {
-            return !self.is_anyone || !self.facts.is_disabled(other);
+            let sees_disabled = !self.is_anyone || rows::has_bug("show-disabled-to-anyone");
+            return sees_disabled || !self.facts.is_disabled(other);
         };
-        let is_blocked = || self.has_blocks && self.facts.is_blocked_between(user, other);
+        let is_blocked = || match rows::has_bug("show-whom-one-blocks") {
+            true => self.facts.blocks(other, user),
+            false => self.has_blocks && self.facts.is_blocked_between(user, other),
+        };
         !self.facts.is_disabled(other) && !is_blocked()
     }
 
@@ -118,6 +122,9 @@ impl<'a, R: Rows + ?Sized> Viewer<'a, R> {
         };
         let is_addressed = || match visibility {
             Visibility::Public | Visibility::Unlisted => true,
+            Visibility::Direct if rows::has_bug("show-direct-to-followers") => {
+                self.facts.follows(user, author) || is_mentioned(user)
+            }
             Visibility::Followers => self.facts.follows(user, author) || is_mentioned(user),
             Visibility::Direct => is_mentioned(user),
         };
@@ -129,6 +136,7 @@ impl<'a, R: Rows + ?Sized> Viewer<'a, R> {
     pub fn wanted(&self, post: &Post) -> bool {
         let mutes = |author| self.mute_of(author).is_some();
         let boosts_muted = || post.boost.as_ref().is_some_and(|boost| mutes(boost.author));
+        let boosts_muted = || boosts_muted() && !rows::has_bug("show-boosts-of-muted");
         self.visible(post) && !mutes(post.author) && !boosts_muted()
     }
 
@@ -173,13 +181,19 @@ impl<'a, R: Rows + ?Sized> Viewer<'a, R> {
     #[must_use]
     pub fn notified(&self, id: PostId) -> bool {
         let post = self.facts.post(id);
-        post.is_some_and(|post| self.sees_edits(&post) && !self.mutes_thread_of((id, &post)))
+        post.is_some_and(|post| {
+            self.sees_edits(&post)
+                && (rows::has_bug("notify-of-muted-thread") || !self.mutes_thread_of((id, &post)))
+        })
     }
 
     /// Whether the viewer sees at once that a post was edited, which they have at home or which mentions them.
     #[must_use]
     pub fn sees_edits(&self, post: &Post) -> bool {
-        self.visible(post) && self.mute_of(post.author).is_none_or(|mute| !mute.mentions)
+        self.visible(post)
+            && self
+                .mute_of(post.author)
+                .is_none_or(|mute| !mute.mentions || rows::has_bug("notify-of-muted"))
     }
 
     /// Whether the viewer has muted the thread of a post.
@@ -223,7 +237,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         if self.totals().accounts_disabled > 0 {
             users.retain(|other| !self.is_disabled(*other));
         }
-        if self.totals().mutes > 0 && !users.is_empty() {
+        if self.totals().mutes > 0 && !users.is_empty() && !rows::has_bug("show-muted-stories") {
             let muted = self.users_in(SetTable::Mutes, user, Span::ALL);
             if !muted.is_empty() {
                 users.retain(|other| muted.binary_search(other).is_err());

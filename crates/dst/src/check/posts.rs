@@ -1,7 +1,7 @@
 //! Compares reads of posts, boosts, home timelines and reactions with the model.
 
 use feed::profile::ProfileFilter;
-use feed::{Cursor, Page, PostId, Reaction, UserId, Visible};
+use feed::{Cursor, Page, PostId, Reaction, UserId, Viewer, Visible};
 
 use super::polls::model_poll;
 use crate::model::posts::{ModelBoost, ModelPost};
@@ -78,11 +78,16 @@ impl Run {
             let sees = self.model.feed.sees(user, expected);
             let viewer = node.viewer(Some(UserId(user)));
             assert_eq!(viewer.visible(&found), sees, "post {} seen by {user}", id.0);
+            let wants = self.model.feed.wants(user, expected);
+            assert_eq!(viewer.wanted(&found), wants, "post {} wanted by {user}", id.0);
             let notified = self.model.feed.notified(user, id.0);
             assert_eq!(viewer.notified(id), notified, "{user} of post {}", id.0);
             let is_muted = self.model.feed.mutes_thread_of(user, id.0);
             assert_eq!(viewer.mutes_thread_of((id, &found)), is_muted, "{user} and {}", id.0);
         }
+        let anyone = Viewer::anyone(node.facts());
+        let is_open = self.model.feed.anyone_sees(expected);
+        assert_eq!(anyone.visible(&found), is_open, "post {} seen by anyone", id.0);
         assert_eq!(model_post(found), *expected, "post {}", id.0);
         let count = |reaction| {
             let of_post = self.model.feed.reactions.keys();

@@ -7,11 +7,21 @@ use crate::run::Run;
 
 impl Run {
     pub(super) fn check_tagged(&mut self, user: u32, page: &Page) {
-        let tag = format!("tag{}", self.random.below(12));
-        let Ok(query) = Tag::parse(&tag).map(TagQuery::of) else { return };
+        let numbers = [1 + self.random.below(2), self.random.below(2), self.random.below(2)];
+        let texts = numbers.map(|number| {
+            let tags = (0..number).map(|_| format!("tag{}", self.random.below(12)));
+            tags.collect::<Vec<_>>()
+        });
+        let tags = |texts: &Vec<String>| {
+            texts.iter().filter_map(|text| Tag::parse(text).ok()).collect::<Vec<_>>()
+        };
+        let [any, all, none] = texts.each_ref().map(tags);
+        let query = TagQuery { any, all, none, only_pictures: false };
         let viewer = self.node().node().viewer(Some(UserId(user)));
         let found = tagged::posts(&viewer, &query, page);
-        let wanted = self.model.feed.tagged(user, &tag, page);
-        assert_eq!(found.posts, wanted, "#{tag} of {user}, {page:?}");
+        let wanted = self.model.feed.tagged(user, texts.each_ref().map(Vec::as_slice), page);
+        if found.end.is_none() {
+            assert_eq!(found.posts, wanted, "{query:?} of {user}, {page:?}");
+        }
     }
 }

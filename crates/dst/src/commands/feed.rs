@@ -17,6 +17,28 @@ use crate::model::Model;
 
 pub(super) const KINDS: usize = 31;
 
+/// What is before and after a name in a text, so that it is a mention of a user, or is not.
+const AROUND_MENTIONS: [(&str, &str); 8] = [
+    ("", ""),
+    ("", ""),
+    ("(", ")"),
+    ("", "."),
+    ("x", ""),
+    ("https://a.example/", "#Tag1"),
+    ("", "@elsewhere.example"),
+    ("@", ""),
+];
+/// The same of hashtags, with their sign.
+const AROUND_TAGS: [(&str, &str); 7] = [
+    ("#", ""),
+    ("#", ""),
+    ("(#", ")!"),
+    ("\u{ff03}", "."),
+    ("x#", ""),
+    ("https://a.example/#", ""),
+    ("##", ""),
+];
+
 impl Generator {
     /// A command of users who know `model`.
     pub(crate) fn request(&mut self, model: &Model) -> Request {
@@ -325,12 +347,15 @@ impl Generator {
         }
         text.push_str(&format!("t{}", self.nonce()));
         for _ in 0..self.random.below(8).saturating_sub(5) {
-            text.push_str(&format!(" @{}", self.handle().as_str()));
+            let (before, after) = *self.random.pick(&AROUND_MENTIONS);
+            text.push_str(&format!(" {before}@{}{after}", self.handle().as_str()));
         }
         for _ in 0..self.random.below(6).saturating_sub(3) {
-            text.push_str(&format!(" #{}", self.tag()));
+            let (before, after) = *self.random.pick(&AROUND_TAGS);
+            text.push_str(&format!(" {before}{}{after}", self.tag()));
         }
         if self.is_extreme() {
+            text.push_str(" t");
             match self.random.below(4) {
                 // As many hashtags as are indexed, and some more.
                 3 => {

@@ -209,7 +209,7 @@ impl Feed {
     /// a run each mention is a word, to which marks may be added.
     fn mentioned(&self, text: &str, replied: Option<u32>, author: u32) -> Vec<u32> {
         let mut found = Vec::new();
-        for handle in text.split(' ').filter_map(|word| word.strip_prefix('@')) {
+        for handle in text.split(' ').filter_map(mention) {
             let Some(user) = self.handles.get(&handle.to_ascii_lowercase()) else { continue };
             if !self.users[*user as usize].deleted && !found.contains(user) {
                 found.push(*user);
@@ -219,6 +219,21 @@ impl Feed {
             found.insert(0, replied);
         }
         found
+    }
+
+    /// Whether a visitor without an account may see a post.
+    pub(crate) fn anyone_sees(&self, post: &ModelPost) -> bool {
+        let is_enabled = |user: u32| !self.accounts.is_disabled(user);
+        matches!(post.visibility, Visibility::Public | Visibility::Unlisted)
+            && is_enabled(post.author)
+            && post.boost.as_ref().is_none_or(|boost| is_enabled(boost.author))
+    }
+
+    /// Whether `user` may see a post, and has muted neither its author nor that of what it boosts.
+    pub(crate) fn wants(&self, user: u32, post: &ModelPost) -> bool {
+        let mutes = |author| self.mutes.contains_key(&(user, author));
+        let mutes_boosted = post.boost.as_ref().is_some_and(|boost| mutes(boost.author));
+        self.sees(user, post) && !mutes(post.author) && !mutes_boosted
     }
 
     /// Whether `user` may see a post.
@@ -342,4 +357,11 @@ impl Feed {
             .filter(|(_, post)| post.mentions.contains(&user) && post.author != user);
         page_of(newest_first.map(|(id, _)| *id), page)
     }
+}
+
+/// The name that a word of a text mentions. Signs of a sentence may be around it; what has another sign before it, or
+/// a domain after it, is nobody here.
+fn mention(word: &str) -> Option<&str> {
+    let name = word.trim_matches(['(', ')', '.']).strip_prefix('@')?;
+    (!name.contains('@')).then_some(name)
 }

@@ -45,20 +45,32 @@ impl Feed {
     /// Whether a post is public and has a hashtag, and `reader` wants posts by its author.
     pub(super) fn is_tagged(&self, reader: u32, post: &ModelPost, tag: &str) -> bool {
         let author = post.author;
-        let words = post.text.to_lowercase();
         post.visibility == Visibility::Public
             && post.boost.is_none()
             && !self.are_hidden(reader, author)
             && !self.mutes.contains_key(&(reader, author))
-            && words.split_whitespace().any(|word| word.strip_prefix('#') == Some(tag))
+            && post.text.to_lowercase().split_whitespace().any(|word| hashtag(word) == Some(tag))
     }
 
-    /// A page of the posts with a hashtag as a user sees them.
-    pub(crate) fn tagged(&self, user: u32, tag: &str, page: &Page) -> PageOf<PostId> {
-        let newest_first =
-            self.posts.iter().rev().filter(|(_, post)| self.is_tagged(user, post, tag));
+    /// A page of the posts that have one of some hashtags, all of others, and none of others, as a user sees them.
+    pub(crate) fn tagged(
+        &self,
+        user: u32,
+        [any, all, none]: [&[String]; 3],
+        page: &Page,
+    ) -> PageOf<PostId> {
+        let is_found = |post: &ModelPost| {
+            let has = |tag: &String| self.is_tagged(user, post, tag);
+            any.iter().any(has) && all.iter().all(has) && !none.iter().any(has)
+        };
+        let newest_first = self.posts.iter().rev().filter(|(_, post)| is_found(post));
         page_of(newest_first.map(|(id, _)| *id), page)
     }
+}
+
+/// The hashtag that a word of a text is. Signs of a sentence may be around it.
+fn hashtag(word: &str) -> Option<&str> {
+    word.trim_matches(['(', ')', '.', '!']).strip_prefix(['#', '\u{ff03}'])
 }
 
 /// Gives a user a hashtag since a time, unless they have it, or takes it away; false if they have `most` others.

@@ -27,7 +27,7 @@ pub(super) fn block(
     }
     let has_followed = follow::end(txn, user, other);
     let was_followed = follow::end(txn, other, user);
-    let were_friends = friend::end(txn, user, other);
+    let were_friends = !rows::has_bug("stay-friends-of-blocked") && friend::end(txn, user, other);
     txn.put_block(user, other, true);
     txn.count(user, |counts| super::step(&mut counts.blocks, true));
     effects.push(Effect::Input { user, input: Input::Hidden });

@@ -125,7 +125,9 @@ pub(super) fn end(txn: &mut Txn<'_>, user: UserId, other: UserId) -> bool {
     let existed = txn.facts().follows(user, other);
     if existed {
         put(txn, user, other, false);
-        txn.leave_lists(user, other);
+        if !rows::has_bug("stay-in-lists") {
+            txn.leave_lists(user, other);
+        }
     }
     existed
 }

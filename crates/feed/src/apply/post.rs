@@ -203,7 +203,7 @@ pub(super) fn edit(
     let mut new = old.clone();
     if let Some(text) = edit.text.as_ref().filter(|text| **text != old.text) {
         new.text = text.clone();
-        if old.visibility != Visibility::Direct {
+        if old.visibility != Visibility::Direct || rows::has_bug("edit-addresses-others") {
             let replied = old.in_reply_to.and(old.reply_to);
             new.mentions = mentioned_in(txn, text, old.author, replied);
         }
