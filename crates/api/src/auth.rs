@@ -4,10 +4,10 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
+use axum::http::header::{HOST, ORIGIN};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Uri, Version};
-use edge::{Access, Grant, Scope};
+use edge::{Access, Grant, KeyPermission, Permission, Repeated, Scope, bearer, only};
 
 use crate::current_session::current;
 use crate::error::ApiError;
@@ -49,10 +49,14 @@ pub(crate) fn admit(
     }
 }
 
+/// What a long request of a key needs while it is in progress.
+pub(crate) fn permission(access: &Access, (grant, scope): KeyInUse) -> Box<dyn Permission> {
+    Box::new(KeyPermission { access: access.clone(), grant, scope })
+}
+
 /// The grant of the client with these headers; `None` without a valid key.
 pub(crate) fn grant(access: &Access, headers: &HeaderMap) -> Option<Grant> {
-    let presented = headers.get(AUTHORIZATION).and_then(bearer);
-    presented.map_or_else(|| access.without_key(), |key| access.admit(key))
+    bearer(headers).map_or_else(|| access.without_key(), |key| access.admit(key))
 }
 
 /// Whether the response to a change may have what is stored: not with a key that lacks the scope to read.
@@ -66,19 +70,13 @@ pub(crate) fn the_host(
     version: Version,
     headers: &HeaderMap,
 ) -> Result<Option<&HeaderValue>, ApiError> {
-    let mut hosts = headers.get_all(HOST).iter();
-    match (hosts.next(), hosts.next()) {
-        (Some(host), None) => Ok(Some(host)),
-        (None, _) if version < Version::HTTP_11 => Ok(None),
-        (None, _) => Err(ApiError::bad_request("HTTP/1.1 needs a Host header")),
-        (Some(_), Some(_)) => Err(ApiError::bad_request("there is more than one Host header")),
+    match only(headers, &HOST) {
+        Ok(None) if version >= Version::HTTP_11 => {
+            Err(ApiError::bad_request("HTTP/1.1 needs a Host header"))
+        }
+        Ok(host) => Ok(host),
+        Err(Repeated) => Err(ApiError::bad_request("there is more than one Host header")),
     }
-}
-
-/// The key of `Bearer KEY`. The scheme is case-insensitive (RFC 9110).
-fn bearer(value: &HeaderValue) -> Option<&[u8]> {
-    let (scheme, key) = value.as_bytes().split_at_checked(7)?;
-    scheme.eq_ignore_ascii_case(b"bearer ").then_some(key)
 }
 
 /// Refuses pages of other origins: those that use another name for this machine (`Host`), and requests that

@@ -13,6 +13,7 @@ use axum::http::HeaderValue;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::Response;
 use bytes::Bytes;
+use edge::request_id::carry;
 use futures_util::stream;
 use node::{Backup, Node, NodeBackupError};
 use tokio::sync::mpsc::{self, Sender};
@@ -20,9 +21,7 @@ use tokio::sync::{OwnedSemaphorePermit, watch};
 
 use crate::error::{ApiError, ErrorBody};
 use crate::guard::RouteKind;
-use crate::memory::RequestMemory;
 use crate::params::Binary;
-use crate::request_id::carry;
 use crate::routes::Routes;
 use crate::state::AppState;
 
@@ -55,11 +54,11 @@ pub(crate) async fn backup(State(state): State<Arc<AppState>>) -> Result<Respons
     let Ok(permit) = Arc::clone(&state.backups).try_acquire_owned() else {
         return Err(ApiError::backup_running());
     };
-    let held = RequestMemory::reserve(&state.memory, BACKUP_BYTES)?;
+    let held = state.memory.reserve(BACKUP_BYTES)?;
     let (node, keys_file) = (state.node.clone(), state.keys_file.clone());
     let opened = {
         let node = node.clone();
-        carry(move || open(&node, keys_file.as_deref()))
+        move || open(&node, keys_file.as_deref())
     };
     let (backup, keys) = match edge::blocking(opened).await? {
         Ok(opened) => opened,

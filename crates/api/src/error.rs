@@ -21,7 +21,7 @@ use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use edge::{LineGate, ReadError, Scope};
+use edge::{BodyError, LineGate, NoMemory, ReadError, Scope};
 use node::{SubmitError, TooManySnapshots, Unreadable};
 use serde::Serialize;
 
@@ -307,6 +307,29 @@ impl From<SubmitError> for ApiError {
             SubmitError::DiskFull => {
                 Self::new(StatusCode::INSUFFICIENT_STORAGE, "disk_full", error.to_string())
             }
+        }
+    }
+}
+
+impl From<NoMemory> for ApiError {
+    fn from(error: NoMemory) -> Self {
+        match error {
+            NoMemory::Now => Self::overloaded(),
+            NoMemory::Ever => Self::beyond_memory(),
+        }
+    }
+}
+
+impl From<BodyError> for ApiError {
+    fn from(error: BodyError) -> Self {
+        match error {
+            BodyError::TooLarge(bytes_max) => Self::body_too_large(bytes_max),
+            BodyError::TooSlow => Self::body_too_slow(),
+            BodyError::Incomplete => {
+                Self::bad_request("the connection failed before the end of the body")
+            }
+            BodyError::Revoked => Self::unauthorized(),
+            BodyError::NoMemory(error) => error.into(),
         }
     }
 }

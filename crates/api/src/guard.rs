@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
-use axum::body::Body;
 use axum::extract::Request;
 use axum::handler::Handler;
 use axum::http::header::CACHE_CONTROL;
@@ -19,15 +18,16 @@ use hyper::body::Body as _;
 
 use crate::auth::{self, KeyInUse, Needs};
 use crate::error::ApiError;
-use crate::held::{AlreadyReserved, Holding};
-use crate::memory::{ANSWER_BYTES_FREE, RequestMemory};
 use crate::metrics::RouteCounters;
 use crate::positions;
-use crate::request_id::{self, RequestId, X_REQUEST_ID};
-use crate::revocable;
 use crate::session::{self, UserRule};
 use crate::state::AppState;
-use edge::{ErasedHandler, GuestConnection, LineGate, Scope};
+use budget::Reservation;
+use edge::request_id::{RequestId, X_REQUEST_ID, within};
+use edge::{
+    ANSWER_BYTES_FREE, ErasedHandler, GuestConnection, LineGate, RequestMemory, Scope,
+    held_until_sent, revocable_request, revocable_response,
+};
 
 /// Whether a handler needs a key, and whether it reads the query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,7 +122,7 @@ impl Handler<(), Arc<AppState>> for Guarded {
         // Public responses are the same for every client and hold no memory of their own.
         let counted = (self.entry != RouteKind::Public).then(|| Arc::clone(&state));
         let may_change = positions::may_change(request.method());
-        let id = RequestId::next();
+        let id = RequestId::current();
         let of_user =
             self.entry != RouteKind::Public && session::is_asked(&state, request.headers());
         let admitted = match of_user {
@@ -139,10 +139,12 @@ impl Handler<(), Arc<AppState>> for Guarded {
             }
             Ok(key) => {
                 let request = match key {
-                    Some(key) => revocable::request(request, key, &state),
+                    Some(key) => {
+                        revocable_request(request, || auth::permission(&state.access, key))
+                    }
                     None => request,
                 };
-                Run::Handler(request_id::within(id, || self.handler.call(request, state)))
+                Run::Handler(within(id, || self.handler.call(request, state)))
             }
             Err(problem) => Run::Refused(Some(problem.into_response())),
         };
@@ -175,7 +177,7 @@ impl Future for Answer {
         let this = &mut *self;
         let id = this.id;
         let response = match &mut this.run {
-            Run::Handler(future) => ready!(request_id::within(id, || future.as_mut().poll(cx))),
+            Run::Handler(future) => ready!(within(id, || future.as_mut().poll(cx))),
             Run::Refused(response) => match response.take() {
                 Some(response) => response,
                 None => unreachable!("a future is not polled after it is done"),
@@ -185,7 +187,8 @@ impl Future for Answer {
             Some(state) => {
                 let mut response = hold(&state.memory, response);
                 if let Some(key) = this.key {
-                    response = revocable::response(response, key, state);
+                    let permission = || auth::permission(&state.access, key);
+                    response = revocable_response(response, permission);
                 }
                 if this.may_change {
                     positions::add_position(&state.node, &mut response);
@@ -226,6 +229,17 @@ fn count(
     }
 }
 
+/// Marks a response whose memory was reserved before the change that it reports.
+#[derive(Clone, Copy, Debug)]
+struct AlreadyReserved;
+
+/// A response with memory that was reserved before.
+pub(crate) fn reserved(response: Response, held: Reservation) -> Response {
+    let mut response = held_until_sent(response, held);
+    response.extensions_mut().insert(AlreadyReserved);
+    response
+}
+
 /// Reserves the memory of a response until it is sent, or refuses the request.
 fn hold(memory: &RequestMemory, response: Response) -> Response {
     let bytes = response.body().size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok());
@@ -233,8 +247,8 @@ fn hold(memory: &RequestMemory, response: Response) -> Response {
         || response.extensions().get::<AlreadyReserved>().is_some();
     let Some(bytes) = bytes.filter(|_| !is_free) else { return response };
     match memory.reserve(bytes) {
-        Ok(held) => response.map(|body| Body::new(Holding::new(body, held))),
-        Err(error) => error.into_response(),
+        Ok(held) => held_until_sent(response, held),
+        Err(error) => ApiError::from(error).into_response(),
     }
 }
 

@@ -7,10 +7,10 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use node::Reservation;
+use budget::Reservation;
+use edge::RequestMemory;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf, Take};
 
-use crate::memory::RequestMemory;
 use crate::seats::SeatGuard;
 
 /// Bytes of a head that every connection may buffer: the initial buffer of the library.
@@ -45,7 +45,7 @@ impl<S: AsyncRead + Unpin> HeadGuard<S> {
             return true;
         }
         // A buffer that is full is doubled.
-        let held = self.held.get_or_insert_with(|| self.memory.heads.empty());
+        let held = self.held.get_or_insert_with(|| self.memory.heads().empty());
         held.resize(2 * head)
     }
 }

@@ -7,13 +7,13 @@ use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
+use budget::Reservation;
+use edge::{BodyLimits, HeldBody};
 use feed::{Handle, NotificationId, PostId, SampleId, Stamp, StoryId, Tag, UserId, UserRef};
-use node::Reservation;
 use serde::de::{DeserializeOwned, Deserializer, Error as _, Visitor};
 use serde::{Deserialize, de};
 
 use crate::auth::may_read;
-use crate::body::read_body;
 use crate::current_session::confirm;
 use crate::error::ApiError;
 use crate::idempotency::Key;
@@ -234,11 +234,12 @@ impl<T: DeserializeOwned> FromRequest<Arc<AppState>> for Input<T> {
         let (parts, body) = request.into_parts();
         require_media_type(&parts.headers, "application/json")?;
         let key = Key::of(&parts.headers)?;
-        let given = read_body(body, BODY_BYTES_MAX, &state.memory).await?;
+        let limits = BodyLimits::new(BODY_BYTES_MAX);
+        let given = HeldBody::read(body, limits, &state.memory).await?;
         confirm(&parts).await?;
         let body = object(given.bytes())?;
         let may_read = may_read(&state.access, &parts);
-        Ok(Self { body, key, may_read, _held: given.into_reservation() })
+        Ok(Self { body, key, may_read, _held: given.into_parts().1 })
     }
 }
 

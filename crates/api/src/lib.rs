@@ -4,11 +4,11 @@
 //! - `v1/<noun>.rs` holds the handlers of one noun.
 //! - `guard` runs before and after every handler, and `auth` decides who may call it; `session` says what users may do
 //!   who are logged in.
-//! - `input`, `query` and `body` read parts of requests, `changes` submits commands, `page` writes lists, `error`
+//! - `input` and `query` read parts of requests, `changes` submits commands, `page` writes lists, `error`
 //!   writes errors.
-//! - `memory`, `shares`, `seats` and `streams` bound what clients hold. `state` is what all handlers share.
+//! - `seats` and `streams` bound what clients hold, beside what `edge` does. `state` is what all handlers share.
 //!
-//! Read `routes`, `guard`, `auth`, `input`, `changes`, `v1/posts`, then `serve` and `memory`.
+//! Read `routes`, `guard`, `auth`, `input`, `changes`, `v1/posts`, then `serve`.
 //!
 //! It owns no state of the feed. It owns its options, its counters, the permits that bound connections and blocking
 //! reads, and the memory budgets of requests.
@@ -25,7 +25,6 @@
 mod after;
 mod auth;
 mod backup;
-mod body;
 mod changes;
 mod cluster;
 mod current_session;
@@ -36,25 +35,20 @@ mod error;
 mod files;
 mod guard;
 mod head;
-mod held;
 mod history;
 mod idempotency;
 mod input;
 mod legacy;
-mod memory;
 mod metrics;
 mod operations;
 mod page;
 mod params;
 mod positions;
 mod query;
-mod request_id;
-mod revocable;
 mod routes;
 mod seats;
 mod serve;
 mod session;
-mod shares;
 mod state;
 mod streams;
 #[cfg(test)]
@@ -67,15 +61,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use edge::{Access, BlockingReads, FileSource, Sessions, TrustedProxies};
+use edge::{Access, BlockingReads, FileSource, RequestMemory, Sessions, TrustedProxies};
 use feed::limits;
 use node::Node;
 use prometheus_client::registry::Registry;
 
-use memory::RequestMemory;
-
 pub use feed::Lifetime;
-pub use memory::CONNECTION_BYTES;
 pub use serve::serve;
 
 /// Options of the API.
@@ -88,7 +79,7 @@ pub struct ApiOptions {
     pub connections_max: u32,
     /// Runs reads that may block.
     pub reads: BlockingReads,
-    /// Memory for all HTTP requests and responses together, in bytes, in addition to [`CONNECTION_BYTES`] per
+    /// Memory for all HTTP requests and responses together, in bytes, in addition to [`edge::CONNECTION_BYTES`] per
     /// connection. A quarter of it is for those of up to 64 KiB.
     pub request_memory: usize,
     /// Lifetime of a story if the request has none.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use edge::process;
+use edge::{RequestMemory, process};
 use node::{Node, Sizes};
 use parking_lot::Mutex;
 use prometheus_client::collector::Collector;
@@ -15,8 +15,6 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Unit;
-
-use crate::memory::RequestMemory;
 
 /// Upper bounds of the latency buckets, in microseconds.
 const BUCKETS_US: [u64; 16] = [

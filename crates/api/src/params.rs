@@ -93,7 +93,7 @@ pub(crate) struct AfterQuery {
 #[derive(IntoParams)]
 #[into_params(parameter_in = Header)]
 pub(crate) struct KeyHeader {
-    /// Retries with the same key return the first result. 1 to 255 visible ASCII characters.
+    /// Retries with the same key return the first result. 1 to 255 visible ASCII characters or spaces.
     #[param(rename = "Idempotency-Key")]
     idempotency_key: Option<String>,
 }

@@ -8,18 +8,24 @@ use std::convert::Infallible;
 use std::future::{Future, poll_fn};
 use std::io;
 use std::net::IpAddr;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use axum::Router;
+use axum::body::Body;
 use axum::http::header::{CONNECTION, STRICT_TRANSPORT_SECURITY};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
-use edge::{ClientAddress, Guest, GuestConnection, Listener, Stream, TrustedProxies};
+use bytes::Bytes;
+use edge::request_id::{RequestId, X_REQUEST_ID, all_within};
+use edge::{
+    ClientAddress, Guest, GuestConnection, Listener, RequestMemory, Stream, TrustedProxies,
+};
 use futures_util::future::{BoxFuture, FutureExt as _};
-use hyper::body::Incoming;
+use hyper::body::{Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -30,9 +36,6 @@ use tower::Service as _;
 use crate::deadline::PolledTimer;
 use crate::error::ApiError;
 use crate::head::HeadGuard;
-use crate::held::Holding;
-use crate::memory::RequestMemory;
-use crate::request_id::{RequestId, X_REQUEST_ID};
 use crate::seats::{Busy, Seat, SeatGuard, Seats};
 use crate::{ApiOptions, routes};
 
@@ -298,6 +301,32 @@ impl Turn {
     }
 }
 
+/// The body of a response, whose request is in progress until the HTTP library has taken all of it.
+struct BusyBody {
+    body: Body,
+    _busy: Busy,
+}
+
+impl hyper::body::Body for BusyBody {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
 /// Whether a connection may ask for `path`: one in reserve for a check of the server's health, or for more once it has a
 /// permit of the others.
 async fn may_ask(seat: &Seat, permits: &Arc<Semaphore>, path: &str) -> bool {
@@ -315,10 +344,9 @@ async fn may_ask(seat: &Seat, permits: &Arc<Semaphore>, path: &str) -> bool {
 }
 
 /// The response to a request for which no connection is free.
-fn refused() -> Response {
-    let (mut response, id) = (ApiError::overloaded().into_response(), RequestId::next());
+fn refused(id: RequestId) -> Response {
+    let mut response = ApiError::overloaded().into_response();
     ApiError::finish(&mut response, id.as_str());
-    response.headers_mut().insert(X_REQUEST_ID, id.to_header());
     response
 }
 
@@ -328,7 +356,7 @@ async fn answer(
     (seat, peer): (Arc<Seat>, Option<&Peer>),
     permits: &Arc<Semaphore>,
     mut request: hyper::Request<Incoming>,
-) -> Result<hyper::Response<Holding<Busy>>, Infallible> {
+) -> Result<hyper::Response<BusyBody>, Infallible> {
     let busy = seat.begin();
     if let Some(peer) = peer.filter(|_| !request.uri().path().starts_with("/v1/")) {
         let client = peer.proxies.client(peer.address, request.headers());
@@ -337,10 +365,12 @@ async fn answer(
     if !seat.is_admitted() {
         request.extensions_mut().insert(GuestConnection(Arc::clone(&seat) as Arc<dyn Guest>));
     }
+    let id = RequestId::next();
     let mut response = match may_ask(&seat, permits, request.uri().path()).await {
-        true => router.call(request).await?,
-        false => refused(),
+        true => all_within(id, async { router.call(request).await }).await?,
+        false => refused(id),
     };
+    response.headers_mut().entry(X_REQUEST_ID).or_insert_with(|| id.to_header());
     if seat.is_reserved() {
         // It makes room for the next check.
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
@@ -348,7 +378,7 @@ async fn answer(
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
         seat.leave_http();
     }
-    Ok(response.map(|body| Holding::new(body, busy)))
+    Ok(response.map(|body| BusyBody { body, _busy: busy }))
 }
 
 #[cfg(test)]

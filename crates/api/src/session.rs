@@ -6,20 +6,21 @@
 
 use std::sync::Arc;
 
-use axum::body::Body;
 use axum::extract::Request;
 use axum::handler::Handler;
 use axum::http::header::AUTHORIZATION;
 use axum::http::{HeaderMap, Uri};
 use axum::response::{IntoResponse as _, Response};
-use edge::{ErasedHandler, GuestConnection, SESSION_HEADER, Session, SessionUse};
+use edge::{
+    ErasedHandler, GuestConnection, SESSION_HEADER, Session, SessionUse, held_until_sent,
+    revocable_response,
+};
 use feed::{Refusal, UserId};
 use hyper::body::Body as _;
 
 use crate::auth;
 use crate::current_session::CurrentSession;
 use crate::error::ApiError;
-use crate::held::Holding;
 use crate::input::{decimal, post_number};
 use crate::positions::ROOST_AFTER;
 use crate::query;
@@ -131,6 +132,7 @@ pub(crate) async fn respond(
     match admitted.and_then(|admitted| query.map(|()| admitted)) {
         Ok((request, session)) => {
             let response = handler.call(request, Arc::clone(&state)).await;
+            let response = revocable_response(response, || session.permission());
             counted(response, &*session, rule.usage)
         }
         Err(error) => error.into_response(),
@@ -189,7 +191,7 @@ fn counted(response: Response, session: &dyn Session, usage: SessionUse) -> Resp
     let bytes = response.body().size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok());
     let Some(bytes) = bytes else { return response };
     match session.hold(bytes, usage) {
-        Some(held) => response.map(|body| Body::new(Holding::new(body, held))),
+        Some(held) => held_until_sent(response, held),
         None if usage == SessionUse::Read => ApiError::overloaded().into_response(),
         None => response,
     }

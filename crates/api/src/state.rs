@@ -4,25 +4,20 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use edge::{Access, BlockingReads, Sessions};
+use axum::http::HeaderMap;
+use edge::{Access, BlockingReads, RequestMemory, Sessions, Share, Shares};
 use feed::Lifetime;
 use node::Node;
 use prometheus_client::registry::Registry;
 use tokio::sync::{Semaphore, watch};
 
 use crate::ApiOptions;
+use crate::auth;
 use crate::error::ApiError;
 use crate::history::History;
-use crate::memory::RequestMemory;
 use crate::metrics::{HttpMetrics, Sampled};
 use crate::positions::Waiting;
-use crate::request_id::carry;
-use crate::shares::Shares;
-use crate::streams::StreamReads;
-
-/// Maximum number of concurrent reads for responses to completed changes. Their data was just written, so most
-/// need no disk access.
-const DONE_READS_MAX: usize = 8;
+use crate::streams::UnsentEvents;
 
 /// State that all handlers share.
 pub(crate) struct AppState {
@@ -35,11 +30,12 @@ pub(crate) struct AppState {
     /// Host and port of the server's URL.
     pub(crate) domain: Box<str>,
     pub(crate) reads: BlockingReads,
-    pub(crate) streams: StreamReads,
-    /// Live streams and batches of each client.
-    pub(crate) shares: Arc<Shares>,
-    /// Permits of reads for responses to completed changes. These reads are never refused.
-    done_reads: Arc<Semaphore>,
+    /// Of live streams.
+    pub(crate) unsent: UnsentEvents,
+    /// Requests of each client that last as long as it wants: live streams and batches.
+    shares: Shares<[u8; 32]>,
+    /// Most of one client: half of the connections, so that others can always connect.
+    share_max: usize,
     /// One backup at a time.
     pub(crate) backups: Arc<Semaphore>,
     pub(crate) keys_file: Option<PathBuf>,
@@ -79,9 +75,9 @@ impl AppState {
             story_life: options.story_life,
             domain: options.domain.into(),
             reads: options.reads,
-            streams: StreamReads::new(&memory),
-            shares: Shares::new(options.connections_max),
-            done_reads: Arc::new(Semaphore::new(DONE_READS_MAX)),
+            unsent: UnsentEvents::new(&memory),
+            shares: Shares::default(),
+            share_max: (options.connections_max as usize / 2).max(1),
             backups: Arc::new(Semaphore::new(1)),
             keys_file: options.keys_file,
             memory,
@@ -97,7 +93,7 @@ impl AppState {
         read: impl FnOnce(&Node) -> T + Send + 'static,
     ) -> Result<T, ApiError> {
         let node = self.node.clone();
-        Ok(self.reads.run(carry(move || read(&node))).await?)
+        Ok(self.reads.run(move || read(&node)).await?)
     }
 
     /// Reads many rows, as [`AppState::read`], so that short reads do not wait for it.
@@ -106,8 +102,7 @@ impl AppState {
         read: impl FnOnce(&Node) -> T + Send + 'static,
     ) -> Result<T, ApiError> {
         let node = self.node.clone();
-        let read = carry(move || read(&node));
-        Ok(self.reads.run_listing(|_| read()).await?)
+        Ok(self.reads.run_listing(move |_| read(&node)).await?)
     }
 
     /// Reads the response to a completed change: queued in order and never refused, since the change
@@ -116,14 +111,26 @@ impl AppState {
         &self,
         read: impl FnOnce(&Node) -> T + Send + 'static,
     ) -> Result<T, ApiError> {
-        let Ok(turn) = Arc::clone(&self.done_reads).acquire_owned().await else {
-            unreachable!("the semaphore is never closed");
-        };
         let node = self.node.clone();
-        let read = carry(move || {
-            let _turn = turn;
-            read(&node)
-        });
-        Ok(edge::blocking(read).await?)
+        Ok(self.reads.done().run(move || read(&node)).await?)
+    }
+
+    /// Reads for a live stream, which waits for its turn.
+    pub(crate) async fn read_for_stream<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Node) -> T + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let node = self.node.clone();
+        Ok(self.reads.streams().run(move || read(&node)).await?)
+    }
+
+    /// Counts a request that lasts as long as its client wants: one key, or all clients in open mode, has a share of them.
+    ///
+    /// # Errors
+    /// 401 without a valid key, 429 if the client has too many.
+    pub(crate) fn share(&self, headers: &HeaderMap) -> Result<Share<[u8; 32]>, ApiError> {
+        let grant = auth::grant(&self.access, headers).ok_or_else(ApiError::unauthorized)?;
+        let share = self.shares.take(grant.client(), 1, self.share_max);
+        share.ok_or_else(ApiError::too_many_streams)
     }
 }

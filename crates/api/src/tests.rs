@@ -6,7 +6,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::Request;
 use axum::response::Response;
-use edge::{Access, BlockingReads};
+use edge::{Access, BlockingReads, RequestMemory};
 use http_body_util::BodyExt as _;
 use node::{Node, NodeOptions};
 use serde_json::{Value, json};
@@ -14,7 +14,6 @@ use tokio::sync::watch;
 use tower::ServiceExt as _;
 
 use crate::ApiOptions;
-use crate::memory::RequestMemory;
 use crate::metrics::HttpMetrics;
 use crate::routes::routes_of;
 use crate::state::AppState;

@@ -8,6 +8,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, HeaderName, HeaderValue};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
@@ -133,6 +135,31 @@ impl KeySet {
     }
 }
 
+/// A header is given more than once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Repeated;
+
+/// The value of a header that is given at most once.
+///
+/// # Errors
+/// If it is given more than once.
+pub fn only<'h>(
+    headers: &'h HeaderMap,
+    name: &HeaderName,
+) -> Result<Option<&'h HeaderValue>, Repeated> {
+    let mut values = headers.get_all(name).iter();
+    let first = values.next();
+    if values.next().is_none() { Ok(first) } else { Err(Repeated) }
+}
+
+/// The key or token of the only `Authorization: Bearer KEY`. The scheme is case-insensitive (RFC 9110).
+#[must_use]
+pub fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
+    let value = only(headers, &AUTHORIZATION).ok()??;
+    let (scheme, key) = value.as_bytes().split_at_checked(7)?;
+    scheme.eq_ignore_ascii_case(b"bearer ").then(|| key.trim_ascii())
+}
+
 /// The authorized clients.
 #[derive(Clone, Debug)]
 pub enum Access {
@@ -235,6 +262,25 @@ impl Access {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_bearer_is_the_rest_of_the_only_header() {
+        for (given, expect) in [
+            (&["Bearer key"][..], Some("key")),
+            (&["bEARER  key "], Some("key")),
+            (&["Bearer "], Some("")),
+            (&["Bearer"], None),
+            (&["Basic key"], None),
+            (&["Bearer key", "Bearer key"], None),
+            (&[], None),
+        ] {
+            let mut headers = HeaderMap::new();
+            for value in given {
+                headers.append(AUTHORIZATION, HeaderValue::from_static(value));
+            }
+            assert_eq!(bearer(&headers), expect.map(str::as_bytes), "{given:?}");
+        }
+    }
 
     #[test]
     fn only_the_whole_key_is_accepted() {

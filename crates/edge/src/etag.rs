@@ -1,5 +1,6 @@
 //! Entity tags in `If-Match` and `If-None-Match`, as defined in RFC 9110 (8.8.3, 13.1).
 
+use http::header::IF_NONE_MATCH;
 use http::{HeaderMap, HeaderName};
 
 /// An entity tag.
@@ -26,6 +27,13 @@ pub const TAGS_MAX: usize = 64;
 /// The header is neither `*` nor a list of at most [`TAGS_MAX`] entity tags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadTags;
+
+/// Whether the client of a request has what this tag identifies. A header that is not valid names nothing.
+#[must_use]
+pub fn is_known(headers: &HeaderMap, tag: &str) -> bool {
+    let known = Tags::of(headers, &IF_NONE_MATCH).ok().flatten();
+    known.is_some_and(|tags| tags.matches_weak(tag.as_bytes()))
+}
 
 impl Tags {
     /// Parses all lines of a header; `None` if there are none.

@@ -11,12 +11,12 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use http::header::{
     ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG,
-    IF_NONE_MATCH, REFERRER_POLICY, VARY, X_CONTENT_TYPE_OPTIONS,
+    REFERRER_POLICY, VARY, X_CONTENT_TYPE_OPTIONS,
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use sha2::{Digest as _, Sha256};
 
-use crate::etag::Tags;
+use crate::etag::is_known;
 
 const HEADERS: [(HeaderName, &str); 4] = [
     // Cached, but revalidated: a new version of the program is visible immediately.
@@ -86,8 +86,7 @@ impl StaticFile {
         if let Ok(tag) = HeaderValue::try_from(format!("W/\"{}\"", self.digest)) {
             headers.insert(ETAG, tag);
         }
-        let known = Tags::of(asked, &IF_NONE_MATCH);
-        if known.is_ok_and(|tags| tags.is_some_and(|t| t.matches_weak(self.digest.as_bytes()))) {
+        if is_known(asked, &self.digest) {
             *response.status_mut() = StatusCode::NOT_MODIFIED;
             return response;
         }

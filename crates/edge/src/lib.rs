@@ -1,35 +1,51 @@
-//! Code that the servers of all protocols share: authorization, accepting connections, TLS, bounded reads that may
-//! block, static files, sessions of browsers, and rate-limited log lines.
+//! Code that the servers of all protocols share: authorization, accepting connections, TLS, the memory of requests and
+//! responses, bounded reads that may block, static files, sessions of browsers, and rate-limited log lines.
 //!
-//! **Invariant:** nothing here depends on a protocol or on the node.
+//! **Invariant:** nothing here depends on the rules or on the node.
 //!
-//! Read `access`, `accept`, `listener`, `handshakes`, `stream`, then `reads`.
+//! Read `access`, `accept`, `listener`, `handshakes`, `stream`, `reads`, then `memory`, `body`, `held` and `revocable`.
 
 mod accept;
 mod access;
+mod body;
 pub mod etag;
 mod file;
 mod handler;
 mod handshakes;
+mod held;
 mod line_gate;
 mod listener;
+mod memory;
 pub mod process;
 mod proxies;
 mod reads;
+pub mod request_id;
+mod revocable;
 mod session;
+mod shares;
 mod stall;
 mod stream;
 mod tls;
 
 pub use accept::{ClientAddress, Guest, GuestConnection, accept};
-pub use access::{Access, Grant, KeyHash, KeySet, Scope, Scopes};
+pub use access::{Access, Grant, KeyHash, KeySet, Repeated, Scope, Scopes, bearer, only};
+pub use body::{BodyError, BodyLimits, BodySink, HeldBody, read_into};
 pub use file::{FileSource, Lookup, MISSING_PAGE, StaticFile};
 pub use handler::ErasedHandler;
 pub use handshakes::HANDSHAKES_MAX;
+pub use held::{ANSWER_BYTES_FREE, held_bytes, held_until_sent};
 pub use line_gate::LineGate;
 pub use listener::{HANDSHAKE_MEMORY, Listener};
+pub use memory::{BodyMemory, CONNECTION_BYTES, NoMemory, RequestMemory, SMALL_BYTES_MAX};
 pub use proxies::{NetworkError, TrustedProxies};
-pub use reads::{Abandoned, BlockingReads, Length, ReadError, blocking};
-pub use session::{Held, Pending, SESSION_HEADER, Session, SessionError, SessionUse, Sessions};
+pub use reads::{
+    Abandoned, BlockingReads, Length, ReadError, STREAM_READS_MAX, Turn, Turns, blocking,
+};
+pub use revocable::{
+    CHECK, KeyPermission, Pending, Permission, Watched, is_revoked, revocable_request,
+    revocable_response,
+};
+pub use session::{Held, SESSION_HEADER, Session, SessionError, SessionUse, Sessions};
+pub use shares::{Share, Shares};
 pub use stream::{Stream, TLS_BYTES};
 pub use tls::{Certificate, CertificateError, Tls};

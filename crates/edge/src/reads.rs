@@ -10,7 +10,10 @@
 //! of its own while there are fewer waiting reads than threads: waking a thread costs more than a read that
 //! finds its rows in memory, and one that waits for a disk delays at most one other.
 //!
-//! All protocols share one set of lanes. A long read ends early if its caller no longer waits.
+//! Beside the lanes are turns, for reads that wait and are never refused: for responses to changes, of live streams, and of
+//! pieces of files.
+//!
+//! All protocols share one set of lanes and turns. A long read ends early if its caller no longer waits.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -22,10 +25,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::task::JoinError;
 
+use crate::request_id::carry;
+
 /// Number of reads that may wait for each that may run.
 const WAITING_PER_RUNNING: usize = 16;
 /// The same for the other lanes. They have few threads, so more may wait for each.
 const WAITING_PER_RUNNING_LONG: usize = 64;
+
+/// Reads for responses to changes that run at a time. Their rows were just written, so most need no disk.
+const DONE_READS_MAX: usize = 8;
+/// Reads of live streams that run at a time: so a post that wakes thousands of streams delays no request.
+pub const STREAM_READS_MAX: usize = 4;
+/// Pieces of files that are read at a time.
+const PIECES_MAX: usize = 8;
 
 /// The lanes. Clones share them.
 #[derive(Clone, Debug)]
@@ -34,6 +46,62 @@ pub struct BlockingReads {
     long: Lane,
     listing: Lane,
     computation: Lane,
+    done: Turns,
+    streams: Turns,
+    pieces: Turns,
+}
+
+/// Reads that wait for their turn, in order, and are never refused. The caller bounds how many wait.
+#[derive(Clone, Debug)]
+pub struct Turns(Arc<Semaphore>);
+
+/// The turn of a read.
+#[derive(Debug)]
+pub struct Turn {
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Turns {
+    fn new(reads_max: usize) -> Self {
+        Self(Arc::new(Semaphore::new(reads_max)))
+    }
+
+    /// Waits for the next turn.
+    pub async fn next(&self) -> Turn {
+        let Ok(permit) = Arc::clone(&self.0).acquire_owned().await else {
+            unreachable!("the semaphore is never closed");
+        };
+        Turn { _permit: permit }
+    }
+
+    /// Runs a read in the next turn.
+    ///
+    /// # Errors
+    /// [`ReadError::Panicked`]
+    pub async fn run<T: Send + 'static>(
+        &self,
+        read: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, ReadError> {
+        self.next().await.run(read).await
+    }
+}
+
+impl Turn {
+    /// Runs a read where blocking is allowed.
+    ///
+    /// # Errors
+    /// [`ReadError::Panicked`]
+    pub async fn run<T: Send + 'static>(
+        self,
+        read: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, ReadError> {
+        let read = move || {
+            // Held by the read itself, which continues when its caller has gone.
+            let _turn = self;
+            read()
+        };
+        blocking(read).await
+    }
 }
 
 /// The lane of a read.
@@ -126,7 +194,7 @@ pub async fn blocking<T: Send + 'static>(
 ) -> Result<T, ReadError> {
     let result = Place::default();
     let place = result.clone();
-    let work: Box<dyn FnOnce() + Send> = Box::new(move || place.put(work()));
+    let work: Box<dyn FnOnce() + Send> = Box::new(carry(move || place.put(work())));
     tokio::task::spawn_blocking(work).await?;
     Ok(result.take())
 }
@@ -219,7 +287,28 @@ impl BlockingReads {
             long: Lane::new(processors / 2, WAITING_PER_RUNNING_LONG, 0),
             listing: Lane::new(processors / 2, WAITING_PER_RUNNING_LONG, 0),
             computation: Lane::new(processors / 2, WAITING_PER_RUNNING_LONG, 0),
+            done: Turns::new(DONE_READS_MAX),
+            streams: Turns::new(STREAM_READS_MAX),
+            pieces: Turns::new(PIECES_MAX),
         }
+    }
+
+    /// Reads for responses to changes that were made: a change cannot be undone.
+    #[must_use]
+    pub fn done(&self) -> &Turns {
+        &self.done
+    }
+
+    /// Reads of live streams, which can wait.
+    #[must_use]
+    pub fn streams(&self) -> &Turns {
+        &self.streams
+    }
+
+    /// Reads of the pieces of files whose responses have begun.
+    #[must_use]
+    pub fn pieces(&self) -> &Turns {
+        &self.pieces
     }
 
     /// Most threads that reads take at a time.
@@ -306,7 +395,7 @@ impl BlockingReads {
         let abandoned = Abandoned::default();
         let _set = SetOnDrop(abandoned.clone());
         let (answer, answered) = oneshot::channel();
-        let read = Box::new(move || {
+        let read = Box::new(carry(move || {
             if abandoned.is_set() {
                 return;
             }
@@ -315,7 +404,7 @@ impl BlockingReads {
             let result = catch_unwind(AssertUnwindSafe(|| read(&abandoned)));
             // An error means that the caller is gone.
             let _ = answer.send(result);
-        });
+        }));
         lane.push(Waiting { read, _admitted: admitted });
         match answered.await {
             Ok(result) => result.map_err(ReadError::Panicked),
@@ -396,6 +485,7 @@ mod tests {
                 long: Lane::new(1, 1, 0),
                 listing: Lane::new(1, 1, 0),
                 computation: Lane::new(1, 1, 0),
+                ..BlockingReads::new(1)
             };
             let (release, held) = std::sync::mpsc::channel::<()>();
             let (started, starts) = oneshot::channel();

@@ -6,18 +6,15 @@
 
 use std::any::Any;
 use std::fmt::Debug;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderMap;
 
+use crate::revocable::{Pending, Permission};
+
 /// The header with which a page of this server asks for the session of its browser.
 pub const SESSION_HEADER: &str = "roost-session";
-
-/// A result that may need a read.
-pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Something that is counted until it is dropped.
 pub type Held = Box<dyn Any + Send + Sync>;
@@ -64,8 +61,8 @@ pub trait Session: Send + Sync {
     /// Checks that it has not ended since.
     fn confirm(&self) -> Pending<'_, Result<(), SessionError>>;
 
-    /// The same for a live stream, which a busy server does not end.
-    fn is_valid(&self) -> Pending<'_, bool>;
+    /// What permits a long request.
+    fn permission(&self) -> Box<dyn Permission>;
 
     /// Counts a live stream of its user; none if there are too many.
     fn begin_stream(&self) -> Option<Held>;

@@ -10,7 +10,9 @@ use axum::http::header::{
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use edge::{GuestConnection, SESSION_HEADER, SessionError};
+use edge::{
+    GuestConnection, SESSION_HEADER, SessionError, bearer, revocable_request, revocable_response,
+};
 use feed::UserId;
 use feed::accounts::AccessScope;
 
@@ -75,10 +77,17 @@ pub(crate) async fn check(
             {
                 connection.0.admit();
             }
-            access.map(|access| request.extensions_mut().insert(access));
+            if let Some(access) = access {
+                request.extensions_mut().insert(access);
+                request = revocable_request(request, || access.permission(&state));
+            }
             let run = run(&state, needs, user, request, next);
             let run = async { run.await.unwrap_or_else(ApiError::into_response) };
-            rate_headers::add_to(run, || state.node.now_ms()).await
+            let response = rate_headers::add_to(run, || state.node.now_ms()).await;
+            match access {
+                Some(access) => revocable_response(response, || access.permission(&state)),
+                None => response,
+            }
         }
         Err(error) => error.into_response(),
     };
@@ -120,7 +129,8 @@ async fn run(
     if is_change {
         state.answers.check(client)?;
     }
-    state.answers.send(client, is_change, next.run(request).await).await
+    let response = next.run(request).await;
+    state.answers.send(client, is_change, response)
 }
 
 /// Whom the limits of a request are for.
@@ -193,7 +203,8 @@ fn presented(needs: Needs, headers: &HeaderMap, uri: &Uri) -> Result<Option<Stri
     if needs == Needs::Nothing || is_optional {
         return Ok(None);
     }
-    let mut token = bearer(headers).map(str::to_owned);
+    let given = bearer(headers).and_then(|token| std::str::from_utf8(token).ok());
+    let mut token = given.map(str::to_owned);
     if let Needs::Stream(_) = needs {
         token = token.or_else(|| elsewhere(headers, uri));
     }
@@ -210,12 +221,4 @@ fn elsewhere(headers: &HeaderMap, uri: &Uri) -> Option<String> {
         protocols.split(',').next().map(|first| first.trim().to_owned())
     };
     in_query.or_else(protocol)
-}
-
-/// The token of `Bearer TOKEN`. The scheme is case-insensitive (RFC 9110).
-fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let mut given = headers.get_all(AUTHORIZATION).iter();
-    let (scheme, token) = given.next()?.to_str().ok()?.split_at_checked(7)?;
-    let is_one = given.next().is_none() && scheme.eq_ignore_ascii_case("bearer ");
-    is_one.then_some(token.trim())
 }

@@ -7,13 +7,10 @@
 //! memory in any case, so long ones keep out no log-in and no post; once half of [`BODIES_MAX`] of nobody are read, an
 //! address has at most [`CROWDED_BODIES_MAX`] of them, and a network some times as many.
 
-use std::collections::HashMap;
-use std::sync::Mutex;
-
-use axum::body::{Body, Bytes};
-use axum::http::StatusCode;
+use axum::body::Body;
+use budget::{MemoryBudget, Reservation};
+use edge::{BodyLimits, BodyMemory, HeldBody, NoMemory, Share, Shares};
 use feed::UserId;
-use http_body_util::BodyExt as _;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::error::ApiError;
@@ -36,17 +33,17 @@ const BODIES_MAX: usize = 1_024;
 /// Most bodies of one address that are read at a time while half of those of nobody are in use.
 const CROWDED_BODIES_MAX: u32 = 2;
 
-/// The memory of a body, until it is dropped.
+/// A whole body, with its memory until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Paid<'a> {
-    _bytes: Option<SemaphorePermit<'a>>,
+pub(crate) struct ReadBody<'a> {
+    pub(crate) body: HeldBody,
     _body: SemaphorePermit<'a>,
 }
 
 /// The bodies of users, or of nobody.
 struct Lane {
-    /// A permit for each byte beyond the first ones.
-    bytes: Semaphore,
+    /// Bytes beyond the first ones.
+    bytes: MemoryBudget,
     /// A permit for each body.
     bodies: Semaphore,
     /// Longest body, in bytes.
@@ -55,7 +52,7 @@ struct Lane {
 
 /// A sender whose bodies are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Sender {
+pub(crate) enum Sender {
     /// A subject of the limiter.
     Address(u64),
     /// A subject of the limiter.
@@ -68,93 +65,59 @@ pub(crate) struct Bodies {
     of_users: Lane,
     of_others: Lane,
     /// Number of bodies of each sender.
-    counts: Mutex<HashMap<Sender, u32>>,
+    counts: Shares<Sender>,
 }
 
 /// A body that is counted, until it is dropped.
-pub(crate) struct Reading<'a> {
-    bodies: &'a Bodies,
-    senders: Vec<Sender>,
-}
+pub(crate) type Reading = Vec<Share<Sender>>;
 
 impl Lane {
     fn new(bytes_max: usize) -> Self {
-        let bytes = Semaphore::new(HALF - BODIES_MAX * SMALL_BYTES);
+        let bytes = MemoryBudget::new(HALF - BODIES_MAX * SMALL_BYTES);
         Self { bytes, bodies: Semaphore::new(BODIES_MAX), bytes_max }
+    }
+}
+
+impl BodyMemory for Lane {
+    fn empty(&self) -> Reservation {
+        self.bytes.empty()
+    }
+
+    fn hold(&self, held: &mut Reservation, bytes: usize, copied: usize) -> Result<(), NoMemory> {
+        let due = |bytes: usize| bytes.saturating_sub(SMALL_BYTES);
+        if held.resize(due(bytes) + due(copied)) { Ok(()) } else { Err(NoMemory::Now) }
     }
 }
 
 impl Bodies {
     pub(crate) fn new() -> Self {
         let (of_users, of_others) = (Lane::new(BODY_BYTES_MAX), Lane::new(GUEST_BODY_BYTES_MAX));
-        Self { of_users, of_others, counts: Mutex::default() }
+        Self { of_users, of_others, counts: Shares::default() }
     }
 
     /// Counts a body of `user`, if a token or a session names one; `None` if its sender has too many.
-    pub(crate) fn begin(&self, address: Subject, user: Option<UserId>) -> Option<Reading<'_>> {
+    pub(crate) fn begin(&self, address: Subject, user: Option<UserId>) -> Option<Reading> {
         let is_crowded = self.of_others.bodies.available_permits() < BODIES_MAX / 2;
         let of_address = match is_crowded && user.is_none() {
             true => CROWDED_BODIES_MAX,
             false => ADDRESS_BODIES_MAX,
         };
-        let network = Sender::Network(address.whole());
-        let senders =
-            [(Sender::Address(address.own), of_address), (network, NETWORK_TIMES * of_address)];
+        let network = (Sender::Network(address.whole()), NETWORK_TIMES * of_address);
         let user = user.map(|user| (Sender::User(user), ADDRESS_BODIES_MAX));
-        let mut counts = self.counts.lock().ok()?;
-        let has_room =
-            |(sender, most): (Sender, u32)| counts.get(&sender).is_none_or(|count| *count < most);
-        if !senders.into_iter().chain(user).all(has_room) {
-            return None;
-        }
-        let senders: Vec<_> = senders.into_iter().chain(user).map(|(sender, _)| sender).collect();
-        for sender in &senders {
-            *counts.entry(*sender).or_default() += 1;
-        }
-        Some(Reading { bodies: self, senders })
+        let senders = [(Sender::Address(address.own), of_address), network].into_iter().chain(user);
+        senders.map(|(sender, most)| self.counts.take(sender, 1, most as usize)).collect()
     }
 
-    /// Reads a body. The bytes are paid for until the permit is dropped.
+    /// Reads a body.
     pub(crate) async fn read(
         &self,
-        mut body: Body,
+        body: Body,
         is_of_user: bool,
-    ) -> Result<(Bytes, Paid<'_>), ApiError> {
+    ) -> Result<ReadBody<'_>, ApiError> {
         let lane = if is_of_user { &self.of_users } else { &self.of_others };
         let permit = lane.bodies.try_acquire().map_err(|_| ApiError::overloaded())?;
-        let (mut whole, mut paid) = (Vec::new(), None::<SemaphorePermit<'_>>);
-        while let Some(frame) = body.frame().await {
-            let broken = |_| ApiError::invalid_request("the body is incomplete");
-            let Ok(data) = frame.map_err(broken)?.into_data() else { continue };
-            if whole.len() + data.len() > lane.bytes_max {
-                let why = "The body is too large";
-                return Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, why));
-            }
-            let due = |length: usize| length.saturating_sub(SMALL_BYTES);
-            let more = due(whole.len() + data.len()) - due(whole.len());
-            let more = lane.bytes.try_acquire_many(more as u32);
-            let more = more.map_err(|_| ApiError::overloaded())?;
-            match &mut paid {
-                Some(paid) => paid.merge(more),
-                None => paid = Some(more),
-            }
-            whole.extend_from_slice(&data);
-        }
-        Ok((whole.into(), Paid { _bytes: paid, _body: permit }))
-    }
-}
-
-impl Drop for Reading<'_> {
-    fn drop(&mut self) {
-        let Ok(mut counts) = self.bodies.counts.lock() else { return };
-        for sender in &self.senders {
-            if let Some(count) = counts.get_mut(sender) {
-                *count -= 1;
-                if *count == 0 {
-                    counts.remove(sender);
-                }
-            }
-        }
+        let body = HeldBody::read(body, BodyLimits::new(lane.bytes_max), lane).await?;
+        Ok(ReadBody { body, _body: permit })
     }
 }
 
@@ -180,7 +143,7 @@ mod tests {
         assert!(others.is_some(), "others are not kept out");
         drop((of_one, others));
         assert!(bodies.begin(1.into(), USER).is_some());
-        assert!(bodies.counts.lock().unwrap().is_empty());
+        assert!(bodies.counts.clients() == 0);
 
         for (is_of_user, bytes_max) in [(true, BODY_BYTES_MAX), (false, GUEST_BODY_BYTES_MAX)] {
             let read = async |bytes| bodies.read(Body::from(vec![0; bytes]), is_of_user).await;

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use edge::{LineGate, ReadError};
+use edge::{BodyError, LineGate, ReadError};
 use feed::{Refusal, RefusalClass};
 use media::MediaError;
 use node::{FileError, SubmitError, Unreadable, UploadError};
@@ -176,6 +176,22 @@ impl IntoResponse for ApiError {
         }
         self.retry_after_secs.map(|secs| headers.insert(RETRY_AFTER, secs.into()));
         response
+    }
+}
+
+impl From<BodyError> for ApiError {
+    fn from(error: BodyError) -> Self {
+        match error {
+            BodyError::TooLarge(_) => {
+                Self::new(StatusCode::PAYLOAD_TOO_LARGE, "The body is too large")
+            }
+            BodyError::TooSlow => {
+                Self::new(StatusCode::REQUEST_TIMEOUT, "The body did not arrive in time")
+            }
+            BodyError::Incomplete => Self::invalid_request("the body is incomplete"),
+            BodyError::Revoked => Self::bad_token(),
+            BodyError::NoMemory(_) => Self::overloaded(),
+        }
     }
 }
 

@@ -1,21 +1,17 @@
 //! The parameters of a request: those of a query, a form, a multipart form or JSON alike.
 
-use std::time::Duration;
-
-use axum::body::{Bytes, HttpBody as _};
+use axum::body::HttpBody as _;
 use axum::extract::{FromRequest, Request};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use serde_json::Value;
 
-use crate::bodies::{Paid, Reading};
+use crate::bodies::{ReadBody, Reading};
 use crate::error::ApiError;
 use crate::multipart::{self, Part};
 use crate::state::{Shared, client_address};
 use crate::tokens::Access;
 
-/// Time within which a body must arrive.
-const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 /// Most parameters: more than the ids in the longest URL that Mastodon accepts, of 10 KiB.
 const FIELDS_MAX: usize = 512;
 /// Most objects of a list that are read, which is more than any list may have.
@@ -267,19 +263,16 @@ impl FromRequest<Shared> for Params {
     }
 }
 
-/// Reads the body of a request. Its memory is paid for, and it counts, until the other values are dropped.
+/// Reads the body of a request. It counts until the values are dropped.
 pub(crate) async fn read_body(
     request: Request,
     state: &Shared,
-) -> Result<(Bytes, Paid<'_>, Reading<'_>), ApiError> {
+) -> Result<(ReadBody<'_>, Reading), ApiError> {
     let address = state.limiter.address(client_address(request.extensions()));
     // A token of an app itself is nobody's: whoever asks gets one.
     let user = request.extensions().get::<Access>().and_then(|access| access.user);
     let reading = state.bodies.begin(address, user).ok_or_else(ApiError::too_many)?;
-    let body = state.bodies.read(request.into_body(), user.is_some());
-    let late = |_| ApiError::new(StatusCode::REQUEST_TIMEOUT, "The body did not arrive in time");
-    let (bytes, paid) = tokio::time::timeout(BODY_TIMEOUT, body).await.map_err(late)??;
-    Ok((bytes, paid, reading))
+    Ok((state.bodies.read(request.into_body(), user.is_some()).await?, reading))
 }
 
 impl FromRequest<Shared> for Fields {
@@ -296,16 +289,17 @@ impl FromRequest<Shared> for Fields {
             }
             _ => error,
         };
-        let (bytes, _paid, _reading) = body.map_err(of_form)?;
+        let (read, _reading) = body.map_err(of_form)?;
+        let bytes = read.body.bytes();
         // The body may have arrived long after the token was looked up: one that ended meanwhile permits nothing.
         if let Some(access) = access {
             state.confirm(&access).await?;
         }
         match kind.as_str() {
-            "application/json" => Self::of_json(&bytes),
-            MULTIPART => Self::of_multipart(&bytes, &content_type),
+            "application/json" => Self::of_json(bytes),
+            MULTIPART => Self::of_multipart(bytes, &content_type),
             "" | "application/x-www-form-urlencoded" => {
-                Self::of_pairs(form_urlencoded::parse(&bytes).into_owned())
+                Self::of_pairs(form_urlencoded::parse(bytes).into_owned())
             }
             _ => Err(ApiError::new(
                 StatusCode::UNSUPPORTED_MEDIA_TYPE,

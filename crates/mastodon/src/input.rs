@@ -2,15 +2,17 @@
 
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
+use axum::http::{HeaderName, HeaderValue};
+use edge::only;
 use feed::media::MediaId;
 use feed::{Command, Idempotency, PostId, Stamp, UserId};
-use sha2::{Digest as _, Sha256};
+use node::IdempotencyKey;
 
 use crate::error::ApiError;
 use crate::tokens::Access;
 
-/// Longest `Idempotency-Key`, in bytes.
-const KEY_BYTES_MAX: usize = feed::limits::IDEMPOTENCY_KEY_BYTES_MAX;
+/// The header with the key of a request.
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// The user for whom the app acts.
 #[derive(Clone, Copy)]
@@ -30,17 +32,13 @@ pub(crate) struct StatusInPath(pub(crate) PostId);
 pub(crate) struct MediaInPath(pub(crate) MediaId);
 
 /// The key under which a request is carried out once, for one user and path.
-pub(crate) struct Once(Option<Sha256>);
+pub(crate) struct Once(Option<(IdempotencyKey, String)>);
 
 impl Once {
     /// What the command is logged with.
     pub(crate) fn of(self, me: UserId, command: &Command) -> Option<Idempotency> {
-        let Ok(content) = serde_json::to_vec(command) else {
-            unreachable!("a command is written to memory");
-        };
-        let key = self.0?.chain_update(me.0.to_be_bytes()).finalize();
-        let content = Sha256::digest(content);
-        Some(Idempotency { key: *key.first_chunk()?, content: *content.first_chunk()? })
+        let (key, request) = self.0?;
+        Some(key.digest(&format!("mastodon {request} {}", me.0), command))
     }
 }
 
@@ -90,17 +88,17 @@ impl<S: Send + Sync> FromRequestParts<S> for Once {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
-        let Some(key) = parts.headers.get("idempotency-key") else { return Ok(Self(None)) };
-        if key.len() > KEY_BYTES_MAX {
-            let why = format!("an Idempotency-Key has at most {KEY_BYTES_MAX} bytes");
-            return Err(ApiError::invalid(why));
-        }
-        // Neither a method nor a path contains a zero byte.
-        let digest = Sha256::new_with_prefix(b"mastodon\0");
-        let digest = digest.chain_update(parts.method.as_str()).chain_update([0]);
-        let digest = digest.chain_update(parts.uri.path()).chain_update([0]);
-        let digest = digest.chain_update((key.len() as u32).to_be_bytes());
-        Ok(Self(Some(digest.chain_update(key))))
+        let wrong = || {
+            let why = "an Idempotency-Key is 1 to 255 visible ASCII characters or spaces";
+            ApiError::invalid(why)
+        };
+        let key = only(&parts.headers, &IDEMPOTENCY_KEY).map_err(|_| wrong())?;
+        // As in Mastodon, an empty one is none.
+        let Some(key) = key.map(HeaderValue::as_bytes).filter(|key| !key.is_empty()) else {
+            return Ok(Self(None));
+        };
+        let key = IdempotencyKey::parse(key).ok_or_else(wrong)?;
+        Ok(Self(Some((key, format!("{} {}", parts.method, parts.uri.path())))))
     }
 }
 

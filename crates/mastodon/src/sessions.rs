@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use axum::http::header::{HOST, ORIGIN};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
-use edge::{Held, Pending, Session, SessionError, SessionUse, Sessions};
+use edge::{Held, Pending, Permission, Session, SessionError, SessionUse, Sessions};
 use feed::UserId;
 
 use crate::answers::Client;
@@ -16,7 +16,6 @@ use crate::error::ApiError;
 use crate::limiter::What;
 use crate::pages::of_page;
 use crate::state::{Server, Shared};
-use crate::streams::Open;
 use crate::tokens::Access;
 
 /// The sessions of a server.
@@ -107,12 +106,12 @@ impl Session for BrowserSession {
         Box::pin(async { self.state.confirm(&self.access).await.map_err(|error| why(&error)) })
     }
 
-    fn is_valid(&self) -> Pending<'_, bool> {
-        Box::pin(self.state.is_valid(&self.access))
+    fn permission(&self) -> Box<dyn Permission> {
+        self.access.permission(&self.state)
     }
 
     fn begin_stream(&self) -> Option<Held> {
-        Open::new(&self.state, self.user).ok().map(|open| Box::new(open) as Held)
+        self.state.streams.begin(self.user).ok().map(|open| Box::new(open) as Held)
     }
 
     fn hold(&self, bytes: usize, usage: SessionUse) -> Option<Held> {

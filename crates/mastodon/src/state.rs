@@ -9,11 +9,9 @@ use edge::{Abandoned, ClientAddress};
 use feed::accounts::{AccountCommand, AccountDone};
 use feed::{Command, Done, Idempotency, Reply, UserId};
 use node::{Node, Request};
-use tokio::sync::Semaphore;
 
 use crate::MastodonOptions;
 use crate::answers::Answers;
-use crate::api::pictures;
 use crate::api::trends::Trends;
 use crate::bodies::Bodies;
 use crate::entities::{Entities, Renderer};
@@ -25,9 +23,6 @@ use crate::rate_headers;
 use crate::streams::Streams;
 use crate::tokens::Tokens;
 use crate::uploads::Uploads;
-
-/// Reads for responses to changes that run at a time.
-const DONE_READS_MAX: usize = 8;
 
 /// State that all handlers share.
 pub(crate) struct Server {
@@ -42,10 +37,6 @@ pub(crate) struct Server {
     pub(crate) bodies: Bodies,
     /// Forms with files that are being read.
     pub(crate) uploads: Arc<Uploads>,
-    /// Permits of reads for responses to changes.
-    done_reads: Arc<Semaphore>,
-    /// Permits of reads of pictures.
-    pub(crate) pieces: Arc<Semaphore>,
     /// Live streams.
     pub(crate) streams: Streams,
     /// Responses that are being sent.
@@ -70,8 +61,6 @@ impl Server {
             answers: Answers::new(),
             trends: Trends::default(),
             streams: Streams::new(options.connections_max),
-            done_reads: Arc::new(Semaphore::new(DONE_READS_MAX)),
-            pieces: Arc::new(Semaphore::new(pictures::PIECES_MAX)),
             options,
         })
     }
@@ -148,14 +137,9 @@ impl Server {
         reader: UserId,
         read: impl FnOnce(&mut Entities<'_>) -> T + Send + 'static,
     ) -> Result<T, ApiError> {
-        let turn = Arc::clone(&self.done_reads).acquire_owned().await;
-        let turn = turn.map_err(|_| ApiError::overloaded())?;
         let renderer = self.renderer.clone();
-        let read = move || {
-            let _turn = turn;
-            read(&mut Entities::new(&renderer, Some(reader)))
-        };
-        Ok(edge::blocking(read).await?)
+        let read = move || read(&mut Entities::new(&renderer, Some(reader)));
+        Ok(self.options.reads.done().run(read).await?)
     }
 
     /// Counts something that an address does, and refuses what is above its rate.

@@ -6,14 +6,15 @@
 //! **Invariant:** the posts of all users cost a read of each changed post, whatever the number of streams and of posts.
 //! **Invariant:** reads of streams take none of the permits of requests.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use edge::{Share, Shares};
 use feed::{Effect, PostChange, PostId, Tag, UserId, Visibility};
 use node::{Lost, Node, Position};
-use tokio::sync::{Semaphore, broadcast};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast};
 
 use crate::entities::{Entities, Renderer};
 use crate::error::ApiError;
@@ -22,9 +23,7 @@ use crate::state::{Server, Shared};
 /// Most streams, however many connections there may be.
 const STREAMS_MAX: u32 = 4_096;
 /// Most streams of one user.
-const USER_STREAMS_MAX: u32 = 32;
-/// Reads of streams that run at a time.
-const READS_MAX: usize = 4;
+const USER_STREAMS_MAX: usize = 32;
 /// Newest events of public posts that are kept for streams.
 const PUBLIC_EVENTS_MAX: usize = 64;
 /// Changes of public posts that are read at a time, fewer than are kept: so streams have time for them until the next
@@ -94,69 +93,39 @@ impl Published {
 
 /// See the module.
 pub(crate) struct Streams {
-    /// Number of streams of each user, and of all.
-    open: Mutex<(HashMap<UserId, u32>, u32)>,
-    /// Most streams.
-    streams_max: u32,
-    turns: Arc<Semaphore>,
+    /// Number of streams of each user.
+    of_users: Shares<UserId>,
+    /// A permit for each stream.
+    open: Arc<Semaphore>,
     public: broadcast::Sender<Arc<Published>>,
     /// Whether a task reads changes of public posts.
     is_reading: AtomicBool,
 }
 
 /// One of the open streams.
-pub(crate) struct Open {
-    state: Shared,
-    user: UserId,
-}
+pub(crate) type Open = (Share<UserId>, OwnedSemaphorePermit);
 
 impl Streams {
     /// Of a server with so many connections at most: streams take three eighths of them. A key of the server takes at most
     /// half, so that others remain for requests.
     pub(crate) fn new(connections_max: u32) -> Self {
+        let streams_max = (connections_max / 8 * 3).clamp(1, STREAMS_MAX);
         Self {
-            open: Mutex::default(),
-            streams_max: (connections_max / 8 * 3).clamp(1, STREAMS_MAX),
-            turns: Arc::new(Semaphore::new(READS_MAX)),
+            of_users: Shares::default(),
+            open: Arc::new(Semaphore::new(streams_max as usize)),
             public: broadcast::Sender::new(PUBLIC_EVENTS_MAX),
             is_reading: AtomicBool::new(false),
         }
     }
 
-    fn count(&self, user: UserId) -> Option<()> {
-        let mut open = self.open.lock().ok()?;
-        let (of_user, all) = &mut *open;
-        let count = of_user.get(&user).copied().unwrap_or(0);
-        (count < USER_STREAMS_MAX && *all < self.streams_max).then(|| {
-            of_user.insert(user, count + 1);
-            *all += 1;
-        })
-    }
-}
-
-impl Open {
-    /// Counts a stream.
+    /// Counts a stream of a user.
     ///
     /// # Errors
     /// If there are too many.
-    pub(crate) fn new(state: &Shared, user: UserId) -> Result<Self, ApiError> {
-        state.streams.count(user).ok_or_else(ApiError::too_many_streams)?;
-        Ok(Self { state: Arc::clone(state), user })
-    }
-}
-
-impl Drop for Open {
-    fn drop(&mut self) {
-        if let Ok(mut open) = self.state.streams.open.lock() {
-            let (of_user, all) = &mut *open;
-            *all -= 1;
-            if let Some(count) = of_user.get_mut(&self.user) {
-                *count -= 1;
-                if *count == 0 {
-                    of_user.remove(&self.user);
-                }
-            }
-        }
+    pub(crate) fn begin(&self, user: UserId) -> Result<Open, ApiError> {
+        let of_user = self.of_users.take(user, 1, USER_STREAMS_MAX);
+        let open = Arc::clone(&self.open).try_acquire_owned().ok();
+        of_user.zip(open).ok_or_else(ApiError::too_many_streams)
     }
 }
 
@@ -166,15 +135,10 @@ impl Server {
         &self,
         read: impl FnOnce(&Renderer) -> T + Send + 'static,
     ) -> Option<T> {
-        let turn = Arc::clone(&self.streams.turns).acquire_owned().await.ok()?;
         let renderer = self.renderer.clone();
-        let read = move || {
-            // Held by the read itself, which continues when the stream ends.
-            let _turn = turn;
-            read(&renderer)
-        };
+        let read = self.options.reads.streams().run(move || read(&renderer)).await;
         // The conversion logs what nobody has logged.
-        edge::blocking(read).await.map_err(ApiError::from).ok()
+        read.map_err(ApiError::from).ok()
     }
 }
 
@@ -264,11 +228,12 @@ mod tests {
             [(1, 1), (100, 36), (4_096, 1_536), (u32::MAX, STREAMS_MAX)]
         {
             let streams = Streams::new(connections);
-            for user in 0..streams_max {
-                assert!(streams.count(UserId(user)).is_some());
-            }
-            assert!(streams.count(UserId(streams_max)).is_none());
-            assert_eq!(streams.open.lock().unwrap().0.len(), streams_max as usize);
+            let open: Vec<_> =
+                (0..streams_max).map(|user| streams.begin(UserId(user)).unwrap()).collect();
+            assert!(streams.begin(UserId(streams_max)).is_err());
+            assert_eq!(streams.of_users.clients(), streams_max as usize);
+            drop(open);
+            assert!(streams.begin(UserId(streams_max)).is_ok());
         }
     }
 }

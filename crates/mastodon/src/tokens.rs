@@ -3,13 +3,14 @@
 //! The node counts the commands that ended grants. A cached entry is valid while that number is the one from before it
 //! was read: so a revocation is effective with its reply, whoever sent it.
 
+use edge::{Pending, Permission};
 use feed::UserId;
 use feed::accounts::{AccessScope, AccessScopes, AppId, Grant, GrantId, SecretHash};
 use quick_cache::sync::Cache;
 
 use crate::error::ApiError;
 use crate::secret;
-use crate::state::Server;
+use crate::state::{Server, Shared};
 
 /// Most cached tokens.
 const CACHED_MAX: usize = 65_536;
@@ -35,6 +36,31 @@ impl Access {
     /// Whether the token permits what `scope` names.
     pub(crate) fn allows(&self, scope: AccessScope) -> bool {
         self.scopes.allows(scope)
+    }
+}
+
+/// A token while a long request of it is in progress.
+struct TokenPermission {
+    state: Shared,
+    access: Access,
+}
+
+impl Access {
+    /// What a long request with the token needs.
+    pub(crate) fn permission(self, state: &Shared) -> Box<dyn Permission> {
+        Box::new(TokenPermission { state: Shared::clone(state), access: self })
+    }
+}
+
+impl Permission for TokenPermission {
+    fn is_valid_now(&mut self) -> Option<bool> {
+        let cached = self.state.cached(&self.access.hash, self.state.now())?;
+        Some(cached == self.access)
+    }
+
+    fn is_valid(&mut self) -> Pending<'static, bool> {
+        let (state, access) = (Shared::clone(&self.state), self.access);
+        Box::pin(async move { state.is_valid(&access).await })
     }
 }
 
@@ -95,11 +121,8 @@ impl Server {
     }
 
     /// Whether what a token permitted is still permitted, for a stream. A server that is busy ends no stream.
-    pub(crate) async fn is_valid(&self, access: &Access) -> bool {
+    async fn is_valid(&self, access: &Access) -> bool {
         let (hash, now) = (access.hash, self.now());
-        if let Some(cached) = self.cached(&hash, now) {
-            return cached == *access;
-        }
         let found =
             self.read_for_stream(move |from| from.node.facts().granted(&hash, now.ms)).await;
         self.cache(hash, now, found.flatten()) == Some(*access)

@@ -2,7 +2,7 @@
 //!
 //! **Invariant:** a body takes at most [`BODY_BYTES_MAX`], those of a user [`USER_BYTES_MAX`], all together [`MEMORY`]. Of a
 //! user one body is read at a time, while up to [`USER_BODIES_MAX`] less one wait. Memory is taken as bytes arrive, and a
-//! body that is slower than [`WINDOW_BYTES`] in [`WINDOW`] ends. If there is no memory for what arrives, the body ends that
+//! body that is slower than [`WINDOW_BYTES`] in 5 s ends. If there is no memory for what arrives, the body ends that
 //! has held most for longest, so those who hold memory keep out nobody who sends a body at the usual speed.
 
 use std::collections::HashMap;
@@ -12,11 +12,11 @@ use std::time::Duration;
 
 use axum::body::{Body, HttpBody as _};
 use axum::http::StatusCode;
+use edge::{BodyError, BodyLimits, BodySink};
 use feed::UserId;
-use http_body_util::BodyExt as _;
 use media::FILE_BYTES_MAX;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout};
 
 use crate::error::ApiError;
 
@@ -30,10 +30,7 @@ const USER_BODIES_MAX: u32 = 4;
 const USER_BYTES_MAX: usize = BODY_BYTES_MAX + BODY_BYTES_MAX / 2;
 /// Longest time that a body waits for those that its user sent before.
 const TURN_WAIT: Duration = Duration::from_secs(120);
-/// The first [`WINDOW_BYTES`] of a body, or all of it, must arrive within this time.
-const FIRST_WINDOW: Duration = Duration::from_secs(10);
-/// After that, another [`WINDOW_BYTES`], or the end, must arrive within each such period.
-const WINDOW: Duration = Duration::from_secs(5);
+/// Bytes that must arrive within 5 s: the networks of telephones are slow.
 const WINDOW_BYTES: usize = 64 << 10;
 
 /// The bodies that are being read or used.
@@ -244,35 +241,53 @@ impl Uploading {
         self.end_reading(read)
     }
 
-    async fn read_all(&mut self, mut body: Body) -> Result<Vec<u8>, ApiError> {
+    async fn read_all(&mut self, body: Body) -> Result<Vec<u8>, ApiError> {
         let size = body.size_hint();
-        if size.lower() > BODY_BYTES_MAX as u64 {
-            return Err(too_large());
-        }
         let most = size.upper().and_then(|bytes| usize::try_from(bytes).ok());
         // What is reserved and not used takes no memory: it does when it arrives.
-        let mut whole = Vec::with_capacity(most.unwrap_or(usize::MAX).min(BODY_BYTES_MAX));
-        let (mut deadline, mut window_end) = (Instant::now() + FIRST_WINDOW, WINDOW_BYTES);
-        loop {
-            let late =
-                |_| ApiError::new(StatusCode::REQUEST_TIMEOUT, "The body did not arrive in time");
-            let frame = tokio::select! {
-                biased;
-                () = self.end.notified() => return Err(ApiError::overloaded()),
-                frame = timeout_at(deadline, body.frame()) => frame.map_err(late)?,
-            };
-            let Some(frame) = frame else { return Ok(whole) };
-            let broken = |_| ApiError::invalid_request("the body is incomplete");
-            let Ok(data) = frame.map_err(broken)?.into_data() else { continue };
-            if whole.len() + data.len() > BODY_BYTES_MAX {
-                return Err(too_large());
-            }
-            self.pay_or_end_another(data.len()).await?;
-            whole.extend_from_slice(&data);
-            if whole.len() >= window_end {
-                (deadline, window_end) = (Instant::now() + WINDOW, whole.len() + WINDOW_BYTES);
-            }
+        let whole = Vec::with_capacity(most.unwrap_or(usize::MAX).min(BODY_BYTES_MAX));
+        let end = Arc::clone(&self.end);
+        let mut arriving = Arriving { upload: self, whole };
+        let limits = BodyLimits { bytes_max: BODY_BYTES_MAX, window_bytes: WINDOW_BYTES };
+        tokio::select! {
+            biased;
+            () = end.notified() => Err(ApiError::overloaded()),
+            read = edge::read_into(body, limits, &mut arriving) => match read {
+                Ok(()) => Ok(arriving.whole),
+                Err(UploadError(error)) => Err(error),
+            },
         }
+    }
+}
+
+/// A body that is being read.
+struct Arriving<'u> {
+    upload: &'u mut Uploading,
+    whole: Vec<u8>,
+}
+
+/// Why a body was not read.
+struct UploadError(ApiError);
+
+impl From<BodyError> for UploadError {
+    fn from(error: BodyError) -> Self {
+        Self(match error {
+            BodyError::TooLarge(_) => {
+                let why = format!("A picture has at most {FILE_BYTES_MAX} bytes");
+                ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, why)
+            }
+            other => other.into(),
+        })
+    }
+}
+
+impl BodySink for Arriving<'_> {
+    type Error = UploadError;
+
+    async fn take(&mut self, data: &[u8]) -> Result<(), UploadError> {
+        self.upload.pay_or_end_another(data.len()).await.map_err(UploadError)?;
+        self.whole.extend_from_slice(data);
+        Ok(())
     }
 }
 
@@ -292,11 +307,6 @@ impl Drop for Uploading {
         drop(memory);
         self.uploads.freed.notify_waiters();
     }
-}
-
-fn too_large() -> ApiError {
-    let why = format!("A picture has at most {FILE_BYTES_MAX} bytes");
-    ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, why)
 }
 
 #[cfg(test)]

@@ -6,8 +6,9 @@
 
 use std::rc::Rc;
 
+use budget::Reservation;
 use kv::{BucketId, KeyAnswer, KeyOp, KeyOps, Only};
-use node::{Found, Reservation};
+use node::Found;
 use resp::Protocol;
 
 use super::batch::Batch;

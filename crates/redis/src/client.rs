@@ -8,8 +8,9 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use budget::{MemoryBudget, Reservation};
 use kv::BucketId;
-use node::{Keys, MemoryBudget, Node, Reservation};
+use node::{Keys, Node};
 use resp::{Encoder, Protocol};
 
 use super::batch::Batches;

@@ -15,9 +15,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use budget::MemoryBudget;
 use bytes::BufMut as _;
 use kv::limits::VALUE_BYTES_MAX;
-use node::MemoryBudget;
 use resp::Limits;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;

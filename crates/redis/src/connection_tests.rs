@@ -6,7 +6,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use node::{MemoryBudget, Node, NodeOptions};
+use budget::MemoryBudget;
+use node::{Node, NodeOptions};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 use tokio::task::{JoinHandle, LocalSet};
 use tokio::time::Instant;

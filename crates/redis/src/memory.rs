@@ -4,7 +4,7 @@
 //! small commands and replies is reserved when a connection is accepted, so they never wait for memory of
 //! other clients.
 
-use node::{MemoryBudget, Reservation};
+use budget::{MemoryBudget, Reservation};
 use resp::{Encoder, Protocol};
 
 use super::failure::Failure;

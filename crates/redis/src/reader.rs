@@ -319,7 +319,8 @@ impl Given<'_> {
 
 #[cfg(test)]
 mod tests {
-    use node::{MemoryBudget, NodeOptions};
+    use budget::MemoryBudget;
+    use node::NodeOptions;
 
     use super::*;
 

@@ -15,8 +15,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use budget::Reservation;
 use edge::{Access, BlockingReads, accept};
-use node::{Node, Reservation};
+use node::Node;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::LocalOptions;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};

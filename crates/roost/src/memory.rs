@@ -5,9 +5,8 @@
 //! **Invariant:** without settings it is at most three quarters of the memory that the process can have, or the least
 //! that a server needs.
 
-use api::CONNECTION_BYTES;
 use bytesize::ByteSize;
-use edge::{HANDSHAKE_MEMORY, TLS_BYTES};
+use edge::{CONNECTION_BYTES, HANDSHAKE_MEMORY, TLS_BYTES};
 use node::NodeOptions;
 
 const MIB: u64 = 1 << 20;

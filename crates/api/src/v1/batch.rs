@@ -24,22 +24,20 @@ use axum::extract::{Request, State};
 use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::Response;
+use budget::Reservation;
 use bytes::Bytes;
+use edge::request_id::carry_stream;
+use edge::{BodyMemory as _, RequestMemory, Share, is_revoked};
 use feed::UserRef;
 use futures_util::Stream;
 use hyper::body::Body as _;
-use node::Reservation;
 use tokio::time::Sleep;
 
 use crate::error::{ApiError, ErrorBody};
 use crate::guard::RouteKind;
 use crate::idempotency;
 use crate::input::{BODY_BYTES_MAX, require_media_type};
-use crate::memory::RequestMemory;
-use crate::request_id::carry_stream;
-use crate::revocable::is_revoked;
 use crate::routes::Routes;
-use crate::shares::Share;
 use crate::state::AppState;
 use line::{Change, Defaults};
 use schema::{BatchLine, BatchResult};
@@ -92,7 +90,7 @@ pub(crate) async fn batch(
 ) -> Result<Response, ApiError> {
     require_media_type(request.headers(), NDJSON)?;
     idempotency::refuse(request.headers(), "set a key on each line of a batch instead")?;
-    let share = state.shares.take(&state.access, request.headers())?;
+    let share = state.share(request.headers())?;
     let results = Results::new(state, share, request.into_body());
     let mut response = Response::new(Body::from_stream(carry_stream(results)));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(NDJSON));
@@ -111,11 +109,11 @@ struct Results {
     submitted: Option<Pin<Box<dyn Future<Output = Submitted> + Send>>>,
     /// Fires when the client sends no whole line for too long. Empty lines do not count.
     patience: Option<Pin<Box<Sleep>>>,
-    _share: Share,
+    _share: Share<[u8; 32]>,
 }
 
 impl Results {
-    fn new(state: Arc<AppState>, share: Share, body: Body) -> Self {
+    fn new(state: Arc<AppState>, share: Share<[u8; 32]>, body: Body) -> Self {
         let (input, chunk) = (Input::new(&state.memory), Chunk::new(&state.memory));
         let (body, _share) = (Some(body), share);
         Self { state, body, input, chunk, submitted: None, patience: None, _share }

@@ -8,7 +8,7 @@
 //! are skipped.
 //!
 //! A stream that is woken reads from memory first, on its async worker. Only if something is not in
-//! memory does it wait for one of the few reads of [`streams`], which are for streams only: so a post that
+//! memory does it wait for one of the few turns of [`edge::BlockingReads::streams`], which are for streams only: so a post that
 //! wakes thousands of streams does not delay requests.
 //!
 //! The end of a story is reported when it is no longer among the stories of friends, for any reason,
@@ -35,11 +35,12 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use axum::response::Response;
 use bytes::Bytes;
-use edge::{Held, Session, SessionUse};
-use feed::stories::StoryRef;
-use feed::{Cursor, Page, Refusal, Stamp, UserId};
+use edge::request_id::carry_stream;
+use edge::{Held, Session, SessionUse, Share, held_bytes};
+use feed::{Refusal, UserId};
 use futures_util::stream;
-use node::{Node, Watch};
+use node::Node;
+use node::news::{Answered, EVENTS_BYTES, Interest, NewsPosition, Question, Source, Subscription};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -49,16 +50,11 @@ use crate::guard::RouteKind;
 use crate::input::OneUser;
 use crate::params::UserPath;
 use crate::query::Query;
-use crate::request_id::carry_stream;
-use crate::revocable::CHECK;
 use crate::routes::Routes;
-use crate::shares::Share;
 use crate::state::AppState;
 use crate::streams;
-use news::{EVENTS_BYTES, News, Position, Question, STORIES_SHOWN, Source};
+use news::Frames;
 
-/// How far the clock of another node of the server can be ahead, in milliseconds: events of a later time never were.
-const AHEAD_MS: u64 = 60_000;
 /// Interval of the keep-alive comments of an idle stream.
 const KEEP_ALIVE: Range<Duration> = Duration::from_secs(10)..Duration::from_secs(15);
 /// Minimum time between two reads from the store, for a stream that had read everything: events that
@@ -77,7 +73,7 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
 
 /// The position to resume from: the header, which browsers send when they reconnect, or else the
 /// query.
-pub(crate) struct Resume(Option<Position>);
+pub(crate) struct Resume(Option<NewsPosition>);
 
 impl<S: Send + Sync> FromRequestParts<S> for Resume {
     type Rejection = ApiError;
@@ -89,7 +85,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Resume {
         }
         let position = asked.map(|asked| {
             let wrong = "Last-Event-ID is an id of an earlier event";
-            Position::parse(&asked).ok_or_else(|| ApiError::bad_cursor(wrong).at("Last-Event-ID"))
+            news::parse(&asked).ok_or_else(|| ApiError::bad_cursor(wrong).at("Last-Event-ID"))
         });
         Ok(Self(position.transpose()?))
     }
@@ -97,20 +93,9 @@ impl<S: Send + Sync> FromRequestParts<S> for Resume {
 
 /// The client of a stream, who has one more stream open.
 pub(crate) enum Caller {
-    /// The stream ends with its key.
-    Key(#[expect(dead_code, reason = "held, not read")] Share),
-    /// The session of a user, checked while the stream is open.
+    Key(#[expect(dead_code, reason = "held, not read")] Share<[u8; 32]>),
+    /// The session of a user.
     User(Arc<dyn Session>, #[expect(dead_code, reason = "held, not read")] Held),
-}
-
-impl Caller {
-    /// Whether the client may still read.
-    async fn is_valid(&self) -> bool {
-        match self {
-            Self::Key(_) => true,
-            Self::User(session, _) => session.is_valid().await,
-        }
-    }
 }
 
 impl FromRequestParts<Arc<AppState>> for Caller {
@@ -124,7 +109,7 @@ impl FromRequestParts<Arc<AppState>> for Caller {
             let stream = session.begin_stream().ok_or_else(ApiError::too_many_streams)?;
             return Ok(Self::User(Arc::clone(session), stream));
         }
-        state.shares.take(&state.access, &parts.headers).map(Self::Key)
+        state.share(&parts.headers).map(Self::Key)
     }
 }
 
@@ -158,36 +143,25 @@ pub(crate) async fn events(
     OneUser(user): OneUser,
     Resume(resume): Resume,
 ) -> Result<Response, ApiError> {
-    // The watch begins before the first read, so no change in between is missed. For deletions this holds from
-    // the first event of the stream on, since they are known for timelines in memory.
     let begin = move |node: &Node| {
         let user = node.resolve(&user)?;
-        let watch = node.watch(user);
-        drop(node.home_ids(user, &Page { cursor: Cursor::Newest, limit: 1 }));
-        let latest = Stamp::first_of(node.now_ms() + AHEAD_MS).max(node.visible_up_to());
-        let resume = resume.filter(|resume| resume.id() <= latest.0);
-        let position = resume.unwrap_or(Position::after(node.visible_up_to().0));
-        Some((user, watch, position, node.stories_of_friends(user, STORIES_SHOWN)))
+        let from = resume.filter(|resume| node.may_have_reached(*resume));
+        Some((user, Subscription::begin(node, user, Interest::MentionsAndStories, from)))
     };
-    let begun = state.streams.turn().await.read(&state.node, begin).await?;
-    let (user, watch, position, shown) = begun.ok_or(Refusal::UserNotFound)?;
+    let begun = state.read_for_stream(begin).await?;
+    let (user, subscription) = begun.ok_or(Refusal::UserNotFound)?;
     let mut greeting = b"retry: 2000\n: connected\nid: ".to_vec();
-    position.write(&mut greeting);
+    news::write(subscription.position(), &mut greeting);
     greeting.extend_from_slice(b"\n\n");
     if resume.is_some() {
         greeting.extend_from_slice(news::RESYNC);
     }
-    let subscription = Subscription {
+    let subscription = Stream {
         closing: state.closing.clone(),
         state,
         caller,
         user,
-        changes_read: watch.changes_end(),
-        watch,
-        position,
-        shown: shown.into(),
-        mentions_read: None,
-        stories_read: None,
+        subscription,
         caught_up: false,
         store_from: Instant::now(),
     };
@@ -203,50 +177,21 @@ pub(crate) async fn events(
     Ok(response)
 }
 
-/// One stream. Memory: about 1 KiB without its connection, 24 bytes for each story that is shown, at most
-/// 24 kB, and 512 bytes for the newest changes of its user.
-struct Subscription {
+/// One stream. Memory: about 1 KiB without its connection and its subscription.
+struct Stream {
     state: Arc<AppState>,
     caller: Caller,
     user: UserId,
-    watch: Watch,
+    subscription: Subscription,
     closing: watch::Receiver<bool>,
-    position: Position,
-    /// The newest stories of friends, newest first.
-    shown: Arc<[StoryRef]>,
-    /// The number of mentions, and of changes of stories, up to which everything is read.
-    mentions_read: Option<u32>,
-    stories_read: Option<u64>,
-    /// The number of changes of posts and follows that were sent, or came before the stream.
-    changes_read: u64,
     /// Whether everything was read at the last notification.
     caught_up: bool,
     /// The stream does not read from the store before this time.
     store_from: Instant,
 }
 
-/// A chunk that counts as sent to a user until it is dropped.
-struct HeldChunk {
-    chunk: Bytes,
-    _held: Held,
-}
-
-impl AsRef<[u8]> for HeldChunk {
-    fn as_ref(&self) -> &[u8] {
-        &self.chunk
-    }
-}
-
-/// A query, and the numbers of changes that its result includes.
-struct Asked {
-    question: Question,
-    mentions: u32,
-    stories: u64,
-}
-
-impl Subscription {
-    /// The next events, or a comment when there are none for a while. `None` at shutdown, and after the
-    /// client's key was revoked, the session has ended or the user was deleted.
+impl Stream {
+    /// The next events, or a comment when there are none for a while. `None` at shutdown, and after the user was deleted.
     async fn next(&mut self) -> Option<Bytes> {
         let mut closing = self.closing.clone();
         let keep_alive = Instant::now() + streams::within(&KEEP_ALIVE);
@@ -254,9 +199,8 @@ impl Subscription {
             loop {
                 if !self.caught_up {
                     let events = self.read().await?;
-                    // After the read, which may have waited: nothing is sent to a deleted user, or for a
-                    // revoked key or a session that has ended.
-                    if self.state.node.is_deleted(self.user) || !self.caller.is_valid().await {
+                    // After the read, which may have waited: nothing is sent to a deleted user.
+                    if self.state.node.is_deleted(self.user) {
                         return None;
                     }
                     if events.is_some() {
@@ -264,14 +208,10 @@ impl Subscription {
                     }
                     continue;
                 }
+                let expiry = self.subscription.next_expiry();
                 tokio::select! {
-                    () = self.watch.changed() => self.caught_up = false,
-                    () = next_expiry(&self.state.node, &self.shown) => self.caught_up = false,
-                    () = tokio::time::sleep(CHECK), if matches!(self.caller, Caller::User(..)) => {
-                        if !self.caller.is_valid().await {
-                            return None;
-                        }
-                    }
+                    () = self.subscription.changed() => self.caught_up = false,
+                    () = after(expiry) => self.caught_up = false,
                     () = tokio::time::sleep_until(keep_alive) => {
                         // Reading keeps the timeline in memory, so that deletions and edits wake the
                         // stream.
@@ -289,96 +229,88 @@ impl Subscription {
 
     /// Reads new events, and returns them as a chunk if there are any. `None` if reading failed.
     async fn read(&mut self) -> Option<Option<Bytes>> {
-        let asked = self.ask();
-        let (asked, news) = match asked.question.answer(&self.state.node, Source::Memory) {
-            Some(news) => (asked, news),
+        let question = self.subscription.ask();
+        let (question, (answered, events)) = match self.answer(&question) {
+            Some(answered) => (question, answered),
             None => self.read_store().await?,
         };
-        let chunk = match news.events.is_empty() {
+        let chunk = match events.is_empty() {
             true => None,
-            false => match self.chunk(&news.events) {
+            false => match self.chunk(&events) {
                 Some(chunk) => Some(chunk),
                 None => {
                     // No state was changed: the same events are read again.
-                    drop(news);
+                    drop(events);
                     tokio::time::sleep(streams::within(&NO_ROOM_PAUSE)).await;
                     return Some(None);
                 }
             },
         };
-        if !news.more {
-            (self.mentions_read, self.stories_read) = (Some(asked.mentions), Some(asked.stories));
-        } else if chunk.is_none() {
+        if answered.more && chunk.is_none() {
             tokio::time::sleep(VISIBLE_PAUSE).await;
         }
-        (self.position, self.shown, self.caught_up) = (news.position, news.shown, !news.more);
-        self.changes_read = news.changes_read;
+        self.caught_up = !answered.more;
+        self.subscription.go_on(&question, answered);
         Some(chunk)
+    }
+
+    /// The events that are in memory.
+    fn answer(&self, question: &Question) -> Option<(Answered, Vec<u8>)> {
+        answer(question, &self.state.node, self.user, Source::Memory)
     }
 
     /// Events as a chunk of the response, if there is enough memory; that of a user counts as sent to the user, too.
     fn chunk(&self, events: &[u8]) -> Option<Bytes> {
-        let chunk = self.state.streams.chunk(events)?;
+        let chunk = self.state.unsent.chunk(events)?;
         match &self.caller {
             Caller::User(session, _) => {
                 let held = session.hold(chunk.len(), SessionUse::Read)?;
-                Some(Bytes::from_owner(HeldChunk { chunk, _held: held }))
+                Some(held_bytes(chunk, held))
             }
             Caller::Key(_) => Some(chunk),
         }
     }
 
     /// Reads new events where blocking is allowed.
-    async fn read_store(&mut self) -> Option<(Asked, News)> {
+    async fn read_store(&mut self) -> Option<(Question, (Answered, Vec<u8>))> {
         tokio::time::sleep_until(self.store_from).await;
-        let turn = self.state.streams.turn().await;
-        // A new query: events that arrived during the wait are included, and data that other streams
+        let turn = self.state.reads.streams().next().await;
+        // A new question: events that arrived during the wait are included, and data that other streams
         // have read meanwhile, such as a post that woke thousands, is in memory now.
-        let asked = self.ask();
-        if let Some(news) = asked.question.answer(&self.state.node, Source::Memory) {
-            return Some((asked, news));
+        let question = self.subscription.ask();
+        if let Some(answered) = self.answer(&question) {
+            return Some((question, answered));
         }
-        let question = asked.question.clone();
-        let read = move |node: &Node| question.answer(node, Source::Facts);
-        let news = turn.read(&self.state.node, read).await;
-        let news = news.inspect_err(|error| error.log("")).ok()??;
-        if !news.more {
+        let (asked, node, user) = (question.clone(), self.state.node.clone(), self.user);
+        let read = turn.run(move || answer(&asked, &node, user, Source::Facts)).await;
+        let read = read.map_err(ApiError::from).inspect_err(|error| error.log("")).ok()??;
+        let (answered, events) = &read;
+        if !answered.more {
             self.store_from = Instant::now() + streams::within(&PACE);
-        } else if news.events.len() < EVENTS_BYTES / 4 {
+        } else if events.len() < EVENTS_BYTES / 4 {
             // What came during the read is visible in a moment.
             self.store_from = Instant::now() + EARLY;
         }
-        Some((asked, news))
-    }
-
-    fn ask(&mut self) -> Asked {
-        // The order matters: everything visible up to `visible_up_to` is included in the numbers read next,
-        // and in the pages that are read after them.
-        let visible_up_to = self.state.node.visible_up_to().0;
-        let (mentions, stories) = (self.watch.mentions(), self.state.node.story_changes());
-        let now_ms = self.state.node.now_ms();
-        let expired = self.shown.iter().any(|story| story.expires_ms <= now_ms);
-        let question = Question {
-            user: self.user,
-            position: self.position,
-            visible_up_to,
-            changes_read: self.changes_read,
-            changes: self.watch.changes_after(self.changes_read).into(),
-            mentions_due: self.mentions_read != Some(mentions),
-            stories_due: self.stories_read != Some(stories) || expired,
-            shown: Arc::clone(&self.shown),
-        };
-        Asked { question, mentions, stories }
+        Some((question, read))
     }
 }
 
-/// Waits until the first of these stories expires.
-async fn next_expiry(node: &Node, shown: &[StoryRef]) {
-    match shown.iter().map(|story| story.expires_ms).min() {
-        Some(at) => {
-            let rest = Duration::from_millis(at.saturating_sub(node.now_ms()));
-            tokio::time::sleep(rest).await;
-        }
+/// The events in answer to a question.
+fn answer(
+    question: &Question,
+    node: &Node,
+    user: UserId,
+    source: Source,
+) -> Option<(Answered, Vec<u8>)> {
+    let mut frames = Frames { node, user, source, out: Vec::new() };
+    let answered = question.answer(node, source, &mut frames)?;
+    Some((answered, frames.out))
+}
+
+/// Waits for some time, or for ever.
+async fn after(time: Option<Duration>) {
+    match time {
+        Some(time) => tokio::time::sleep(time).await,
         None => std::future::pending().await,
     }
 }

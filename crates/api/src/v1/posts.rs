@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
+use edge::SMALL_BYTES_MAX;
 use feed::limits::POST_MEDIA_MAX;
 use feed::media::MediaId;
 use feed::{Command, Language, PostEdit, PostId, PostText, Refusal, UserRef, Visibility, Warning};
@@ -13,16 +14,18 @@ use utoipa::ToSchema;
 
 use crate::changes::{Changed, only_id};
 use crate::error::{ApiError, ErrorBody};
-use crate::guard::RouteKind;
-use crate::held::reserved;
+use crate::guard::{RouteKind, reserved};
 use crate::idempotency::Once;
 use crate::input::{Input, OnePost, OneUser, decimal, given, post_number};
-use crate::memory::POST_BYTES_MAX;
 use crate::page::{For, json};
 use crate::params::{IdPath, KeyHeader, UserPath, ViewerQuery};
 use crate::routes::Routes;
 use crate::state::AppState;
 use crate::v1::users::created;
+
+/// Most bytes of a post as JSON, which are mostly the descriptions of its pictures. The response to every other change is
+/// shorter than what needs memory; these are reserved before the change.
+const POST_BYTES_MAX: usize = SMALL_BYTES_MAX;
 
 pub(crate) fn route(routes: &mut Routes<'_>) {
     routes.on("POST", "/v1/users/{user}/posts", RouteKind::Plain, create);

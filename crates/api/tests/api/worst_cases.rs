@@ -145,6 +145,25 @@ fn readers_of_large_responses_stay_within_the_memory() {
 }
 
 #[test]
+fn responses_hold_their_memory_until_their_clients_have_read_them() {
+    // More than a socket takes.
+    const VALUE: usize = 14 << 20;
+    let server = TestServer::start(Access::Open, |_, options| options.request_memory = 80 << 20);
+    let path = "/v1/buckets/0/keys/k";
+    assert_eq!(server.send("PUT", path, &[], &vec![7; VALUE]).status, 204);
+    nothing_is_held(&server);
+    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    let mut open: Vec<_> = (0..3).map(|_| begin(&server, &request, b"")).collect();
+    for stream in &mut open {
+        // The response has begun.
+        stream.read_exact(&mut [0]).unwrap();
+    }
+    assert!(held(&server) >= 3 * VALUE);
+    drop(open);
+    nothing_is_held(&server);
+}
+
+#[test]
 fn long_keys_are_listed_within_memory() {
     let server = TestServer::start(Access::Open, |_, options| options.request_memory = 64 << 20);
     server.register(&["ada"]);

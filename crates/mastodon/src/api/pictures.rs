@@ -12,12 +12,12 @@ use axum::body::{Body, Bytes};
 use axum::extract::{Path, State};
 use axum::http::header::{
     ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_LENGTH,
-    CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, IF_NONE_MATCH, X_CONTENT_TYPE_OPTIONS,
+    CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use edge::LineGate;
-use edge::etag::Tags;
+use edge::etag::is_known;
 use feed::media::{MediaFile, MediaId, MediaKey};
 use futures_util::stream;
 use node::{picture_file, picture_path};
@@ -29,8 +29,6 @@ use crate::state::Shared;
 
 /// Bytes of a file that are read at a time: as much as a response may have that is part of what a connection takes.
 const PIECE_BYTES: u64 = 16 << 10;
-/// Pieces that are read at a time, for all responses together.
-pub(crate) const PIECES_MAX: usize = 8;
 /// An address never names other bytes, and a browser runs nothing of them.
 const HEADERS: [(HeaderName, &str); 5] = [
     (CACHE_CONTROL, "public, max-age=31536000, immutable"),
@@ -98,8 +96,7 @@ async fn find(
     }
     let file = *picture_file(&media, is_small);
     let tag: String = file.hash.0.iter().take(12).map(|byte| format!("{byte:02x}")).collect();
-    let known = Tags::of(asked, &IF_NONE_MATCH).ok().flatten();
-    let mut response = match known.is_some_and(|tags| tags.matches_weak(tag.as_bytes())) {
+    let mut response = match is_known(asked, &tag) {
         true => {
             let mut response = Response::new(Body::empty());
             *response.status_mut() = StatusCode::NOT_MODIFIED;
@@ -171,17 +168,15 @@ impl Rest {
 
     /// Waiting for a permit is never refused: the status of the response was sent.
     async fn piece(&self) -> io::Result<Bytes> {
-        let turn = Arc::clone(&self.state.pieces).acquire_owned().await;
-        let turn = turn.map_err(io::Error::other)?;
         let (node, file, at) = (self.state.node.clone(), self.file, self.next);
         let length = (u64::from(file.bytes) - at).min(PIECE_BYTES);
-        let read = tokio::task::spawn_blocking(move || {
-            let _turn = turn;
+        let read = move || {
             let mut piece = vec![0; length as usize];
             node.open_media(&file.hash)?.read_exact_at(&mut piece, at)?;
             Ok::<_, io::Error>(piece)
-        });
-        read.await.map_err(io::Error::other)?.map(Bytes::from)
+        };
+        let read = self.state.options.reads.pieces().run(read).await;
+        read.map_err(|_| io::Error::other("a read panicked"))?.map(Bytes::from)
     }
 }
 

@@ -6,11 +6,15 @@ use std::time::Duration;
 use axum::body::{Body, Bytes};
 use axum::http::Request;
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
+use feed::accounts::{AccountCommand, AccountState};
+use feed::{Command, UserId, UserRef};
 use futures_util::stream;
 use image::{ImageFormat, Rgb, RgbImage};
 use mastodon::Rate;
 use serde_json::{Value, json};
 use testkit::gif;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 
 use crate::client::{ALL_SCOPES, Got, Person, World, ids};
 
@@ -548,4 +552,31 @@ async fn a_short_form_does_not_wait_for_a_picture_of_its_user() {
         got = world.send_form("POST", "/api/v2/media", &ada.token, never) => panic!("{got:?}"),
         () = others => {}
     }
+}
+
+#[tokio::test]
+async fn an_upload_ends_when_its_token_is_revoked_though_nothing_arrives() {
+    let world = World::new();
+    let [ada] = world.people(["ada"]).await;
+    let mut upload = TcpStream::connect(world.listen().await).await.unwrap();
+    let head = format!(
+        "POST /api/v2/media HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\n\
+         Content-Type: multipart/form-data; boundary=x\r\nContent-Length: 1000000\r\n\
+         Expect: 100-continue\r\n\r\n",
+        ada.token
+    );
+    upload.write_all(head.as_bytes()).await.unwrap();
+    let mut status = [0; 12];
+    // The server asks for the body: it has admitted the request.
+    upload.read_exact(&mut status).await.unwrap();
+    assert_eq!(&status, b"HTTP/1.1 100");
+    upload.write_all(b"x").await.unwrap();
+    let (user, state) = (UserRef::Id(UserId(0)), AccountState::Disabled);
+    let disable = Command::Account(AccountCommand::SetState { user, state });
+    world.node.submit(disable.into()).await.unwrap().outcome.unwrap();
+    let mut rest = String::new();
+    let ended = upload.read_to_string(&mut rest);
+    // The client could send on for minutes.
+    drop(tokio::time::timeout(Duration::from_secs(5), ended).await.unwrap());
+    assert!(rest.contains("HTTP/1.1 401"), "{rest}");
 }

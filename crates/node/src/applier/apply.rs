@@ -10,9 +10,9 @@ use super::caught::Applied;
 use super::group::Group;
 use super::queue::{Part, Piece, Waiting};
 use super::{Applier, Output, Partial};
-use crate::budget::Reservation;
 use crate::submission::entry::Entry;
 use crate::submission::{Answer, KeyReplies, READ_BYTES_MAX, ReadAt, ReadRows};
+use budget::Reservation;
 
 impl<R: KeyRowsMut, T> Applier<R, T> {
     /// Applies the proposed group.

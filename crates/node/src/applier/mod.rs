@@ -38,9 +38,9 @@ use kv::{KeyAnswer, KeyRowsMut};
 use rows::StampClock;
 use smallvec::SmallVec;
 
-use crate::budget::{MemoryBudget, Reservation};
 use crate::submission::entry::Entry;
 use crate::submission::{Answer, ReadRows, Submission};
+use budget::{MemoryBudget, Reservation};
 #[cfg(feature = "simulation")]
 pub use fault::seeded;
 use group::Group;

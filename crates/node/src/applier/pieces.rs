@@ -7,8 +7,8 @@ use smallvec::SmallVec;
 use super::group::Group;
 use super::lengths::GroupLengths;
 use super::queue::Piece;
-use crate::budget::Reservation;
 use crate::submission::entry::Entry;
+use budget::Reservation;
 
 /// Operations of one submission that go into one group.
 pub(super) struct TakenOps {

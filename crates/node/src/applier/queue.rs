@@ -4,8 +4,8 @@ use feed::{Reply, Request};
 use kv::{KeyOps, OpPlace};
 use smallvec::SmallVec;
 
-use crate::budget::Reservation;
 use crate::submission::{Changes, ReadAt, Submission};
+use budget::Reservation;
 
 /// Bytes of operations on keys that are long: while they are written, everybody waits for the disk.
 pub(crate) const LONG_BYTES: usize = 1 << 20;

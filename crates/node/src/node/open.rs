@@ -16,7 +16,6 @@ use super::waker;
 use super::{Node, Threads};
 use crate::applier::{ANSWER_BYTES, Applier, SHARED_PAYLOAD_MIN};
 use crate::backup::archive::Archiver;
-use crate::budget::MemoryBudget;
 use crate::checkpoints::Checkpoints;
 use crate::checkpoints::archive_progress::ArchiveProgress;
 use crate::checkpoints::space::Space;
@@ -41,6 +40,7 @@ use crate::views::ids::Ids;
 use crate::views::positions::Positions;
 use crate::views::samples::{SampleSets, taught_bytes_max};
 use crate::writer::{self, LongAppends, Waiting, Writer};
+use budget::MemoryBudget;
 
 /// A node whose threads do not run yet.
 pub(crate) struct Parts {

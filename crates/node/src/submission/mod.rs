@@ -3,6 +3,7 @@
 //! Read this file, `inbox`, the queue before the writer, then `entry`, the form in the log, and `versions` of commands.
 
 pub(crate) mod entry;
+pub(crate) mod idempotency;
 pub(crate) mod inbox;
 pub(crate) mod versions;
 
@@ -10,7 +11,7 @@ use feed::{Reply, Request};
 use kv::{BucketId, KeyAnswer, KeyOps, KeyRow};
 use smallvec::SmallVec;
 
-use crate::budget::Reservation;
+use budget::Reservation;
 
 /// The changes of one submission.
 pub(crate) enum Changes {

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use edge::held_bytes;
 use feed::{Done, Reply};
 use node::SubmitError;
 
 use super::Chunk;
 use super::line::Change;
 use crate::error::ApiError;
-use crate::memory::held_until_sent;
 use crate::page::push_number;
 use crate::state::AppState;
 
@@ -42,7 +42,7 @@ pub(super) async fn submit(state: Arc<AppState>, chunk: Chunk) -> Submitted {
             None => unreachable!("every command has a reply"),
         }
     }
-    Submitted { results: held_until_sent(out, chunk.held), stopped }
+    Submitted { results: held_bytes(out, chunk.held), stopped }
 }
 
 /// Commands of a chunk that are being submitted.

@@ -1,6 +1,6 @@
 //! Tests of streams without connections: their effect on other requests, and their memory.
 
-use edge::{Access, BlockingReads};
+use edge::{Access, BlockingReads, RequestMemory, STREAM_READS_MAX, Turn};
 use feed::{Bio, Command, Handle, Name, PostText, UserRef};
 use http_body_util::BodyExt as _;
 use node::{Durability, NodeOptions, Request};
@@ -22,10 +22,10 @@ fn positions_are_read_as_they_are_written() {
         (".p", false),
         ("1.p.m", false),
     ] {
-        let position = Position::parse(text);
+        let position = news::parse(text);
         assert_eq!(position.is_some(), valid, "{text}");
         let mut written = Vec::new();
-        position.inspect(|position| position.write(&mut written));
+        position.inspect(|position| news::write(*position, &mut written));
         assert!(!valid || written == text.as_bytes(), "{text}");
     }
 }
@@ -54,7 +54,7 @@ impl Subject {
         let mut options = ApiOptions::new(Access::Open);
         options.reads = BlockingReads::new(1);
         let (closing, closed) = watch::channel(false);
-        let memory = crate::memory::RequestMemory::new(options.request_memory);
+        let memory = RequestMemory::new(options.request_memory);
         let metrics = Arc::new(crate::metrics::HttpMetrics::default());
         let state = Arc::new(AppState::new(node, options, closed, memory, &metrics));
         let subject = Self { state, _closing: closing, _data: data };
@@ -81,15 +81,24 @@ impl Subject {
     }
 
     async fn listen(&self, user: u32, from: Option<&str>) -> Listener {
-        let position = from.map(|from| Position::parse(from).unwrap());
+        let position = from.map(|from| news::parse(from).unwrap());
         let state = State(Arc::clone(&self.state));
         let headers = axum::http::HeaderMap::new();
-        let caller = Caller::Key(self.state.shares.take(&self.state.access, &headers).unwrap());
+        let caller = Caller::Key(self.state.share(&headers).unwrap());
         let response = events(state, caller, OneUser(id(user)), Resume(position)).await.unwrap();
         let mut listener = Listener(response.into_body());
         assert!(listener.chunk().await.starts_with(b"retry:"));
         listener
     }
+}
+
+/// All turns of streams to read.
+async fn all_turns(state: &AppState) -> Vec<Turn> {
+    let mut turns = Vec::new();
+    for _ in 0..STREAM_READS_MAX {
+        turns.push(state.reads.streams().next().await);
+    }
+    turns
 }
 
 fn id(user: u32) -> UserRef {
@@ -160,7 +169,7 @@ async fn a_post_wakes_two_thousand_listeners_without_a_read_of_the_store() {
     subject.post("nothing yet").await;
     all_get(&mut texts, "nothing yet").await;
     // After this no stream can read from the store.
-    let turns = state.streams.turns.acquire_many(streams::READS_MAX as u32).await.unwrap();
+    let turns = all_turns(state).await;
     let release = hold_reads(state).await;
     subject.post("the first").await;
     all_get(&mut texts, "the first").await;
@@ -192,7 +201,7 @@ async fn a_stream_sends_a_long_gap_in_chunks_and_holds_one() {
     while !all.ends_with(b"last\"}\n\n") && chunks < 100 {
         let chunk = listener.chunk().await;
         assert!(chunk.len() <= EVENTS_BYTES + 30_000, "{} bytes", chunk.len());
-        assert_eq!(subject.state.streams.bytes.used(), chunk.len());
+        assert_eq!(subject.state.unsent.bytes.used(), chunk.len());
         all.extend_from_slice(&chunk);
         chunks += 1;
         if all.windows(7).any(|part| part == b"\"last\",") {
@@ -206,14 +215,14 @@ async fn a_stream_sends_a_long_gap_in_chunks_and_holds_one() {
         let at = rest.find(&format!("\"text\":\"{n} ")).unwrap();
         rest = &rest[at..];
     }
-    assert_eq!(subject.state.streams.bytes.used(), 0, "released with the last chunk");
+    assert_eq!(subject.state.unsent.bytes.used(), 0, "released with the last chunk");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_stream_waits_for_memory_and_misses_nothing() {
     let subject = Subject::new(2).await;
     let mut listener = subject.listen(1, None).await;
-    let bytes = &subject.state.streams.bytes;
+    let bytes = &subject.state.unsent.bytes;
     let all = bytes.try_reserve(bytes.limit()).unwrap();
     subject.post("one").await;
     subject.post("two").await;
@@ -230,7 +239,7 @@ async fn mentions_that_arrive_while_a_stream_waits_for_a_read_are_read_together(
     let mut listener = subject.listen(1, None).await;
     subject.post("hello @u1").await;
     listener.until("event: mention").await;
-    let turns = subject.state.streams.turns.acquire_many(streams::READS_MAX as u32).await.unwrap();
+    let turns = all_turns(&subject.state).await;
     let posting = async {
         for _ in 0..50 {
             subject.post("again @u1").await;

@@ -12,6 +12,7 @@ use axum::http::header::{CONTENT_TYPE, ETAG, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
+use edge::{BodyLimits, HeldBody};
 use kv::Stamp;
 use kv::limits::VALUE_BYTES_MAX;
 use kv::{BucketId, Bytes as Slice, KeyAnswer, KeyOp, KeyRow, Only};
@@ -20,13 +21,11 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::body::read_body;
 use crate::error::{ApiError, ErrorBody};
 use crate::guard::RouteKind;
 use crate::idempotency::NoKey;
 use crate::page;
 use crate::params::{AfterQuery, Binary, BucketPath, KeyPath};
-use crate::request_id::carry;
 use crate::routes::Routes;
 use crate::state::AppState;
 use crate::time::rfc3339;
@@ -122,7 +121,8 @@ pub(super) async fn put(
 ) -> Result<Response, ApiError> {
     let precondition = Precondition::of(request.headers())?;
     let bucket = resolved(&state, &bucket).await?;
-    let mut body = read_body(request.into_body(), VALUE_BYTES_MAX, &state.memory).await?;
+    let limits = BodyLimits::new(VALUE_BYTES_MAX);
+    let mut body = HeldBody::read(request.into_body(), limits, &state.memory).await?;
     // A copy is written to the log until the response.
     body.hold_more(&state.memory, body.bytes().len())?;
     for _ in 0..ATTEMPTS_MAX {
@@ -311,8 +311,7 @@ pub(super) async fn list(
     };
     let node = state.node.clone();
     // A long read: it scans many rows, and quick reads must not wait for it.
-    let walk = carry(move || walk(&node));
-    let (views, next, _held) = state.reads.run_long(move |_| walk()).await??;
+    let (views, next, _held) = state.reads.run_long(move |_| walk(&node)).await??;
     let next = next.map(|next| {
         let prefix = encoded(&prefix);
         format!("/v1/buckets/{}/keys?prefix={prefix}&limit={limit}&after={next}", name.as_str())

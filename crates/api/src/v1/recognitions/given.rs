@@ -6,6 +6,7 @@ use std::fmt;
 use axum::http::HeaderMap;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use edge::RequestMemory;
 use knn::{BITS, BYTES, Bits};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, IgnoredAny, SeqAccess, Visitor};
@@ -13,7 +14,6 @@ use serde::de::{Deserializer, Error, IgnoredAny, SeqAccess, Visitor};
 use crate::drawing;
 use crate::error::ApiError;
 use crate::input::{given, media_type, object};
-use crate::memory::RequestMemory;
 
 /// Maximum number of samples of one request.
 pub(crate) const SAMPLES_MAX: usize = 1_000;

@@ -9,15 +9,14 @@ use axum::extract::{FromRequestParts, Request, State};
 use axum::http::Uri;
 use axum::http::request::Parts;
 use axum::response::Response;
+use edge::{ANSWER_BYTES_FREE, BodyLimits, HeldBody};
 use feed::SetName;
 use knn::K;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::body::read_body;
 use crate::error::{ApiError, ErrorBody};
 use crate::guard::RouteKind;
-use crate::memory::ANSWER_BYTES_FREE;
 use crate::page::json;
 use crate::params::Binary;
 use crate::query::Query;
@@ -204,7 +203,8 @@ pub(super) async fn recognize(
     request: Request,
 ) -> Result<Response, ApiError> {
     let kind = Kind::of(request.headers())?;
-    let body = read_body(request.into_body(), LARGE_BODY_BYTES_MAX, &state.memory).await?;
+    let limits = BodyLimits::new(LARGE_BODY_BYTES_MAX);
+    let body = HeldBody::read(request.into_body(), limits, &state.memory).await?;
     let asked = match kind {
         Kind::Json | Kind::Text if body.bytes().len() <= INLINE_BYTES => {
             kind.parse(body.bytes(), &state.memory)?

@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use axum::body::Bytes;
 use feed::accounts::AccessScope;
-use feed::{Cursor, ListId, Page, PostChange, Tag, UserId};
-use node::Watch;
+use feed::{PostChange, Tag, UserId};
+use node::news::{EVENTS_BYTES, Interest, Subscription};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
 
 use super::Event;
 use super::channel::Channel;
-use super::news::{self, EVENTS_BYTES, News, Question};
+use super::news::{self, News, Wanted};
 use crate::answers::Client;
 use crate::entities::{Entities, Renderer};
 use crate::state::Shared;
@@ -24,8 +24,6 @@ use crate::tokens::Access;
 
 /// Interval at which a sign of life is sent.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// Interval at which a stream on which nothing happens looks whether its token is still valid.
-const TOKEN_CHECK: Duration = Duration::from_millis(750);
 /// Mean time between two reads, of events or of the client's messages: events that arrive meanwhile are read together.
 pub(super) const PACE: Duration = Duration::from_millis(50);
 /// Reads that follow each other at once after a pause.
@@ -46,24 +44,17 @@ pub(super) struct Events {
     of_public: Vec<Channel>,
     /// Whether posts at home are among the events.
     has_home: bool,
-    /// The lists whose timelines are listened to.
-    lists: Vec<ListId>,
-    /// Whether conversations are among the events.
-    has_direct: bool,
+    wanted: Wanted,
     /// When a sign of life is due.
     keep_alive: Instant,
-    /// When the token is looked at if nothing else happens.
-    token_check: Instant,
     _open: Open,
 }
 
 /// The events of the user.
 struct Own {
-    watch: Watch,
+    subscription: Subscription,
     /// The hashtags that the user follows.
     tags: Vec<Tag>,
-    position: u64,
-    changes_read: u64,
     /// Whether there may be something to read, and not before which time.
     due: bool,
     turns: Turns,
@@ -86,8 +77,6 @@ pub(super) enum Due {
     Public(Arc<Published>),
     /// Send a sign of life.
     KeepAlive,
-    /// Look whether the token is still valid.
-    Token,
 }
 
 /// What is sent.
@@ -105,7 +94,6 @@ impl Events {
         let state = Arc::clone(state);
         let keep_alive = Instant::now() + KEEP_ALIVE;
         let (own, public, of_public) = (None, None, Vec::new());
-        let (has_home, lists) = (false, Vec::new());
         Self {
             state,
             access,
@@ -114,11 +102,9 @@ impl Events {
             public,
             unread: VecDeque::new(),
             of_public,
-            has_home,
-            lists,
-            has_direct: false,
+            has_home: false,
+            wanted: Wanted::default(),
             keep_alive,
-            token_check: Instant::now() + TOKEN_CHECK,
             _open: open,
         }
     }
@@ -128,24 +114,22 @@ impl Events {
         let of_public = channels.iter().filter(|channel| channel.is_public());
         self.of_public = of_public.cloned().collect();
         self.has_home = channels.iter().any(|channel| matches!(channel, Channel::User));
-        self.lists = channels.iter().filter_map(Channel::list).collect();
-        self.has_direct = channels.iter().any(|channel| matches!(channel, Channel::Direct));
+        self.wanted = Wanted {
+            lists: channels.iter().filter_map(Channel::list).collect(),
+            has_direct: channels.iter().any(|channel| matches!(channel, Channel::Direct)),
+        };
         if !channels.iter().any(Channel::is_of_user) {
             self.own = None;
         } else if self.own.is_none() {
-            // The watch begins before the first read, so no change in between is missed.
             let user = self.user;
             let begin = move |renderer: &Renderer| {
-                let node = &renderer.node;
-                let watch = node.watch(user);
-                drop(node.home_ids(user, &Page { cursor: Cursor::Newest, limit: 1 }));
-                let changes_read = watch.changes_end();
-                let tags = news::followed_tags(renderer, user);
-                (watch, tags, changes_read, node.visible_up_to().0)
+                let interest = Interest::Notifications;
+                let subscription = Subscription::begin(&renderer.node, user, interest, None);
+                (subscription, news::followed_tags(renderer, user))
             };
-            let (watch, tags, changes_read, position) = self.state.read_for_stream(begin).await?;
+            let (subscription, tags) = self.state.read_for_stream(begin).await?;
             let turns = Turns::new(Instant::now());
-            self.own = Some(Own { watch, tags, position, changes_read, due: true, turns });
+            self.own = Some(Own { subscription, tags, due: true, turns });
         }
         self.listen_to_public();
         Some(())
@@ -181,7 +165,7 @@ impl Events {
         let changed = async {
             let Some(own) = &mut self.own else { return pending().await };
             if !own.due {
-                own.watch.changed().await;
+                own.subscription.changed().await;
                 own.due = true;
             }
             tokio::time::sleep_until(own.turns.from).await;
@@ -205,26 +189,21 @@ impl Events {
             () = changed => Some(Due::Own),
             published = published => published.map(Due::Public),
             () = tokio::time::sleep_until(self.keep_alive) => Some(Due::KeepAlive),
-            () = tokio::time::sleep_until(self.token_check) => Some(Due::Token),
         }
     }
 
-    /// Reads what is due. `None` at the end: the token was revoked. A call that is dropped loses events.
+    /// Reads what is due. `None` if that failed. A call that is dropped loses events.
     pub(super) async fn read(&mut self, due: Due) -> Option<Batch> {
-        let batch = match due {
-            Due::Own => Batch::Own(self.read_own().await?),
-            Due::Public(first) => Batch::Public(self.read_public(first).await?),
+        match due {
+            Due::Own => self.read_own().await.map(Batch::Own),
+            Due::Public(first) => self.read_public(first).await.map(Batch::Public),
             Due::KeepAlive => {
                 self.keep_alive = Instant::now() + KEEP_ALIVE;
                 // Reading keeps the timeline in memory, so that deletions and edits wake the stream.
                 self.own.iter_mut().for_each(|own| own.due = true);
-                Batch::KeepAlive
+                Some(Batch::KeepAlive)
             }
-            Due::Token => Batch::Own(Vec::new()),
-        };
-        self.token_check = Instant::now() + TOKEN_CHECK;
-        // After the read, which may have waited: nothing is sent for a revoked token.
-        self.state.is_valid(&self.access).await.then_some(batch)
+        }
     }
 
     /// Bytes to be sent; none if too many bytes wait to be sent.
@@ -234,26 +213,16 @@ impl Events {
 
     async fn read_own(&mut self) -> Option<Vec<Event>> {
         let Some(own) = &mut self.own else { return Some(Vec::new()) };
-        // The order matters: everything visible up to this id is included in what is read next.
-        let visible = self.state.node.visible_up_to().0;
-        own.watch.mentions();
-        let changes = own.watch.changes_after(own.changes_read);
-        let question = Question {
-            user: self.user,
-            position: own.position,
-            visible,
-            changes,
-            changes_read: own.changes_read,
-            lists: self.lists.clone(),
-            has_direct: self.has_direct,
-        };
-        let news = self.state.read_for_stream(move |renderer| question.answer(renderer)).await;
-        let News { mut events, position, changes_read, more, tags } = news?;
-        own.turns.take(Instant::now(), events.is_empty() && more);
+        let question = own.subscription.ask();
+        let (asked, user, wanted) = (question.clone(), self.user, self.wanted.clone());
+        let read = move |renderer: &Renderer| news::answer(renderer, user, &asked, &wanted);
+        let News { mut events, answered, tags } = self.state.read_for_stream(read).await??;
+        own.turns.take(Instant::now(), events.is_empty() && answered.more);
         if !self.access.allows(AccessScope::ReadNotifications) {
             events.retain(|event| !event.is_notification());
         }
-        (own.position, own.changes_read, own.due) = (position, changes_read, more);
+        own.due = answered.more;
+        own.subscription.go_on(&question, answered);
         if let Some(tags) = tags {
             own.tags = tags;
             self.listen_to_public();

@@ -29,7 +29,7 @@ use crate::error::ApiError;
 use crate::fields::Params;
 use crate::input::Me;
 use crate::state::Shared;
-use crate::streams::{Open, Published};
+use crate::streams::Published;
 use crate::tokens::Access;
 
 /// The event of a channel of its own.
@@ -113,7 +113,7 @@ async fn begin(
     if !access.allows(channel.scope()) {
         return Err(ApiError::out_of_scope());
     }
-    let open = Open::new(&state, user)?;
+    let open = state.streams.begin(user)?;
     if !exists(&state, user, &channel).await.ok_or_else(ApiError::internal)? {
         return Err(ApiError::not_found());
     }

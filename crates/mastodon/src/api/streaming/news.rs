@@ -2,43 +2,26 @@
 
 use std::sync::Arc;
 
-use feed::{
-    Cursor, ListId, Notice, Notification, NotificationId, Page, PageOf, PostId, Tag, UserId,
-    is_in_list,
-};
+use feed::{ListId, Notice, Notification, PostId, Tag, UserId, is_in_list};
 use node::Change;
+use node::news::{self, Answered, EventWriter, Question, Source};
 
 use super::{CONVERSATION, Event};
 use crate::entities::{Entities, Renderer};
 
-/// Posts that are read at a time.
-const PAGE: usize = 40;
-/// Bytes of events after which they are sent.
-pub(super) const EVENTS_BYTES: usize = 32 << 10;
-
-/// A question of a stream to the node.
-pub(super) struct Question {
-    pub(super) user: UserId,
-    /// Posts up to this id were reported.
-    pub(super) position: u64,
-    /// The id up to which everything is visible. Read before the changes.
-    pub(super) visible: u64,
-    /// Changes that were not reported, each with the number of changes up to it.
-    pub(super) changes: Vec<(u64, Change)>,
-    /// The number of changes before these.
-    pub(super) changes_read: u64,
+/// What of a user's events is listened to beside posts at home and notifications.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Wanted {
     /// The lists of the user whose timelines are listened to.
     pub(super) lists: Vec<ListId>,
     /// Whether conversations are listened to.
     pub(super) has_direct: bool,
 }
 
-/// The answer.
+/// The events in answer to a question.
 pub(super) struct News {
     pub(super) events: Vec<Event>,
-    pub(super) position: u64,
-    pub(super) changes_read: u64,
-    pub(super) more: bool,
+    pub(super) answered: Answered,
     /// The hashtags that the user follows, if they may have changed.
     pub(super) tags: Option<Vec<Tag>>,
 }
@@ -49,94 +32,87 @@ pub(super) fn followed_tags(renderer: &Renderer, user: UserId) -> Vec<Tag> {
     followed.into_iter().map(|followed| followed.tag).collect()
 }
 
-impl Question {
-    /// Reads home and notifications after the position, and merges them up to the id that both reach. What is not visible
-    /// up to is due later: nothing else wakes the stream for it. May block.
-    pub(super) fn answer(&self, renderer: &Renderer) -> News {
-        let mut entities = Entities::new(renderer, Some(self.user));
-        let node = &renderer.node;
-        let page = Page { cursor: Cursor::After(PostId(self.position)), limit: PAGE };
-        // Home first, so that the timeline is in memory and later deletions and edits wake the stream.
-        let home = node.home_ids(self.user, &page);
-        let (mut events, mut bytes) = (Vec::new(), 0);
-        let mut changes_read = self.changes_read;
-        // A change of follows, mutes, blocks or hashtags is one of these. Home was read with it.
-        let is_missed = self.changes.iter().any(|(_, change)| *change == Change::Missed);
-        let tags = is_missed.then(|| followed_tags(renderer, self.user));
-        for (number, change) in &self.changes {
-            let event = self.changed(&mut entities, *change);
-            bytes += event.as_ref().map_or(0, |event| event.payload.len());
-            events.extend(event);
-            changes_read = *number;
-            if bytes >= EVENTS_BYTES {
-                let (position, more) = (self.position, true);
-                return News { events, position, changes_read, more, tags };
+/// Reads what is new for a user. May block.
+pub(super) fn answer(
+    renderer: &Renderer,
+    user: UserId,
+    question: &Question,
+    wanted: &Wanted,
+) -> Option<News> {
+    let entities = Entities::new(renderer, Some(user));
+    let mut writer =
+        Writer { entities, user, wanted, events: Vec::new(), bytes: 0, is_missed: false };
+    let answered = question.answer(&renderer.node, Source::Facts, &mut writer)?;
+    let Writer { events, is_missed, .. } = writer;
+    // A change of follows, mutes, blocks or hashtags is a missed one. Home was read with it.
+    let tags = is_missed.then(|| followed_tags(renderer, user));
+    Some(News { events, answered, tags })
+}
+
+/// Events of a user as entities.
+struct Writer<'a> {
+    entities: Entities<'a>,
+    user: UserId,
+    wanted: &'a Wanted,
+    events: Vec<Event>,
+    bytes: usize,
+    /// Whether changes were missed.
+    is_missed: bool,
+}
+
+impl EventWriter for Writer<'_> {
+    fn write(&mut self, event: news::Event) -> Option<()> {
+        match event {
+            news::Event::Changed(change) => {
+                self.is_missed |= change == Change::Missed;
+                let event = self.changed(change);
+                self.push(event);
             }
+            news::Event::Home(post) => {
+                let status = self.entities.home_status(post);
+                let event = status.map(|status| Event {
+                    lists: self.lists_with(post),
+                    ..Event::of("update", status)
+                });
+                self.push(event);
+                let event = self.conversation((post.0, None));
+                self.push(event);
+            }
+            news::Event::Notified(found) => {
+                let event = self.entities.notification(found).map(Event::notification);
+                self.push(event);
+                let event = self.conversation((found.id.0, Some(found)));
+                self.push(event);
+            }
+            // These streams have notifications instead, and no stories.
+            news::Event::Mention(_) | news::Event::Story(_) | news::Event::StoryEnded(_) => {}
         }
-        let page = Page { cursor: Cursor::After(NotificationId(self.position)), limit: PAGE };
-        let notices = entities.viewer().notifications_but_posts(&page);
-        let of_posts = self.of_posts(&entities, &home.posts.items);
-        let reaches = [home.reach().map(|post| post.0), reach(&notices, |(id, _)| id.0)];
-        let end = reaches.into_iter().flatten().fold(self.visible, u64::min);
-        let posts = home.posts.items.iter().map(|post| (post.0, None));
-        let notified = notices.items.iter().filter_map(|(_, found)| *found).chain(of_posts);
-        let notified = notified.map(|found| (found.id.0, Some(found)));
-        let mut all: Vec<_> = posts.chain(notified).collect();
-        let read = all.len();
-        all.retain(|(id, _)| *id <= end);
-        // A post before the notification of it.
-        all.sort_by_key(|(id, notice)| (*id, notice.is_some()));
-        let mut more = all.len() < read || home.posts.more || notices.more;
-        let mut position = self.position.max(end);
-        for (index, (id, notice)) in all.iter().enumerate() {
-            let event = match notice {
-                Some(found) => entities.notification(*found).map(Event::notification),
-                None => {
-                    let status = entities.home_status(PostId(*id));
-                    let lists = || self.lists_with(&entities, PostId(*id));
-                    status.map(|it| Event { lists: lists(), ..Event::of("update", it) })
-                }
-            };
-            let of_conversation = self.conversation(&mut entities, (*id, *notice));
-            for event in event.into_iter().chain(of_conversation) {
-                bytes += event.payload.len();
-                events.push(event);
-            }
-            // A post and the notification of it are not taken apart.
-            let next = all.get(index + 1);
-            if bytes >= EVENTS_BYTES && next.is_some_and(|(next, _)| next != id) {
-                (position, more) = (*id, true);
-                break;
-            }
-        }
-        News { events, position, changes_read, more, tags }
+        Some(())
     }
 
-    /// The notifications of posts at home because their authors' posts are to be known of.
-    fn of_posts(&self, entities: &Entities<'_>, home: &[PostId]) -> Vec<Notification> {
-        if home.is_empty() || !entities.facts().wants_posts(self.user) {
-            return Vec::new();
-        }
-        let found = home.iter().map(|post| NotificationId(post.0));
-        let found = found.filter_map(|id| entities.viewer().notification(id));
-        found.filter(|found| matches!(found.notice, Notice::Post(_))).collect()
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl Writer<'_> {
+    fn push(&mut self, event: Option<Event>) {
+        self.bytes += event.as_ref().map_or(0, |event| event.payload.len());
+        self.events.extend(event);
     }
 
     /// The conversation of a direct post, if it is new to the user: their own at home, or one that mentions them.
-    fn conversation(
-        &self,
-        entities: &mut Entities<'_>,
-        (id, notice): (u64, Option<Notification>),
-    ) -> Option<Event> {
+    fn conversation(&mut self, (id, notice): (u64, Option<Notification>)) -> Option<Event> {
         let is_mention = notice.is_some_and(|found| matches!(found.notice, Notice::Mention(_)));
-        let is_own = || entities.facts().post(PostId(id)).is_some_and(|it| it.author == self.user);
-        if !self.has_direct || !(is_mention || notice.is_none() && is_own()) {
+        let facts = self.entities.facts();
+        let is_own = || facts.post(PostId(id)).is_some_and(|it| it.author == self.user);
+        if !self.wanted.has_direct || !(is_mention || notice.is_none() && is_own()) {
             return None;
         }
-        entities.conversation_of(PostId(id)).map(|found| Event::of(CONVERSATION, found))
+        self.entities.conversation_of(PostId(id)).map(|found| Event::of(CONVERSATION, found))
     }
 
-    fn changed(&self, entities: &mut Entities<'_>, change: Change) -> Option<Event> {
+    fn changed(&mut self, change: Change) -> Option<Event> {
         let deleted = |post: PostId| {
             let payload = Arc::from(post.0.to_string());
             Event { name: "delete", payload, published: None, lists: Vec::new() }
@@ -144,13 +120,13 @@ impl Question {
         match change {
             Change::Deleted(post) => Some(deleted(post)),
             Change::MentionDeleted(post, author) => {
-                entities.viewer().notified_by(author).then(|| deleted(post))
+                self.entities.viewer().notified_by(author).then(|| deleted(post))
             }
             Change::Edited(post) => {
-                let found = entities.facts().post(post);
-                let is_wanted = found.is_some_and(|found| entities.viewer().sees_edits(&found));
-                let status = is_wanted.then(|| entities.status(post)).flatten()?;
-                let lists = self.lists_with(entities, post);
+                let found = self.entities.facts().post(post)?;
+                let is_wanted = self.entities.viewer().sees_edits(&found);
+                let status = is_wanted.then(|| self.entities.status(post)).flatten()?;
+                let lists = self.lists_with(post);
                 Some(Event { lists, ..Event::of("status.update", status) })
             }
             Change::Filters => {
@@ -163,48 +139,11 @@ impl Question {
     }
 
     /// The lists whose timelines have a post.
-    fn lists_with(&self, entities: &Entities<'_>, id: PostId) -> Vec<ListId> {
-        let facts = entities.facts();
-        let Some(post) = self.lists.first().and_then(|_| facts.post(id)) else { return Vec::new() };
+    fn lists_with(&self, id: PostId) -> Vec<ListId> {
+        let (facts, lists) = (self.entities.facts(), &self.wanted.lists);
+        let Some(post) = lists.first().and_then(|_| facts.post(id)) else { return Vec::new() };
         let posted = (id, post.listed());
         let has = |list: &&ListId| is_in_list(facts, (self.user, **list), post.author, posted);
-        self.lists.iter().filter(has).copied().collect()
-    }
-}
-
-/// The id up to which a page is complete, if there are more items.
-fn reach<T>(page: &PageOf<T>, id: impl Fn(&T) -> u64) -> Option<u64> {
-    page.items.first().filter(|_| page.more).map(id)
-}
-
-#[cfg(test)]
-mod tests {
-    use feed::{Command, Handle, Name, NewPost, PostText, UserRef};
-    use node::{Node, NodeOptions};
-
-    use super::*;
-
-    #[tokio::test]
-    async fn a_post_that_is_not_visible_up_to_yet_is_due_later() {
-        let data = tempfile::tempdir().unwrap();
-        let node = Node::open(&NodeOptions::new(data.path())).unwrap();
-        let submit = async |command: Command| {
-            node.submit(command.into()).await.unwrap().outcome.unwrap();
-        };
-        let (handle, name) = (Handle::parse("ada").unwrap(), Name::parse("Ada").unwrap());
-        submit(Command::Register { handle, name, bio: feed::Bio::default() }).await;
-        let (before, renderer) = (node.visible_up_to().0, Renderer::new(node.clone(), "", false));
-        let (author, text) = (UserRef::Id(UserId(0)), PostText::parse("x").unwrap());
-        submit(Command::Publish(Box::new(NewPost::new(author, text)))).await;
-        let question = |visible| {
-            let (changes, changes_read, lists) = (Vec::new(), 0, Vec::new());
-            let (user, position, has_direct) = (UserId(0), before, false);
-            Question { user, position, visible, changes, changes_read, lists, has_direct }
-        };
-        let early = question(before).answer(&renderer);
-        assert_eq!((early.events.len(), early.position, early.more), (0, before, true));
-        let later = question(node.visible_up_to().0).answer(&renderer);
-        assert_eq!((later.events.len(), later.more), (1, false));
-        node.close();
+        lists.iter().filter(has).copied().collect()
     }
 }

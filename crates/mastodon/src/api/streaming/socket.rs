@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
 use axum::response::Response;
+use edge::Watched;
 use feed::UserId;
 use serde_json::json;
 use tokio::time::Instant;
@@ -13,7 +14,6 @@ use super::events::{Batch, Events, PACE};
 use crate::error::ApiError;
 use crate::fields::Fields;
 use crate::state::Shared;
-use crate::streams::Open;
 use crate::tokens::Access;
 
 /// Longest message of a client, in bytes.
@@ -36,7 +36,7 @@ pub(super) fn open(
     upgrade: WebSocketUpgrade,
     first: Fields,
 ) -> Result<Response, ApiError> {
-    let (state, open) = (Shared::clone(state), Open::new(state, user)?);
+    let (state, open) = (Shared::clone(state), state.streams.begin(user)?);
     let upgrade = upgrade.max_message_size(MESSAGE_BYTES_MAX).max_frame_size(MESSAGE_BYTES_MAX);
     let mut upgrade = upgrade.read_buffer_size(BUFFER_BYTES).write_buffer_size(0);
     // The token, if it was sent as the protocol: browsers want it back.
@@ -47,8 +47,9 @@ pub(super) fn open(
     Ok(upgrade.on_upgrade(move |socket| async move {
         let events = Events::new(&state, access, user, open);
         let (channels, receive_from) = (Vec::new(), Instant::now());
+        let token = Watched::new(access.permission(&state));
         let mut connection =
-            Connection { state, user, socket, access, events, channels, receive_from };
+            Connection { state, user, socket, access, token, events, channels, receive_from };
         // None: the client is gone, or the stream has ended.
         let _ = connection.run(&first).await;
         connection.close().await;
@@ -60,6 +61,8 @@ struct Connection {
     user: UserId,
     socket: WebSocket,
     access: Access,
+    /// The token, with which the connection ends.
+    token: Watched,
     events: Events,
     /// Each once.
     channels: Vec<Channel>,
@@ -80,6 +83,7 @@ impl Connection {
             };
             // The branch that is dropped has only waited: a message does not end a read.
             tokio::select! {
+                () = self.token.revoked() => return None,
                 message = message => {
                     self.receive_from = Instant::now() + PACE;
                     match message?.ok()? {
@@ -90,6 +94,10 @@ impl Connection {
                 }
                 due = self.events.ready() => {
                     let batch = self.events.read(due?).await?;
+                    // After the read, which may have waited.
+                    if !self.token.is_valid().await {
+                        return None;
+                    }
                     self.send(&batch).await?;
                 }
             }

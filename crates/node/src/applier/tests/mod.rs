@@ -11,9 +11,9 @@ use rows::{CHANGE_BYTES_MAX, EPOCH_MS, Rows, Stamp};
 use testkit::MemoryRows;
 
 use super::{Applier, Input};
-use crate::budget::MemoryBudget;
 use crate::submission::entry::Entry;
 use crate::submission::{Answer, Changes, ReadAt, Submission};
+use budget::MemoryBudget;
 
 mod caught;
 mod samples;

@@ -1,32 +1,41 @@
 //! An id for every request: in the header `X-Request-Id`, in errors, and in every line of the log that the request
-//! causes.
+//! causes, also where it reads.
 //!
 //! State: the id of the request whose handler runs on this thread. [`carry`] passes it to work on other threads.
 
 use std::cell::Cell;
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use axum::http::{HeaderName, HeaderValue};
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _, stream};
+use http::{HeaderName, HeaderValue};
 
-pub(crate) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// The header with the id of a request.
+pub const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 thread_local! {
     static CURRENT: Cell<Option<RequestId>> = const { Cell::new(None) };
 }
 
 /// Calls `run` as a part of the request `id`.
-pub(crate) fn within<T>(id: RequestId, run: impl FnOnce() -> T) -> T {
-    CURRENT.set(Some(id));
+pub fn within<T>(id: RequestId, run: impl FnOnce() -> T) -> T {
+    let outer = CURRENT.replace(Some(id));
     let done = run();
-    CURRENT.set(None);
+    CURRENT.set(outer);
     done
 }
 
+/// Polls `future` as a part of the request `id`.
+pub async fn all_within<F: Future>(id: RequestId, future: F) -> F::Output {
+    let mut future = pin!(future);
+    poll_fn(|cx| within(id, || future.as_mut().poll(cx))).await
+}
+
 /// Work for another thread, whose lines in the log say the id of the request that runs on this thread now.
-pub(crate) fn carry<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
+pub fn carry<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
     let id = CURRENT.get();
     move || {
         let span = id.map(|id| tracing::error_span!("request", request_id = id.as_str()));
@@ -36,7 +45,7 @@ pub(crate) fn carry<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
 }
 
 /// The stream of a response, which is polled after the handler has ended, as a part of the request.
-pub(crate) fn carry_stream<S: Stream>(stream: S) -> impl Stream<Item = S::Item> {
+pub fn carry_stream<S: Stream>(stream: S) -> impl Stream<Item = S::Item> {
     let id = CURRENT.get();
     let mut stream = Box::pin(stream);
     stream::poll_fn(move |cx| match id {
@@ -47,10 +56,18 @@ pub(crate) fn carry_stream<S: Stream>(stream: S) -> impl Stream<Item = S::Item> 
 
 /// 16 hexadecimal digits, unique within a process and unlikely to be those of another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct RequestId([u8; 16]);
+pub struct RequestId([u8; 16]);
 
 impl RequestId {
-    pub(crate) fn next() -> Self {
+    /// That of the request that runs on this thread now, or a new one.
+    #[must_use]
+    pub fn current() -> Self {
+        CURRENT.get().unwrap_or_else(Self::next)
+    }
+
+    /// A new one.
+    #[must_use]
+    pub fn next() -> Self {
         static NEXT: LazyLock<AtomicU64> =
             LazyLock::new(|| AtomicU64::new(getrandom::u64().unwrap_or_default()));
         // Nothing depends on the order.
@@ -64,11 +81,15 @@ impl RequestId {
         Self(digits)
     }
 
-    pub(crate) fn as_str(&self) -> &str {
+    /// Its digits.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).unwrap_or_default()
     }
 
-    pub(crate) fn to_header(self) -> HeaderValue {
+    /// The value of the header.
+    #[must_use]
+    pub fn to_header(self) -> HeaderValue {
         let value = HeaderValue::from_maybe_shared(Bytes::copy_from_slice(&self.0));
         let Ok(value) = value else { unreachable!("hexadecimal digits are a header value") };
         value

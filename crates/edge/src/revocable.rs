@@ -1,0 +1,283 @@
+//! Bodies of long requests and responses, which end when what permits them is revoked: a key or its scope, a token, a
+//! session.
+//!
+//! **Invariant:** what permits a request is compared before each piece of a long body is passed on, and at least once per
+//! [`CHECK`]. So a batch, a stream, a backup or a long upload goes on for at most that time.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::Request;
+use axum::response::Response;
+use bytes::Bytes;
+use hyper::body::{Body as _, Frame, SizeHint};
+use tokio::time::{Instant, Sleep};
+
+use crate::access::{Access, Grant, Scope};
+
+/// Interval at which a long body compares what permits it, also while nothing arrives or is sent.
+pub const CHECK: Duration = Duration::from_millis(750);
+/// Longest body that is no long one, in bytes: it has arrived or is in memory at once.
+const SHORT_BYTES_MAX: u64 = 64 << 10;
+
+/// A result that may need a read.
+pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// What permits a request, and may be revoked while it is in progress.
+pub trait Permission: Send {
+    /// Whether it was not revoked; none if that takes a read.
+    fn is_valid_now(&mut self) -> Option<bool>;
+
+    /// The same with the read. A server that is busy revokes nothing.
+    fn is_valid(&mut self) -> Pending<'static, bool>;
+}
+
+/// An application key with a scope.
+#[derive(Clone, Debug)]
+pub struct KeyPermission {
+    /// The keys that are valid now.
+    pub access: Access,
+    /// What the key permitted.
+    pub grant: Grant,
+    /// The scope that the request needs.
+    pub scope: Scope,
+}
+
+impl Permission for KeyPermission {
+    fn is_valid_now(&mut self) -> Option<bool> {
+        let renewed = self.access.renew(&self.grant).filter(|renewed| renewed.allows(self.scope));
+        Some(renewed.map(|renewed| self.grant = renewed).is_some())
+    }
+
+    fn is_valid(&mut self) -> Pending<'static, bool> {
+        Box::pin(std::future::ready(self.is_valid_now() == Some(true)))
+    }
+}
+
+/// The body ended because what permits it was revoked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("what permits this request was revoked")]
+struct Revoked;
+
+/// Whether a body ended with this error because what permits it was revoked.
+#[must_use]
+pub fn is_revoked(error: &axum::Error) -> bool {
+    let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = next {
+        if error.is::<Revoked>() {
+            return true;
+        }
+        next = error.source();
+    }
+    false
+}
+
+/// The request with a body that ends with its permission.
+pub fn revocable_request(
+    request: Request,
+    permission: impl FnOnce() -> Box<dyn Permission>,
+) -> Request {
+    match request.body().size_hint().upper().is_none_or(|bytes| bytes > SHORT_BYTES_MAX) {
+        true => request.map(|body| Body::new(Revocable::new(body, permission()))),
+        false => request,
+    }
+}
+
+/// The response with a body that ends with the permission of its client.
+pub fn revocable_response(
+    response: Response,
+    permission: impl FnOnce() -> Box<dyn Permission>,
+) -> Response {
+    // What has a known length was read at once and is in memory.
+    match response.body().size_hint().exact() {
+        None => response.map(|body| Body::new(Revocable::new(body, permission()))),
+        Some(_) => response,
+    }
+}
+
+/// A permission that is compared again and again.
+pub struct Watched {
+    permission: Box<dyn Permission>,
+    /// When it is compared though nothing happens.
+    check: Pin<Box<Sleep>>,
+    /// A read of whether it is valid.
+    reading: Option<Pending<'static, bool>>,
+}
+
+impl Watched {
+    /// Watches a permission that was valid a moment ago.
+    #[must_use]
+    pub fn new(permission: Box<dyn Permission>) -> Self {
+        let check = Box::pin(tokio::time::sleep(CHECK));
+        Self { permission, check, reading: None }
+    }
+
+    /// Whether it is valid now.
+    fn poll_valid(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
+        if self.reading.is_none() {
+            match self.permission.is_valid_now() {
+                Some(is_valid) => return Poll::Ready(is_valid),
+                None => self.reading = Some(self.permission.is_valid()),
+            }
+        }
+        let Some(reading) = &mut self.reading else { return Poll::Ready(false) };
+        let is_valid = ready!(reading.as_mut().poll(cx));
+        self.reading = None;
+        Poll::Ready(is_valid)
+    }
+
+    /// Ready when it was revoked.
+    fn poll_revoked(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut is_due = self.reading.is_some() || self.permission.is_valid_now() == Some(false);
+        while self.check.as_mut().poll(cx).is_ready() {
+            self.check.as_mut().reset(Instant::now() + CHECK);
+            is_due = true;
+        }
+        match is_due && !ready!(self.poll_valid(cx)) {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        }
+    }
+
+    /// Whether it is valid now.
+    pub async fn is_valid(&mut self) -> bool {
+        std::future::poll_fn(|cx| self.poll_valid(cx)).await
+    }
+
+    /// Completes when it was revoked.
+    pub async fn revoked(&mut self) {
+        std::future::poll_fn(|cx| self.poll_revoked(cx)).await;
+    }
+}
+
+/// A body that ends with a permission.
+struct Revocable {
+    body: Body,
+    watched: Watched,
+    /// A piece that is passed on if the permission is valid.
+    piece: Option<Frame<Bytes>>,
+}
+
+impl Revocable {
+    fn new(body: Body, permission: Box<dyn Permission>) -> Self {
+        Self { body, watched: Watched::new(permission), piece: None }
+    }
+
+    fn end(&mut self) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        // What is under way for the client ends now, and not when the connection is closed.
+        (self.body, self.piece) = (Body::empty(), None);
+        Poll::Ready(Some(Err(axum::Error::new(Revoked))))
+    }
+}
+
+impl hyper::body::Body for Revocable {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let this = &mut *self;
+        if this.piece.is_none() {
+            // Before anything more is done for the client.
+            if this.watched.poll_revoked(cx).is_ready() {
+                return this.end();
+            }
+            match ready!(Pin::new(&mut this.body).poll_frame(cx)) {
+                Some(Ok(piece)) => {
+                    // A read that began before the piece was there may not know that the permission has ended.
+                    (this.piece, this.watched.reading) = (Some(piece), None);
+                }
+                other => return Poll::Ready(other),
+            }
+        }
+        match ready!(this.watched.poll_valid(cx)) {
+            true => Poll::Ready(this.piece.take().map(Ok)),
+            false => this.end(),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.piece.is_none() && self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use futures_util::{StreamExt as _, stream};
+    use http_body_util::BodyExt as _;
+
+    use super::*;
+
+    /// A permission that a read may find revoked.
+    struct Shared {
+        is_valid: Arc<AtomicBool>,
+        /// Whether it takes no read.
+        is_known: bool,
+    }
+
+    impl Permission for Shared {
+        fn is_valid_now(&mut self) -> Option<bool> {
+            self.is_known.then(|| self.is_valid.load(Ordering::Relaxed))
+        }
+
+        fn is_valid(&mut self) -> Pending<'static, bool> {
+            let is_valid = Arc::clone(&self.is_valid);
+            Box::pin(async move {
+                tokio::task::yield_now().await;
+                is_valid.load(Ordering::Relaxed)
+            })
+        }
+    }
+
+    fn body(is_known: bool, body: Body) -> (Revocable, Arc<AtomicBool>) {
+        let is_valid = Arc::new(AtomicBool::new(true));
+        let permission = Shared { is_valid: Arc::clone(&is_valid), is_known };
+        (Revocable::new(body, Box::new(permission)), is_valid)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_on_which_nothing_happens_ends_soon_after_its_permission() {
+        for is_known in [true, false] {
+            let silent = Body::from_stream(stream::pending::<Result<Bytes, axum::Error>>());
+            let (mut body, is_valid) = body(is_known, silent);
+            let later = Instant::now() + CHECK * 10;
+            assert!(tokio::time::timeout_at(later, body.frame()).await.is_err());
+            is_valid.store(false, Ordering::Relaxed);
+            let error = body.frame().await.unwrap().unwrap_err();
+            assert!(is_revoked(&error) && later.elapsed() <= CHECK);
+        }
+    }
+
+    #[tokio::test]
+    async fn no_piece_is_passed_on_after_the_permission_has_ended() {
+        for is_known in [true, false] {
+            let pieces = stream::repeat(Bytes::from_static(b"x")).map(Ok::<_, axum::Error>);
+            let (mut body, is_valid) = body(is_known, Body::from_stream(pieces.take(9)));
+            for _ in 0..3 {
+                assert!(body.frame().await.unwrap().is_ok());
+            }
+            is_valid.store(false, Ordering::Relaxed);
+            assert!(is_revoked(&body.frame().await.unwrap().unwrap_err()));
+            assert!(body.is_end_stream(), "what was under way is dropped");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_body_whose_permission_stays_is_whole() {
+        for is_known in [true, false] {
+            let (body, _) = body(is_known, Body::from("abc"));
+            assert_eq!(body.collect().await.unwrap().to_bytes(), "abc");
+        }
+    }
+}

@@ -1,0 +1,494 @@
+//! What is new for a user after a position: the engine of live streams, whichever way their events are written.
+//!
+//! A subscription holds a position and reads events after it whenever there may be new ones. It has no queue, so one that is
+//! read slowly costs nothing, and misses nothing but changes of posts that were more than are kept ([`Change::Missed`]).
+//! Home, notices and stories are read from the position and merged up to the id that all of them reach.
+//!
+//! Whoever owns the subscription decides when and where a question is answered, and writes the events.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use feed::stories::StoryRef;
+use feed::{
+    Cursor, Notice, Notification, NotificationId, Page, PageOf, PostId, Stamp, StoryId, UserId,
+    Visible, limits,
+};
+
+use crate::node::{Node, Watch};
+use crate::views::Change;
+
+/// Number of newest stories of friends whose end is an event.
+const STORIES_SHOWN: usize = 1_000;
+/// Bytes of events after which they are to be sent.
+pub const EVENTS_BYTES: usize = 32 << 10;
+
+/// What of a post is new, or a story. The order of events with one id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// A post at home.
+    Home,
+    /// The same post as a mention of the user, or a notification.
+    Notice,
+    /// A new story of a friend.
+    Story,
+}
+
+/// The last event that was reported. Events are ordered by id, then by kind; posts, notifications and stories share one
+/// sequence of ids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NewsPosition {
+    /// The id of the post, notification or story.
+    pub id: u64,
+    /// The kind of the event.
+    pub kind: Kind,
+}
+
+impl NewsPosition {
+    /// After everything up to an id.
+    #[must_use]
+    pub fn after(id: u64) -> Self {
+        Self { id, kind: Kind::Story }
+    }
+}
+
+/// What a subscription has beside posts at home and their changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interest {
+    /// Mentions, and stories of friends.
+    MentionsAndStories,
+    /// Notifications, with those of posts at home whose authors the user wants to be notified of.
+    Notifications,
+}
+
+/// An event.
+#[derive(Clone, Copy, Debug)]
+pub enum Event {
+    /// A change of something older.
+    Changed(Change),
+    /// A story is not shown any more: it expired, was deleted, or its author is no friend now.
+    StoryEnded(StoryId),
+    /// A post at home.
+    Home(PostId),
+    /// A post that mentions the user.
+    Mention(PostId),
+    /// A notification.
+    Notified(Notification),
+    /// A new story of a friend.
+    Story(StoryRef),
+}
+
+/// Where events are read from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Memory only.
+    Memory,
+    /// Memory or the store. May block.
+    Facts,
+}
+
+/// Writes events.
+pub trait EventWriter {
+    /// Writes an event, or nothing if what it is about does not exist any more, or is not for the user. None if it is to be
+    /// written from memory alone, and is not there.
+    fn write(&mut self, event: Event) -> Option<()>;
+
+    /// Bytes written so far.
+    fn bytes(&self) -> usize;
+}
+
+/// The events of a user from a position on. Memory: 24 bytes for each story that is shown, at most 24 kB, and 512 bytes for
+/// the newest changes of its user.
+pub struct Subscription {
+    node: Node,
+    user: UserId,
+    watch: Watch,
+    interest: Interest,
+    position: NewsPosition,
+    /// The newest stories of friends, newest first.
+    shown: Arc<[StoryRef]>,
+    /// The number of mentions, and of changes of stories, up to which everything is read.
+    mentions_read: Option<u32>,
+    stories_read: Option<u64>,
+    /// The number of changes of posts and follows that were reported, or came before.
+    changes_read: u64,
+}
+
+/// A question of a subscription to the node.
+#[derive(Clone)]
+pub struct Question {
+    user: UserId,
+    interest: Interest,
+    position: NewsPosition,
+    /// The id up to which everything is visible. Read before the other fields.
+    visible_up_to: u64,
+    /// Changes that were not reported, each with the number of changes up to it.
+    changes: Arc<[(u64, Change)]>,
+    /// The number of changes before `changes`.
+    changes_read: u64,
+    /// Whether there may be unread notices. Home is always read: that is cheap, and its timeline may have
+    /// been evicted without a notification.
+    notices_due: bool,
+    /// Whether stories may have been posted or ended since `shown` was read.
+    stories_due: bool,
+    /// The newest stories of friends at the previous read, newest first.
+    shown: Arc<[StoryRef]>,
+    /// The numbers of mentions and of changes of stories that the answer includes.
+    mentions: u32,
+    stories: u64,
+}
+
+/// Mentions or notifications.
+#[derive(Default)]
+struct Notices {
+    /// Each with its id.
+    found: Vec<(u64, Event)>,
+    /// The id up to which these are all, if there are more.
+    reach: Option<u64>,
+}
+
+/// What was written in answer to a question, and how far it reaches.
+pub struct Answered {
+    position: NewsPosition,
+    shown: Arc<[StoryRef]>,
+    changes_read: u64,
+    /// Whether there are more events, now or in a moment.
+    pub more: bool,
+}
+
+impl Subscription {
+    /// Begins after a position, or now. May block.
+    ///
+    /// The watch begins before the first read, so no change in between is missed. For deletions this holds from the first
+    /// event on, since they are known for timelines in memory.
+    #[must_use]
+    pub fn begin(
+        node: &Node,
+        user: UserId,
+        interest: Interest,
+        from: Option<NewsPosition>,
+    ) -> Self {
+        let watch = node.watch(user);
+        drop(node.home_ids(user, &Page { cursor: Cursor::Newest, limit: 1 }));
+        let position = from.unwrap_or(NewsPosition::after(node.visible_up_to().0));
+        let shown = match interest {
+            Interest::MentionsAndStories => node.stories_of_friends(user, STORIES_SHOWN),
+            Interest::Notifications => Vec::new(),
+        };
+        Self {
+            node: node.clone(),
+            user,
+            interest,
+            changes_read: watch.changes_end(),
+            watch,
+            position,
+            shown: shown.into(),
+            mentions_read: None,
+            stories_read: None,
+        }
+    }
+
+    /// The position after the last event.
+    #[must_use]
+    pub fn position(&self) -> NewsPosition {
+        self.position
+    }
+
+    /// Waits until something may be new, but for stories that expire.
+    pub async fn changed(&mut self) {
+        self.watch.changed().await;
+    }
+
+    /// The time until the first story that is shown expires.
+    #[must_use]
+    pub fn next_expiry(&self) -> Option<Duration> {
+        let first = self.shown.iter().map(|story| story.expires_ms).min()?;
+        Some(Duration::from_millis(first.saturating_sub(self.node.now_ms())))
+    }
+
+    /// Asks for what is new.
+    pub fn ask(&mut self) -> Question {
+        // The order matters: everything visible up to `visible_up_to` is included in the numbers read next,
+        // and in the pages that are read after them.
+        let visible_up_to = self.node.visible_up_to().0;
+        let (mentions, stories) = (self.watch.mentions(), self.node.story_changes());
+        let now_ms = self.node.now_ms();
+        let expired = self.shown.iter().any(|story| story.expires_ms <= now_ms);
+        let has_stories = self.interest == Interest::MentionsAndStories;
+        Question {
+            user: self.user,
+            interest: self.interest,
+            position: self.position,
+            visible_up_to,
+            changes_read: self.changes_read,
+            changes: self.watch.changes_after(self.changes_read).into(),
+            // Only mentions are counted.
+            notices_due: !has_stories || self.mentions_read != Some(mentions),
+            stories_due: has_stories && (self.stories_read != Some(stories) || expired),
+            shown: Arc::clone(&self.shown),
+            mentions,
+            stories,
+        }
+    }
+
+    /// Goes on after what was written in answer to a question, and is sent now.
+    pub fn go_on(&mut self, question: &Question, answered: Answered) {
+        if !answered.more {
+            (self.mentions_read, self.stories_read) =
+                (Some(question.mentions), Some(question.stories));
+        }
+        (self.position, self.shown) = (answered.position, answered.shown);
+        self.changes_read = answered.changes_read;
+    }
+}
+
+impl Question {
+    /// Writes the events after the position: changes, the ends of stories that were shown before, and then what is new, up to
+    /// the id that all pages reach: an event is reported only when every earlier one is known. What is not visible up to is
+    /// due later. `None` if not everything is in memory.
+    pub fn answer(
+        &self,
+        node: &Node,
+        source: Source,
+        writer: &mut impl EventWriter,
+    ) -> Option<Answered> {
+        let position = self.position;
+        // Home first, so that the timeline is in memory and later deletions and edits wake the stream.
+        let home = self.home(node, source)?;
+        let mut changes_read = self.changes_read;
+        for (number, change) in self.changes.iter() {
+            if writer.bytes() >= EVENTS_BYTES {
+                break;
+            }
+            writer.write(Event::Changed(*change))?;
+            changes_read = *number;
+        }
+        if writer.bytes() >= EVENTS_BYTES {
+            let shown = Arc::clone(&self.shown);
+            return Some(Answered { position, shown, changes_read, more: true });
+        }
+        let notices = self.notices(node, source, &home)?;
+        let shown = self.shown(node, source)?;
+        let mut unread: Vec<_> =
+            shown.iter().copied().take_while(|story| story.story.0 > position.id).collect();
+        unread.reverse();
+        unread.truncate(limits::PAGE_MAX + 1);
+        let stories = PageOf::from_scan(unread, &after(position.id, |id| id));
+
+        let reach_of_stories = reach(&stories, |story| story.story.0);
+        let reaches = [home.reach().map(|post| post.0), notices.reach, reach_of_stories];
+        let end = reaches.into_iter().flatten().fold(self.visible_up_to, u64::min);
+        let at = |id, kind| NewsPosition { id, kind };
+        let home_posts = home.posts.items.iter();
+        let mut due: Vec<(NewsPosition, Event)> =
+            home_posts.map(|post| (at(post.0, Kind::Home), Event::Home(*post))).collect();
+        let more_notices = notices.reach.is_some();
+        due.extend(notices.found.into_iter().map(|(id, notice)| (at(id, Kind::Notice), notice)));
+        let new_stories = stories.items.iter();
+        due.extend(new_stories.map(|story| (at(story.story.0, Kind::Story), Event::Story(*story))));
+        let read = due.len();
+        due.retain(|(event, _)| event.id <= end);
+        due.sort_unstable_by_key(|(event, _)| *event);
+        for story in gone(&self.shown, &shown) {
+            writer.write(Event::StoryEnded(story))?;
+        }
+        let mut more = due.len() < read || home.posts.more || more_notices || stories.more;
+        // Everything up to `end` is reported, also if more follows: a later follow does not report older posts.
+        let mut reported = position.max(NewsPosition::after(end));
+        let mut last = position;
+        let start = writer.bytes();
+        for (at, event) in due {
+            if writer.bytes() - start >= EVENTS_BYTES {
+                (more, reported) = (true, last);
+                break;
+            }
+            writer.write(event)?;
+            last = at;
+        }
+        Some(Answered { position: reported, shown, changes_read, more })
+    }
+
+    fn home(&self, node: &Node, source: Source) -> Option<Visible> {
+        let page = after(self.position.id, PostId);
+        match source {
+            Source::Memory => {
+                Some(Visible { posts: node.try_home_ids(self.user, &page)?, end: None })
+            }
+            Source::Facts => Some(node.home_ids(self.user, &page)),
+        }
+    }
+
+    fn notices(&self, node: &Node, source: Source, home: &Visible) -> Option<Notices> {
+        if !self.notices_due {
+            return Some(Notices::default());
+        }
+        if source == Source::Memory {
+            return None;
+        }
+        // After the post at home its own notice may still be due.
+        let NewsPosition { id, kind } = self.position;
+        let reported = id.saturating_sub(u64::from(kind == Kind::Home));
+        if self.interest == Interest::MentionsAndStories {
+            let page = node.mention_ids(self.user, &after(reported, PostId));
+            let reach = reach(&page, |post| post.0);
+            let mentions = page.items.into_iter().map(|post| (post.0, Event::Mention(post)));
+            return Some(Notices { found: mentions.collect(), reach });
+        }
+        let viewer = node.viewer(Some(self.user));
+        let page = viewer.notifications_but_posts(&after(reported, NotificationId));
+        let reach = reach(&page, |(id, _)| id.0);
+        let mut found: Vec<Notification> =
+            page.items.into_iter().filter_map(|(_, found)| found).collect();
+        let own = (kind == Kind::Home).then_some(PostId(id));
+        let mut posts = home.posts.items.iter().copied().chain(own).peekable();
+        if posts.peek().is_some() && node.facts().wants_posts(self.user) {
+            let of_posts = posts.filter_map(|post| viewer.notification(NotificationId(post.0)));
+            found.extend(of_posts.filter(|found| matches!(found.notice, Notice::Post(_))));
+        }
+        let found = found.into_iter().map(|found| (found.id.0, Event::Notified(found)));
+        Some(Notices { found: found.collect(), reach })
+    }
+
+    fn shown(&self, node: &Node, source: Source) -> Option<Arc<[StoryRef]>> {
+        if !self.stories_due {
+            return Some(Arc::clone(&self.shown));
+        }
+        let shown = match source {
+            Source::Memory => node.try_stories_of_friends(self.user, STORIES_SHOWN)?,
+            Source::Facts => node.stories_of_friends(self.user, STORIES_SHOWN),
+        };
+        Some(shown.into())
+    }
+}
+
+fn after<I>(position: u64, id: fn(u64) -> I) -> Page<I> {
+    Page { cursor: Cursor::After(id(position)), limit: limits::PAGE_MAX }
+}
+
+/// The id up to which a page is complete, if there are more items.
+fn reach<T>(page: &PageOf<T>, id: impl Fn(&T) -> u64) -> Option<u64> {
+    page.items.first().filter(|_| page.more).map(id)
+}
+
+/// Stories that were shown and are not any more, except those displaced by newer ones. Both newest first.
+fn gone(shown: &[StoryRef], now_shown: &[StoryRef]) -> Vec<StoryId> {
+    let full = now_shown.last().filter(|_| now_shown.len() >= STORIES_SHOWN);
+    let oldest = full.map_or(0, |last| last.story.0);
+    let still = |story: &StoryId| {
+        now_shown.binary_search_by(|other| story.cmp(&other.story)).is_ok() || story.0 < oldest
+    };
+    shown.iter().map(|shown| shown.story).filter(|story| !still(story)).collect()
+}
+
+/// How far the clock of another node can be ahead, in milliseconds: events of a later time never were.
+const AHEAD_MS: u64 = 60_000;
+
+impl Node {
+    /// Whether there may have been an event with this position.
+    #[must_use]
+    pub fn may_have_reached(&self, position: NewsPosition) -> bool {
+        let latest = Stamp::first_of(self.now_ms() + AHEAD_MS).max(self.visible_up_to());
+        position.id <= latest.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use feed::{Bio, Command, Handle, Name, NewPost, PostText, UserRef};
+
+    use super::*;
+    use crate::NodeOptions;
+
+    /// The events, of which each counts as so many bytes.
+    struct Written(Vec<Event>, usize);
+
+    impl EventWriter for Written {
+        fn write(&mut self, event: Event) -> Option<()> {
+            self.0.push(event);
+            Some(())
+        }
+
+        fn bytes(&self) -> usize {
+            self.0.len() * self.1
+        }
+    }
+
+    /// A node on which ada and bob follow each other, and have written some posts that mention the other.
+    async fn node(data: &std::path::Path, posts: usize) -> Node {
+        let node = Node::open(&NodeOptions::new(data)).unwrap();
+        let submit = async |command: Command| {
+            node.submit(command.into()).await.unwrap().outcome.unwrap();
+        };
+        for handle in ["ada", "bob"] {
+            let (handle, name) = (Handle::parse(handle).unwrap(), Name::default());
+            submit(Command::Register { handle, name, bio: Bio::default() }).await;
+        }
+        let [ada, bob] = [0, 1].map(|id| UserRef::Id(UserId(id)));
+        submit(Command::Follow { user: ada.clone(), other: bob.clone() }).await;
+        for _ in 0..posts {
+            let text = PostText::parse("hello @ada").unwrap();
+            submit(Command::Publish(Box::new(NewPost::new(bob.clone(), text)))).await;
+        }
+        node
+    }
+
+    #[tokio::test]
+    async fn a_post_that_is_not_visible_up_to_yet_is_due_later() {
+        let data = tempfile::tempdir().unwrap();
+        let node = node(data.path(), 0).await;
+        let mut own = Subscription::begin(&node, UserId(1), Interest::Notifications, None);
+        let before = node.visible_up_to().0;
+        let (author, text) = (UserRef::Id(UserId(1)), PostText::parse("x").unwrap());
+        let post = Command::Publish(Box::new(NewPost::new(author, text)));
+        node.submit(post.into()).await.unwrap().outcome.unwrap();
+        let mut question = own.ask();
+        let visible = std::mem::replace(&mut question.visible_up_to, before);
+        let answer = |question: &Question| {
+            let mut written = Written(Vec::new(), 1);
+            let answered = question.answer(&node, Source::Facts, &mut written).unwrap();
+            (written.0.len(), answered)
+        };
+        let (events, answered) = answer(&question);
+        assert_eq!((events, answered.position.id, answered.more), (0, before, true));
+        question.visible_up_to = visible;
+        let (events, answered) = answer(&question);
+        assert_eq!((events, answered.more), (1, false));
+        node.close();
+    }
+
+    #[tokio::test]
+    async fn events_come_in_order_and_once_however_few_are_sent_at_a_time() {
+        let data = tempfile::tempdir().unwrap();
+        let node = node(data.path(), 5).await;
+        for interest in [Interest::MentionsAndStories, Interest::Notifications] {
+            let start = Some(NewsPosition::after(0));
+            let mut own = Subscription::begin(&node, UserId(0), interest, start);
+            let mut all = Vec::new();
+            loop {
+                // Each event is as much as is sent at a time.
+                let (question, mut written) = (own.ask(), Written(Vec::new(), EVENTS_BYTES));
+                let answered = question.answer(&node, Source::Facts, &mut written).unwrap();
+                assert!(written.0.len() <= 1);
+                all.extend(written.0);
+                let more = answered.more;
+                own.go_on(&question, answered);
+                if !more {
+                    break;
+                }
+            }
+            let kinds: Vec<_> = all
+                .iter()
+                .map(|event| match event {
+                    Event::Home(post) => (post.0, Kind::Home),
+                    Event::Mention(post) => (post.0, Kind::Notice),
+                    Event::Notified(found) => (found.id.0, Kind::Notice),
+                    other => panic!("{other:?}"),
+                })
+                .collect();
+            assert!(kinds.is_sorted() && kinds.len() == 10, "{interest:?}: {kinds:?}");
+            let posts: Vec<_> = kinds.chunks(2).map(|both| both[0].0 == both[1].0).collect();
+            assert_eq!(posts, [true; 5], "{interest:?}: {kinds:?}");
+        }
+        node.close();
+    }
+}
