@@ -30,7 +30,7 @@ pub use rules::{catch_rules, is_of_rules, outside_rules, panicked_at, rules_run,
 pub use span::{Order, Span};
 pub use stamp::{EPOCH_MS, Stamp, StampClock};
 pub use subject::Subject;
-pub use table::{NameTable, PointTable, SetTable, Table};
+pub use table::{NameTable, PointTable, SetTable, Table, Transfer};
 pub use totals::Totals;
 
 /// Whether a bug that is seeded on purpose is switched on: the simulator must find each

@@ -29,90 +29,12 @@ use feed::{
     PostText, Reaction, SetName, Tag, UserEdit, UserId, UserRef, Visibility,
 };
 use kv::{BucketId, BucketName, Bytes, Expiry, KeyOp, KeyOps, Only};
-use rows::{NameTable, PointTable, SetTable};
+use rows::{Table, Transfer};
 use store::Store;
 
 use crate::node::{Node, Parts};
 use crate::threads::Background;
 use crate::{NodeOptions, Request};
-
-/// How an export treats a table.
-enum Kept {
-    /// Lines say what is in it.
-    Exported,
-    /// An import makes it of other tables.
-    Derived,
-    /// An import leaves it empty. Words of docs/import.md.
-    LeftOut(&'static str),
-    /// Nothing in a data directory with a log of its own writes it.
-    NeverWritten,
-}
-use Kept::{Derived, Exported, LeftOut, NeverWritten};
-
-/// The documents' words for rows of deleted users that are not removed yet.
-const DELETED: &str = "users who are deleted, expired stories, mutes and keys";
-/// The documents' words for what accounts granted.
-const GRANTS: &str = "invites, apps, and the sessions and tokens of accounts";
-/// The documents' words for what users were notified of.
-const NOTIFICATIONS: &str = "notifications of favourites, boosts, follows, ends of polls and edits";
-/// The documents' words for rows without a bucket.
-const EMPTIED: &str = "keys of buckets that were emptied";
-
-fn point(table: PointTable) -> Kept {
-    match table {
-        PointTable::User | PointTable::Post | PointTable::Story | PointTable::StoryText => Exported,
-        PointTable::Sample | PointTable::Markers | PointTable::Note => Exported,
-        PointTable::Counts | PointTable::PostCounts | PointTable::BucketOfSpace => Derived,
-        PointTable::PollCounts => Derived,
-        PointTable::Inbox => LeftOut(NOTIFICATIONS),
-        PointTable::Account => Exported,
-        PointTable::App | PointTable::Grant | PointTable::AppUses => LeftOut(GRANTS),
-    }
-}
-
-fn set(table: SetTable) -> Kept {
-    match table {
-        SetTable::Following | SetTable::Friends | SetTable::StoryViews => Exported,
-        SetTable::Blocks | SetTable::Mutes | SetTable::Requested => Exported,
-        SetTable::LockedUsers => Exported,
-        SetTable::FollowRequests => Derived,
-        SetTable::BlockedBy | SetTable::MutedBy => Derived,
-        SetTable::DeletedUsers => Exported,
-        SetTable::Followers | SetTable::AuthorPosts | SetTable::Mentions => Derived,
-        SetTable::AuthorStories | SetTable::Seen => Derived,
-        SetTable::Samples | SetTable::Replies | SetTable::Boosts => Derived,
-        SetTable::Notes | SetTable::NotedBy => Derived,
-        SetTable::OrphanedSpaces | SetTable::FreeSpaces => LeftOut(EMPTIED),
-        SetTable::Reactions | SetTable::PollVotes => Exported,
-        SetTable::Votes | SetTable::PostLists | SetTable::DirectPosts | SetTable::OpenReplies => {
-            Derived
-        }
-        SetTable::Favourites | SetTable::Bookmarks | SetTable::Pins => Derived,
-        SetTable::Notifications => LeftOut(NOTIFICATIONS),
-        SetTable::ErasingUsers => LeftOut(DELETED),
-    }
-}
-
-fn name(table: NameTable) -> Kept {
-    match table {
-        NameTable::Bucket => Exported,
-        NameTable::Handle | NameTable::SampleSet | NameTable::SampleLabel => Derived,
-        NameTable::KeyExpiry | NameTable::Due => Derived,
-        NameTable::Idempotency => LeftOut("idempotency keys"),
-        NameTable::Sender => NeverWritten,
-        NameTable::Email => Derived,
-        NameTable::TagPost | NameTable::AuthorTag => Derived,
-        NameTable::FeaturedTag | NameTable::FollowedTag | NameTable::Filters => Exported,
-        NameTable::PostVersions | NameTable::Conversations => Exported,
-        NameTable::FollowOptions | NameTable::MutedThreads => Exported,
-        NameTable::List | NameTable::ListMember | NameTable::Scheduled => Exported,
-        NameTable::ListedUser | NameTable::ConversationPost => Derived,
-        NameTable::Media => Exported,
-        NameTable::MediaFile | NameTable::MediaOf | NameTable::MediaSpace => Derived,
-        NameTable::Invite | NameTable::GrantSecret | NameTable::GrantOf => LeftOut(GRANTS),
-        NameTable::UnusedApp => LeftOut(GRANTS),
-    }
-}
 
 /// Makes something in every table that is kept.
 fn fill(options: &NodeOptions) {
@@ -340,21 +262,18 @@ fn every_table_is_exported_or_derived_or_left_out_for_a_reason() {
     let rows = |rows: &BTreeMap<u8, u64>, tag| rows.get(&tag).copied().unwrap_or(0);
     let docs = include_str!("../../../../docs/import.md");
     let docs: String = docs.split_whitespace().collect::<Vec<_>>().join(" ");
-    let points = PointTable::ALL.map(|table| (table.tag(), format!("{table:?}"), point(table)));
-    let sets = SetTable::ALL.map(|table| (table.tag(), format!("{table:?}"), set(table)));
-    let names = NameTable::ALL.map(|table| (table.tag(), format!("{table:?}"), name(table)));
-    for (tag, table, kept) in points.into_iter().chain(sets).chain(names) {
-        let (before, after) = (rows(&before, tag), rows(&after, tag));
-        match kept {
-            Exported | Derived => {
-                assert!(before > 0, "{table} is empty, so this test does not see it");
-                assert_eq!(after, before, "{table}");
+    for table in Table::all() {
+        let (before, after) = (rows(&before, table.tag()), rows(&after, table.tag()));
+        match table.transfer() {
+            Transfer::Exported | Transfer::Derived => {
+                assert!(before > 0, "{table:?} is empty, so this test does not see it");
+                assert_eq!(after, before, "{table:?}");
             }
-            LeftOut(why) => {
-                assert_eq!(after, 0, "{table}");
+            Transfer::LeftOut(why) => {
+                assert_eq!(after, 0, "{table:?}");
                 assert!(docs.contains(why), "docs/import.md does not say {why}");
             }
-            NeverWritten => assert_eq!((before, after), (0, 0), "{table}"),
+            Transfer::NeverWritten => assert_eq!((before, after), (0, 0), "{table:?}"),
         }
     }
 }
