@@ -9,6 +9,7 @@ use commitlog::LogOptions;
 use feed::{Remains, UserId};
 use node::{Clock, Durability, Logged, NodeOptions, SimulatedNode};
 use parking_lot::Mutex;
+use rows::{SetTable, Table};
 use store::{Gate, MemoryDisk};
 
 use crate::commands::Generator;
@@ -181,7 +182,8 @@ impl Run {
         let Some(node) = &self.node else { return };
         let (facts, feed) = (node.node().facts(), &mut self.model.feed);
         for ((user, stamp), notice) in std::mem::take(&mut feed.unsure) {
-            let stored = facts.remains(UserId(user), Remains::Notifications, stamp, 1);
+            let notifications = Remains::of(Table::Set(SetTable::Notifications));
+            let stored = facts.remains(UserId(user), notifications, stamp, 1);
             if stored.first() == Some(&stamp) {
                 feed.notices.insert((user, stamp), notice);
             }

@@ -8,28 +8,28 @@ use rows::{Cost, WORK_PER_ROW};
 use crate::accounts::{AccountCommand, AppRequest, RedirectUri, Website};
 use crate::command::{Command, Request};
 use crate::due::DueWork;
+use crate::facts::whole::{CONVERSATION_MARKS, WHOLE_TABLES};
 use crate::filter::FilterChange;
 use crate::limits::{
-    APP_GRANTS_MAX, APP_NAME_BYTES_MAX, BIO_BYTES_MAX, CONVERSATIONS_BYTES_MAX,
-    DESCRIPTION_BYTES_MAX, EARLIER_BOOSTS_MAX, EMAIL_BYTES_MAX, ERASE_ROWS_MAX, ERASING_USERS_MAX,
-    FEATURED_TAGS_MAX, FIELD_BYTES_MAX, FILTERED_POSTS_MAX, FILTERS_BYTES_MAX,
-    FOLLOW_OPTIONS_BYTES_MAX, FOLLOWED_TAGS_MAX, HANDLE_CHARS_MAX, INVITES_MAX, LIST_CHANGED_MAX,
-    LIST_MEMBERS_MAX, LIST_TITLE_BYTES_MAX, LISTS_MAX, NAME_BYTES_MAX, NOTE_BYTES_MAX,
-    PASSWORD_HASH_BYTES_MAX, PINS_MAX, POST_BYTES_MAX, POST_MEDIA_MAX, POST_MENTIONS_MAX,
-    POST_TAGS_MAX, PROFILE_FIELDS_MAX, REDIRECT_URIS_MAX, RELISTED_POSTS_MAX, SAMPLE_SETS_MAX,
-    STORY_VIEWS_REMOVED, TAG_BYTES_MAX, UNUSED_APPS_REMOVED, URI_BYTES_MAX, USER_GRANTS_MAX,
-    VERSIONS_BYTES_MAX,
+    APP_GRANTS_MAX, APP_NAME_BYTES_MAX, BIO_BYTES_MAX, DESCRIPTION_BYTES_MAX, EARLIER_BOOSTS_MAX,
+    EMAIL_BYTES_MAX, ERASE_ROWS_MAX, ERASING_USERS_MAX, FEATURED_TAGS_MAX, FIELD_BYTES_MAX,
+    FILTERED_POSTS_MAX, FILTERS_BYTES_MAX, FOLLOW_OPTIONS_BYTES_MAX, FOLLOWED_TAGS_MAX,
+    HANDLE_CHARS_MAX, INVITES_MAX, LIST_CHANGED_MAX, LIST_MEMBERS_MAX, LIST_TITLE_BYTES_MAX,
+    LISTS_MAX, NAME_BYTES_MAX, NOTE_BYTES_MAX, PASSWORD_HASH_BYTES_MAX, PINS_MAX, POST_BYTES_MAX,
+    POST_MEDIA_MAX, POST_MENTIONS_MAX, POST_TAGS_MAX, PROFILE_FIELDS_MAX, REDIRECT_URIS_MAX,
+    RELISTED_POSTS_MAX, SAMPLE_SETS_MAX, STORY_VIEWS_REMOVED, TAG_BYTES_MAX, UNUSED_APPS_REMOVED,
+    URI_BYTES_MAX, USER_GRANTS_MAX, VERSIONS_BYTES_MAX,
 };
 use crate::list::ListChange;
 use crate::media::MediaCommand;
 use crate::post::PostEdit;
+use crate::row_counts::{
+    DIRECT_ROWS, GRANT_ROWS, LIST_ROWS, LISTED_ROWS, MEDIA_ROWS, POLL_ROWS, TAG_ROWS,
+};
 use crate::tag::Tag;
 use crate::text::{Note, PostText};
 use crate::token::TAG_SIGNS;
-use choices::{
-    dismissal_cost, edit_notices_cost, follow_cost, options_cost, thread_mute_cost, whole_row_cost,
-};
-pub(crate) use polls::{POLL_ROWS, SCHEDULED_ROWS};
+use choices::{dismissal_cost, edit_notices_cost, follow_cost, options_cost, thread_mute_cost};
 
 /// Rows that remembering an idempotency key changes: its own, two old ones that are removed, and one that
 /// is only looked up.
@@ -38,37 +38,15 @@ const IDEMPOTENCY_ROWS: usize = 4;
 const BOOST_BYTES: usize = 64 + 5 * EARLIER_BOOSTS_MAX;
 /// Most users that a text can mention.
 const MENTIONS_MAX: usize = POST_MENTIONS_MAX - 1;
-/// Rows of a post that is deleted: its own, its earlier versions, who is notified of its last edit, that of its author, that
-/// of the post replied to, its counts, two of its author's pin, that its reactions are to be swept, and those in lists. A
-/// boost has one more of the boosted post, and fewer others.
-pub(crate) const POST_ROWS_LEAST: usize = 9 + LISTED_ROWS;
-/// Most rows of a post in lists of posts.
-const LISTED_ROWS: usize = 4;
-/// Rows of a direct post for its author and for each user whom it mentions.
-pub(crate) const DIRECT_ROWS: usize = 2;
 /// Bytes of the keys of these rows.
 const DIRECT_BYTES: usize = 40;
-/// Rows of a hashtag of a post.
-pub(crate) const TAG_ROWS: usize = 2;
 /// Bytes of the keys of these rows beside the hashtag.
 const TAG_ROW_BYTES: usize = 32;
-/// Most rows of a post that is deleted, with mentions and hashtags.
-pub(crate) const POST_ROWS_MAX: usize = POST_ROWS_LEAST
-    + POST_MENTIONS_MAX
-    // Direct posts have no rows of hashtags.
-    + DIRECT_ROWS * (1 + POST_MENTIONS_MAX)
-    + MEDIA_ROWS * POST_MEDIA_MAX
-    + POLL_ROWS;
-/// Rows of a picture: its own, that of its owner, whether it is attached, two files, and what its owner and all have.
-pub(crate) const MEDIA_ROWS: usize = 7;
 /// Bytes of these rows.
 const MEDIA_BYTES: usize = DESCRIPTION_BYTES_MAX + 1_024;
-const _: () = assert!(POST_ROWS_MAX <= ERASE_ROWS_MAX);
-const _: () = assert!(TAG_ROWS * POST_TAGS_MAX <= DIRECT_ROWS * POST_MENTIONS_MAX);
 /// The last rows of a deleted user are removed at once.
-const _: () = assert!(FEATURED_TAGS_MAX + FOLLOWED_TAGS_MAX + 9 <= ERASE_ROWS_MAX);
-/// Rows of a member of a list.
-pub(crate) const LIST_ROWS: usize = 2;
+const _: () =
+    assert!(FEATURED_TAGS_MAX + FOLLOWED_TAGS_MAX + WHOLE_TABLES.len() + 5 <= ERASE_ROWS_MAX);
 /// Bytes of the key of each.
 const LIST_ROW_BYTES: usize = 16;
 /// Finding URLs, mentions and hashtags in a byte of a text.
@@ -83,9 +61,6 @@ const USER_BYTES_MAX: usize = HANDLE_CHARS_MAX
     + 2 * PROFILE_FIELDS_MAX * (FIELD_BYTES_MAX + 2)
     + 160;
 
-/// Most rows of a grant: its own, those of two secrets, that of its owner, of its expiry, the uses of its app, and
-/// whether the app is unused; and one that is only looked up.
-pub(crate) const GRANT_ROWS: usize = 8;
 /// Bytes of these rows.
 const GRANT_BYTES: usize = 512;
 /// Rows of a new grant, of the one that is removed for it, and of the list of the owner's grants.
@@ -117,9 +92,7 @@ impl Command {
             Self::React { .. } => reaction_cost(),
             Self::ClearNotifications { .. } => Cost::of_rows(4, 64),
             Self::SetMarkers(_) => Cost::of_rows(2, 128),
-            Self::Conversation(_) | Self::UnreadConversation { .. } => {
-                whole_row_cost(CONVERSATIONS_BYTES_MAX)
-            }
+            Self::Conversation(_) | Self::UnreadConversation { .. } => CONVERSATION_MARKS.cost(),
             Self::MuteThread { .. } => thread_mute_cost(),
             Self::FollowWith(_) => follow_cost().and(options_cost()),
             Self::List(command) => list_cost(&command.change),

@@ -6,27 +6,29 @@ mod conversations;
 mod deleted;
 pub(crate) mod due;
 mod edit_notices;
-mod filters;
+mod erase;
 mod follow_options;
 mod idempotency;
 mod lists;
 mod markers;
 mod media;
-mod muted_threads;
 mod notes;
 pub(crate) mod notifications;
 mod polls;
 mod post_lists;
 mod posts;
 mod reactions;
+pub mod relation;
 mod requests;
 mod samples;
 mod scheduled;
 mod search;
 mod similar;
 mod stories;
+pub(crate) mod tables;
 mod tags;
 mod versions;
+pub mod whole;
 
 pub(crate) use accounts::owner_key;
 
@@ -37,9 +39,9 @@ use crate::post::Visibility;
 use crate::records::{Counts, User};
 use crate::text::Handle;
 use crate::write;
-pub(crate) use blocks::HiddenCount;
 pub(crate) use media::{media_id, space_of};
 pub(crate) use polls::VOTE_ROWS;
+use relation::FOLLOWS;
 pub(crate) use tags::read_post;
 pub use tags::{Tagged, UserTag};
 
@@ -136,7 +138,7 @@ impl<'a, R: Rows + ?Sized> Facts<'a, R> {
     /// Whether `user` follows `other` now.
     #[must_use]
     pub fn follows(&self, user: UserId, other: UserId) -> bool {
-        self.rows.member(SetTable::Following, user.0.into(), other.0.into()).is_some()
+        self.related(&FOLLOWS, user, other).is_some()
     }
 
     /// All users that `user` follows, in ascending order of ids.
@@ -230,11 +232,6 @@ impl<'a> Txn<'a> {
         let mut totals = self.rows.totals();
         change(&mut totals);
         self.rows.put_totals(totals);
-    }
-
-    /// Stores or removes (`follows`) that `user` follows `other`, in both directions.
-    pub fn put_follow(&mut self, user: UserId, other: UserId, follows: bool) {
-        write::follow(self.rows, user, other, follows);
     }
 
     /// Stores that `user` follows all of `others`, whom they do not follow yet, with the counts of all.

@@ -51,6 +51,7 @@ mod reaction;
 pub mod records;
 mod refusal;
 mod remains;
+mod row_counts;
 pub mod schedule;
 mod settings;
 pub mod stories;
@@ -71,7 +72,7 @@ pub use command::{Command, Done, Idempotency, Outcome, Reply, Request, StampedCo
 pub use direct::ConversationPage;
 pub use due::{Due, DueWork};
 pub use effect::{Effect, Input, PostChange, StoryChange, UserChange};
-pub use facts::{Facts, Txn};
+pub use facts::{Facts, Txn, relation, whole};
 pub use home_authors::HomeAuthors;
 pub use ids::{PostId, SampleId, SampleSetId, ScheduledId, StoryId, UserId, UserRef};
 pub use inbox::{NotificationFilter, NotificationPage};

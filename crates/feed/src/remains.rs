@@ -1,102 +1,48 @@
-//! The order in which what is left of a deleted user is removed.
+//! What is left of a deleted user while it is being removed.
 
+use rows::Table;
 use serde::{Deserialize, Serialize};
 
-/// What can be left of a deleted user; [`Remains::next`] is the order in which it is removed. Stored as the position
-/// in the enum.
+/// What can be left of a deleted user: items that they have in a table; or only the rows that say that something is left.
+/// Stored as the tag of the table, or 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Remains {
-    /// Their posts, with the mentions in them.
-    Posts,
-    /// Their stories, which are deleted. The sweep removes them.
-    Stories,
-    /// Their follows of other users.
-    Following,
-    /// The follows of other users of them.
-    Followers,
-    /// Their friendships.
-    Friends,
-    /// Mentions of them in posts of other users.
-    Mentions,
-    /// Their views of stories of other users. Ephemeral.
-    Views,
-    /// Only the rows that say that something is left.
-    Nothing,
-    /// What they granted to apps and browsers. Removed before [`Self::Nothing`], as those below.
-    Grants,
-    /// Their blocks of other users.
-    Blocks,
-    /// The blocks of other users of them.
-    BlockedBy,
-    /// Their mutes of other users.
-    Mutes,
-    /// The mutes of other users of them.
-    MutedBy,
-    /// Posts that they favourited.
-    Favourites,
-    /// Posts that they bookmarked.
-    Bookmarks,
-    /// Posts that they pinned.
-    Pins,
-    /// Their notifications.
-    Notifications,
-    /// Their notes about users.
-    Notes,
-    /// The notes of users about them.
-    NotedBy,
-    /// The requests of users to follow them.
-    FollowRequests,
-    /// Their requests to follow users.
-    Requested,
-    /// Their lists, with the members: removed before the follows of these.
-    Lists,
-    /// Their pictures: those that no post has.
-    Media,
-    /// Their votes in polls.
-    Votes,
-    /// Their scheduled posts, without the pictures.
-    Scheduled,
-}
+#[serde(try_from = "u8", into = "u8")]
+pub struct Remains(Option<Table>);
 
 impl Remains {
-    /// The kind of rows to remove after these.
+    /// Only the rows that say that something is left.
+    pub const NOTHING: Self = Self(None);
+
+    /// Items of a table.
     #[must_use]
-    pub const fn next(self) -> Self {
-        match self {
-            Self::Posts => Self::Stories,
-            Self::Stories => Self::Lists,
-            Self::Lists => Self::Following,
-            Self::Following => Self::Followers,
-            Self::Followers => Self::Friends,
-            Self::Friends => Self::Mentions,
-            Self::Mentions => Self::Views,
-            Self::Views => Self::Grants,
-            Self::Grants => Self::Blocks,
-            Self::Blocks => Self::BlockedBy,
-            Self::BlockedBy => Self::Mutes,
-            Self::Mutes => Self::MutedBy,
-            Self::MutedBy => Self::Favourites,
-            Self::Favourites => Self::Bookmarks,
-            Self::Bookmarks => Self::Pins,
-            Self::Pins => Self::Notifications,
-            Self::Notifications => Self::Notes,
-            Self::Notes => Self::NotedBy,
-            Self::NotedBy => Self::FollowRequests,
-            Self::FollowRequests => Self::Requested,
-            Self::Requested => Self::Votes,
-            Self::Votes => Self::Scheduled,
-            Self::Scheduled => Self::Media,
-            Self::Media | Self::Nothing => Self::Nothing,
-        }
+    pub const fn of(table: Table) -> Self {
+        Self(Some(table))
     }
 
-    /// Number of kinds that are removed after these.
+    pub(crate) const fn in_table(table: Option<Table>) -> Self {
+        Self(table)
+    }
+
+    /// The table with the items.
     #[must_use]
-    pub const fn kinds_after(self) -> usize {
-        let (mut kinds, mut remains) = (0, self);
-        while !matches!(remains, Self::Nothing) {
-            (kinds, remains) = (kinds + 1, remains.next());
+    pub const fn table(self) -> Option<Table> {
+        self.0
+    }
+}
+
+impl From<Remains> for u8 {
+    fn from(remains: Remains) -> Self {
+        remains.0.map_or(0, Table::tag)
+    }
+}
+
+impl TryFrom<u8> for Remains {
+    type Error = &'static str;
+
+    fn try_from(tag: u8) -> Result<Self, Self::Error> {
+        match tag {
+            0 => Ok(Self::NOTHING),
+            _ => Table::of_tag(tag).map(Self::of).ok_or("no table has this tag"),
         }
-        kinds
     }
 }

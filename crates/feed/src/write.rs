@@ -4,7 +4,6 @@
 //! rows as commands would.
 
 mod polls;
-mod whole;
 
 use rows::{NameTable, PointTable, PutRows, SetTable, Value, encode};
 
@@ -16,14 +15,12 @@ use crate::list::{List, ListId};
 use crate::list_rows;
 use crate::marker::Markers;
 use crate::media::{Media, MediaFile, MediaId, MediaSpace, MediaUse};
-use crate::mute::Mute;
 use crate::reaction::Reaction;
 use crate::records::{Counts, Post, Sample, SampleSet, Story, User};
 use crate::tag::Tag;
-use crate::text::{Handle, Label, Note, PostText, SetName};
+use crate::text::{Handle, Label, PostText, SetName};
 pub use polls::{poll_counts, scheduled, vote};
 pub(crate) use polls::{remove_scheduled, scheduled_key};
-pub use whole::{conversation_marks, filters, follow_options, muted_threads, post_versions};
 
 /// How far something is that is due; or, without `from`, that nothing of it is left.
 pub fn due(rows: &mut (impl PutRows + ?Sized), due: Due, from: Option<u64>) {
@@ -63,19 +60,6 @@ pub fn account(rows: &mut (impl PutRows + ?Sized), id: UserId, account: &Account
 /// Up to where a user has read timelines.
 pub fn markers(rows: &mut (impl PutRows + ?Sized), id: UserId, markers: Markers) {
     rows.put_point(PointTable::Markers, id.0.into(), Some(encode(&markers)));
-}
-
-/// The note of a user about another one; an empty one is none. The author counts it.
-pub fn note(rows: &mut (impl PutRows + ?Sized), user: UserId, other: UserId, note: &Note) {
-    let is_some = !note.as_str().is_empty();
-    rows.put_point(PointTable::Note, note_key(user, other), is_some.then(|| encode(note)));
-    let value = is_some.then_some(0);
-    rows.put_member(SetTable::Notes, user.0.into(), other.0.into(), value);
-    rows.put_member(SetTable::NotedBy, other.0.into(), user.0.into(), value);
-}
-
-pub(crate) fn note_key(user: UserId, other: UserId) -> u64 {
-    u64::from(user.0) << 32 | u64::from(other.0)
 }
 
 /// A list of a user without its members, or none.
@@ -120,55 +104,9 @@ pub fn locked(rows: &mut (impl PutRows + ?Sized), user: UserId, locked: bool) {
     rows.put_member(SetTable::LockedUsers, user.0.into(), 0, locked.then_some(0));
 }
 
-/// That `user` asks to follow `other`, in both directions; or, without `requests`, that it is not so. Both count it.
-pub fn request(rows: &mut (impl PutRows + ?Sized), user: UserId, other: UserId, requests: bool) {
-    let value = requests.then_some(0);
-    rows.put_member(SetTable::Requested, user.0.into(), other.0.into(), value);
-    rows.put_member(SetTable::FollowRequests, other.0.into(), user.0.into(), value);
-}
-
 /// A user's counts.
 pub fn counts(rows: &mut (impl PutRows + ?Sized), id: UserId, counts: Counts) {
     rows.put_point(PointTable::Counts, id.0.into(), Some(counts.encode()));
-}
-
-/// That `user` follows `other`, in both directions; or, without `follows`, that it is not so.
-pub fn follow(rows: &mut (impl PutRows + ?Sized), user: UserId, other: UserId, follows: bool) {
-    let value = follows.then_some(0);
-    rows.put_member(SetTable::Following, user.0.into(), other.0.into(), value);
-    rows.put_member(SetTable::Followers, other.0.into(), user.0.into(), value);
-}
-
-/// That the two are friends, in both directions; or, without `friends`, that they are not.
-pub fn friends(rows: &mut (impl PutRows + ?Sized), user: UserId, other: UserId, friends: bool) {
-    let value = friends.then_some(0);
-    rows.put_member(SetTable::Friends, user.0.into(), other.0.into(), value);
-    rows.put_member(SetTable::Friends, other.0.into(), user.0.into(), value);
-}
-
-/// That `user` blocks `other`, in both directions; or, without `blocks`, that it is not so.
-pub fn block(rows: &mut (impl PutRows + ?Sized), user: UserId, other: UserId, blocks: bool) {
-    let value = blocks.then_some(0);
-    rows.put_member(SetTable::Blocks, user.0.into(), other.0.into(), value);
-    rows.put_member(SetTable::BlockedBy, other.0.into(), user.0.into(), value);
-}
-
-/// That `user` mutes `other`, in both directions, and when the mute ends.
-pub fn mute(rows: &mut (impl PutRows + ?Sized), user: UserId, other: UserId, mute: Mute) {
-    rows.put_member(SetTable::Mutes, user.0.into(), other.0.into(), Some(mute.number()));
-    rows.put_member(SetTable::MutedBy, other.0.into(), user.0.into(), Some(0));
-    if let Some(end) = mute.end_of(user, other) {
-        due(rows, end, Some(0));
-    }
-}
-
-/// That `user`, who mutes `other` with `mute`, does not any more.
-pub fn unmute(rows: &mut (impl PutRows + ?Sized), user: UserId, other: UserId, mute: Mute) {
-    rows.put_member(SetTable::Mutes, user.0.into(), other.0.into(), None);
-    rows.put_member(SetTable::MutedBy, other.0.into(), user.0.into(), None);
-    if let Some(end) = mute.end_of(user, other) {
-        due(rows, end, None);
-    }
 }
 
 /// A reaction of a user to a post, which is no boost: that is a [`post`]. The post counts favourites.

@@ -13,6 +13,8 @@ use feed::{
     Reaction, Refusal, Remains, SampleId, UserEdit, UserId, UserRef, Visibility,
 };
 
+use rows::{NameTable, Table};
+
 use super::accounts::Accounts;
 use super::conversations::ModelMark;
 use super::filters::ModelFilter;
@@ -295,16 +297,16 @@ impl Feed {
 
     pub(super) fn erased(&mut self, user: UserId, remains: Remains, from: u64) {
         let Some(progress) = self.erasing.get_mut(&user.0) else { return };
-        let at = (Reverse(remains.kinds_after()), from);
+        let at = (Reverse(remains.phases_left()), from);
         if at < *progress {
             return;
         }
         *progress = at;
-        if remains == Remains::Nothing {
+        if remains == Remains::NOTHING {
             self.erasing.remove(&user.0);
             self.erased_boosts.retain(|(one, _)| *one != user.0);
         }
-        if remains == Remains::Grants {
+        if remains.table() == Some(Table::Name(NameTable::GrantOf)) {
             let grants = self.accounts.grants.range(from..);
             let of_user = grants.filter(|(_, grant)| grant.user == Some(user.0)).map(|(id, _)| *id);
             let removed: Vec<u64> = of_user.take(ERASE_ROWS_MAX / 8).collect();

@@ -6,6 +6,7 @@ use super::{follow, friend};
 use crate::command::{Done, Outcome};
 use crate::effect::{Effect, Input};
 use crate::facts::Txn;
+use crate::facts::relation::{BLOCKS, FRIENDS, MUTES};
 use crate::ids::{UserId, UserRef};
 use crate::lifetime::MuteTime;
 use crate::limits;
@@ -27,9 +28,8 @@ pub(super) fn block(
     }
     let has_followed = follow::end(txn, user, other);
     let was_followed = follow::end(txn, other, user);
-    let were_friends = !rows::has_bug("stay-friends-of-blocked") && friend::end(txn, user, other);
-    txn.put_block(user, other, true);
-    txn.count(user, |counts| super::step(&mut counts.blocks, true));
+    let were_friends = !rows::has_bug("stay-friends-of-blocked") && txn.end(&FRIENDS, user, other);
+    txn.relate(&BLOCKS, user, other, 0);
     effects.push(Effect::Input { user, input: Input::Hidden });
     if has_followed {
         effects.push(Effect::Follow { user, other, follows: false });
@@ -47,10 +47,7 @@ pub(super) fn block(
 /// Follows and friendship do not come back.
 pub(super) fn unblock(txn: &mut Txn<'_>, user: &UserRef, other: &UserRef) -> Outcome {
     let (user, other) = super::resolve_two(txn, user, other, Refusal::SelfBlock)?;
-    if txn.facts().blocks(user, other) {
-        txn.put_block(user, other, false);
-        txn.count(user, |counts| super::step(&mut counts.blocks, false));
-    }
+    txn.end(&BLOCKS, user, other);
     Ok(Done::Unblocked)
 }
 
@@ -68,14 +65,13 @@ pub(super) fn mute(
     if before == Some(mute) {
         return Ok(Done::Muted);
     }
-    match before {
-        Some(before) => txn.remove_mute(user, other, before),
-        None if txn.facts().stored_counts(user).mutes >= limits::MUTES_MAX => {
-            return Err(Refusal::TooManyMutes);
-        }
-        None => txn.count(user, |counts| super::step(&mut counts.mutes, true)),
+    if !txn.end(&MUTES, user, other) && txn.facts().stored_counts(user).mutes >= limits::MUTES_MAX {
+        return Err(Refusal::TooManyMutes);
     }
-    txn.put_mute(user, other, mute);
+    txn.relate(&MUTES, user, other, mute.number());
+    if let Some(end) = mute.end_of(user, other) {
+        txn.put_due(end, Some(0));
+    }
     effects.push(Effect::Input { user, input: Input::Hidden });
     Ok(Done::Muted)
 }
@@ -87,9 +83,7 @@ pub(super) fn unmute(
     effects: &mut Vec<Effect>,
 ) -> Outcome {
     let (user, other) = super::resolve_two(txn, user, other, Refusal::SelfMute)?;
-    if let Some(mute) = txn.facts().mute(user, other) {
-        end(txn, (user, other), mute, effects);
-    }
+    end(txn, (user, other), effects);
     Ok(Done::Unmuted)
 }
 
@@ -100,14 +94,13 @@ pub(super) fn end_mute(
     ends_ms: u64,
     effects: &mut Vec<Effect>,
 ) {
-    let mute = txn.facts().mute(user, other).filter(|mute| mute.ends_ms == Some(ends_ms));
-    if let Some(mute) = mute {
-        end(txn, (user, other), mute, effects);
+    if txn.facts().mute(user, other).and_then(|mute| mute.ends_ms) == Some(ends_ms) {
+        end(txn, (user, other), effects);
     }
 }
 
-fn end(txn: &mut Txn<'_>, (user, other): (UserId, UserId), mute: Mute, effects: &mut Vec<Effect>) {
-    txn.remove_mute(user, other, mute);
-    txn.count_hidden(user, false, |counts| &mut counts.mutes);
-    effects.push(Effect::Input { user, input: Input::Hidden });
+fn end(txn: &mut Txn<'_>, (user, other): (UserId, UserId), effects: &mut Vec<Effect>) {
+    if txn.end(&MUTES, user, other) {
+        effects.push(Effect::Input { user, input: Input::Hidden });
+    }
 }

@@ -5,6 +5,7 @@ use rows::Stamp;
 use crate::command::{Done, Outcome};
 use crate::effect::{Effect, Input};
 use crate::facts::Txn;
+use crate::facts::whole::FILTERS;
 use crate::filter::{
     Filter, FilterChange, FilterCommand, FilterEdit, FilterId, FilterKeyword, FilterPartId,
     FilteredPost, Keyword, KeywordChange, NewFilter,
@@ -46,7 +47,7 @@ pub(super) fn change(
         }
     };
     if filters.all != before {
-        txn.put_filters(user, &filters.all);
+        txn.put_whole(&FILTERS, user, &filters.all);
         effects.push(Effect::Input { user, input: Input::Filters });
     }
     Ok(done)

@@ -5,6 +5,8 @@ use rows::{Stamp, WORK_PER_ROW};
 use crate::command::{Done, Outcome};
 use crate::effect::{Effect, Input};
 use crate::facts::Txn;
+use crate::facts::relation::{FOLLOWS, REQUESTS};
+use crate::facts::whole::FOLLOW_OPTIONS;
 use crate::follow_options::FollowWith;
 use crate::ids::{UserId, UserRef};
 use crate::limits;
@@ -39,14 +41,14 @@ pub(super) fn set(
     }
     let stored = match is_locked {
         true => {
-            txn.put_request(user, other, true);
+            txn.relate(&REQUESTS, user, other, 0);
             Stored::FollowRequest(user)
         }
         false => {
             if asks {
-                txn.put_request(user, other, false);
+                txn.unrelate(&REQUESTS, user, other);
             }
-            put(txn, user, other, true);
+            txn.relate(&FOLLOWS, user, other, 0);
             effects.push(Effect::Follow { user, other, follows });
             Stored::Follow(user)
         }
@@ -72,7 +74,7 @@ pub(super) fn set_with(
     options.put_among(&mut all, other)?;
     let followed = txn.facts().follows(user, other);
     let done = set(txn, stamp, (&new.user, &new.other), true, effects)?;
-    txn.put_follow_options(user, &all);
+    txn.put_whole(&FOLLOW_OPTIONS, user, &all);
     if followed && options.hides_boosts != before.hides_boosts {
         effects.push(Effect::Input { user, input: Input::Hidden });
     }
@@ -91,12 +93,13 @@ pub(super) fn answer(
     if !txn.facts().requests(other, user) {
         return Err(Refusal::RequestNotFound);
     }
-    txn.put_request(other, user, false);
     if !accept {
-        txn.forget_follow_options(other, user);
+        txn.end(&REQUESTS, other, user);
+        return Ok(Done::RequestAnswered);
     }
-    if accept && !txn.facts().follows(other, user) {
-        put(txn, other, user, true);
+    txn.unrelate(&REQUESTS, other, user);
+    if !txn.facts().follows(other, user) {
+        txn.relate(&FOLLOWS, other, user, 0);
         effects.push(Effect::Follow { user: other, other: user, follows: true });
         announce(txn, stamp, user, Stored::Follow(other), effects);
     }
@@ -118,25 +121,8 @@ fn announce(
 
 /// Ends a follow, and a request; returns whether the follow existed.
 pub(super) fn end(txn: &mut Txn<'_>, user: UserId, other: UserId) -> bool {
-    if txn.facts().requests(user, other) {
-        txn.put_request(user, other, false);
-    }
-    txn.forget_follow_options(user, other);
-    let existed = txn.facts().follows(user, other);
-    if existed {
-        put(txn, user, other, false);
-        if !rows::has_bug("stay-in-lists") {
-            txn.leave_lists(user, other);
-        }
-    }
-    existed
-}
-
-fn put(txn: &mut Txn<'_>, user: UserId, other: UserId, follows: bool) {
-    txn.put_follow(user, other, follows);
-    txn.count(user, |counts| super::step(&mut counts.following, follows));
-    txn.count(other, |counts| super::step(&mut counts.followers, follows));
-    txn.total(|totals| super::step_total(&mut totals.follows, follows));
+    txn.end(&REQUESTS, user, other);
+    txn.end(&FOLLOWS, user, other)
 }
 
 /// Follows all of `others`, or none of them if one is refused, and notifies none of them. Those who are followed already, or named
@@ -170,9 +156,9 @@ pub(super) fn many(
     if (counts.following + counts.requested) as usize + new > limits::FOLLOWING_MAX as usize {
         return Err(Refusal::TooManyFollows);
     }
-    asked.iter().for_each(|other| txn.put_request(user, *other, false));
+    asked.iter().for_each(|other| txn.unrelate(&REQUESTS, user, *other));
     txn.put_follows(user, &open);
-    locked.iter().for_each(|other| txn.put_request(user, *other, true));
+    locked.iter().for_each(|other| txn.relate(&REQUESTS, user, *other, 0));
     // As one of many, a follow takes half of the time of a separate command.
     txn.add_work(open.len() * WORK_PER_ROW / 2);
     if !open.is_empty() {

@@ -27,7 +27,7 @@ mod user;
 use self::post::{PartEdits, Parts};
 use crate::command::{Command, Outcome, Reply, StampedCommand};
 use crate::effect::Effect;
-use crate::facts::{Txn, step, step_total};
+use crate::facts::Txn;
 use crate::ids::{UserId, UserRef};
 use crate::records::Sample;
 use crate::refusal::Refusal;

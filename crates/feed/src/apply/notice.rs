@@ -5,6 +5,7 @@ use rows::Stamp;
 use crate::command::{Done, Outcome};
 use crate::effect::Effect;
 use crate::facts::Txn;
+use crate::facts::whole::MUTED_THREADS;
 use crate::ids::{PostId, UserRef};
 use crate::limits::{EDIT_NOTICES_MAX, MUTED_THREADS_MAX};
 use crate::notification::{NoticeRow, NotificationId, Stored};
@@ -47,11 +48,11 @@ pub(super) fn mute_thread(txn: &mut Txn<'_>, user: &UserRef, post: PostId, on: b
                 threads.remove(0);
             }
             threads.push(thread);
-            txn.put_muted_threads(user, &threads);
+            txn.put_whole(&MUTED_THREADS, user, &threads);
         }
         Some(at) if !on => {
             threads.remove(at);
-            txn.put_muted_threads(user, &threads);
+            txn.put_whole(&MUTED_THREADS, user, &threads);
         }
         _ => {}
     }

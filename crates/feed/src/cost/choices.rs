@@ -3,13 +3,14 @@
 use rows::{Cost, WORK_PER_ROW};
 
 use super::polls::{NOTICE_LOOK_UPS, NOTICE_ROWS};
+use crate::facts::whole::{FOLLOW_OPTIONS, MUTED_THREADS};
 use crate::limits::{
     EDIT_NOTICES_MAX, FOLLOW_NOTICES_SEEN, FOLLOW_OPTIONS_BYTES_MAX, MUTED_THREADS_BYTES_MAX,
     POST_BYTES_MAX,
 };
 
 pub(super) fn thread_mute_cost() -> Cost {
-    let cost = whole_row_cost(MUTED_THREADS_BYTES_MAX);
+    let cost = MUTED_THREADS.cost();
     // The post, a boost that names it, and whether the user may see it.
     let read = 4 * POST_BYTES_MAX + 8 * WORK_PER_ROW;
     Cost { work: cost.work + read, ..cost }
@@ -25,7 +26,7 @@ pub(super) fn dismissal_cost() -> Cost {
 
 /// Of the options of a follow that are set or removed, for which those of all follows of the user are read twice.
 pub(super) fn options_cost() -> Cost {
-    let cost = whole_row_cost(FOLLOW_OPTIONS_BYTES_MAX);
+    let cost = FOLLOW_OPTIONS.cost();
     Cost { work: cost.work + FOLLOW_OPTIONS_BYTES_MAX, ..cost }
 }
 
@@ -42,10 +43,4 @@ pub(super) fn edit_notices_cost() -> Cost {
     let looked_up = (NOTICE_LOOK_UPS + FOLLOW_NOTICES_SEEN + 2) * EDIT_NOTICES_MAX + 8;
     let read = 4 * POST_BYTES_MAX + looked_up * WORK_PER_ROW;
     Cost { work: cost.work + read, ..cost }
-}
-
-/// Of reading and writing a row of at most so many bytes that has all that a user has of something.
-pub(super) fn whole_row_cost(bytes: usize) -> Cost {
-    let cost = Cost::of_rows(1, bytes + 16);
-    Cost { work: cost.work + bytes, ..cost }
 }

@@ -2,18 +2,15 @@
 
 use rows::{Cost, WORK_PER_ROW};
 
-use super::{MEDIA_ROWS, MENTIONS_MAX, edit_cost_of, pictures_cost, post_cost, publication_cost};
+use super::{MENTIONS_MAX, edit_cost_of, pictures_cost, post_cost, publication_cost};
 use crate::limits::{
     POLL_NOTICES_MAX, POLL_OPTION_BYTES_MAX, POLL_OPTIONS_MAX, POST_BYTES_MAX, POST_MEDIA_MAX,
     POST_TAGS_MAX, SCHEDULED_MAX,
 };
 use crate::poll::PollCommand;
+use crate::row_counts::{MEDIA_ROWS, POLL_ROWS, SCHEDULED_ROWS};
 use crate::schedule::{ScheduleCommand, ScheduledPost};
 
-/// Rows of the poll of a post that is deleted: its counts, its end, and that its votes are to be swept.
-pub(crate) const POLL_ROWS: usize = 3;
-/// Rows of a scheduled post: its own, and when it is due.
-pub(crate) const SCHEDULED_ROWS: usize = 2;
 /// Most bytes of a poll in the row of its post.
 pub(super) const POLL_BYTES_MAX: usize = POLL_OPTIONS_MAX * (POLL_OPTION_BYTES_MAX + 2) + 32;
 /// Rows of a notification: its own, which are counted, and two that are removed.

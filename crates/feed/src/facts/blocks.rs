@@ -4,18 +4,16 @@
 
 use rows::{Rows, SetTable, Span};
 
-use super::{Facts, Txn, step, step_total};
+use super::Facts;
+use super::relation::{BLOCKS, MUTES};
 use crate::ids::UserId;
 use crate::mute::Mute;
-use crate::records::Counts;
-use crate::write;
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
     /// Whether `user` blocks `other`.
     #[must_use]
     pub fn blocks(&self, user: UserId, other: UserId) -> bool {
-        self.rows.totals().blocks > 0
-            && self.rows.member(SetTable::Blocks, user.0.into(), other.0.into()).is_some()
+        self.rows.totals().blocks > 0 && self.related(&BLOCKS, user, other).is_some()
     }
 
     /// Whether one of the two blocks the other.
@@ -27,8 +25,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     /// The mute of `other` by `user`.
     #[must_use]
     pub fn mute(&self, user: UserId, other: UserId) -> Option<Mute> {
-        let number = self.rows.member(SetTable::Mutes, user.0.into(), other.0.into());
-        number.map(Mute::of_number)
+        self.related(&MUTES, user, other).map(Mute::of_number)
     }
 
     /// Whether `table` has any user for `user`.
@@ -37,33 +34,3 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         !self.rows.members(table, user.0.into(), one).is_empty()
     }
 }
-
-impl Txn<'_> {
-    /// Stores or removes (`blocks`) that `user` blocks `other`, and counts it.
-    pub fn put_block(&mut self, user: UserId, other: UserId, blocks: bool) {
-        write::block(self.rows, user, other, blocks);
-        self.total(|totals| step_total(&mut totals.blocks, blocks));
-    }
-
-    /// Stores that `user` mutes `other`, whom they do not mute, and counts it.
-    pub fn put_mute(&mut self, user: UserId, other: UserId, mute: Mute) {
-        write::mute(self.rows, user, other, mute);
-        self.total(|totals| step_total(&mut totals.mutes, true));
-    }
-
-    /// Removes a mute, and counts it.
-    pub fn remove_mute(&mut self, user: UserId, other: UserId, mute: Mute) {
-        write::unmute(self.rows, user, other, mute);
-        self.total(|totals| step_total(&mut totals.mutes, false));
-    }
-
-    /// Counts one more or one less block or mute of a user; the counts of a deleted user may be removed already.
-    pub(crate) fn count_hidden(&mut self, user: UserId, up: bool, count: HiddenCount) {
-        if !self.facts().is_deleted(user) {
-            self.count(user, |counts| step(count(counts), up));
-        }
-    }
-}
-
-/// Chooses the count of blocks or that of mutes.
-pub(crate) type HiddenCount = fn(&mut Counts) -> &mut u32;

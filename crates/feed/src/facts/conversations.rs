@@ -1,22 +1,11 @@
 //! Facts about conversations: see [`crate::conversation`].
-//!
-//! **Invariant:** all marks of a user are one row, whose length is bounded.
 
-use rows::{NameTable, Rows, SetTable, Span, decode};
+use rows::{NameTable, Rows, SetTable, Span};
 
-use super::{Facts, Txn};
-use crate::conversation::ConversationMark;
+use super::Facts;
 use crate::ids::{PostId, UserId};
-use crate::write;
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
-    /// What a user did with conversations, in the order of what was read, the newest first.
-    #[must_use]
-    pub fn conversation_marks(&self, user: UserId) -> Vec<ConversationMark> {
-        let row = self.rows.name(NameTable::Conversations, &user.0.to_be_bytes());
-        row.map_or_else(Vec::new, |row| decode(&row))
-    }
-
     /// The first post of the conversation of a direct post by or to a user.
     #[must_use]
     pub fn conversation_of(&self, user: UserId, post: u64) -> Option<PostId> {
@@ -49,12 +38,5 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     pub(crate) fn direct_author(&self, user: UserId, post: PostId) -> Option<UserId> {
         let number = self.rows.member(SetTable::Mentions, user.0.into(), post.0)?;
         number.checked_sub(1).map(|author| UserId(author as u32))
-    }
-}
-
-impl Txn<'_> {
-    /// Stores the marks of a user.
-    pub(crate) fn put_conversation_marks(&mut self, user: UserId, marks: &[ConversationMark]) {
-        write::conversation_marks(self.rows, user, marks);
     }
 }

@@ -10,13 +10,13 @@
 //!
 //! **Invariant:** a deleted user gets no new rows, because no command finds the user.
 
-use rows::{PointTable, Rows, SetTable, Span};
+use rows::{NameTable, PointTable, Rows, SetTable, Span, Table};
 
+use super::relation::{RELATIONS, Relation};
+use super::whole::WHOLE_TABLES;
 use super::{Facts, Txn, user_id};
 use crate::due::{Due, DueWork};
-use crate::ids::{PostId, ScheduledId, UserId, UserRef};
-use crate::list::ListId;
-use crate::media::MediaId;
+use crate::ids::{PostId, UserId, UserRef};
 use crate::records::{Counts, User};
 use crate::remains::Remains;
 use crate::write;
@@ -76,18 +76,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
             // What is removed meanwhile may be in both numbers, or in none. Not noticed is a read between the change of the
             // number and that of the row, which are a microsecond apart.
             if self.still_counted(user) == before {
-                return Counts {
-                    posts: counts.posts,
-                    followers: counts.followers.saturating_sub(before.followers),
-                    following: counts.following.saturating_sub(before.following),
-                    friends: counts.friends.saturating_sub(before.friends),
-                    blocks: counts.blocks.saturating_sub(before.blocks),
-                    mutes: counts.mutes.saturating_sub(before.mutes),
-                    notes: counts.notes.saturating_sub(before.notes),
-                    requests: counts.requests.saturating_sub(before.requests),
-                    requested: counts.requested.saturating_sub(before.requested),
-                    closed: counts.closed,
-                };
+                return without(counts, before);
             }
         }
     }
@@ -96,14 +85,10 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     fn still_counted(&self, user: UserId) -> Counts {
         let mut found = Counts::default();
         for deleted in self.erasing() {
-            found.followers += u32::from(self.follows(deleted, user));
-            found.following += u32::from(self.follows(user, deleted));
-            found.friends += u32::from(self.are_friends(user, deleted));
-            found.blocks += u32::from(self.blocks(user, deleted));
-            found.mutes += u32::from(self.mute(user, deleted).is_some());
-            found.notes += u32::from(self.has_note(user, deleted));
-            found.requests += u32::from(self.requests(deleted, user));
-            found.requested += u32::from(self.requests(user, deleted));
+            for (table, count) in RELATIONS.into_iter().flat_map(Relation::counts) {
+                let row = self.rows.member(table, user.0.into(), deleted.0.into());
+                *count(&mut found) += u32::from(row.is_some());
+            }
         }
         found
     }
@@ -118,45 +103,36 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     /// The first items, from `from` on, of what is left of a deleted user: ids of posts, stories or users.
     #[must_use]
     pub fn remains(&self, user: UserId, remains: Remains, from: u64, limit: usize) -> Vec<u64> {
-        let table = match remains {
-            Remains::Posts => SetTable::AuthorPosts,
-            Remains::Stories => SetTable::AuthorStories,
-            Remains::Following => SetTable::Following,
-            Remains::Followers => SetTable::Followers,
-            Remains::Friends => SetTable::Friends,
-            Remains::Mentions => SetTable::Mentions,
-            Remains::Views => SetTable::Seen,
-            Remains::Grants => return self.grants_from(user, from, limit),
-            Remains::Blocks => SetTable::Blocks,
-            Remains::BlockedBy => SetTable::BlockedBy,
-            Remains::Mutes => SetTable::Mutes,
-            Remains::MutedBy => SetTable::MutedBy,
-            Remains::Favourites => SetTable::Favourites,
-            Remains::Bookmarks => SetTable::Bookmarks,
-            Remains::Pins => SetTable::Pins,
-            Remains::Notifications => SetTable::Notifications,
-            Remains::Notes => SetTable::Notes,
-            Remains::NotedBy => SetTable::NotedBy,
-            Remains::FollowRequests => SetTable::FollowRequests,
-            Remains::Requested => SetTable::Requested,
-            Remains::Lists => {
-                let lists = self.lists_from(user, ListId(from), limit);
-                return lists.into_iter().map(|list| list.0).collect();
-            }
-            Remains::Media => {
-                let media = self.media_of(user, MediaId(from), limit);
-                return media.into_iter().map(|media| media.0).collect();
-            }
-            Remains::Votes => SetTable::Votes,
-            Remains::Scheduled => {
-                let scheduled = self.scheduled_of(user, ScheduledId(from), limit);
-                return scheduled.into_iter().map(|id| id.0).collect();
-            }
-            Remains::Nothing => return Vec::new(),
-        };
-        let rows = self.rows.members(table, user.0.into(), Span { low: from, limit, ..Span::ALL });
-        rows.into_iter().map(|(item, _)| item).collect()
+        remains.table().map_or_else(Vec::new, |table| self.items_of(user, table, from, limit))
     }
+
+    /// The first items of a user in a table, from `from` on.
+    pub(crate) fn items_of(&self, user: UserId, table: Table, from: u64, limit: usize) -> Vec<u64> {
+        match table {
+            Table::Set(table) => {
+                let span = Span { low: from, limit, ..Span::ALL };
+                let rows = self.rows.members(table, user.0.into(), span);
+                rows.into_iter().map(|(item, _)| item).collect()
+            }
+            Table::Name(NameTable::GrantOf) => self.grants_from(user, from, limit),
+            Table::Name(table) => {
+                let (owner, from) = (user.0.to_be_bytes(), from.to_be_bytes());
+                let names = self.rows.names_under(table, &owner, &from, limit).into_iter();
+                names.filter_map(|item| item.try_into().ok().map(u64::from_be_bytes)).collect()
+            }
+            Table::Point(_) => Vec::new(),
+        }
+    }
+}
+
+/// The counts without others, of which some may be removed by now.
+fn without(mut counts: Counts, mut others: Counts) -> Counts {
+    for (_, count) in RELATIONS.into_iter().flat_map(Relation::counts) {
+        let others = *count(&mut others);
+        let count = count(&mut counts);
+        *count = count.saturating_sub(others);
+    }
+    counts
 }
 
 impl Txn<'_> {
@@ -209,10 +185,10 @@ impl Txn<'_> {
         self.rows.put_point(PointTable::Markers, user.0.into(), None);
         self.rows.put_member(SetTable::LockedUsers, user.0.into(), 0, None);
         self.remove_user_tags(user);
-        self.put_filters(user, &[]);
-        self.put_conversation_marks(user, &[]);
-        self.put_follow_options(user, &[]);
-        self.put_muted_threads(user, &[]);
+        for table in WHOLE_TABLES {
+            // Owners of other tables are posts, whose keys are longer.
+            self.rows.put_name(table, &user.0.to_be_bytes(), None);
+        }
         self.rows.put_member(SetTable::ErasingUsers, 0, user.0.into(), None);
         self.put_due(erasure, None);
         self.total(|totals| totals.users_erasing -= 1);

@@ -68,14 +68,22 @@ fn after(name: &[u8]) -> Vec<u8> {
     [name, &[0]].concat()
 }
 
+/// Whether a row is of something that is due.
+pub(crate) fn is_record(name: &[u8], value: &[u8]) -> bool {
+    Due::of_name(name).is_some_and(|due| match due.work {
+        DueWork::Erase { .. } => read_erasure(value).is_some(),
+        _ => read(value).is_some(),
+    })
+}
+
 /// How far something is, by the bytes of its row.
-pub(crate) fn read(row: &[u8]) -> Option<u64> {
+fn read(row: &[u8]) -> Option<u64> {
     if row.is_empty() { Some(0) } else { try_decode(row).filter(|from| *from > 0) }
 }
 
 /// How far the removal of a deleted user is, by the bytes of its row.
-pub(crate) fn read_erasure(row: &[u8]) -> Option<(Remains, u64)> {
-    if row.is_empty() { Some((Remains::Posts, 0)) } else { try_decode(row) }
+fn read_erasure(row: &[u8]) -> Option<(Remains, u64)> {
+    if row.is_empty() { Some((Remains::first(), 0)) } else { try_decode(row) }
 }
 
 impl Txn<'_> {

@@ -1,21 +1,14 @@
 //! Facts about the options of follows: see [`crate::follow_options`].
 
-use rows::{NameTable, Rows, decode};
+use rows::Rows;
 
+use super::whole::FOLLOW_OPTIONS;
 use super::{Facts, Txn};
-use crate::follow_options::{FollowOptions, OptionsOf};
+use crate::follow_options::FollowOptions;
 use crate::home_authors::HomeAuthors;
 use crate::ids::UserId;
-use crate::write;
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
-    /// The options of all follows of a user that are not the default, in ascending order of the followed.
-    #[must_use]
-    pub fn all_follow_options(&self, user: UserId) -> Vec<OptionsOf> {
-        let row = self.rows.name(NameTable::FollowOptions, &user.0.to_be_bytes());
-        row.map_or_else(Vec::new, |row| decode(&row))
-    }
-
     /// The options of a follow, or of a request.
     #[must_use]
     pub fn follow_options(&self, user: UserId, other: UserId) -> FollowOptions {
@@ -48,17 +41,12 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
 }
 
 impl Txn<'_> {
-    /// Stores the options of all follows of a user.
-    pub(crate) fn put_follow_options(&mut self, user: UserId, all: &[OptionsOf]) {
-        write::follow_options(self.rows, user, all);
-    }
-
     /// Removes the options of a follow or a request that has ended.
     pub(crate) fn forget_follow_options(&mut self, user: UserId, other: UserId) {
         let mut all = self.facts().all_follow_options(user);
         if let Ok(at) = all.binary_search_by_key(&other, |found| found.other) {
             all.remove(at);
-            self.put_follow_options(user, &all);
+            self.put_whole(&FOLLOW_OPTIONS, user, &all);
         }
     }
 }

@@ -2,35 +2,38 @@
 //!
 //! **Invariant:** a note has a text, a row in the list of its author, and one in that of the user whom it is about.
 
-use rows::{PointTable, Rows, SetTable, decode};
+use rows::{PointTable, Rows, decode, encode};
 
-use super::{Facts, Txn, step};
+use super::relation::{NOTES, Relation};
+use super::{Facts, Txn};
 use crate::ids::UserId;
 use crate::text::Note;
-use crate::write;
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
     /// The note of `user` about `other`.
     #[must_use]
     pub fn note(&self, user: UserId, other: UserId) -> Option<Note> {
-        let row = self.rows.point(PointTable::Note, write::note_key(user, other));
+        let row = self.rows.point(PointTable::Note, Relation::key(user, other));
         row.map(|row| decode(&row))
     }
 
     /// Whether `user` has a note about `other`.
     pub fn has_note(&self, user: UserId, other: UserId) -> bool {
-        self.rows.member(SetTable::Notes, user.0.into(), other.0.into()).is_some()
+        self.related(&NOTES, user, other).is_some()
     }
 }
 
 impl Txn<'_> {
-    /// Stores or replaces a note; one without text is removed. Counts it for its author.
+    /// Stores, replaces or removes a note; without text it is removed.
     pub(crate) fn put_note(&mut self, user: UserId, other: UserId, note: &Note) {
-        let (before, after) = (self.facts().has_note(user, other), !note.as_str().is_empty());
-        write::note(self.rows, user, other, note);
-        // The counts of a deleted user may be removed already.
-        if before != after && !self.facts().is_deleted(user) {
-            self.count(user, |counts| step(&mut counts.notes, after));
+        if note.as_str().is_empty() {
+            self.end(&NOTES, user, other);
+            return;
+        }
+        let key = Relation::key(user, other);
+        self.rows.put_point(PointTable::Note, key, Some(encode(note)));
+        if !self.facts().has_note(user, other) {
+            self.relate(&NOTES, user, other, 0);
         }
     }
 }

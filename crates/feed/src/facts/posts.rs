@@ -2,6 +2,7 @@
 
 use rows::{PointTable, Rows, SetTable, Span};
 
+use super::whole::POST_VERSIONS;
 use super::{Facts, Txn};
 use crate::boost::Boost;
 use crate::home_authors::HomeAuthors;
@@ -232,7 +233,7 @@ impl Txn<'_> {
         }
         post.poll.iter().for_each(|poll| self.remove_poll(id, poll));
         if post.edited.is_some() {
-            write::post_versions(self.rows, id, &[]);
+            POST_VERSIONS.put(self.rows, id, &[]);
             self.forget_edit_notices(id, post);
         }
         match &post.boost {

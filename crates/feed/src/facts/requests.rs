@@ -2,7 +2,8 @@
 
 use rows::{Rows, SetTable};
 
-use super::{Facts, Txn, step};
+use super::relation::REQUESTS;
+use super::{Facts, Txn};
 use crate::ids::UserId;
 use crate::write;
 
@@ -16,7 +17,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     /// Whether `user` asks to follow `other`.
     #[must_use]
     pub fn requests(&self, user: UserId, other: UserId) -> bool {
-        self.rows.member(SetTable::Requested, user.0.into(), other.0.into()).is_some()
+        self.related(&REQUESTS, user, other).is_some()
     }
 }
 
@@ -24,17 +25,5 @@ impl Txn<'_> {
     /// Locks or unlocks a user. Requests stay as they are.
     pub(crate) fn lock(&mut self, user: UserId, locked: bool) {
         write::locked(self.rows, user, locked);
-    }
-
-    /// Stores or removes (`requests`) that `user` asks to follow `other`, and counts it. The counts of deleted users may be
-    /// removed already.
-    pub(crate) fn put_request(&mut self, user: UserId, other: UserId, requests: bool) {
-        write::request(self.rows, user, other, requests);
-        if !self.facts().is_deleted(user) {
-            self.count(user, |counts| step(&mut counts.requested, requests));
-        }
-        if !self.facts().is_deleted(other) {
-            self.count(other, |counts| step(&mut counts.requests, requests));
-        }
     }
 }

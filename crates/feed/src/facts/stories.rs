@@ -11,6 +11,7 @@
 
 use rows::{PointTable, Rows, SetTable, Span, decode, encode};
 
+use super::relation::FRIENDS;
 use super::{Facts, Txn, user_id};
 use crate::due::DueWork;
 use crate::ids::{StoryId, UserId};
@@ -23,7 +24,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     /// Whether the two are friends now.
     #[must_use]
     pub fn are_friends(&self, user: UserId, other: UserId) -> bool {
-        self.rows.member(SetTable::Friends, user.0.into(), other.0.into()).is_some()
+        self.related(&FRIENDS, user, other).is_some()
     }
 
     /// All friends of `user`, in ascending order of ids.
@@ -115,11 +116,6 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
 }
 
 impl Txn<'_> {
-    /// Stores or removes (`friends`) that the two are friends, in both directions.
-    pub fn put_friends(&mut self, user: UserId, other: UserId, friends: bool) {
-        write::friends(self.rows, user, other, friends);
-    }
-
     /// Writes a story into the story, text, author and expiry tables.
     pub fn put_story(&mut self, id: StoryId, story: &Story, text: &PostText) {
         write::story(self.rows, id, story, text);

@@ -1,47 +1,38 @@
 //! Blocks and mutes: no follow, request or friendship is across a block, and each mute that ends by itself has a row for its
 //! end. Both directions of each agree before these are checked.
 
-use rows::{RowsMut, Scan, SetTable};
+use rows::{RowsMut, Scan};
 
-use super::{Mend, Rows};
+use super::Rows;
+use crate::facts::relation::RELATIONS;
 use crate::mute::Mute;
 
-impl Mend {
+impl<R: Scan + RowsMut> Rows<'_, R> {
     /// Ends the relations of a user with one whom they block.
-    pub(super) fn block<R: Scan + RowsMut>(
-        &mut self,
-        step: &mut Rows<'_, R>,
-        owner: u64,
-        item: u64,
-    ) {
-        self.counted.blocks += 1;
-        for (table, opposite, user, other) in [
-            (SetTable::Following, SetTable::Followers, owner, item),
-            (SetTable::Following, SetTable::Followers, item, owner),
-            (SetTable::Requested, SetTable::FollowRequests, owner, item),
-            (SetTable::Requested, SetTable::FollowRequests, item, owner),
-            (SetTable::Friends, SetTable::Friends, owner, item),
-        ] {
-            // Both, since they are compared later.
-            if step.set(table, user, other, None) | step.set(opposite, other, user, None) {
-                step.derived(format!("{table:?} {user}, {other}: one of the two blocks the other"));
+    pub(super) fn block(&mut self, owner: u64, item: u64) {
+        let Some((user, other)) = self.user(owner).zip(self.user(item)) else { return };
+        for relation in RELATIONS.into_iter().filter(|relation| !relation.is_across_blocks) {
+            for (user, other) in [(user, other), (other, user)] {
+                let (one, two) = (user.0.into(), other.0.into());
+                // Both, since they are compared later.
+                if self.set(relation.forward, one, two, None)
+                    | self.set(relation.backward, two, one, None)
+                {
+                    let table = relation.forward;
+                    self.derived(format!(
+                        "{table:?} {one}, {two}: one of the two blocks the other"
+                    ));
+                }
             }
         }
     }
 
     /// Adds the end of a mute.
-    pub(super) fn mute<R: Scan + RowsMut>(
-        &mut self,
-        step: &mut Rows<'_, R>,
-        owner: u64,
-        item: u64,
-        number: u64,
-    ) {
-        self.counted.mutes += 1;
-        let users = step.user(owner).zip(step.user(item));
+    pub(super) fn mute(&mut self, owner: u64, item: u64, number: u64) {
+        let users = self.user(owner).zip(self.user(item));
         let end = users.and_then(|(user, other)| Mute::of_number(number).end_of(user, other));
-        if end.is_some_and(|end| step.put_due(end)) {
-            step.derived(format!("Mutes {owner}, {item}: the row of its end is missing"));
+        if end.is_some_and(|end| self.put_due(end)) {
+            self.derived(format!("Mutes {owner}, {item}: the row of its end is missing"));
         }
     }
 }

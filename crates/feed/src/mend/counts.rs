@@ -3,6 +3,7 @@
 use rows::{PointTable, RowsMut, Scan, SetTable, Span, Stamp};
 
 use super::{From, Mend, Rows};
+use crate::facts::relation::{CountOf, RELATIONS, Relation, Total};
 use crate::ids::UserId;
 use crate::post::Listed;
 use crate::records::Counts;
@@ -24,32 +25,36 @@ impl Mend {
             let id = UserId(user as u32);
             // Counts of deleted users are not shown, and are removed with the last row.
             if step.is_deleted(id) {
+                for (relation, total) in RELATIONS.into_iter().zip(&mut self.counted.related) {
+                    if matches!(relation.total(), Total::Rows(_)) {
+                        *total += u64::from(step.count(relation.forward, user));
+                    }
+                }
                 continue;
             }
-            let counted = Counts {
+            let mut counted = Counts {
                 posts: step.count(SetTable::AuthorPosts, user),
-                followers: step.count(SetTable::Followers, user),
-                following: step.count(SetTable::Following, user),
-                friends: step.count(SetTable::Friends, user),
-                blocks: step.count(SetTable::Blocks, user),
-                mutes: step.count(SetTable::Mutes, user),
-                notes: step.count(SetTable::Notes, user),
-                requests: step.count(SetTable::FollowRequests, user),
-                requested: step.count(SetTable::Requested, user),
                 closed: step.count_of(SetTable::AuthorPosts, user, |number| {
                     !Listed::of_number(number).visibility().is_open()
                 }),
+                ..Counts::default()
             };
+            for (table, count) in RELATIONS.into_iter().flat_map(Relation::counts) {
+                *count(&mut counted) = step.count(table, user);
+            }
             let stored = step.facts().stored_counts(id);
             if stored != counted {
                 step.missing(user, stored, counted);
                 step.put(PointTable::Counts, user, Some(counted.encode()));
             }
-            let shown = step.facts().counts(id);
-            self.counted.posts += u64::from(shown.posts);
-            self.counted.closed += u64::from(shown.closed);
-            self.counted.follows += u64::from(shown.following);
-            self.counted.friendships += u64::from(shown.friends);
+            self.counted.posts += u64::from(counted.posts);
+            self.counted.closed += u64::from(counted.closed);
+            let mut shown = step.facts().counts(id);
+            for (relation, total) in RELATIONS.into_iter().zip(&mut self.counted.related) {
+                let of =
+                    if let Total::Rows(_) = relation.total() { &mut counted } else { &mut shown };
+                *total += u64::from(*relation.count(of));
+            }
         }
         (end < users).then(|| From { place: (end, 0), ..From::default() })
     }
@@ -58,10 +63,12 @@ impl Mend {
         let stored = step.rows.totals();
         let mut totals = stored;
         (totals.posts, totals.posts_closed) = (self.counted.posts, self.counted.closed);
-        totals.follows = self.counted.follows;
-        totals.friendships = self.counted.friendships / 2;
+        for (relation, counted) in RELATIONS.into_iter().zip(self.counted.related) {
+            if let Total::Shown(total) | Total::Rows(total) = relation.total() {
+                *total(&mut totals) = if relation.is_mutual() { counted / 2 } else { counted };
+            }
+        }
         totals.stories = self.counted.stories;
-        (totals.blocks, totals.mutes) = (self.counted.blocks, self.counted.mutes);
         (totals.users_deleted, totals.users_erasing) = (self.counted.deleted, self.counted.erasing);
         [totals.accounts, totals.accounts_disabled, totals.accounts_pending, totals.apps_unused] =
             self.accounts.totals();
@@ -78,21 +85,15 @@ impl Mend {
 
 impl<R: Scan + RowsMut> Rows<'_, R> {
     /// Reports stored counts that differ: where they are greater, rows were lost that no other row has.
-    fn missing(&mut self, user: u64, stored: Counts, counted: Counts) {
+    fn missing(&mut self, user: u64, mut stored: Counts, mut counted: Counts) {
         let mut is_lost = false;
-        for (what, stored, counted) in [
-            ("posts", stored.posts, counted.posts),
-            ("followers", stored.followers, counted.followers),
-            ("follows", stored.following, counted.following),
-            ("friends", stored.friends, counted.friends),
-            ("blocks", stored.blocks, counted.blocks),
-            ("mutes", stored.mutes, counted.mutes),
-            ("notes", stored.notes, counted.notes),
-            ("requests to follow", stored.requests, counted.requests),
-            ("own requests", stored.requested, counted.requested),
-        ] {
+        let related = RELATIONS.into_iter().flat_map(Relation::counts);
+        let posts: (SetTable, CountOf) = (SetTable::AuthorPosts, |counts| &mut counts.posts);
+        for (table, count) in related.chain([posts]) {
+            let (stored, counted) = (*count(&mut stored), *count(&mut counted));
             if counted < stored {
-                self.lost(format!("user {user}: {} of {stored} {what}", stored - counted));
+                let what = table.words().first().unwrap_or(&"");
+                self.lost(format!("{} of {stored} {what} {user}", stored - counted));
                 is_lost = true;
             }
         }

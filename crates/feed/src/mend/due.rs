@@ -5,7 +5,6 @@ use rows::{NameTable, RowsMut, Scan, Value};
 
 use super::{From, Mend, Rows};
 use crate::due::{Due, DueWork};
-use crate::facts::due::{read, read_erasure};
 
 impl Mend {
     /// Rows whose record must exist and say so.
@@ -98,12 +97,4 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         }
         is_missing
     }
-}
-
-/// Whether a row is of something that is due.
-pub(super) fn is_record(name: &[u8], value: &[u8]) -> bool {
-    Due::of_name(name).is_some_and(|due| match due.work {
-        DueWork::Erase { .. } => read_erasure(value).is_some(),
-        _ => read(value).is_some(),
-    })
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rows::{NameTable, PointTable, RowsMut, Scan, Stamp, Value, decode, encode};
+use rows::{NameTable, PointTable, RowsMut, Scan, Stamp, decode, encode};
 
 use super::{From, Mend, Rows, at};
 use crate::facts::{media_id, space_of};
@@ -156,9 +156,4 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
             self.rows.put_point(PointTable::User, id.0.into(), Some(row));
         }
     }
-}
-
-/// Whether bytes are a picture.
-pub(super) fn is_record(value: &[u8]) -> bool {
-    rows::try_decode::<Media>(value).is_some_and(|media| encode(&media) == Value::from_slice(value))
 }

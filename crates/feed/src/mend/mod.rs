@@ -24,15 +24,15 @@ mod samples;
 mod stories;
 mod tags;
 mod users;
-mod whole;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use rows::{Finding, NameTable, PointTable, RowsMut, Scan, SetTable, Stamp, Value};
 
-use self::passes::{PASSES, Pass};
+use self::passes::{Pass, passes};
 use crate::due::DueWork;
 use crate::facts::Facts;
+use crate::facts::relation::RELATIONS;
 use crate::ids::UserId;
 use crate::reaction::Reaction;
 use crate::text::SetName;
@@ -43,7 +43,8 @@ const STEP_ROWS: usize = 1_024;
 /// A check under way.
 #[derive(Debug, Default)]
 pub struct Mend {
-    pass: usize,
+    /// Passes that are not done.
+    passes: VecDeque<Pass>,
     from: From,
     /// Whether ephemeral rows are of a later position than the others: then they cannot be compared.
     ephemeral_ahead: bool,
@@ -72,12 +73,9 @@ struct From {
 struct Counted {
     posts: u64,
     closed: u64,
-    follows: u64,
-    /// Each counts twice.
-    friendships: u64,
+    /// Rows of each relation that its total counts; mutual ones twice.
+    related: [u64; RELATIONS.len()],
     stories: u64,
-    blocks: u64,
-    mutes: u64,
     deleted: u32,
     erasing: u32,
     last_stamp: u64,
@@ -95,7 +93,7 @@ impl Mend {
     /// A check of all rows. `ephemeral_ahead`: whether ephemeral rows are of a later position than the others.
     #[must_use]
     pub fn new(ephemeral_ahead: bool) -> Self {
-        Self { ephemeral_ahead, ..Self::default() }
+        Self { ephemeral_ahead, passes: passes().into(), ..Self::default() }
     }
 
     /// Checks some more rows, and changes those that are wrong; false once all are done.
@@ -104,20 +102,22 @@ impl Mend {
         rows: &mut R,
         report: &mut dyn FnMut(Finding),
     ) -> bool {
-        let Some(pass) = PASSES.get(self.pass) else { return false };
+        let Some(pass) = self.passes.front().copied() else { return false };
         let mut step = Rows { rows, report, pending: std::mem::take(&mut self.pending) };
         let from = self.from.clone();
-        let next = match *pass {
+        let next = match pass {
             Pass::Points(table) => self.points(table, &mut step, from.place.0),
-            Pass::PointRecords(table) => step.point_records(table, from.place.0),
             Pass::Members(table) => self.members(table, &mut step, from.place),
-            Pass::Relations(table) => self.add_relations(table, &mut step, from.place),
-            Pass::Complete(table) => self.complete_relations(table, &mut step, from.place.0),
+            Pass::Relations(relation, table) => {
+                self.add_relations((relation, table), &mut step, from.place)
+            }
+            Pass::Complete(relation) => self.complete_relations(relation, &mut step, from.place.0),
+            Pass::Texts(relation, table) => step.texts((relation, table), from.place.0),
+            Pass::WithText(relation, table) => step.with_text((relation, table), from.place),
+            Pass::Records(table) => step.records(table, &from),
+            Pass::Whole(table) => step.whole(table, &from.name),
             Pass::Names(table) => step.each_name(table, &from.name, |step, name, value| {
                 step.named(table, name, value);
-            }),
-            Pass::NameRecords(table) => step.each_name(table, &from.name, |step, name, value| {
-                step.name_record(table, name, value);
             }),
             Pass::Users => self.missing_users(&mut step),
             Pass::Counts => self.count_users(&mut step, from.place.0),
@@ -133,7 +133,9 @@ impl Mend {
             Pass::Totals => self.totals(&mut step),
         };
         self.pending = step.pending;
-        self.pass += usize::from(next.is_none());
+        if next.is_none() {
+            self.passes.pop_front();
+        }
         self.from = next.unwrap_or_default();
         true
     }
@@ -159,9 +161,9 @@ impl Mend {
                 PointTable::PostCounts => step.post_counts(key),
                 PointTable::PollCounts => self.poll_counts(step, key),
                 PointTable::Inbox => step.inbox(key, &value),
-                PointTable::Note => step.note(key),
                 PointTable::Markers => self.markers(step, key, &value),
-                PointTable::Counts | PointTable::BucketOfSpace => {}
+                // No pass of this kind has others.
+                _ => {}
             }
         }
         next.map(|next| From { place: (next, 0), ..From::default() })
@@ -191,8 +193,8 @@ impl Mend {
                 SetTable::StoryViews => self.view(step, (table, SetTable::Seen), owner, item),
                 SetTable::Seen => self.view(step, (table, SetTable::StoryViews), owner, item),
                 SetTable::Samples => self.sample_of_set(step, owner, item),
-                SetTable::Blocks => self.block(step, owner, item),
-                SetTable::Mutes => self.mute(step, owner, item, number),
+                SetTable::Blocks => step.block(owner, item),
+                SetTable::Mutes => step.mute(owner, item, number),
                 SetTable::Favourites => {
                     self.reaction_of_user(step, Reaction::Favourite, (owner, item, number));
                 }
@@ -203,19 +205,10 @@ impl Mend {
                     self.reaction_of_user(step, Reaction::Pin, (owner, item, number));
                 }
                 SetTable::Reactions => step.reaction_of_post(owner, item, number),
-                SetTable::Notes | SetTable::NotedBy => step.noted(table, owner, item),
                 SetTable::Votes => self.vote_of_user(step, (owner, item, number)),
                 SetTable::PollVotes => self.vote_of_poll(step, (owner, item, number)),
                 SetTable::Notifications => self.notification(step, (owner, item, number)),
-                SetTable::Following
-                | SetTable::Followers
-                | SetTable::Requested
-                | SetTable::FollowRequests
-                | SetTable::Friends
-                | SetTable::BlockedBy
-                | SetTable::MutedBy
-                | SetTable::OrphanedSpaces
-                | SetTable::FreeSpaces => {}
+                _ => {}
             }
         }
         next.map(|place| From { place, ..From::default() })
@@ -273,26 +266,12 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
             NameTable::TagPost => self.tag_post(name),
             NameTable::AuthorTag => self.author_tag(name),
             NameTable::FeaturedTag | NameTable::FollowedTag => self.user_tag(table, name),
-            NameTable::Filters | NameTable::Conversations | NameTable::MutedThreads => {
-                self.of_user(table, name);
-            }
-            NameTable::FollowOptions => self.follow_options(name, value),
             NameTable::ConversationPost => self.conversation_post(name),
-            NameTable::PostVersions => self.post_versions(name),
             NameTable::List => self.list(name),
             NameTable::ListMember => self.list_member(name),
             NameTable::ListedUser => self.listed_user(name),
             NameTable::MediaFile | NameTable::MediaOf => self.listed_media(table, name),
-            NameTable::Media | NameTable::MediaSpace | NameTable::Scheduled | NameTable::Due => {}
-            NameTable::Idempotency
-            | NameTable::SampleSet
-            | NameTable::SampleLabel
-            | NameTable::Bucket
-            | NameTable::KeyExpiry
-            | NameTable::Sender
-            | NameTable::Invite => {}
-            #[cfg(feature = "next-format")]
-            NameTable::Next => {}
+            _ => {}
         }
     }
 

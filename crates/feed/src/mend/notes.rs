@@ -1,43 +1,61 @@
-//! Notes: the lists of authors, and of users whom notes are about, follow from the texts.
+//! Relations with a text: the rows of both users follow from the texts.
 
 use rows::{PointTable, RowsMut, Scan, SetTable};
 
-use super::Rows;
+use super::{From, Rows, STEP_ROWS};
+use crate::facts::relation::Relation;
 use crate::ids::UserId;
 
 impl<R: Scan + RowsMut> Rows<'_, R> {
-    /// The text of a note, whose two users must exist.
-    pub(super) fn note(&mut self, key: u64) {
-        let (author, about) = (key >> 32, key & u64::from(u32::MAX));
-        let has_rows = |user: UserId| !self.is_gone(user);
-        let [author_exists, about_exists] =
-            [author, about].map(|user| self.user(user).is_some_and(has_rows));
-        if !author_exists || !about_exists {
-            self.derived(format!("note of user {author} about {about}: there is no such user"));
-            self.put(PointTable::Note, key, None);
-            return;
+    /// Adds the rows of texts, whose two users must exist.
+    pub(super) fn texts(
+        &mut self,
+        (relation, table): (&Relation, PointTable),
+        from: u64,
+    ) -> Option<From> {
+        let (found, next) = self.rows.points_from(table, from, STEP_ROWS);
+        for (key, _) in found {
+            let [user, other] = [key >> 32, key & u64::from(u32::MAX)].map(|user| self.user(user));
+            let is_left = |user: &UserId| !self.is_gone(*user);
+            let users = user.filter(is_left).zip(other.filter(is_left));
+            let Some((user, other)) = users else {
+                self.derived(format!("{table:?} {key}: there is no such user"));
+                self.put(table, key, None);
+                continue;
+            };
+            let (user, other) = (user.0.into(), other.0.into());
+            if self.set(relation.forward, user, other, Some(0))
+                | self.set(relation.backward, other, user, Some(0))
+            {
+                self.derived(format!("{table:?} of user {user} about {other}: a list lacks it"));
+            }
         }
-        if self.set(SetTable::Notes, author, about, Some(0))
-            | self.set(SetTable::NotedBy, about, author, Some(0))
-        {
-            self.derived(format!("note of user {author} about {about}: a list lacks it"));
-        }
+        next.map(|next| From { place: (next, 0), ..From::default() })
     }
 
-    /// A row of a list, whose note must have a text.
-    pub(super) fn noted(&mut self, table: SetTable, owner: u64, item: u64) {
-        let (author, about) = match table {
-            SetTable::Notes => (owner, item),
-            _ => (item, owner),
-        };
-        let is_id = author.max(about) <= u64::from(u32::MAX);
-        let key = author << 32 | about;
-        if !is_id || self.rows.point(PointTable::Note, key).is_none() {
-            match table {
-                SetTable::Notes => self.lost(format!("note of user {owner} about {item}")),
-                _ => self.derived(format!("{table:?} {owner}, {item}: there is no such note")),
+    /// Removes rows without a text.
+    pub(super) fn with_text(
+        &mut self,
+        (relation, table): (&Relation, SetTable),
+        from: (u64, u64),
+    ) -> Option<From> {
+        let (found, next) = self.rows.members_from(table, from, STEP_ROWS);
+        for (owner, item, _) in found {
+            let users = u32::try_from(owner).ok().zip(u32::try_from(item).ok());
+            let has_text = users.zip(relation.text).is_some_and(|((owner, item), text)| {
+                let (user, other) = relation.users(table, UserId(owner), UserId(item));
+                self.rows.point(text, Relation::key(user, other)).is_some()
+            });
+            if !has_text {
+                let what = format!("{table:?} {owner}, {item}: there is no such text");
+                if table == relation.forward {
+                    self.lost(what);
+                } else {
+                    self.derived(what);
+                }
+                self.rows.put_member(table, owner, item, None);
             }
-            self.rows.put_member(table, owner, item, None);
         }
+        next.map(|place| From { place, ..From::default() })
     }
 }

@@ -1,20 +1,29 @@
 //! What a check does with each table, in order.
 
-use rows::{NameTable, PointTable, SetTable};
+use rows::{NameTable, PointTable, SetTable, Table};
+
+use crate::facts::relation::{RELATIONS, Relation};
+use crate::facts::tables::record_check;
+use crate::facts::whole::WHOLE_TABLES;
 
 /// The action for a row.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum Pass {
     Points(PointTable),
     Members(SetTable),
-    /// Compares the directions of follows or friendships as wholes.
-    Relations(SetTable),
+    /// Adds up the rows of a direction of a relation.
+    Relations(&'static Relation, SetTable),
     /// Adds rows that only the other direction has.
-    Complete(SetTable),
+    Complete(&'static Relation),
+    /// Adds rows of a relation that only its texts have.
+    Texts(&'static Relation, PointTable),
+    /// Removes rows of a relation without a text.
+    WithText(&'static Relation, SetTable),
     Names(NameTable),
-    /// Whether a name is a record at all.
-    NameRecords(NameTable),
-    PointRecords(PointTable),
+    /// Removes rows that are no records.
+    Records(Table),
+    /// All that an owner has of something.
+    Whole(NameTable),
     Users,
     Counts,
     Samples,
@@ -33,42 +42,28 @@ pub(super) enum Pass {
     Totals,
 }
 
-/// Later passes rely on what earlier ones have made consistent.
-pub(super) const PASSES: [Pass; 117] = [
-    Pass::PointRecords(PointTable::User),
-    Pass::PointRecords(PointTable::Counts),
-    Pass::PointRecords(PointTable::Post),
-    Pass::PointRecords(PointTable::Story),
-    Pass::PointRecords(PointTable::StoryText),
-    Pass::PointRecords(PointTable::Sample),
-    Pass::NameRecords(NameTable::Handle),
-    Pass::NameRecords(NameTable::Idempotency),
-    Pass::NameRecords(NameTable::SampleSet),
-    Pass::NameRecords(NameTable::SampleLabel),
-    Pass::PointRecords(PointTable::Account),
-    Pass::PointRecords(PointTable::App),
-    Pass::PointRecords(PointTable::Grant),
-    Pass::PointRecords(PointTable::AppUses),
-    Pass::PointRecords(PointTable::PostCounts),
-    Pass::PointRecords(PointTable::PollCounts),
-    Pass::PointRecords(PointTable::Inbox),
-    Pass::PointRecords(PointTable::Markers),
-    Pass::PointRecords(PointTable::Note),
-    Pass::NameRecords(NameTable::Email),
-    Pass::NameRecords(NameTable::Invite),
-    Pass::NameRecords(NameTable::GrantSecret),
-    Pass::NameRecords(NameTable::Due),
-    Pass::NameRecords(NameTable::FeaturedTag),
-    Pass::NameRecords(NameTable::Filters),
-    Pass::NameRecords(NameTable::Scheduled),
-    Pass::NameRecords(NameTable::FollowedTag),
-    Pass::NameRecords(NameTable::List),
-    Pass::NameRecords(NameTable::Media),
-    Pass::NameRecords(NameTable::MediaSpace),
-    Pass::NameRecords(NameTable::PostVersions),
-    Pass::NameRecords(NameTable::Conversations),
-    Pass::NameRecords(NameTable::FollowOptions),
-    Pass::NameRecords(NameTable::MutedThreads),
+/// All passes. Later ones rely on what earlier ones have made consistent.
+pub(super) fn passes() -> Vec<Pass> {
+    let records = Table::all().filter(|table| record_check(*table).is_some()).map(Pass::Records);
+    let related = RELATIONS.into_iter().flat_map(relation);
+    let whole = WHOLE_TABLES.into_iter().map(Pass::Whole);
+    records.chain(BEFORE_RELATIONS).chain(related).chain(LISTS).chain(whole).chain(LAST).collect()
+}
+
+fn relation(relation: &'static Relation) -> Vec<Pass> {
+    let tables = relation.tables();
+    if let Some(text) = relation.text {
+        let rows = tables.map(|table| Pass::WithText(relation, table));
+        return std::iter::once(Pass::Texts(relation, text)).chain(rows).collect();
+    }
+    let compare = tables.map(|table| Pass::Relations(relation, table));
+    // Each block ends other relations, and a mute may end.
+    let more = matches!(relation.forward, SetTable::Blocks | SetTable::Mutes);
+    let more = more.then_some(Pass::Members(relation.forward));
+    compare.chain([Pass::Complete(relation)]).chain(more).collect()
+}
+
+const BEFORE_RELATIONS: [Pass; 43] = [
     Pass::Pending,
     Pass::Members(SetTable::DeletedUsers),
     Pass::Members(SetTable::ErasingUsers),
@@ -85,7 +80,6 @@ pub(super) const PASSES: [Pass; 117] = [
     Pass::Names(NameTable::GrantOf),
     Pass::Names(NameTable::UnusedApp),
     Pass::Points(PointTable::Post),
-    Pass::Names(NameTable::PostVersions),
     Pass::Scheduled,
     Pass::Media,
     Pass::Names(NameTable::MediaFile),
@@ -94,9 +88,6 @@ pub(super) const PASSES: [Pass; 117] = [
     Pass::Names(NameTable::TagPost),
     Pass::Names(NameTable::AuthorTag),
     Pass::Names(NameTable::FeaturedTag),
-    Pass::Names(NameTable::Filters),
-    Pass::Names(NameTable::Conversations),
-    Pass::Names(NameTable::MutedThreads),
     Pass::Names(NameTable::FollowedTag),
     Pass::Members(SetTable::AuthorPosts),
     Pass::Members(SetTable::Mentions),
@@ -116,32 +107,18 @@ pub(super) const PASSES: [Pass; 117] = [
     Pass::Points(PointTable::PostCounts),
     Pass::Members(SetTable::Notifications),
     Pass::Points(PointTable::Inbox),
+];
+
+/// Lists need follows.
+const LISTS: [Pass; 4] = [
     Pass::Points(PointTable::Markers),
-    Pass::Points(PointTable::Note),
-    Pass::Members(SetTable::Notes),
-    Pass::Members(SetTable::NotedBy),
-    Pass::Relations(SetTable::Blocks),
-    Pass::Relations(SetTable::BlockedBy),
-    Pass::Complete(SetTable::Blocks),
-    // Ends follows and friendships across blocks, before those are compared.
-    Pass::Members(SetTable::Blocks),
-    Pass::Relations(SetTable::Mutes),
-    Pass::Relations(SetTable::MutedBy),
-    Pass::Complete(SetTable::Mutes),
-    Pass::Members(SetTable::Mutes),
-    Pass::Relations(SetTable::Following),
-    Pass::Relations(SetTable::Followers),
-    Pass::Complete(SetTable::Following),
     Pass::Names(NameTable::List),
     Pass::Names(NameTable::ListMember),
     Pass::Names(NameTable::ListedUser),
-    Pass::Relations(SetTable::Requested),
-    Pass::Relations(SetTable::FollowRequests),
-    Pass::Complete(SetTable::Requested),
-    Pass::Names(NameTable::FollowOptions),
+];
+
+const LAST: [Pass; 12] = [
     Pass::Members(SetTable::LockedUsers),
-    Pass::Relations(SetTable::Friends),
-    Pass::Complete(SetTable::Friends),
     Pass::Points(PointTable::Story),
     Pass::Members(SetTable::AuthorStories),
     Pass::Points(PointTable::StoryText),

@@ -1,6 +1,6 @@
 //! Posts, and the rows by author, by mentioned user and by the post replied to.
 
-use rows::{NameTable, PointTable, RowsMut, Scan, SetTable, Span, try_decode};
+use rows::{NameTable, PointTable, RowsMut, Scan, SetTable, Span};
 
 use super::{Mend, Rows, at};
 use crate::boost::Boost;
@@ -10,14 +10,7 @@ use crate::list_rows::{self, ListRow};
 use crate::notification::{BESIDE, MENTION_ADDED, Stored, added_at};
 use crate::reaction::Reaction;
 use crate::records::Post;
-use crate::version::PostVersion;
 use crate::write;
-
-/// Whether the bytes of a row are earlier versions of a post, the oldest first.
-pub(super) fn are_versions(value: &[u8]) -> bool {
-    let versions = try_decode::<Vec<PostVersion>>(value).unwrap_or_default();
-    !versions.is_empty() && versions.is_sorted_by(|one, other| one.since < other.since)
-}
 
 impl Mend {
     pub(super) fn post<R: Scan + RowsMut>(
@@ -221,16 +214,6 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         let rows = self.rows.members(SetTable::Notifications, user.0.into(), span);
         let found = rows.iter().rev().find(|(_, number)| *number == stored);
         found.map(|(id, _)| MENTION_ADDED | id & !BESIDE)
-    }
-
-    /// The earlier versions of a post.
-    pub(super) fn post_versions(&mut self, name: &[u8]) {
-        let id = name.try_into().map(u64::from_be_bytes);
-        let edited = id.ok().and_then(|id| self.stored_post(id)?.edited);
-        if edited.is_none() {
-            self.derived(format!("PostVersions {}: no such post was edited", name.escape_ascii()));
-            self.rows.put_name(NameTable::PostVersions, name, None);
-        }
     }
 
     pub(super) fn author_post(&mut self, owner: u64, item: u64) {

@@ -1,4 +1,4 @@
-//! Follows, requests, friendships, blocks and mutes: each has a row for both users.
+//! Relations of users: each has a row for both.
 //!
 //! Looking up the other row of each takes minutes, so whole tables are read in order. A first pass adds up hashes of the
 //! rows of both directions, for each block of users: the sums are equal if the rows agree, and otherwise differ but
@@ -9,6 +9,8 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::ops::Range;
 
 use rows::{RowsMut, Scan, SetTable};
+
+use crate::facts::relation::Relation;
 
 use super::{From, Mend, Rows, STEP_ROWS};
 
@@ -23,7 +25,7 @@ const READ_ROWS: usize = 1 << 16;
 /// smaller id first.
 type Pair = (u32, u32);
 
-/// Relations of one kind, while they are compared.
+/// One relation of all users, while its rows are compared.
 #[derive(Debug, Default)]
 pub(super) struct Relations {
     /// By the first user of each pair.
@@ -88,26 +90,13 @@ fn differing(blocks: &[Block], from: usize, rows_max: u64) -> Option<Range<usize
     range
 }
 
-/// Direction and pair of a row of one of the tables.
-fn pair(table: SetTable, owner: u32, item: u32) -> (Direction, Pair) {
-    match table {
-        SetTable::Followers
-        | SetTable::BlockedBy
-        | SetTable::MutedBy
-        | SetTable::FollowRequests => (Direction::Backward, (item, owner)),
-        SetTable::Friends if owner > item => (Direction::Backward, (item, owner)),
-        _ => (Direction::Forward, (owner, item)),
-    }
-}
-
-/// The tables of the forward and the backward rows of a relation.
-fn tables(table: SetTable) -> (SetTable, SetTable) {
-    match table {
-        SetTable::Friends => (SetTable::Friends, SetTable::Friends),
-        SetTable::Blocks => (SetTable::Blocks, SetTable::BlockedBy),
-        SetTable::Mutes => (SetTable::Mutes, SetTable::MutedBy),
-        SetTable::Requested => (SetTable::Requested, SetTable::FollowRequests),
-        _ => (SetTable::Following, SetTable::Followers),
+/// Direction and pair of a row of one of the tables of a relation.
+fn pair(relation: &Relation, table: SetTable, owner: u32, item: u32) -> (Direction, Pair) {
+    let is_forward = if relation.is_mutual() { owner < item } else { table == relation.forward };
+    if is_forward {
+        (Direction::Forward, (owner, item))
+    } else {
+        (Direction::Backward, (item, owner))
     }
 }
 
@@ -115,7 +104,7 @@ impl Mend {
     /// Adds rows of a table to the comparison, and removes or corrects those that no command writes.
     pub(super) fn add_relations<R: Scan + RowsMut>(
         &mut self,
-        table: SetTable,
+        (relation, table): (&Relation, SetTable),
         step: &mut Rows<'_, R>,
         from: (u64, u64),
     ) -> Option<From> {
@@ -128,11 +117,11 @@ impl Mend {
                 step.rows.put_member(table, owner, item, None);
                 continue;
             };
-            if number != 0 && table != SetTable::Mutes {
+            if number != 0 && !(relation.has_numbers && table == relation.forward) {
                 step.derived(format!("{table:?} {owner}, {item}: the row is malformed"));
                 step.rows.put_member(table, owner, item, Some(0));
             }
-            self.relations.add(pair(table, owner_id, item_id));
+            self.relations.add(pair(relation, table, owner_id, item_id));
         }
         next.map(|place| From { place, ..From::default() })
     }
@@ -140,12 +129,12 @@ impl Mend {
     /// Adds the missing rows of the relations of a kind. `from`: the first block that is not compared.
     pub(super) fn complete_relations<R: Scan + RowsMut>(
         &mut self,
-        table: SetTable,
+        relation: &Relation,
         step: &mut Rows<'_, R>,
         from: u64,
     ) -> Option<From> {
         let here = From { place: (from, 0), ..From::default() };
-        if self.relations.put_missing(table, step) {
+        if self.relations.put_missing(relation, step) {
             return Some(here);
         }
         let Some(range) = differing(&self.relations.blocks, from as usize, COMPARED_ROWS_MAX)
@@ -153,7 +142,7 @@ impl Mend {
             self.relations = Relations::default();
             return None;
         };
-        self.relations.find_missing(table, step, &range);
+        self.relations.find_missing(relation, step, &range);
         Some(From { place: (range.end as u64, 0), ..here })
     }
 }
@@ -162,11 +151,10 @@ impl Relations {
     /// Reads the rows of some blocks and notes the pairs that have only one.
     fn find_missing<R: Scan + RowsMut>(
         &mut self,
-        table: SetTable,
+        relation: &Relation,
         step: &Rows<'_, R>,
         range: &Range<usize>,
     ) {
-        let (forward_table, backward_table) = tables(table);
         let is_differing =
             |at| range.contains(&at) && self.blocks.get(at).is_some_and(|block| block.sum != 0);
         let read = |table, wanted| {
@@ -176,7 +164,7 @@ impl Relations {
                 let (found, rest) = step.rows.members_from(table, from, READ_ROWS);
                 let found = found.iter().map(|(owner, item, _)| {
                     // The first pass has removed rows whose numbers are no users.
-                    pair(table, *owner as u32, *item as u32)
+                    pair(relation, table, *owner as u32, *item as u32)
                 });
                 pairs.extend(
                     found
@@ -190,8 +178,8 @@ impl Relations {
             pairs.sort_unstable();
             pairs
         };
-        let forward = read(forward_table, Direction::Forward);
-        let mut backward = read(backward_table, Direction::Backward);
+        let forward = read(relation.forward, Direction::Forward);
+        let mut backward = read(relation.backward, Direction::Backward);
         let no_backward = forward.iter().filter(|pair| backward.binary_search(pair).is_err());
         self.no_backward = no_backward.copied().collect();
         backward.retain(|pair| forward.binary_search(pair).is_err());
@@ -199,12 +187,15 @@ impl Relations {
     }
 
     /// Adds some of the missing rows; false if there are none.
-    fn put_missing<R: Scan + RowsMut>(&mut self, table: SetTable, step: &mut Rows<'_, R>) -> bool {
-        let (forward, backward) = tables(table);
+    fn put_missing<R: Scan + RowsMut>(
+        &mut self,
+        relation: &Relation,
+        step: &mut Rows<'_, R>,
+    ) -> bool {
         let is_forward = !self.no_forward.is_empty();
         let (table, pairs) = match is_forward {
-            true => (forward, &mut self.no_forward),
-            false => (backward, &mut self.no_backward),
+            true => (relation.forward, &mut self.no_forward),
+            false => (relation.backward, &mut self.no_backward),
         };
         let some = pairs.split_off(pairs.len().saturating_sub(STEP_ROWS));
         for (first, second) in &some {

@@ -15,7 +15,7 @@ use feed::{
     Viewer, Visibility, apply, limits,
 };
 use proptest::prelude::*;
-use rows::{PointTable, Scan as _};
+use rows::{NameTable, PointTable, Scan as _, Table};
 use testkit::MemoryRows;
 
 const USERS: u32 = 5;
@@ -27,8 +27,8 @@ fn delete(user: u32) -> Command {
 /// Removes the first rows that are left of a deleted user; false if nothing is left of any.
 fn erase(world: &mut World) -> bool {
     let Some(user) = world.facts().erasing().first().copied() else { return false };
-    let (mut remains, mut from) = (Remains::Posts, 0);
-    while remains != Remains::Nothing {
+    let (mut remains, mut from) = (Remains::first(), 0);
+    while remains != Remains::NOTHING {
         if let Some(first) = world.facts().remains(user, remains, 0, 1).first() {
             from = *first;
             break;
@@ -174,7 +174,7 @@ fn no_row_is_left_in_the_end_but_the_handle() {
     let left = world.facts().stored_user(UserId(0)).unwrap();
     assert_eq!(left, User::new(left.handle.clone(), left.registered), "nothing but the handle");
     assert_eq!(world.facts().counts(UserId(2)), Counts::default());
-    let late = Command::EraseUser { user: UserId(0), remains: Remains::Nothing, from: 0 };
+    let late = Command::EraseUser { user: UserId(0), remains: Remains::NOTHING, from: 0 };
     let before = world.snapshot();
     assert_eq!(world.run(late), Ok(Done::NotDue));
     assert_eq!(world.snapshot(), before);
@@ -185,15 +185,20 @@ fn a_late_erasure_does_not_move_the_progress_back() {
     let mut world = World::new();
     world.run(delete(0)).unwrap();
     let erase = |remains, from| Command::EraseUser { user: UserId(0), remains, from };
-    // In the order of removal, not in that of their numbers.
-    world.run(erase(Remains::Lists, 5)).unwrap();
+    let [stories, lists, following] = [
+        Table::Set(SetTable::AuthorStories),
+        Table::Name(NameTable::List),
+        Table::Set(SetTable::Following),
+    ]
+    .map(Remains::of);
+    // In the order of removal, not in that of tags.
+    world.run(erase(lists, 5)).unwrap();
     let before = world.snapshot();
-    for (remains, from) in [(Remains::Lists, 4), (Remains::Posts, 9), (Remains::Stories, u64::MAX)]
-    {
+    for (remains, from) in [(lists, 4), (Remains::first(), 9), (stories, u64::MAX)] {
         assert_eq!(world.run(erase(remains, from)), Ok(Done::NotDue), "{remains:?} {from}");
         assert_eq!(world.snapshot(), before);
     }
-    for (remains, from) in [(Remains::Lists, 5), (Remains::Lists, 6), (Remains::Following, 0)] {
+    for (remains, from) in [(lists, 5), (lists, 6), (following, 0)] {
         assert_eq!(world.run(erase(remains, from)), Ok(Done::DueDone), "{remains:?} {from}");
     }
 }

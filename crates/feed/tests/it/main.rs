@@ -18,6 +18,7 @@ mod notes;
 mod notices;
 mod polls;
 mod reactions;
+mod relations;
 mod requests;
 mod rules;
 mod samples;

@@ -6,6 +6,8 @@ use std::cell::Cell;
 use crate::support;
 use crate::support::World;
 use feed::follow_options::{FollowOptions, FollowWith, OptionsOf};
+use feed::relation::{RELATIONS, Relation};
+use feed::whole::CONVERSATION_MARKS;
 use feed::{
     Command, Due, DueWork, Facts, Label, ListId, Mend, NewPost, PostEdit, PostId, Remains,
     SampleBits, SampleId, ScheduledId, SetName, StoryId, UserId, schedule::ScheduleCommand,
@@ -118,11 +120,11 @@ fn mark(world: &World, user: u32, last_read: u64) -> Command {
 /// Removes the rows of the kind that is `step` kinds after the first; as the node does, the last ones only when no others are
 /// left.
 fn erase(world: &World, user: UserId, step: u8) -> Command {
-    let mut remains = Remains::Posts;
+    let mut remains = Remains::first();
     (0..step).for_each(|_| remains = remains.next());
     let facts = world.facts();
-    let mut before = Remains::Posts;
-    while before != Remains::Nothing {
+    let mut before = Remains::first();
+    while before != Remains::NOTHING {
         if !facts.remains(user, before, 0, 1).is_empty() {
             remains = before;
             break;
@@ -247,24 +249,17 @@ fn mend(rows: &mut MemoryRows) -> Vec<Finding> {
 /// A row that follows from others.
 fn derived(rows: &MemoryRows) -> Vec<(SetTable, u64, u64)> {
     let tables = [
-        SetTable::Following,
-        SetTable::Followers,
         SetTable::AuthorPosts,
         SetTable::Mentions,
-        SetTable::Friends,
         SetTable::AuthorStories,
         SetTable::Seen,
         SetTable::Samples,
         SetTable::Replies,
-        SetTable::Blocks,
-        SetTable::BlockedBy,
-        SetTable::MutedBy,
-        SetTable::Notes,
-        SetTable::NotedBy,
-        SetTable::Requested,
-        SetTable::FollowRequests,
     ];
-    let found = tables.into_iter().flat_map(|table| {
+    let related = RELATIONS.into_iter().flat_map(Relation::tables);
+    // Only the row of who mutes has the end.
+    let related = related.filter(|table| *table != SetTable::Mutes);
+    let found = tables.into_iter().chain(related).flat_map(|table| {
         let (found, _) = rows.members_from(table, (0, 0), usize::MAX);
         found.into_iter().map(move |(owner, item, _)| (table, owner, item))
     });
@@ -452,7 +447,7 @@ fn lost_follows_and_posts_are_counted_for_each_user() {
     let lost: Vec<_> = findings.map(|finding| finding.what).collect();
     assert_eq!(
         lost,
-        ["user 0: 1 of 1 follows", "user 1: 1 of 3 posts", "user 1: 1 of 1 followers"]
+        ["1 of 1 follows of user 0", "1 of 1 followers of user 1", "1 of 3 posts of user 1"]
     );
 }
 
@@ -649,7 +644,7 @@ fn marks_of_conversations_are_those_of_a_user_and_a_malformed_row_is_removed() {
     let mut world = World::new();
     let post = world.post(0, "one");
     let mark = feed::conversation::ConversationMark { first: post, read: post, is_removed: true };
-    feed::write::conversation_marks(&mut world.rows, UserId(0), &[mark]);
+    CONVERSATION_MARKS.put(&mut world.rows, UserId(0), &[mark]);
     let whole = world.rows.clone();
     assert_eq!(mend(&mut world.rows), vec![]);
     let row = whole.name(NameTable::Conversations, &[0; 4]).unwrap();

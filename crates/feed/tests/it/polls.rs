@@ -9,7 +9,7 @@ use feed::{
     Command, Done, DueWork, Effect, Mend, NewPost, Notice, Outcome, Poll, PollChoices, PollCounts,
     PollId, PostEdit, PostId, PostText, Reaction, Refusal, UserId, Visibility,
 };
-use rows::{NameTable, PointTable, Rows as _, Scan as _, SetTable};
+use rows::{NameTable, PointTable, Rows as _, Scan as _, SetTable, Table};
 
 fn new(options: &[&str], multiple: bool) -> NewPoll {
     NewPoll {
@@ -350,7 +350,7 @@ fn votes_of_a_deleted_poll_are_removed_in_pieces_and_those_of_a_deleted_user_too
     assert_eq!(sweep(&mut world), 2);
     world.run(Command::DeleteUser { user: id(1) }).unwrap();
     let step = |world: &mut World| {
-        let (user, remains) = (UserId(1), feed::Remains::Votes);
+        let (user, remains) = (UserId(1), feed::Remains::of(Table::Set(SetTable::Votes)));
         world.run(Command::EraseUser { user, remains, from: 0 }).unwrap();
         world.facts().votes_of(user, PollId(0), usize::MAX).len()
     };

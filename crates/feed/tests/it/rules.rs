@@ -11,7 +11,7 @@ use feed::{
     ProfileFields, Refusal, Remains, Request, SampleId, SetName, StampedCommand, StoryId, Txn,
     User, UserEdit, UserId, UserRef, Visibility, Warning, apply, limits,
 };
-use rows::{Rows, SetTable, Span, Stamp};
+use rows::{Rows, SetTable, Span, Stamp, Table};
 
 #[test]
 fn a_refused_command_changes_nothing() {
@@ -495,7 +495,11 @@ fn entries_survive_their_bytes() {
         },
         Command::DeleteSample { sample: SampleId(u64::MAX >> 1) },
         Command::DeleteUser { user: handle("ada") },
-        Command::EraseUser { user: UserId(7), remains: Remains::Views, from: u64::MAX },
+        Command::EraseUser {
+            user: UserId(7),
+            remains: Remains::of(Table::Set(SetTable::Seen)),
+            from: u64::MAX,
+        },
         support::block(id(1), handle("ada")),
         support::unblock(handle("x"), id(2)),
         support::mute(1, 2, None),

@@ -15,7 +15,7 @@ use feed::{
     Command, Done, DueWork, Mend, NewPost, Outcome, PostId, PostText, Refusal, ScheduledId, Span,
     UserId,
 };
-use rows::{NameTable, Rows as _};
+use rows::{NameTable, Rows as _, Table};
 
 const HOUR: u64 = 3_600_000;
 
@@ -284,7 +284,7 @@ fn the_number_of_scheduled_posts_is_bounded_and_a_deleted_user_leaves_none() {
     assert_eq!(publish(&mut world, 0, last), PUBLISHED);
     assert_eq!(world.facts().totals().posts, 0, "and nothing is published");
     check_rows(&world);
-    let remains = feed::Remains::Scheduled;
+    let remains = feed::Remains::of(Table::Name(NameTable::Scheduled));
     let mut commands = 0;
     while !world.facts().remains(UserId(0), remains, 0, 1).is_empty() {
         world.run(Command::EraseUser { user: UserId(0), remains, from: 0 }).unwrap();

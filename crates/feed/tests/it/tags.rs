@@ -83,7 +83,7 @@ fn blocks_and_mutes_hide_posts_from_hashtag_timelines() {
     assert_eq!(all(&world, Some(2), "tag"), [bob, ada]);
     world.run(Command::DeleteUser { user: id(1) }).unwrap();
     assert_eq!(all(&world, Some(2), "tag"), [ada]);
-    let erase = Command::EraseUser { user: UserId(1), remains: Remains::Posts, from: 0 };
+    let erase = Command::EraseUser { user: UserId(1), remains: Remains::first(), from: 0 };
     world.run(erase).unwrap();
     assert_eq!(rows(&world), 1);
 }
@@ -158,7 +158,7 @@ fn a_profile_shows_a_bounded_number_of_hashtags_until_it_is_erased() {
     assert_eq!(world.facts().featured_tags(UserId(0))[0].since, since, "it was shown before");
     assert_eq!(world.run(feature(9, "a", true)), Err(Refusal::UserNotFound));
     world.run(Command::DeleteUser { user: id(0) }).unwrap();
-    let erase = Command::EraseUser { user: UserId(0), remains: Remains::Nothing, from: 0 };
+    let erase = Command::EraseUser { user: UserId(0), remains: Remains::NOTHING, from: 0 };
     world.run(erase).unwrap();
     assert_eq!(shown(&world, 0), Vec::<String>::new());
     assert_eq!(shown(&world, 1), ["theirs"]);
@@ -192,7 +192,7 @@ fn a_user_follows_a_bounded_number_of_hashtags_until_they_are_erased() {
     assert_eq!(world.run(follow_tag(0, "a", true)), Ok(Done::TagFollowed));
     assert_eq!(world.run(follow_tag(9, "a", true)), Err(Refusal::UserNotFound));
     world.run(Command::DeleteUser { user: id(0) }).unwrap();
-    let erase = Command::EraseUser { user: UserId(0), remains: Remains::Nothing, from: 0 };
+    let erase = Command::EraseUser { user: UserId(0), remains: Remains::NOTHING, from: 0 };
     world.run(erase).unwrap();
     assert_eq!(followed(&world, 0), Vec::<String>::new());
     assert_eq!(followed(&world, 1), ["theirs"]);

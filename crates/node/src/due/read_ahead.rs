@@ -4,10 +4,12 @@
 use feed::accounts::GrantId;
 use feed::limits::{ERASE_ROWS_MAX, RELISTED_POSTS_MAX, STORY_VIEWS_REMOVED};
 use feed::media::MediaId;
+use feed::relation::Relation;
 use feed::{
     Command, Due, DueWork, Facts, ListId, NewPost, PollId, PostId, Reaction, Remains, ScheduledId,
     Span, UserId, Viewer, mentioned,
 };
+use rows::{NameTable, SetTable, Table};
 use store::Store;
 
 /// Number of items of which rows are read before the writer removes them: as many as one command removes.
@@ -90,11 +92,11 @@ fn reactions(facts: Facts<'_, Store>, post: PostId, from: u64) {
 /// The command that removes the next rows of a deleted user. It names them, so the writer walks over no rows that are already
 /// removed, and no outcome depends on ephemeral rows.
 fn erasure(facts: Facts<'_, Store>, due: Due, user: UserId) -> Command {
-    let (mut remains, mut from) = facts.erasure(due).unwrap_or((Remains::Posts, 0));
-    while remains != Remains::Nothing {
+    let (mut remains, mut from) = facts.erasure(due).unwrap_or((Remains::first(), 0));
+    while let Some(table) = remains.table() {
         let rest = facts.remains(user, remains, from, READ_AHEAD);
         if let Some(first) = rest.first() {
-            read_ahead(facts, user, remains, &rest);
+            read_ahead(facts, user, table, &rest);
             return Command::EraseUser { user, remains, from: *first };
         }
         (remains, from) = (remains.next(), 0);
@@ -102,7 +104,7 @@ fn erasure(facts: Facts<'_, Store>, due: Due, user: UserId) -> Command {
     Command::EraseUser { user, remains, from }
 }
 
-fn read_ahead(facts: Facts<'_, Store>, user: UserId, remains: Remains, items: &[u64]) {
+fn read_ahead(facts: Facts<'_, Store>, user: UserId, table: Table, items: &[u64]) {
     // Each has two rows.
     let mut members_left = ERASE_ROWS_MAX / 2;
     for item in items {
@@ -115,51 +117,38 @@ fn read_ahead(facts: Facts<'_, Store>, user: UserId, remains: Remains, items: &[
                 reacted_to(post, reaction);
             }
         };
-        match remains {
-            Remains::Posts => {
+        match table {
+            Table::Set(SetTable::AuthorPosts) => {
                 drop(facts.reactions_left(PostId(*item), 0, 1));
                 if let Some(boost) = facts.stored_post(PostId(*item)).and_then(|post| post.boost) {
                     reacted_to(boost.post, Reaction::Boost);
                 }
             }
-            Remains::Favourites => reacted(Reaction::Favourite),
-            Remains::Bookmarks => reacted(Reaction::Bookmark),
-            Remains::Pins => reacted(Reaction::Pin),
-            Remains::Following
-            | Remains::Followers
-            | Remains::Friends
-            | Remains::BlockedBy
-            | Remains::MutedBy
-            | Remains::NotedBy
-            | Remains::FollowRequests
-            | Remains::Requested => {
+            Table::Set(SetTable::Favourites) => reacted(Reaction::Favourite),
+            Table::Set(SetTable::Bookmarks) => reacted(Reaction::Bookmark),
+            Table::Set(SetTable::Pins) => reacted(Reaction::Pin),
+            Table::Name(NameTable::List) => {
+                let (list, first) = (ListId(*item), UserId(0));
+                members_left -= facts.list_members_from(user, list, first, members_left).len();
+            }
+            Table::Name(NameTable::GrantOf) => drop(facts.grant(GrantId(*item))),
+            Table::Name(NameTable::MediaOf) => drop(facts.media(MediaId(*item))),
+            Table::Set(SetTable::Votes) => {
+                let _ = (facts.vote(PollId(*item), user), facts.poll_counts(PollId(*item)));
+            }
+            Table::Name(NameTable::Scheduled) => drop(facts.scheduled(user, ScheduledId(*item))),
+            Table::Set(SetTable::Mentions) => {
+                let _ = facts.conversation_of(user, *item);
+            }
+            Table::Set(table) if Relation::of_table(table).is_some() => {
                 if let Ok(other) = u32::try_from(*item).map(UserId) {
                     let _ = facts.stored_counts(other);
-                    if remains == Remains::Followers {
+                    if table == SetTable::Followers {
                         drop(facts.lists_with(other, user));
                     }
                 }
             }
-            Remains::Lists => {
-                let (list, first) = (ListId(*item), UserId(0));
-                members_left -= facts.list_members_from(user, list, first, members_left).len();
-            }
-            Remains::Grants => drop(facts.grant(GrantId(*item))),
-            Remains::Media => drop(facts.media(MediaId(*item))),
-            Remains::Votes => {
-                let _ = (facts.vote(PollId(*item), user), facts.poll_counts(PollId(*item)));
-            }
-            Remains::Scheduled => drop(facts.scheduled(user, ScheduledId(*item))),
-            Remains::Mentions => {
-                let _ = facts.conversation_of(user, *item);
-            }
-            Remains::Stories
-            | Remains::Views
-            | Remains::Blocks
-            | Remains::Mutes
-            | Remains::Notifications
-            | Remains::Notes
-            | Remains::Nothing => {}
+            _ => {}
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Options of follows, whose lines are before those of follows and requests: then it is known which of these they need.
 
+use feed::UserId;
 use feed::follow_options::{FollowOptions, OptionsOf};
-use feed::{UserId, write};
+use feed::whole::FOLLOW_OPTIONS;
 use hashbrown::{HashMap, HashSet};
 use rows::Stamp;
 use store::Loader;
@@ -37,7 +38,7 @@ impl AllOptions {
             );
             return Err(what.into());
         }
-        self.of.iter().for_each(|(user, all)| write::follow_options(loader, *user, all));
+        self.of.iter().for_each(|(user, all)| FOLLOW_OPTIONS.put(loader, *user, all));
         Ok(())
     }
 }

@@ -1,7 +1,8 @@
 //! Mutes, and notes about others.
 
 use feed::limits::{MUTES_MAX, NOTES_MAX};
-use feed::{Note, Refusal, write};
+use feed::relation::{put_mute, put_note};
+use feed::{Note, Refusal};
 use rows::{EPOCH_MS, Stamp};
 use store::Loader;
 
@@ -26,7 +27,7 @@ impl Users {
             return Err("a mute ends after 2024 and before 2093".into());
         }
         let mute = feed::Mute { mentions: line.mentions, ends_ms };
-        write::mute(loader, user, other, mute);
+        put_mute(loader, user, other, mute);
         Ok(())
     }
 
@@ -41,7 +42,7 @@ impl Users {
             return Err(Refusal::TooManyNotes.into());
         }
         *notes += 1;
-        write::note(loader, user, about, &note);
+        put_note(loader, user, about, &note);
         Ok(())
     }
 }

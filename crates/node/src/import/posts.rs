@@ -6,6 +6,7 @@ use feed::limits::{
     EARLIER_BOOSTS_MAX, PINS_MAX, POST_MENTIONS_MAX, STORY_SECS_DEFAULT, STORY_SECS_MAX,
     STORY_SECS_MIN,
 };
+use feed::whole::POST_VERSIONS;
 use feed::{
     Boost, Language, Poll, PollId, PostCounts, PostId, PostText, Reaction, Refusal, StoryId,
     UserId, Visibility, Warning, write,
@@ -109,7 +110,7 @@ impl Posts {
         };
         write::post(loader, id, &post);
         if !versions.is_empty() {
-            write::post_versions(loader, id, &versions);
+            POST_VERSIONS.put(loader, id, &versions);
         }
         let counts = PostCounts::default();
         let last_boosts = Vec::new();

@@ -6,6 +6,8 @@ use feed::limits::{
     USERS_MAX,
 };
 use feed::media::ProfilePicture;
+use feed::relation::{BLOCKS, FOLLOWS, FRIENDS, REQUESTS};
+use feed::whole::{CONVERSATION_MARKS, FILTERS, MUTED_THREADS};
 use feed::{
     Bio, Counts, DueWork, Handle, Language, Marker, Markers, Name, PostDefaults, ProfileFields,
     Refusal, Tag, UserId, UserRef, Visibility, write,
@@ -114,9 +116,9 @@ impl Users {
         for (tag, since) in tags(ids, &line.followed_tags, followed)? {
             write::followed_tag(loader, id, &tag, Some(since.0));
         }
-        write::filters(loader, id, &filters(ids, &line.filters)?);
-        write::conversation_marks(loader, id, &marks(ids, &line.conversations)?);
-        write::muted_threads(loader, id, &muted_threads(ids, &line.muted_threads)?);
+        FILTERS.put(loader, id, &filters(ids, &line.filters)?);
+        CONVERSATION_MARKS.put(loader, id, &marks(ids, &line.conversations)?);
+        MUTED_THREADS.put(loader, id, &muted_threads(ids, &line.muted_threads)?);
         write::user(loader, id, &user);
         write::handle(loader, &handle, id);
         if self.ids.insert(handle, id).is_some() {
@@ -196,7 +198,7 @@ impl Users {
                 return Err(Refusal::TooManyBlocks.into());
             }
             *blocks += 1;
-            write::block(loader, user, other, true);
+            BLOCKS.put(loader, user, other, Some(0));
         }
         Ok(line.blocks.len() as u64)
     }
@@ -225,7 +227,7 @@ impl Users {
             self.refuse_blocked(user, other)?;
             self.lists.followed(user, other);
             self.options.followed(user, other);
-            write::follow(loader, user, other, true);
+            FOLLOWS.put(loader, user, other, Some(0));
         }
         Ok(line.follows.len() as u64)
     }
@@ -246,7 +248,7 @@ impl Users {
             *requested += 1;
             self.of(other).requests += 1;
             self.options.followed(user, other);
-            write::request(loader, user, other, true);
+            REQUESTS.put(loader, user, other, Some(0));
         }
         Ok(line.requests.len() as u64)
     }
@@ -260,7 +262,7 @@ impl Users {
                 return Err(Refusal::SelfFriend.into());
             }
             self.refuse_blocked(user, other)?;
-            write::friends(loader, user, other, true);
+            FRIENDS.put(loader, user, other, Some(0));
         }
         Ok(line.friends.len() as u64)
     }

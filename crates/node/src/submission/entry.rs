@@ -145,7 +145,7 @@ mod tests {
         let forget = Command::DeleteSample { sample: SampleId(300) };
         let plain = Entry::Feed(forget.clone().into());
         let delete = Entry::Feed(Command::DeleteUser { user: UserRef::Id(UserId(9)) }.into());
-        let (user, remains, from) = (UserId(9), Remains::Nothing, 300);
+        let (user, remains, from) = (UserId(9), Remains::NOTHING, 300);
         let erase = Entry::Feed(Command::EraseUser { user, remains, from }.into());
         let once = Entry::Feed(Request { idempotency: Some(key), command: forget });
         let once_bytes = [&[1][..], &[7; 16], &[9; 8], &[12, 0xac, 2]].concat();
@@ -156,7 +156,7 @@ mod tests {
             (once, &once_bytes),
             (keys, &keys_bytes),
             (delete, &[0, 13, 0, 9]),
-            (erase, &[0, 14, 9, 7, 0xac, 2]),
+            (erase, &[0, 14, 9, 0, 0xac, 2]),
             (Entry::SampleBytes(300), &[0, 126, 0xac, 2]),
             (
                 Entry::Status(Status {

@@ -464,8 +464,8 @@ fn do_due(world: &mut World) -> usize {
 /// What is removed next of a deleted user.
 fn erasure(facts: Facts<'_, StoreWriter>) -> Option<Command> {
     let user = *facts.erasing().first()?;
-    let mut remains = Remains::Posts;
-    while remains != Remains::Nothing {
+    let mut remains = Remains::first();
+    while remains != Remains::NOTHING {
         if let Some(from) = facts.remains(user, remains, 0, 1).first() {
             return Some(Command::EraseUser { user, remains, from: *from });
         }

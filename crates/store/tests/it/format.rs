@@ -22,7 +22,9 @@ use feed::media::{
     ProfilePicture,
 };
 use feed::poll::{NewPoll, NewPollPost, PollCommand, PollOptions, PollTime};
+use feed::relation::{BLOCKS, FRIENDS, MUTES, REQUESTS};
 use feed::schedule::{ScheduleCommand, ScheduledPost};
+use feed::whole::FILTERS;
 use feed::{
     Command, Facts, Handle, Language, List, ListChange, ListCommand, ListId, ListReplies,
     ListTitle, Marker, MarkerUpdate, Markers, MarkersUpdate, Mute, NewPost, Note, Notice,
@@ -80,9 +82,9 @@ fn remove(rows: &mut impl RowsMut) {
 fn write_stories(rows: &mut dyn RowsMut) {
     let story = Story { author: UserId(1), expires_ms: STORY_EXPIRES_MS, views: 0 };
     let totals = Totals { friendships: 2, stories: 1, ..totals() };
+    FRIENDS.put(rows, UserId(1), UserId(2), Some(0));
+    FRIENDS.put(rows, UserId(1), UserId(39), Some(0));
     let mut txn = Txn::new(rows);
-    txn.put_friends(UserId(1), UserId(2), true);
-    txn.put_friends(UserId(1), UserId(39), true);
     txn.put_story(STORY, &story, &PostText::parse("vanishing soon").unwrap());
     txn.put_view(STORY, &story, UserId(39), 1_704_067_300_000);
     txn.count(UserId(2), |counts| counts.friends = 1);
@@ -276,9 +278,10 @@ fn check_accounts(rows: &impl Rows) {
 /// A block, and a mute that ends.
 fn write_blocks(rows: &mut dyn RowsMut) {
     let mut txn = Txn::new(rows);
-    txn.put_block(UserId(3), UserId(4), true);
-    txn.put_mute(UserId(3), UserId(5), MUTE);
+    txn.relate(&BLOCKS, UserId(3), UserId(4), 0);
+    txn.relate(&MUTES, UserId(3), UserId(5), MUTE.number());
     txn.count(UserId(3), |counts| (counts.blocks, counts.mutes) = (1, 1));
+    write::due(rows, MUTE.end_of(UserId(3), UserId(5)).unwrap(), Some(0));
 }
 
 fn check_blocks(rows: &impl Rows) {
@@ -348,7 +351,7 @@ fn write_settings(rows: &mut dyn RowsMut) {
     let locked = UserEdit { locked: Some(true), ..UserEdit::new(UserRef::Id(UserId(39))) };
     run(rows, 142, Command::EditUser(Box::new(locked)));
     // The counts of most users are no numbers of rows here, so not by a command.
-    write::request(rows, UserId(2), UserId(39), true);
+    REQUESTS.put(rows, UserId(2), UserId(39), Some(0));
 }
 
 const BOOST: PostId = PostId(148 << 22);
@@ -388,7 +391,7 @@ fn media() -> Media {
 
 /// A filter.
 fn write_filters(rows: &mut dyn RowsMut) {
-    write::filters(rows, UserId(7), &[filter()]);
+    FILTERS.put(rows, UserId(7), &[filter()]);
 }
 
 fn filter() -> Filter {

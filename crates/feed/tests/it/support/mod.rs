@@ -135,10 +135,10 @@ impl World {
 
     /// Removes all that is left of a deleted user, as the node does.
     pub(crate) fn erase(&mut self, user: u32) {
-        let (user, mut remains) = (UserId(user), Remains::Posts);
+        let (user, mut remains) = (UserId(user), Remains::first());
         loop {
             self.run(Command::EraseUser { user, remains, from: 0 }).unwrap();
-            if remains == Remains::Nothing {
+            if remains == Remains::NOTHING {
                 break;
             }
             if self.facts().remains(user, remains, 0, 1).is_empty() {

@@ -1,0 +1,135 @@
+//! The removal of what a deleted user has in each table.
+
+use rows::{SetTable, Table};
+
+use super::Txn;
+use super::relation::Relation;
+use super::tables::eraser;
+use crate::effect::{Effect, Input, PostChange, StoryChange};
+use crate::ids::{PostId, StoryId, UserId};
+use crate::limits::ERASE_ROWS_MAX;
+use crate::post::Visibility;
+use crate::reaction::Reaction;
+use crate::row_counts::{
+    DIRECT_ROWS, MEDIA_ROWS, POLL_ROWS, POST_ROWS_LEAST, POST_ROWS_MAX, TAG_ROWS,
+};
+
+/// Rows of a story that is deleted.
+const STORY_ROWS: usize = 5;
+/// Rows of a relation: one for each of the two, and the counts of the other user. Others may end with it.
+const RELATION_ROWS: usize = 3;
+/// Rows of a reaction: one for the user, one for the post, and the counts of the post.
+const REACTION_ROWS: usize = 3;
+/// Rows of a view.
+pub(super) const VIEW_ROWS: usize = 2;
+
+/// The removal of what a deleted user has in a table.
+pub(super) struct Erase<'a, 'b> {
+    pub(super) txn: &'a mut Txn<'b>,
+    effects: &'a mut Vec<Effect>,
+    pub(super) user: UserId,
+    table: Table,
+    /// The first item.
+    pub(super) from: u64,
+}
+
+impl Txn<'_> {
+    /// Removes what a deleted user has in a table, from an item on: as much as a command may.
+    pub(crate) fn erase_in(
+        &mut self,
+        table: Table,
+        (user, from): (UserId, u64),
+        effects: &mut Vec<Effect>,
+    ) {
+        Erase { txn: self, effects, user, table, from }.run();
+    }
+}
+
+impl Erase<'_, '_> {
+    fn run(&mut self) {
+        if let Table::Set(table) = self.table
+            && let Some(relation) = Relation::of_table(table)
+        {
+            self.related(relation, table);
+        } else if let Some(erase) = eraser(self.table) {
+            erase(self);
+        }
+    }
+
+    fn items(&self, limit: usize) -> Vec<u64> {
+        self.txn.facts().items_of(self.user, self.table, self.from, limit)
+    }
+
+    /// Removes items with at most so many rows each.
+    pub(super) fn each(&mut self, rows: usize, remove: impl Fn(&mut Txn<'_>, UserId, u64)) {
+        for item in self.items(ERASE_ROWS_MAX / rows) {
+            remove(self.txn, self.user, item);
+        }
+    }
+
+    pub(super) fn reactions(&mut self, reaction: Reaction) {
+        let limit = ERASE_ROWS_MAX / REACTION_ROWS;
+        self.txn.erase_reactions(self.user, reaction, self.from, limit);
+    }
+
+    /// Relations that have a row of the user in a table.
+    fn related(&mut self, relation: &Relation, table: SetTable) {
+        let mut rows_left = ERASE_ROWS_MAX;
+        for item in self.items(ERASE_ROWS_MAX / RELATION_ROWS) {
+            if rows_left < RELATION_ROWS + relation.end_rows {
+                return;
+            }
+            let Ok(other) = u32::try_from(item).map(UserId) else { continue };
+            let (one, two) = relation.users(table, self.user, other);
+            rows_left -= RELATION_ROWS + self.txn.end_counting(relation, one, two);
+            if table == SetTable::Friends {
+                self.effects.push(Effect::Input { user: other, input: Input::Friends });
+            }
+        }
+    }
+}
+
+/// Removes notifications.
+pub(super) fn notifications(erase: &mut Erase<'_, '_>) {
+    erase.txn.erase_notifications(erase.user, erase.from, ERASE_ROWS_MAX / 2);
+}
+
+/// Removes posts.
+pub(super) fn posts(erase: &mut Erase<'_, '_>) {
+    let mut rows_left = ERASE_ROWS_MAX;
+    for post in erase.items(ERASE_ROWS_MAX / 3) {
+        if rows_left < POST_ROWS_MAX {
+            return;
+        }
+        let id = PostId(post);
+        let Some(post) = erase.txn.facts().stored_post(id) else {
+            unreachable!("an author has rows of posts that are stored")
+        };
+        let tags = TAG_ROWS * post.tags().len();
+        let media = MEDIA_ROWS * post.media.len();
+        let poll = POLL_ROWS * post.poll.iter().len();
+        let is_direct = post.visibility == Visibility::Direct;
+        let direct = if is_direct { DIRECT_ROWS * (1 + post.mentions.len()) } else { 0 };
+        // Mentions that edits added, of which a direct post has none.
+        let added = if post.edited.is_some() && !is_direct { post.mentions.len() } else { 0 };
+        let mentions = post.mentions.len() + added;
+        rows_left -= POST_ROWS_LEAST + mentions + direct + tags + media + poll;
+        erase.txn.remove_post(id, &post);
+        let (author, change) = (post.author, PostChange::Deleted);
+        let deleted = |user| Effect::Mention { post: id, author, user, change };
+        erase.effects.extend(post.mentioned_others().map(deleted));
+    }
+}
+
+/// Removes stories, of which the sweep removes the rest.
+pub(super) fn stories(erase: &mut Erase<'_, '_>) {
+    for story in erase.items(ERASE_ROWS_MAX / STORY_ROWS) {
+        let id = StoryId(story);
+        let Some(story) = erase.txn.facts().stored_story(id) else {
+            unreachable!("an author has rows of stories that are stored")
+        };
+        erase.txn.hide_story(id, &story);
+        let (author, change) = (erase.user, StoryChange::Gone);
+        erase.effects.push(Effect::Story { story: id, author, change });
+    }
+}

@@ -1,0 +1,299 @@
+//! Relations of users to users. Each is one declaration; reads, changes, counts, checks, erasure and lines of an export
+//! follow from it.
+//!
+//! **Invariant:** a relation has a row for both users.
+//! **Invariant:** counts of users are the numbers of these rows. Totals leave out deleted users, or count all rows:
+//! see [`Total`].
+
+use rows::{PointTable, PutRows, Rows, SetTable, Totals, encode};
+
+use super::{Facts, Txn, step, step_total};
+use crate::ids::UserId;
+use crate::limits;
+use crate::mute::Mute;
+use crate::records::Counts;
+use crate::row_counts::LIST_ROWS;
+use crate::text::Note;
+use crate::write;
+
+/// A relation of a user to another one.
+#[derive(Debug)]
+pub struct Relation {
+    /// (user, other) -> number of the relation.
+    pub forward: SetTable,
+    /// (other, user) -> 0. The same table if the relation is mutual.
+    pub backward: SetTable,
+    /// The count of the user.
+    count: CountOf,
+    /// The count of the other.
+    back_count: Option<CountOf>,
+    total: Total,
+    /// Whether a row of the user may have a number other than 0.
+    pub(crate) has_numbers: bool,
+    /// Whether it can be between users of whom one blocks the other.
+    pub(crate) is_across_blocks: bool,
+    /// Table with more of it, by both users: see [`Relation::key`].
+    pub text: Option<PointTable>,
+    /// Most rows of other tables that end with it.
+    pub(super) end_rows: usize,
+    /// Removes these rows, and returns their number. The relation exists then.
+    end: fn(&mut Txn<'_>, UserId, UserId) -> usize,
+}
+
+/// Chooses a count.
+pub(crate) type CountOf = fn(&mut Counts) -> &mut u32;
+
+/// A total that counts a relation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Total {
+    None,
+    /// Without deleted users.
+    Shown(fn(&mut Totals) -> &mut u64),
+    /// With deleted users whose rows are not removed.
+    Rows(fn(&mut Totals) -> &mut u64),
+}
+
+/// What is not declared.
+const PLAIN: Relation = Relation {
+    forward: SetTable::Following,
+    backward: SetTable::Followers,
+    count: |counts| &mut counts.following,
+    back_count: None,
+    total: Total::None,
+    has_numbers: false,
+    is_across_blocks: false,
+    text: None,
+    end_rows: 0,
+    end: |_, _, _| 0,
+};
+
+/// Blocks.
+pub const BLOCKS: Relation = Relation {
+    forward: SetTable::Blocks,
+    backward: SetTable::BlockedBy,
+    count: |counts| &mut counts.blocks,
+    total: Total::Rows(|totals| &mut totals.blocks),
+    is_across_blocks: true,
+    ..PLAIN
+};
+
+/// Mutes. See [`Mute::number`](crate::Mute::number).
+pub const MUTES: Relation = Relation {
+    forward: SetTable::Mutes,
+    backward: SetTable::MutedBy,
+    count: |counts| &mut counts.mutes,
+    total: Total::Rows(|totals| &mut totals.mutes),
+    has_numbers: true,
+    is_across_blocks: true,
+    end_rows: 1,
+    end: |txn, user, other| {
+        let end = txn.facts().mute(user, other).and_then(|mute| mute.end_of(user, other));
+        end.into_iter().map(|end| txn.put_due(end, None)).count()
+    },
+    ..PLAIN
+};
+
+/// Follows. The follower may have options of them, and lists. Those of a deleted user are removed with others of theirs.
+pub const FOLLOWS: Relation = Relation {
+    forward: SetTable::Following,
+    backward: SetTable::Followers,
+    count: |counts| &mut counts.following,
+    back_count: Some(|counts| &mut counts.followers),
+    total: Total::Shown(|totals| &mut totals.follows),
+    end_rows: 1 + LIST_ROWS * limits::LISTS_MAX,
+    end: |txn, user, other| match txn.facts().is_deleted(user) {
+        true => 0,
+        false => {
+            txn.forget_follow_options(user, other);
+            match rows::has_bug("stay-in-lists") {
+                true => 1,
+                false => 1 + LIST_ROWS * txn.leave_lists(user, other),
+            }
+        }
+    },
+    ..PLAIN
+};
+
+/// Requests to follow. The user may have options of the follow that they ask for.
+pub const REQUESTS: Relation = Relation {
+    forward: SetTable::Requested,
+    backward: SetTable::FollowRequests,
+    count: |counts| &mut counts.requested,
+    back_count: Some(|counts| &mut counts.requests),
+    end_rows: 1,
+    end: |txn, user, other| match txn.facts().is_deleted(user) {
+        true => 0,
+        false => {
+            txn.forget_follow_options(user, other);
+            1
+        }
+    },
+    ..PLAIN
+};
+
+/// Friendships.
+pub const FRIENDS: Relation = Relation {
+    forward: SetTable::Friends,
+    backward: SetTable::Friends,
+    count: |counts| &mut counts.friends,
+    back_count: Some(|counts| &mut counts.friends),
+    total: Total::Shown(|totals| &mut totals.friendships),
+    ..PLAIN
+};
+
+/// Notes of a user about others.
+pub const NOTES: Relation = Relation {
+    forward: SetTable::Notes,
+    backward: SetTable::NotedBy,
+    count: |counts| &mut counts.notes,
+    is_across_blocks: true,
+    text: Some(PointTable::Note),
+    end_rows: 1,
+    end: |txn, user, other| {
+        txn.rows.put_point(PointTable::Note, Relation::key(user, other), None);
+        1
+    },
+    ..PLAIN
+};
+
+/// All relations, in the order in which they are checked and erased. Blocks are first, since a check ends others with them.
+pub const RELATIONS: [&Relation; 6] = [&BLOCKS, &MUTES, &FOLLOWS, &REQUESTS, &FRIENDS, &NOTES];
+
+impl Relation {
+    /// The relation that has this table.
+    #[must_use]
+    pub fn of_table(table: SetTable) -> Option<&'static Self> {
+        RELATIONS.into_iter().find(|of| of.forward == table || of.backward == table)
+    }
+
+    /// Its tables: two, or one if it is mutual.
+    pub fn tables(&self) -> impl Iterator<Item = SetTable> + Clone {
+        let backward = (!self.is_mutual()).then_some(self.backward);
+        std::iter::once(self.forward).chain(backward)
+    }
+
+    /// Whether it is one in both directions.
+    pub(crate) fn is_mutual(&self) -> bool {
+        self.forward == self.backward
+    }
+
+    /// User and other of a row of one of its tables.
+    pub(crate) fn users(&self, table: SetTable, owner: UserId, item: UserId) -> (UserId, UserId) {
+        if table == self.forward { (owner, item) } else { (item, owner) }
+    }
+
+    /// Key of both users in a table of points.
+    #[must_use]
+    pub fn key(user: UserId, other: UserId) -> u64 {
+        u64::from(user.0) << 32 | u64::from(other.0)
+    }
+
+    /// The counts that it has of a user: the table whose rows are counted, and the count.
+    pub(crate) fn counts(&self) -> impl Iterator<Item = (SetTable, CountOf)> {
+        let back = self.back_count.filter(|_| !self.is_mutual());
+        let back = back.map(|count| (self.backward, count));
+        std::iter::once((self.forward, self.count)).chain(back)
+    }
+
+    /// The count of the user.
+    pub(crate) fn count<'a>(&self, counts: &'a mut Counts) -> &'a mut u32 {
+        (self.count)(counts)
+    }
+
+    /// The total that counts it.
+    pub(crate) fn total(&self) -> Total {
+        self.total
+    }
+
+    /// Writes that it exists with a number, or that it does not. Users count it: see [`Txn::relate`].
+    pub fn put(
+        &self,
+        rows: &mut (impl PutRows + ?Sized),
+        user: UserId,
+        other: UserId,
+        number: Option<u64>,
+    ) {
+        rows.put_member(self.forward, user.0.into(), other.0.into(), number);
+        let back = number.map(|number| if self.is_mutual() { number } else { 0 });
+        rows.put_member(self.backward, other.0.into(), user.0.into(), back);
+    }
+}
+
+/// Writes that `user` mutes `other`, and when the mute ends. The user counts it.
+pub fn put_mute(rows: &mut (impl PutRows + ?Sized), user: UserId, other: UserId, mute: Mute) {
+    MUTES.put(rows, user, other, Some(mute.number()));
+    if let Some(end) = mute.end_of(user, other) {
+        write::due(rows, end, Some(0));
+    }
+}
+
+/// Writes a note of a user about another one, which is not empty. The author counts it.
+pub fn put_note(rows: &mut (impl PutRows + ?Sized), user: UserId, other: UserId, note: &Note) {
+    rows.put_point(PointTable::Note, Relation::key(user, other), Some(encode(note)));
+    NOTES.put(rows, user, other, Some(0));
+}
+
+impl<R: Rows + ?Sized> Facts<'_, R> {
+    /// The number of a relation, if it exists.
+    #[must_use]
+    pub fn related(&self, relation: &Relation, user: UserId, other: UserId) -> Option<u64> {
+        self.rows.member(relation.forward, user.0.into(), other.0.into())
+    }
+}
+
+impl Txn<'_> {
+    /// Stores and counts a relation that does not exist, of users who do.
+    pub fn relate(&mut self, relation: &Relation, user: UserId, other: UserId, number: u64) {
+        relation.put(self.rows, user, other, Some(number));
+        self.count(user, |counts| step((relation.count)(counts), true));
+        if let Some(count) = relation.back_count {
+            self.count(other, |counts| step(count(counts), true));
+        }
+        if let Total::Shown(total) | Total::Rows(total) = relation.total {
+            self.total(|totals| step_total(total(totals), true));
+        }
+    }
+
+    /// Removes a relation that exists, and counts it no longer. What else ends with it stays.
+    pub(crate) fn unrelate(&mut self, relation: &Relation, user: UserId, other: UserId) {
+        // The counts of a deleted user are not shown, and may be removed already.
+        let is_left = [user, other].map(|user| !self.facts().is_deleted(user));
+        let [user_is_left, other_is_left] = is_left;
+        // The counts first: a reader of counts subtracts what has a row.
+        if user_is_left {
+            self.count(user, |counts| step((relation.count)(counts), false));
+        }
+        if let Some(count) = relation.back_count.filter(|_| other_is_left) {
+            self.count(other, |counts| step(count(counts), false));
+        }
+        match relation.total {
+            Total::Shown(total) if is_left == [true, true] => {
+                self.total(|totals| step_total(total(totals), false));
+            }
+            Total::Rows(total) => self.total(|totals| step_total(total(totals), false)),
+            Total::Shown(_) | Total::None => {}
+        }
+        relation.put(self.rows, user, other, None);
+    }
+
+    /// Ends a relation, with all that ends with it. Returns whether it existed.
+    pub(crate) fn end(&mut self, relation: &Relation, user: UserId, other: UserId) -> bool {
+        let existed = self.facts().related(relation, user, other).is_some();
+        if existed {
+            self.end_counting(relation, user, other);
+        }
+        existed
+    }
+
+    /// Ends a relation that exists. Returns the number of rows of other tables that end with it.
+    pub(crate) fn end_counting(
+        &mut self,
+        relation: &Relation,
+        user: UserId,
+        other: UserId,
+    ) -> usize {
+        let rows = (relation.end)(self, user, other);
+        self.unrelate(relation, user, other);
+        rows
+    }
+}

@@ -1,0 +1,237 @@
+//! The tables of the feed. Each is declared once, as a relation, as a table of whole rows, or here: which rows are records,
+//! and how what a deleted user has in it is removed. A table without a declaration is a compile error.
+//!
+//! **Invariant:** the rows of a deleted user are removed in the order of these declarations, and then those of relations:
+//! lists are removed before the follows of their members, and scheduled posts before their pictures.
+
+use rows::{NameTable, PointTable, SetTable, Table, encode, try_decode};
+use serde::de::DeserializeOwned;
+
+use super::erase::{self, Erase, VIEW_ROWS};
+use super::relation::{RELATIONS, Relation};
+use super::whole::{WHOLE_ROWS, WHOLE_TABLES};
+use super::{VOTE_ROWS, due};
+use crate::accounts::{Account, App, Grant, GrantId, Invite, Record as _};
+use crate::boost::PostCounts;
+use crate::command::Outcome;
+use crate::ids::{ScheduledId, UserId};
+use crate::limits::ERASE_ROWS_MAX;
+use crate::list::{List, ListId};
+use crate::marker::Markers;
+use crate::media::{Media, MediaId, MediaSpace};
+use crate::notification::Inbox;
+use crate::poll::{PollCounts, PollId};
+use crate::reaction::Reaction;
+use crate::records::{Counts, Post, Sample, SampleSet, Story, User};
+use crate::remains::Remains;
+use crate::row_counts::{DIRECT_ROWS, GRANT_ROWS, MEDIA_ROWS, SCHEDULED_ROWS};
+use crate::schedule::ScheduledPost;
+use crate::text::{Note, PostText};
+
+/// A table that is neither one of a relation nor one of whole rows.
+pub(crate) struct Declared {
+    table: Table,
+    /// Whether a row is a record, by its name and its value; none if all are.
+    is_record: Option<RecordCheck>,
+    /// Removes items that a deleted user has in the table, as many as a command may: ids after the id of the user. None if
+    /// their rows are removed with the user, with others or at the end; or if they stay, or are of no user.
+    erase: Option<fn(&mut Erase<'_, '_>)>,
+}
+
+type RecordCheck = fn(&[u8], &[u8]) -> bool;
+
+macro_rules! declare {
+    (@table Point $table:ident) => { Table::Point(PointTable::$table) };
+    (@table Set $table:ident) => { Table::Set(SetTable::$table) };
+    (@table Name $table:ident) => { Table::Name(NameTable::$table) };
+    (@option) => { None };
+    (@option $some:expr) => { Some($some) };
+    ($($kind:ident $table:ident $(, record $is_record:expr)? $(, erase $erase:expr)?;)*) => {
+        const DECLARED: &[Declared] = &[$(Declared {
+            table: declare!(@table $kind $table),
+            is_record: declare!(@option $($is_record)?),
+            erase: declare!(@option $($erase)?),
+        }),*];
+    };
+}
+
+declare! {
+    // Users.
+    Point User, record |_, row| User::try_decode(row).is_some();
+    Point Counts, record |_, row| Counts::try_decode(row).is_some();
+    Point Markers, record is::<Markers>;
+    Name Handle, record is::<UserId>;
+    Set LockedUsers;
+    Set DeletedUsers;
+    Set ErasingUsers;
+    Name FeaturedTag, record |name, row| name.len() > 4 && is::<u64>(name, row);
+    Name FollowedTag, record |name, row| name.len() > 4 && is::<u64>(name, row);
+    Point Note, record is::<Note>;
+
+    // Posts.
+    Point Post, record |_, row| Post::try_decode(row).is_some();
+    Point PostCounts, record |_, row| PostCounts::try_decode(row).is_some();
+    Set AuthorPosts, erase erase::posts;
+    Set Replies;
+    Set OpenReplies;
+    Set PostLists;
+    Set Boosts;
+    Set Mentions, erase |it| it.each(1 + DIRECT_ROWS, |txn, user, post| {
+        txn.remove_mention(user, post);
+    });
+    Set DirectPosts;
+    Name ConversationPost;
+    Name TagPost;
+    Name AuthorTag;
+
+    // Reactions and votes.
+    Set Reactions;
+    Set Favourites, erase |it| it.reactions(Reaction::Favourite);
+    Set Bookmarks, erase |it| it.reactions(Reaction::Bookmark);
+    Set Pins, erase |it| it.reactions(Reaction::Pin);
+    Point PollCounts, record is::<PollCounts>;
+    Set PollVotes;
+    Set Votes, erase |it| {
+        it.each(VOTE_ROWS + 1, |txn, user, poll| txn.erase_vote(PollId(poll), user));
+    };
+    Point Inbox, record is::<Inbox>;
+    Set Notifications, erase erase::notifications;
+
+    // Stories, which the sweep removes.
+    Point Story, record is::<Story>;
+    Point StoryText, record is::<PostText>;
+    Set AuthorStories, erase erase::stories;
+    Set StoryViews;
+    Set Seen, erase |it| it.each(VIEW_ROWS, |txn, user, story| {
+        txn.remove_view(user, story);
+    });
+
+    // Lists, scheduled posts and pictures.
+    Name List, record is::<List>, erase |it| {
+        it.txn.erase_lists(it.user, ListId(it.from), ERASE_ROWS_MAX);
+    };
+    Name ListMember;
+    Name ListedUser;
+    Name Scheduled, record |name, row| name.len() == 12 && is::<ScheduledPost>(name, row), erase |it| {
+        it.txn.erase_scheduled(it.user, ScheduledId(it.from), ERASE_ROWS_MAX / SCHEDULED_ROWS);
+    };
+    Name Media, record |name, row| {
+        name.len() == 8 && try_decode::<Media>(row).is_some_and(|media| *encode(&media) == *row)
+    };
+    Name MediaFile;
+    Name MediaOf, erase |it| it.each(MEDIA_ROWS, |txn, _, media| txn.remove_media(MediaId(media)));
+    Name MediaSpace, record is::<MediaSpace>;
+
+    // Accounts.
+    Point Account, record |_, row| Account::try_of_row(row).is_some();
+    Name Email, record is::<UserId>;
+    Name Invite, record |name, row| name.len() == 32 && Invite::try_of_row(row).is_some();
+    Point App, record |_, row| App::try_of_row(row).is_some();
+    Point AppUses, record is::<u32>;
+    Name UnusedApp;
+    Point Grant, record |_, row| Grant::try_of_row(row).is_some();
+    Name GrantSecret, record |name, row| name.len() == 32 && is::<u64>(name, row);
+    Name GrantOf, erase |it| it.each(GRANT_ROWS, |txn, _, grant| txn.remove_grant(GrantId(grant)));
+
+    // Samples.
+    Point Sample, record is::<Sample>;
+    Set Samples;
+    Name SampleSet, record is::<SampleSet>;
+    Name SampleLabel, record |name, row| name.len() > 8 && is::<u32>(name, row);
+
+    // What is due, and results of requests.
+    Name Due, record due::is_record;
+    Name Idempotency, record |name, row| name.len() == 20 && is::<([u8; 8], Outcome)>(name, row);
+
+    // Not of the feed.
+    Point BucketOfSpace;
+    Set OrphanedSpaces;
+    Set FreeSpaces;
+    Name Bucket;
+    Name KeyExpiry;
+    Name Sender;
+}
+
+fn is<T: DeserializeOwned>(_: &[u8], row: &[u8]) -> bool {
+    try_decode::<T>(row).is_some()
+}
+
+/// The check of the rows of a table, if not all rows are records.
+pub(crate) fn record_check(table: Table) -> Option<impl Fn(&[u8], &[u8]) -> bool> {
+    let declared = DECLARED.iter().find(|of| of.table == table).and_then(|of| of.is_record);
+    let whole = WHOLE_ROWS.into_iter().find(|of| Table::Name(of.table()) == table);
+    (declared.is_some() || whole.is_some()).then_some(move |name: &[u8], row: &[u8]| {
+        declared.is_none_or(|check| check(name, row))
+            && whole.is_none_or(|whole| whole.is_record(name, row))
+    })
+}
+
+/// The removal of what a deleted user has in a table, unless it is one of a relation.
+pub(super) fn eraser(table: Table) -> Option<fn(&mut Erase<'_, '_>)> {
+    DECLARED.iter().find(|of| of.table == table).and_then(|of| of.erase)
+}
+
+/// All tables with items of users, in the order in which those of a deleted user are removed.
+fn erased_tables() -> impl Iterator<Item = Table> {
+    let declared = DECLARED.iter().filter(|of| of.erase.is_some()).map(|of| of.table);
+    declared.chain(RELATIONS.into_iter().flat_map(Relation::tables).map(Table::Set))
+}
+
+/// The order in which rows are removed.
+impl Remains {
+    /// What is removed first.
+    #[must_use]
+    pub fn first() -> Self {
+        Self::in_table(erased_tables().next())
+    }
+
+    /// What is removed after it.
+    #[must_use]
+    pub fn next(self) -> Self {
+        Self::in_table(self.and_after().nth(1))
+    }
+
+    /// Number of tables whose rows are removed from here on.
+    #[must_use]
+    pub fn phases_left(self) -> usize {
+        self.and_after().count()
+    }
+
+    /// Whether there is a phase in which it is removed.
+    pub(crate) fn is_known(self) -> bool {
+        self == Self::NOTHING || self.phases_left() > 0
+    }
+
+    fn and_after(self) -> impl Iterator<Item = Table> {
+        erased_tables().skip_while(move |table| Some(*table) != self.table())
+    }
+}
+
+/// Whether a table has exactly one declaration.
+const fn is_declared_once(tag: u8) -> bool {
+    let (mut found, mut at) = (0, 0);
+    while let Some((first, _)) = DECLARED.split_at(at).1.split_first() {
+        found += (first.table.tag() == tag) as usize;
+        at += 1;
+    }
+    at = 0;
+    while let Some((first, _)) = RELATIONS.split_at(at).1.split_first() {
+        found += (first.forward.tag() == tag || first.backward.tag() == tag) as usize;
+        at += 1;
+    }
+    at = 0;
+    while let Some((first, _)) = WHOLE_TABLES.split_at(at).1.split_first() {
+        found += (first.tag() == tag) as usize;
+        at += 1;
+    }
+    found == 1
+}
+
+const _: () = {
+    let mut tag = 0;
+    // Above are no tables of this format.
+    while tag < 0xfb {
+        assert!(Table::of_tag(tag).is_none() || is_declared_once(tag), "declare the table once");
+        tag += 1;
+    }
+};

@@ -1,0 +1,241 @@
+//! Records of which all that an owner has are one row. Each kind is one declaration; reads, changes, costs, checks and
+//! erasure follow from it.
+//!
+//! **Invariant:** a reader sees all of an owner as one command left them, and an owner who has none costs one look-up. The
+//! length of a row is bounded by the limits on what is in it.
+
+use std::collections::BTreeSet;
+
+use rows::{Cost, NameTable, PutRows, Rows, Value, decode, encode, try_decode};
+use serde::{Serialize, de::DeserializeOwned};
+
+use super::{Facts, Txn};
+use crate::conversation::ConversationMark;
+use crate::filter::Filter;
+use crate::follow_options::{FollowOptions, OptionsOf};
+use crate::ids::{PostId, UserId};
+use crate::limits;
+use crate::version::PostVersion;
+
+/// All that an owner has of something, as one row; no row if there is nothing.
+pub struct WholeRow<O, T> {
+    table: NameTable,
+    /// Most bytes of a row.
+    bytes_max: usize,
+    /// Whether a command can have stored these, of which there is at least one.
+    is_valid: fn(&[T]) -> bool,
+    /// Whether the owner, who exists, can have this one.
+    fits: fn(Facts<'_>, O, &T) -> bool,
+}
+
+/// The filters of a user, the oldest first.
+pub const FILTERS: WholeRow<UserId, Filter> = WholeRow {
+    table: NameTable::Filters,
+    bytes_max: limits::FILTERS_BYTES_MAX,
+    is_valid: |_| true,
+    fits: |_, _, _| true,
+};
+
+/// Marks of the conversations of a user: one of each, those of the newest posts first.
+pub const CONVERSATION_MARKS: WholeRow<UserId, ConversationMark> = WholeRow {
+    table: NameTable::Conversations,
+    bytes_max: limits::CONVERSATIONS_BYTES_MAX,
+    is_valid: |marks| {
+        let firsts: BTreeSet<_> = marks.iter().map(|mark| mark.first).collect();
+        let is_bounded = marks.len() <= limits::CONVERSATION_MARKS_MAX;
+        let is_sorted = marks.is_sorted_by(|one, other| one.read >= other.read);
+        is_bounded && is_sorted && firsts.len() == marks.len()
+    },
+    fits: |_, _, _| true,
+};
+
+/// Options of the follows and requests of a user that are not the default, in ascending order of the followed.
+pub const FOLLOW_OPTIONS: WholeRow<UserId, OptionsOf> = WholeRow {
+    table: NameTable::FollowOptions,
+    bytes_max: limits::FOLLOW_OPTIONS_BYTES_MAX,
+    is_valid: |all| {
+        let notifying = all.iter().filter(|it| it.options.notified_since.is_some()).count();
+        all.is_sorted_by(|one, other| one.other < other.other)
+            && all.len() <= limits::FOLLOW_OPTIONS_MAX
+            && notifying <= limits::NOTIFYING_MAX
+            && all.iter().all(|found| found.options != FollowOptions::default())
+    },
+    fits: |facts, user, it| {
+        // Those of a deleted user are removed at the end, and the follows earlier.
+        facts.is_deleted(user) || facts.follows(user, it.other) || facts.requests(user, it.other)
+    },
+};
+
+/// First posts of the threads that a user has muted, in the order in which they did.
+pub const MUTED_THREADS: WholeRow<UserId, PostId> = WholeRow {
+    table: NameTable::MutedThreads,
+    bytes_max: limits::MUTED_THREADS_BYTES_MAX,
+    is_valid: |threads| {
+        let different: BTreeSet<_> = threads.iter().collect();
+        threads.len() <= limits::MUTED_THREADS_MAX && different.len() == threads.len()
+    },
+    fits: |_, _, _| true,
+};
+
+/// Earlier versions of an edited post, the oldest first: the first one, and the newest of the others.
+pub const POST_VERSIONS: WholeRow<PostId, PostVersion> = WholeRow {
+    table: NameTable::PostVersions,
+    bytes_max: limits::VERSIONS_BYTES_MAX,
+    is_valid: |versions| versions.is_sorted_by(|one, other| one.since < other.since),
+    fits: |facts, post, _| facts.stored_post(post).is_some_and(|post| post.edited.is_some()),
+};
+
+macro_rules! all {
+    ($($kind:ident),*) => {
+        /// All kinds.
+        pub(crate) const WHOLE_ROWS: [&dyn AnyWholeRow; WHOLE_TABLES.len()] = [$(&$kind),*];
+
+        /// Their tables.
+        pub const WHOLE_TABLES: [NameTable; [$(stringify!($kind)),*].len()] = [$($kind.table),*];
+    };
+}
+
+all!(FILTERS, CONVERSATION_MARKS, FOLLOW_OPTIONS, MUTED_THREADS, POST_VERSIONS);
+
+impl<R: Rows + ?Sized> Facts<'_, R> {
+    /// The filters of `user`, the oldest first. They may have posts that are deleted, or that the user may not see any more.
+    #[must_use]
+    pub fn filters(&self, user: UserId) -> Vec<Filter> {
+        self.whole(&FILTERS, user)
+    }
+
+    /// What a user did with conversations, in the order of what was read, the newest first.
+    #[must_use]
+    pub fn conversation_marks(&self, user: UserId) -> Vec<ConversationMark> {
+        self.whole(&CONVERSATION_MARKS, user)
+    }
+
+    /// The options of all follows of a user that are not the default, in ascending order of the followed.
+    #[must_use]
+    pub fn all_follow_options(&self, user: UserId) -> Vec<OptionsOf> {
+        self.whole(&FOLLOW_OPTIONS, user)
+    }
+
+    /// The first posts of the threads that a user has muted, in the order in which they did. Some may be deleted.
+    #[must_use]
+    pub fn muted_threads(&self, user: UserId) -> Vec<PostId> {
+        self.whole(&MUTED_THREADS, user)
+    }
+
+    /// What a post said before it was edited, the oldest version first: the first one, and the newest of the others. Who
+    /// may see the post is not checked.
+    #[must_use]
+    pub fn post_versions(&self, post: PostId) -> Vec<PostVersion> {
+        self.whole(&POST_VERSIONS, post)
+    }
+
+    fn whole<O: RowOwner, T: DeserializeOwned>(&self, kind: &WholeRow<O, T>, owner: O) -> Vec<T> {
+        let row = self.rows.name(kind.table, owner.key().as_ref());
+        row.map_or_else(Vec::new, |row| decode(&row))
+    }
+}
+
+impl Txn<'_> {
+    /// Stores all that an owner has of something.
+    pub(crate) fn put_whole<O: RowOwner, T: Serialize>(
+        &mut self,
+        kind: &WholeRow<O, T>,
+        owner: O,
+        all: &[T],
+    ) {
+        kind.put(self.rows, owner, all);
+    }
+}
+
+impl<O: RowOwner, T: Serialize> WholeRow<O, T> {
+    /// Writes all that an owner has.
+    pub fn put(&self, rows: &mut (impl PutRows + ?Sized), owner: O, all: &[T]) {
+        let value = (!all.is_empty()).then(|| encode(&all));
+        rows.put_name(self.table, owner.key().as_ref(), value);
+    }
+}
+
+impl<O, T> WholeRow<O, T> {
+    /// Cost of reading and writing all that an owner has.
+    pub(crate) const fn cost(&self) -> Cost {
+        let cost = Cost::of_rows(1, self.bytes_max + 16);
+        Cost { work: cost.work + self.bytes_max, ..cost }
+    }
+}
+
+/// An owner of a row.
+pub trait RowOwner: Copy {
+    /// Bytes of the key.
+    type Key: AsRef<[u8]>;
+
+    /// The key of the row.
+    fn key(self) -> Self::Key;
+
+    /// Reverses [`RowOwner::key`].
+    fn of_key(key: &[u8]) -> Option<Self>;
+
+    /// Whether rows of this owner may be stored.
+    fn may_own(self, facts: Facts<'_>) -> bool;
+}
+
+impl RowOwner for UserId {
+    type Key = [u8; 4];
+
+    fn key(self) -> [u8; 4] {
+        self.0.to_be_bytes()
+    }
+
+    fn of_key(key: &[u8]) -> Option<Self> {
+        key.try_into().ok().map(|key| Self(u32::from_be_bytes(key)))
+    }
+
+    fn may_own(self, facts: Facts<'_>) -> bool {
+        facts.exists(self) || facts.is_erasing(self)
+    }
+}
+
+impl RowOwner for PostId {
+    type Key = [u8; 8];
+
+    fn key(self) -> [u8; 8] {
+        self.0.to_be_bytes()
+    }
+
+    fn of_key(key: &[u8]) -> Option<Self> {
+        key.try_into().ok().map(|key| Self(u64::from_be_bytes(key)))
+    }
+
+    fn may_own(self, facts: Facts<'_>) -> bool {
+        facts.stored_post(self).is_some()
+    }
+}
+
+/// A [`WholeRow`] of any owner and content.
+pub(crate) trait AnyWholeRow {
+    /// Its table.
+    fn table(&self) -> NameTable;
+
+    /// Whether key and value are such a row.
+    fn is_record(&self, key: &[u8], value: &[u8]) -> bool;
+
+    /// What a row should be, which is a record.
+    fn mended(&self, facts: Facts<'_>, key: &[u8], value: &[u8]) -> Option<Value>;
+}
+
+impl<O: RowOwner, T: Serialize + DeserializeOwned> AnyWholeRow for WholeRow<O, T> {
+    fn table(&self) -> NameTable {
+        self.table
+    }
+
+    fn is_record(&self, key: &[u8], value: &[u8]) -> bool {
+        let all = try_decode::<Vec<T>>(value).filter(|all| !all.is_empty());
+        O::of_key(key).is_some() && all.is_some_and(|all| (self.is_valid)(&all))
+    }
+
+    fn mended(&self, facts: Facts<'_>, key: &[u8], value: &[u8]) -> Option<Value> {
+        let owner = O::of_key(key).filter(|owner| owner.may_own(facts))?;
+        let mut all: Vec<T> = try_decode(value)?;
+        all.retain(|one| (self.fits)(facts, owner, one));
+        (!all.is_empty()).then(|| encode(&all))
+    }
+}
