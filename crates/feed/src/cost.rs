@@ -8,6 +8,7 @@ use rows::{Cost, WORK_PER_ROW};
 use crate::accounts::{AccountCommand, AppRequest, RedirectUri, Website};
 use crate::command::{Command, Request};
 use crate::due::DueWork;
+use crate::facts::relation::{RELATIONS, Relation};
 use crate::facts::whole::{CONVERSATION_MARKS, WHOLE_TABLES};
 use crate::filter::FilterChange;
 use crate::limits::{
@@ -46,7 +47,7 @@ const TAG_ROW_BYTES: usize = 32;
 const MEDIA_BYTES: usize = DESCRIPTION_BYTES_MAX + 1_024;
 /// The last rows of a deleted user are removed at once.
 const _: () =
-    assert!(FEATURED_TAGS_MAX + FOLLOWED_TAGS_MAX + WHOLE_TABLES.len() + 5 <= ERASE_ROWS_MAX);
+    assert!(FEATURED_TAGS_MAX + FOLLOWED_TAGS_MAX + WHOLE_TABLES.len() + 6 <= ERASE_ROWS_MAX);
 /// Bytes of the key of each.
 const LIST_ROW_BYTES: usize = 16;
 /// Finding URLs, mentions and hashtags in a byte of a text.
@@ -329,7 +330,8 @@ fn later_boosts_cost() -> Cost {
 fn user_deletion_cost() -> Cost {
     let cost = Cost::of_rows(7, HANDLE_CHARS_MAX + 96);
     // Relations with each deleted user whose rows are not removed, and with the deleted user who is read twice.
-    let looked_up = 2 * 9 * (ERASING_USERS_MAX as usize + 1);
+    let related: usize = RELATIONS.into_iter().map(Relation::counts_number).sum();
+    let looked_up = 2 * (1 + related) * (ERASING_USERS_MAX as usize + 1);
     Cost { work: cost.work + looked_up * WORK_PER_ROW + USER_BYTES_MAX, ..cost }
 }
 

@@ -13,7 +13,7 @@
 use rows::{NameTable, PointTable, Rows, SetTable, Span, Table};
 
 use super::relation::{RELATIONS, Relation};
-use super::whole::WHOLE_TABLES;
+use super::whole;
 use super::{Facts, Txn, user_id};
 use crate::due::{Due, DueWork};
 use crate::ids::{PostId, UserId, UserRef};
@@ -185,8 +185,7 @@ impl Txn<'_> {
         self.rows.put_point(PointTable::Markers, user.0.into(), None);
         self.rows.put_member(SetTable::LockedUsers, user.0.into(), 0, None);
         self.remove_user_tags(user);
-        for table in WHOLE_TABLES {
-            // Owners of other tables are posts, whose keys are longer.
+        for table in whole::tables_of_users() {
             self.rows.put_name(table, &user.0.to_be_bytes(), None);
         }
         self.rows.put_member(SetTable::ErasingUsers, 0, user.0.into(), None);

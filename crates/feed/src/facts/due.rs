@@ -83,7 +83,10 @@ fn read(row: &[u8]) -> Option<u64> {
 
 /// How far the removal of a deleted user is, by the bytes of its row.
 fn read_erasure(row: &[u8]) -> Option<(Remains, u64)> {
-    if row.is_empty() { Some((Remains::first(), 0)) } else { try_decode(row) }
+    if row.is_empty() {
+        return Some((Remains::first(), 0));
+    }
+    try_decode(row).filter(|(remains, _): &(Remains, u64)| remains.is_known())
 }
 
 impl Txn<'_> {

@@ -1,5 +1,4 @@
-//! Relations of users to users. Each is one declaration; reads, changes, counts, checks, erasure and lines of an export
-//! follow from it.
+//! Relations of users to users. Each is one declaration; reads, changes, counts, checks and erasure follow from it.
 //!
 //! **Invariant:** a relation has a row for both users.
 //! **Invariant:** counts of users are the numbers of these rows. Totals leave out deleted users, or count all rows:
@@ -53,35 +52,31 @@ pub(crate) enum Total {
     Rows(fn(&mut Totals) -> &mut u64),
 }
 
-/// What is not declared.
-const PLAIN: Relation = Relation {
-    forward: SetTable::Following,
-    backward: SetTable::Followers,
-    count: |counts| &mut counts.following,
-    back_count: None,
-    total: Total::None,
-    has_numbers: false,
-    is_across_blocks: false,
-    text: None,
-    end_rows: 0,
-    end: |_, _, _| 0,
-};
+/// A relation of which nothing else is declared.
+const fn plain(forward: SetTable, backward: SetTable, count: CountOf) -> Relation {
+    Relation {
+        forward,
+        backward,
+        count,
+        back_count: None,
+        total: Total::None,
+        has_numbers: false,
+        is_across_blocks: false,
+        text: None,
+        end_rows: 0,
+        end: |_, _, _| 0,
+    }
+}
 
 /// Blocks.
 pub const BLOCKS: Relation = Relation {
-    forward: SetTable::Blocks,
-    backward: SetTable::BlockedBy,
-    count: |counts| &mut counts.blocks,
     total: Total::Rows(|totals| &mut totals.blocks),
     is_across_blocks: true,
-    ..PLAIN
+    ..plain(SetTable::Blocks, SetTable::BlockedBy, |counts| &mut counts.blocks)
 };
 
 /// Mutes. See [`Mute::number`](crate::Mute::number).
 pub const MUTES: Relation = Relation {
-    forward: SetTable::Mutes,
-    backward: SetTable::MutedBy,
-    count: |counts| &mut counts.mutes,
     total: Total::Rows(|totals| &mut totals.mutes),
     has_numbers: true,
     is_across_blocks: true,
@@ -90,62 +85,41 @@ pub const MUTES: Relation = Relation {
         let end = txn.facts().mute(user, other).and_then(|mute| mute.end_of(user, other));
         end.into_iter().map(|end| txn.put_due(end, None)).count()
     },
-    ..PLAIN
+    ..plain(SetTable::Mutes, SetTable::MutedBy, |counts| &mut counts.mutes)
 };
 
-/// Follows. The follower may have options of them, and lists. Those of a deleted user are removed with others of theirs.
+/// Follows. The follower may have options of them, and the followed in lists.
 pub const FOLLOWS: Relation = Relation {
-    forward: SetTable::Following,
-    backward: SetTable::Followers,
-    count: |counts| &mut counts.following,
     back_count: Some(|counts| &mut counts.followers),
     total: Total::Shown(|totals| &mut totals.follows),
     end_rows: 1 + LIST_ROWS * limits::LISTS_MAX,
-    end: |txn, user, other| match txn.facts().is_deleted(user) {
-        true => 0,
-        false => {
-            txn.forget_follow_options(user, other);
-            match rows::has_bug("stay-in-lists") {
-                true => 1,
-                false => 1 + LIST_ROWS * txn.leave_lists(user, other),
-            }
+    end: |txn, user, other| {
+        let options = forget_options(txn, user, other);
+        match rows::has_bug("stay-in-lists") {
+            true => options,
+            false => options + LIST_ROWS * txn.leave_lists(user, other),
         }
     },
-    ..PLAIN
+    ..plain(SetTable::Following, SetTable::Followers, |counts| &mut counts.following)
 };
 
 /// Requests to follow. The user may have options of the follow that they ask for.
 pub const REQUESTS: Relation = Relation {
-    forward: SetTable::Requested,
-    backward: SetTable::FollowRequests,
-    count: |counts| &mut counts.requested,
     back_count: Some(|counts| &mut counts.requests),
     end_rows: 1,
-    end: |txn, user, other| match txn.facts().is_deleted(user) {
-        true => 0,
-        false => {
-            txn.forget_follow_options(user, other);
-            1
-        }
-    },
-    ..PLAIN
+    end: forget_options,
+    ..plain(SetTable::Requested, SetTable::FollowRequests, |counts| &mut counts.requested)
 };
 
 /// Friendships.
 pub const FRIENDS: Relation = Relation {
-    forward: SetTable::Friends,
-    backward: SetTable::Friends,
-    count: |counts| &mut counts.friends,
     back_count: Some(|counts| &mut counts.friends),
     total: Total::Shown(|totals| &mut totals.friendships),
-    ..PLAIN
+    ..plain(SetTable::Friends, SetTable::Friends, |counts| &mut counts.friends)
 };
 
 /// Notes of a user about others.
 pub const NOTES: Relation = Relation {
-    forward: SetTable::Notes,
-    backward: SetTable::NotedBy,
-    count: |counts| &mut counts.notes,
     is_across_blocks: true,
     text: Some(PointTable::Note),
     end_rows: 1,
@@ -153,11 +127,21 @@ pub const NOTES: Relation = Relation {
         txn.rows.put_point(PointTable::Note, Relation::key(user, other), None);
         1
     },
-    ..PLAIN
+    ..plain(SetTable::Notes, SetTable::NotedBy, |counts| &mut counts.notes)
 };
 
 /// All relations, in the order in which they are checked and erased. Blocks are first, since a check ends others with them.
+/// The order is a part of the format: see [`tables`](super::tables).
 pub const RELATIONS: [&Relation; 6] = [&BLOCKS, &MUTES, &FOLLOWS, &REQUESTS, &FRIENDS, &NOTES];
+
+/// Removes the options of a follow or of a request. Those of a deleted user are removed at the end, in one row.
+fn forget_options(txn: &mut Txn<'_>, user: UserId, other: UserId) -> usize {
+    if txn.facts().is_deleted(user) {
+        return 0;
+    }
+    txn.forget_follow_options(user, other);
+    1
+}
 
 impl Relation {
     /// The relation that has this table.
@@ -188,11 +172,22 @@ impl Relation {
         u64::from(user.0) << 32 | u64::from(other.0)
     }
 
+    /// Number of the counts that it has of a user.
+    pub(crate) fn counts_number(&self) -> usize {
+        self.counts().count()
+    }
+
     /// The counts that it has of a user: the table whose rows are counted, and the count.
     pub(crate) fn counts(&self) -> impl Iterator<Item = (SetTable, CountOf)> {
         let back = self.back_count.filter(|_| !self.is_mutual());
         let back = back.map(|count| (self.backward, count));
         std::iter::once((self.forward, self.count)).chain(back)
+    }
+
+    /// Whether the users whose ids are the items of a table count it.
+    #[must_use]
+    pub fn is_counted_by_items(&self, table: SetTable) -> bool {
+        table == self.backward || self.back_count.is_some()
     }
 
     /// The count of the user.

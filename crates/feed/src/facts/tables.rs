@@ -3,6 +3,8 @@
 //!
 //! **Invariant:** the rows of a deleted user are removed in the order of these declarations, and then those of relations:
 //! lists are removed before the follows of their members, and scheduled posts before their pictures.
+//! **Invariant:** this order is a part of the format: how far the removal of a user is, is stored and logged as a table, and
+//! what is before it counts as done. A new table may be anywhere; none is moved within a format version.
 
 use rows::{NameTable, PointTable, SetTable, Table, encode, try_decode};
 use serde::de::DeserializeOwned;

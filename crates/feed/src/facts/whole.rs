@@ -1,5 +1,5 @@
-//! Records of which all that an owner has are one row. Each kind is one declaration; reads, changes, costs, checks and
-//! erasure follow from it.
+//! Records of which all that an owner has are one row. Each kind is one declaration; reads, changes, checks and erasure
+//! follow from it, and the cost of what reads and writes a whole row.
 //!
 //! **Invariant:** a reader sees all of an owner as one command left them, and an owner who has none costs one look-up. The
 //! length of a row is bounded by the limits on what is in it.
@@ -97,6 +97,11 @@ macro_rules! all {
 
 all!(FILTERS, CONVERSATION_MARKS, FOLLOW_OPTIONS, MUTED_THREADS, POST_VERSIONS);
 
+/// The tables whose owners are users.
+pub fn tables_of_users() -> impl Iterator<Item = NameTable> {
+    WHOLE_ROWS.into_iter().filter(|whole| whole.is_of_users()).map(AnyWholeRow::table)
+}
+
 impl<R: Rows + ?Sized> Facts<'_, R> {
     /// The filters of `user`, the oldest first. They may have posts that are deleted, or that the user may not see any more.
     #[must_use]
@@ -167,6 +172,8 @@ impl<O, T> WholeRow<O, T> {
 pub trait RowOwner: Copy {
     /// Bytes of the key.
     type Key: AsRef<[u8]>;
+    /// Whether it is a user.
+    const IS_USER: bool;
 
     /// The key of the row.
     fn key(self) -> Self::Key;
@@ -180,6 +187,7 @@ pub trait RowOwner: Copy {
 
 impl RowOwner for UserId {
     type Key = [u8; 4];
+    const IS_USER: bool = true;
 
     fn key(self) -> [u8; 4] {
         self.0.to_be_bytes()
@@ -196,6 +204,7 @@ impl RowOwner for UserId {
 
 impl RowOwner for PostId {
     type Key = [u8; 8];
+    const IS_USER: bool = false;
 
     fn key(self) -> [u8; 8] {
         self.0.to_be_bytes()
@@ -215,6 +224,9 @@ pub(crate) trait AnyWholeRow {
     /// Its table.
     fn table(&self) -> NameTable;
 
+    /// Whether the owners are users.
+    fn is_of_users(&self) -> bool;
+
     /// Whether key and value are such a row.
     fn is_record(&self, key: &[u8], value: &[u8]) -> bool;
 
@@ -225,6 +237,10 @@ pub(crate) trait AnyWholeRow {
 impl<O: RowOwner, T: Serialize + DeserializeOwned> AnyWholeRow for WholeRow<O, T> {
     fn table(&self) -> NameTable {
         self.table
+    }
+
+    fn is_of_users(&self) -> bool {
+        O::IS_USER
     }
 
     fn is_record(&self, key: &[u8], value: &[u8]) -> bool {

@@ -110,14 +110,14 @@ const BEFORE_RELATIONS: [Pass; 43] = [
 ];
 
 /// Lists need follows.
-const LISTS: [Pass; 4] = [
-    Pass::Points(PointTable::Markers),
+const LISTS: [Pass; 3] = [
     Pass::Names(NameTable::List),
     Pass::Names(NameTable::ListMember),
     Pass::Names(NameTable::ListedUser),
 ];
 
-const LAST: [Pass; 12] = [
+const LAST: [Pass; 13] = [
+    Pass::Points(PointTable::Markers),
     Pass::Members(SetTable::LockedUsers),
     Pass::Points(PointTable::Story),
     Pass::Members(SetTable::AuthorStories),

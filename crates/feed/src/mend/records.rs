@@ -43,7 +43,8 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         self.each_name(table, from, |step, name, row| {
             let mended = whole.mended(Facts::new(&*step.rows as &dyn rows::Rows), name, row);
             if mended.as_deref() != Some(row) {
-                step.derived(format!("{table:?} {}: of what is not there", name.escape_ascii()));
+                let shown = name.escape_ascii();
+                step.derived(format!("{table:?} {shown}: it is of what does not exist"));
                 step.rows.put_name(table, name, mended);
             }
         })

@@ -80,7 +80,7 @@ fn act() -> impl Strategy<Value = Act> {
         2 => (0..3_u8, 0..3_u8).prop_map(|(set, label)| Act::Sample(set, label)),
         1 => any::<usize>().prop_map(Act::DeleteSample),
         1 => (2..USERS).prop_map(Act::DeleteUser),
-        2 => (2..USERS, 0..22_u8).prop_map(|(a, step)| Act::Erase(a, step)),
+        2 => (2..USERS, 0..=Remains::first().phases_left() as u8).prop_map(|(a, step)| Act::Erase(a, step)),
         6 => (user(), any::<usize>(), 0..4_usize, prop::bool::weighted(0.7))
             .prop_map(|(a, n, kind, on)| Act::React(a, n, kind, on)),
         1 => user().prop_map(Act::Clear),

@@ -1,8 +1,11 @@
 //! Every declared relation and whole row: a deletion leaves nothing of its users, and a lost direction comes back.
 
 use feed::relation::{RELATIONS, Relation};
-use feed::whole::WHOLE_TABLES;
-use feed::{Command, Done, Mend, Note, Txn, UserId};
+use feed::whole::tables_of_users;
+use feed::{
+    Command, Done, List, ListChange, ListCommand, ListReplies, ListTitle, Mend, Note, Remains, Txn,
+    UserId,
+};
 use rows::{PutRows as _, Rows as _, Scan as _, Table, Value, encode};
 use testkit::MemoryRows;
 
@@ -10,6 +13,11 @@ use crate::support::{World, id, register};
 
 /// The user who is deleted. No item or owner of another kind has this number.
 const USER: UserId = UserId(7);
+
+/// Tags of tables in the order in which they are emptied.
+const ORDER: [u8; 24] = [
+    41, 42, 46, 51, 52, 33, 53, 44, 20, 77, 74, 82, 66, 47, 48, 49, 50, 39, 40, 31, 30, 43, 28, 29,
+];
 
 /// Every relation in both directions between the user and another one for each.
 fn related() -> World {
@@ -66,7 +74,7 @@ fn of_user(rows: &MemoryRows, user: UserId) -> Vec<(Table, Vec<u8>)> {
 #[test]
 fn nothing_is_left_of_a_deleted_user_in_any_table() {
     let mut world = related();
-    for table in WHOLE_TABLES {
+    for table in tables_of_users() {
         let nothing = Value::from_slice(&[0]);
         world.rows.put_name(table, &USER.0.to_be_bytes(), Some(nothing));
     }
@@ -84,6 +92,41 @@ fn nothing_is_left_of_a_deleted_user_in_any_table() {
         assert_eq!(world.facts().stored_counts(other), feed::Counts::default(), "{other:?}");
     }
     assert_eq!(mend(&mut world.rows), 0);
+}
+
+/// A member of a list who is deleted leaves it, also while the owner, who was deleted before, is still being removed.
+#[test]
+fn lists_of_a_user_who_is_being_removed_lose_members() {
+    let mut world = related();
+    let (owner, member) = (UserId(8), UserId(9));
+    world.run(Command::Follow { user: id(owner.0), other: id(member.0) }).unwrap();
+    let change = ListChange::Create(List {
+        title: ListTitle::parse("list").unwrap(),
+        replies: ListReplies::default(),
+    });
+    let created =
+        world.run(Command::List(Box::new(ListCommand { user: id(owner.0), change }))).unwrap();
+    let Done::ListSaved(list) = created else { panic!("{created:?}") };
+    let change = ListChange::Add { list, users: vec![member] };
+    world.run(Command::List(Box::new(ListCommand { user: id(owner.0), change }))).unwrap();
+    for user in [owner, member] {
+        world.run(Command::DeleteUser { user: id(user.0) }).unwrap();
+    }
+    world.erase(member.0);
+    assert_eq!(mend(&mut world.rows), 0);
+    assert_eq!(world.facts().list_members(owner, list), []);
+}
+
+/// The order in which tables of a deleted user are emptied is stored, so it stays what it is within a format version.
+#[test]
+fn tables_of_deleted_users_are_emptied_in_a_fixed_order() {
+    let mut order = Vec::new();
+    let mut remains = Remains::first();
+    while let Some(table) = remains.table() {
+        order.push(table.tag());
+        remains = remains.next();
+    }
+    assert_eq!(order, ORDER);
 }
 
 #[test]

@@ -140,12 +140,14 @@ fn read_ahead(facts: Facts<'_, Store>, user: UserId, table: Table, items: &[u64]
             Table::Set(SetTable::Mentions) => {
                 let _ = facts.conversation_of(user, *item);
             }
-            Table::Set(table) if Relation::of_table(table).is_some() => {
-                if let Ok(other) = u32::try_from(*item).map(UserId) {
+            Table::Set(table) => {
+                let Some(relation) = Relation::of_table(table) else { continue };
+                let Ok(other) = u32::try_from(*item).map(UserId) else { continue };
+                if relation.is_counted_by_items(table) {
                     let _ = facts.stored_counts(other);
-                    if table == SetTable::Followers {
-                        drop(facts.lists_with(other, user));
-                    }
+                }
+                if table == SetTable::Followers {
+                    drop(facts.lists_with(other, user));
                 }
             }
             _ => {}
