@@ -22,10 +22,17 @@ thread_local! {
 
 /// Calls `run` as a part of the request `id`.
 pub fn within<T>(id: RequestId, run: impl FnOnce() -> T) -> T {
-    let outer = CURRENT.replace(Some(id));
-    let done = run();
-    CURRENT.set(outer);
-    done
+    /// The outer id, which is set again also after a panic.
+    struct Outer(Option<RequestId>);
+
+    impl Drop for Outer {
+        fn drop(&mut self) {
+            CURRENT.set(self.0);
+        }
+    }
+
+    let _outer = Outer(CURRENT.replace(Some(id)));
+    run()
 }
 
 /// Polls `future` as a part of the request `id`.

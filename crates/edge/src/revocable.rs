@@ -143,12 +143,31 @@ impl Watched {
 
     /// Whether it is valid now.
     pub async fn is_valid(&mut self) -> bool {
-        std::future::poll_fn(|cx| self.poll_valid(cx)).await
+        let this = Polled::new(self);
+        std::future::poll_fn(|cx| this.0.poll_valid(cx)).await
     }
 
-    /// Completes when it was revoked.
+    /// Completes when it was revoked. A caller that drops this asks [`Watched::is_valid`] before it goes on.
     pub async fn revoked(&mut self) {
-        std::future::poll_fn(|cx| self.poll_revoked(cx)).await;
+        let this = Polled::new(self);
+        std::future::poll_fn(|cx| this.0.poll_revoked(cx)).await;
+    }
+}
+
+/// A permission while a future polls it. Its read begins with that future, since an earlier one may not know that the permission
+/// has ended, and ends with it: a read that nobody polls would keep others from their turns.
+struct Polled<'a>(&'a mut Watched);
+
+impl<'a> Polled<'a> {
+    fn new(watched: &'a mut Watched) -> Self {
+        watched.reading = None;
+        Self(watched)
+    }
+}
+
+impl Drop for Polled<'_> {
+    fn drop(&mut self) {
+        self.0.reading = None;
     }
 }
 
@@ -271,6 +290,32 @@ mod tests {
             assert!(is_revoked(&body.frame().await.unwrap().unwrap_err()));
             assert!(body.is_end_stream(), "what was under way is dropped");
         }
+    }
+
+    /// A permission whose reads wait for a turn, of which there is one.
+    struct InTurn(Arc<tokio::sync::Semaphore>);
+
+    impl Permission for InTurn {
+        fn is_valid_now(&mut self) -> Option<bool> {
+            None
+        }
+
+        fn is_valid(&mut self) -> Pending<'static, bool> {
+            let turns = Arc::clone(&self.0);
+            Box::pin(async move { turns.acquire().await.is_ok() })
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_read_that_nobody_waits_for_keeps_no_turn() {
+        let turns = Arc::new(tokio::sync::Semaphore::new(1));
+        let mut watched = Watched::new(Box::new(InTurn(Arc::clone(&turns))));
+        let taken = turns.acquire().await.unwrap();
+        assert!(tokio::time::timeout(CHECK * 2, watched.revoked()).await.is_err());
+        let next = turns.acquire();
+        drop(taken);
+        drop(next.await.unwrap());
+        assert!(watched.is_valid().await);
     }
 
     #[tokio::test]

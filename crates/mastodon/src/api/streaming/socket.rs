@@ -81,11 +81,14 @@ impl Connection {
                 tokio::time::sleep_until(self.receive_from).await;
                 self.socket.recv().await
             };
-            // The branch that is dropped has only waited: a message does not end a read.
+            // A branch that is dropped has only waited, or begun to compare the token: the others do that, too.
             tokio::select! {
                 () = self.token.revoked() => return None,
                 message = message => {
                     self.receive_from = Instant::now() + PACE;
+                    if !self.token.is_valid().await {
+                        return None;
+                    }
                     match message?.ok()? {
                         Message::Text(text) => self.receive(text.as_str()).await?,
                         Message::Close(_) => return None,
