@@ -158,7 +158,7 @@ impl Feed {
 
     fn own(&mut self, user: u32, media: MediaId) -> Result<&mut ModelMedia, Refusal> {
         let found = self.media.get_mut(&media.0).filter(|media| media.owner == user);
-        found.ok_or_else(|| Refusal::MediaNotFound)
+        found.ok_or(Refusal::MediaNotFound)
     }
 
     fn unattached(&mut self, user: u32, media: MediaId) -> Result<&mut ModelMedia, Refusal> {

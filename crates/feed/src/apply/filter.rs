@@ -62,7 +62,7 @@ struct Filters {
 impl Filters {
     fn find(&mut self, filter: FilterId) -> Result<&mut Filter, Refusal> {
         let found = self.all.iter_mut().find(|other| other.id == filter);
-        found.ok_or_else(|| Refusal::FilterNotFound)
+        found.ok_or(Refusal::FilterNotFound)
     }
 
     /// The id of a new keyword or post: the stamp, or the first one after those that exist.

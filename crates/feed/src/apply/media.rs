@@ -70,7 +70,7 @@ fn add(txn: &mut Txn<'_>, stamp: Stamp, new: &NewMedia) -> Result<MediaDone, Ref
         used,
     };
     if let Some(refusal) = txn.facts().media_refusal(owner, new.profile, media.bytes()) {
-        return Err(refusal.into());
+        return Err(refusal);
     }
     let id = MediaId(stamp.0);
     txn.put_media(id, &media);
@@ -89,7 +89,7 @@ fn changed(media: Media, change: &MediaChange) -> Media {
 fn own(txn: &Txn<'_>, user: &UserRef, media: MediaId) -> Result<Media, Refusal> {
     let user = super::resolve(txn, user)?;
     let found = txn.facts().media(media).filter(|media| media.owner == user);
-    found.ok_or_else(|| Refusal::MediaNotFound)
+    found.ok_or(Refusal::MediaNotFound)
 }
 
 /// An unattached picture of a user.
