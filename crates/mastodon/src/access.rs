@@ -43,6 +43,12 @@ pub(crate) enum Needs {
 }
 
 impl Needs {
+    pub(crate) const READ_ACCOUNTS: Self = Self::Anyone(&[AccessScope::ReadAccounts]);
+    pub(crate) const READ_STATUSES: Self = Self::Anyone(&[AccessScope::ReadStatuses]);
+    pub(crate) const MY_STATUSES: Self = Self::User(&[AccessScope::ReadStatuses]);
+    pub(crate) const WRITE_STATUSES: Self = Self::User(&[AccessScope::WriteStatuses]);
+    pub(crate) const WRITE_ACCOUNTS: Self = Self::User(&[AccessScope::WriteAccounts]);
+
     /// The token that a route needs, for its documentation.
     pub(crate) fn in_words(self) -> String {
         let any_of = |scopes: &[AccessScope]| {

@@ -8,6 +8,7 @@ use axum::http::{Extensions, StatusCode};
 use axum::response::Response;
 use axum::{Extension, Json};
 use edge::LineGate;
+use feed::accounts::AccessScope as S;
 use feed::accounts::{
     AccountCommand, AccountDone, AccountState, Email, GrantId, PasswordHash, Role,
 };
@@ -15,7 +16,9 @@ use feed::{Command, Done, Handle, Refusal, RefusalClass, Reply, UserId};
 use node::Request;
 use serde_json::Value;
 
+use crate::access::Needs;
 use crate::answers;
+use crate::endpoints::Endpoints;
 use crate::entities::Entities;
 use crate::error::ApiError;
 use crate::fields::Fields;
@@ -26,6 +29,16 @@ use crate::secret::{self, Secret};
 use crate::state::{Server, Shared, client_address};
 use crate::tokens::Access;
 use crate::{Registrations, password};
+
+/// Adds the routes.
+pub(crate) fn routes(table: &mut Endpoints) {
+    table.post("/api/v1/accounts", Needs::App(S::WriteAccounts), sign_up);
+    table.get(
+        "/api/v1/accounts/verify_credentials",
+        Needs::User(&[S::ReadAccounts, S::Profile]),
+        verify,
+    );
+}
 
 /// Handles that look as if their user ran the server: only its operator makes such accounts.
 const RESERVED: [&str; 14] = [
@@ -79,7 +92,7 @@ impl Server {
             // Before the hash, which costs more. Whether it is still unused, the command finds out.
             let now_ms = self.node.now_ms();
             let found = self.read(move |node| node.facts().invite(&code, now_ms)).await?;
-            found.ok_or_else(|| of_field(Refusal::BadInvite.into()))?;
+            found.ok_or_else(|| of_field(Refusal::BadInvite))?;
         }
         let waiter = self.limiter.address(address).whole();
         let password = self.passwords.hash(password, waiter).await?;
@@ -249,7 +262,6 @@ fn of_field(refusal: Refusal) -> ApiError {
     ApiError::of_fields(&[(field, code, refusal.to_string())])
 }
 
-/// `POST /api/v1/accounts`
 pub(crate) async fn sign_up(
     State(state): State<Shared>,
     Extension(access): Extension<Access>,
@@ -273,7 +285,6 @@ pub(crate) async fn sign_up(
     Ok(Json(token::entity(&token, scopes, grant)))
 }
 
-/// `GET /api/v1/accounts/verify_credentials`
 pub(crate) async fn verify(State(state): State<Shared>, Me(me): Me) -> Result<Response, ApiError> {
     let read = move |_: &_, entities: &mut Entities<'_>| entities.own_account(me);
     let account = state.entities(Some(me), read).await?.ok_or_else(ApiError::bad_token)?;

@@ -12,7 +12,8 @@ const READ_ACCOUNTS: Needs = User(&[S::ReadAccounts]);
 const READ_NOTIFICATIONS: Needs = User(&[S::ReadNotifications]);
 const WRITE_NOTIFICATIONS: Needs = User(&[S::WriteNotifications]);
 
-pub(crate) fn add(table: &mut Endpoints) {
+/// Adds the routes.
+pub(crate) fn routes(table: &mut Endpoints) {
     lists(table);
     of_statuses(table);
     of_accounts(table);

@@ -6,14 +6,17 @@ use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
 
+use feed::accounts::AccessScope as S;
 use feed::limits::FOLLOWING_MAX;
 use feed::profile::ProfileFilter;
 use feed::{Facts, Handle, PostId, SetTable, ShownItems, Span, Tag, UserId};
 use node::Store;
 use serde_json::json;
 
+use crate::access::Needs;
 use crate::answers;
 use crate::domain;
+use crate::endpoints::Endpoints;
 use crate::entities::Entities;
 use crate::entities::json::{Json, push_made};
 use crate::error::ApiError;
@@ -21,6 +24,17 @@ use crate::fields::{Fields, Params};
 use crate::input::{self, AccountInPath, Me, Reader};
 use crate::paging::{self, Asked, Listed, PAGE_BYTES};
 use crate::state::Shared;
+
+/// Adds the routes.
+pub(crate) fn routes(table: &mut Endpoints) {
+    table.get("/api/v1/accounts", Needs::READ_ACCOUNTS, many);
+    table.get("/api/v1/accounts/lookup", Needs::READ_ACCOUNTS, lookup);
+    table.get("/api/v1/accounts/{id}", Needs::READ_ACCOUNTS, show);
+    table.get("/api/v1/accounts/{id}/statuses", Needs::READ_STATUSES, statuses);
+    table.get("/api/v1/accounts/{id}/followers", Needs::READ_ACCOUNTS, followers);
+    table.get("/api/v1/accounts/{id}/following", Needs::READ_ACCOUNTS, following);
+    table.get("/api/v1/accounts/familiar_followers", Needs::User(&[S::ReadFollows]), familiar);
+}
 
 /// Most ids of one request for accounts or statuses.
 const IDS_MAX: usize = 100;
@@ -32,7 +46,6 @@ const FAMILIAR_MAX: usize = 40;
 const FAMILIAR_READ_MAX: usize = 16_384;
 const _: () = assert!(FAMILIAR_READ_MAX > FOLLOWING_MAX as usize);
 
-/// `GET /api/v1/accounts/{id}`
 pub(crate) async fn show(
     State(state): State<Shared>,
     Reader(reader): Reader,
@@ -45,7 +58,6 @@ pub(crate) async fn show(
     answers::entity(account)
 }
 
-/// `GET /api/v1/accounts?id[]=`
 pub(crate) async fn many(
     State(state): State<Shared>,
     Reader(reader): Reader,
@@ -100,7 +112,6 @@ pub(crate) fn list<I, E: Into<Json>>(
     out
 }
 
-/// `GET /api/v1/accounts/lookup`
 pub(crate) async fn lookup(
     State(state): State<Shared>,
     Reader(reader): Reader,
@@ -124,7 +135,6 @@ pub(crate) fn handle(name: &str, base: &str) -> Option<Handle> {
     host.eq_ignore_ascii_case(domain(base)).then(|| Handle::parse(name).ok()).flatten()
 }
 
-/// `GET /api/v1/accounts/{id}/statuses`
 pub(crate) async fn statuses(
     State(state): State<Shared>,
     Reader(reader): Reader,
@@ -171,7 +181,6 @@ fn pinned(entities: &mut Entities<'_>, user: UserId) -> Listed {
     Listed { json, ..Listed::default() }
 }
 
-/// `GET /api/v1/accounts/{id}/followers`
 pub(crate) async fn followers(
     State(state): State<Shared>,
     Reader(reader): Reader,
@@ -182,7 +191,6 @@ pub(crate) async fn followers(
     related(&state, (reader, user), SetTable::Followers, &uri, &fields).await
 }
 
-/// `GET /api/v1/accounts/{id}/following`
 pub(crate) async fn following(
     State(state): State<Shared>,
     Reader(reader): Reader,
@@ -229,8 +237,8 @@ pub(crate) fn page_of_accounts<'e>(
     asked.list(page, stopped, |user| user.0.into(), |user| entity(entities, user))
 }
 
-/// `GET /api/v1/accounts/familiar_followers`: of each account those of its followers whom the reader follows. Accounts that
-/// were not looked at, because others have taken all the work of a request, are left out.
+/// Of each account those of its followers whom the reader follows. Accounts that were not looked at, because others
+/// have taken all the work of a request, are left out.
 pub(crate) async fn familiar(
     State(state): State<Shared>,
     Me(me): Me,

@@ -4,11 +4,14 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
+use feed::accounts::AccessScope as S;
 use feed::conversation::{Conversation, ConversationMark, ConversationUpdate};
 use feed::{Command, PostId, UserId, UserRef, Visible};
 use serde_json::{Value, json};
 
+use crate::access::Needs;
 use crate::answers;
+use crate::endpoints::Endpoints;
 use crate::entities::Entities;
 use crate::entities::json::Json as Entity;
 use crate::error::ApiError;
@@ -17,12 +20,21 @@ use crate::input::{Me, Once, StatusInPath};
 use crate::paging::{self, Asked};
 use crate::state::{Server, Shared};
 
+/// Adds the routes.
+pub(crate) fn routes(table: &mut Endpoints) {
+    let write_conversations = Needs::User(&[S::WriteConversations]);
+    table.get("/api/v1/timelines/direct", Needs::MY_STATUSES, direct);
+    table.get("/api/v1/conversations", Needs::MY_STATUSES, list);
+    table.delete("/api/v1/conversations/{id}", write_conversations, remove);
+    table.post("/api/v1/conversations/{id}/read", write_conversations, read);
+    table.post("/api/v1/conversations/{id}/unread", write_conversations, unread);
+}
+
 /// The conversation of the user with this first post.
 fn find(entities: &Entities<'_>, first: PostId) -> Option<Conversation> {
     entities.viewer().conversation(first)
 }
 
-/// `GET /api/v1/conversations`
 pub(crate) async fn list(
     State(state): State<Shared>,
     Me(me): Me,
@@ -40,7 +52,6 @@ pub(crate) async fn list(
     state.listed(uri.path(), &fields, &asked, listed)
 }
 
-/// `GET /api/v1/timelines/direct`
 pub(crate) async fn direct(
     State(state): State<Shared>,
     Me(me): Me,
@@ -86,7 +97,6 @@ impl Server {
     }
 }
 
-/// `POST /api/v1/conversations/{id}/read`
 pub(crate) async fn read(
     State(state): State<Shared>,
     Me(me): Me,
@@ -97,7 +107,6 @@ pub(crate) async fn read(
     state.marked(me, Conversation { is_unread: false, ..found }).await
 }
 
-/// `POST /api/v1/conversations/{id}/unread`
 pub(crate) async fn unread(
     State(state): State<Shared>,
     Me(me): Me,
@@ -111,7 +120,6 @@ pub(crate) async fn unread(
     state.marked(me, Conversation { is_unread: true, ..found }).await
 }
 
-/// `DELETE /api/v1/conversations/{id}`
 pub(crate) async fn remove(
     State(state): State<Shared>,
     Me(me): Me,

@@ -4,6 +4,7 @@ use axum::Json;
 use axum::extract::{FromRequestParts, Path, State};
 use axum::http::request::Parts;
 use axum::response::Response;
+use feed::accounts::AccessScope as S;
 use feed::filter::{
     Filter, FilterAction, FilterChange, FilterCommand, FilterContext, FilterContexts, FilterEdit,
     FilterId, FilterKeyword, FilterPartId, FilterText, FilterTime, FilteredPost, Keyword,
@@ -14,13 +15,35 @@ use feed::{Command, Done, UserId, UserRef};
 use serde_json::{Value, json};
 
 use super::accounts::list;
+use crate::access::Needs;
 use crate::answers;
+use crate::endpoints::Endpoints;
 use crate::entities::Entities;
 use crate::entities::filter::{filtered_status, keyword as keyword_entity};
 use crate::error::ApiError;
 use crate::fields::{Fields, Params, boolean};
 use crate::input::{self, Me, Once};
 use crate::state::{Server, Shared};
+
+/// Adds the routes.
+pub(crate) fn routes(table: &mut Endpoints) {
+    let read_filters = Needs::User(&[S::ReadFilters]);
+    let write_filters = Needs::User(&[S::WriteFilters]);
+    table.get("/api/v2/filters", read_filters, all);
+    table.post("/api/v2/filters", write_filters, create);
+    table.get("/api/v2/filters/{id}", read_filters, show);
+    table.put("/api/v2/filters/{id}", write_filters, edit);
+    table.delete("/api/v2/filters/{id}", write_filters, delete);
+    table.get("/api/v2/filters/{id}/keywords", read_filters, keywords);
+    table.post("/api/v2/filters/{id}/keywords", write_filters, add_keyword);
+    table.get("/api/v2/filters/keywords/{id}", read_filters, keyword);
+    table.put("/api/v2/filters/keywords/{id}", write_filters, edit_keyword);
+    table.delete("/api/v2/filters/keywords/{id}", write_filters, delete_keyword);
+    table.get("/api/v2/filters/{id}/statuses", read_filters, statuses);
+    table.post("/api/v2/filters/{id}/statuses", write_filters, add_status);
+    table.get("/api/v2/filters/statuses/{id}", read_filters, status);
+    table.delete("/api/v2/filters/statuses/{id}", write_filters, delete_status);
+}
 
 /// The id of a filter, a keyword or a filtered post in the path, which need not exist.
 pub(crate) struct IdInPath(pub(crate) u64);
@@ -173,7 +196,6 @@ fn keyword_changes(fields: &Fields) -> Result<Vec<KeywordChange>, ApiError> {
     Ok(changes)
 }
 
-/// `POST /api/v2/filters`
 pub(crate) async fn create(
     State(state): State<Shared>,
     Me(me): Me,
@@ -195,7 +217,6 @@ pub(crate) async fn create(
     save(&state, me, once, FilterChange::Create(new)).await
 }
 
-/// `PUT /api/v2/filters/{id}`
 pub(crate) async fn edit(
     State(state): State<Shared>,
     Me(me): Me,
@@ -214,7 +235,6 @@ pub(crate) async fn edit(
     save(&state, me, once, FilterChange::Edit(edit)).await
 }
 
-/// `DELETE /api/v2/filters/{id}`
 pub(crate) async fn delete(
     State(state): State<Shared>,
     Me(me): Me,
@@ -225,7 +245,6 @@ pub(crate) async fn delete(
     Ok(Json(json!({})))
 }
 
-/// `GET /api/v2/filters`
 pub(crate) async fn all(State(state): State<Shared>, Me(me): Me) -> Result<Response, ApiError> {
     let read = move |_: &_, entities: &mut Entities<'_>| {
         list(entities.filters().into_iter(), |filter| Some(entities.filter(&filter)))
@@ -233,7 +252,6 @@ pub(crate) async fn all(State(state): State<Shared>, Me(me): Me) -> Result<Respo
     Ok(answers::json(state.entities(Some(me), read).await?))
 }
 
-/// `GET /api/v2/filters/{id}`
 pub(crate) async fn show(
     State(state): State<Shared>,
     Me(me): Me,
@@ -243,7 +261,6 @@ pub(crate) async fn show(
     answers::entity(state.entities(Some(me), read).await?)
 }
 
-/// `GET /api/v2/filters/{filter_id}/keywords`
 pub(crate) async fn keywords(
     State(state): State<Shared>,
     Me(me): Me,
@@ -254,7 +271,6 @@ pub(crate) async fn keywords(
     Ok(Json(state.of_filter(me, FilterId(id), read).await?))
 }
 
-/// `POST /api/v2/filters/{filter_id}/keywords`
 pub(crate) async fn add_keyword(
     State(state): State<Shared>,
     Me(me): Me,
@@ -272,7 +288,6 @@ pub(crate) async fn add_keyword(
     Ok(Json(keyword_entity(&FilterKeyword { id, keyword })))
 }
 
-/// `GET /api/v2/filters/keywords/{id}`
 pub(crate) async fn keyword(
     State(state): State<Shared>,
     Me(me): Me,
@@ -282,7 +297,6 @@ pub(crate) async fn keyword(
     Ok(Json(keyword_entity(&found)))
 }
 
-/// `PUT /api/v2/filters/keywords/{id}`
 pub(crate) async fn edit_keyword(
     State(state): State<Shared>,
     Me(me): Me,
@@ -302,7 +316,6 @@ pub(crate) async fn edit_keyword(
     Ok(Json(keyword_entity(&FilterKeyword { id: found.id, keyword })))
 }
 
-/// `DELETE /api/v2/filters/keywords/{id}`
 pub(crate) async fn delete_keyword(
     State(state): State<Shared>,
     Me(me): Me,
@@ -316,7 +329,6 @@ pub(crate) async fn delete_keyword(
     Ok(Json(json!({})))
 }
 
-/// `GET /api/v2/filters/{filter_id}/statuses`
 pub(crate) async fn statuses(
     State(state): State<Shared>,
     Me(me): Me,
@@ -326,7 +338,7 @@ pub(crate) async fn statuses(
     Ok(Json(state.of_filter(me, FilterId(id), read).await?))
 }
 
-/// `POST /api/v2/filters/{filter_id}/statuses`: of a boost, what it boosts.
+/// Of a boost, what it boosts.
 pub(crate) async fn add_status(
     State(state): State<Shared>,
     Me(me): Me,
@@ -346,7 +358,6 @@ pub(crate) async fn add_status(
     state.entities_done(me, read).await?.map(Json).ok_or_else(ApiError::not_found)
 }
 
-/// `GET /api/v2/filters/statuses/{id}`
 pub(crate) async fn status(
     State(state): State<Shared>,
     Me(me): Me,
@@ -356,7 +367,6 @@ pub(crate) async fn status(
     Ok(Json(filtered_status(&found)))
 }
 
-/// `DELETE /api/v2/filters/statuses/{id}`
 pub(crate) async fn delete_status(
     State(state): State<Shared>,
     Me(me): Me,

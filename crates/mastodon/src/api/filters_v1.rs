@@ -4,6 +4,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
+use feed::accounts::AccessScope as S;
 use feed::filter::{
     Filter, FilterAction, FilterChange, FilterEdit, FilterPartId, FilterText, Keyword,
     KeywordChange, NewFilter,
@@ -13,7 +14,9 @@ use serde_json::{Value, json};
 
 use super::accounts::list;
 use super::filters::{IdInPath, change, contexts, expires, new_contexts};
+use crate::access::Needs;
 use crate::answers;
+use crate::endpoints::Endpoints;
 use crate::entities::Entities;
 use crate::entities::filter::version_1;
 use crate::error::ApiError;
@@ -21,13 +24,23 @@ use crate::fields::{Fields, Params};
 use crate::input::{Me, Once};
 use crate::state::{Server, Shared};
 
+/// Adds the routes.
+pub(crate) fn routes(table: &mut Endpoints) {
+    let read_filters = Needs::User(&[S::ReadFilters]);
+    let write_filters = Needs::User(&[S::WriteFilters]);
+    table.get("/api/v1/filters", read_filters, all);
+    table.post("/api/v1/filters", write_filters, create);
+    table.get("/api/v1/filters/{id}", read_filters, show);
+    table.put("/api/v1/filters/{id}", write_filters, edit);
+    table.delete("/api/v1/filters/{id}", write_filters, delete);
+}
+
 /// What apps do with what matches: without `irreversible` they warn.
 fn action(fields: &Fields) -> Result<Option<FilterAction>, ApiError> {
     let hides = fields.flag("irreversible")?;
     Ok(hides.map(|hides| if hides { FilterAction::Hide } else { FilterAction::Warn }))
 }
 
-/// `GET /api/v1/filters`
 pub(crate) async fn all(State(state): State<Shared>, Me(me): Me) -> Result<Response, ApiError> {
     let filters = state.read(move |node| node.facts().filters(me)).await?;
     let keywords = filters
@@ -36,7 +49,6 @@ pub(crate) async fn all(State(state): State<Shared>, Me(me): Me) -> Result<Respo
     Ok(answers::json(list(keywords, Some)))
 }
 
-/// `GET /api/v1/filters/{id}`
 pub(crate) async fn show(
     State(state): State<Shared>,
     Me(me): Me,
@@ -46,7 +58,6 @@ pub(crate) async fn show(
     Ok(Json(version_1(&filter, &keyword)))
 }
 
-/// `POST /api/v1/filters`
 pub(crate) async fn create(
     State(state): State<Shared>,
     Me(me): Me,
@@ -66,7 +77,6 @@ pub(crate) async fn create(
     saved(&state, me, move |filter| (filter.id == id).then_some(0)).await
 }
 
-/// `PUT /api/v1/filters/{id}`
 pub(crate) async fn edit(
     State(state): State<Shared>,
     Me(me): Me,
@@ -118,7 +128,7 @@ async fn saved(
     state.entities_done(me, read).await?.map(Json).ok_or_else(ApiError::not_found)
 }
 
-/// `DELETE /api/v1/filters/{id}`: a filter of which nothing would be left is deleted, because this version cannot show it.
+/// A filter of which nothing would be left is deleted, because this version cannot show it.
 pub(crate) async fn delete(
     State(state): State<Shared>,
     Me(me): Me,

@@ -8,13 +8,31 @@ use axum::response::{IntoResponse as _, Response};
 use serde_json::{Value, json};
 
 use super::accounts::{handle, list};
+use crate::access::Needs;
 use crate::answers;
+use crate::endpoints::Endpoints;
 use crate::entities::{Entities, html, instance, languages, time};
 use crate::error::ApiError;
 use crate::fields::Params;
 use crate::input::{self, Reader};
 use crate::paging::limit;
 use crate::state::{Server, Shared};
+
+/// Adds the routes.
+pub(crate) fn routes(table: &mut Endpoints) {
+    table.get("/api/v1/directory", Needs::READ_ACCOUNTS, directory);
+    table.get("/api/v1/instance", Needs::Nothing, version_1);
+    table.get("/api/v2/instance", Needs::Nothing, version_2);
+    table.get("/api/v1/instance/extended_description", Needs::Nothing, extended_description);
+    table.get("/api/v1/instance/rules", Needs::Nothing, rules);
+    table.get("/api/v1/instance/languages", Needs::Nothing, all_languages);
+    table.get("/.well-known/nodeinfo", Needs::Nothing, nodeinfo_links);
+    table.get("/.well-known/host-meta", Needs::Nothing, host_meta);
+    table.get("/nodeinfo/2.0", Needs::Nothing, nodeinfo);
+    // As other reads, it needs no token if the operator allows that.
+    table.get("/.well-known/webfinger", Needs::READ_ACCOUNTS, webfinger);
+    table.get("/health", Needs::Nothing, health);
+}
 
 /// Users of whom those in the directory are: the newest. Others are found by their handles.
 const DIRECTORY_READ_MAX: usize = 8_192;
@@ -31,24 +49,20 @@ impl Server {
     }
 }
 
-/// `GET /api/v1/instance`
 pub(crate) async fn version_1(State(state): State<Shared>) -> Result<Json<Value>, ApiError> {
     let contact = state.contact().await?;
     Ok(Json(instance::version_1(&state.node, &state.options, contact.as_ref())))
 }
 
-/// `GET /api/v2/instance`
 pub(crate) async fn version_2(State(state): State<Shared>) -> Result<Json<Value>, ApiError> {
     let contact = state.contact().await?;
     Ok(Json(instance::version_2(&state.node, &state.options, contact.as_ref())))
 }
 
-/// `GET /api/v1/instance/rules`
 pub(crate) async fn rules(State(state): State<Shared>) -> Json<Value> {
     Json(instance::rules(&state.options.about).into())
 }
 
-/// `GET /instance/picture`
 pub(crate) async fn picture(State(state): State<Shared>) -> Result<Response, ApiError> {
     let picture = state.options.about.picture.as_ref().ok_or_else(ApiError::not_found)?;
     let headers = [
@@ -59,19 +73,17 @@ pub(crate) async fn picture(State(state): State<Shared>) -> Result<Response, Api
     Ok((headers, picture.bytes.clone()).into_response())
 }
 
-/// `GET /nodeinfo/2.0`
 pub(crate) async fn nodeinfo(State(state): State<Shared>) -> Json<Value> {
     Json(instance::nodeinfo(state.node.facts(), &state.options))
 }
 
-/// `GET /.well-known/nodeinfo`
 pub(crate) async fn nodeinfo_links(State(state): State<Shared>) -> Json<Value> {
     let href = format!("{}/nodeinfo/2.0", state.options.base);
     let rel = "http://nodeinfo.diaspora.software/ns/schema/2.0";
     Json(json!({"links": [{"rel": rel, "href": href}]}))
 }
 
-/// `GET /.well-known/host-meta`: where [`webfinger`] is.
+/// Where [`webfinger`] is.
 pub(crate) async fn host_meta(State(state): State<Shared>) -> Response {
     // The base is an origin: it has nothing to escape.
     let body = format!(
@@ -82,7 +94,6 @@ pub(crate) async fn host_meta(State(state): State<Shared>) -> Response {
     ([(CONTENT_TYPE, "application/xrd+xml; charset=utf-8")], body).into_response()
 }
 
-/// `GET /.well-known/webfinger`
 pub(crate) async fn webfinger(
     State(state): State<Shared>,
     Params(fields): Params,
@@ -119,20 +130,19 @@ pub(crate) async fn webfinger(
     Ok(response)
 }
 
-/// `GET /api/v1/instance/extended_description`
 pub(crate) async fn extended_description(State(state): State<Shared>) -> Json<Value> {
     let about = &state.options.about;
     let content = html::content(&about.text, &state.options.base, |_| None);
     Json(json!({"content": content, "updated_at": time::time(about.text_ms)}))
 }
 
-/// `GET /api/v1/instance/languages`: those in which posts can be marked as written, by their codes.
+/// Those in which posts can be marked as written, by their codes.
 pub(crate) async fn all_languages() -> Json<Value> {
     let language = |(code, name): &(&str, &str)| json!({"code": code, "name": name});
     Json(languages::ALL.iter().map(language).collect())
 }
 
-/// `GET /api/v1/directory`: the newest users first, whatever the order that is asked for. Users leave it by a setting.
+/// The newest users first, whatever the order that is asked for. Users leave it by a setting.
 pub(crate) async fn directory(
     State(state): State<Shared>,
     Reader(reader): Reader,
@@ -154,7 +164,6 @@ pub(crate) async fn directory(
     Ok(answers::json(found))
 }
 
-/// `GET /health`
 pub(crate) async fn health() -> &'static str {
     "OK"
 }

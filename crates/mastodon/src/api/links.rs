@@ -7,7 +7,6 @@ use feed::{Handle, Tag};
 use crate::error::ApiError;
 use crate::input;
 
-/// `GET /@{handle}` and `/users/{handle}`
 pub(crate) async fn profile(Path(handle): Path<String>) -> Response {
     match Handle::parse(&handle) {
         Ok(handle) => Redirect::to(&format!("/#/@{}", handle.as_str())).into_response(),
@@ -15,7 +14,6 @@ pub(crate) async fn profile(Path(handle): Path<String>) -> Response {
     }
 }
 
-/// `GET /@{handle}/{id}` and `/users/{handle}/statuses/{id}`
 pub(crate) async fn status(Path((handle, id)): Path<(String, String)>) -> Response {
     match (Handle::parse(&handle), input::post(&id)) {
         (Ok(_), Some(post)) => Redirect::to(&format!("/#/post/{}", post.0)).into_response(),
@@ -23,14 +21,13 @@ pub(crate) async fn status(Path((handle, id)): Path<(String, String)>) -> Respon
     }
 }
 
-/// `GET /tags/{tag}`
 pub(crate) async fn tag(Path(tag): Path<String>) -> Response {
     let Ok(tag) = Tag::parse(&tag) else { return ApiError::not_found().into_response() };
     let tag: String = form_urlencoded::byte_serialize(tag.as_str().as_bytes()).collect();
     Redirect::to(&format!("/#/tags/{tag}")).into_response()
 }
 
-/// `GET /@{handle}/tagged/{tag}`: the page of a profile does not choose among posts.
+/// The page of a profile does not choose among posts.
 pub(crate) async fn tagged(Path((handle, _)): Path<(String, String)>) -> Response {
     profile(Path(handle)).await
 }

@@ -5,6 +5,7 @@ use axum::extract::{FromRequestParts, Path, State};
 use axum::http::Uri;
 use axum::http::request::Parts;
 use axum::response::Response;
+use feed::accounts::AccessScope as S;
 use feed::limits::{LIST_CHANGED_MAX, LIST_MEMBERS_MAX};
 use feed::{
     Command, Done, List, ListChange, ListCommand, ListId, ListReplies, ListTimeline, ListTitle,
@@ -13,13 +14,31 @@ use feed::{
 use serde_json::{Value, json};
 
 use super::accounts::list as json_list;
+use crate::access::Needs;
 use crate::answers;
+use crate::endpoints::Endpoints;
 use crate::entities::Entities;
 use crate::error::ApiError;
 use crate::fields::{Fields, Params};
 use crate::input::{self, AccountInPath, Me, Once};
 use crate::paging::{self, Asked};
 use crate::state::{Server, Shared};
+
+/// Adds the routes.
+pub(crate) fn routes(table: &mut Endpoints) {
+    let read_lists = Needs::User(&[S::ReadLists]);
+    let write_lists = Needs::User(&[S::WriteLists]);
+    table.get("/api/v1/lists", read_lists, all);
+    table.post("/api/v1/lists", write_lists, create);
+    table.get("/api/v1/lists/{id}", read_lists, show);
+    table.put("/api/v1/lists/{id}", write_lists, edit);
+    table.delete("/api/v1/lists/{id}", write_lists, delete);
+    table.get("/api/v1/lists/{id}/accounts", read_lists, accounts);
+    table.post("/api/v1/lists/{id}/accounts", write_lists, add);
+    table.delete("/api/v1/lists/{id}/accounts", write_lists, remove);
+    table.get("/api/v1/accounts/{id}/lists", read_lists, with_account);
+    table.get("/api/v1/timelines/list/{list_id}", read_lists, timeline);
+}
 
 /// The list of the path, which need not exist.
 pub(crate) struct ListInPath(ListId);
@@ -83,7 +102,6 @@ fn parts(fields: &Fields) -> Result<(Option<ListTitle>, Option<ListReplies>), Ap
     Ok((title, replies))
 }
 
-/// `POST /api/v1/lists`
 pub(crate) async fn create(
     State(state): State<Shared>,
     Me(me): Me,
@@ -96,7 +114,6 @@ pub(crate) async fn create(
     save(&state, me, once, ListChange::Create(list)).await
 }
 
-/// `PUT /api/v1/lists/{id}`
 pub(crate) async fn edit(
     State(state): State<Shared>,
     Me(me): Me,
@@ -108,7 +125,6 @@ pub(crate) async fn edit(
     save(&state, me, once, ListChange::Edit { list, title, replies }).await
 }
 
-/// `DELETE /api/v1/lists/{id}`
 pub(crate) async fn delete(
     State(state): State<Shared>,
     Me(me): Me,
@@ -119,7 +135,6 @@ pub(crate) async fn delete(
     Ok(Json(json!({})))
 }
 
-/// `GET /api/v1/lists`
 pub(crate) async fn all(State(state): State<Shared>, Me(me): Me) -> Result<Response, ApiError> {
     let read = move |_: &_, entities: &mut Entities<'_>| {
         json_list(entities.facts().lists(me).into_iter(), |list| entities.list(me, list))
@@ -127,7 +142,6 @@ pub(crate) async fn all(State(state): State<Shared>, Me(me): Me) -> Result<Respo
     Ok(answers::json(state.entities(Some(me), read).await?))
 }
 
-/// `GET /api/v1/lists/{id}`
 pub(crate) async fn show(
     State(state): State<Shared>,
     Me(me): Me,
@@ -137,7 +151,7 @@ pub(crate) async fn show(
     answers::entity(state.entities(Some(me), read).await?)
 }
 
-/// `GET /api/v1/accounts/{id}/lists`: the lists of the reader that the account is in.
+/// The lists of the reader that the account is in.
 pub(crate) async fn with_account(
     State(state): State<Shared>,
     Me(me): Me,
@@ -153,7 +167,7 @@ pub(crate) async fn with_account(
     Ok(answers::json(found))
 }
 
-/// `GET /api/v1/lists/{id}/accounts`. With `limit=0` a page has as many as fit in a response.
+/// With `limit=0` a page has as many as fit in a response.
 pub(crate) async fn accounts(
     State(state): State<Shared>,
     Me(me): Me,
@@ -182,7 +196,6 @@ pub(crate) async fn accounts(
     state.listed(uri.path(), &fields, &asked, listed)
 }
 
-/// `POST /api/v1/lists/{id}/accounts`
 pub(crate) async fn add(
     State(state): State<Shared>,
     Me(me): Me,
@@ -193,7 +206,6 @@ pub(crate) async fn add(
     change_members(&state, me, once, &fields, |users| ListChange::Add { list, users }).await
 }
 
-/// `DELETE /api/v1/lists/{id}/accounts`
 pub(crate) async fn remove(
     State(state): State<Shared>,
     Me(me): Me,
@@ -221,7 +233,6 @@ async fn change_members(
     Ok(Json(json!({})))
 }
 
-/// `GET /api/v1/timelines/list/{list_id}`
 pub(crate) async fn timeline(
     State(state): State<Shared>,
     Me(me): Me,

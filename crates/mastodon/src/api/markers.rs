@@ -5,13 +5,21 @@ use axum::extract::State;
 use feed::{Command, MarkedTimeline, Marker, MarkerUpdate, Markers, MarkersUpdate, UserRef};
 use serde_json::{Map, Value, json};
 
+use crate::access::Needs;
+use crate::endpoints::Endpoints;
 use crate::entities::time::time;
 use crate::error::ApiError;
 use crate::fields::{Fields, Params};
 use crate::input::{self, Me, Once};
 use crate::state::Shared;
 
-/// `GET /api/v1/markers`: those that the request names.
+/// Adds the routes.
+pub(crate) fn routes(table: &mut Endpoints) {
+    table.get("/api/v1/markers", Needs::MY_STATUSES, show);
+    table.post("/api/v1/markers", Needs::WRITE_STATUSES, set);
+}
+
+/// Those that the request names.
 pub(crate) async fn show(
     State(state): State<Shared>,
     Me(me): Me,
@@ -23,8 +31,7 @@ pub(crate) async fn show(
     Ok(entities(markers, asked))
 }
 
-/// `POST /api/v1/markers`: answers with those that it sets. If another app has changed one of them since it was read
-/// here, none is set.
+/// Answers with those that it sets. If another app has changed one of them since it was read here, none is set.
 pub(crate) async fn set(
     State(state): State<Shared>,
     Me(me): Me,

@@ -3,13 +3,16 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
+use feed::accounts::AccessScope as S;
 use feed::media::{Description, Focus, MediaChange, MediaCommand, MediaId, MediaUse};
 use feed::{Command, Refusal, UserId, UserRef};
 use media::Shape;
 use node::Upload;
 use serde_json::{Value, json};
 
+use crate::access::Needs;
 use crate::answers;
+use crate::endpoints::Endpoints;
 use crate::entities::Entities;
 use crate::error::ApiError;
 use crate::fields::Fields;
@@ -17,6 +20,17 @@ use crate::form::Form;
 use crate::input::{Me, MediaInPath, Once, number};
 use crate::limiter::What;
 use crate::state::{Server, Shared};
+
+/// Adds the routes.
+pub(crate) fn routes(table: &mut Endpoints) {
+    let write_media = Needs::User(&[S::WriteMedia]);
+    for path in ["/api/v1/media", "/api/v2/media"] {
+        table.post(path, write_media, add);
+    }
+    table.get("/api/v1/media/{id}", write_media, show);
+    table.put("/api/v1/media/{id}", write_media, change);
+    table.delete("/api/v1/media/{id}", write_media, delete);
+}
 
 /// What is said about a picture, as far as the request says it.
 type Said = (Option<Description>, Option<Focus>);
@@ -62,8 +76,7 @@ impl Server {
     }
 }
 
-/// `POST /api/v1/media` and `POST /api/v2/media`. The small picture is made of the picture, so that of the request
-/// (`thumbnail`) is ignored.
+/// The small picture is made of the picture, so that of the request (`thumbnail`) is ignored.
 pub(crate) async fn add(
     State(state): State<Shared>,
     Me(me): Me,
@@ -84,7 +97,6 @@ pub(crate) async fn add(
     state.attachment(me, id).await
 }
 
-/// `GET /api/v1/media/{id}`
 pub(crate) async fn show(
     State(state): State<Shared>,
     Me(me): Me,
@@ -94,7 +106,6 @@ pub(crate) async fn show(
     state.attachment(me, id).await
 }
 
-/// `PUT /api/v1/media/{id}`
 pub(crate) async fn change(
     State(state): State<Shared>,
     Me(me): Me,
@@ -113,7 +124,6 @@ pub(crate) async fn change(
     state.attachment(me, id).await
 }
 
-/// `DELETE /api/v1/media/{id}`
 pub(crate) async fn delete(
     State(state): State<Shared>,
     Me(me): Me,

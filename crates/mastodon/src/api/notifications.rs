@@ -4,10 +4,13 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
+use feed::accounts::AccessScope as S;
 use feed::{Command, Cursor, NotificationFilter, NotificationId, NotificationPage, Page, UserRef};
 use serde_json::{Value, json};
 
+use crate::access::Needs;
 use crate::answers;
+use crate::endpoints::Endpoints;
 use crate::entities::Entities;
 use crate::entities::notification::KINDS;
 use crate::error::ApiError;
@@ -15,6 +18,17 @@ use crate::fields::{Fields, Params};
 use crate::input::{self, Me, Once, StatusInPath};
 use crate::paging::{self, Asked};
 use crate::state::Shared;
+
+/// Adds the routes.
+pub(crate) fn routes(table: &mut Endpoints) {
+    let mine = Needs::User(&[S::ReadNotifications]);
+    let write = Needs::User(&[S::WriteNotifications]);
+    table.get("/api/v1/notifications", mine, list);
+    table.get("/api/v1/notifications/{id}", mine, show);
+    table.post("/api/v1/notifications/clear", write, clear);
+    table.post("/api/v1/notifications/{id}/dismiss", write, dismiss);
+    table.get("/api/v1/notifications/unread_count", mine, unread_count);
+}
 
 /// Most notifications that are counted as unread.
 const UNREAD_MAX: usize = 100;
@@ -32,7 +46,6 @@ fn filter(fields: &Fields) -> Result<NotificationFilter, ApiError> {
     Ok(NotificationFilter { kinds: Some(kinds.collect()), by })
 }
 
-/// `GET /api/v1/notifications`
 pub(crate) async fn list(
     State(state): State<Shared>,
     Me(me): Me,
@@ -51,7 +64,6 @@ pub(crate) async fn list(
     state.listed(uri.path(), &fields, &asked, listed)
 }
 
-/// `GET /api/v1/notifications/{id}`
 pub(crate) async fn show(
     State(state): State<Shared>,
     Me(me): Me,
@@ -65,7 +77,6 @@ pub(crate) async fn show(
     answers::entity(found)
 }
 
-/// `POST /api/v1/notifications/clear`
 pub(crate) async fn clear(
     State(state): State<Shared>,
     Me(me): Me,
@@ -76,7 +87,6 @@ pub(crate) async fn clear(
     Ok(Json(json!({})))
 }
 
-/// `POST /api/v1/notifications/{id}/dismiss`
 pub(crate) async fn dismiss(
     State(state): State<Shared>,
     Me(me): Me,
@@ -88,7 +98,7 @@ pub(crate) async fn dismiss(
     Ok(Json(json!({})))
 }
 
-/// `GET /api/v1/notifications/unread_count`: how many are after the user's marker, up to the limit.
+/// How many are after the user's marker, up to the limit.
 pub(crate) async fn unread_count(
     State(state): State<Shared>,
     Me(me): Me,

@@ -5,14 +5,22 @@ use axum::response::Response;
 use feed::poll::{NewPoll, PollCommand, PollOptions, PollTime};
 use feed::{Command, PollChoices, Refusal, UserRef};
 
+use crate::access::Needs;
 use crate::answers;
+use crate::endpoints::Endpoints;
 use crate::entities::Entities;
 use crate::error::ApiError;
 use crate::fields::{Fields, Params};
 use crate::input::{Me, Once, Reader, StatusInPath, number};
 use crate::state::Shared;
 
-/// `GET /api/v1/polls/{id}`. A poll has the id of its status.
+/// Adds the routes.
+pub(crate) fn routes(table: &mut Endpoints) {
+    table.get("/api/v1/polls/{id}", Needs::READ_STATUSES, show);
+    table.post("/api/v1/polls/{id}/votes", Needs::WRITE_STATUSES, vote);
+}
+
+/// A poll has the id of its status.
 pub(crate) async fn show(
     State(state): State<Shared>,
     Reader(reader): Reader,
@@ -22,7 +30,6 @@ pub(crate) async fn show(
     answers::entity(state.entities(reader, read).await?)
 }
 
-/// `POST /api/v1/polls/{id}/votes`
 pub(crate) async fn vote(
     State(state): State<Shared>,
     Me(me): Me,

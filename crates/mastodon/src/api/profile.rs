@@ -3,13 +3,16 @@
 use axum::extract::State;
 use axum::response::Response;
 use feed::Visibility;
+use feed::accounts::AccessScope as S;
 use feed::media::{Description, MediaChange, MediaCommand, MediaId, ProfilePicture};
 use feed::{Bio, Command, Language, Name, PostDefaults, ProfileFields, UserEdit, UserId, UserRef};
 
 use media::Shape;
 use node::UploadError;
 
+use crate::access::Needs;
 use crate::answers;
+use crate::endpoints::Endpoints;
 use crate::entities::Entities;
 use crate::entities::status::visibility;
 use crate::error::ApiError;
@@ -18,6 +21,14 @@ use crate::form::{Files, Form};
 use crate::input::{Me, Once};
 use crate::limiter::What;
 use crate::state::{Server, Shared};
+
+/// Adds the routes.
+pub(crate) fn routes(table: &mut Endpoints) {
+    table.patch("/api/v1/accounts/update_credentials", Needs::WRITE_ACCOUNTS, update);
+    table.delete("/api/v1/profile/avatar", Needs::WRITE_ACCOUNTS, delete_avatar);
+    table.delete("/api/v1/profile/header", Needs::WRITE_ACCOUNTS, delete_header);
+    table.get("/api/v1/preferences", Needs::User(&[S::ReadAccounts]), preferences);
+}
 
 /// The files that change the pictures of a profile, and what describes these.
 const PICTURES: [(&str, &str, Shape); 2] = [
@@ -69,7 +80,6 @@ impl Server {
     }
 }
 
-/// `PATCH /api/v1/accounts/update_credentials`
 pub(crate) async fn update(
     State(state): State<Shared>,
     Me(me): Me,
@@ -112,7 +122,6 @@ pub(crate) async fn update(
     answers::entity(account)
 }
 
-/// `DELETE /api/v1/profile/avatar`
 pub(crate) async fn delete_avatar(
     State(state): State<Shared>,
     Me(me): Me,
@@ -121,7 +130,6 @@ pub(crate) async fn delete_avatar(
     clear(&state, me, once, ProfilePicture::Avatar).await
 }
 
-/// `DELETE /api/v1/profile/header`
 pub(crate) async fn delete_header(
     State(state): State<Shared>,
     Me(me): Me,
@@ -197,7 +205,6 @@ fn profile_fields(fields: &Fields) -> Result<Option<ProfileFields>, ApiError> {
     Ok(Some(ProfileFields::parse(pairs)?))
 }
 
-/// `GET /api/v1/preferences`
 pub(crate) async fn preferences(
     State(state): State<Shared>,
     Me(me): Me,

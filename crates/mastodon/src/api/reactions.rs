@@ -3,11 +3,14 @@
 use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
+use feed::accounts::AccessScope as S;
 use feed::{Command, Facts, Page, PostId, Reaction, UserRef, Visibility};
 use node::Store;
 
 use super::accounts::page_of_accounts;
+use crate::access::Needs;
 use crate::answers;
+use crate::endpoints::Endpoints;
 use crate::entities::Entities;
 use crate::error::ApiError;
 use crate::fields::Params;
@@ -15,6 +18,27 @@ use crate::input::{Me, Once, Reader, StatusInPath};
 use crate::limiter::What;
 use crate::paging::{self, Asked};
 use crate::state::Shared;
+
+/// Adds the routes.
+pub(crate) fn routes(table: &mut Endpoints) {
+    let write_favourites = Needs::User(&[S::WriteFavourites]);
+    let write_bookmarks = Needs::User(&[S::WriteBookmarks]);
+    let write_mutes = Needs::User(&[S::WriteMutes]);
+    table.post("/api/v1/statuses/{id}/favourite", write_favourites, favourite);
+    table.post("/api/v1/statuses/{id}/unfavourite", write_favourites, unfavourite);
+    table.post("/api/v1/statuses/{id}/bookmark", write_bookmarks, bookmark);
+    table.post("/api/v1/statuses/{id}/unbookmark", write_bookmarks, unbookmark);
+    table.post("/api/v1/statuses/{id}/pin", Needs::WRITE_ACCOUNTS, pin);
+    table.post("/api/v1/statuses/{id}/unpin", Needs::WRITE_ACCOUNTS, unpin);
+    table.post("/api/v1/statuses/{id}/mute", write_mutes, mute_thread);
+    table.post("/api/v1/statuses/{id}/unmute", write_mutes, unmute_thread);
+    table.get("/api/v1/statuses/{id}/favourited_by", Needs::READ_STATUSES, favourited_by);
+    table.post("/api/v1/statuses/{id}/reblog", Needs::WRITE_STATUSES, boost);
+    table.post("/api/v1/statuses/{id}/unreblog", Needs::WRITE_STATUSES, unboost);
+    table.get("/api/v1/statuses/{id}/reblogged_by", Needs::READ_STATUSES, boosted_by);
+    table.get("/api/v1/favourites", Needs::User(&[S::ReadFavourites]), favourites);
+    table.get("/api/v1/bookmarks", Needs::User(&[S::ReadBookmarks]), bookmarks);
+}
 
 /// Makes the handlers that change what the user does with a status, and answer with it as `$read` reads it.
 macro_rules! changes {
@@ -83,7 +107,7 @@ lists! {
     bookmarks = Bookmark;
 }
 
-/// `POST /api/v1/statuses/{id}/reblog`: answers with the boost.
+/// Answers with the boost.
 pub(crate) async fn boost(
     State(state): State<Shared>,
     Me(me): Me,
@@ -117,7 +141,7 @@ pub(crate) async fn boost(
     answers::entity(state.entities_done(me, boost).await?)
 }
 
-/// `POST /api/v1/statuses/{id}/unreblog`: answers with the status that was boosted, of which `id` may name a boost.
+/// Answers with the status that was boosted, of which `id` may name a boost.
 pub(crate) async fn unboost(
     State(state): State<Shared>,
     Me(me): Me,
@@ -135,7 +159,6 @@ pub(crate) async fn unboost(
     answers::entity(state.entities_done(me, status).await?)
 }
 
-/// `GET /api/v1/statuses/{id}/favourited_by`
 pub(crate) async fn favourited_by(
     state: State<Shared>,
     reader: Reader,
@@ -146,7 +169,6 @@ pub(crate) async fn favourited_by(
     reacted_by(state, reader, (post, Reaction::Favourite), uri, params).await
 }
 
-/// `GET /api/v1/statuses/{id}/reblogged_by`
 pub(crate) async fn boosted_by(
     state: State<Shared>,
     reader: Reader,

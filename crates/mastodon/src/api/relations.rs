@@ -3,12 +3,15 @@
 use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
+use feed::accounts::AccessScope as S;
 use feed::follow_options::FollowWith;
 use feed::{Command, Facts, MuteTime, Note, SetTable, UserId, UserRef};
 use node::Store;
 
 use super::accounts::{page_of_accounts, related_ids};
+use crate::access::Needs;
 use crate::answers;
+use crate::endpoints::Endpoints;
 use crate::entities::Entities;
 use crate::entities::json::push_made;
 use crate::error::ApiError;
@@ -17,10 +20,31 @@ use crate::input::{self, AccountInPath, Me, Once};
 use crate::paging::{self, Asked, PAGE_BYTES};
 use crate::state::{Server, Shared};
 
+/// Adds the routes.
+pub(crate) fn routes(table: &mut Endpoints) {
+    let write_follows = Needs::User(&[S::WriteFollows]);
+    let write_blocks = Needs::User(&[S::WriteBlocks]);
+    let write_mutes = Needs::User(&[S::WriteMutes]);
+    let read_follows = Needs::User(&[S::ReadFollows]);
+    table.post("/api/v1/accounts/{id}/follow", write_follows, follow);
+    table.post("/api/v1/accounts/{id}/unfollow", write_follows, unfollow);
+    table.post("/api/v1/accounts/{id}/remove_from_followers", write_follows, remove_from_followers);
+    table.post("/api/v1/accounts/{id}/block", write_blocks, block);
+    table.post("/api/v1/accounts/{id}/unblock", write_blocks, unblock);
+    table.post("/api/v1/accounts/{id}/mute", write_mutes, mute);
+    table.post("/api/v1/accounts/{id}/unmute", write_mutes, unmute);
+    table.post("/api/v1/accounts/{id}/note", Needs::WRITE_ACCOUNTS, note);
+    table.post("/api/v1/follow_requests/{account_id}/authorize", write_follows, authorize);
+    table.post("/api/v1/follow_requests/{account_id}/reject", write_follows, reject);
+    table.get("/api/v1/follow_requests", read_follows, requests);
+    table.get("/api/v1/accounts/relationships", read_follows, relationships);
+    table.get("/api/v1/blocks", Needs::User(&[S::ReadBlocks]), blocks);
+    table.get("/api/v1/mutes", Needs::User(&[S::ReadMutes]), mutes);
+}
+
 /// Relations that are read as a page of accounts is: each takes about a dozen look-ups.
 const PAGE_IDS_MAX: usize = 80;
 
-/// `GET /api/v1/accounts/relationships`
 pub(crate) async fn relationships(
     State(state): State<Shared>,
     Me(me): Me,
@@ -82,8 +106,7 @@ async fn undo(
 
 /// Makes the handlers of changes without parameters that count, by `$change`.
 macro_rules! changes {
-    ($change:ident: $($(#[$doc:meta])* $name:ident => |$me:ident, $other:ident| $command:expr;)*) => {$(
-        $(#[$doc])*
+    ($change:ident: $($name:ident => |$me:ident, $other:ident| $command:expr;)*) => {$(
         pub(crate) async fn $name(
             State(state): State<Shared>,
             Me(me): Me,
@@ -96,26 +119,18 @@ macro_rules! changes {
 }
 
 changes! { change:
-    /// `POST /api/v1/accounts/{id}/block`
     block => |user, other| Command::Block { user, other };
-    /// `POST /api/v1/follow_requests/{account_id}/authorize`
     authorize => |user, other| Command::AnswerRequest { user, other, accept: true };
 }
 
 changes! { undo:
-    /// `POST /api/v1/accounts/{id}/unfollow`
     unfollow => |user, other| Command::Unfollow { user, other };
-    /// `POST /api/v1/accounts/{id}/remove_from_followers`
     remove_from_followers => |user, other| Command::Unfollow { user: other, other: user };
-    /// `POST /api/v1/accounts/{id}/unblock`
     unblock => |user, other| Command::Unblock { user, other };
-    /// `POST /api/v1/follow_requests/{account_id}/reject`
     reject => |user, other| Command::AnswerRequest { user, other, accept: false };
-    /// `POST /api/v1/accounts/{id}/unmute`
     unmute => |user, other| Command::Unmute { user, other };
 }
 
-/// `POST /api/v1/accounts/{id}/mute`
 pub(crate) async fn mute(
     State(state): State<Shared>,
     Me(me): Me,
@@ -132,7 +147,7 @@ pub(crate) async fn mute(
     change(&state, (me, other), once, command).await
 }
 
-/// `POST /api/v1/accounts/{id}/note`: without a comment, the note is removed.
+/// Without a comment, the note is removed.
 pub(crate) async fn note(
     State(state): State<Shared>,
     Me(me): Me,
@@ -149,8 +164,8 @@ pub(crate) async fn note(
     }
 }
 
-/// `POST /api/v1/accounts/{id}/follow`. What its parameters do not name stays as it is. Posts are at home in all languages:
-/// some alone are refused, so that no app shows it as done.
+/// What its parameters do not name stays as it is. Posts are at home in all languages: some alone are refused, so that
+/// no app shows it as done.
 pub(crate) async fn follow(
     State(state): State<Shared>,
     Me(me): Me,
@@ -185,7 +200,6 @@ async fn own_accounts(
     state.listed(uri.path(), fields, &asked, listed)
 }
 
-/// `GET /api/v1/blocks`
 pub(crate) async fn blocks(
     State(state): State<Shared>,
     Me(me): Me,
@@ -195,7 +209,6 @@ pub(crate) async fn blocks(
     own_accounts(&state, me, (&uri, &fields), SetTable::Blocks).await
 }
 
-/// `GET /api/v1/follow_requests`
 pub(crate) async fn requests(
     State(state): State<Shared>,
     Me(me): Me,
@@ -205,7 +218,6 @@ pub(crate) async fn requests(
     own_accounts(&state, me, (&uri, &fields), SetTable::FollowRequests).await
 }
 
-/// `GET /api/v1/mutes`
 pub(crate) async fn mutes(
     State(state): State<Shared>,
     Me(me): Me,

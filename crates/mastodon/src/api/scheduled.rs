@@ -12,13 +12,23 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
+use crate::access::Needs;
 use crate::answers;
+use crate::endpoints::Endpoints;
 use crate::entities::Entities;
 use crate::error::ApiError;
 use crate::fields::{Fields, Params};
 use crate::input::{Me, Once, StatusInPath};
 use crate::paging::{self, Asked};
 use crate::state::{Server, Shared};
+
+/// Adds the routes.
+pub(crate) fn routes(table: &mut Endpoints) {
+    table.get("/api/v1/scheduled_statuses", Needs::MY_STATUSES, list);
+    table.get("/api/v1/scheduled_statuses/{id}", Needs::MY_STATUSES, show);
+    table.put("/api/v1/scheduled_statuses/{id}", Needs::WRITE_STATUSES, change);
+    table.delete("/api/v1/scheduled_statuses/{id}", Needs::WRITE_STATUSES, cancel);
+}
 
 impl Server {
     /// The response to a change of a scheduled status.
@@ -46,7 +56,6 @@ pub(crate) fn due_ms(fields: &Fields) -> Result<Option<u64>, ApiError> {
     ms.map(Some).ok_or_else(wrong)
 }
 
-/// `GET /api/v1/scheduled_statuses`
 pub(crate) async fn list(
     State(state): State<Shared>,
     Me(me): Me,
@@ -64,7 +73,6 @@ pub(crate) async fn list(
     state.listed(uri.path(), &fields, &asked, listed)
 }
 
-/// `GET /api/v1/scheduled_statuses/{id}`
 pub(crate) async fn show(
     State(state): State<Shared>,
     Me(me): Me,
@@ -75,7 +83,6 @@ pub(crate) async fn show(
     answers::entity(state.entities(Some(me), read).await?)
 }
 
-/// `PUT /api/v1/scheduled_statuses/{id}`
 pub(crate) async fn change(
     State(state): State<Shared>,
     Me(me): Me,
@@ -91,7 +98,6 @@ pub(crate) async fn change(
     state.changed_scheduled(me, id).await
 }
 
-/// `DELETE /api/v1/scheduled_statuses/{id}`
 pub(crate) async fn cancel(
     State(state): State<Shared>,
     Me(me): Me,

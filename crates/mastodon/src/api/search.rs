@@ -3,13 +3,16 @@
 
 use axum::extract::State;
 use axum::response::Response;
+use feed::accounts::AccessScope as S;
 use feed::limits::{SEARCHED_MAX, SIMILAR_MAX};
 use feed::tag;
 use feed::token::TAG_SIGNS;
 use feed::{Handle, PostId, UserId};
 
 use super::accounts::{handle, list};
+use crate::access::Needs;
 use crate::answers;
+use crate::endpoints::Endpoints;
 use crate::entities::Entities;
 use crate::entities::json::push_made;
 use crate::error::ApiError;
@@ -17,6 +20,14 @@ use crate::fields::Params;
 use crate::input::{self, Reader};
 use crate::paging::limit;
 use crate::state::Shared;
+
+/// Adds the routes.
+pub(crate) fn routes(table: &mut Endpoints) {
+    table.get("/api/v1/accounts/search", Needs::READ_ACCOUNTS, accounts);
+    for path in ["/api/v1/search", "/api/v2/search"] {
+        table.get(path, Needs::Anyone(&[S::ReadSearch]), all);
+    }
+}
 
 /// Largest offset of a page of a search: others are read as if it was this one.
 const OFFSET_MAX: usize = 100;
@@ -32,7 +43,6 @@ const TAGS_READ: usize = 60;
 /// Posts that are hidden from the reader over which a search passes, of all its hashtags, beside some of each.
 pub(super) const HIDDEN_TAGGED_MAX: usize = 4_096;
 
-/// `GET /api/v1/accounts/search`
 pub(crate) async fn accounts(
     State(state): State<Shared>,
     Reader(reader): Reader,
@@ -64,7 +74,7 @@ fn named<'q>(query: &'q str, base: &str) -> (&'q str, Option<PostId>) {
     }
 }
 
-/// `GET /api/v2/search`, and `/api/v1/search` of older clients. Texts are not searched.
+/// And `/api/v1/search` of older clients. Texts are not searched.
 pub(crate) async fn all(
     State(state): State<Shared>,
     Reader(reader): Reader,

@@ -14,8 +14,10 @@ use serde_json::{Value, json};
 
 use super::accounts::{ids, list};
 use super::{media, polls, scheduled};
+use crate::access::Needs;
 use crate::answers;
 use crate::domain;
+use crate::endpoints::Endpoints;
 use crate::entities::Entities;
 use crate::entities::json::Json;
 use crate::entities::status::visibility;
@@ -25,6 +27,18 @@ use crate::fields::{Fields, Params};
 use crate::input::{self, Me, Once, Reader, StatusInPath};
 use crate::limiter::What;
 use crate::state::{Server, Shared};
+
+/// Adds the routes.
+pub(crate) fn routes(table: &mut Endpoints) {
+    table.post("/api/v1/statuses", Needs::WRITE_STATUSES, create);
+    table.get("/api/v1/statuses", Needs::READ_STATUSES, many);
+    table.get("/api/v1/statuses/{id}", Needs::READ_STATUSES, show);
+    table.put("/api/v1/statuses/{id}", Needs::WRITE_STATUSES, edit);
+    table.delete("/api/v1/statuses/{id}", Needs::WRITE_STATUSES, delete);
+    table.get("/api/v1/statuses/{id}/context", Needs::READ_STATUSES, context);
+    table.get("/api/v1/statuses/{id}/source", Needs::MY_STATUSES, source);
+    table.get("/api/v1/statuses/{id}/history", Needs::READ_STATUSES, history);
+}
 
 /// Replies that are shown with a status.
 const DESCENDANTS_MAX: usize = 100;
@@ -145,7 +159,6 @@ fn language(fields: &Fields) -> Result<Option<Language>, ApiError> {
     Ok(fields.one("language")?.map(Language::parse).transpose()?)
 }
 
-/// `POST /api/v1/statuses`
 pub(crate) async fn create(
     State(state): State<Shared>,
     Me(me): Me,
@@ -203,7 +216,6 @@ fn publish(new: ScheduledPost, due_ms: Option<u64>) -> Result<Command, ApiError>
     })
 }
 
-/// `GET /api/v1/statuses/{id}`
 pub(crate) async fn show(
     State(state): State<Shared>,
     Reader(reader): Reader,
@@ -212,7 +224,6 @@ pub(crate) async fn show(
     state.status(reader, post).await
 }
 
-/// `GET /api/v1/statuses?id[]=`
 pub(crate) async fn many(
     State(state): State<Shared>,
     Reader(reader): Reader,
@@ -226,7 +237,6 @@ pub(crate) async fn many(
     Ok(answers::json(found))
 }
 
-/// `PUT /api/v1/statuses/{id}`
 pub(crate) async fn edit(
     State(state): State<Shared>,
     Me(me): Me,
@@ -271,7 +281,7 @@ pub(crate) async fn edit(
     state.changed_status(me, post).await
 }
 
-/// `DELETE /api/v1/statuses/{id}`: answers with the status and its source, so that it can be written anew.
+/// Answers with the status and its source, so that it can be written anew.
 pub(crate) async fn delete(
     State(state): State<Shared>,
     Me(me): Me,
@@ -303,7 +313,6 @@ pub(crate) async fn delete(
     answers::entity(Some(status))
 }
 
-/// `GET /api/v1/statuses/{id}/context`
 pub(crate) async fn context(
     State(state): State<Shared>,
     Reader(reader): Reader,
@@ -337,7 +346,6 @@ fn descendants(entities: &Entities<'_>, post: PostId) -> Vec<PostId> {
     found
 }
 
-/// `GET /api/v1/statuses/{id}/source`
 pub(crate) async fn source(
     State(state): State<Shared>,
     Me(me): Me,
@@ -348,7 +356,6 @@ pub(crate) async fn source(
     answers::entity(source)
 }
 
-/// `GET /api/v1/statuses/{id}/history`
 pub(crate) async fn history(
     State(state): State<Shared>,
     Reader(reader): Reader,

@@ -4,6 +4,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::Uri;
 use axum::response::Response;
+use feed::accounts::AccessScope as S;
 use feed::facts::UserTag;
 use feed::limits::FEATURED_TAGS_MAX;
 use feed::tagged::{self, TagQuery};
@@ -14,7 +15,9 @@ use feed::{
 use serde_json::{Value, json};
 
 use super::accounts::list;
+use crate::access::Needs;
 use crate::answers;
+use crate::endpoints::Endpoints;
 use crate::entities::Entities;
 use crate::error::ApiError;
 use crate::fields::{Fields, Params};
@@ -22,12 +25,29 @@ use crate::input::{self, AccountInPath, Me, Once, Reader};
 use crate::paging::{self, Asked, Listed, REPEATED_BYTES_MAX};
 use crate::state::Shared;
 
+/// Adds the routes.
+pub(crate) fn routes(table: &mut Endpoints) {
+    let write_follows = Needs::User(&[S::WriteFollows]);
+    let read_accounts = Needs::User(&[S::ReadAccounts]);
+    table.get("/api/v1/timelines/tag/{hashtag}", Needs::READ_STATUSES, timeline);
+    table.get("/api/v1/tags/{name}", Needs::READ_STATUSES, show);
+    table.post("/api/v1/tags/{name}/feature", Needs::WRITE_ACCOUNTS, feature);
+    table.post("/api/v1/tags/{name}/unfeature", Needs::WRITE_ACCOUNTS, unfeature);
+    table.post("/api/v1/tags/{name}/follow", write_follows, follow);
+    table.post("/api/v1/tags/{name}/unfollow", write_follows, unfollow);
+    table.get("/api/v1/followed_tags", Needs::User(&[S::ReadFollows]), followed);
+    table.get("/api/v1/featured_tags", read_accounts, featured);
+    table.get("/api/v1/featured_tags/suggestions", read_accounts, suggestions);
+    table.post("/api/v1/featured_tags", Needs::WRITE_ACCOUNTS, add_featured);
+    table.delete("/api/v1/featured_tags/{id}", Needs::WRITE_ACCOUNTS, remove_featured);
+    table.get("/api/v1/accounts/{id}/featured_tags", Needs::READ_ACCOUNTS, featured_by);
+}
+
 /// Most hashtags in each of `any`, `all` and `none`: as Mastodon.
 const MORE_TAGS_MAX: usize = 4;
 /// Newest posts of a user in which hashtags to be shown are looked for.
 const SUGGESTING_POSTS: usize = 40;
 
-/// `GET /api/v1/timelines/tag/{hashtag}`
 pub(crate) async fn timeline(
     State(state): State<Shared>,
     Reader(reader): Reader,
@@ -74,7 +94,6 @@ fn more(fields: &Fields, name: &str) -> Result<Vec<Tag>, ApiError> {
     given.take(MORE_TAGS_MAX).filter_map(tag).collect()
 }
 
-/// `GET /api/v1/tags/{name}`
 pub(crate) async fn show(
     State(state): State<Shared>,
     Reader(reader): Reader,
@@ -88,8 +107,7 @@ pub(crate) async fn show(
 
 /// Makes the handlers of changes of what a user has to do with a hashtag. They answer with the hashtag.
 macro_rules! changes {
-    ($($(#[$doc:meta])* $name:ident => |$user:ident, $tag:ident| $command:expr;)*) => {$(
-        $(#[$doc])*
+    ($($name:ident => |$user:ident, $tag:ident| $command:expr;)*) => {$(
         pub(crate) async fn $name(
             State(state): State<Shared>,
             Me(me): Me,
@@ -102,13 +120,9 @@ macro_rules! changes {
 }
 
 changes! {
-    /// `POST /api/v1/tags/{name}/feature`
     feature => |user, tag| Command::FeatureTag { user, tag, on: true };
-    /// `POST /api/v1/tags/{name}/unfeature`
     unfeature => |user, tag| Command::FeatureTag { user, tag, on: false };
-    /// `POST /api/v1/tags/{name}/follow`
     follow => |user, tag| Command::FollowTag { user, tag, on: true };
-    /// `POST /api/v1/tags/{name}/unfollow`
     unfollow => |user, tag| Command::FollowTag { user, tag, on: false };
 }
 
@@ -125,7 +139,7 @@ async fn change(
     Ok(Json(state.entities_done(me, move |entities| entities.tag(&tag, now_ms)).await?))
 }
 
-/// `GET /api/v1/followed_tags`: by the time since when, which is also the id in the links.
+/// By the time since when, which is also the id in the links.
 pub(crate) async fn followed(
     State(state): State<Shared>,
     Me(me): Me,
@@ -148,7 +162,6 @@ pub(crate) async fn followed(
     state.listed(uri.path(), &fields, &asked, listed)
 }
 
-/// `GET /api/v1/featured_tags`
 pub(crate) async fn featured(
     State(state): State<Shared>,
     Me(me): Me,
@@ -156,7 +169,6 @@ pub(crate) async fn featured(
     of(&state, Some(me), me).await
 }
 
-/// `GET /api/v1/accounts/{id}/featured_tags`
 pub(crate) async fn featured_by(
     State(state): State<Shared>,
     Reader(reader): Reader,
@@ -176,7 +188,6 @@ async fn of(state: &Shared, reader: Option<UserId>, user: UserId) -> Result<Resp
     Ok(answers::json(found))
 }
 
-/// `POST /api/v1/featured_tags`
 pub(crate) async fn add_featured(
     State(state): State<Shared>,
     Me(me): Me,
@@ -195,7 +206,6 @@ pub(crate) async fn add_featured(
     answers::entity(state.entities_done(me, read).await?)
 }
 
-/// `DELETE /api/v1/featured_tags/{id}`
 pub(crate) async fn remove_featured(
     State(state): State<Shared>,
     Me(me): Me,
@@ -213,7 +223,7 @@ pub(crate) async fn remove_featured(
     Ok(Json(json!({})))
 }
 
-/// `GET /api/v1/featured_tags/suggestions`: hashtags of the user's newest posts that the profile does not show.
+/// Hashtags of the user's newest posts that the profile does not show.
 pub(crate) async fn suggestions(
     State(state): State<Shared>,
     Me(me): Me,

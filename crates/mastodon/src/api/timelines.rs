@@ -6,12 +6,20 @@ use axum::response::Response;
 use feed::post_lists::{self, PublicList};
 use feed::{PostId, UserId, Visible};
 
+use crate::access::Needs;
+use crate::endpoints::Endpoints;
 use crate::entities::Entities;
 use crate::error::ApiError;
 use crate::fields::Params;
 use crate::input::{Me, Reader};
 use crate::paging::{self, Asked, Listed};
 use crate::state::{Server, Shared};
+
+/// Adds the routes.
+pub(crate) fn routes(table: &mut Endpoints) {
+    table.get("/api/v1/timelines/home", Needs::MY_STATUSES, home);
+    table.get("/api/v1/timelines/public", Needs::READ_STATUSES, public);
+}
 
 impl Server {
     /// A page of home(me) of what is in memory: then nothing needs to wait for a thread that may block.
@@ -27,7 +35,6 @@ impl Server {
     }
 }
 
-/// `GET /api/v1/timelines/home`
 pub(crate) async fn home(
     State(state): State<Shared>,
     Me(me): Me,
@@ -47,7 +54,6 @@ pub(crate) async fn home(
     state.listed(uri.path(), &fields, &asked, listed)
 }
 
-/// `GET /api/v1/timelines/public`
 pub(crate) async fn public(
     State(state): State<Shared>,
     Reader(reader): Reader,

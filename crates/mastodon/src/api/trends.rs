@@ -10,7 +10,9 @@ use feed::Tag;
 
 use super::accounts::list;
 use super::search::HIDDEN_TAGGED_MAX;
+use crate::access::Needs;
 use crate::answers;
+use crate::endpoints::Endpoints;
 use crate::entities::Entities;
 use crate::entities::trends::TRENDS_MAX;
 use crate::error::ApiError;
@@ -18,6 +20,13 @@ use crate::fields::Params;
 use crate::input::{Reader, number};
 use crate::paging::limit;
 use crate::state::Shared;
+
+/// Adds the routes.
+pub(crate) fn routes(table: &mut Endpoints) {
+    for path in ["/api/v1/trends", "/api/v1/trends/tags"] {
+        table.get(path, Needs::READ_STATUSES, tags);
+    }
+}
 
 /// Time for which the hashtags are kept, in milliseconds.
 const KEPT_MS: u64 = 60_000;
@@ -54,7 +63,7 @@ impl Trends {
     }
 }
 
-/// `GET /api/v1/trends/tags`, and `/api/v1/trends` of older clients.
+/// And `/api/v1/trends` of older clients.
 pub(crate) async fn tags(
     State(state): State<Shared>,
     Reader(reader): Reader,

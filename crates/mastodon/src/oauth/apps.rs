@@ -10,6 +10,8 @@ use feed::accounts::{
 use feed::limits::REDIRECT_URIS_MAX;
 use serde_json::{Value, json};
 
+use crate::access::Needs;
+use crate::endpoints::Endpoints;
 use crate::error::ApiError;
 use crate::fields::{Fields, Params};
 use crate::limiter::What;
@@ -18,10 +20,15 @@ use crate::state::{Shared, client_address};
 use crate::tokens::Access;
 use feed::Refusal;
 
+/// Adds the routes.
+pub(crate) fn routes(table: &mut Endpoints) {
+    table.post("/api/v1/apps", Needs::Nothing, register);
+    table.get("/api/v1/apps/verify_credentials", Needs::Token, verify);
+}
+
 /// Scopes of an app, or of a token, that names none.
 pub(crate) const DEFAULT_SCOPES: &str = "read";
 
-/// `POST /api/v1/apps`
 pub(crate) async fn register(
     State(state): State<Shared>,
     extensions: Extensions,
@@ -49,7 +56,6 @@ pub(crate) async fn register(
     Ok(Json(body))
 }
 
-/// `GET /api/v1/apps/verify_credentials`
 pub(crate) async fn verify(
     State(state): State<Shared>,
     Extension(access): Extension<Access>,

@@ -5,9 +5,15 @@ use axum::extract::State;
 use feed::accounts::AccessScope;
 use serde_json::{Value, json};
 
+use crate::access::Needs;
+use crate::endpoints::Endpoints;
 use crate::state::Shared;
 
-/// `GET /.well-known/oauth-authorization-server`
+/// Adds the routes.
+pub(crate) fn routes(table: &mut Endpoints) {
+    table.get("/.well-known/oauth-authorization-server", Needs::Nothing, metadata);
+}
+
 pub(crate) async fn metadata(State(state): State<Shared>) -> Json<Value> {
     let base = &state.options.base;
     let mut grants = vec!["authorization_code", "client_credentials"];

@@ -9,16 +9,24 @@ use feed::accounts::{
 use serde_json::{Value, json};
 
 use super::apps::DEFAULT_SCOPES;
+use crate::access::Needs;
+use crate::endpoints::Endpoints;
 use crate::error::ApiError;
 use crate::fields::Fields;
 use crate::limiter::What;
 use crate::secret::{self, Secret};
 use crate::state::{Server, Shared, client_address};
 
+/// Adds the routes.
+pub(crate) fn routes(table: &mut Endpoints) {
+    // The handler checks the client by its secret.
+    table.post("/oauth/token", Needs::Nothing, token);
+    table.post("/oauth/revoke", Needs::Nothing, revoke);
+}
+
 /// Lengths of a code verifier, in characters (RFC 7636).
 const VERIFIER_CHARS: std::ops::RangeInclusive<usize> = 43..=128;
 
-/// `POST /oauth/token`
 pub(crate) async fn token(
     State(state): State<Shared>,
     headers: HeaderMap,
@@ -103,7 +111,6 @@ impl Server {
     }
 }
 
-/// `POST /oauth/revoke`
 pub(crate) async fn revoke(
     State(state): State<Shared>,
     headers: HeaderMap,

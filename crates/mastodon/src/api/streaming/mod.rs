@@ -18,12 +18,15 @@ use axum::extract::{Path, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
+use feed::accounts::AccessScope as S;
 use feed::{ListId, UserId};
 use futures_util::stream;
 
 use self::channel::{Channel, Of};
 use self::events::{Batch, Events};
+use crate::access::Needs;
 use crate::answers::Client;
+use crate::endpoints::Endpoints;
 use crate::entities::json::Json;
 use crate::error::ApiError;
 use crate::fields::Params;
@@ -31,6 +34,15 @@ use crate::input::Me;
 use crate::state::Shared;
 use crate::streams::Published;
 use crate::tokens::Access;
+
+/// Adds the routes.
+pub(crate) fn routes(table: &mut Endpoints) {
+    let read_statuses_read_notifications = Needs::Stream(&[S::ReadStatuses, S::ReadNotifications]);
+    // The scope that a channel needs is checked when it is known.
+    table.get("/api/v1/streaming", read_statuses_read_notifications, connect);
+    table.get("/api/v1/streaming/health", Needs::Nothing, health);
+    table.get("/api/v1/streaming/{*channel}", read_statuses_read_notifications, listen);
+}
 
 /// The event of a channel of its own.
 const CONVERSATION: &str = "conversation";
@@ -76,7 +88,7 @@ impl Event {
     }
 }
 
-/// `GET /api/v1/streaming`: a WebSocket, or server-sent events of the channel in `stream`.
+/// A WebSocket, or server-sent events of the channel in `stream`.
 pub(crate) async fn connect(
     State(state): State<Shared>,
     Extension(access): Extension<Access>,
@@ -91,7 +103,7 @@ pub(crate) async fn connect(
     }
 }
 
-/// `GET /api/v1/streaming/{channel}`: `user`, `public/local` and so on.
+/// `user`, `public/local` and so on.
 pub(crate) async fn listen(
     State(state): State<Shared>,
     Extension(access): Extension<Access>,
@@ -163,7 +175,6 @@ async fn next(events: &mut Events, channel: &Channel) -> Option<Vec<u8>> {
     }
 }
 
-/// `GET /api/v1/streaming/health`
 pub(crate) async fn health() -> &'static str {
     "OK"
 }
