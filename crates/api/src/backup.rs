@@ -19,11 +19,11 @@ use node::{Backup, Node, NodeBackupError};
 use tokio::sync::mpsc::{self, Sender};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
-use crate::error::{ApiError, ErrorBody};
-use crate::guard::RouteKind;
-use crate::params::Binary;
-use crate::routes::Routes;
+use crate::described::Binary;
+use crate::error::ApiError;
+use crate::route::{Route, reference};
 use crate::state::AppState;
+use edge::Scope;
 
 /// Bytes that are sent at a time.
 const CHUNK_BYTES: usize = 256 << 10;
@@ -34,22 +34,22 @@ const BACKUP_BYTES: usize = 8 << 20;
 /// Longest rest between two chunks.
 const REST_MAX: Duration = Duration::from_millis(200);
 
-pub(crate) fn route(routes: &mut Routes<'_>) {
-    routes.on("GET", "/v1/backup", RouteKind::Plain, backup);
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        Route::get("/v1/backup", backup)
+            .named("make_backup", "Make a backup")
+            .scope(Scope::Admin)
+            .text(
+                "The backup has every change that was acknowledged before the request: all \
+                 data, and the hashes of application keys. Check it when it has arrived: a \
+                 stream that breaks off is an incomplete backup. `roost backup` does so, and \
+                 `roost verify` and `roost restore` read it. Needs the scope `admin`.",
+            )
+            .answers_with("The backup", "application/octet-stream", reference::<Binary>)
+            .errors(&["backup_running"]),
+    ]
 }
 
-/// Make a backup
-///
-/// The backup has every change that was acknowledged before the request: all data, and the hashes of application keys.
-/// Check it when it has arrived: a stream that breaks off is an incomplete backup. `roost backup` does so, and
-/// `roost verify` and `roost restore` read it. Needs the scope `admin`.
-#[utoipa::path(
-    get, path = "/v1/backup", operation_id = "make_backup", tag = "operations",
-    responses(
-        (status = 200, description = "The backup", content_type = "application/octet-stream", body = Binary),
-        (status = 409, description = "`backup_running`: another backup is being made", body = ErrorBody),
-    )
-)]
 pub(crate) async fn backup(State(state): State<Arc<AppState>>) -> Result<Response, ApiError> {
     let Ok(permit) = Arc::clone(&state.backups).try_acquire_owned() else {
         return Err(ApiError::backup_running());

@@ -7,14 +7,18 @@ use axum::response::Response;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::error::{ApiError, ErrorBody};
-use crate::guard::RouteKind;
+use crate::error::ApiError;
 use crate::page::{json, to_json};
-use crate::routes::Routes;
+use crate::route::Route;
 use crate::state::AppState;
 
-pub(crate) fn route(routes: &mut Routes<'_>) {
-    routes.on("GET", "/v1/cluster", RouteKind::Plain, cluster);
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        Route::get("/v1/cluster", cluster)
+            .named("get_cluster", "Get the state of a node of a cluster")
+            .shows::<ClusterView>("The node")
+            .errors(&["no_cluster"]),
+    ]
 }
 
 /// A node of a cluster
@@ -49,14 +53,6 @@ pub(crate) struct ClusterView {
     fetches_files: bool,
 }
 
-/// Get the state of a node of a cluster
-#[utoipa::path(
-    get, path = "/v1/cluster", operation_id = "get_cluster", tag = "operations",
-    responses(
-        (status = 200, description = "The node", body = ClusterView),
-        (status = 404, description = "`no_cluster`: the server is not one of a cluster", body = ErrorBody),
-    )
-)]
 pub(crate) async fn cluster(State(state): State<Arc<AppState>>) -> Result<Response, ApiError> {
     let status = state.node.cluster().ok_or_else(ApiError::no_cluster)?;
     let view = ClusterView {

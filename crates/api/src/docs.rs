@@ -1,6 +1,6 @@
 //! The description of the API, generated from the code: OpenAPI 3.1 and Swagger UI.
 
-mod common;
+pub(crate) mod openapi;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,22 +11,15 @@ use axum::http::HeaderMap;
 use axum::response::{Redirect, Response};
 use edge::StaticFile;
 use parking_lot::RwLock;
+use serde_json::Value;
 use tokio::sync::OnceCell;
-use utoipa::OpenApi as _;
+use utoipa::openapi::OpenApi;
 use utoipa_swagger_ui::Config;
 
-use crate::error::{ApiError, ErrorBody};
+use crate::error::ApiError;
 use crate::files::Name;
-use crate::guard::RouteKind;
-use crate::routes::Routes;
+use crate::route::{Route, inline};
 use crate::state::AppState;
-use crate::v1::{
-    batch, blocks, buckets, context, events, follows, friends, history, keys, notifications, posts,
-    reactions, recognitions, relations, samples, stories, tags, timelines, users,
-};
-use crate::{backup, cluster, operations};
-
-use common::Common;
 
 const OPENAPI: &str = "/v1/openapi.json";
 /// What the page of Swagger UI lacks: on a phone it would be as wide as on a desk.
@@ -34,87 +27,37 @@ const VIEWPORT: &str = r#"<meta name="viewport" content="width=device-width, ini
 /// Colors after those of Swagger UI, many of which are too pale to be read.
 const CONTRAST: &str = include_str!("docs/contrast.css");
 
-pub(crate) fn route(routes: &mut Routes<'_>) {
-    routes.on("GET", OPENAPI, RouteKind::Public, description);
-    routes.on("GET", "/docs", RouteKind::Public, || async { Redirect::permanent("/docs/") });
-    routes.on("GET", "/docs/", RouteKind::Public, |State(state), headers| {
+pub(crate) fn routes(document: fn() -> OpenApi) -> Vec<Route> {
+    let description = move |State(state): State<Arc<AppState>>, headers: HeaderMap| {
+        description(state, headers, document)
+    };
+    let index = |State(state): State<Arc<AppState>>, headers: HeaderMap| {
         page(state, String::from("index.html"), headers)
-    });
-    routes.on("GET", "/docs/{*file}", RouteKind::Public, |State(state), Name(name), headers| {
+    };
+    let file = |State(state): State<Arc<AppState>>, Name(name): Name, headers: HeaderMap| {
         page(state, name, headers)
-    });
+    };
+    vec![
+        Route::get(OPENAPI, description)
+            .named("get_openapi", "Show the OpenAPI document")
+            .public()
+            .answers_with("OpenAPI 3.1", "application/json", inline::<Value>)
+            .answers(304, "Not modified"),
+        Route::undescribed("GET", "/docs", || async { Redirect::permanent("/docs/") }).public(),
+        Route::undescribed("GET", "/docs/", index).public(),
+        Route::undescribed("GET", "/docs/{*file}", file).public(),
+    ]
 }
 
-#[derive(utoipa::OpenApi)]
-#[openapi(
-    info(
-        title = "roost",
-        description = "Social feeds: users, follows, posts and home timelines; friends and their stories, which \
-            expire; buckets of keys and values; and a recognizer of drawings.\n\n\
-            Ids are decimal strings, times are RFC 3339 in UTC. The acting user is in the path. Every list is \
-            `{items, next, prev}`. Every error is `{error, message, field, request_id}`: 400 if a request cannot \
-            be read, 422 if a rule refuses it, 503 with `Retry-After` if the server is overloaded."
-    ),
-    tags(
-        (name = "users", description = "Profiles, follows, friends, blocks and mutes"),
-        (name = "posts", description = "Single posts, and reactions to them"),
-        (name = "timelines", description = "Lists of posts, notifications, and live events"),
-        (name = "stories", description = "Posts for friends that expire"),
-        (name = "buckets", description = "Keys and values, shared with Redis clients"),
-        (name = "recognizer", description = "Classifying drawings by their nearest neighbors"),
-        (name = "batch", description = "Many changes in one request"),
-        (name = "operations", description = "Health, readiness, metrics and backups, for operators"),
-    ),
-    components(schemas(ErrorBody)),
-    paths(
-        users::register, users::list, users::profile, users::edit, users::delete,
-        follows::follow, follows::unfollow, follows::following, follows::followers,
-        follows::requests, follows::accept, follows::reject,
-        friends::befriend, friends::unfriend, friends::friends,
-        blocks::block, blocks::unblock, blocks::blocks, blocks::mute, blocks::unmute, blocks::mutes,
-        relations::relation,
-        posts::create, posts::show, posts::edit, posts::delete, context::context, history::history,
-        reactions::favourite, reactions::unfavourite, reactions::favourites, reactions::bookmark,
-        reactions::unbookmark, reactions::bookmarks, reactions::boost, reactions::unboost,
-        reactions::boosted_by, reactions::pin, reactions::unpin, reactions::pins,
-        reactions::reactions, reactions::favourited_by,
-        notifications::notifications, notifications::clear, notifications::dismiss,
-        timelines::home, timelines::posts, timelines::mentions, tags::posts, events::events,
-        stories::create, stories::show, stories::delete, stories::stories, stories::views,
-        stories::home, stories::show_to, stories::of_friend, stories::view,
-        buckets::list, buckets::create, buckets::show, buckets::delete,
-        keys::list, keys::put, keys::read, keys::delete,
-        recognitions::recognize, recognitions::overview,
-        samples::add, samples::show, samples::delete,
-        batch::batch,
-        operations::health, operations::readiness, operations::metrics, operations::history, backup::backup, cluster::cluster, description,
-    ),
-    modifiers(&Common),
-    security(("key" = [])),
-)]
-struct Description;
-
-/// The OpenAPI document.
-pub(crate) fn openapi() -> utoipa::openapi::OpenApi {
-    Description::openapi()
-}
-
-/// Show the OpenAPI document
-#[utoipa::path(
-    get, path = "/v1/openapi.json", operation_id = "get_openapi", tag = "operations", security(()),
-    responses(
-        (status = 200, description = "OpenAPI 3.1", content_type = "application/json", body = Object),
-        (status = 304, description = "Not modified"),
-    )
-)]
 async fn description(
-    State(state): State<Arc<AppState>>,
+    state: Arc<AppState>,
     headers: HeaderMap,
+    document: fn() -> OpenApi,
 ) -> Result<Response, ApiError> {
     static JSON: OnceCell<StaticFile> = OnceCell::const_new();
     let make = || {
-        state.reads.run(|| {
-            let json = openapi().to_json().unwrap_or_default();
+        state.reads.run(move || {
+            let json = document().to_json().unwrap_or_default();
             StaticFile::new("application/json", None, json.into())
         })
     };

@@ -9,7 +9,7 @@
 //! **Invariant:** internal detail is logged and never sent.
 
 mod refusal;
-mod session;
+mod table;
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -21,9 +21,13 @@ use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use edge::{BodyError, LineGate, NoMemory, ReadError, Scope};
+use edge::{BodyError, LineGate, NoMemory, ReadError, SessionError};
+use feed::Refusal;
+use kv::KeyRefusal;
 use node::{SubmitError, TooManySnapshots, Unreadable};
 use serde::Serialize;
+
+pub(crate) use table::ErrorKind;
 
 /// Maximum length of a message, in bytes: some quote input.
 const MESSAGE_BYTES_MAX: usize = 300;
@@ -86,171 +90,9 @@ impl ApiError {
         self
     }
 
-    pub(crate) fn unauthorized() -> Self {
-        let message = "this request needs an application key: Authorization: Bearer KEY";
-        Self::new(StatusCode::UNAUTHORIZED, "unauthorized", message)
-    }
-
-    pub(crate) fn missing_scope(scope: Scope) -> Self {
-        let message = format!("the application key needs the scope {}", scope.name());
-        Self::new(StatusCode::FORBIDDEN, "missing_scope", message)
-    }
-
-    pub(crate) fn forbidden_origin(message: &'static str) -> Self {
-        Self::new(StatusCode::FORBIDDEN, "forbidden_origin", message)
-    }
-
-    pub(crate) fn not_found() -> Self {
-        Self::new(StatusCode::NOT_FOUND, "not_found", "there is nothing at this path")
-    }
-
-    pub(crate) fn method_not_allowed() -> Self {
-        let message = "this path does not support the method; see the Allow header";
-        Self::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", message)
-    }
-
-    pub(crate) fn body_too_large(bytes_max: usize) -> Self {
-        let message = format!("a body is at most {bytes_max} bytes");
-        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", message)
-    }
-
-    pub(crate) fn unsupported_media_type(expected: &'static str) -> Self {
-        let message = format!("the Content-Type must be {expected}");
-        Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", message)
-            .at("Content-Type")
-    }
-
-    pub(crate) fn bad_json(why: impl Into<Cow<'static, str>>) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, "bad_json", why)
-    }
-
-    pub(crate) fn bad_cursor(why: &'static str) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, "bad_cursor", why)
-    }
-
-    pub(crate) fn bad_request(why: impl Into<Cow<'static, str>>) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, "bad_request", why)
-    }
-
-    pub(crate) fn bad_sample(why: impl Into<Cow<'static, str>>) -> Self {
-        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_sample", why)
-    }
-
-    pub(crate) fn bad_image(why: impl Into<Cow<'static, str>>) -> Self {
-        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_image", why)
-    }
-
-    pub(crate) fn set_not_found() -> Self {
-        let message = "there is no such set of samples";
-        Self::new(StatusCode::NOT_FOUND, "set_not_found", message)
-    }
-
-    pub(crate) fn bad_limit(limit_max: usize) -> Self {
-        let message = format!("a page has 1 to {limit_max} items");
-        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_limit", message).at("limit")
-    }
-
-    pub(crate) fn bad_k(k_max: usize) -> Self {
-        let message = format!("1 to {k_max} neighbors can vote");
-        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_k", message).at("k")
-    }
-
-    pub(crate) fn bad_ttl(secs_max: u64) -> Self {
-        let message = format!("a time to live is 1 to {secs_max} seconds");
-        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_ttl", message).at("ttl_s")
-    }
-
-    pub(crate) fn bad_bucket() -> Self {
-        let chars_max = kv::limits::BUCKET_NAME_CHARS_MAX;
-        let message = format!("the name of a bucket is 1 to {chars_max} of a-z A-Z 0-9 _ -");
-        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_bucket", message).at("bucket")
-    }
-
-    pub(crate) fn bad_key(bytes_max: usize) -> Self {
-        let message = format!("a key is 1 to {bytes_max} bytes, percent-encoded");
-        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_key", message).at("key")
-    }
-
-    pub(crate) fn key_not_found() -> Self {
-        let message = "there is no such key in this bucket";
-        Self::new(StatusCode::NOT_FOUND, "key_not_found", message)
-    }
-
-    pub(crate) fn precondition_failed() -> Self {
-        let message = "the condition of If-Match or If-None-Match is false; nothing was changed";
-        Self::new(StatusCode::PRECONDITION_FAILED, "precondition_failed", message)
-    }
-
-    pub(crate) fn bad_idempotency_key(why: &'static str) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, "bad_idempotency_key", why).at("Idempotency-Key")
-    }
-
-    pub(crate) fn idempotency_key_not_supported(why: &'static str) -> Self {
-        let status = StatusCode::UNPROCESSABLE_ENTITY;
-        Self::new(status, "idempotency_key_not_supported", why).at("Idempotency-Key")
-    }
-
-    pub(crate) fn backup_running() -> Self {
-        let message = "another backup is in progress; try again when it has ended";
-        Self::new(StatusCode::CONFLICT, "backup_running", message)
-    }
-
-    pub(crate) fn body_too_slow() -> Self {
-        let message = "the body did not arrive in time";
-        Self::new(StatusCode::REQUEST_TIMEOUT, "body_too_slow", message)
-    }
-
-    pub(crate) fn line_too_long(bytes_max: usize) -> Self {
-        let message = format!("a line is at most {bytes_max} bytes; later lines were not read");
-        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "line_too_long", message)
-    }
-
-    /// The request needs more memory than all requests may use together.
-    pub(crate) fn beyond_memory() -> Self {
-        let message =
-            "this request needs more memory than the server allows for all requests together";
-        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "beyond_memory", message)
-    }
-
-    pub(crate) fn no_cluster() -> Self {
-        let message = "this server is not one of a cluster";
-        Self::new(StatusCode::NOT_FOUND, "no_cluster", message)
-    }
-
-    /// The node has not reached a position in time.
-    pub(crate) fn lagging(position: u64) -> Self {
-        let message = format!("this server has not reached position {position} yet; try again");
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, "lagging", message)
-    }
-
-    /// The node lacks changes of others, or cannot know.
-    pub(crate) fn lags(lag: Duration) -> Self {
-        let message = format!("this server has lacked changes for {} ms", lag.as_millis());
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, "lagging", message)
-    }
-
-    pub(crate) fn overloaded() -> Self {
-        let message = "the server is overloaded; try again in 1 to 3 seconds";
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, "overloaded", message)
-    }
-
-    /// A row on the disk is damaged. The store has logged which.
-    pub(crate) fn unreadable() -> Self {
-        let message = "the server cannot read the data for this request: its disk is damaged";
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "damaged", message)
-    }
-
-    pub(crate) fn stopping() -> Self {
-        let message = "the server is shutting down; try again when it is back";
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", message)
-    }
-
     /// A fault of the server: `error` is for the log.
     pub(crate) fn internal(error: &dyn Display) -> Self {
-        let message = "the server failed to handle this request and has logged the cause";
-        let mut internal = Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", message);
-        internal.detail = Some(error.to_string().into());
-        internal
+        Self { detail: Some(error.to_string().into()), ..Self::fault() }
     }
 
     /// Logs the detail that is not sent, at most once per second.
@@ -282,6 +124,22 @@ impl ApiError {
     }
 }
 
+/// All errors: those of the API, and the refusals of the rules. A code may be there twice.
+pub(crate) fn kinds() -> impl Iterator<Item = ErrorKind> {
+    let refused = |class, code, sentence: String| ErrorKind {
+        status: refusal::status(class),
+        code,
+        sentence: sentence.into(),
+    };
+    let of_feed = Refusal::ALL
+        .iter()
+        .map(move |refusal| refused(refusal.class(), refusal.code(), refusal.to_string()));
+    let of_keys = KeyRefusal::ALL
+        .iter()
+        .map(move |refusal| refused(refusal.class(), refusal.code(), refusal.to_string()));
+    table::kinds().chain(of_feed).chain(of_keys)
+}
+
 impl From<TooManySnapshots> for ApiError {
     fn from(_: TooManySnapshots) -> Self {
         Self::overloaded()
@@ -292,21 +150,14 @@ impl From<SubmitError> for ApiError {
     fn from(error: SubmitError) -> Self {
         match error {
             SubmitError::Busy => Self::overloaded(),
-            SubmitError::NoLog => {
-                Self::new(StatusCode::SERVICE_UNAVAILABLE, "log_unavailable", error.to_string())
-            }
-            SubmitError::Upgrading => {
-                Self::new(StatusCode::SERVICE_UNAVAILABLE, "upgrading", error.to_string())
-            }
+            SubmitError::NoLog => Self::log_unavailable(error.to_string()),
+            SubmitError::Upgrading => Self::upgrading(error.to_string()),
             SubmitError::Unconfirmed => {
-                let message = format!("{error}; try again with the same Idempotency-Key");
-                Self::new(StatusCode::SERVICE_UNAVAILABLE, "unconfirmed", message)
+                Self::unconfirmed(format!("{error}; try again with the same Idempotency-Key"))
             }
             SubmitError::Stopped => Self::stopping(),
             SubmitError::Unreadable => Self::unreadable(),
-            SubmitError::DiskFull => {
-                Self::new(StatusCode::INSUFFICIENT_STORAGE, "disk_full", error.to_string())
-            }
+            SubmitError::DiskFull => Self::disk_full(error.to_string()),
         }
     }
 }
@@ -340,6 +191,19 @@ impl From<ReadError> for ApiError {
             ReadError::Overloaded => Self::overloaded(),
             ReadError::Panicked(payload) if payload.is::<Unreadable>() => Self::unreadable(),
             ReadError::Panicked(_) => Self::internal(&"a read panicked"),
+        }
+    }
+}
+
+impl From<SessionError> for ApiError {
+    fn from(error: SessionError) -> Self {
+        match error {
+            SessionError::Ended => Self::not_logged_in(),
+            SessionError::OtherSite => {
+                Self::forbidden_origin("only pages of this server may use its sessions")
+            }
+            SessionError::TooMany(retry_after) => Self::too_many_requests(retry_after),
+            SessionError::Overloaded => Self::overloaded(),
         }
     }
 }

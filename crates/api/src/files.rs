@@ -11,26 +11,23 @@ use axum::response::Response;
 use edge::{FileSource, Lookup, MISSING_PAGE};
 
 use crate::error::ApiError;
-use crate::guard::RouteKind;
 use crate::input::path;
-use crate::routes::Routes;
+use crate::route::Route;
 use crate::state::AppState;
 
-/// Adds the pages.
-pub(crate) fn route(routes: &mut Routes<'_>, pages: Arc<dyn FileSource>) {
-    let shell = Arc::clone(&pages);
-    routes.on(
-        "GET",
-        "/",
-        RouteKind::Public,
-        |State(state): State<Arc<AppState>>, headers: HeaderMap| {
-            answer(state, shell, String::new(), headers)
-        },
-    );
-    let asset = |State(state): State<Arc<AppState>>, Name(name): Name, headers: HeaderMap| {
-        answer(state, pages, name, headers)
+/// The routes of the pages.
+pub(crate) fn routes(pages: &Arc<dyn FileSource>) -> Vec<Route> {
+    let (shell, assets) = (Arc::clone(pages), Arc::clone(pages));
+    let shell = |State(state): State<Arc<AppState>>, headers: HeaderMap| {
+        answer(state, shell, String::new(), headers)
     };
-    routes.on("GET", "/assets/{*file}", RouteKind::Public, asset);
+    let asset = |State(state): State<Arc<AppState>>, Name(name): Name, headers: HeaderMap| {
+        answer(state, assets, name, headers)
+    };
+    vec![
+        Route::undescribed("GET", "/", shell).public(),
+        Route::undescribed("GET", "/assets/{*file}", asset).public(),
+    ]
 }
 
 /// First parts of the paths of programs, which get errors as JSON also in a browser.

@@ -20,95 +20,48 @@ use crate::auth::{self, KeyInUse, Needs};
 use crate::error::ApiError;
 use crate::metrics::RouteCounters;
 use crate::positions;
-use crate::session::{self, UserRule};
+use crate::rule::Rule;
+use crate::session;
 use crate::state::AppState;
 use budget::Reservation;
 use edge::request_id::{RequestId, X_REQUEST_ID, within};
 use edge::{
-    ANSWER_BYTES_FREE, ErasedHandler, GuestConnection, LineGate, RequestMemory, Scope,
-    held_until_sent, revocable_request, revocable_response,
+    ANSWER_BYTES_FREE, ErasedHandler, GuestConnection, LineGate, RequestMemory, held_until_sent,
+    revocable_request, revocable_response,
 };
-
-/// Whether a handler needs a key, and whether it reads the query.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RouteKind {
-    /// Needs a key; a query is refused.
-    Plain,
-    /// Needs a key; the handler reads the query.
-    Query,
-    /// Needs no key; the query is ignored.
-    Public,
-    /// Needs a key; the query is ignored, since there is no handler.
-    Nowhere,
-}
-
-/// Routes whose scope differs from the default for the method.
-const SCOPES: [(&str, &str, Scope); 4] = [
-    // The response contains all data.
-    ("GET", "/v1/backup", Scope::Admin),
-    // The drawing is in the body, and nothing changes.
-    ("POST", "/v1/recognitions", Scope::Read),
-    // Deletes all keys of the bucket.
-    ("DELETE", "/v1/buckets/{bucket}", Scope::Admin),
-    // Deletes everything that the user made.
-    ("DELETE", "/v1/users/{user}", Scope::Admin),
-];
-
-/// What a route requires of its clients: `GET` needs the scope to read and every other method the scope to
-/// write, except for [`SCOPES`].
-fn needs(entry: RouteKind, method: &str, path: &str) -> Needs {
-    match entry {
-        RouteKind::Public => Needs::Nothing,
-        RouteKind::Nowhere => Needs::Key,
-        RouteKind::Plain | RouteKind::Query => {
-            let special = SCOPES.iter().find(|special| (special.0, special.1) == (method, path));
-            let usual = if method == "GET" { Scope::Read } else { Scope::Write };
-            Needs::Scope(special.map_or(usual, |special| special.2))
-        }
-    }
-}
 
 /// A handler with its counters and its authorization.
 #[derive(Clone)]
 pub(crate) struct Guarded {
     handler: ErasedHandler<Arc<AppState>>,
-    entry: RouteKind,
-    needs: Needs,
-    of_users: UserRule,
+    rule: Rule,
     counters: Arc<RouteCounters>,
 }
 
 impl Guarded {
     pub(crate) fn new(
         handler: ErasedHandler<Arc<AppState>>,
-        entry: RouteKind,
+        rule: Rule,
         counters: Arc<RouteCounters>,
     ) -> Self {
-        let (method, path) = counters.name();
-        let (needs, of_users) = (needs(entry, method, path), UserRule::of(method, path));
-        Self { handler, entry, needs, of_users, counters }
+        Self { handler, rule, counters }
     }
 }
 
-fn admit(
-    entry: RouteKind,
-    needs: Needs,
-    request: &Request,
-    state: &AppState,
-) -> Result<Option<KeyInUse>, ApiError> {
-    let key =
-        auth::admit(&state.access, needs, request.version(), request.uri(), request.headers())?;
-    if needs != Needs::Nothing
+fn admit(rule: Rule, request: &Request, state: &AppState) -> Result<Option<KeyInUse>, ApiError> {
+    let (version, uri, headers) = (request.version(), request.uri(), request.headers());
+    let key = auth::admit(&state.access, rule.needs, version, uri, headers)?;
+    if rule.needs != Needs::Nothing
         && let Some(connection) = request.extensions().get::<GuestConnection>()
     {
         connection.0.admit();
     }
-    check_query(entry, request).map(|()| key)
+    check_query(rule, request).map(|()| key)
 }
 
 /// Refuses a query if the handler reads none.
-fn check_query(entry: RouteKind, request: &Request) -> Result<(), ApiError> {
-    if entry == RouteKind::Plain && request.uri().query().is_some_and(|query| !query.is_empty()) {
+fn check_query(rule: Rule, request: &Request) -> Result<(), ApiError> {
+    if !rule.reads_query && request.uri().query().is_some_and(|query| !query.is_empty()) {
         return Err(ApiError::bad_request("this path takes no query parameters"));
     }
     Ok(())
@@ -120,21 +73,21 @@ impl Handler<(), Arc<AppState>> for Guarded {
     fn call(self, request: Request, state: Arc<AppState>) -> Self::Future {
         let started = Instant::now();
         // Public responses are the same for every client and hold no memory of their own.
-        let counted = (self.entry != RouteKind::Public).then(|| Arc::clone(&state));
+        let counted = (self.rule.needs != Needs::Nothing).then(|| Arc::clone(&state));
         let may_change = positions::may_change(request.method());
         let id = RequestId::current();
         let of_user =
-            self.entry != RouteKind::Public && session::is_asked(&state, request.headers());
+            self.rule.needs != Needs::Nothing && session::is_asked(&state, request.headers());
         let admitted = match of_user {
             true => Ok(None),
-            false => admit(self.entry, self.needs, &request, &state),
+            false => admit(self.rule, &request, &state),
         };
         let key = admitted.as_ref().ok().copied().flatten();
         let run = match admitted {
             Ok(_) if of_user => {
                 // Refused later: what a user may not use is closed, whatever the query is.
-                let rule = (self.of_users, check_query(self.entry, &request));
-                let response = session::respond(self.handler, rule, request, state);
+                let query = check_query(self.rule, &request);
+                let response = session::respond(self.handler, (self.rule, query), request, state);
                 Run::Handler(response.boxed())
             }
             Ok(key) => {
@@ -249,33 +202,5 @@ fn hold(memory: &RequestMemory, response: Response) -> Response {
     match memory.reserve(bytes) {
         Ok(held) => held_until_sent(response, held),
         Err(error) => ApiError::from(error).into_response(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_route_needs_what_its_method_or_the_table_says() {
-        let scope = |scope| Needs::Scope(scope);
-        for (entry, method, path, expect) in [
-            (RouteKind::Plain, "GET", "/v1/posts/{id}", scope(Scope::Read)),
-            (RouteKind::Query, "GET", "/v1/users", scope(Scope::Read)),
-            (RouteKind::Plain, "GET", "/metrics", scope(Scope::Read)),
-            (RouteKind::Plain, "POST", "/v1/users", scope(Scope::Write)),
-            (RouteKind::Plain, "DELETE", "/v1/posts/{id}", scope(Scope::Write)),
-            (RouteKind::Query, "POST", "/v1/recognitions", scope(Scope::Read)),
-            (RouteKind::Plain, "POST", "/v1/samples", scope(Scope::Write)),
-            (RouteKind::Plain, "DELETE", "/v1/buckets/{bucket}", scope(Scope::Admin)),
-            (RouteKind::Plain, "PUT", "/v1/buckets/{bucket}", scope(Scope::Write)),
-            (RouteKind::Plain, "DELETE", "/v1/users/{user}", scope(Scope::Admin)),
-            (RouteKind::Plain, "DELETE", "/v1/users/{user}/following/{other}", scope(Scope::Write)),
-            (RouteKind::Plain, "GET", "/v1/backup", scope(Scope::Admin)),
-            (RouteKind::Public, "GET", "/healthz", Needs::Nothing),
-            (RouteKind::Nowhere, "*", "unknown path", Needs::Key),
-        ] {
-            assert_eq!(needs(entry, method, path), expect, "{method} {path}");
-        }
     }
 }

@@ -10,10 +10,9 @@ use feed::{Cursor, Page, PostText, Refusal, SetTable, UserId, UserRef, limits};
 use node::{Node, PageEnds};
 
 use crate::error::ApiError;
-use crate::guard::RouteKind;
 use crate::input::{decimal, path, user_number};
 use crate::page::{json, opened, push_number};
-use crate::routes::Routes;
+use crate::route::Route;
 use crate::state::AppState;
 
 /// Posts on a home page.
@@ -23,11 +22,13 @@ const MENTIONS: usize = limits::MENTIONS_PAGE_MAX;
 /// Followers in a list.
 const FOLLOWERS: usize = limits::PAGE_MAX;
 
-pub(crate) fn route(routes: &mut Routes<'_>) {
-    routes.on("GET", "/tweet/{id}/{type}/{other}/{text}", RouteKind::Plain, tweet);
-    routes.on("GET", "/homepage/{id}", RouteKind::Plain, homepage);
-    routes.on("GET", "/mentionsfeed/{id}", RouteKind::Plain, mentions_feed);
-    routes.on("GET", "/followers/{id}", RouteKind::Plain, followers);
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        Route::undescribed("GET", "/tweet/{id}/{type}/{other}/{text}", tweet),
+        Route::undescribed("GET", "/homepage/{id}", homepage),
+        Route::undescribed("GET", "/mentionsfeed/{id}", mentions_feed),
+        Route::undescribed("GET", "/followers/{id}", followers),
+    ]
 }
 
 /// The id of the user in the path.

@@ -2,25 +2,23 @@
 //!
 //! - [`serve()`] accepts connections and shuts them down gracefully; [`router`] is the same API without a listener.
 //! - `v1/<noun>.rs` holds the handlers of one noun.
-//! - `guard` runs before and after every handler, and `auth` decides who may call it; `session` says what users may do
-//!   who are logged in.
+//! - `routes` is the table of all routes; each module lists its own. A [`route::Route`] says path, handler, scope, what users
+//!   may do who are logged in, and the description: router, `guard` and OpenAPI document are made from it.
+//! - `guard` runs before and after every handler, and `auth` and `session` decide who may call it.
 //! - `input` and `query` read parts of requests, `changes` submits commands, `page` writes lists, `error`
 //!   writes errors.
 //! - `seats` and `streams` bound what clients hold, beside what `edge` does. `state` is what all handlers share.
 //!
-//! Read `routes`, `guard`, `auth`, `input`, `changes`, `v1/posts`, then `serve`.
+//! Read `route`, `routes`, `guard`, `auth`, `input`, `changes`, `v1/posts`, then `serve`.
 //!
 //! It owns no state of the feed. It owns its options, its counters, the permits that bound connections and blocking
 //! reads, and the memory budgets of requests.
 //!
 //! **Invariant:** nothing here grows with the number of queued requests: above a limit they are refused with 503.
-//! **Invariant:** only `guard` decides which scope a route needs, only `error` and its folder turn a refusal into a
-//! status, only `query` reads a query, and only `page` writes a list.
+//! **Invariant:** only a route says which scope it needs, only `error` and its folder turn a refusal into a status, only `query` reads a query, and only `page` writes a list.
 //! **Invariant:** a read for the response to an applied change is never refused; it waits.
 //! **Invariant:** live streams pull: there is no queue for each user. They are woken from memory, and all share a few
 //! permits to read the store.
-//!
-//! Descriptions of routes (`#[utoipa::path]`) repeat their shape on purpose: each is read next to its handler.
 
 mod after;
 mod auth;
@@ -29,6 +27,7 @@ mod changes;
 mod cluster;
 mod current_session;
 mod deadline;
+mod described;
 mod docs;
 pub mod drawing;
 mod error;
@@ -42,10 +41,11 @@ mod legacy;
 mod metrics;
 mod operations;
 mod page;
-mod params;
 mod positions;
 mod query;
+mod route;
 mod routes;
+mod rule;
 mod seats;
 mod serve;
 mod session;

@@ -99,12 +99,6 @@ impl HttpMetrics {
         self.routes.lock().push(Arc::clone(&counters));
         counters
     }
-
-    /// Methods and paths of all routes.
-    #[cfg(test)]
-    pub(crate) fn names(&self) -> Vec<(&'static str, &'static str)> {
-        self.routes.lock().iter().map(|route| route.name()).collect()
-    }
 }
 
 /// Sources that are read at each request of `/metrics`.

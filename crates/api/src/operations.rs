@@ -3,26 +3,43 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use axum::extract::State;
+use axum::extract::{FromRequestParts, State};
+use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
-use axum::http::{HeaderValue, Uri};
+use axum::http::request::Parts;
 use axum::response::{IntoResponse as _, Response};
 use tokio::time::MissedTickBehavior;
 use utoipa::ToSchema;
 
-use crate::error::{ApiError, ErrorBody};
-use crate::guard::RouteKind;
+use crate::error::ApiError;
 use crate::history::{EVERY, HistoryView};
 use crate::page::{json, to_json};
 use crate::query::Query;
-use crate::routes::Routes;
+use crate::route::{Inputs, Reads, Route, inline};
 use crate::state::AppState;
 
-pub(crate) fn route(routes: &mut Routes<'_>) {
-    routes.on("GET", "/healthz", RouteKind::Public, health);
-    routes.on("GET", "/readyz", RouteKind::Public, readiness);
-    routes.on("GET", "/metrics", RouteKind::Plain, metrics);
-    routes.on("GET", "/metrics/history", RouteKind::Query, history);
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        Route::get("/healthz", health)
+            .named("check_health", "Check that the server is alive")
+            .public()
+            .shows::<Healthy>("The server is alive"),
+        Route::get("/readyz", readiness)
+            .named("check_readiness", "Check that the server takes requests")
+            .text("While it starts, the error is `starting`, also of all other routes but `/healthz`.")
+            .public()
+            .shows::<Healthy>("The server takes requests")
+            .errors(&["stopping", "lagging"]),
+        Route::get("/metrics", metrics)
+            .named("get_metrics", "Read metrics")
+            .text("In the OpenMetrics text format, for Prometheus.")
+            .answers_with("All metrics", "application/openmetrics-text", inline::<String>),
+        Route::get("/metrics/history", history)
+            .named("get_metrics_history", "Get measurements of the last hour")
+            .text("One sample every two seconds since the server started, at most 1,800. Rates \
+                 are per second, times in seconds.")
+            .shows::<HistoryView>("The samples of the last hour"),
+    ]
 }
 
 /// The response of a healthy server.
@@ -33,20 +50,10 @@ pub(crate) struct Healthy {
     ok: bool,
 }
 
-/// Check that the server is alive
-#[utoipa::path(
-    get, path = "/healthz", operation_id = "check_health", tag = "operations", security(()),
-    responses((status = 200, description = "The server is alive", body = Healthy))
-)]
 pub(crate) async fn health() -> Response {
     json(b"{\"ok\":true}".to_vec())
 }
 
-/// Check that the server takes requests
-#[utoipa::path(
-    get, path = "/readyz", operation_id = "check_readiness", tag = "operations", security(()),
-    responses((status = 200, description = "The server takes requests", body = Healthy), (status = 503, description = "`starting`, `stopping` or `lagging`", body = ErrorBody))
-)]
 pub(crate) async fn readiness(State(state): State<Arc<AppState>>) -> Result<Response, ApiError> {
     if *state.closing.borrow() {
         return Err(ApiError::stopping());
@@ -59,13 +66,6 @@ pub(crate) async fn readiness(State(state): State<Arc<AppState>>) -> Result<Resp
     Ok(json(b"{\"ok\":true}".to_vec()))
 }
 
-/// Read metrics
-///
-/// In the OpenMetrics text format, for Prometheus.
-#[utoipa::path(
-    get, path = "/metrics", operation_id = "get_metrics", tag = "operations",
-    responses((status = 200, description = "All metrics", body = String, content_type = "application/openmetrics-text"))
-)]
 pub(crate) async fn metrics(State(state): State<Arc<AppState>>) -> Result<Response, ApiError> {
     let mut response = encoded(&state).await?.into_response();
     let media_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -73,22 +73,27 @@ pub(crate) async fn metrics(State(state): State<Arc<AppState>>) -> Result<Respon
     Ok(response)
 }
 
-/// Get measurements of the last hour
-///
-/// One sample every two seconds since the server started, at most 1,800. Rates are per second, times in seconds.
-#[utoipa::path(
-    get, path = "/metrics/history", operation_id = "get_metrics_history", tag = "operations",
-    params(("after" = Option<u64>, Query, description = "Only samples later than this `at_ms`")),
-    responses(
-        (status = 200, description = "The samples of the last hour", body = HistoryView),
-        (status = 400, description = "`bad_request`", body = ErrorBody),
-    )
-)]
+/// The time after which samples are requested.
+pub(crate) struct Since(u64);
+
+impl<S: Send + Sync> FromRequestParts<S> for Since {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        Ok(Self(Query::parse(&parts.uri, &["after"])?.number("after")?.unwrap_or(0)))
+    }
+}
+
+impl Reads for Since {
+    fn describe(inputs: &mut Inputs) {
+        inputs.number("after", "Only samples later than this `at_ms`.", 0..=u64::MAX);
+    }
+}
+
 pub(crate) async fn history(
     State(state): State<Arc<AppState>>,
-    uri: Uri,
+    Since(after): Since,
 ) -> Result<Response, ApiError> {
-    let after = Query::parse(&uri, &["after"])?.number("after")?.unwrap_or(0);
     let body = state.reads.run({
         let state = Arc::clone(&state);
         move || to_json(&state.history.after(after))

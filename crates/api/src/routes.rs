@@ -1,4 +1,4 @@
-//! The routes.
+//! The table of all routes, and the router that is made from it.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -7,20 +7,27 @@ use axum::Router;
 use axum::extract::{Request, State};
 use axum::handler::Handler;
 use axum::http::{HeaderMap, Method};
-use axum::response::Response;
 use axum::routing::{MethodFilter, on};
 use edge::{ErasedHandler, FileSource, RequestMemory};
-use futures_util::future::BoxFuture;
 use node::Node;
 use tokio::sync::watch;
+use utoipa::openapi::OpenApi;
 
 use crate::after::After;
+use crate::auth::Needs;
+use crate::docs::openapi;
 use crate::error::ApiError;
-use crate::guard::{Guarded, RouteKind};
+use crate::guard::Guarded;
 use crate::metrics::HttpMetrics;
 use crate::positions::Positions;
+use crate::route::{Group, Route};
+use crate::rule::Rule;
 use crate::state::AppState;
-use crate::{ApiOptions, backup, cluster, docs, files, legacy, operations, v1};
+use crate::v1::{
+    batch, blocks, buckets, context, events, follows, friends, history, keys, notifications, posts,
+    reactions, recognitions, relations, samples, stories, tags, timelines, users,
+};
+use crate::{ApiOptions, backup, cluster, docs, files, legacy, operations};
 
 /// All routes over `node`, and a future that must run as long as they are served.
 pub(crate) fn routes(
@@ -41,16 +48,14 @@ pub(crate) fn routes_of(
     (pages, beside): (Option<Arc<dyn FileSource>>, Option<Router>),
     metrics: &HttpMetrics,
 ) -> Router {
-    let mut routes = Routes { router: Router::new(), metrics };
-    routes.add_described();
-    if let Some(pages) = &pages {
-        files::route(&mut routes, Arc::clone(pages));
-    }
-    if state.access.is_open() {
-        legacy::route(&mut routes);
+    let of_pages = pages.iter().flat_map(files::routes);
+    let of_2014 = state.access.is_open().then(legacy::routes).into_iter().flatten();
+    let mut router = Router::new();
+    for route in table().chain(of_pages).chain(of_2014) {
+        router = add(router, route, metrics);
     }
     let node = state.node.clone();
-    let router = routes.finish(state, pages);
+    let router = finish(router, state, pages, metrics);
     match beside {
         Some(beside) if node.position().is_some() => router.merge(beside.layer(Positions(node))),
         Some(beside) => router.merge(beside),
@@ -58,111 +63,145 @@ pub(crate) fn routes_of(
     }
 }
 
-/// Routes under construction.
-pub(crate) struct Routes<'a> {
-    router: Router<Arc<AppState>>,
-    metrics: &'a HttpMetrics,
+/// All routes but those of pages and of the 2014 report.
+const GROUPS: &[Group] = &[
+    Group {
+        tag: "users",
+        text: "Profiles, follows, friends, blocks and mutes",
+        routes: &[
+            users::routes,
+            follows::routes,
+            friends::routes,
+            blocks::routes,
+            relations::routes,
+        ],
+    },
+    Group {
+        tag: "posts",
+        text: "Single posts, and reactions to them",
+        routes: &[
+            posts::routes,
+            context::routes,
+            history::routes,
+            reactions::routes,
+            reactions::lists,
+        ],
+    },
+    Group {
+        tag: "timelines",
+        text: "Lists of posts, notifications, and live events",
+        routes: &[notifications::routes, timelines::routes, tags::routes, events::routes],
+    },
+    Group { tag: "stories", text: "Posts for friends that expire", routes: &[stories::routes] },
+    Group {
+        tag: "buckets",
+        text: "Keys and values, shared with Redis clients",
+        routes: &[buckets::routes, keys::routes],
+    },
+    Group {
+        tag: "recognizer",
+        text: "Classifying drawings by their nearest neighbors",
+        routes: &[recognitions::routes, samples::routes],
+    },
+    Group { tag: "batch", text: "Many changes in one request", routes: &[batch::routes] },
+    Group {
+        tag: "operations",
+        text: "Health, readiness, metrics and backups, for operators",
+        routes: &[operations::routes, backup::routes, cluster::routes, || docs::routes(document)],
+    },
+];
+
+/// The OpenAPI document of all groups.
+fn document() -> OpenApi {
+    openapi::document(GROUPS)
 }
 
-impl Routes<'_> {
-    /// Adds all routes that `/v1/openapi.json` describes, and its documentation page.
-    fn add_described(&mut self) {
-        v1::route(self);
-        operations::route(self);
-        backup::route(self);
-        cluster::route(self);
-        docs::route(self);
-    }
+/// The routes of all groups.
+pub(crate) fn table() -> impl Iterator<Item = Route> {
+    GROUPS.iter().flat_map(|group| group.routes).flat_map(|routes| routes())
+}
 
-    /// Adds a handler; `method` is a constant of [`Method`] in capitals.
-    pub(crate) fn on<H, T>(
-        &mut self,
-        method: &'static str,
-        path: &'static str,
-        entry: RouteKind,
-        handler: H,
-    ) where
-        H: Handler<T, Arc<AppState>, Future = BoxFuture<'static, Response>>,
-        T: 'static,
-    {
-        self.add(method, path, entry, ErasedHandler::new(handler));
-    }
+fn add(
+    router: Router<Arc<AppState>>,
+    Route { method, path, handler, rule, .. }: Route,
+    metrics: &HttpMetrics,
+) -> Router<Arc<AppState>> {
+    let known = Method::from_bytes(method.as_bytes()).map(MethodFilter::try_from);
+    let Ok(Ok(filter)) = known else { unreachable!("{method} is a method") };
+    let handler = match rule.needs {
+        Needs::Scope(_) => ErasedHandler::new(After(handler)),
+        // Whoever needs no key does not wait.
+        Needs::Nothing | Needs::Key => handler,
+    };
+    router.route(path, on(filter, Guarded::new(handler, rule, metrics.route(method, path))))
+}
 
-    fn add(
-        &mut self,
-        method: &'static str,
-        path: &'static str,
-        entry: RouteKind,
-        handler: ErasedHandler<Arc<AppState>>,
-    ) {
-        let known = Method::from_bytes(method.as_bytes()).map(MethodFilter::try_from);
-        let Ok(Ok(filter)) = known else { unreachable!("{method} is a method") };
-        let counters = self.metrics.route(method, path);
-        let router = std::mem::take(&mut self.router);
-        let handler = match entry {
-            RouteKind::Plain | RouteKind::Query => ErasedHandler::new(After(handler)),
-            // Whoever needs no key does not wait.
-            RouteKind::Public | RouteKind::Nowhere => handler,
+/// Adds what answers where there is no route.
+fn finish(
+    router: Router<Arc<AppState>>,
+    state: Arc<AppState>,
+    pages: Option<Arc<dyn FileSource>>,
+    metrics: &HttpMetrics,
+) -> Router {
+    let guarded = |name| metrics.route("*", name);
+    let nothing = Guarded::new(
+        ErasedHandler::new(|| async { ApiError::not_found() }),
+        Rule::NOWHERE,
+        guarded("unknown path"),
+    );
+    let missing = pages.map(|pages| {
+        let page = |State(state): State<Arc<AppState>>, headers: HeaderMap| {
+            files::missing(state, pages, headers)
         };
-        self.router = router.route(path, on(filter, Guarded::new(handler, entry, counters)));
-    }
-
-    fn finish(self, state: Arc<AppState>, pages: Option<Arc<dyn FileSource>>) -> Router {
-        let guarded = |name| self.metrics.route("*", name);
-        let nothing = Guarded::new(
-            ErasedHandler::new(|| async { ApiError::not_found() }),
-            RouteKind::Nowhere,
-            guarded("unknown path"),
-        );
-        let missing = pages.map(|pages| {
-            let page = |State(state): State<Arc<AppState>>, headers: HeaderMap| {
-                files::missing(state, pages, headers)
-            };
-            Guarded::new(ErasedHandler::new(page), RouteKind::Public, guarded("unknown page"))
-        });
-        let unknown = |State(state): State<Arc<AppState>>, request: Request| async move {
-            match missing.filter(|_| files::is_for_page(&request)) {
-                Some(missing) => missing.call(request, state).await,
-                None => nothing.call(request, state).await,
-            }
-        };
-        let other = || async { ApiError::method_not_allowed() };
-        self.router
-            .fallback(unknown)
-            .method_not_allowed_fallback(Guarded::new(
-                ErasedHandler::new(other),
-                RouteKind::Nowhere,
-                guarded("unknown method"),
-            ))
-            .with_state(state)
-    }
+        Guarded::new(ErasedHandler::new(page), Rule::PUBLIC, guarded("unknown page"))
+    });
+    let unknown = |State(state): State<Arc<AppState>>, request: Request| async move {
+        match missing.filter(|_| files::is_for_page(&request)) {
+            Some(missing) => missing.call(request, state).await,
+            None => nothing.call(request, state).await,
+        }
+    };
+    let other = ErasedHandler::new(|| async { ApiError::method_not_allowed() });
+    let other = Guarded::new(other, Rule::NOWHERE, guarded("unknown method"));
+    router.fallback(unknown).method_not_allowed_fallback(other).with_state(state)
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
+    use utoipa::openapi::path::ParameterIn;
+
     use super::*;
+    use crate::rule::May;
 
     #[test]
-    fn every_route_is_described_and_every_description_is_a_route() {
-        let metrics = HttpMetrics::default();
-        let mut routes = Routes { router: Router::new(), metrics: &metrics };
-        routes.add_described();
-        let served: BTreeSet<(String, String)> = metrics
-            .names()
-            .into_iter()
-            .filter(|(_, path)| !path.starts_with("/docs"))
-            .map(|(method, path)| (method.to_lowercase(), path.replace("{*", "{")))
-            .collect();
-        let described = serde_json::to_value(docs::openapi()).unwrap();
-        let paths = described["paths"].as_object().unwrap().iter();
-        let described: BTreeSet<(String, String)> = paths
-            .flat_map(|(path, item)| {
-                item.as_object().unwrap().keys().map(|method| (method.clone(), path.clone()))
-            })
-            .collect();
-        assert!(served.len() > 40, "{served:?}");
-        assert_eq!(served, described);
+    fn every_route_has_one_place_a_description_and_what_its_rule_compares() {
+        let mut places = BTreeSet::new();
+        for Route { method, path, rule, about, .. } in table() {
+            let what = format!("{method} {path}");
+            assert!(places.insert(what.clone()), "{what} is there twice");
+            let Some(about) = about else {
+                assert!(path.starts_with("/docs"), "{what} is not described");
+                continue;
+            };
+            assert!(!about.id.is_empty() && !about.summary.is_empty(), "{what}");
+            assert!(!about.answers.is_empty(), "{what}");
+            let in_path = path.split('/').filter(|part| part.starts_with('{')).count();
+            let has = |place: ParameterIn| {
+                about.inputs.parameters.iter().filter(move |found| found.parameter_in == place)
+            };
+            assert_eq!(has(ParameterIn::Path).count(), in_path, "{what}");
+            match rule.may {
+                None => {}
+                Some(May::Own) => assert!(path.starts_with("/v1/users/{user}"), "{what}"),
+                Some(May::See) => {
+                    let viewer = has(ParameterIn::Query).any(|found| found.name == "viewer");
+                    assert!(viewer && method == "GET", "{what}");
+                }
+                Some(May::Author) => assert_eq!(path, "/v1/posts/{id}"),
+            }
+        }
+        assert!(places.len() > 70, "{places:?}");
     }
 }

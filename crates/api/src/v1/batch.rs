@@ -33,11 +33,10 @@ use futures_util::Stream;
 use hyper::body::Body as _;
 use tokio::time::Sleep;
 
-use crate::error::{ApiError, ErrorBody};
-use crate::guard::RouteKind;
+use crate::error::ApiError;
 use crate::idempotency;
 use crate::input::{BODY_BYTES_MAX, require_media_type};
-use crate::routes::Routes;
+use crate::route::{Route, reference};
 use crate::state::AppState;
 use line::{Change, Defaults};
 use schema::{BatchLine, BatchResult};
@@ -55,35 +54,30 @@ const ITEM_BYTES: usize = 2 * size_of::<UserRef>();
 /// Longest time for which a client may send no whole line while no results are pending.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-pub(crate) fn route(routes: &mut Routes<'_>) {
-    routes.on("POST", "/v1/batch", RouteKind::Plain, batch);
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        Route::post("/v1/batch", batch)
+            .named("batch", "Make many changes in one request")
+            .text(
+                "One JSON object in each line, whose `op` says which other fields it has. One \
+                 result in each line, in order. Later lines see the changes of earlier ones; \
+                 changes of other requests may come between. Read results while sending: both \
+                 bodies are streams.\n\n| `op` | fields | optional |\n|---|---|---|\n| \
+                 `register` | `handle` | `name`, `bio`, `idempotency_key` |\n| `follow`, \
+                 `unfollow`, `befriend`, `unfriend` | `user`, `other` | `idempotency_key` |\n| \
+                 `follow` | `user`, `others`: 1 to 1,000 | `idempotency_key` |\n| `post` | \
+                 `user`, `text` | `in_reply_to_id`, `visibility`, `warning`, `sensitive`, \
+                 `language`, `idempotency_key` |\n| `post_story` | `user`, `text` | `ttl_s`, \
+                 `idempotency_key` |\n| `view_story` | `user`, `id` | `idempotency_key` |\n| \
+                 `add_sample` | `label`, `sample` | `set`, `idempotency_key` |\n| \
+                 `delete_post`, `delete_story`, `delete_sample` | `id` | `idempotency_key` |",
+            )
+            .body(None, vec![(NDJSON, reference::<BatchLine>)])
+            .answers_with("A result for each line", NDJSON, reference::<BatchResult>)
+            .errors(&["too_many_requests", "idempotency_key_not_supported"]),
+    ]
 }
 
-/// Make many changes in one request
-///
-/// One JSON object in each line, whose `op` says which other fields it has. One result in each line, in order.
-/// Later lines see the changes of earlier ones; changes of other requests may come between. Read results while
-/// sending: both bodies are streams.
-///
-/// | `op` | fields | optional |
-/// |---|---|---|
-/// | `register` | `handle` | `name`, `bio`, `idempotency_key` |
-/// | `follow`, `unfollow`, `befriend`, `unfriend` | `user`, `other` | `idempotency_key` |
-/// | `follow` | `user`, `others`: 1 to 1,000 | `idempotency_key` |
-/// | `post` | `user`, `text` | `in_reply_to_id`, `visibility`, `warning`, `sensitive`, `language`, `idempotency_key` |
-/// | `post_story` | `user`, `text` | `ttl_s`, `idempotency_key` |
-/// | `view_story` | `user`, `id` | `idempotency_key` |
-/// | `add_sample` | `label`, `sample` | `set`, `idempotency_key` |
-/// | `delete_post`, `delete_story`, `delete_sample` | `id` | `idempotency_key` |
-#[utoipa::path(
-    post, path = "/v1/batch", operation_id = "batch", tag = "batch",
-    request_body(content = BatchLine, content_type = "application/x-ndjson"),
-    responses(
-        (status = 200, description = "A result for each line", content_type = "application/x-ndjson", body = BatchResult),
-        (status = 429, description = "`too_many_requests`: the key has too many live streams and batches", body = ErrorBody),
-        (status = 422, description = "`idempotency_key_not_supported`: set keys on lines instead", body = ErrorBody),
-    )
-)]
 pub(crate) async fn batch(
     State(state): State<Arc<AppState>>,
     request: Request,

@@ -8,24 +8,58 @@ use feed::{Command, MuteTime, Refusal, SetTable};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::error::{ApiError, ErrorBody};
-use crate::guard::RouteKind;
+use crate::error::ApiError;
 use crate::idempotency::Once;
 use crate::input::{Input, OneUser, TwoUsers, given};
 use crate::page::Asked;
-use crate::params::{KeyHeader, OtherPath, PageQuery, UserPath};
-use crate::routes::Routes;
+use crate::route::Route;
+use crate::rule::May::Own;
 use crate::state::AppState;
 use crate::time::rfc3339;
 use crate::v1::follows::{Listed, UserPage, page_of_users, shown_users, users};
 
-pub(crate) fn route(routes: &mut Routes<'_>) {
-    routes.on("PUT", "/v1/users/{user}/blocks/{other}", RouteKind::Plain, block);
-    routes.on("DELETE", "/v1/users/{user}/blocks/{other}", RouteKind::Plain, unblock);
-    routes.on("GET", "/v1/users/{user}/blocks", RouteKind::Query, blocks);
-    routes.on("PUT", "/v1/users/{user}/mutes/{other}", RouteKind::Plain, mute);
-    routes.on("DELETE", "/v1/users/{user}/mutes/{other}", RouteKind::Plain, unmute);
-    routes.on("GET", "/v1/users/{user}/mutes", RouteKind::Query, mutes);
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        Route::put("/v1/users/{user}/blocks/{other}", block)
+            .named("block_user", "Block a user")
+            .users(Own)
+            .text(
+                "From now on neither exists for the other, with all they made before and \
+                 after. Ends follows and friendship in both directions. Idempotent.",
+            )
+            .answers(204, "`user` blocks `other`")
+            .errors(&["self_block", "too_many_blocks"]),
+        Route::delete("/v1/users/{user}/blocks/{other}", unblock)
+            .named("unblock_user", "Unblock a user")
+            .users(Own)
+            .text("Follows and friendship do not come back. Idempotent.")
+            .answers(204, "`user` does not block `other`")
+            .errors(&["self_block"]),
+        Route::get("/v1/users/{user}/blocks", blocks)
+            .named("list_blocks", "List blocked users")
+            .users(Own)
+            .lists::<UserPage>("A page of users"),
+        Route::put("/v1/users/{user}/mutes/{other}", mute)
+            .named("mute_user", "Mute a user")
+            .users(Own)
+            .text(
+                "Leaves posts and stories of `other`, and replies to them, out of what `user` \
+                 has at home and in threads. `other` does not notice. Replaces an existing \
+                 mute.",
+            )
+            .answers(204, "`user` mutes `other`")
+            .errors(&["self_mute", "too_many_mutes", "bad_duration"]),
+        Route::delete("/v1/users/{user}/mutes/{other}", unmute)
+            .named("unmute_user", "Unmute a user")
+            .users(Own)
+            .text("Idempotent.")
+            .answers(204, "`user` does not mute `other`")
+            .errors(&["self_mute"]),
+        Route::get("/v1/users/{user}/mutes", mutes)
+            .named("list_mutes", "List muted users")
+            .users(Own)
+            .lists::<MutedPage>("A page of users"),
+    ]
 }
 
 /// A mute to be created, or the new state of an existing one.
@@ -69,19 +103,6 @@ pub(crate) struct MutedPage {
     prev: Option<String>,
 }
 
-/// Block a user
-///
-/// From now on neither exists for the other, with all they made before and after. Ends follows and friendship in both
-/// directions. Idempotent.
-#[utoipa::path(
-    put, path = "/v1/users/{user}/blocks/{other}", operation_id = "block_user", tag = "users",
-    params(UserPath, OtherPath, KeyHeader),
-    responses(
-        (status = 204, description = "`user` blocks `other`"),
-        (status = 404, description = "`user_not_found`", body = ErrorBody),
-        (status = 422, description = "`self_block`, `too_many_blocks`", body = ErrorBody),
-    )
-)]
 pub(crate) async fn block(
     State(state): State<Arc<AppState>>,
     TwoUsers(user, other): TwoUsers,
@@ -90,18 +111,6 @@ pub(crate) async fn block(
     state.carry_out(Command::Block { user, other }, key).await
 }
 
-/// Unblock a user
-///
-/// Follows and friendship do not come back. Idempotent.
-#[utoipa::path(
-    delete, path = "/v1/users/{user}/blocks/{other}", operation_id = "unblock_user", tag = "users",
-    params(UserPath, OtherPath, KeyHeader),
-    responses(
-        (status = 204, description = "`user` does not block `other`"),
-        (status = 404, description = "`user_not_found`", body = ErrorBody),
-        (status = 422, description = "`self_block`", body = ErrorBody),
-    )
-)]
 pub(crate) async fn unblock(
     State(state): State<Arc<AppState>>,
     TwoUsers(user, other): TwoUsers,
@@ -110,16 +119,6 @@ pub(crate) async fn unblock(
     state.carry_out(Command::Unblock { user, other }, key).await
 }
 
-/// List blocked users
-#[utoipa::path(
-    get, path = "/v1/users/{user}/blocks", operation_id = "list_blocks", tag = "users",
-    params(UserPath, PageQuery),
-    responses(
-        (status = 200, description = "A page of users", body = UserPage, headers(("Link" = String, description = "The neighboring pages"))),
-        (status = 404, description = "`user_not_found`", body = ErrorBody),
-        (status = 422, description = "`bad_limit`", body = ErrorBody),
-    )
-)]
 pub(crate) async fn blocks(
     State(state): State<Arc<AppState>>,
     OneUser(user): OneUser,
@@ -128,23 +127,6 @@ pub(crate) async fn blocks(
     users(&state, SetTable::Blocks, user, &asked).await
 }
 
-/// Mute a user
-///
-/// Leaves posts and stories of `other`, and replies to them, out of what `user` has at home and in threads. `other` does
-/// not notice. Replaces an existing mute.
-#[utoipa::path(
-    put, path = "/v1/users/{user}/mutes/{other}", operation_id = "mute_user", tag = "users",
-    request_body = NewMute, params(UserPath, OtherPath, KeyHeader),
-    responses(
-        (status = 204, description = "`user` mutes `other`"),
-        (status = 404, description = "`user_not_found`", body = ErrorBody),
-        (
-            status = 422,
-            description = "`self_mute`, `too_many_mutes`, `bad_duration`, `idempotency_key_reused`",
-            body = ErrorBody
-        ),
-    )
-)]
 pub(crate) async fn mute(
     State(state): State<Arc<AppState>>,
     TwoUsers(user, other): TwoUsers,
@@ -154,18 +136,6 @@ pub(crate) async fn mute(
     state.carry_out(Command::Mute { user, other, mentions: body.mentions, time }, key).await
 }
 
-/// Unmute a user
-///
-/// Idempotent.
-#[utoipa::path(
-    delete, path = "/v1/users/{user}/mutes/{other}", operation_id = "unmute_user", tag = "users",
-    params(UserPath, OtherPath, KeyHeader),
-    responses(
-        (status = 204, description = "`user` does not mute `other`"),
-        (status = 404, description = "`user_not_found`", body = ErrorBody),
-        (status = 422, description = "`self_mute`", body = ErrorBody),
-    )
-)]
 pub(crate) async fn unmute(
     State(state): State<Arc<AppState>>,
     TwoUsers(user, other): TwoUsers,
@@ -174,16 +144,6 @@ pub(crate) async fn unmute(
     state.carry_out(Command::Unmute { user, other }, key).await
 }
 
-/// List muted users
-#[utoipa::path(
-    get, path = "/v1/users/{user}/mutes", operation_id = "list_mutes", tag = "users",
-    params(UserPath, PageQuery),
-    responses(
-        (status = 200, description = "A page of users", body = MutedPage, headers(("Link" = String, description = "The neighboring pages"))),
-        (status = 404, description = "`user_not_found`", body = ErrorBody),
-        (status = 422, description = "`bad_limit`", body = ErrorBody),
-    )
-)]
 pub(crate) async fn mutes(
     State(state): State<Arc<AppState>>,
     OneUser(user): OneUser,

@@ -14,21 +14,44 @@ use node::Node;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::error::{ApiError, ErrorBody};
-use crate::guard::RouteKind;
+use crate::described::page_after;
+use crate::error::ApiError;
 use crate::idempotency::NoKey;
 use crate::input::path;
 use crate::page::{self, json, to_json};
-use crate::params::{AfterQuery, BucketPath};
 use crate::query::Query;
-use crate::routes::Routes;
+use crate::route::{Inputs, Reads, Route};
 use crate::state::AppState;
+use edge::Scope;
 
-pub(crate) fn route(routes: &mut Routes<'_>) {
-    routes.on("GET", "/v1/buckets", RouteKind::Query, list);
-    routes.on("PUT", "/v1/buckets/{bucket}", RouteKind::Plain, create);
-    routes.on("GET", "/v1/buckets/{bucket}", RouteKind::Plain, show);
-    routes.on("DELETE", "/v1/buckets/{bucket}", RouteKind::Plain, delete);
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        Route::get("/v1/buckets", list)
+            .named("list_buckets", "List buckets")
+            .text(
+                "Sorted by name. Buckets `0` to `15` always exist, for Redis clients, which \
+                 select them by number; they are listed if they hold a key.",
+            )
+            .lists::<BucketPage>("A page of buckets"),
+        Route::put("/v1/buckets/{bucket}", create)
+            .named("create_bucket", "Create a bucket")
+            .text(
+                "Idempotent. With `If-None-Match: *` the request is refused if the bucket \
+                 exists.",
+            )
+            .reads_header("If-None-Match", "`*`: only if it does not exist")
+            .answers(204, "The bucket exists")
+            .errors(&["precondition_failed", "too_many_buckets"]),
+        Route::get("/v1/buckets/{bucket}", show)
+            .named("get_bucket", "Show a bucket")
+            .shows::<BucketView>("The bucket")
+            .errors(&["bucket_not_found"]),
+        Route::delete("/v1/buckets/{bucket}", delete)
+            .named("delete_bucket", "Delete a bucket and all its keys")
+            .scope(Scope::Admin)
+            .answers(204, "The bucket is deleted")
+            .errors(&["bucket_not_found", "bucket_stays"]),
+    ]
 }
 
 /// A bucket.
@@ -64,6 +87,13 @@ impl<S: Send + Sync> FromRequestParts<S> for OneBucket {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let name: String = path(parts).await?;
         BucketName::parse(&name).map(Self).ok_or_else(ApiError::bad_bucket)
+    }
+}
+
+impl Reads for OneBucket {
+    fn describe(inputs: &mut Inputs) {
+        inputs.path("bucket", "1 to 64 of `a-z A-Z 0-9 _ -`.", "0");
+        inputs.errors(&["bad_bucket"]);
     }
 }
 
@@ -122,18 +152,12 @@ impl<S: Send + Sync> FromRequestParts<S> for Listing {
     }
 }
 
-/// List buckets
-///
-/// Sorted by name. Buckets `0` to `15` always exist, for Redis clients, which select them by number; they are
-/// listed if they hold a key.
-#[utoipa::path(
-    get, path = "/v1/buckets", operation_id = "list_buckets", tag = "buckets",
-    params(AfterQuery),
-    responses(
-        (status = 200, description = "A page of buckets", body = BucketPage, headers(("Link" = String, description = "The next page"))),
-        (status = 422, description = "`bad_limit`", body = ErrorBody),
-    )
-)]
+impl Reads for Listing {
+    fn describe(inputs: &mut Inputs) {
+        page_after(inputs);
+    }
+}
+
 pub(crate) async fn list(
     State(state): State<Arc<AppState>>,
     Listing { after, limit }: Listing,
@@ -161,22 +185,6 @@ fn named(node: &Node, after: Option<&str>, limit: usize) -> Vec<BucketView> {
     views
 }
 
-/// Create a bucket
-///
-/// Idempotent. With `If-None-Match: *` the request is refused if the bucket exists.
-#[utoipa::path(
-    put, path = "/v1/buckets/{bucket}", operation_id = "create_bucket", tag = "buckets",
-    params(
-        BucketPath,
-        ("If-None-Match" = Option<String>, Header, description = "`*`: only if it does not exist"),
-    ),
-    responses(
-        (status = 204, description = "The bucket exists"),
-        (status = 412, description = "`precondition_failed`", body = ErrorBody),
-        (status = 422, description = "`bad_bucket`, `idempotency_key_not_supported`", body = ErrorBody),
-        (status = 507, description = "`too_many_buckets`", body = ErrorBody),
-    )
-)]
 pub(crate) async fn create(
     State(state): State<Arc<AppState>>,
     OneBucket(name): OneBucket,
@@ -198,16 +206,6 @@ pub(crate) async fn create(
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-/// Show a bucket
-#[utoipa::path(
-    get, path = "/v1/buckets/{bucket}", operation_id = "get_bucket", tag = "buckets",
-    params(BucketPath),
-    responses(
-        (status = 200, description = "The bucket", body = BucketView),
-        (status = 404, description = "`bucket_not_found`", body = ErrorBody),
-        (status = 422, description = "`bad_bucket`", body = ErrorBody),
-    )
-)]
 pub(crate) async fn show(
     State(state): State<Arc<AppState>>,
     OneBucket(name): OneBucket,
@@ -217,17 +215,6 @@ pub(crate) async fn show(
     Ok(json(to_json(&view)))
 }
 
-/// Delete a bucket and all its keys
-#[utoipa::path(
-    delete, path = "/v1/buckets/{bucket}", operation_id = "delete_bucket", tag = "buckets",
-    params(BucketPath),
-    responses(
-        (status = 204, description = "The bucket is deleted"),
-        (status = 404, description = "`bucket_not_found`", body = ErrorBody),
-        (status = 409, description = "`bucket_stays`: 0 to 15 always exist", body = ErrorBody),
-        (status = 422, description = "`bad_bucket`, `idempotency_key_not_supported`", body = ErrorBody),
-    )
-)]
 pub(crate) async fn delete(
     State(state): State<Arc<AppState>>,
     OneBucket(name): OneBucket,

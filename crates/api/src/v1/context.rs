@@ -11,18 +11,27 @@ use feed::{PostId, Refusal, Stamp, UserRef, limits};
 use node::Node;
 use utoipa::ToSchema;
 
-use crate::error::{ApiError, ErrorBody};
-use crate::guard::RouteKind;
+use crate::described::{self, page_after};
+use crate::error::ApiError;
 use crate::input::{OnePost, decimal};
 use crate::page::{json, limit, push_number, push_viewer, viewer};
-use crate::params::{IdPath, ViewerQuery};
 use crate::query::Query;
-use crate::routes::Routes;
+use crate::route::{Inputs, Reads, Route};
+use crate::rule::May::See;
 use crate::state::AppState;
 use crate::v1::posts::PostView;
 
-pub(crate) fn route(routes: &mut Routes<'_>) {
-    routes.on("GET", "/v1/posts/{id}/context", RouteKind::Query, context);
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        Route::get("/v1/posts/{id}/context", context)
+            .named("get_thread", "Read a thread")
+            .users(See)
+            .text(
+                "`in_reply_to_id` is null on replies to a post that was deleted; their thread \
+                 has no posts above them.",
+            )
+            .shows::<Context>("The thread"),
+    ]
 }
 
 /// A thread around a post.
@@ -54,6 +63,13 @@ impl<S: Send + Sync> FromRequestParts<S> for Below {
     }
 }
 
+impl Reads for Below {
+    fn describe(inputs: &mut Inputs) {
+        page_after(inputs);
+        described::viewer(inputs);
+    }
+}
+
 fn parse(uri: &Uri) -> Result<Below, ApiError> {
     let mut query = Query::parse(uri, &["limit", "after", "viewer"])?;
     let (limit, viewer) = (limit(&mut query)?, viewer(&mut query)?);
@@ -71,23 +87,6 @@ fn parse_path(path: &str) -> Option<ThreadPath> {
     ids.collect::<Option<ThreadPath>>().filter(|path| path.len() <= limits::THREAD_DEPTH_MAX)
 }
 
-/// Read a thread
-///
-/// `in_reply_to_id` is null on replies to a post that was deleted; their thread has no posts above them.
-#[utoipa::path(
-    get, path = "/v1/posts/{id}/context", operation_id = "get_thread", tag = "posts",
-    params(
-        IdPath,
-        ("limit" = Option<u32>, Query, description = "Number of descendants", minimum = 1, maximum = 100),
-        ("after" = Option<String>, Query, description = "Start of the page, from `next`"),
-        ViewerQuery,
-    ),
-    responses(
-        (status = 200, description = "The thread", body = Context),
-        (status = 400, description = "`bad_cursor`", body = ErrorBody),
-        (status = 404, description = "`post_not_found`, `user_not_found`", body = ErrorBody),
-    )
-)]
 pub(super) async fn context(
     State(state): State<Arc<AppState>>,
     OnePost(post): OnePost,

@@ -45,12 +45,11 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::current_session::{CurrentSession, current};
-use crate::error::{ApiError, ErrorBody};
-use crate::guard::RouteKind;
+use crate::error::ApiError;
 use crate::input::OneUser;
-use crate::params::UserPath;
 use crate::query::Query;
-use crate::routes::Routes;
+use crate::route::{Inputs, Reads, Route, inline};
+use crate::rule::May::Own;
 use crate::state::AppState;
 use crate::streams;
 use news::Frames;
@@ -67,8 +66,26 @@ const NO_ROOM_PAUSE: Range<Duration> = Duration::from_millis(500)..Duration::fro
 /// Pause of a stream that was notified of a change that is not visible everywhere yet.
 const VISIBLE_PAUSE: Duration = Duration::from_millis(1);
 
-pub(crate) fn route(routes: &mut Routes<'_>) {
-    routes.on("GET", "/v1/users/{user}/events", RouteKind::Query, events);
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        Route::get("/v1/users/{user}/events", events)
+            .named("stream_events", "Stream new posts, mentions and stories")
+            .users(Own)
+            .text(
+                "`event: post` for a post at home and `event: mention` for a mention, with the \
+                 post as `data`; `event: story` for a friend's story, with the story, and \
+                 `event: story_expired`, with its `id`, once it has expired or was deleted. \
+                 `event: delete`, with its `id`, for a post that was deleted, and `event: \
+                 edit`, with the post, for one with a new text, whether the user has it at \
+                 home or is mentioned in it; clients ignore events for posts they do not show, \
+                 and repeated events. `event: follow` and `event: unfollow`, with the `id` of \
+                 the other user, when the user follows or unfollows another user. After \
+                 `event: resync` clients load their pages again: they may be out of date, for \
+                 example because a user whom the user follows was deleted. Without \
+                 `Last-Event-ID` the stream begins now. It ends when the user is deleted.",
+            )
+            .answers_with("Server-sent events", "text/event-stream", inline::<String>),
+    ]
 }
 
 /// The position to resume from: the header, which browsers send when they reconnect, or else the
@@ -88,6 +105,14 @@ impl<S: Send + Sync> FromRequestParts<S> for Resume {
             news::parse(&asked).ok_or_else(|| ApiError::bad_cursor(wrong).at("Last-Event-ID"))
         });
         Ok(Self(position.transpose()?))
+    }
+}
+
+impl Reads for Resume {
+    fn describe(inputs: &mut Inputs) {
+        inputs.header("Last-Event-ID", "Resume after this event.");
+        inputs.query("last_event_id", "The same, for clients that cannot set headers.");
+        inputs.errors(&["bad_cursor"]);
     }
 }
 
@@ -113,30 +138,12 @@ impl FromRequestParts<Arc<AppState>> for Caller {
     }
 }
 
-/// Stream new posts, mentions and stories
-///
-/// `event: post` for a post at home and `event: mention` for a mention, with the post as `data`;
-/// `event: story` for a friend's story, with the story, and `event: story_expired`, with its `id`,
-/// once it has expired or was deleted. `event: delete`, with its `id`, for a post that was deleted, and
-/// `event: edit`, with the post, for one with a new text, whether the user has it at home or is mentioned
-/// in it; clients ignore events for posts they do not show, and repeated events. `event: follow` and
-/// `event: unfollow`, with the `id` of the other user, when the user follows or unfollows another user. After
-/// `event: resync` clients load their pages again: they may be out of date, for example because a user whom
-/// the user follows was deleted. Without `Last-Event-ID` the stream begins now. It ends when the user is deleted.
-#[utoipa::path(
-    get, path = "/v1/users/{user}/events", operation_id = "stream_events", tag = "timelines",
-    params(
-        UserPath,
-        ("Last-Event-ID" = Option<String>, Header, description = "Resume after this event"),
-        ("last_event_id" = Option<String>, Query, description = "The same, for clients that cannot set headers"),
-    ),
-    responses(
-        (status = 200, description = "Server-sent events", content_type = "text/event-stream", body = String),
-        (status = 404, description = "`user_not_found`", body = ErrorBody),
-        (status = 422, description = "`bad_handle`", body = ErrorBody),
-        (status = 429, description = "`too_many_requests`: the client has too many live streams", body = ErrorBody),
-    )
-)]
+impl Reads for Caller {
+    fn describe(inputs: &mut Inputs) {
+        inputs.errors(&["too_many_requests"]);
+    }
+}
+
 pub(crate) async fn events(
     State(state): State<Arc<AppState>>,
     caller: Caller,

@@ -9,23 +9,54 @@ use node::Node;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::error::{ApiError, ErrorBody};
-use crate::guard::RouteKind;
+use crate::error::ApiError;
 use crate::idempotency::Once;
 use crate::input::{OneUser, TwoUsers};
 use crate::page::{self, Asked, AskedFor, Reading};
-use crate::params::{KeyHeader, OtherPath, PageQuery, UserPath, ViewerQuery};
-use crate::routes::Routes;
+use crate::route::Route;
+use crate::rule::May::{Own, See};
 use crate::state::AppState;
 
-pub(crate) fn route(routes: &mut Routes<'_>) {
-    routes.on("PUT", "/v1/users/{user}/following/{other}", RouteKind::Plain, follow);
-    routes.on("DELETE", "/v1/users/{user}/following/{other}", RouteKind::Plain, unfollow);
-    routes.on("GET", "/v1/users/{user}/followers", RouteKind::Query, followers);
-    routes.on("GET", "/v1/users/{user}/following", RouteKind::Query, following);
-    routes.on("GET", "/v1/users/{user}/follow_requests", RouteKind::Query, requests);
-    routes.on("PUT", "/v1/users/{user}/follow_requests/{other}", RouteKind::Plain, accept);
-    routes.on("DELETE", "/v1/users/{user}/follow_requests/{other}", RouteKind::Plain, reject);
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        Route::put("/v1/users/{user}/following/{other}", follow)
+            .named("follow_user", "Follow a user")
+            .users(Own)
+            .text(
+                "If `other` is locked, `user` asks to follow, and follows once `other` \
+                 accepts. If `other` blocks `user`, `other` is not found. Idempotent.",
+            )
+            .answers(204, "`user` follows `other`, or asks to")
+            .errors(&["self_follow", "too_many_follows", "blocked"]),
+        Route::delete("/v1/users/{user}/following/{other}", unfollow)
+            .named("unfollow_user", "Unfollow a user")
+            .users(Own)
+            .text("Also takes a request to follow back. Idempotent.")
+            .answers(204, "`user` does not follow `other`")
+            .errors(&["self_follow"]),
+        Route::get("/v1/users/{user}/followers", followers)
+            .named("list_followers", "List followers")
+            .users(See)
+            .lists::<UserPage>("A page of users"),
+        Route::get("/v1/users/{user}/following", following)
+            .named("list_following", "List followed users")
+            .users(See)
+            .lists::<UserPage>("A page of users"),
+        Route::get("/v1/users/{user}/follow_requests", requests)
+            .named("list_follow_requests", "List requests to follow a user")
+            .users(Own)
+            .lists::<UserPage>("A page of the users who ask"),
+        Route::put("/v1/users/{user}/follow_requests/{other}", accept)
+            .named("accept_follow_request", "Accept a request to follow")
+            .users(Own)
+            .answers(204, "`other` follows `user`")
+            .errors(&["request_not_found"]),
+        Route::delete("/v1/users/{user}/follow_requests/{other}", reject)
+            .named("reject_follow_request", "Reject a request to follow")
+            .users(Own)
+            .answers(204, "`other` does not ask to follow `user` any more")
+            .errors(&["request_not_found"]),
+    ]
 }
 
 /// A user in a list.
@@ -81,18 +112,6 @@ pub(crate) struct UserPage {
     prev: Option<String>,
 }
 
-/// Follow a user
-///
-/// If `other` is locked, `user` asks to follow, and follows once `other` accepts. Idempotent.
-#[utoipa::path(
-    put, path = "/v1/users/{user}/following/{other}", operation_id = "follow_user", tag = "users",
-    params(UserPath, OtherPath, KeyHeader),
-    responses(
-        (status = 204, description = "`user` follows `other`, or asks to"),
-        (status = 404, description = "`user_not_found`, also if `other` blocks `user`", body = ErrorBody),
-        (status = 422, description = "`self_follow`, `too_many_follows`, `blocked`", body = ErrorBody),
-    )
-)]
 pub(crate) async fn follow(
     State(state): State<Arc<AppState>>,
     TwoUsers(user, other): TwoUsers,
@@ -101,18 +120,6 @@ pub(crate) async fn follow(
     state.carry_out(Command::Follow { user, other }, key).await
 }
 
-/// Unfollow a user
-///
-/// Also takes a request to follow back. Idempotent.
-#[utoipa::path(
-    delete, path = "/v1/users/{user}/following/{other}", operation_id = "unfollow_user", tag = "users",
-    params(UserPath, OtherPath, KeyHeader),
-    responses(
-        (status = 204, description = "`user` does not follow `other`"),
-        (status = 404, description = "`user_not_found`", body = ErrorBody),
-        (status = 422, description = "`self_follow`", body = ErrorBody),
-    )
-)]
 pub(crate) async fn unfollow(
     State(state): State<Arc<AppState>>,
     TwoUsers(user, other): TwoUsers,
@@ -121,15 +128,6 @@ pub(crate) async fn unfollow(
     state.carry_out(Command::Unfollow { user, other }, key).await
 }
 
-/// Accept a request to follow
-#[utoipa::path(
-    put, path = "/v1/users/{user}/follow_requests/{other}", operation_id = "accept_follow_request", tag = "users",
-    params(UserPath, OtherPath, KeyHeader),
-    responses(
-        (status = 204, description = "`other` follows `user`"),
-        (status = 404, description = "`user_not_found`, `request_not_found`", body = ErrorBody),
-    )
-)]
 pub(crate) async fn accept(
     State(state): State<Arc<AppState>>,
     TwoUsers(user, other): TwoUsers,
@@ -138,15 +136,6 @@ pub(crate) async fn accept(
     state.carry_out(Command::AnswerRequest { user, other, accept: true }, key).await
 }
 
-/// Reject a request to follow
-#[utoipa::path(
-    delete, path = "/v1/users/{user}/follow_requests/{other}", operation_id = "reject_follow_request", tag = "users",
-    params(UserPath, OtherPath, KeyHeader),
-    responses(
-        (status = 204, description = "`other` does not ask to follow `user` any more"),
-        (status = 404, description = "`user_not_found`, `request_not_found`", body = ErrorBody),
-    )
-)]
 pub(crate) async fn reject(
     State(state): State<Arc<AppState>>,
     TwoUsers(user, other): TwoUsers,
@@ -155,16 +144,6 @@ pub(crate) async fn reject(
     state.carry_out(Command::AnswerRequest { user, other, accept: false }, key).await
 }
 
-/// List requests to follow a user
-#[utoipa::path(
-    get, path = "/v1/users/{user}/follow_requests", operation_id = "list_follow_requests", tag = "users",
-    params(UserPath, PageQuery),
-    responses(
-        (status = 200, description = "A page of the users who ask", body = UserPage, headers(("Link" = String, description = "The neighboring pages"))),
-        (status = 404, description = "`user_not_found`", body = ErrorBody),
-        (status = 422, description = "`bad_limit`", body = ErrorBody),
-    )
-)]
 pub(crate) async fn requests(
     State(state): State<Arc<AppState>>,
     OneUser(user): OneUser,
@@ -173,16 +152,6 @@ pub(crate) async fn requests(
     users(&state, SetTable::FollowRequests, user, &asked).await
 }
 
-/// List followers
-#[utoipa::path(
-    get, path = "/v1/users/{user}/followers", operation_id = "list_followers", tag = "users",
-    params(UserPath, PageQuery, ViewerQuery),
-    responses(
-        (status = 200, description = "A page of users", body = UserPage, headers(("Link" = String, description = "The neighboring pages"))),
-        (status = 404, description = "`user_not_found`", body = ErrorBody),
-        (status = 422, description = "`bad_limit`", body = ErrorBody),
-    )
-)]
 pub(crate) async fn followers(
     State(state): State<Arc<AppState>>,
     OneUser(user): OneUser,
@@ -191,16 +160,6 @@ pub(crate) async fn followers(
     users(&state, SetTable::Followers, user, &asked).await
 }
 
-/// List followed users
-#[utoipa::path(
-    get, path = "/v1/users/{user}/following", operation_id = "list_following", tag = "users",
-    params(UserPath, PageQuery, ViewerQuery),
-    responses(
-        (status = 200, description = "A page of users", body = UserPage, headers(("Link" = String, description = "The neighboring pages"))),
-        (status = 404, description = "`user_not_found`", body = ErrorBody),
-        (status = 422, description = "`bad_limit`", body = ErrorBody),
-    )
-)]
 pub(crate) async fn following(
     State(state): State<Arc<AppState>>,
     OneUser(user): OneUser,

@@ -6,34 +6,33 @@ use axum::extract::State;
 use axum::response::Response;
 use feed::{Command, SetTable};
 
-use crate::error::{ApiError, ErrorBody};
-use crate::guard::RouteKind;
+use crate::error::ApiError;
 use crate::idempotency::Once;
 use crate::input::{OneUser, TwoUsers};
 use crate::page::AskedFor;
-use crate::params::{KeyHeader, OtherPath, PageQuery, UserPath, ViewerQuery};
-use crate::routes::Routes;
+use crate::route::Route;
 use crate::state::AppState;
 use crate::v1::follows::{UserPage, users};
 
-pub(crate) fn route(routes: &mut Routes<'_>) {
-    routes.on("PUT", "/v1/users/{user}/friends/{other}", RouteKind::Plain, befriend);
-    routes.on("DELETE", "/v1/users/{user}/friends/{other}", RouteKind::Plain, unfriend);
-    routes.on("GET", "/v1/users/{user}/friends", RouteKind::Query, friends);
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        Route::put("/v1/users/{user}/friends/{other}", befriend)
+            .named("befriend_user", "Befriend a user")
+            .text("Friendship is mutual and needs no confirmation by `other`. If `other` blocks `user`, \
+                 `other` is not found. Idempotent.")
+            .answers(204, "They are friends")
+            .errors(&["self_friend", "too_many_friends", "blocked"]),
+        Route::delete("/v1/users/{user}/friends/{other}", unfriend)
+            .named("unfriend_user", "Unfriend a user")
+            .text("After this neither sees the stories of the other. Idempotent.")
+            .answers(204, "They are not friends")
+            .errors(&["self_friend"]),
+        Route::get("/v1/users/{user}/friends", friends)
+            .named("list_friends", "List friends")
+            .lists::<UserPage>("A page of users"),
+    ]
 }
 
-/// Befriend a user
-///
-/// Friendship is mutual and needs no confirmation by `other`. Idempotent.
-#[utoipa::path(
-    put, path = "/v1/users/{user}/friends/{other}", operation_id = "befriend_user", tag = "users",
-    params(UserPath, OtherPath, KeyHeader),
-    responses(
-        (status = 204, description = "They are friends"),
-        (status = 404, description = "`user_not_found`, also if `other` blocks `user`", body = ErrorBody),
-        (status = 422, description = "`self_friend`, `too_many_friends`, `blocked`", body = ErrorBody),
-    )
-)]
 pub(crate) async fn befriend(
     State(state): State<Arc<AppState>>,
     TwoUsers(user, other): TwoUsers,
@@ -42,18 +41,6 @@ pub(crate) async fn befriend(
     state.carry_out(Command::Befriend { user, other }, key).await
 }
 
-/// Unfriend a user
-///
-/// After this neither sees the stories of the other. Idempotent.
-#[utoipa::path(
-    delete, path = "/v1/users/{user}/friends/{other}", operation_id = "unfriend_user", tag = "users",
-    params(UserPath, OtherPath, KeyHeader),
-    responses(
-        (status = 204, description = "They are not friends"),
-        (status = 404, description = "`user_not_found`", body = ErrorBody),
-        (status = 422, description = "`self_friend`", body = ErrorBody),
-    )
-)]
 pub(crate) async fn unfriend(
     State(state): State<Arc<AppState>>,
     TwoUsers(user, other): TwoUsers,
@@ -62,16 +49,6 @@ pub(crate) async fn unfriend(
     state.carry_out(Command::Unfriend { user, other }, key).await
 }
 
-/// List friends
-#[utoipa::path(
-    get, path = "/v1/users/{user}/friends", operation_id = "list_friends", tag = "users",
-    params(UserPath, PageQuery, ViewerQuery),
-    responses(
-        (status = 200, description = "A page of users", body = UserPage, headers(("Link" = String, description = "The neighboring pages"))),
-        (status = 404, description = "`user_not_found`", body = ErrorBody),
-        (status = 422, description = "`bad_limit`", body = ErrorBody),
-    )
-)]
 pub(crate) async fn friends(
     State(state): State<Arc<AppState>>,
     OneUser(user): OneUser,

@@ -8,18 +8,27 @@ use feed::{PostVersion, Refusal};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::error::{ApiError, ErrorBody};
-use crate::guard::RouteKind;
+use crate::error::ApiError;
 use crate::input::OnePost;
 use crate::page::{For, answer, opened_with};
-use crate::params::{IdPath, ViewerQuery};
-use crate::routes::Routes;
+use crate::route::Route;
+use crate::rule::May::See;
 use crate::state::AppState;
 use crate::time::rfc3339;
 use crate::v1::follows::viewer;
 
-pub(crate) fn route(routes: &mut Routes<'_>) {
-    routes.on("GET", "/v1/posts/{id}/history", RouteKind::Query, history);
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        Route::get("/v1/posts/{id}/history", history)
+            .named("list_post_versions", "List the versions of a post")
+            .users(See)
+            .text(
+                "What it said at first, after each edit, and says now, in this order. If there \
+                 were more than 100 edits, or the texts have more than 48 KiB, the oldest \
+                 versions after the first one are missing.",
+            )
+            .shows::<VersionPage>("The versions"),
+    ]
 }
 
 /// What a post said from a time on.
@@ -60,18 +69,6 @@ impl From<PostVersion> for VersionView {
     }
 }
 
-/// List the versions of a post
-///
-/// What it said at first, after each edit, and says now, in this order. If there were more than 100 edits, or the texts have
-/// more than 48 KiB, the oldest versions after the first one are missing.
-#[utoipa::path(
-    get, path = "/v1/posts/{id}/history", operation_id = "list_post_versions", tag = "posts",
-    params(IdPath, ViewerQuery),
-    responses(
-        (status = 200, description = "The versions", body = VersionPage),
-        (status = 404, description = "`post_not_found`, `user_not_found`", body = ErrorBody),
-    )
-)]
 pub(crate) async fn history(
     State(state): State<Arc<AppState>>,
     OnePost(id): OnePost,

@@ -19,28 +19,3 @@ pub(crate) mod stories;
 pub(crate) mod tags;
 pub(crate) mod timelines;
 pub(crate) mod users;
-
-use crate::routes::Routes;
-
-/// Adds the routes of all modules.
-pub(crate) fn route(routes: &mut Routes<'_>) {
-    users::route(routes);
-    follows::route(routes);
-    friends::route(routes);
-    blocks::route(routes);
-    relations::route(routes);
-    posts::route(routes);
-    context::route(routes);
-    history::route(routes);
-    reactions::route(routes);
-    notifications::route(routes);
-    timelines::route(routes);
-    tags::route(routes);
-    stories::route(routes);
-    recognitions::route(routes);
-    samples::route(routes);
-    buckets::route(routes);
-    keys::route(routes);
-    events::route(routes);
-    batch::route(routes);
-}

@@ -9,22 +9,43 @@ use node::{Node, PageEnds};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::error::{ApiError, ErrorBody};
-use crate::guard::RouteKind;
+use crate::error::ApiError;
 use crate::idempotency::Once;
 use crate::input::{OneUser, UserAnd};
 use crate::page::{Asked, to_json};
-use crate::params::{IdPath, KeyHeader, PageQuery, UserPath};
-use crate::routes::Routes;
+use crate::route::Route;
+use crate::rule::May::Own;
 use crate::state::AppState;
 use crate::time::rfc3339;
 use crate::v1::follows::Listed;
 use crate::v1::timelines::read_page;
 
-pub(crate) fn route(routes: &mut Routes<'_>) {
-    routes.on("GET", "/v1/users/{user}/notifications", RouteKind::Query, notifications);
-    routes.on("DELETE", "/v1/users/{user}/notifications", RouteKind::Plain, clear);
-    routes.on("DELETE", "/v1/users/{user}/notifications/{id}", RouteKind::Plain, dismiss);
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        Route::get("/v1/users/{user}/notifications", notifications)
+            .named("list_notifications", "List notifications")
+            .users(Own)
+            .text(
+                "Mentions, favourites and boosts of posts by the user, follows and requests to \
+                 follow, ends of polls, edits of what the user boosted, and posts of users \
+                 that an app of the user asked for, without what a block or a mute hides. Of \
+                 all but posts, and mentions that posts had from the beginning, the newest \
+                 1,000 are kept.",
+            )
+            .lists::<NotificationPage>("A page of notifications"),
+        Route::delete("/v1/users/{user}/notifications", clear)
+            .named("clear_notifications", "Clear all notifications")
+            .users(Own)
+            .text(
+                "Those until now are not listed any more. Mentions stay in the list of \
+                 mentions. Idempotent.",
+            )
+            .answers(204, "They are not listed any more"),
+        Route::delete("/v1/users/{user}/notifications/{id}", dismiss)
+            .named("dismiss_notification", "Dismiss a notification")
+            .users(Own)
+            .answers(204, "It is not listed any more"),
+    ]
 }
 
 /// What a notification is about.
@@ -76,25 +97,6 @@ pub(crate) struct NotificationPage {
     prev: Option<String>,
 }
 
-/// List notifications
-///
-/// Mentions, favourites and boosts of posts by the user, follows and requests to follow, ends of polls, edits of what the
-/// user boosted, and posts of users that an app of the user asked for, without what a block or a mute hides. Of all but
-/// posts, and mentions that posts had from the beginning, the newest 1,000 are kept.
-#[utoipa::path(
-    get, path = "/v1/users/{user}/notifications", operation_id = "list_notifications", tag = "timelines",
-    params(UserPath, PageQuery),
-    responses(
-        (
-            status = 200,
-            description = "A page of notifications",
-            body = NotificationPage,
-            headers(("Link" = String, description = "The neighboring pages"))
-        ),
-        (status = 404, description = "`user_not_found`", body = ErrorBody),
-        (status = 422, description = "`bad_limit`", body = ErrorBody),
-    )
-)]
 pub(crate) async fn notifications(
     State(state): State<Arc<AppState>>,
     OneUser(user): OneUser,
@@ -156,18 +158,6 @@ fn append(item: &NotificationView, out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
-/// Clear all notifications
-///
-/// Those until now are not listed any more. Mentions stay in the list of mentions. Idempotent.
-#[utoipa::path(
-    delete, path = "/v1/users/{user}/notifications", operation_id = "clear_notifications", tag = "timelines",
-    params(UserPath, KeyHeader),
-    responses(
-        (status = 204, description = "They are not listed any more"),
-        (status = 404, description = "`user_not_found`", body = ErrorBody),
-        (status = 422, description = "`idempotency_key_reused`", body = ErrorBody),
-    )
-)]
 pub(crate) async fn clear(
     State(state): State<Arc<AppState>>,
     OneUser(user): OneUser,
@@ -176,16 +166,6 @@ pub(crate) async fn clear(
     state.carry_out(Command::ClearNotifications { user }, key).await
 }
 
-/// Dismiss a notification
-#[utoipa::path(
-    delete, path = "/v1/users/{user}/notifications/{id}", operation_id = "dismiss_notification", tag = "timelines",
-    params(UserPath, IdPath, KeyHeader),
-    responses(
-        (status = 204, description = "It is not listed any more"),
-        (status = 404, description = "`user_not_found`, `notification_not_found`", body = ErrorBody),
-        (status = 422, description = "`idempotency_key_reused`", body = ErrorBody),
-    )
-)]
 pub(crate) async fn dismiss(
     State(state): State<Arc<AppState>>,
     UserAnd(user, notification): UserAnd<NotificationId>,

@@ -13,13 +13,13 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use crate::changes::{Changed, only_id};
-use crate::error::{ApiError, ErrorBody};
-use crate::guard::{RouteKind, reserved};
+use crate::error::ApiError;
+use crate::guard::reserved;
 use crate::idempotency::Once;
 use crate::input::{Input, OnePost, OneUser, decimal, given, post_number};
 use crate::page::{For, json};
-use crate::params::{IdPath, KeyHeader, UserPath, ViewerQuery};
-use crate::routes::Routes;
+use crate::route::Route;
+use crate::rule::May;
 use crate::state::AppState;
 use crate::v1::users::created;
 
@@ -27,11 +27,53 @@ use crate::v1::users::created;
 /// shorter than what needs memory; these are reserved before the change.
 const POST_BYTES_MAX: usize = SMALL_BYTES_MAX;
 
-pub(crate) fn route(routes: &mut Routes<'_>) {
-    routes.on("POST", "/v1/users/{user}/posts", RouteKind::Plain, create);
-    routes.on("GET", "/v1/posts/{id}", RouteKind::Query, show);
-    routes.on("PATCH", "/v1/posts/{id}", RouteKind::Plain, edit);
-    routes.on("DELETE", "/v1/posts/{id}", RouteKind::Plain, delete);
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        Route::post("/v1/users/{user}/posts", create)
+            .named("create_post", "Create a post")
+            .users(May::Own)
+            .posting()
+            .text(
+                "With `in_reply_to_id` it is a reply to that post, and mentions its author. Of \
+                 the author's followers, those who also follow that user see a reply in their \
+                 home timeline. `@handle` in the text mentions a user, also with the domain of \
+                 the server, which is left out of the text; not in a URL, and not before \
+                 another domain or as part of a longer name. A URL counts as 23 \
+                 characters.\n\nA key without the scope `read` gets the `id` alone.",
+            )
+            .creates::<PostView>("The new post", "Path of the post")
+            .errors(&[
+                "bad_text",
+                "bad_warning",
+                "bad_language",
+                "media_not_found",
+                "media_attached",
+                "too_many_media",
+                "too_many_posts",
+                "in_reply_to_not_found",
+                "post_not_found",
+            ]),
+        Route::get("/v1/posts/{id}", show)
+            .named("get_post", "Show a post")
+            .users(May::See)
+            .shows::<PostView>("The post"),
+        Route::patch("/v1/posts/{id}", edit)
+            .named("edit_post", "Edit a post")
+            .users(May::Author)
+            .posting()
+            .text(
+                "Changes the given fields, and with the text its mentions; a direct post keeps \
+                 those it has. The post remains a reply to the same post, and visible to the \
+                 same users.\n\nA key without the scope `read` gets the `id` alone.",
+            )
+            .shows::<PostView>("The edited post")
+            .errors(&["bad_text", "bad_warning", "bad_language"]),
+        Route::delete("/v1/posts/{id}", delete)
+            .named("delete_post", "Delete a post")
+            .users(May::Author)
+            .text("Replies to it are not deleted.")
+            .answers(204, "The post is deleted"),
+    ]
 }
 
 /// A post to be created.
@@ -179,29 +221,6 @@ pub(crate) struct PostView {
     boost_of: Option<Box<PostView>>,
 }
 
-/// Create a post
-///
-/// With `in_reply_to_id` it is a reply to that post, and mentions its author. Of the author's followers, those who also
-/// follow that user see a reply in their home timeline. `@handle` in the text mentions a user, also with the domain of the
-/// server, which is left out of the text; not in a URL, and not before another domain or as part of a longer name. A URL
-/// counts as 23 characters.
-///
-/// A key without the scope `read` gets the `id` alone.
-#[utoipa::path(
-    post, path = "/v1/users/{user}/posts", operation_id = "create_post", tag = "posts",
-    request_body = NewPost, params(UserPath, KeyHeader),
-    responses(
-        (status = 201, description = "The new post", body = PostView,
-         headers(("Location" = String, description = "Path of the post"))),
-        (status = 404, description = "`user_not_found`", body = ErrorBody),
-        (
-            status = 422,
-            description = "`bad_text`, `bad_warning`, `bad_language`, `media_not_found`, `media_attached`, `too_many_media`, `too_many_posts`, `idempotency_key_reused`; `in_reply_to_not_found` if the \
-                post replied to does not exist, was deleted, or is hidden from the author",
-            body = ErrorBody
-        ),
-    )
-)]
 pub(crate) async fn create(
     State(state): State<Arc<AppState>>,
     OneUser(author): OneUser,
@@ -271,15 +290,6 @@ fn gone<T>(changed: &Changed<T>) -> Response {
     changed.mark(ApiError::from(Refusal::PostNotFound).into_response())
 }
 
-/// Show a post
-#[utoipa::path(
-    get, path = "/v1/posts/{id}", operation_id = "get_post", tag = "posts",
-    params(IdPath, ViewerQuery),
-    responses(
-        (status = 200, description = "The post", body = PostView),
-        (status = 404, description = "`post_not_found`, `user_not_found`", body = ErrorBody),
-    )
-)]
 pub(crate) async fn show(
     State(state): State<Arc<AppState>>,
     OnePost(post): OnePost,
@@ -292,21 +302,6 @@ pub(crate) async fn show(
     post.map(json).ok_or(Refusal::PostNotFound.into())
 }
 
-/// Edit a post
-///
-/// Changes the given fields, and with the text its mentions; a direct post keeps those it has. The post remains a reply to
-/// the same post, and visible to the same users.
-///
-/// A key without the scope `read` gets the `id` alone.
-#[utoipa::path(
-    patch, path = "/v1/posts/{id}", operation_id = "edit_post", tag = "posts",
-    request_body = PostChange, params(IdPath, KeyHeader),
-    responses(
-        (status = 200, description = "The edited post", body = PostView),
-        (status = 404, description = "`post_not_found`", body = ErrorBody),
-        (status = 422, description = "`bad_text`, `bad_warning`, `bad_language`, `idempotency_key_reused`", body = ErrorBody),
-    )
-)]
 pub(crate) async fn edit(
     State(state): State<Arc<AppState>>,
     OnePost(post): OnePost,
@@ -335,17 +330,6 @@ pub(crate) async fn edit(
     })
 }
 
-/// Delete a post
-///
-/// Replies to it are not deleted.
-#[utoipa::path(
-    delete, path = "/v1/posts/{id}", operation_id = "delete_post", tag = "posts",
-    params(IdPath, KeyHeader),
-    responses(
-        (status = 204, description = "The post is deleted"),
-        (status = 404, description = "`post_not_found`", body = ErrorBody),
-    )
-)]
 pub(crate) async fn delete(
     State(state): State<Arc<AppState>>,
     OnePost(post): OnePost,

@@ -10,141 +10,117 @@ use node::Node;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::error::{ApiError, ErrorBody};
-use crate::guard::RouteKind;
-use crate::idempotency::{Key, Once};
+use crate::error::ApiError;
+use crate::idempotency::Once;
 use crate::input::{OnePost, OneUser, UserAnd, decimal, post_number};
 use crate::page::{Asked, AskedFor, json, to_json};
-use crate::params::{IdPath, KeyHeader, PageQuery, UserPath, ViewerQuery};
 use crate::query::Query;
-use crate::routes::Routes;
+use crate::route::{Inputs, Reads, Route};
+use crate::rule::May::{Own, See};
 use crate::state::AppState;
 use crate::v1::follows::{Listed, UserPage, on_behalf_of, page_of_users, viewer};
 use crate::v1::timelines::{PostPage, read_page};
 
-pub(crate) fn route(routes: &mut Routes<'_>) {
-    routes.on("PUT", "/v1/users/{user}/favourites/{id}", RouteKind::Plain, favourite);
-    routes.on("DELETE", "/v1/users/{user}/favourites/{id}", RouteKind::Plain, unfavourite);
-    routes.on("GET", "/v1/users/{user}/favourites", RouteKind::Query, favourites);
-    routes.on("PUT", "/v1/users/{user}/bookmarks/{id}", RouteKind::Plain, bookmark);
-    routes.on("DELETE", "/v1/users/{user}/bookmarks/{id}", RouteKind::Plain, unbookmark);
-    routes.on("GET", "/v1/users/{user}/bookmarks", RouteKind::Query, bookmarks);
-    routes.on("PUT", "/v1/users/{user}/pins/{id}", RouteKind::Plain, pin);
-    routes.on("DELETE", "/v1/users/{user}/pins/{id}", RouteKind::Plain, unpin);
-    routes.on("GET", "/v1/users/{user}/pins", RouteKind::Query, pins);
-    routes.on("PUT", "/v1/users/{user}/boosts/{id}", RouteKind::Plain, boost);
-    routes.on("DELETE", "/v1/users/{user}/boosts/{id}", RouteKind::Plain, unboost);
-    routes.on("GET", "/v1/users/{user}/reactions", RouteKind::Query, reactions);
-    routes.on("GET", "/v1/posts/{id}/favourites", RouteKind::Query, favourited_by);
-    routes.on("GET", "/v1/posts/{id}/boosts", RouteKind::Query, boosted_by);
-}
-
-/// Makes the handlers of one kind of reaction.
-macro_rules! reaction {
-    ($reaction:ident,
-     $(#[$put_doc:meta])* $put:ident = $put_id:tt,
-     $(#[$delete_doc:meta])* $delete:ident = $delete_id:tt, $one:tt, $refusals:tt) => {
-        $(#[$put_doc])*
-        #[utoipa::path(
-            put, path = $one, operation_id = $put_id, tag = "posts",
-            params(UserPath, IdPath, KeyHeader),
-            responses(
-                (status = 204, description = "It is one from now on"),
-                (status = 404, description = "`user_not_found`, `post_not_found`", body = ErrorBody),
-                (status = 422, description = $refusals, body = ErrorBody),
-            )
-        )]
-        pub(crate) async fn $put(
-            State(state): State<Arc<AppState>>,
-            UserAnd(user, post): UserAnd<PostId>,
-            Once(key): Once,
-        ) -> Result<Response, ApiError> {
-            react(&state, (user, post), (Reaction::$reaction, true), key).await
-        }
-
-        $(#[$delete_doc])*
-        #[utoipa::path(
-            delete, path = $one, operation_id = $delete_id, tag = "posts",
-            params(UserPath, IdPath, KeyHeader),
-            responses(
-                (status = 204, description = "It is none"),
-                (status = 404, description = "`user_not_found`, `post_not_found`", body = ErrorBody),
-                (status = 422, description = "`idempotency_key_reused`", body = ErrorBody),
-            )
-        )]
-        pub(crate) async fn $delete(
-            State(state): State<Arc<AppState>>,
-            UserAnd(user, post): UserAnd<PostId>,
-            Once(key): Once,
-        ) -> Result<Response, ApiError> {
-            react(&state, (user, post), (Reaction::$reaction, false), key).await
+pub(crate) fn routes() -> Vec<Route> {
+    let react = |reaction, on| {
+        move |State(state): State<Arc<AppState>>,
+              UserAnd(user, post): UserAnd<PostId>,
+              Once(key): Once| async move {
+            state.carry_out(Command::React { user, post, reaction, on }, key).await
         }
     };
+    vec![
+        Route::put("/v1/users/{user}/favourites/{id}", react(Reaction::Favourite, true))
+            .named("favourite_post", "Favourite a post")
+            .users(Own)
+            .text("Notifies its author. Idempotent.")
+            .answers(204, "It is a favourite"),
+        Route::delete("/v1/users/{user}/favourites/{id}", react(Reaction::Favourite, false))
+            .named("unfavourite_post", "Remove a favourite")
+            .users(Own)
+            .text("Idempotent.")
+            .answers(204, "It is no favourite"),
+        Route::put("/v1/users/{user}/bookmarks/{id}", react(Reaction::Bookmark, true))
+            .named("bookmark_post", "Bookmark a post")
+            .users(Own)
+            .text("Only the user sees it. Idempotent.")
+            .answers(204, "It is a bookmark"),
+        Route::delete("/v1/users/{user}/bookmarks/{id}", react(Reaction::Bookmark, false))
+            .named("unbookmark_post", "Remove a bookmark")
+            .users(Own)
+            .text("Idempotent.")
+            .answers(204, "It is no bookmark"),
+        Route::put("/v1/users/{user}/pins/{id}", react(Reaction::Pin, true))
+            .named("pin_post", "Pin a post")
+            .users(Own)
+            .text("To show one of the user's own posts on their profile. Idempotent.")
+            .answers(204, "It is pinned")
+            .errors(&["pin_not_own", "pin_direct", "too_many_pins"]),
+        Route::delete("/v1/users/{user}/pins/{id}", react(Reaction::Pin, false))
+            .named("unpin_post", "Unpin a post")
+            .users(Own)
+            .text("Idempotent.")
+            .answers(204, "It is not pinned"),
+        Route::put("/v1/users/{user}/boosts/{id}", react(Reaction::Boost, true))
+            .named("boost_post", "Boost a post")
+            .users(Own)
+            .posting()
+            .text(
+                "Shows it to the followers of the user, as a post of the user with the field \
+                 `boost_of`. Notifies its author. Idempotent.",
+            )
+            .answers(204, "It is boosted")
+            .errors(&["boost_not_open", "too_many_posts"]),
+        Route::delete("/v1/users/{user}/boosts/{id}", react(Reaction::Boost, false))
+            .named("unboost_post", "Remove a boost")
+            .users(Own)
+            .text("`id` is that of the boosted post. Idempotent.")
+            .answers(204, "It is not boosted"),
+    ]
 }
 
-reaction! {
-    Favourite,
-    /// Favourite a post
-    ///
-    /// Notifies its author. Idempotent.
-    favourite = "favourite_post",
-    /// Remove a favourite
-    ///
-    /// Idempotent.
-    unfavourite = "unfavourite_post", "/v1/users/{user}/favourites/{id}", "`idempotency_key_reused`"
+pub(crate) fn lists() -> Vec<Route> {
+    vec![
+        Route::get("/v1/users/{user}/favourites", favourites)
+            .named("list_favourites", "List the favourites of a user")
+            .users(Own)
+            .text(
+                "The last one first. Cursors are not ids of posts. Without posts that the user \
+                 may not see any more.",
+            )
+            .lists::<PostPage>("A page of posts"),
+        Route::get("/v1/users/{user}/bookmarks", bookmarks)
+            .named("list_bookmarks", "List the bookmarks of a user")
+            .users(Own)
+            .text(
+                "The last one first. Cursors are not ids of posts. Without posts that the user \
+                 may not see any more.",
+            )
+            .lists::<PostPage>("A page of posts"),
+        Route::get("/v1/users/{user}/pins", pins)
+            .named("list_pins", "List the pinned posts of a user")
+            .users(See)
+            .text("The last one first. Cursors are not ids of posts.")
+            .lists::<PostPage>("A page of posts"),
+        Route::get("/v1/users/{user}/reactions", reactions)
+            .named("get_reactions", "Show the reactions to posts")
+            .users(Own)
+            .text(
+                "In the order of the query, without posts that do not exist or that the user \
+                 may not see.",
+            )
+            .shows::<Reactions>("The reactions"),
+        Route::get("/v1/posts/{id}/favourites", favourited_by)
+            .named("list_post_favourites", "List the users who favourited a post")
+            .users(See)
+            .lists::<UserPage>("A page of users"),
+        Route::get("/v1/posts/{id}/boosts", boosted_by)
+            .named("list_post_boosts", "List the users who boosted a post")
+            .users(See)
+            .lists::<UserPage>("A page of users"),
+    ]
 }
 
-reaction! {
-    Bookmark,
-    /// Bookmark a post
-    ///
-    /// Only the user sees it. Idempotent.
-    bookmark = "bookmark_post",
-    /// Remove a bookmark
-    ///
-    /// Idempotent.
-    unbookmark = "unbookmark_post", "/v1/users/{user}/bookmarks/{id}", "`idempotency_key_reused`"
-}
-
-reaction! {
-    Pin,
-    /// Pin a post
-    ///
-    /// To show one of the user's own posts on their profile. Idempotent.
-    pin = "pin_post",
-    /// Unpin a post
-    ///
-    /// Idempotent.
-    unpin = "unpin_post",
-    "/v1/users/{user}/pins/{id}", "`pin_not_own`, `pin_direct`, `too_many_pins`, `idempotency_key_reused`"
-}
-
-reaction! {
-    Boost,
-    /// Boost a post
-    ///
-    /// Shows it to the followers of the user, as a post of the user with the field `boost_of`. Notifies its author.
-    /// Idempotent.
-    boost = "boost_post",
-    /// Remove a boost
-    ///
-    /// `id` is that of the boosted post. Idempotent.
-    unboost = "unboost_post",
-    "/v1/users/{user}/boosts/{id}", "`boost_not_open`, `too_many_posts`, `idempotency_key_reused`"
-}
-
-/// List the favourites of a user
-///
-/// The last one first. Cursors are not ids of posts. Without posts that the user may not see any more.
-#[utoipa::path(
-    get, path = "/v1/users/{user}/favourites", operation_id = "list_favourites", tag = "posts",
-    params(UserPath, PageQuery),
-    responses(
-        (status = 200, description = "A page of posts", body = PostPage, headers(("Link" = String, description = "The neighboring pages"))),
-        (status = 404, description = "`user_not_found`", body = ErrorBody),
-        (status = 422, description = "`bad_limit`", body = ErrorBody),
-    )
-)]
 pub(crate) async fn favourites(
     State(state): State<Arc<AppState>>,
     OneUser(user): OneUser,
@@ -153,18 +129,6 @@ pub(crate) async fn favourites(
     posts(&state, user, Reaction::Favourite, &asked).await
 }
 
-/// List the bookmarks of a user
-///
-/// The last one first. Cursors are not ids of posts. Without posts that the user may not see any more.
-#[utoipa::path(
-    get, path = "/v1/users/{user}/bookmarks", operation_id = "list_bookmarks", tag = "posts",
-    params(UserPath, PageQuery),
-    responses(
-        (status = 200, description = "A page of posts", body = PostPage, headers(("Link" = String, description = "The neighboring pages"))),
-        (status = 404, description = "`user_not_found`", body = ErrorBody),
-        (status = 422, description = "`bad_limit`", body = ErrorBody),
-    )
-)]
 pub(crate) async fn bookmarks(
     State(state): State<Arc<AppState>>,
     OneUser(user): OneUser,
@@ -173,33 +137,12 @@ pub(crate) async fn bookmarks(
     posts(&state, user, Reaction::Bookmark, &asked).await
 }
 
-/// List the pinned posts of a user
-///
-/// The last one first. Cursors are not ids of posts.
-#[utoipa::path(
-    get, path = "/v1/users/{user}/pins", operation_id = "list_pins", tag = "posts",
-    params(UserPath, PageQuery, ViewerQuery),
-    responses(
-        (status = 200, description = "A page of posts", body = PostPage, headers(("Link" = String, description = "The neighboring pages"))),
-        (status = 404, description = "`user_not_found`", body = ErrorBody),
-        (status = 422, description = "`bad_limit`", body = ErrorBody),
-    )
-)]
 pub(crate) async fn pins(
     State(state): State<Arc<AppState>>,
     OneUser(user): OneUser,
     AskedFor(asked): AskedFor,
 ) -> Result<Response, ApiError> {
     posts(&state, user, Reaction::Pin, &asked).await
-}
-
-async fn react(
-    state: &AppState,
-    (user, post): (UserRef, PostId),
-    (reaction, on): (Reaction, bool),
-    key: Option<Key>,
-) -> Result<Response, ApiError> {
-    state.carry_out(Command::React { user, post, reaction, on }, key).await
 }
 
 /// The posts to which a user reacted, on behalf of the viewer of the query, or of the user.
@@ -219,16 +162,6 @@ async fn posts(
     read_page(state, asked, read).await
 }
 
-/// List the users who favourited a post
-#[utoipa::path(
-    get, path = "/v1/posts/{id}/favourites", operation_id = "list_post_favourites", tag = "posts",
-    params(IdPath, PageQuery, ViewerQuery),
-    responses(
-        (status = 200, description = "A page of users", body = UserPage, headers(("Link" = String, description = "The neighboring pages"))),
-        (status = 404, description = "`post_not_found`, `user_not_found`", body = ErrorBody),
-        (status = 422, description = "`bad_limit`", body = ErrorBody),
-    )
-)]
 pub(crate) async fn favourited_by(
     State(state): State<Arc<AppState>>,
     OnePost(post): OnePost,
@@ -237,16 +170,6 @@ pub(crate) async fn favourited_by(
     reacted_by(&state, (post, Reaction::Favourite), asked).await
 }
 
-/// List the users who boosted a post
-#[utoipa::path(
-    get, path = "/v1/posts/{id}/boosts", operation_id = "list_post_boosts", tag = "posts",
-    params(IdPath, PageQuery, ViewerQuery),
-    responses(
-        (status = 200, description = "A page of users", body = UserPage, headers(("Link" = String, description = "The neighboring pages"))),
-        (status = 404, description = "`post_not_found`, `user_not_found`", body = ErrorBody),
-        (status = 422, description = "`bad_limit`", body = ErrorBody),
-    )
-)]
 pub(crate) async fn boosted_by(
     State(state): State<Arc<AppState>>,
     OnePost(post): OnePost,
@@ -271,16 +194,6 @@ async fn reacted_by(
     Ok(page_of_users(&asked, found.await??))
 }
 
-/// Posts in a query.
-#[derive(utoipa::IntoParams)]
-#[into_params(parameter_in = Query)]
-#[expect(dead_code, reason = "describes what is read from the query")]
-struct PostsQuery {
-    /// Ids of posts with commas between, 1 to 100.
-    #[param(example = "381482917519855616")]
-    posts: String,
-}
-
 /// The posts in a query, in order.
 pub(crate) struct Posts(Vec<PostId>);
 
@@ -294,6 +207,13 @@ impl<S: Send + Sync> FromRequestParts<S> for Posts {
         let ids = ids.ok().filter(|ids| ids.len() <= limits::PAGE_MAX);
         let wrong = || ApiError::bad_request("posts are 1 to 100 ids with commas between");
         ids.map(Self).ok_or_else(|| wrong().at("posts"))
+    }
+}
+
+impl Reads for Posts {
+    fn describe(inputs: &mut Inputs) {
+        let text = "Ids of posts with commas between, 1 to 100.";
+        inputs.required("posts", text, "381482917519855616");
     }
 }
 
@@ -322,18 +242,6 @@ pub(crate) struct Reactions {
     items: Vec<Reacted>,
 }
 
-/// Show the reactions to posts
-///
-/// In the order of the query, without posts that do not exist or that the user may not see.
-#[utoipa::path(
-    get, path = "/v1/users/{user}/reactions", operation_id = "get_reactions", tag = "posts",
-    params(UserPath, PostsQuery),
-    responses(
-        (status = 200, description = "The reactions", body = Reactions),
-        (status = 400, description = "`bad_request`", body = ErrorBody),
-        (status = 404, description = "`user_not_found`", body = ErrorBody),
-    )
-)]
 pub(crate) async fn reactions(
     State(state): State<Arc<AppState>>,
     OneUser(user): OneUser,

@@ -8,16 +8,24 @@ use feed::Refusal;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::error::{ApiError, ErrorBody};
-use crate::guard::RouteKind;
+use crate::error::ApiError;
 use crate::input::TwoUsers;
 use crate::page::{json, to_json};
-use crate::params::{OtherPath, UserPath};
-use crate::routes::Routes;
+use crate::route::Route;
+use crate::rule::May::Own;
 use crate::state::AppState;
 
-pub(crate) fn route(routes: &mut Routes<'_>) {
-    routes.on("GET", "/v1/users/{user}/relations/{other}", RouteKind::Plain, relation);
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        Route::get("/v1/users/{user}/relations/{other}", relation)
+            .named("get_relation", "Show how two users are related")
+            .users(Own)
+            .text(
+                "For `user`. Whoever `other` blocks gets 404, as for a user who does not \
+                 exist, unless `user` blocks `other` as well.",
+            )
+            .shows::<Relation>("The relation"),
+    ]
 }
 
 /// How `user` and `other` are related.
@@ -35,18 +43,6 @@ pub(crate) struct Relation {
     muting: bool,
 }
 
-/// Show how two users are related
-///
-/// For `user`. Whoever `other` blocks gets 404, as for a user who does not exist, unless `user` blocks `other` as well.
-#[utoipa::path(
-    get, path = "/v1/users/{user}/relations/{other}", operation_id = "get_relation", tag = "users",
-    params(UserPath, OtherPath),
-    responses(
-        (status = 200, description = "The relation", body = Relation),
-        (status = 404, description = "`user_not_found`", body = ErrorBody),
-        (status = 422, description = "`bad_handle`", body = ErrorBody),
-    )
-)]
 pub(crate) async fn relation(
     State(state): State<Arc<AppState>>,
     TwoUsers(user, other): TwoUsers,

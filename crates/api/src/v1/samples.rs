@@ -9,21 +9,39 @@ use knn::Bits;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::error::{ApiError, ErrorBody};
-use crate::guard::RouteKind;
+use crate::error::ApiError;
 use crate::idempotency::Once;
 use crate::input::{Input, OneSample, given};
 use crate::page::json;
-use crate::params::{IdPath, KeyHeader};
-use crate::routes::Routes;
+use crate::route::Route;
 use crate::state::AppState;
 use crate::v1::recognitions::{Drawing, Given};
 use crate::v1::users::created;
 
-pub(crate) fn route(routes: &mut Routes<'_>) {
-    routes.on("POST", "/v1/samples", RouteKind::Plain, add);
-    routes.on("GET", "/v1/samples/{id}", RouteKind::Plain, show);
-    routes.on("DELETE", "/v1/samples/{id}", RouteKind::Plain, delete);
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        Route::post("/v1/samples", add)
+            .named("create_sample", "Add a sample")
+            .text("After the response, drawings are compared with it.")
+            .creates::<SampleView>("The new sample", "Path of the sample")
+            .errors(&[
+                "bad_sample",
+                "bad_label",
+                "bad_set",
+                "set_full",
+                "too_many_labels",
+                "too_many_sets",
+                "samples_full",
+            ]),
+        Route::get("/v1/samples/{id}", show)
+            .named("get_sample", "Show a sample")
+            .text("An added or a built-in sample.")
+            .shows::<SampleView>("The sample"),
+        Route::delete("/v1/samples/{id}", delete)
+            .named("delete_sample", "Delete a sample")
+            .answers(204, "The sample is deleted")
+            .errors(&["sample_built_in"]),
+    ]
 }
 
 /// A sample to be added.
@@ -69,19 +87,6 @@ pub(crate) fn checked(
     })
 }
 
-/// Add a sample
-///
-/// After the response, drawings are compared with it.
-#[utoipa::path(
-    post, path = "/v1/samples", operation_id = "create_sample", tag = "recognizer",
-    request_body = NewSample, params(KeyHeader),
-    responses(
-        (status = 201, description = "The new sample", body = SampleView,
-         headers(("Location" = String, description = "Path of the sample"))),
-        (status = 422, description = "`bad_sample`, `bad_label`, `bad_set`, `idempotency_key_reused`", body = ErrorBody),
-        (status = 507, description = "`set_full`, `too_many_labels`, `too_many_sets`, `samples_full`", body = ErrorBody),
-    )
-)]
 pub(crate) async fn add(
     State(state): State<Arc<AppState>>,
     Input { body: NewSample { label, sample, set }, key, .. }: Input<NewSample>,
@@ -92,16 +97,6 @@ pub(crate) async fn add(
     Ok(created(json(rendered(added.value, &sample)?), path, &added))
 }
 
-/// Show a sample
-///
-/// An added or a built-in sample.
-#[utoipa::path(
-    get, path = "/v1/samples/{id}", operation_id = "get_sample", tag = "recognizer", params(IdPath),
-    responses(
-        (status = 200, description = "The sample", body = SampleView),
-        (status = 404, description = "`sample_not_found`", body = ErrorBody),
-    )
-)]
 pub(crate) async fn show(
     State(state): State<Arc<AppState>>,
     OneSample(id): OneSample,
@@ -110,16 +105,6 @@ pub(crate) async fn show(
     Ok(json(rendered(id, &sample.ok_or(Refusal::SampleNotFound)?)?))
 }
 
-/// Delete a sample
-#[utoipa::path(
-    delete, path = "/v1/samples/{id}", operation_id = "delete_sample", tag = "recognizer",
-    params(IdPath, KeyHeader),
-    responses(
-        (status = 204, description = "The sample is deleted"),
-        (status = 404, description = "`sample_not_found`", body = ErrorBody),
-        (status = 409, description = "`sample_built_in`", body = ErrorBody),
-    )
-)]
 pub(crate) async fn delete(
     State(state): State<Arc<AppState>>,
     OneSample(sample): OneSample,

@@ -13,13 +13,11 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::changes::only_id;
-use crate::error::{ApiError, ErrorBody};
-use crate::guard::RouteKind;
+use crate::error::ApiError;
 use crate::idempotency::Once;
 use crate::input::{Input, OneStory, OneUser, TwoUsers, UserAnd, given};
 use crate::page::{Asked, json};
-use crate::params::{IdPath, KeyHeader, OtherPath, PageQuery, UserPath};
-use crate::routes::Routes;
+use crate::route::Route;
 use crate::state::AppState;
 use crate::time::rfc3339;
 use crate::v1::follows::{Listed, page_of_users};
@@ -27,16 +25,50 @@ use crate::v1::posts::Author;
 use crate::v1::timelines::{read_home, read_page};
 use crate::v1::users::created;
 
-pub(crate) fn route(routes: &mut Routes<'_>) {
-    routes.on("POST", "/v1/users/{user}/stories", RouteKind::Plain, create);
-    routes.on("GET", "/v1/users/{user}/stories", RouteKind::Query, stories);
-    routes.on("GET", "/v1/users/{user}/stories/{id}/views", RouteKind::Query, views);
-    routes.on("GET", "/v1/users/{user}/friends/{other}/stories", RouteKind::Query, of_friend);
-    routes.on("GET", "/v1/users/{user}/timeline/stories", RouteKind::Query, home);
-    routes.on("GET", "/v1/users/{user}/timeline/stories/{id}", RouteKind::Plain, show_to);
-    routes.on("PUT", "/v1/users/{user}/viewed_stories/{id}", RouteKind::Plain, view);
-    routes.on("GET", "/v1/stories/{id}", RouteKind::Plain, show);
-    routes.on("DELETE", "/v1/stories/{id}", RouteKind::Plain, delete);
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        Route::post("/v1/users/{user}/stories", create)
+            .named("create_story", "Create a story")
+            .text(
+                "The user's friends see it until it expires or is deleted. A key without the \
+                 scope `read` gets the `id` alone.",
+            )
+            .creates::<StoryView>("The new story", "Path of the story")
+            .errors(&["bad_text", "bad_ttl", "story_not_found"]),
+        Route::get("/v1/users/{user}/stories", stories)
+            .named("list_stories", "List the live stories of a user")
+            .text("All of them, without `seen`.")
+            .lists::<StoryPage>("A page of stories"),
+        Route::get("/v1/users/{user}/stories/{id}/views", views)
+            .named("list_story_views", "List the users who have seen a live story")
+            .text("For its author only: 404 for other users.")
+            .lists::<ViewerPage>("A page of users"),
+        Route::get("/v1/users/{user}/friends/{other}/stories", of_friend)
+            .named("list_stories_of_friend", "List the live stories of a friend")
+            .text("Those of `other` that `user` may see: none if they are not friends.")
+            .lists::<StoryPage>("A page of stories, with `seen`"),
+        Route::get("/v1/users/{user}/timeline/stories", home)
+            .named("list_home_stories", "Read the home timeline of stories")
+            .text("The newest live stories of all friends of the user.")
+            .lists::<StoryPage>("A page of stories, with `seen`"),
+        Route::get("/v1/users/{user}/timeline/stories/{id}", show_to)
+            .named("get_visible_story", "Show a live story to a user")
+            .text("404 for users other than its author and their friends.")
+            .shows::<StoryView>("The story, with `seen`"),
+        Route::put("/v1/users/{user}/viewed_stories/{id}", view)
+            .named("view_story", "View a live story")
+            .text(
+                "Only the first view of each friend counts; views of the author do not count. \
+                 Idempotent.",
+            )
+            .answers(204, "The user has seen it"),
+        Route::get("/v1/stories/{id}", show)
+            .named("get_story", "Show a live story")
+            .shows::<StoryView>("The story"),
+        Route::delete("/v1/stories/{id}", delete)
+            .named("delete_story", "Delete a live story")
+            .answers(204, "The story is deleted"),
+    ]
 }
 
 /// A story to be created.
@@ -102,19 +134,6 @@ pub(crate) struct ViewerPage {
     prev: Option<String>,
 }
 
-/// Create a story
-///
-/// The user's friends see it until it expires or is deleted. A key without the scope `read` gets the `id` alone.
-#[utoipa::path(
-    post, path = "/v1/users/{user}/stories", operation_id = "create_story", tag = "stories",
-    request_body = NewStory, params(UserPath, KeyHeader),
-    responses(
-        (status = 201, description = "The new story", body = StoryView,
-         headers(("Location" = String, description = "Path of the story"))),
-        (status = 404, description = "`user_not_found`", body = ErrorBody),
-        (status = 422, description = "`bad_text`, `bad_ttl`, `idempotency_key_reused`", body = ErrorBody),
-    )
-)]
 pub(crate) async fn create(
     State(state): State<Arc<AppState>>,
     OneUser(author): OneUser,
@@ -134,14 +153,6 @@ pub(crate) async fn create(
     }
 }
 
-/// Show a live story
-#[utoipa::path(
-    get, path = "/v1/stories/{id}", operation_id = "get_story", tag = "stories", params(IdPath),
-    responses(
-        (status = 200, description = "The story", body = StoryView),
-        (status = 404, description = "`story_not_found`", body = ErrorBody),
-    )
-)]
 pub(crate) async fn show(
     State(state): State<Arc<AppState>>,
     OneStory(story): OneStory,
@@ -149,17 +160,6 @@ pub(crate) async fn show(
     Ok(json(state.read(move |node| render(node, story, None)).await??))
 }
 
-/// Show a live story to a user
-///
-/// 404 for users other than its author and their friends.
-#[utoipa::path(
-    get, path = "/v1/users/{user}/timeline/stories/{id}", operation_id = "get_visible_story", tag = "stories",
-    params(UserPath, IdPath),
-    responses(
-        (status = 200, description = "The story, with `seen`", body = StoryView),
-        (status = 404, description = "`story_not_found`, `user_not_found`", body = ErrorBody),
-    )
-)]
 pub(crate) async fn show_to(
     State(state): State<Arc<AppState>>,
     UserAnd(user, story): UserAnd<StoryId>,
@@ -167,15 +167,6 @@ pub(crate) async fn show_to(
     Ok(json(state.read(move |node| render(node, story, Some(&user))).await??))
 }
 
-/// Delete a live story
-#[utoipa::path(
-    delete, path = "/v1/stories/{id}", operation_id = "delete_story", tag = "stories",
-    params(IdPath, KeyHeader),
-    responses(
-        (status = 204, description = "The story is deleted"),
-        (status = 404, description = "`story_not_found`", body = ErrorBody),
-    )
-)]
 pub(crate) async fn delete(
     State(state): State<Arc<AppState>>,
     OneStory(story): OneStory,
@@ -184,18 +175,6 @@ pub(crate) async fn delete(
     state.carry_out(Command::DeleteStory { story }, key).await
 }
 
-/// List the live stories of a user
-///
-/// All of them, without `seen`.
-#[utoipa::path(
-    get, path = "/v1/users/{user}/stories", operation_id = "list_stories", tag = "stories",
-    params(UserPath, PageQuery),
-    responses(
-        (status = 200, description = "A page of stories", body = StoryPage, headers(("Link" = String, description = "The neighboring pages"))),
-        (status = 404, description = "`user_not_found`", body = ErrorBody),
-        (status = 422, description = "`bad_limit`", body = ErrorBody),
-    )
-)]
 pub(crate) async fn stories(
     State(state): State<Arc<AppState>>,
     OneUser(author): OneUser,
@@ -209,18 +188,6 @@ pub(crate) async fn stories(
     read_page(&state, &asked, read).await
 }
 
-/// List the live stories of a friend
-///
-/// Those of `other` that `user` may see: none if they are not friends.
-#[utoipa::path(
-    get, path = "/v1/users/{user}/friends/{other}/stories", operation_id = "list_stories_of_friend", tag = "stories",
-    params(UserPath, OtherPath, PageQuery),
-    responses(
-        (status = 200, description = "A page of stories, with `seen`", body = StoryPage, headers(("Link" = String, description = "The neighboring pages"))),
-        (status = 404, description = "`user_not_found`", body = ErrorBody),
-        (status = 422, description = "`bad_limit`", body = ErrorBody),
-    )
-)]
 pub(crate) async fn of_friend(
     State(state): State<Arc<AppState>>,
     TwoUsers(user, other): TwoUsers,
@@ -235,18 +202,6 @@ pub(crate) async fn of_friend(
     read_page(&state, &asked, read).await
 }
 
-/// Read the home timeline of stories
-///
-/// The newest live stories of all friends of the user.
-#[utoipa::path(
-    get, path = "/v1/users/{user}/timeline/stories", operation_id = "list_home_stories", tag = "stories",
-    params(UserPath, PageQuery),
-    responses(
-        (status = 200, description = "A page of stories, with `seen`", body = StoryPage, headers(("Link" = String, description = "The neighboring pages"))),
-        (status = 404, description = "`user_not_found`", body = ErrorBody),
-        (status = 422, description = "`bad_limit`", body = ErrorBody),
-    )
-)]
 pub(crate) async fn home(
     State(state): State<Arc<AppState>>,
     OneUser(user): OneUser,
@@ -256,17 +211,6 @@ pub(crate) async fn home(
     read_home(&state, user, &asked, page, Node::try_stories_home, Node::stories_home).await
 }
 
-/// View a live story
-///
-/// Only the first view of each friend counts; views of the author do not count. Idempotent.
-#[utoipa::path(
-    put, path = "/v1/users/{user}/viewed_stories/{id}", operation_id = "view_story", tag = "stories",
-    params(UserPath, IdPath, KeyHeader),
-    responses(
-        (status = 204, description = "The user has seen it"),
-        (status = 404, description = "`story_not_found`, `user_not_found`", body = ErrorBody),
-    )
-)]
 pub(crate) async fn view(
     State(state): State<Arc<AppState>>,
     UserAnd(viewer, story): UserAnd<StoryId>,
@@ -275,18 +219,6 @@ pub(crate) async fn view(
     state.carry_out(Command::ViewStory { story, viewer }, key).await
 }
 
-/// List the users who have seen a live story
-///
-/// For its author only: 404 for other users.
-#[utoipa::path(
-    get, path = "/v1/users/{user}/stories/{id}/views", operation_id = "list_story_views", tag = "stories",
-    params(UserPath, IdPath, PageQuery),
-    responses(
-        (status = 200, description = "A page of users", body = ViewerPage, headers(("Link" = String, description = "The neighboring pages"))),
-        (status = 404, description = "`story_not_found`, `user_not_found`", body = ErrorBody),
-        (status = 422, description = "`bad_limit`", body = ErrorBody),
-    )
-)]
 pub(crate) async fn views(
     State(state): State<Arc<AppState>>,
     UserAnd(author, story): UserAnd<StoryId>,

@@ -8,31 +8,27 @@ use feed::tagged::TagQuery;
 use feed::{PostId, Refusal};
 use node::Node;
 
-use crate::error::{ApiError, ErrorBody};
-use crate::guard::RouteKind;
+use crate::error::ApiError;
 use crate::input::OneTag;
 use crate::page::AskedFor;
-use crate::params::{PageQuery, TagPath, ViewerQuery};
-use crate::routes::Routes;
+use crate::route::Route;
+use crate::rule::May::See;
 use crate::state::AppState;
 use crate::v1::timelines::{PostPage, read_page};
 
-pub(crate) fn route(routes: &mut Routes<'_>) {
-    routes.on("GET", "/v1/tags/{tag}/posts", RouteKind::Query, posts);
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        Route::get("/v1/tags/{tag}/posts", posts)
+            .named("list_tagged_posts", "List the posts with a hashtag")
+            .users(See)
+            .text(
+                "Public posts, with replies. For a viewer without those by users whom a block \
+                 hides or whom the viewer mutes.",
+            )
+            .lists::<PostPage>("A page of posts"),
+    ]
 }
 
-/// List the posts with a hashtag
-///
-/// Public posts, with replies. For a viewer without those by users whom a block hides or whom the viewer mutes.
-#[utoipa::path(
-    get, path = "/v1/tags/{tag}/posts", operation_id = "list_tagged_posts", tag = "timelines",
-    params(TagPath, PageQuery, ViewerQuery),
-    responses(
-        (status = 200, description = "A page of posts", body = PostPage, headers(("Link" = String, description = "The neighboring pages"))),
-        (status = 404, description = "`user_not_found`", body = ErrorBody),
-        (status = 422, description = "`bad_tag`, `bad_limit`", body = ErrorBody),
-    )
-)]
 pub(crate) async fn posts(
     State(state): State<Arc<AppState>>,
     OneTag(tag): OneTag,

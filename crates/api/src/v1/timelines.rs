@@ -8,12 +8,11 @@ use feed::{Page, PostId, Refusal, UserId, UserRef};
 use node::{Node, PageEnds};
 use utoipa::ToSchema;
 
-use crate::error::{ApiError, ErrorBody};
-use crate::guard::RouteKind;
+use crate::error::ApiError;
 use crate::input::OneUser;
 use crate::page::{Asked, AskedFor, Reading, opened};
-use crate::params::{PageQuery, UserPath, ViewerQuery};
-use crate::routes::Routes;
+use crate::route::Route;
+use crate::rule::May::{Own, See};
 use crate::state::AppState;
 use crate::v1::follows::on_behalf_of;
 use crate::v1::posts::PostView;
@@ -21,10 +20,29 @@ use crate::v1::posts::PostView;
 /// Size of a post in a response that few exceed, in bytes: a page is written into one buffer of so many for each.
 const POST_BYTES: usize = 384;
 
-pub(crate) fn route(routes: &mut Routes<'_>) {
-    routes.on("GET", "/v1/users/{user}/timeline", RouteKind::Query, home);
-    routes.on("GET", "/v1/users/{user}/posts", RouteKind::Query, posts);
-    routes.on("GET", "/v1/users/{user}/mentions", RouteKind::Query, mentions);
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        Route::get("/v1/users/{user}/timeline", home)
+            .named("list_home_posts", "Read the home timeline")
+            .users(Own)
+            .text(
+                "The newest posts of the users that the user follows now and does not mute, \
+                 and their own posts.",
+            )
+            .lists::<PostPage>("A page of posts"),
+        Route::get("/v1/users/{user}/posts", posts)
+            .named("list_posts", "List the posts of a user")
+            .users(See)
+            .lists::<PostPage>("A page of posts"),
+        Route::get("/v1/users/{user}/mentions", mentions)
+            .named("list_mentions", "List posts that mention a user")
+            .users(Own)
+            .text(
+                "Without the user's own, and without those by users whom a block hides, or \
+                 whom the user mutes with their mentions.",
+            )
+            .lists::<PostPage>("A page of posts"),
+    ]
 }
 
 /// A page of posts, newest first.
@@ -38,18 +56,6 @@ pub(crate) struct PostPage {
     prev: Option<String>,
 }
 
-/// Read the home timeline
-///
-/// The newest posts of the users that the user follows now and does not mute, and their own posts.
-#[utoipa::path(
-    get, path = "/v1/users/{user}/timeline", operation_id = "list_home_posts", tag = "timelines",
-    params(UserPath, PageQuery),
-    responses(
-        (status = 200, description = "A page of posts", body = PostPage, headers(("Link" = String, description = "The neighboring pages"))),
-        (status = 404, description = "`user_not_found`", body = ErrorBody),
-        (status = 422, description = "`bad_limit`", body = ErrorBody),
-    )
-)]
 pub(crate) async fn home(
     State(state): State<Arc<AppState>>,
     OneUser(user): OneUser,
@@ -58,16 +64,6 @@ pub(crate) async fn home(
     read_home(&state, user, &asked, asked.of(PostId), Node::try_home, Node::home).await
 }
 
-/// List the posts of a user
-#[utoipa::path(
-    get, path = "/v1/users/{user}/posts", operation_id = "list_posts", tag = "timelines",
-    params(UserPath, PageQuery, ViewerQuery),
-    responses(
-        (status = 200, description = "A page of posts", body = PostPage, headers(("Link" = String, description = "The neighboring pages"))),
-        (status = 404, description = "`user_not_found`", body = ErrorBody),
-        (status = 422, description = "`bad_limit`", body = ErrorBody),
-    )
-)]
 pub(crate) async fn posts(
     State(state): State<Arc<AppState>>,
     OneUser(user): OneUser,
@@ -82,18 +78,6 @@ pub(crate) async fn posts(
     read_page(&state, &asked, read).await
 }
 
-/// List posts that mention a user
-///
-/// Without the user's own, and without those by users whom a block hides, or whom the user mutes with their mentions.
-#[utoipa::path(
-    get, path = "/v1/users/{user}/mentions", operation_id = "list_mentions", tag = "timelines",
-    params(UserPath, PageQuery),
-    responses(
-        (status = 200, description = "A page of posts", body = PostPage, headers(("Link" = String, description = "The neighboring pages"))),
-        (status = 404, description = "`user_not_found`", body = ErrorBody),
-        (status = 422, description = "`bad_limit`", body = ErrorBody),
-    )
-)]
 pub(crate) async fn mentions(
     State(state): State<Arc<AppState>>,
     OneUser(user): OneUser,

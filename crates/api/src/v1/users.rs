@@ -17,24 +17,55 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::changes::{Changed, only_id};
-use crate::error::{ApiError, ErrorBody};
-use crate::guard::RouteKind;
+use crate::error::ApiError;
 use crate::idempotency::Once;
 use crate::input::{Input, OneUser, given};
 use crate::page::{self, Asked, AskedFor, For, json};
-use crate::params::{KeyHeader, PageQuery, UserPath, ViewerQuery};
 use crate::query::Query;
-use crate::routes::Routes;
+use crate::route::{Inputs, Reads, Route};
+use crate::rule::May::{Own, See};
 use crate::state::AppState;
 use crate::time::rfc3339;
 use crate::v1::follows::{on_behalf_of, page_of_users, shown_users, viewer};
+use edge::Scope;
 
-pub(crate) fn route(routes: &mut Routes<'_>) {
-    routes.on("POST", "/v1/users", RouteKind::Plain, register);
-    routes.on("GET", "/v1/users", RouteKind::Query, list);
-    routes.on("GET", "/v1/users/{user}", RouteKind::Query, profile);
-    routes.on("PATCH", "/v1/users/{user}", RouteKind::Plain, edit);
-    routes.on("DELETE", "/v1/users/{user}", RouteKind::Plain, delete);
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        Route::post("/v1/users", register)
+            .named("create_user", "Register a user")
+            .text("A key without the scope `read` gets the `id` alone.")
+            .creates::<Profile>("The new user", "Path of the user")
+            .errors(&["handle_taken", "bad_handle", "bad_name", "bad_bio", "full"]),
+        Route::get("/v1/users", list)
+            .named("list_users", "List users")
+            .users(See)
+            .text(
+                "In order of registration, or the one with a handle, or those whose handles \
+                 begin with something. A page has fewer users than its limit where some were \
+                 deleted or are hidden from the viewer.",
+            )
+            .lists::<ProfilePage>("A page of users"),
+        Route::get("/v1/users/{user}", profile)
+            .named("get_user", "Show a user")
+            .users(See)
+            .shows::<Profile>("The user"),
+        Route::patch("/v1/users/{user}", edit)
+            .named("update_user", "Edit a profile")
+            .users(Own)
+            .text("A key without the scope `read` gets the `id` alone.")
+            .shows::<Profile>("The edited user")
+            .errors(&["bad_name", "bad_bio", "bad_field", "too_many_fields"]),
+        Route::delete("/v1/users/{user}", delete)
+            .named("delete_user", "Delete a user")
+            .scope(Scope::Admin)
+            .text(
+                "Also deletes all posts, stories, follows, friendships and views of stories of \
+                 the user. Replies of others remain, and so do their mentions of the user. The \
+                 handle remains taken.",
+            )
+            .answers(204, "The user is deleted")
+            .errors(&["too_many_deletions"]),
+    ]
 }
 
 /// A user to be registered.
@@ -172,19 +203,6 @@ impl Profile {
     }
 }
 
-/// Register a user
-///
-/// A key without the scope `read` gets the `id` alone.
-#[utoipa::path(
-    post, path = "/v1/users", operation_id = "create_user", tag = "users", request_body = NewUser,
-    params(KeyHeader),
-    responses(
-        (status = 201, description = "The new user", body = Profile,
-         headers(("Location" = String, description = "Path of the user"))),
-        (status = 409, description = "`handle_taken`", body = ErrorBody),
-        (status = 422, description = "`bad_handle`, `bad_name`, `bad_bio`, `idempotency_key_reused`", body = ErrorBody),
-    )
-)]
 pub(crate) async fn register(
     State(state): State<Arc<AppState>>,
     Input { body, key, may_read, .. }: Input<NewUser>,
@@ -204,16 +222,6 @@ pub(crate) fn created<T>(mut response: Response, path: String, changed: &Changed
     changed.mark(response)
 }
 
-/// Show a user
-#[utoipa::path(
-    get, path = "/v1/users/{user}", operation_id = "get_user", tag = "users",
-    params(UserPath, ViewerQuery),
-    responses(
-        (status = 200, description = "The user", body = Profile),
-        (status = 404, description = "`user_not_found`", body = ErrorBody),
-        (status = 422, description = "`bad_handle`", body = ErrorBody),
-    )
-)]
 pub(crate) async fn profile(
     State(state): State<Arc<AppState>>,
     OneUser(user): OneUser,
@@ -236,18 +244,6 @@ async fn profile_of(state: &AppState, id: UserId, may_read: bool) -> Result<Resp
     read.map(|profile| json(profile.to_json())).ok_or(Refusal::UserNotFound.into())
 }
 
-/// Edit a profile
-///
-/// A key without the scope `read` gets the `id` alone.
-#[utoipa::path(
-    patch, path = "/v1/users/{user}", operation_id = "update_user", tag = "users",
-    request_body = ProfileChange, params(UserPath, KeyHeader),
-    responses(
-        (status = 200, description = "The edited user", body = Profile),
-        (status = 404, description = "`user_not_found`", body = ErrorBody),
-        (status = 422, description = "`bad_name`, `bad_bio`, `bad_field`, `too_many_fields`, `idempotency_key_reused`", body = ErrorBody),
-    )
-)]
 pub(crate) async fn edit(
     State(state): State<Arc<AppState>>,
     OneUser(user): OneUser,
@@ -270,20 +266,6 @@ pub(crate) async fn edit(
     Ok(user.mark(profile_of(&state, user.value, may_read).await?))
 }
 
-/// Delete a user
-///
-/// Also deletes all posts, stories, follows, friendships and views of stories of the user. Replies of
-/// others remain, and so do their mentions of the user. The handle remains taken.
-#[utoipa::path(
-    delete, path = "/v1/users/{user}", operation_id = "delete_user", tag = "users",
-    params(UserPath, KeyHeader),
-    responses(
-        (status = 204, description = "The user is deleted"),
-        (status = 404, description = "`user_not_found`", body = ErrorBody),
-        (status = 422, description = "`bad_handle`, `idempotency_key_reused`", body = ErrorBody),
-        (status = 503, description = "`too_many_deletions`", body = ErrorBody),
-    )
-)]
 pub(crate) async fn delete(
     State(state): State<Arc<AppState>>,
     OneUser(user): OneUser,
@@ -322,23 +304,19 @@ impl<S: Send + Sync> FromRequestParts<S> for Listing {
     }
 }
 
-/// List users
-///
-/// In order of registration, or the one with a handle, or those whose handles begin with something. A page has fewer users
-/// than its limit where some were deleted or are hidden from the viewer.
-#[utoipa::path(
-    get, path = "/v1/users", operation_id = "list_users", tag = "users",
-    params(
-        ("handle" = Option<String>, Query, description = "Only the user with this handle. Not with other parameters but `viewer`."),
-        ("search" = Option<String>, Query, description = "The users whose handles begin with this, in the order of handles (the first 180), and then up to 10 whose handles begin so but for one mistake: a character, never the first, is missing, added, replaced or swapped with the next. Mistakes count if this has at least 4 characters. There is no next page. Not with other parameters but `limit` and `viewer`."),
-        PageQuery, ViewerQuery,
-    ),
-    responses(
-        (status = 200, description = "A page of users", body = ProfilePage, headers(("Link" = String, description = "The neighboring pages"))),
-        (status = 404, description = "`user_not_found`: the viewer", body = ErrorBody),
-        (status = 422, description = "`bad_handle`, `bad_limit`", body = ErrorBody),
-    )
-)]
+impl Reads for Listing {
+    fn describe(inputs: &mut Inputs) {
+        let handle = "Only the user with this handle. Not with other parameters but `viewer`.";
+        inputs.query("handle", handle);
+        let search = "The users whose handles begin with this, in the order of handles (the first 180), and then up to 10 whose \
+            handles begin so but for one mistake: a character, never the first, is missing, added, replaced or swapped with \
+            the next. Mistakes count if this has at least 4 characters. There is no next page. Not with other parameters but \
+            `limit` and `viewer`.";
+        inputs.query("search", search);
+        AskedFor::describe(inputs);
+    }
+}
+
 pub(crate) async fn list(
     State(state): State<Arc<AppState>>,
     listing: Listing,

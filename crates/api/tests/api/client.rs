@@ -1,6 +1,7 @@
 //! A server on a free port with its node in a temporary directory, and a simple client.
 
 use std::net::{SocketAddr, TcpStream};
+use std::sync::OnceLock;
 
 use api::ApiOptions;
 use edge::{Access, KeyHash, Scopes};
@@ -13,6 +14,39 @@ use testkit::server::Serving;
 
 /// The application key of servers that need one.
 pub(crate) const KEY: &str = "a-key-for-tests";
+
+/// Compares an error with what the OpenAPI document says of its route, if there is such a route.
+fn assert_documented(method: &str, path: &str, answer: &Answer) {
+    static API: OnceLock<Value> = OnceLock::new();
+    let api = API.get_or_init(|| TestServer::open().get("/v1/openapi.json").json());
+    let given: Vec<_> = path.split('?').next().unwrap().split('/').collect();
+    let matches = |template: &str| {
+        let template: Vec<_> = template.split('/').collect();
+        let same = |(part, given): (&&str, &&str)| {
+            if part.starts_with('{') { !given.is_empty() } else { part == given }
+        };
+        let is_long = template.last() == Some(&"{key}") && given.len() > template.len();
+        (is_long || template.len() == given.len()) && template.iter().zip(&given).all(same)
+    };
+    // A path without parameters is a better match.
+    let paths = api["paths"].as_object().unwrap();
+    let mut found: Vec<_> = paths.iter().filter(|(template, _)| matches(template)).collect();
+    found.sort_by_key(|(template, _)| template.matches('{').count());
+    let Some((template, item)) = found.first() else { return };
+    let Some(operation) = item.get(method.to_lowercase()) else { return };
+    let response = &operation["responses"][answer.status.to_string()];
+    let response = match response["$ref"].as_str() {
+        Some(reference) => api.pointer(reference.strip_prefix('#').unwrap()).unwrap(),
+        None => response,
+    };
+    let text = response["description"].as_str().unwrap_or_default();
+    let code = answer.json()["error"].as_str().unwrap().to_owned();
+    assert!(
+        text.contains(&format!("`{code}`")),
+        "{method} {template} is not documented with {} {code}: {text}",
+        answer.status
+    );
+}
 
 pub(crate) struct TestServer {
     pub(crate) address: SocketAddr,
@@ -75,7 +109,11 @@ impl TestServer {
         body: &[u8],
     ) -> Answer {
         let headers = [&[("Connection", "close")], headers].concat();
-        self.raw(&http::request("localhost", method, path, &headers, body))
+        let answer = self.raw(&http::request("localhost", method, path, &headers, body));
+        if answer.status >= 400 {
+            assert_documented(method, path, &answer);
+        }
+        answer
     }
 
     pub(crate) fn get(&self, path: &str) -> Answer {

@@ -48,8 +48,7 @@ fn every_operation_is_described_completely() {
                 assert_eq!(*schema, "#/components/schemas/ErrorBody", "{what} {status}");
             }
         }
-        // Without a key: operations that are described as public.
-        if operation.get("security").is_none() {
+        if operation["security"] != json!([{}]) {
             for status in ["400", "401", "403", "500", "503"] {
                 assert!(responses.contains_key(status), "{what} lacks {status}");
             }
@@ -68,6 +67,30 @@ fn every_operation_is_described_completely() {
             }
         }
     }
+}
+
+#[test]
+fn every_body_has_a_limit_that_is_described() {
+    let server = TestServer::open();
+    let api = server.get("/v1/openapi.json").json();
+    let mut limited = 0;
+    for (method, path, operation) in operations(&api) {
+        let body = &operation["requestBody"];
+        let Some(text) = body["description"].as_str() else { continue };
+        let Some(bytes) = text.strip_prefix("At most ") else {
+            assert_eq!((path.as_str(), text), ("/v1/batch", "A stream of any length."));
+            continue;
+        };
+        let bytes: usize = bytes.strip_suffix(" bytes.").unwrap().parse().unwrap();
+        let media_type = body["content"].as_object().unwrap().keys().next().unwrap();
+        let segments = path.split('/').map(|part| if part.starts_with('{') { "0" } else { part });
+        let path = segments.collect::<Vec<_>>().join("/");
+        let headers = [("Content-Type", media_type.as_str())];
+        let answer = server.send(&method.to_uppercase(), &path, &headers, &vec![b' '; bytes + 1]);
+        answer.assert_error(413, "body_too_large", &format!("{method} {path}"));
+        limited += 1;
+    }
+    assert!(limited > 5);
 }
 
 /// An example of a body, built from the examples of its fields.

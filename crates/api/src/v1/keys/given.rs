@@ -9,9 +9,12 @@ use kv::limits::KEY_BYTES_MAX;
 use kv::{BucketName, Expiry, Only, Stamp};
 use percent_encoding::percent_decode_str;
 
+use crate::described::page_after;
 use crate::error::ApiError;
 use crate::page;
 use crate::query::Query;
+use crate::route::{Inputs, Reads};
+use crate::v1::buckets::OneBucket;
 
 /// Longest time to live, in seconds: 100 years.
 pub(super) const TTL_SECS_MAX: u64 = 100 * 365 * 86_400;
@@ -41,6 +44,14 @@ impl<S: Send + Sync> FromRequestParts<S> for OneKey {
     }
 }
 
+impl Reads for OneKey {
+    fn describe(inputs: &mut Inputs) {
+        OneBucket::describe(inputs);
+        inputs.path("key", "1 to 65,472 bytes, percent-encoded.", "greeting");
+        inputs.errors(&["bucket_not_found", "bad_key"]);
+    }
+}
+
 /// The requested page of keys.
 pub(crate) struct Listing {
     pub(super) prefix: Vec<u8>,
@@ -60,6 +71,13 @@ impl<S: Send + Sync> FromRequestParts<S> for Listing {
             after: query.number("after").map_err(wrong)?.unwrap_or(0),
             limit: page::limit(&mut query)?,
         })
+    }
+}
+
+impl Reads for Listing {
+    fn describe(inputs: &mut Inputs) {
+        page_after(inputs);
+        inputs.query("prefix", "Only keys that begin with these bytes, percent-encoded.");
     }
 }
 
@@ -85,6 +103,14 @@ impl<S: Send + Sync> FromRequestParts<S> for Ttl {
             Some(secs) if (1..=TTL_SECS_MAX).contains(&secs) => Ok(Self(Expiry::In(secs * 1_000))),
             Some(_) => Err(ApiError::bad_ttl(TTL_SECS_MAX)),
         }
+    }
+}
+
+impl Reads for Ttl {
+    fn describe(inputs: &mut Inputs) {
+        inputs.number("ttl_s", "Seconds until it expires; never if absent.", 1..=TTL_SECS_MAX);
+        inputs.query("keep_ttl", "`true`: the key keeps its expiry; not with `ttl_s`.");
+        inputs.errors(&["bad_ttl"]);
     }
 }
 

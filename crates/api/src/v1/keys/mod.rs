@@ -21,12 +21,11 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::error::{ApiError, ErrorBody};
-use crate::guard::RouteKind;
+use crate::described::Binary;
+use crate::error::ApiError;
 use crate::idempotency::NoKey;
 use crate::page;
-use crate::params::{AfterQuery, Binary, BucketPath, KeyPath};
-use crate::routes::Routes;
+use crate::route::{Route, reference};
 use crate::state::AppState;
 use crate::time::rfc3339;
 use crate::v1::buckets::{OneBucket, operate, resolved};
@@ -48,11 +47,49 @@ const LOOK_AT_ONCE: usize = 256;
 /// The bytes to percent-encode in a path: all except letters, digits, `-`, `.`, `_` and `~`.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-pub(crate) fn route(routes: &mut Routes<'_>) {
-    routes.on("GET", "/v1/buckets/{bucket}/keys", RouteKind::Query, list);
-    routes.on("PUT", PATH, RouteKind::Query, put);
-    routes.on("GET", PATH, RouteKind::Plain, read);
-    routes.on("DELETE", PATH, RouteKind::Plain, delete);
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        Route::get("/v1/buckets/{bucket}/keys", list)
+            .named("list_keys", "List keys")
+            .text(
+                "In no particular order. Each key that exists during the whole iteration is \
+                 listed at least once, as with SCAN of the Redis protocol. A page may have \
+                 fewer keys than requested, or none, although there are more: follow `next` \
+                 until it is null.",
+            )
+            .lists::<KeyPage>("A page of keys")
+            .errors(&["bucket_not_found"]),
+        Route::put(PATH, put)
+            .named("put_key", "Set a key")
+            .text(
+                "The body is the raw value. The key expires after `ttl_s` \
+                 seconds, or never.",
+            )
+            .reads_header("If-Match", "ETags or `*`: only if the key has one of these versions")
+            .reads_header(
+                "If-None-Match",
+                "ETags or `*`: only if the key has none of these versions",
+            )
+            .body(Some(VALUE_BYTES_MAX), vec![("application/octet-stream", reference::<Binary>)])
+            .answers(204, "The key is set")
+            .with_header("ETag", "Its version")
+            .errors(&["precondition_failed", "bad_value"]),
+        Route::get(PATH, read)
+            .named("get_key", "Read a key")
+            .reads_header("If-Match", "ETags or `*`: 412 if the key has none of these versions")
+            .reads_header("If-None-Match", "ETags: 304 if the key still has one of these versions")
+            .answers_with("The value", "application/octet-stream", reference::<Binary>)
+            .with_header("ETag", "Its version")
+            .with_header("X-Expires-At", "When it expires; absent if it does not")
+            .answers(304, "Not modified")
+            .errors(&["key_not_found", "precondition_failed"]),
+        Route::delete(PATH, delete)
+            .named("delete_key", "Delete a key")
+            .reads_header("If-Match", "ETags or `*`: only if the key has one of these versions")
+            .reads_header("If-None-Match", "ETags: only if the key has none of these versions")
+            .answers(204, "The key is deleted")
+            .errors(&["key_not_found", "precondition_failed"]),
+    ]
 }
 
 /// A key in a list.
@@ -92,26 +129,6 @@ fn mark(response: &mut Response, version: Stamp) {
     }
 }
 
-/// Set a key
-///
-/// The body is the raw value, at most 16 MiB. The key expires after `ttl_s` seconds, or never.
-#[utoipa::path(
-    put, path = "/v1/buckets/{bucket}/keys/{key}", operation_id = "put_key", tag = "buckets",
-    request_body(content = Binary, content_type = "application/octet-stream"),
-    params(
-        BucketPath, KeyPath,
-        ("ttl_s" = Option<u64>, Query, description = "Seconds until it expires; never if absent", minimum = 1, maximum = 3_153_600_000u64),
-        ("keep_ttl" = Option<bool>, Query, description = "`true`: the key keeps its expiry; not with `ttl_s`"),
-        ("If-Match" = Option<String>, Header, description = "ETags or `*`: only if the key has one of these versions"),
-        ("If-None-Match" = Option<String>, Header, description = "ETags or `*`: only if the key has none of these versions"),
-    ),
-    responses(
-        (status = 204, description = "The key is set", headers(("ETag" = String, description = "Its version"))),
-        (status = 404, description = "`bucket_not_found`", body = ErrorBody),
-        (status = 412, description = "`precondition_failed`", body = ErrorBody),
-        (status = 422, description = "`bad_key`, `bad_bucket`, `bad_ttl`, `idempotency_key_not_supported`", body = ErrorBody),
-    )
-)]
 pub(super) async fn put(
     State(state): State<Arc<AppState>>,
     OneKey { bucket, key }: OneKey,
@@ -168,26 +185,6 @@ async fn row(state: &AppState, bucket: BucketId, key: &[u8]) -> Result<Option<Ke
     state.read(move |node| node.keys().row(bucket, &key)).await
 }
 
-/// Read a key
-#[utoipa::path(
-    get, path = "/v1/buckets/{bucket}/keys/{key}", operation_id = "get_key", tag = "buckets",
-    params(
-        BucketPath, KeyPath,
-        ("If-Match" = Option<String>, Header, description = "ETags or `*`: 412 if the key has none of these versions"),
-        ("If-None-Match" = Option<String>, Header, description = "ETags: 304 if the key still has one of these versions"),
-    ),
-    responses(
-        (status = 200, description = "The value", body = Binary, content_type = "application/octet-stream",
-         headers(
-            ("ETag" = String, description = "Its version"),
-            ("X-Expires-At" = String, description = "When it expires; absent if it does not"),
-         )),
-        (status = 304, description = "Not modified"),
-        (status = 404, description = "`key_not_found`, `bucket_not_found`", body = ErrorBody),
-        (status = 412, description = "`precondition_failed`", body = ErrorBody),
-        (status = 422, description = "`bad_key`, `bad_bucket`", body = ErrorBody),
-    )
-)]
 pub(super) async fn read(
     State(state): State<Arc<AppState>>,
     OneKey { bucket, key }: OneKey,
@@ -228,21 +225,6 @@ impl AsRef<[u8]> for Value {
     }
 }
 
-/// Delete a key
-#[utoipa::path(
-    delete, path = "/v1/buckets/{bucket}/keys/{key}", operation_id = "delete_key", tag = "buckets",
-    params(
-        BucketPath, KeyPath,
-        ("If-Match" = Option<String>, Header, description = "ETags or `*`: only if the key has one of these versions"),
-        ("If-None-Match" = Option<String>, Header, description = "ETags: only if the key has none of these versions"),
-    ),
-    responses(
-        (status = 204, description = "The key is deleted"),
-        (status = 404, description = "`key_not_found`, `bucket_not_found`", body = ErrorBody),
-        (status = 412, description = "`precondition_failed`", body = ErrorBody),
-        (status = 422, description = "`bad_key`, `bad_bucket`, `idempotency_key_not_supported`", body = ErrorBody),
-    )
-)]
 pub(super) async fn delete(
     State(state): State<Arc<AppState>>,
     OneKey { bucket, key }: OneKey,
@@ -275,23 +257,6 @@ pub(super) async fn delete(
     Err(ApiError::overloaded())
 }
 
-/// List keys
-///
-/// In no particular order. Each key that exists during the whole iteration is listed at least once, as with
-/// SCAN of the Redis protocol. A page may have fewer keys than requested, or none, although there are more:
-/// follow `next` until it is null.
-#[utoipa::path(
-    get, path = "/v1/buckets/{bucket}/keys", operation_id = "list_keys", tag = "buckets",
-    params(
-        BucketPath, AfterQuery,
-        ("prefix" = Option<String>, Query, description = "Only keys that begin with these bytes, percent-encoded"),
-    ),
-    responses(
-        (status = 200, description = "A page of keys", body = KeyPage, headers(("Link" = String, description = "The next page"))),
-        (status = 404, description = "`bucket_not_found`", body = ErrorBody),
-        (status = 422, description = "`bad_limit`, `bad_bucket`", body = ErrorBody),
-    )
-)]
 pub(super) async fn list(
     State(state): State<Arc<AppState>>,
     OneBucket(name): OneBucket,

@@ -15,14 +15,14 @@ use knn::K;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::error::{ApiError, ErrorBody};
-use crate::guard::RouteKind;
+use crate::described::Binary;
+use crate::error::ApiError;
 use crate::page::json;
-use crate::params::Binary;
 use crate::query::Query;
-use crate::routes::Routes;
+use crate::route::{Inputs, Reads, Route, inline, reference};
 use crate::state::AppState;
 use answer::{answer, bytes_max};
+use edge::Scope;
 pub(crate) use given::Given;
 use given::{Asked, Kind};
 
@@ -35,9 +35,33 @@ const LABEL_BYTES: usize = 256;
 /// Up to this many comparisons also run on the async worker: about 0.1 ms with vector instructions.
 const INLINE_COMPARISONS: usize = 32_768;
 
-pub(crate) fn route(routes: &mut Routes<'_>) {
-    routes.on("POST", "/v1/recognitions", RouteKind::Query, recognize);
-    routes.on("GET", "/v1/recognizer", RouteKind::Plain, overview);
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        Route::post("/v1/recognitions", recognize)
+            .named("recognize", "Recognize drawings")
+            .scope(Scope::Read)
+            .text(
+                "Compares each with all samples of a set; the K nearest vote. The body is \
+                 JSON; or text with one sample, or several with empty lines between them; or a \
+                 PNG or JPEG image of at most 4,096 x 4,096 pixels with one drawing, dark on \
+                 light or light on dark, of any size.",
+            )
+            .body(
+                Some(LARGE_BODY_BYTES_MAX),
+                vec![
+                    ("application/json", reference::<Drawings>),
+                    ("text/plain", inline::<String>),
+                    ("image/png", reference::<Binary>),
+                    ("image/jpeg", reference::<Binary>),
+                ],
+            )
+            .shows::<Recognition>("The classification, or `results` for `samples`")
+            .errors(&["bad_json", "bad_sample", "bad_image"]),
+        Route::get("/v1/recognizer", overview)
+            .named("get_recognizer", "Show the recognizer")
+            .text("Its sets of samples, and its parameters.")
+            .shows::<Overview>("The recognizer"),
+    ]
 }
 
 /// The drawings to recognize: `sample` or `samples`, 1 to 1,000 of them.
@@ -161,6 +185,14 @@ impl<S: Send + Sync> FromRequestParts<S> for Question {
     }
 }
 
+impl Reads for Question {
+    fn describe(inputs: &mut Inputs) {
+        inputs.number("k", "Number of neighbors that vote.", 1..=K::MAX.count() as u64);
+        inputs.query("set", "A set of samples, by default `digits`.");
+        inputs.errors(&["bad_k", "bad_set", "set_not_found"]);
+    }
+}
+
 impl Question {
     fn parse(uri: &Uri) -> Result<Self, ApiError> {
         let mut query = Query::parse(uri, &["k", "set"])?;
@@ -176,27 +208,6 @@ impl Question {
     }
 }
 
-/// Recognize drawings
-///
-/// Compares each with all samples of a set; the K nearest vote. The body is JSON; or text with one
-/// sample, or several with empty lines between them; or a PNG or JPEG image of at most 4,096 x
-/// 4,096 pixels with one drawing, dark on light or light on dark, of any size.
-#[utoipa::path(
-    post, path = "/v1/recognitions", operation_id = "recognize", tag = "recognizer",
-    params(
-        ("k" = Option<u32>, Query, description = "Number of neighbors that vote", minimum = 1, maximum = 100),
-        ("set" = Option<String>, Query, description = "A set of samples, by default `digits`"),
-    ),
-    request_body(content(
-        (Drawings = "application/json"), (String = "text/plain"),
-        (Binary = "image/png"), (Binary = "image/jpeg"),
-    )),
-    responses(
-        (status = 200, description = "The classification, or `results` for `samples`", body = Recognition),
-        (status = 404, description = "`set_not_found`", body = ErrorBody),
-        (status = 422, description = "`bad_sample`, `bad_image`, `bad_set`, `bad_k`", body = ErrorBody),
-    )
-)]
 pub(super) async fn recognize(
     State(state): State<Arc<AppState>>,
     question: Question,
@@ -235,13 +246,6 @@ async fn answered(
     Ok(json(found))
 }
 
-/// Show the recognizer
-///
-/// Its sets of samples, and its parameters.
-#[utoipa::path(
-    get, path = "/v1/recognizer", operation_id = "get_recognizer", tag = "recognizer",
-    responses((status = 200, description = "The recognizer", body = Overview))
-)]
 pub(super) async fn overview(State(state): State<Arc<AppState>>) -> Result<Response, ApiError> {
     let memory = state.memory.clone();
     let read = state.read(move |node| {

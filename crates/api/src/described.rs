@@ -1,0 +1,128 @@
+//! What the extractors that several modules share read of a request, for the description of routes. Those of one module are
+//! described beside it.
+
+use feed::{NotificationId, PostId, StoryId, limits};
+use utoipa::ToSchema;
+
+use crate::files::Name;
+use crate::idempotency::{NoKey, Once};
+use crate::input::{
+    BODY_BYTES_MAX, Input, OnePost, OneSample, OneStory, OneTag, OneUser, TwoUsers, UserAnd,
+};
+use crate::page::{Asked, AskedFor, For};
+use crate::route::{Inputs, Reads};
+
+/// Raw bytes.
+#[derive(ToSchema)]
+#[schema(value_type = String, format = Binary)]
+#[expect(dead_code, reason = "describes bodies")]
+pub(crate) struct Binary(Vec<u8>);
+
+fn user(inputs: &mut Inputs) {
+    inputs.path("user", "The user: an id or `@handle`.", "0");
+    inputs.errors(&["user_not_found", "bad_handle"]);
+}
+
+fn id(inputs: &mut Inputs) {
+    inputs.path("id", "A decimal number of at most 63 bits.", "381482917519855616");
+}
+
+/// Adds the parameter that names on whose behalf a route reads.
+pub(crate) fn viewer(inputs: &mut Inputs) {
+    let text = "An id or `@handle`: what is hidden from this user is left out, or is 404. Without it nothing is hidden.";
+    inputs.query("viewer", text);
+    inputs.errors(&["user_not_found", "bad_handle"]);
+}
+
+/// Adds the maximum number of items of a page.
+pub(crate) fn limit(inputs: &mut Inputs) {
+    let text = format!("Maximum number of items on the page, by default {}.", limits::PAGE_DEFAULT);
+    inputs.number("limit", &text, 1..=limits::PAGE_MAX as u64);
+    inputs.errors(&["bad_limit"]);
+}
+
+/// Adds the page of a list that is read in one direction.
+pub(crate) fn page_after(inputs: &mut Inputs) {
+    limit(inputs);
+    inputs.query("after", "From the `next` of the previous page.");
+    inputs.errors(&["bad_cursor"]);
+}
+
+fn key(inputs: &mut Inputs) {
+    let text = "Retries with the same key return the first result. 1 to 255 visible ASCII characters or spaces.";
+    inputs.header("Idempotency-Key", text);
+    inputs.errors(&["bad_idempotency_key", "idempotency_key_reused"]);
+}
+
+/// Describes extractors.
+macro_rules! reads {
+    ($($extractor:ty => $describe:expr;)*) => {$(
+        impl Reads for $extractor {
+            fn describe(inputs: &mut Inputs) {
+                let describe: fn(&mut Inputs) = $describe;
+                describe(inputs);
+            }
+        }
+    )*};
+}
+
+reads! {
+    OneUser => user;
+    TwoUsers => |inputs| {
+        user(inputs);
+        inputs.path("other", "The other user: an id or `@handle`.", "1");
+    };
+    OnePost => |inputs| {
+        id(inputs);
+        inputs.errors(&["post_not_found"]);
+    };
+    UserAnd<PostId> => |inputs| {
+        user(inputs);
+        id(inputs);
+        inputs.errors(&["post_not_found"]);
+    };
+    UserAnd<NotificationId> => |inputs| {
+        user(inputs);
+        id(inputs);
+        inputs.errors(&["notification_not_found"]);
+    };
+    OneStory => |inputs| {
+        id(inputs);
+        inputs.errors(&["story_not_found"]);
+    };
+    UserAnd<StoryId> => |inputs| {
+        user(inputs);
+        id(inputs);
+        inputs.errors(&["story_not_found"]);
+    };
+    OneSample => |inputs| {
+        id(inputs);
+        inputs.errors(&["sample_not_found"]);
+    };
+    OneTag => |inputs| {
+        inputs.path("tag", "A hashtag without its `#`, in any case.", "garden");
+        inputs.errors(&["bad_tag"]);
+    };
+    For => viewer;
+    Asked => |inputs| {
+        limit(inputs);
+        inputs.query("before", "Items with ids less than this one. Not together with `after`.");
+        inputs.query("after", "Items with ids greater than this one.");
+        inputs.errors(&["bad_cursor"]);
+    };
+    AskedFor => |inputs| {
+        Asked::describe(inputs);
+        viewer(inputs);
+    };
+    Once => key;
+    NoKey => |inputs| inputs.errors(&["idempotency_key_not_supported"]);
+    Name => |_| ();
+}
+
+impl<T: ToSchema> Reads for Input<T> {
+    fn describe(inputs: &mut Inputs) {
+        key(inputs);
+        inputs.json::<T>(BODY_BYTES_MAX);
+        inputs.errors(&["bad_json"]);
+    }
+}

@@ -1,0 +1,223 @@
+//! The OpenAPI document, made from the table of routes and the tables of errors.
+
+use std::collections::BTreeMap;
+
+use utoipa::openapi::content::ContentBuilder;
+use utoipa::openapi::header::{Header, HeaderBuilder};
+use utoipa::openapi::path::{HttpMethod, Operation, OperationBuilder};
+use utoipa::openapi::request_body::{RequestBody, RequestBodyBuilder};
+use utoipa::openapi::schema::{Object, Type};
+use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
+use utoipa::openapi::tag::TagBuilder;
+use utoipa::openapi::{
+    Components, InfoBuilder, OpenApi, OpenApiBuilder, Paths, Ref, RefOr, Required, Response,
+    ResponseBuilder,
+};
+
+use crate::auth::Needs;
+use crate::error::{self, ErrorBody, ErrorKind};
+use crate::route::{About, Answer, BodyRead, Group, Route, SchemaOf, Schemas, reference};
+use crate::rule::Rule;
+use edge::Scope;
+
+const ABOUT: &str = "Social feeds: users, follows, posts and home timelines; friends and their stories, which \
+    expire; buckets of keys and values; and a recognizer of drawings.\n\n\
+    Ids are decimal strings, times are RFC 3339 in UTC. The acting user is in the path. Every list is \
+    `{items, next, prev}`. Every error is `{error, message, field, request_id}`: 400 if a request cannot \
+    be read, 422 if a rule refuses it, 503 with `Retry-After` if the server is overloaded.";
+
+/// Errors of every route.
+const ALWAYS: [&str; 4] = ["bad_request", "forbidden_origin", "internal", "overloaded"];
+/// Errors of every route that needs a key.
+const WITH_KEY: [&str; 10] = [
+    "unauthorized",
+    "not_logged_in",
+    "missing_scope",
+    "not_for_users",
+    "beyond_memory",
+    "damaged",
+    "stopping",
+    "log_unavailable",
+    "upgrading",
+    "lagging",
+];
+/// Errors of routes that read a body.
+const WITH_BODY: [&str; 3] = ["body_too_slow", "body_too_large", "unsupported_media_type"];
+/// Errors of routes that change something.
+const CHANGING: [&str; 1] = ["unconfirmed"];
+/// Errors of routes that store something: deletions are accepted when the disk is full.
+const STORING: [&str; 1] = ["disk_full"];
+
+/// The errors of a route, by status, in the order in which they were named.
+type Errors = BTreeMap<u16, Vec<ErrorKind>>;
+
+/// Makes the document of routes.
+pub(crate) fn document(groups: &[Group]) -> OpenApi {
+    let kinds = kinds();
+    let (mut paths, mut schemas) = (Paths::new(), Schemas::new());
+    reference::<ErrorBody>(&mut schemas);
+    let mut components = Components::new();
+    let common = by_status(&kinds, &[ALWAYS.as_slice(), &WITH_KEY].concat());
+    for (status, errors) in &common {
+        components.responses.insert(name(*status), error_response(*status, errors).into());
+    }
+    for Group { tag, routes, .. } in groups {
+        for route in routes.iter().flat_map(|routes| routes()) {
+            let Some(about) = &route.about else { continue };
+            let operation = operation(tag, &route, about, (&kinds, &common), &mut schemas);
+            let path = route.path.replace("{*", "{");
+            paths.add_path_operation(path, vec![method(route.method)], operation);
+        }
+    }
+    components.schemas.extend(schemas);
+    let bearer = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
+    components.security_schemes.insert("key".into(), bearer.into());
+    let info = InfoBuilder::new()
+        .title("roost")
+        .version(env!("CARGO_PKG_VERSION"))
+        .description(Some(ABOUT));
+    let tag =
+        |group: &Group| TagBuilder::new().name(group.tag).description(Some(group.text)).build();
+    OpenApiBuilder::new()
+        .info(info.build())
+        .tags(Some(groups.iter().map(tag)))
+        .paths(paths)
+        .components(Some(components))
+        .build()
+}
+
+/// The errors by their codes; of several with one code the first.
+fn kinds() -> BTreeMap<&'static str, ErrorKind> {
+    let mut kinds = BTreeMap::new();
+    for kind in error::kinds() {
+        kinds.entry(kind.code).or_insert(kind);
+    }
+    kinds
+}
+
+fn by_status(kinds: &BTreeMap<&'static str, ErrorKind>, codes: &[&'static str]) -> Errors {
+    let mut errors = Errors::new();
+    for code in codes {
+        let Some(kind) = kinds.get(code) else { unreachable!("{code} is in no table of errors") };
+        let of_status = errors.entry(kind.status.as_u16()).or_default();
+        if !of_status.contains(kind) {
+            of_status.push(kind.clone());
+        }
+    }
+    errors
+}
+
+fn method(name: &str) -> HttpMethod {
+    match name {
+        "GET" => HttpMethod::Get,
+        "POST" => HttpMethod::Post,
+        "PUT" => HttpMethod::Put,
+        "PATCH" => HttpMethod::Patch,
+        "DELETE" => HttpMethod::Delete,
+        other => unreachable!("no route has the method {other}"),
+    }
+}
+
+fn operation(
+    tag: &str,
+    Route { method, rule, .. }: &Route,
+    about: &About,
+    (kinds, common): (&BTreeMap<&'static str, ErrorKind>, &Errors),
+    schemas: &mut Schemas,
+) -> Operation {
+    let mut codes = ALWAYS.to_vec();
+    if rule.needs != Needs::Nothing {
+        codes.extend(WITH_KEY);
+        codes.extend((*method != "GET").then_some(CHANGING).into_iter().flatten());
+    }
+    codes.extend(about.inputs.body.iter().flat_map(|_| WITH_BODY));
+    codes.extend(stores(method, *rule).then_some(STORING).into_iter().flatten());
+    codes.extend(&about.inputs.errors);
+    let mut operation = OperationBuilder::new()
+        .tag(tag)
+        .operation_id(Some(about.id))
+        .summary(Some(about.summary))
+        .description(Some(about.text).filter(|text| !text.is_empty()))
+        .security(security(*rule))
+        .request_body(about.inputs.body.as_ref().map(|body| request_body(body, schemas)));
+    if !about.inputs.parameters.is_empty() {
+        operation = operation.parameters(Some(about.inputs.parameters.iter().cloned()));
+    }
+    for answer in &about.answers {
+        operation = operation.response(answer.status.to_string(), success(answer, schemas));
+    }
+    for (status, errors) in by_status(kinds, &codes) {
+        let response: RefOr<Response> = match common.get(&status) {
+            Some(same) if *same == errors => Ref::from_response_name(name(status)).into(),
+            _ => error_response(status, &errors).into(),
+        };
+        operation = operation.response(status.to_string(), response);
+    }
+    operation.build()
+}
+
+/// Whether a route adds something to what is stored.
+fn stores(method: &str, rule: Rule) -> bool {
+    !matches!(method, "GET" | "DELETE") && rule.needs != Needs::Scope(Scope::Read)
+}
+
+/// The key that a route needs, with the name of its scope.
+fn security(rule: Rule) -> SecurityRequirement {
+    match rule.needs {
+        Needs::Nothing => SecurityRequirement::default(),
+        Needs::Key => SecurityRequirement::new::<_, _, &str>("key", []),
+        Needs::Scope(scope) => SecurityRequirement::new("key", [scope.name()]),
+    }
+}
+
+fn request_body(body: &BodyRead, schemas: &mut Schemas) -> RequestBody {
+    let text = match body.bytes_max {
+        Some(bytes) => format!("At most {bytes} bytes."),
+        None => "A stream of any length.".to_owned(),
+    };
+    let start = RequestBodyBuilder::new().required(Some(Required::True)).description(Some(text));
+    let add = |request: RequestBodyBuilder, (media_type, schema): &(&str, SchemaOf)| {
+        request.content(*media_type, ContentBuilder::new().schema(Some(schema(schemas))).build())
+    };
+    body.contents.iter().fold(start, add).build()
+}
+
+fn success(answer: &Answer, schemas: &mut Schemas) -> Response {
+    let mut response = ResponseBuilder::new().description(answer.text);
+    if let Some((media_type, schema)) = answer.body {
+        let content = ContentBuilder::new().schema(Some(schema(schemas))).build();
+        response = response.content(media_type, content);
+    }
+    for (name, text) in &answer.headers {
+        response = response.header(*name, header(text, Type::String));
+    }
+    with_id(response)
+}
+
+/// The name of the errors of a status that every route has, for example `NotFound`.
+fn name(status: u16) -> String {
+    let status = axum::http::StatusCode::from_u16(status).ok();
+    let words = status.and_then(|status| status.canonical_reason()).unwrap_or("Error");
+    words.replace(' ', "")
+}
+
+fn error_response(status: u16, errors: &[ErrorKind]) -> Response {
+    let lines: Vec<_> =
+        errors.iter().map(|kind| format!("- `{}`: {}", kind.code, kind.sentence)).collect();
+    let body = ContentBuilder::new().schema(Some(Ref::from_schema_name("ErrorBody"))).build();
+    let response =
+        ResponseBuilder::new().description(lines.join("\n")).content("application/json", body);
+    with_id(match status {
+        429 | 503 => response.header("Retry-After", header("Seconds to wait", Type::Integer)),
+        _ => response,
+    })
+}
+
+fn with_id(response: ResponseBuilder) -> Response {
+    let text = "Id of this request in the server's log";
+    response.header("X-Request-Id", header(text, Type::String)).build()
+}
+
+fn header(text: &str, kind: Type) -> Header {
+    HeaderBuilder::new().schema(Some(Object::with_type(kind))).description(Some(text)).build()
+}

@@ -1,0 +1,152 @@
+//! The errors of the API itself, beside the refusals of the rules: the status, the field, the code and the sentence of each. The
+//! name of a row is the constructor of the error.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use edge::Scope;
+
+use super::ApiError;
+
+/// What an error of a code always has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ErrorKind {
+    pub(crate) status: StatusCode,
+    pub(crate) code: &'static str,
+    /// With the names of values in braces, if it has some.
+    pub(crate) sentence: Cow<'static, str>,
+}
+
+/// Declares the constructors of errors from a table with the rows
+/// `name(values) = STATUS("field") "code": "sentence", key = value;`. With `why` in the place of the values, that is the sentence
+/// of the error, and the one of the row says what all of them have in common.
+macro_rules! errors {
+    ($(
+        $name:ident $values:tt = $status:ident $(($field:literal))? $code:literal:
+            $sentence:literal $(, $key:ident = $value:expr)*;
+    )*) => {
+        impl ApiError {$(
+            errors! { @constructor $name $values $status [$($field)?] $code $sentence [$($key = $value),*] }
+        )*}
+
+        /// All errors of the table.
+        pub(super) fn kinds() -> impl Iterator<Item = ErrorKind> {
+            let rows = [$((StatusCode::$status, $code, $sentence)),*];
+            rows.into_iter().map(|(status, code, sentence)| {
+                ErrorKind { status, code, sentence: sentence.into() }
+            })
+        }
+    };
+    (@constructor $name:ident (why) $status:ident [$($field:literal)?] $code:literal $sentence:literal []) => {
+        #[doc = $sentence]
+        pub(crate) fn $name(why: impl Into<Cow<'static, str>>) -> Self {
+            Self::new(StatusCode::$status, $code, why)$(.at($field))?
+        }
+    };
+    (
+        @constructor $name:ident ($($given:ident: $type:ty),*) $status:ident [$($field:literal)?] $code:literal
+        $sentence:literal [$($key:ident = $value:expr),*]
+    ) => {
+        #[doc = $sentence]
+        pub(crate) fn $name($($given: $type),*) -> Self {
+            let sentence = match format_args!($sentence $(, $key = $value)*).as_str() {
+                Some(fixed) => Cow::Borrowed(fixed),
+                None => format!($sentence $(, $key = $value)*).into(),
+            };
+            Self::new(StatusCode::$status, $code, sentence)$(.at($field))?
+        }
+    };
+}
+
+errors! {
+    bad_request(why) = BAD_REQUEST "bad_request": "the request cannot be read";
+    bad_json(why) = BAD_REQUEST "bad_json": "the body is not the JSON that the route reads";
+    bad_cursor(why) = BAD_REQUEST "bad_cursor": "the page does not begin where an earlier one says";
+    bad_idempotency_key(why) = BAD_REQUEST("Idempotency-Key") "bad_idempotency_key":
+        "an Idempotency-Key is 1 to 255 visible ASCII characters or spaces";
+
+    unauthorized() = UNAUTHORIZED "unauthorized":
+        "this request needs an application key: Authorization: Bearer KEY";
+    not_logged_in() = UNAUTHORIZED "not_logged_in":
+        "nobody is logged in in this browser; log in again";
+    missing_scope(scope: Scope) = FORBIDDEN "missing_scope":
+        "the application key needs the scope {scope}", scope = scope.name();
+    forbidden_origin(why) = FORBIDDEN "forbidden_origin":
+        "in open mode the request is not from this machine, or a page of another site sent it";
+    not_for_users() = FORBIDDEN "not_for_users":
+        "this needs an application key; users may not do it";
+    not_own() = FORBIDDEN "not_own":
+        "a user who is logged in acts and reads for themselves only, by their id";
+
+    not_found() = NOT_FOUND "not_found": "there is nothing at this path";
+    set_not_found() = NOT_FOUND "set_not_found": "there is no such set of samples";
+    key_not_found() = NOT_FOUND "key_not_found": "there is no such key in this bucket";
+    no_cluster() = NOT_FOUND "no_cluster": "this server is not one of a cluster";
+    method_not_allowed() = METHOD_NOT_ALLOWED "method_not_allowed":
+        "this path does not support the method; see the Allow header";
+    body_too_slow() = REQUEST_TIMEOUT "body_too_slow": "the body did not arrive in time";
+    backup_running() = CONFLICT "backup_running":
+        "another backup is in progress; try again when it has ended";
+    precondition_failed() = PRECONDITION_FAILED "precondition_failed":
+        "the condition of If-Match or If-None-Match is false; nothing was changed";
+    body_too_large(bytes_max: usize) = PAYLOAD_TOO_LARGE "body_too_large":
+        "a body is at most {bytes_max} bytes";
+    line_too_long(bytes_max: usize) = PAYLOAD_TOO_LARGE "line_too_long":
+        "a line is at most {bytes_max} bytes; later lines were not read";
+    beyond_memory() = PAYLOAD_TOO_LARGE "beyond_memory":
+        "this request needs more memory than the server allows for all requests together";
+    unsupported_media_type(expected: &str) = UNSUPPORTED_MEDIA_TYPE("Content-Type") "unsupported_media_type":
+        "the Content-Type must be {expected}";
+
+    bad_limit(limit_max: usize) = UNPROCESSABLE_ENTITY("limit") "bad_limit":
+        "a page has 1 to {limit_max} items";
+    bad_k(k_max: usize) = UNPROCESSABLE_ENTITY("k") "bad_k": "1 to {k_max} neighbors can vote";
+    bad_ttl(secs_max: u64) = UNPROCESSABLE_ENTITY("ttl_s") "bad_ttl":
+        "a time to live is 1 to {secs_max} seconds";
+    bad_bucket() = UNPROCESSABLE_ENTITY("bucket") "bad_bucket":
+        "the name of a bucket is 1 to {chars_max} of a-z A-Z 0-9 _ -",
+        chars_max = kv::limits::BUCKET_NAME_CHARS_MAX;
+    bad_key(bytes_max: usize) = UNPROCESSABLE_ENTITY("key") "bad_key":
+        "a key is 1 to {bytes_max} bytes, percent-encoded";
+    bad_sample(why) = UNPROCESSABLE_ENTITY "bad_sample": "the sample is no drawing";
+    bad_image(why) = UNPROCESSABLE_ENTITY "bad_image": "the image cannot be read as a drawing";
+    idempotency_key_not_supported(why) = UNPROCESSABLE_ENTITY("Idempotency-Key") "idempotency_key_not_supported":
+        "the route takes no Idempotency-Key in its header";
+
+    above_rate() = TOO_MANY_REQUESTS "too_many_requests":
+        "there were too many requests of this user; try again later";
+
+    fault() = INTERNAL_SERVER_ERROR "internal":
+        "the server failed to handle this request and has logged the cause";
+    unreadable() = INTERNAL_SERVER_ERROR "damaged":
+        "the server cannot read the data for this request: its disk is damaged";
+    overloaded() = SERVICE_UNAVAILABLE "overloaded":
+        "the server is overloaded; try again in 1 to 3 seconds";
+    stopping() = SERVICE_UNAVAILABLE "stopping":
+        "the server is shutting down; try again when it is back";
+    lagging(position: u64) = SERVICE_UNAVAILABLE "lagging":
+        "this server has not reached position {position} yet; try again";
+    lags(lag: Duration) = SERVICE_UNAVAILABLE "lagging":
+        "this server has lacked changes for {lag_ms} ms", lag_ms = lag.as_millis();
+    log_unavailable(why) = SERVICE_UNAVAILABLE "log_unavailable":
+        "this node of a cluster does not reach the log; nothing was changed";
+    upgrading(why) = SERVICE_UNAVAILABLE "upgrading":
+        "not all nodes of the cluster know this change yet; nothing was changed";
+    unconfirmed(why) = SERVICE_UNAVAILABLE "unconfirmed":
+        "the log of the cluster has not confirmed the change, which may still be made; try again with the same Idempotency-Key";
+    disk_full(why) = INSUFFICIENT_STORAGE "disk_full":
+        "the disk is full: nothing was changed, and only deletions are accepted";
+}
+
+impl ApiError {
+    pub(super) fn too_many_requests(retry_after: Duration) -> Self {
+        Self { retry_after: Some(retry_after), ..Self::above_rate() }
+    }
+
+    /// The client has too many live streams and batches open.
+    pub(crate) fn too_many_streams() -> Self {
+        let message = "too many live streams and batches are open; close some of them";
+        Self { message: message.into(), ..Self::too_many_requests(Duration::from_secs(5)) }
+    }
+}

@@ -1,0 +1,344 @@
+//! A route: the one place that says its method and path, its handler, who may use it, and how the document describes it. From
+//! the table of all routes ([`crate::routes::table`]) are made the router, the rules of the guard and the OpenAPI document.
+//!
+//! What a handler reads is described by the types of its arguments ([`Reads`]): parameters, bodies, and the errors they lead to.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::handler::Handler;
+use axum::http::HeaderMap;
+use axum::response::Response;
+use edge::{ErasedHandler, Scope, SessionUse};
+use futures_util::future::BoxFuture;
+use serde_json::json;
+use utoipa::ToSchema;
+use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
+use utoipa::openapi::schema::{Object, ObjectBuilder, Schema, Type};
+use utoipa::openapi::{Ref, RefOr, Required};
+
+use crate::auth::Needs;
+use crate::rule::{May, Rule};
+use crate::state::AppState;
+
+/// Schemas by their names.
+pub(crate) type Schemas = Vec<(String, RefOr<Schema>)>;
+
+/// Adds a schema, and returns a reference to it.
+pub(crate) type SchemaOf = fn(&mut Schemas) -> RefOr<Schema>;
+
+/// A route.
+pub(crate) struct Route {
+    pub(crate) method: &'static str,
+    pub(crate) path: &'static str,
+    pub(crate) handler: ErasedHandler<Arc<AppState>>,
+    pub(crate) rule: Rule,
+    /// None if the document leaves it out.
+    pub(crate) about: Option<About>,
+}
+
+/// Routes about one subject, for the document.
+pub(crate) struct Group {
+    pub(crate) tag: &'static str,
+    pub(crate) text: &'static str,
+    pub(crate) routes: &'static [fn() -> Vec<Route>],
+}
+
+/// The description of a route.
+#[derive(Default)]
+pub(crate) struct About {
+    pub(crate) id: &'static str,
+    pub(crate) summary: &'static str,
+    pub(crate) text: &'static str,
+    pub(crate) inputs: Inputs,
+    pub(crate) answers: Vec<Answer>,
+}
+
+/// What a route answers if it succeeds.
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) text: &'static str,
+    /// The media type of the body, and its schema.
+    pub(crate) body: Option<(&'static str, SchemaOf)>,
+    /// Names and descriptions.
+    pub(crate) headers: Vec<(&'static str, &'static str)>,
+}
+
+/// What a handler reads of a request.
+#[derive(Default)]
+pub(crate) struct Inputs {
+    pub(crate) parameters: Vec<Parameter>,
+    pub(crate) body: Option<BodyRead>,
+    /// Codes of the errors that a request may lead to, but for those that every route has.
+    pub(crate) errors: Vec<&'static str>,
+    reads_query: bool,
+}
+
+/// The body that a route reads.
+#[derive(Clone)]
+pub(crate) struct BodyRead {
+    /// None if it is a stream of any length.
+    pub(crate) bytes_max: Option<usize>,
+    /// Media types and schemas.
+    pub(crate) contents: Vec<(&'static str, SchemaOf)>,
+}
+
+/// An argument of a handler, which knows what it reads of a request.
+pub(crate) trait Reads {
+    /// Adds what it reads.
+    fn describe(inputs: &mut Inputs);
+}
+
+impl Reads for State<Arc<AppState>> {
+    fn describe(_: &mut Inputs) {}
+}
+
+impl Reads for HeaderMap {
+    fn describe(_: &mut Inputs) {}
+}
+
+impl Reads for Request {
+    fn describe(_: &mut Inputs) {}
+}
+
+impl Reads for ((),) {
+    fn describe(_: &mut Inputs) {}
+}
+
+/// The arguments of a handler, after the type by which axum tells handlers apart.
+macro_rules! arguments {
+    ($($argument:ident),*) => {
+        impl<M, $($argument: Reads),*> Reads for (M, $($argument,)*) {
+            fn describe(inputs: &mut Inputs) {
+                $($argument::describe(inputs);)*
+            }
+        }
+    };
+}
+
+arguments!(A);
+arguments!(A, B);
+arguments!(A, B, C);
+arguments!(A, B, C, D);
+arguments!(A, B, C, D, E);
+
+impl Inputs {
+    fn add(
+        &mut self,
+        place: ParameterIn,
+        (name, text): (&str, &str),
+        schema: Object,
+        example: Option<&str>,
+    ) {
+        self.reads_query |= place == ParameterIn::Query;
+        // Only what must be there has an example.
+        let required = if example.is_some() { Required::True } else { Required::False };
+        let parameter = ParameterBuilder::new()
+            .name(name)
+            .parameter_in(place)
+            .required(required)
+            .description(Some(text))
+            .schema(Some(schema))
+            .example(example.map(|example| json!(example)));
+        self.parameters.push(parameter.build());
+    }
+
+    /// Adds a part of the path; `example` exists in `roost demo`.
+    pub(crate) fn path(&mut self, name: &str, text: &str, example: &str) {
+        self.add(ParameterIn::Path, (name, text), Object::with_type(Type::String), Some(example));
+    }
+
+    /// Adds an optional parameter of the query.
+    pub(crate) fn query(&mut self, name: &str, text: &str) {
+        self.add(ParameterIn::Query, (name, text), Object::with_type(Type::String), None);
+    }
+
+    /// Adds a parameter of the query that must be there.
+    pub(crate) fn required(&mut self, name: &str, text: &str, example: &str) {
+        self.add(ParameterIn::Query, (name, text), Object::with_type(Type::String), Some(example));
+    }
+
+    /// Adds an optional number of the query.
+    pub(crate) fn number(&mut self, name: &str, text: &str, range: RangeInclusive<u64>) {
+        let schema = ObjectBuilder::new().schema_type(Type::Integer);
+        let schema = schema.minimum(Some(*range.start())).maximum(Some(*range.end()));
+        self.add(ParameterIn::Query, (name, text), schema.build(), None);
+    }
+
+    /// Adds an optional header.
+    pub(crate) fn header(&mut self, name: &str, text: &str) {
+        self.add(ParameterIn::Header, (name, text), Object::with_type(Type::String), None);
+    }
+
+    /// Adds codes of errors.
+    pub(crate) fn errors(&mut self, codes: &[&'static str]) {
+        self.errors.extend_from_slice(codes);
+    }
+
+    /// Sets the body to JSON of a type.
+    pub(crate) fn json<T: ToSchema>(&mut self, bytes_max: usize) {
+        let contents = vec![("application/json", reference::<T> as SchemaOf)];
+        self.body = Some(BodyRead { bytes_max: Some(bytes_max), contents });
+    }
+}
+
+/// Adds the schema of a type and those it needs, and returns a reference to it.
+pub(crate) fn reference<T: ToSchema>(schemas: &mut Schemas) -> RefOr<Schema> {
+    schemas.push((T::name().into_owned(), T::schema()));
+    T::schemas(schemas);
+    Ref::from_schema_name(T::name()).into()
+}
+
+/// The schema of a type without a name of its own.
+pub(crate) fn inline<T: ToSchema>(_: &mut Schemas) -> RefOr<Schema> {
+    T::schema()
+}
+
+/// Makes the constructors of routes, one for each method.
+macro_rules! methods {
+    ($($name:ident = $method:literal;)*) => {$(
+        #[doc = concat!("A route with the method `", $method, "`.")]
+        pub(crate) fn $name<H, T>(path: &'static str, handler: H) -> Self
+        where
+            H: Handler<T, Arc<AppState>, Future = BoxFuture<'static, Response>>,
+            T: Reads + 'static,
+        {
+            let mut inputs = Inputs::default();
+            T::describe(&mut inputs);
+            let route = Self::undescribed($method, path, handler);
+            let rule = Rule { reads_query: inputs.reads_query, ..route.rule };
+            Self { rule, about: Some(About { inputs, ..About::default() }), ..route }
+        }
+    )*};
+}
+
+impl Route {
+    methods! {
+        get = "GET";
+        post = "POST";
+        put = "PUT";
+        patch = "PATCH";
+        delete = "DELETE";
+    }
+
+    /// A route that the document leaves out.
+    pub(crate) fn undescribed<H, T>(method: &'static str, path: &'static str, handler: H) -> Self
+    where
+        H: Handler<T, Arc<AppState>, Future = BoxFuture<'static, Response>>,
+        T: 'static,
+    {
+        let (scope, usage) = match method {
+            "GET" => (Scope::Read, SessionUse::Read),
+            _ => (Scope::Write, SessionUse::Change),
+        };
+        let rule = Rule { needs: Needs::Scope(scope), may: None, usage, reads_query: false };
+        let handler = ErasedHandler::new(handler);
+        Self { method, path, handler, rule, about: None }
+    }
+
+    /// The scope that it needs, if not the one to read for `GET` and the one to write for other methods.
+    pub(crate) fn scope(mut self, scope: Scope) -> Self {
+        self.rule.needs = Needs::Scope(scope);
+        self
+    }
+
+    /// Open to everybody: it returns no data of the feed.
+    pub(crate) fn public(mut self) -> Self {
+        self.rule = Rule::PUBLIC;
+        self
+    }
+
+    /// Open to users who are logged in.
+    pub(crate) fn users(mut self, may: May) -> Self {
+        self.rule.may = Some(may);
+        self.errors(&["not_own", "too_many_requests"])
+    }
+
+    /// Counted as a post if a user sends it.
+    pub(crate) fn posting(mut self) -> Self {
+        self.rule.usage = SessionUse::Post;
+        self
+    }
+
+    fn describe(mut self, describe: impl FnOnce(&mut About)) -> Self {
+        self.about.as_mut().map(describe);
+        self
+    }
+
+    /// The name of the operation, and what it does, in the imperative.
+    pub(crate) fn named(self, id: &'static str, summary: &'static str) -> Self {
+        self.describe(|about| (about.id, about.summary) = (id, summary))
+    }
+
+    /// More about it.
+    pub(crate) fn text(self, text: &'static str) -> Self {
+        self.describe(|about| about.text = text)
+    }
+
+    /// Codes of errors that neither all routes have nor what it reads leads to.
+    pub(crate) fn errors(self, codes: &[&'static str]) -> Self {
+        self.describe(|about| about.inputs.errors(codes))
+    }
+
+    /// A header that the handler reads by itself.
+    pub(crate) fn reads_header(self, name: &str, text: &str) -> Self {
+        self.describe(|about| about.inputs.header(name, text))
+    }
+
+    /// A body that the handler reads by itself.
+    pub(crate) fn body(
+        self,
+        bytes_max: Option<usize>,
+        contents: Vec<(&'static str, SchemaOf)>,
+    ) -> Self {
+        self.describe(|about| about.inputs.body = Some(BodyRead { bytes_max, contents }))
+    }
+
+    /// An answer without a body.
+    pub(crate) fn answers(self, status: u16, text: &'static str) -> Self {
+        let answer = Answer { status, text, body: None, headers: Vec::new() };
+        self.describe(|about| about.answers.push(answer))
+    }
+
+    /// An answer with a body.
+    pub(crate) fn answers_with(
+        self,
+        text: &'static str,
+        media_type: &'static str,
+        schema: SchemaOf,
+    ) -> Self {
+        let answer =
+            Answer { status: 200, text, body: Some((media_type, schema)), headers: Vec::new() };
+        self.describe(|about| about.answers.push(answer))
+    }
+
+    /// An answer with JSON.
+    pub(crate) fn shows<T: ToSchema>(self, text: &'static str) -> Self {
+        self.answers_with(text, "application/json", reference::<T>)
+    }
+
+    /// An answer with a page of a list.
+    pub(crate) fn lists<T: ToSchema>(self, text: &'static str) -> Self {
+        self.shows::<T>(text).with_header("Link", "The neighboring pages")
+    }
+
+    /// An answer with what was created.
+    pub(crate) fn creates<T: ToSchema>(self, text: &'static str, location: &'static str) -> Self {
+        let route = self.shows::<T>(text).with_header("Location", location);
+        route.describe(|about| {
+            about.answers.iter_mut().for_each(|answer| answer.status = 201);
+        })
+    }
+
+    /// A header of the answer that was just described.
+    pub(crate) fn with_header(self, name: &'static str, text: &'static str) -> Self {
+        self.describe(|about| {
+            about
+                .answers
+                .last_mut()
+                .into_iter()
+                .for_each(|answer| answer.headers.push((name, text)));
+        })
+    }
+}

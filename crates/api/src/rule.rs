@@ -1,0 +1,36 @@
+//! What a route requires of its clients.
+
+use edge::SessionUse;
+
+use crate::auth::Needs;
+
+/// Of what a user may use a route. `viewer`, if a request has it, must be the user in any case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum May {
+    /// Of what belongs to the `{user}` of the path, who must be the user.
+    Own,
+    /// Of everything that the user may see: the query must have `viewer`.
+    See,
+    /// Of posts that the user wrote. `{id}` is the last part of the path.
+    Author,
+}
+
+/// What a route requires of its client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rule {
+    pub(crate) needs: Needs,
+    /// Of what a user who is logged in may use it; None if it is closed for them.
+    pub(crate) may: Option<May>,
+    /// How a request of such a user is counted.
+    pub(crate) usage: SessionUse,
+    /// Whether the handler reads the query; otherwise one is refused.
+    pub(crate) reads_query: bool,
+}
+
+impl Rule {
+    /// Of paths and methods that are no routes, for which any key is enough.
+    pub(crate) const NOWHERE: Self =
+        Self { needs: Needs::Key, may: None, usage: SessionUse::Change, reads_query: true };
+    /// Of what everybody may use.
+    pub(crate) const PUBLIC: Self = Self { needs: Needs::Nothing, ..Self::NOWHERE };
+}
