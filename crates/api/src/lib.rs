@@ -7,7 +7,7 @@
 //! - `guard` runs before and after every handler, and `auth` and `session` decide who may call it.
 //! - `input` and `query` read parts of requests, `changes` submits commands, `page` writes lists, `error`
 //!   writes errors.
-//! - `seats` and `streams` bound what clients hold, beside what `edge` does. `state` is what all handlers share.
+//! - `streams` bounds what streams hold, `edge` what other requests do. `state` is what all handlers share.
 //!
 //! Read `route`, `routes`, `guard`, `auth`, `input`, `changes`, `v1/posts`, then `serve`.
 //!
@@ -26,14 +26,12 @@ mod backup;
 mod changes;
 mod cluster;
 mod current_session;
-mod deadline;
 mod described;
 mod docs;
 pub mod drawing;
 mod error;
 mod files;
 mod guard;
-mod head;
 mod history;
 mod idempotency;
 mod input;
@@ -46,7 +44,6 @@ mod query;
 mod route;
 mod routes;
 mod rule;
-mod seats;
 mod serve;
 mod session;
 mod state;

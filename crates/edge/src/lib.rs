@@ -3,15 +3,17 @@
 //!
 //! **Invariant:** nothing here depends on the rules or on the node.
 //!
-//! Read `access`, `accept`, `listener`, `handshakes`, `stream`, `reads`, then `memory`, `body`, `held` and `revocable`.
+//! Read `access`, `accept`, `listener`, `handshakes`, `stream`, `serve`, `seats`, `reads`, then `memory`, `body`, `held` and `revocable`.
 
 mod accept;
 mod access;
 mod body;
+mod deadline;
 pub mod etag;
 mod file;
 mod handler;
 mod handshakes;
+mod head;
 mod held;
 mod line_gate;
 mod listener;
@@ -21,6 +23,8 @@ mod proxies;
 mod reads;
 pub mod request_id;
 mod revocable;
+mod seats;
+mod serve;
 mod session;
 mod shares;
 mod stall;
@@ -45,6 +49,7 @@ pub use revocable::{
     CHECK, KeyPermission, Pending, Permission, Watched, is_revoked, revocable_request,
     revocable_response,
 };
+pub use serve::{HEAD_TIMEOUT, ServeOptions, serve};
 pub use session::{Held, SESSION_HEADER, Session, SessionError, SessionUse, Sessions};
 pub use shares::{Share, Shares};
 pub use stream::{Stream, TLS_BYTES};

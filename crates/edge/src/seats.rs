@@ -16,9 +16,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
-use edge::Guest;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, OwnedSemaphorePermit};
+
+use crate::accept::Guest;
 
 /// All connections.
 pub(crate) struct Seats {

@@ -8,9 +8,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use budget::Reservation;
-use edge::RequestMemory;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf, Take};
 
+use crate::memory::RequestMemory;
 use crate::seats::SeatGuard;
 
 /// Bytes of a head that every connection may buffer: the initial buffer of the library.

@@ -1,0 +1,364 @@
+//! The accept loop and the life of a connection.
+//!
+//! **Invariant:** every open connection holds a permit, also after it has left HTTP, so two semaphores both limit
+//! connections and wait until all have ended: one of all connections, and one of those in reserve for checks of the
+//! server's health.
+
+use std::convert::Infallible;
+use std::future::{Future, poll_fn};
+use std::io;
+use std::net::IpAddr;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::header::{CONNECTION, STRICT_TRANSPORT_SECURITY};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::Response;
+use bytes::Bytes;
+use futures_util::future::{BoxFuture, FutureExt as _};
+use hyper::body::{Frame, Incoming, SizeHint};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tower::Service as _;
+
+use crate::accept::{ClientAddress, Guest, GuestConnection};
+use crate::deadline::PolledTimer;
+use crate::head::HeadGuard;
+use crate::listener::Listener;
+use crate::memory::RequestMemory;
+use crate::proxies::TrustedProxies;
+use crate::request_id::{RequestId, X_REQUEST_ID, all_within};
+use crate::seats::{Busy, Seat, SeatGuard, Seats};
+use crate::stream::Stream;
+
+/// Time limit for a request's head, from the start of the connection or the previous response. So idle
+/// connections are closed after this time as well.
+pub const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+/// Interval at which connections are woken to check that deadline.
+const PULSE: Duration = Duration::from_secs(5);
+/// Time that connections have to finish their requests at shutdown.
+const GRACE: Duration = Duration::from_secs(10);
+/// Interval at which a new connection asks to replace another one while none is free.
+const ROOM_PAUSE: Duration = Duration::from_secs(1);
+/// Connections in addition to `--max-connections`, for checks of the server's health while all others are in use.
+const RESERVED_CONNECTIONS: u32 = 16;
+/// Longest time for which another request on such a connection waits for a permit of the others.
+const RESERVED_WAIT: Duration = Duration::from_secs(2);
+/// How long one connection may handle requests before it yields to other tasks of the thread: the HTTP library
+/// itself does not yield while there are more.
+const TURN: Duration = Duration::from_micros(50);
+/// Maximum length of a request's head, in bytes. Bytes beyond 8 KiB are reserved as they arrive.
+const BUFFER_BYTES_MAX: usize = 64 * 1_024;
+
+/// Tells browsers to use https alone for a year. Other hosts of the domain are left alone.
+const HTTPS_ONLY: HeaderValue = HeaderValue::from_static("max-age=31536000");
+
+/// How a router is served.
+pub struct ServeOptions {
+    /// Most open connections, at least 1, but for a few in reserve.
+    pub connections_max: u32,
+    /// Whether browsers are told to use https alone.
+    pub https_only: bool,
+    /// The proxies that are believed about the addresses of clients; none if no route needs these.
+    pub proxies: Option<Arc<TrustedProxies>>,
+    /// Memory of all requests.
+    pub memory: RequestMemory,
+    /// Paths of checks of the server's health.
+    pub health_paths: &'static [&'static str],
+    /// The beginning of the paths that do not need the addresses of clients.
+    pub without_address: &'static str,
+    /// The response to a request for which no connection is free.
+    pub refused: fn(RequestId) -> Response,
+}
+
+/// Serves `router` on `listener` until `until` completes, then accepts no more connections, tells `closing`, waits up to 10
+/// seconds for requests in progress, and returns.
+///
+/// # Errors
+/// If the address of the listener cannot be read.
+pub fn serve(
+    listener: Listener,
+    router: Router,
+    options: ServeOptions,
+    closing: watch::Sender<bool>,
+    until: BoxFuture<'static, ()>,
+) -> BoxFuture<'static, io::Result<()>> {
+    // So what serves requests is compiled in this crate, with its optimization, and not where the future is awaited.
+    serve_until(listener, router, options, closing, until).boxed()
+}
+
+async fn serve_until(
+    mut listener: Listener,
+    router: Router,
+    options: ServeOptions,
+    closing: watch::Sender<bool>,
+    until: BoxFuture<'static, ()>,
+) -> io::Result<()> {
+    let address = listener.local_addr()?;
+    let connections_max = options.connections_max.max(1);
+    let server = Server {
+        router,
+        options: Arc::new(options),
+        closed: closing.subscribe(),
+        seats: Arc::default(),
+        permits: Arc::new(Semaphore::new(connections_max as usize)),
+        reserved: Arc::new(Semaphore::new(RESERVED_CONNECTIONS as usize)),
+    };
+    tracing::info!(%address, tls = listener.is_secure(), "serving");
+    let pulses = async {
+        let mut pulse = tokio::time::interval(PULSE);
+        loop {
+            pulse.tick().await;
+            closing.send_modify(|_| ());
+        }
+    };
+    tokio::select! {
+        () = until => {}
+        never = server.accept(&mut listener) => match never {},
+        () = pulses => unreachable!("a pulse follows every pulse"),
+    }
+    drop(listener);
+    closing.send_replace(true);
+    tracing::info!("shutting down");
+    // When all permits are free, all connections have ended. Those that have left HTTP are not ended from here.
+    let ended = async {
+        drop(server.permits.acquire_many(connections_max).await);
+        drop(server.reserved.acquire_many(RESERVED_CONNECTIONS).await);
+    };
+    drop(tokio::time::timeout(GRACE, ended).await);
+    Ok(())
+}
+
+/// State that all connections share.
+struct Server {
+    router: Router,
+    options: Arc<ServeOptions>,
+    /// Notified at every pulse; true at shutdown.
+    closed: watch::Receiver<bool>,
+    seats: Arc<Seats>,
+    permits: Arc<Semaphore>,
+    /// Those of connections in reserve.
+    reserved: Arc<Semaphore>,
+}
+
+impl Server {
+    /// Accepts connections and serves each in its own task.
+    async fn accept(&self, listener: &mut Listener) -> Infallible {
+        loop {
+            let (stream, peer) = listener.accept().await;
+            let (permit, is_reserved) = self.permit().await;
+            let connection = Connection {
+                peer: peer.ip(),
+                taken: self.seats.take(permit, is_reserved),
+                permits: Arc::clone(&self.permits),
+                router: self.router.clone(),
+                options: Arc::clone(&self.options),
+                closed: self.closed.clone(),
+            };
+            tokio::spawn(connection.serve(stream));
+        }
+    }
+
+    /// A permit for a connection that was accepted, and whether it is one in reserve. If there is none, another connection
+    /// is closed.
+    async fn permit(&self) -> (OwnedSemaphorePermit, bool) {
+        loop {
+            if let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() {
+                return (permit, false);
+            }
+            let (permits, is_reserved) = match self.seats.make_room() {
+                true => (&self.permits, false),
+                false => (&self.reserved, true),
+            };
+            if is_reserved && permits.available_permits() == 0 {
+                self.seats.make_reserved_room();
+            }
+            let free = Arc::clone(permits).acquire_owned();
+            if let Ok(Ok(permit)) = tokio::time::timeout(ROOM_PAUSE, free).await {
+                return (permit, is_reserved);
+            }
+        }
+    }
+}
+
+/// A connection to be served.
+struct Connection {
+    /// Who sends the requests, for itself or as a proxy.
+    peer: IpAddr,
+    taken: SeatGuard,
+    /// Permits of connections that are not in reserve.
+    permits: Arc<Semaphore>,
+    router: Router,
+    options: Arc<ServeOptions>,
+    closed: watch::Receiver<bool>,
+}
+
+impl Connection {
+    async fn serve(self, stream: Stream) {
+        let Self { peer, taken, permits, router, options, closed: mut closing } = self;
+        let seat = Arc::clone(&taken.seat);
+        let turn = Turn::new();
+        let service = service_fn(|request| {
+            let seat = Arc::clone(&seat);
+            let answer = answer(router.clone(), (seat, peer), (&permits, &options), request);
+            let options = &options;
+            let turn = &turn;
+            async move {
+                turn.wait().await;
+                let mut answer = answer.await;
+                if let (true, Ok(response)) = (options.https_only, &mut answer) {
+                    response.headers_mut().insert(STRICT_TRANSPORT_SECURITY, HTTPS_ONLY);
+                }
+                answer
+            }
+        });
+        let stream = HeadGuard::new(stream, taken, options.memory.clone());
+        let connection = http1::Builder::new()
+            .timer(PolledTimer)
+            .header_read_timeout(HEAD_TIMEOUT)
+            .max_buf_size(BUFFER_BYTES_MAX)
+            .serve_connection(TokioIo::new(stream), service)
+            .with_upgrades();
+        let mut connection = pin!(connection);
+        let mut ends = false;
+        let ended = loop {
+            let served = poll_fn(|cx| {
+                turn.begin();
+                connection.as_mut().poll(cx)
+            });
+            tokio::select! {
+                ended = served => break ended,
+                // A pulse only makes the connection be polled again.
+                Ok(()) = closing.changed() => ends |= *closing.borrow(),
+                () = seat.closing() => {
+                    if !seat.is_admitted() {
+                        return;
+                    }
+                    ends = true;
+                }
+            }
+            if ends {
+                connection.as_mut().graceful_shutdown();
+                break tokio::time::timeout(GRACE, connection).await.unwrap_or(Ok(()));
+            }
+        };
+        if let Err(error) = ended {
+            tracing::debug!(%error, "a connection failed");
+        }
+    }
+}
+
+/// The time for which a connection has been handling requests since it was last polled.
+struct Turn {
+    opened: Instant,
+    /// Nanoseconds from `opened` to the beginning of the turn.
+    began: AtomicU64,
+}
+
+impl Turn {
+    fn new() -> Self {
+        Self { opened: Instant::now(), began: AtomicU64::new(0) }
+    }
+
+    fn begin(&self) {
+        // Only the task of the connection accesses it.
+        self.began.store(self.age().as_nanos() as u64, Ordering::Relaxed);
+    }
+
+    /// Yields to other tasks if this connection has had its time.
+    async fn wait(&self) {
+        if self.age() >= Duration::from_nanos(self.began.load(Ordering::Relaxed)) + TURN {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    fn age(&self) -> Duration {
+        self.opened.elapsed()
+    }
+}
+
+/// The body of a response, whose request is in progress until the HTTP library has taken all of it.
+struct BusyBody {
+    body: Body,
+    _busy: Busy,
+}
+
+impl hyper::body::Body for BusyBody {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// Whether a connection may ask for `path`: one in reserve for a check of the server's health, or for more once it has a
+/// permit of the others.
+async fn may_ask(
+    seat: &Seat,
+    (permits, options): (&Arc<Semaphore>, &ServeOptions),
+    path: &str,
+) -> bool {
+    if !seat.is_reserved() || options.health_paths.contains(&path) {
+        return true;
+    }
+    let free = Arc::clone(permits).acquire_owned();
+    match tokio::time::timeout(RESERVED_WAIT, free).await {
+        Ok(Ok(permit)) => {
+            seat.promote(permit);
+            true
+        }
+        _ => false,
+    }
+}
+
+/// Handles a request, which is in progress until its response is sent.
+async fn answer(
+    mut router: Router,
+    (seat, peer): (Arc<Seat>, IpAddr),
+    (permits, options): (&Arc<Semaphore>, &ServeOptions),
+    mut request: hyper::Request<Incoming>,
+) -> Result<hyper::Response<BusyBody>, Infallible> {
+    let busy = seat.begin();
+    let path = request.uri().path();
+    let proxies = options.proxies.as_ref().filter(|_| !path.starts_with(options.without_address));
+    if let Some(proxies) = proxies {
+        let client = proxies.client(peer, request.headers());
+        request.extensions_mut().insert(ClientAddress(client));
+    }
+    if !seat.is_admitted() {
+        request.extensions_mut().insert(GuestConnection(Arc::clone(&seat) as Arc<dyn Guest>));
+    }
+    let id = RequestId::next();
+    let mut response = match may_ask(&seat, (permits, options), request.uri().path()).await {
+        true => all_within(id, async { router.call(request).await }).await?,
+        false => (options.refused)(id),
+    };
+    response.headers_mut().entry(X_REQUEST_ID).or_insert_with(|| id.to_header());
+    if seat.is_reserved() {
+        // It makes room for the next check.
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+        seat.leave_http();
+    }
+    Ok(response.map(|body| BusyBody { body, _busy: busy }))
+}
