@@ -22,7 +22,7 @@ pub fn log(data: &[u8]) {
     let open = || LocalLog::open_with(Arc::new(disk.clone()), dir, OPTIONS, Position(0));
     let mut log = open().unwrap();
     for number in 0..groups {
-        log.fill(&payload(number), number as u64).unwrap();
+        log.write_group(&payload(number), number as u64).unwrap();
         log.sync_point().sync().unwrap();
     }
     drop(log);
@@ -34,7 +34,7 @@ pub fn log(data: &[u8]) {
     let last = log.last().0;
     assert!(last <= groups as u64, "{last} groups of {groups}");
     check(&log, last);
-    log.fill(b"another", 99).unwrap();
+    log.write_group(b"another", 99).unwrap();
     log.sync_point().sync().unwrap();
     drop(log);
     let log = open().expect("a log that was opened can be opened again");

@@ -56,7 +56,7 @@ fn durable(dir: &Path, bytes: usize) -> Result<(), Failure> {
     let mut times = [const { Vec::new() }; 3];
     for round in 0..ROUNDS {
         let start = Instant::now();
-        log.fill(&payload, 0)?;
+        log.write_group(&payload, 0)?;
         log.sync()?;
         let [in_log, appending, overwriting] = &mut times;
         in_log.push(start.elapsed());
@@ -80,7 +80,7 @@ fn unsynced(dir: &Path) -> Result<(), Failure> {
     let start = Instant::now();
     for _ in 0..UNSYNCED_BYTES / payload.len() {
         let start = Instant::now();
-        log.fill(&payload, 0)?;
+        log.write_group(&payload, 0)?;
         times.push(start.elapsed());
     }
     let rate = UNSYNCED_BYTES as f64 / start.elapsed().as_secs_f64() / 1e6;

@@ -28,6 +28,6 @@ pub trait SharedFiles: Send + Sync {
     /// Asks the other nodes to store a file again. Does not wait, and nobody has to answer.
     fn ask(&self, name: &FileName);
 
-    /// From now on `asked` is called with each file that a node asks for, this one too.
-    fn listen(&self, asked: Box<dyn Fn(FileName) + Send + Sync>);
+    /// From now on `on_request` is called with each file that a node asks for, this one too.
+    fn listen(&self, on_request: Box<dyn Fn(FileName) + Send + Sync>);
 }

@@ -48,7 +48,7 @@ pub use read_only::{Checked, check, check_all};
 pub use reader::{LogReader, begin_after};
 pub use salvage::{LogDamage, LogSurvey, Stretch, salvage};
 pub use segment_check::{SegmentCheck, closed_segments};
-pub use shared::{Applied, Arrived, ClusterId, GroupId, Heard, NodeId};
+pub use shared::{Applied, Arrived, ClusterId, GroupId, LogEnd, NodeId};
 
 /// The position of a group in the log. The first group is at 1; 0 is before the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -103,7 +103,7 @@ pub trait Log: Send {
     fn sync_point(&self) -> SyncPoint;
 
     /// The position of the last group that [`Log::next`] has given, or after which it began; 0 if there is none.
-    fn taken(&self) -> Position;
+    fn delivered(&self) -> Position;
 
     /// The position of the last group when it was opened.
     fn last_at_open(&self) -> Position;
@@ -131,8 +131,8 @@ pub trait Log: Send {
     fn trim(&mut self, _up_to: Position) {}
 
     /// The last position that the log is known to have.
-    fn end(&self) -> Heard {
-        Heard { position: self.taken(), ago: Duration::ZERO }
+    fn end(&self) -> LogEnd {
+        LogEnd { position: self.delivered(), ago: Duration::ZERO }
     }
 
     /// Files that the nodes that share a log give each other.

@@ -57,8 +57,8 @@ pub struct LocalLog {
     end: u64,
     last: u64,
     last_at_open: u64,
-    /// The last group that was taken, and those after it that are in memory.
-    taken: u64,
+    /// The last group that was delivered, and those after it that are in memory.
+    delivered: u64,
     arrived: VecDeque<Arrived>,
     durability: Arc<Durability>,
     next: Option<Next>,
@@ -126,7 +126,7 @@ impl LocalLog {
             end,
             last,
             last_at_open: last,
-            taken: from.0,
+            delivered: from.0,
             arrived: VecDeque::new(),
             durability: Arc::new(Durability::up_to(Position(last))),
             next: None,
@@ -134,11 +134,11 @@ impl LocalLog {
         })
     }
 
-    /// Writes a group, which [`Log::next`] does not give: for a log that is only filled.
+    /// Writes a group, which [`Log::next`] does not give: for a log that is only written.
     ///
     /// # Errors
     /// [`LogError`]
-    pub fn fill(&mut self, payload: &[u8], time_ms: u64) -> Result<Placed, LogError> {
+    pub fn write_group(&mut self, payload: &[u8], time_ms: u64) -> Result<Placed, LogError> {
         let bytes = payload.len();
         if !(1..=PAYLOAD_BYTES_MAX).contains(&bytes) {
             return Err(LogError::Length { bytes });
@@ -152,9 +152,9 @@ impl LocalLog {
         Position(self.last)
     }
 
-    /// Reads what was found at the opening and was not taken: a segment at a time.
+    /// Reads what was found at the opening and was not delivered: a segment at a time.
     fn read_on(&mut self) -> Result<(), LogError> {
-        let next = self.taken + 1;
+        let next = self.delivered + 1;
         let segments = self.closed.iter().chain([&self.tail]);
         let segment = segments.rev().find(|segment| segment.first <= next);
         let Some(first) = segment.map(|segment| segment.first) else { return Ok(()) };
@@ -179,7 +179,7 @@ impl LocalLog {
                 file,
                 offset: 0,
                 position,
-                what: "it is gone since the opening",
+                what: "it was removed after the opening",
             });
         }
         Ok(())
@@ -198,10 +198,10 @@ impl LocalLog {
             if next <= after.0.saturating_add(1) {
                 continue;
             }
-            let mut wanted = |group: crate::Group<'_>| {
+            let mut each = |group: crate::Group<'_>| {
                 if group.position > after { each(group) } else { Ok(()) }
             };
-            read_groups(&*self.disk, &self.dir, segment.first, &mut sectors, &mut wanted)?;
+            read_groups(&*self.disk, &self.dir, segment.first, &mut sectors, &mut each)?;
         }
         Ok(())
     }
@@ -289,19 +289,19 @@ impl LocalLog {
 
 impl Log for LocalLog {
     fn append(&mut self, payload: Bytes, time_ms: u64) -> Result<(), LogError> {
-        let Placed { position, time_ms } = self.fill(&payload, time_ms)?;
+        let Placed { position, time_ms } = self.write_group(&payload, time_ms)?;
         let (id, sent_ms, is_own) = (GroupId::ALONE, time_ms, true);
         self.arrived.push_back(Arrived { position, time_ms, sent_ms, id, is_own, payload });
         Ok(())
     }
 
     fn next(&mut self) -> Result<Option<Arrived>, LogError> {
-        if self.arrived.is_empty() && self.taken < self.last_at_open {
+        if self.arrived.is_empty() && self.delivered < self.last_at_open {
             self.guarded(Self::read_on)?;
         }
         let next = self.arrived.pop_front();
         if let Some(group) = &next {
-            self.taken = group.position.0;
+            self.delivered = group.position.0;
         }
         if self.arrived.is_empty() {
             self.arrived.shrink_to(SPARE_GROUPS);
@@ -319,8 +319,8 @@ impl Log for LocalLog {
         SyncPoint { last: Position(self.last), unsynced: Some(unsynced) }
     }
 
-    fn taken(&self) -> Position {
-        Position(self.taken)
+    fn delivered(&self) -> Position {
+        Position(self.delivered)
     }
 
     fn last_at_open(&self) -> Position {

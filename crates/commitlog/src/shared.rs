@@ -44,9 +44,9 @@ pub struct Applied {
     pub counted: Option<(Position, GroupId)>,
 }
 
-/// What the servers of a shared log said last.
+/// The end of a log, as its servers reported it last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Heard {
+pub struct LogEnd {
     /// The last position of the log then.
     pub position: Position,
     /// How long ago it was.

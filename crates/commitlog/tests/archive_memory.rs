@@ -47,8 +47,8 @@ fn the_longest_group_is_archived_within_the_stated_memory() {
     let folder = folder.unwrap();
     let (log_dir, to) = (folder.path().join("log"), folder.path().join("archive"));
     let mut log = LocalLog::open(Arc::new(RealDisk), &log_dir, Position(0)).unwrap();
-    log.fill(&vec![1; PAYLOAD_BYTES_MAX], 1).unwrap();
-    log.fill(&vec![2; PAYLOAD_BYTES_MAX], 2).unwrap();
+    log.write_group(&vec![1; PAYLOAD_BYTES_MAX], 1).unwrap();
+    log.write_group(&vec![2; PAYLOAD_BYTES_MAX], 2).unwrap();
     log.sync().unwrap();
     let last = log.last();
     drop(log);

@@ -47,7 +47,7 @@ impl Run {
             let open = || LocalLog::open_with(disk.clone(), dir, options, Position(0));
             let mut log = open()?;
             for group in &self.history.lock().groups {
-                log.fill(&group.payload, group.time_ms)?;
+                log.write_group(&group.payload, group.time_ms)?;
             }
             log.sync()?;
             drop(log);

@@ -47,7 +47,7 @@ impl Log for RecordingLog {
     }
 
     fn next(&mut self) -> Result<Option<Arrived>, LogError> {
-        let due = self.inner.taken().0 + 1;
+        let due = self.inner.delivered().0 + 1;
         let next = self.inner.next()?;
         if let Some(group) = &next {
             assert_eq!(group.position.0, due, "the log gives its groups in order, each once");
@@ -76,8 +76,8 @@ impl Log for RecordingLog {
         self.inner.sync_point()
     }
 
-    fn taken(&self) -> Position {
-        self.inner.taken()
+    fn delivered(&self) -> Position {
+        self.inner.delivered()
     }
 
     fn last_at_open(&self) -> Position {

@@ -67,8 +67,8 @@ impl JetLogOptions {
     }
 
     /// The subject by which a node asks the others for a file. No stream keeps what is said there.
-    pub(crate) fn wanted_subject(&self) -> String {
-        format!("{}.wanted", self.stream)
+    pub(crate) fn requests_subject(&self) -> String {
+        format!("{}.requests", self.stream)
     }
 
     /// Checks the addresses, without connecting.

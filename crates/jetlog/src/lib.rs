@@ -14,7 +14,7 @@
 //! What always holds:
 //! - **Invariant:** positions rise by one from message to message. A gap, a damaged message, a stream
 //!   that ends before the position of the caller, and another message there than the one that it applied are errors.
-//! - **Invariant:** what is under way, and what arrived and was not taken, is bounded in bytes.
+//! - **Invariant:** what is under way, and what arrived and was not delivered, is bounded in bytes.
 //! - **Invariant:** after an error other than `Busy` and `Length` every operation fails.
 //!
 //! Read `message`, `window`, `publisher`, `reader`, `watch`, then `log`. `stream` and `files/bucket` say how the two
@@ -54,25 +54,25 @@ use reader::Reader;
 use shared::Shared;
 use window::Window;
 
-/// Bytes of groups that arrived and were not taken; a single longer one may be alone.
+/// Bytes of groups that arrived and were not delivered; a single longer one may be alone.
 pub(crate) const QUEUE_BYTES: usize = 16 << 20;
-/// Groups that arrived and were not taken.
+/// Groups that arrived and were not delivered.
 const QUEUE_GROUPS: usize = 4_096;
 
 /// A group with the memory that is reserved for it.
-struct Held {
+struct Received {
     arrived: Arrived,
-    _room: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
 }
 
 /// See the crate.
 pub struct JetLog {
     shared: Arc<Shared>,
-    arrivals: mpsc::Receiver<Result<Held, JetLogError>>,
+    arrivals: mpsc::Receiver<Result<Received, JetLogError>>,
     node: NodeId,
     /// The last position of the stream when it was opened.
     last_at_open: Position,
-    /// The position of the last group that was taken.
+    /// The position of the last group that was delivered.
     last: Position,
     payload_bytes_max: usize,
     stopped: bool,
@@ -94,8 +94,8 @@ impl JetLog {
     ) -> Result<(), JetLogError> {
         runtime()?.block_on(async {
             let (_, context) = connect::connect(options, || ()).await?;
-            let wanted = stream::wanted(options, cluster, after.0 + 1);
-            match context.create_stream(wanted).await {
+            let config = stream::desired(options, cluster, after.0 + 1);
+            match context.create_stream(config).await {
                 Ok(_) => Ok(()),
                 Err(error) if has_no_jetstream(&error.kind()) => Err(JetLogError::NoJetStream),
                 Err(error) => Err(request("make the stream", &error)),
@@ -148,7 +148,7 @@ impl JetLog {
                 known: applied.counted,
                 shared: Arc::clone(&shared),
                 arrivals: arrived,
-                room: Arc::new(Semaphore::new(QUEUE_BYTES)),
+                queue_bytes: Arc::new(Semaphore::new(QUEUE_BYTES)),
                 message_bytes_max,
                 short_since: None,
             };
@@ -250,7 +250,7 @@ impl JetLog {
             }
         };
         match held {
-            Ok(Held { arrived, _room }) => {
+            Ok(Received { arrived, _permit }) => {
                 self.last = arrived.position;
                 Ok(Some(arrived))
             }

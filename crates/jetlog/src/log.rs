@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use commitlog::{Arrived, Heard, Log, LogError, NodeId, Position, SharedFiles, SyncPoint};
+use commitlog::{Arrived, Log, LogEnd, LogError, NodeId, Position, SharedFiles, SyncPoint};
 
 use crate::{JetLog, JetLogError};
 
@@ -24,7 +24,7 @@ impl Log for JetLog {
         SyncPoint::durable(self.last)
     }
 
-    fn taken(&self) -> Position {
+    fn delivered(&self) -> Position {
         self.last
     }
 
@@ -63,8 +63,8 @@ impl Log for JetLog {
         JetLog::trim(self, up_to);
     }
 
-    fn end(&self) -> Heard {
-        self.shared.heard()
+    fn end(&self) -> LogEnd {
+        self.shared.end()
     }
 
     fn files(&self) -> Option<Arc<dyn SharedFiles>> {

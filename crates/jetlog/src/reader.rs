@@ -23,7 +23,7 @@ use crate::error::JetLogError;
 use crate::message::{FORMAT_VERSION, Malformed, Message as Group, decode};
 use crate::shared::Shared;
 use crate::window::Arrival;
-use crate::{Held, JetLogOptions, stream};
+use crate::{JetLogOptions, Received, stream};
 
 /// Interval of the messages by which a server shows that the consumer exists. After two intervals it is made again.
 const HEARTBEAT: Duration = Duration::from_millis(500);
@@ -68,9 +68,9 @@ pub(crate) struct Reader {
     /// A message that was passed on, or that the node had applied before: the stream must still have it there.
     pub(crate) known: Option<(Position, GroupId)>,
     pub(crate) shared: Arc<Shared>,
-    pub(crate) arrivals: mpsc::Sender<Result<Held, JetLogError>>,
+    pub(crate) arrivals: mpsc::Sender<Result<Received, JetLogError>>,
     /// Bytes that may wait in `arrivals`.
-    pub(crate) room: Arc<Semaphore>,
+    pub(crate) queue_bytes: Arc<Semaphore>,
     /// Longest message that the servers accept.
     pub(crate) message_bytes_max: usize,
     /// Since when the stream ends before `last`.
@@ -236,15 +236,15 @@ impl Reader {
             Arrival::Own | Arrival::Other => self.shared.changed.notify_one(),
         }
         self.shared.recovered();
-        self.shared.hear(Position(position.0 + info.pending));
+        self.shared.note_end(Position(position.0 + info.pending));
         self.last = position;
         self.known = Some((position, id));
         let is_own = arrival == Arrival::Own;
         let arrived = Arrived { position, time_ms, sent_ms, id, is_own, payload };
         let bytes = u32::try_from(message.len().min(crate::QUEUE_BYTES)).unwrap_or(u32::MAX);
-        let room = Arc::clone(&self.room).acquire_many_owned(bytes).await;
-        let room = room.map_err(|_| Interrupted::Closed)?;
-        let sent = self.arrivals.send(Ok(Held { arrived, _room: room })).await;
+        let permit = Arc::clone(&self.queue_bytes).acquire_many_owned(bytes).await;
+        let permit = permit.map_err(|_| Interrupted::Closed)?;
+        let sent = self.arrivals.send(Ok(Received { arrived, _permit: permit })).await;
         sent.map_err(|_| Interrupted::Closed)?;
         self.shared.wake();
         Ok(())

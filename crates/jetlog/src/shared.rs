@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 use std::time::Instant;
 
-use commitlog::{Heard, Position};
+use commitlog::{LogEnd, Position};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
@@ -17,7 +17,7 @@ pub(crate) struct Shared {
     /// The last trouble; none once a group arrived after it.
     trouble: Mutex<Option<String>>,
     /// The last position of the stream that is known, and when a server said so.
-    heard: Mutex<(Position, Instant)>,
+    end: Mutex<(Position, Instant)>,
     /// Why changes are refused: the configuration of the stream was changed.
     refusal: Mutex<Option<String>>,
     /// Called after each group or error that arrived.
@@ -27,15 +27,8 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn new(window: Window) -> Self {
         let (changed, trouble, wake) = (Notify::new(), Mutex::new(None), OnceLock::new());
-        let heard = Mutex::new((Position(0), Instant::now()));
-        Self {
-            window: Mutex::new(window),
-            changed,
-            trouble,
-            heard,
-            refusal: Mutex::new(None),
-            wake,
-        }
+        let end = Mutex::new((Position(0), Instant::now()));
+        Self { window: Mutex::new(window), changed, trouble, end, refusal: Mutex::new(None), wake }
     }
 
     /// Takes note of a trouble that may pass by itself.
@@ -47,7 +40,7 @@ impl Shared {
         }
     }
 
-    /// Something can be taken.
+    /// Something can be delivered.
     pub(crate) fn wake(&self) {
         self.wake.get().inspect(|wake| wake());
     }
@@ -62,14 +55,14 @@ impl Shared {
     }
 
     /// A server says that this is the last position of the stream.
-    pub(crate) fn hear(&self, end: Position) {
-        let mut heard = self.heard.lock();
-        *heard = (heard.0.max(end), Instant::now());
+    pub(crate) fn note_end(&self, end: Position) {
+        let mut last = self.end.lock();
+        *last = (last.0.max(end), Instant::now());
     }
 
-    pub(crate) fn heard(&self) -> Heard {
-        let (position, at) = *self.heard.lock();
-        Heard { position, ago: at.elapsed() }
+    pub(crate) fn end(&self) -> LogEnd {
+        let (position, at) = *self.end.lock();
+        LogEnd { position, ago: at.elapsed() }
     }
 
     /// Takes note of whether changes are refused, and why.

@@ -19,7 +19,7 @@ const CANNOT_CHANGE: &str = "that cannot be changed: stop the nodes with SIGTERM
     with another stream, as docs/cluster.md says";
 
 /// The configuration of a new stream whose first group is at `first`.
-pub(crate) fn wanted(options: &JetLogOptions, cluster: ClusterId, first: u64) -> Config {
+pub(crate) fn desired(options: &JetLogOptions, cluster: ClusterId, first: u64) -> Config {
     Config {
         name: options.stream.clone(),
         description: Some("The log of a roost cluster: do not delete or change messages".into()),
@@ -175,7 +175,7 @@ mod tests {
     /// What is wrong with the configuration and what to do; empty if nothing is.
     #[track_caller]
     fn expect(change: impl FnOnce(&mut Config), wrong: &str, advice: &str) {
-        let mut config = wanted(&options(), CLUSTER_ID, 1);
+        let mut config = desired(&options(), CLUSTER_ID, 1);
         change(&mut config);
         match check(&config, &options(), CLUSTER_ID) {
             Ok(()) => assert_eq!((wrong, advice), ("", "")),
@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn a_stream_of_others_is_refused() {
-        let mut config = wanted(&options(), CLUSTER_ID, 1);
+        let mut config = desired(&options(), CLUSTER_ID, 1);
         let other = check(&config, &options(), ClusterId(7));
         assert!(matches!(other, Err(JetLogError::OtherCluster { .. })), "{other:?}");
         config.metadata.clear();

@@ -26,7 +26,7 @@ pub(crate) async fn run(
         interval.tick().await;
         // If nobody answers, changes are refused for that.
         let Ok(info) = stream.get_info().await else { continue };
-        shared.hear(Position(info.state.last_sequence));
+        shared.note_end(Position(info.state.last_sequence));
         match stream::check(&info.config, &options, cluster) {
             Ok(()) => shared.refuse(None),
             Err(error @ JetLogError::Config { .. }) => shared.refuse(Some(error.to_string())),

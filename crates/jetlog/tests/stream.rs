@@ -785,7 +785,7 @@ fn nodes_hear_what_others_ask_for() {
     }
     with_jetstream(&servers.urls(), async |jetstream| {
         // What is no name is left out.
-        jetstream.client().publish("roost.wanted", vec![1; 31].into()).await.unwrap();
+        jetstream.client().publish("roost.requests", vec![1; 31].into()).await.unwrap();
         jetstream.client().flush().await.unwrap();
     });
     a.files().unwrap().ask(&[5; 32]);

@@ -324,7 +324,7 @@ mod tests {
         let disk = Arc::new(RealDisk);
         let mut segments = LocalLog::open_with(disk, log.path(), small, Position(0)).unwrap();
         for number in 0..30 {
-            segments.fill(&[number; 700], 7).unwrap();
+            segments.write_group(&[number; 700], 7).unwrap();
         }
         let metrics = Metrics::default();
         let mut scrub = Scrub::new(of(&rows, data.path(), log.path()), metrics.clone(), 1 << 20);

@@ -29,7 +29,7 @@ fn payload(position: u64) -> Vec<u8> {
 fn append(log: &mut LocalLog, count: u64) {
     for _ in 0..count {
         let next = log.last().0 + 1;
-        log.fill(&payload(next), next * 10).unwrap();
+        log.write_group(&payload(next), next * 10).unwrap();
     }
 }
 
@@ -262,7 +262,7 @@ fn a_log_that_does_not_continue_the_archive_is_found() {
     assert!(matches!(check(&shorter, 50), Err(ArchiveError::Diverged(_))));
     let mut log = open(&other);
     append(&mut log, 59);
-    log.fill(b"another", 600).unwrap();
+    log.write_group(b"another", 600).unwrap();
     assert!(matches!(check(&other, 60), Err(ArchiveError::Diverged(_))));
     let mut log = open(&cut);
     append(&mut log, 100);

@@ -54,7 +54,7 @@ fn time_of(position: u64) -> u64 {
 
 fn append(log: &mut LocalLog, payload: &[u8]) -> Result<Position, LogError> {
     let time_ms = time_of(log.last().0 + 1);
-    let placed = log.fill(payload, time_ms)?;
+    let placed = log.write_group(payload, time_ms)?;
     assert_eq!(placed.time_ms, time_ms);
     Ok(placed.position)
 }
@@ -351,7 +351,7 @@ fn check_stopped(disk: &FaultyDisk, steps: &[Step], seed: u64) -> bool {
         disk.restart(Crash::Kill);
         let last = log.last();
         let point = log.sync_point();
-        assert!(matches!(log.fill(b"more", 0), Err(LogError::Poisoned)));
+        assert!(matches!(log.write_group(b"more", 0), Err(LogError::Poisoned)));
         assert!(matches!(log.sync(), Err(LogError::Poisoned)));
         assert!(matches!(point.sync(), Err(LogError::Poisoned)));
         assert!(matches!(log.cut(last), Err(LogError::Poisoned)));
@@ -632,7 +632,7 @@ fn a_payload_of_no_or_too_many_bytes_is_refused_and_changes_nothing() {
     let disk = FaultyDisk::default();
     let (mut log, _) = open(&disk, 0).unwrap();
     for bytes in [0, PAYLOAD_BYTES_MAX + 1] {
-        let refused = log.fill(&vec![1; bytes], 0);
+        let refused = log.write_group(&vec![1; bytes], 0);
         assert!(matches!(refused, Err(LogError::Length { bytes: found }) if found == bytes));
     }
     assert_eq!(append(&mut log, b"on").unwrap(), Position(1));

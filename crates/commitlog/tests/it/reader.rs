@@ -24,7 +24,7 @@ fn payload(position: u64) -> Vec<u8> {
 fn append(log: &mut LocalLog, count: u64) {
     for _ in 0..count {
         let next = log.last().0 + 1;
-        log.fill(&payload(next), next * 10).unwrap();
+        log.write_group(&payload(next), next * 10).unwrap();
     }
 }
 
@@ -101,7 +101,7 @@ fn a_segment_without_groups_that_is_replaced_is_read_in_its_new_form() {
     let mut reader = reader(dir.path());
     // Longer than a segment: the empty one is replaced.
     let long = vec![1; 10_000];
-    log.fill(&long, 10).unwrap();
+    log.write_group(&long, 10).unwrap();
     reader.refresh().unwrap();
     let mut found = Vec::new();
     let each = &mut |group: commitlog::Group<'_>| {

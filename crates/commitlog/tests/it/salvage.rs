@@ -28,7 +28,7 @@ fn fill(dir: &Path) -> Vec<PathBuf> {
     let mut sector = vec![0; 512];
     for position in 1..=GROUPS {
         let payload = [payload(position, &sector), vec![1]].concat();
-        log.fill(&payload, 1_000 + position).unwrap();
+        log.write_group(&payload, 1_000 + position).unwrap();
         log.sync().unwrap();
         if position == 1 {
             let first = dir.join(format!("{:020}.log", 1));

@@ -21,7 +21,7 @@ const CANNOT_CHANGE: &str = "that cannot be changed: once `missing_files` in GET
     this stream and start a node again, which makes it anew";
 
 /// The configuration of a new stream.
-pub(super) fn wanted(options: &JetLogOptions) -> Config {
+pub(super) fn desired(options: &JetLogOptions) -> Config {
     Config {
         name: options.files_stream(),
         description: Some("Files of pictures on their way between the nodes of roost".into()),
@@ -126,7 +126,7 @@ mod tests {
     #[track_caller]
     fn expect(change: impl FnOnce(&mut Config), wrong: &str, flags: &str) {
         let options = JetLogOptions::new("nats://127.0.0.1:4222");
-        let mut config = wanted(&options);
+        let mut config = desired(&options);
         change(&mut config);
         match check(&config, &options) {
             Ok(()) => assert_eq!((wrong, flags), ("", "")),

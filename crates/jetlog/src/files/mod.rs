@@ -37,7 +37,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 const INTERVAL: Duration = Duration::from_secs(5);
 
 /// Called with each file that a node asks for.
-type Asked = Box<dyn Fn(FileName) + Send + Sync>;
+type OnRequest = Box<dyn Fn(FileName) + Send + Sync>;
 
 /// See the module.
 pub(crate) struct JetFiles {
@@ -58,7 +58,7 @@ struct Servers {
 struct State {
     /// Why nothing is stored now.
     refusal: Mutex<Option<String>>,
-    asked: OnceLock<Asked>,
+    on_request: OnceLock<OnRequest>,
 }
 
 impl State {
@@ -86,11 +86,11 @@ impl JetFiles {
         let state = Arc::new(State::default());
         let servers = runtime.block_on(async {
             let (client, context) = connect::connect(options, || ()).await?;
-            let wanted = client.subscribe(options.wanted_subject()).await;
-            let wanted = wanted.map_err(|error| crate::request("listen", &error))?;
+            let requests = client.subscribe(options.requests_subject()).await;
+            let requests = requests.map_err(|error| crate::request("listen", &error))?;
             let servers = Servers { client, context, options: options.clone() };
             let is_made = servers.watch(&state, false).await;
-            tokio::spawn(listen(wanted, Arc::clone(&state)));
+            tokio::spawn(listen(requests, Arc::clone(&state)));
             tokio::spawn(watch(servers.clone(), Arc::clone(&state), is_made));
             Ok::<_, JetLogError>(servers)
         })?;
@@ -135,12 +135,12 @@ impl SharedFiles for JetFiles {
         let Some(runtime) = &self.runtime else { return };
         // If it is lost, the caller asks again.
         runtime.spawn(async move {
-            let _ = servers.client.publish(servers.options.wanted_subject(), name).await;
+            let _ = servers.client.publish(servers.options.requests_subject(), name).await;
         });
     }
 
-    fn listen(&self, asked: Asked) {
-        assert!(self.state.asked.set(asked).is_ok(), "a node listens once");
+    fn listen(&self, on_request: OnRequest) {
+        assert!(self.state.on_request.set(on_request).is_ok(), "a node listens once");
     }
 }
 
@@ -209,7 +209,7 @@ impl Servers {
         let name = self.options.files_stream();
         let found = match self.context.get_stream(&name).await {
             Err(error) if !is_made && is_missing(&error.kind()) => {
-                self.context.create_stream(bucket::wanted(&self.options)).await.map_err(|error| {
+                self.context.create_stream(bucket::desired(&self.options)).await.map_err(|error| {
                     let command = bucket::command(&self.options);
                     tracing::warn!(error = %with_causes(&error), "the stream of files is not made");
                     JetLogError::NoFiles { stream: name, command }
@@ -246,10 +246,12 @@ async fn watch(servers: Servers, state: Arc<State>, mut is_made: bool) {
 }
 
 /// Passes on what nodes ask for.
-async fn listen(mut wanted: Subscriber, state: Arc<State>) {
-    while let Some(message) = wanted.next().await {
-        if let (Ok(name), Some(asked)) = (message.payload[..].try_into(), state.asked.get()) {
-            asked(name);
+async fn listen(mut requests: Subscriber, state: Arc<State>) {
+    while let Some(message) = requests.next().await {
+        if let (Ok(name), Some(on_request)) =
+            (message.payload[..].try_into(), state.on_request.get())
+        {
+            on_request(name);
         }
     }
 }

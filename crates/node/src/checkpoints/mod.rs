@@ -250,7 +250,7 @@ impl Checkpoints {
     }
 
     fn start(&mut self, rows: &mut StoreWriter, log: &dyn Log) {
-        self.start_at(log.taken(), rows, log);
+        self.start_at(log.delivered(), rows, log);
     }
 
     fn start_at(&mut self, position: Position, rows: &mut StoreWriter, log: &dyn Log) {

@@ -8,7 +8,7 @@ pub(crate) mod lacking;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use commitlog::{ClusterId, Heard, NodeId, Position};
+use commitlog::{ClusterId, LogEnd, NodeId, Position};
 use parking_lot::Mutex;
 
 use crate::submission::Changes;
@@ -123,15 +123,15 @@ impl Cluster {
         self.applied.lock().position
     }
 
-    /// Takes note of what the servers of the log said last, after what is here was applied.
-    pub(crate) fn note_end(&self, heard: Heard, now_ms: u64) {
-        let is_behind = heard.position > self.position();
+    /// Takes note of the last position that the servers of the log reported, after what is here was applied.
+    pub(crate) fn note_end(&self, end: LogEnd, now_ms: u64) {
+        let is_behind = end.position > self.position();
         let since_ms = self.behind_since_ms.load(Ordering::Relaxed);
         if is_behind != (since_ms > 0) {
             self.behind_since_ms.store(if is_behind { now_ms } else { 0 }, Ordering::Relaxed);
         }
-        let silent_ms = u64::try_from(heard.ago.as_millis()).unwrap_or(u64::MAX);
-        self.end.store(heard.position.0, Ordering::Relaxed);
+        let silent_ms = u64::try_from(end.ago.as_millis()).unwrap_or(u64::MAX);
+        self.end.store(end.position.0, Ordering::Relaxed);
         self.silent_ms.store(silent_ms, Ordering::Relaxed);
     }
 
@@ -227,24 +227,24 @@ mod tests {
     fn a_lag_is_the_time_without_a_known_group() {
         let ids = (ClusterId(1), NodeId(2));
         let cluster = Cluster::new(ids, (Position(5), Position(10)), (0, 1_000));
-        let heard = |position, seconds| {
+        let end = |position, seconds| {
             let (position, ago) = (Position(position), Duration::from_secs(seconds));
-            Heard { position, ago }
+            LogEnd { position, ago }
         };
         let lag = |cluster: &Cluster, now_ms| {
             let status = cluster.status(now_ms, (0, false));
             (status.lag_groups, status.lag.as_millis())
         };
-        cluster.note_end(heard(10, 0), 900_000);
+        cluster.note_end(end(10, 0), 900_000);
         assert_eq!(lag(&cluster, 900_000), (0, 0), "nothing happens");
-        cluster.note_end(heard(12, 0), 900_000);
+        cluster.note_end(end(12, 0), 900_000);
         assert_eq!(lag(&cluster, 900_000), (2, 0), "they have just come");
         assert_eq!(lag(&cluster, 903_000), (2, 3_000));
         cluster.note(Position(11), 902_500, 0);
-        cluster.note_end(heard(13, 8), 903_000);
+        cluster.note_end(end(13, 8), 903_000);
         assert_eq!(lag(&cluster, 903_000), (2, 500), "the last one was made half a second ago");
         cluster.note(Position(13), 903_000, 0);
-        cluster.note_end(heard(13, 9), 904_000);
+        cluster.note_end(end(13, 9), 904_000);
         assert_eq!(
             lag(&cluster, 904_000),
             (0, 9_000),

@@ -101,7 +101,7 @@ impl Parts {
         applier.replayed();
         check_samples(&applier, taught_bytes_max)?;
         tracing::info!(
-            replayed = work.commands, applied = log.taken().0, elapsed = ?start.elapsed(), "recovered"
+            replayed = work.commands, applied = log.delivered().0, elapsed = ?start.elapsed(), "recovered"
         );
         // The log's threads outlive the node by a moment, and must not keep its store open.
         let woken = Arc::new(OnceLock::<Weak<Shared>>::new());
@@ -133,16 +133,16 @@ impl Parts {
             inbox: Inbox::new(options.queue_commands_max),
             views: Views::new(
                 (options.timeline_memory, options.post_memory, options.entity_memory),
-                (log.taken(), first_post),
+                (log.delivered(), first_post),
             ),
             samples: SampleSets::load(feed::Facts::new(&*rows), options.sample_memory),
             store: rows.store(),
             snapshot_lock: RwLock::new(()),
             metrics: Arc::clone(&metrics),
             visible_up_to: AtomicU64::new(rows.totals().last_stamp.map_or(0, |stamp| stamp.0)),
-            positions: Positions::new(log.taken()),
+            positions: Positions::new(log.delivered()),
             log_bytes: AtomicU64::new(log.size()),
-            log_last: AtomicU64::new(log.taken().0),
+            log_last: AtomicU64::new(log.delivered().0),
             log_dir: options.log_dir(),
             identity,
             archive: Arc::clone(&archive),
@@ -286,7 +286,7 @@ fn share(
     };
     log.begin(epoch, Box::new(wake));
     let applied_ms = applier.facts().totals().last_stamp.map_or(0, rows::Stamp::unix_ms);
-    let of = ((cluster, node), (checkpoint, log.taken()), (applier.digest(), applied_ms));
+    let of = ((cluster, node), (checkpoint, log.delivered()), (applier.digest(), applied_ms));
     let cluster = Cluster::new(of.0, of.1, of.2);
     cluster.set_commands(applier.common_commands());
     Some((cluster, Exchange::new(files)))

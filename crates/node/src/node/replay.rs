@@ -46,9 +46,9 @@ pub(super) fn catch_up(
     // Whether there was a group of another build.
     let mut has_others = false;
     options.progress.begin(log.last_at_open().0.saturating_sub(applied.0));
-    while log.taken() < log.last_at_open() {
+    while log.delivered() < log.last_at_open() {
         let Some(group) = log.next_within(CATCH_UP_WAIT)? else {
-            tracing::warn!(position = log.taken().0, "waiting for groups of the log");
+            tracing::warn!(position = log.delivered().0, "waiting for groups of the log");
             continue;
         };
         if is_alone {
@@ -163,7 +163,7 @@ mod tests {
             let outcomes_before = outcomes_before.map(|it| it ^ u64::from(is_wrong(&it)));
             let origin = Origin { rules: rules ^ u64::from(is_other(at)), outcomes_before };
             let payload = [&Entry::Origin(origin).write(Vec::new()), rest].concat();
-            log.fill(&payload, *time_ms).unwrap();
+            log.write_group(&payload, *time_ms).unwrap();
         }
         log.sync().unwrap();
     }

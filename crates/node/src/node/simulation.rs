@@ -110,7 +110,7 @@ impl SimulatedNode {
     /// The last position of the log.
     #[must_use]
     pub fn log_last(&self) -> Position {
-        self.writer.log.taken()
+        self.writer.log.delivered()
     }
 
     /// Submits commands; they are applied by a later [`SimulatedNode::turn`]. Returns the number of the

@@ -291,7 +291,7 @@ fn copy_log(from: &Path, to: &Path, (after, last): (u64, u64)) -> Result<(), Rep
             if !(after + 1..=last).contains(&group.position.0) {
                 return Ok(());
             }
-            log.fill(group.payload, group.time_ms).map(drop).map_err(|error| {
+            log.write_group(group.payload, group.time_ms).map(drop).map_err(|error| {
                 failed = Some(RepairError::Log(error));
                 "the group cannot be copied".into()
             })

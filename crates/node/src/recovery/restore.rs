@@ -221,7 +221,7 @@ fn restore_log<R: Read>(
     let mut failed = None;
     let mut append = |position: u64, time_ms: u64, payload: &[u8]| {
         if time_ms <= until_ms {
-            let placed = log.fill(payload, time_ms).map_err(|error| {
+            let placed = log.write_group(payload, time_ms).map_err(|error| {
                 failed = Some(error);
                 "the log cannot be written"
             })?;

@@ -150,7 +150,7 @@ impl Writer {
     /// See [`Writer::run`].
     pub(crate) fn end(&mut self) -> Result<(), DiskError> {
         self.log.sync()?;
-        let last = self.log.taken();
+        let last = self.log.delivered();
         let is_stored = self.checkpoints.last(self.applier.rows_mut(), &mut *self.log, last)?;
         self.shared.is_stored.store(is_stored, Ordering::Release);
         Ok(())

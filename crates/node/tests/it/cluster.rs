@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes as Payload;
 use commitlog::{
-    Applied, Arrived, ClusterId, GroupId, Heard, Log, LogError, NodeId, Position, SharedFiles,
+    Applied, Arrived, ClusterId, GroupId, Log, LogEnd, LogError, NodeId, Position, SharedFiles,
     SyncPoint,
 };
 use kv::{BucketId, Bytes, KeyAnswer, KeyOp, KeyOps};
@@ -92,7 +92,7 @@ struct Access {
     epoch: u64,
     number: u64,
     back: u64,
-    taken: Position,
+    delivered: Position,
     last_at_open: Position,
 }
 
@@ -105,11 +105,11 @@ impl Log for Access {
     }
 
     fn sync_point(&self) -> SyncPoint {
-        SyncPoint::durable(self.taken)
+        SyncPoint::durable(self.delivered)
     }
 
-    fn taken(&self) -> Position {
-        self.taken
+    fn delivered(&self) -> Position {
+        self.delivered
     }
 
     fn node(&self) -> Option<NodeId> {
@@ -126,7 +126,7 @@ impl Log for Access {
 
     fn next_within(&mut self, wait: Duration) -> Result<Option<Arrived>, LogError> {
         let mut state = self.stream.state.lock();
-        if (self.taken.0 - state.after) as usize >= state.groups.len() {
+        if (self.delivered.0 - state.after) as usize >= state.groups.len() {
             self.stream.grown.wait_for(&mut state, wait);
         }
         drop(state);
@@ -140,13 +140,13 @@ impl Log for Access {
 
     fn next(&mut self) -> Result<Option<Arrived>, LogError> {
         let state = self.stream.state.lock();
-        let at = (self.taken.0 - state.after) as usize;
+        let at = (self.delivered.0 - state.after) as usize;
         let Some((id, payload)) = state.groups.get(at).cloned() else { return Ok(None) };
-        self.taken.0 += 1;
+        self.delivered.0 += 1;
         let is_own = (id.node, id.epoch, id.number) == (self.node, self.epoch, self.back + 1);
         self.back += u64::from(is_own);
         Ok(Some(Arrived {
-            position: self.taken,
+            position: self.delivered,
             time_ms: TIME_MS + at as u64,
             sent_ms: TIME_MS,
             id,
@@ -161,8 +161,8 @@ impl Log for Access {
 
     fn trim(&mut self, _: Position) {}
 
-    fn end(&self) -> Heard {
-        Heard { position: self.taken, ago: Duration::ZERO }
+    fn end(&self) -> LogEnd {
+        LogEnd { position: self.delivered, ago: Duration::ZERO }
     }
 
     fn files(&self) -> Option<Arc<dyn SharedFiles>> {
@@ -196,8 +196,8 @@ impl Member {
         self.node = Some(Node::open_shared(&self.options, |_, node, applied: Applied| {
             let last_at_open = Position(stream.last());
             let (epoch, number, back) = (0, 0, 0);
-            let taken = applied.position;
-            let log = Access { stream, node, epoch, number, back, taken, last_at_open };
+            let delivered = applied.position;
+            let log = Access { stream, node, epoch, number, back, delivered, last_at_open };
             Ok(Box::new(log))
         })?);
         Ok(())
