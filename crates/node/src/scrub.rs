@@ -200,7 +200,7 @@ impl Scrub {
         let needs = || Facts::new(&self.store).needs_file(hash);
         if is_needed && unless_unreadable(needs).unwrap_or_default() {
             // Also reported: the disk did it.
-            self.exchange.as_ref().inspect(|exchange| exchange.want(&[*hash], now));
+            self.exchange.as_ref().inspect(|exchange| exchange.add(&[*hash], now));
             self.found(self.pictures.path(hash), what);
         }
         0

@@ -315,8 +315,9 @@ tables! {
         Bucket = 0x3b, "the bucket named \"…\"", Exported;
         /// When a key expires (milliseconds since 1970, 8 bytes), its space (4 bytes), the key -> nothing.
         KeyExpiry = 0x3c, "the expiry of a key", Derived;
-        /// Node (16 bytes) -> its last group that counts. Only a log that several nodes share has senders.
-        Sender = 0x3d, "the sender \"…\"", NeverWritten;
+        /// Node (16 bytes) -> its last group that counts, and 2 -> its last status; 3 -> what the live nodes have in common. Only
+        /// of a log that several nodes share.
+        ClusterNode = 0x3d, "the node \"…\"", NeverWritten;
         /// When something is due (milliseconds since 1970, 8 bytes), what it is -> how far it is; nothing before it begins.
         Due = 0x3e, "something that is due", Derived;
         /// E-mail address of an account -> user id.

@@ -151,7 +151,7 @@ declare! {
     Set FreeSpaces;
     Name Bucket;
     Name KeyExpiry;
-    Name Sender;
+    Name ClusterNode;
 }
 
 fn is<T: DeserializeOwned>(_: &[u8], row: &[u8]) -> bool {

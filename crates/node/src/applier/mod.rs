@@ -18,12 +18,12 @@ mod fault;
 mod group;
 mod hashed;
 mod lengths;
+mod members;
 mod outcomes;
 mod pieces;
+mod producers;
 mod queue;
 mod requests;
-mod said;
-mod senders;
 mod shared;
 mod status;
 #[cfg(test)]
@@ -51,7 +51,7 @@ pub(crate) use queue::LONG_BYTES;
 use queue::Queued;
 #[cfg(feature = "simulation")]
 pub use queue::TakenPart;
-pub(crate) use senders::last_group;
+pub(crate) use producers::last_group;
 use shared::SharedGroup;
 pub(crate) use shared::{ANSWER_BYTES, SharedError};
 use status::Statuses;
@@ -162,7 +162,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         let last = rows.totals().last_stamp.unwrap_or(rows::Stamp(0));
         let last = if rows::has_bug("forget-last-stamp") { rows::Stamp(0) } else { last };
         Self {
-            digest: senders::last_digest(&rows),
+            digest: producers::last_digest(&rows),
             payload_bytes_max: PAYLOAD_BYTES_MAX,
             is_shared: false,
             shared: None,
@@ -231,7 +231,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
 
     /// The last epoch of a node in a log that several nodes share; 0 if there is none.
     pub(crate) fn last_epoch(&self, node: NodeId) -> u64 {
-        senders::last_of(&self.rows.inner, node).epoch
+        producers::last_of(&self.rows.inner, node).epoch
     }
 
     /// The digest of the outcomes of the last group that was applied; none if that is not known.

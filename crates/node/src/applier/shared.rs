@@ -20,7 +20,7 @@ use super::caught::Applied;
 use super::lengths::GroupLengths;
 use super::outcomes::Outcomes;
 use super::pieces::next_unit;
-use super::senders::{counts, note};
+use super::producers::{counts, note};
 use super::{Applier, Output};
 use crate::clock::LATEST_MS;
 use crate::directory::divergence::Divergence;

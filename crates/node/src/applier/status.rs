@@ -1,9 +1,10 @@
-//! What nodes say of themselves in a log that they share: how far their checkpoints are, so that the log can be trimmed,
+//! Statuses of the nodes that share a log: how far their checkpoints are, so that the log can be trimmed,
 //! their digest, so that a node whose rows differ is found, and their version, so that none proposes what another one
 //! cannot apply.
 //!
 //! A node adds its status to a group of its own about every [`STATUS_EVERY`] groups of the log, also if it has nothing
-//! else to say then, and at its start if its version is another one than it said last. So an idle cluster writes nothing.
+//! else to write then, and at its start if its version is another one than that of its last status. So an idle
+//! cluster writes nothing.
 //!
 //! Digests are compared as long as all live nodes have the same rules: another release may make other rows of the same
 //! commands. Once all have the same again, the digest begins anew.
@@ -16,34 +17,34 @@ use std::collections::{BTreeMap, VecDeque};
 use commitlog::{Arrived, NodeId, Position};
 use kv::KeyRowsMut;
 
-use super::said::{self, Common, Now, SILENT_GROUPS};
-use super::{Applier, Output, SharedError, senders};
+use super::members::{self, Common, Member, Now, SILENT_GROUPS};
+use super::{Applier, Output, SharedError, producers};
 use crate::submission::entry::Status;
 use crate::submission::versions::{COMMANDS, rules};
 
-/// Groups of the log after which a node says its status again.
+/// Groups of the log after which a node sends its status again.
 pub(super) const STATUS_EVERY: u64 = 1_024;
 /// The log keeps what any live node lacked so long ago, in milliseconds, for nodes that are about to join.
 const KEEP_MS: u64 = 3_600_000;
 /// Recent digests that are kept to compare: more than arrive while a status is under way.
 const DIGESTS: usize = 16_384;
 
-/// What this node knows of others, and has said itself.
+/// What this node knows of others, and its own status.
 #[derive(Default)]
 pub(super) struct Statuses {
     /// This node; none in a log of one node.
     node: Option<NodeId>,
     /// The position of the last group that counts, and the digests after recent ones.
     digests: VecDeque<(u64, u64)>,
-    /// Where this node said its status last.
-    said_at: u64,
-    /// Whether what it said last is of another version, or it has said nothing yet.
-    is_unsaid: bool,
-    /// Whether a status of this node has come back: when the next one does, the others have said theirs, too.
-    has_said: bool,
+    /// Where this node sent its status last.
+    sent_at: u64,
+    /// Whether its last status is of another version, or it has sent none yet.
+    is_outdated: bool,
+    /// Whether a status of this node has come back: when the next one does, the others have sent theirs, too.
+    has_returned: bool,
     /// Position of the older of its last two checkpoints.
     checkpoint: u64,
-    /// What live nodes have in common, if any has said something.
+    /// What live nodes have in common, if any has sent a status.
     common: Option<Common>,
     /// Whether the last digest of another node that could be compared was the same, and its position.
     votes: BTreeMap<NodeId, (u64, bool)>,
@@ -63,20 +64,20 @@ impl Statuses {
         self.digests.push_back((position.0, digest));
     }
 
-    /// The status to say now, if it is time.
+    /// The status to send now, if it is time.
     pub(super) fn due(&mut self) -> Option<Status> {
         if !self.is_due() {
             return None;
         }
         let (position, digest) = self.last();
-        (self.said_at, self.is_unsaid) = (position, false);
+        (self.sent_at, self.is_outdated) = (position, false);
         let checkpoint = self.checkpoint;
         Some(Status { checkpoint, position, digest, commands: COMMANDS, rules: rules() })
     }
 
     /// Whether a status is due.
     pub(super) fn is_due(&self) -> bool {
-        self.is_unsaid || self.last().0 >= self.said_at + STATUS_EVERY
+        self.is_outdated || self.last().0 >= self.sent_at + STATUS_EVERY
     }
 
     /// The position of the last group that counts, and the digest after it.
@@ -85,7 +86,7 @@ impl Statuses {
     }
 
     fn compare(&mut self, node: NodeId, status: Status) {
-        // What this node said before it started again is not another opinion.
+        // What this node sent before it started again is not another opinion.
         if self.node == Some(node) || !self.is_comparable(&status) {
             return;
         }
@@ -126,8 +127,8 @@ impl Statuses {
         let (last, _) = self.last();
         self.votes.retain(|_, (position, _)| *position + SILENT_GROUPS >= last);
         let same = self.votes.values().filter(|(_, same)| *same).count();
-        let is_heard = std::mem::replace(&mut self.has_said, true);
-        is_heard && self.votes.len() - same > same
+        let had_returned = std::mem::replace(&mut self.has_returned, true);
+        had_returned && self.votes.len() - same > same
     }
 }
 
@@ -135,15 +136,14 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
     /// Begins to share a log, as this node.
     pub(super) fn begin_statuses(&mut self, node: NodeId) {
         let rows = &self.rows.inner;
-        let said = said::said_by(rows, node);
-        let (statuses, is_said) = (&mut self.statuses, |said: &said::Said| {
-            (said.commands, said.rules) == (COMMANDS, rules())
-        });
+        let member = members::member(rows, node);
+        let statuses = &mut self.statuses;
+        let is_current = |member: &Member| (member.commands, member.rules) == (COMMANDS, rules());
         statuses.node = Some(node);
-        statuses.is_unsaid = !said.as_ref().is_some_and(is_said);
-        statuses.said_at = said.map_or(0, |said| said.position);
-        statuses.common = said::common(rows);
-        if let Some((position, _)) = senders::last_group(rows) {
+        statuses.is_outdated = !member.as_ref().is_some_and(is_current);
+        statuses.sent_at = member.map_or(0, |member| member.position);
+        statuses.common = members::common(rows);
+        if let Some((position, _)) = producers::last_group(rows) {
             statuses.note(position, self.digest);
         }
     }
@@ -153,7 +153,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         self.statuses.checkpoint = position.0;
     }
 
-    /// The version of commands that all live nodes can apply, as far as they have said.
+    /// The version of commands that all live nodes can apply, by their last statuses.
     pub(crate) fn common_commands(&self) -> u32 {
         self.statuses.common.map_or(COMMANDS, |common| common.commands)
     }
@@ -161,7 +161,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
     /// Applies the status in a group at `time_ms`, the last part of it.
     ///
     /// # Errors
-    /// [`SharedError::Differs`], if this node has said its status and most others have other rows.
+    /// [`SharedError::Differs`], if this node has sent its status and most others have other rows.
     pub(super) fn apply_status(
         &mut self,
         group: &Arrived,
@@ -171,8 +171,8 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
     ) -> Result<(), SharedError> {
         let (node, rows) = (group.id.node, &mut self.rows.inner);
         let now = Now { position: group.position.0, ms: time_ms };
-        said::put(rows, node, status, now);
-        if let Some(common) = said::update_common(rows, now) {
+        members::put(rows, node, status, now);
+        if let Some(common) = members::update_common(rows, now) {
             tracing::info!(
                 commands = common.commands,
                 same = common.rules.is_some(),
@@ -181,13 +181,13 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
             self.statuses.common = Some(common);
             // Some had other rules until here.
             self.digest = 0;
-            senders::put_digest(rows, node, self.digest);
+            producers::put_digest(rows, node, self.digest);
         }
         if !group.is_own {
             self.statuses.compare(node, status);
             return Ok(());
         }
-        let trimmed = said::trimmed(rows, now);
+        let trimmed = members::trimmed(rows, now);
         output.trim = trimmed.and_then(|at| self.statuses.trimmed_before(at, time_ms));
         let Statuses { same_at, differs_at, .. } = self.statuses;
         match differs_at.filter(|_| self.statuses.is_outvoted()) {
@@ -232,13 +232,13 @@ mod tests {
                 // There was no group that counts, or it is forgotten.
                 statuses.compare(node, status(6, 99));
             }
-            assert!(!statuses.is_outvoted(), "others may not have said theirs");
+            assert!(!statuses.is_outvoted(), "others may not have sent theirs");
             assert_eq!(statuses.is_outvoted(), outvoted, "{votes:?}");
         }
     }
 
     #[test]
-    fn nodes_that_say_nothing_any_more_have_no_vote() {
+    fn nodes_that_send_no_status_any_more_have_no_vote() {
         let mut statuses = statuses();
         statuses.note(Position(5), 50);
         for stopped in [1, 2] {
@@ -272,14 +272,14 @@ mod tests {
     #[test]
     fn only_digests_of_the_same_rules_are_compared() {
         let with = |change: &dyn Fn(&mut Statuses, &mut Status)| {
-            let (mut statuses, mut said) = (statuses(), status(7, 71));
+            let (mut statuses, mut other) = (statuses(), status(7, 71));
             statuses.note(Position(7), 70);
-            change(&mut statuses, &mut said);
-            statuses.compare(NodeId(2), said);
+            change(&mut statuses, &mut other);
+            statuses.compare(NodeId(2), other);
             statuses.votes.len()
         };
         assert_eq!(with(&|_, _| ()), 1);
-        assert_eq!(with(&|_, said| said.rules += 1), 0);
+        assert_eq!(with(&|_, other| other.rules += 1), 0);
         assert_eq!(with(&|statuses, _| statuses.node = Some(NodeId(2))), 0, "it is itself");
         assert_eq!(with(&|statuses, _| statuses.common = None), 0);
         for (rules, since, compared) in

@@ -15,7 +15,7 @@ use sha2::{Digest as _, Sha256};
 use tokio::sync::watch;
 
 use super::CONFIRMED_WITHIN;
-use super::lacking::{Lacking, Task};
+use super::missing_files::{MissingFiles, Task};
 
 /// Most memory that it takes, in bytes: a file, and as much again for its parts on their way.
 pub const EXCHANGE_MEMORY: u64 = 2 * STORED_BYTES_MAX as u64;
@@ -31,21 +31,21 @@ pub(crate) struct Exchange {
 }
 
 struct State {
-    lacking: Lacking,
+    missing: MissingFiles,
     is_closed: bool,
 }
 
 impl Exchange {
     /// By these servers.
     pub(crate) fn new(servers: Arc<dyn SharedFiles>) -> Arc<Self> {
-        let state = Mutex::new(State { lacking: Lacking::new(), is_closed: false });
+        let state = Mutex::new(State { missing: MissingFiles::new(), is_closed: false });
         let (changed, arrived) = (Condvar::new(), watch::Sender::new(()));
         let exchange = Arc::new(Self { servers, state, changed, arrived });
         // The servers are in it, and must not keep it.
-        let asked = Arc::downgrade(&exchange);
+        let weak = Arc::downgrade(&exchange);
         exchange.servers.listen(Box::new(move |name| {
-            if let Some(exchange) = asked.upgrade() {
-                exchange.state.lock().lacking.ask(FileHash(name));
+            if let Some(exchange) = weak.upgrade() {
+                exchange.state.lock().missing.request(FileHash(name));
                 exchange.changed.notify_one();
             }
         }));
@@ -70,16 +70,16 @@ impl Exchange {
 
     /// Rows were looked at up to a name, or to the end.
     pub(crate) fn scanned(&self, next: Option<Vec<u8>>) {
-        self.state.lock().lacking.scanned(next);
+        self.state.lock().missing.scanned(next);
     }
 
     /// Files that new pictures need.
-    pub(crate) fn want(&self, hashes: &[FileHash], now: Duration) {
+    pub(crate) fn add(&self, hashes: &[FileHash], now: Duration) {
         if hashes.is_empty() {
             return;
         }
         let mut state = self.state.lock();
-        hashes.iter().for_each(|hash| state.lacking.want(*hash, now));
+        hashes.iter().for_each(|hash| state.missing.add(*hash, now));
         drop(state);
         self.changed.notify_one();
     }
@@ -87,18 +87,18 @@ impl Exchange {
     /// Waits until a file is here that could not be read, for a bounded time; returns whether it may be.
     pub(crate) async fn fetched(&self, hash: &FileHash) -> bool {
         let mut arrived = self.arrived.subscribe();
-        if !self.state.lock().lacking.want_now(*hash) {
+        if !self.state.lock().missing.add_urgent(*hash) {
             return false;
         }
         self.changed.notify_one();
-        let wait = arrived.wait_for(|()| !self.state.lock().lacking.contains(hash));
+        let wait = arrived.wait_for(|()| !self.state.lock().missing.contains(hash));
         matches!(tokio::time::timeout(CONFIRMED_WITHIN, wait).await, Ok(Ok(_)))
     }
 
     /// Number of files that are looked for, and whether there may be more.
     pub(crate) fn missing(&self) -> (usize, bool) {
         let state = self.state.lock();
-        (state.lacking.len(), !state.lacking.is_complete())
+        (state.missing.len(), !state.missing.is_complete())
     }
 
     /// Lets the thread end.
@@ -115,10 +115,10 @@ impl Exchange {
                 return None;
             }
             let now = now();
-            if let Some(task) = state.lacking.next(now) {
+            if let Some(task) = state.missing.next(now) {
                 return Some(task);
             }
-            match state.lacking.next_at() {
+            match state.missing.next_at() {
                 Some(at) => _ = self.changed.wait_for(&mut state, at.saturating_sub(now)),
                 None => self.changed.wait(&mut state),
             }
@@ -129,8 +129,8 @@ impl Exchange {
     pub(crate) fn note(&self, hash: &FileHash, is_here: bool, now: Duration) {
         let mut state = self.state.lock();
         match is_here {
-            true => state.lacking.found(hash),
-            false => state.lacking.not_found(hash, now),
+            true => state.missing.found(hash),
+            false => state.missing.not_found(hash, now),
         }
         // Readers look at the state under the lock of the channel: whoever held both would wait for them for ever.
         drop(state);

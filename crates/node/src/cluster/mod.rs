@@ -1,9 +1,9 @@
 //! What a node knows of the log that it shares with others.
 //!
-//! Read this file, then `exchange` for the files of pictures, and `lacking` for what decides which are fetched.
+//! Read this file, then `exchange` for the files of pictures, and `missing_files` for what decides which are fetched.
 
 pub(crate) mod exchange;
-pub(crate) mod lacking;
+pub(crate) mod missing_files;
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
@@ -186,7 +186,7 @@ impl Cluster {
         }
     }
 
-    /// The state at `now_ms`, in milliseconds since 1970, of a node that lacks so many files, and perhaps more.
+    /// The state at `now_ms`, in milliseconds since 1970, of a node that misses so many files, and perhaps more.
     pub(crate) fn status(
         &self,
         now_ms: u64,

@@ -49,9 +49,9 @@ impl Pass {
         self.by_name.push(due);
     }
 
-    /// Forgets one that is gone.
-    pub(super) fn forget(&mut self, gone: Due) {
-        self.lasting.retain(|due| *due != gone);
+    /// Forgets one that is done.
+    pub(super) fn forget(&mut self, done: Due) {
+        self.lasting.retain(|due| *due != done);
     }
 
     /// Passes over a row until the node is restarted, if there are not too many of them.

@@ -6,7 +6,7 @@ use feed::media::FileHash;
 use store::unless_unreadable;
 
 use crate::cluster::exchange::Exchange;
-use crate::cluster::lacking::Task;
+use crate::cluster::missing_files::Task;
 use crate::pictures::check::FoundFile;
 use crate::shared::Shared;
 
@@ -87,7 +87,7 @@ impl Shared {
     fn scan_files(&self, exchange: &Exchange, from: &[u8]) -> Option<Vec<u8>> {
         let (needed, next) = Facts::new(&self.store).needed_files(from, SCAN_ROWS);
         let missing = needed.into_iter().filter(|hash| !self.media_files.path(hash).is_file());
-        exchange.want(&missing.collect::<Vec<_>>(), self.time.elapsed());
+        exchange.add(&missing.collect::<Vec<_>>(), self.time.elapsed());
         next
     }
 }

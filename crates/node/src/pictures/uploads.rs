@@ -285,11 +285,11 @@ mod tests {
     fn the_one_that_is_converted_counts_and_those_without_a_caller_are_left_out() {
         let queue = Uploads::default();
         let first = queue.put(upload(1, FILE_BYTES_MAX)).unwrap();
-        let gone = queue.put(upload(1, 1)).unwrap();
+        let abandoned = queue.put(upload(1, 1)).unwrap();
         let last = queue.put(upload(2, 2)).unwrap();
         assert_eq!(queue.next().unwrap().upload.owner, UserId(1));
         assert!(matches!(queue.put(upload(3, FILE_BYTES_MAX)), Err(UploadError::Busy)));
-        drop(gone);
+        drop(abandoned);
         assert_eq!(queue.next().unwrap().upload.owner, UserId(2));
         assert!(queue.put(upload(3, FILE_BYTES_MAX)).is_ok(), "the first is done");
         drop((first, last));

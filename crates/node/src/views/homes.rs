@@ -46,7 +46,7 @@ impl Views {
 
     /// A page of the user's timeline in memory, if there is one.
     fn cached(&self, user: UserId, page: &Page, out: &mut Vec<PostId>) -> Option<Found> {
-        let found = self.timelines.look().get(&user)?.page(&self.newest, page, out);
+        let found = self.timelines.reader().get(&user)?.page(&self.newest, page, out);
         match found {
             Found::Page { .. } => self.hits.fetch_add(1, Ordering::Relaxed),
             Found::Beyond => 0,
@@ -94,7 +94,7 @@ impl Views {
     ) -> Visible {
         for _ in 0..GATHER_ATTEMPTS {
             let mut items = Vec::new();
-            let (found, is_current) = self.timelines.look_or_read(
+            let (found, is_current) = self.timelines.get_or_read(
                 user,
                 || self.timeline(facts, user, page.limit, self.newest.position()),
                 |timeline| timeline.page(&self.newest, page, &mut items),

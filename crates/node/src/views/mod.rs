@@ -6,7 +6,7 @@
 //! of the watchers takes no other but that of the effects.
 //! **Invariant:** a post costs the writer the same for any number of followers, event streams and consumers of effects.
 //!
-//! Read `newest`, `timeline`, `known`, `homes`, then `effects`, `watchers` and `wake`; `stories` are apart, and so are
+//! Read `newest`, `timeline`, `user_cache`, `homes`, then `effects`, `watchers` and `wake`; `stories` are apart, and so are
 //! `samples`, `keys`, and all that is rendered: `entities`, then `rendered`, `render` and `names`.
 
 mod effects;
@@ -14,13 +14,12 @@ mod entities;
 mod homes;
 pub(crate) mod ids;
 pub(crate) mod keys;
-mod known;
 mod names;
 mod newest;
+mod newest_stories;
 pub(crate) mod positions;
 #[cfg(all(test, feature = "loom"))]
 mod races;
-mod recent;
 pub(crate) mod render;
 mod rendered;
 pub(crate) mod samples;
@@ -29,6 +28,7 @@ pub(crate) mod sync;
 #[cfg(test)]
 mod tests;
 mod timeline;
+mod user_cache;
 mod wake;
 mod watchers;
 
@@ -45,11 +45,11 @@ use effects::Effects;
 pub use effects::Lost;
 pub(crate) use entities::Entities;
 pub use entities::{Entity, EntityKey, MadeOf};
-use known::Known;
 pub(crate) use names::UserNames;
 use newest::NewestPosts;
 pub(crate) use stories::{Shown, Stories};
 use timeline::Timeline;
+use user_cache::UserCache;
 pub use watchers::Change;
 pub(crate) use watchers::News;
 use watchers::Watchers;
@@ -60,7 +60,7 @@ const MENTION_COUNTERS: usize = 1 << 16;
 /// Home timelines of active users, the newest posts of all users and stories of each, and both as JSON.
 pub(crate) struct Views {
     /// Home timelines of active users. They are dropped when the user follows, mutes or blocks, and follow `newest` else.
-    timelines: Known<Timeline>,
+    timelines: UserCache<Timeline>,
     newest: NewestPosts,
     /// The cached data of stories homes.
     pub(crate) stories: Stories,
@@ -113,7 +113,7 @@ impl Views {
     ) -> Self {
         let quarter = post_bytes / 4;
         Self {
-            timelines: Known::new(timeline_bytes),
+            timelines: UserCache::new(timeline_bytes),
             newest: NewestPosts::new(quarter, first_post.0),
             stories: Stories::new(quarter / 2),
             entities: Entities::new(2 * quarter + quarter / 2 + entity_bytes),
@@ -199,7 +199,7 @@ impl Views {
     ) -> watch::Receiver<News> {
         let news = self.watchers.watch(user, &self.effects);
         // Read after the watch began, so that no new follow is missed.
-        match self.timelines.look().get(&user) {
+        match self.timelines.reader().get(&user) {
             Some(timeline) => self.watchers.watch_posts(user, &timeline.home),
             None => self.watchers.watch_posts(user, &facts.home_authors(user)),
         }

@@ -225,7 +225,7 @@ impl NewestPosts {
     ) -> Option<Page> {
         let span = page.span(page.limit + 1)?;
         let list = self.list.read();
-        let wanted = |Entry { author, post, listed }| {
+        let select = |Entry { author, post, listed }| {
             let is_author = author == reader || home.has(author);
             let is_allowed = || {
                 let users = list.users_of(post);
@@ -233,7 +233,7 @@ impl NewestPosts {
             };
             (is_author && sees(reader, home, author, listed, is_allowed)).then_some(post)
         };
-        let rest = list.read(home.with(reader), span, wanted, found)?;
+        let rest = list.read(home.with(reader), span, select, found)?;
         let below = |high: u64| {
             high.checked_add(1).map_or(Cursor::Newest, |end| Cursor::Before(PostId(end)))
         };
@@ -252,8 +252,8 @@ impl NewestPosts {
         span: Span,
         found: &mut Vec<Posted>,
     ) -> Option<Span> {
-        let wanted = |entry: Entry| (entry.author == author).then_some((entry.post, entry.listed));
-        self.list.read().read([author].into_iter(), span, wanted, found)
+        let select = |entry: Entry| (entry.author == author).then_some((entry.post, entry.listed));
+        self.list.read().read([author].into_iter(), span, select, found)
     }
 
     /// Bytes held.
@@ -305,14 +305,14 @@ impl List {
         self.users.get(&post)
     }
 
-    /// Appends what `wanted` makes of the posts of home(`reader`), newest first, up to `limit`: those from a place on, or
+    /// Appends what `select` makes of the posts of home(`reader`), newest first, up to `limit`: those from a place on, or
     /// all. Returns whether there are no others.
     pub(super) fn newest_from(
         &self,
         place: Option<usize>,
         (reader, home): (UserId, &HomeAuthors),
         limit: usize,
-        wanted: impl Fn(Entry) -> Option<PostId>,
+        select: impl Fn(Entry) -> Option<PostId>,
         found: &mut Vec<PostId>,
     ) -> bool {
         let (from, mut newest) = (place.unwrap_or(0), Vec::new());
@@ -320,7 +320,7 @@ impl List {
         self.links.newest_from(from, &[reader], &mut newest);
         let low = place.map_or(0, |place| self.links.entry(place).post.0);
         let span = Span { low, high: u64::MAX, limit, order: Order::Descending };
-        self.read_down(newest, span, wanted, found).is_none() && found.len() < limit
+        self.read_down(newest, span, select, found).is_none() && found.len() < limit
     }
 
     fn keep_within(&mut self, bytes_max: usize) {
@@ -379,13 +379,13 @@ impl List {
         }
     }
 
-    /// Appends what `wanted` makes of the posts by `authors` within `span`, in its order, up to its limit.
+    /// Appends what `select` makes of the posts by `authors` within `span`, in its order, up to its limit.
     /// It is also called with posts by others. Returns the part of the span that is left.
     fn read<T>(
         &self,
         authors: impl Iterator<Item = UserId>,
         span: Span,
-        wanted: impl Fn(Entry) -> Option<T>,
+        select: impl Fn(Entry) -> Option<T>,
         found: &mut Vec<T>,
     ) -> Option<Span> {
         match span.order {
@@ -393,10 +393,10 @@ impl List {
             Order::Descending if span.high < self.complete_from => Some(span),
             Order::Descending => {
                 let newest = authors.filter_map(|author| self.links.newest(author)).collect();
-                self.read_down(newest, span, wanted, found)
+                self.read_down(newest, span, select, found)
             }
             Order::Ascending if span.low < self.complete_from => Some(span),
-            Order::Ascending => self.read_up(authors, span, wanted, found),
+            Order::Ascending => self.read_up(authors, span, select, found),
         }
     }
 
@@ -405,7 +405,7 @@ impl List {
         &self,
         newest: Vec<usize>,
         span: Span,
-        wanted: impl Fn(Entry) -> Option<T>,
+        select: impl Fn(Entry) -> Option<T>,
         found: &mut Vec<T>,
     ) -> Option<Span> {
         let mut next = BinaryHeap::from(newest);
@@ -434,7 +434,7 @@ impl List {
             if post.0 > span.high {
                 continue;
             }
-            if let Some(item) = wanted(entry) {
+            if let Some(item) = select(entry) {
                 found.push(item);
                 left -= 1;
                 if left == 0 {
@@ -450,7 +450,7 @@ impl List {
         &self,
         authors: impl Iterator<Item = UserId>,
         span: Span,
-        wanted: impl Fn(Entry) -> Option<T>,
+        select: impl Fn(Entry) -> Option<T>,
         found: &mut Vec<T>,
     ) -> Option<Span> {
         let mut within = Vec::new();
@@ -472,7 +472,7 @@ impl List {
         within.dedup();
         let posts = within.into_iter().map(|place| self.links.entry(place));
         let posts = posts.take_while(|entry| entry.post.0 <= span.high);
-        found.extend(posts.filter_map(wanted).take(span.limit));
+        found.extend(posts.filter_map(select).take(span.limit));
         None
     }
 }

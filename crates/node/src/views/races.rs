@@ -8,10 +8,10 @@ use feed::{Cursor, Effect, HomeAuthors, Page, PageOf, PostChange, PostId, UserId
 use loom::sync::atomic::{AtomicU64, Ordering};
 
 use super::effects::Effects;
-use super::known::Known;
 use super::newest::{NewestPosts, Position};
 use super::sync::Mutex;
 use super::timeline::{Found, Timeline};
+use super::user_cache::UserCache;
 use super::watchers::Watchers;
 
 const ADA: UserId = UserId(1);
@@ -131,7 +131,7 @@ fn a_watcher_that_begins_while_a_post_is_published_reads_it_or_is_to_be_woken() 
 /// Ada unfollows Bob, and then Bob posts, while Ada reads her home, and another thread evicts it if `evicts`.
 fn check_unfollow(is_known: bool, evicts: bool) {
     loom::model(move || {
-        let timelines = Arc::new(Known::<Timeline>::new(1 << 20));
+        let timelines = Arc::new(UserCache::<Timeline>::new(1 << 20));
         let newest = Arc::new(NewestPosts::new(1 << 10, 1));
         let follows = Arc::new(AtomicU64::new(1));
         let gather = |follows: &AtomicU64, newest: &NewestPosts| {
@@ -140,7 +140,7 @@ fn check_unfollow(is_known: bool, evicts: bool) {
             timeline(if follows { vec![BOB] } else { Vec::new() }, Vec::new(), position)
         };
         if is_known {
-            timelines.look_or_read(ADA, || gather(&follows, &newest), |_| ());
+            timelines.get_or_read(ADA, || gather(&follows, &newest), |_| ());
         }
         let writer = {
             let (timelines, newest) = (Arc::clone(&timelines), Arc::clone(&newest));
@@ -157,11 +157,11 @@ fn check_unfollow(is_known: bool, evicts: bool) {
         });
         let mut posts = Vec::new();
         let look = |timeline: &Timeline| timeline.page(&newest, &PAGE, &mut posts);
-        let (_, is_current) = timelines.look_or_read(ADA, || gather(&follows, &newest), look);
+        let (_, is_current) = timelines.get_or_read(ADA, || gather(&follows, &newest), look);
         assert!(posts.is_empty() || !is_current);
         evicter.into_iter().chain([writer]).for_each(|thread| thread.join().unwrap());
         posts.clear();
-        let look = timelines.look();
+        let look = timelines.reader();
         let kept = look.get(&ADA).map(|timeline| timeline.page(&newest, &PAGE, &mut posts));
         assert!(posts.is_empty(), "{kept:?}");
     });

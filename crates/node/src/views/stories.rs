@@ -5,8 +5,8 @@ use feed::stories::{StoryRef, gather};
 use feed::{Effect, Facts, Input, Page, PageOf, StoryChange, StoryId, UserChange, UserId};
 use rows::{Rows, Span};
 
-use super::known::{Held, Known};
-use super::recent::{Item, Recent};
+use super::newest_stories::{Item, NewestStories};
+use super::user_cache::{Cached, UserCache};
 
 /// Newest stories that a reader is known to have seen, dead ones among them: 8 KiB, which are copied for
 /// each new one. Older ones are read from the facts one by one.
@@ -14,8 +14,8 @@ const SEEN_MAX: usize = 1_024;
 
 /// The cached data of stories homes.
 pub(crate) struct Stories {
-    readers: Known<Reader>,
-    recent: Known<Recent>,
+    readers: UserCache<Reader>,
+    newest: UserCache<NewestStories>,
 }
 
 /// The data of a reader that a stories home depends on.
@@ -66,7 +66,7 @@ impl Reader {
     }
 }
 
-impl Held for Reader {
+impl Cached for Reader {
     fn bytes(&self) -> usize {
         self.friends.len() * 4 + self.seen.len() * 8
     }
@@ -75,7 +75,7 @@ impl Held for Reader {
 impl Stories {
     /// Keeps at most `bytes`.
     pub(super) fn new(bytes: usize) -> Self {
-        Self { readers: Known::new(bytes / 3), recent: Known::new(bytes - bytes / 3) }
+        Self { readers: UserCache::new(bytes / 3), newest: UserCache::new(bytes - bytes / 3) }
     }
 
     /// Applies what a command did; whether that may change which stories anybody has at home. Writer only, in order, once
@@ -87,9 +87,9 @@ impl Stories {
             }
             Effect::Story { story, author, change } => match change {
                 StoryChange::Posted { expires_ms } => {
-                    self.recent.change(author, |recent| Some(recent.with((story, expires_ms))));
+                    self.newest.change(author, |newest| Some(newest.with((story, expires_ms))));
                 }
-                StoryChange::Gone => self.recent.change(author, |recent| recent.without(story.0)),
+                StoryChange::Gone => self.newest.change(author, |newest| newest.without(story.0)),
                 StoryChange::Viewed { viewer } => {
                     self.readers.change(viewer, |reader| Some(reader.seeing(story)));
                     return false;
@@ -97,7 +97,7 @@ impl Stories {
             },
             // Friends still list the user, who has no stories any more.
             Effect::User { user, change: UserChange::Deleted } => {
-                self.recent.change(user, |_| None);
+                self.newest.change(user, |_| None);
                 self.readers.change(user, |_| None);
             }
             // Whose friend it is no row here says. Only operators do it.
@@ -110,7 +110,7 @@ impl Stories {
     /// Forgets everything. Writer only, as [`Stories::apply`].
     pub(super) fn clear(&self) {
         self.readers.clear();
-        self.recent.clear();
+        self.newest.clear();
     }
 
     /// A page of the stories home of `user` at `now_ms`, newest first, if it is all in memory.
@@ -121,7 +121,7 @@ impl Stories {
         page: &Page<StoryId>,
     ) -> Option<PageOf<Shown>> {
         let PageOf { items, more } = self.try_stories(user, now_ms, page)?;
-        let readers = self.readers.look();
+        let readers = self.readers.reader();
         let reader = readers.get(&user)?;
         let shown = |story: StoryRef| Some(Shown { story, seen: reader.has_seen(story.story)? });
         Some(PageOf { items: items.into_iter().map(shown).collect::<Option<_>>()?, more })
@@ -134,18 +134,18 @@ impl Stories {
         now_ms: u64,
         page: &Page<StoryId>,
     ) -> Option<PageOf<StoryRef>> {
-        let (readers, recent) = (self.readers.look(), self.recent.look());
-        let mut all_known = true;
+        let (readers, newest) = (self.readers.reader(), self.newest.reader());
+        let mut is_complete = true;
         let page = gather(&readers.get(&user)?.friends, page, |friend, span, found| {
-            let read = |recent: &Recent| read_live(recent, friend, now_ms, span, found);
-            all_known = all_known && recent.get(&friend).is_some_and(read);
+            let read = |newest: &NewestStories| read_live(newest, friend, now_ms, span, found);
+            is_complete = is_complete && newest.get(&friend).is_some_and(read);
         });
-        all_known.then_some(page)
+        is_complete.then_some(page)
     }
 
     /// Whether `user` has seen a story that is live, if that is in memory.
     pub(crate) fn try_seen(&self, user: UserId, story: StoryId) -> Option<bool> {
-        self.readers.look().get(&user)?.has_seen(story)
+        self.readers.reader().get(&user)?.has_seen(story)
     }
 
     /// As [`Stories::try_home`], with what is missing read from the facts.
@@ -164,7 +164,7 @@ impl Stories {
             let shown = |story: StoryRef| Shown { story, seen: seen(story.story) };
             PageOf { items: items.into_iter().map(shown).collect(), more }
         };
-        self.readers.look_or_read(user, || Reader::read(facts, user), home).0
+        self.readers.get_or_read(user, || Reader::read(facts, user), home).0
     }
 
     /// Appends the stories of `author` within `span` that are live at `now_ms`.
@@ -177,23 +177,23 @@ impl Stories {
         found: &mut Vec<StoryRef>,
     ) {
         let newest = || {
-            let live = facts.live_stories_by(author, now_ms, Recent::NEWEST);
-            Recent::scanned(live.into_iter().map(|story| (story.story, story.expires_ms)))
+            let live = facts.live_stories_by(author, now_ms, NewestStories::NEWEST);
+            NewestStories::scanned(live.into_iter().map(|story| (story.story, story.expires_ms)))
         };
-        let read = |recent: &Recent| read_live(recent, author, now_ms, span, found);
-        if !self.recent.look_or_read(author, newest, read).0 {
+        let read = |newest: &NewestStories| read_live(newest, author, now_ms, span, found);
+        if !self.newest.get_or_read(author, newest, read).0 {
             found.extend(facts.live_stories_by(author, now_ms, span));
         }
     }
 
     /// Estimated bytes held.
     pub(super) fn bytes(&self) -> usize {
-        self.readers.bytes() + self.recent.bytes()
+        self.readers.bytes() + self.newest.bytes()
     }
 }
 
 fn read_live(
-    recent: &Recent,
+    newest: &NewestStories,
     author: UserId,
     now_ms: u64,
     span: Span,
@@ -202,7 +202,7 @@ fn read_live(
     let live = |&(story, expires_ms): &Item| {
         (now_ms < expires_ms).then_some(StoryRef { story, author, expires_ms })
     };
-    recent.read(span, live, found)
+    newest.read(span, live, found)
 }
 
 #[cfg(test)]

@@ -303,7 +303,7 @@ impl Subject {
             steps.iter().for_each(|step| self.step(step));
             timeline
         };
-        views.timelines.look_or_read(UserId(user), read, |_| ());
+        views.timelines.get_or_read(UserId(user), read, |_| ());
     }
 
     /// A group with these effects in which a command was undone.

@@ -19,9 +19,9 @@ use feed::{
     Visible,
 };
 
-use super::known::Held;
 use super::newest::{Entry, List, NewestPosts, Position};
 use super::sync::{AtomicBool, Mutex};
+use super::user_cache::Cached;
 
 /// Ids kept after trimming: the largest page, and one after it that shows that there are more.
 pub(super) const KEPT: usize = feed::limits::PAGE_MAX + 4;
@@ -167,10 +167,10 @@ impl Timeline {
 
     /// Adds the posts from `place` on, or all, found by their authors.
     fn merge(&self, state: &mut State, list: &List, place: Option<usize>) {
-        let wanted = |entry: Entry| self.shows_entry(list, entry).then_some(entry.post);
+        let select = |entry: Entry| self.shows_entry(list, entry).then_some(entry.post);
         let (reader, mut found) = ((self.user, &self.home), Vec::new());
         // Otherwise there may be others between them and the posts before.
-        if !list.newest_from(place, reader, KEPT, wanted, &mut found) {
+        if !list.newest_from(place, reader, KEPT, select, &mut found) {
             (state.posts, state.complete) = (VecDeque::new(), false);
             if found.len() < KEPT {
                 return self.invalidate();
@@ -213,7 +213,7 @@ impl Timeline {
     }
 }
 
-impl Held for Timeline {
+impl Cached for Timeline {
     fn bytes(&self) -> usize {
         Self::bytes_of(&self.home)
     }

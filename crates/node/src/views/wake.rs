@@ -122,7 +122,7 @@ impl Views {
             (Some(_), None) => table.missed(user),
         };
         self.watchers.readers_of(author, |readers| {
-            let timelines = self.timelines.look();
+            let timelines = self.timelines.reader();
             let shows = |user: &UserId| {
                 let timeline = timelines.get(user)?;
                 let is_change = change.is_some() && listed.is_boost();

@@ -119,7 +119,7 @@ impl Writer {
         let files = std::mem::take(&mut output.files);
         self.show(output, (position, time_ms))?;
         if let Some(exchange) = &self.shared.exchange {
-            exchange.want(&files, self.shared.time.elapsed());
+            exchange.add(&files, self.shared.time.elapsed());
         }
         Ok(true)
     }

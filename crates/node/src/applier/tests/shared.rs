@@ -9,7 +9,7 @@ use rows::{NameTable, PutRows as _, RowsMut as _, encode};
 
 use super::*;
 use crate::applier::SHARED_PAYLOAD_MIN;
-use crate::applier::senders::{Sender, counts, last_digest, last_group, note};
+use crate::applier::producers::{Producer, counts, last_digest, last_group, note};
 use crate::applier::shared::{LEAP_MS_MAX, credible_ms};
 use crate::clock::LATEST_MS;
 use crate::submission::KeyReplies;
@@ -194,9 +194,9 @@ fn the_digest_depends_on_everything_that_a_group_is() {
 #[test]
 fn groups_that_cannot_be_applied_are_named() {
     let mut node = Node::new(1);
-    let sender = Sender { epoch: 9, number: 1, position: 3, digest: 1 };
+    let producer = Producer { epoch: 9, number: 1, position: 3, digest: 1 };
     let name = node.node.0.to_be_bytes();
-    node.applier.rows.inner.put_name(NameTable::Sender, &name, Some(encode(&sender)));
+    node.applier.rows.inner.put_name(NameTable::ClusterNode, &name, Some(encode(&producer)));
     node.step(Input::Submit(vec![add(0)]));
     let message = node.message(START_MS).unwrap();
     let mut refused = |group: &Arrived| {
@@ -470,8 +470,8 @@ fn three_nodes(changed_at: usize, change: &dyn Fn(&mut Node)) -> (Vec<(usize, St
             }
         }
     }
-    let said = nodes[0].applier.rows.inner.first_names(NameTable::Sender, &[], 10);
-    assert_eq!(said.len(), 7, "two rows of each node, and one of what they have in common");
+    let found = nodes[0].applier.rows.inner.first_names(NameTable::ClusterNode, &[], 10);
+    assert_eq!(found.len(), 7, "two rows of each node, and one of what they have in common");
     let [one, other, changed] = nodes.map(|node| node.applier.digest);
     assert_eq!((one, one == changed), (other, stopped.is_empty()));
     (stopped, trims)
@@ -482,23 +482,23 @@ fn three_nodes(changed_at: usize, change: &dyn Fn(&mut Node)) -> (Vec<(usize, St
 fn the_digest_begins_anew_when_all_nodes_have_the_same_rules_again() {
     let [mut one, mut other] = [1, 2].map(Node::new);
     [&mut one, &mut other].into_iter().for_each(|node| node.applier.share(node.node, 1 << 20));
-    let said = |node: u128, number, rules| {
+    let status = |node: u128, number, rules| {
         let status = Status { checkpoint: 0, position: 0, digest: 0, commands: COMMANDS, rules };
         let id = GroupId { node: NodeId(node), epoch: 1, number };
         let payload = Entry::Status(status).write(Vec::new());
         Message { id, time_ms: START_MS, payload }
     };
-    let mut log = vec![said(8, 1, rules()), said(9, 1, rules())];
+    let mut log = vec![status(8, 1, rules()), status(9, 1, rules())];
     [&mut one, &mut other].into_iter().for_each(|node| node.read(&log, 2));
     assert_eq!(one.applier.digest, other.applier.digest);
     // The other one runs a release meanwhile that makes another digest of the same group.
-    log.push(said(9, 2, 7));
+    log.push(status(9, 2, 7));
     [&mut one, &mut other].into_iter().for_each(|node| node.read(&log, 1));
     other.applier.digest += 1;
-    log.push(said(8, 2, rules()));
+    log.push(status(8, 2, rules()));
     [&mut one, &mut other].into_iter().for_each(|node| node.read(&log, 1));
     assert_ne!(one.applier.digest, other.applier.digest);
-    log.extend([said(9, 3, rules()), said(8, 3, rules())]);
+    log.extend([status(9, 3, rules()), status(8, 3, rules())]);
     [&mut one, &mut other].into_iter().for_each(|node| node.read(&log, 1));
     assert_eq!((one.applier.digest, other.applier.digest), (0, 0));
     [&mut one, &mut other].into_iter().for_each(|node| node.read(&log, 1));
@@ -506,12 +506,12 @@ fn the_digest_begins_anew_when_all_nodes_have_the_same_rules_again() {
     assert_eq!(last_digest(&one.applier.rows.inner), other.applier.digest);
 }
 
-/// An idle node says what it has after others have made many changes, and nothing more.
+/// An idle node sends its status after others have made many changes, and nothing more.
 #[test]
-fn an_idle_node_says_its_status_now_and_then() {
+fn an_idle_node_sends_its_status_periodically() {
     let (mut one, mut idle) = (Node::new(1), Node::new(2));
     idle.applier.share(idle.node, 1 << 20);
-    let (mut log, mut said) = (Vec::new(), 0);
+    let (mut log, mut statuses) = (Vec::new(), 0);
     for round in 0..3_000 {
         one.step(Input::Submit(vec![add(round)]));
         log.extend(one.message(START_MS));
@@ -521,10 +521,10 @@ fn an_idle_node_says_its_status_now_and_then() {
             idle.step(Input::Tick);
             log.extend(idle.message(START_MS));
             [&mut one, &mut idle].into_iter().for_each(|node| node.read(&log, usize::MAX));
-            said += 1;
+            statuses += 1;
         }
     }
-    assert_eq!(said, 3, "once at its start");
+    assert_eq!(statuses, 3, "once at its start");
     assert_eq!(one.applier.rows.inner, idle.applier.rows.inner);
 }
 

@@ -13,36 +13,36 @@ pub(super) struct Changes {
     kept: VecDeque<Effect>,
     kept_max: usize,
     /// Number of changes that have left.
-    gone: u64,
+    dropped: u64,
 }
 
 impl Changes {
     /// Keeps the newest `kept_max`.
     pub(super) fn new(kept_max: usize) -> Self {
-        Self { kept: VecDeque::new(), kept_max, gone: 0 }
+        Self { kept: VecDeque::new(), kept_max, dropped: 0 }
     }
 
     /// Adds a change.
     pub(super) fn push(&mut self, change: Effect) {
         self.kept.push_back(change);
         if self.kept.len() > self.kept_max && self.kept.pop_front().is_some() {
-            self.gone += 1;
+            self.dropped += 1;
         }
     }
 
     /// The position after the last change.
     pub(super) fn end(&self) -> u64 {
-        self.gone + self.kept.len() as u64
+        self.dropped + self.kept.len() as u64
     }
 
     /// Whether all changes from a position on are here.
     pub(super) fn has_all_from(&self, position: u64) -> bool {
-        self.gone <= position
+        self.dropped <= position
     }
 
     /// The changes from a position on that are here.
     pub(super) fn from(&self, position: u64) -> impl Iterator<Item = &Effect> {
-        let skip = usize::try_from(position.saturating_sub(self.gone)).unwrap_or(usize::MAX);
+        let skip = usize::try_from(position.saturating_sub(self.dropped)).unwrap_or(usize::MAX);
         self.kept.range(skip.min(self.kept.len())..)
     }
 }

@@ -4,33 +4,33 @@ use std::sync::Arc;
 
 use loom::sync::atomic::AtomicU32;
 
-use super::{Known, Ordering, SHARDS, UserId};
+use super::{Ordering, SHARDS, UserCache, UserId};
 
 const ADA: UserId = UserId(1);
 
 fn check(readers: usize) {
     loom::model(move || {
-        let known = Arc::new(Known::<u32>::new(SHARDS << 10));
+        let cache = Arc::new(UserCache::<u32>::new(SHARDS << 10));
         let facts = Arc::new(AtomicU32::new(0));
         let writer = {
-            let (known, facts) = (Arc::clone(&known), Arc::clone(&facts));
+            let (cache, facts) = (Arc::clone(&cache), Arc::clone(&facts));
             loom::thread::spawn(move || {
                 facts.store(1, Ordering::Relaxed);
-                known.change(ADA, |_| Some(1));
+                cache.change(ADA, |_| Some(1));
             })
         };
-        let read = |known: &Known<u32>, facts: &AtomicU32| {
-            known.look_or_read(ADA, || facts.load(Ordering::Relaxed), |_| ());
+        let read = |cache: &UserCache<u32>, facts: &AtomicU32| {
+            cache.get_or_read(ADA, || facts.load(Ordering::Relaxed), |_| ());
         };
         let others: Vec<_> = (1..readers)
             .map(|_| {
-                let (known, facts) = (Arc::clone(&known), Arc::clone(&facts));
-                loom::thread::spawn(move || read(&known, &facts))
+                let (cache, facts) = (Arc::clone(&cache), Arc::clone(&facts));
+                loom::thread::spawn(move || read(&cache, &facts))
             })
             .collect();
-        read(&known, &facts);
+        read(&cache, &facts);
         others.into_iter().chain([writer]).for_each(|thread| thread.join().unwrap());
-        assert!(known.look().get(&ADA).is_none_or(|value| *value == 1));
+        assert!(cache.reader().get(&ADA).is_none_or(|value| *value == 1));
     });
 }
 

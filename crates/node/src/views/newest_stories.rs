@@ -4,7 +4,7 @@ use feed::StoryId;
 use rows::{Order, Span};
 use smallvec::SmallVec;
 
-use super::known::Held;
+use super::user_cache::Cached;
 
 /// Items kept of an author, at least, once they have that many: what gathering asks for first, and
 /// a few more.
@@ -20,18 +20,18 @@ pub(super) type Item = (StoryId, u64);
 ///
 /// **Invariant:** the items descend, and hold all live ones of the author that are not older than the last
 /// one; if `complete`, all live ones.
-pub(super) struct Recent {
+pub(super) struct NewestStories {
     complete: bool,
     /// Stored in place, not through a pointer: finding the list fetches its beginning.
     items: SmallVec<[Item; TRIM_AT]>,
 }
 
-impl Recent {
-    /// The span to scan for [`Recent::scanned`].
+impl NewestStories {
+    /// The span to scan for [`NewestStories::scanned`].
     pub(super) const NEWEST: Span =
         Span { low: 0, high: u64::MAX, limit: KEPT, order: Order::Descending };
 
-    /// Of what a scan of [`Recent::NEWEST`] found.
+    /// Of what a scan of [`NewestStories::NEWEST`] found.
     pub(super) fn scanned(newest_first: impl IntoIterator<Item = Item>) -> Self {
         let items: SmallVec<_> = newest_first.into_iter().collect();
         Self { complete: items.len() < KEPT, items }
@@ -39,8 +39,8 @@ impl Recent {
 
     /// The list with a new item, which may be there already.
     pub(super) fn with(&self, item: Item) -> Self {
-        let known = self.items.first().is_some_and(|first| first.0.0 >= item.0.0);
-        let new = (!known).then_some(item);
+        let is_present = self.items.first().is_some_and(|first| first.0.0 >= item.0.0);
+        let new = (!is_present).then_some(item);
         let mut items: SmallVec<_> = new.into_iter().chain(self.items.iter().copied()).collect();
         let full = items.len() >= TRIM_AT;
         if full {
@@ -56,12 +56,12 @@ impl Recent {
         useful.then_some(Self { complete: self.complete, items })
     }
 
-    /// Appends what `wanted` makes of the items within `span`, in its order and up to its limit.
+    /// Appends what `select` makes of the items within `span`, in its order and up to its limit.
     /// False, and nothing appended, if there may be more of them than are kept.
     pub(super) fn read<U>(
         &self,
         span: Span,
-        wanted: impl Fn(&Item) -> Option<U>,
+        select: impl Fn(&Item) -> Option<U>,
         out: &mut Vec<U>,
     ) -> bool {
         // Reads of the newest are the most frequent: they touch only the items that they return.
@@ -74,7 +74,7 @@ impl Recent {
         let before = out.len();
         match span.order {
             Order::Descending => {
-                out.extend(within.by_ref().filter_map(wanted).take(span.limit));
+                out.extend(within.by_ref().filter_map(select).take(span.limit));
                 let all = out.len() - before == span.limit;
                 if all || self.reaches_below(span.low) {
                     return true;
@@ -85,7 +85,7 @@ impl Recent {
             Order::Ascending if self.reaches_below(span.low) => {
                 let count = within.count();
                 let within = rest.get(..count).unwrap_or_default();
-                out.extend(within.iter().rev().filter_map(wanted).take(span.limit));
+                out.extend(within.iter().rev().filter_map(select).take(span.limit));
                 true
             }
             Order::Ascending => false,
@@ -98,7 +98,7 @@ impl Recent {
     }
 }
 
-impl Held for Recent {
+impl Cached for NewestStories {
     fn bytes(&self) -> usize {
         // A list that was cut is stored in place again.
         if self.items.spilled() { self.items.capacity() * size_of::<Item>() } else { 0 }
@@ -115,10 +115,10 @@ mod tests {
 
     #[test]
     fn a_list_is_of_use_while_it_is_whole_or_long_enough() {
-        let whole = Recent::scanned([posted(2), posted(1)]);
+        let whole = NewestStories::scanned([posted(2), posted(1)]);
         let whole = whole.without(1).and_then(|whole| whole.without(2));
         assert!(whole.is_some(), "an empty list is whole");
-        let mut cut = Some(Recent::scanned((1..=KEPT as u64).rev().map(posted)));
+        let mut cut = Some(NewestStories::scanned((1..=KEPT as u64).rev().map(posted)));
         let mut useful = 0;
         while let Some(list) = cut {
             useful += 1;
@@ -129,8 +129,8 @@ mod tests {
 
     #[test]
     fn a_long_list_keeps_the_newest_and_knows_that_it_is_cut() {
-        let mut list = Recent::scanned([]);
-        let below = |limit| Span { limit, ..Recent::NEWEST };
+        let mut list = NewestStories::scanned([]);
+        let below = |limit| Span { limit, ..NewestStories::NEWEST };
         for id in 1..TRIM_AT as u64 {
             list = list.with(posted(id)).with(posted(id));
             let mut found = Vec::new();

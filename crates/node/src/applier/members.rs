@@ -1,4 +1,4 @@
-//! The rows of what nodes say of themselves in a log that they share, and what follows from all of them: up to where the
+//! The nodes that share a log, as their last statuses say: one row for each, and what follows from all of them: up to where the
 //! log is needed, and what the live nodes have in common.
 //!
 //! **Invariant:** all of this depends on nothing but the log up to here: it is the same on all nodes.
@@ -12,24 +12,24 @@ use crate::submission::entry::Status;
 
 /// Groups that stay in the log before those that all nodes have in checkpoints, for nodes that are about to join.
 const MARGIN: u64 = 65_536;
-/// The log does not wait for a node that has said nothing for this long, in milliseconds of the log: a week.
+/// The log does not wait for a node without a status for this long, in milliseconds of the log: a week.
 const AWAY_MS: u64 = 7 * 86_400_000;
-/// The versions of a node that has said nothing for this long do not count, in milliseconds of the log: an hour.
+/// The versions of a node without a status for this long do not count, in milliseconds of the log: an hour.
 const SILENT_MS: u64 = 3_600_000;
-/// A node that has said nothing is away, or silent, only after so many groups: three statuses. While nothing happens
-/// nobody says anything.
+/// A node without a status is away, or silent, only after so many groups: three statuses. While nothing happens
+/// nobody sends one.
 pub(super) const SILENT_GROUPS: u64 = 3 * STATUS_EVERY;
-/// The last byte of the name of a row with what a node said; a row without it is one of [`super::senders`].
-const SAID: u8 = 2;
+/// The last byte of the name of a row of a member; a row without it is one of [`super::producers`].
+const MEMBER: u8 = 2;
 /// The name of the row with what the nodes have in common.
 const COMMON: &[u8] = &[3];
 
-/// The row of a node.
+/// The last status of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Said {
+pub(super) struct Member {
     /// It needs no group up to this position.
     pub(super) checkpoint: u64,
-    /// Position and time of the group, in milliseconds since 1970.
+    /// Position and time of its group, in milliseconds since 1970.
     pub(super) position: u64,
     pub(super) at_ms: u64,
     /// See [`crate::submission::versions`].
@@ -56,66 +56,66 @@ pub(super) struct Now {
 }
 
 impl Now {
-    /// Whether a node has said nothing for so long.
-    fn misses(self, said: &Said, for_ms: u64) -> bool {
-        let is_late = said.at_ms.saturating_add(for_ms) <= self.ms;
-        is_late && said.position.saturating_add(SILENT_GROUPS) <= self.position
+    /// Whether a node has sent no status for so long.
+    fn misses(self, member: &Member, for_ms: u64) -> bool {
+        let is_late = member.at_ms.saturating_add(for_ms) <= self.ms;
+        is_late && member.position.saturating_add(SILENT_GROUPS) <= self.position
     }
 }
 
 fn name_of(node: NodeId) -> Vec<u8> {
-    [&node.0.to_be_bytes()[..], &[SAID]].concat()
+    [&node.0.to_be_bytes()[..], &[MEMBER]].concat()
 }
 
-/// What a node said last.
-pub(super) fn said_by(rows: &impl Rows, node: NodeId) -> Option<Said> {
-    rows.name(NameTable::Sender, &name_of(node)).map(|row| decode(&row))
+/// The last status of a node.
+pub(super) fn member(rows: &impl Rows, node: NodeId) -> Option<Member> {
+    rows.name(NameTable::ClusterNode, &name_of(node)).map(|row| decode(&row))
 }
 
-/// Takes note of what a node says.
+/// Takes note of the status of a node.
 pub(super) fn put(rows: &mut impl RowsMut, node: NodeId, status: Status, now: Now) {
     let Status { checkpoint, commands, rules, .. } = status;
-    let said = Said { checkpoint, position: now.position, at_ms: now.ms, commands, rules };
-    rows.put_name(NameTable::Sender, &name_of(node), Some(encode(&said)));
+    let member = Member { checkpoint, position: now.position, at_ms: now.ms, commands, rules };
+    rows.put_name(NameTable::ClusterNode, &name_of(node), Some(encode(&member)));
 }
 
-/// What all nodes said last that are not missed for so long.
-fn said(rows: &impl Rows, now: Now, for_ms: u64) -> Vec<Said> {
+/// All nodes that are not missed for so long.
+fn live_members(rows: &impl Rows, now: Now, for_ms: u64) -> Vec<Member> {
     let (mut all, mut from) = (Vec::new(), Vec::new());
-    while let Some(name) = rows.first_name(NameTable::Sender, &from) {
-        let is_said = name.len() == 17 && name.last() == Some(&SAID);
-        let row = rows.name(NameTable::Sender, &name).filter(|_| is_said);
-        all.extend(row.map(|row| decode::<Said>(&row)));
+    while let Some(name) = rows.first_name(NameTable::ClusterNode, &from) {
+        let is_member = name.len() == 17 && name.last() == Some(&MEMBER);
+        let row = rows.name(NameTable::ClusterNode, &name).filter(|_| is_member);
+        all.extend(row.map(|row| decode::<Member>(&row)));
         // The next possible name.
         from = [&name, [0].as_slice()].concat();
     }
-    all.retain(|said| !now.misses(said, for_ms));
+    all.retain(|member| !now.misses(member, for_ms));
     all
 }
 
 /// Up to where no node needs the log, with a margin.
 pub(super) fn trimmed(rows: &impl Rows, now: Now) -> Option<Position> {
-    let least = said(rows, now, AWAY_MS).iter().map(|said| said.checkpoint).min()?;
+    let least = live_members(rows, now, AWAY_MS).iter().map(|member| member.checkpoint).min()?;
     least.checked_sub(MARGIN).map(Position)
 }
 
-/// What the live nodes have in common, as of the last time that any of them said something.
+/// What the live nodes have in common, as of the last status of any of them.
 pub(super) fn common(rows: &impl Rows) -> Option<Common> {
-    rows.name(NameTable::Sender, COMMON).map(|row| decode(&row))
+    rows.name(NameTable::ClusterNode, COMMON).map(|row| decode(&row))
 }
 
 /// Computes again what the live nodes have in common; returns it if it has changed.
 pub(super) fn update_common(rows: &mut impl RowsMut, now: Now) -> Option<Common> {
-    let live = said(rows, now, SILENT_MS);
-    let commands = live.iter().map(|said| said.commands).min()?;
-    let rules = live.first().map(|said| said.rules);
-    let rules = rules.filter(|rules| live.iter().all(|said| said.rules == *rules));
+    let live = live_members(rows, now, SILENT_MS);
+    let commands = live.iter().map(|member| member.commands).min()?;
+    let rules = live.first().map(|member| member.rules);
+    let rules = rules.filter(|rules| live.iter().all(|member| member.rules == *rules));
     let before = common(rows);
     if before.is_some_and(|before| (before.commands, before.rules) == (commands, rules)) {
         return None;
     }
     let common = Common { commands, rules, since: now.position };
-    rows.put_name(NameTable::Sender, COMMON, Some(encode(&common)));
+    rows.put_name(NameTable::ClusterNode, COMMON, Some(encode(&common)));
     Some(common)
 }
 
@@ -147,7 +147,12 @@ mod tests {
             put(&mut rows, NodeId(node), status(checkpoint, 1, 1), now);
             // A row of another kind.
             let name = u128::to_be_bytes(node);
-            rows::PutRows::put_name(&mut rows, NameTable::Sender, &name, Some(encode(&[7_u8; 32])));
+            rows::PutRows::put_name(
+                &mut rows,
+                NameTable::ClusterNode,
+                &name,
+                Some(encode(&[7_u8; 32])),
+            );
             assert_eq!(trimmed(&rows, now).map(|at| at.0), expected, "{node} {checkpoint}");
         }
     }

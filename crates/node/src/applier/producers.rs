@@ -13,7 +13,7 @@ use super::SharedError;
 
 /// The last group of a node that counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Sender {
+pub(crate) struct Producer {
     pub(crate) epoch: u64,
     pub(crate) number: u64,
     /// Its position in the log.
@@ -24,24 +24,24 @@ pub(crate) struct Sender {
 
 /// The digest of the last group that counts; 0 if there is none.
 pub(crate) fn last_digest(rows: &impl Rows) -> u64 {
-    last_counted(rows).map_or(0, |(_, sender)| sender.digest)
+    last_counted(rows).map_or(0, |(_, producer)| producer.digest)
 }
 
 /// The position and id of the last group that counts.
 pub(crate) fn last_group(rows: &impl Rows) -> Option<(Position, GroupId)> {
-    let (node, Sender { epoch, number, position, .. }) = last_counted(rows)?;
+    let (node, Producer { epoch, number, position, .. }) = last_counted(rows)?;
     Some((Position(position), GroupId { node, epoch, number }))
 }
 
-fn last_counted(rows: &impl Rows) -> Option<(NodeId, Sender)> {
-    let (mut last, mut from) = (None::<(NodeId, Sender)>, Vec::new());
-    while let Some(name) = rows.first_name(NameTable::Sender, &from) {
-        // Other names are those of statuses.
+fn last_counted(rows: &impl Rows) -> Option<(NodeId, Producer)> {
+    let (mut last, mut from) = (None::<(NodeId, Producer)>, Vec::new());
+    while let Some(name) = rows.first_name(NameTable::ClusterNode, &from) {
+        // Other names are those of `members`.
         if let Ok(name) = <[u8; 16]>::try_from(&*name) {
             let node = NodeId(u128::from_be_bytes(name));
-            let sender = last_of(rows, node);
-            if last.is_none_or(|(_, last)| sender.position > last.position) {
-                last = Some((node, sender));
+            let producer = last_of(rows, node);
+            if last.is_none_or(|(_, last)| producer.position > last.position) {
+                last = Some((node, producer));
             }
         }
         // The next possible name.
@@ -51,9 +51,9 @@ fn last_counted(rows: &impl Rows) -> Option<(NodeId, Sender)> {
 }
 
 /// The last group of a node that counts.
-pub(crate) fn last_of(rows: &impl Rows, node: NodeId) -> Sender {
-    let row = rows.name(NameTable::Sender, &node.0.to_be_bytes());
-    row.map(|row| decode::<Sender>(&row)).unwrap_or_default()
+pub(crate) fn last_of(rows: &impl Rows, node: NodeId) -> Producer {
+    let row = rows.name(NameTable::ClusterNode, &node.0.to_be_bytes());
+    row.map(|row| decode::<Producer>(&row)).unwrap_or_default()
 }
 
 /// Whether a group counts: it has the next number of the current epoch of its node, or number 1 of a later epoch.
@@ -80,18 +80,18 @@ pub(crate) fn counts(rows: &impl Rows, group: &Arrived) -> Result<bool, SharedEr
 pub(crate) fn note(rows: &mut impl RowsMut, digest: u64, group: &Arrived, changes: u64) -> u64 {
     let GroupId { node, epoch, number } = group.id;
     let digest = chained(digest, group, (changes, rows.totals()));
-    put(rows, node, Sender { epoch, number, position: group.position.0, digest });
+    put(rows, node, Producer { epoch, number, position: group.position.0, digest });
     digest
 }
 
 /// Gives the last group of a node, which is the last of all, another digest.
 pub(crate) fn put_digest(rows: &mut impl RowsMut, node: NodeId, digest: u64) {
-    let sender = last_of(rows, node);
-    put(rows, node, Sender { digest, ..sender });
+    let producer = last_of(rows, node);
+    put(rows, node, Producer { digest, ..producer });
 }
 
-fn put(rows: &mut impl RowsMut, node: NodeId, sender: Sender) {
-    rows.put_name(NameTable::Sender, &node.0.to_be_bytes(), Some(encode(&sender)));
+fn put(rows: &mut impl RowsMut, node: NodeId, producer: Producer) {
+    rows.put_name(NameTable::ClusterNode, &node.0.to_be_bytes(), Some(encode(&producer)));
 }
 
 /// The digest after a group that changed rows with this hash, and after which the facts have these totals.

@@ -38,7 +38,7 @@ const HEAT_MAX: u8 = 3;
 const HAND_STEPS_MAX: usize = 64;
 
 /// Something that is kept about a user.
-pub(super) trait Held {
+pub(super) trait Cached {
     /// Bytes that it takes on the heap, at most.
     fn bytes(&self) -> usize;
 
@@ -47,16 +47,16 @@ pub(super) trait Held {
 }
 
 /// Entries by user.
-pub(super) struct Known<V> {
+pub(super) struct UserCache<V> {
     users: Table<V>,
     shards: Vec<Mutex<Shard>>,
     shard_bytes_max: usize,
 }
 
-type Table<V> = papaya::HashMap<UserId, KnownValue<V>, DefaultHashBuilder>;
-type Pinned<'a, V> = HashMapRef<'a, UserId, KnownValue<V>, DefaultHashBuilder, LocalGuard<'a>>;
+type Table<V> = papaya::HashMap<UserId, CacheEntry<V>, DefaultHashBuilder>;
+type Pinned<'a, V> = HashMapRef<'a, UserId, CacheEntry<V>, DefaultHashBuilder, LocalGuard<'a>>;
 
-struct KnownValue<V> {
+struct CacheEntry<V> {
     /// Reads since the hand last passed, up to [`HEAT_MAX`]. A hint: a race loses only a read.
     heat: AtomicU8,
     /// Its index in the ring of its shard, whose lock guards it.
@@ -65,9 +65,9 @@ struct KnownValue<V> {
 }
 
 /// Read access to entries, which stay in memory as long as it exists.
-pub(super) struct Look<'a, V>(Pinned<'a, V>);
+pub(super) struct CacheReader<'a, V>(Pinned<'a, V>);
 
-impl<V> Look<'_, V> {
+impl<V> CacheReader<'_, V> {
     /// The entry of `user`.
     pub(super) fn get(&self, user: &UserId) -> Option<&V> {
         let entry = self.0.get(user)?;
@@ -92,7 +92,7 @@ struct Shard {
     changes: [u64; COUNTERS],
 }
 
-impl<V: Held> Known<V> {
+impl<V: Cached> UserCache<V> {
     /// Keeps at most `bytes`.
     pub(super) fn new(bytes: usize) -> Self {
         Self {
@@ -138,7 +138,7 @@ impl<V: Held> Known<V> {
         }
     }
 
-    /// Removes all entries. Writer only, as [`Known::change`].
+    /// Removes all entries. Writer only, as [`UserCache::change`].
     pub(super) fn clear(&self) {
         let users = self.users.pin();
         for shard in &self.shards {
@@ -151,20 +151,20 @@ impl<V: Held> Known<V> {
     }
 
     /// Read access to the entries.
-    pub(super) fn look(&self) -> Look<'_, V> {
-        Look(self.users.pin())
+    pub(super) fn reader(&self) -> CacheReader<'_, V> {
+        CacheReader(self.users.pin())
     }
 
     /// Returns what `look` returns for the entry of `user`, which is read from the facts if it is not in
     /// memory; and whether the user did not change from before that read until after `look`.
-    pub(super) fn look_or_read<T>(
+    pub(super) fn get_or_read<T>(
         &self,
         user: UserId,
         read: impl FnOnce() -> V,
         look: impl FnOnce(&V) -> T,
     ) -> (T, bool) {
-        if let Some(known) = self.look().get(&user) {
-            return (look(known), true);
+        if let Some(value) = self.reader().get(&user) {
+            return (look(value), true);
         }
         let changes = *self.shard(user).lock().changes_of(user);
         let value = read();
@@ -209,7 +209,7 @@ impl Shard {
     }
 
     /// Evicts cold entries until there is room; false if the hand has passed too many hot ones.
-    fn make_room<V: Held>(
+    fn make_room<V: Cached>(
         &mut self,
         users: &Pinned<'_, V>,
         bytes: usize,
@@ -246,29 +246,29 @@ impl Shard {
         true
     }
 
-    fn replace<V: Held>(
+    fn replace<V: Cached>(
         &mut self,
         users: &Pinned<'_, V>,
         user: UserId,
-        old: &KnownValue<V>,
+        old: &CacheEntry<V>,
         value: V,
     ) {
         self.bytes = self.bytes - cost(&old.value) + cost(&value);
         let heat = AtomicU8::new(old.heat.load(Ordering::Relaxed));
         let place = AtomicU32::new(old.place.load(Ordering::Relaxed));
-        users.insert(user, KnownValue { heat, place, value });
+        users.insert(user, CacheEntry { heat, place, value });
     }
 
-    fn add<V: Held>(&mut self, users: &Pinned<'_, V>, user: UserId, value: V, heat: u8) {
+    fn add<V: Cached>(&mut self, users: &Pinned<'_, V>, user: UserId, value: V, heat: u8) {
         let Ok(place) = u32::try_from(self.ring.len()) else {
             unreachable!("no more entries than users")
         };
         self.bytes += cost(&value);
         self.ring.push(user);
-        users.insert(user, KnownValue { heat: heat.into(), place: place.into(), value });
+        users.insert(user, CacheEntry { heat: heat.into(), place: place.into(), value });
     }
 
-    fn remove<V: Held>(&mut self, users: &Pinned<'_, V>, user: UserId) {
+    fn remove<V: Cached>(&mut self, users: &Pinned<'_, V>, user: UserId) {
         let Some(old) = users.get(&user) else { return };
         old.value.removed();
         users.remove(&user);
@@ -281,6 +281,6 @@ impl Shard {
     }
 }
 
-fn cost<V: Held>(value: &V) -> usize {
-    ENTRY_BYTES + size_of::<KnownValue<V>>() + value.bytes()
+fn cost<V: Cached>(value: &V) -> usize {
+    ENTRY_BYTES + size_of::<CacheEntry<V>>() + value.bytes()
 }

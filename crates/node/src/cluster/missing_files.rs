@@ -1,7 +1,7 @@
 //! Which files of pictures a node of a cluster looks for, and when: a function of what happened, with the time as an
 //! argument.
 //!
-//! Every file that a new picture needs is wanted at once. Rows say which files there must be, so nothing is lost if there
+//! Every file that a new picture needs is added at once. Rows say which files there must be, so nothing is lost if there
 //! are too many of them, or if the node ends: then all rows are looked at again.
 //!
 //! **Invariant:** what is remembered is bounded, and a file that nobody has delays no other one.
@@ -12,9 +12,9 @@ use std::time::Duration;
 use feed::media::FileHash;
 
 /// Most files that are looked for at a time.
-pub(crate) const LACKING_MAX: usize = 4_096;
-/// Most files that other nodes ask for.
-const ASKED_MAX: usize = 256;
+pub(crate) const MISSING_MAX: usize = 4_096;
+/// Most requests of other nodes.
+const REQUESTS_MAX: usize = 256;
 /// A file that was not found is looked for again after this time, then after four times as long, and so on.
 const PAUSE: Duration = Duration::from_millis(250);
 const PAUSE_MAX: Duration = Duration::from_secs(60);
@@ -33,11 +33,11 @@ pub(crate) enum Task {
 }
 
 /// See the module.
-pub(crate) struct Lacking {
+pub(crate) struct MissingFiles {
     files: HashMap<FileHash, Search>,
     /// All of them, by when to look for them.
     due: BTreeSet<(Duration, FileHash)>,
-    asked: VecDeque<FileHash>,
+    requests: VecDeque<FileHash>,
     /// From where rows were not looked at.
     scan: Option<Vec<u8>>,
     /// Whether all rows are to be looked at again.
@@ -51,13 +51,13 @@ struct Search {
     tried: Option<Duration>,
 }
 
-impl Lacking {
+impl MissingFiles {
     /// Of a node that has just been opened: all rows are to be looked at.
     pub(crate) fn new() -> Self {
         Self {
             files: HashMap::new(),
             due: BTreeSet::new(),
-            asked: VecDeque::new(),
+            requests: VecDeque::new(),
             scan: Some(Vec::new()),
             scans_again: false,
         }
@@ -68,11 +68,11 @@ impl Lacking {
         if let Some((_, hash)) = self.due.first().filter(|(due, _)| *due <= now).copied() {
             return Some(Task::Fetch(hash, self.files.get(&hash).map_or(0, |search| search.tries)));
         }
-        if let Some(hash) = self.asked.pop_front() {
+        if let Some(hash) = self.requests.pop_front() {
             return Some(Task::Offer(hash));
         }
         // Half of the places are for new pictures.
-        self.scan.clone().filter(|_| self.files.len() < LACKING_MAX / 2).map(Task::Scan)
+        self.scan.clone().filter(|_| self.files.len() < MISSING_MAX / 2).map(Task::Scan)
     }
 
     /// When there is a task, unless something happens before.
@@ -81,11 +81,11 @@ impl Lacking {
     }
 
     /// A picture needs a file, which may not be here.
-    pub(crate) fn want(&mut self, hash: FileHash, now: Duration) {
+    pub(crate) fn add(&mut self, hash: FileHash, now: Duration) {
         if self.files.contains_key(&hash) {
             return;
         }
-        if self.files.len() >= LACKING_MAX {
+        if self.files.len() >= MISSING_MAX {
             // One that is under way may have passed its row.
             match self.scan {
                 Some(_) => self.scans_again = true,
@@ -97,9 +97,9 @@ impl Lacking {
     }
 
     /// A reader waits for a file; false if there are too many others.
-    pub(crate) fn want_now(&mut self, hash: FileHash) -> bool {
+    pub(crate) fn add_urgent(&mut self, hash: FileHash) -> bool {
         let search = self.files.get(&hash).copied();
-        if search.is_none() && self.files.len() >= LACKING_MAX {
+        if search.is_none() && self.files.len() >= MISSING_MAX {
             return false;
         }
         let search = search.unwrap_or_default();
@@ -125,9 +125,9 @@ impl Lacking {
     }
 
     /// Another node asks for a file. More than there is room for are not answered: it asks again.
-    pub(crate) fn ask(&mut self, hash: FileHash) {
-        if self.asked.len() < ASKED_MAX && !self.asked.contains(&hash) {
-            self.asked.push_back(hash);
+    pub(crate) fn request(&mut self, hash: FileHash) {
+        if self.requests.len() < REQUESTS_MAX && !self.requests.contains(&hash) {
+            self.requests.push_back(hash);
         }
     }
 
@@ -177,87 +177,87 @@ mod tests {
     }
 
     /// One that has looked at all rows.
-    fn idle() -> Lacking {
-        let mut lacking = Lacking::new();
-        assert_eq!(lacking.next(ms(0)), Some(Task::Scan(Vec::new())));
-        lacking.scanned(None);
-        assert_eq!((lacking.next(ms(0)), lacking.is_complete()), (None, true));
-        lacking
+    fn idle() -> MissingFiles {
+        let mut missing = MissingFiles::new();
+        assert_eq!(missing.next(ms(0)), Some(Task::Scan(Vec::new())));
+        missing.scanned(None);
+        assert_eq!((missing.next(ms(0)), missing.is_complete()), (None, true));
+        missing
     }
 
     #[test]
     fn files_that_are_not_found_are_looked_for_less_and_less_often() {
-        let mut lacking = idle();
-        lacking.want(hash(1), ms(1_000));
-        lacking.want(hash(1), ms(1_001));
+        let mut missing = idle();
+        missing.add(hash(1), ms(1_000));
+        missing.add(hash(1), ms(1_001));
         let mut now = 1_000;
         for (tries, pause) in [250, 1_000, 4_000, 16_000, 60_000, 60_000].into_iter().enumerate() {
-            assert_eq!(lacking.next(ms(now - 1)), None, "{tries}");
-            assert_eq!(lacking.next(ms(now)), Some(Task::Fetch(hash(1), tries as u32)));
-            lacking.not_found(&hash(1), ms(now));
+            assert_eq!(missing.next(ms(now - 1)), None, "{tries}");
+            assert_eq!(missing.next(ms(now)), Some(Task::Fetch(hash(1), tries as u32)));
+            missing.not_found(&hash(1), ms(now));
             now += pause;
-            assert_eq!(lacking.next_at(), Some(ms(now)));
+            assert_eq!(missing.next_at(), Some(ms(now)));
         }
-        lacking.found(&hash(1));
-        assert!(lacking.is_complete() && lacking.due.is_empty() && !lacking.contains(&hash(1)));
-        lacking.not_found(&hash(1), ms(now));
-        assert!(lacking.is_complete(), "it arrived meanwhile");
+        missing.found(&hash(1));
+        assert!(missing.is_complete() && missing.due.is_empty() && !missing.contains(&hash(1)));
+        missing.not_found(&hash(1), ms(now));
+        assert!(missing.is_complete(), "it arrived meanwhile");
     }
 
     #[test]
     fn a_file_that_a_reader_waits_for_comes_first_but_not_all_the_time() {
-        let mut lacking = idle();
-        lacking.want(hash(1), ms(10));
-        lacking.ask(hash(9));
-        assert!(lacking.want_now(hash(2)));
-        assert_eq!(lacking.next(ms(20)), Some(Task::Fetch(hash(2), 0)));
-        lacking.not_found(&hash(2), ms(20));
-        assert!(lacking.want_now(hash(2)));
-        assert_eq!(lacking.next(ms(20)), Some(Task::Fetch(hash(1), 0)), "the others are next");
-        lacking.found(&hash(1));
-        assert_eq!(lacking.next(ms(20)), Some(Task::Offer(hash(9))));
-        (0..4).for_each(|_| lacking.not_found(&hash(2), ms(100)));
-        assert!(lacking.want_now(hash(2)));
-        assert_eq!(lacking.next(ms(1_099)), None);
-        assert_eq!(lacking.next(ms(1_100)), Some(Task::Fetch(hash(2), 5)));
+        let mut missing = idle();
+        missing.add(hash(1), ms(10));
+        missing.request(hash(9));
+        assert!(missing.add_urgent(hash(2)));
+        assert_eq!(missing.next(ms(20)), Some(Task::Fetch(hash(2), 0)));
+        missing.not_found(&hash(2), ms(20));
+        assert!(missing.add_urgent(hash(2)));
+        assert_eq!(missing.next(ms(20)), Some(Task::Fetch(hash(1), 0)), "the others are next");
+        missing.found(&hash(1));
+        assert_eq!(missing.next(ms(20)), Some(Task::Offer(hash(9))));
+        (0..4).for_each(|_| missing.not_found(&hash(2), ms(100)));
+        assert!(missing.add_urgent(hash(2)));
+        assert_eq!(missing.next(ms(1_099)), None);
+        assert_eq!(missing.next(ms(1_100)), Some(Task::Fetch(hash(2), 5)));
     }
 
     #[test]
     fn what_does_not_fit_is_found_by_another_look_at_the_rows() {
-        let mut lacking = idle();
-        for number in 0..LACKING_MAX as u32 {
-            lacking.want(hash(number), ms(u64::from(number)));
+        let mut missing = idle();
+        for number in 0..MISSING_MAX as u32 {
+            missing.add(hash(number), ms(u64::from(number)));
         }
-        lacking.want(hash(u32::MAX), ms(0));
-        assert!(!lacking.want_now(hash(u32::MAX)) && lacking.want_now(hash(7)));
-        assert_eq!(lacking.len(), LACKING_MAX);
+        missing.add(hash(u32::MAX), ms(0));
+        assert!(!missing.add_urgent(hash(u32::MAX)) && missing.add_urgent(hash(7)));
+        assert_eq!(missing.len(), MISSING_MAX);
         // The rows wait until there is room.
-        for number in 0..LACKING_MAX as u32 {
-            assert!(matches!(lacking.next(ms(10_000)), Some(Task::Fetch(..))));
-            lacking.found(&hash(number));
+        for number in 0..MISSING_MAX as u32 {
+            assert!(matches!(missing.next(ms(10_000)), Some(Task::Fetch(..))));
+            missing.found(&hash(number));
         }
-        assert_eq!(lacking.next(ms(10_000)), Some(Task::Scan(Vec::new())));
-        assert!(!lacking.is_complete());
-        lacking.scanned(Some(vec![5]));
-        assert_eq!(lacking.next(ms(10_000)), Some(Task::Scan(vec![5])));
+        assert_eq!(missing.next(ms(10_000)), Some(Task::Scan(Vec::new())));
+        assert!(!missing.is_complete());
+        missing.scanned(Some(vec![5]));
+        assert_eq!(missing.next(ms(10_000)), Some(Task::Scan(vec![5])));
         // Again while the rows are looked at.
-        (0..=LACKING_MAX as u32).for_each(|number| lacking.want(hash(number), ms(0)));
-        lacking.scanned(None);
-        (0..LACKING_MAX as u32).for_each(|number| lacking.found(&hash(number)));
-        assert_eq!(lacking.next(ms(10_000)), Some(Task::Scan(Vec::new())));
-        lacking.scanned(None);
-        assert!(lacking.is_complete());
+        (0..=MISSING_MAX as u32).for_each(|number| missing.add(hash(number), ms(0)));
+        missing.scanned(None);
+        (0..MISSING_MAX as u32).for_each(|number| missing.found(&hash(number)));
+        assert_eq!(missing.next(ms(10_000)), Some(Task::Scan(Vec::new())));
+        missing.scanned(None);
+        assert!(missing.is_complete());
     }
 
     #[test]
     fn what_others_ask_for_is_bounded_and_each_is_answered_once() {
-        let mut lacking = idle();
-        (0..1_000).for_each(|number| lacking.ask(hash(number % 500)));
+        let mut missing = idle();
+        (0..1_000).for_each(|number| missing.request(hash(number % 500)));
         let mut offered = 0;
-        while let Some(Task::Offer(found)) = lacking.next(ms(0)) {
+        while let Some(Task::Offer(found)) = missing.next(ms(0)) {
             assert_eq!(found, hash(offered));
             offered += 1;
         }
-        assert_eq!(offered as usize, ASKED_MAX);
+        assert_eq!(offered as usize, REQUESTS_MAX);
     }
 }
