@@ -97,64 +97,39 @@ pub struct Backup {
 }
 
 impl Backup {
-    /// A backup of a node that runs. Everything up to `last()` is in it. Asks for a checkpoint with `request_checkpoint` if a crash
-    /// in the middle of one has left no rows to read. `roost` is the version of the program. Blocks.
+    /// A backup of a node that runs. Everything up to `last()` is in it: in the groups of the log in `log_dir`, or, of a node of a
+    /// cluster, which has none, in its rows. Asks for a checkpoint with `request_checkpoint` until there are such rows. Waits for
+    /// files of pictures as long as `lacks_files`, and not longer than for rows: those that are missing then are lost to
+    /// the backup, which says so. `roost` is the version of the program. Blocks.
     pub(crate) fn of_running(
         (store, files): (&Store, &Arc<MediaFiles>),
-        log_dir: &Path,
+        log_dir: Option<&Path>,
         (last, request_checkpoint): (impl Fn() -> u64, impl Fn()),
+        lacks_files: impl Fn() -> bool,
         (roost, directory, made_ms): (&str, String, u64),
     ) -> Result<Self, NodeBackupError> {
         let start = Instant::now();
         // Before the rows, so that the files of all pictures in them are there to the end.
         let held = files.hold();
-        loop {
-            // Groups before the checkpoint are not needed, and many of their segments may be kept for an archive.
-            let before = Position(store.snapshot()?.map_or(0, |rows| rows.applied()));
-            // Before the rows, so that no segment with groups after them can be cut before it is open.
-            let disk = Arc::new(RealDisk);
-            let mut log = LogReader::open_after(disk, log_dir, before, usize::MAX)?;
-            if let Some(rows) = store.snapshot()? {
-                let last = last();
-                log.refresh()?;
-                let of = (Some(log), (store.clone(), held));
-                return Ok(Self::of(rows, of, last, (roost, Some(directory), made_ms)));
-            }
-            if start.elapsed() > WAIT {
-                return Err(NodeBackupError::Busy);
-            }
-            request_checkpoint();
-            thread::sleep(PAUSE);
-        }
-    }
-
-    /// Of a running node of a cluster, once its rows have everything up to `needed`; asks for a checkpoint with
-    /// `request_checkpoint`. Waits for files of pictures as long as `lacks_files`, and not longer than for rows: those
-    /// that are missing then are lost to the backup, which says so. Blocks.
-    pub(crate) fn of_member(
-        (store, files): (&Store, &Arc<MediaFiles>),
-        needed: Position,
-        (request_checkpoint, lacks_files): (impl Fn(), impl Fn() -> bool),
-        (roost, directory, made_ms): (&str, String, u64),
-    ) -> Result<Self, NodeBackupError> {
-        let start = Instant::now();
-        let held = files.hold();
+        let needed = if log_dir.is_some() { 0 } else { last() };
         loop {
             let is_late = start.elapsed() > WAIT;
-            let rows = store.snapshot()?.filter(|rows| rows.applied() >= needed.0);
-            let lacks_rows = rows.is_none();
-            if let Some(rows) = rows
-                && (is_late || !lacks_files())
-            {
-                let last = rows.applied();
-                let of = (None, (store.clone(), held));
-                return Ok(Self::of(rows, of, last, (roost, Some(directory), made_ms)));
-            }
-            if is_late {
-                return Err(NodeBackupError::Busy);
-            }
-            if lacks_rows {
-                request_checkpoint();
+            // Before the rows, so that no segment with groups after them can be cut before it is open.
+            let log = log_dir.map(|dir| open_log(dir, store)).transpose()?;
+            let rows = store.snapshot()?.filter(|rows| rows.applied() >= needed);
+            match rows {
+                Some(rows) if is_late || !lacks_files() => {
+                    let (mut log, mut up_to) = (log, rows.applied());
+                    if let Some(log) = &mut log {
+                        up_to = last();
+                        log.refresh()?;
+                    }
+                    let of = (log, (store.clone(), held));
+                    return Ok(Self::of(rows, of, up_to, (roost, Some(directory), made_ms)));
+                }
+                Some(_) => {}
+                None if is_late => return Err(NodeBackupError::Busy),
+                None => request_checkpoint(),
             }
             thread::sleep(PAUSE);
         }
@@ -234,6 +209,12 @@ impl Backup {
         }
         Ok(writer.finish().map_err(BackupError::Io)?)
     }
+}
+
+/// Groups before the checkpoint are not needed, and many of their segments may be kept for an archive.
+fn open_log(dir: &Path, store: &Store) -> Result<LogReader, NodeBackupError> {
+    let before = Position(store.snapshot()?.map_or(0, |rows| rows.applied()));
+    Ok(LogReader::open_after(Arc::new(RealDisk), dir, before, usize::MAX)?)
 }
 
 fn write_rows<W: Write>(rows: Snapshot, writer: &mut Writer<W>) -> Result<(), NodeBackupError> {

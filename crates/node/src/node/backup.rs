@@ -3,8 +3,6 @@
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use commitlog::Position;
-
 use super::Node;
 use crate::backup::last_backup::note_backup;
 use crate::backup::{Backup, NodeBackupError};
@@ -37,13 +35,9 @@ impl Node {
             shared.checkpoint_due.store(true, Ordering::Release);
             shared.inbox.wake();
         };
-        if shared.cluster.is_some() {
-            let lacks_files =
-                || shared.exchange.as_ref().is_some_and(|exchange| exchange.missing().1);
-            let wait = (request_checkpoint, lacks_files);
-            return Backup::of_member(of, Position(last()), wait, made);
-        }
-        Backup::of_running(of, &shared.log_dir, (last, request_checkpoint), made)
+        let lacks_files = || shared.exchange.as_ref().is_some_and(|exchange| exchange.missing().1);
+        let log_dir = shared.cluster.is_none().then_some(&*shared.log_dir);
+        Backup::of_running(of, log_dir, (last, request_checkpoint), lacks_files, made)
     }
 }
 
