@@ -1,6 +1,6 @@
 //! Applying commands whose rule may panic. Such a command is in the log already: if the process ended, every start would
 //! apply it again, and in a cluster so would every node. So its changes are taken back, its outcome is an internal error,
-//! and the next command is applied.
+//! and the next command is applied. Rules also say what a command costs before it is logged: if these panic, it is refused.
 //!
 //! - **Invariant:** the outcome depends on nothing but the command and the rows, as any other outcome: all nodes, and
 //!   replays, agree. The stamps of the command are used, and the digest has the failure.
@@ -127,20 +127,31 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         self.rows.put_totals(Totals { revocations, hidings, ..totals });
     }
 
-    /// Whether something is admitted, as `admits` says by the rules of costs; not if these panicked.
+    /// Whether something is admitted that another node may have logged, as `admits` says by the rules of costs; not if these
+    /// panicked.
     pub(super) fn decide(
         &mut self,
         applied: Applied<'_>,
         admits: impl FnOnce(&mut Self) -> bool,
     ) -> bool {
-        if self.shared.is_none() {
-            return true;
-        }
-        let decided = catch_rules(|| admits(self));
-        if decided.is_none() {
+        self.shared.is_none() || self.judge(applied, admits).unwrap_or(false)
+    }
+
+    /// What the rules of costs say of something; none if they panicked.
+    pub(super) fn judge<O>(
+        &mut self,
+        applied: Applied<'_>,
+        judge: impl FnOnce(&mut Self) -> O,
+    ) -> Option<O> {
+        let judged = catch_rules(|| {
+            #[cfg(test)]
+            fault::panic_if_cost_seeded(applied);
+            judge(self)
+        });
+        if judged.is_none() {
             self.report(applied, None);
         }
-        decided.unwrap_or(false)
+        judged
     }
 
     fn report(&mut self, applied: Applied<'_>, stamp: Option<Stamp>) {

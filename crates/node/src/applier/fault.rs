@@ -31,6 +31,13 @@ fn is_wanted(applied: Applied<'_>) -> bool {
     text.as_ref().is_some_and(|text| applied.text().contains(text))
 }
 
+/// Panics if a test wants that when costs are computed.
+#[cfg(test)]
+pub(super) fn panic_if_cost_seeded(applied: Applied<'_>) {
+    let is_wanted = of_thread::COST_TEXT.get().is_some_and(|text| applied.text().contains(text));
+    assert!(!is_wanted, "a panic that a test wants");
+}
+
 #[cfg(test)]
 pub(super) mod of_thread {
     use std::cell::Cell;
@@ -38,6 +45,8 @@ pub(super) mod of_thread {
     thread_local! {
         /// The text of the variable, for one test.
         pub(in crate::applier) static TEXT: Cell<Option<&'static str>> = const { Cell::new(None) };
+        /// The same for costs.
+        pub(in crate::applier) static COST_TEXT: Cell<Option<&'static str>> = const { Cell::new(None) };
     }
 }
 

@@ -9,6 +9,7 @@ use kv::{KeyOp, KeyOps, KeyRefusal, KeyRowsMut, OpPlace};
 use rows::{CHANGE_BYTES_MAX, CHANGE_ROWS_MAX, Cost, WORK_PER_ROW};
 use smallvec::SmallVec;
 
+use super::caught::Applied;
 use super::lengths::GroupLengths;
 use super::pieces::{Range, TakenOps, Unit, log_pieces, next_unit};
 use super::queue::{Part, Queued, Rest, Waiting};
@@ -288,7 +289,15 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
                     let rest = Rest::Keys { ops, next, reads };
                     return Grouped::Costly(Queued { id, ticket, rest, is_long });
                 }
-                let Some(taken) = self.take_ops(group, &ops, next, costly || !whole) else {
+                let taken = self.judge(Applied::Ops(&ops), |applier| {
+                    applier.take_ops(group, &ops, next, costly || !whole)
+                });
+                let failed = || {
+                    let pieces = [Range::Refused(ops.len() - next.ops, KeyRefusal::Internal)];
+                    let held = self.answers.empty();
+                    TakenOps { pieces: pieces.into(), up_to: ops.end(), held }
+                };
+                let Some(taken) = taken.unwrap_or_else(|| Some(failed())) else {
                     let rest = Rest::Keys { ops, next, reads };
                     return Grouped::Costly(Queued { id, ticket, rest, is_long });
                 };

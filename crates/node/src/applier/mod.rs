@@ -260,8 +260,8 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
     }
 
     /// The facts of buckets.
-    fn keys(&self) -> kv::Facts<'_, R> {
-        kv::Facts::new(&self.rows.inner)
+    fn keys(&self) -> kv::Facts<'_, HashedRows<R>> {
+        kv::Facts::new(&self.rows)
     }
 
     /// The rows, for checkpoints: nothing else changes them.

@@ -5,14 +5,19 @@
 //! start with the same memory can load them. A replay checks nothing: commands in the log were admitted. In a log that
 //! several nodes share each group is checked again when it is applied: see `shared`.
 
-use feed::{Command, Refusal, Reply, Request};
+use feed::{Command, Facts, Refusal, Reply, Request};
 use kv::KeyRowsMut;
+use rows::Cost;
 
 use super::Applier;
+use super::caught::Applied;
 use super::group::{Group, Grouped};
 use super::queue::{Part, Queued, Rest, Waiting};
 use crate::submission::entry::{Entry, request_bytes};
 use crate::views::samples::{TAUGHT_BYTES, taught_bytes};
+
+/// The reply to a command whose cost the rules failed to compute.
+const INTERNAL: Reply = Reply { outcome: Err(Refusal::Internal), replayed: false };
 
 /// Changes of samples by a group.
 #[derive(Default)]
@@ -64,7 +69,7 @@ enum Admission {
 impl<R: KeyRowsMut, T> Applier<R, T> {
     /// Takes as many of the commands as there is room for.
     pub(super) fn take_requests(
-        &self,
+        &mut self,
         group: &mut Group<T>,
         id: u64,
         ticket: T,
@@ -72,11 +77,14 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
     ) -> Grouped<T> {
         let (mut count, mut waits) = (0, false);
         while let Some(request) = requests.as_slice().first() {
-            let cost = request.cost();
-            if group.is_shared_out() || !group.has_room(&cost, 1, request_bytes(request)) {
-                break;
-            }
-            let admission = self.admission(&mut group.samples, request);
+            let judged = self.judge(Applied::Command(&request.command), |applier| {
+                let cost = request.cost();
+                let fits =
+                    !group.is_shared_out() && group.has_room(&cost, 1, request_bytes(request));
+                fits.then(|| (cost, applier.admission(&mut group.samples, request)))
+            });
+            let failed = (Cost::default(), Admission::Answered(INTERNAL));
+            let Some((cost, admission)) = judged.unwrap_or(Some(failed)) else { break };
             if matches!(admission, Admission::Waits) {
                 waits = true;
                 break;
@@ -109,7 +117,8 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         if !matches!(request.command, Command::AddSample { .. }) {
             return Admission::Admitted;
         }
-        let bytes = *group.bytes.get_or_insert_with(|| taught_bytes(self.facts()));
+        let facts = Facts::new(&self.rows);
+        let bytes = *group.bytes.get_or_insert_with(|| taught_bytes(facts));
         if bytes.saturating_add(TAUGHT_BYTES) <= self.taught_bytes_max {
             return Admission::Admitted;
         }
@@ -123,9 +132,10 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
     /// retry.
     pub(super) fn answer_without_memory(&self, request: &Request) -> Reply {
         let full = Reply { outcome: Err(Refusal::SamplesFull), replayed: false };
-        let last = self.rows.inner.totals().last_stamp;
+        let facts = Facts::new(&self.rows);
+        let last = facts.totals().last_stamp;
         let Some((idempotency, last)) = request.idempotency.as_ref().zip(last) else { return full };
-        match self.facts().remembered(idempotency, last) {
+        match facts.remembered(idempotency, last) {
             Some((content, outcome)) if content == idempotency.content => {
                 Reply { outcome, replayed: true }
             }

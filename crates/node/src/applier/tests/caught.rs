@@ -9,7 +9,7 @@ use rows::{PointTable, PutRows as _, Rows as _, outside_rules};
 use super::*;
 use crate::applier::HashedRows;
 use crate::applier::caught::Applied;
-use crate::applier::fault::of_thread::TEXT;
+use crate::applier::fault::of_thread::{COST_TEXT, TEXT};
 
 const FAILED: KeyAnswer = KeyAnswer::Refused(KeyRefusal::Internal);
 
@@ -68,6 +68,32 @@ fn a_command_whose_rule_panics_changes_nothing_and_those_after_it_are_applied() 
     let restarted = Applier::<_, usize>::new(rows, MemoryBudget::new(1), 0);
     assert_eq!(restarted.last_ms_of(&[], now_ms), world.applier.last_ms_of(&[], now_ms));
     assert_eq!(world.replayed(), world.applier.rows.inner);
+}
+
+#[test]
+fn what_panics_before_the_log_is_refused_and_not_logged() {
+    COST_TEXT.set(Some("boom"));
+    let mut world = World::new(1 << 20);
+    let users = world.requests(vec![register("ann"), register("boom"), register("bob")]);
+    let read = ReadAt { before: 1, bucket: ZERO, keys: vec![b"a"[..].into()] };
+    let keys = world.keys(&[put("a", b"1"), set_range("boom", 3)], vec![read]);
+    let others = world.keys(&[put("c", b"4")], vec![]);
+    let tickets = [users.ticket, keys.ticket, others.ticket];
+    world.work(vec![users, keys, others]);
+    let outcomes = world.outcomes(tickets[0]);
+    assert!(outcomes[0].is_ok() && outcomes[2].is_ok());
+    assert_eq!(outcomes[1], Err(Refusal::Internal));
+    assert_eq!(world.key_answers(tickets[1]), [FAILED, FAILED]);
+    assert_ne!(world.key_answers(tickets[2]), [FAILED]);
+    let has_boom = |payload: &[u8]| payload.windows(4).any(|word| word == b"boom");
+    assert!(!world.log.iter().any(|(_, payload)| has_boom(payload)), "it is not logged");
+    assert_eq!(world.applier.failures(), 2);
+    assert_eq!(world.replayed(), world.applier.rows.inner);
+    // Nothing is logged for what fails alone.
+    let (logged, last) = (world.log.len(), world.requests(vec![register("boom")]));
+    let ticket = last.ticket;
+    world.work(vec![last]);
+    assert_eq!((world.outcomes(ticket), world.log.len()), (vec![Err(Refusal::Internal)], logged));
 }
 
 /// Caches are valid while these numbers are the same.
