@@ -7,15 +7,20 @@ use super::{From, Mend, Rows};
 use crate::due::{Due, DueWork};
 
 impl Mend {
-    /// Rows whose record must exist and say so.
+    /// Rows whose record must exist and say so. What removes rows begins again: some that it removed may be back, of an older
+    /// file, and nothing else looks for them.
     pub(super) fn due<R: Scan + RowsMut>(
         &mut self,
         step: &mut Rows<'_, R>,
         from: &[u8],
     ) -> Option<From> {
-        step.each_name(NameTable::Due, from, |step, name, _| {
-            if !Due::of_name(name).is_some_and(|due| self.is_due(step, due)) {
-                step.remove_named(NameTable::Due, name);
+        step.each_name(NameTable::Due, from, |step, name, progress| {
+            match Due::of_name(name).filter(|due| self.is_due(step, *due)) {
+                None => step.remove_named(NameTable::Due, name),
+                Some(due) if due.work.removes() && !progress.is_empty() => {
+                    step.rows.put_name(NameTable::Due, name, Some(Value::new()));
+                }
+                Some(_) => {}
             }
         })
     }
