@@ -177,8 +177,8 @@ pub const PINS_MAX: usize = 5;
 /// A post younger than this, in milliseconds, is not shown again by a boost to followers of its author, and not twice by
 /// boosts of several users: a day.
 pub const BOOST_RECENT_MS: u64 = 86_400_000;
-/// Most earlier boosts that a boost knows. More than this many users must boost between two whom a reader follows, within
-/// a day, for the post to be at home twice.
+/// Most earlier boosts that a boost knows. So many users must boost between two whom a reader follows, within a day, for the
+/// post to be at home twice.
 pub const EARLIER_BOOSTS_MAX: usize = 16;
 /// Most notifications of one user that are stored; the oldest are removed for new ones. Mentions are not stored again.
 pub const NOTIFICATIONS_MAX: u32 = 1_000;
