@@ -6,7 +6,7 @@
 use kv::{CURSOR_STEP, KeyRow, Space, WalkLimit, is_possible_key};
 use rows::Stamp;
 
-use crate::disk::Part;
+use crate::disk::KeyspaceKind;
 use crate::error::{StoreError, unreadable};
 use crate::key_table::{last_of, shard_of};
 use crate::layout;
@@ -28,10 +28,10 @@ impl Store {
     /// The row of a key if it is known without reading the disk: `Some(None)` if there is none.
     #[must_use]
     pub fn key_in_memory(&self, space: Space, key: &[u8]) -> Option<Option<KeyRow>> {
-        self.known_key(self.shared().hasher.hash(space, key), space, key)
+        self.cached_key(self.shared().hasher.hash(space, key), space, key)
     }
 
-    fn known_key(&self, hash: u64, space: Space, key: &[u8]) -> Option<Option<KeyRow>> {
+    fn cached_key(&self, hash: u64, space: Space, key: &[u8]) -> Option<Option<KeyRow>> {
         let shared = self.shared();
         if !is_possible_key(key) {
             // No layer has such a key, and the engine does not accept it.
@@ -76,10 +76,10 @@ impl Store {
         let shared = self.shared();
         let hash = shared.hasher.hash(space, key);
         let noted = shared.resident.checkpoints();
-        if let Some(known) = self.known_key(hash, space, key) {
-            return known;
+        if let Some(row) = self.cached_key(hash, space, key) {
+            return row;
         }
-        let row = match shared.disk.point(Part::Facts, &layout::key(space, hash, key)) {
+        let row = match shared.disk.point(KeyspaceKind::Facts, &layout::key(space, hash, key)) {
             Some(bytes) => decode(space, key, &bytes),
             // That there is no such row is stored in memory like a row.
             None => KeyRow::removed(space, key, Stamp(0)),

@@ -4,7 +4,7 @@ use hashbrown::HashMap;
 use kv::limits::NUMBERED_BUCKETS;
 use kv::{Bucket, BucketId, Space};
 
-use crate::disk::{Disk, Part};
+use crate::disk::{Disk, KeyspaceKind};
 use crate::error::StoreError;
 use crate::layout;
 
@@ -20,7 +20,7 @@ impl Buckets {
         let numbered = (0..NUMBERED_BUCKETS)
             .map(|number| (BucketId(number.into()), Bucket::empty(Space(number))));
         let mut buckets = Self { by_id: numbered.collect(), keys: 0 };
-        for row in disk.prefix(Part::Facts, &layout::BUCKETS_PREFIX) {
+        for row in disk.prefix(KeyspaceKind::Facts, &layout::BUCKETS_PREFIX) {
             let (key, bytes) = row?;
             let (Some(id), Some(bucket)) = (layout::read_bucket(&key), Bucket::decode(&bytes))
             else {

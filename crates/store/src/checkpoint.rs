@@ -8,7 +8,7 @@ use std::time::Duration;
 use kv::{Bucket, KeyRow};
 use rows::{SetTable, Table, Totals, Value};
 
-use crate::disk::{Disk, Part};
+use crate::disk::{Disk, KeyspaceKind};
 use crate::error::StoreError;
 use crate::fold::fold;
 use crate::head::Head;
@@ -59,7 +59,7 @@ impl Checkpoint {
                 rows.put(&layout::HEAD, Some(head))?;
                 rows.owners(&shared, &sets)?;
                 rows.tables(&shared.disk, &frozen, &sets)?;
-                if part == Part::Facts {
+                if part == KeyspaceKind::Facts {
                     rows.buckets(&frozen)?;
                     rows.keys(&keys_of_buckets)?;
                 }
@@ -71,12 +71,12 @@ impl Checkpoint {
         // A crash in between leaves ephemeral rows newer than the facts, which the rules allow. In the
         // opposite order, rows would be missing.
         let ephemeral = if frozen.has_ephemeral() {
-            ingest(Part::Ephemeral, &applied.to_le_bytes())?
+            ingest(KeyspaceKind::Ephemeral, &applied.to_le_bytes())?
         } else {
             (0, 0)
         };
         let head = Head { applied, hasher: shared.hasher, totals };
-        let facts = ingest(Part::Facts, &head.encode())?;
+        let facts = ingest(KeyspaceKind::Facts, &head.encode())?;
         let (put, removed) = (ephemeral.0 + facts.0, ephemeral.1 + facts.1);
         let stats = CheckpointStats { applied, put, removed };
         shared.resident.take_over(keys_of_buckets.into_iter());
@@ -110,8 +110,8 @@ struct Owner {
 }
 
 impl Sets {
-    fn of(part: Part, owners: &Owners, overlay: &Overlay) -> Self {
-        let tables = SetTable::ALL.into_iter().filter(|table| Part::of_set(*table) == part);
+    fn of(part: KeyspaceKind, owners: &Owners, overlay: &Overlay) -> Self {
+        let tables = SetTable::ALL.into_iter().filter(|table| KeyspaceKind::of_set(*table) == part);
         let changes = tables.filter(|table| table.has_dense_owners()).map(|table| {
             let mut changed = Vec::new();
             let all = overlay.sorted_sets(table, |id, items| -> Result<(), Infallible> {
@@ -141,7 +141,7 @@ impl Sets {
 
 /// An ingestion that counts.
 struct Ingest<'a, 'b> {
-    part: Part,
+    part: KeyspaceKind,
     write: &'a mut WriteRow<'b>,
     put: u64,
     removed: u64,
@@ -175,16 +175,18 @@ impl Ingest<'_, '_> {
         let part = self.part;
         for table in Table::all() {
             match table {
-                Table::Point(table) if Part::of_point(table) == part => {
+                Table::Point(table) if KeyspaceKind::of_point(table) == part => {
                     overlay.sorted_points(table, |key, value| {
                         self.put(&layout::point(table, key), value.map(Value::as_slice))
                     })?;
                 }
-                Table::Set(table) if table.is_packed() && Part::of_set(table) == part => {
+                Table::Set(table) if table.is_packed() && KeyspaceKind::of_set(table) == part => {
                     self.packed(table, disk, overlay, sets.of_table(table))?;
                 }
-                Table::Set(table) if Part::of_set(table) == part => self.set(table, overlay)?,
-                Table::Name(table) if part == Part::Facts => {
+                Table::Set(table) if KeyspaceKind::of_set(table) == part => {
+                    self.set(table, overlay)?;
+                }
+                Table::Name(table) if part == KeyspaceKind::Facts => {
                     overlay.sorted_names(table, |key, value| {
                         self.put(&layout::name(table, key), value.map(Value::as_slice))
                     })?;

@@ -60,14 +60,14 @@ const L0_TABLES: u8 = 4;
 
 /// One of the two keyspaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum KeyspaceKind {
     /// Everything that is not ephemeral.
     Facts,
     /// The rows of ephemeral tables.
     Ephemeral,
 }
 
-impl Part {
+impl KeyspaceKind {
     /// The keyspace of the rows of `table`.
     pub(crate) fn of_point(table: PointTable) -> Self {
         if table.is_ephemeral() { Self::Ephemeral } else { Self::Facts }
@@ -119,7 +119,7 @@ impl Disk {
             }
             fs::create_dir_all(&new).map_err(at(&new))?;
             let disk = Self::open_at(&new, cache_bytes)?;
-            disk.ingest(Part::Facts, |write| write(&layout::HEAD, Some(head)))?;
+            disk.ingest(KeyspaceKind::Facts, |write| write(&layout::HEAD, Some(head)))?;
             drop(disk);
             fs::rename(&new, &facts).map_err(at(&facts))?;
             File::open(dir).and_then(|dir| dir.sync_all()).map_err(at(dir))?;
@@ -181,20 +181,20 @@ impl Disk {
         let (facts, ephemeral) = (Keyspace::Memory(facts), Keyspace::Memory(ephemeral));
         let disk = Self { database: None, facts, ephemeral, ingesting: Mutex::new(()) };
         if is_new {
-            disk.ingest(Part::Facts, |write| write(&layout::HEAD, Some(head)))?;
+            disk.ingest(KeyspaceKind::Facts, |write| write(&layout::HEAD, Some(head)))?;
         }
         Ok(disk)
     }
 
-    fn keyspace(&self, part: Part) -> &Keyspace {
+    fn keyspace(&self, part: KeyspaceKind) -> &Keyspace {
         match part {
-            Part::Facts => &self.facts,
-            Part::Ephemeral => &self.ephemeral,
+            KeyspaceKind::Facts => &self.facts,
+            KeyspaceKind::Ephemeral => &self.ephemeral,
         }
     }
 
     /// The value of `key`.
-    pub(crate) fn point(&self, part: Part, key: &[u8]) -> Option<fjall::Slice> {
+    pub(crate) fn point(&self, part: KeyspaceKind, key: &[u8]) -> Option<fjall::Slice> {
         self.keyspace(part).get(key).unwrap_or_else(|error| unreadable("reading a row", &error))
     }
 
@@ -205,7 +205,7 @@ impl Disk {
         keys: RangeInclusive<u64>,
     ) -> impl DoubleEndedIterator<Item = (u64, fjall::Slice)> {
         let names = layout::point(table, *keys.start())..=layout::point(table, *keys.end());
-        self.keyspace(Part::of_point(table)).range(names).map(|row| {
+        self.keyspace(KeyspaceKind::of_point(table)).range(names).map(|row| {
             let (key, value) =
                 row.into_inner().unwrap_or_else(|error| unreadable("reading points", &error));
             match key.last_chunk() {
@@ -220,7 +220,7 @@ impl Disk {
 
     /// The items of `owner`, of which the disk may have what `state` says.
     pub(crate) fn set(&self, table: SetTable, owner: u64, state: State) -> Set<'_> {
-        Set { keyspace: self.keyspace(Part::of_set(table)), table, owner, state }
+        Set { keyspace: self.keyspace(KeyspaceKind::of_set(table)), table, owner, state }
     }
 
     /// The first key of the facts from `from` to before `end`.
@@ -250,7 +250,7 @@ impl Disk {
     /// All rows whose keys begin with `prefix`.
     pub(crate) fn prefix(
         &self,
-        part: Part,
+        part: KeyspaceKind,
         prefix: &[u8],
     ) -> impl Iterator<Item = Result<(fjall::Slice, fjall::Slice), StoreError>> {
         self.keyspace(part).prefix(prefix).map(|row| Ok(row.into_inner()?))
@@ -259,19 +259,19 @@ impl Disk {
     /// The rows of a range of keys, read one by one.
     pub(crate) fn range(
         &self,
-        part: Part,
+        part: KeyspaceKind,
         keys: RangeInclusive<impl AsRef<[u8]>>,
     ) -> impl Iterator<Item = Result<(fjall::Slice, fjall::Slice), StoreError>> {
         self.keyspace(part).range(keys).map(|row| Ok(row.into_inner()?))
     }
 
     /// All rows of a keyspace as they are now; the files that hold them stay until the iterator is dropped.
-    pub(crate) fn all(&self, part: Part) -> RowIter {
+    pub(crate) fn all(&self, part: KeyspaceKind) -> RowIter {
         self.keyspace(part).prefix(&[])
     }
 
     /// The files of the tables of a keyspace, with the checksum that the engine has noted of each.
-    pub(crate) fn tables(&self, part: Part) -> Vec<(PathBuf, u128)> {
+    pub(crate) fn tables(&self, part: KeyspaceKind) -> Vec<(PathBuf, u128)> {
         let Some(keyspace) = self.keyspace(part).fjall() else { return Vec::new() };
         let version = keyspace.tree.current_version();
         let tables = version.iter_tables();
@@ -282,10 +282,10 @@ impl Disk {
     /// once; a key without a value removes its row.
     pub(crate) fn ingest<T>(
         &self,
-        part: Part,
+        part: KeyspaceKind,
         rows: impl FnOnce(&mut WriteRow<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let _whole = (part == Part::Ephemeral).then(|| self.ingesting.lock());
+        let _whole = (part == KeyspaceKind::Ephemeral).then(|| self.ingesting.lock());
         let done = self.keyspace(part).ingest(rows)?;
         if let Some(database) = &self.database {
             // An ingestion succeeds even if the compaction thread has died; this returns its error, and writes

@@ -18,7 +18,7 @@ const CHUNK: usize = 256;
 const ALLOCATION: usize = 16;
 
 /// The state of a row in a layer: unknown, removed, or its value.
-pub(crate) type Known<T> = Option<Option<T>>;
+pub(crate) type LayerRow<T> = Option<Option<T>>;
 
 /// An ordered map of one owner's dirty items.
 #[derive(Default)]
@@ -130,7 +130,7 @@ impl Items {
     }
 
     /// Sets `item`; returns by how many bytes the memory held here grew, and its state before.
-    pub(crate) fn put(&mut self, item: u64, state: Option<u64>) -> (usize, Known<u64>) {
+    pub(crate) fn put(&mut self, item: u64, state: Option<u64>) -> (usize, LayerRow<u64>) {
         let list = self.chunks.capacity();
         let (at, split_off) = self.room_for(item);
         let Some(chunk) = self.chunks.get_mut(at) else { unreachable!("room was just made") };

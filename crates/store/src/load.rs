@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use kv::{Bucket, BucketId, KeyRow};
 use rows::{NameTable, PointTable, PutRows, SetTable, Totals, Value};
 
-use crate::disk::{Disk, Part};
+use crate::disk::{Disk, KeyspaceKind};
 use crate::error::StoreError;
 use crate::hash::random_hasher;
 use crate::head::Head;
@@ -99,12 +99,12 @@ impl Loader {
     pub fn put_key(&mut self, row: &KeyRow) {
         let hash = self.head.hasher.hash(row.space(), row.key());
         let key = layout::key(row.space(), hash, row.key());
-        self.put(Part::Facts, &key, &layout::encode_key_row(row));
+        self.put(KeyspaceKind::Facts, &key, &layout::encode_key_row(row));
     }
 
     /// Puts a bucket.
     pub fn put_bucket(&mut self, id: BucketId, bucket: Bucket) {
-        self.put(Part::Facts, &layout::bucket(id), &bucket.encode());
+        self.put(KeyspaceKind::Facts, &layout::bucket(id), &bucket.encode());
     }
 
     /// Writes to disk what was put, and gives the sizes of the sets of users to `each_set`. Blocks.
@@ -115,10 +115,10 @@ impl Loader {
         self.check()?;
         let Self { folder, disk, facts, ephemeral, of_users, owners, .. } = self;
         let at = |source| StoreError::Io { path: folder.clone(), source };
-        disk.ingest(Part::Ephemeral, |write| {
+        disk.ingest(KeyspaceKind::Ephemeral, |write| {
             SortedRows::new(ephemeral, &at)?.put_below(u8::MAX, write)
         })?;
-        disk.ingest(Part::Facts, |write| {
+        disk.ingest(KeyspaceKind::Facts, |write| {
             let mut rows = SortedRows::new(facts, &at)?;
             for table in SetTable::ALL.into_iter().filter(|table| table.is_packed()) {
                 rows.put_below(table.tag(), write)?;
@@ -145,20 +145,20 @@ impl Loader {
         self.begin_line(0);
         self.head.totals = totals;
         let head = self.head.encode();
-        self.put(Part::Ephemeral, &layout::HEAD, &self.head.applied.to_le_bytes());
-        self.put(Part::Facts, &layout::HEAD, &head);
-        self.put(Part::Facts, &layout::FENCE, &[0; layout::FENCE_BYTES]);
+        self.put(KeyspaceKind::Ephemeral, &layout::HEAD, &self.head.applied.to_le_bytes());
+        self.put(KeyspaceKind::Facts, &layout::HEAD, &head);
+        self.put(KeyspaceKind::Facts, &layout::FENCE, &[0; layout::FENCE_BYTES]);
         for ((table, block), bytes) in std::mem::take(&mut self.owners.blocks) {
-            self.put(Part::of_set(table), &layout::owners(table, block), &bytes);
+            self.put(KeyspaceKind::of_set(table), &layout::owners(table, block), &bytes);
         }
         self.write(&mut |_, _, _| {})
     }
 
-    fn put(&mut self, part: Part, key: &[u8], value: &[u8]) {
+    fn put(&mut self, part: KeyspaceKind, key: &[u8], value: &[u8]) {
         let row = SortedRow { key: key.into(), line: self.line, value: value.into() };
         let pushed = match part {
-            Part::Facts => self.facts.push(row),
-            Part::Ephemeral => self.ephemeral.push(row),
+            KeyspaceKind::Facts => self.facts.push(row),
+            KeyspaceKind::Ephemeral => self.ephemeral.push(row),
         };
         self.failed = self.failed.take().or(pushed.err());
     }
@@ -168,7 +168,7 @@ impl Loader {
 impl PutRows for Loader {
     fn put_point(&mut self, table: PointTable, key: u64, value: Option<Value>) {
         if let Some(value) = value {
-            self.put(Part::of_point(table), &layout::point(table, key), &value);
+            self.put(KeyspaceKind::of_point(table), &layout::point(table, key), &value);
         }
     }
 
@@ -184,12 +184,12 @@ impl PutRows for Loader {
         self.owners.note(table, owner);
         let number = number.to_be_bytes();
         let number = layout::encode_number(&number);
-        self.put(Part::of_set(table), &layout::set(table, owner, item), number);
+        self.put(KeyspaceKind::of_set(table), &layout::set(table, owner, item), number);
     }
 
     fn put_name(&mut self, table: NameTable, key: &[u8], value: Option<Value>) {
         if let Some(value) = value {
-            self.put(Part::Facts, &layout::name(table, key), &value);
+            self.put(KeyspaceKind::Facts, &layout::name(table, key), &value);
         }
     }
 }

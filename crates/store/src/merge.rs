@@ -79,8 +79,8 @@ pub(crate) fn members(layers: &mut [&mut dyn Iterator<Item = Row>], span: Span) 
         let Some(item) = first else { break };
         let mut state = None;
         for head in &mut heads {
-            if let Some((_, known)) = head.next.filter(|row| row.0 == item) {
-                state.get_or_insert(known);
+            if let Some((_, row)) = head.next.filter(|row| row.0 == item) {
+                state.get_or_insert(row);
                 head.next = head.rows.next();
             }
         }

@@ -8,7 +8,7 @@ use parking_lot::RwLock;
 use rows::{SetTable, Totals};
 
 use crate::buckets::Buckets;
-use crate::disk::{Disk, Part, name_file};
+use crate::disk::{Disk, KeyspaceKind, name_file};
 use crate::error::StoreError;
 use crate::hash::random_hasher;
 use crate::head::Head;
@@ -61,7 +61,8 @@ impl Store {
     }
 
     fn open_on(disk: Disk, options: StoreOptions) -> Result<(StoreWriter, u64), StoreError> {
-        let Head { applied, hasher, totals } = match disk.point(Part::Facts, &layout::HEAD) {
+        let Head { applied, hasher, totals } = match disk.point(KeyspaceKind::Facts, &layout::HEAD)
+        {
             Some(head) => Head::read(&head)?,
             None => return Err(StoreError::Damaged("the row that describes it is missing")),
         };
@@ -69,7 +70,7 @@ impl Store {
         let active = Arc::new(Overlay::new(hasher));
         let layers = ArcSwap::from_pointee(Layers { active: Arc::clone(&active), frozen: None });
         let buckets = RwLock::new(Buckets::read(&disk)?);
-        let no_keys = disk.prefix(Part::Facts, &layout::KEYS_PREFIX).next().is_none();
+        let no_keys = disk.prefix(KeyspaceKind::Facts, &layout::KEYS_PREFIX).next().is_none();
         let resident = Resident::new(options.bucket_bytes, no_keys, hasher);
         let totals = RwLock::new(totals);
         let revisions = Revisions::default();
@@ -82,7 +83,7 @@ fn read_owners(disk: &Disk) -> Result<Owners, StoreError> {
     let owners = Owners::default();
     for table in SetTable::ALL {
         let prefix = layout::owners_prefix(table.tag());
-        for row in disk.prefix(Part::of_set(table), &prefix) {
+        for row in disk.prefix(KeyspaceKind::of_set(table), &prefix) {
             let (key, bytes) = row?;
             let block = key.last_chunk().map(|block| u64::from_be_bytes(*block));
             if !block.is_some_and(|block| owners.restore(table, block, &bytes)) {

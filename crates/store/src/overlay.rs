@@ -19,7 +19,7 @@ use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use rows::{NameTable, PointTable, SetTable, Span, Value};
 
 use crate::hash::KeyHasher;
-use crate::items::{Items, Known};
+use crate::items::{Items, LayerRow};
 use crate::key_table::KeyTable;
 
 const SHARD_BITS: u32 = 6;
@@ -138,7 +138,7 @@ impl Overlay {
             || sets.any(|table| !self.sets(table).is_empty())
     }
 
-    pub(crate) fn point(&self, table: PointTable, key: u64) -> Known<Value> {
+    pub(crate) fn point(&self, table: PointTable, key: u64) -> LayerRow<Value> {
         self.points(table).shard(key).read().get(&key).cloned()
     }
 
@@ -154,7 +154,7 @@ impl Overlay {
         found
     }
 
-    pub(crate) fn member(&self, table: SetTable, owner: u64, item: u64) -> Known<u64> {
+    pub(crate) fn member(&self, table: SetTable, owner: u64, item: u64) -> LayerRow<u64> {
         self.sets(table).shard(owner).read().get(&owner)?.find(item)
     }
 
@@ -176,7 +176,7 @@ impl Overlay {
         }
     }
 
-    pub(crate) fn name(&self, table: NameTable, key: &[u8]) -> Known<Value> {
+    pub(crate) fn name(&self, table: NameTable, key: &[u8]) -> LayerRow<Value> {
         self.names(table).read().get(key).cloned()
     }
 
@@ -202,7 +202,7 @@ impl Overlay {
         table: PointTable,
         key: u64,
         value: Option<Value>,
-    ) -> (usize, Known<Value>) {
+    ) -> (usize, LayerRow<Value>) {
         put_point(&mut self.points(table).shard(key).write(), key, value)
     }
 
@@ -216,7 +216,7 @@ impl Overlay {
         &self,
         table: PointTable,
         rows: &[(u64, Option<Value>)],
-        before: &mut dyn FnMut(u64, Known<Value>),
+        before: &mut dyn FnMut(u64, LayerRow<Value>),
     ) -> usize {
         let mut grown = 0;
         let touch = |row: &Option<Value>| row.as_ref().map_or(0, |row| row.len() as u64);
@@ -240,7 +240,7 @@ impl Overlay {
         owner: u64,
         item: u64,
         value: Option<u64>,
-    ) -> (usize, Known<u64>) {
+    ) -> (usize, LayerRow<u64>) {
         put_member(&mut self.sets(table).shard(owner).write(), owner, item, value)
     }
 
@@ -259,7 +259,7 @@ impl Overlay {
         owners: &[u64],
         item: u64,
         value: Option<u64>,
-        before: &mut dyn FnMut(u64, Known<u64>),
+        before: &mut dyn FnMut(u64, LayerRow<u64>),
     ) -> usize {
         let mut grown = 0;
         self.sets(table).change_many(
@@ -281,7 +281,7 @@ impl Overlay {
         table: NameTable,
         key: &[u8],
         value: Option<Value>,
-    ) -> (usize, Known<Value>) {
+    ) -> (usize, LayerRow<Value>) {
         /// A B-tree's nodes are about 70 % full.
         const ENTRY: usize = (size_of::<Box<[u8]>>() + size_of::<Option<Value>>()) * 10 / 7;
         let heap = heap_bytes(value.as_ref());
@@ -339,7 +339,7 @@ fn put_point(
     shard: &mut HashMap<u64, Option<Value>>,
     key: u64,
     value: Option<Value>,
-) -> (usize, Known<Value>) {
+) -> (usize, LayerRow<Value>) {
     let heap = heap_bytes(value.as_ref());
     let before = shard.allocation_size();
     let replaced = shard.insert(key, value);
@@ -352,7 +352,7 @@ fn put_member(
     owner: u64,
     item: u64,
     value: Option<u64>,
-) -> (usize, Known<u64>) {
+) -> (usize, LayerRow<u64>) {
     if let Some(items) = shard.get_mut(&owner) {
         return items.put(item, value);
     }

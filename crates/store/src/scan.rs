@@ -4,7 +4,7 @@
 use kv::{Bucket, BucketId, KeyRows, KeyScan, Space};
 use rows::{MemberRow, PointTable, Scan, SetTable, Span, Value};
 
-use crate::disk::Part;
+use crate::disk::KeyspaceKind;
 use crate::error::{StoreError, unreadable};
 use crate::layout;
 use crate::shared::Store;
@@ -17,7 +17,7 @@ impl Store {
     /// Rows between two keys of the disk, decoded; and the first key that was not read.
     fn scan<T, K>(
         &self,
-        part: Part,
+        part: KeyspaceKind,
         keys: std::ops::RangeInclusive<impl AsRef<[u8]>>,
         limit: usize,
         decode: impl Fn(&[u8], &[u8]) -> Option<(K, T)>,
@@ -83,10 +83,11 @@ impl Scan for StoreWriter {
         limit: usize,
     ) -> (Vec<(u64, Value)>, Option<u64>) {
         let keys = layout::point(table, from)..=layout::point(table, u64::MAX);
-        let (found, next) = self.store().scan(Part::of_point(table), keys, limit, |key, value| {
-            let number = key.get(1..).and_then(|number| number.try_into().ok());
-            Some((u64::from_be_bytes(number?), Value::from_slice(value)))
-        });
+        let (found, next) =
+            self.store().scan(KeyspaceKind::of_point(table), keys, limit, |key, value| {
+                let number = key.get(1..).and_then(|number| number.try_into().ok());
+                Some((u64::from_be_bytes(number?), Value::from_slice(value)))
+            });
         let layers = self.store();
         let layers = layers.shared().layers.load();
         let now = |(key, value)| match layers.find(|layer| layer.point(table, key)) {
@@ -106,7 +107,7 @@ impl Scan for StoreWriter {
             self.store().scan_packed(table, (owner, item), limit)
         } else {
             let keys = layout::set(table, owner, item)..=layout::set(table, u64::MAX, u64::MAX);
-            self.store().scan(Part::of_set(table), keys, limit, |key, value| {
+            self.store().scan(KeyspaceKind::of_set(table), keys, limit, |key, value| {
                 let (_, owner) = layout::owner_of(key)?;
                 Some(((owner, layout::item_of(key)?), layout::decode_number(value)))
             })

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rows::Totals;
 
-use crate::disk::{Disk, Part};
+use crate::disk::{Disk, KeyspaceKind};
 use crate::error::StoreError;
 use crate::head::Head;
 use crate::keyspace::RowIter;
@@ -59,8 +59,8 @@ impl Snapshot {
     pub(crate) fn of(disk: &Disk) -> Result<Option<Self>, StoreError> {
         // An iterator reads the rows that existed when it was made. As a checkpoint writes ephemeral rows
         // first, those that are read second belong to the same checkpoint or to a later one.
-        let facts = Peeked::new(disk.all(Part::Facts))?;
-        let ephemeral = Peeked::new(disk.all(Part::Ephemeral))?;
+        let facts = Peeked::new(disk.all(KeyspaceKind::Facts))?;
+        let ephemeral = Peeked::new(disk.all(KeyspaceKind::Ephemeral))?;
         let head =
             facts.head().ok_or(StoreError::Damaged("the row that describes it is missing"))?;
         let Head { applied, totals, .. } = Head::read(head)?;
@@ -120,11 +120,13 @@ pub fn restore<S>(
     facts: impl FnOnce(&mut S, PutRow<'_>) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
     let disk = Disk::create(dir)?;
-    disk.ingest(Part::Ephemeral, |write| {
+    disk.ingest(KeyspaceKind::Ephemeral, |write| {
         ephemeral(source, &mut |key, value| write(key, Some(value)))
     })?;
-    disk.ingest(Part::Facts, |write| facts(source, &mut |key, value| write(key, Some(value))))?;
-    match disk.point(Part::Facts, &layout::HEAD) {
+    disk.ingest(KeyspaceKind::Facts, |write| {
+        facts(source, &mut |key, value| write(key, Some(value)))
+    })?;
+    match disk.point(KeyspaceKind::Facts, &layout::HEAD) {
         Some(_) => Ok(()),
         None => Err(StoreError::Damaged("the row that describes it is missing")),
     }

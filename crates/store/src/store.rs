@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use kv::{Bucket, BucketId, KeyRow, KeyRows, Space, WalkLimit};
 use rows::{NameTable, PointTable, Rows, SetTable, Span, Subject, Totals, Value};
 
-use crate::disk::Part;
+use crate::disk::KeyspaceKind;
 use crate::error::StoreError;
 use crate::layout;
 use crate::merge::{self, OverlayItems, OverlayNames};
@@ -25,7 +25,9 @@ impl Store {
     /// The files of rows as they are now, with the checksum of each.
     #[must_use]
     pub fn table_files(&self) -> Vec<(PathBuf, u128)> {
-        [Part::Facts, Part::Ephemeral].map(|part| self.shared().disk.tables(part)).concat()
+        [KeyspaceKind::Facts, KeyspaceKind::Ephemeral]
+            .map(|part| self.shared().disk.tables(part))
+            .concat()
     }
 
     /// Erases from every file of the store the ephemeral rows (texts and views of stories) whose removal
@@ -45,7 +47,7 @@ impl Store {
     pub fn had_ephemeral(&self) -> bool {
         let in_memory = |layer: &Overlay| layer.has_ephemeral().then_some(());
         self.shared().layers.load().find(in_memory).is_some()
-            || self.shared().disk.point(Part::Ephemeral, &layout::HEAD).is_some()
+            || self.shared().disk.point(KeyspaceKind::Ephemeral, &layout::HEAD).is_some()
     }
 
     /// The row `key` of `table` if it is in memory, that is, was changed since the last checkpoint.
@@ -119,8 +121,8 @@ impl Store {
             each(key, Some(Value::from_slice(&row)));
         }
         for key in keys {
-            if let Some(known) = layers.find(|layer| layer.point(table, key)) {
-                each(key, known);
+            if let Some(row) = layers.find(|layer| layer.point(table, key)) {
+                each(key, row);
             }
         }
     }
@@ -129,10 +131,11 @@ impl Store {
 impl Rows for Store {
     fn point(&self, table: PointTable, key: u64) -> Option<Value> {
         let layers = self.shared().layers.load();
-        if let Some(known) = layers.find(|layer| layer.point(table, key)) {
-            return known;
+        if let Some(row) = layers.find(|layer| layer.point(table, key)) {
+            return row;
         }
-        let row = self.shared().disk.point(Part::of_point(table), &layout::point(table, key));
+        let row =
+            self.shared().disk.point(KeyspaceKind::of_point(table), &layout::point(table, key));
         row.map(|row| Value::from_slice(&row))
     }
 
@@ -170,8 +173,8 @@ impl Rows for Store {
 
     fn member(&self, table: SetTable, owner: u64, item: u64) -> Option<u64> {
         let layers = self.shared().layers.load();
-        if let Some(known) = layers.find(|layer| layer.member(table, owner, item)) {
-            return known;
+        if let Some(row) = layers.find(|layer| layer.member(table, owner, item)) {
+            return row;
         }
         match self.shared().owners.state(table, owner) {
             State::NONE => None,
@@ -197,10 +200,10 @@ impl Rows for Store {
 
     fn name(&self, table: NameTable, key: &[u8]) -> Option<Value> {
         let layers = self.shared().layers.load();
-        if let Some(known) = layers.find(|layer| layer.name(table, key)) {
-            return known;
+        if let Some(row) = layers.find(|layer| layer.name(table, key)) {
+            return row;
         }
-        let row = self.shared().disk.point(Part::Facts, &layout::name(table, key));
+        let row = self.shared().disk.point(KeyspaceKind::Facts, &layout::name(table, key));
         row.map(|row| Value::from_slice(&row))
     }
 

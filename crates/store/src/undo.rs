@@ -6,16 +6,16 @@
 use kv::{Bucket, BucketId, KeyRow};
 use rows::{NameTable, PointTable, SetTable, Totals, Value};
 
-use crate::items::Known;
+use crate::items::LayerRow;
 
 /// Entries for which the memory is kept.
 const SPARE_ENTRIES: usize = 1_024;
 
 /// A row as the overlay had it before a change; unknown if the overlay had none.
 pub(crate) enum Before {
-    Point(PointTable, u64, Known<Value>),
-    Member(SetTable, u64, u64, Known<u64>),
-    Name(NameTable, Box<[u8]>, Known<Value>),
+    Point(PointTable, u64, LayerRow<Value>),
+    Member(SetTable, u64, u64, LayerRow<u64>),
+    Name(NameTable, Box<[u8]>, LayerRow<Value>),
     /// The row that was put, and the one that it replaced.
     Key(KeyRow, Option<KeyRow>),
     Bucket(BucketId, Option<Bucket>),

@@ -7,7 +7,7 @@ use kv::Bucket;
 use rows::{NameTable, PointTable, SetTable, Table};
 
 use crate::count::PackedCount;
-use crate::disk::{Disk, Part};
+use crate::disk::{Disk, KeyspaceKind};
 use crate::error::StoreError;
 use crate::head::Head;
 use crate::layout;
@@ -57,7 +57,9 @@ pub fn verify(dir: &Path) -> Result<RowsReport, StoreError> {
     let disk = Disk::open_existing(dir)?;
     let mut report = RowsReport::default();
     let mut described = false;
-    for (part, name) in [(Part::Facts, "facts"), (Part::Ephemeral, "texts and views of stories")] {
+    for (part, name) in
+        [(KeyspaceKind::Facts, "facts"), (KeyspaceKind::Ephemeral, "texts and views of stories")]
+    {
         for (file, checksum) in disk.tables(part) {
             report.files += 1;
             if let Some(what) = compare(&file, checksum) {
@@ -79,7 +81,7 @@ pub fn verify(dir: &Path) -> Result<RowsReport, StoreError> {
             };
             report.rows += 1;
             last = key.to_vec();
-            if part == Part::Facts && *key == layout::HEAD {
+            if part == KeyspaceKind::Facts && *key == layout::HEAD {
                 (report.applied, described) = (Head::read(&value)?.applied, true);
             } else if let Some(what) = report.count(&key, &value) {
                 report.damage.push(format!("the row {} is malformed: {what}", hex(&key)));

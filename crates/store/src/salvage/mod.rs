@@ -17,7 +17,7 @@ use lists::Lists;
 pub use merge::Hole;
 use merge::{Merge, Merged};
 
-use crate::disk::{Disk, Part};
+use crate::disk::{Disk, KeyspaceKind};
 use crate::error::StoreError;
 use crate::head::Head;
 use crate::layout::{self, WriteRow};
@@ -37,7 +37,7 @@ pub struct Salvage {
 }
 
 struct Keyspace {
-    part: Part,
+    part: KeyspaceKind,
     tables: Tables,
     /// With what is wrong.
     damaged: BTreeMap<PathBuf, String>,
@@ -74,8 +74,8 @@ impl Salvage {
     /// # Errors
     /// If a folder cannot be listed.
     pub fn open(dir: &Path) -> Result<Self, StoreError> {
-        let facts = Keyspace::open(Part::Facts, &dir.join(FACTS))?;
-        let ephemeral = Keyspace::open(Part::Ephemeral, &dir.join(EPHEMERAL))?;
+        let facts = Keyspace::open(KeyspaceKind::Facts, &dir.join(FACTS))?;
+        let ephemeral = Keyspace::open(KeyspaceKind::Ephemeral, &dir.join(EPHEMERAL))?;
         let mut damage = [&facts.tables.notes[..], &ephemeral.tables.notes].concat();
         for (keyspace, name) in [(&facts, FACTS), (&ephemeral, EPHEMERAL)] {
             if !keyspace.is_known {
@@ -128,7 +128,7 @@ impl Salvage {
         let disk = Disk::create(dir)?;
         let ephemeral = self.ephemeral.copy(base.ephemeral_below, &disk)?;
         let facts = self.facts.copy(base.facts_below, &disk)?;
-        if disk.point(Part::Facts, &layout::HEAD).is_none() {
+        if disk.point(KeyspaceKind::Facts, &layout::HEAD).is_none() {
             return Err(StoreError::Damaged("the row that describes it is missing"));
         }
         let corrected = [facts.corrected, ephemeral.corrected].concat();
@@ -137,7 +137,7 @@ impl Salvage {
 }
 
 impl Keyspace {
-    fn open(part: Part, path: &Path) -> Result<Self, StoreError> {
+    fn open(part: KeyspaceKind, path: &Path) -> Result<Self, StoreError> {
         let tables = if path.is_dir() { manifest::salvage(path)? } else { None };
         let is_known = tables.is_some();
         let tables = tables.unwrap_or_default();
@@ -199,7 +199,9 @@ impl Keyspace {
         disk.ingest(self.part, |write| {
             let mut lists = Lists::default();
             while let Some(row) = merge.next() {
-                if layout::is_owners(&row.key) || (row.may_be_old && self.part == Part::Ephemeral) {
+                if layout::is_owners(&row.key)
+                    || (row.may_be_old && self.part == KeyspaceKind::Ephemeral)
+                {
                     continue;
                 }
                 lists.put(row.key, row.value, write)?;
