@@ -44,7 +44,7 @@ pub(super) mod of_thread {
 
     thread_local! {
         /// The text of the variable, for one test.
-        pub(in crate::applier) static TEXT: Cell<Option<&'static str>> = const { Cell::new(None) };
+        pub(crate) static TEXT: Cell<Option<&'static str>> = const { Cell::new(None) };
         /// The same for costs.
         pub(in crate::applier) static COST_TEXT: Cell<Option<&'static str>> = const { Cell::new(None) };
     }

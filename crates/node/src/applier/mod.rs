@@ -41,17 +41,19 @@ use smallvec::SmallVec;
 use crate::submission::entry::Entry;
 use crate::submission::{Answer, ReadRows, Submission};
 use budget::{MemoryBudget, Reservation};
+#[cfg(test)]
+pub(crate) use fault::of_thread::TEXT;
 #[cfg(feature = "simulation")]
 pub use fault::seeded;
 use group::Group;
 pub(crate) use group::{GROUP_COMMANDS_MAX, KEY_OPS_BYTES_MAX, PLAIN_WORK_MAX, SHARED_PAYLOAD_MIN};
 use hashed::HashedRows;
 use outcomes::Outcomes;
+pub(crate) use producers::last_group;
 pub(crate) use queue::LONG_BYTES;
 use queue::Queued;
 #[cfg(feature = "simulation")]
 pub use queue::TakenPart;
-pub(crate) use producers::last_group;
 use shared::SharedGroup;
 pub(crate) use shared::{ANSWER_BYTES, SharedError};
 use status::Statuses;

@@ -43,7 +43,8 @@ impl Space {
         }
     }
 
-    fn note(&self, free: u64) {
+    /// Takes note of how many bytes are free.
+    pub(crate) fn note(&self, free: u64) {
         self.free.store(free, Ordering::Relaxed);
         let (reserve, free_mib) = (self.reserve, free >> 20);
         if crosses(&self.full, free, reserve, reserve / MARGIN) {

@@ -1,4 +1,4 @@
-//! Fairness of the loop, on a node without threads.
+//! The loop, on a node without threads.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,12 +7,14 @@ use std::time::Duration;
 use commitlog::disk::RealDisk;
 use commitlog::{LocalLog, Position};
 use feed::limits::ERASING_USERS_MAX;
-use feed::{Bio, Command, DueWork, Handle, MuteTime, Name, PostText, UserId, UserRef};
+use feed::schedule::{ScheduleCommand, ScheduledPost};
+use feed::{Bio, Command, DueWork, Handle, MuteTime, Name, NewPost, PostText, UserId, UserRef};
 use store::Store;
 use tokio::sync::oneshot::error::TryRecvError;
 
 use super::pass::{LASTING_MAX, SKIPPED_MAX};
 use super::*;
+use crate::applier::TEXT;
 use crate::clock::Clock;
 use crate::node::Parts;
 use crate::options::NodeOptions;
@@ -47,6 +49,36 @@ impl Subject {
         reply.try_recv().unwrap()[0].outcome.unwrap();
     }
 
+    fn users(&mut self, count: u32) {
+        for user in 0..count {
+            let handle = Handle::parse(&format!("u{user}")).unwrap();
+            let (name, bio) = (Name::default(), Bio::default());
+            self.run(Command::Register { handle, name, bio });
+        }
+    }
+
+    /// Mutes users from 1 on, for a second.
+    fn mutes(&mut self, others: std::ops::Range<u32>) {
+        for other in others {
+            let (user, other) = (UserRef::Id(UserId(0)), UserRef::Id(UserId(other)));
+            let time = MuteTime::from_secs(1).ok();
+            self.run(Command::Mute { user, other, mentions: true, time });
+        }
+    }
+
+    /// Does what can be done; returns the number of commands.
+    fn until_idle(&mut self) -> usize {
+        let mut sent = 0;
+        for _ in 0..1_000 {
+            match self.step() {
+                DueStep::Sent(commands) => sent += commands,
+                DueStep::Waits => {}
+                DueStep::Idle => return sent,
+            }
+        }
+        panic!("it has no end");
+    }
+
     fn turn(&mut self) {
         self.parts.writer.turn(Duration::ZERO).unwrap();
     }
@@ -65,13 +97,8 @@ impl Subject {
 fn what_is_due_waits_for_one_part_of_each_thing_that_takes_longer() {
     let mut subject = Subject::new(1_000);
     let id = |user| UserRef::Id(UserId(user));
-    for user in 0..ERASING_USERS_MAX + 2 {
-        let handle = Handle::parse(&format!("u{user}")).unwrap();
-        let (name, bio) = (Name::default(), Bio::default());
-        subject.run(Command::Register { handle, name, bio });
-    }
-    let time = MuteTime::from_secs(1).ok();
-    subject.run(Command::Mute { user: id(0), other: id(1), mentions: true, time });
+    subject.users(ERASING_USERS_MAX + 2);
+    subject.mutes(1..2);
     for user in 2..ERASING_USERS_MAX + 2 {
         let text = PostText::parse("hello").unwrap();
         subject.run(Command::Post { author: id(user), text });
@@ -153,16 +180,8 @@ fn lasting_and_failed_rows_are_bounded_and_undone_changes_are_found() {
 #[test]
 fn what_the_node_does_not_accept_yet_is_sent_later_and_nothing_twice() {
     let mut subject = Subject::new(7);
-    let id = |user| UserRef::Id(UserId(user));
-    for user in 0..21 {
-        let handle = Handle::parse(&format!("u{user}")).unwrap();
-        let (name, bio) = (Name::default(), Bio::default());
-        subject.run(Command::Register { handle, name, bio });
-    }
-    let time = MuteTime::from_secs(1).ok();
-    for other in 1..21 {
-        subject.run(Command::Mute { user: id(0), other: id(other), mentions: true, time });
-    }
+    subject.users(21);
+    subject.mutes(1..21);
     subject.clock.fetch_add(1_000_000, Ordering::AcqRel);
     for commands in [7, 7, 6] {
         assert_eq!(subject.step(), DueStep::Sent(commands), "as many as the node accepts");
@@ -170,4 +189,32 @@ fn what_the_node_does_not_accept_yet_is_sent_later_and_nothing_twice() {
     assert_eq!(Facts::new(&subject.parts.shared.store).totals().mutes, 0);
     assert_eq!(subject.step(), DueStep::Sent(0), "nothing twice");
     assert_eq!(subject.step(), DueStep::Idle);
+}
+
+/// The rules fail at one thing, and the disk is full: everything else is done, and nothing is tried without an end.
+#[test]
+fn rules_that_fail_and_a_full_disk_delay_nothing_else() {
+    let mut subject = Subject::new(1_000);
+    subject.users(41);
+    let (shared, store) = (Arc::clone(&subject.parts.shared), subject.parts.shared.store.clone());
+    let due_ms = shared.time.now_ms() + 400_000;
+    let post = NewPost::new(UserRef::Id(UserId(0)), PostText::parse("later").unwrap());
+    let scheduled = ScheduledPost { post, media: Vec::new(), poll: None, due_ms };
+    subject.run(Command::Schedule(ScheduleCommand::Create(Box::new(scheduled))));
+    subject.mutes(1..41);
+    TEXT.set(Some("other: UserId(7)"));
+    subject.clock.fetch_add(1_000_000, Ordering::AcqRel);
+    let left = || {
+        let totals = Facts::new(&store).totals();
+        (totals.mutes, totals.posts)
+    };
+    shared.space.note(NodeOptions::new("").disk_reserve / 2);
+    assert_eq!((subject.until_idle(), left()), (40, (1, 0)), "all but the mute of 7, and the post");
+    assert_eq!((subject.until_idle(), left()), (0, (1, 0)), "neither is tried all the time");
+    shared.space.note(u64::MAX);
+    assert_eq!((subject.until_idle(), left()), (1, (1, 1)));
+    // After a restart, of a version without the error.
+    TEXT.set(None);
+    subject.due = DueLoop::default();
+    assert_eq!((subject.until_idle(), left()), (1, (0, 1)));
 }
