@@ -90,13 +90,25 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
 
     /// Whether the newest notifications of `user` include one like this.
     pub(crate) fn is_announced(&self, user: UserId, stored: Stored) -> bool {
-        let Some(newest) = Span::below(Some(BESIDE), limits::FOLLOW_NOTICES_SEEN) else {
-            return false;
-        };
-        let rows = self.rows.members(SetTable::Notifications, user.0.into(), newest);
-        let number = stored.number();
-        let cleared = self.inbox(user).cleared;
-        rows.iter().any(|(id, found)| *found == number && *id > cleared)
+        let (number, cleared) = (stored.number(), self.inbox(user).cleared);
+        self.newest_notices(user).iter().any(|(id, found)| *found == number && *id > cleared)
+    }
+
+    /// Reads the rows that a new notification of `user` is compared with or replaces, so that the writer finds them in memory.
+    pub fn prefetch_notification(&self, user: UserId) {
+        let oldest = self.oldest_notices(user, self.inbox(user).from, REMOVED_AT_ONCE + 1);
+        drop((self.newest_notices(user), oldest));
+    }
+
+    fn newest_notices(&self, user: UserId) -> Vec<(u64, u64)> {
+        let newest = Span::below(Some(BESIDE), limits::FOLLOW_NOTICES_SEEN);
+        let rows = |newest| self.rows.members(SetTable::Notifications, user.0.into(), newest);
+        newest.map(rows).unwrap_or_default()
+    }
+
+    fn oldest_notices(&self, user: UserId, from: u64, limit: usize) -> Vec<(u64, u64)> {
+        let oldest = Span { low: from, high: BESIDE - 1, limit, ..Span::ALL };
+        self.rows.members(SetTable::Notifications, user.0.into(), oldest)
     }
 }
 
@@ -118,8 +130,7 @@ impl Txn<'_> {
         inbox.stored += 1;
         inbox.from = inbox.from.min(id);
         for _ in 0..REMOVED_AT_ONCE {
-            let oldest = Span { low: inbox.from, high: BESIDE - 1, limit: 1, ..Span::ALL };
-            let oldest = self.rows.members(SetTable::Notifications, user.0.into(), oldest);
+            let oldest = self.facts().oldest_notices(user, inbox.from, 1);
             let Some((oldest, _)) = oldest.first().copied() else { break };
             inbox.from = oldest;
             if oldest > inbox.cleared && inbox.stored <= limits::NOTIFICATIONS_MAX {

@@ -72,8 +72,9 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         self.rows.member(SetTable::AuthorPosts, author.0.into(), post.0).is_some()
     }
 
-    /// What lists know about a post by `author`.
-    pub(crate) fn listed_post(&self, author: UserId, post: PostId) -> Option<Posted> {
+    /// What lists know about a post by `author`, who may be deleted.
+    #[must_use]
+    pub fn listed_post(&self, author: UserId, post: PostId) -> Option<Posted> {
         let number = self.rows.member(SetTable::AuthorPosts, author.0.into(), post.0)?;
         Some((post, Listed::of_number(number)))
     }

@@ -9,14 +9,13 @@ use feed::{
     Command, Due, DueWork, Facts, ListId, NewPost, PollId, PostId, Reaction, Remains, ScheduledId,
     Span, UserId, Viewer, mentioned,
 };
-use rows::{NameTable, SetTable, Table};
-use store::Store;
+use rows::{NameTable, Rows, SetTable, Table};
 
 /// Number of items of which rows are read before the writer removes them: as many as one command removes.
 const READ_AHEAD: usize = ERASE_ROWS_MAX / 3;
 
 /// The command that does the next part of something that is due. May block.
-pub(super) fn command(facts: Facts<'_, Store>, due: Due) -> Command {
+pub(super) fn command(facts: Facts<'_, impl Rows>, due: Due) -> Command {
     let from = facts.due_from(due).unwrap_or(0);
     match due.work {
         DueWork::Erase { user } => return erasure(facts, due, user),
@@ -25,7 +24,9 @@ pub(super) fn command(facts: Facts<'_, Store>, due: Due) -> Command {
             let limit = STORY_VIEWS_REMOVED as usize;
             drop(facts.story_views(story, Span { limit, ..Span::ALL }));
         }
-        DueWork::EndMute { user, other } => drop(facts.mute(user, other)),
+        DueWork::EndMute { user, other } => {
+            let _ = (facts.mute(user, other), user_rows(facts, user), facts.exists(other));
+        }
         DueWork::EndPoll { post } => {
             let author = facts.stored_post(post).filter(|_| from == 0).map(|post| post.author);
             let voters = facts.notified_of_end(post, from);
@@ -59,15 +60,21 @@ pub(super) fn command(facts: Facts<'_, Store>, due: Due) -> Command {
     Command::DoDue(due)
 }
 
+/// Whether a user exists, and their counts.
+fn user_rows(facts: Facts<'_, impl Rows>, user: UserId) {
+    let _ = (facts.exists(user), facts.stored_counts(user));
+}
+
 /// What a notification of a post needs: also the blocks and mutes of its user.
-fn notice(facts: Facts<'_, Store>, user: UserId, post: PostId) {
-    let _ = (facts.inbox(user), Viewer::new(facts, Some(user)).notified(post));
+fn notice(facts: Facts<'_, impl Rows>, user: UserId, post: PostId) {
+    let _ = (facts.exists(user), Viewer::new(facts, Some(user)).notified(post));
+    facts.prefetch_notification(user);
 }
 
 /// What the post is checked against when it is published, and those whom it mentions.
-fn scheduled(facts: Facts<'_, Store>, user: UserId, id: ScheduledId) {
+fn scheduled(facts: Facts<'_, impl Rows>, user: UserId, id: ScheduledId) {
     let Some(scheduled) = facts.scheduled(user, id) else { return };
-    drop((facts.account(user), facts.media_space(user)));
+    let _ = (facts.account(user), facts.media_space(user), user_rows(facts, user));
     scheduled.media.iter().for_each(|media| drop(facts.media(*media)));
     let NewPost { text, parent, .. } = &scheduled.post;
     let replied = parent.and_then(|parent| {
@@ -79,20 +86,25 @@ fn scheduled(facts: Facts<'_, Store>, user: UserId, id: ScheduledId) {
     }
 }
 
-fn reactions(facts: Facts<'_, Store>, post: PostId, from: u64) {
+fn reactions(facts: Facts<'_, impl Rows>, post: PostId, from: u64) {
     for (_, reaction, user, stamp) in facts.reactions_to(post, from, ERASE_ROWS_MAX / 2) {
-        let span = Span { low: stamp, high: stamp, ..Span::ALL };
         match reaction {
-            Reaction::Boost => drop((facts.posts_by(user, span), facts.stored_counts(user))),
-            _ => drop(facts.reactions_of(user, reaction, span)),
+            Reaction::Boost => {
+                let _ = (facts.listed_post(user, PostId(stamp)), user_rows(facts, user));
+            }
+            _ => {
+                let span = Span { low: stamp, high: stamp, ..Span::ALL };
+                drop(facts.reactions_of(user, reaction, span));
+            }
         }
     }
 }
 
 /// The command that removes the next rows of a deleted user. It names them, so the writer walks over no rows that are already
 /// removed, and no outcome depends on ephemeral rows.
-fn erasure(facts: Facts<'_, Store>, due: Due, user: UserId) -> Command {
+fn erasure(facts: Facts<'_, impl Rows>, due: Due, user: UserId) -> Command {
     let (mut remains, mut from) = facts.erasure(due).unwrap_or((Remains::first(), 0));
+    let _ = (facts.erasing(), facts.exists(user));
     while let Some(table) = remains.table() {
         let rest = facts.remains(user, remains, from, READ_AHEAD);
         if let Some(first) = rest.first() {
@@ -101,10 +113,11 @@ fn erasure(facts: Facts<'_, Store>, due: Due, user: UserId) -> Command {
         }
         (remains, from) = (remains.next(), 0);
     }
+    drop((facts.featured_tags(user), facts.followed_tags(user)));
     Command::EraseUser { user, remains, from }
 }
 
-fn read_ahead(facts: Facts<'_, Store>, user: UserId, table: Table, items: &[u64]) {
+fn read_ahead(facts: Facts<'_, impl Rows>, user: UserId, table: Table, items: &[u64]) {
     // Each has two rows.
     let mut members_left = ERASE_ROWS_MAX / 2;
     for item in items {
@@ -143,11 +156,14 @@ fn read_ahead(facts: Facts<'_, Store>, user: UserId, table: Table, items: &[u64]
             Table::Set(table) => {
                 let Some(relation) = Relation::of_table(table) else { continue };
                 let Ok(other) = u32::try_from(*item).map(UserId) else { continue };
+                let _ = facts.exists(other);
                 if relation.is_counted_by_items(table) {
                     let _ = facts.stored_counts(other);
                 }
-                if table == SetTable::Followers {
-                    drop(facts.lists_with(other, user));
+                match table {
+                    SetTable::Followers => drop(facts.lists_with(other, user)),
+                    SetTable::Following => drop(facts.lists_with(user, other)),
+                    _ => {}
                 }
             }
             _ => {}

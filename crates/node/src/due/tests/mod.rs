@@ -1,5 +1,7 @@
 //! The loop, on a node without threads.
 
+mod read_ahead;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
