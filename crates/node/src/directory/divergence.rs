@@ -3,14 +3,12 @@
 //!
 //! **Invariant:** the file is durable before the process ends, and says something of one cluster alone.
 
-use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io;
 use std::path::Path;
 
 use commitlog::{ClusterId, Position};
 
 const FILE: &str = "diverged";
-const TEMPORARY: &str = "diverged.tmp";
 
 /// Between which positions the node has become different.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,13 +24,8 @@ pub(crate) struct Divergence {
 /// # Errors
 /// The operating system reports one.
 pub(crate) fn write(data: &Path, cluster: ClusterId, found: Divergence) -> io::Result<()> {
-    let temporary = data.join(TEMPORARY);
-    let mut file = File::create(&temporary)?;
     let Divergence { after, position } = found;
-    file.write_all(format!("{cluster}\n{} {}\n", after.0, position.0).as_bytes())?;
-    file.sync_all()?;
-    fs::rename(temporary, data.join(FILE))?;
-    File::open(data)?.sync_all()
+    super::replace(data, FILE, &format!("{cluster}\n{} {}\n", after.0, position.0))
 }
 
 /// Since when the node of a directory has other rows than most other nodes of `cluster`, if it has.
@@ -40,15 +33,13 @@ pub(crate) fn write(data: &Path, cluster: ClusterId, found: Divergence) -> io::R
 /// # Errors
 /// The operating system reports one, or the file is damaged.
 pub(crate) fn read(data: &Path, cluster: ClusterId) -> io::Result<Option<Divergence>> {
-    let text = match fs::read_to_string(data.join(FILE)) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        text => text?,
-    };
+    let Some(bytes) = super::read(data, FILE)? else { return Ok(None) };
     let damaged = || {
         let what = "its file `diverged` does not say since when other nodes have other rows";
         io::Error::new(io::ErrorKind::InvalidData, what)
     };
-    let (of, found) = parse(&text).ok_or_else(damaged)?;
+    let text = std::str::from_utf8(&bytes).ok();
+    let (of, found) = text.and_then(parse).ok_or_else(damaged)?;
     Ok(Some(found).filter(|_| of == cluster.to_string()))
 }
 
@@ -57,10 +48,7 @@ pub(crate) fn read(data: &Path, cluster: ClusterId) -> io::Result<Option<Diverge
 /// # Errors
 /// The operating system reports one.
 pub(crate) fn remove(data: &Path) -> io::Result<()> {
-    match fs::remove_file(data.join(FILE)) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
+    super::remove(data, FILE)
 }
 
 fn parse(text: &str) -> Option<(&str, Divergence)> {
@@ -84,7 +72,7 @@ mod tests {
         assert_eq!(read(path, cluster).unwrap(), Some(found));
         assert_eq!(read(path, ClusterId(8)).unwrap(), None);
         for damaged in ["", "x", "00\n1 2", "00\n1\n", "00\n1 x\n"] {
-            fs::write(path.join(FILE), damaged).unwrap();
+            std::fs::write(path.join(FILE), damaged).unwrap();
             let refused = read(path, cluster).unwrap_err();
             assert_eq!(refused.kind(), io::ErrorKind::InvalidData, "{damaged:?}");
         }

@@ -1,8 +1,7 @@
 //! The identity of a data directory: a random id in the file `identity`. Backups and archives contain the identity of
 //! their directory. A restored directory gets a new one, because its history differs from then on.
 
-use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io;
 use std::path::Path;
 
 use commitlog::NodeId;
@@ -10,7 +9,6 @@ use commitlog::NodeId;
 use super::open_error::OpenError;
 
 const FILE: &str = "identity";
-const TEMPORARY: &str = "identity.tmp";
 /// Number of hexadecimal digits.
 const DIGITS: usize = 32;
 
@@ -19,11 +17,9 @@ const DIGITS: usize = 32;
 /// # Errors
 /// [`OpenError::Directory`]
 pub(crate) fn read(data: &Path) -> Result<Option<String>, OpenError> {
-    match fs::read(data.join(FILE)) {
-        Ok(bytes) => Ok(id(&bytes)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(OpenError::Directory(data.to_owned(), error)),
-    }
+    let found = super::read(data, FILE);
+    let found = found.map_err(|error| OpenError::Directory(data.to_owned(), error))?;
+    Ok(found.and_then(|bytes| id(&bytes)))
 }
 
 /// As [`read`], but makes an id if there is none.
@@ -49,12 +45,7 @@ fn make(data: &Path) -> io::Result<String> {
     let mut random = [0; DIGITS / 2];
     getrandom::fill(&mut random).map_err(io::Error::other)?;
     let id = format!("{:032x}", u128::from_be_bytes(random));
-    let temporary = data.join(TEMPORARY);
-    let mut file = File::create(&temporary)?;
-    file.write_all(format!("{id}\n").as_bytes())?;
-    file.sync_all()?;
-    fs::rename(temporary, data.join(FILE))?;
-    File::open(data)?.sync_all()?;
+    super::replace(data, FILE, &format!("{id}\n"))?;
     Ok(id)
 }
 
@@ -77,7 +68,7 @@ mod tests {
         assert_eq!(read(one.path()).unwrap(), Some(made.clone()));
         assert_ne!(read_or_make(other.path()).unwrap(), made);
         for text in ["", "x\n", &made, &made.to_uppercase(), &format!("{made}0\n")] {
-            fs::write(one.path().join(FILE), text).unwrap();
+            std::fs::write(one.path().join(FILE), text).unwrap();
             assert_eq!(read(one.path()).unwrap(), None, "{text:?}");
         }
     }

@@ -3,8 +3,7 @@
 //!
 //! **Invariant:** a directory with the file is opened with the log of its cluster, and one without it with its own.
 
-use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io;
 use std::path::Path;
 
 use commitlog::ClusterId;
@@ -13,7 +12,6 @@ use super::divergence::{self, Divergence};
 use super::open_error::OpenError;
 
 const FILE: &str = "cluster";
-const TEMPORARY: &str = "cluster.tmp";
 
 /// The cluster of a directory, if it belongs to one.
 ///
@@ -21,13 +19,11 @@ const TEMPORARY: &str = "cluster.tmp";
 /// [`OpenError::Directory`]; also if the file is damaged.
 pub(crate) fn read(data: &Path) -> Result<Option<ClusterId>, OpenError> {
     let at = |error| OpenError::Directory(data.to_owned(), error);
-    let text = match fs::read_to_string(data.join(FILE)) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        text => text.map_err(at)?,
-    };
+    let Some(bytes) = super::read(data, FILE).map_err(at)? else { return Ok(None) };
     let damaged =
         || io::Error::new(io::ErrorKind::InvalidData, "its file `cluster` has no id of a cluster");
-    let id = text.strip_suffix('\n').filter(|id| id.len() == 32);
+    let id = std::str::from_utf8(&bytes).ok().and_then(|text| text.strip_suffix('\n'));
+    let id = id.filter(|id| id.len() == 32);
     let id = id.and_then(|id| u128::from_str_radix(id, 16).ok());
     id.map(|id| Some(ClusterId(id))).ok_or_else(damaged).map_err(at)
 }
@@ -70,12 +66,7 @@ pub(crate) fn refuse_diverged(data: &Path, cluster: ClusterId) -> Result<(), Ope
 /// # Errors
 /// The operating system reports one.
 pub(crate) fn write(data: &Path, cluster: ClusterId) -> io::Result<()> {
-    let temporary = data.join(TEMPORARY);
-    let mut file = File::create(&temporary)?;
-    file.write_all(format!("{cluster}\n").as_bytes())?;
-    file.sync_all()?;
-    fs::rename(temporary, data.join(FILE))?;
-    File::open(data)?.sync_all()
+    super::replace(data, FILE, &format!("{cluster}\n"))
 }
 
 /// Removes the mark.
@@ -83,5 +74,5 @@ pub(crate) fn write(data: &Path, cluster: ClusterId) -> io::Result<()> {
 /// # Errors
 /// The operating system reports one.
 pub(crate) fn remove(data: &Path) -> io::Result<()> {
-    fs::remove_file(data.join(FILE))
+    super::remove(data, FILE)
 }
