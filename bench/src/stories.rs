@@ -186,7 +186,7 @@ pub(crate) fn submit_each(
     let mut commands = commands.map(Request::from).peekable();
     while commands.peek().is_some() {
         let piece: Vec<Request> = commands.by_ref().take(4_000).collect();
-        for reply in runtime.block_on(node.submit_all_waiting(piece))? {
+        for reply in runtime.block_on(node.submit_all(piece))? {
             match reply.outcome {
                 Ok(done) => each(done),
                 Err(refused) => anyhow::bail!("a command was refused: {refused:?}"),

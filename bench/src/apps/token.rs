@@ -100,7 +100,7 @@ async fn tokens(node: &Node) -> anyhow::Result<Vec<String>> {
 
 async fn submit(node: &Node, commands: Vec<AccountCommand>) -> anyhow::Result<Vec<AccountDone>> {
     let requests = commands.into_iter().map(|command| Command::Account(command).into()).collect();
-    let replies = node.submit_all_waiting(requests).await?.into_iter();
+    let replies = node.submit_all(requests).await?.into_iter();
     let done = |reply: Reply| match reply.outcome? {
         Done::Account(done) => Ok(done),
         other => anyhow::bail!("the result is {other:?}"),

@@ -40,7 +40,7 @@ impl Engine {
     pub(crate) async fn load(&self, requests: &[Request]) -> Vec<Done> {
         let mut done = Vec::with_capacity(requests.len());
         for batch in requests.chunks(SUBMISSION_COMMANDS_MAX) {
-            let replies = self.node.submit_all_waiting(batch.to_vec()).await.unwrap_or_default();
+            let replies = self.node.submit_all(batch.to_vec()).await.unwrap_or_default();
             done.extend(replies.into_iter().filter_map(|reply| reply.outcome.ok()));
         }
         assert_eq!(done.len(), requests.len(), "the lab submits what is valid");

@@ -146,10 +146,8 @@ impl Node {
             let beside = (identity, Background::Threads, None);
             Parts::recover(options, store, Box::new(log), beside)
         };
-        let parts = unless_unreadable(recover).ok_or_else(|| OpenError::unreadable(options))??;
-        let last_run = LastRun::open(&options.data)?;
-        parts.check_clock(options, last_run.read())?;
-        parts.start(options, lock, last_run)
+        let parts = unless_unreadable(recover);
+        Self::start(options, lock, parts)
     }
 
     /// Opens the node in `options.data` as one of the cluster that the directory belongs to, on the log that `open_log`
@@ -182,7 +180,17 @@ impl Node {
             }
             parts
         };
-        let parts = unless_unreadable(recover).ok_or_else(|| OpenError::unreadable(options))??;
+        let parts = unless_unreadable(recover);
+        Self::start(options, lock, parts)
+    }
+
+    /// Starts what was recovered, if all rows could be read.
+    fn start(
+        options: &NodeOptions,
+        lock: DataLock,
+        parts: Option<Result<Parts, OpenError>>,
+    ) -> Result<Self, OpenError> {
+        let parts = parts.ok_or_else(|| OpenError::unreadable(options))??;
         let last_run = LastRun::open(&options.data)?;
         parts.check_clock(options, last_run.read())?;
         parts.start(options, lock, last_run)
@@ -222,7 +230,7 @@ impl Node {
     }
 
     /// Submits commands that are applied in this order; commands of other callers may be applied between
-    /// them.
+    /// them. Waits for room instead of reporting [`SubmitError::Busy`].
     ///
     /// # Errors
     /// [`SubmitError`]
@@ -230,22 +238,6 @@ impl Node {
     /// # Panics
     /// If there are more than [`SUBMISSION_COMMANDS_MAX`].
     pub async fn submit_all(&self, requests: Vec<Request>) -> Result<Vec<Reply>, SubmitError> {
-        let (submission, reply) = Submission::of_requests(requests.into());
-        self.shared.put(submission)?;
-        self.shared.reply(reply).await.map(SmallVec::into_vec)
-    }
-
-    /// As [`Node::submit_all`], but waits for room instead of reporting [`SubmitError::Busy`].
-    ///
-    /// # Errors
-    /// [`SubmitError::Stopped`] and [`SubmitError::Unconfirmed`]
-    ///
-    /// # Panics
-    /// If there are more than [`SUBMISSION_COMMANDS_MAX`].
-    pub async fn submit_all_waiting(
-        &self,
-        requests: Vec<Request>,
-    ) -> Result<Vec<Reply>, SubmitError> {
         let (submission, reply) = Submission::of_requests(requests.into());
         self.shared.put_waiting(submission).await?;
         self.shared.reply(reply).await.map(SmallVec::into_vec)

@@ -107,5 +107,5 @@ pub(super) async fn open_accounts(
 }
 
 async fn submit(node: &Node, commands: Vec<Command>) -> anyhow::Result<Vec<Reply>> {
-    Ok(node.submit_all_waiting(commands.into_iter().map(Request::from).collect()).await?)
+    Ok(node.submit_all(commands.into_iter().map(Request::from).collect()).await?)
 }

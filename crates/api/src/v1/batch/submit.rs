@@ -90,7 +90,7 @@ impl Run<'_> {
 
     async fn submit(&mut self, requests: Vec<node::Request>) {
         let commands = requests.len();
-        match self.state.node.submit_all_waiting(requests).await {
+        match self.state.node.submit_all(requests).await {
             Ok(replies) => self.replies.extend(replies.into_iter().map(Ok)),
             Err(error) => {
                 self.stopped |= error != SubmitError::DiskFull;
