@@ -2,7 +2,6 @@
 //! was acknowledged; closing one leaves nothing to recover. The read functions are in files by topic.
 
 mod backup;
-mod context;
 mod current;
 mod files;
 mod keys;
@@ -14,7 +13,6 @@ mod samples;
 #[cfg(feature = "simulation")]
 mod simulation;
 mod stories;
-mod tags;
 mod uploads;
 mod waker;
 

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use commitlog::Position;
 use feed::profile::ProfileFilter;
+use feed::tagged::{self, TagQuery};
+use feed::thread::{self, Descendants, ThreadPath};
 use feed::{
     Cursor, Effect, Facts, Page, PageOf, Post, PostId, Reaction, ShownItems, UserId, UserRef,
     Viewer, Visible,
@@ -155,12 +157,41 @@ impl Node {
         self.append_visible(&posts, page, out)
     }
 
-    pub(super) fn append_visible(
+    /// Appends a page of a hashtag timeline as `reader` sees it, or the application itself, as [`Node::home`] does. May block.
+    pub fn append_tagged(
         &self,
-        visible: &Visible,
+        reader: Option<UserId>,
+        query: &TagQuery,
         page: &Page,
         out: &mut Vec<u8>,
     ) -> PageEnds {
+        self.append_visible(&tagged::posts(&self.viewer(reader), query, page), page, out)
+    }
+
+    /// Appends `"ancestors":[...],"descendants":[...]` of a post: posts as JSON objects, oldest first and
+    /// in thread order; see [`feed::thread`] for the bounds. Of the descendants `limit` posts after `from`;
+    /// returns where the next page begins, if there is more. `viewer` sees only what is visible and wanted, the
+    /// application (`None`) everything. `None`, and nothing appended, if there is no such post. May block.
+    pub fn context(
+        &self,
+        viewer: Option<UserId>,
+        post: PostId,
+        from: &[PostId],
+        limit: usize,
+        out: &mut Vec<u8>,
+    ) -> Option<Option<ThreadPath>> {
+        let viewer = self.viewer(viewer);
+        self.facts().post(post).filter(|post| viewer.visible(post))?;
+        out.extend_from_slice(b"\"ancestors\":[");
+        self.append_posts(&thread::ancestors(&viewer, post), out);
+        out.extend_from_slice(b"],\"descendants\":[");
+        let Descendants { posts, next } = thread::descendants(&viewer, post, from, limit);
+        self.append_posts(&posts, out);
+        out.push(b']');
+        Some(next)
+    }
+
+    fn append_visible(&self, visible: &Visible, page: &Page, out: &mut Vec<u8>) -> PageEnds {
         self.append_posts(&visible.posts.items, out);
         ends_of(visible, page)
     }

@@ -7,8 +7,7 @@ use rows::{PointTable, Rows, Span};
 
 use super::Node;
 use super::reads::PageEnds;
-use crate::views::Shown;
-use crate::views::render;
+use crate::views::{Shown, render};
 
 impl Node {
     /// Milliseconds since 1970; never less than in an earlier reply or at any acknowledged change.
@@ -61,17 +60,14 @@ impl Node {
     ) -> Option<PageEnds<StoryId>> {
         let page = self.views().stories.try_home(user, self.now_ms(), page)?;
         let start = out.len();
-        let row = |id: StoryId| self.shared.store.point_in_memory(PointTable::StoryText, id.0);
-        let in_memory = |id| row(id).map(|row| rows::decode(&row));
         for Shown { story, seen } in &page.items {
             if out.len() > start {
                 out.push(b',');
             }
-            if !self.views().entities.try_story(&self.shared.store, in_memory, *story, out) {
+            if !self.try_append_story(*story, *seen, out) {
                 out.truncate(start);
                 return None;
             }
-            render::story_end(Some(*seen), out);
         }
         Some(ends(&page, |shown| shown.story))
     }
@@ -113,14 +109,8 @@ impl Node {
     /// Appends a live story of a friend of `reader` as JSON if it is in memory; false if not, whether the
     /// story exists or not.
     pub fn try_story(&self, story: StoryRef, reader: UserId, out: &mut Vec<u8>) -> bool {
-        let Some(seen) = self.views().stories.try_seen(reader, story.story) else { return false };
-        let row = |id: StoryId| self.shared.store.point_in_memory(PointTable::StoryText, id.0);
-        let in_memory = |id| row(id).map(|row| rows::decode(&row));
-        let rendered = self.views().entities.try_story(&self.shared.store, in_memory, story, out);
-        if rendered {
-            render::story_end(Some(seen), out);
-        }
-        rendered
+        let seen = self.views().stories.try_seen(reader, story.story);
+        seen.is_some_and(|seen| self.try_append_story(story, seen, out))
     }
 
     /// The users within `span` of user ids who have seen a live story of `author`, each with the time of
@@ -163,6 +153,16 @@ impl Node {
                 out.truncate(before);
             }
         }
+    }
+
+    fn try_append_story(&self, story: StoryRef, seen: bool, out: &mut Vec<u8>) -> bool {
+        let row = |id: StoryId| self.shared.store.point_in_memory(PointTable::StoryText, id.0);
+        let in_memory = |id| row(id).map(|row| rows::decode(&row));
+        let rendered = self.views().entities.try_story(&self.shared.store, in_memory, story, out);
+        if rendered {
+            render::story_end(Some(seen), out);
+        }
+        rendered
     }
 
     fn append_story(&self, story: StoryRef, seen: Option<bool>, out: &mut Vec<u8>) -> bool {
