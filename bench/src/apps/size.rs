@@ -102,7 +102,10 @@ fn write(path: &Path) -> anyhow::Result<()> {
     for user in 0..USERS {
         let others = (1..=FOLLOWING).map(|step| ((user + step * 829) % USERS).to_string());
         let others = others.collect::<Vec<_>>().join(",");
-        writeln!(out, "{{\"follow\":{{\"user\":{user},\"follows\":[{others}]}}}}")?;
+        writeln!(
+            out,
+            "{{\"relation\":{{\"kind\":\"follow\",\"user\":{user},\"users\":[{others}]}}}}"
+        )?;
     }
     for n in 0..POSTS {
         write_post(n, &mut out)?;

@@ -1,7 +1,6 @@
 //! The facts as typed records: reads over any implementation of [`Rows`], and the writer's changes.
 
 mod accounts;
-mod blocks;
 mod conversations;
 mod deleted;
 pub(crate) mod due;
@@ -12,14 +11,13 @@ mod idempotency;
 mod lists;
 mod markers;
 mod media;
-mod notes;
 pub(crate) mod notifications;
 mod polls;
 mod post_lists;
 mod posts;
 mod reactions;
+mod related;
 pub mod relation;
-mod requests;
 mod samples;
 mod scheduled;
 mod search;
@@ -32,7 +30,7 @@ pub mod whole;
 
 pub(crate) use accounts::owner_key;
 
-use rows::{NameTable, PointTable, Rows, RowsMut, SetTable, Span, Stamp, Totals, decode};
+use rows::{NameTable, PointTable, Rows, RowsMut, SetTable, Stamp, Totals, decode};
 
 use crate::ids::{UserId, UserRef};
 use crate::post::Visibility;
@@ -41,7 +39,6 @@ use crate::text::Handle;
 use crate::write;
 pub(crate) use media::{media_id, space_of};
 pub(crate) use polls::VOTE_ROWS;
-use relation::FOLLOWS;
 pub(crate) use tags::read_post;
 pub use tags::{Tagged, UserTag};
 
@@ -133,29 +130,6 @@ impl<'a, R: Rows + ?Sized> Facts<'a, R> {
             UserRef::Id(user) => self.exists(*user).then_some(*user),
             UserRef::Handle(handle) => self.by_handle(handle),
         }
-    }
-
-    /// Whether `user` follows `other` now.
-    #[must_use]
-    pub fn follows(&self, user: UserId, other: UserId) -> bool {
-        self.related(&FOLLOWS, user, other).is_some()
-    }
-
-    /// All users that `user` follows, in ascending order of ids.
-    #[must_use]
-    pub fn following_all(&self, user: UserId) -> Vec<UserId> {
-        self.users_in(SetTable::Following, user, Span::ALL)
-    }
-
-    /// Users related to `user` in `table` (following, followers or friends) within `span` of ids.
-    #[must_use]
-    pub fn users_in(&self, table: SetTable, user: UserId, span: Span) -> Vec<UserId> {
-        // Read before the rows: if a user has been erased meanwhile, the rows do not contain them either.
-        let erasing = self.erasing();
-        let wider = Span { limit: span.limit.saturating_add(erasing.len()), ..span };
-        let rows = self.rows.members(table, user.0.into(), wider);
-        let users = rows.into_iter().filter_map(|(item, _)| user_id(item));
-        users.filter(|other| !erasing.contains(other)).take(span.limit).collect()
     }
 }
 

@@ -56,7 +56,7 @@ struct User<'a> {
 enum ImportLine<'a> {
     Export { format: u32 },
     User { id: u32, handle: String, name: String },
-    Follow { user: u32, follows: &'a [u32] },
+    Relation { kind: &'static str, user: u32, users: &'a [u32] },
     End {},
 }
 
@@ -142,7 +142,8 @@ impl Population {
             write(ImportLine::User { id, handle, name })?;
         }
         for user in 0..population.people() {
-            write(ImportLine::Follow { user, follows: population.following(user) })?;
+            let users = population.following(user);
+            write(ImportLine::Relation { kind: "follow", user, users })?;
         }
         write(ImportLine::End {})
     }

@@ -79,6 +79,12 @@ impl Loader {
         })
     }
 
+    /// Whether [`Loader::write`] counts the items of a set.
+    #[must_use]
+    pub fn counts(table: SetTable) -> bool {
+        OF_USERS.contains(&table)
+    }
+
     /// Rows that are put from now on come from this line of the input.
     pub fn begin_line(&mut self, line: u64) {
         self.line = line;

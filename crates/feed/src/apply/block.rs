@@ -9,7 +9,6 @@ use crate::facts::Txn;
 use crate::facts::relation::{BLOCKS, FRIENDS, MUTES};
 use crate::ids::{UserId, UserRef};
 use crate::lifetime::MuteTime;
-use crate::limits;
 use crate::mute::Mute;
 use crate::refusal::Refusal;
 
@@ -23,9 +22,7 @@ pub(super) fn block(
     if txn.facts().blocks(user, other) {
         return Ok(Done::Blocked);
     }
-    if txn.facts().stored_counts(user).blocks >= limits::BLOCKS_MAX {
-        return Err(Refusal::TooManyBlocks);
-    }
+    txn.refuse_full(&BLOCKS, user)?;
     let has_followed = follow::end(txn, user, other);
     let was_followed = follow::end(txn, other, user);
     let were_friends = !rows::has_bug("stay-friends-of-blocked") && txn.end(&FRIENDS, user, other);
@@ -65,8 +62,8 @@ pub(super) fn mute(
     if before == Some(mute) {
         return Ok(Done::Muted);
     }
-    if !txn.end(&MUTES, user, other) && txn.facts().stored_counts(user).mutes >= limits::MUTES_MAX {
-        return Err(Refusal::TooManyMutes);
+    if !txn.end(&MUTES, user, other) {
+        txn.refuse_full(&MUTES, user)?;
     }
     txn.relate(&MUTES, user, other, mute.number());
     if let Some(end) = mute.end_of(user, other) {

@@ -5,7 +5,6 @@ use crate::effect::{Effect, Input};
 use crate::facts::Txn;
 use crate::facts::relation::FRIENDS;
 use crate::ids::{UserId, UserRef};
-use crate::limits;
 use crate::refusal::Refusal;
 
 pub(super) fn set(
@@ -24,10 +23,8 @@ pub(super) fn set(
     }
     super::refuse_blocked(txn, user, other)?;
     if !txn.facts().are_friends(user, other) {
-        let full = |user| txn.facts().stored_counts(user).friends >= limits::FRIENDS_MAX;
-        if full(user) || full(other) {
-            return Err(Refusal::TooManyFriends);
-        }
+        txn.refuse_full(&FRIENDS, user)?;
+        txn.refuse_full(&FRIENDS, other)?;
         txn.relate(&FRIENDS, user, other, 0);
         effects.extend(changed(user, other));
     }

@@ -2,8 +2,8 @@
 
 use crate::command::{Done, Outcome};
 use crate::facts::Txn;
+use crate::facts::relation::NOTES;
 use crate::ids::UserRef;
-use crate::limits;
 use crate::refusal::Refusal;
 use crate::text::Note;
 
@@ -16,8 +16,8 @@ pub(super) fn set(txn: &mut Txn<'_>, user: &UserRef, other: &UserRef, note: &Not
         return Err(Refusal::OtherNotFound);
     }
     let is_new = before.is_none() && !note.as_str().is_empty();
-    if is_new && txn.facts().stored_counts(user).notes >= limits::NOTES_MAX {
-        return Err(Refusal::TooManyNotes);
+    if is_new {
+        txn.refuse_full(&NOTES, user)?;
     }
     if before.unwrap_or_default() != *note {
         txn.put_note(user, other, note);

@@ -11,6 +11,7 @@ use crate::ids::UserId;
 use crate::limits;
 use crate::mute::Mute;
 use crate::records::Counts;
+use crate::refusal::Refusal;
 use crate::row_counts::LIST_ROWS;
 use crate::text::Note;
 use crate::write;
@@ -27,10 +28,18 @@ pub struct Relation {
     /// The count of the other.
     back_count: Option<CountOf>,
     total: Total,
+    /// Most that a user may have.
+    pub max: u32,
+    /// The refusal of more.
+    pub too_many: Refusal,
+    /// The refusal of a relation of a user to themselves.
+    pub to_self: Refusal,
     /// Whether a row of the user may have a number other than 0.
     pub(crate) has_numbers: bool,
     /// Whether it can be between users of whom one blocks the other.
-    pub(crate) is_across_blocks: bool,
+    pub is_across_blocks: bool,
+    /// Its name in the lines of an export, if all that they say is which users it is between.
+    pub line: Option<&'static str>,
     /// Table with more of it, by both users: see [`Relation::key`].
     pub text: Option<PointTable>,
     /// Most rows of other tables that end with it.
@@ -40,11 +49,12 @@ pub struct Relation {
 }
 
 /// Chooses a count.
-pub(crate) type CountOf = fn(&mut Counts) -> &mut u32;
+pub type CountOf = fn(&mut Counts) -> &mut u32;
 
 /// A total that counts a relation.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Total {
+pub enum Total {
+    /// There is none.
     None,
     /// Without deleted users.
     Shown(fn(&mut Totals) -> &mut u64),
@@ -60,8 +70,12 @@ const fn plain(forward: SetTable, backward: SetTable, count: CountOf) -> Relatio
         count,
         back_count: None,
         total: Total::None,
+        max: 0,
+        too_many: Refusal::Full,
+        to_self: Refusal::UserNotFound,
         has_numbers: false,
         is_across_blocks: false,
+        line: None,
         text: None,
         end_rows: 0,
         end: |_, _, _| 0,
@@ -70,13 +84,20 @@ const fn plain(forward: SetTable, backward: SetTable, count: CountOf) -> Relatio
 
 /// Blocks.
 pub const BLOCKS: Relation = Relation {
+    max: limits::BLOCKS_MAX,
+    too_many: Refusal::TooManyBlocks,
+    to_self: Refusal::SelfBlock,
     total: Total::Rows(|totals| &mut totals.blocks),
     is_across_blocks: true,
+    line: Some("block"),
     ..plain(SetTable::Blocks, SetTable::BlockedBy, |counts| &mut counts.blocks)
 };
 
 /// Mutes. See [`Mute::number`](crate::Mute::number).
 pub const MUTES: Relation = Relation {
+    max: limits::MUTES_MAX,
+    too_many: Refusal::TooManyMutes,
+    to_self: Refusal::SelfMute,
     total: Total::Rows(|totals| &mut totals.mutes),
     has_numbers: true,
     is_across_blocks: true,
@@ -91,7 +112,11 @@ pub const MUTES: Relation = Relation {
 /// Follows. The follower may have options of them, and the followed in lists.
 pub const FOLLOWS: Relation = Relation {
     back_count: Some(|counts| &mut counts.followers),
+    max: limits::FOLLOWING_MAX,
+    too_many: Refusal::TooManyFollows,
+    to_self: Refusal::SelfFollow,
     total: Total::Shown(|totals| &mut totals.follows),
+    line: Some("follow"),
     end_rows: 1 + LIST_ROWS * limits::LISTS_MAX,
     end: |txn, user, other| {
         let options = forget_options(txn, user, other);
@@ -106,6 +131,10 @@ pub const FOLLOWS: Relation = Relation {
 /// Requests to follow. The user may have options of the follow that they ask for.
 pub const REQUESTS: Relation = Relation {
     back_count: Some(|counts| &mut counts.requests),
+    max: limits::FOLLOWING_MAX,
+    too_many: Refusal::TooManyFollows,
+    to_self: Refusal::SelfFollow,
+    line: Some("request"),
     end_rows: 1,
     end: forget_options,
     ..plain(SetTable::Requested, SetTable::FollowRequests, |counts| &mut counts.requested)
@@ -114,12 +143,18 @@ pub const REQUESTS: Relation = Relation {
 /// Friendships.
 pub const FRIENDS: Relation = Relation {
     back_count: Some(|counts| &mut counts.friends),
+    max: limits::FRIENDS_MAX,
+    too_many: Refusal::TooManyFriends,
+    to_self: Refusal::SelfFriend,
     total: Total::Shown(|totals| &mut totals.friendships),
+    line: Some("friends"),
     ..plain(SetTable::Friends, SetTable::Friends, |counts| &mut counts.friends)
 };
 
 /// Notes of a user about others.
 pub const NOTES: Relation = Relation {
+    max: limits::NOTES_MAX,
+    too_many: Refusal::TooManyNotes,
     is_across_blocks: true,
     text: Some(PointTable::Note),
     end_rows: 1,
@@ -157,7 +192,8 @@ impl Relation {
     }
 
     /// Whether it is one in both directions.
-    pub(crate) fn is_mutual(&self) -> bool {
+    #[must_use]
+    pub fn is_mutual(&self) -> bool {
         self.forward == self.backward
     }
 
@@ -178,7 +214,7 @@ impl Relation {
     }
 
     /// The counts that it has of a user: the table whose rows are counted, and the count.
-    pub(crate) fn counts(&self) -> impl Iterator<Item = (SetTable, CountOf)> {
+    pub fn counts(&self) -> impl Iterator<Item = (SetTable, CountOf)> {
         let back = self.back_count.filter(|_| !self.is_mutual());
         let back = back.map(|count| (self.backward, count));
         std::iter::once((self.forward, self.count)).chain(back)
@@ -191,12 +227,13 @@ impl Relation {
     }
 
     /// The count of the user.
-    pub(crate) fn count<'a>(&self, counts: &'a mut Counts) -> &'a mut u32 {
+    pub fn count<'a>(&self, counts: &'a mut Counts) -> &'a mut u32 {
         (self.count)(counts)
     }
 
     /// The total that counts it.
-    pub(crate) fn total(&self) -> Total {
+    #[must_use]
+    pub fn total(&self) -> Total {
         self.total
     }
 
@@ -237,6 +274,12 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
 }
 
 impl Txn<'_> {
+    /// Refuses one more relation of a user who has the most.
+    pub(crate) fn refuse_full(&self, relation: &Relation, user: UserId) -> Result<(), Refusal> {
+        let is_full = *relation.count(&mut self.facts().stored_counts(user)) >= relation.max;
+        if is_full { Err(relation.too_many) } else { Ok(()) }
+    }
+
     /// Stores and counts a relation that does not exist, of users who do.
     pub fn relate(&mut self, relation: &Relation, user: UserId, other: UserId, number: u64) {
         relation.put(self.rows, user, other, Some(number));

@@ -1,4 +1,4 @@
-//! Facts about friends and stories.
+//! Facts about stories.
 //!
 //! Ephemeral rows (texts and views) may be newer than the other rows after a crash: replay then finds rows
 //! of commands that it has not applied yet. It still ends with the same rows. The id of a story is never
@@ -11,7 +11,6 @@
 
 use rows::{PointTable, Rows, SetTable, Span, decode, encode};
 
-use super::relation::FRIENDS;
 use super::{Facts, Txn, user_id};
 use crate::due::DueWork;
 use crate::ids::{StoryId, UserId};
@@ -21,18 +20,6 @@ use crate::text::PostText;
 use crate::write;
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
-    /// Whether the two are friends now.
-    #[must_use]
-    pub fn are_friends(&self, user: UserId, other: UserId) -> bool {
-        self.related(&FRIENDS, user, other).is_some()
-    }
-
-    /// All friends of `user`, in ascending order of ids.
-    #[must_use]
-    pub fn friends_all(&self, user: UserId) -> Vec<UserId> {
-        self.users_in(SetTable::Friends, user, Span::ALL)
-    }
-
     /// A story that was neither deleted nor swept. It may have expired: see [`Story::is_live`].
     #[must_use]
     pub fn story(&self, story: StoryId) -> Option<Story> {

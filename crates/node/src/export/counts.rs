@@ -48,6 +48,19 @@ pub struct TransferCounts {
     pub keys: u64,
 }
 
+impl TransferCounts {
+    /// The count of relations of a kind: see [`feed::relation::Relation::line`].
+    pub(crate) fn of_relations(&mut self, kind: &str) -> Option<&mut u64> {
+        match kind {
+            "block" => Some(&mut self.blocks),
+            "follow" => Some(&mut self.follows),
+            "request" => Some(&mut self.requests),
+            "friends" => Some(&mut self.friendships),
+            _ => None,
+        }
+    }
+}
+
 /// Shows the numbers in one line.
 impl fmt::Display for TransferCounts {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -35,16 +35,14 @@ pub(crate) enum Line<'a> {
     #[serde(borrow)]
     Export(Header<'a>),
     User(Box<User<'a>>),
-    Block(Block),
+    #[serde(borrow)]
+    Relation(Related<'a>),
     Mute(Mute),
     #[serde(borrow)]
     Note(Note<'a>),
     #[serde(borrow)]
     List(List<'a>),
     FollowOptions(FollowOptions),
-    Follow(Follow),
-    Request(Request),
-    Friends(Friends),
     Post(Box<Post<'a>>),
     #[serde(borrow)]
     Reaction(Reaction<'a>),
@@ -73,12 +71,15 @@ pub(crate) struct Header<'a> {
     pub(crate) last_id: Option<Id>,
 }
 
-/// The users whom a user blocks.
+/// The users to whom a user has a relation.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Block {
+pub(crate) struct Related<'a> {
+    /// `block`, `follow`, `request` or `friends`.
+    #[serde(borrow)]
+    pub(crate) kind: Cow<'a, str>,
     pub(crate) user: Who,
-    pub(crate) blocks: Vec<Who>,
+    pub(crate) users: Vec<Who>,
 }
 
 /// A user whom a user mutes.
@@ -105,30 +106,6 @@ pub(crate) struct FollowOptions {
     /// Of the time since when the user is notified of posts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) notified_since: Option<Id>,
-}
-
-/// The users that a user follows.
-#[derive(Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Follow {
-    pub(crate) user: Who,
-    pub(crate) follows: Vec<Who>,
-}
-
-/// The users whom a user asks to follow.
-#[derive(Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Request {
-    pub(crate) user: Who,
-    pub(crate) requests: Vec<Who>,
-}
-
-/// Friends of a user.
-#[derive(Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Friends {
-    pub(crate) user: Who,
-    pub(crate) friends: Vec<Who>,
 }
 
 #[derive(Debug, Deserialize, Serialize)]

@@ -110,11 +110,12 @@ struct Export<'a, W: Write> {
 impl<W: Write> Export<'_, W> {
     fn write(&mut self, sorter: Sorter<SortedRow>) -> io::Result<()> {
         self.users()?;
-        self.hidden()?;
+        self.relations(|relation| relation.is_across_blocks)?;
+        self.mutes()?;
         self.notes()?;
         self.lists()?;
         self.follow_options()?;
-        self.relations()?;
+        self.relations(|relation| !relation.is_across_blocks)?;
         self.posts()?;
         self.scheduled()?;
         self.stories()?;
@@ -157,16 +158,10 @@ impl<W: Write> Export<'_, W> {
         Ok(())
     }
 
-    /// The blocks and the mutes of each user.
-    fn hidden(&mut self) -> io::Result<()> {
+    /// The mutes of each user.
+    fn mutes(&mut self) -> io::Result<()> {
         let facts = feed::Facts::new(self.store);
         for user in (0..facts.totals().users).map(UserId).filter(|user| facts.exists(*user)) {
-            let blocks = facts.users_in(SetTable::Blocks, user, Span::ALL);
-            self.counts.blocks += blocks.len() as u64;
-            if !blocks.is_empty() {
-                let blocks = blocks.into_iter().map(Into::into).collect();
-                self.out.line(&Line::Block(lines::Block { user: user.into(), blocks }))?;
-            }
             for other in facts.users_in(SetTable::Mutes, user, Span::ALL) {
                 let mute = facts.mute(user, other);
                 let live = |mute: &feed::Mute| mute.ends_ms.is_none_or(|ms| self.now_ms < ms);

@@ -1,9 +1,10 @@
-//! The follows of users, with their options, requests to follow, and friendships.
+//! The relations of users, and options of follows.
 
 use std::io::{self, Write};
 
 use feed::follow_options::OptionsOf;
-use feed::{SetTable, Span, UserId};
+use feed::relation::{RELATIONS, Relation};
+use feed::{Span, UserId};
 
 use super::Export;
 use super::lines::{self, Id, Line};
@@ -30,31 +31,24 @@ impl<W: Write> Export<'_, W> {
         Ok(())
     }
 
-    /// The follows of each user, requests, and then friends; each friendship once, at the user with the smaller id.
-    pub(super) fn relations(&mut self) -> io::Result<()> {
+    /// The relations of each user of which lines say only the users; a mutual one once, at the user with the smaller id.
+    pub(super) fn relations(&mut self, chosen: impl Fn(&Relation) -> bool) -> io::Result<()> {
         let facts = feed::Facts::new(self.store);
         let users = || (0..facts.totals().users).map(UserId).filter(|user| facts.exists(*user));
-        for user in users() {
-            let follows: Vec<_> = facts.following_all(user).into_iter().map(Into::into).collect();
-            self.counts.follows += follows.len() as u64;
-            if !follows.is_empty() {
-                self.out.line(&Line::Follow(lines::Follow { user: user.into(), follows }))?;
-            }
-        }
-        for user in users() {
-            let requests = facts.users_in(SetTable::Requested, user, Span::ALL);
-            self.counts.requests += requests.len() as u64;
-            if !requests.is_empty() {
-                let requests = requests.into_iter().map(Into::into).collect();
-                self.out.line(&Line::Request(lines::Request { user: user.into(), requests }))?;
-            }
-        }
-        for user in users() {
-            let friends = facts.friends_all(user).into_iter().filter(|other| *other > user);
-            let friends: Vec<_> = friends.map(Into::into).collect();
-            self.counts.friendships += friends.len() as u64;
-            if !friends.is_empty() {
-                self.out.line(&Line::Friends(lines::Friends { user: user.into(), friends }))?;
+        for relation in RELATIONS.into_iter().filter(|relation| chosen(relation)) {
+            let Some(kind) = relation.line else { continue };
+            for user in users() {
+                let others = facts.users_in(relation.forward, user, Span::ALL).into_iter();
+                let others = others.filter(|other| !relation.is_mutual() || *other > user);
+                let others: Vec<_> = others.map(Into::into).collect();
+                if others.is_empty() {
+                    continue;
+                }
+                if let Some(count) = self.counts.of_relations(kind) {
+                    *count += others.len() as u64;
+                }
+                let (kind, user) = (kind.into(), user.into());
+                self.out.line(&Line::Relation(lines::Related { kind, user, users: others }))?;
             }
         }
         Ok(())

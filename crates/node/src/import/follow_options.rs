@@ -2,9 +2,10 @@
 
 use feed::UserId;
 use feed::follow_options::{FollowOptions, OptionsOf};
+use feed::relation::Relation;
 use feed::whole::FOLLOW_OPTIONS;
 use hashbrown::{HashMap, HashSet};
-use rows::Stamp;
+use rows::{SetTable, Stamp};
 use store::Loader;
 
 use super::Wrong;
@@ -21,9 +22,10 @@ pub(super) struct AllOptions {
 }
 
 impl AllOptions {
-    /// `user` follows `other`, or asks to.
-    pub(super) fn followed(&mut self, user: UserId, other: UserId) {
-        if !self.without_follow.is_empty() {
+    /// `user` has a relation to `other`.
+    pub(super) fn related(&mut self, relation: &Relation, user: UserId, other: UserId) {
+        let follows = matches!(relation.forward, SetTable::Following | SetTable::Requested);
+        if follows && !self.without_follow.is_empty() {
             self.without_follow.remove(&(user, other));
         }
     }

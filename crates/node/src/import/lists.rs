@@ -1,8 +1,10 @@
 //! Lists, whose lines are before those of follows: then it is known which follows they need.
 
 use feed::limits::{LIST_MEMBERS_MAX, LISTS_MAX};
+use feed::relation::Relation;
 use feed::{ListId, ListReplies, ListTitle, Refusal, UserId, write};
 use hashbrown::{HashMap, HashSet};
+use rows::SetTable;
 use store::Loader;
 
 use super::Wrong;
@@ -61,9 +63,9 @@ impl Lists {
         Ok(())
     }
 
-    /// `user` follows `other`.
-    pub(super) fn followed(&mut self, user: UserId, other: UserId) {
-        if !self.without_follow.is_empty() {
+    /// `user` has a relation to `other`.
+    pub(super) fn related(&mut self, relation: &Relation, user: UserId, other: UserId) {
+        if relation.forward == SetTable::Following && !self.without_follow.is_empty() {
             self.without_follow.remove(&(user, other));
         }
     }

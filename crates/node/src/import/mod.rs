@@ -146,16 +146,16 @@ impl Import {
             Line::User(line) => {
                 (&mut counts.users, users.add(loader, (ids, pictures), &line).map(|()| 1))
             }
-            Line::Block(line) => (&mut counts.blocks, users.block(loader, &line)),
+            Line::Relation(line) => {
+                let count = counts.of_relations(&line.kind).ok_or("there is no such relation")?;
+                (count, users.relate(loader, &line))
+            }
             Line::Mute(line) => (&mut counts.mutes, users.mute(loader, &line).map(|()| 1)),
             Line::Note(line) => (&mut counts.notes, users.note(loader, &line).map(|()| 1)),
             Line::List(line) => (&mut counts.lists, users.list(loader, ids, &line).map(|()| 1)),
             Line::FollowOptions(line) => {
                 (&mut counts.follow_options, users.follow_options(ids, &line).map(|()| 1))
             }
-            Line::Follow(line) => (&mut counts.follows, users.follow(loader, &line)),
-            Line::Request(line) => (&mut counts.requests, users.request(loader, &line)),
-            Line::Friends(line) => (&mut counts.friendships, users.befriend(loader, &line)),
             Line::Post(line) => {
                 (&mut counts.posts, posts.add(loader, (users, ids, pictures), &line).map(|()| 1))
             }

@@ -1,8 +1,7 @@
 //! Mutes, and notes about others.
 
-use feed::limits::{MUTES_MAX, NOTES_MAX};
-use feed::relation::{put_mute, put_note};
-use feed::{Note, Refusal};
+use feed::Note;
+use feed::relation::{MUTES, NOTES, put_mute, put_note};
 use rows::{EPOCH_MS, Stamp};
 use store::Loader;
 
@@ -15,13 +14,9 @@ impl Users {
     pub(super) fn mute(&mut self, loader: &mut Loader, line: &Mute) -> Result<(), Wrong> {
         let (user, other) = (self.find(&line.user)?, self.find(&line.mutes)?);
         if other == user {
-            return Err(Refusal::SelfMute.into());
+            return Err(MUTES.to_self.into());
         }
-        let mutes = &mut self.of(user).mutes;
-        if *mutes >= MUTES_MAX {
-            return Err(Refusal::TooManyMutes.into());
-        }
-        *mutes += 1;
+        self.count(&MUTES, user, other)?;
         let ends_ms = line.ends.map(|Time(ms)| ms);
         if ends_ms.is_some_and(|ms| ms < EPOCH_MS || ms > Stamp::MAX.unix_ms()) {
             return Err("a mute ends after 2024 and before 2093".into());
@@ -37,11 +32,7 @@ impl Users {
         if note == Note::default() {
             return Err("a note has a text".into());
         }
-        let notes = &mut self.of(user).notes;
-        if *notes >= NOTES_MAX {
-            return Err(Refusal::TooManyNotes.into());
-        }
-        *notes += 1;
+        self.count(&NOTES, user, about)?;
         put_note(loader, user, about, &note);
         Ok(())
     }

@@ -1,12 +1,9 @@
 //! Imports users, follows and friendships.
 
 use feed::accounts::{Account, AccountState, Email, PasswordHash, Role};
-use feed::limits::{
-    BLOCKS_MAX, FEATURED_TAGS_MAX, FOLLOWED_TAGS_MAX, FOLLOWING_MAX, FRIENDS_MAX, USER_POSTS_MAX,
-    USERS_MAX,
-};
+use feed::limits::{FEATURED_TAGS_MAX, FOLLOWED_TAGS_MAX, USER_POSTS_MAX, USERS_MAX};
 use feed::media::ProfilePicture;
-use feed::relation::{BLOCKS, FOLLOWS, FRIENDS, REQUESTS};
+use feed::relation::{RELATIONS, Relation, Total};
 use feed::whole::{CONVERSATION_MARKS, FILTERS, MUTED_THREADS};
 use feed::{
     Bio, Counts, DueWork, Handle, Language, Marker, Markers, Name, PostDefaults, ProfileFields,
@@ -23,7 +20,7 @@ use super::follow_options::AllOptions;
 use super::ids::Ids;
 use super::lists::Lists;
 use super::media::Pictures;
-use crate::export::lines::{Block, Follow, Friends, Id, Request, Who};
+use crate::export::lines::{Id, Related, Who};
 use crate::export::user_lines::{self, User};
 
 /// The users so far, in memory: their handles, and what is counted.
@@ -43,7 +40,7 @@ pub(super) struct Users {
     pub(super) lists: Lists,
     pub(super) options: AllOptions,
     /// The first user who has more of something than is allowed.
-    above: Option<(UserId, &'static str, u32, u32)>,
+    above: Option<(UserId, &'static Relation, u32)>,
 }
 
 /// Whether a line has something of which nothing is left of a deleted user, beside the profile and the account.
@@ -179,30 +176,6 @@ impl Users {
         counts
     }
 
-    /// Returns the number of blocks.
-    pub(super) fn block(&mut self, loader: &mut Loader, line: &Block) -> Result<u64, Wrong> {
-        if self.has_relations {
-            return Err("blocks come before follows and friends".into());
-        }
-        let user = self.find(&line.user)?;
-        for other in &line.blocks {
-            let other = self.find(other)?;
-            if other == user {
-                return Err(Refusal::SelfBlock.into());
-            }
-            if !self.blocks.insert((user, other)) {
-                return Err(format!("the user {} blocks {} twice", user.0, other.0).into());
-            }
-            let blocks = &mut self.of(user).blocks;
-            if *blocks >= BLOCKS_MAX {
-                return Err(Refusal::TooManyBlocks.into());
-            }
-            *blocks += 1;
-            BLOCKS.put(loader, user, other, Some(0));
-        }
-        Ok(line.blocks.len() as u64)
-    }
-
     /// Refuses a relation of two users of whom one blocks the other.
     fn refuse_blocked(&mut self, user: UserId, other: UserId) -> Result<(), Wrong> {
         self.has_relations = true;
@@ -216,55 +189,51 @@ impl Users {
         }
     }
 
-    /// Returns the number of follows.
-    pub(super) fn follow(&mut self, loader: &mut Loader, line: &Follow) -> Result<u64, Wrong> {
+    /// Returns the number of users to whom a user has a relation.
+    pub(super) fn relate(&mut self, loader: &mut Loader, line: &Related<'_>) -> Result<u64, Wrong> {
+        let relation = RELATIONS.into_iter().find(|relation| relation.line == Some(&line.kind));
+        let relation = relation.ok_or("there is no such relation")?;
+        let is_block = relation.forward == SetTable::Blocks;
+        if is_block && self.has_relations {
+            return Err("blocks come before follows and friends".into());
+        }
         let user = self.find(&line.user)?;
-        for other in &line.follows {
+        for other in &line.users {
             let other = self.find(other)?;
             if other == user {
-                return Err(Refusal::SelfFollow.into());
+                return Err(relation.to_self.into());
             }
-            self.refuse_blocked(user, other)?;
-            self.lists.followed(user, other);
-            self.options.followed(user, other);
-            FOLLOWS.put(loader, user, other, Some(0));
+            if !relation.is_across_blocks {
+                self.refuse_blocked(user, other)?;
+                self.lists.related(relation, user, other);
+                self.options.related(relation, user, other);
+            }
+            if is_block && !self.blocks.insert((user, other)) {
+                return Err(format!("the user {} blocks {} twice", user.0, other.0).into());
+            }
+            if !Loader::counts(relation.forward) {
+                self.count(relation, user, other)?;
+            }
+            relation.put(loader, user, other, Some(0));
         }
-        Ok(line.follows.len() as u64)
+        Ok(line.users.len() as u64)
     }
 
-    /// Returns the number of requests.
-    pub(super) fn request(&mut self, loader: &mut Loader, line: &Request) -> Result<u64, Wrong> {
-        let user = self.find(&line.user)?;
-        for other in &line.requests {
-            let other = self.find(other)?;
-            if other == user {
-                return Err(Refusal::SelfFollow.into());
+    /// Counts a relation.
+    pub(super) fn count(
+        &mut self,
+        relation: &Relation,
+        user: UserId,
+        other: UserId,
+    ) -> Result<(), Wrong> {
+        for (user, (table, count)) in [user, other].into_iter().zip(relation.counts()) {
+            let count = count(self.of(user));
+            if table == relation.forward && *count >= relation.max {
+                return Err(relation.too_many.into());
             }
-            self.refuse_blocked(user, other)?;
-            let requested = &mut self.of(user).requested;
-            if *requested >= FOLLOWING_MAX {
-                return Err(Refusal::TooManyFollows.into());
-            }
-            *requested += 1;
-            self.of(other).requests += 1;
-            self.options.followed(user, other);
-            REQUESTS.put(loader, user, other, Some(0));
+            *count += 1;
         }
-        Ok(line.requests.len() as u64)
-    }
-
-    /// Returns the number of friendships.
-    pub(super) fn befriend(&mut self, loader: &mut Loader, line: &Friends) -> Result<u64, Wrong> {
-        let user = self.find(&line.user)?;
-        for other in &line.friends {
-            let other = self.find(other)?;
-            if other == user {
-                return Err(Refusal::SelfFriend.into());
-            }
-            self.refuse_blocked(user, other)?;
-            FRIENDS.put(loader, user, other, Some(0));
-        }
-        Ok(line.friends.len() as u64)
+        Ok(())
     }
 
     /// Counts the items of a set of users.
@@ -277,27 +246,22 @@ impl Users {
     ) {
         let user = UserId(user);
         let number = u32::try_from(items).unwrap_or(u32::MAX);
-        let above = match table {
-            SetTable::Following => {
-                self.of(user).following = number;
-                totals.follows += items as u64;
-                // In a file in which requests come first, each of them may become a follow.
-                let all = number.saturating_add(self.of(user).requested);
-                (all > FOLLOWING_MAX).then_some(("follows or asks to follow", all, FOLLOWING_MAX))
-            }
-            SetTable::Followers => {
-                self.of(user).followers = number;
-                None
-            }
-            SetTable::Friends => {
-                self.of(user).friends = number;
-                // Each friendship is in the sets of both.
-                totals.friendships += items as u64;
-                (number > FRIENDS_MAX).then_some(("is a friend of", number, FRIENDS_MAX))
-            }
-            _ => unreachable!("there are no other sets of users by users"),
-        };
-        self.above = self.above.or(above.map(|(what, count, most)| (user, what, count, most)));
+        let relation = Relation::of_table(table);
+        let count = relation.and_then(|it| Some((it, it.counts().find(|(of, _)| *of == table)?)));
+        let Some((relation, (_, count))) = count else { return };
+        *count(self.of(user)) = number;
+        if table != relation.forward {
+            return;
+        }
+        if let Total::Shown(total) | Total::Rows(total) = relation.total() {
+            *total(totals) += items as u64;
+        }
+        // In a file in which requests come first, each of them may become a follow.
+        let asked = if table == SetTable::Following { self.of(user).requested } else { 0 };
+        let all = number.saturating_add(asked);
+        if all > relation.max && self.above.is_none() {
+            self.above = Some((user, relation, all));
+        }
     }
 
     /// Puts what was counted.
@@ -305,10 +269,11 @@ impl Users {
     /// # Errors
     /// If a user follows, or is a friend of, more users than is allowed.
     pub(super) fn finish(self, loader: &mut Loader, totals: &mut Totals) -> Result<(), Wrong> {
-        if let Some((user, what, items, most)) = self.above {
-            return Err(
-                format!("the user {} {what} {items} users; {most} are the most", user.0).into()
-            );
+        if let Some((user, relation, items)) = self.above {
+            let (user, kind, most) = (user.0, relation.line.unwrap_or_default(), relation.max);
+            let what =
+                format!("the user {user} has {items} users of `{kind}`; {most} are the most");
+            return Err(what.into());
         }
         self.lists.finish()?;
         self.options.finish(loader)?;

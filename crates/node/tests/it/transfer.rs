@@ -41,7 +41,7 @@ fn handle(text: &str) -> UserRef {
 const ANN: &str = r#"{"user":{"handle":"ann"}}"#;
 const BOB: &str = r#"{"user":{"handle":"bob"}}"#;
 const NOTE: &str = r#"{"note":{"user":"ann","about":"ann","text":"x"}}"#;
-const BLOCK: &str = r#"{"block":{"user":"ann","blocks":["bob"]}}"#;
+const BLOCK: &str = r#"{"relation":{"kind":"block","user":"ann","users":["bob"]}}"#;
 const STORY: &str = r#"{"story":{"author":"ann","text":"s","time":"2027-01-15T07:59:00Z"}}"#;
 
 /// The last line is refused with words that contain `what`, and nothing usable is left.
@@ -234,7 +234,7 @@ fn options_of_follows_and_muted_threads_survive_an_export() {
     let line =
         |more: &str| format!(r#"{{"follow_options":{{"user":"bob","follows":"ann"{more}}}}}"#);
     let both = line(r#","without_boosts":true,"notified_since":"4194304""#);
-    let follow = r#"{"follow":{"user":"bob","follows":["ann"]}}"#;
+    let follow = r#"{"relation":{"kind":"follow","user":"bob","users":["ann"]}}"#;
     let reply = r#"{"post":{"author":"ann","text":"x","id":"8388608","in_reply_to":"4194304","reply_to":"bob","thread":"4194304"}}"#;
     let (first, folder) = node(&[ann, BOB, &both, follow, reply]);
     let options_of = |node: &Node| node.facts().follow_options(UserId(1), UserId(0));
@@ -252,7 +252,7 @@ fn options_of_follows_and_muted_threads_survive_an_export() {
     assert_eq!((options_of(&second), thread(&second)), (expected, Some(PostId(4_194_304))));
     assert_eq!(threads(&second), [PostId(4_194_304), PostId(4_194_305)]);
     second.close();
-    let request = r#"{"request":{"user":"bob","requests":["ann"]}}"#;
+    let request = r#"{"relation":{"kind":"request","user":"bob","users":["ann"]}}"#;
     let (asked, _folder) = node(&[ann, BOB, &both, request]);
     assert_eq!(options_of(&asked), expected);
     asked.close();
@@ -444,25 +444,40 @@ fn a_wrong_user_or_relation_is_refused_with_its_line() {
                 .as_str()],
             "the hashtag b or its id is there twice",
         ),
-        (&[ANN, r#"{"follow":{"user":"ann","follows":["bob"]}}"#], "of a user bob"),
-        (&[ANN, r#"{"follow":{"user":1,"follows":[]}}"#], "with the id 1"),
-        (&[ANN, r#"{"follow":{"user":0,"follows":[0]}}"#], "follow themselves"),
-        (&[ANN, r#"{"follow":{"user":0,"follows":[4294967295]}}"#], "with the id 4294967295"),
-        (&[ANN, r#"{"follow":{"user":0,"follows":[4294967296]}}"#], "no such user"),
-        (&[ANN, r#"{"friends":{"user":0,"friends":["ann"]}}"#], "befriend themselves"),
+        (&[ANN, r#"{"relation":{"kind":"follow","user":"ann","users":["bob"]}}"#], "of a user bob"),
+        (&[ANN, r#"{"relation":{"kind":"follow","user":1,"users":[]}}"#], "with the id 1"),
+        (&[ANN, r#"{"relation":{"kind":"follow","user":0,"users":[0]}}"#], "follow themselves"),
+        (
+            &[ANN, r#"{"relation":{"kind":"follow","user":0,"users":[4294967295]}}"#],
+            "with the id 4294967295",
+        ),
+        (&[ANN, r#"{"relation":{"kind":"follow","user":0,"users":[4294967296]}}"#], "no such user"),
+        (
+            &[ANN, r#"{"relation":{"kind":"friends","user":0,"users":["ann"]}}"#],
+            "befriend themselves",
+        ),
         (
             &[
                 ANN,
                 r#"{"user":{"handle":"bob","deleted":true}}"#,
-                r#"{"follow":{"user":0,"follows":[1]}}"#,
+                r#"{"relation":{"kind":"follow","user":0,"users":[1]}}"#,
             ],
             "the user 1 is deleted",
         ),
-        (&[ANN, r#"{"block":{"user":0,"blocks":[0]}}"#], "block themselves"),
-        (&[ANN, BOB, r#"{"block":{"user":0,"blocks":[1,1]}}"#], "blocks 1 twice"),
-        (&[ANN, BOB, BLOCK, r#"{"follow":{"user":1,"follows":[0]}}"#], "blocks the other"),
-        (&[ANN, BOB, BLOCK, r#"{"friends":{"user":1,"friends":[0]}}"#], "blocks the other"),
-        (&[ANN, BOB, r#"{"follow":{"user":1,"follows":[0]}}"#, BLOCK], "come before follows"),
+        (&[ANN, r#"{"relation":{"kind":"block","user":0,"users":[0]}}"#], "block themselves"),
+        (&[ANN, BOB, r#"{"relation":{"kind":"block","user":0,"users":[1,1]}}"#], "blocks 1 twice"),
+        (
+            &[ANN, BOB, BLOCK, r#"{"relation":{"kind":"follow","user":1,"users":[0]}}"#],
+            "blocks the other",
+        ),
+        (
+            &[ANN, BOB, BLOCK, r#"{"relation":{"kind":"friends","user":1,"users":[0]}}"#],
+            "blocks the other",
+        ),
+        (
+            &[ANN, BOB, r#"{"relation":{"kind":"follow","user":1,"users":[0]}}"#, BLOCK],
+            "come before follows",
+        ),
         (&[ANN, r#"{"mute":{"user":0,"mutes":0}}"#], "mute themselves"),
         (&[ANN, BOB, r#"{"mute":{"user":0,"mutes":1,"ends":0}}"#], "after 2024"),
         (&[ANN, BOB, r#"{"mute":{"user":0,"mutes":1,"ends":18446744073709551615}}"#], "after 2024"),
@@ -470,8 +485,11 @@ fn a_wrong_user_or_relation_is_refused_with_its_line() {
         (&[ANN, r#"{"note":{"user":0,"about":0,"text":" "}}"#], "a note has a text"),
         (&[ANN, NOTE, NOTE], "duplicates line 3"),
         (&[r#"{"user":{"handle":"ann","locked":true,"deleted":true}}"#], "nothing is left"),
-        (&[ANN, r#"{"request":{"user":0,"requests":[0]}}"#], "follow themselves"),
-        (&[ANN, BOB, BLOCK, r#"{"request":{"user":1,"requests":[0]}}"#], "blocks the other"),
+        (&[ANN, r#"{"relation":{"kind":"request","user":0,"users":[0]}}"#], "follow themselves"),
+        (
+            &[ANN, BOB, BLOCK, r#"{"relation":{"kind":"request","user":1,"users":[0]}}"#],
+            "blocks the other",
+        ),
         (&[ANN, HEADER], "in the middle"),
     ] {
         refused(lines, what);
@@ -550,7 +568,7 @@ fn a_wrong_post_or_story_is_refused_with_its_line() {
 #[test]
 fn a_wrong_list_is_refused_with_its_line() {
     const LIST: &str = r#"{"list":{"user":0,"title":"a","members":[1]}}"#;
-    const FOLLOW: &str = r#"{"follow":{"user":0,"follows":[1]}}"#;
+    const FOLLOW: &str = r#"{"relation":{"kind":"follow","user":0,"users":[1]}}"#;
     let many: String = (0..=1_000).map(|at| format!(",{}", at % 2)).collect();
     let many = format!(r#"{{"list":{{"user":0,"title":"a","members":[1{many}]}}}}"#);
     let of_ann = |rest: &str| format!(r#"{{"list":{{"user":0,{rest}}}}}"#);
@@ -571,7 +589,10 @@ fn a_wrong_list_is_refused_with_its_line() {
         (&[&[ANN, BOB][..], &lists].concat(), "a user has at most 50 lists"),
         (&[ANN, BOB, LIST], "of whom no line after it says"),
         (&[ANN, r#"{"list":{"user":0,"title":"a","members":[0]}}"#], "of whom no line"),
-        (&[ANN, BOB, LIST, r#"{"follow":{"user":1,"follows":[0]}}"#], "of whom no line"),
+        (
+            &[ANN, BOB, LIST, r#"{"relation":{"kind":"follow","user":1,"users":[0]}}"#],
+            "of whom no line",
+        ),
     ] {
         refused(lines, what);
     }
@@ -647,19 +668,25 @@ fn limits_of_several_lines_are_checked_when_all_are_known() {
     let mut lines: Vec<&str> = users.iter().map(String::as_str).collect();
     let ids =
         |range: std::ops::Range<u32>| range.map(|id| id.to_string()).collect::<Vec<_>>().join(",");
-    let follow = |of| format!(r#"{{"follow":{{"user":0,"follows":[{of}]}}}}"#);
-    let friends = format!(r#"{{"friends":{{"user":7,"friends":[{}]}}}}"#, ids(100..5_100));
+    let follow = |of| format!(r#"{{"relation":{{"kind":"follow","user":0,"users":[{of}]}}}}"#);
+    let friends =
+        format!(r#"{{"relation":{{"kind":"friends","user":7,"users":[{}]}}}}"#, ids(100..5_100));
     let (most, again) = (follow(ids(1..7_501)), follow(ids(7_000..7_501)));
-    lines.extend([&*most, &*again, &*friends, r#"{"friends":{"user":100,"friends":[7]}}"#]);
+    lines.extend([
+        &*most,
+        &*again,
+        &*friends,
+        r#"{"relation":{"kind":"friends","user":100,"users":[7]}}"#,
+    ]);
     let (_, _folder, counts) = imported(&options(), &file(&lines)).unwrap();
     assert_eq!((counts.users, counts.follows, counts.friendships), (7_502, 8_001, 5_001));
     let one_more = follow("7501".to_owned());
     refused(
         &[&lines[..], &[&one_more]].concat(),
-        "the user 0 follows or asks to follow 7501 users; 7500 are the most",
+        "the user 0 has 7501 users of `follow`; 7500 are the most",
     );
-    let one_more = r#"{"friends":{"user":5100,"friends":["u7"]}}"#;
-    refused(&[&lines[..], &[one_more]].concat(), "the user 7 is a friend of 5001 users");
+    let one_more = r#"{"relation":{"kind":"friends","user":5100,"users":["u7"]}}"#;
+    refused(&[&lines[..], &[one_more]].concat(), "the user 7 has 5001 users of `friends`");
 }
 
 #[test]
@@ -702,7 +729,7 @@ fn settings_markers_and_notes_are_those_of_their_lines_and_survive_an_export() {
         "featured_tags":[{"tag":"rust","id":"4194305"},{"tag":"Go"},{"tag":"nats"}],
         "followed_tags":[{"tag":"rust","id":"4194306"},{"tag":"Nats"}]}}"#;
     let note = r#"{"note":{"user":"ann","about":"bob","text":"met in Rome"}}"#;
-    let request = r#"{"request":{"user":"bob","requests":["ann"]}}"#;
+    let request = r#"{"relation":{"kind":"request","user":"bob","users":["ann"]}}"#;
     let (first, folder) = node(&[&ann.replace('\n', ""), BOB, note, request]);
     let users = |node: &Node| [0, 1].map(|id| node.facts().user(UserId(id)).unwrap());
     let of_ann = |node: &Node| {
@@ -783,7 +810,7 @@ fn boosts_are_those_of_their_lines_and_survive_an_export() {
         ANN,
         BOB,
         r#"{"user":{"handle":"cyd"}}"#,
-        r#"{"follow":{"user":"cyd","follows":["ann","bob"]}}"#,
+        r#"{"relation":{"kind":"follow","user":"cyd","users":["ann","bob"]}}"#,
         POST,
         r#"{"reaction":{"user":"ann","kind":"boost","id":"8388608"}}"#,
         r#"{"reaction":{"user":"bob","kind":"boost","id":"12582912","earlier":["ann"]}}"#,
@@ -841,7 +868,7 @@ fn ids_and_times_that_are_missing_are_given_in_the_order_of_lines() {
         r#"{"post":{"author":"ann","text":"@bob three"}}"#,
         r#"{"post":{"author":"bob","text":"four"}}"#,
         STORY,
-        r#"{"friends":{"user":"bob","friends":["ann"]}}"#,
+        r#"{"relation":{"kind":"friends","user":"bob","users":["ann"]}}"#,
         r#"{"view":{"user":"bob"}}"#,
     ]);
     let facts = node.facts();
@@ -1009,14 +1036,11 @@ fn an_export_of_format_1_is_read_and_its_facts_are_written_again() {
     assert_eq!(facts(&exported(&options)), facts(fixture));
     for line in [
         "user",
-        "block",
+        "relation",
         "mute",
         "note",
         "list",
         "follow_options",
-        "follow",
-        "request",
-        "friends",
         "post",
         "reaction",
         "vote",
@@ -1033,7 +1057,8 @@ fn an_export_of_format_1_is_read_and_its_facts_are_written_again() {
 
 #[test]
 fn an_export_says_what_is_in_it_and_the_first_line_alone_has_the_time() {
-    let (node, folder) = node(&[ANN, BOB, r#"{"follow":{"user":0,"follows":[1]}}"#]);
+    let (node, folder) =
+        node(&[ANN, BOB, r#"{"relation":{"kind":"follow","user":0,"users":[1]}}"#]);
     node.close();
     drop(node);
     let data = folder.path().join("data");

@@ -182,7 +182,7 @@ fn a_population_can_be_imported() {
     done(&["export", "--data", path(&data), "--out", path(&exported)]);
     let of = |file: &Path| -> Vec<String> {
         let lines = fs::read_to_string(file).unwrap();
-        let follows = lines.lines().filter(|line| line.starts_with(r#"{"follow""#));
+        let follows = lines.lines().filter(|line| line.starts_with(r#"{"relation""#));
         follows.filter(|line| !line.contains("[]")).map(str::to_owned).collect()
     };
     assert_eq!(of(&file), of(&exported));
