@@ -1,4 +1,5 @@
-//! Relations of users to users. Each is one declaration; reads, changes, counts, checks and erasure follow from it.
+//! Relations of users to users. Each is one declaration; reads, changes, counts, limits, checks, erasure and lines of an
+//! export follow from it.
 //!
 //! **Invariant:** a relation has a row for both users.
 //! **Invariant:** counts of users are the numbers of these rows. Totals leave out deleted users, or count all rows:

@@ -408,7 +408,7 @@ fn wrong_followed_hashtags_are_refused_with_their_line() {
 }
 
 #[test]
-fn a_wrong_user_or_relation_is_refused_with_its_line() {
+fn a_wrong_user_is_refused_with_its_line() {
     let long = "x".repeat(31);
     for (lines, what) in [
         (&["no json"][..], "expected value (at byte 1)"),
@@ -444,7 +444,19 @@ fn a_wrong_user_or_relation_is_refused_with_its_line() {
                 .as_str()],
             "the hashtag b or its id is there twice",
         ),
-        (&[ANN, r#"{"relation":{"kind":"follow","user":"ann","users":["bob"]}}"#], "of a user bob"),
+    ] {
+        refused(lines, what);
+    }
+}
+
+#[test]
+fn a_wrong_relation_is_refused_with_its_line() {
+    for (lines, what) in [
+        (
+            &[ANN, r#"{"relation":{"kind":"follow","user":"ann","users":["bob"]}}"#][..],
+            "of a user bob",
+        ),
+        (&[ANN, r#"{"relation":{"kind":"person","user":0,"users":[]}}"#], "no such relation"),
         (&[ANN, r#"{"relation":{"kind":"follow","user":1,"users":[]}}"#], "with the id 1"),
         (&[ANN, r#"{"relation":{"kind":"follow","user":0,"users":[0]}}"#], "follow themselves"),
         (
