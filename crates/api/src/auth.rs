@@ -17,8 +17,8 @@ use crate::error::ApiError;
 pub(crate) enum Needs {
     /// Nothing: the route returns no data of the feed.
     Nothing,
-    /// Any application key.
-    Key,
+    /// Any application key, or session of a user: there is no such route.
+    Nowhere,
     /// An application key with this scope.
     Scope(Scope),
 }
@@ -43,7 +43,7 @@ pub(crate) fn admit(
             match needs {
                 Needs::Scope(scope) if !grant.allows(scope) => Err(ApiError::missing_scope(scope)),
                 Needs::Scope(scope) => Ok(Some((grant, scope))),
-                Needs::Key | Needs::Nothing => Ok(None),
+                Needs::Nowhere | Needs::Nothing => Ok(None),
             }
         }
     }

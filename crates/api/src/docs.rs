@@ -38,14 +38,13 @@ pub(crate) fn routes(document: fn() -> OpenApi) -> Vec<Route> {
         page(state, name, headers)
     };
     vec![
-        Route::get(OPENAPI, description)
+        Route::public(OPENAPI, description)
             .named("get_openapi", "Show the OpenAPI document")
-            .public()
             .answers_with("OpenAPI 3.1", "application/json", inline::<Value>)
             .answers(304, "Not modified"),
-        Route::undescribed("GET", "/docs", || async { Redirect::permanent("/docs/") }).public(),
-        Route::undescribed("GET", "/docs/", index).public(),
-        Route::undescribed("GET", "/docs/{*file}", file).public(),
+        Route::file("/docs", || async { Redirect::permanent("/docs/") }),
+        Route::file("/docs/", index),
+        Route::file("/docs/{*file}", file),
     ]
 }
 

@@ -24,10 +24,7 @@ pub(crate) fn routes(pages: &Arc<dyn FileSource>) -> Vec<Route> {
     let asset = |State(state): State<Arc<AppState>>, Name(name): Name, headers: HeaderMap| {
         answer(state, assets, name, headers)
     };
-    vec![
-        Route::undescribed("GET", "/", shell).public(),
-        Route::undescribed("GET", "/assets/{*file}", asset).public(),
-    ]
+    vec![Route::file("/", shell), Route::file("/assets/{*file}", asset)]
 }
 
 /// First parts of the paths of programs, which get errors as JSON also in a browser.

@@ -20,14 +20,12 @@ use crate::state::AppState;
 
 pub(crate) fn routes() -> Vec<Route> {
     vec![
-        Route::get("/healthz", health)
+        Route::public("/healthz", health)
             .named("check_health", "Check that the server is alive")
-            .public()
             .shows::<Healthy>("The server is alive"),
-        Route::get("/readyz", readiness)
+        Route::public("/readyz", readiness)
             .named("check_readiness", "Check that the server takes requests")
             .text("While it starts, the error is `starting`, also of all other routes but `/healthz`.")
-            .public()
             .shows::<Healthy>("The server takes requests")
             .errors(&["stopping", "lagging"]),
         Route::get("/metrics", metrics)

@@ -222,6 +222,24 @@ impl Route {
         delete = "DELETE";
     }
 
+    /// `GET` of what is open to everybody: it returns no data of the feed.
+    pub(crate) fn public<H, T>(path: &'static str, handler: H) -> Self
+    where
+        H: Handler<T, Arc<AppState>, Future = BoxFuture<'static, Response>>,
+        T: Reads + 'static,
+    {
+        Self { rule: Rule::PUBLIC, ..Self::get(path, handler) }
+    }
+
+    /// The same of a file, which the document leaves out.
+    pub(crate) fn file<H, T>(path: &'static str, handler: H) -> Self
+    where
+        H: Handler<T, Arc<AppState>, Future = BoxFuture<'static, Response>>,
+        T: 'static,
+    {
+        Self { rule: Rule::PUBLIC, ..Self::undescribed("GET", path, handler) }
+    }
+
     /// A route that the document leaves out.
     pub(crate) fn undescribed<H, T>(method: &'static str, path: &'static str, handler: H) -> Self
     where
@@ -240,12 +258,6 @@ impl Route {
     /// The scope that it needs, if not the one to read for `GET` and the one to write for other methods.
     pub(crate) fn scope(mut self, scope: Scope) -> Self {
         self.rule.needs = Needs::Scope(scope);
-        self
-    }
-
-    /// Open to everybody: it returns no data of the feed.
-    pub(crate) fn public(mut self) -> Self {
-        self.rule = Rule::PUBLIC;
         self
     }
 

@@ -131,7 +131,7 @@ fn add(
     let handler = match rule.needs {
         Needs::Scope(_) => ErasedHandler::new(After(handler)),
         // Whoever needs no key does not wait.
-        Needs::Nothing | Needs::Key => handler,
+        Needs::Nothing | Needs::Nowhere => handler,
     };
     router.route(path, on(filter, Guarded::new(handler, rule, metrics.route(method, path))))
 }
@@ -170,10 +170,54 @@ fn finish(
 mod tests {
     use std::collections::BTreeSet;
 
+    use edge::{Lookup, Scope};
     use utoipa::openapi::path::ParameterIn;
 
     use super::*;
     use crate::rule::May;
+
+    #[derive(Debug)]
+    struct NoPages;
+
+    impl FileSource for NoPages {
+        fn find(&self, _: &str) -> Lookup {
+            Lookup::Absent
+        }
+    }
+
+    /// Said again here, so that no change of a route opens it unnoticed.
+    #[test]
+    fn all_routes_need_a_key_that_may_read_or_write_but_for_these() {
+        let expect = [
+            ("DELETE", "/v1/buckets/{bucket}", Some(Scope::Admin)),
+            ("DELETE", "/v1/users/{user}", Some(Scope::Admin)),
+            ("GET", "/", None),
+            ("GET", "/assets/{*file}", None),
+            ("GET", "/docs", None),
+            ("GET", "/docs/", None),
+            ("GET", "/docs/{*file}", None),
+            ("GET", "/healthz", None),
+            ("GET", "/readyz", None),
+            ("GET", "/v1/backup", Some(Scope::Admin)),
+            ("GET", "/v1/openapi.json", None),
+            ("POST", "/v1/recognitions", Some(Scope::Read)),
+        ];
+        let pages: Arc<dyn FileSource> = Arc::new(NoPages);
+        let all = table().chain(files::routes(&pages)).chain(legacy::routes());
+        let mut others: Vec<_> = all
+            .filter_map(|Route { method, path, rule, .. }| {
+                let usual = if method == "GET" { Scope::Read } else { Scope::Write };
+                match rule.needs {
+                    Needs::Scope(scope) if scope == usual => None,
+                    Needs::Scope(scope) => Some((method, path, Some(scope))),
+                    Needs::Nothing => Some((method, path, None)),
+                    Needs::Nowhere => panic!("{method} {path} is a route"),
+                }
+            })
+            .collect();
+        others.sort_unstable_by_key(|(method, path, _)| (*method, *path));
+        assert_eq!(others, expect);
+    }
 
     #[test]
     fn every_route_has_one_place_a_description_and_what_its_rule_compares() {

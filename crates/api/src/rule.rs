@@ -30,7 +30,7 @@ pub(crate) struct Rule {
 impl Rule {
     /// Of paths and methods that are no routes, for which any key is enough.
     pub(crate) const NOWHERE: Self =
-        Self { needs: Needs::Key, may: None, usage: SessionUse::Change, reads_query: true };
+        Self { needs: Needs::Nowhere, may: None, usage: SessionUse::Change, reads_query: true };
     /// Of what everybody may use.
     pub(crate) const PUBLIC: Self = Self { needs: Needs::Nothing, ..Self::NOWHERE };
 }

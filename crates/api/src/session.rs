@@ -68,7 +68,7 @@ async fn admit(
         connection.0.admit();
     }
     // Unknown paths and methods are as unknown to users as to others.
-    if rule.needs != Needs::Key {
+    if rule.needs != Needs::Nowhere {
         let may = rule.may.ok_or_else(ApiError::not_for_users)?;
         check(may, UserId(session.user()), request.uri(), state).await?;
     }

@@ -164,8 +164,7 @@ fn stores(method: &str, rule: Rule) -> bool {
 /// The key that a route needs, with the name of its scope.
 fn security(rule: Rule) -> SecurityRequirement {
     match rule.needs {
-        Needs::Nothing => SecurityRequirement::default(),
-        Needs::Key => SecurityRequirement::new::<_, _, &str>("key", []),
+        Needs::Nothing | Needs::Nowhere => SecurityRequirement::default(),
         Needs::Scope(scope) => SecurityRequirement::new("key", [scope.name()]),
     }
 }
