@@ -1,5 +1,6 @@
 //! The table of refusals: why a command, or its input, is refused. Stored with idempotency keys as the position in the
-//! table: new ones are added at the end, and none is removed or moved within a format version.
+//! table: none is removed or moved within a format version, and **a new one goes to the end of the table, whatever it is
+//! about**. The comments tell the subjects of those that were there from the beginning.
 
 use serde::{Deserialize, Serialize};
 
@@ -225,6 +226,38 @@ mod tests {
     use rows::RefusalClass;
 
     use super::Refusal;
+
+    /// What is stored are positions, so an earlier one never changes; a new one is added at the end here, too.
+    #[test]
+    fn every_refusal_keeps_its_position() {
+        let expect = "bad_handle(handle) bad_name(name) bad_bio(bio) bad_field(fields) too_many_fields(fields) \
+            handle_taken(handle) user_not_found(user) user_not_found(other) user_not_found(viewer) full \
+            too_many_deletions idempotency_key_reused(Idempotency-Key) self_follow(other) self_friend(other) \
+            self_block(other) self_mute(other) blocked(other) bad_duration(duration_s) request_not_found \
+            too_many_follows too_many_follow_options too_many_friends too_many_blocks too_many_mutes bad_note(note) \
+            too_many_notes bad_text(text) bad_warning(warning) bad_language(language) post_not_found \
+            in_reply_to_not_found(in_reply_to_id) too_many_posts boost_not_open pin_not_own pin_direct too_many_pins \
+            bad_tag(tag) too_many_tags too_many_followed_tags notification_not_found stale_marker list_not_found \
+            bad_title(title) too_many_lists list_full not_followed filter_not_found bad_filter_text \
+            no_filter_context bad_filter_time too_many_filters too_many_keywords too_many_filtered_posts \
+            media_not_found(media_ids) media_attached(media_ids) too_many_media(media_ids) too_many_unattached_media \
+            too_many_media_of_user bad_description(description) bad_focus(focus) poll_not_found bad_poll_option \
+            bad_poll_options bad_poll_time poll_with_media own_poll poll_ended already_voted bad_choice one_choice \
+            scheduled_not_found bad_scheduled_time too_many_scheduled story_not_found bad_ttl(ttl_s) \
+            bad_label(label) bad_set(set) sample_not_found sample_built_in set_full(set) too_many_labels(label) \
+            too_many_sets(set) samples_full bad_email(email) bad_password_hash email_taken(email) no_account \
+            has_account account_not_active password_changed bad_invite(invite_code) too_many_invites bad_app_name \
+            bad_redirect_uri bad_website bad_scope app_not_found bad_code secret_used internal";
+        let field = |refusal: &Refusal| refusal.field().map(|field| format!("({field})"));
+        let now: Vec<_> = Refusal::ALL
+            .iter()
+            .map(|refusal| refusal.code().to_owned() + &field(refusal).unwrap_or_default())
+            .collect();
+        assert_eq!(now, expect.split(' ').collect::<Vec<_>>());
+        for (position, refusal) in Refusal::ALL.iter().enumerate() {
+            assert_eq!(*refusal as usize, position, "{refusal:?}");
+        }
+    }
 
     #[test]
     fn refusals_with_one_code_differ_in_their_field_alone() {

@@ -38,8 +38,8 @@ pub enum KeyAnswer {
 
 rows::refusals! {
 /// Why an operation changed nothing. Not an error of the system, but for [`KeyRefusal::Internal`]: the caller can correct the
-/// request. The sentences that clients of Redis match on are those of Redis. Logs have digests of the position in the table: new
-/// ones are added at the end.
+/// request. The sentences that clients of Redis match on are those of Redis. Logs have digests of the position in the table: a
+/// new one goes to its end, whatever it is about.
 pub enum KeyRefusal {
     /// Or it was deleted.
     BucketNotFound = NotFound "bucket_not_found": "there is no such bucket";
@@ -68,4 +68,37 @@ pub enum KeyRefusal {
     /// The rules panicked.
     Internal = Internal "internal": "internal error; see the server log";
 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::KeyRefusal;
+
+    /// Digests are of positions, so an earlier one never changes; a new one is added at the end here, too.
+    #[test]
+    fn every_refusal_keeps_its_position() {
+        let expect = [
+            ("BucketNotFound", "bucket_not_found"),
+            ("BucketStays", "bucket_stays"),
+            ("TooManyBuckets", "too_many_buckets"),
+            ("SpacesUsedUp", "too_many_buckets"),
+            ("KeyNotFound", "key_not_found"),
+            ("BadKey", "bad_key"),
+            ("SameKey", "same_key"),
+            ("NotInteger", "bad_value"),
+            ("NotFloat", "bad_value"),
+            ("Overflow", "bad_value"),
+            ("NotFinite", "bad_value"),
+            ("TooLong", "bad_value"),
+            ("TooLarge", "bad_value"),
+            ("Busy", "overloaded"),
+            ("Internal", "internal"),
+        ];
+        let now: Vec<_> = KeyRefusal::ALL
+            .iter()
+            .map(|refusal| (format!("{refusal:?}"), refusal.code()))
+            .collect();
+        let expect = expect.map(|(name, code)| (name.to_owned(), code));
+        assert_eq!(now, expect);
+    }
 }
