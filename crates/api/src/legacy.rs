@@ -24,10 +24,10 @@ const FOLLOWERS: usize = limits::PAGE_MAX;
 
 pub(crate) fn routes() -> Vec<Route> {
     vec![
-        Route::undescribed("GET", "/tweet/{id}/{type}/{other}/{text}", tweet),
-        Route::undescribed("GET", "/homepage/{id}", homepage),
-        Route::undescribed("GET", "/mentionsfeed/{id}", mentions_feed),
-        Route::undescribed("GET", "/followers/{id}", followers),
+        Route::undescribed("GET", "/tweet/{user}/{type}/{other}/{text}", tweet),
+        Route::undescribed("GET", "/homepage/{user}", homepage),
+        Route::undescribed("GET", "/mentionsfeed/{user}", mentions_feed),
+        Route::undescribed("GET", "/followers/{user}", followers),
     ]
 }
 
@@ -69,7 +69,8 @@ impl<S: Send + Sync> FromRequestParts<S> for Tweet {
             "2" => Mention::Within,
             _ => return Err(ApiError::bad_request("a type is 0, 1 or 2")),
         };
-        let (author, other) = (user_number(decimal(&id))?, user_number(decimal(&other))?);
+        let author = user_number(decimal(&id))?;
+        let other = user_number(decimal(&other)).map_err(|error| error.at("other"))?;
         Ok(Self { author, mention, other, text })
     }
 }
@@ -87,7 +88,7 @@ pub(crate) async fn tweet(
                 let user = node.facts().user(node.resolve(&other)?)?;
                 Some(user.handle.as_str().to_owned())
             });
-            mentioning(&handle.await?.ok_or(Refusal::UserNotFound)?, mention, text.trim())
+            mentioning(&handle.await?.ok_or(Refusal::OtherNotFound)?, mention, text.trim())
         }
     };
     let text = PostText::written(&text, &state.domain)?;

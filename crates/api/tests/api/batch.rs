@@ -109,6 +109,22 @@ fn a_line_that_is_too_long_ends_the_batch_and_keeps_earlier_changes() {
 }
 
 #[test]
+fn a_line_that_follows_many_is_told_which_of_its_fields_is_wrong() {
+    let server = TestServer::open();
+    server.register(&["ada"]);
+    for (fields, field) in [
+        (r#""user":"0","others":["9"]"#, "others"),
+        (r#""user":"0","others":["0"]"#, "others"),
+        (r#""user":"0","others":["@nobody"],"idempotency_key":"k""#, "others"),
+        (r#""user":"9","others":["0"]"#, "user"),
+        (r#""user":"0","other":"9""#, "other"),
+    ] {
+        let results = server.batch(&format!("{{\"op\":\"follow\",{fields}}}")).lines();
+        assert_eq!((results.len(), &results[0]["field"]), (1, &json!(field)), "{fields}");
+    }
+}
+
+#[test]
 fn a_last_line_without_an_end_counts_and_an_empty_batch_has_no_results() {
     let server = TestServer::open();
     assert_eq!(server.batch("{\"op\":\"register\",\"handle\":\"ada\"}").lines().len(), 1);

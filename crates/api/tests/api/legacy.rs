@@ -43,6 +43,14 @@ fn wrong_numbers_and_types_are_refused() {
     ] {
         server.get(path).assert_error(status, code, path);
     }
+    for (path, field) in [
+        ("/tweet/7/1/0/x", "user"),
+        ("/tweet/x/1/0/x", "user"),
+        ("/tweet/0/1/7/x", "other"),
+        ("/tweet/0/1/x/x", "other"),
+    ] {
+        assert_eq!(server.get(path).json()["field"], field, "{path}");
+    }
     assert_eq!(server.totals(), (1, 0, 0));
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use edge::held_bytes;
-use feed::{Done, Reply};
+use feed::{Command, Done, Reply};
 use node::SubmitError;
 
 use super::Chunk;
@@ -23,6 +23,8 @@ pub(super) struct Submitted {
 /// Submits the commands of a chunk, in order, and waits for their results.
 pub(super) async fn submit(state: Arc<AppState>, chunk: Chunk) -> Submitted {
     let lines = chunk.lines();
+    let follows_many = |change: &Change| matches!(change.command, Command::FollowMany { .. });
+    let mut many = chunk.changes.iter().map(follows_many).collect::<Vec<_>>().into_iter();
     let mut run = Run { state: &state, requests: Vec::new(), replies: Vec::new(), stopped: false };
     for change in chunk.changes {
         run.take(change).await;
@@ -36,10 +38,15 @@ pub(super) async fn submit(state: Arc<AppState>, chunk: Chunk) -> Submitted {
             write_failure(&error, Some(number), &mut out);
             continue;
         }
-        match replies.next() {
-            Some(Ok(reply)) => write_reply(reply, &mut out),
-            Some(Err(error)) => write_failure(&error, None, &mut out),
-            None => unreachable!("every command has a reply"),
+        let Some(reply) = replies.next() else { unreachable!("every command has a reply") };
+        let of_many = many.next().unwrap_or_default();
+        match reply.and_then(|reply| reply.outcome.map_err(ApiError::from)) {
+            Ok(done) => write_done(&done, &mut out),
+            // The line names the others in one field.
+            Err(error) if of_many && error.field.as_deref() == Some("other") => {
+                write_failure(&error.at("others"), None, &mut out);
+            }
+            Err(error) => write_failure(&error, None, &mut out),
         }
     }
     Submitted { results: held_bytes(out, chunk.held), stopped }
@@ -100,14 +107,13 @@ impl Run<'_> {
     }
 }
 
-fn write_reply(reply: Reply, out: &mut Vec<u8>) {
-    match reply.outcome {
-        Ok(Done::Registered(user)) => write_id(user.0.into(), out),
-        Ok(Done::Posted(post)) => write_id(post.0, out),
-        Ok(Done::StoryPosted { story, .. }) => write_id(story.0, out),
-        Ok(Done::SampleAdded { sample }) => write_id(sample.0, out),
-        Ok(_) => out.extend_from_slice(b"{\"ok\":true}\n"),
-        Err(refusal) => write_failure(&refusal.into(), None, out),
+fn write_done(done: &Done, out: &mut Vec<u8>) {
+    match done {
+        Done::Registered(user) => write_id(user.0.into(), out),
+        Done::Posted(post) => write_id(post.0, out),
+        Done::StoryPosted { story, .. } => write_id(story.0, out),
+        Done::SampleAdded { sample } => write_id(sample.0, out),
+        _ => out.extend_from_slice(b"{\"ok\":true}\n"),
     }
 }
 
