@@ -43,8 +43,8 @@ pub(crate) enum Needs {
 }
 
 impl Needs {
-    pub(crate) const READ_ACCOUNTS: Self = Self::Anyone(&[AccessScope::ReadAccounts]);
-    pub(crate) const READ_STATUSES: Self = Self::Anyone(&[AccessScope::ReadStatuses]);
+    pub(crate) const ANYONE_ACCOUNTS: Self = Self::Anyone(&[AccessScope::ReadAccounts]);
+    pub(crate) const ANYONE_STATUSES: Self = Self::Anyone(&[AccessScope::ReadStatuses]);
     pub(crate) const MY_STATUSES: Self = Self::User(&[AccessScope::ReadStatuses]);
     pub(crate) const WRITE_STATUSES: Self = Self::User(&[AccessScope::WriteStatuses]);
     pub(crate) const WRITE_ACCOUNTS: Self = Self::User(&[AccessScope::WriteAccounts]);

@@ -6,9 +6,7 @@ use crate::access::Needs::{self, Anyone, Nothing, User};
 use crate::api::absent::Absent::{Json, List, Object, Record, Refused};
 use crate::endpoints::Endpoints;
 
-const WRITE_ACCOUNTS: Needs = User(&[S::WriteAccounts]);
-const READ_STATUSES: Needs = User(&[S::ReadStatuses]);
-const READ_ACCOUNTS: Needs = User(&[S::ReadAccounts]);
+const MY_ACCOUNTS: Needs = User(&[S::ReadAccounts]);
 const READ_NOTIFICATIONS: Needs = User(&[S::ReadNotifications]);
 const WRITE_NOTIFICATIONS: Needs = User(&[S::WriteNotifications]);
 
@@ -54,7 +52,7 @@ fn lists(table: &mut Endpoints) {
     table.absent("DELETE", blocks, Object, &["/api/v1/domain_blocks"]);
     table.absent("GET", User(&[S::Read]), List, &["/api/v1/announcements"]);
     let dismiss = "/api/v1/announcements/{id}/dismiss";
-    table.absent("POST", WRITE_ACCOUNTS, Record, &[dismiss]);
+    table.absent("POST", Needs::WRITE_ACCOUNTS, Record, &[dismiss]);
     let reaction = ["/api/v1/announcements/{id}/reactions/{name}"];
     let favourites = User(&[S::WriteFavourites]);
     table.absent("PUT", favourites, Record, &reaction);
@@ -63,7 +61,7 @@ fn lists(table: &mut Endpoints) {
 
 fn of_statuses(table: &mut Endpoints) {
     let translate = ["/api/v1/statuses/{id}/translate"];
-    table.absent("POST", READ_STATUSES, Refused("translation"), &translate);
+    table.absent("POST", Needs::MY_STATUSES, Refused("translation"), &translate);
     let quotes = ["/api/v1/statuses/{id}/quotes"];
     table.absent("GET", Anyone(&[S::ReadStatuses]), List, &quotes);
     let write = User(&[S::WriteStatuses]);
@@ -77,13 +75,13 @@ fn of_accounts(table: &mut Endpoints) {
     table.absent("GET", Anyone(&[S::ReadAccounts]), List, &["/api/v1/accounts/{id}/endorsements"]);
     table.absent(
         "GET",
-        READ_ACCOUNTS,
+        MY_ACCOUNTS,
         List,
         &["/api/v1/accounts/{id}/identity_proofs", "/api/v1/endorsements"],
     );
     table.absent(
         "POST",
-        WRITE_ACCOUNTS,
+        Needs::WRITE_ACCOUNTS,
         Refused("endorsements"),
         &[
             "/api/v1/accounts/{id}/endorse",
@@ -129,13 +127,13 @@ fn of_notifications(table: &mut Endpoints) {
 /// Reports of a year: there are none, and nobody can have one made.
 fn of_annual_reports(table: &mut Endpoints) {
     let none = Json("{\"annual_reports\":[],\"accounts\":[],\"statuses\":[]}");
-    table.absent("GET", READ_ACCOUNTS, none, &["/api/v1/annual_reports"]);
-    table.absent("GET", READ_ACCOUNTS, Record, &["/api/v1/annual_reports/{year}"]);
+    table.absent("GET", MY_ACCOUNTS, none, &["/api/v1/annual_reports"]);
+    table.absent("GET", MY_ACCOUNTS, Record, &["/api/v1/annual_reports/{year}"]);
     let state = ["/api/v1/annual_reports/{year}/state"];
-    table.absent("GET", READ_ACCOUNTS, Json("{\"state\":\"ineligible\"}"), &state);
+    table.absent("GET", MY_ACCOUNTS, Json("{\"state\":\"ineligible\"}"), &state);
     let generate = ["/api/v1/annual_reports/{year}/generate"];
-    table.absent("POST", WRITE_ACCOUNTS, Refused("annual reports"), &generate);
-    table.absent("POST", WRITE_ACCOUNTS, Record, &["/api/v1/annual_reports/{year}/read"]);
+    table.absent("POST", Needs::WRITE_ACCOUNTS, Refused("annual reports"), &generate);
+    table.absent("POST", Needs::WRITE_ACCOUNTS, Record, &["/api/v1/annual_reports/{year}/read"]);
 }
 
 /// Collections of accounts.
@@ -144,12 +142,12 @@ fn of_collections(table: &mut Endpoints) {
     let lists = ["/api/v1/accounts/{id}/collections", "/api/v1/accounts/{id}/in_collections"];
     table.absent("GET", read, Json("{\"collections\":[]}"), &lists);
     table.absent("GET", read, Record, &["/api/v1/collections/{id}"]);
-    table.absent("POST", WRITE_ACCOUNTS, Refused("collections"), &["/api/v1/collections"]);
-    table.absent("PATCH", WRITE_ACCOUNTS, Record, &["/api/v1/collections/{id}"]);
+    table.absent("POST", Needs::WRITE_ACCOUNTS, Refused("collections"), &["/api/v1/collections"]);
+    table.absent("PATCH", Needs::WRITE_ACCOUNTS, Record, &["/api/v1/collections/{id}"]);
     let items = ["/api/v1/collections/{id}/items", "/api/v1/collections/{id}/items/{item}/revoke"];
-    table.absent("POST", WRITE_ACCOUNTS, Record, &items);
+    table.absent("POST", Needs::WRITE_ACCOUNTS, Record, &items);
     let removed = ["/api/v1/collections/{id}", "/api/v1/collections/{id}/items/{item}"];
-    table.absent("DELETE", WRITE_ACCOUNTS, Record, &removed);
+    table.absent("DELETE", Needs::WRITE_ACCOUNTS, Record, &removed);
 }
 
 /// The privacy policy: the operator has written none.

@@ -27,12 +27,12 @@ use crate::state::Shared;
 
 /// Adds the routes.
 pub(crate) fn routes(table: &mut Endpoints) {
-    table.get("/api/v1/accounts", Needs::READ_ACCOUNTS, many);
-    table.get("/api/v1/accounts/lookup", Needs::READ_ACCOUNTS, lookup);
-    table.get("/api/v1/accounts/{id}", Needs::READ_ACCOUNTS, show);
-    table.get("/api/v1/accounts/{id}/statuses", Needs::READ_STATUSES, statuses);
-    table.get("/api/v1/accounts/{id}/followers", Needs::READ_ACCOUNTS, followers);
-    table.get("/api/v1/accounts/{id}/following", Needs::READ_ACCOUNTS, following);
+    table.get("/api/v1/accounts", Needs::ANYONE_ACCOUNTS, many);
+    table.get("/api/v1/accounts/lookup", Needs::ANYONE_ACCOUNTS, lookup);
+    table.get("/api/v1/accounts/{id}", Needs::ANYONE_ACCOUNTS, show);
+    table.get("/api/v1/accounts/{id}/statuses", Needs::ANYONE_STATUSES, statuses);
+    table.get("/api/v1/accounts/{id}/followers", Needs::ANYONE_ACCOUNTS, followers);
+    table.get("/api/v1/accounts/{id}/following", Needs::ANYONE_ACCOUNTS, following);
     table.get("/api/v1/accounts/familiar_followers", Needs::User(&[S::ReadFollows]), familiar);
 }
 

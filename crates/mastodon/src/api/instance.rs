@@ -20,7 +20,7 @@ use crate::state::{Server, Shared};
 
 /// Adds the routes.
 pub(crate) fn routes(table: &mut Endpoints) {
-    table.get("/api/v1/directory", Needs::READ_ACCOUNTS, directory);
+    table.get("/api/v1/directory", Needs::ANYONE_ACCOUNTS, directory);
     table.get("/api/v1/instance", Needs::Nothing, version_1);
     table.get("/api/v2/instance", Needs::Nothing, version_2);
     table.get("/api/v1/instance/extended_description", Needs::Nothing, extended_description);
@@ -30,7 +30,7 @@ pub(crate) fn routes(table: &mut Endpoints) {
     table.get("/.well-known/host-meta", Needs::Nothing, host_meta);
     table.get("/nodeinfo/2.0", Needs::Nothing, nodeinfo);
     // As other reads, it needs no token if the operator allows that.
-    table.get("/.well-known/webfinger", Needs::READ_ACCOUNTS, webfinger);
+    table.get("/.well-known/webfinger", Needs::ANYONE_ACCOUNTS, webfinger);
     table.get("/health", Needs::Nothing, health);
 }
 

@@ -16,7 +16,7 @@ use crate::state::Shared;
 
 /// Adds the routes.
 pub(crate) fn routes(table: &mut Endpoints) {
-    table.get("/api/v1/polls/{id}", Needs::READ_STATUSES, show);
+    table.get("/api/v1/polls/{id}", Needs::ANYONE_STATUSES, show);
     table.post("/api/v1/polls/{id}/votes", Needs::WRITE_STATUSES, vote);
 }
 

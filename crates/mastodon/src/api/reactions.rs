@@ -32,10 +32,10 @@ pub(crate) fn routes(table: &mut Endpoints) {
     table.post("/api/v1/statuses/{id}/unpin", Needs::WRITE_ACCOUNTS, unpin);
     table.post("/api/v1/statuses/{id}/mute", write_mutes, mute_thread);
     table.post("/api/v1/statuses/{id}/unmute", write_mutes, unmute_thread);
-    table.get("/api/v1/statuses/{id}/favourited_by", Needs::READ_STATUSES, favourited_by);
+    table.get("/api/v1/statuses/{id}/favourited_by", Needs::ANYONE_STATUSES, favourited_by);
     table.post("/api/v1/statuses/{id}/reblog", Needs::WRITE_STATUSES, boost);
     table.post("/api/v1/statuses/{id}/unreblog", Needs::WRITE_STATUSES, unboost);
-    table.get("/api/v1/statuses/{id}/reblogged_by", Needs::READ_STATUSES, boosted_by);
+    table.get("/api/v1/statuses/{id}/reblogged_by", Needs::ANYONE_STATUSES, boosted_by);
     table.get("/api/v1/favourites", Needs::User(&[S::ReadFavourites]), favourites);
     table.get("/api/v1/bookmarks", Needs::User(&[S::ReadBookmarks]), bookmarks);
 }

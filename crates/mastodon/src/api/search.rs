@@ -23,7 +23,7 @@ use crate::state::Shared;
 
 /// Adds the routes.
 pub(crate) fn routes(table: &mut Endpoints) {
-    table.get("/api/v1/accounts/search", Needs::READ_ACCOUNTS, accounts);
+    table.get("/api/v1/accounts/search", Needs::ANYONE_ACCOUNTS, accounts);
     for path in ["/api/v1/search", "/api/v2/search"] {
         table.get(path, Needs::Anyone(&[S::ReadSearch]), all);
     }

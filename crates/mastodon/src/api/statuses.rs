@@ -31,13 +31,13 @@ use crate::state::{Server, Shared};
 /// Adds the routes.
 pub(crate) fn routes(table: &mut Endpoints) {
     table.post("/api/v1/statuses", Needs::WRITE_STATUSES, create);
-    table.get("/api/v1/statuses", Needs::READ_STATUSES, many);
-    table.get("/api/v1/statuses/{id}", Needs::READ_STATUSES, show);
+    table.get("/api/v1/statuses", Needs::ANYONE_STATUSES, many);
+    table.get("/api/v1/statuses/{id}", Needs::ANYONE_STATUSES, show);
     table.put("/api/v1/statuses/{id}", Needs::WRITE_STATUSES, edit);
     table.delete("/api/v1/statuses/{id}", Needs::WRITE_STATUSES, delete);
-    table.get("/api/v1/statuses/{id}/context", Needs::READ_STATUSES, context);
+    table.get("/api/v1/statuses/{id}/context", Needs::ANYONE_STATUSES, context);
     table.get("/api/v1/statuses/{id}/source", Needs::MY_STATUSES, source);
-    table.get("/api/v1/statuses/{id}/history", Needs::READ_STATUSES, history);
+    table.get("/api/v1/statuses/{id}/history", Needs::ANYONE_STATUSES, history);
 }
 
 /// Replies that are shown with a status.

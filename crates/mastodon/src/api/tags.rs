@@ -29,8 +29,8 @@ use crate::state::Shared;
 pub(crate) fn routes(table: &mut Endpoints) {
     let write_follows = Needs::User(&[S::WriteFollows]);
     let read_accounts = Needs::User(&[S::ReadAccounts]);
-    table.get("/api/v1/timelines/tag/{hashtag}", Needs::READ_STATUSES, timeline);
-    table.get("/api/v1/tags/{name}", Needs::READ_STATUSES, show);
+    table.get("/api/v1/timelines/tag/{hashtag}", Needs::ANYONE_STATUSES, timeline);
+    table.get("/api/v1/tags/{name}", Needs::ANYONE_STATUSES, show);
     table.post("/api/v1/tags/{name}/feature", Needs::WRITE_ACCOUNTS, feature);
     table.post("/api/v1/tags/{name}/unfeature", Needs::WRITE_ACCOUNTS, unfeature);
     table.post("/api/v1/tags/{name}/follow", write_follows, follow);
@@ -40,7 +40,7 @@ pub(crate) fn routes(table: &mut Endpoints) {
     table.get("/api/v1/featured_tags/suggestions", read_accounts, suggestions);
     table.post("/api/v1/featured_tags", Needs::WRITE_ACCOUNTS, add_featured);
     table.delete("/api/v1/featured_tags/{id}", Needs::WRITE_ACCOUNTS, remove_featured);
-    table.get("/api/v1/accounts/{id}/featured_tags", Needs::READ_ACCOUNTS, featured_by);
+    table.get("/api/v1/accounts/{id}/featured_tags", Needs::ANYONE_ACCOUNTS, featured_by);
 }
 
 /// Most hashtags in each of `any`, `all` and `none`: as Mastodon.

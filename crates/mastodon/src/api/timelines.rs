@@ -18,7 +18,7 @@ use crate::state::{Server, Shared};
 /// Adds the routes.
 pub(crate) fn routes(table: &mut Endpoints) {
     table.get("/api/v1/timelines/home", Needs::MY_STATUSES, home);
-    table.get("/api/v1/timelines/public", Needs::READ_STATUSES, public);
+    table.get("/api/v1/timelines/public", Needs::ANYONE_STATUSES, public);
 }
 
 impl Server {

@@ -24,7 +24,7 @@ use crate::state::Shared;
 /// Adds the routes.
 pub(crate) fn routes(table: &mut Endpoints) {
     for path in ["/api/v1/trends", "/api/v1/trends/tags"] {
-        table.get(path, Needs::READ_STATUSES, tags);
+        table.get(path, Needs::ANYONE_STATUSES, tags);
     }
 }
 
