@@ -63,16 +63,21 @@ pub enum Total {
     Rows(fn(&mut Totals) -> &mut u64),
 }
 
-/// A relation of which nothing else is declared.
-const fn plain(forward: SetTable, backward: SetTable, count: CountOf) -> Relation {
+/// A relation of which nothing else is declared: its tables, the count of the user, and the most that a user has, with the
+/// refusal of more.
+const fn plain(
+    [forward, backward]: [SetTable; 2],
+    count: CountOf,
+    (max, too_many): (u32, Refusal),
+) -> Relation {
     Relation {
         forward,
         backward,
         count,
         back_count: None,
         total: Total::None,
-        max: 0,
-        too_many: Refusal::Full,
+        max,
+        too_many,
         to_self: Refusal::UserNotFound,
         has_numbers: false,
         is_across_blocks: false,
@@ -85,19 +90,19 @@ const fn plain(forward: SetTable, backward: SetTable, count: CountOf) -> Relatio
 
 /// Blocks.
 pub const BLOCKS: Relation = Relation {
-    max: limits::BLOCKS_MAX,
-    too_many: Refusal::TooManyBlocks,
     to_self: Refusal::SelfBlock,
     total: Total::Rows(|totals| &mut totals.blocks),
     is_across_blocks: true,
     line: Some("block"),
-    ..plain(SetTable::Blocks, SetTable::BlockedBy, |counts| &mut counts.blocks)
+    ..plain(
+        [SetTable::Blocks, SetTable::BlockedBy],
+        |counts| &mut counts.blocks,
+        (limits::BLOCKS_MAX, Refusal::TooManyBlocks),
+    )
 };
 
 /// Mutes. See [`Mute::number`](crate::Mute::number).
 pub const MUTES: Relation = Relation {
-    max: limits::MUTES_MAX,
-    too_many: Refusal::TooManyMutes,
     to_self: Refusal::SelfMute,
     total: Total::Rows(|totals| &mut totals.mutes),
     has_numbers: true,
@@ -107,14 +112,16 @@ pub const MUTES: Relation = Relation {
         let end = txn.facts().mute(user, other).and_then(|mute| mute.end_of(user, other));
         end.into_iter().map(|end| txn.put_due(end, None)).count()
     },
-    ..plain(SetTable::Mutes, SetTable::MutedBy, |counts| &mut counts.mutes)
+    ..plain(
+        [SetTable::Mutes, SetTable::MutedBy],
+        |counts| &mut counts.mutes,
+        (limits::MUTES_MAX, Refusal::TooManyMutes),
+    )
 };
 
 /// Follows. The follower may have options of them, and the followed in lists.
 pub const FOLLOWS: Relation = Relation {
     back_count: Some(|counts| &mut counts.followers),
-    max: limits::FOLLOWING_MAX,
-    too_many: Refusal::TooManyFollows,
     to_self: Refusal::SelfFollow,
     total: Total::Shown(|totals| &mut totals.follows),
     line: Some("follow"),
@@ -126,36 +133,42 @@ pub const FOLLOWS: Relation = Relation {
             false => options + LIST_ROWS * txn.leave_lists(user, other),
         }
     },
-    ..plain(SetTable::Following, SetTable::Followers, |counts| &mut counts.following)
+    ..plain(
+        [SetTable::Following, SetTable::Followers],
+        |counts| &mut counts.following,
+        (limits::FOLLOWING_MAX, Refusal::TooManyFollows),
+    )
 };
 
 /// Requests to follow. The user may have options of the follow that they ask for.
 pub const REQUESTS: Relation = Relation {
     back_count: Some(|counts| &mut counts.requests),
-    max: limits::FOLLOWING_MAX,
-    too_many: Refusal::TooManyFollows,
     to_self: Refusal::SelfFollow,
     line: Some("request"),
     end_rows: 1,
     end: forget_options,
-    ..plain(SetTable::Requested, SetTable::FollowRequests, |counts| &mut counts.requested)
+    ..plain(
+        [SetTable::Requested, SetTable::FollowRequests],
+        |counts| &mut counts.requested,
+        (limits::FOLLOWING_MAX, Refusal::TooManyFollows),
+    )
 };
 
 /// Friendships.
 pub const FRIENDS: Relation = Relation {
     back_count: Some(|counts| &mut counts.friends),
-    max: limits::FRIENDS_MAX,
-    too_many: Refusal::TooManyFriends,
     to_self: Refusal::SelfFriend,
     total: Total::Shown(|totals| &mut totals.friendships),
     line: Some("friends"),
-    ..plain(SetTable::Friends, SetTable::Friends, |counts| &mut counts.friends)
+    ..plain(
+        [SetTable::Friends, SetTable::Friends],
+        |counts| &mut counts.friends,
+        (limits::FRIENDS_MAX, Refusal::TooManyFriends),
+    )
 };
 
 /// Notes of a user about others.
 pub const NOTES: Relation = Relation {
-    max: limits::NOTES_MAX,
-    too_many: Refusal::TooManyNotes,
     is_across_blocks: true,
     text: Some(PointTable::Note),
     end_rows: 1,
@@ -163,7 +176,11 @@ pub const NOTES: Relation = Relation {
         txn.rows.put_point(PointTable::Note, Relation::key(user, other), None);
         1
     },
-    ..plain(SetTable::Notes, SetTable::NotedBy, |counts| &mut counts.notes)
+    ..plain(
+        [SetTable::Notes, SetTable::NotedBy],
+        |counts| &mut counts.notes,
+        (limits::NOTES_MAX, Refusal::TooManyNotes),
+    )
 };
 
 /// All relations, in the order in which they are checked and erased. Blocks are first, since a check ends others with them.

@@ -4,8 +4,8 @@
 //!
 //! - **Invariant:** the outcome depends on nothing but the command and the rows, as any other outcome: all nodes, and
 //!   replays, agree. The stamps of the command are used, and the digest has the failure.
-//! - **Invariant:** a panic of the store, or at a row that cannot be read or is malformed, or in what only this node does, is
-//!   none of the rules, and ends the process: another node, or another start, may have none.
+//! - **Invariant:** a panic of the store, or at a row that cannot be read or is malformed, is none of the rules, and ends the
+//!   process: another node, or another start, may have none. So does one in what only this node does while something is applied.
 //!
 //! A stack overflow, and memory that the allocator does not get, end the process at once: nothing unwinds.
 

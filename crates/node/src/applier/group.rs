@@ -289,9 +289,13 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
                     let rest = Rest::Keys { ops, next, reads };
                     return Grouped::Costly(Queued { id, ticket, rest, is_long });
                 }
+                let before = (group.cost, group.commands);
                 let taken = self.judge(Applied::Ops(&ops), |applier| {
                     applier.take_ops(group, &ops, next, costly || !whole)
                 });
+                if taken.is_none() {
+                    (group.cost, group.commands) = before;
+                }
                 let failed = || {
                     let pieces = [Range::Refused(ops.len() - next.ops, KeyRefusal::Internal)];
                     let held = self.answers.empty();

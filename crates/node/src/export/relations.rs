@@ -44,9 +44,10 @@ impl<W: Write> Export<'_, W> {
                 if others.is_empty() {
                     continue;
                 }
-                if let Some(count) = self.counts.of_relations(kind) {
-                    *count += others.len() as u64;
-                }
+                let Some(count) = self.counts.of_relations(kind) else {
+                    unreachable!("relations with lines are counted")
+                };
+                *count += others.len() as u64;
                 let (kind, user) = (kind.into(), user.into());
                 self.out.line(&Line::Relation(lines::Related { kind, user, users: others }))?;
             }

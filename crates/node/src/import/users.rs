@@ -256,7 +256,7 @@ impl Users {
         if let Total::Shown(total) | Total::Rows(total) = relation.total() {
             *total(totals) += items as u64;
         }
-        // In a file in which requests come first, each of them may become a follow.
+        // As for the command, a request counts as a follow.
         let asked = if table == SetTable::Following { self.of(user).requested } else { 0 };
         let all = number.saturating_add(asked);
         if all > relation.max && self.above.is_none() {
@@ -271,8 +271,12 @@ impl Users {
     pub(super) fn finish(self, loader: &mut Loader, totals: &mut Totals) -> Result<(), Wrong> {
         if let Some((user, relation, items)) = self.above {
             let (user, kind, most) = (user.0, relation.line.unwrap_or_default(), relation.max);
-            let what =
-                format!("the user {user} has {items} users of `{kind}`; {most} are the most");
+            let kinds = if kind == "follow" {
+                "`follow` and `request`".into()
+            } else {
+                format!("`{kind}`")
+            };
+            let what = format!("the user {user} has {items} users of {kinds}; {most} are the most");
             return Err(what.into());
         }
         self.lists.finish()?;

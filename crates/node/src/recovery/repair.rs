@@ -18,7 +18,7 @@ use store::{Base, Salvage, Salvaged, Store, StoreError, StoreWriter, unless_unre
 use super::restore::{self, Completed};
 use crate::directory::lock::DataLock;
 use crate::directory::open_error::OpenError;
-use crate::node::recover_once;
+use crate::node::{recover_once, store_once};
 use crate::options::NodeOptions;
 use crate::pictures::{self, check::FilesReport};
 use crate::submission::entry::Entry;
@@ -163,7 +163,15 @@ pub fn repair(
     let files = unless_unreadable(|| copy_files(&old, &new)).ok_or(OpenError::Unreadable)??;
     // Pictures without files stay: the files can be put back, and what is said about them is not lost.
     repaired.damage.extend(files.damage);
-    let Completed { totals, missing_files, other_outcomes } = restore::complete(&new, &mut lock)?;
+    let mut other_outcomes = None;
+    if plan.base.is_some() && plan.last > plan.applied() {
+        // The log goes on with removals where they were, also behind rows that came back from older files.
+        other_outcomes = store_once(&new)?.other_outcomes;
+        unless_unreadable(|| mend(&new, &mut repaired)).ok_or(OpenError::Unreadable)??;
+    }
+    let Completed { totals, missing_files, other_outcomes: later } =
+        restore::complete(&new, &mut lock)?;
+    let other_outcomes = other_outcomes.or(later);
     if missing_files > 0 {
         let what = "files of pictures: whoever has one can put it back into the directory media";
         repaired.lost.push(format!("{missing_files} {what}"));

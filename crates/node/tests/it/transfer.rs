@@ -695,7 +695,7 @@ fn limits_of_several_lines_are_checked_when_all_are_known() {
     let one_more = follow("7501".to_owned());
     refused(
         &[&lines[..], &[&one_more]].concat(),
-        "the user 0 has 7501 users of `follow`; 7500 are the most",
+        "the user 0 has 7501 users of `follow` and `request`; 7500 are the most",
     );
     let one_more = r#"{"relation":{"kind":"friends","user":5100,"users":["u7"]}}"#;
     refused(&[&lines[..], &[one_more]].concat(), "the user 7 has 5001 users of `friends`");
