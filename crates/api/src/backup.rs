@@ -63,7 +63,7 @@ pub(crate) async fn backup(State(state): State<Arc<AppState>>) -> Result<Respons
     let (backup, keys) = match edge::blocking(opened).await? {
         Ok(opened) => opened,
         Err(NodeBackupError::Busy) => return Err(ApiError::overloaded()),
-        Err(error) => return Err(ApiError::internal(&error)),
+        Err(error) => return Err(ApiError::fault(&error)),
     };
     let (sender, receiver) = mpsc::channel(CHUNKS_MAX);
     let chunks = Chunks {

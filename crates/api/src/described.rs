@@ -4,6 +4,7 @@
 use feed::{NotificationId, PostId, StoryId, limits};
 use utoipa::ToSchema;
 
+use crate::error::ApiError;
 use crate::files::Name;
 use crate::idempotency::{NoKey, Once};
 use crate::input::{
@@ -36,9 +37,9 @@ pub(crate) fn viewer(inputs: &mut Inputs) {
 
 /// Adds the maximum number of items of a page.
 pub(crate) fn limit(inputs: &mut Inputs) {
-    let text = format!("Maximum number of items on the page, by default {}.", limits::PAGE_DEFAULT);
-    inputs.number("limit", &text, 1..=limits::PAGE_MAX as u64);
-    inputs.errors(&["bad_limit"]);
+    let (text, default) = ("Maximum number of items on the page.", limits::PAGE_DEFAULT as u64);
+    inputs.number_or("limit", text, 1..=limits::PAGE_MAX as u64, Some(default));
+    inputs.error(ApiError::bad_limit(limits::PAGE_MAX));
 }
 
 /// Adds the page of a list that is read in one direction.

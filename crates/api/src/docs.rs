@@ -88,8 +88,7 @@ fn load(name: &str) -> Result<StaticFile, ApiError> {
         .try_it_out_enabled(true)
         .default_models_expand_depth(-1);
     let found = utoipa_swagger_ui::serve(name, Arc::new(config));
-    let file =
-        found.map_err(|error| ApiError::internal(&error))?.ok_or_else(ApiError::not_found)?;
+    let file = found.map_err(|error| ApiError::fault(&error))?.ok_or_else(ApiError::not_found)?;
     let text = || String::from_utf8_lossy(&file.bytes);
     let bytes = match name {
         "index.html" => text()

@@ -35,6 +35,9 @@ const MESSAGE_BYTES_MAX: usize = 300;
 /// Maximum length of a field name, in bytes: unknown names come from the input.
 const FIELD_BYTES_MAX: usize = 64;
 
+/// When a client may try again that has too many streams open.
+const STREAMS_RETRY: Duration = Duration::from_secs(5);
+
 /// An error response.
 #[derive(Clone, Debug)]
 pub(crate) struct ApiError {
@@ -91,8 +94,8 @@ impl ApiError {
     }
 
     /// A fault of the server: `error` is for the log.
-    pub(crate) fn internal(error: &dyn Display) -> Self {
-        Self { detail: Some(error.to_string().into()), ..Self::fault() }
+    pub(crate) fn fault(error: &dyn Display) -> Self {
+        Self { detail: Some(error.to_string().into()), ..Self::internal() }
     }
 
     /// Logs the detail that is not sent, at most once per second.
@@ -156,7 +159,7 @@ impl From<SubmitError> for ApiError {
                 Self::unconfirmed(format!("{error}; try again with the same Idempotency-Key"))
             }
             SubmitError::Stopped => Self::stopping(),
-            SubmitError::Unreadable => Self::unreadable(),
+            SubmitError::Unreadable => Self::damaged(),
             SubmitError::DiskFull => Self::disk_full(error.to_string()),
         }
     }
@@ -189,8 +192,8 @@ impl From<ReadError> for ApiError {
     fn from(error: ReadError) -> Self {
         match error {
             ReadError::Overloaded => Self::overloaded(),
-            ReadError::Panicked(payload) if payload.is::<Unreadable>() => Self::unreadable(),
-            ReadError::Panicked(_) => Self::internal(&"a read panicked"),
+            ReadError::Panicked(payload) if payload.is::<Unreadable>() => Self::damaged(),
+            ReadError::Panicked(_) => Self::fault(&"a read panicked"),
         }
     }
 }
@@ -202,7 +205,9 @@ impl From<SessionError> for ApiError {
             SessionError::OtherSite => {
                 Self::forbidden_origin("only pages of this server may use its sessions")
             }
-            SessionError::TooMany(retry_after) => Self::too_many_requests(retry_after),
+            SessionError::TooMany(after) => {
+                Self { retry_after: Some(after), ..Self::too_many_requests() }
+            }
             SessionError::Overloaded => Self::overloaded(),
         }
     }
@@ -225,7 +230,8 @@ impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let mut response = self.status.into_response();
         let headers = response.headers_mut();
-        if let Some(after) = self.retry_after {
+        let of_streams = (self.status == StatusCode::TOO_MANY_REQUESTS).then_some(STREAMS_RETRY);
+        if let Some(after) = self.retry_after.or(of_streams) {
             let secs = after.as_secs() + u64::from(after.subsec_nanos() > 0);
             headers.insert(RETRY_AFTER, secs.max(1).into());
         }
@@ -249,6 +255,16 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+
+    #[test]
+    fn every_error_is_in_the_reference_or_in_the_guide() {
+        let reference = crate::routes::document().to_json().unwrap();
+        let guide = include_str!("../../../docs/api.md");
+        for ErrorKind { code, .. } in table::kinds() {
+            let code = format!("`{code}`");
+            assert!(reference.contains(&code) || guide.contains(&code), "{code}");
+        }
+    }
 
     #[test]
     fn clients_refused_at_the_same_time_retry_at_different_times() {

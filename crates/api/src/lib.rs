@@ -66,6 +66,9 @@ use prometheus_client::registry::Registry;
 pub use feed::Lifetime;
 pub use serve::serve;
 
+/// Time for which a node of a cluster may lack changes and be ready, if no option says otherwise.
+const MAX_LAG_DEFAULT: Duration = Duration::from_secs(10);
+
 /// Options of the API.
 #[derive(Debug)]
 pub struct ApiOptions {
@@ -121,7 +124,7 @@ impl ApiOptions {
             sessions: None,
             trusted_proxies: TrustedProxies::default(),
             keys_file: None,
-            max_lag: Duration::from_secs(10),
+            max_lag: MAX_LAG_DEFAULT,
             registry: Registry::default(),
             https_only: false,
         }

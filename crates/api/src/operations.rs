@@ -11,6 +11,7 @@ use axum::response::{IntoResponse as _, Response};
 use tokio::time::MissedTickBehavior;
 use utoipa::ToSchema;
 
+use crate::MAX_LAG_DEFAULT;
 use crate::error::ApiError;
 use crate::history::{EVERY, HistoryView};
 use crate::page::{json, to_json};
@@ -27,7 +28,8 @@ pub(crate) fn routes() -> Vec<Route> {
             .named("check_readiness", "Check that the server takes requests")
             .text("While it starts, the error is `starting`, also of all other routes but `/healthz`.")
             .shows::<Healthy>("The server takes requests")
-            .errors(&["stopping", "lagging"]),
+            .errors(&["stopping"])
+            .error(ApiError::lags(MAX_LAG_DEFAULT)),
         Route::get("/metrics", metrics)
             .named("get_metrics", "Read metrics")
             .text("In the OpenMetrics text format, for Prometheus.")
@@ -120,5 +122,5 @@ pub(crate) async fn encoded(state: &Arc<AppState>) -> Result<String, ApiError> {
         let mut text = String::new();
         prometheus_client::encoding::text::encode(&mut text, &sampled.registry).map(|()| text)
     });
-    text.await?.map_err(|error| ApiError::internal(&error))
+    text.await?.map_err(|error| ApiError::fault(&error))
 }

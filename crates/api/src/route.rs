@@ -19,6 +19,7 @@ use utoipa::openapi::schema::{Object, ObjectBuilder, Schema, Type};
 use utoipa::openapi::{Ref, RefOr, Required};
 
 use crate::auth::Needs;
+use crate::error::{ApiError, ErrorKind};
 use crate::rule::{May, Rule};
 use crate::state::AppState;
 
@@ -53,6 +54,8 @@ pub(crate) struct About {
     pub(crate) text: &'static str,
     pub(crate) inputs: Inputs,
     pub(crate) answers: Vec<Answer>,
+    /// Codes of errors of the lines of its answer.
+    pub(crate) errors_of_lines: Vec<&'static str>,
 }
 
 /// What a route answers if it succeeds.
@@ -72,6 +75,8 @@ pub(crate) struct Inputs {
     pub(crate) body: Option<BodyRead>,
     /// Codes of the errors that a request may lead to, but for those that every route has.
     pub(crate) errors: Vec<&'static str>,
+    /// The same, of a code that several errors have, or with the values of this route.
+    pub(crate) exact_errors: Vec<ErrorKind>,
     reads_query: bool,
 }
 
@@ -161,9 +166,26 @@ impl Inputs {
 
     /// Adds an optional number of the query.
     pub(crate) fn number(&mut self, name: &str, text: &str, range: RangeInclusive<u64>) {
-        let schema = ObjectBuilder::new().schema_type(Type::Integer);
-        let schema = schema.minimum(Some(*range.start())).maximum(Some(*range.end()));
+        self.number_or(name, text, range, None);
+    }
+
+    /// The same, with the number if there is none. The largest one of all is no maximum.
+    pub(crate) fn number_or(
+        &mut self,
+        name: &str,
+        text: &str,
+        range: RangeInclusive<u64>,
+        default: Option<u64>,
+    ) {
+        let schema = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(*range.start()));
+        let schema = schema.maximum(Some(*range.end()).filter(|end| *end < u64::MAX));
+        let schema = schema.default(default.map(|number| json!(number)));
         self.add(ParameterIn::Query, (name, text), schema.build(), None);
+    }
+
+    /// Adds an optional truth value of the query.
+    pub(crate) fn boolean(&mut self, name: &str, text: &str) {
+        self.add(ParameterIn::Query, (name, text), Object::with_type(Type::Boolean), None);
     }
 
     /// Adds an optional header.
@@ -174,6 +196,11 @@ impl Inputs {
     /// Adds codes of errors.
     pub(crate) fn errors(&mut self, codes: &[&'static str]) {
         self.errors.extend_from_slice(codes);
+    }
+
+    /// Adds an error of a code that several have, or that has values.
+    pub(crate) fn error(&mut self, error: impl Into<ApiError>) {
+        self.exact_errors.push(error.into().into());
     }
 
     /// Sets the body to JSON of a type.
@@ -291,6 +318,16 @@ impl Route {
     /// Codes of errors that neither all routes have nor what it reads leads to.
     pub(crate) fn errors(self, codes: &[&'static str]) -> Self {
         self.describe(|about| about.inputs.errors(codes))
+    }
+
+    /// An error of a code that several have, or that has values.
+    pub(crate) fn error(self, error: impl Into<ApiError>) -> Self {
+        self.describe(|about| about.inputs.error(error))
+    }
+
+    /// Codes of errors of the lines of its answer.
+    pub(crate) fn errors_of_lines(self, codes: &[&'static str]) -> Self {
+        self.describe(|about| about.errors_of_lines.extend_from_slice(codes))
     }
 
     /// A header that the handler reads by itself.

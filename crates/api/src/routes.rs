@@ -112,7 +112,7 @@ const GROUPS: &[Group] = &[
 ];
 
 /// The OpenAPI document of all groups.
-fn document() -> OpenApi {
+pub(crate) fn document() -> OpenApi {
     openapi::document(GROUPS)
 }
 

@@ -71,7 +71,7 @@ pub enum Refusal {
     /// Or it was deleted, or the viewer may not see it.
     PostNotFound = NotFound "post_not_found": "there is no such post";
     ParentNotFound = Invalid("in_reply_to_id") "in_reply_to_not_found":
-        "the post replied to does not exist or was deleted";
+        "the post replied to does not exist, was deleted, or is hidden from the author";
     TooManyPosts = Invalid "too_many_posts":
         "a user has at most {} posts; delete some first", limits::USER_POSTS_MAX;
     BoostNotOpen = Invalid "boost_not_open": "only posts that everybody may see can be boosted";

@@ -10,12 +10,12 @@ use utoipa::openapi::schema::{Object, Type};
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::tag::TagBuilder;
 use utoipa::openapi::{
-    Components, InfoBuilder, OpenApi, OpenApiBuilder, Paths, Ref, RefOr, Required, Response,
-    ResponseBuilder,
+    Components, InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder, Paths, Ref, RefOr, Required,
+    Response, ResponseBuilder,
 };
 
 use crate::auth::Needs;
-use crate::error::{self, ErrorBody, ErrorKind};
+use crate::error::{self, ApiError, ErrorBody, ErrorKind};
 use crate::route::{About, Answer, BodyRead, Group, Route, SchemaOf, Schemas, reference};
 use crate::rule::Rule;
 use edge::Scope;
@@ -41,8 +41,8 @@ const WITH_KEY: [&str; 10] = [
     "upgrading",
     "lagging",
 ];
-/// Errors of routes that read a body.
-const WITH_BODY: [&str; 3] = ["body_too_slow", "body_too_large", "unsupported_media_type"];
+/// Errors of routes that read a body, beside those that say which one they read.
+const WITH_BODY: [&str; 1] = ["body_too_slow"];
 /// Errors of routes that change something.
 const CHANGING: [&str; 1] = ["unconfirmed"];
 /// Errors of routes that store something: deletions are accepted when the disk is full.
@@ -51,13 +51,16 @@ const STORING: [&str; 1] = ["disk_full"];
 /// The errors of a route, by status, in the order in which they were named.
 type Errors = BTreeMap<u16, Vec<ErrorKind>>;
 
+/// Errors by their codes.
+type Kinds = BTreeMap<&'static str, ErrorKind>;
+
 /// Makes the document of routes.
 pub(crate) fn document(groups: &[Group]) -> OpenApi {
     let kinds = kinds();
     let (mut paths, mut schemas) = (Paths::new(), Schemas::new());
     reference::<ErrorBody>(&mut schemas);
     let mut components = Components::new();
-    let common = by_status(&kinds, &[ALWAYS.as_slice(), &WITH_KEY].concat());
+    let common = by_status(of_codes(&kinds, &[ALWAYS.as_slice(), &WITH_KEY].concat()));
     for (status, errors) in &common {
         components.responses.insert(name(*status), error_response(*status, errors).into());
     }
@@ -72,10 +75,13 @@ pub(crate) fn document(groups: &[Group]) -> OpenApi {
     components.schemas.extend(schemas);
     let bearer = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
     components.security_schemes.insert("key".into(), bearer.into());
+    let license = env!("CARGO_PKG_LICENSE");
+    let license = LicenseBuilder::new().name(license).identifier(Some(license));
     let info = InfoBuilder::new()
         .title("roost")
         .version(env!("CARGO_PKG_VERSION"))
-        .description(Some(ABOUT));
+        .description(Some(ABOUT))
+        .license(Some(license.build()));
     let tag =
         |group: &Group| TagBuilder::new().name(group.tag).description(Some(group.text)).build();
     OpenApiBuilder::new()
@@ -86,25 +92,39 @@ pub(crate) fn document(groups: &[Group]) -> OpenApi {
         .build()
 }
 
-/// The errors by their codes; of several with one code the first.
-fn kinds() -> BTreeMap<&'static str, ErrorKind> {
-    let mut kinds = BTreeMap::new();
+/// The errors by their codes; of several with one code the first. A route that has another one names it.
+fn kinds() -> Kinds {
+    let mut kinds = Kinds::new();
     for kind in error::kinds() {
         kinds.entry(kind.code).or_insert(kind);
     }
     kinds
 }
 
-fn by_status(kinds: &BTreeMap<&'static str, ErrorKind>, codes: &[&'static str]) -> Errors {
+fn of_codes<'a>(kinds: &'a Kinds, codes: &'a [&str]) -> impl Iterator<Item = &'a ErrorKind> {
+    codes.iter().map(|code| match kinds.get(code) {
+        Some(kind) => kind,
+        None => unreachable!("{code} is in no table of errors"),
+    })
+}
+
+fn by_status<'a>(kinds: impl Iterator<Item = &'a ErrorKind>) -> Errors {
     let mut errors = Errors::new();
-    for code in codes {
-        let Some(kind) = kinds.get(code) else { unreachable!("{code} is in no table of errors") };
+    for kind in kinds {
         let of_status = errors.entry(kind.status.as_u16()).or_default();
         if !of_status.contains(kind) {
             of_status.push(kind.clone());
         }
     }
     errors
+}
+
+/// The errors of a body that say which one the route reads.
+fn errors_of_body(body: &BodyRead) -> impl Iterator<Item = ErrorKind> {
+    let expected: Vec<_> = body.contents.iter().map(|(media_type, _)| *media_type).collect();
+    let other_type = ApiError::unsupported_media_type(&expected.join(" or "));
+    let too_large = body.bytes_max.map(ApiError::body_too_large);
+    too_large.into_iter().chain([other_type]).map(ErrorKind::from)
 }
 
 fn method(name: &str) -> HttpMethod {
@@ -122,13 +142,13 @@ fn operation(
     tag: &str,
     Route { method, rule, .. }: &Route,
     about: &About,
-    (kinds, common): (&BTreeMap<&'static str, ErrorKind>, &Errors),
+    (kinds, common): (&Kinds, &Errors),
     schemas: &mut Schemas,
 ) -> Operation {
     let mut codes = ALWAYS.to_vec();
     if rule.needs != Needs::Nothing {
         codes.extend(WITH_KEY);
-        codes.extend((*method != "GET").then_some(CHANGING).into_iter().flatten());
+        codes.extend(changes(method, *rule).then_some(CHANGING).into_iter().flatten());
     }
     codes.extend(about.inputs.body.iter().flat_map(|_| WITH_BODY));
     codes.extend(stores(method, *rule).then_some(STORING).into_iter().flatten());
@@ -137,7 +157,7 @@ fn operation(
         .tag(tag)
         .operation_id(Some(about.id))
         .summary(Some(about.summary))
-        .description(Some(about.text).filter(|text| !text.is_empty()))
+        .description(Some(text(about, kinds)).filter(|text| !text.is_empty()))
         .security(security(*rule))
         .request_body(about.inputs.body.as_ref().map(|body| request_body(body, schemas)));
     if !about.inputs.parameters.is_empty() {
@@ -146,7 +166,9 @@ fn operation(
     for answer in &about.answers {
         operation = operation.response(answer.status.to_string(), success(answer, schemas));
     }
-    for (status, errors) in by_status(kinds, &codes) {
+    let of_body: Vec<_> = about.inputs.body.iter().flat_map(errors_of_body).collect();
+    let errors = of_codes(kinds, &codes).chain(&of_body).chain(&about.inputs.exact_errors);
+    for (status, errors) in by_status(errors) {
         let response: RefOr<Response> = match common.get(&status) {
             Some(same) if *same == errors => Ref::from_response_name(name(status)).into(),
             _ => error_response(status, &errors).into(),
@@ -156,9 +178,24 @@ fn operation(
     operation.build()
 }
 
+/// What a route does, with the errors of the lines of its answer.
+fn text(about: &About, kinds: &Kinds) -> String {
+    match about.errors_of_lines.as_slice() {
+        [] => about.text.to_owned(),
+        codes => {
+            format!("{}\n\nErrors of lines:\n\n{}", about.text, error_list(of_codes(kinds, codes)))
+        }
+    }
+}
+
+/// Whether a route changes what is stored.
+fn changes(method: &str, rule: Rule) -> bool {
+    method != "GET" && rule.needs != Needs::Scope(Scope::Read)
+}
+
 /// Whether a route adds something to what is stored.
 fn stores(method: &str, rule: Rule) -> bool {
-    !matches!(method, "GET" | "DELETE") && rule.needs != Needs::Scope(Scope::Read)
+    changes(method, rule) && method != "DELETE"
 }
 
 /// The key that a route needs, with the name of its scope.
@@ -200,12 +237,16 @@ fn name(status: u16) -> String {
     words.replace(' ', "")
 }
 
+fn error_list<'a>(errors: impl Iterator<Item = &'a ErrorKind>) -> String {
+    let lines = errors.map(|kind| format!("- `{}`: {}", kind.code, kind.sentence));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 fn error_response(status: u16, errors: &[ErrorKind]) -> Response {
-    let lines: Vec<_> =
-        errors.iter().map(|kind| format!("- `{}`: {}", kind.code, kind.sentence)).collect();
     let body = ContentBuilder::new().schema(Some(Ref::from_schema_name("ErrorBody"))).build();
-    let response =
-        ResponseBuilder::new().description(lines.join("\n")).content("application/json", body);
+    let response = ResponseBuilder::new()
+        .description(error_list(errors.iter()))
+        .content("application/json", body);
     with_id(match status {
         429 | 503 => response.header("Retry-After", header("Seconds to wait", Type::Integer)),
         _ => response,

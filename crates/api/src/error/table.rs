@@ -14,8 +14,14 @@ use super::ApiError;
 pub(crate) struct ErrorKind {
     pub(crate) status: StatusCode,
     pub(crate) code: &'static str,
-    /// With the names of values in braces, if it has some.
+    /// With `…` for values that depend on the request.
     pub(crate) sentence: Cow<'static, str>,
+}
+
+impl From<ApiError> for ErrorKind {
+    fn from(ApiError { status, code, message, .. }: ApiError) -> Self {
+        Self { status, code, sentence: message }
+    }
 }
 
 /// Declares the constructors of errors from a table with the rows
@@ -34,7 +40,7 @@ macro_rules! errors {
         pub(super) fn kinds() -> impl Iterator<Item = ErrorKind> {
             let rows = [$((StatusCode::$status, $code, $sentence)),*];
             rows.into_iter().map(|(status, code, sentence)| {
-                ErrorKind { status, code, sentence: sentence.into() }
+                ErrorKind { status, code, sentence: without_values(sentence) }
             })
         }
     };
@@ -57,6 +63,13 @@ macro_rules! errors {
             Self::new(StatusCode::$status, $code, sentence)$(.at($field))?
         }
     };
+}
+
+/// A sentence with `…` in the place of the names of its values.
+fn without_values(sentence: &'static str) -> Cow<'static, str> {
+    let mut parts = sentence.split(['{', '}']);
+    let (start, rest) = (parts.next().unwrap_or_default(), parts.skip(1).step_by(2));
+    rest.fold(start.into(), |before: Cow<'_, str>, after| format!("{before}\u{2026}{after}").into())
 }
 
 errors! {
@@ -105,7 +118,7 @@ errors! {
     bad_ttl(secs_max: u64) = UNPROCESSABLE_ENTITY("ttl_s") "bad_ttl":
         "a time to live is 1 to {secs_max} seconds";
     bad_bucket() = UNPROCESSABLE_ENTITY("bucket") "bad_bucket":
-        "the name of a bucket is 1 to {chars_max} of a-z A-Z 0-9 _ -",
+        "the name of a bucket is 1 to {chars_max} characters of a-z A-Z 0-9 _ -",
         chars_max = kv::limits::BUCKET_NAME_CHARS_MAX;
     bad_key(bytes_max: usize) = UNPROCESSABLE_ENTITY("key") "bad_key":
         "a key is 1 to {bytes_max} bytes, percent-encoded";
@@ -114,12 +127,14 @@ errors! {
     idempotency_key_not_supported(why) = UNPROCESSABLE_ENTITY("Idempotency-Key") "idempotency_key_not_supported":
         "the route takes no Idempotency-Key in its header";
 
-    above_rate() = TOO_MANY_REQUESTS "too_many_requests":
+    too_many_requests() = TOO_MANY_REQUESTS "too_many_requests":
         "there were too many requests of this user; try again later";
+    too_many_streams() = TOO_MANY_REQUESTS "too_many_requests":
+        "too many live streams and batches are open; close some of them";
 
-    fault() = INTERNAL_SERVER_ERROR "internal":
+    internal() = INTERNAL_SERVER_ERROR "internal":
         "the server failed to handle this request and has logged the cause";
-    unreadable() = INTERNAL_SERVER_ERROR "damaged":
+    damaged() = INTERNAL_SERVER_ERROR "damaged":
         "the server cannot read the data for this request: its disk is damaged";
     overloaded() = SERVICE_UNAVAILABLE "overloaded":
         "the server is overloaded; try again in 1 to 3 seconds";
@@ -137,16 +152,4 @@ errors! {
         "the log of the cluster has not confirmed the change, which may still be made; try again with the same Idempotency-Key";
     disk_full(why) = INSUFFICIENT_STORAGE "disk_full":
         "the disk is full: nothing was changed, and only deletions are accepted";
-}
-
-impl ApiError {
-    pub(super) fn too_many_requests(retry_after: Duration) -> Self {
-        Self { retry_after: Some(retry_after), ..Self::above_rate() }
-    }
-
-    /// The client has too many live streams and batches open.
-    pub(crate) fn too_many_streams() -> Self {
-        let message = "too many live streams and batches are open; close some of them";
-        Self { message: message.into(), ..Self::too_many_requests(Duration::from_secs(5)) }
-    }
 }

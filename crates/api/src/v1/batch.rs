@@ -54,6 +54,52 @@ const ITEM_BYTES: usize = 2 * size_of::<UserRef>();
 /// Longest time for which a client may send no whole line while no results are pending.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// Codes of the results of lines.
+const ERRORS_OF_LINES: [&str; 42] = [
+    "bad_json",
+    "bad_request",
+    "line_too_long",
+    "body_too_slow",
+    "bad_idempotency_key",
+    "idempotency_key_reused",
+    "user_not_found",
+    "bad_handle",
+    "bad_name",
+    "bad_bio",
+    "handle_taken",
+    "full",
+    "self_follow",
+    "self_friend",
+    "blocked",
+    "too_many_follows",
+    "too_many_friends",
+    "bad_text",
+    "bad_warning",
+    "bad_language",
+    "in_reply_to_not_found",
+    "too_many_posts",
+    "post_not_found",
+    "bad_ttl",
+    "story_not_found",
+    "bad_sample",
+    "bad_label",
+    "bad_set",
+    "set_full",
+    "too_many_labels",
+    "too_many_sets",
+    "samples_full",
+    "sample_not_found",
+    "sample_built_in",
+    "unauthorized",
+    "internal",
+    "damaged",
+    "overloaded",
+    "stopping",
+    "log_unavailable",
+    "unconfirmed",
+    "disk_full",
+];
+
 pub(crate) fn routes() -> Vec<Route> {
     vec![
         Route::post("/v1/batch", batch)
@@ -74,7 +120,9 @@ pub(crate) fn routes() -> Vec<Route> {
             )
             .body(None, vec![(NDJSON, reference::<BatchLine>)])
             .answers_with("A result for each line", NDJSON, reference::<BatchResult>)
-            .errors(&["too_many_requests", "idempotency_key_not_supported"]),
+            .errors(&["idempotency_key_not_supported"])
+            .error(ApiError::too_many_streams())
+            .errors_of_lines(&ERRORS_OF_LINES),
     ]
 }
 

@@ -93,7 +93,7 @@ impl<S: Send + Sync> FromRequestParts<S> for OneBucket {
 impl Reads for OneBucket {
     fn describe(inputs: &mut Inputs) {
         inputs.path("bucket", "1 to 64 of `a-z A-Z 0-9 _ -`.", "0");
-        inputs.errors(&["bad_bucket"]);
+        inputs.error(ApiError::bad_bucket());
     }
 }
 

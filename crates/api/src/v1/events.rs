@@ -140,7 +140,7 @@ impl FromRequestParts<Arc<AppState>> for Caller {
 
 impl Reads for Caller {
     fn describe(inputs: &mut Inputs) {
-        inputs.errors(&["too_many_requests"]);
+        inputs.error(ApiError::too_many_streams());
     }
 }
 

@@ -120,5 +120,5 @@ fn rendered(id: SampleId, sample: &Sample) -> Result<Vec<u8>, ApiError> {
         label: sample.label.as_str().to_owned(),
         sample: format!("{:x}", Bits::from_bytes(&sample.bits.into())),
     };
-    serde_json::to_vec(&view).map_err(|error| ApiError::internal(&error))
+    serde_json::to_vec(&view).map_err(|error| ApiError::fault(&error))
 }

@@ -34,7 +34,8 @@ pub(crate) fn routes() -> Vec<Route> {
                  scope `read` gets the `id` alone.",
             )
             .creates::<StoryView>("The new story", "Path of the story")
-            .errors(&["bad_text", "bad_ttl", "story_not_found"]),
+            .errors(&["bad_text", "story_not_found"])
+            .error(Refusal::BadLifetime),
         Route::get("/v1/users/{user}/stories", stories)
             .named("list_stories", "List the live stories of a user")
             .text("All of them, without `seen`.")

@@ -15,10 +15,15 @@ use testkit::server::Serving;
 /// The application key of servers that need one.
 pub(crate) const KEY: &str = "a-key-for-tests";
 
+/// The OpenAPI document.
+fn api() -> &'static Value {
+    static API: OnceLock<Value> = OnceLock::new();
+    API.get_or_init(|| TestServer::open().get("/v1/openapi.json").json())
+}
+
 /// Compares an error with what the OpenAPI document says of its route, if there is such a route.
 fn assert_documented(method: &str, path: &str, answer: &Answer) {
-    static API: OnceLock<Value> = OnceLock::new();
-    let api = API.get_or_init(|| TestServer::open().get("/v1/openapi.json").json());
+    let api = api();
     let given: Vec<_> = path.split('?').next().unwrap().split('/').collect();
     let matches = |template: &str| {
         let template: Vec<_> = template.split('/').collect();
@@ -170,12 +175,14 @@ impl TestServer {
     }
 
     pub(crate) fn batch(&self, lines: &str) -> Answer {
-        self.send(
-            "POST",
-            "/v1/batch",
-            &[("Content-Type", "application/x-ndjson")],
-            lines.as_bytes(),
-        )
+        let headers = [("Content-Type", "application/x-ndjson")];
+        let answer = self.send("POST", "/v1/batch", &headers, lines.as_bytes());
+        let text = api()["paths"]["/v1/batch"]["post"]["description"].as_str().unwrap();
+        let failed = answer.lines().into_iter().filter(|result| result["ok"] == false);
+        for code in failed.map(|result| result["error"].as_str().unwrap().to_owned()) {
+            assert!(text.contains(&format!("`{code}`")), "{code} of lines is not documented");
+        }
+        answer
     }
 
     /// The texts on a page.

@@ -41,6 +41,7 @@ fn every_operation_is_described_completely() {
                 response["description"].as_str().is_some_and(|text| !text.is_empty()),
                 "{what}"
             );
+            assert!(!response["description"].as_str().unwrap().contains('{'), "{what} {status}");
             assert!(response["headers"].get("X-Request-Id").is_some(), "{what} {status}");
             let is_error = status.starts_with(['4', '5']);
             if is_error {
@@ -67,6 +68,28 @@ fn every_operation_is_described_completely() {
             }
         }
     }
+}
+
+/// Of several errors with one code each route has the right one, with its numbers.
+#[test]
+fn errors_are_described_as_the_route_answers_them() {
+    let api = TestServer::open().get("/v1/openapi.json").json();
+    for (method, path, status, expect, wrong) in [
+        ("put", "/v1/buckets/{bucket}/keys/{key}", "422", "the change is too large", "an integer"),
+        ("get", "/readyz", "503", "has lacked changes for", "has not reached"),
+        ("post", "/v1/batch", "429", "streams and batches", "of this user"),
+        ("post", "/v1/users/{user}/stories", "422", "a TTL is 1 to 604800 seconds", "time to live"),
+        ("get", "/v1/users", "422", "a page has 1 to 100 items", "\u{2026}"),
+        ("post", "/v1/users", "413", "a body is at most 65536 bytes", "\u{2026}"),
+        ("post", "/v1/users", "415", "must be application/json", "\u{2026}"),
+        ("post", "/v1/users", "403", "needs the scope \u{2026}", "scope}"),
+        ("post", "/v1/recognitions", "503", "overloaded", "unconfirmed"),
+    ] {
+        let response = &api["paths"][path][method]["responses"][status];
+        let text = resolved(&api, response)["description"].as_str().unwrap();
+        assert!(text.contains(expect) && !text.contains(wrong), "{method} {path}: {text}");
+    }
+    assert_eq!(api["info"]["license"]["identifier"], "Apache-2.0");
 }
 
 #[test]

@@ -48,7 +48,8 @@ impl Reads for OneKey {
     fn describe(inputs: &mut Inputs) {
         OneBucket::describe(inputs);
         inputs.path("key", "1 to 65,472 bytes, percent-encoded.", "greeting");
-        inputs.errors(&["bucket_not_found", "bad_key"]);
+        inputs.errors(&["bucket_not_found"]);
+        inputs.error(ApiError::bad_key(KEY_BYTES_MAX));
     }
 }
 
@@ -109,8 +110,8 @@ impl<S: Send + Sync> FromRequestParts<S> for Ttl {
 impl Reads for Ttl {
     fn describe(inputs: &mut Inputs) {
         inputs.number("ttl_s", "Seconds until it expires; never if absent.", 1..=TTL_SECS_MAX);
-        inputs.query("keep_ttl", "`true`: the key keeps its expiry; not with `ttl_s`.");
-        inputs.errors(&["bad_ttl"]);
+        inputs.boolean("keep_ttl", "`true`: the key keeps its expiry; not with `ttl_s`.");
+        inputs.error(ApiError::bad_ttl(TTL_SECS_MAX));
     }
 }
 

@@ -15,7 +15,7 @@ use bytes::Bytes;
 use edge::{BodyLimits, HeldBody};
 use kv::Stamp;
 use kv::limits::VALUE_BYTES_MAX;
-use kv::{BucketId, Bytes as Slice, KeyAnswer, KeyOp, KeyRow, Only};
+use kv::{BucketId, Bytes as Slice, KeyAnswer, KeyOp, KeyRefusal, KeyRow, Only};
 use node::{Found, Node};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use serde::Serialize;
@@ -73,7 +73,8 @@ pub(crate) fn routes() -> Vec<Route> {
             .body(Some(VALUE_BYTES_MAX), vec![("application/octet-stream", reference::<Binary>)])
             .answers(204, "The key is set")
             .with_header("ETag", "Its version")
-            .errors(&["precondition_failed", "bad_value"]),
+            .errors(&["precondition_failed"])
+            .error(KeyRefusal::TooLarge),
         Route::get(PATH, read)
             .named("get_key", "Read a key")
             .reads_header("If-Match", "ETags or `*`: 412 if the key has none of these versions")

@@ -189,7 +189,8 @@ impl Reads for Question {
     fn describe(inputs: &mut Inputs) {
         inputs.number("k", "Number of neighbors that vote.", 1..=K::MAX.count() as u64);
         inputs.query("set", "A set of samples, by default `digits`.");
-        inputs.errors(&["bad_k", "bad_set", "set_not_found"]);
+        inputs.error(ApiError::bad_k(K::MAX.count()));
+        inputs.errors(&["bad_set", "set_not_found"]);
     }
 }
 
@@ -261,7 +262,7 @@ pub(super) async fn overview(State(state): State<Arc<AppState>>) -> Result<Respo
             instruction_set: instructions.unwrap_or_default(),
             sets: sets.iter().map(|(name, samples)| set_overview(name, samples)).collect(),
         };
-        serde_json::to_vec(&overview).map_err(|error| ApiError::internal(&error))
+        serde_json::to_vec(&overview).map_err(|error| ApiError::fault(&error))
     });
     Ok(json(read.await??))
 }
