@@ -237,7 +237,7 @@ pub(crate) fn page_of_accounts<'e>(
     asked.list(page, stopped, |user| user.0.into(), |user| entity(entities, user))
 }
 
-/// Of each account those of its followers whom the reader follows. Accounts that were not looked at, because others
+/// Answers with the followers of each account whom the reader follows. Accounts that were not looked at, because others
 /// have taken all the work of a request, are left out.
 pub(crate) async fn familiar(
     State(state): State<Shared>,

@@ -338,7 +338,7 @@ pub(crate) async fn statuses(
     Ok(Json(state.of_filter(me, FilterId(id), read).await?))
 }
 
-/// Of a boost, what it boosts.
+/// Adds a status to a filter; of a boost, what it boosts.
 pub(crate) async fn add_status(
     State(state): State<Shared>,
     Me(me): Me,

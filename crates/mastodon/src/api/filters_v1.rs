@@ -128,7 +128,7 @@ async fn saved(
     state.entities_done(me, read).await?.map(Json).ok_or_else(ApiError::not_found)
 }
 
-/// A filter of which nothing would be left is deleted, because this version cannot show it.
+/// Removes a keyword. A filter of which nothing would be left is deleted, because this version cannot show it.
 pub(crate) async fn delete(
     State(state): State<Shared>,
     Me(me): Me,

@@ -83,7 +83,7 @@ pub(crate) async fn nodeinfo_links(State(state): State<Shared>) -> Json<Value> {
     Json(json!({"links": [{"rel": rel, "href": href}]}))
 }
 
-/// Where [`webfinger`] is.
+/// Tells where [`webfinger`] is.
 pub(crate) async fn host_meta(State(state): State<Shared>) -> Response {
     // The base is an origin: it has nothing to escape.
     let body = format!(
@@ -136,13 +136,13 @@ pub(crate) async fn extended_description(State(state): State<Shared>) -> Json<Va
     Json(json!({"content": content, "updated_at": time::time(about.text_ms)}))
 }
 
-/// Those in which posts can be marked as written, by their codes.
+/// Answers with the languages in which posts can be marked as written, by their codes.
 pub(crate) async fn all_languages() -> Json<Value> {
     let language = |(code, name): &(&str, &str)| json!({"code": code, "name": name});
     Json(languages::ALL.iter().map(language).collect())
 }
 
-/// The newest users first, whatever the order that is asked for. Users leave it by a setting.
+/// Answers with accounts, the newest first, whatever the order that is asked for. Users leave this directory by a setting.
 pub(crate) async fn directory(
     State(state): State<Shared>,
     Reader(reader): Reader,

@@ -27,7 +27,7 @@ pub(crate) async fn tag(Path(tag): Path<String>) -> Response {
     Redirect::to(&format!("/#/tags/{tag}")).into_response()
 }
 
-/// The page of a profile does not choose among posts.
+/// Leads to the page of a profile, which does not choose among posts.
 pub(crate) async fn tagged(Path((handle, _)): Path<(String, String)>) -> Response {
     profile(Path(handle)).await
 }

@@ -151,7 +151,7 @@ pub(crate) async fn show(
     answers::entity(state.entities(Some(me), read).await?)
 }
 
-/// The lists of the reader that the account is in.
+/// Answers with the lists of the reader that the account is in.
 pub(crate) async fn with_account(
     State(state): State<Shared>,
     Me(me): Me,
@@ -167,7 +167,7 @@ pub(crate) async fn with_account(
     Ok(answers::json(found))
 }
 
-/// With `limit=0` a page has as many as fit in a response.
+/// Answers with the members of a list. With `limit=0` a page has as many as fit in a response.
 pub(crate) async fn accounts(
     State(state): State<Shared>,
     Me(me): Me,

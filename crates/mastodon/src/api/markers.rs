@@ -19,7 +19,7 @@ pub(crate) fn routes(table: &mut Endpoints) {
     table.post("/api/v1/markers", Needs::WRITE_STATUSES, set);
 }
 
-/// Those that the request names.
+/// Answers with the markers that the request names.
 pub(crate) async fn show(
     State(state): State<Shared>,
     Me(me): Me,
@@ -31,7 +31,7 @@ pub(crate) async fn show(
     Ok(entities(markers, asked))
 }
 
-/// Answers with those that it sets. If another app has changed one of them since it was read here, none is set.
+/// Sets markers, and answers with those. If another app has changed one of them since it was read here, none is set.
 pub(crate) async fn set(
     State(state): State<Shared>,
     Me(me): Me,

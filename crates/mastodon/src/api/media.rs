@@ -76,7 +76,7 @@ impl Server {
     }
 }
 
-/// The small picture is made of the picture, so that of the request (`thumbnail`) is ignored.
+/// Takes a picture. The small one is made of it, so that of the request (`thumbnail`) is ignored.
 pub(crate) async fn add(
     State(state): State<Shared>,
     Me(me): Me,

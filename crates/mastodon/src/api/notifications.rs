@@ -98,7 +98,7 @@ pub(crate) async fn dismiss(
     Ok(Json(json!({})))
 }
 
-/// How many are after the user's marker, up to the limit.
+/// Answers with the number of notifications after the user's marker, up to the limit.
 pub(crate) async fn unread_count(
     State(state): State<Shared>,
     Me(me): Me,

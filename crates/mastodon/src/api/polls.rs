@@ -20,7 +20,7 @@ pub(crate) fn routes(table: &mut Endpoints) {
     table.post("/api/v1/polls/{id}/votes", Needs::WRITE_STATUSES, vote);
 }
 
-/// A poll has the id of its status.
+/// Answers with a poll, which has the id of its status.
 pub(crate) async fn show(
     State(state): State<Shared>,
     Reader(reader): Reader,

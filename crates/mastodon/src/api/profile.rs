@@ -189,7 +189,7 @@ fn edit(user: UserRef, fields: &Fields) -> Result<UserEdit, ApiError> {
     })
 }
 
-/// As in Mastodon, no post is direct by default.
+/// The visibility of posts by default: as in Mastodon, none is direct.
 fn default_visibility(name: &str) -> Result<Visibility, ApiError> {
     let found = visibility(name).filter(|visibility| *visibility != Visibility::Direct);
     found.ok_or_else(|| ApiError::invalid("source[privacy] is public, unlisted or private"))

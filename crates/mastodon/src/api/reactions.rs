@@ -107,7 +107,7 @@ lists! {
     bookmarks = Bookmark;
 }
 
-/// Answers with the boost.
+/// Boosts a status, and answers with the boost.
 pub(crate) async fn boost(
     State(state): State<Shared>,
     Me(me): Me,
@@ -141,7 +141,7 @@ pub(crate) async fn boost(
     answers::entity(state.entities_done(me, boost).await?)
 }
 
-/// Answers with the status that was boosted, of which `id` may name a boost.
+/// Removes a boost, and answers with the status that was boosted, of which `id` may name a boost.
 pub(crate) async fn unboost(
     State(state): State<Shared>,
     Me(me): Me,

@@ -147,7 +147,7 @@ pub(crate) async fn mute(
     change(&state, (me, other), once, command).await
 }
 
-/// Without a comment, the note is removed.
+/// Sets the note about an account; without a comment, removes it.
 pub(crate) async fn note(
     State(state): State<Shared>,
     Me(me): Me,
@@ -164,7 +164,7 @@ pub(crate) async fn note(
     }
 }
 
-/// What its parameters do not name stays as it is. Posts are at home in all languages: some alone are refused, so that
+/// Follows an account. What the parameters do not name stays as it is. Posts are at home in all languages: some alone are refused, so that
 /// no app shows it as done.
 pub(crate) async fn follow(
     State(state): State<Shared>,

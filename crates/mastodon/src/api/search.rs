@@ -74,7 +74,8 @@ fn named<'q>(query: &'q str, base: &str) -> (&'q str, Option<PostId>) {
     }
 }
 
-/// And `/api/v1/search` of older clients. Texts are not searched.
+/// Answers with the accounts, statuses and hashtags that a query means, also at `/api/v1/search`, the path of older clients.
+/// Texts are not searched.
 pub(crate) async fn all(
     State(state): State<Shared>,
     Reader(reader): Reader,

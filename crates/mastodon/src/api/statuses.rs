@@ -281,7 +281,7 @@ pub(crate) async fn edit(
     state.changed_status(me, post).await
 }
 
-/// Answers with the status and its source, so that it can be written anew.
+/// Deletes a status, and answers with it and its source, so that it can be written anew.
 pub(crate) async fn delete(
     State(state): State<Shared>,
     Me(me): Me,

@@ -139,7 +139,7 @@ async fn change(
     Ok(Json(state.entities_done(me, move |entities| entities.tag(&tag, now_ms)).await?))
 }
 
-/// By the time since when, which is also the id in the links.
+/// Answers with the hashtags that the user follows, by the time since when, which is also the id in the links.
 pub(crate) async fn followed(
     State(state): State<Shared>,
     Me(me): Me,
@@ -223,7 +223,7 @@ pub(crate) async fn remove_featured(
     Ok(Json(json!({})))
 }
 
-/// Hashtags of the user's newest posts that the profile does not show.
+/// Answers with hashtags of the user's newest posts that the profile does not show.
 pub(crate) async fn suggestions(
     State(state): State<Shared>,
     Me(me): Me,

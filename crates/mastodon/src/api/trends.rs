@@ -63,7 +63,7 @@ impl Trends {
     }
 }
 
-/// And `/api/v1/trends` of older clients.
+/// Answers with the hashtags that are trends, also at `/api/v1/trends`, the path of older clients.
 pub(crate) async fn tags(
     State(state): State<Shared>,
     Reader(reader): Reader,

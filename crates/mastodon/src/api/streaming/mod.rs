@@ -88,7 +88,7 @@ impl Event {
     }
 }
 
-/// A WebSocket, or server-sent events of the channel in `stream`.
+/// Begins a WebSocket, or server-sent events of the channel in `stream`.
 pub(crate) async fn connect(
     State(state): State<Shared>,
     Extension(access): Extension<Access>,
@@ -103,7 +103,7 @@ pub(crate) async fn connect(
     }
 }
 
-/// `user`, `public/local` and so on.
+/// Begins server-sent events of the channel in the path: `user`, `public/local` and so on.
 pub(crate) async fn listen(
     State(state): State<Shared>,
     Extension(access): Extension<Access>,
