@@ -60,9 +60,8 @@ pub(crate) fn grant(access: &Access, headers: &HeaderMap) -> Option<Grant> {
 }
 
 /// Whether the response to a change may have what is stored: not with a key that lacks the scope to read.
-pub(crate) fn may_read(access: &Access, parts: &Parts) -> bool {
-    let may_read = |grant: Grant| grant.allows(Scope::Read);
-    current(parts).is_some() || grant(access, &parts.headers).is_some_and(may_read)
+pub(crate) fn may_read(grant: Option<Grant>, parts: &Parts) -> bool {
+    current(parts).is_some() || grant.is_some_and(|grant| grant.allows(Scope::Read))
 }
 
 /// The only `Host` of a request.

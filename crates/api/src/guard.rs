@@ -23,10 +23,10 @@ use crate::positions;
 use crate::rule::Rule;
 use crate::session;
 use crate::state::AppState;
-use budget::Reservation;
+use crate::unsent::{Client, HeldResponse};
 use edge::request_id::{RequestId, X_REQUEST_ID, within};
 use edge::{
-    ANSWER_BYTES_FREE, ErasedHandler, GuestConnection, LineGate, RequestMemory, held_until_sent,
+    ANSWER_BYTES_FREE, ErasedHandler, GuestConnection, LineGate, held_until_sent,
     revocable_request, revocable_response,
 };
 
@@ -101,7 +101,9 @@ impl Handler<(), Arc<AppState>> for Guarded {
             }
             Err(problem) => Run::Refused(Some(problem.into_response())),
         };
-        Answer { run, id, started, counters: self.counters, state: counted, key, may_change }
+        let client = (!of_user).then(|| key.map_or([0; 32], |(grant, _)| grant.client()));
+        let counters = self.counters;
+        Answer { run, id, started, counters, state: counted, key, client, may_change }
     }
 }
 
@@ -115,6 +117,8 @@ pub(crate) struct Answer {
     state: Option<Arc<AppState>>,
     /// Set if the client has a key.
     key: Option<KeyInUse>,
+    /// Whose memory responses take; none if it is that of a user.
+    client: Option<Client>,
     may_change: bool,
 }
 
@@ -138,7 +142,7 @@ impl Future for Answer {
         };
         let mut response = match &this.state {
             Some(state) => {
-                let mut response = hold(&state.memory, response);
+                let mut response = hold(state, this.client, response);
                 if let Some(key) = this.key {
                     let permission = || auth::permission(&state.access, key);
                     response = revocable_response(response, permission);
@@ -187,19 +191,19 @@ fn count(
 struct AlreadyReserved;
 
 /// A response with memory that was reserved before.
-pub(crate) fn reserved(response: Response, held: Reservation) -> Response {
+pub(crate) fn reserved(response: Response, held: HeldResponse) -> Response {
     let mut response = held_until_sent(response, held);
     response.extensions_mut().insert(AlreadyReserved);
     response
 }
 
 /// Reserves the memory of a response until it is sent, or refuses the request.
-fn hold(memory: &RequestMemory, response: Response) -> Response {
+fn hold(state: &AppState, client: Option<Client>, response: Response) -> Response {
     let bytes = response.body().size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok());
     let is_free = bytes.is_none_or(|bytes| bytes <= ANSWER_BYTES_FREE)
         || response.extensions().get::<AlreadyReserved>().is_some();
     let Some(bytes) = bytes.filter(|_| !is_free) else { return response };
-    match memory.reserve(bytes) {
+    match state.unsent.response(client, bytes) {
         Ok(held) => held_until_sent(response, held),
         Err(error) => ApiError::from(error).into_response(),
     }

@@ -13,11 +13,12 @@ use feed::{Handle, NotificationId, PostId, SampleId, Stamp, StoryId, Tag, UserId
 use serde::de::{DeserializeOwned, Deserializer, Error as _, Visitor};
 use serde::{Deserialize, de};
 
-use crate::auth::may_read;
+use crate::auth::{grant, may_read};
 use crate::current_session::confirm;
 use crate::error::ApiError;
 use crate::idempotency::Key;
 use crate::state::AppState;
+use crate::unsent::Client;
 
 /// Default maximum length of a body, and maximum length of a line of a batch, in bytes.
 pub(crate) const BODY_BYTES_MAX: usize = 64 * 1_024;
@@ -223,6 +224,8 @@ pub(crate) struct Input<T> {
     pub(crate) key: Option<Key>,
     /// Whether the response may have what is stored: see [`may_read`].
     pub(crate) may_read: bool,
+    /// Whose memory the response takes; none if it is that of a user.
+    pub(crate) client: Option<Client>,
     /// Memory of the body, held until the response is complete.
     pub(crate) _held: Reservation,
 }
@@ -238,8 +241,9 @@ impl<T: DeserializeOwned> FromRequest<Arc<AppState>> for Input<T> {
         let given = HeldBody::read(body, limits, &state.memory).await?;
         confirm(&parts).await?;
         let body = object(given.bytes())?;
-        let may_read = may_read(&state.access, &parts);
-        Ok(Self { body, key, may_read, _held: given.into_parts().1 })
+        let grant = grant(&state.access, &parts.headers);
+        let (may_read, client) = (may_read(grant, &parts), grant.map(|grant| grant.client()));
+        Ok(Self { body, key, may_read, client, _held: given.into_parts().1 })
     }
 }
 

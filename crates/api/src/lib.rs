@@ -7,7 +7,7 @@
 //! - `guard` runs before and after every handler, and `auth` and `session` decide who may call it.
 //! - `input` and `query` read parts of requests, `changes` submits commands, `page` writes lists, `error`
 //!   writes errors.
-//! - `streams` bounds what streams hold, `edge` what other requests do. `state` is what all handlers share.
+//! - `unsent` bounds what is being sent, `edge` what other requests do. `state` is what all handlers share.
 //!
 //! Read `route`, `routes`, `guard`, `auth`, `input`, `changes`, `v1/posts`, then `serve`.
 //!
@@ -47,10 +47,10 @@ mod rule;
 mod serve;
 mod session;
 mod state;
-mod streams;
 #[cfg(test)]
 mod tests;
 mod time;
+mod unsent;
 mod v1;
 
 use std::path::PathBuf;

@@ -17,7 +17,7 @@ use crate::error::ApiError;
 use crate::history::History;
 use crate::metrics::{HttpMetrics, Sampled};
 use crate::positions::Waiting;
-use crate::streams::UnsentEvents;
+use crate::unsent::Unsent;
 
 /// State that all handlers share.
 pub(crate) struct AppState {
@@ -30,8 +30,8 @@ pub(crate) struct AppState {
     /// Host and port of the server's URL.
     pub(crate) domain: Box<str>,
     pub(crate) reads: BlockingReads,
-    /// Of live streams.
-    pub(crate) unsent: UnsentEvents,
+    /// Responses and events that are being sent.
+    pub(crate) unsent: Unsent,
     /// Requests of each client that last as long as it wants: live streams and batches.
     shares: Shares<[u8; 32]>,
     /// Most of one client: half of the connections, so that others can always connect.
@@ -75,7 +75,7 @@ impl AppState {
             story_life: options.story_life,
             domain: options.domain.into(),
             reads: options.reads,
-            unsent: UnsentEvents::new(&memory),
+            unsent: Unsent::new(&memory),
             shares: Shares::default(),
             share_max: (options.connections_max as usize / 2).max(1),
             backups: Arc::new(Semaphore::new(1)),

@@ -80,7 +80,7 @@ impl RequestMemory {
     /// # Errors
     /// [`NoMemory`]
     pub fn reserve(&self, bytes: usize) -> Result<Reservation, NoMemory> {
-        let budget = if bytes <= SMALL_BYTES_MAX { &self.small } else { &self.large };
+        let budget = self.budget(bytes);
         budget.try_reserve(bytes).ok_or_else(|| refusal(bytes, budget))
     }
 
@@ -93,10 +93,19 @@ impl RequestMemory {
         if becomes_large {
             *held = self.reserve(bytes)?;
         } else if !held.resize(bytes) {
-            let budget = if bytes <= SMALL_BYTES_MAX { &self.small } else { &self.large };
-            return Err(refusal(bytes, budget));
+            return Err(refusal(bytes, self.budget(bytes)));
         }
         Ok(())
+    }
+
+    fn budget(&self, bytes: usize) -> &MemoryBudget {
+        if bytes <= SMALL_BYTES_MAX { &self.small } else { &self.large }
+    }
+
+    /// The size of the budget for amounts of so many bytes.
+    #[must_use]
+    pub fn limit(&self, bytes: usize) -> usize {
+        self.budget(bytes).limit()
     }
 
     /// The budget for large amounts.

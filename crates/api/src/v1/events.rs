@@ -24,6 +24,7 @@ mod news;
 #[cfg(test)]
 mod tests;
 
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -51,7 +52,6 @@ use crate::query::Query;
 use crate::route::{Inputs, Reads, Route, inline};
 use crate::rule::May::Own;
 use crate::state::AppState;
-use crate::streams;
 use news::Frames;
 
 /// Interval of the keep-alive comments of an idle stream.
@@ -201,7 +201,7 @@ impl Stream {
     /// The next events, or a comment when there are none for a while. `None` at shutdown, and after the user was deleted.
     async fn next(&mut self) -> Option<Bytes> {
         let mut closing = self.closing.clone();
-        let keep_alive = Instant::now() + streams::within(&KEEP_ALIVE);
+        let keep_alive = Instant::now() + within(&KEEP_ALIVE);
         let next = async {
             loop {
                 if !self.caught_up {
@@ -248,7 +248,7 @@ impl Stream {
                 None => {
                     // No state was changed: the same events are read again.
                     drop(events);
-                    tokio::time::sleep(streams::within(&NO_ROOM_PAUSE)).await;
+                    tokio::time::sleep(within(&NO_ROOM_PAUSE)).await;
                     return Some(None);
                 }
             },
@@ -293,7 +293,7 @@ impl Stream {
         let read = read.map_err(ApiError::from).inspect_err(|error| error.log("")).ok()??;
         let (answered, events) = &read;
         if !answered.more {
-            self.store_from = Instant::now() + streams::within(&PACE);
+            self.store_from = Instant::now() + within(&PACE);
         } else if events.len() < EVENTS_BYTES / 4 {
             // What came during the read is visible in a moment.
             self.store_from = Instant::now() + EARLY;
@@ -312,6 +312,13 @@ fn answer(
     let mut frames = Frames { node, user, source, out: Vec::new() };
     let answered = question.answer(node, source, &mut frames)?;
     Some((answered, frames.out))
+}
+
+/// A random time within `range`, so that streams that wait at the same time do not retry at the same time.
+fn within(range: &Range<Duration>) -> Duration {
+    let random = RandomState::new().build_hasher().finish() as u32;
+    let width = range.end.saturating_sub(range.start);
+    range.start + width.mul_f64(f64::from(random) / f64::from(u32::MAX))
 }
 
 /// Waits for some time, or for ever.

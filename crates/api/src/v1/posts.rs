@@ -224,7 +224,7 @@ pub(crate) struct PostView {
 pub(crate) async fn create(
     State(state): State<Arc<AppState>>,
     OneUser(author): OneUser,
-    Input { body, key, may_read, .. }: Input<NewPost>,
+    Input { body, key, may_read, client, .. }: Input<NewPost>,
 ) -> Result<Response, ApiError> {
     let parent = body.in_reply_to_id.map(|id| post_number(decimal(&id))).transpose();
     let parent = parent.map_err(|error| error.at("in_reply_to_id"))?;
@@ -245,7 +245,7 @@ pub(crate) async fn create(
     // Descriptions of pictures make a new post long.
     let held = match media.is_empty() {
         true => None,
-        false => Some(state.memory.reserve(POST_BYTES_MAX)?),
+        false => Some(state.unsent.response(client, POST_BYTES_MAX)?),
     };
     let post = state.submit_post(new, media, key).await?;
     let id = post.value;
@@ -305,7 +305,7 @@ pub(crate) async fn show(
 pub(crate) async fn edit(
     State(state): State<Arc<AppState>>,
     OnePost(post): OnePost,
-    Input { body, key, may_read, .. }: Input<PostChange>,
+    Input { body, key, may_read, client, .. }: Input<PostChange>,
 ) -> Result<Response, ApiError> {
     let language = |code: &str| match code {
         "" => Ok(None),
@@ -319,7 +319,7 @@ pub(crate) async fn edit(
         sensitive: body.sensitive,
         language: body.language.as_deref().map(language).transpose()?,
     };
-    let held = state.memory.reserve(POST_BYTES_MAX)?;
+    let held = state.unsent.response(client, POST_BYTES_MAX)?;
     let edited = state.submit_post_edit(edit, key).await?;
     if !may_read {
         return Ok(edited.mark(only_id(post.0)));

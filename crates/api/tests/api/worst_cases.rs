@@ -4,11 +4,11 @@
 use std::io::{Cursor, Read as _, Write as _};
 use std::net::TcpStream;
 
-use edge::Access;
+use edge::{Access, KeyHash, Scope, Scopes};
 use image::{GrayImage, ImageFormat};
 use serde_json::json;
 
-use crate::client::TestServer;
+use crate::client::{KEY, TestServer};
 
 /// Memory for requests, in bytes. A quarter is for small amounts.
 const MEMORY: usize = 4 << 20;
@@ -148,7 +148,7 @@ fn readers_of_large_responses_stay_within_the_memory() {
 fn responses_hold_their_memory_until_their_clients_have_read_them() {
     // More than a socket takes.
     const VALUE: usize = 14 << 20;
-    let server = TestServer::start(Access::Open, |_, options| options.request_memory = 80 << 20);
+    let server = TestServer::start(Access::Open, |_, options| options.request_memory = 128 << 20);
     let path = "/v1/buckets/0/keys/k";
     assert_eq!(server.send("PUT", path, &[], &vec![7; VALUE]).status, 204);
     nothing_is_held(&server);
@@ -161,6 +161,37 @@ fn responses_hold_their_memory_until_their_clients_have_read_them() {
     assert!(held(&server) >= 3 * VALUE);
     drop(open);
     nothing_is_held(&server);
+}
+
+#[test]
+fn who_reads_nothing_leaves_memory_to_other_keys() {
+    // More than a socket takes.
+    const VALUE: usize = 14 << 20;
+    let readers = "reads-slowly";
+    let keys = [(readers, [Scope::Read].into_iter().collect()), (KEY, Scopes::ALL)];
+    let keys = keys.map(|(key, scopes)| KeyHash::new(key.as_bytes(), scopes));
+    let server = TestServer::start(Access::with_keys(keys.to_vec()), |_, options| {
+        options.request_memory = 100 << 20;
+    });
+    let path = "/v1/buckets/0/keys/k";
+    let key = format!("Bearer {KEY}");
+    let with_key =
+        |method, body: &[u8]| server.send(method, path, &[("Authorization", &key)], body);
+    assert_eq!(with_key("PUT", &vec![7; VALUE]).status, 204);
+    let request = format!(
+        "GET {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {readers}\r\n\r\n"
+    );
+    let statuses: Vec<_> = (0..6)
+        .map(|_| {
+            let (mut stream, mut begin) = (begin(&server, &request, b""), [0; 12]);
+            stream.read_exact(&mut begin).unwrap();
+            (begin[9..] == *b"200", stream)
+        })
+        .collect();
+    // Half of 75 MiB.
+    assert_eq!(statuses.iter().filter(|(is_sent, _)| *is_sent).count(), 2);
+    assert_eq!(with_key("PUT", &vec![8; VALUE]).status, 204);
+    assert_eq!(with_key("GET", b"").body, vec![8; VALUE]);
 }
 
 #[test]

@@ -30,6 +30,14 @@ fn positions_are_read_as_they_are_written() {
     }
 }
 
+#[test]
+fn times_lie_within_the_range_and_differ() {
+    let range = Duration::from_millis(500)..Duration::from_millis(1_500);
+    let times: std::collections::BTreeSet<_> = (0..100).map(|_| within(&range)).collect();
+    assert!(times.len() > 90);
+    assert!(times.iter().all(|time| *time >= range.start && *time <= range.end));
+}
+
 /// A node, the state of its handlers, and the directory. One blocking read at a time.
 struct Subject {
     state: Arc<AppState>,
@@ -201,7 +209,7 @@ async fn a_stream_sends_a_long_gap_in_chunks_and_holds_one() {
     while !all.ends_with(b"last\"}\n\n") && chunks < 100 {
         let chunk = listener.chunk().await;
         assert!(chunk.len() <= EVENTS_BYTES + 30_000, "{} bytes", chunk.len());
-        assert_eq!(subject.state.unsent.bytes.used(), chunk.len());
+        assert_eq!(subject.state.unsent.events.used(), chunk.len());
         all.extend_from_slice(&chunk);
         chunks += 1;
         if all.windows(7).any(|part| part == b"\"last\",") {
@@ -215,14 +223,14 @@ async fn a_stream_sends_a_long_gap_in_chunks_and_holds_one() {
         let at = rest.find(&format!("\"text\":\"{n} ")).unwrap();
         rest = &rest[at..];
     }
-    assert_eq!(subject.state.unsent.bytes.used(), 0, "released with the last chunk");
+    assert_eq!(subject.state.unsent.events.used(), 0, "released with the last chunk");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_stream_waits_for_memory_and_misses_nothing() {
     let subject = Subject::new(2).await;
     let mut listener = subject.listen(1, None).await;
-    let bytes = &subject.state.unsent.bytes;
+    let bytes = &subject.state.unsent.events;
     let all = bytes.try_reserve(bytes.limit()).unwrap();
     subject.post("one").await;
     subject.post("two").await;
