@@ -21,7 +21,7 @@ use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use edge::{BodyError, LineGate, NoMemory, ReadError, SessionError};
+use edge::{BodyError, Ended, LineGate, NoMemory, ReadError, SessionError};
 use feed::Refusal;
 use kv::KeyRefusal;
 use node::{SubmitError, TooManySnapshots, Unreadable};
@@ -182,8 +182,17 @@ impl From<BodyError> for ApiError {
             BodyError::Incomplete => {
                 Self::bad_request("the connection failed before the end of the body")
             }
-            BodyError::Revoked => Self::unauthorized(),
+            BodyError::Ended(ended) => ended.into(),
             BodyError::NoMemory(error) => error.into(),
+        }
+    }
+}
+
+impl From<Ended> for ApiError {
+    fn from(ended: Ended) -> Self {
+        match ended {
+            Ended::Revoked => Self::unauthorized(),
+            Ended::Unreadable => Self::damaged(),
         }
     }
 }

@@ -112,7 +112,7 @@ impl AppState {
         read: impl FnOnce(&Node) -> T + Send + 'static,
     ) -> Result<T, ApiError> {
         let node = self.node.clone();
-        Ok(self.reads.done().run(move || read(&node)).await?)
+        Ok(self.reads.after_change().run(move || read(&node)).await?)
     }
 
     /// Reads for a live stream, which waits for its turn.

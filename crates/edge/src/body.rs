@@ -11,7 +11,7 @@ use hyper::body::Body as _;
 use tokio::time::{Instant, timeout_at};
 
 use crate::memory::{BodyMemory, NoMemory};
-use crate::revocable::is_revoked;
+use crate::revocable::{Ended, why_ended};
 
 /// The first window of a body, or all of it, must arrive within this time.
 const FIRST_WINDOW: Duration = Duration::from_secs(10);
@@ -45,8 +45,8 @@ pub enum BodyError {
     TooSlow,
     /// The connection failed before its end.
     Incomplete,
-    /// What permits the request was revoked.
-    Revoked,
+    /// What permits the request has ended.
+    Ended(Ended),
     /// There is no memory for it.
     NoMemory(NoMemory),
 }
@@ -104,8 +104,9 @@ async fn next(body: &mut Body, deadline: Instant) -> Result<Option<Bytes>, BodyE
                     return Ok(Some(data));
                 }
             }
-            Ok(Some(Err(error))) if is_revoked(&error) => return Err(BodyError::Revoked),
-            Ok(Some(Err(_))) => return Err(BodyError::Incomplete),
+            Ok(Some(Err(error))) => {
+                return Err(why_ended(&error).map_or(BodyError::Incomplete, BodyError::Ended));
+            }
             Err(_) => return Err(BodyError::TooSlow),
         }
     }

@@ -46,8 +46,8 @@ pub use reads::{
     Abandoned, BlockingReads, Length, ReadError, STREAM_READS_MAX, Turn, Turns, blocking,
 };
 pub use revocable::{
-    CHECK, KeyPermission, Pending, Permission, Watched, is_revoked, revocable_request,
-    revocable_response,
+    Ended, KeyPermission, Pending, Permission, Watched, revocable_request, revocable_response,
+    why_ended,
 };
 pub use serve::{HEAD_TIMEOUT, ServeOptions, serve};
 pub use session::{Held, SESSION_HEADER, Session, SessionError, SessionUse, Sessions};

@@ -10,8 +10,8 @@
 //! of its own while there are fewer waiting reads than threads: waking a thread costs more than a read that
 //! finds its rows in memory, and one that waits for a disk delays at most one other.
 //!
-//! Beside the lanes are turns, for reads that wait and are never refused: for responses to changes, of live streams, and of
-//! pieces of files.
+//! Beside the lanes are turns, for reads that wait and are never refused: for responses to changes, of live streams, of what
+//! permits long requests, and of pieces of files.
 //!
 //! All protocols share one set of lanes and turns. A long read ends early if its caller no longer waits.
 
@@ -33,9 +33,11 @@ const WAITING_PER_RUNNING: usize = 16;
 const WAITING_PER_RUNNING_LONG: usize = 64;
 
 /// Reads for responses to changes that run at a time. Their rows were just written, so most need no disk.
-const DONE_READS_MAX: usize = 8;
+const CHANGE_READS_MAX: usize = 8;
 /// Reads of live streams that run at a time: so a post that wakes thousands of streams delays no request.
 pub const STREAM_READS_MAX: usize = 4;
+/// Reads of what permits long requests that run at a time. They are of few rows, and streams do not delay them.
+const PERMISSION_READS_MAX: usize = 4;
 /// Pieces of files that are read at a time.
 const PIECES_MAX: usize = 8;
 
@@ -46,8 +48,9 @@ pub struct BlockingReads {
     long: Lane,
     listing: Lane,
     computation: Lane,
-    done: Turns,
+    after_change: Turns,
     streams: Turns,
+    permissions: Turns,
     pieces: Turns,
 }
 
@@ -287,16 +290,17 @@ impl BlockingReads {
             long: Lane::new(processors / 2, WAITING_PER_RUNNING_LONG, 0),
             listing: Lane::new(processors / 2, WAITING_PER_RUNNING_LONG, 0),
             computation: Lane::new(processors / 2, WAITING_PER_RUNNING_LONG, 0),
-            done: Turns::new(DONE_READS_MAX),
+            after_change: Turns::new(CHANGE_READS_MAX),
             streams: Turns::new(STREAM_READS_MAX),
+            permissions: Turns::new(PERMISSION_READS_MAX),
             pieces: Turns::new(PIECES_MAX),
         }
     }
 
     /// Reads for responses to changes that were made: a change cannot be undone.
     #[must_use]
-    pub fn done(&self) -> &Turns {
-        &self.done
+    pub fn after_change(&self) -> &Turns {
+        &self.after_change
     }
 
     /// Reads of live streams, which can wait.
@@ -305,13 +309,19 @@ impl BlockingReads {
         &self.streams
     }
 
+    /// Reads of what permits long requests, which end when it is revoked.
+    #[must_use]
+    pub fn permissions(&self) -> &Turns {
+        &self.permissions
+    }
+
     /// Reads of the pieces of files whose responses have begun.
     #[must_use]
     pub fn pieces(&self) -> &Turns {
         &self.pieces
     }
 
-    /// Most threads that reads take at a time.
+    /// Most threads that the lanes take at a time, without the reads that have turns.
     #[must_use]
     pub fn threads_max(&self) -> usize {
         let long = self.long.threads_max + self.listing.threads_max;

@@ -18,12 +18,23 @@ use tokio::time::{Instant, Sleep};
 use crate::access::{Access, Grant, Scope};
 
 /// Interval at which a long body compares what permits it, also while nothing arrives or is sent.
-pub const CHECK: Duration = Duration::from_millis(750);
+const CHECK: Duration = Duration::from_millis(750);
 /// Longest body that is no long one, in bytes: it has arrived or is in memory at once.
 const SHORT_BYTES_MAX: u64 = 64 << 10;
 
 /// A result that may need a read.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Why a permission has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Ended {
+    /// It was revoked.
+    #[error("what permits this request was revoked")]
+    Revoked,
+    /// The disk is damaged, so that nobody knows whether it was.
+    #[error("what permits this request cannot be read")]
+    Unreadable,
+}
 
 /// What permits a request, and may be revoked while it is in progress.
 pub trait Permission: Send {
@@ -31,7 +42,7 @@ pub trait Permission: Send {
     fn is_valid_now(&mut self) -> Option<bool>;
 
     /// The same with the read. A server that is busy revokes nothing.
-    fn is_valid(&mut self) -> Pending<'static, bool>;
+    fn confirm(&mut self) -> Pending<'static, Result<(), Ended>>;
 }
 
 /// An application key with a scope.
@@ -51,27 +62,23 @@ impl Permission for KeyPermission {
         Some(renewed.map(|renewed| self.grant = renewed).is_some())
     }
 
-    fn is_valid(&mut self) -> Pending<'static, bool> {
-        Box::pin(std::future::ready(self.is_valid_now() == Some(true)))
+    fn confirm(&mut self) -> Pending<'static, Result<(), Ended>> {
+        let is_valid = self.is_valid_now() == Some(true);
+        Box::pin(std::future::ready(if is_valid { Ok(()) } else { Err(Ended::Revoked) }))
     }
 }
 
-/// The body ended because what permits it was revoked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("what permits this request was revoked")]
-struct Revoked;
-
-/// Whether a body ended with this error because what permits it was revoked.
+/// Why what permits a body has ended, if the body ended with this error because of that.
 #[must_use]
-pub fn is_revoked(error: &axum::Error) -> bool {
+pub fn why_ended(error: &axum::Error) -> Option<Ended> {
     let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = next {
-        if error.is::<Revoked>() {
-            return true;
+        if let Some(ended) = error.downcast_ref() {
+            return Some(*ended);
         }
         next = error.source();
     }
-    false
+    None
 }
 
 /// The request with a body that ends with its permission.
@@ -103,7 +110,7 @@ pub struct Watched {
     /// When it is compared though nothing happens.
     check: Pin<Box<Sleep>>,
     /// A read of whether it is valid.
-    reading: Option<Pending<'static, bool>>,
+    reading: Option<Pending<'static, Result<(), Ended>>>,
 }
 
 impl Watched {
@@ -115,42 +122,44 @@ impl Watched {
     }
 
     /// Whether it is valid now.
-    fn poll_valid(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
-        if self.reading.is_none() {
-            match self.permission.is_valid_now() {
-                Some(is_valid) => return Poll::Ready(is_valid),
-                None => self.reading = Some(self.permission.is_valid()),
-            }
-        }
-        let Some(reading) = &mut self.reading else { return Poll::Ready(false) };
-        let is_valid = ready!(reading.as_mut().poll(cx));
+    fn poll_valid(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Ended>> {
+        let permission = &mut self.permission;
+        let reading = match &mut self.reading {
+            Some(reading) => reading,
+            None => match permission.is_valid_now() {
+                Some(true) => return Poll::Ready(Ok(())),
+                Some(false) => return Poll::Ready(Err(Ended::Revoked)),
+                None => self.reading.insert(permission.confirm()),
+            },
+        };
+        let confirmed = ready!(reading.as_mut().poll(cx));
         self.reading = None;
-        Poll::Ready(is_valid)
+        Poll::Ready(confirmed)
     }
 
-    /// Ready when it was revoked.
-    fn poll_revoked(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+    /// Ready when it has ended.
+    fn poll_ended(&mut self, cx: &mut Context<'_>) -> Poll<Ended> {
         let mut is_due = self.reading.is_some() || self.permission.is_valid_now() == Some(false);
         while self.check.as_mut().poll(cx).is_ready() {
             self.check.as_mut().reset(Instant::now() + CHECK);
             is_due = true;
         }
-        match is_due && !ready!(self.poll_valid(cx)) {
-            true => Poll::Ready(()),
-            false => Poll::Pending,
+        if !is_due {
+            return Poll::Pending;
         }
+        ready!(self.poll_valid(cx)).map_or_else(Poll::Ready, |()| Poll::Pending)
     }
 
     /// Whether it is valid now.
     pub async fn is_valid(&mut self) -> bool {
         let this = Polled::new(self);
-        std::future::poll_fn(|cx| this.0.poll_valid(cx)).await
+        std::future::poll_fn(|cx| this.0.poll_valid(cx)).await.is_ok()
     }
 
-    /// Completes when it was revoked. A caller that drops this asks [`Watched::is_valid`] before it goes on.
-    pub async fn revoked(&mut self) {
+    /// Completes when it has ended. A caller that drops this asks [`Watched::is_valid`] before it goes on.
+    pub async fn ended(&mut self) {
         let this = Polled::new(self);
-        std::future::poll_fn(|cx| this.0.poll_revoked(cx)).await;
+        std::future::poll_fn(|cx| this.0.poll_ended(cx)).await;
     }
 }
 
@@ -184,10 +193,10 @@ impl Revocable {
         Self { body, watched: Watched::new(permission), piece: None }
     }
 
-    fn end(&mut self) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+    fn end(&mut self, ended: Ended) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         // What is under way for the client ends now, and not when the connection is closed.
         (self.body, self.piece) = (Body::empty(), None);
-        Poll::Ready(Some(Err(axum::Error::new(Revoked))))
+        Poll::Ready(Some(Err(axum::Error::new(ended))))
     }
 }
 
@@ -202,8 +211,8 @@ impl hyper::body::Body for Revocable {
         let this = &mut *self;
         if this.piece.is_none() {
             // Before anything more is done for the client.
-            if this.watched.poll_revoked(cx).is_ready() {
-                return this.end();
+            if let Poll::Ready(ended) = this.watched.poll_ended(cx) {
+                return this.end(ended);
             }
             match ready!(Pin::new(&mut this.body).poll_frame(cx)) {
                 Some(Ok(piece)) => {
@@ -214,8 +223,8 @@ impl hyper::body::Body for Revocable {
             }
         }
         match ready!(this.watched.poll_valid(cx)) {
-            true => Poll::Ready(this.piece.take().map(Ok)),
-            false => this.end(),
+            Ok(()) => Poll::Ready(this.piece.take().map(Ok)),
+            Err(ended) => this.end(ended),
         }
     }
 
@@ -250,11 +259,11 @@ mod tests {
             self.is_known.then(|| self.is_valid.load(Ordering::Relaxed))
         }
 
-        fn is_valid(&mut self) -> Pending<'static, bool> {
+        fn confirm(&mut self) -> Pending<'static, Result<(), Ended>> {
             let is_valid = Arc::clone(&self.is_valid);
             Box::pin(async move {
                 tokio::task::yield_now().await;
-                is_valid.load(Ordering::Relaxed)
+                if is_valid.load(Ordering::Relaxed) { Ok(()) } else { Err(Ended::Unreadable) }
             })
         }
     }
@@ -263,6 +272,11 @@ mod tests {
         let is_valid = Arc::new(AtomicBool::new(true));
         let permission = Shared { is_valid: Arc::clone(&is_valid), is_known };
         (Revocable::new(body, Box::new(permission)), is_valid)
+    }
+
+    /// Why such a body ends: reads of it fail.
+    fn ended(is_known: bool) -> Option<Ended> {
+        Some(if is_known { Ended::Revoked } else { Ended::Unreadable })
     }
 
     #[tokio::test(start_paused = true)]
@@ -274,7 +288,7 @@ mod tests {
             assert!(tokio::time::timeout_at(later, body.frame()).await.is_err());
             is_valid.store(false, Ordering::Relaxed);
             let error = body.frame().await.unwrap().unwrap_err();
-            assert!(is_revoked(&error) && later.elapsed() <= CHECK);
+            assert!(why_ended(&error) == ended(is_known) && later.elapsed() <= CHECK);
         }
     }
 
@@ -287,7 +301,7 @@ mod tests {
                 assert!(body.frame().await.unwrap().is_ok());
             }
             is_valid.store(false, Ordering::Relaxed);
-            assert!(is_revoked(&body.frame().await.unwrap().unwrap_err()));
+            assert_eq!(why_ended(&body.frame().await.unwrap().unwrap_err()), ended(is_known));
             assert!(body.is_end_stream(), "what was under way is dropped");
         }
     }
@@ -300,9 +314,9 @@ mod tests {
             None
         }
 
-        fn is_valid(&mut self) -> Pending<'static, bool> {
+        fn confirm(&mut self) -> Pending<'static, Result<(), Ended>> {
             let turns = Arc::clone(&self.0);
-            Box::pin(async move { turns.acquire().await.is_ok() })
+            Box::pin(async move { turns.acquire().await.map(drop).map_err(|_| Ended::Revoked) })
         }
     }
 
@@ -311,7 +325,7 @@ mod tests {
         let turns = Arc::new(tokio::sync::Semaphore::new(1));
         let mut watched = Watched::new(Box::new(InTurn(Arc::clone(&turns))));
         let taken = turns.acquire().await.unwrap();
-        assert!(tokio::time::timeout(CHECK * 2, watched.revoked()).await.is_err());
+        assert!(tokio::time::timeout(CHECK * 2, watched.ended()).await.is_err());
         let next = turns.acquire();
         drop(taken);
         drop(next.await.unwrap());

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use edge::{BodyError, LineGate, ReadError};
+use edge::{BodyError, Ended, LineGate, ReadError};
 use feed::{Refusal, RefusalClass};
 use media::MediaError;
 use node::{FileError, SubmitError, Unreadable, UploadError};
@@ -189,7 +189,8 @@ impl From<BodyError> for ApiError {
                 Self::new(StatusCode::REQUEST_TIMEOUT, "The body did not arrive in time")
             }
             BodyError::Incomplete => Self::invalid_request("the body is incomplete"),
-            BodyError::Revoked => Self::bad_token(),
+            BodyError::Ended(Ended::Revoked) => Self::bad_token(),
+            BodyError::Ended(Ended::Unreadable) => Self::unreadable(),
             BodyError::NoMemory(_) => Self::overloaded(),
         }
     }

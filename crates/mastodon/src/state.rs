@@ -139,7 +139,7 @@ impl Server {
     ) -> Result<T, ApiError> {
         let renderer = self.renderer.clone();
         let read = move || read(&mut Entities::new(&renderer, Some(reader)));
-        Ok(self.options.reads.done().run(read).await?)
+        Ok(self.options.reads.after_change().run(read).await?)
     }
 
     /// Counts something that an address does, and refuses what is above its rate.

@@ -3,7 +3,7 @@
 //! The node counts the commands that ended grants. A cached entry is valid while that number is the one from before it
 //! was read: so a revocation is effective with its reply, whoever sent it.
 
-use edge::{Pending, Permission};
+use edge::{Ended, Pending, Permission};
 use feed::UserId;
 use feed::accounts::{AccessScope, AccessScopes, AppId, Grant, GrantId, SecretHash};
 use quick_cache::sync::Cache;
@@ -58,9 +58,9 @@ impl Permission for TokenPermission {
         Some(cached == self.access)
     }
 
-    fn is_valid(&mut self) -> Pending<'static, bool> {
+    fn confirm(&mut self) -> Pending<'static, Result<(), Ended>> {
         let (state, access) = (Shared::clone(&self.state), self.access);
-        Box::pin(async move { state.is_valid(&access).await })
+        Box::pin(async move { state.confirm_in_turn(&access).await })
     }
 }
 
@@ -120,12 +120,18 @@ impl Server {
         self.access_of(secret::hash(text)).await
     }
 
-    /// Whether what a token permitted is still permitted, for a stream. A server that is busy ends no stream.
-    async fn is_valid(&self, access: &Access) -> bool {
-        let (hash, now) = (access.hash, self.now());
-        let found =
-            self.read_for_stream(move |from| from.node.facts().granted(&hash, now.ms)).await;
-        self.cache(hash, now, found.flatten()) == Some(*access)
+    /// Checks that what a token permitted is still permitted, for a long request or response. The read waits for its turn: a
+    /// server that is busy ends none.
+    async fn confirm_in_turn(&self, access: &Access) -> Result<(), Ended> {
+        let (hash, now, node) = (access.hash, self.now(), self.node.clone());
+        let read = move || node.facts().granted(&hash, now.ms);
+        let found = self.options.reads.permissions().run(read).await;
+        // The conversion logs what nobody has logged.
+        let found = found.map_err(ApiError::from).map_err(|_| Ended::Unreadable)?;
+        match self.cache(hash, now, found) == Some(*access) {
+            true => Ok(()),
+            false => Err(Ended::Revoked),
+        }
     }
 
     /// Checks that what a token permitted is still permitted.

@@ -27,7 +27,7 @@ use axum::response::Response;
 use budget::Reservation;
 use bytes::Bytes;
 use edge::request_id::carry_stream;
-use edge::{BodyMemory as _, RequestMemory, Share, is_revoked};
+use edge::{BodyMemory as _, RequestMemory, Share, why_ended};
 use feed::UserRef;
 use futures_util::Stream;
 use hyper::body::Body as _;
@@ -183,17 +183,18 @@ impl Results {
                     self.input.arrived = frame.into_data().unwrap_or_default();
                     self.input.at = 0;
                 }
-                Poll::Ready(Some(Err(error))) if is_revoked(&error) => {
-                    // Nothing more is done for this client.
+                Poll::Ready(end) => {
                     self.body = None;
-                    self.input = Input::new(memory);
-                    self.chunk = Chunk::new(memory);
-                    self.chunk.fail(ApiError::unauthorized(), 1);
-                }
-                // An incomplete body ends the batch like a complete one.
-                Poll::Ready(None | Some(Err(_))) => {
-                    self.body = None;
-                    self.input.parse_last(&mut self.chunk, memory, defaults);
+                    match end.and_then(|end| why_ended(&end.err()?)) {
+                        Some(ended) => {
+                            // Nothing more is done for this client.
+                            self.input = Input::new(memory);
+                            self.chunk = Chunk::new(memory);
+                            self.chunk.fail(ended.into(), 1);
+                        }
+                        // An incomplete body ends the batch like a complete one.
+                        None => self.input.parse_last(&mut self.chunk, memory, defaults),
+                    }
                 }
             }
         }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use axum::body::{Body, Bytes};
 use axum::http::Request;
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
+use edge::STREAM_READS_MAX;
 use feed::accounts::{AccountCommand, AccountState};
 use feed::{Command, UserId, UserRef};
 use futures_util::stream;
@@ -555,8 +556,13 @@ async fn a_short_form_does_not_wait_for_a_picture_of_its_user() {
 }
 
 #[tokio::test]
-async fn an_upload_ends_when_its_token_is_revoked_though_nothing_arrives() {
-    let world = World::new();
+async fn an_upload_ends_when_its_token_is_revoked_though_nothing_arrives_and_streams_read() {
+    let mut reads = None;
+    let world = World::with(|options| reads = Some(options.reads.clone()));
+    let (streams, mut turns) = (reads.unwrap().streams().clone(), Vec::new());
+    for _ in 0..STREAM_READS_MAX {
+        turns.push(streams.next().await);
+    }
     let [ada] = world.people(["ada"]).await;
     let mut upload = TcpStream::connect(world.listen().await).await.unwrap();
     let head = format!(

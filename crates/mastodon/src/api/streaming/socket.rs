@@ -83,7 +83,7 @@ impl Connection {
             };
             // A branch that is dropped has only waited, or begun to compare the token: the others do that, too.
             tokio::select! {
-                () = self.token.revoked() => return None,
+                () = self.token.ended() => return None,
                 message = message => {
                     self.receive_from = Instant::now() + PACE;
                     if !self.token.is_valid().await {
