@@ -42,9 +42,9 @@ impl Unsent {
     /// Events as a chunk of the response, if there is enough memory; the chunk holds its memory until the
     /// last byte is sent.
     pub(crate) fn chunk(&self, events: &[u8]) -> Option<Bytes> {
-        let [bytes, memory] =
-            [&self.events, self.memory.large()].map(|from| from.try_reserve(events.len()));
-        Some(held_bytes(Box::<[u8]>::from(events), [bytes?, memory?]))
+        let of_events = self.events.try_reserve(events.len())?;
+        let held = [of_events, self.memory.large().try_reserve(events.len())?];
+        Some(held_bytes(Box::<[u8]>::from(events), held))
     }
 
     /// Reserves the memory of a response of a client. One response may be longer than the part of a client.

@@ -37,6 +37,12 @@ impl MemoryBudget {
         Reservation { budget: self.clone(), bytes: 0 }
     }
 
+    /// Whether `bytes` are left.
+    #[must_use]
+    pub fn fits(&self, bytes: usize) -> bool {
+        bytes <= self.limit().saturating_sub(self.used())
+    }
+
     /// The limit in bytes.
     #[must_use]
     pub fn limit(&self) -> usize {

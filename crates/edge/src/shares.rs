@@ -42,16 +42,32 @@ impl<C> Shares<C> {
 }
 
 impl<C: Copy + Eq + Hash> Shares<C> {
+    /// Whether what a client has would be at most `most` with this amount.
+    #[must_use]
+    pub fn fits(&self, client: C, amount: usize, most: usize) -> bool {
+        sum(&self.amounts(), &client, amount, most).is_some()
+    }
+
     /// Adds to what a client has; `None` if that would be more than `most`.
     #[must_use]
     pub fn take(&self, client: C, amount: usize, most: usize) -> Option<Share<C>> {
         let mut amounts = self.amounts();
-        let has = amounts.get(&client).copied().unwrap_or(0);
-        let sum = has.checked_add(amount).filter(|sum| *sum <= most)?;
+        let sum = sum(&amounts, &client, amount, most)?;
         amounts.insert(client, sum);
         drop(amounts);
         Some(Share { shares: self.clone(), client, amount })
     }
+}
+
+/// What a client has with this amount, if it is at most `most`.
+fn sum<C: Eq + Hash>(
+    amounts: &HashMap<C, usize>,
+    client: &C,
+    amount: usize,
+    most: usize,
+) -> Option<usize> {
+    let has = amounts.get(client).copied().unwrap_or(0);
+    has.checked_add(amount).filter(|sum| *sum <= most)
 }
 
 impl<C: Eq + Hash> Drop for Share<C> {
@@ -75,6 +91,7 @@ mod tests {
         let shares = Shares::default();
         let first = (shares.take(1, 1, 3).unwrap(), shares.take(1, 2, 3).unwrap());
         assert!(shares.take(1, 1, 3).is_none() && shares.take(1, usize::MAX, 3).is_none());
+        assert!(shares.fits(1, 1, 4) && !shares.fits(1, 1, 3) && shares.fits(2, 3, 3));
         let other = shares.take(2, 3, 3).unwrap();
         drop(first.0);
         assert!(shares.take(1, 2, 3).is_none() && shares.take(1, 1, 3).is_some());

@@ -63,8 +63,12 @@ impl Answers {
     /// # Errors
     /// If too many bytes are being sent.
     pub(crate) fn check(&self, client: Client) -> Result<(), ApiError> {
-        let room = self.room(client, &self.changes, ENTITY_BYTES);
-        room.map(drop).ok_or_else(ApiError::overloaded)
+        // Nothing is taken: many are checked at a time, and most of their responses are short.
+        let fits = self.shares.fits(client, ENTITY_BYTES, CLIENT_BYTES);
+        match fits && self.changes.fits(ENTITY_BYTES) {
+            true => Ok(()),
+            false => Err(ApiError::overloaded()),
+        }
     }
 
     /// Counts a response until it is sent. Streams count their events themselves. A response to a change is sent in any
@@ -107,7 +111,8 @@ impl Answers {
     }
 
     fn room(&self, client: Client, budget: &MemoryBudget, bytes: usize) -> Option<Counted> {
-        self.shares.take(client, bytes, CLIENT_BYTES).zip(budget.try_reserve(bytes))
+        let share = self.shares.take(client, bytes, CLIENT_BYTES)?;
+        Some((share, budget.try_reserve(bytes)?))
     }
 }
 

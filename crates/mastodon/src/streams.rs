@@ -1,10 +1,9 @@
-//! State that live streams share: how many there may be, the permits of their reads, and the newest changes of public
-//! posts.
+//! State that live streams share: how many there may be, and the newest changes of public posts.
 //!
 //! **Invariant:** a stream has no queue of its own. It reads from a position, or from the shared ring of
 //! [`PUBLIC_EVENTS_MAX`] events; one that is slower than the ring misses events of it.
 //! **Invariant:** the posts of all users cost a read of each changed post, whatever the number of streams and of posts.
-//! **Invariant:** reads of streams take none of the permits of requests.
+//! **Invariant:** reads of streams have turns of their own, and take none of the permits of requests.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -124,8 +123,9 @@ impl Streams {
     /// If there are too many.
     pub(crate) fn begin(&self, user: UserId) -> Result<Open, ApiError> {
         let of_user = self.of_users.take(user, 1, USER_STREAMS_MAX);
-        let open = Arc::clone(&self.open).try_acquire_owned().ok();
-        of_user.zip(open).ok_or_else(ApiError::too_many_streams)
+        let of_user = of_user.ok_or_else(ApiError::too_many_streams)?;
+        let open = Arc::clone(&self.open).try_acquire_owned();
+        Ok((of_user, open.map_err(|_| ApiError::too_many_streams())?))
     }
 }
 
