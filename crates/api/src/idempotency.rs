@@ -26,7 +26,8 @@ impl Key {
     /// # Errors
     /// If the key is not valid.
     pub(crate) fn parse(key: &[u8]) -> Result<Self, ApiError> {
-        let wrong = "an Idempotency-Key is 1 to 255 visible ASCII characters or spaces";
+        let wrong =
+            "an Idempotency-Key is 1 to 255 visible ASCII characters, with spaces between them";
         let key = IdempotencyKey::parse(key).ok_or_else(|| ApiError::bad_idempotency_key(wrong))?;
         Ok(Self(key))
     }

@@ -89,7 +89,8 @@ impl<S: Send + Sync> FromRequestParts<S> for Once {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let wrong = || {
-            let why = "an Idempotency-Key is 1 to 255 visible ASCII characters or spaces";
+            let why =
+                "an Idempotency-Key is 1 to 255 visible ASCII characters, with spaces between them";
             ApiError::invalid(why)
         };
         let key = only(&parts.headers, &IDEMPOTENCY_KEY).map_err(|_| wrong())?;

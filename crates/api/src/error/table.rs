@@ -77,7 +77,7 @@ errors! {
     bad_json(why) = BAD_REQUEST "bad_json": "the body is not the JSON that the route reads";
     bad_cursor(why) = BAD_REQUEST "bad_cursor": "the page does not begin where an earlier one says";
     bad_idempotency_key(why) = BAD_REQUEST("Idempotency-Key") "bad_idempotency_key":
-        "an Idempotency-Key is 1 to 255 visible ASCII characters or spaces";
+        "an Idempotency-Key is 1 to 255 visible ASCII characters, with spaces between them";
 
     unauthorized() = UNAUTHORIZED "unauthorized":
         "this request needs an application key: Authorization: Bearer KEY";

@@ -8,12 +8,13 @@ use sha2::{Digest as _, Sha256};
 pub struct IdempotencyKey(Box<[u8]>);
 
 impl IdempotencyKey {
-    /// None if it is too long, empty, or not of visible characters and spaces.
+    /// None if it is too long, empty, or not of visible characters with spaces between them: a header ends at its spaces.
     #[must_use]
     pub fn parse(key: &[u8]) -> Option<Self> {
         let is_plain = |byte: &u8| byte.is_ascii_graphic() || *byte == b' ';
         let right_length = (1..=limits::IDEMPOTENCY_KEY_BYTES_MAX).contains(&key.len());
-        (right_length && key.iter().all(is_plain)).then(|| Self(key.into()))
+        let is_valid = right_length && key.trim_ascii() == key && key.iter().all(is_plain);
+        is_valid.then(|| Self(key.into()))
     }
 
     /// Digests of the key for one kind of change to one resource, and of the content of the command. `scope` has no zero
@@ -74,9 +75,16 @@ mod tests {
 
     #[test]
     fn malformed_keys_are_refused() {
-        for (key, fine) in
-            [("k", true), ("a b", true), ("", false), ("a\tb", false), ("caf\u{e9}", false)]
-        {
+        for (key, fine) in [
+            ("k", true),
+            ("a b", true),
+            (" a", false),
+            ("a ", false),
+            (" ", false),
+            ("", false),
+            ("a\tb", false),
+            ("caf\u{e9}", false),
+        ] {
             assert_eq!(IdempotencyKey::parse(key.as_bytes()).is_some(), fine, "{key:?}");
         }
         let of_length = |bytes| IdempotencyKey::parse(&vec![b'k'; bytes]).is_some();
