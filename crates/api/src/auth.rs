@@ -49,7 +49,7 @@ pub(crate) fn admit(
     }
 }
 
-/// What a long request of a key needs while it is in progress.
+/// The permission of a long request of a key, while it is in progress.
 pub(crate) fn permission(access: &Access, (grant, scope): KeyInUse) -> Box<dyn Permission> {
     Box::new(KeyPermission { access: access.clone(), grant, scope })
 }

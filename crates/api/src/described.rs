@@ -1,4 +1,4 @@
-//! What the extractors that several modules share read of a request, for the description of routes. Those of one module are
+//! Descriptions of what extractors read of a request, for those that several modules share. Those of one module are
 //! described beside it.
 
 use feed::{NotificationId, PostId, StoryId, limits};

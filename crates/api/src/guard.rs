@@ -1,4 +1,4 @@
-//! The wrapper of every handler. Before the handler: the request's id, and authorization. After it: the body of an
+//! The wrapper of every handler. Before the handler: authorization. After it: the body of an
 //! error, metrics, a common header, and the memory of the response until it is sent.
 //! It is one wrapper and not a stack of layers, so that a request needs no further boxed future, unless it has a session.
 
@@ -117,7 +117,7 @@ pub(crate) struct Answer {
     state: Option<Arc<AppState>>,
     /// Set if the client has a key.
     key: Option<KeyInUse>,
-    /// Whose memory responses take; none if it is that of a user.
+    /// The client whose memory responses take; none if that is a user.
     client: Option<Client>,
     may_change: bool,
 }

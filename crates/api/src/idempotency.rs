@@ -23,8 +23,10 @@ const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 pub(crate) struct Key(IdempotencyKey);
 
 impl Key {
+    /// Reads a key.
+    ///
     /// # Errors
-    /// If the key is not valid.
+    /// `bad_idempotency_key`
     pub(crate) fn parse(key: &[u8]) -> Result<Self, ApiError> {
         let wrong =
             "an Idempotency-Key is 1 to 255 visible ASCII characters, with spaces between them";
@@ -39,7 +41,7 @@ impl Key {
         key.map(|key| Self::parse(key.as_bytes())).transpose()
     }
 
-    /// What a command is logged with, whose users must be resolved.
+    /// The key and digest with which a command is logged, whose users must be resolved.
     pub(crate) fn digest(&self, command: &Command) -> Idempotency {
         self.0.digest(&scope(command), command)
     }

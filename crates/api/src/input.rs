@@ -224,7 +224,7 @@ pub(crate) struct Input<T> {
     pub(crate) key: Option<Key>,
     /// Whether the response may have what is stored: see [`may_read`].
     pub(crate) may_read: bool,
-    /// Whose memory the response takes; none if it is that of a user.
+    /// The client whose memory the response takes; none if that is a user.
     pub(crate) client: Option<Client>,
     /// Memory of the body, held until the response is complete.
     pub(crate) _held: Reservation,

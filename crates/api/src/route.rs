@@ -1,7 +1,7 @@
 //! A route: the one place that says its method and path, its handler, who may use it, and how the document describes it. From
 //! the table of all routes ([`crate::routes::table`]) are made the router, the rules of the guard and the OpenAPI document.
 //!
-//! What a handler reads is described by the types of its arguments ([`Reads`]): parameters, bodies, and the errors they lead to.
+//! The types of a handler's arguments ([`Reads`]) describe what it reads: parameters, bodies, and the errors they lead to.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -58,7 +58,7 @@ pub(crate) struct About {
     pub(crate) errors_of_lines: Vec<&'static str>,
 }
 
-/// What a route answers if it succeeds.
+/// A response of a route that succeeds.
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) text: &'static str,
@@ -68,7 +68,7 @@ pub(crate) struct Answer {
     pub(crate) headers: Vec<(&'static str, &'static str)>,
 }
 
-/// What a handler reads of a request.
+/// The parts of a request that a handler reads.
 #[derive(Default)]
 pub(crate) struct Inputs {
     pub(crate) parameters: Vec<Parameter>,
@@ -111,7 +111,7 @@ impl Reads for ((),) {
     fn describe(_: &mut Inputs) {}
 }
 
-/// The arguments of a handler, after the type by which axum tells handlers apart.
+/// The arguments of a handler, after the type by which axum distinguishes handlers.
 macro_rules! arguments {
     ($($argument:ident),*) => {
         impl<M, $($argument: Reads),*> Reads for (M, $($argument,)*) {

@@ -1,6 +1,6 @@
 //! The table of refusals: why a command, or its input, is refused. Stored with idempotency keys as the position in the
 //! table: none is removed or moved within a format version, and **a new one goes to the end of the table, whatever it is
-//! about**. The comments tell the subjects of those that were there from the beginning.
+//! about**. The comments name the subjects of those that were there from the beginning.
 
 use serde::{Deserialize, Serialize};
 

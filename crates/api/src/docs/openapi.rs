@@ -178,7 +178,7 @@ fn operation(
     operation.build()
 }
 
-/// What a route does, with the errors of the lines of its answer.
+/// The description of a route, with the errors of the lines of its answer.
 fn text(about: &About, kinds: &Kinds) -> String {
     match about.errors_of_lines.as_slice() {
         [] => about.text.to_owned(),

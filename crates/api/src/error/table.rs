@@ -9,12 +9,12 @@ use edge::Scope;
 
 use super::ApiError;
 
-/// What an error of a code always has.
+/// The parts of an error that are the same in each response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ErrorKind {
     pub(crate) status: StatusCode,
     pub(crate) code: &'static str,
-    /// With `…` for values that depend on the request.
+    /// The sentence, with `…` for values that depend on the request.
     pub(crate) sentence: Cow<'static, str>,
 }
 

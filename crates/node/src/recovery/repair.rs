@@ -165,7 +165,7 @@ pub fn repair(
     repaired.damage.extend(files.damage);
     let mut other_outcomes = None;
     if plan.base.is_some() && plan.last > plan.applied() {
-        // The log goes on with removals where they were, also behind rows that came back from older files.
+        // The log goes on with removals where they were, though rows before that place may have come back from older files.
         other_outcomes = store_once(&new)?.other_outcomes;
         unless_unreadable(|| mend(&new, &mut repaired)).ok_or(OpenError::Unreadable)??;
     }
