@@ -32,16 +32,20 @@ pub fn held_bytes<H: Send + 'static>(bytes: impl AsRef<[u8]> + Send + 'static, h
 /// A response that holds a resource until the last of its bytes is sent.
 pub fn held_until_sent<H: Send + Sync + 'static>(response: Response, held: H) -> Response {
     let held = Arc::new(held);
-    response.map(|body| Body::new(HeldBody { body, held }))
+    let hold = move |frame: Frame<Bytes>| {
+        let held = Arc::clone(&held);
+        frame.map_data(|bytes| held_bytes(bytes, held))
+    };
+    response.map(|body| Body::new(MapFrames { body, map: hold }))
 }
 
-/// A body whose bytes hold a resource.
-struct HeldBody<H> {
-    body: Body,
-    held: Arc<H>,
+/// A body of the same length whose pieces pass a function, which is dropped with it.
+pub(crate) struct MapFrames<F> {
+    pub(crate) body: Body,
+    pub(crate) map: F,
 }
 
-impl<H: Send + Sync + 'static> hyper::body::Body for HeldBody<H> {
+impl<F: FnMut(Frame<Bytes>) -> Frame<Bytes> + Unpin> hyper::body::Body for MapFrames<F> {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -49,9 +53,8 @@ impl<H: Send + Sync + 'static> hyper::body::Body for HeldBody<H> {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        let held = Arc::clone(&self.held);
-        let frame = Pin::new(&mut self.body).poll_frame(cx);
-        frame.map_ok(|frame| frame.map_data(|bytes| held_bytes(bytes, held)))
+        let this = &mut *self;
+        Pin::new(&mut this.body).poll_frame(cx).map_ok(&mut this.map)
     }
 
     fn is_end_stream(&self) -> bool {

@@ -8,20 +8,18 @@ use std::convert::Infallible;
 use std::future::{Future, poll_fn};
 use std::io;
 use std::net::IpAddr;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use axum::Router;
-use axum::body::Body;
 use axum::http::header::{CONNECTION, STRICT_TRANSPORT_SECURITY};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::future::{BoxFuture, FutureExt as _};
-use hyper::body::{Frame, Incoming, SizeHint};
+use hyper::body::{Frame, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -31,11 +29,12 @@ use tower::Service as _;
 use crate::accept::{ClientAddress, Guest, GuestConnection};
 use crate::deadline::PolledTimer;
 use crate::head::HeadGuard;
+use crate::held::MapFrames;
 use crate::listener::Listener;
 use crate::memory::RequestMemory;
 use crate::proxies::TrustedProxies;
 use crate::request_id::{RequestId, X_REQUEST_ID, all_within};
-use crate::seats::{Busy, Seat, SeatGuard, Seats};
+use crate::seats::{Seat, SeatGuard, Seats};
 use crate::stream::Stream;
 
 /// Time limit for a request's head, from the start of the connection or the previous response. So idle
@@ -64,7 +63,7 @@ const HTTPS_ONLY: HeaderValue = HeaderValue::from_static("max-age=31536000");
 pub struct ServeOptions {
     /// Most open connections, at least 1, but for a few in reserve.
     pub connections_max: u32,
-    /// Whether browsers are told to use https alone.
+    /// Whether responses have the header that has browsers use https alone.
     pub https_only: bool,
     /// The proxies that are believed about the addresses of clients; none if no route needs these.
     pub proxies: Option<Arc<TrustedProxies>>,
@@ -78,7 +77,7 @@ pub struct ServeOptions {
     pub refused: fn(RequestId) -> Response,
 }
 
-/// Serves `router` on `listener` until `until` completes, then accepts no more connections, tells `closing`, waits up to 10
+/// Serves `router` on `listener` until `until` completes, then accepts no more connections, sets `closing`, waits up to 10
 /// seconds for requests in progress, and returns.
 ///
 /// # Errors
@@ -284,32 +283,6 @@ impl Turn {
     }
 }
 
-/// The body of a response, whose request is in progress until the HTTP library has taken all of it.
-struct BusyBody {
-    body: Body,
-    _busy: Busy,
-}
-
-impl hyper::body::Body for BusyBody {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(cx)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
-}
-
 /// Whether a connection may ask for `path`: one in reserve for a check of the server's health, or for more once it has a
 /// permit of the others.
 async fn may_ask(
@@ -336,7 +309,10 @@ async fn answer(
     (seat, peer): (Arc<Seat>, IpAddr),
     (permits, options): (&Arc<Semaphore>, &ServeOptions),
     mut request: hyper::Request<Incoming>,
-) -> Result<hyper::Response<BusyBody>, Infallible> {
+) -> Result<
+    hyper::Response<impl hyper::body::Body<Data = Bytes, Error = axum::Error> + use<>>,
+    Infallible,
+> {
     let busy = seat.begin();
     let path = request.uri().path();
     let proxies = options.proxies.as_ref().filter(|_| !path.starts_with(options.without_address));
@@ -360,5 +336,10 @@ async fn answer(
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
         seat.leave_http();
     }
-    Ok(response.map(|body| BusyBody { body, _busy: busy }))
+    // The request is in progress until the HTTP library has taken all of the body.
+    let keep_busy = move |frame: Frame<Bytes>| {
+        let _busy = &busy;
+        frame
+    };
+    Ok(response.map(|body| MapFrames { body, map: keep_busy }))
 }

@@ -8,7 +8,7 @@ use rows::{Cost, WORK_PER_ROW};
 use crate::accounts::{AccountCommand, AppRequest, RedirectUri, Website};
 use crate::command::{Command, Request};
 use crate::due::DueWork;
-use crate::facts::relation::{RELATIONS, Relation};
+use crate::facts::relation::RELATIONS;
 use crate::facts::whole::{CONVERSATION_MARKS, WHOLE_TABLES};
 use crate::filter::FilterChange;
 use crate::limits::{
@@ -330,7 +330,7 @@ fn later_boosts_cost() -> Cost {
 fn user_deletion_cost() -> Cost {
     let cost = Cost::of_rows(7, HANDLE_CHARS_MAX + 96);
     // Relations with each deleted user whose rows are not removed, and with the deleted user who is read twice.
-    let related: usize = RELATIONS.into_iter().map(Relation::counts_number).sum();
+    let related: usize = RELATIONS.into_iter().map(|relation| relation.counts().count()).sum();
     let looked_up = 2 * (1 + related) * (ERASING_USERS_MAX as usize + 1);
     Cost { work: cost.work + looked_up * WORK_PER_ROW + USER_BYTES_MAX, ..cost }
 }

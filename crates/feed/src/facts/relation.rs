@@ -226,11 +226,6 @@ impl Relation {
         u64::from(user.0) << 32 | u64::from(other.0)
     }
 
-    /// Number of the counts that it has of a user.
-    pub(crate) fn counts_number(&self) -> usize {
-        self.counts().count()
-    }
-
     /// The counts that it has of a user: the table whose rows are counted, and the count.
     pub fn counts(&self) -> impl Iterator<Item = (SetTable, CountOf)> {
         let back = self.back_count.filter(|_| !self.is_mutual());
