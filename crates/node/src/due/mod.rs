@@ -39,6 +39,7 @@ pub(crate) struct DueLoop {
     sent: Vec<(Due, OwnReply)>,
     /// Rows that were not done, until when they are not tried again, by [`crate::Clock`]'s elapsed time.
     delayed: HashMap<Due, Duration>,
+    is_overtaken: bool,
     /// Whether a row was found that cannot be read.
     is_unreadable: bool,
     /// The store's number of changes that were taken back, when the pass began.
@@ -80,6 +81,11 @@ impl DueLoop {
         if self.sent.is_empty() { self.send(shared) } else { DueStep::Waits }
     }
 
+    /// Whether another loop has done a part of a row that this one was about to do, so that more of it may be left.
+    pub(crate) fn is_overtaken(&self) -> bool {
+        self.is_overtaken
+    }
+
     fn note(&mut self, due: Due, reply: Option<Reply>, now: Duration) {
         match reply.map(|reply| reply.outcome) {
             Some(Ok(Done::DueDone)) => {
@@ -88,7 +94,9 @@ impl DueLoop {
             }
             // The rules fail at it. It is tried again after a restart, and nothing else waits for it.
             Some(Err(Refusal::Internal)) => self.pass.skip(due),
-            // The time in the log is not that far, another node has done it, or the node is closing.
+            // The time in the log is not that far, or another loop has done this part since the row was read.
+            Some(Ok(Done::NotDue)) => self.is_overtaken = true,
+            // The node is closing.
             _ => {}
         }
         self.delay(due, now);

@@ -250,8 +250,13 @@ impl Node {
 
     /// Does all that is due, which a thread of the node also does by itself. Blocks.
     pub fn do_due(&self) {
-        let mut due = DueLoop::default();
-        while due.step(&self.shared, due::wait) != DueStep::Idle {}
+        loop {
+            let mut due = DueLoop::default();
+            while due.step(&self.shared, due::wait) != DueStep::Idle {}
+            if !due.is_overtaken() {
+                return;
+            }
+        }
     }
 
     /// Counters and histograms of the write path.
