@@ -59,6 +59,7 @@ const DOCUMENTS: &[(&str, &[Block])] = &[
     ("docs/pages.md", PAGES),
     ("docs/proxy.md", PROXY),
     ("docs/redis.md", REDIS),
+    ("docs/reports.md", &[PARSE]),
     ("docs/security.md", SECURITY),
     ("docs/simulation.md", &[PARSE, PARSE, PARSE]),
     ("docs/testing.md", TESTING),
