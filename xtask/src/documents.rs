@@ -12,6 +12,15 @@ const HISTORY: &str = "CHANGELOG.md";
 const PICTURE: [&str; 2] = ["<!-- crates -->\n\n", "\n<!-- end -->"];
 /// The text before and after the path of a request.
 const WAY: [&str; 2] = ["<!-- request -->\n\n", "\n<!-- end -->"];
+/// Folder of the records of decisions, and its index.
+const DECISIONS: &str = "docs/decisions";
+const INDEX: &str = "README.md";
+/// Longest document of some, in bytes.
+const BYTES_MAX: [(&str, usize); 1] = [("DESIGN.md", 15_000)];
+/// Longest record of a decision, in bytes.
+const RECORD_BYTES_MAX: usize = 4_096;
+/// Parts that every record of a decision has.
+const RECORD_PARTS: [&str; 4] = ["\nDecided 20", "\n**Question", "\n**Decision", "\n**Look again"];
 
 /// Adds a fault for every difference. `edges` are the crates and what each uses.
 ///
@@ -37,6 +46,13 @@ pub(crate) fn check(
         }
     }
     dependencies(root, faults)?;
+    decisions(root, faults)?;
+    for (name, bytes_max) in BYTES_MAX {
+        let bytes = read(&root.join(name))?.len();
+        if bytes > bytes_max {
+            faults.push(format!("{name} has {bytes} bytes, {bytes_max} at most"));
+        }
+    }
     let mut files = Vec::new();
     for folder in ["bench", "crates", "docs", "e2e", "runs", "xtask"] {
         files_below(&root.join(folder), &mut files)?;
@@ -63,10 +79,10 @@ pub(crate) fn check(
     Ok(())
 }
 
-/// The documents at the root and in `docs/`.
+/// Documents at the root, in `docs/`, and the records of decisions.
 fn documents(root: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
-    for folder in [root.to_owned(), root.join("docs")] {
+    for folder in [root.to_owned(), root.join("docs"), root.join(DECISIONS)] {
         for entry in fs::read_dir(folder)? {
             let path = entry?.path();
             if path.extension().is_some_and(|ending| ending == "md") {
@@ -143,10 +159,46 @@ fn files_below(folder: &Path, found: &mut Vec<PathBuf>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Every dependency has a line in DESIGN.md, and there are no other lines.
+/// Checks the shape of each record of a decision, and that the index lists it.
+fn decisions(root: &Path, faults: &mut Vec<String>) -> anyhow::Result<()> {
+    let index = read(&root.join(DECISIONS).join(INDEX))?;
+    for entry in fs::read_dir(root.join(DECISIONS))? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name == INDEX {
+            continue;
+        }
+        for fault in record_faults(&name, &read(&path)?, &index) {
+            faults.push(format!("{DECISIONS}/{name}: {fault}"));
+        }
+    }
+    Ok(())
+}
+
+/// Faults of a record `NNNN-name.md`.
+fn record_faults(name: &str, text: &str, index: &str) -> Vec<String> {
+    let mut faults = Vec::new();
+    let number = name.split('-').next().unwrap_or_default();
+    let title = text.lines().next().and_then(|line| line.strip_prefix(&format!("# {number}: ")));
+    if number.len() != 4 || title.is_none() {
+        faults.push(format!("the heading is not `# {number}: ...`"));
+    }
+    if !index.contains(&format!("[{number}]({name}) {}", title.unwrap_or_default())) {
+        faults.push("the index does not list it with its heading".to_owned());
+    }
+    for part in RECORD_PARTS.into_iter().filter(|part| !text.contains(part)) {
+        faults.push(format!("there is no {}", part.trim().trim_matches('*')));
+    }
+    if text.len() > RECORD_BYTES_MAX {
+        faults.push(format!("{} bytes, {RECORD_BYTES_MAX} at most", text.len()));
+    }
+    faults
+}
+
+/// Checks that every dependency has a line in docs/dependencies.md, and that there are no other lines.
 fn dependencies(root: &Path, faults: &mut Vec<String>) -> anyhow::Result<()> {
     let manifest = read(&root.join("Cargo.toml"))?;
-    let design = read(&root.join("DESIGN.md"))?;
+    let page = read(&root.join("docs/dependencies.md"))?;
     let section = |text: &str, start: &str, end: &str| {
         let rest = text.split_once(start).map(|(_, rest)| rest.to_owned()).unwrap_or_default();
         rest.split_once(end).map_or(rest.clone(), |(inside, _)| inside.to_owned())
@@ -157,15 +209,16 @@ fn dependencies(root: &Path, faults: &mut Vec<String>) -> anyhow::Result<()> {
         .filter(|line| !line.contains("path = "))
         .filter_map(|line| line.split_once(" = ").map(|(name, _)| name))
         .collect();
-    let table = section(&design, "\n## Dependencies\n", "\n## ");
-    let rows = table.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" |"));
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" |"));
     let explained: BTreeSet<&str> =
         rows.flat_map(|(names, _)| names.split(", ")).filter(|name| *name != "crate").collect();
     for name in used.difference(&explained) {
-        faults.push(format!("DESIGN.md gives no reason for the dependency {name}"));
+        faults.push(format!("docs/dependencies.md does not list {name}"));
     }
     for name in explained.difference(&used) {
-        faults.push(format!("DESIGN.md explains {name}, which is no dependency of the workspace"));
+        faults.push(format!(
+            "docs/dependencies.md lists {name}, which is no dependency of the workspace"
+        ));
     }
     Ok(())
 }
@@ -263,6 +316,22 @@ mod tests {
         fs::remove_dir_all(&folder).unwrap();
         let text = "[a](b.md#c), [d](https://e.example/f), [g](#h)";
         assert_eq!(links(text), ["b.md#c", "#h"]);
+    }
+
+    #[test]
+    fn a_record_has_its_parts_and_is_in_the_index() {
+        let text = "# 0001: A\n\nDecided 2026-01-02.\n\n**Question.** B\n\n**Decision, c.** D\n\n**Look again** if E.\n";
+        let index = "| [0001](0001-a.md) A | 2026-01-02 |";
+        assert_eq!(record_faults("0001-a.md", text, index), Vec::<String>::new());
+        assert_eq!(record_faults("0002-a.md", text, index).len(), 2);
+        assert_eq!(
+            record_faults("0001-a.md", text, ""),
+            ["the index does not list it with its heading"]
+        );
+        let shorter = text.replace("**Look again** if E.", "");
+        assert_eq!(record_faults("0001-a.md", &shorter, index), ["there is no Look again"]);
+        let longer = format!("{text}{}", "x".repeat(RECORD_BYTES_MAX));
+        assert_eq!(record_faults("0001-a.md", &longer, index).len(), 1);
     }
 
     #[test]

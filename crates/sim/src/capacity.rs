@@ -14,7 +14,7 @@
 //!
 //! The tests count how often the interval contains the true capacity, on simulated servers with
 //! random results. With five repeats it does so in 95 of 100 searches if one tenth of the trials 7 %
-//! above the capacity hold, in 93 if one tenth of those 25 % above hold, and in 88 at 55 % above.
+//! above the capacity hold, in 94 if one tenth of those 25 % above hold, and in 88 at 55 % above.
 //!
 //! A trial in which the generator was too slow is inconclusive. The search then continues below that
 //! rate. If the limit is not found there, the outcome is "at least".

@@ -3,7 +3,7 @@
 //! Two drawings of a digit differ in size, place, slant, pen and paper, which say nothing about which
 //! digit it is. In order: paper and ink are distinguished, the slant is removed, what is drawn is scaled
 //! into a box and put with its center of mass in the middle, and the darkest quarter of the cells becomes
-//! the drawing. The parameters were chosen on training images (DESIGN.md says how).
+//! the drawing. The parameters were chosen on training images (`docs/decisions/0040-drawings.md`).
 //!
 //! **Invariant:** the same image gives the same bits on every machine: there are only sums, products,
 //! quotients and square roots, which IEEE 754 fixes.
