@@ -31,6 +31,8 @@ pub(crate) enum Target {
 pub(crate) struct Report {
     machine: String,
     date: String,
+    /// Commit of the sources, as `git describe` names it; null outside of a repository.
+    commit: Option<String>,
     runs: usize,
     seconds: u64,
     figures: Vec<Figure>,
@@ -41,6 +43,7 @@ impl Report {
         Self {
             machine: machine(),
             date: jiff::Timestamp::now().strftime("%Y-%m-%d %H:%M UTC").to_string(),
+            commit: commit(),
             runs: plan.runs,
             seconds: plan.seconds,
             figures: Vec::new(),
@@ -125,6 +128,13 @@ fn number(value: f64) -> String {
         _ => format!("{value:.3}"),
     };
     format!("{text:>10}")
+}
+
+fn commit() -> Option<String> {
+    let describe = ["describe", "--always", "--dirty", "--abbrev=8", "--exclude=*"];
+    let output = Command::new("git").args(describe).output().ok()?;
+    let commit = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    (output.status.success() && !commit.is_empty()).then_some(commit)
 }
 
 fn machine() -> String {

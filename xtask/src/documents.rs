@@ -80,7 +80,7 @@ pub(crate) fn check(
 }
 
 /// Documents at the root, in `docs/`, and the records of decisions.
-fn documents(root: &Path) -> anyhow::Result<Vec<PathBuf>> {
+pub(crate) fn documents(root: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for folder in [root.to_owned(), root.join("docs"), root.join(DECISIONS)] {
         for entry in fs::read_dir(folder)? {
@@ -97,7 +97,8 @@ fn documents(root: &Path) -> anyhow::Result<Vec<PathBuf>> {
 /// The targets of the links of a document.
 fn links(text: &str) -> Vec<String> {
     let targets = text.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
-    let targets = targets.map(|(target, _)| target.split_whitespace().collect::<String>());
+    let targets =
+        targets.filter_map(|(target, _)| target.split_whitespace().next().map(str::to_owned));
     targets.filter(|target| !target.contains("://") && !target.starts_with("mailto:")).collect()
 }
 
@@ -147,7 +148,7 @@ fn runs_named(text: &str) -> BTreeSet<String> {
     named.collect()
 }
 
-fn files_below(folder: &Path, found: &mut Vec<PathBuf>) -> anyhow::Result<()> {
+pub(crate) fn files_below(folder: &Path, found: &mut Vec<PathBuf>) -> anyhow::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         if !path.is_dir() {
@@ -223,11 +224,11 @@ fn dependencies(root: &Path, faults: &mut Vec<String>) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn read(path: &PathBuf) -> anyhow::Result<String> {
+pub(crate) fn read(path: &Path) -> anyhow::Result<String> {
     fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
-fn between<'t>(text: &'t str, [start, end]: [&str; 2]) -> Option<&'t str> {
+pub(crate) fn between<'t>(text: &'t str, [start, end]: [&str; 2]) -> Option<&'t str> {
     let (_, rest) = text.split_once(start)?;
     rest.split_once(end).map(|(inside, _)| inside)
 }
@@ -314,7 +315,7 @@ mod tests {
             assert_eq!(broken(&folder.join("this.md"), text, link), expect, "{link}");
         }
         fs::remove_dir_all(&folder).unwrap();
-        let text = "[a](b.md#c), [d](https://e.example/f), [g](#h)";
+        let text = "[a](b.md#c \"i\"), [d](https://e.example/f), [g](#h)";
         assert_eq!(links(text), ["b.md#c", "#h"]);
     }
 

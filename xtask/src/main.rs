@@ -1,5 +1,6 @@
 //! `cargo xtask test` runs all checks of the project; `cargo xtask dst` simulates the node; `cargo xtask bench`
-//! measures; `cargo xtask dist` makes packages. All run from anywhere inside the repository.
+//! measures; `cargo xtask figures` writes what was measured into the documents; `cargo xtask dist` makes packages. All run
+//! from anywhere inside the repository.
 //!
 //! `suite` runs tests; `tidy`, `documents` and `circles` check sources and documents.
 
@@ -10,6 +11,7 @@ mod dist;
 mod documents;
 mod dst;
 mod fetch;
+mod figures;
 mod fuzz;
 mod licences;
 mod power;
@@ -52,6 +54,8 @@ enum Task {
     /// Run benchmarks; raw data goes to runs/DATE-bench (list: --help)
     #[command(disable_help_flag = true)]
     Bench(Passed),
+    /// Write the figures of runs/ into docs/figures.md and the documents that link to it
+    Figures,
     /// Build a release as a directory, an archive and a Debian package
     Dist(dist::Options),
     /// Test power losses and kills of the real server under load
@@ -101,6 +105,7 @@ fn main() -> anyhow::Result<()> {
         Task::Tidy => quick(&root),
         Task::Dst(Passed { arguments }) => dst::run(&root, &arguments),
         Task::Bench(Passed { arguments }) => bench(&root, &arguments),
+        Task::Figures => figures::write(&root),
         Task::Dist(options) => dist::run(&root, options),
         Task::Power(options) => power::run(&root, &options),
         Task::Cluster(options) => cluster::run(&root, &options),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 
-use crate::{circles, documents};
+use crate::{circles, documents, figures};
 
 /// Longest file of product code, in lines.
 const LINES_MAX: usize = 1_000;
@@ -102,6 +102,7 @@ pub(crate) fn check(root: &Path) -> anyhow::Result<()> {
     edges(root, &mut faults)?;
     documents::check(root, &EDGES, &mut faults)?;
     circles::check(root, &mut faults)?;
+    figures::check(root, &mut faults)?;
     let mut files = Vec::new();
     for folder in ["crates", "bench", "xtask", "fuzz"] {
         rust_files(&root.join(folder), &mut files)?;
