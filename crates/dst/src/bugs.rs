@@ -11,7 +11,7 @@ const VARIABLE: &str = "ROOST_BUG";
 const FOUND_WITHIN: u64 = 2_000_000;
 
 /// Names, and what each breaks.
-const BUGS: [(&str, &str); 41] = [
+const BUGS: [(&str, &str); 42] = [
     ("acknowledge-before-sync", "a change is answered before its group is durable"),
     ("skip-checksum", "a payload in the log is not compared with its checksum"),
     ("accept-torn-group", "a group with missing sectors is applied"),
@@ -52,6 +52,7 @@ const BUGS: [(&str, &str); 41] = [
     ("count-deleted-voters", "the votes of a deleted user stay counted"),
     ("show-disabled-to-anyone", "a visitor sees posts of disabled accounts"),
     ("find-deleted-users", "a search finds deleted users"),
+    ("cost-one-hashtag", "the cost of a post counts one of its hashtags"),
     ("mention-in-words", "a name within a word is a mention"),
 ];
 

@@ -7,8 +7,10 @@ use kv::{KeyAnswer, KeyOps, KeyRefusal, KeyRowsMut};
 use rows::{Stamp, WORK_PER_ROW, outside_rules};
 
 use super::caught::Applied;
-use super::group::Group;
+use super::group::{Group, look_ups};
+use super::lengths::GroupLengths;
 use super::queue::{Part, Piece, Waiting};
+use super::spent::COUNTS;
 use super::{Applier, Output, Partial};
 use crate::submission::entry::Entry;
 use crate::submission::{Answer, KeyReplies, READ_BYTES_MAX, ReadAt, ReadRows};
@@ -108,12 +110,18 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         stamp: Stamp,
         effects: &mut Vec<Effect>,
     ) -> (Reply, usize) {
+        let declared = COUNTS.then(|| request.cost());
+        self.rows.spent.reset();
         let (command, before) = (request.stamped(stamp), effects.len());
         let done = self.by_rules(Applied::Command(&command.command), stamp, |rows| {
             let mut txn = feed::Txn::new(rows);
             let reply = feed::apply(&mut txn, &command, effects);
             (reply, txn.work())
         });
+        if let (Some(declared), Some((_, work))) = (&declared, &done) {
+            let name = Applied::Command(&command.command).name();
+            self.rows.spent.check(&name, declared, *work);
+        }
         let done = done.unwrap_or_else(|| {
             effects.truncate(before);
             (Reply { outcome: Err(Refusal::Internal), replayed: false }, 0)
@@ -152,6 +160,11 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         let mut held = self.answers.empty();
         let (answered, found) = (partial.answers.len(), partial.reads.len());
         let reads_wanted = reads.len();
+        let declared = COUNTS.then(|| {
+            let lengths = GroupLengths::in_memory_or_not(kv::Facts::new(&self.rows));
+            ops.iter().fold(look_ups(&reads), |cost, op| cost.and(lengths.cost(&op)))
+        });
+        self.rows.spent.reset();
         let work = self.by_rules(Applied::Ops(ops), stamp, |rows| {
             let mut reads = reads.into_iter().peekable();
             let mut between = |index: usize, facts: kv::Facts<'_, dyn KeyRowsMut + '_>| {
@@ -166,6 +179,9 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
             kv::apply(&mut txn, stamp, ops, &mut between, &mut partial.answers);
             txn.work()
         });
+        if let (Some(declared), Some(work)) = (&declared, work) {
+            self.rows.spent.check(&Applied::Ops(ops).name(), declared, work);
+        }
         if work.is_none() {
             let failed = KeyAnswer::Refused(KeyRefusal::Internal);
             partial.answers.truncate(answered);

@@ -435,7 +435,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
 }
 
 /// The cost of looking up the keys that a transaction reads.
-fn look_ups(reads: &[ReadAt]) -> Cost {
+pub(super) fn look_ups(reads: &[ReadAt]) -> Cost {
     let keys: usize = reads.iter().map(|read| read.keys.len()).sum();
     Cost { work: keys * WORK_PER_ROW, ..Cost::default() }
 }

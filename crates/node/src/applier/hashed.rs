@@ -17,6 +17,8 @@ use rows::{
 use smallvec::SmallVec;
 use xxhash_rust::xxh3::Xxh3;
 
+use super::spent::Spent;
+
 /// Marks a row of a key, in place of the tag of a table.
 const KEY: u8 = 0xff;
 /// Marks a bucket in the same place.
@@ -37,11 +39,12 @@ pub(super) struct HashedRows<R> {
     hash: Box<Xxh3>,
     /// Whether changes are hashed.
     is_hashing: bool,
+    pub(super) spent: Spent,
 }
 
 impl<R> HashedRows<R> {
     pub(super) fn new(inner: R) -> Self {
-        Self { inner, hash: Box::default(), is_hashing: false }
+        Self { inner, hash: Box::default(), is_hashing: false, spent: Spent::default() }
     }
 
     /// Hashes changes from now on.
@@ -73,7 +76,10 @@ impl<R> HashedRows<R> {
     ) {
         let of_rules = rules_run();
         self.read(|rows| {
-            read(rows, &mut |key, row| within_rules(of_rules, || each(key, row)));
+            read(rows, &mut |key, row| {
+                self.spent.look_up(1);
+                within_rules(of_rules, || each(key, row));
+            });
         });
     }
 
@@ -135,6 +141,7 @@ impl<R> HashedRows<R> {
 
 impl<R: Rows> Rows for HashedRows<R> {
     fn point(&self, table: PointTable, key: u64) -> Option<Value> {
+        self.spent.look_up(1);
         self.read(|rows| rows.point(table, key))
     }
 
@@ -153,14 +160,18 @@ impl<R: Rows> Rows for HashedRows<R> {
     }
 
     fn member(&self, table: SetTable, owner: u64, item: u64) -> Option<u64> {
+        self.spent.look_up(1);
         self.read(|rows| rows.member(table, owner, item))
     }
 
     fn members(&self, table: SetTable, owner: u64, span: Span) -> Vec<(u64, u64)> {
-        self.read(|rows| rows.members(table, owner, span))
+        let found = self.read(|rows| rows.members(table, owner, span));
+        self.spent.look_up(found.len());
+        found
     }
 
     fn name(&self, table: NameTable, key: &[u8]) -> Option<Value> {
+        self.spent.look_up(1);
         self.read(|rows| rows.name(table, key))
     }
 
@@ -171,7 +182,9 @@ impl<R: Rows> Rows for HashedRows<R> {
         from: &[u8],
         limit: usize,
     ) -> Vec<Vec<u8>> {
-        self.read(|rows| rows.names_under(table, prefix, from, limit))
+        let found = self.read(|rows| rows.names_under(table, prefix, from, limit));
+        self.spent.look_up(found.len());
+        found
     }
 
     fn totals(&self) -> Totals {
@@ -181,6 +194,7 @@ impl<R: Rows> Rows for HashedRows<R> {
 
 impl<R: KeyRows> KeyRows for HashedRows<R> {
     fn key(&self, space: Space, key: &[u8]) -> Option<KeyRow> {
+        self.spent.look_up(1);
         self.read(|rows| rows.key(space, key))
     }
 
@@ -197,7 +211,9 @@ impl<R: KeyRows> KeyRows for HashedRows<R> {
     }
 
     fn keys(&self, space: Space, cursor: u64, limit: WalkLimit) -> (Vec<KeyRow>, Option<u64>) {
-        self.read(|rows| rows.keys(space, cursor, limit))
+        let found = self.read(|rows| rows.keys(space, cursor, limit));
+        self.spent.look_up(found.0.len());
+        found
     }
 
     fn bucket(&self, bucket: BucketId) -> Option<Bucket> {
@@ -215,16 +231,19 @@ impl<R: KeyRows> KeyRows for HashedRows<R> {
 
 impl<R: PutRows> PutRows for HashedRows<R> {
     fn put_point(&mut self, table: PointTable, key: u64, value: Option<Value>) {
+        self.spent.change(1);
         self.note_point(table, key, value.as_ref());
         self.write(|rows| rows.put_point(table, key, value));
     }
 
     fn put_member(&mut self, table: SetTable, owner: u64, item: u64, value: Option<u64>) {
+        self.spent.change(1);
         self.note_member(table, &[owner], item, value);
         self.write(|rows| rows.put_member(table, owner, item, value));
     }
 
     fn put_points(&mut self, table: PointTable, rows: Vec<(u64, Option<Value>)>) {
+        self.spent.change(rows.len());
         if self.is_hashing {
             rows.iter().for_each(|(key, value)| self.note_point(table, *key, value.as_ref()));
         }
@@ -238,11 +257,13 @@ impl<R: PutRows> PutRows for HashedRows<R> {
         item: u64,
         value: Option<u64>,
     ) {
+        self.spent.change(owners.len());
         self.note_member(table, owners, item, value);
         self.write(|rows| rows.put_member_of_many(table, owners, item, value));
     }
 
     fn put_name(&mut self, table: NameTable, key: &[u8], value: Option<Value>) {
+        self.spent.change(1);
         self.note(table.tag(), key, value.as_deref());
         self.write(|rows| rows.put_name(table, key, value));
     }
@@ -257,11 +278,13 @@ impl<R: RowsMut> RowsMut for HashedRows<R> {
 
 impl<R: KeyRowsMut> KeyRowsMut for HashedRows<R> {
     fn put_key(&mut self, row: KeyRow) {
+        self.spent.change(1);
         self.note_key(&row);
         self.write(|rows| rows.put_key(row));
     }
 
     fn put_bucket(&mut self, id: BucketId, bucket: Option<Bucket>) {
+        self.spent.change(1);
         let content = bucket.filter(|_| self.is_hashing).map(Bucket::encode);
         self.note(BUCKET, &id.0.to_le_bytes(), content.as_deref());
         self.write(|rows| rows.put_bucket(id, bucket));

@@ -25,6 +25,7 @@ mod producers;
 mod queue;
 mod requests;
 mod shared;
+mod spent;
 mod status;
 #[cfg(test)]
 mod tests;
