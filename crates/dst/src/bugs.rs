@@ -11,7 +11,7 @@ const VARIABLE: &str = "ROOST_BUG";
 const FOUND_WITHIN: u64 = 2_000_000;
 
 /// Names, and what each breaks.
-const BUGS: [(&str, &str); 42] = [
+const BUGS: [(&str, &str); 43] = [
     ("acknowledge-before-sync", "a change is answered before its group is durable"),
     ("skip-checksum", "a payload in the log is not compared with its checksum"),
     ("accept-torn-group", "a group with missing sectors is applied"),
@@ -53,6 +53,7 @@ const BUGS: [(&str, &str); 42] = [
     ("show-disabled-to-anyone", "a visitor sees posts of disabled accounts"),
     ("find-deleted-users", "a search finds deleted users"),
     ("cost-one-hashtag", "the cost of a post counts one of its hashtags"),
+    ("notify-first-voters", "of many voters only the first 64 are notified of the end of a poll"),
     ("mention-in-words", "a name within a word is a mention"),
 ];
 

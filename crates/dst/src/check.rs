@@ -108,6 +108,7 @@ impl Run {
             self.check_poll_of(PostId(*id));
         }
         self.check_edit_notices();
+        self.check_poll_ends();
         self.check_accounts();
         self.check_totals();
         self.check_buckets();

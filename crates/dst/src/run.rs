@@ -121,9 +121,11 @@ impl Run {
     /// Submits a few commands at once.
     pub(crate) fn submit(&mut self, commands: usize) {
         if self.generator.random.once_in(2) {
-            let requests = (0..commands).map(|_| self.generator.request(&self.model));
-            let requests: Vec<_> = requests.collect();
-            self.record(Event::Submit { commands });
+            let requests: Vec<_> = match self.generator.makes_crowd() {
+                true => self.generator.crowd(&self.model),
+                false => (0..commands).map(|_| self.generator.request(&self.model)).collect(),
+            };
+            self.record(Event::Submit { commands: requests.len() });
             match self.node_mut().submit(requests.clone()) {
                 Ok(reply) => self.pending.push(Pending::of_requests(requests, reply)),
                 Err(_) => self.record(Event::Busy),

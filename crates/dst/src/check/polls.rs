@@ -1,6 +1,6 @@
 //! Compares polls and scheduled posts with the model.
 
-use feed::{Poll, PollChoices, PollId, PostId, ScheduledId, UserId};
+use feed::{DueWork, Poll, PollChoices, PollId, PostId, ScheduledId, UserId};
 
 use crate::model::ModelPoll;
 use crate::run::Run;
@@ -22,6 +22,15 @@ impl Run {
         for (id, wanted) in wanted {
             let found = facts.scheduled(UserId(user), id);
             assert_eq!(found.as_ref(), Some(wanted), "scheduled post {} of {user}", id.0);
+        }
+    }
+
+    /// The polls whose end the node has still to notify users of.
+    pub(super) fn check_poll_ends(&self) {
+        let facts = self.node().node().facts();
+        for (post, ends_ms) in self.model.feed.polls_to_end() {
+            let due = DueWork::EndPoll { post: PostId(post) }.at(ends_ms);
+            assert!(facts.is_due(due), "the end of the poll of {post} is forgotten");
         }
     }
 

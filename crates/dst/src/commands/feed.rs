@@ -13,6 +13,7 @@ use feed::{
 use node::Request;
 
 use super::Generator;
+use super::crowd::CROWD;
 use crate::model::Model;
 
 pub(super) const KINDS: usize = 31;
@@ -96,7 +97,9 @@ impl Generator {
                 self.new_post(Some(parent))
             }
             // Users who are gone do nothing any more, so few go.
-            13 if self.random.once_in(20) => Command::DeleteUser { user: self.user() },
+            13 if self.users < CROWD && self.random.once_in(20) => {
+                Command::DeleteUser { user: self.user() }
+            }
             14 => self.account_command(),
             13 | 15 => self.edit(),
             16 => self.block(),
@@ -262,7 +265,12 @@ impl Generator {
     }
 
     fn register(&mut self) -> Command {
-        Command::Register { handle: self.handle(), name: self.name(), bio: self.bio() }
+        let number = self.random.below(self.users);
+        self.register_as(number)
+    }
+
+    pub(super) fn register_as(&mut self, number: u64) -> Command {
+        Command::Register { handle: handle_of(number), name: self.name(), bio: self.bio() }
     }
 
     fn sample_command(&mut self) -> Command {
@@ -282,10 +290,7 @@ impl Generator {
     }
 
     pub(super) fn handle(&mut self) -> Handle {
-        let number = self.random.below(self.users);
-        let text = if number == 7 { "u".repeat(30) } else { format!("u{number}") };
-        let Ok(handle) = Handle::parse(&text) else { unreachable!("a valid handle") };
-        handle
+        handle_of(self.random.below(self.users))
     }
 
     pub(super) fn user(&mut self) -> UserRef {
@@ -381,4 +386,10 @@ impl Generator {
         let Ok(text) = PostText::parse(&text) else { unreachable!("a valid text: {text}") };
         text
     }
+}
+
+fn handle_of(number: u64) -> Handle {
+    let text = if number == 7 { "u".repeat(30) } else { format!("u{number}") };
+    let Ok(handle) = Handle::parse(&text) else { unreachable!("a valid handle") };
+    handle
 }

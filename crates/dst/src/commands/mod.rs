@@ -1,6 +1,7 @@
 //! Random commands: plain ones, and some at and just beyond every limit that a run can reach.
 
 mod accounts;
+mod crowd;
 mod feed;
 mod filters;
 mod keys;
@@ -61,7 +62,10 @@ impl Generator {
         let mut key_weights = weights(&mut random);
         key_weights[0] = key_weights[0].max(1);
         Self {
-            users: random.between(2, 40),
+            users: match random.once_in(8) {
+                true => random.between(crowd::CROWD, 160),
+                false => random.between(2, 40),
+            },
             keys: 1 << random.between(1, 9),
             feed_weights,
             key_weights,

@@ -14,8 +14,7 @@ impl Generator {
         let command = match self.random.below(10) {
             0 | 1 => {
                 let parent = self.random.once_in(3).then(|| self.post());
-                let Command::Publish(post) = self.new_post(parent) else { unreachable!("a post") };
-                PollCommand::Publish(Box::new(NewPollPost { post: *post, poll: self.new_poll() }))
+                return self.new_poll_post(parent);
             }
             2 => {
                 let Command::Edit(edit) = self.edit() else { unreachable!("an edit") };
@@ -33,6 +32,12 @@ impl Generator {
             }
         };
         Command::Poll(command)
+    }
+
+    pub(super) fn new_poll_post(&mut self, parent: Option<PostId>) -> Command {
+        let Command::Publish(post) = self.new_post(parent) else { unreachable!("a post") };
+        let new = NewPollPost { post: *post, poll: self.new_poll() };
+        Command::Poll(PollCommand::Publish(Box::new(new)))
     }
 
     fn new_poll(&mut self) -> NewPoll {

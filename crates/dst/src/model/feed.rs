@@ -113,8 +113,8 @@ pub(crate) struct Feed {
     pub(crate) lists: BTreeMap<(u32, u64), ModelList>,
     /// The options that users chose, by polls and users.
     pub(crate) votes: BTreeMap<(u64, u32), Vec<usize>>,
-    /// The ends of polls of which users are notified, by posts.
-    pub(super) ended: BTreeMap<u64, u64>,
+    /// The ends of polls of which users are notified, by posts, and the first user who is not notified yet, if any may be left.
+    pub(super) ended: BTreeMap<u64, (u64, Option<u32>)>,
     /// Scheduled posts by their authors and ids.
     pub(crate) scheduled: BTreeMap<(u32, u64), ScheduledPost>,
     /// Pictures by their ids.

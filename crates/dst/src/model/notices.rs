@@ -40,6 +40,16 @@ pub(crate) struct ModelEdit {
     pub(crate) stamp: u64,
     /// Whether users boost the post who exist. If only deleted users do, their boosts may be removed already.
     pub(crate) is_sure: bool,
+    /// The first user who may not have been notified.
+    from: u32,
+}
+
+/// Number of users whom one command of the node notifies of the end of a poll, or of an edit.
+pub(super) const NOTIFIED_AT_ONCE: usize = 64;
+
+/// The first user whom the next command notifies, after one that notified these.
+pub(super) fn next_notified(users: &[u32]) -> Option<u32> {
+    users.last().filter(|_| users.len() == NOTIFIED_AT_ONCE).map(|last| last + 1)
 }
 
 impl Feed {
@@ -175,11 +185,11 @@ impl Feed {
         let is_sure = is_boosted && (is_quiet || pending.is_some_and(|edit| edit.is_sure));
         let is_left = |(user, of): &(u32, u64)| *of == id && self.erasing.contains_key(user);
         if is_boosted || self.erased_boosts.iter().any(is_left) {
-            self.edits.insert(id, ModelEdit { stamp, is_sure });
+            self.edits.insert(id, ModelEdit { stamp, is_sure, from: 0 });
         }
     }
 
-    /// The node notifies all who boost an edited post: a run has fewer users than one command notifies.
+    /// The node notifies some of those who boost an edited post, by their ids.
     pub(super) fn notify_of_edit(&mut self, stamp: u64, id: u64, edited_ms: u64) {
         if self.edits.get(&id).is_none_or(|edit| ms_of(edit.stamp) != edited_ms) {
             return;
@@ -188,7 +198,9 @@ impl Feed {
         let Some(post) = self.posts.get(&id) else { return };
         let author = post.author;
         let notice = (author, Cause::Edit(id));
-        let notified = self.boosters_of(id).filter(|user| {
+        let boosters = self.boosters_of(id).filter(|user| *user >= edit.from);
+        let boosters: Vec<u32> = boosters.take(NOTIFIED_AT_ONCE).collect();
+        let notified = boosters.iter().copied().filter(|user| {
             let may_be = self.sees(*user, post) && self.hears(*user, author);
             *user != author && may_be && !self.is_announced(*user, notice)
         });
@@ -197,6 +209,9 @@ impl Feed {
                 true => self.notify(user, stamp, notice),
                 false => self.unsure.push(((user, stamp), notice)),
             }
+        }
+        if let Some(from) = next_notified(&boosters) {
+            self.edits.insert(id, ModelEdit { from, ..edit });
         }
     }
 

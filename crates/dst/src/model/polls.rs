@@ -8,7 +8,7 @@ use feed::{Done, Outcome, PollChoices, PostId, Refusal, ScheduledId, UserId, Use
 
 use super::feed::Feed;
 use super::ms_of;
-use super::notices::Cause;
+use super::notices::{Cause, NOTIFIED_AT_ONCE, next_notified};
 use super::posts::{Edits, Parts};
 
 /// A poll of a post.
@@ -103,17 +103,30 @@ impl Feed {
         Ok(())
     }
 
-    /// The node notifies all whom the end of a poll concerns: a run has fewer users than one command notifies.
+    /// Posts of existing users whose polls end, or have ended and concern users who may not be notified yet; and when they end.
+    pub(crate) fn polls_to_end(&self) -> impl Iterator<Item = (u64, u64)> {
+        let polls =
+            self.posts.iter().filter_map(|(id, post)| Some((*id, post.poll.as_ref()?.ends_ms)));
+        polls.filter(|(id, ends_ms)| self.ended.get(id).is_none_or(|end| *end != (*ends_ms, None)))
+    }
+
+    /// The node notifies some of those whom the end of a poll concerns: its author first, then voters by their ids.
     pub(super) fn end_poll(&mut self, stamp: u64, post: PostId, ends_ms: u64) {
         let Some(found) = self.posts.get(&post.0) else { return };
         let Some(poll) = found.poll.clone() else { return };
         let author = found.author;
-        if poll.ends_ms != ends_ms || self.ended.insert(post.0, ends_ms) == Some(ends_ms) {
+        if poll.ends_ms != ends_ms {
             return;
         }
-        let voters = self.votes.range((poll.id, 0)..=(poll.id, u32::MAX));
-        let concerned = voters.map(|((_, user), _)| *user).chain([author]).collect::<Vec<_>>();
-        for user in concerned {
+        let (author_first, from) = match self.ended.get(&post.0) {
+            Some((at, from)) if *at == ends_ms => (None, *from),
+            _ => (Some(author), Some(0)),
+        };
+        let Some(from) = from else { return };
+        let voters = self.votes.range((poll.id, from)..=(poll.id, u32::MAX));
+        let voters: Vec<u32> = voters.map(|((_, user), _)| *user).take(NOTIFIED_AT_ONCE).collect();
+        self.ended.insert(post.0, (ends_ms, next_notified(&voters)));
+        for user in author_first.into_iter().chain(voters) {
             if self.posts.get(&post.0).is_some_and(|found| self.sees(user, found)) {
                 self.notify(user, stamp, (author, Cause::Poll(post.0)));
             }

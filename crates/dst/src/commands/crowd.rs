@@ -1,0 +1,58 @@
+//! Many users who do the same with one post, more than any removal or notification handles at a time.
+
+use feed::poll::PollCommand;
+use feed::{Command, PollChoices, PostEdit, PostId, Reaction, UserId, UserRef, Visibility};
+use node::Request;
+
+use super::Generator;
+use crate::model::Model;
+
+/// Number of users from which a run has crowds on. It deletes no users: how many rows are left of them decides how many others one
+/// command notifies.
+pub(super) const CROWD: u64 = 90;
+
+impl Generator {
+    pub(crate) fn makes_crowd(&mut self) -> bool {
+        self.users >= CROWD && self.random.once_in(15)
+    }
+
+    /// Commands of all users for one submission: they register, and later all react to a post or vote in its poll, after
+    /// which it may be edited or deleted.
+    pub(crate) fn crowd(&mut self, model: &Model) -> Vec<Request> {
+        let registers = (model.feed.users.len() as u64) < self.users;
+        let newest = model.feed.posts.iter().rev().find(|(_, post)| {
+            post.poll.is_some() && post.visibility == Visibility::Public && post.parent.is_none()
+        });
+        let votes = self.random.once_in(2);
+        let Some(post) =
+            (if votes { newest.map(|(id, _)| PostId(*id)) } else { Some(self.asked()) })
+        else {
+            return vec![Request::from(self.new_poll_post(None))];
+        };
+        let reaction = *self.random.pick(&Reaction::ALL);
+        let command = |generator: &mut Self, number| {
+            let user = UserRef::Id(UserId(number as u32));
+            if registers {
+                generator.register_as(number)
+            } else if votes {
+                let Ok(choices) = PollChoices::new(vec![generator.random.index(2)]) else {
+                    unreachable!("a choice")
+                };
+                Command::Poll(PollCommand::Vote { user, post, choices })
+            } else {
+                Command::React { user, post, reaction, on: true }
+            }
+        };
+        let mut commands: Vec<Command> = (0..self.users).map(|at| command(self, at)).collect();
+        match self.random.below(6) {
+            _ if registers => {}
+            0 => commands.push(Command::DeletePost { post }),
+            1 => {
+                let Command::Edit(edit) = self.edit() else { unreachable!("an edit") };
+                commands.push(Command::Edit(Box::new(PostEdit { post, ..*edit })));
+            }
+            _ => {}
+        }
+        commands.into_iter().map(Request::from).collect()
+    }
+}
