@@ -82,7 +82,8 @@ enum Change {
 }
 
 impl SampleSets {
-    /// The samples in the facts, which [`taught_bytes_max`] bounds. Blocks.
+    /// The samples in the facts, which [`taught_bytes_max`] bounds. Blocks. Reads them in one scan, because a look-up of each
+    /// takes several times as long.
     pub(crate) fn load<R: Rows + ?Sized>(facts: Facts<'_, R>, sample_memory: usize) -> Self {
         let meter = Meter::default();
         let mut samples = Samples::counted_by(&meter);
