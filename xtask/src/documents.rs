@@ -16,7 +16,12 @@ const WAY: [&str; 2] = ["<!-- request -->\n\n", "\n<!-- end -->"];
 const DECISIONS: &str = "docs/decisions";
 const INDEX: &str = "README.md";
 /// Longest document of some, in bytes.
-const BYTES_MAX: [(&str, usize); 1] = [("DESIGN.md", 15_000)];
+const BYTES_MAX: [(&str, usize); 3] =
+    [("ARCHITECTURE.md", 20_480), ("CHANGELOG.md", 6_144), ("DESIGN.md", 15_000)];
+/// Longest document of those that are read in one go, in lines.
+const LINES_MAX: [(&str, usize); 2] = [("README.md", 100), ("docs/api.md", 225)];
+/// Beginning of the first and of the last paragraph of each page in `docs/`.
+const PAGE: [&str; 2] = ["This page is for ", "This page does not "];
 /// Longest record of a decision, in bytes.
 const RECORD_BYTES_MAX: usize = 4_096;
 /// Parts that every record of a decision has.
@@ -53,6 +58,13 @@ pub(crate) fn check(
             faults.push(format!("{name} has {bytes} bytes, {bytes_max} at most"));
         }
     }
+    for (name, lines_max) in LINES_MAX {
+        let lines = read(&root.join(name))?.lines().count();
+        if lines > lines_max {
+            faults.push(format!("{name} has {lines} lines, {lines_max} at most"));
+        }
+    }
+    pages(root, faults)?;
     let mut files = Vec::new();
     for folder in ["bench", "crates", "docs", "e2e", "runs", "xtask"] {
         files_below(&root.join(folder), &mut files)?;
@@ -74,6 +86,26 @@ pub(crate) fn check(
             if let Some(fault) = broken(&document, &text, &link) {
                 faults.push(format!("{}: the link {link} {fault}", name.display()));
             }
+        }
+    }
+    Ok(())
+}
+
+/// Each page says what it is for and what it is not, and is in the list of pages.
+fn pages(root: &Path, faults: &mut Vec<String>) -> anyhow::Result<()> {
+    let list = read(&root.join("docs").join(INDEX))?;
+    for page in documents(root)?.iter().filter(|page| page.parent() == Some(&root.join("docs"))) {
+        let (text, name) = (read(page)?, page.file_name().unwrap_or_default().display());
+        let paragraphs: Vec<&str> = text.trim_end().split("\n\n").skip(1).collect();
+        let found =
+            [paragraphs.first(), paragraphs.last()].map(|found| found.copied().unwrap_or_default());
+        for (paragraph, begins) in found.iter().zip(PAGE) {
+            if !paragraph.starts_with(begins) {
+                faults.push(format!("docs/{name}: \"{begins}\" does not begin {paragraph:?}"));
+            }
+        }
+        if !list.contains(&format!("]({name}")) && *page != root.join("docs").join(INDEX) {
+            faults.push(format!("docs/{INDEX} does not list {name}"));
         }
     }
     Ok(())

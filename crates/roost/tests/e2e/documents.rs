@@ -129,7 +129,6 @@ const API: &[Block] = &[
         after: "curl $URL/v1/buckets/drafts/keys/ada; curl $URL/v1/buckets/drafts/keys/new",
         ..says(&["only if unchanged", "only if there is none"])
     },
-    PARSE,
     says(&[r#""ok":true"#, r#""ok":true"#, r#""ok":true"#, r#""ok":true"#]),
     says(&[r#""label":"7""#, r#""set":"mine""#, r#""label":"7""#]),
 ];
@@ -449,15 +448,12 @@ fn every_block_of_every_document_works_when_it_is_pasted() {
 }
 
 #[test]
-fn no_document_is_forgotten_and_two_are_read_in_one_go() {
+fn no_document_is_forgotten() {
     let named: Vec<&str> = DOCUMENTS.iter().map(|(name, _)| *name).collect();
     for entry in std::fs::read_dir(repository().join("docs")).unwrap() {
         let name = format!("docs/{}", entry.unwrap().file_name().to_str().unwrap());
         if name.ends_with(".md") && !named.contains(&name.as_str()) {
             assert_eq!(blocks(&text(&name)), Vec::<String>::new(), "{name}");
         }
-    }
-    for (name, lines_max) in [("README.md", 100), ("docs/api.md", 225)] {
-        assert!(text(name).lines().count() <= lines_max, "{name}");
     }
 }
