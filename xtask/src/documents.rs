@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
+use crate::tidy::rust_files;
+
 /// Notes of former versions, which name what there was.
 const HISTORY: &str = "CHANGELOG.md";
 /// The text before and after the picture of the crates in ARCHITECTURE.md.
@@ -65,6 +67,7 @@ pub(crate) fn check(
         }
     }
     pages(root, faults)?;
+    let functions = functions(root)?;
     let mut files = Vec::new();
     for folder in ["bench", "crates", "docs", "e2e", "runs", "xtask"] {
         files_below(&root.join(folder), &mut files)?;
@@ -82,6 +85,15 @@ pub(crate) fn check(
                 faults.push(format!("{}: there is no {run}", name.display()));
             }
         }
+        for test in tests_named(&text) {
+            let is_named = |function: &String| match test.strip_suffix('…') {
+                Some(begin) => function.starts_with(begin),
+                None => *function == test,
+            };
+            if !functions.iter().any(is_named) {
+                faults.push(format!("{}: there is no test {test}", name.display()));
+            }
+        }
         for link in links(&text) {
             if let Some(fault) = broken(&document, &text, &link) {
                 faults.push(format!("{}: the link {link} {fault}", name.display()));
@@ -89,6 +101,40 @@ pub(crate) fn check(
         }
     }
     Ok(())
+}
+
+/// The names of all functions and modules of the crates.
+fn functions(root: &Path) -> anyhow::Result<BTreeSet<String>> {
+    let mut files = Vec::new();
+    rust_files(&root.join("crates"), &mut files)?;
+    let mut names = BTreeSet::new();
+    for file in files {
+        let text = read(&file)?;
+        let functions = ["fn ", "mod "].map(|word| text.split(word).skip(1));
+        let functions = functions
+            .into_iter()
+            .flatten()
+            .filter_map(|rest| rest.split(['(', ' ', ';', '<']).next());
+        names.extend(functions.map(str::to_owned));
+    }
+    Ok(names)
+}
+
+/// The functions in the last column of tables with the heading "test"; an ending "…" stands for the rest of a name.
+fn tests_named(text: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let mut is_table = false;
+    for row in text.lines() {
+        is_table = row.starts_with('|') && (is_table || row.ends_with("| test |"));
+        let last = row.trim_end_matches(['|', ' ']).rsplit(" | ").next().filter(|_| is_table);
+        let names = last.unwrap_or_default().split('`').skip(1).step_by(2);
+        let is_function = |name: &&str| {
+            name.contains('_')
+                && !name.contains(|c: char| !c.is_ascii_alphanumeric() && !"_…".contains(c))
+        };
+        found.extend(names.filter(is_function).map(str::to_owned));
+    }
+    found
 }
 
 /// Each page says what it is for and what it is not, and is in the list of pages.
@@ -372,6 +418,13 @@ mod tests {
         let text = "in runs/2026-01-02-a, (`runs/2026-01-03-b/x.csv`), runs/2026-*, runs/DATE-c.";
         let found: Vec<String> = runs_named(text).into_iter().collect();
         assert_eq!(found, ["runs/2026-01-02-a", "runs/2026-01-03-b/x.csv"]);
+    }
+
+    #[test]
+    fn tests_are_found_in_the_last_column() {
+        let text = "| limit | test |\n|---|---|\n| `a_b` | `c_d`, `e_f…`, `g::h`, `i/j_k.rs` |\n\n| x | `l_m` |\n";
+        let found: Vec<String> = tests_named(text).into_iter().collect();
+        assert_eq!(found, ["c_d", "e_f…"]);
     }
 
     #[test]
