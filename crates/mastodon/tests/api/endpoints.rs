@@ -567,18 +567,33 @@ async fn a_page_of_another_origin_may_ask() {
     assert!(!got.headers.contains_key("access-control-allow-credentials"));
 }
 
-/// The table of `docs/mastodon.md`.
+/// The endpoints of `docs/mastodon.md`: a table of those that work, a row for each path, and lists of the others.
 fn documented() -> String {
-    let mut table = String::from("| endpoint | token | state |\n|---|---|---|\n");
+    let mut paths: Vec<(&str, String)> = Vec::new();
+    let [mut without_feature, mut missing] = [Vec::new(), Vec::new()];
     for Endpoint { method, path, token, state } in endpoints() {
-        let state = match state {
-            EndpointState::Works => "works",
-            EndpointState::WithoutFeature => "without the feature",
-            EndpointState::Missing => "missing",
-        };
-        writeln!(table, "| `{method} {path}` | {token} | {state} |").unwrap();
+        match state {
+            EndpointState::Missing => missing.push(format!("`{method} {path}`")),
+            EndpointState::WithoutFeature => without_feature.push(format!("`{method} {path}`")),
+            EndpointState::Works => {
+                let token = token
+                    .replace("of a user, ", "")
+                    .replace("app, ", "app ")
+                    .replace("; or none", "?");
+                match paths.last_mut().filter(|(last, _)| *last == path) {
+                    Some((_, methods)) => write!(methods, ", {method} {token}").unwrap(),
+                    None => paths.push((path, format!("{method} {token}"))),
+                }
+            }
+        }
     }
-    table
+    let mut text = String::from("| works | method and token |\n|---|---|\n");
+    for (path, methods) in paths {
+        writeln!(text, "| `{path}` | {methods} |").unwrap();
+    }
+    writeln!(text, "\nWithout the feature: {}.", without_feature.join(", ")).unwrap();
+    writeln!(text, "\nMissing: {}.", missing.join(", ")).unwrap();
+    text
 }
 
 /// With `ROOST_WRITE_DOCS=1`, the table is written instead.
