@@ -8,6 +8,7 @@ mod edit_notices;
 mod erase;
 mod follow_options;
 mod idempotency;
+mod index;
 mod lists;
 mod markers;
 mod media;
@@ -28,8 +29,6 @@ mod tags;
 mod versions;
 pub mod whole;
 
-pub(crate) use accounts::owner_key;
-
 use rows::{NameTable, PointTable, Rows, RowsMut, SetTable, Stamp, Totals, decode};
 
 use crate::ids::{UserId, UserRef};
@@ -39,7 +38,6 @@ use crate::text::Handle;
 use crate::write;
 pub(crate) use media::{media_id, space_of};
 pub(crate) use polls::VOTE_ROWS;
-pub(crate) use tags::read_post;
 pub use tags::{Tagged, UserTag};
 
 /// Typed reads. Any thread may use one.

@@ -6,7 +6,7 @@
 use rows::{Rows, Span};
 
 use crate::facts::Tagged;
-pub use crate::list_rows::PublicList;
+pub use crate::index::PublicList;
 use crate::page::{Batch, Page, Shown, Visible, visible};
 use crate::visible::Viewer;
 

@@ -2,10 +2,12 @@
 
 use crate::limits::{ERASE_ROWS_MAX, POST_MEDIA_MAX, POST_MENTIONS_MAX, POST_TAGS_MAX};
 
-/// Rows of a post that is deleted: its own, its earlier versions, who is notified of its last edit, that of its author, that
-/// of the post replied to, its counts, two of its author's pin, that its reactions are to be swept, and those in lists. A
-/// boost has one more of the boosted post, and fewer others.
-pub(crate) const POST_ROWS_LEAST: usize = 9 + LISTED_ROWS;
+/// Rows of a post that is deleted beside those in indexes: its own, its earlier versions, who is notified of its last edit,
+/// its counts, two of its author's pin, and that its reactions are to be swept.
+pub(crate) const POST_OWN_ROWS: usize = 7;
+/// Those, that of its author, that of the post replied to, and those in lists. A boost has two of the boosted post, and fewer
+/// others.
+pub(crate) const POST_ROWS_LEAST: usize = POST_OWN_ROWS + 2 + LISTED_ROWS;
 /// Most rows of a post in lists of posts.
 pub(crate) const LISTED_ROWS: usize = 4;
 /// Most rows of a post that is deleted, with mentions and hashtags.

@@ -7,20 +7,20 @@ mod polls;
 
 use rows::{NameTable, PointTable, PutRows, SetTable, Value, encode};
 
-use crate::accounts::{Account, AccountState, Record as _};
+use crate::accounts::{Account, Record as _};
 use crate::boost::PostCounts;
-use crate::due::{Due, DueWork};
+use crate::due::Due;
 use crate::ids::{PostId, SampleId, SampleSetId, StoryId, UserId};
+use crate::index;
 use crate::list::{List, ListId};
-use crate::list_rows;
 use crate::marker::Markers;
-use crate::media::{Media, MediaFile, MediaId, MediaSpace, MediaUse};
+use crate::media::{Media, MediaId, MediaSpace};
 use crate::reaction::Reaction;
 use crate::records::{Counts, Post, Sample, SampleSet, Story, User};
 use crate::tag::Tag;
 use crate::text::{Handle, Label, PostText, SetName};
+pub(crate) use polls::scheduled_key;
 pub use polls::{poll_counts, scheduled, vote};
-pub(crate) use polls::{remove_scheduled, scheduled_key};
 
 /// How far something is that is due; or, without `from`, that nothing of it is left.
 pub fn due(rows: &mut (impl PutRows + ?Sized), due: Due, from: Option<u64>) {
@@ -43,18 +43,10 @@ pub fn deleted(rows: &mut (impl PutRows + ?Sized), id: UserId) {
     rows.put_member(SetTable::DeletedUsers, id.0.into(), 0, Some(0));
 }
 
-/// The item of `LockedUsers` of a user whose account is disabled.
-pub(crate) const DISABLED: u64 = 1;
-
 /// The account of a user, with the row of its e-mail address. Posts of one that is disabled are removed from lists later.
 pub fn account(rows: &mut (impl PutRows + ?Sized), id: UserId, account: &Account) {
     rows.put_point(PointTable::Account, id.0.into(), Some(account.to_row()));
-    if account.state == AccountState::Disabled {
-        rows.put_member(SetTable::LockedUsers, id.0.into(), DISABLED, Some(0));
-    }
-    if let Some(email) = &account.email {
-        rows.put_name(NameTable::Email, email.as_str().as_bytes(), Some(encode(&id)));
-    }
+    index::of_account(id, account).for_each(|row| row.put(rows));
 }
 
 /// Up to where a user has read timelines.
@@ -127,76 +119,17 @@ pub fn post_counts(rows: &mut (impl PutRows + ?Sized), id: PostId, counts: &Post
     rows.put_point(PointTable::PostCounts, id.0, counts.encode());
 }
 
-/// A post in the post, author, reply and hashtag tables and in lists, a direct one also in the author's conversation, and a
-/// boost among the reactions to the boosted post, which counts it. Mentions have separate rows: see [`mention`].
-pub fn post(rows: &mut (impl PutRows + ?Sized), id: PostId, post: &Post) {
-    let number = post.listed().number();
+/// A post with its rows in indexes, those of users who are `gone` excepted, and that of the end of a poll that is over at
+/// `now_ms`. What a boosted post counts is separate.
+pub fn post(
+    rows: &mut (impl PutRows + ?Sized),
+    id: PostId,
+    post: &Post,
+    now_ms: u64,
+    is_gone: impl Fn(UserId) -> bool,
+) {
     rows.put_point(PointTable::Post, id.0, Some(post.encode()));
-    rows.put_member(SetTable::AuthorPosts, post.author.0.into(), id.0, Some(number));
-    if let Some(parent) = post.in_reply_to {
-        rows.put_member(SetTable::Replies, parent.0, id.0, Some(post.visibility as u64));
-    }
-    if let Some(boost) = &post.boost {
-        let item = Reaction::Boost.item(post.author);
-        rows.put_member(SetTable::Reactions, boost.post.0, item, Some(id.0));
-        rows.put_member(SetTable::Boosts, boost.post.0, id.0, Some(post.author.0.into()));
-    }
-    post.tags().iter().for_each(|found| tag(rows, found, (id, post.author), true));
-    list_rows::replace(rows, id, &[], &list_rows::rows_of(post));
-    direct(rows, post.author, (id, post), true);
-}
-
-/// Writes the rows of a direct post by or to `user`, or removes them without `is_shown`.
-pub(crate) fn direct(
-    rows: &mut (impl PutRows + ?Sized),
-    user: UserId,
-    (id, post): (PostId, &Post),
-    is_shown: bool,
-) {
-    if let Some(first) = post.conversation_or(id) {
-        direct_rows(rows, user, (id, first), is_shown);
-    }
-}
-
-/// Writes or removes these rows for a post in the conversation that begins with `first`: see [`direct`].
-pub(crate) fn direct_rows(
-    rows: &mut (impl PutRows + ?Sized),
-    user: UserId,
-    (id, first): (PostId, PostId),
-    is_shown: bool,
-) {
-    let number = is_shown.then_some(first.0);
-    rows.put_member(SetTable::DirectPosts, user.0.into(), id.0, number);
-    let key = conversation_post_key(user, first, id);
-    rows.put_name(NameTable::ConversationPost, &key, is_shown.then(Value::new));
-}
-
-pub(crate) fn conversation_post_key(user: UserId, first: PostId, post: PostId) -> Value {
-    let mut bytes = Value::from_slice(&user.0.to_be_bytes());
-    bytes.extend_from_slice(&first.0.to_be_bytes());
-    bytes.extend_from_slice(&(!post.0).to_be_bytes());
-    bytes
-}
-
-/// Reverses [`conversation_post_key`].
-pub(crate) fn read_conversation_post(key: &[u8]) -> Option<(UserId, PostId, PostId)> {
-    let (user, rest) = key.split_first_chunk()?;
-    let (first, post) = rest.split_first_chunk()?;
-    let post = u64::from_be_bytes(post.try_into().ok()?);
-    let first = PostId(u64::from_be_bytes(*first));
-    Some((UserId(u32::from_be_bytes(*user)), first, PostId(!post)))
-}
-
-/// That a post by `author` has a hashtag; or, without `has`, that it has not. Only public posts have such rows.
-pub fn tag(
-    rows: &mut (impl PutRows + ?Sized),
-    tag: &Tag,
-    (post, author): (PostId, UserId),
-    has: bool,
-) {
-    let value = has.then(Value::new);
-    rows.put_name(NameTable::TagPost, &tag_post_key(tag, post, author), value.clone());
-    rows.put_name(NameTable::AuthorTag, &author_tag_key(author, tag, post), value);
+    index::left_of_post(id, post, now_ms, is_gone).for_each(|row| row.put(rows));
 }
 
 /// That the profile of a user shows a hashtag since a stamp; or, without one, that it does not.
@@ -227,35 +160,11 @@ pub(crate) fn user_tag_key(user: UserId, tag: &Tag) -> Value {
     key
 }
 
-pub(crate) fn tag_post_key(tag: &Tag, post: PostId, author: UserId) -> Value {
-    let mut bytes = Value::from_slice(tag.as_str().as_bytes());
-    bytes.push(0);
-    bytes.extend_from_slice(&(!post.0).to_be_bytes());
-    bytes.extend_from_slice(&author.0.to_be_bytes());
-    bytes
-}
-
-pub(crate) fn author_tag_key(author: UserId, tag: &Tag, post: PostId) -> Value {
-    let mut bytes = Value::from_slice(&author.0.to_be_bytes());
-    bytes.extend_from_slice(tag.as_str().as_bytes());
-    bytes.push(0);
-    bytes.extend_from_slice(&(!post.0).to_be_bytes());
-    bytes
-}
-
-/// That a post mentions a user who is not deleted.
-pub fn mention(rows: &mut (impl PutRows + ?Sized), user: UserId, (id, post): (PostId, &Post)) {
-    rows.put_member(SetTable::Mentions, user.0.into(), id.0, Some(post.mention_number()));
-    direct(rows, user, (id, post), true);
-}
-
-/// A story in the story, text, author and expiry tables.
+/// A story with its text and its rows in indexes.
 pub fn story(rows: &mut (impl PutRows + ?Sized), id: StoryId, story: &Story, text: &PostText) {
-    let (author, expires_ms) = (story.author.0.into(), story.expires_ms);
     rows.put_point(PointTable::Story, id.0, Some(encode(story)));
     rows.put_point(PointTable::StoryText, id.0, Some(encode(text)));
-    rows.put_member(SetTable::AuthorStories, author, id.0, Some(expires_ms));
-    due(rows, DueWork::RemoveStory { story: id }.at(expires_ms), Some(0));
+    index::of_story(id, story).iter().for_each(|row| row.put(rows));
 }
 
 /// The first view of a story by `viewer`, in milliseconds since 1970. The story counts it.
@@ -293,11 +202,10 @@ pub(crate) fn label_key(set: SampleSetId, label: &Label) -> Value {
     bytes
 }
 
-/// A picture, with the rows of its files, of its owner, and whether it is attached. What pictures take is counted.
+/// A picture with its rows in indexes. What pictures take is counted.
 pub fn media(rows: &mut (impl PutRows + ?Sized), id: MediaId, media: &Media) {
-    for (table, name, value) in media_rows(id, media) {
-        rows.put_name(table, &name, Some(value));
-    }
+    rows.put_name(NameTable::Media, &id.0.to_be_bytes(), Some(encode(media)));
+    index::of_media(id, media).iter().for_each(|row| row.put(rows));
 }
 
 /// What the pictures of a user take; of all users without one.
@@ -310,46 +218,6 @@ pub fn media_space(rows: &mut (impl PutRows + ?Sized), user: Option<UserId>, spa
 
 /// The key of the row of what the pictures of all users take: no user has this id.
 pub(crate) const ALL_MEDIA_KEY: [u8; 4] = u32::MAX.to_be_bytes();
-
-/// Removes the rows of a picture.
-pub(crate) fn remove_media(rows: &mut (impl PutRows + ?Sized), id: MediaId, media: &Media) {
-    for (table, name, _) in media_rows(id, media) {
-        rows.put_name(table, &name, None);
-    }
-}
-
-/// The rows of a picture.
-pub(crate) fn media_rows(id: MediaId, media: &Media) -> Vec<(NameTable, Value, Value)> {
-    let key = Value::from_slice(&id.0.to_be_bytes());
-    let mut rows = vec![
-        (NameTable::Media, key.clone(), encode(media)),
-        (NameTable::MediaOf, media_of_key(media.owner, id), Value::new()),
-    ];
-    if let Some(due) = expiry_of(id, media.used) {
-        rows.push((NameTable::Due, due.name(), Value::new()));
-    }
-    let same = |file: &MediaFile| file.hash == media.original.hash;
-    // The preview of a small picture is the same file.
-    let preview = media.preview.as_ref().filter(|preview| !same(preview));
-    for file in std::iter::once(&media.original).chain(preview) {
-        let mut name = Value::from_slice(&file.hash.0);
-        name.extend_from_slice(&key);
-        rows.push((NameTable::MediaFile, name, Value::new()));
-    }
-    rows
-}
-
-/// A picture with this use is not unattached any more, or since another time.
-pub(crate) fn attached(rows: &mut (impl PutRows + ?Sized), id: MediaId, used: MediaUse) {
-    if let Some(expiry) = expiry_of(id, used) {
-        due(rows, expiry, None);
-    }
-}
-
-/// The removal of an unattached picture.
-fn expiry_of(media: MediaId, used: MediaUse) -> Option<Due> {
-    used.expires_ms().map(|at_ms| DueWork::RemoveMedia { media }.at(at_ms))
-}
 
 pub(crate) fn media_of_key(owner: UserId, id: MediaId) -> Value {
     let mut bytes = Value::from_slice(&owner.0.to_be_bytes());

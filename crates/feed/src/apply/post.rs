@@ -300,7 +300,7 @@ fn show_later_boosts(
         if new == old {
             continue;
         }
-        txn.put_changed_boost(id, &new);
+        txn.replace_post(id, Some(&old), Some(&new));
         effects.push(changed(id, &new, PostChange::Shown));
     }
 }

@@ -27,7 +27,7 @@ pub(super) fn apply(txn: &mut Txn<'_>, stamp: Stamp, command: &ScheduleCommand) 
         }
         ScheduleCommand::Cancel { user, id } => {
             let (user, post) = find(txn, user, *id)?;
-            txn.remove_scheduled(user, *id, post.due_ms);
+            txn.remove_scheduled(user, *id, &post);
             txn.release_media(&post.media, stamp);
             ScheduleDone::Cancelled
         }
@@ -72,7 +72,7 @@ pub(super) fn publish(
 ) {
     let scheduled = txn.facts().scheduled(user, id).filter(|post| post.due_ms == due_ms);
     let Some(post) = scheduled else { return };
-    txn.remove_scheduled(user, id, due_ms);
+    txn.remove_scheduled(user, id, &post);
     let account = txn.facts().account(user);
     let is_active = account.is_none_or(|account| account.state == AccountState::Active);
     let parts = Parts { media: &post.media, held: &post.media, poll: post.poll.as_ref() };

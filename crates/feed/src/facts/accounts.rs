@@ -7,16 +7,12 @@ use rows::{NameTable, PointTable, Rows, SetTable, decode};
 
 use super::{Facts, Txn};
 use crate::accounts::{
-    Account, AccountState, App, AppId, Email, Grant, GrantId, Invite, Record as _, SecretHash,
-    Stage,
+    Account, AccountState, App, AppId, Email, Grant, GrantId, Invite, Record, SecretHash, Stage,
 };
 use crate::due::DueWork;
 use crate::ids::UserId;
-use crate::write::{self, DISABLED};
-
-/// In front of the number of a user, or of an app, in keys of `GrantOf`.
-const OF_USER: u8 = 0;
-const OF_APP: u8 = 1;
+use crate::index::{self, DISABLED, OF_APP, OF_USER, owner_prefix};
+use crate::write;
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
     /// The account of a user.
@@ -222,12 +218,12 @@ impl Txn<'_> {
     }
 
     fn put_app(&mut self, id: AppId, app: Option<&App>) {
-        self.rows.put_point(PointTable::App, id.0, app.map(crate::accounts::Record::to_row));
+        self.rows.put_point(PointTable::App, id.0, app.map(Record::to_row));
     }
 
     fn mark_unused(&mut self, id: AppId, unused: bool) {
-        let row = unused.then(rows::Value::new);
-        self.rows.put_name(NameTable::UnusedApp, &id.0.to_be_bytes(), row);
+        let row = index::of_app(id, 0);
+        row.iter().for_each(|row| if unused { row.put(self.rows) } else { row.remove(self.rows) });
         self.total(|totals| match unused {
             true => totals.apps_unused += 1,
             false => totals.apps_unused -= 1,
@@ -236,53 +232,29 @@ impl Txn<'_> {
 
     /// Adds a grant.
     pub(crate) fn add_grant(&mut self, id: GrantId, grant: &Grant) {
-        self.put_grant(id, grant);
-        let owner = owner_key(id, grant);
-        self.rows.put_name(NameTable::GrantOf, &owner, Some(rows::Value::new()));
+        self.replace_grant(id, None, Some(grant));
         self.count_grant(grant, true);
     }
 
     /// Replaces `old` by `new`, which has the same app and user.
     pub(crate) fn change_grant(&mut self, id: GrantId, old: &Grant, new: &Grant) {
-        // A reader sees one row after the other: what permits something before and after must not be missing in between.
-        self.put_grant(id, new);
-        let (kept, secrets) = (new.secrets(), old.secrets());
-        for secret in secrets.into_iter().flatten().filter(|secret| !kept.contains(&Some(*secret)))
-        {
-            self.rows.put_name(NameTable::GrantSecret, &secret.0, None);
-        }
-        if let Some(at) = old.expires_ms().filter(|at| new.expires_ms() != Some(*at)) {
-            self.put_due(DueWork::ExpireGrant { grant: id }.at(at), None);
-        }
+        self.replace_grant(id, Some(old), Some(new));
     }
 
     /// Ends a grant, if it exists: its secrets permit nothing any more.
     pub(crate) fn remove_grant(&mut self, id: GrantId) {
         let Some(grant) = self.facts().grant(id) else { return };
-        self.take_grant(id, &grant);
-        self.rows.put_name(NameTable::GrantOf, &owner_key(id, &grant), None);
+        self.replace_grant(id, Some(&grant), None);
         self.count_grant(&grant, false);
         self.total(|totals| totals.revocations += 1);
     }
 
-    fn put_grant(&mut self, id: GrantId, grant: &Grant) {
-        self.rows.put_point(PointTable::Grant, id.0, Some(grant.to_row()));
-        for secret in grant.secrets().into_iter().flatten() {
-            self.rows.put_name(NameTable::GrantSecret, &secret.0, Some(rows::encode(&id.0)));
-        }
-        if let Some(at) = grant.expires_ms() {
-            self.put_due(DueWork::ExpireGrant { grant: id }.at(at), Some(0));
-        }
-    }
-
-    fn take_grant(&mut self, id: GrantId, grant: &Grant) {
-        self.rows.put_point(PointTable::Grant, id.0, None);
-        for secret in grant.secrets().into_iter().flatten() {
-            self.rows.put_name(NameTable::GrantSecret, &secret.0, None);
-        }
-        if let Some(at) = grant.expires_ms() {
-            self.put_due(DueWork::ExpireGrant { grant: id }.at(at), None);
-        }
+    fn replace_grant(&mut self, id: GrantId, old: Option<&Grant>, new: Option<&Grant>) {
+        let rows = |grant: Option<&Grant>| -> Vec<_> {
+            grant.into_iter().flat_map(|grant| index::of_grant(id, grant)).collect()
+        };
+        self.rows.put_point(PointTable::Grant, id.0, new.map(Record::to_row));
+        index::replace(self.rows, &rows(old), &rows(new));
     }
 
     /// Counts a grant by which an app acts for a user, or one that has ended.
@@ -298,19 +270,6 @@ impl Txn<'_> {
             _ => {}
         }
     }
-}
-
-/// The key of a grant in the list of its owner.
-pub(crate) fn owner_key(id: GrantId, grant: &Grant) -> Vec<u8> {
-    let prefix = match (grant.user, grant.app) {
-        (Some(user), _) => owner_prefix(OF_USER, user.0.into()),
-        (None, app) => owner_prefix(OF_APP, app.map_or(0, |app| app.0)),
-    };
-    [prefix.as_slice(), &id.0.to_be_bytes()].concat()
-}
-
-fn owner_prefix(kind: u8, owner: u64) -> Vec<u8> {
-    [&[kind][..], &owner.to_be_bytes()].concat()
 }
 
 fn number(bytes: &[u8]) -> Option<u64> {

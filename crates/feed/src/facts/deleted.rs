@@ -17,6 +17,7 @@ use super::whole;
 use super::{Facts, Txn, user_id};
 use crate::due::{Due, DueWork};
 use crate::ids::{PostId, UserId, UserRef};
+use crate::index;
 use crate::records::{Counts, User};
 use crate::remains::Remains;
 use crate::write;
@@ -167,7 +168,9 @@ impl Txn<'_> {
     pub fn remove_mention(&mut self, user: UserId, post: u64) {
         self.rows.put_member(SetTable::Mentions, user.0.into(), post, None);
         if let Some(first) = self.facts().conversation_of(user, post) {
-            write::direct_rows(self.rows, user, (PostId(post), first), false);
+            index::of_direct(user, (PostId(post), first))
+                .iter()
+                .for_each(|row| row.remove(self.rows));
         }
     }
 

@@ -7,12 +7,11 @@ use super::relation::Relation;
 use super::tables::eraser;
 use crate::effect::{Effect, Input, PostChange, StoryChange};
 use crate::ids::{PostId, StoryId, UserId};
+use crate::index;
 use crate::limits::ERASE_ROWS_MAX;
 use crate::post::Visibility;
 use crate::reaction::Reaction;
-use crate::row_counts::{
-    DIRECT_ROWS, MEDIA_ROWS, POLL_ROWS, POST_ROWS_LEAST, POST_ROWS_MAX, TAG_ROWS,
-};
+use crate::row_counts::{MEDIA_ROWS, POLL_ROWS, POST_OWN_ROWS, POST_ROWS_MAX};
 
 /// Rows of a story that is deleted.
 const STORY_ROWS: usize = 5;
@@ -105,15 +104,13 @@ pub(super) fn posts(erase: &mut Erase<'_, '_>) {
         let Some(post) = erase.txn.facts().stored_post(id) else {
             unreachable!("an author has rows of posts that are stored")
         };
-        let tags = TAG_ROWS * post.tags().len();
+        let rows = index::of_post(id, &post).count();
         let media = MEDIA_ROWS * post.media.len();
-        let poll = POLL_ROWS * post.poll.iter().len();
+        let poll = (POLL_ROWS - 1) * post.poll.iter().len();
+        // Notifications of mentions that edits added, of which a direct post has none.
         let is_direct = post.visibility == Visibility::Direct;
-        let direct = if is_direct { DIRECT_ROWS * (1 + post.mentions.len()) } else { 0 };
-        // Mentions that edits added, of which a direct post has none.
         let added = if post.edited.is_some() && !is_direct { post.mentions.len() } else { 0 };
-        let mentions = post.mentions.len() + added;
-        rows_left -= POST_ROWS_LEAST + mentions + direct + tags + media + poll;
+        rows_left -= POST_OWN_ROWS + rows + added + media + poll;
         erase.txn.remove_post(id, &post);
         let (author, change) = (post.author, PostChange::Deleted);
         let deleted = |user| Effect::Mention { post: id, author, user, change };

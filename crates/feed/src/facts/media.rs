@@ -1,9 +1,10 @@
 //! Facts about pictures: which there are, who owns them, which files they need, and what they take.
 
-use rows::{NameTable, Rows, Stamp, decode};
+use rows::{NameTable, Rows, Stamp, decode, encode};
 
 use super::{Facts, Txn};
 use crate::ids::UserId;
+use crate::index;
 use crate::limits;
 use crate::media::{FileHash, Media, MediaId, MediaSpace, MediaUse, ProfilePicture};
 use crate::refusal::Refusal;
@@ -101,20 +102,22 @@ pub(crate) fn space_of(media: &Media) -> MediaSpace {
 impl Txn<'_> {
     /// Stores a picture, or replaces it by one with the same owner and files. Counts it.
     pub(crate) fn put_media(&mut self, id: MediaId, media: &Media) {
-        let before = self.facts().media(id);
-        write::media(self.rows, id, media);
-        // Afterwards, and no other row: readers see each change at once.
-        if let Some(before) = before.as_ref().filter(|before| before.used != media.used) {
-            write::attached(self.rows, id, before.used);
-        }
-        self.count_media(media.owner, before.as_ref(), Some(media));
+        self.replace_media(id, self.facts().media(id).as_ref(), Some(media));
     }
 
     /// Removes a picture. Its files are removed later, if no other picture needs them.
     pub(crate) fn remove_media(&mut self, id: MediaId) {
         let Some(media) = self.facts().media(id) else { return };
-        write::remove_media(self.rows, id, &media);
-        self.count_media(media.owner, Some(&media), None);
+        self.replace_media(id, Some(&media), None);
+    }
+
+    fn replace_media(&mut self, id: MediaId, old: Option<&Media>, new: Option<&Media>) {
+        let rows = |media: Option<&Media>| media.map(|media| index::of_media(id, media));
+        self.rows.put_name(NameTable::Media, &id.0.to_be_bytes(), new.map(encode));
+        index::replace(self.rows, &rows(old).unwrap_or_default(), &rows(new).unwrap_or_default());
+        if let Some(media) = new.or(old) {
+            self.count_media(media.owner, old, new);
+        }
     }
 
     /// Makes pictures unattached, as many as their owner may have.

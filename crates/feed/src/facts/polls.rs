@@ -11,7 +11,7 @@ use super::{Facts, Txn};
 use crate::due::DueWork;
 use crate::ids::{PostId, UserId};
 use crate::limits;
-use crate::poll::{Poll, PollChoices, PollCounts, PollId};
+use crate::poll::{PollChoices, PollCounts, PollId};
 use crate::write;
 
 /// Rows of a vote: of its poll, and of its user.
@@ -93,33 +93,8 @@ impl Txn<'_> {
         self.change_counts(poll, |counts| counts.add(choices, before.is_none()));
     }
 
-    /// Stores that the poll of a post ends, and that nobody is notified of it.
-    pub(crate) fn put_poll_end(&mut self, post: PostId, poll: &Poll) {
-        self.put_due(poll.end_of(post), Some(0));
-    }
-
-    /// What a post had before an edit is another poll, or ends at another time.
-    pub(crate) fn replace_poll(&mut self, post: PostId, old: Option<&Poll>, new: Option<&Poll>) {
-        let end = |poll: &Poll| (poll.id, poll.ends_ms);
-        if old.map(end) == new.map(end) {
-            return;
-        }
-        if let Some(old) = old {
-            self.put_due(old.end_of(post), None);
-            if new.is_none_or(|new| new.id != old.id) {
-                self.forget_votes(old.id);
-            }
-        }
-        new.into_iter().for_each(|new| self.put_poll_end(post, new));
-    }
-
-    /// Removes the poll of a post that is deleted.
-    pub(super) fn remove_poll(&mut self, post: PostId, poll: &Poll) {
-        self.replace_poll(post, Some(poll), None);
-    }
-
     /// Leaves the votes of a poll to [`Txn::sweep_votes`].
-    fn forget_votes(&mut self, poll: PollId) {
+    pub(super) fn forget_votes(&mut self, poll: PollId) {
         self.rows.put_point(PointTable::PollCounts, poll.0, None);
         let one = Span { limit: 1, ..Span::ALL };
         if !self.rows.members(SetTable::PollVotes, poll.0, one).is_empty() {

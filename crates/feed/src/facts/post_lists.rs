@@ -5,10 +5,10 @@ use rows::{Rows, SetTable, Span};
 use super::tags::Tagged;
 use super::{Facts, Txn};
 use crate::ids::{PostId, UserId};
+use crate::index;
+use crate::index::{PublicList, pictures_of};
 use crate::limits::RELISTED_POSTS_MAX;
-use crate::list_rows::{self, PublicList, pictures_of};
 use crate::post::{Listed, Posted};
-use crate::records::Post;
 
 /// Replies that are read to count those of a post while some are about to be removed.
 const REPLIES_READ: usize = 1_000;
@@ -58,13 +58,6 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
 }
 
 impl Txn<'_> {
-    /// Removes a post of a disabled account from lists with posts of many users.
-    pub(super) fn unlist_hidden(&mut self, id: PostId, post: &Post) {
-        if self.facts().is_disabled(post.author) {
-            list_rows::replace(self.rows, id, &list_rows::shared_rows_of(post), &[]);
-        }
-    }
-
     /// Removes some posts of a user, from `from` on, from lists with posts of many users, or adds them again: what the state
     /// of the account now demands. Returns the first post that may be left, if any is.
     pub(crate) fn relist_posts(&mut self, user: UserId, from: PostId) -> Option<u64> {
@@ -74,9 +67,9 @@ impl Txn<'_> {
         let open = posts.iter().filter(|(_, listed)| listed.visibility().is_open());
         for (id, _) in open.filter(|(_, listed)| !listed.is_boost()) {
             let Some(post) = self.facts().stored_post(*id) else { continue };
-            let rows = list_rows::shared_rows_of(&post);
-            let (old, new) = if is_disabled { (&rows[..], &[][..]) } else { (&[][..], &rows[..]) };
-            list_rows::replace(self.rows, *id, old, new);
+            for row in index::shared_of_post(*id, &post) {
+                if is_disabled { row.remove(self.rows) } else { row.put(self.rows) }
+            }
         }
         let last = posts.last().filter(|_| posts.len() >= RELISTED_POSTS_MAX);
         last.map(|(post, _)| post.0 + 1)

@@ -7,11 +7,10 @@ use super::{Facts, Txn};
 use crate::boost::Boost;
 use crate::home_authors::HomeAuthors;
 use crate::ids::{PostId, UserId};
-use crate::list_rows;
+use crate::index;
 use crate::media::MediaUse;
 use crate::post::{Listed, Loaded, Posted, Visibility};
 use crate::records::Post;
-use crate::write;
 
 /// Posts of an author that are read to find the newest one that everybody may see.
 const NEWEST_READ: usize = 1_000;
@@ -181,50 +180,44 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
 }
 
 impl Txn<'_> {
-    /// Writes a post into its tables.
+    /// Writes a post with its rows.
     pub fn put_post(&mut self, id: PostId, post: &Post) {
-        write::post(self.rows, id, post);
-        for user in post.mentioned_others() {
-            write::mention(self.rows, user, (id, post));
+        self.replace_post(id, None, Some(post));
+    }
+
+    /// Replaces a post, and its rows in indexes.
+    pub(crate) fn replace_post(&mut self, id: PostId, old: Option<&Post>, new: Option<&Post>) {
+        let rows_of = |post: Option<&Post>| -> Vec<_> {
+            post.into_iter().flat_map(|post| index::of_post(id, post)).collect()
+        };
+        let (old, mut rows) = (rows_of(old), rows_of(new));
+        if new.is_some_and(|new| self.facts().is_disabled(new.author)) {
+            rows.retain(|row| row.shared_by().is_none());
         }
-        post.poll.iter().for_each(|poll| self.put_poll_end(id, poll));
-        self.unlist_hidden(id, post);
+        self.rows.put_point(PointTable::Post, id.0, new.map(Post::encode));
+        index::replace(self.rows, &old, &rows);
     }
 
     /// Replaces `old` by `new`, which has the same author, parent and visibility.
     pub fn edit_post(&mut self, id: PostId, old: &Post, new: &Post) {
         self.keep_version(id, old);
-        self.rows.put_point(PointTable::Post, id.0, Some(new.encode()));
         for user in old.mentioned_others().filter(|user| !new.mentions.contains(user)) {
             self.remove_mention_notice(user, id);
-            self.rows.put_member(SetTable::Mentions, user.0.into(), id.0, None);
         }
-        for user in new.mentioned_others().filter(|user| !old.mentions.contains(user)) {
-            write::mention(self.rows, user, (id, new));
-        }
-        self.edit_tags(id, old, new);
-        list_rows::replace(self.rows, id, &list_rows::rows_of(old), &list_rows::rows_of(new));
-        self.replace_poll(id, old.poll.as_ref(), new.poll.as_ref());
-        self.unlist_hidden(id, new);
+        self.replace_post(id, Some(old), Some(new));
+        let poll = |post: &Post| post.poll.as_ref().map(|poll| poll.id);
+        poll(old)
+            .filter(|_| poll(old) != poll(new))
+            .into_iter()
+            .for_each(|old| self.forget_votes(old));
     }
 
-    /// Removes a post from its tables. Replies to it stay, and still refer to it; reactions are removed later.
+    /// Removes a post with its rows. Replies to it stay, and still refer to it; reactions are removed later.
     pub fn remove_post(&mut self, id: PostId, post: &Post) {
-        self.rows.put_point(PointTable::Post, id.0, None);
-        self.rows.put_member(SetTable::AuthorPosts, post.author.0.into(), id.0, None);
-        write::direct(self.rows, post.author, (id, post), false);
-        for user in post.mentioned_others() {
-            if post.edited.is_some() {
-                self.remove_mention_notice(user, id);
-            }
-            self.rows.put_member(SetTable::Mentions, user.0.into(), id.0, None);
-            write::direct(self.rows, user, (id, post), false);
+        if post.edited.is_some() {
+            post.mentioned_others().for_each(|user| self.remove_mention_notice(user, id));
         }
-        list_rows::replace(self.rows, id, &list_rows::rows_of(post), &[]);
-        if let Some(parent) = post.in_reply_to {
-            self.rows.put_member(SetTable::Replies, parent.0, id.0, None);
-        }
-        self.remove_tags(id, post);
+        self.replace_post(id, Some(post), None);
         for media in &post.media {
             let used = self.facts().media(*media).map(|media| media.used);
             // One that is unattached since just now stays.
@@ -232,13 +225,13 @@ impl Txn<'_> {
                 self.remove_media(*media);
             }
         }
-        post.poll.iter().for_each(|poll| self.remove_poll(id, poll));
+        post.poll.iter().for_each(|poll| self.forget_votes(poll.id));
         if post.edited.is_some() {
             POST_VERSIONS.put(self.rows, id, &[]);
             self.forget_edit_notices(id, post);
         }
         match &post.boost {
-            Some(boost) => self.remove_boost(post.author, boost.post, id),
+            Some(boost) => self.uncount_boost(post.author, boost.post),
             None => self.forget_reactions(id, post.author),
         }
     }

@@ -176,9 +176,6 @@ impl Txn<'_> {
             self.rows.put_member(table, user.0.into(), stamp, None);
         }
         self.rows.put_member(SetTable::Reactions, post.0, reaction.item(user), None);
-        if reaction == Reaction::Boost {
-            self.rows.put_member(SetTable::Boosts, post.0, stamp, None);
-        }
     }
 
     fn count_reactions(&mut self, post: PostId, change: impl FnOnce(&mut PostCounts)) {
@@ -199,16 +196,8 @@ impl Txn<'_> {
         });
     }
 
-    /// Stores a boost that knows fewer earlier ones than before.
-    pub(crate) fn put_changed_boost(&mut self, id: PostId, post: &Post) {
-        let number = post.listed().number();
-        self.rows.put_point(PointTable::Post, id.0, Some(post.encode()));
-        self.rows.put_member(SetTable::AuthorPosts, post.author.0.into(), id.0, Some(number));
-    }
-
-    /// Removes a boost from what is stored of the boosted post, and counts it if that exists.
-    pub(super) fn remove_boost(&mut self, user: UserId, post: PostId, boost: PostId) {
-        self.remove_reaction_rows(user, post, Reaction::Boost, boost.0);
+    /// Counts a boost of a post no longer, if that exists.
+    pub(super) fn uncount_boost(&mut self, user: UserId, post: PostId) {
         if self.facts().stored_post_counts(post).boosts > 0 {
             self.count_reactions(post, |counts| {
                 step(&mut counts.boosts, false);
@@ -243,7 +232,7 @@ impl Txn<'_> {
         let (mut rows_left, mut boosts) = (rows, Vec::new());
         for (item, reaction, user, stamp) in &found {
             let boosted = match reaction {
-                Reaction::Boost => self.facts().listed_post(*user, PostId(*stamp)),
+                Reaction::Boost => self.facts().stored_post(PostId(*stamp)),
                 _ => None,
             };
             let rows = if boosted.is_some() { BOOST_ROWS } else { REACTION_ROWS };
@@ -251,11 +240,12 @@ impl Txn<'_> {
                 return (boosts, Some(*item));
             }
             rows_left -= rows;
-            self.remove_reaction_rows(*user, post, *reaction, *stamp);
-            if let Some(posted) = boosted {
-                self.rows.put_point(PointTable::Post, *stamp, None);
-                self.rows.put_member(SetTable::AuthorPosts, user.0.into(), *stamp, None);
-                boosts.push((*user, posted));
+            match boosted {
+                None => self.remove_reaction_rows(*user, post, *reaction, *stamp),
+                Some(boost) => {
+                    self.replace_post(PostId(*stamp), Some(&boost), None);
+                    boosts.push((*user, (PostId(*stamp), boost.listed())));
+                }
             }
         }
         let last = found.last().filter(|_| found.len() >= span.limit);

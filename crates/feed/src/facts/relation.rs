@@ -9,13 +9,13 @@ use rows::{PointTable, PutRows, Rows, SetTable, Totals, encode};
 
 use super::{Facts, Txn, step, step_total};
 use crate::ids::UserId;
+use crate::index;
 use crate::limits;
 use crate::mute::Mute;
 use crate::records::Counts;
 use crate::refusal::Refusal;
 use crate::row_counts::LIST_ROWS;
 use crate::text::Note;
-use crate::write;
 
 /// A relation of a user to another one.
 #[derive(Debug)]
@@ -109,8 +109,9 @@ pub const MUTES: Relation = Relation {
     is_across_blocks: true,
     end_rows: 1,
     end: |txn, user, other| {
-        let end = txn.facts().mute(user, other).and_then(|mute| mute.end_of(user, other));
-        end.into_iter().map(|end| txn.put_due(end, None)).count()
+        let mute = txn.facts().mute(user, other);
+        let rows = mute.and_then(|mute| index::of_mute(user, other, mute));
+        rows.iter().map(|row| row.remove(txn.rows)).count()
     },
     ..plain(
         [SetTable::Mutes, SetTable::MutedBy],
@@ -267,9 +268,7 @@ impl Relation {
 /// Writes that `user` mutes `other`, and when the mute ends. The user counts it.
 pub fn put_mute(rows: &mut (impl PutRows + ?Sized), user: UserId, other: UserId, mute: Mute) {
     MUTES.put(rows, user, other, Some(mute.number()));
-    if let Some(end) = mute.end_of(user, other) {
-        write::due(rows, end, Some(0));
-    }
+    index::of_mute(user, other, mute).iter().for_each(|row| row.put(rows));
 }
 
 /// Writes a note of a user about another one, which is not empty. The author counts it.

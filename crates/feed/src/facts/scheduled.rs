@@ -5,6 +5,7 @@ use rows::{NameTable, Rows, Stamp, decode};
 use super::{Facts, Txn};
 use crate::ids::ScheduledId;
 use crate::ids::UserId;
+use crate::index;
 use crate::limits;
 use crate::media::{MediaId, MediaUse};
 use crate::schedule::ScheduledPost;
@@ -45,13 +46,14 @@ impl Txn<'_> {
         (user, id): (UserId, ScheduledId),
         (before, after): (&ScheduledPost, &ScheduledPost),
     ) {
-        self.remove_scheduled(user, id, before.due_ms);
+        self.remove_scheduled(user, id, before);
         write::scheduled(self.rows, user, id, after);
     }
 
     /// Removes a scheduled post, but not its pictures.
-    pub(crate) fn remove_scheduled(&mut self, user: UserId, id: ScheduledId, due_ms: u64) {
-        write::remove_scheduled(self.rows, user, id, due_ms);
+    pub(crate) fn remove_scheduled(&mut self, user: UserId, id: ScheduledId, post: &ScheduledPost) {
+        self.rows.put_name(NameTable::Scheduled, &write::scheduled_key(user, id), None);
+        index::replace(self.rows, &index::of_scheduled(user, id, post), &[]);
     }
 
     /// Makes the pictures of a scheduled post that is removed unattached, as many as their owner may have, and removes the
@@ -70,8 +72,9 @@ impl Txn<'_> {
     /// of the user.
     pub(crate) fn erase_scheduled(&mut self, user: UserId, from: ScheduledId, limit: usize) {
         for id in self.facts().scheduled_of(user, from, limit.min(limits::SCHEDULED_MAX)) {
-            let due_ms = self.facts().scheduled(user, id).map_or(0, |post| post.due_ms);
-            self.remove_scheduled(user, id, due_ms);
+            if let Some(post) = self.facts().scheduled(user, id) {
+                self.remove_scheduled(user, id, &post);
+            }
         }
     }
 }

@@ -14,6 +14,7 @@ use rows::{PointTable, Rows, SetTable, Span, decode, encode};
 use super::{Facts, Txn, user_id};
 use crate::due::DueWork;
 use crate::ids::{StoryId, UserId};
+use crate::index;
 use crate::records::Story;
 use crate::stories::StoryRef;
 use crate::text::PostText;
@@ -111,9 +112,7 @@ impl Txn<'_> {
     /// Hides a story from every read, whatever the reader's clock, and has its other rows removed soon.
     pub fn hide_story(&mut self, id: StoryId, story: &Story) {
         self.end_story(id, story);
-        let removal = DueWork::RemoveStory { story: id };
-        self.put_due(removal.at(story.expires_ms), None);
-        self.put_due_now(removal);
+        self.put_due_now(DueWork::RemoveStory { story: id });
     }
 
     /// Counts a view of a live story by `viewer` and records it if it is their first; returns whether it
@@ -144,7 +143,7 @@ impl Txn<'_> {
         let hidden = Story { expires_ms: 0, ..*story };
         self.rows.put_point(PointTable::Story, id.0, Some(encode(&hidden)));
         self.rows.put_point(PointTable::StoryText, id.0, None);
-        self.rows.put_member(SetTable::AuthorStories, story.author.0.into(), id.0, None);
+        index::replace(self.rows, &index::of_story(id, story), &[]);
         hidden
     }
 

@@ -13,10 +13,11 @@ use super::erase::{self, Erase, VIEW_ROWS};
 use super::relation::{RELATIONS, Relation};
 use super::whole::{WHOLE_ROWS, WHOLE_TABLES};
 use super::{VOTE_ROWS, due};
-use crate::accounts::{Account, App, Grant, GrantId, Invite, Record as _};
+use crate::accounts::{Account, App, AppId, Grant, GrantId, Invite, Record as _};
 use crate::boost::PostCounts;
 use crate::command::Outcome;
-use crate::ids::{ScheduledId, UserId};
+use crate::ids::{PostId, SampleId, ScheduledId, StoryId, UserId};
+use crate::index::{IndexRow, Source};
 use crate::limits::ERASE_ROWS_MAX;
 use crate::list::{List, ListId};
 use crate::marker::Markers;
@@ -35,6 +36,11 @@ pub(crate) struct Declared {
     table: Table,
     /// Whether a row is a record, by its name and its value; none if all are.
     is_record: Option<RecordCheck>,
+    /// The record that a row of an index is of.
+    source: Option<fn(&IndexRow) -> Option<Source>>,
+    /// Whether the index is the list of an owner, in which each of these records is: without its record, a row says that it is
+    /// lost.
+    is_list: bool,
     /// Removes items that a deleted user has in the table, as many as a command may: ids after the id of the user. None if
     /// their rows are removed with the user, with others or at the end; or if they stay, or are of no user.
     erase: Option<fn(&mut Erase<'_, '_>)>,
@@ -48,10 +54,17 @@ macro_rules! declare {
     (@table Name $table:ident) => { Table::Name(NameTable::$table) };
     (@option) => { None };
     (@option $some:expr) => { Some($some) };
-    ($($kind:ident $table:ident $(, record $is_record:expr)? $(, erase $erase:expr)?;)*) => {
+    (@flag) => { false };
+    (@flag $some:expr) => { true };
+    ($(
+        $kind:ident $table:ident $(, record $is_record:expr)? $(, index $index:expr)? $(, list $list:expr)?
+        $(, erase $erase:expr)?;
+    )*) => {
         const DECLARED: &[Declared] = &[$(Declared {
             table: declare!(@table $kind $table),
             is_record: declare!(@option $($is_record)?),
+            source: declare!(@option $($index)? $($list)?),
+            is_list: declare!(@flag $($list)?),
             erase: declare!(@option $($erase)?),
         }),*];
     };
@@ -73,18 +86,19 @@ declare! {
     // Posts.
     Point Post, record |_, row| Post::try_decode(row).is_some();
     Point PostCounts, record |_, row| PostCounts::try_decode(row).is_some();
-    Set AuthorPosts, erase erase::posts;
-    Set Replies;
-    Set OpenReplies;
-    Set PostLists;
-    Set Boosts;
-    Set Mentions, erase |it| it.each(1 + DIRECT_ROWS, |txn, user, post| {
+    Set AuthorPosts, list |row| row.item().map(post), erase erase::posts;
+    Set Replies, index |row| row.item().map(post);
+    Set OpenReplies, index |row| row.item().map(post);
+    Set PostLists, index |row| row.item().map(post);
+    Set Boosts, index |row| row.item().map(post);
+    Set Mentions, index |row| row.item().map(post), erase |it| it.each(1 + DIRECT_ROWS, |txn, user, post| {
         txn.remove_mention(user, post);
     });
-    Set DirectPosts;
-    Name ConversationPost;
-    Name TagPost;
-    Name AuthorTag;
+    Set DirectPosts, index |row| row.item().map(post);
+    Name ConversationPost, index |row| row.id_before(0).map(newest_first);
+    // Its end is the author.
+    Name TagPost, index |row| row.id_before(4).map(newest_first);
+    Name AuthorTag, index |row| row.id_before(0).map(newest_first);
 
     // Reactions and votes.
     Set Reactions;
@@ -102,7 +116,7 @@ declare! {
     // Stories, which the sweep removes.
     Point Story, record is::<Story>;
     Point StoryText, record is::<PostText>;
-    Set AuthorStories, erase erase::stories;
+    Set AuthorStories, list |row| row.item().map(|id| Source::Story(StoryId(id))), erase erase::stories;
     Set StoryViews;
     Set Seen, erase |it| it.each(VIEW_ROWS, |txn, user, story| {
         txn.remove_view(user, story);
@@ -120,24 +134,25 @@ declare! {
     Name Media, record |name, row| {
         name.len() == 8 && try_decode::<Media>(row).is_some_and(|media| *encode(&media) == *row)
     };
-    Name MediaFile;
-    Name MediaOf, erase |it| it.each(MEDIA_ROWS, |txn, _, media| txn.remove_media(MediaId(media)));
+    Name MediaFile, index |row| row.id_before(0).map(media);
+    Name MediaOf, index |row| row.id_before(0).map(media), erase |it| it.each(MEDIA_ROWS, |txn, _, media| txn.remove_media(MediaId(media)));
     Name MediaSpace, record is::<MediaSpace>;
 
     // Accounts.
     Point Account, record |_, row| Account::try_of_row(row).is_some();
-    Name Email, record is::<UserId>;
+    Name Email, record is::<UserId>, index |row| row.value().map(Source::Account);
     Name Invite, record |name, row| name.len() == 32 && Invite::try_of_row(row).is_some();
     Point App, record |_, row| App::try_of_row(row).is_some();
     Point AppUses, record is::<u32>;
-    Name UnusedApp;
+    Name UnusedApp, index |row| row.id_before(0).map(|id| Source::App(AppId(id)));
     Point Grant, record |_, row| Grant::try_of_row(row).is_some();
-    Name GrantSecret, record |name, row| name.len() == 32 && is::<u64>(name, row);
-    Name GrantOf, erase |it| it.each(GRANT_ROWS, |txn, _, grant| txn.remove_grant(GrantId(grant)));
+    Name GrantSecret, record |name, row| name.len() == 32 && is::<u64>(name, row),
+        index |row| row.value().map(grant);
+    Name GrantOf, index |row| row.id_before(0).map(grant), erase |it| it.each(GRANT_ROWS, |txn, _, grant| txn.remove_grant(GrantId(grant)));
 
     // Samples.
     Point Sample, record is::<Sample>;
-    Set Samples;
+    Set Samples, list |row| row.item().map(|id| Source::Sample(SampleId(id)));
     Name SampleSet, record is::<SampleSet>;
     Name SampleLabel, record |name, row| name.len() > 8 && is::<u32>(name, row);
 
@@ -154,6 +169,23 @@ declare! {
     Name ClusterNode;
 }
 
+const fn post(id: u64) -> Source {
+    Source::Post(PostId(id))
+}
+
+/// The post whose id has all bits inverted in names.
+const fn newest_first(inverted: u64) -> Source {
+    post(!inverted)
+}
+
+const fn media(id: u64) -> Source {
+    Source::Media(MediaId(id))
+}
+
+const fn grant(id: u64) -> Source {
+    Source::Grant(GrantId(id))
+}
+
 fn is<T: DeserializeOwned>(_: &[u8], row: &[u8]) -> bool {
     try_decode::<T>(row).is_some()
 }
@@ -166,6 +198,18 @@ pub(crate) fn record_check(table: Table) -> Option<impl Fn(&[u8], &[u8]) -> bool
         declared.is_none_or(|check| check(name, row))
             && whole.is_none_or(|whole| whole.is_record(name, row))
     })
+}
+
+/// The tables of indexes.
+pub(crate) fn index_tables() -> impl Iterator<Item = Table> {
+    DECLARED.iter().filter(|of| of.source.is_some()).map(|of| of.table)
+}
+
+/// The record that a row of an index is of, and whether the index is a list in which each such record is.
+pub(crate) fn source(table: Table, row: &IndexRow) -> (Option<Source>, bool) {
+    let declared = DECLARED.iter().find(|of| of.table == table);
+    let source = declared.and_then(|of| of.source?(row));
+    (source, declared.is_some_and(|of| of.is_list))
 }
 
 /// The removal of what a deleted user has in a table, unless it is one of a relation.

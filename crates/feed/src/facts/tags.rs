@@ -8,8 +8,8 @@ use rows::{NameTable, Rows, Stamp, decode};
 use super::similar::similar;
 use super::{Facts, Txn};
 use crate::ids::{PostId, UserId};
+use crate::index;
 use crate::limits::{FEATURED_TAGS_MAX, FOLLOWED_TAGS_MAX};
-use crate::records::Post;
 use crate::tag::Tag;
 use crate::write;
 
@@ -33,13 +33,18 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         let Some(last) = before.0.checked_sub(1) else { return Vec::new() };
         let (tag, from) = ([tag.as_str().as_bytes(), &[0]].concat(), (!last).to_be_bytes());
         let posts = self.rows.names_under(NameTable::TagPost, &tag, &from, limit);
-        posts.iter().filter_map(|post| read_post(post)).collect()
+        let found = posts.iter().filter_map(|post| {
+            let (post, author) = post.split_first_chunk()?;
+            let author = u32::from_be_bytes(*author.first_chunk()?);
+            Some((PostId(!u64::from_be_bytes(*post)), UserId(author)))
+        });
+        found.collect()
     }
 
     /// Whether a public post by `author` has a hashtag.
     #[must_use]
     pub fn has_tag(&self, tag: &Tag, (post, author): Tagged) -> bool {
-        self.rows.name(NameTable::TagPost, &write::tag_post_key(tag, post, author)).is_some()
+        self.rows.name(NameTable::TagPost, &index::tag_post_key(tag, post, author)).is_some()
     }
 
     /// As [`Facts::tagged`], of one author.
@@ -119,28 +124,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     }
 }
 
-/// The post and its author at the end of a row's key.
-pub(crate) fn read_post(bytes: &[u8]) -> Option<Tagged> {
-    let (post, author) = bytes.split_first_chunk()?;
-    let author = u32::from_be_bytes(author.try_into().ok()?);
-    Some((PostId(!u64::from_be_bytes(*post)), UserId(author)))
-}
-
 impl Txn<'_> {
-    /// Replaces the hashtags of a post by those of its new text.
-    pub(super) fn edit_tags(&mut self, id: PostId, old: &Post, new: &Post) {
-        let tags = new.tags();
-        for tag in old.tags().iter().filter(|tag| !tags.contains(tag)) {
-            write::tag(self.rows, tag, (id, old.author), false);
-        }
-        tags.iter().for_each(|tag| write::tag(self.rows, tag, (id, new.author), true));
-    }
-
-    /// Removes the hashtags of a post.
-    pub(super) fn remove_tags(&mut self, id: PostId, post: &Post) {
-        post.tags().iter().for_each(|tag| write::tag(self.rows, tag, (id, post.author), false));
-    }
-
     /// Stores since when a profile shows a hashtag, or removes it.
     pub(crate) fn put_featured_tag(&mut self, user: UserId, tag: &Tag, since: Option<Stamp>) {
         write::featured_tag(self.rows, user, tag, since.map(|since| since.0));

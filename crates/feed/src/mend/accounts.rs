@@ -5,14 +5,12 @@
 
 use std::collections::BTreeMap;
 
-use rows::{NameTable, PointTable, RowsMut, Scan, SetTable, Value, decode, encode};
+use rows::{NameTable, PointTable, RowsMut, Scan, Value, decode, encode};
 
 use super::{From, Mend, Rows, at};
 use crate::accounts::{Account, AccountState, AppId, Grant, GrantId, Record as _};
-use crate::due::DueWork;
-use crate::facts::owner_key;
 use crate::ids::UserId;
-use crate::write::DISABLED;
+use crate::index;
 
 /// What is counted.
 #[derive(Debug, Default)]
@@ -39,7 +37,7 @@ impl Mend {
         key: u64,
         value: &[u8],
     ) {
-        let account = Account::of_row(value);
+        let mut account = Account::of_row(value);
         let Some(user) = step.user(key).filter(|user| !step.is_deleted(*user)) else {
             step.derived(format!("account of user {key}: there is no such user"));
             step.rows.put_point(PointTable::Account, key, None);
@@ -49,25 +47,15 @@ impl Mend {
         self.accounts.pending += u32::from(account.state == AccountState::Pending);
         if account.state == AccountState::Disabled {
             self.accounts.disabled += 1;
-            if step.set(SetTable::LockedUsers, key, DISABLED, Some(0)) {
-                step.derived(format!("account of user {key}: the row that it is disabled"));
-            }
         }
-        let Some(email) = &account.email else { return };
-        match step.facts().by_email(email) {
-            Some(owner) if owner == user => {}
-            // The row of the other user is as it should be: one of the two accounts is older.
-            Some(owner) if step.has_email(owner, &account) => {
-                step.lost(format!("account of user {key}: its e-mail address, which another has"));
-                let without = Account { email: None, ..account };
-                step.rows.put_point(PointTable::Account, key, Some(without.to_row()));
-            }
-            _ => {
-                step.derived(format!("account of user {key}: the row of its e-mail address"));
-                let name = email.as_str().as_bytes();
-                step.rows.put_name(NameTable::Email, name, Some(encode(&user)));
-            }
+        let owner = account.email.as_ref().and_then(|email| step.facts().by_email(email));
+        // The row of the other user is as it should be: one of the two accounts is older.
+        if owner.is_some_and(|owner| owner != user && step.has_email(owner, &account)) {
+            step.lost(format!("account of user {key}: its e-mail address, which another has"));
+            account.email = None;
+            step.rows.put_point(PointTable::Account, key, Some(account.to_row()));
         }
+        step.put_index(|| format!("account of user {key}"), index::of_account(user, &account));
     }
 
     pub(super) fn grant<R: Scan + RowsMut>(
@@ -91,17 +79,7 @@ impl Mend {
         if let (Some(app), Some(_)) = (grant.app, grant.user) {
             *self.accounts.uses.entry(app.0).or_default() += 1;
         }
-        let mut missing = false;
-        for secret in grant.secrets().into_iter().flatten() {
-            missing |= step.put_named(NameTable::GrantSecret, &secret.0, encode(&key));
-        }
-        missing |= step.put_named(NameTable::GrantOf, &owner_key(id, &grant), Value::new());
-        if let Some(at_ms) = grant.expires_ms() {
-            missing |= step.put_due(DueWork::ExpireGrant { grant: id }.at(at_ms));
-        }
-        if missing {
-            step.derived(format!("grant {}: rows are missing or wrong", at(key)));
-        }
+        step.put_index(|| format!("grant {}", at(key)), index::of_grant(id, &grant));
     }
 
     pub(super) fn app_uses<R: Scan + RowsMut>(
@@ -120,13 +98,9 @@ impl Mend {
 
     pub(super) fn app<R: Scan + RowsMut>(&mut self, step: &mut Rows<'_, R>, key: u64) {
         self.counted.last_stamp = self.counted.last_stamp.max(key);
-        if self.accounts.uses.contains_key(&key) {
-            return;
-        }
-        self.accounts.apps_unused += 1;
-        if step.put_named(NameTable::UnusedApp, &key.to_be_bytes(), Value::new()) {
-            step.derived(format!("app {}: nothing says that it is unused", at(key)));
-        }
+        let uses = self.accounts.uses.get(&key).copied().unwrap_or_default();
+        self.accounts.apps_unused += u32::from(uses == 0);
+        step.put_index(|| format!("app {}", at(key)), index::of_app(AppId(key), uses));
     }
 
     /// Puts uses of apps that had no row.
@@ -161,37 +135,5 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
     pub(super) fn remove_named(&mut self, table: NameTable, name: &[u8]) {
         self.derived(format!("{table:?} {}: nothing has it", name.escape_ascii()));
         self.rows.put_name(table, name, None);
-    }
-
-    pub(super) fn email(&mut self, name: &[u8], value: &[u8]) {
-        let account = self.facts().account(decode(value));
-        let email = account.and_then(|account| account.email);
-        if email.is_none_or(|email| email.as_str().as_bytes() != name) {
-            self.remove_named(NameTable::Email, name);
-        }
-    }
-
-    pub(super) fn grant_secret(&mut self, name: &[u8], value: &[u8]) {
-        let grant = self.facts().grant(GrantId(decode(value)));
-        let has = |grant: Grant| grant.secrets().into_iter().flatten().any(|hash| hash.0 == name);
-        if !grant.is_some_and(has) {
-            self.remove_named(NameTable::GrantSecret, name);
-        }
-    }
-
-    pub(super) fn grant_of(&mut self, name: &[u8]) {
-        let id = name.last_chunk().map(|id| GrantId(u64::from_be_bytes(*id)));
-        let has = |id| self.facts().grant(id).is_some_and(|grant| owner_key(id, &grant) == name);
-        if !id.is_some_and(has) {
-            self.remove_named(NameTable::GrantOf, name);
-        }
-    }
-
-    pub(super) fn unused_app(&mut self, name: &[u8]) {
-        let id = name.try_into().ok().map(|id| AppId(u64::from_be_bytes(id)));
-        let facts = self.facts();
-        if !id.is_some_and(|id| facts.app(id).is_some() && facts.app_uses(id) == 0) {
-            self.remove_named(NameTable::UnusedApp, name);
-        }
     }
 }

@@ -5,6 +5,7 @@ use rows::{RowsMut, Scan};
 
 use super::Rows;
 use crate::facts::relation::RELATIONS;
+use crate::index;
 use crate::mute::Mute;
 
 impl<R: Scan + RowsMut> Rows<'_, R> {
@@ -29,10 +30,9 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
 
     /// Adds the end of a mute.
     pub(super) fn mute(&mut self, owner: u64, item: u64, number: u64) {
-        let users = self.user(owner).zip(self.user(item));
-        let end = users.and_then(|(user, other)| Mute::of_number(number).end_of(user, other));
-        if end.is_some_and(|end| self.put_due(end)) {
-            self.derived(format!("Mutes {owner}, {item}: the row of its end is missing"));
+        if let Some((user, other)) = self.user(owner).zip(self.user(item)) {
+            let rows = index::of_mute(user, other, Mute::of_number(number));
+            self.put_index(|| format!("Mutes {owner}, {item}"), rows);
         }
     }
 }

@@ -5,6 +5,7 @@ use rows::{NameTable, RowsMut, Scan, Value};
 
 use super::{From, Mend, Rows};
 use crate::due::{Due, DueWork};
+use crate::index::IndexRow;
 
 impl Mend {
     /// Rows whose record must exist and say so. What removes rows begins again: some that it removed may be back, of an older
@@ -28,23 +29,6 @@ impl Mend {
     fn is_due<R: Scan + RowsMut>(&self, step: &Rows<'_, R>, due: Due) -> bool {
         let facts = step.facts();
         match due.work {
-            DueWork::RemoveStory { story } => facts
-                .stored_story(story)
-                .is_some_and(|story| story.expires_ms == 0 || story.expires_ms == due.at_ms),
-            DueWork::EndMute { user, other } => {
-                let mute = facts.mute(user, other);
-                mute.and_then(|mute| mute.end_of(user, other)) == Some(due)
-            }
-            DueWork::EndPoll { post } => {
-                let poll = facts.stored_post(post).and_then(|found| found.poll);
-                poll.is_some_and(|poll| poll.end_of(post) == due)
-            }
-            DueWork::Publish { user, id } => {
-                facts.scheduled(user, id).is_some_and(|post| post.due_ms == due.at_ms)
-            }
-            DueWork::RemoveMedia { media } => {
-                facts.media(media).and_then(|media| media.used.expires_ms()) == Some(due.at_ms)
-            }
             DueWork::NotifyOfEdit { post } => {
                 let edit = facts.stored_post(post).and_then(|post| post.edited);
                 edit.is_some_and(|edit| due.work.since(edit) == due)
@@ -52,9 +36,15 @@ impl Mend {
             DueWork::SweepReactions { post } => facts.stored_post(post).is_none(),
             DueWork::SweepVotes { poll } => !self.has_poll(step, poll.0),
             DueWork::Relist { user } => step.user(user.0.into()).is_some(),
-            DueWork::Erase { user } => facts.erasure_of(user) == Some(due),
-            DueWork::ExpireGrant { grant } => {
-                facts.grant(grant).and_then(|grant| grant.expires_ms()) == Some(due.at_ms)
+            // One that is only left to be removed does not say when.
+            DueWork::RemoveStory { story }
+                if facts.stored_story(story).is_some_and(|story| story.expires_ms == 0) =>
+            {
+                true
+            }
+            work => {
+                let row = IndexRow::due(due);
+                work.source().and_then(|source| facts.has_row(source, &row)) == Some(true)
             }
         }
     }

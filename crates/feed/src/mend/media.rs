@@ -7,6 +7,7 @@ use rows::{NameTable, PointTable, RowsMut, Scan, Stamp, decode, encode};
 use super::{From, Mend, Rows, at};
 use crate::facts::{media_id, space_of};
 use crate::ids::{PostId, UserId};
+use crate::index;
 use crate::media::{Media, MediaId, MediaSpace, MediaUse, ProfilePicture};
 use crate::records::{Post, User};
 use crate::write;
@@ -76,13 +77,8 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
             self.derived(format!("picture {}: nothing shows it", at(id.0)));
             media.used = MediaUse::Unattached { since: Stamp(id.0) };
         }
-        let mut missing = false;
-        for (table, name, value) in write::media_rows(id, &media) {
-            missing |= self.put_named(table, &name, value);
-        }
-        if missing {
-            self.derived(format!("picture {}: rows are missing or wrong", at(id.0)));
-        }
+        self.put_named(NameTable::Media, &id.0.to_be_bytes(), encode(&media));
+        self.put_index(|| format!("picture {}", at(id.0)), index::of_media(id, &media));
         Some(media)
     }
 
@@ -104,19 +100,6 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
                     ProfilePicture::Header => user.header == Some(id),
                 })
             }
-        }
-    }
-
-    /// A row of a list, whose picture must exist and belong there.
-    pub(super) fn listed_media(&mut self, table: NameTable, name: &[u8]) {
-        let id = name.last_chunk().map(|id| MediaId(u64::from_be_bytes(*id)));
-        let media = id.and_then(|id| Some((id, self.facts().media(id)?)));
-        let is_listed = media.is_some_and(|(id, media)| {
-            let mut rows = write::media_rows(id, &media).into_iter();
-            rows.any(|(other, key, _)| other == table && *key == *name)
-        });
-        if !is_listed {
-            self.remove_named(table, name);
         }
     }
 

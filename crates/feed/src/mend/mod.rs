@@ -11,6 +11,7 @@ mod accounts;
 mod blocks;
 mod counts;
 mod due;
+mod index;
 mod lists;
 mod media;
 mod notes;
@@ -22,7 +23,6 @@ mod records;
 mod relations;
 mod samples;
 mod stories;
-mod tags;
 mod users;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -116,6 +116,7 @@ impl Mend {
             Pass::WithText(relation, table) => step.with_text((relation, table), from.place),
             Pass::Records(table) => step.records(table, &from),
             Pass::Whole(table) => step.whole(table, &from.name),
+            Pass::Index(table) => step.index(table, &from),
             Pass::Names(table) => step.each_name(table, &from.name, |step, name, value| {
                 step.named(table, name, value);
             }),
@@ -181,18 +182,8 @@ impl Mend {
                 SetTable::DeletedUsers => self.deleted_user(step, owner, item),
                 SetTable::LockedUsers => step.locked_user(owner, item),
                 SetTable::ErasingUsers => self.erasing_user(step, (owner, item, number)),
-                SetTable::AuthorPosts => step.author_post(owner, item),
-                SetTable::Mentions => step.mention(owner, item),
-                SetTable::Replies => step.reply(owner, item),
-                SetTable::Boosts => step.boost_of_post(owner, item, number),
-                SetTable::PostLists | SetTable::OpenReplies => {
-                    step.listed_post((table, owner, number), item);
-                }
-                SetTable::DirectPosts => step.direct_post(owner, item, number),
-                SetTable::AuthorStories => step.author_story(owner, item, number),
                 SetTable::StoryViews => self.view(step, (table, SetTable::Seen), owner, item),
                 SetTable::Seen => self.view(step, (table, SetTable::StoryViews), owner, item),
-                SetTable::Samples => self.sample_of_set(step, owner, item),
                 SetTable::Blocks => step.block(owner, item),
                 SetTable::Mutes => step.mute(owner, item, number),
                 SetTable::Favourites => {
@@ -259,18 +250,10 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
     fn named(&mut self, table: NameTable, name: &[u8], value: &[u8]) {
         match table {
             NameTable::Handle => self.handle(name, value),
-            NameTable::Email => self.email(name, value),
-            NameTable::GrantSecret => self.grant_secret(name, value),
-            NameTable::GrantOf => self.grant_of(name),
-            NameTable::UnusedApp => self.unused_app(name),
-            NameTable::TagPost => self.tag_post(name),
-            NameTable::AuthorTag => self.author_tag(name),
             NameTable::FeaturedTag | NameTable::FollowedTag => self.user_tag(table, name),
-            NameTable::ConversationPost => self.conversation_post(name),
             NameTable::List => self.list(name),
             NameTable::ListMember => self.list_member(name),
             NameTable::ListedUser => self.listed_user(name),
-            NameTable::MediaFile | NameTable::MediaOf => self.listed_media(table, name),
             _ => {}
         }
     }

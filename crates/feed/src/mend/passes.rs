@@ -3,7 +3,7 @@
 use rows::{NameTable, PointTable, SetTable, Table};
 
 use crate::facts::relation::{RELATIONS, Relation};
-use crate::facts::tables::record_check;
+use crate::facts::tables::{index_tables, record_check};
 use crate::facts::whole::WHOLE_TABLES;
 
 /// The action for a row.
@@ -24,6 +24,8 @@ pub(super) enum Pass {
     Records(Table),
     /// All that an owner has of something.
     Whole(NameTable),
+    /// Removes rows of an index whose record does not have them.
+    Index(Table),
     Users,
     Counts,
     Samples,
@@ -47,7 +49,9 @@ pub(super) fn passes() -> Vec<Pass> {
     let records = Table::all().filter(|table| record_check(*table).is_some()).map(Pass::Records);
     let related = RELATIONS.into_iter().flat_map(relation);
     let whole = WHOLE_TABLES.into_iter().map(Pass::Whole);
-    records.chain(BEFORE_RELATIONS).chain(related).chain(LISTS).chain(whole).chain(LAST).collect()
+    let indexes = index_tables().map(Pass::Index);
+    let checked = records.chain(BEFORE_RELATIONS).chain(related).chain(LISTS);
+    checked.chain(whole).chain(LAST).chain(indexes).chain(COUNTED).collect()
 }
 
 fn relation(relation: &'static Relation) -> Vec<Pass> {
@@ -63,7 +67,7 @@ fn relation(relation: &'static Relation) -> Vec<Pass> {
     compare.chain([Pass::Complete(relation)]).chain(more).collect()
 }
 
-const BEFORE_RELATIONS: [Pass; 43] = [
+const BEFORE_RELATIONS: [Pass; 27] = [
     Pass::Pending,
     Pass::Members(SetTable::DeletedUsers),
     Pass::Members(SetTable::ErasingUsers),
@@ -71,32 +75,16 @@ const BEFORE_RELATIONS: [Pass; 43] = [
     Pass::Points(PointTable::User),
     Pass::Users,
     Pass::Points(PointTable::Account),
-    Pass::Names(NameTable::Email),
     Pass::Points(PointTable::Grant),
     Pass::Points(PointTable::AppUses),
     Pass::AppUses,
     Pass::Points(PointTable::App),
-    Pass::Names(NameTable::GrantSecret),
-    Pass::Names(NameTable::GrantOf),
-    Pass::Names(NameTable::UnusedApp),
     Pass::Points(PointTable::Post),
     Pass::Scheduled,
     Pass::Media,
-    Pass::Names(NameTable::MediaFile),
-    Pass::Names(NameTable::MediaOf),
     Pass::MediaSpaces,
-    Pass::Names(NameTable::TagPost),
-    Pass::Names(NameTable::AuthorTag),
     Pass::Names(NameTable::FeaturedTag),
     Pass::Names(NameTable::FollowedTag),
-    Pass::Members(SetTable::AuthorPosts),
-    Pass::Members(SetTable::Mentions),
-    Pass::Members(SetTable::Replies),
-    Pass::Members(SetTable::Boosts),
-    Pass::Members(SetTable::PostLists),
-    Pass::Members(SetTable::OpenReplies),
-    Pass::Members(SetTable::DirectPosts),
-    Pass::Names(NameTable::ConversationPost),
     Pass::Members(SetTable::Favourites),
     Pass::Members(SetTable::Bookmarks),
     Pass::Members(SetTable::Pins),
@@ -116,18 +104,16 @@ const LISTS: [Pass; 3] = [
     Pass::Names(NameTable::ListedUser),
 ];
 
-const LAST: [Pass; 13] = [
+const LAST: [Pass; 8] = [
     Pass::Points(PointTable::Markers),
     Pass::Members(SetTable::LockedUsers),
     Pass::Points(PointTable::Story),
-    Pass::Members(SetTable::AuthorStories),
     Pass::Points(PointTable::StoryText),
     Pass::Members(SetTable::StoryViews),
     Pass::Members(SetTable::Seen),
     Pass::Points(PointTable::Sample),
-    Pass::Members(SetTable::Samples),
     Pass::Samples,
-    Pass::Due,
-    Pass::Counts,
-    Pass::Totals,
 ];
+
+/// These follow from all records and their rows.
+const COUNTED: [Pass; 3] = [Pass::Due, Pass::Counts, Pass::Totals];

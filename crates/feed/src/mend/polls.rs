@@ -1,33 +1,24 @@
 //! Polls: votes by poll and by user agree, and the counts and the rows of ends follow from votes and posts. Scheduled
 //! posts: their author exists, and the row that says when they are due follows from theirs.
 
-use rows::{NameTable, PointTable, RowsMut, Scan, SetTable, Stamp, encode, try_decode};
+use rows::{NameTable, PointTable, RowsMut, Scan, SetTable, encode, try_decode};
 
 use super::{Mend, Rows, at};
 use crate::due::DueWork;
 use crate::ids::{PostId, ScheduledId, UserId, UserRef};
+use crate::index;
 use crate::media::MediaUse;
 use crate::poll::{Poll, PollChoices, PollCounts, PollId};
 use crate::schedule::ScheduledPost;
 use crate::write;
 
 impl Mend {
-    /// The poll of a post. One that has not ended has a row of its end.
-    pub(super) fn poll_of_post<R: Scan + RowsMut>(
-        &mut self,
-        step: &mut Rows<'_, R>,
-        key: u64,
-        poll: &Poll,
-    ) {
+    /// The poll of a post.
+    pub(super) fn poll_of_post(&mut self, key: u64, poll: &Poll) {
         if poll.id.0 != key {
             self.polls.insert(poll.id.0);
         }
         self.counted.last_stamp = self.counted.last_stamp.max(poll.id.0);
-        let last = step.rows.totals().last_stamp.map_or(0, Stamp::unix_ms);
-        // All whom the end of an earlier one concerns may be notified.
-        if !poll.is_over(last) && step.put_due(poll.end_of(PostId(key))) {
-            step.derived(format!("post {}: the row of the end of its poll is missing", at(key)));
-        }
     }
 
     pub(super) fn has_poll<R: Scan + RowsMut>(&self, step: &Rows<'_, R>, poll: u64) -> bool {
@@ -118,7 +109,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         let exists = self.user(user.0.into()).is_some_and(|user| !self.is_gone(user));
         if !exists || post.post.author != UserRef::Id(user) {
             self.lost(format!("{what}: there is no such user"));
-            write::remove_scheduled(self.rows, user, id, post.due_ms);
+            self.remove_scheduled((user, id), post);
             return;
         }
         let is_held = |media: &crate::media::MediaId| {
@@ -131,14 +122,17 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         if kept.media != post.media && !self.is_deleted(user) {
             self.lost(format!("{what}: {} pictures", post.media.len() - kept.media.len()));
             if kept.media.is_empty() && kept.post.text.as_str().is_empty() {
-                write::remove_scheduled(self.rows, user, id, post.due_ms);
+                self.remove_scheduled((user, id), post);
                 return;
             }
             write::scheduled(self.rows, user, id, &kept);
         }
-        if self.put_due(DueWork::Publish { user, id }.at(post.due_ms)) {
-            self.derived(format!("{what}: the row of its time is missing"));
-        }
+        self.put_index(|| what, index::of_scheduled(user, id, post));
+    }
+
+    fn remove_scheduled(&mut self, (user, id): (UserId, ScheduledId), post: &ScheduledPost) {
+        self.rows.put_name(NameTable::Scheduled, &write::scheduled_key(user, id), None);
+        index::replace(self.rows, &index::of_scheduled(user, id, post), &[]);
     }
 }
 

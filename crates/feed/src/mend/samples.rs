@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rows::{NameTable, PointTable, RowsMut, Scan, SetTable, decode, encode};
+use rows::{NameTable, RowsMut, Scan, SetTable, decode, encode};
 
 use super::{From, Mend, Rows};
 use crate::ids::SampleSetId;
@@ -37,26 +37,6 @@ impl Mend {
         *set.labels.entry(sample.label).or_default() += 1;
         if step.set(SetTable::Samples, set.id.0, key, Some(0)) {
             step.derived(format!("sample {key}: the row of its set is missing"));
-        }
-    }
-
-    pub(super) fn sample_of_set<R: Scan + RowsMut>(
-        &mut self,
-        step: &mut Rows<'_, R>,
-        owner: u64,
-        item: u64,
-    ) {
-        let row = step.rows.point(PointTable::Sample, item);
-        let sample: Option<Sample> = row.map(|row| decode(&row));
-        let set = sample.as_ref().and_then(|sample| self.sets.get(&sample.set));
-        if set.is_none_or(|set| set.id.0 != owner) {
-            let what = format!("sample {item}: it is lost");
-            if sample.is_none() {
-                step.lost(what);
-            } else {
-                step.derived(format!("Samples {owner}, {item}: the sample is of another set"));
-            }
-            step.set(SetTable::Samples, owner, item, None);
         }
     }
 

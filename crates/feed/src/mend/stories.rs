@@ -8,8 +8,8 @@ use rows::{PointTable, RowsMut, Scan, SetTable, Span, decode, encode};
 use super::{Mend, Rows, at};
 use crate::due::DueWork;
 use crate::ids::StoryId;
+use crate::index;
 use crate::records::Story;
-use crate::write;
 
 impl Mend {
     pub(super) fn story<R: Scan + RowsMut>(
@@ -36,37 +36,21 @@ impl Mend {
                 "story {} of user {author}: its text is lost, and the story is deleted",
                 at(key)
             ));
-            let expiry = DueWork::RemoveStory { story: StoryId(key) }.at(story.expires_ms);
-            write::due(step.rows, expiry, None);
+            index::replace(step.rows, &index::of_story(StoryId(key), &story), &[]);
             story.expires_ms = 0;
         }
-        let mut missing = Vec::new();
-        let listed = (story.expires_ms > 0).then_some(story.expires_ms);
-        if step.set(SetTable::AuthorStories, author, key, listed) {
-            missing.push("by author");
-        }
         let removal = DueWork::RemoveStory { story: StoryId(key) };
-        let is_missing = match listed {
-            Some(expires_ms) => step.put_due(removal.at(expires_ms)),
-            None => step.put_pending(removal),
-        };
-        if is_missing {
-            missing.push("by the time at which it is removed");
+        if story.expires_ms == 0 && step.put_pending(removal) {
+            step.derived(format!("story {}: nothing has it removed", at(key)));
         }
+        step.put_index(|| format!("story {}", at(key)), index::of_story(StoryId(key), &story));
         let span = Span { limit: story.views as usize + 1, ..Span::ALL };
         let views = step.rows.members(SetTable::StoryViews, key, span).len() as u32;
         if views > story.views && !self.ephemeral_ahead {
             story.views = step.rows.members(SetTable::StoryViews, key, Span::ALL).len() as u32;
-            missing.push("the number of views");
+            step.derived(format!("story {}: the number of views is wrong", at(key)));
         }
         step.put(PointTable::Story, key, Some(encode(&story)));
-        if !missing.is_empty() {
-            step.derived(format!(
-                "story {}: rows are missing or wrong: {}",
-                at(key),
-                missing.join(", ")
-            ));
-        }
     }
 
     /// Whether a story that ephemeral rows are about must exist.
@@ -113,23 +97,6 @@ impl Mend {
             // When it was viewed is unknown: the story's time is certainly not later.
             let number = if opposite == SetTable::Seen { 0 } else { StoryId(story).unix_ms() };
             step.set(opposite, item, owner, Some(number));
-        }
-    }
-}
-
-impl<R: Scan + RowsMut> Rows<'_, R> {
-    pub(super) fn author_story(&mut self, owner: u64, item: u64, number: u64) {
-        let story = self.facts().stored_story(StoryId(item));
-        let is_right = story
-            .is_some_and(|story| u64::from(story.author.0) == owner && story.expires_ms == number);
-        if !is_right {
-            let what = format!("story {} of user {owner}: it is lost", at(item));
-            if story.is_none() {
-                self.lost(what);
-            } else {
-                self.derived(format!("AuthorStories {owner}, {item}: the story is not the user's"));
-            }
-            self.rows.put_member(SetTable::AuthorStories, owner, item, None);
         }
     }
 }

@@ -6,11 +6,12 @@ use super::{From, Mend, Rows, STEP_ROWS};
 use crate::accounts::AccountState;
 use crate::due::DueWork;
 use crate::ids::UserId;
+use crate::index::{DISABLED, IndexRow};
 use crate::limits;
 use crate::marker::Markers;
 use crate::records::User;
+use crate::tag::Tag;
 use crate::text::Handle;
-use crate::write::DISABLED;
 
 impl<R: Scan + RowsMut> Rows<'_, R> {
     pub(super) fn is_deleted(&self, user: UserId) -> bool {
@@ -58,6 +59,18 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         if !user.is_some_and(|user| item == 0 || item == DISABLED && is_disabled(user)) {
             self.derived(format!("LockedUsers {owner}, {item}: there is no such user"));
             self.set(SetTable::LockedUsers, owner, item, None);
+        }
+    }
+
+    /// A hashtag that a profile shows, or that a user follows.
+    pub(super) fn user_tag(&mut self, table: NameTable, name: &[u8]) {
+        let user = name.first_chunk().map(|user| u32::from_be_bytes(*user));
+        let user = user.and_then(|user| self.user(user.into()));
+        let tag = name.get(4..).and_then(|tag| std::str::from_utf8(tag).ok());
+        let is_tag = tag.is_some_and(|tag| Tag::parse(tag).is_ok());
+        let exists = user.is_some_and(|user| !self.is_gone(user));
+        if !is_tag || !exists {
+            self.remove_named(table, name);
         }
     }
 
@@ -196,9 +209,8 @@ impl Mend {
             return;
         };
         self.counted.erasing += 1;
-        if step.put_due(DueWork::Erase { user: id }.at(deleted_ms)) {
-            step.derived(format!("user {item}: nothing has the user's rows removed"));
-        }
+        let erasure = IndexRow::due(DueWork::Erase { user: id }.at(deleted_ms));
+        step.put_index(|| format!("deleted user {item}"), [erasure]);
         if !step.is_deleted(id) {
             step.derived(format!(
                 "user {item}: the row that says that the user was deleted is missing"

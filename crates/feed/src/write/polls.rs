@@ -2,8 +2,8 @@
 
 use rows::{NameTable, PointTable, PutRows, SetTable, Value, encode};
 
-use crate::due::DueWork;
 use crate::ids::{ScheduledId, UserId};
+use crate::index;
 use crate::poll::{PollChoices, PollCounts, PollId};
 use crate::schedule::ScheduledPost;
 
@@ -33,17 +33,7 @@ pub fn scheduled(
     post: &ScheduledPost,
 ) {
     rows.put_name(NameTable::Scheduled, &scheduled_key(user, id), Some(encode(post)));
-    super::due(rows, DueWork::Publish { user, id }.at(post.due_ms), Some(0));
-}
-
-pub(crate) fn remove_scheduled(
-    rows: &mut (impl PutRows + ?Sized),
-    user: UserId,
-    id: ScheduledId,
-    due_ms: u64,
-) {
-    rows.put_name(NameTable::Scheduled, &scheduled_key(user, id), None);
-    super::due(rows, DueWork::Publish { user, id }.at(due_ms), None);
+    index::of_scheduled(user, id, post).iter().for_each(|row| row.put(rows));
 }
 
 pub(crate) fn scheduled_key(user: UserId, id: ScheduledId) -> Value {

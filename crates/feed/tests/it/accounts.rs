@@ -41,7 +41,7 @@ fn scopes(names: &str) -> AccessScopes {
     AccessScopes::parse(names).unwrap()
 }
 
-fn run(world: &mut World, command: AccountCommand) -> Outcome {
+pub(crate) fn run(world: &mut World, command: AccountCommand) -> Outcome {
     world.run(Command::Account(command))
 }
 
@@ -65,7 +65,7 @@ fn log_in(user: UserId, session: SecretHash) -> AccountCommand {
     AccountCommand::LogIn { user, password: password(OLD), session }
 }
 
-fn register_app(world: &mut World) -> AppId {
+pub(crate) fn register_app(world: &mut World) -> AppId {
     let app = AppRequest {
         name: AppName::parse("an app").unwrap(),
         website: None,
@@ -79,7 +79,12 @@ fn register_app(world: &mut World) -> AppId {
     }
 }
 
-fn authorize(app: AppId, user: UserId, code: u8, challenge: Option<u8>) -> AccountCommand {
+pub(crate) fn authorize(
+    app: AppId,
+    user: UserId,
+    code: u8,
+    challenge: Option<u8>,
+) -> AccountCommand {
     AccountCommand::Authorize {
         user,
         app,
@@ -113,7 +118,7 @@ fn permits(world: &World, token: SecretHash) -> bool {
 }
 
 /// `ada` and `bob` have accounts, and there is an app.
-fn world() -> (World, AppId) {
+pub(crate) fn world() -> (World, AppId) {
     let mut world = World::new();
     run(&mut world, open(0, Some("ada@example.org"))).unwrap();
     run(&mut world, open(1, None)).unwrap();

@@ -14,9 +14,11 @@ use feed::tagged::{self, TagQuery};
 use feed::thread::descendants;
 use feed::{
     Command, Cursor, Done, Facts, Handle, Mend, NewPost, Page, PostEdit, PostId, PostText,
-    Reaction, Tag, UserId, Viewer, Visibility, Visible, profile, timeline, write,
+    Reaction, Tag, UserId, Viewer, Visibility, Visible, profile, timeline,
 };
-use rows::{NameTable, PointTable, Rows, Scan as _, SetTable, Span, Stamp, Totals, Value};
+use rows::{
+    NameTable, PointTable, PutRows as _, Rows, Scan as _, SetTable, Span, Stamp, Totals, Value,
+};
 use testkit::MemoryRows;
 
 /// Rows that a page of a profile, a thread or a home reads at most: five times 4,096, and the last of these reads.
@@ -102,7 +104,12 @@ fn query(any: &str, all: &str, none: &str) -> TagQuery {
 /// Gives hashtags to a post by `author` with this id.
 fn put(world: &mut World, names: &str, post: u64, author: u32) {
     for tag in tags(names) {
-        write::tag(&mut world.rows, &tag, (PostId(post), UserId(author)), true);
+        let (tag, author, post) = (tag.as_str(), author.to_be_bytes(), (!post).to_be_bytes());
+        let by_tag = [tag.as_bytes(), &[0], &post, &author].concat();
+        let by_author = [&author, tag.as_bytes(), &[0], &post].concat();
+        for (table, name) in [(NameTable::TagPost, by_tag), (NameTable::AuthorTag, by_author)] {
+            world.rows.put_name(table, &name, Some(Value::new()));
+        }
     }
 }
 

@@ -9,6 +9,7 @@ mod conversations;
 mod deleted_users;
 mod filters;
 mod home;
+mod indexes;
 mod lists;
 mod long_pages;
 mod markers;

@@ -15,7 +15,7 @@ fn file(content: u8, bytes: u32) -> MediaFile {
     MediaFile { hash: FileHash([content; 32]), bytes, is_png: false, width: 8, height: 4 }
 }
 
-fn new(owner: u32, content: u8) -> NewMedia {
+pub(crate) fn new(owner: u32, content: u8) -> NewMedia {
     NewMedia {
         owner: id(owner),
         key: MediaKey([content; 16]),
@@ -32,7 +32,7 @@ fn run(world: &mut World, command: MediaCommand) -> Outcome {
     world.run(Command::Media(command))
 }
 
-fn added(world: &mut World, new: NewMedia) -> MediaId {
+pub(crate) fn added(world: &mut World, new: NewMedia) -> MediaId {
     match run(world, MediaCommand::Add(Box::new(new))) {
         Ok(Done::Media(MediaDone::Added(media))) => media,
         other => panic!("{other:?}"),
@@ -45,7 +45,7 @@ fn publish(world: &mut World, author: u32, text: &str, media: &[MediaId]) -> Out
     run(world, MediaCommand::Publish(Box::new(new)))
 }
 
-fn published(world: &mut World, author: u32, text: &str, media: &[MediaId]) -> PostId {
+pub(crate) fn published(world: &mut World, author: u32, text: &str, media: &[MediaId]) -> PostId {
     match publish(world, author, text, media) {
         Ok(Done::Posted(post)) => post,
         other => panic!("{other:?}"),

@@ -240,7 +240,7 @@ fn world_of(acts: &[Act]) -> World {
     world
 }
 
-fn mend(rows: &mut MemoryRows) -> Vec<Finding> {
+pub(crate) fn mend(rows: &mut MemoryRows) -> Vec<Finding> {
     let (mut check, mut findings) = (Mend::new(false), Vec::new());
     while check.step(rows, &mut |finding| findings.push(finding)) {}
     findings
@@ -255,6 +255,7 @@ fn derived(rows: &MemoryRows) -> Vec<(SetTable, u64, u64)> {
         SetTable::Seen,
         SetTable::Samples,
         SetTable::Replies,
+        SetTable::Boosts,
     ];
     let related = RELATIONS.into_iter().flat_map(Relation::tables);
     // Only the row of who mutes has the end.

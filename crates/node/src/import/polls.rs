@@ -24,7 +24,6 @@ fn options(line: &poll_lines::Poll<'_>) -> Result<PollOptions, Wrong> {
 
 /// The poll of a post. One that had not ended when the file was written ends, and its voters are notified.
 pub(super) fn poll(
-    loader: &mut Loader,
     ids: &mut Ids,
     post: PostId,
     line: &poll_lines::Poll<'_>,
@@ -40,11 +39,7 @@ pub(super) fn poll(
     }
     let (multiple, hide_totals) = (line.multiple, line.hide_totals);
     let id = PollId(id.0);
-    let poll = Poll { id, options: options(line)?, multiple, hide_totals, ends_ms };
-    if !poll.is_over(ids.last_ms()) {
-        write::due(loader, poll.end_of(post), Some(0));
-    }
-    Ok(poll)
+    Ok(Poll { id, options: options(line)?, multiple, hide_totals, ends_ms })
 }
 
 /// The votes of the last poll so far.

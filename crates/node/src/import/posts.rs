@@ -85,7 +85,7 @@ impl Posts {
         self.flush(loader);
         let media = pictures.of_post(loader, ids, (author, id), &line.media)?;
         let poll = match &line.poll {
-            Some(line) => Some(self.poll(loader, ids, id, line)?),
+            Some(line) => Some(self.poll(ids, id, line)?),
             None => None,
         };
         if poll.is_some() && !media.is_empty() {
@@ -108,7 +108,7 @@ impl Posts {
             conversation,
             thread,
         };
-        write::post(loader, id, &post);
+        write::post(loader, id, &post, ids.last_ms(), |user| users.is_deleted(user));
         if !versions.is_empty() {
             POST_VERSIONS.put(loader, id, &versions);
         }
@@ -116,9 +116,6 @@ impl Posts {
         let last_boosts = Vec::new();
         let votes = post.poll.clone().map(|poll| Votes::new(author, poll));
         self.last = Some(LastPost { id, author, visibility, reply_to, counts, last_boosts, votes });
-        for user in post.mentioned_others().filter(|user| !users.is_deleted(*user)) {
-            write::mention(loader, user, (id, &post));
-        }
         Ok(())
     }
 }
@@ -148,7 +145,7 @@ impl Posts {
                 let boost = post.boost(stamp, user, earlier?)?;
                 users.count_post(user, boost.visibility)?;
                 self.boosts += 1;
-                write::post(loader, PostId(stamp), &boost);
+                write::post(loader, PostId(stamp), &boost, 0, |user| users.is_deleted(user));
                 return Ok(());
             }
             Reaction::Favourite => post.counts.favourites += 1,
@@ -172,12 +169,11 @@ impl Posts {
     /// The poll of a post, which no other post has.
     fn poll(
         &mut self,
-        loader: &mut Loader,
         ids: &mut Ids,
         post: PostId,
         line: &poll_lines::Poll<'_>,
     ) -> Result<Poll, Wrong> {
-        let poll = polls::poll(loader, ids, post, line)?;
+        let poll = polls::poll(ids, post, line)?;
         let is_edited = poll.id.0 != post.0;
         if self.edited_polls.contains(&poll.id) || is_edited && !self.edited_polls.insert(poll.id) {
             return Err(format!("another post has the poll {}", poll.id.0).into());

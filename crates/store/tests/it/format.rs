@@ -363,7 +363,12 @@ fn write_tags_and_boosts(rows: &mut dyn RowsMut) {
     let (tag, user) = (Tag::parse("tag").unwrap(), UserRef::Id(UserId(1)));
     run(rows, 150, Command::FeatureTag { user, tag: tag.clone(), on: true });
     // The counts of most users are no numbers of rows here, so not by a command.
-    write::tag(rows, &tag, (PostId(TAGGED), UserId(1)), true);
+    let (tag, post) = (tag.as_str().as_bytes(), (!TAGGED).to_be_bytes());
+    let by_tag = [tag, &[0], &post, &[0, 0, 0, 1]].concat();
+    let by_author = [&[0, 0, 0, 1], tag, &[0], &post].concat();
+    for (table, name) in [(NameTable::TagPost, by_tag), (NameTable::AuthorTag, by_author)] {
+        rows.put_name(table, &name, Some(Value::new()));
+    }
 }
 
 const TAGGED: u64 = 151 << 22;

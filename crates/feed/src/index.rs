@@ -1,0 +1,389 @@
+//! Rows of indexes: which rows of other tables a record has is said here and nowhere else. Writing a record, replacing it,
+//! removing it, and the check that its rows are there and no others, follow from it; `facts/tables.rs` says of each
+//! table which record a row of it is of.
+//!
+//! **Invariant:** readers see one row after the other, so what a record has before and after a change is there all the time.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rows::{NameTable, PutRows, Rows, SetTable, Value, decode, encode};
+
+use crate::accounts::{Account, AccountState, AppId, Grant, GrantId};
+use crate::due::{Due, DueWork};
+use crate::ids::{PostId, SampleId, ScheduledId, StoryId, UserId};
+use crate::media::{Media, MediaFile, MediaId};
+use crate::mute::Mute;
+use crate::notification::added_at;
+use crate::post::Visibility;
+use crate::reaction::Reaction;
+use crate::records::{Post, Story};
+use crate::schedule::ScheduledPost;
+use crate::tag::Tag;
+
+/// A row of an index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum IndexRow {
+    /// Table, owner, item and number.
+    Member(SetTable, u64, u64, u64),
+    /// Table, name and value. What is due has no value here: its row says how far it is.
+    Name(NameTable, Value, Value),
+}
+
+/// A list of posts for everybody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PublicList {
+    /// Posts of the public timeline: public, neither a boost nor a reply to another user.
+    Posts,
+    /// Those of them with pictures.
+    Pictures,
+}
+
+impl PublicList {
+    /// All of them.
+    pub(crate) const ALL: [Self; 2] = [Self::Posts, Self::Pictures];
+
+    /// The owner of its rows.
+    pub(crate) const fn owner(self) -> u64 {
+        match self {
+            Self::Posts => 0,
+            Self::Pictures => 1,
+        }
+    }
+}
+
+/// Owner of the list of an author's posts with pictures.
+pub(crate) fn pictures_of(author: UserId) -> u64 {
+    1 << 32 | u64::from(author.0)
+}
+
+/// The item of `LockedUsers` of a user whose account is disabled.
+pub(crate) const DISABLED: u64 = 1;
+
+/// Rows of a post.
+pub(crate) fn of_post(id: PostId, post: &Post) -> impl Iterator<Item = IndexRow> {
+    let author = u64::from(post.author.0);
+    let member = move |table, owner, number| IndexRow::Member(table, owner, id.0, number);
+    let by_author = member(SetTable::AuthorPosts, author, post.listed().number());
+    let visibility = post.visibility as u64;
+    let reply = post.in_reply_to.map(|parent| member(SetTable::Replies, parent.0, visibility));
+    let boost = post.boost.iter().flat_map(move |boost| {
+        let (of, item) = (boost.post.0, Reaction::Boost.item(post.author));
+        let reaction = IndexRow::Member(SetTable::Reactions, of, item, id.0);
+        [reaction, member(SetTable::Boosts, of, author)]
+    });
+    let has_pictures = post.boost.is_none() && !post.media.is_empty();
+    let pictures = has_pictures
+        .then(|| member(SetTable::PostLists, pictures_of(post.author), post.listed().number()));
+    let mentions = post
+        .mentioned_others()
+        .map(move |user| member(SetTable::Mentions, user.0.into(), post.mention_number()));
+    let direct = post.conversation_or(id).into_iter().flat_map(move |first| {
+        let users = std::iter::once(post.author).chain(post.mentioned_others());
+        users.flat_map(move |user| of_direct(user, (id, first)))
+    });
+    let end = post.poll.iter().map(move |poll| IndexRow::due(poll.end_of(id)));
+    let tags = std::iter::once_with(move || post.tags()).flatten().flat_map(move |tag| {
+        let name = |table, key| IndexRow::Name(table, key, Value::new());
+        let by_author = author_tag_key(post.author, &tag, id);
+        [
+            name(NameTable::TagPost, tag_post_key(&tag, id, post.author)),
+            name(NameTable::AuthorTag, by_author),
+        ]
+    });
+    std::iter::once(by_author)
+        .chain(reply)
+        .chain(boost)
+        .chain(shared_of_post(id, post))
+        .chain(pictures)
+        .chain(mentions)
+        .chain(direct)
+        .chain(end)
+        .chain(tags)
+}
+
+/// The rows of a post in lists that have posts of many users. A post of a disabled account has none of them, so it neither
+/// delays a page nor displaces another post from it. Its rows in hashtags stay.
+pub(crate) fn shared_of_post(id: PostId, post: &Post) -> impl Iterator<Item = IndexRow> {
+    let row = move |table, owner| IndexRow::Member(table, owner, id.0, post.author.0.into());
+    let is_post = post.boost.is_none();
+    let is_open = is_post && post.visibility.is_open();
+    let is_public = is_post && post.visibility == Visibility::Public;
+    let is_public = is_public && !post.listed().is_reply_by(post.author);
+    let has_pictures = is_public && !post.media.is_empty();
+    let list =
+        move |is_in: bool, list: PublicList| is_in.then(|| row(SetTable::PostLists, list.owner()));
+    let reply = post.in_reply_to.filter(|_| is_open);
+    let reply = reply.map(|parent| row(SetTable::OpenReplies, parent.0)).into_iter();
+    reply.chain(list(is_public, PublicList::Posts)).chain(list(has_pictures, PublicList::Pictures))
+}
+
+/// The rows that a post has even long after it was published: not those of users who are `gone`, nor the row of the end of a
+/// poll that is over at `now_ms`.
+pub(crate) fn left_of_post(
+    id: PostId,
+    post: &Post,
+    now_ms: u64,
+    is_gone: impl Fn(UserId) -> bool,
+) -> impl Iterator<Item = IndexRow> {
+    let is_over = post.poll.as_ref().is_some_and(|poll| poll.is_over(now_ms));
+    of_post(id, post).filter(move |row| {
+        row.user().is_none_or(|user| !is_gone(user))
+            && !(is_over && matches!(row, IndexRow::Name(NameTable::Due, ..)))
+    })
+}
+
+/// Rows of a direct post for its author, or for a user whom it mentions, in the conversation that begins with `first`.
+pub(crate) fn of_direct(user: UserId, (id, first): (PostId, PostId)) -> [IndexRow; 2] {
+    let key = [&user.0.to_be_bytes()[..], &first.0.to_be_bytes(), &(!id.0).to_be_bytes()].concat();
+    [
+        IndexRow::Member(SetTable::DirectPosts, user.0.into(), id.0, first.0),
+        IndexRow::Name(NameTable::ConversationPost, key.into(), Value::new()),
+    ]
+}
+
+pub(crate) fn tag_post_key(tag: &Tag, post: PostId, author: UserId) -> Value {
+    let tag = tag.as_str().as_bytes();
+    [tag, &[0], &(!post.0).to_be_bytes(), &author.0.to_be_bytes()].concat().into()
+}
+
+fn author_tag_key(author: UserId, tag: &Tag, post: PostId) -> Value {
+    let tag = tag.as_str().as_bytes();
+    [&author.0.to_be_bytes()[..], tag, &[0], &(!post.0).to_be_bytes()].concat().into()
+}
+
+/// Rows of a story; none if it is only left to be removed.
+pub(crate) fn of_story(id: StoryId, story: &Story) -> Vec<IndexRow> {
+    let (author, expires_ms) = (story.author.0.into(), story.expires_ms);
+    if expires_ms == 0 {
+        return Vec::new();
+    }
+    let by_author = IndexRow::Member(SetTable::AuthorStories, author, id.0, expires_ms);
+    vec![by_author, IndexRow::due(DueWork::RemoveStory { story: id }.at(expires_ms))]
+}
+
+/// Rows of a picture: its owner's, those of its files, and its removal if nothing shows it.
+pub(crate) fn of_media(id: MediaId, media: &Media) -> Vec<IndexRow> {
+    let name = |table, start: &[u8]| {
+        IndexRow::Name(table, [start, &id.0.to_be_bytes()].concat().into(), Value::new())
+    };
+    let same = |file: &&MediaFile| file.hash == media.original.hash;
+    // The preview of a small picture is the same file.
+    let preview = media.preview.as_ref().filter(|preview| !same(preview));
+    let files = std::iter::once(&media.original).chain(preview);
+    let files = files.map(|file| name(NameTable::MediaFile, &file.hash.0));
+    let removal = media.used.expires_ms().map(|at| DueWork::RemoveMedia { media: id }.at(at));
+    let of_owner = name(NameTable::MediaOf, &media.owner.0.to_be_bytes());
+    files.chain([of_owner]).chain(removal.map(IndexRow::due)).collect()
+}
+
+/// Rows of a scheduled post.
+pub(crate) fn of_scheduled(user: UserId, id: ScheduledId, post: &ScheduledPost) -> [IndexRow; 1] {
+    [IndexRow::due(DueWork::Publish { user, id }.at(post.due_ms))]
+}
+
+/// Rows of a mute beside those of the two users.
+pub(crate) fn of_mute(user: UserId, other: UserId, mute: Mute) -> Option<IndexRow> {
+    mute.end_of(user, other).map(IndexRow::due)
+}
+
+/// Rows of the account of a user.
+pub(crate) fn of_account(user: UserId, account: &Account) -> impl Iterator<Item = IndexRow> {
+    let is_disabled = account.state == AccountState::Disabled;
+    let owner = user.0.into();
+    let disabled =
+        is_disabled.then_some(IndexRow::Member(SetTable::LockedUsers, owner, DISABLED, 0));
+    let email = account.email.as_ref().map(|email| {
+        IndexRow::Name(NameTable::Email, email.as_str().as_bytes().into(), encode(&user))
+    });
+    disabled.into_iter().chain(email)
+}
+
+/// Rows of a grant.
+pub(crate) fn of_grant(id: GrantId, grant: &Grant) -> impl Iterator<Item = IndexRow> {
+    let secrets = grant.secrets().into_iter().flatten().map(move |secret| {
+        IndexRow::Name(NameTable::GrantSecret, Value::from_slice(&secret.0), encode(&id.0))
+    });
+    let expiry = grant.expires_ms().map(|at| DueWork::ExpireGrant { grant: id }.at(at));
+    let of_owner = IndexRow::Name(NameTable::GrantOf, owner_key(id, grant).into(), Value::new());
+    secrets.chain(expiry.map(IndexRow::due)).chain([of_owner])
+}
+
+/// In front of the number of a user, or of an app, in keys of `GrantOf`.
+pub(crate) const OF_USER: u8 = 0;
+pub(crate) const OF_APP: u8 = 1;
+
+/// The key of a grant in the list of its owner.
+fn owner_key(id: GrantId, grant: &Grant) -> Vec<u8> {
+    let prefix = match (grant.user, grant.app) {
+        (Some(user), _) => owner_prefix(OF_USER, user.0.into()),
+        (None, app) => owner_prefix(OF_APP, app.map_or(0, |app| app.0)),
+    };
+    [prefix.as_slice(), &id.0.to_be_bytes()].concat()
+}
+
+pub(crate) fn owner_prefix(kind: u8, owner: u64) -> Vec<u8> {
+    [&[kind][..], &owner.to_be_bytes()].concat()
+}
+
+/// Rows of an app by which so many grants act for users.
+pub(crate) fn of_app(id: AppId, uses: u32) -> Option<IndexRow> {
+    let key = Value::from_slice(&id.0.to_be_bytes());
+    (uses == 0).then(|| IndexRow::Name(NameTable::UnusedApp, key, Value::new()))
+}
+
+/// A record that rows of indexes are of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Source {
+    Account(UserId),
+    App(AppId),
+    /// A deleted user whose rows are not all removed.
+    Erasing(UserId),
+    Grant(GrantId),
+    Media(MediaId),
+    Mute(UserId, UserId),
+    Post(PostId),
+    Sample(SampleId),
+    Scheduled(UserId, ScheduledId),
+    Story(StoryId),
+}
+
+impl DueWork {
+    /// The record that says when it is due; none if only its row does.
+    pub(crate) const fn source(self) -> Option<Source> {
+        Some(match self {
+            Self::RemoveStory { story } => Source::Story(story),
+            Self::EndMute { user, other } => Source::Mute(user, other),
+            Self::EndPoll { post } => Source::Post(post),
+            Self::Publish { user, id } => Source::Scheduled(user, id),
+            Self::RemoveMedia { media } => Source::Media(media),
+            Self::Erase { user } => Source::Erasing(user),
+            Self::ExpireGrant { grant } => Source::Grant(grant),
+            Self::NotifyOfEdit { .. }
+            | Self::SweepReactions { .. }
+            | Self::SweepVotes { .. }
+            | Self::Relist { .. } => return None,
+        })
+    }
+}
+
+impl IndexRow {
+    /// The row of something that is due.
+    pub(crate) fn due(due: Due) -> Self {
+        Self::Name(NameTable::Due, due.name(), Value::new())
+    }
+
+    /// The name of its table, for operators.
+    pub(crate) fn table_name(&self) -> String {
+        match self {
+            Self::Member(table, ..) => format!("{table:?}"),
+            Self::Name(table, ..) => format!("{table:?}"),
+        }
+    }
+
+    fn place(&self) -> (u8, u64, u64, &[u8]) {
+        match self {
+            Self::Member(table, owner, item, _) => (table.tag(), *owner, *item, &[]),
+            Self::Name(table, name, _) => (table.tag(), 0, 0, name),
+        }
+    }
+
+    /// Whether this row may be stored as `stored` is: that of a mention may say which edit added it.
+    pub(crate) fn allows(&self, stored: &Self) -> bool {
+        let is_added = |number| added_at(number).is_some();
+        match stored {
+            Self::Member(SetTable::Mentions, .., number) if is_added(*number) => {
+                self.place() == stored.place()
+            }
+            _ => self == stored,
+        }
+    }
+
+    /// Whether it is stored.
+    pub(crate) fn is_in<R: Rows + ?Sized>(&self, rows: &R) -> bool {
+        match self {
+            Self::Member(table, owner, item, number) => {
+                rows.member(*table, *owner, *item) == Some(*number)
+            }
+            Self::Name(table, name, value) => rows
+                .name(*table, name)
+                .is_some_and(|stored| stored == *value || *table == NameTable::Due),
+        }
+    }
+
+    pub(crate) fn put(&self, rows: &mut (impl PutRows + ?Sized)) {
+        match self {
+            Self::Member(table, owner, item, number) => {
+                rows.put_member(*table, *owner, *item, Some(*number));
+            }
+            Self::Name(table, name, value) => rows.put_name(*table, name, Some(value.clone())),
+        }
+    }
+
+    pub(crate) fn remove(&self, rows: &mut (impl PutRows + ?Sized)) {
+        match self {
+            Self::Member(table, owner, item, _) => rows.put_member(*table, *owner, *item, None),
+            Self::Name(table, name, _) => rows.put_name(*table, name, None),
+        }
+    }
+
+    /// The user who has it, if it is removed with the user while the record stays.
+    pub(crate) fn user(&self) -> Option<UserId> {
+        match self {
+            Self::Member(SetTable::Mentions | SetTable::DirectPosts, user, ..) => user_id(*user),
+            Self::Name(NameTable::ConversationPost, name, _) => {
+                name.first_chunk().map(|user| UserId(u32::from_be_bytes(*user)))
+            }
+            _ => None,
+        }
+    }
+
+    /// The author of a post whose row in a list with posts of many users it is: see [`shared_of_post`].
+    pub(crate) fn shared_by(&self) -> Option<UserId> {
+        let Self::Member(table, owner, _, number) = self else { return None };
+        let is_shared = match table {
+            SetTable::OpenReplies => true,
+            SetTable::PostLists => PublicList::ALL.iter().any(|list| list.owner() == *owner),
+            _ => false,
+        };
+        user_id(*number).filter(|_| is_shared)
+    }
+
+    /// The item of a member.
+    pub(crate) fn item(&self) -> Option<u64> {
+        match self {
+            Self::Member(_, _, item, _) => Some(*item),
+            Self::Name(..) => None,
+        }
+    }
+
+    /// The id at the end of a name, before some more bytes.
+    pub(crate) fn id_before(&self, bytes: usize) -> Option<u64> {
+        let Self::Name(_, name, _) = self else { return None };
+        let end = name.len().checked_sub(bytes)?;
+        name.get(..end)?.last_chunk().map(|id| u64::from_be_bytes(*id))
+    }
+
+    /// The value of a name, which is a record.
+    pub(crate) fn value<T: serde::de::DeserializeOwned>(&self) -> Option<T> {
+        match self {
+            Self::Member(..) => None,
+            Self::Name(_, _, value) => Some(decode(value)),
+        }
+    }
+}
+
+/// Writes the rows of a record, and removes those that only the record before had.
+pub(crate) fn replace(rows: &mut (impl PutRows + ?Sized), old: &[IndexRow], new: &[IndexRow]) {
+    let before: BTreeMap<_, _> = old.iter().map(|row| (row.place(), row)).collect();
+    for row in new.iter().filter(|row| before.get(&row.place()) != Some(row)) {
+        row.put(rows);
+    }
+    let kept: BTreeSet<_> = new.iter().map(IndexRow::place).collect();
+    for row in old.iter().filter(|row| !kept.contains(&row.place())) {
+        row.remove(rows);
+    }
+}
+
+fn user_id(number: u64) -> Option<UserId> {
+    u32::try_from(number).ok().map(UserId)
+}
