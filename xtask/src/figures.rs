@@ -251,11 +251,15 @@ fn claimed(text: &str, runs: &[Run]) -> Result<String, String> {
             None => written.push_str(before),
             Some((title, _)) => {
                 let (start, value, end) = link_text(before).ok_or("a figure without a link")?;
-                let name = title.split_whitespace().collect::<Vec<_>>().join(" ");
+                let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+                let name = one_line(title);
                 let measured = measurements(&name, runs).next();
                 let (_, figure) =
                     measured.ok_or_else(|| format!("no run has the figure {name}"))?;
-                written.push_str(&(start.to_owned() + &figure.claim(value.contains('–')) + end));
+                let claim = figure.claim(value.contains('–'));
+                // A value that is right may be divided between lines.
+                let claim = if one_line(value) == claim { value } else { &claim };
+                written.push_str(&format!("{start}{claim}{end}"));
             }
         }
         written.push_str("figures.md");
@@ -416,6 +420,8 @@ mod tests {
         let before = text("1", "2 (1–3)");
         let after = text("20,000", "20,000 (19,000–30,000)");
         assert_eq!(claimed(&before, &runs).unwrap(), after);
+        let divided = after.replace("20,000 (", "20,000\n(");
+        assert_eq!(claimed(&divided, &runs).unwrap(), divided);
         assert!(claimed("[1](figures.md \"likes\")", &runs).is_err());
     }
 
