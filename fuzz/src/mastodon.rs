@@ -13,8 +13,8 @@ use feed::accounts::{
     PasswordHash, RedirectUri, Role,
 };
 use feed::{Command, Cursor, Done, Handle, Page, UserId};
-use mastodon::{MastodonOptions, Rates, Registrations, Secret, hash};
-use node::{Node, Request};
+use mastodon::{MastodonOptions, Rates, Registrations};
+use node::{Node, Request, Secret};
 use tower::ServiceExt as _;
 
 use crate::http::{parse, read};
@@ -84,12 +84,12 @@ fn grant(Server { node, app, .. }: &Server) {
     for (user, name) in USERS {
         let Some(account) = node.facts().account(user) else { continue };
         let (password, scopes) = (account.password, AccessScopes::parse(SCOPES).unwrap());
-        let session = hash(&format!("{name}-session"));
+        let session = Secret::hash_of(&format!("{name}-session"));
         if node.facts().grant_of(&session).is_none() {
             let password = password.clone();
             submit(node, AccountCommand::LogIn { user, password, session });
         }
-        let token = hash(&format!("{name}-token"));
+        let token = Secret::hash_of(&format!("{name}-token"));
         if node.facts().grant_of(&token).is_none() {
             submit(node, AccountCommand::GrantUser { app: *app, user, password, scopes, token });
         }

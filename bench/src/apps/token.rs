@@ -13,8 +13,8 @@ use feed::accounts::{
     RedirectUri, Role,
 };
 use feed::{Command, Done, Handle, Reply};
-use mastodon::{MastodonOptions, Rates, Secret};
-use node::{Node, NodeOptions};
+use mastodon::{MastodonOptions, Rates};
+use node::{Node, NodeOptions, Secret};
 use tower::ServiceExt as _;
 
 use crate::Plan;

@@ -1,6 +1,5 @@
-//! Authorization. A client needs an application key with the scope of the route, or a session of a user, see
-//! [`crate::session`]. In open mode every client on
-//! this machine is allowed, except web pages of other origins.
+//! Whom a request acts for: an application, by its key, or a user, by a token or a session, see [`crate::session`]. In open
+//! mode every client on this machine is an application, except web pages of other origins.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -9,7 +8,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Uri, Version};
 use edge::{Access, Grant, KeyPermission, Permission, Repeated, Scope, bearer, only};
 
-use crate::current_session::current;
+use crate::current_session::{CurrentSession, current};
 use crate::error::ApiError;
 
 /// The requirements of a route for its clients.
@@ -17,35 +16,43 @@ use crate::error::ApiError;
 pub(crate) enum Needs {
     /// Nothing: the route returns no data of the feed.
     Nothing,
-    /// Any application key, or session of a user: there is no such route.
+    /// Any application key, token or session: there is no such route.
     Nowhere,
-    /// An application key with this scope.
+    /// An application key, a token or a session with this scope.
     Scope(Scope),
 }
 
 /// Scope that a request needs, and the key that has it.
 pub(crate) type KeyInUse = (Grant, Scope);
 
-/// Accepts a request, or returns the reason for refusing it. Returns the key that it needs, if there are keys.
-pub(crate) fn admit(
+/// Whom a request acts for.
+pub(crate) enum Identity {
+    /// An application, with the key that the request needs, or whoever needs no key.
+    Application(Option<KeyInUse>),
+    /// A user, or nobody: the request has no valid key.
+    Other,
+}
+
+/// Finds out whom a request acts for, or returns the reason for refusing it.
+pub(crate) fn identify(
     access: &Access,
     needs: Needs,
     version: Version,
     uri: &Uri,
     headers: &HeaderMap,
-) -> Result<Option<KeyInUse>, ApiError> {
+) -> Result<Identity, ApiError> {
     let host = the_host(version, headers)?;
     match access {
-        Access::Open => from_this_machine(host, uri, headers).map(|()| None),
-        Access::Keys(_) if needs == Needs::Nothing => Ok(None),
-        Access::Keys(_) => {
-            let grant = grant(access, headers).ok_or_else(ApiError::unauthorized)?;
-            match needs {
-                Needs::Scope(scope) if !grant.allows(scope) => Err(ApiError::missing_scope(scope)),
-                Needs::Scope(scope) => Ok(Some((grant, scope))),
-                Needs::Nowhere | Needs::Nothing => Ok(None),
+        Access::Open => from_this_machine(host, uri, headers).map(|()| Identity::Application(None)),
+        Access::Keys(_) if needs == Needs::Nothing => Ok(Identity::Application(None)),
+        Access::Keys(_) => match (grant(access, headers), needs) {
+            (None, _) => Ok(Identity::Other),
+            (Some(grant), Needs::Scope(scope)) if !grant.allows(scope) => {
+                Err(ApiError::missing_scope(scope))
             }
-        }
+            (Some(grant), Needs::Scope(scope)) => Ok(Identity::Application(Some((grant, scope)))),
+            (Some(_), Needs::Nowhere | Needs::Nothing) => Ok(Identity::Application(None)),
+        },
     }
 }
 
@@ -59,9 +66,12 @@ pub(crate) fn grant(access: &Access, headers: &HeaderMap) -> Option<Grant> {
     bearer(headers).map_or_else(|| access.without_key(), |key| access.admit(key))
 }
 
-/// Whether the response to a change may have what is stored: not with a key that lacks the scope to read.
+/// Whether the response to a change may have what is stored: not with a key or token that lacks the scope to read.
 pub(crate) fn may_read(grant: Option<Grant>, parts: &Parts) -> bool {
-    current(parts).is_some() || grant.is_some_and(|grant| grant.allows(Scope::Read))
+    match current(parts) {
+        Some(CurrentSession(session)) => session.allows(Scope::Read),
+        None => grant.is_some_and(|grant| grant.allows(Scope::Read)),
+    }
 }
 
 /// The only `Host` of a request.

@@ -11,7 +11,7 @@ use crate::error::ApiError;
 #[derive(Clone)]
 pub(crate) struct CurrentSession(pub(crate) Arc<dyn Session>);
 
-/// The session of a request; none with a key.
+/// The session of a request of a user; none with a key.
 pub(crate) fn current(parts: &Parts) -> Option<&CurrentSession> {
     parts.extensions.get::<CurrentSession>()
 }

@@ -1,6 +1,7 @@
 //! Descriptions of what extractors read of a request, for those that several modules share. Those of one module are
 //! described beside it.
 
+use feed::accounts::GrantId;
 use feed::{NotificationId, PostId, StoryId, limits};
 use utoipa::ToSchema;
 
@@ -9,6 +10,7 @@ use crate::files::Name;
 use crate::idempotency::{NoKey, Once};
 use crate::input::{
     BODY_BYTES_MAX, Input, OnePost, OneSample, OneStory, OneTag, OneUser, TwoUsers, UserAnd,
+    WithoutKey,
 };
 use crate::page::{Asked, AskedFor, For};
 use crate::route::{Inputs, Reads};
@@ -87,6 +89,10 @@ reads! {
         id(inputs);
         inputs.errors(&["notification_not_found"]);
     };
+    UserAnd<GrantId> => |inputs| {
+        user(inputs);
+        id(inputs);
+    };
     OneStory => |inputs| {
         id(inputs);
         inputs.errors(&["story_not_found"]);
@@ -120,10 +126,21 @@ reads! {
     Name => |_| ();
 }
 
+impl<T: ToSchema> Reads for WithoutKey<T> {
+    fn describe(inputs: &mut Inputs) {
+        NoKey::describe(inputs);
+        json::<T>(inputs);
+    }
+}
+
+fn json<T: ToSchema>(inputs: &mut Inputs) {
+    inputs.json::<T>(BODY_BYTES_MAX);
+    inputs.errors(&["bad_json"]);
+}
+
 impl<T: ToSchema> Reads for Input<T> {
     fn describe(inputs: &mut Inputs) {
         key(inputs);
-        inputs.json::<T>(BODY_BYTES_MAX);
-        inputs.errors(&["bad_json"]);
+        json::<T>(inputs);
     }
 }

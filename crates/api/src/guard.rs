@@ -16,7 +16,7 @@ use axum::response::{IntoResponse as _, Response};
 use futures_util::future::{BoxFuture, FutureExt as _};
 use hyper::body::Body as _;
 
-use crate::auth::{self, KeyInUse, Needs};
+use crate::auth::{self, Identity, KeyInUse, Needs};
 use crate::error::ApiError;
 use crate::metrics::RouteCounters;
 use crate::positions;
@@ -48,15 +48,19 @@ impl Guarded {
     }
 }
 
-fn admit(rule: Rule, request: &Request, state: &AppState) -> Result<Option<KeyInUse>, ApiError> {
+fn admit(rule: Rule, request: &Request, state: &AppState) -> Result<Identity, ApiError> {
     let (version, uri, headers) = (request.version(), request.uri(), request.headers());
-    let key = auth::admit(&state.access, rule.needs, version, uri, headers)?;
+    let identity = auth::identify(&state.access, rule.needs, version, uri, headers)?;
+    if let Identity::Other = identity {
+        let is_of_user = session::is_presented(state, headers);
+        return if is_of_user { Ok(identity) } else { Err(ApiError::unauthorized()) };
+    }
     if rule.needs != Needs::Nothing
         && let Some(connection) = request.extensions().get::<GuestConnection>()
     {
         connection.0.admit();
     }
-    check_query(rule, request).map(|()| key)
+    check_query(rule, request).map(|()| identity)
 }
 
 /// Refuses a query if the handler reads none.
@@ -76,21 +80,20 @@ impl Handler<(), Arc<AppState>> for Guarded {
         let counted = (self.rule.needs != Needs::Nothing).then(|| Arc::clone(&state));
         let may_change = positions::may_change(request.method());
         let id = RequestId::current();
-        let of_user =
-            self.rule.needs != Needs::Nothing && session::is_asked(&state, request.headers());
-        let admitted = match of_user {
-            true => Ok(None),
-            false => admit(self.rule, &request, &state),
+        let admitted = admit(self.rule, &request, &state);
+        let (key, of_user) = match admitted {
+            Ok(Identity::Application(key)) => (key, false),
+            Ok(Identity::Other) => (None, true),
+            Err(_) => (None, false),
         };
-        let key = admitted.as_ref().ok().copied().flatten();
         let run = match admitted {
-            Ok(_) if of_user => {
+            Ok(Identity::Other) => {
                 // Refused later: what a user may not use is closed, whatever the query is.
                 let query = check_query(self.rule, &request);
                 let response = session::respond(self.handler, (self.rule, query), request, state);
                 Run::Handler(response.boxed())
             }
-            Ok(key) => {
+            Ok(Identity::Application(key)) => {
                 let request = match key {
                     Some(key) => {
                         revocable_request(request, || auth::permission(&state.access, key))

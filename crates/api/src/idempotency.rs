@@ -177,7 +177,7 @@ impl<S: Send + Sync> FromRequestParts<S> for NoKey {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         refuse(
             &parts.headers,
-            "buckets do not support Idempotency-Key; use If-Match or If-None-Match",
+            "this change does not support Idempotency-Key; those of keys support If-Match and If-None-Match",
         )?;
         Ok(Self)
     }

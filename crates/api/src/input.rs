@@ -3,12 +3,14 @@
 
 use std::sync::Arc;
 
+use axum::RequestExt as _;
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use budget::Reservation;
 use edge::{BodyLimits, HeldBody};
+use feed::accounts::GrantId;
 use feed::{Handle, NotificationId, PostId, SampleId, Stamp, StoryId, Tag, UserId, UserRef};
 use serde::de::{DeserializeOwned, Deserializer, Error as _, Visitor};
 use serde::{Deserialize, de};
@@ -16,7 +18,7 @@ use serde::{Deserialize, de};
 use crate::auth::{grant, may_read};
 use crate::current_session::confirm;
 use crate::error::ApiError;
-use crate::idempotency::Key;
+use crate::idempotency::{Key, NoKey};
 use crate::state::AppState;
 use crate::unsent::Client;
 
@@ -188,6 +190,12 @@ impl FromParam for NotificationId {
     }
 }
 
+impl FromParam for GrantId {
+    fn from_param(text: &str) -> Result<Self, ApiError> {
+        stamp(decimal(text)).map(Self)
+    }
+}
+
 impl FromParam for StoryId {
     fn from_param(text: &str) -> Result<Self, ApiError> {
         story_number(decimal(text))
@@ -244,6 +252,18 @@ impl<T: DeserializeOwned> FromRequest<Arc<AppState>> for Input<T> {
         let grant = grant(&state.access, &parts.headers);
         let (may_read, client) = (may_read(grant, &parts), grant.map(|grant| grant.client()));
         Ok(Self { body, key, may_read, client, _held: given.into_parts().1 })
+    }
+}
+
+/// The same of a change that supports no key: a request with one is refused.
+pub(crate) struct WithoutKey<T>(pub(crate) Input<T>);
+
+impl<T: DeserializeOwned> FromRequest<Arc<AppState>> for WithoutKey<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(mut request: Request, state: &Arc<AppState>) -> Result<Self, ApiError> {
+        request.extract_parts::<NoKey>().await?;
+        Input::from_request(request, state).await.map(Self)
     }
 }
 

@@ -4,7 +4,7 @@
 //! - `v1/<noun>.rs` holds the handlers of one noun.
 //! - `routes` is the table of all routes; each module lists its own. A [`route::Route`] says path, handler, scope, what users
 //!   may do who are logged in, and the description: router, `guard` and OpenAPI document are made from it.
-//! - `guard` runs before and after every handler, and `auth` and `session` decide who may call it.
+//! - `guard` runs before and after every handler; `auth` and `session` decide who may call it, `cors` which pages.
 //! - `input` and `query` read parts of requests, `changes` submits commands, `page` writes lists, `error`
 //!   writes errors.
 //! - `unsent` bounds what is being sent, `edge` what other requests do. `state` is what all handlers share.
@@ -25,6 +25,7 @@ mod auth;
 mod backup;
 mod changes;
 mod cluster;
+mod cors;
 mod current_session;
 mod described;
 mod docs;
@@ -63,6 +64,7 @@ use feed::limits;
 use node::Node;
 use prometheus_client::registry::Registry;
 
+pub use cors::{BadOrigins, Origins};
 pub use feed::Lifetime;
 pub use serve::serve;
 
@@ -91,8 +93,10 @@ pub struct ApiOptions {
     /// Routes of another crate that are served beside the API. They check their clients themselves; each request has
     /// an [`edge::ClientAddress`].
     pub beside: Option<Router>,
-    /// The sessions of browsers in which users have logged in; without it only keys open `/v1`. Open mode has none.
+    /// The users, by their tokens and the sessions of their browsers; without it only keys open `/v1`. Open mode has none.
     pub sessions: Option<Arc<dyn Sessions>>,
+    /// Origins whose pages may call with a token.
+    pub origins: Origins,
     /// The proxies that are believed about the addresses of clients.
     pub trusted_proxies: TrustedProxies,
     /// The file of the application keys, which backups include if it exists.
@@ -122,6 +126,7 @@ impl ApiOptions {
             pages: None,
             beside: None,
             sessions: None,
+            origins: Origins::default(),
             trusted_proxies: TrustedProxies::default(),
             keys_file: None,
             max_lag: MAX_LAG_DEFAULT,

@@ -14,6 +14,7 @@ use feed::{Cursor, Order, Page, ShownItems, Span, Stamp, UserId, UserRef, limits
 use node::PageEnds;
 use serde::Serialize;
 
+use crate::current_session::{CurrentSession, current};
 use crate::error::ApiError;
 use crate::input::user;
 use crate::query::Query;
@@ -82,7 +83,9 @@ impl<S: Send + Sync> FromRequestParts<S> for AskedFor {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
-        Asked::parse(&parts.uri, &["limit", "before", "after", "viewer"]).map(Self)
+        let mut asked = Asked::parse(&parts.uri, &["limit", "before", "after", "viewer"])?;
+        asked.viewer = asked.viewer.or_else(|| own(parts));
+        Ok(Self(asked))
     }
 }
 
@@ -93,12 +96,22 @@ impl<S: Send + Sync> FromRequestParts<S> for For {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
-        viewer(&mut Query::parse(&parts.uri, &["viewer"])?).map(Self)
+        viewer(parts, &mut Query::parse(&parts.uri, &["viewer"])?).map(Self)
     }
 }
 
+/// The user on whose behalf a request reads: the `viewer` of its query, or the user who sends it.
+pub(crate) fn viewer(parts: &Parts, query: &mut Query) -> Result<Option<UserRef>, ApiError> {
+    Ok(named(query)?.or_else(|| own(parts)))
+}
+
+/// The user who sends a request; none if that is an application.
+fn own(parts: &Parts) -> Option<UserRef> {
+    current(parts).map(|CurrentSession(session)| UserRef::Id(UserId(session.user())))
+}
+
 /// The `viewer` of a query.
-pub(crate) fn viewer(query: &mut Query) -> Result<Option<UserRef>, ApiError> {
+fn named(query: &mut Query) -> Result<Option<UserRef>, ApiError> {
     let viewer = query.text("viewer")?.map(|text| user(&text)).transpose();
     viewer.map_err(|error| error.at("viewer"))
 }
@@ -123,7 +136,7 @@ fn cursor(query: &mut Query, name: &'static str) -> Result<Option<u64>, ApiError
 impl Asked {
     fn parse(uri: &Uri, known: &[&'static str]) -> Result<Self, ApiError> {
         let mut query = Query::parse(uri, known)?;
-        let (limit, viewer) = (limit(&mut query)?, viewer(&mut query)?);
+        let (limit, viewer) = (limit(&mut query)?, named(&mut query)?);
         let place = match (cursor(&mut query, "before")?, cursor(&mut query, "after")?) {
             (None, None) => Place::Start,
             (Some(before), None) => Place::Before(before),

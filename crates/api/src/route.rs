@@ -288,7 +288,7 @@ impl Route {
         self
     }
 
-    /// Open to users who are logged in.
+    /// Open to users.
     pub(crate) fn users(mut self, may: May) -> Self {
         self.rule.may = Some(may);
         self.errors(&["not_own", "too_many_requests"])

@@ -15,6 +15,7 @@ use utoipa::openapi::OpenApi;
 
 use crate::after::After;
 use crate::auth::Needs;
+use crate::cors::{self, Origins};
 use crate::docs::openapi;
 use crate::error::ApiError;
 use crate::guard::Guarded;
@@ -25,7 +26,7 @@ use crate::rule::Rule;
 use crate::state::AppState;
 use crate::v1::{
     batch, blocks, buckets, context, events, follows, friends, history, keys, notifications, posts,
-    reactions, recognitions, relations, samples, stories, tags, timelines, users,
+    reactions, recognitions, relations, samples, stories, tags, timelines, tokens, users,
 };
 use crate::{ApiOptions, backup, cluster, docs, files, legacy, operations};
 
@@ -38,14 +39,15 @@ pub(crate) fn routes(
 ) -> (Router, impl Future<Output = Infallible>) {
     let metrics = Arc::new(HttpMetrics::default());
     let (pages, beside) = (options.pages.take(), options.beside.take());
+    let origins = std::mem::take(&mut options.origins);
     let state = Arc::new(AppState::new(node, options, closing, memory, &metrics));
-    let router = routes_of(Arc::clone(&state), (pages, beside), &metrics);
+    let router = routes_of(Arc::clone(&state), (pages, beside, origins), &metrics);
     (router, operations::keep_history(state))
 }
 
 pub(crate) fn routes_of(
     state: Arc<AppState>,
-    (pages, beside): (Option<Arc<dyn FileSource>>, Option<Router>),
+    (pages, beside, origins): (Option<Arc<dyn FileSource>>, Option<Router>, Origins),
     metrics: &HttpMetrics,
 ) -> Router {
     let of_pages = pages.iter().flat_map(files::routes);
@@ -55,7 +57,7 @@ pub(crate) fn routes_of(
         router = add(router, route, metrics);
     }
     let node = state.node.clone();
-    let router = finish(router, state, pages, metrics);
+    let router = cors::allow(finish(router, state, pages, metrics), origins);
     match beside {
         Some(beside) if node.position().is_some() => router.merge(beside.layer(Positions(node))),
         Some(beside) => router.merge(beside),
@@ -67,13 +69,14 @@ pub(crate) fn routes_of(
 const GROUPS: &[Group] = &[
     Group {
         tag: "users",
-        text: "Profiles, follows, friends, blocks and mutes",
+        text: "Profiles, follows, friends, blocks, mutes and tokens",
         routes: &[
             users::routes,
             follows::routes,
             friends::routes,
             blocks::routes,
             relations::routes,
+            tokens::routes,
         ],
     },
     Group {
@@ -191,6 +194,7 @@ mod tests {
         let expect = [
             ("DELETE", "/v1/buckets/{bucket}", Some(Scope::Admin)),
             ("DELETE", "/v1/users/{user}", Some(Scope::Admin)),
+            ("DELETE", "/v1/users/{user}/tokens/{id}", Some(Scope::Admin)),
             ("GET", "/", None),
             ("GET", "/assets/{*file}", None),
             ("GET", "/docs", None),
@@ -200,7 +204,9 @@ mod tests {
             ("GET", "/readyz", None),
             ("GET", "/v1/backup", Some(Scope::Admin)),
             ("GET", "/v1/openapi.json", None),
+            ("GET", "/v1/users/{user}/tokens", Some(Scope::Admin)),
             ("POST", "/v1/recognitions", Some(Scope::Read)),
+            ("POST", "/v1/users/{user}/tokens", Some(Scope::Admin)),
         ];
         let pages: Arc<dyn FileSource> = Arc::new(NoPages);
         let all = table().chain(files::routes(&pages)).chain(legacy::routes());

@@ -4,12 +4,12 @@ use edge::SessionUse;
 
 use crate::auth::Needs;
 
-/// Of what a user may use a route. `viewer`, if a request has it, must be the user in any case.
+/// Of what a user may use a route. `viewer` is the user in any case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum May {
     /// Of what belongs to the `{user}` of the path, who must be the user.
     Own,
-    /// Of everything that the user may see: the query must have `viewer`.
+    /// Of everything that the user may see: the route reads on behalf of `viewer`.
     See,
     /// Of posts that the user wrote. `{id}` is the last part of the path.
     Author,
@@ -19,7 +19,7 @@ pub(crate) enum May {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rule {
     pub(crate) needs: Needs,
-    /// Of what a user who is logged in may use it; None if it is closed for them.
+    /// Of what a user may use it, with a token or a session; None if it is closed for them.
     pub(crate) may: Option<May>,
     /// How a request of such a user is counted.
     pub(crate) usage: SessionUse,

@@ -1,10 +1,10 @@
-//! What a user may do who has logged in in a browser: use a route whose [`Rule`] says so, as themselves. A request with a
-//! session names the user twice, in the session and in its path or query, and both must be the same.
+//! What a user may do who sends requests with a token, or from a browser after a log-in: use a route whose [`Rule`] says so,
+//! as themselves. The user in the path, and `viewer` if it is given, must be the user.
 //!
 //! Closed are what a product does for all users (registering and deleting users, batches, backups), what belongs to nobody
 //! (buckets, samples, metrics), and stories with friendships, which a user could begin without the consent of the other.
 //!
-//! **Invariant:** a route is closed for users unless it says otherwise. **Invariant:** with a session no handler acts for
+//! **Invariant:** a route is closed for users unless it says otherwise. **Invariant:** for a user no handler acts for
 //! another user or reads on behalf of one.
 
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use axum::http::header::AUTHORIZATION;
 use axum::http::{HeaderMap, Uri};
 use axum::response::{IntoResponse as _, Response};
 use edge::{
-    ErasedHandler, GuestConnection, SESSION_HEADER, Session, SessionUse, held_until_sent,
-    revocable_response,
+    ErasedHandler, GuestConnection, SESSION_HEADER, Session, SessionError, SessionUse, bearer,
+    held_until_sent, revocable_response,
 };
 use feed::{Refusal, UserId};
 use hyper::body::Body as _;
 
-use crate::auth::{self, Needs};
+use crate::auth::Needs;
 use crate::current_session::CurrentSession;
 use crate::error::ApiError;
 use crate::input::{decimal, post_number};
@@ -31,11 +31,13 @@ use crate::rule::May::{self, Author, Own, See};
 use crate::rule::Rule;
 use crate::state::AppState;
 
-/// Whether a request asks for its session: it has no key, which would decide alone.
-pub(crate) fn is_asked(state: &AppState, headers: &HeaderMap) -> bool {
-    state.sessions.is_some()
-        && headers.contains_key(SESSION_HEADER)
-        && !headers.contains_key(AUTHORIZATION)
+/// Whether a request without a valid key may be of a user.
+pub(crate) fn is_presented(state: &AppState, headers: &HeaderMap) -> bool {
+    let is_of_user = match headers.contains_key(AUTHORIZATION) {
+        true => bearer(headers).is_some_and(|token| !token.is_empty()),
+        false => headers.contains_key(SESSION_HEADER),
+    };
+    is_of_user && state.sessions.is_some()
 }
 
 /// Lets the handler respond to a user, if the query is right, too.
@@ -61,15 +63,23 @@ async fn admit(
     mut request: Request,
     state: &AppState,
 ) -> Result<(Request, Arc<dyn Session>), ApiError> {
-    auth::the_host(request.version(), request.headers())?;
     let sessions = state.sessions.as_ref().ok_or_else(ApiError::unauthorized)?;
-    let session = sessions.find(request.headers(), rule.usage).await?;
+    let session =
+        sessions.find(request.headers(), rule.usage).await.map_err(|error| match error {
+            SessionError::Ended if request.headers().contains_key(AUTHORIZATION) => {
+                ApiError::unauthorized()
+            }
+            error => error.into(),
+        })?;
     if let Some(connection) = request.extensions().get::<GuestConnection>() {
         connection.0.admit();
     }
     // Unknown paths and methods are as unknown to users as to others.
-    if rule.needs != Needs::Nowhere {
-        let may = rule.may.ok_or_else(ApiError::not_for_users)?;
+    if let Needs::Scope(scope) = rule.needs {
+        let may = rule.may.ok_or_else(|| ApiError::not_for_users(scope))?;
+        if !session.allows(scope) {
+            return Err(ApiError::missing_scope(scope));
+        }
         check(may, UserId(session.user()), request.uri(), state).await?;
     }
     // Waiting for a position takes time in which the session may end, and users have no use for it.
@@ -89,8 +99,7 @@ async fn check(may: May, me: UserId, uri: &Uri, state: &AppState) -> Result<(), 
     match may {
         Own if uri.path().split('/').nth(3) == Some(&own) => Ok(()),
         Own => Err(ApiError::not_own().at("user")),
-        See if !viewers.is_empty() => Ok(()),
-        See => Err(ApiError::not_own().at("viewer")),
+        See => Ok(()),
         Author => {
             let id = uri.path().rsplit('/').next().unwrap_or_default();
             let post = post_number(decimal(id))?;

@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tower::ServiceExt as _;
 
-use crate::ApiOptions;
 use crate::metrics::HttpMetrics;
 use crate::routes::routes_of;
 use crate::state::AppState;
+use crate::{ApiOptions, Origins};
 
 struct Inside {
     node: Node,
@@ -35,7 +35,7 @@ impl Inside {
         let memory = RequestMemory::new(options.request_memory);
         let (_, closing) = watch::channel(false);
         let state = Arc::new(AppState::new(node.clone(), options, closing, memory, &metrics));
-        let router = routes_of(Arc::clone(&state), (None, None), &metrics);
+        let router = routes_of(Arc::clone(&state), (None, None, Origins::default()), &metrics);
         Self { node, state, router, _directory: directory }
     }
 

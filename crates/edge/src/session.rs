@@ -1,5 +1,5 @@
-//! Sessions of browsers in which users have logged in. Whoever owns the accounts implements [`Sessions`]; the API asks
-//! it whom a request is from.
+//! Sessions of users: what a user may do with a token, or in a browser after a log-in. Whoever owns the accounts
+//! implements [`Sessions`]; the API asks it whom a request is from that has no application key.
 //!
 //! **Invariant:** a cookie alone is no session. A request must also have the header [`SESSION_HEADER`], which pages of
 //! other sites cannot send, with the token of the browser's forms, which they cannot read.
@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use http::HeaderMap;
 
+use crate::access::Scope;
 use crate::revocable::{Pending, Permission};
 
 /// The header with which a page of this server asks for the session of its browser.
@@ -45,7 +46,7 @@ pub enum SessionError {
 
 /// The owner of the sessions.
 pub trait Sessions: Debug + Send + Sync {
-    /// The session of a request with these headers. The request is counted against the rates of its user.
+    /// The session of a request with these headers: of its token, or else of its browser. The request is counted against the rates of its user.
     fn find<'a>(
         &'a self,
         headers: &'a HeaderMap,
@@ -57,6 +58,9 @@ pub trait Sessions: Debug + Send + Sync {
 pub trait Session: Send + Sync {
     /// The id of its user.
     fn user(&self) -> u32;
+
+    /// Whether it permits routes with this scope.
+    fn allows(&self, scope: Scope) -> bool;
 
     /// Checks that it has not ended since.
     fn confirm(&self) -> Pending<'_, Result<(), SessionError>>;

@@ -399,6 +399,11 @@ fn account_cost(command: &AccountCommand) -> Cost {
             let cost = Cost::of_rows(GRANTING_ROWS, 2 * GRANT_BYTES);
             Cost { work: cost.work + read, ..cost }
         }
+        // All grants of the user are read.
+        AccountCommand::Mint { .. } => {
+            let cost = Cost::of_rows(GRANTING_ROWS + USER_GRANTS_MAX, 2 * GRANT_BYTES);
+            Cost { work: cost.work + ACCOUNT_BYTES + USER_GRANTS_MAX * GRANT_BYTES, ..cost }
+        }
         AccountCommand::Revoke { .. } => Cost::of_rows(GRANT_ROWS, GRANT_BYTES),
     }
 }

@@ -227,6 +227,10 @@ pub const REDIRECT_URIS_MAX: usize = 8;
 pub const UNUSED_APPS_MAX: u32 = 16_384;
 /// Most grants of one user: sessions, codes and tokens. The oldest ends when there is one more.
 pub const USER_GRANTS_MAX: usize = 100;
+/// Most tokens of one user that applications have minted.
+pub const USER_TOKENS_MAX: usize = 32;
+/// Longest life of such a token, in seconds: 90 days.
+pub const TOKEN_SECS_MAX: u32 = 7_776_000;
 /// Most tokens of an app itself. The oldest ends when there is one more.
 pub const APP_GRANTS_MAX: usize = 8;
 /// Most unused apps that are removed for a new one: two, because apps also become unused when a grant ends.

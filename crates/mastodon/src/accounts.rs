@@ -13,7 +13,7 @@ use feed::accounts::{
     AccountCommand, AccountDone, AccountState, Email, GrantId, PasswordHash, Role,
 };
 use feed::{Command, Done, Handle, Refusal, RefusalClass, Reply, UserId};
-use node::Request;
+use node::{Request, Secret};
 use serde_json::Value;
 
 use crate::access::Needs;
@@ -25,7 +25,6 @@ use crate::fields::Fields;
 use crate::input::Me;
 use crate::limiter::{Subject, What};
 use crate::oauth::token;
-use crate::secret::{self, Secret};
 use crate::state::{Server, Shared, client_address};
 use crate::tokens::Access;
 use crate::{Registrations, password};
@@ -73,7 +72,7 @@ impl Server {
         fields: &Fields,
         address: IpAddr,
     ) -> Result<SignedUp, ApiError> {
-        let invite = fields.one("invite_code")?.map(secret::hash);
+        let invite = fields.one("invite_code")?.map(Secret::hash_of);
         let state = match (self.options.registrations, invite) {
             (Registrations::Open, _) => AccountState::Active,
             (Registrations::Approval, None) => AccountState::Pending,

@@ -2,7 +2,7 @@
 //!
 //! - `oauth` is the protocol: apps, authorization codes, tokens. `pages` are the HTML forms of it, which work without
 //!   scripts. `routes` names every route with the scope that it requires.
-//! - `sessions` are those of browsers for `/v1`, which the pages at `/` use.
+//! - `sessions` tells `/v1` which user has sent a request, by a token or the session of a browser.
 //! - `password` hashes and compares passwords within bounds; `limiter` counts what one address or account may do;
 //!   `tokens` knows what a presented token permits.
 //! - `api` has the handlers by topic, `entities` the JSON for one reader, `streams` what live streams share, `paging` the
@@ -53,14 +53,13 @@ use edge::{BlockingReads, Sessions};
 use node::Node;
 use tokio::sync::watch;
 
-use sessions::BrowserSessions;
+use sessions::UserSessions;
 
 pub use about::{About, PICTURE_BYTES_MAX, Picture};
 pub use endpoints::{Endpoint, EndpointState};
 pub use limiter::{Rate, Rates};
 pub use metrics::Metrics;
 pub use password::PasswordError;
-pub use secret::{Secret, hash};
 
 /// The most memory that it takes beside that of the node, in bytes: for hashing passwords, bodies, responses, and cached
 /// tokens.
@@ -150,10 +149,10 @@ fn domain(base: &str) -> &str {
     base.split_once("://").map_or(base, |(_, host)| host)
 }
 
-/// All routes over `node`, and the sessions of browsers, in which `/v1` looks up users.
+/// All routes over `node`, and the sessions in which `/v1` looks up users.
 pub fn router(node: Node, options: MastodonOptions) -> (Router, Arc<dyn Sessions>) {
     let state = state::Server::new(node, options);
-    (routes::routes(Arc::clone(&state)), Arc::new(BrowserSessions(state)))
+    (routes::routes(Arc::clone(&state)), Arc::new(UserSessions(state)))
 }
 
 /// Every endpoint, also those of Mastodon's API that do not exist here, by path and method.

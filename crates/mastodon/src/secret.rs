@@ -1,44 +1,10 @@
-//! Secrets: 256 random bits as 43 characters, and their hashes.
+//! Comparing secrets, and what is derived from them.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use feed::accounts::SecretHash;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
-
-/// A secret that was made here.
-#[derive(Clone)]
-pub struct Secret(String);
-
-impl Secret {
-    /// A new one.
-    ///
-    /// # Errors
-    /// If the operating system gives no random bytes.
-    pub fn random() -> Result<Self, getrandom::Error> {
-        let mut bytes = [0; 32];
-        getrandom::fill(&mut bytes)?;
-        Ok(Self(URL_SAFE_NO_PAD.encode(bytes)))
-    }
-
-    /// The text that its owner presents.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    /// What is stored of it.
-    #[must_use]
-    pub fn hash(&self) -> SecretHash {
-        hash(&self.0)
-    }
-}
-
-/// What is stored of a secret, or of a text that is only compared.
-#[must_use]
-pub fn hash(text: &str) -> SecretHash {
-    SecretHash(Sha256::digest(text.as_bytes()).into())
-}
 
 /// Compares two hashes in a time that does not depend on them.
 pub(crate) fn same(one: SecretHash, other: SecretHash) -> bool {
@@ -61,6 +27,8 @@ pub(crate) fn challenge(text: &str) -> Option<SecretHash> {
 
 #[cfg(test)]
 mod tests {
+    use node::Secret;
+
     use super::*;
 
     #[test]
@@ -68,11 +36,11 @@ mod tests {
         let (one, other) = (Secret::random().unwrap(), Secret::random().unwrap());
         assert_ne!(one.as_str(), other.as_str());
         assert_eq!(one.as_str().len(), 43);
-        assert!(same(one.hash(), hash(one.as_str())) && !same(one.hash(), other.hash()));
+        assert!(same(one.hash(), Secret::hash_of(one.as_str())) && !same(one.hash(), other.hash()));
         // The example of RFC 7636, appendix B.
         let verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
         let found = challenge("E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM");
-        assert_eq!(found, Some(hash(verifier)));
+        assert_eq!(found, Some(Secret::hash_of(verifier)));
         for bad in ["", "abc", "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM=", &"A".repeat(44)] {
             assert_eq!(challenge(bad), None, "{bad}");
         }

@@ -1,14 +1,15 @@
-//! Sessions of browsers for `/v1`, which the pages at `/` use: whom a request is from, and what its user may ask for.
+//! Users who send requests to `/v1`: whom a request is from, by its token or by the session of its browser, and what its
+//! user may ask for.
 //!
-//! **Invariant:** requests with a session count against the same rates, streams and bytes as those with a token.
+//! **Invariant:** requests to both APIs, with a token or a session, count against the same rates, streams and bytes.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
-use axum::http::header::{HOST, ORIGIN};
+use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
-use edge::{Held, Pending, Permission, Session, SessionError, SessionUse, Sessions};
+use edge::{Held, Pending, Permission, Scope, Session, SessionError, SessionUse, Sessions, bearer};
 use feed::UserId;
 
 use crate::answers::Client;
@@ -18,22 +19,22 @@ use crate::pages::of_page;
 use crate::state::{Server, Shared};
 use crate::tokens::Access;
 
-/// The sessions of a server.
-pub(crate) struct BrowserSessions(pub(crate) Shared);
+/// The users of a server.
+pub(crate) struct UserSessions(pub(crate) Shared);
 
-impl fmt::Debug for BrowserSessions {
+impl fmt::Debug for UserSessions {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("BrowserSessions")
+        out.write_str("UserSessions")
     }
 }
 
-struct BrowserSession {
+struct UserSession {
     state: Shared,
     user: UserId,
     access: Access,
 }
 
-impl Sessions for BrowserSessions {
+impl Sessions for UserSessions {
     fn find<'a>(
         &'a self,
         headers: &'a HeaderMap,
@@ -54,12 +55,22 @@ pub(crate) async fn access(state: &Server, headers: &HeaderMap) -> Result<Access
     of_page(state, headers).await.map_err(|error| why(&error))?.ok_or(SessionError::Ended)
 }
 
+/// What the token of a request permits.
+async fn of_token(state: &Server, headers: &HeaderMap) -> Result<Access, SessionError> {
+    let token = bearer(headers).and_then(|token| std::str::from_utf8(token).ok());
+    let token = token.ok_or(SessionError::Ended)?;
+    state.token(token).await.map_err(|error| why(&error))?.ok_or(SessionError::Ended)
+}
+
 async fn find(
     state: &Shared,
     headers: &HeaderMap,
     usage: SessionUse,
-) -> Result<BrowserSession, SessionError> {
-    let access = access(state, headers).await?;
+) -> Result<UserSession, SessionError> {
+    let access = match headers.contains_key(AUTHORIZATION) {
+        true => of_token(state, headers).await?,
+        false => access(state, headers).await?,
+    };
     let user = access.user.ok_or(SessionError::Ended)?;
     let take = |what| {
         let taken = state.limiter.take(what, u64::from(user.0), Instant::now());
@@ -72,7 +83,7 @@ async fn find(
     if usage != SessionUse::Read {
         state.answers.check(Client::User(user)).map_err(|error| why(&error))?;
     }
-    Ok(BrowserSession { state: Arc::clone(state), user, access })
+    Ok(UserSession { state: Arc::clone(state), user, access })
 }
 
 /// Why a session was not found, or ended.
@@ -97,7 +108,11 @@ pub(crate) fn is_own_page(headers: &HeaderMap, base: &str) -> bool {
     })
 }
 
-impl Session for BrowserSession {
+impl Session for UserSession {
+    fn allows(&self, scope: Scope) -> bool {
+        self.access.allows_in_v1(scope)
+    }
+
     fn user(&self) -> u32 {
         self.user.0
     }

@@ -1,15 +1,15 @@
-//! What a presented token or session permits.
+//! What a presented token or session permits: tokens of apps, and those that applications mint, on both APIs.
 //!
 //! The node counts the commands that ended grants. A cached entry is valid while that number is the one from before it
 //! was read: so a revocation is effective with its reply, whoever sent it.
 
-use edge::{Ended, Pending, Permission};
+use edge::{Ended, Pending, Permission, Scope};
 use feed::UserId;
 use feed::accounts::{AccessScope, AccessScopes, AppId, Grant, GrantId, SecretHash};
+use node::Secret;
 use quick_cache::sync::Cache;
 
 use crate::error::ApiError;
-use crate::secret;
 use crate::state::{Server, Shared};
 
 /// Most cached tokens.
@@ -23,8 +23,9 @@ const TOKEN_BYTES_MAX: usize = 256;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Access {
     pub(crate) grant: GrantId,
-    /// The app; none for the session of a browser.
+    /// The app; none for the session of a browser and for what an application minted.
     pub(crate) app: Option<AppId>,
+    is_session: bool,
     /// The user; none if an app acts for itself.
     pub(crate) user: Option<UserId>,
     scopes: AccessScopes,
@@ -36,6 +37,15 @@ impl Access {
     /// Whether the token permits what `scope` names.
     pub(crate) fn allows(&self, scope: AccessScope) -> bool {
         self.scopes.allows(scope)
+    }
+
+    /// Whether it permits routes of `/v1` with this scope. A browser has what its user has.
+    pub(crate) fn allows_in_v1(&self, scope: Scope) -> bool {
+        match scope {
+            Scope::Read => self.is_session || self.allows(AccessScope::Read),
+            Scope::Write => self.is_session || self.allows(AccessScope::Write),
+            Scope::Admin => false,
+        }
     }
 }
 
@@ -91,9 +101,9 @@ impl Tokens {
 }
 
 impl Server {
-    /// What a token of an app permits; none if it is not valid.
+    /// What a token permits; none if it is not valid.
     pub(crate) async fn token(&self, token: &str) -> Result<Option<Access>, ApiError> {
-        Ok(self.access(token).await?.filter(|access| access.app.is_some()))
+        Ok(self.access(token).await?.filter(|access| !access.is_session))
     }
 
     /// Whose session this is; none if it is not valid.
@@ -110,14 +120,14 @@ impl Server {
         &self,
         session: &str,
     ) -> Result<Option<Access>, ApiError> {
-        Ok(self.access(session).await?.filter(|access| access.app.is_none()))
+        Ok(self.access(session).await?.filter(|access| access.is_session))
     }
 
     async fn access(&self, text: &str) -> Result<Option<Access>, ApiError> {
         if text.len() > TOKEN_BYTES_MAX {
             return Ok(None);
         }
-        self.access_of(secret::hash(text)).await
+        self.access_of(Secret::hash_of(text)).await
     }
 
     /// Checks that what a token permitted is still permitted, for a long request or response. The read waits for its turn: a
@@ -167,12 +177,10 @@ impl Server {
 
     fn cache(&self, hash: SecretHash, now: Now, found: Option<(GrantId, Grant)>) -> Option<Access> {
         let (id, grant) = found?;
-        let access =
-            Access { grant: id, app: grant.app, user: grant.user, scopes: grant.scopes, hash };
-        let expires_ms = match grant.app {
-            Some(_) => u64::MAX,
-            None => grant.expires_ms().unwrap_or(u64::MAX),
-        };
+        let is_session = grant.app.is_none() && !grant.is_minted();
+        let (app, user, scopes) = (grant.app, grant.user, grant.scopes);
+        let access = Access { grant: id, app, is_session, user, scopes, hash };
+        let expires_ms = grant.token_expires_ms().unwrap_or(u64::MAX);
         let revocations = now.revocations;
         self.tokens.0.insert(hash, Cached { revocations, access, expires_ms });
         Some(access)

@@ -200,7 +200,7 @@ impl Command {
             }
             Self::List => (Action::List { after: None }, None),
             Self::Invite { uses, life: life_secs } => {
-                let code = mastodon::Secret::random().context("no random bytes")?;
+                let code = node::Secret::random().context("no random bytes")?;
                 let action = Action::Invite { code: hex(code.hash().0), uses, life_secs };
                 (action, Some(code.as_str().to_owned()))
             }
@@ -237,7 +237,7 @@ fn password(from_stdin: bool) -> anyhow::Result<(String, Option<String>)> {
             (text.trim_end_matches(['\r', '\n']).to_owned(), false)
         }
         false => {
-            let secret = mastodon::Secret::random().context("no random bytes")?;
+            let secret = node::Secret::random().context("no random bytes")?;
             (secret.as_str().chars().take(PASSWORD_CHARS).collect(), true)
         }
     };

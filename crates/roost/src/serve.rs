@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use api::ApiOptions;
+use api::{ApiOptions, Origins};
 use clap::{ArgMatches, Args};
 use edge::{Access, BlockingReads, HANDSHAKES_MAX, KeyHash, Listener};
 use jetlog::JetLogOptions;
@@ -269,6 +269,11 @@ fn is_open(settings: &Settings) -> anyhow::Result<bool> {
              listen on 127.0.0.1 or remove --open"
         );
     }
+    anyhow::ensure!(
+        !open || settings.allow_origin.as_ref().is_none_or(Origins::is_empty),
+        "--allow-origin is for pages that send tokens of users; with --open there are none, and pages of other origins \
+         may not call"
+    );
     Ok(open)
 }
 
@@ -338,6 +343,7 @@ fn server_options(
     };
     api.keys_file = Some(key::path(&settings.data()));
     api.https_only = settings.public_url.as_deref().is_some_and(is_https_only);
+    api.origins = settings.allow_origin.clone().unwrap_or_default();
     api.trusted_proxies = settings.trusted_proxies.clone().unwrap_or_default();
     api.max_lag = settings.max_lag.unwrap_or(api.max_lag);
     api.story_life = settings.story_life.unwrap_or(api.story_life);

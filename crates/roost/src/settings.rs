@@ -12,7 +12,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use api::Lifetime;
+use api::{Lifetime, Origins};
 use bytesize::ByteSize;
 use clap::Args;
 use edge::TrustedProxies;
@@ -104,6 +104,11 @@ pub(crate) struct Settings {
     /// Networks and addresses with commas between: 10.0.0.0/8,192.0.2.1, or none. A list replaces the default.
     #[arg(long, env = "ROOST_TRUSTED_PROXIES", value_name = "CIDR,...", help_heading = LISTENING)]
     pub(crate) trusted_proxies: Option<TrustedProxies>,
+    /// Origins whose pages may call /v1 with a token of a user [default: none]
+    ///
+    /// Origins with commas between: https://app.example,http://localhost:5173.
+    #[arg(long, env = "ROOST_ALLOW_ORIGIN", value_name = "ORIGIN,...", help_heading = LISTENING)]
+    pub(crate) allow_origin: Option<Origins>,
     /// Data directory, created if it does not exist [default: ./roost-data]
     #[arg(long, env = "ROOST_DATA", value_name = "DIR", help_heading = DATA)]
     pub(crate) data: Option<PathBuf>,

@@ -80,17 +80,17 @@ errors! {
         "an Idempotency-Key is 1 to 255 visible ASCII characters, with spaces between them";
 
     unauthorized() = UNAUTHORIZED "unauthorized":
-        "this request needs an application key: Authorization: Bearer KEY";
+        "this request needs an application key or a token of a user: Authorization: Bearer KEY";
     not_logged_in() = UNAUTHORIZED "not_logged_in":
         "nobody is logged in in this browser; log in again";
     missing_scope(scope: Scope) = FORBIDDEN "missing_scope":
-        "the application key needs the scope {scope}", scope = scope.name();
+        "the application key or token needs the scope {scope}", scope = scope.name();
     forbidden_origin(why) = FORBIDDEN "forbidden_origin":
         "in open mode the request is not from this machine, or a page of another site sent it";
-    not_for_users() = FORBIDDEN "not_for_users":
-        "this needs an application key; users may not do it";
+    not_for_users(scope: Scope) = FORBIDDEN "not_for_users":
+        "users may not do this; it needs an application key with the scope {scope}", scope = scope.name();
     not_own() = FORBIDDEN "not_own":
-        "a user who is logged in acts and reads for themselves only, by their id";
+        "a user acts and reads for themselves only, by their id";
 
     not_found() = NOT_FOUND "not_found": "there is nothing at this path";
     set_not_found() = NOT_FOUND "set_not_found": "there is no such set of samples";

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, State};
-use axum::http::Uri;
 use axum::http::request::Parts;
 use axum::response::Response;
 use feed::thread::ThreadPath;
@@ -59,7 +58,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Below {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
-        parse(&parts.uri)
+        parse(parts)
     }
 }
 
@@ -70,9 +69,9 @@ impl Reads for Below {
     }
 }
 
-fn parse(uri: &Uri) -> Result<Below, ApiError> {
-    let mut query = Query::parse(uri, &["limit", "after", "viewer"])?;
-    let (limit, viewer) = (limit(&mut query)?, viewer(&mut query)?);
+fn parse(parts: &Parts) -> Result<Below, ApiError> {
+    let mut query = Query::parse(&parts.uri, &["limit", "after", "viewer"])?;
+    let (limit, viewer) = (limit(&mut query)?, viewer(parts, &mut query)?);
     let after = query.text("after")?;
     let after = after.map_or(Some(Vec::new()), |path| parse_path(&path));
     let wrong = || ApiError::bad_cursor("take after from next of an earlier page").at("after");
@@ -153,8 +152,10 @@ mod tests {
             ("limit=101", Err("bad_limit")),
             ("before=5", Err("bad_request")),
         ] {
-            let uri = format!("/?{query}").parse().unwrap();
-            let read = parse(&uri).map(|below| (below.limit, below.after.len()));
+            let uri = format!("/?{query}");
+            let request = axum::http::Request::builder().uri(uri).body(()).unwrap();
+            let (parts, ()) = request.into_parts();
+            let read = parse(&parts).map(|below| (below.limit, below.after.len()));
             assert_eq!(read.map_err(|problem| problem.code), expect, "{query}");
         }
     }

@@ -18,4 +18,5 @@ pub(crate) mod samples;
 pub(crate) mod stories;
 pub(crate) mod tags;
 pub(crate) mod timelines;
+pub(crate) mod tokens;
 pub(crate) mod users;

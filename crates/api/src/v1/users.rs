@@ -291,12 +291,12 @@ impl<S: Send + Sync> FromRequestParts<S> for Listing {
         if let Ok(mut query) = Query::parse(&parts.uri, &["handle", "viewer"])
             && let Some(handle) = query.text("handle")?
         {
-            return Ok(Self::Handle(Handle::parse(&handle)?, page::viewer(&mut query)?));
+            return Ok(Self::Handle(Handle::parse(&handle)?, page::viewer(parts, &mut query)?));
         }
         if let Ok(mut query) = Query::parse(&parts.uri, &["search", "limit", "viewer"])
             && let Some(start) = query.text("search")?
         {
-            let (limit, viewer) = (page::limit(&mut query)?, page::viewer(&mut query)?);
+            let (limit, viewer) = (page::limit(&mut query)?, page::viewer(parts, &mut query)?);
             return Ok(Self::Search(Handle::parse(&start)?, limit, viewer));
         }
         let AskedFor(asked) = AskedFor::from_request_parts(parts, state).await?;

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use feed::accounts::{
     AccessScopes, AccountCommand, AccountDone, AccountState, AppId, GrantId, Role, SecretHash,
 };
-use feed::limits::{APP_GRANTS_MAX, CODE_SECS, INVITES_MAX, SESSION_SECS, USER_GRANTS_MAX};
+use feed::limits::{
+    APP_GRANTS_MAX, CODE_SECS, INVITES_MAX, SESSION_SECS, USER_GRANTS_MAX, USER_TOKENS_MAX,
+};
 use feed::{Bio, Command, Name, Outcome, Refusal, UserId};
 
 use super::feed::Feed;
@@ -30,11 +32,17 @@ pub(crate) struct ModelGrant {
     code: Option<(SecretHash, SecretHash, Option<SecretHash>, u64)>,
     pub(crate) token: Option<SecretHash>,
     pub(crate) expires_ms: Option<u64>,
+    /// Whether it acts for a user with an account only.
+    needs_account: bool,
 }
 
 impl ModelGrant {
     fn has(&self, secret: SecretHash) -> bool {
         self.token == Some(secret) || self.code.is_some_and(|code| code.0 == secret)
+    }
+
+    fn is_minted(&self) -> bool {
+        self.app.is_none() && self.scopes.scopes().next().is_some()
     }
 
     fn due_ms(&self) -> Option<u64> {
@@ -117,20 +125,53 @@ impl Accounts {
                 self.apps.insert(stamp, app.scopes);
                 Ok(AccountDone::AppRegistered(AppId(stamp)))
             }
+            AccountCommand::Mint { scopes, life_secs, token, .. } => {
+                self.mint(stamp, user?, (*scopes, *life_secs), *token)
+            }
             command => self.apply_grant(stamp, command),
         }
     }
 
+    fn mint(
+        &mut self,
+        stamp: u64,
+        user: u32,
+        (scopes, life_secs): (AccessScopes, u32),
+        token: SecretHash,
+    ) -> Done {
+        if !self.is_active_or_none(user) {
+            return Err(Refusal::AccountNotActive);
+        }
+        let minted = self.grants.values().filter(|grant| grant.user == Some(user));
+        if minted.filter(|grant| grant.is_minted()).count() >= USER_TOKENS_MAX {
+            return Err(Refusal::TooManyTokens);
+        }
+        let expires_ms = Some(ms_of(stamp) + u64::from(life_secs) * 1_000);
+        let (app, user, code, token) = (None, Some(user), None, Some(token));
+        let needs_account = false;
+        self.add(stamp, ModelGrant { app, user, scopes, code, token, expires_ms, needs_account })
+    }
+
+    /// What a user who is deleted leaves: nothing of it permits anything.
+    pub(super) fn forget(&mut self, user: u32) {
+        self.accounts.remove(&user);
+        let of_user = self.grants.values_mut().filter(|grant| grant.user == Some(user));
+        of_user.for_each(|grant| grant.needs_account = true);
+    }
+
     /// Applies a command about grants.
     fn apply_grant(&mut self, stamp: u64, command: &AccountCommand) -> Done {
-        let now_ms = ms_of(stamp);
+        let (now_ms, needs_account) = (ms_of(stamp), true);
         match command {
             AccountCommand::LogIn { user, password, session } => {
                 self.compared(user.0, password.as_str())?;
                 let expires_ms = Some(now_ms + SESSION_SECS * 1_000);
                 let scopes = AccessScopes::default();
                 let (app, user, token) = (None, Some(user.0), Some(*session));
-                self.add(stamp, ModelGrant { app, user, scopes, code: None, token, expires_ms })
+                self.add(
+                    stamp,
+                    ModelGrant { app, user, scopes, code: None, token, expires_ms, needs_account },
+                )
             }
             AccountCommand::Authorize { user, app, scopes, code, redirect, challenge } => {
                 self.active(user.0)?;
@@ -138,7 +179,10 @@ impl Accounts {
                 let code = Some((*code, *redirect, *challenge, now_ms + CODE_SECS * 1_000));
                 let (app, user, scopes) = (Some(app.0), Some(user.0), *scopes);
                 let (token, expires_ms) = (None, None);
-                self.add(stamp, ModelGrant { app, user, scopes, code, token, expires_ms })
+                self.add(
+                    stamp,
+                    ModelGrant { app, user, scopes, code, token, expires_ms, needs_account },
+                )
             }
             AccountCommand::Exchange { app, code, redirect, challenge, token } => {
                 self.exchange(now_ms, *app, (*code, *redirect, *challenge), *token)
@@ -147,14 +191,20 @@ impl Accounts {
                 self.registered(*app, *scopes)?;
                 let (app, user, scopes) = (Some(app.0), None, *scopes);
                 let (code, token, expires_ms) = (None, Some(*token), None);
-                self.add(stamp, ModelGrant { app, user, scopes, code, token, expires_ms })
+                self.add(
+                    stamp,
+                    ModelGrant { app, user, scopes, code, token, expires_ms, needs_account },
+                )
             }
             AccountCommand::GrantUser { app, user, password, scopes, token } => {
                 self.compared(user.0, password.as_str())?;
                 self.registered(*app, *scopes)?;
                 let (app, user, scopes) = (Some(app.0), Some(user.0), *scopes);
                 let (code, token, expires_ms) = (None, Some(*token), None);
-                self.add(stamp, ModelGrant { app, user, scopes, code, token, expires_ms })
+                self.add(
+                    stamp,
+                    ModelGrant { app, user, scopes, code, token, expires_ms, needs_account },
+                )
             }
             AccountCommand::Revoke { grant } => {
                 self.grants.remove(&grant.0);
@@ -188,7 +238,10 @@ impl Accounts {
 
     /// Whether a token permits something at `now_ms`.
     pub(crate) fn is_valid(&self, grant: &ModelGrant, now_ms: u64) -> bool {
-        let acts = grant.user.is_none_or(|user| self.active(user).is_ok());
+        let acts = grant.user.is_none_or(|user| match grant.needs_account {
+            true => self.active(user).is_ok(),
+            false => self.is_active_or_none(user),
+        });
         acts && grant.token.is_some() && grant.expires_ms.is_none_or(|at| now_ms < at)
     }
 
@@ -315,7 +368,8 @@ impl Feed {
             AccountCommand::Open { user, .. }
             | AccountCommand::SetPassword { user, .. }
             | AccountCommand::SetRole { user, .. }
-            | AccountCommand::SetState { user, .. } => {
+            | AccountCommand::SetState { user, .. }
+            | AccountCommand::Mint { user, .. } => {
                 let user = self.resolve(user);
                 self.accounts.apply(stamp, user, command)?
             }

@@ -238,7 +238,7 @@ impl Feed {
             return Err(Refusal::TooManyDeletions);
         }
         self.users[user as usize].deleted = true;
-        self.accounts.accounts.remove(&user);
+        self.accounts.forget(user);
         self.erasing.insert(user, (Reverse(usize::MAX), 0));
         self.posts.retain(|_, post| post.author != user);
         self.orphans.retain(|_, post| post.author != user);

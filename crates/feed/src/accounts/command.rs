@@ -135,6 +135,17 @@ pub enum AccountCommand {
         /// The grant.
         grant: GrantId,
     },
+    /// Give an application a token of a user, who needs no account.
+    Mint {
+        /// The user.
+        user: UserRef,
+        /// What the token permits: something.
+        scopes: AccessScopes,
+        /// Seconds until it expires.
+        life_secs: u32,
+        /// Hash of the token.
+        token: SecretHash,
+    },
 }
 
 /// An app to be registered.

@@ -137,11 +137,11 @@ pub struct App {
 /// A permission.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
-    /// The app; none for the session of a browser.
+    /// The app; none for the session of a browser and for what was minted.
     pub app: Option<AppId>,
     /// The user; none for a token of an app itself.
     pub user: Option<UserId>,
-    /// What it permits.
+    /// What it permits; nothing is named for the session of a browser, which permits what its user may do.
     pub scopes: AccessScopes,
     /// The secrets that prove it.
     pub stage: Stage,
@@ -159,7 +159,7 @@ pub enum Stage {
         /// Hash of the code that it was exchanged for, and when that expires in milliseconds since 1970. Until then
         /// a second use of the code ends the grant.
         code: Option<(SecretHash, u64)>,
-        /// When the token expires, in milliseconds since 1970. Only sessions do.
+        /// When the token expires, in milliseconds since 1970. Those of apps do not.
         expires_ms: Option<u64>,
     },
 }
@@ -178,6 +178,21 @@ pub struct Code {
 }
 
 impl Grant {
+    /// Whether an application has minted it.
+    #[must_use]
+    pub fn is_minted(&self) -> bool {
+        self.app.is_none() && self.scopes != AccessScopes::default()
+    }
+
+    /// When its token expires, in milliseconds since 1970.
+    #[must_use]
+    pub const fn token_expires_ms(&self) -> Option<u64> {
+        match self.stage {
+            Stage::Code(_) => None,
+            Stage::Token { expires_ms, .. } => expires_ms,
+        }
+    }
+
     /// Hashes of its secrets: of the code and of the token.
     #[must_use]
     pub fn secrets(&self) -> [Option<SecretHash>; 2] {

@@ -75,6 +75,10 @@ pub(super) fn apply(
             txn.remove_grant(*grant);
             Ok(AccountDone::Revoked)
         }
+        AccountCommand::Mint { user, scopes, life_secs, token } => {
+            let user = super::resolve(txn, user)?;
+            grant::mint(txn, stamp, user, (*scopes, *life_secs), *token)
+        }
     };
     done.map(Done::Account)
 }

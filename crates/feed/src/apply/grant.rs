@@ -126,6 +126,30 @@ pub(super) fn grant_user(
     add(txn, stamp, &Grant { app: Some(app), user: Some(user), scopes, stage })
 }
 
+pub(super) fn mint(
+    txn: &mut Txn<'_>,
+    stamp: Stamp,
+    user: UserId,
+    (scopes, life_secs): (AccessScopes, u32),
+    token: SecretHash,
+) -> Accounted {
+    let life_secs = u64::from(life_secs.clamp(1, limits::TOKEN_SECS_MAX));
+    let expires_ms = Some(stamp.unix_ms() + life_secs * 1_000);
+    let stage = Stage::Token { token, code: None, expires_ms };
+    let grant = Grant { app: None, user: Some(user), scopes, stage };
+    if !grant.is_minted() {
+        return Err(Refusal::BadScope);
+    }
+    if !txn.facts().acts(&grant) {
+        return Err(Refusal::AccountNotActive);
+    }
+    let grants = txn.facts().grants_of_user(user).into_iter();
+    if grants.filter(|(_, grant)| grant.is_minted()).count() >= limits::USER_TOKENS_MAX {
+        return Err(Refusal::TooManyTokens);
+    }
+    add(txn, stamp, &grant)
+}
+
 fn active(txn: &Txn<'_>, user: UserId) -> Result<(), Refusal> {
     txn.facts().active_account(user).map(drop).ok_or(Refusal::AccountNotActive)
 }

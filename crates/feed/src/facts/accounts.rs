@@ -98,8 +98,16 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         let (id, grant) = self.grant_of(secret)?;
         let Stage::Token { token, expires_ms, .. } = &grant.stage else { return None };
         let is_token = token == secret && expires_ms.is_none_or(|expires_ms| now_ms < expires_ms);
-        let acts = grant.user.is_none_or(|user| self.active_account(user).is_some());
-        (is_token && acts).then_some((id, grant))
+        (is_token && self.acts(&grant)).then_some((id, grant))
+    }
+
+    /// Whether a grant may act for its user, if it has one.
+    pub(crate) fn acts(&self, grant: &Grant) -> bool {
+        let Some(user) = grant.user else { return true };
+        match self.account(user) {
+            Some(account) => account.state == AccountState::Active,
+            None => grant.is_minted() && self.exists(user),
+        }
     }
 
     /// All grants of a user, oldest first: at most [`USER_GRANTS_MAX`](crate::limits::USER_GRANTS_MAX).
@@ -177,7 +185,13 @@ impl Txn<'_> {
     /// Removes the account of a user, if there is one: its grants permit nothing any more. Whether it was disabled stays
     /// until [`Txn::forget_disabled`], so the user is hidden all the time.
     pub(crate) fn remove_account(&mut self, user: UserId) {
-        let Some(account) = self.facts().account(user) else { return };
+        let Some(account) = self.facts().account(user) else {
+            // What was minted for the user permits nothing any more.
+            if !self.facts().grants_from(user, 0, 1).is_empty() {
+                self.total(|totals| totals.revocations += 1);
+            }
+            return;
+        };
         self.rows.put_point(PointTable::Account, user.0.into(), None);
         self.count_pending(account.state, false);
         if let Some(email) = account.email {

@@ -67,8 +67,10 @@ impl Mend {
         let (id, grant) = (GrantId(key), Grant::of_row(value));
         self.counted.last_stamp = self.counted.last_stamp.max(key);
         // Grants of a deleted user are removed step by step.
-        let acts =
-            |user: UserId| step.facts().account(user).is_some() || step.facts().is_erasing(user);
+        let acts = |user: UserId| {
+            let is_minted_for = grant.is_minted() && step.facts().exists(user);
+            is_minted_for || step.facts().account(user).is_some() || step.facts().is_erasing(user)
+        };
         let has_app = grant.app.is_none_or(|app| step.facts().app(app).is_some());
         let is_whole = grant.app.is_some() || grant.user.is_some();
         if !has_app || !is_whole || !grant.user.is_none_or(acts) {

@@ -6,7 +6,8 @@ use feed::accounts::{
     GrantId, PasswordHash, RedirectUri, Role, SecretHash,
 };
 use feed::limits::{
-    APP_GRANTS_MAX, CODE_SECS, INVITES_MAX, SESSION_SECS, UNUSED_APPS_MAX, USER_GRANTS_MAX,
+    APP_GRANTS_MAX, CODE_SECS, INVITES_MAX, SESSION_SECS, TOKEN_SECS_MAX, UNUSED_APPS_MAX,
+    USER_GRANTS_MAX, USER_TOKENS_MAX,
 };
 use feed::{
     Command, Done, DueWork, Facts, Handle, Outcome, Refusal, StampedCommand, Txn, UserId, Viewer,
@@ -306,6 +307,67 @@ fn a_disabled_account_permits_nothing_and_an_enabled_one_must_log_in_again() {
     run(&mut world, set(AccountState::Active)).unwrap();
     assert!(!permits(&world, secret(1)));
     granted(run(&mut world, log_in(ADA, secret(2))));
+}
+
+fn mint(user: u32, life_secs: u32, token: SecretHash) -> AccountCommand {
+    AccountCommand::Mint { user: id(user), scopes: scopes("read write"), life_secs, token }
+}
+
+#[test]
+fn a_minted_token_acts_for_its_user_without_an_account_until_it_expires_or_the_user_is_gone() {
+    let (mut world, _) = world();
+    let none = AccountCommand::Mint {
+        user: id(2),
+        scopes: AccessScopes::default(),
+        life_secs: 60,
+        token: secret(1),
+    };
+    assert_eq!(run(&mut world, none), Err(Refusal::BadScope));
+    assert_eq!(run(&mut world, mint(77, 60, secret(1))), Err(Refusal::UserNotFound));
+    granted(run(&mut world, mint(2, 60, secret(1))));
+    assert_eq!(run(&mut world, mint(2, 60, secret(1))), Err(Refusal::SecretUsed));
+    let (_, grant) = world.facts().granted(&secret(1), world.now_ms).unwrap();
+    assert!(grant.is_minted() && grant.user == Some(UserId(2)), "{grant:?}");
+    world.now_ms += 60_000;
+    assert!(!permits(&world, secret(1)));
+    world.do_due_of(|work| matches!(work, DueWork::ExpireGrant { .. }));
+    assert_eq!(world.facts().grants_of_user(UserId(2)), []);
+    // However long a command says.
+    granted(run(&mut world, mint(2, u32::MAX, secret(2))));
+    world.now_ms += u64::from(TOKEN_SECS_MAX) * 1_000 - 1;
+    assert!(permits(&world, secret(2)));
+    let revocations = world.facts().totals().revocations;
+    world.run(Command::DeleteUser { user: id(2) }).unwrap();
+    assert!(!permits(&world, secret(2)));
+    assert!(world.facts().totals().revocations > revocations, "caches are told");
+    assert_eq!(run(&mut world, mint(2, 60, secret(3))), Err(Refusal::UserNotFound));
+}
+
+#[test]
+fn a_minted_token_permits_nothing_while_the_account_is_not_active() {
+    let (mut world, _) = world();
+    granted(run(&mut world, mint(0, 60, secret(1))));
+    for state in [AccountState::Disabled, AccountState::Pending] {
+        run(&mut world, AccountCommand::SetState { user: id(0), state }).unwrap();
+        assert!(!permits(&world, secret(1)));
+        assert_eq!(run(&mut world, mint(0, 60, secret(2))), Err(Refusal::AccountNotActive));
+    }
+}
+
+#[test]
+fn a_user_has_so_many_minted_tokens_and_none_ends_for_another() {
+    let (mut world, _) = world();
+    for number in 0..USER_TOKENS_MAX as u32 {
+        granted(run(&mut world, mint(2, 60, numbered(number))));
+    }
+    let last = granted(run(&mut world, mint(1, 60, secret(1))));
+    assert_eq!(run(&mut world, mint(2, 60, secret(2))), Err(Refusal::TooManyTokens));
+    assert!((0..USER_TOKENS_MAX as u32).all(|number| permits(&world, numbered(number))));
+    run(&mut world, AccountCommand::Revoke { grant: last }).unwrap();
+    assert!(!permits(&world, secret(1)));
+    world.now_ms += 60_000;
+    world.do_due_of(|work| matches!(work, DueWork::ExpireGrant { .. }));
+    granted(run(&mut world, mint(2, 60, secret(2))));
 }
 
 /// Checks after each change of a row that nobody sees a user who stays hidden, and that a row of the profile is written when

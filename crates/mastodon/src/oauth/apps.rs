@@ -8,6 +8,7 @@ use feed::accounts::{
     Website,
 };
 use feed::limits::REDIRECT_URIS_MAX;
+use node::Secret;
 use serde_json::{Value, json};
 
 use crate::access::Needs;
@@ -15,7 +16,6 @@ use crate::endpoints::Endpoints;
 use crate::error::ApiError;
 use crate::fields::{Fields, Params};
 use crate::limiter::What;
-use crate::secret::Secret;
 use crate::state::{Shared, client_address};
 use crate::tokens::Access;
 use feed::Refusal;

@@ -4,6 +4,8 @@ use axum::http::StatusCode;
 use feed::accounts::{AccessScopes, App, AppId, RedirectUri, SecretHash};
 
 use super::apps::DEFAULT_SCOPES;
+use node::Secret;
+
 use crate::error::ApiError;
 use crate::fields::Fields;
 use crate::secret;
@@ -107,7 +109,7 @@ impl Authorization {
 
     /// Hash of the redirect URI, which the app must present with the code.
     pub(crate) fn redirect_hash(&self) -> SecretHash {
-        secret::hash(self.redirect.as_str())
+        Secret::hash_of(self.redirect.as_str())
     }
 
     /// The URL that the user is sent back to, with these parameters and the app's `state`.

@@ -5,6 +5,7 @@ use axum::http::header::AUTHORIZATION;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use feed::accounts::{App, AppId};
+use node::Secret;
 
 use crate::error::ApiError;
 use crate::fields::Fields;
@@ -36,7 +37,7 @@ impl Server {
             }
         };
         let (id, app) = self.app(&id).await?.ok_or_else(ApiError::invalid_client)?;
-        let is_right = secret::same(secret::hash(&presented), app.secret);
+        let is_right = secret::same(Secret::hash_of(&presented), app.secret);
         if is_right { Ok((id, app)) } else { Err(ApiError::invalid_client()) }
     }
 }

@@ -9,12 +9,13 @@ use feed::accounts::{
 use serde_json::{Value, json};
 
 use super::apps::DEFAULT_SCOPES;
+use node::Secret;
+
 use crate::access::Needs;
 use crate::endpoints::Endpoints;
 use crate::error::ApiError;
 use crate::fields::Fields;
 use crate::limiter::What;
-use crate::secret::{self, Secret};
 use crate::state::{Server, Shared, client_address};
 
 /// Adds the routes.
@@ -95,14 +96,14 @@ impl Server {
         fields: &Fields,
         token: SecretHash,
     ) -> Result<(GrantId, AccessScopes), ApiError> {
-        let code = secret::hash(fields.need("code")?);
+        let code = Secret::hash_of(fields.need("code")?);
         let redirect = fields.one("redirect_uri")?.unwrap_or(RedirectUri::OUT_OF_BAND);
-        let redirect = secret::hash(redirect);
+        let redirect = Secret::hash_of(redirect);
         let verifier = fields.one("code_verifier")?;
         if verifier.is_some_and(|verifier| !VERIFIER_CHARS.contains(&verifier.len())) {
             return Err(ApiError::invalid_grant());
         }
-        let challenge = verifier.map(secret::hash);
+        let challenge = verifier.map(Secret::hash_of);
         let command = AccountCommand::Exchange { app, code, redirect, challenge, token };
         let id = granted(self.submit(command).await?)?;
         // It may have ended since.
@@ -121,7 +122,7 @@ pub(crate) async fn revoke(
         ApiError::oauth(StatusCode::FORBIDDEN, "unauthorized_client", why)
     };
     let (id, _) = state.client(&fields, &headers).await.map_err(refused)?;
-    let token = secret::hash(fields.need("token")?);
+    let token = Secret::hash_of(fields.need("token")?);
     let found = state.read(move |node| node.facts().grant_of(&token)).await?;
     // A token that does not exist is revoked already (RFC 7009).
     let Some((grant, found)) = found else { return Ok(Json(json!({}))) };

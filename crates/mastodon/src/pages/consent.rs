@@ -9,11 +9,12 @@ use maud::html;
 use super::log_in;
 use super::page::{Answer, Page, see_other};
 use super::session::{Browser, Form};
+use node::Secret;
+
 use crate::error::ApiError;
 use crate::fields::Fields;
 use crate::oauth::authorization::{Authorization, PARAMETERS, Wrong};
 use crate::oauth::token::granted;
-use crate::secret::Secret;
 use crate::state::Shared;
 
 /// `GET /oauth/authorize`

@@ -16,9 +16,11 @@ use maud::{Markup, html};
 use subtle::ConstantTimeEq as _;
 
 use super::page::Failed;
+use node::Secret;
+
 use crate::error::ApiError;
 use crate::fields::Fields;
-use crate::secret::{Secret, form_token};
+use crate::secret::form_token;
 use crate::state::{Server, Shared};
 use crate::tokens::Access;
 

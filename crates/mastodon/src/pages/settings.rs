@@ -84,10 +84,10 @@ fn grants(node: &Node, user: UserId) -> Vec<Shown> {
     let shown = |(id, grant): (GrantId, Grant)| {
         let app = match grant.app {
             Some(app) => Some(facts.app(app)?.name.as_str().to_owned()),
-            None => None,
+            None => grant.is_minted().then(|| "An application of this server".to_owned()),
         };
-        let Stage::Token { expires_ms, .. } = grant.stage else { return None };
-        let in_use = expires_ms.is_none_or(|expires_ms| now_ms < expires_ms);
+        let is_token = matches!(grant.stage, Stage::Token { .. });
+        let in_use = is_token && grant.token_expires_ms().is_none_or(|at| now_ms < at);
         in_use.then(|| Shown { id, app, scopes: grant.scopes.to_string() })
     };
     facts.grants_of_user(user).into_iter().rev().filter_map(shown).collect()

@@ -243,7 +243,7 @@ async fn an_app_signs_a_user_up_and_gets_a_token() {
 
 #[tokio::test]
 async fn whether_sign_up_is_possible_is_a_setting() {
-    let invite = mastodon::Secret::random().unwrap();
+    let invite = node::Secret::random().unwrap();
     for (registrations, code, expect) in [
         (Registrations::Closed, None, StatusCode::FORBIDDEN),
         (Registrations::Closed, Some(invite.as_str()), StatusCode::FORBIDDEN),

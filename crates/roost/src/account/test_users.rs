@@ -11,7 +11,7 @@ use feed::accounts::{
     RedirectUri, Role,
 };
 use feed::{Command, Done, Reply};
-use mastodon::Secret;
+use node::Secret;
 use node::{Node, Request};
 
 use super::action::{Action, Answer, creation, secret};

@@ -40,7 +40,7 @@ impl Simulate {
             }
             (None, None) => None,
         };
-        let secret = mastodon::Secret::random().context("no random bytes")?;
+        let secret = node::Secret::random().context("no random bytes")?;
         let password = secret.as_str().chars().take(PASSWORD_CHARS).collect();
         let own_api = server.is_some() || has_key;
         Ok(ApiOptions::Mastodon(MastodonOptions { credentials, password, own_api }))

@@ -1,18 +1,21 @@
-//! What a user may do in `/v1` who has logged in in a browser: every route with every kind of reader, requests of other
-//! sites, and sessions that have ended.
+//! What a user may do in `/v1` with a token or in a browser after a log-in: every route with every kind of reader, requests
+//! of other sites, and tokens and sessions that have ended.
 
 mod browser;
+mod tokens;
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, Write as _};
 
 use serde_json::{Value, json};
 
-use crate::support::http::{Client, connect, number, read_head, request};
+use crate::support::http::{Answer, Client, connect, number, read_head, request};
 use crate::support::process::{Process, Server, roost, serve};
 use browser::Browser;
 
 const KEY: &str = "a-key-of-the-product";
+/// The origin of the product's pages.
+const APP: &str = "https://app.example";
 
 /// A server with users who have accounts: what each of them sees is not for the others.
 struct World {
@@ -25,7 +28,7 @@ struct World {
 impl World {
     fn new() -> Self {
         let data = tempfile::tempdir().unwrap();
-        let mut command = serve(data.path(), &["--durability", "never"]);
+        let mut command = serve(data.path(), &["--durability", "never", "--allow-origin", APP]);
         let server = Server::start(command.env("ROOST_KEY", KEY));
         let product = Client::new(server.address, Some(KEY.to_owned()));
         let mut world = Self { data, server, product, users: BTreeMap::new() };
@@ -53,6 +56,14 @@ impl World {
 
     fn log_in(&self, handle: &str) -> Browser {
         Browser::log_in(self.server.address, handle, &self.users[handle].1)
+    }
+
+    /// Registers a user without an account.
+    fn register(&mut self, handle: &'static str) -> u64 {
+        let user = self.product.post("/v1/users", &json!({"handle": handle})).expect(201).json();
+        let id = number(&user["id"]);
+        self.users.insert(handle, (id, String::new()));
+        id
     }
 
     fn post(&mut self, author: &str, fields: &Value) -> u64 {
@@ -162,14 +173,19 @@ fn code(status: u16, body: &[u8]) -> String {
     json["error"].as_str().map_or_else(|| status.to_string(), str::to_owned)
 }
 
-#[test]
-fn users_may_use_what_is_open_for_them_as_themselves_and_nothing_else() {
-    let mut world = World::new();
-    let [ada, bob, eve] = ["ada", "bob", "eve"].map(|handle| world.id(handle));
-    let own = world.post("ada", &json!({"text": "mine"}));
+/// Sends requests of a user.
+type Send<'a> = dyn FnMut(&str, &str, Option<&Value>) -> Answer + 'a;
+
+/// Checks every route with requests of a user, who has these scopes and has written a post. Returns the number of requests.
+fn check_routes(
+    world: &mut World,
+    me: &'static str,
+    scopes: &[&str],
+    send: &mut Send<'_>,
+) -> usize {
+    let [ada, bob, eve] = [me, "bob", "eve"].map(|handle| world.id(handle));
+    let own = world.post(me, &json!({"text": "mine"}));
     let others = world.post("bob", &json!({"text": "not mine"}));
-    let mut browser = world.log_in("ada");
-    assert_eq!(browser.user, ada);
     let open = open();
     let routes = routes(&mut world.product);
     assert!(routes.len() > 75, "{routes:?}");
@@ -182,6 +198,7 @@ fn users_may_use_what_is_open_for_them_as_themselves_and_nothing_else() {
         // Deleted at the end only, and streams do not end.
         let is_left =
             path.ends_with("/events") || (rule == Some(Open::Author) && method == "DELETE");
+        let scope = if method == "GET" { "read" } else { "write" };
         for user in [ada, bob] {
             for post in [own, others] {
                 for viewer in [None, Some(ada), Some(bob)] {
@@ -189,9 +206,9 @@ fn users_may_use_what_is_open_for_them_as_themselves_and_nothing_else() {
                     let at = filled(&path, user, eve, post) + &query;
                     let expect = match rule {
                         None => Err("not_for_users"),
+                        _ if !scopes.contains(&scope) => Err("missing_scope"),
                         _ if viewer == Some(bob) => Err("not_own"),
                         Some(Open::Own) if user != ada => Err("not_own"),
-                        Some(Open::See) if viewer.is_none() => Err("not_own"),
                         Some(Open::Author) if post != own => Err("post_not_found"),
                         Some(_) => Ok(()),
                     };
@@ -199,7 +216,7 @@ fn users_may_use_what_is_open_for_them_as_themselves_and_nothing_else() {
                         continue;
                     }
                     let body = if method == "GET" { None } else { Some(json!({})) };
-                    let answer = browser.send(&method, &at, body.as_ref());
+                    let answer = send(&method, &at, body.as_ref());
                     let got = code(answer.status, &answer.body);
                     match expect {
                         Err(code) => assert_eq!(got, code, "{method} {at}"),
@@ -216,8 +233,23 @@ fn users_may_use_what_is_open_for_them_as_themselves_and_nothing_else() {
             }
         }
     }
+    if scopes.contains(&"write") {
+        send("DELETE", &format!("/v1/posts/{own}"), None).expect(204);
+    }
+    checked
+}
+
+#[test]
+fn users_may_use_what_is_open_for_them_as_themselves_and_nothing_else() {
+    let mut world = World::new();
+    let mut browser = world.log_in("ada");
+    let [ada, bob] = ["ada", "bob"].map(|handle| world.id(handle));
+    assert_eq!(browser.user, ada);
+    let mut send =
+        |method: &str, path: &str, body: Option<&Value>| browser.send(method, path, body);
+    let checked = check_routes(&mut world, "ada", &["read", "write"], &mut send);
     assert!(checked > 800, "{checked}");
-    browser.send("DELETE", &format!("/v1/posts/{own}"), None).expect(204);
+    let others = world.post("bob", &json!({"text": "not mine"}));
     // Other ways to write the same.
     for path in [
         format!("/v1/users/@ada/timeline?viewer={ada}"),
@@ -436,22 +468,29 @@ fn nothing_is_read_written_or_streamed_with_a_session_that_has_ended() {
     std::thread::scope(|scope| {
         for way in ["disable", "reset-password", "delete", "log-out", "revoke"] {
             // Each waits until the server ends a stream in which nothing happens.
-            scope.spawn(move || nothing_is_left_after(way));
+            scope.spawn(move || nothing_is_left_after(way, false));
+        }
+        for way in ["disable", "reset-password", "delete", "revoke", "revoke-token"] {
+            scope.spawn(move || nothing_is_left_after(way, true));
         }
     });
 }
 
-/// Ends a session in this way.
-fn nothing_is_left_after(way: &str) {
+/// Ends a session, or a token, in this way.
+fn nothing_is_left_after(way: &str, is_token: bool) {
     let mut world = World::new();
     let (ada, bob) = (world.id("ada"), world.id("bob"));
     world.product.put(&format!("/v1/users/{ada}/following/{bob}")).expect(204);
     let mut browser = world.log_in("ada");
     let mut other = world.log_in("ada");
     let mut stream = connect(world.server.address).unwrap();
-    let cookie = browser.headers();
+    let (id, secret) = tokens::mint(&mut world, ada, &["read", "write"]);
+    let head = match is_token {
+        true => vec![("Authorization", format!("Bearer {secret}"))],
+        false => browser.headers(),
+    };
     let host = world.server.address.to_string();
-    let head: Vec<_> = cookie.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let head: Vec<_> = head.iter().map(|(name, value)| (*name, value.as_str())).collect();
     let events = format!("/v1/users/{ada}/events");
     stream.get_mut().write_all(&request(&host, "GET", &events, &head, b"")).unwrap();
     assert_eq!(read_head(&mut stream).unwrap().0, 200);
@@ -472,18 +511,25 @@ fn nothing_is_left_after(way: &str) {
     slow.get_mut().write_all(begin).unwrap();
     // The server has looked up the session of that request: later ones of the connection are in order, so wait for
     // another one that was sent after it.
-    browser.send("GET", &format!("/v1/users/{ada}/timeline"), None).expect(200);
+    let mut client = Client::new(world.server.address, None);
+    let mut send = |method: &str, path: &str| client.send(method, path, &head, b"").unwrap();
+    send("GET", &format!("/v1/users/{ada}/timeline")).expect(200);
 
     match way {
+        "revoke-token" => {
+            let path = format!("/v1/users/{ada}/tokens/{id}");
+            world.product.send("DELETE", &path, &[], b"").unwrap().expect(204);
+        }
         "log-out" => browser.log_out(),
         "revoke" => other.revoke_others(),
         "delete" => drop(world.account(&["delete", "ada", "--yes"])),
         way => drop(world.account(&[way, "ada"])),
     }
-    let code = |answer: &crate::support::http::Answer| code(answer.status, &answer.body);
+    let code = |answer: &Answer| code(answer.status, &answer.body);
     for (method, path) in [("GET", "timeline"), ("DELETE", "notifications")] {
-        let answer = browser.send(method, &format!("/v1/users/{ada}/{path}"), None);
-        assert_eq!(code(&answer), "not_logged_in", "{way}: {path}");
+        let answer = send(method, &format!("/v1/users/{ada}/{path}"));
+        let expect = if is_token { "unauthorized" } else { "not_logged_in" };
+        assert_eq!(code(&answer), expect, "{way}: {path}");
     }
     slow.get_mut().write_all(rest).unwrap();
     assert_eq!(read_head(&mut slow).unwrap().0, 401, "{way}");

@@ -22,7 +22,7 @@ use feed::limits::{
     LISTS_MAX, MUTED_THREADS_BYTES_MAX, MUTED_THREADS_MAX, NOTIFYING_MAX, POLL_OPTION_CHARS_MAX,
     POLL_SECS_MIN, PROFILE_FIELDS_MAX, REDIRECT_URIS_MAX, RELISTED_POSTS_MAX, SAMPLE_SETS_MAX,
     SCHEDULED_MAX, SCHEDULED_MS_MIN, UNATTACHED_MEDIA_MAX, UNUSED_APPS_MAX, URI_BYTES_MAX,
-    USER_GRANTS_MAX, VERSIONS_BYTES_MAX,
+    USER_GRANTS_MAX, USER_TOKENS_MAX, VERSIONS_BYTES_MAX,
 };
 use feed::media::{
     BlurHash, Description, FileHash, Focus, MediaChange, MediaCommand, MediaFile, MediaId,
@@ -1414,6 +1414,12 @@ fn accounts_cost_no_more_than_they_were_costed_at() {
         accounts.grant(UserId(0), apps[2 + n % 2], n % 3 > 0);
         let (password, session) = (accounts.password.clone(), accounts.secret());
         accounts.run(AccountCommand::LogIn { user: UserId(1), password, session });
+    }
+    // One user has the most, half of them minted; another has one that ends with the user.
+    for n in 0..USER_TOKENS_MAX as u32 + 1 {
+        let (scopes, token, user) = (accounts.scopes, accounts.secret(), UserRef::Id(UserId(1)));
+        let user = if n == 0 { UserRef::Id(UserId(2)) } else { user };
+        accounts.run(AccountCommand::Mint { user, scopes, life_secs: 9_000_000, token });
     }
     // Codes and sessions have expired.
     accounts.world.now_ms += 2_600_000_000;

@@ -1,0 +1,190 @@
+//! Tokens that an application mints for its users, so that the users' own clients send requests. They are grants, as those
+//! of apps are: see [`feed::accounts`].
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::HeaderValue;
+use axum::http::StatusCode;
+use axum::http::header::LOCATION;
+use axum::response::{IntoResponse as _, Response};
+use edge::Scope;
+use feed::accounts::{AccessScope, AccessScopes, AccountCommand, AccountDone, Grant, GrantId};
+use feed::limits::TOKEN_SECS_MAX;
+use feed::{Command, Done, Refusal, UserId};
+use node::{Node, Secret};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::error::ApiError;
+use crate::idempotency::NoKey;
+use crate::input::{Input, OneUser, UserAnd, WithoutKey};
+use crate::page;
+use crate::route::Route;
+use crate::state::AppState;
+use crate::time::rfc3339;
+
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        Route::post("/v1/users/{user}/tokens", mint)
+            .named("create_token", "Mint a token for a user")
+            .scope(Scope::Admin)
+            .text(
+                "The user's own clients send it as `Authorization: Bearer TOKEN`. It acts and reads \
+                 for this user alone, on the routes that users may use, also on those of the \
+                 Mastodon API. This response alone has the secret. A user has at most 32.",
+            )
+            .creates::<NewTokenView>("The new token", "Path of the token")
+            .errors(&["bad_scope", "account_not_active", "too_many_tokens"])
+            .error(ApiError::bad_ttl(TOKEN_SECS_MAX.into())),
+        Route::get("/v1/users/{user}/tokens", list)
+            .named("list_tokens", "List the tokens of a user")
+            .scope(Scope::Admin)
+            .text("Those that were minted and have not expired, the oldest first.")
+            .shows::<TokenPage>("All of them"),
+        Route::delete("/v1/users/{user}/tokens/{id}", revoke)
+            .named("revoke_token", "Revoke a token")
+            .scope(Scope::Admin)
+            .text("Requests with it that are in progress end. Idempotent.")
+            .answers(204, "The token permits nothing"),
+    ]
+}
+
+/// What a token permits.
+#[derive(Clone, Copy, Deserialize, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum TokenScope {
+    /// All that changes nothing.
+    Read,
+    /// Changes.
+    Write,
+}
+
+/// A token to be minted.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NewToken {
+    /// What it permits.
+    #[schema(example = json!(["read", "write"]))]
+    scopes: Vec<TokenScope>,
+    /// Seconds until it expires: 1 to 7776000 (90 days).
+    #[schema(minimum = 1, maximum = 7_776_000, example = 86_400)]
+    ttl_s: u64,
+}
+
+/// A token.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct TokenView {
+    #[schema(example = "381482917519855616")]
+    id: String,
+    scopes: Vec<TokenScope>,
+    #[schema(format = DateTime, example = "2026-11-21T09:30:00.123Z")]
+    created_at: String,
+    #[schema(format = DateTime, example = "2026-11-22T09:30:00.123Z")]
+    expires_at: String,
+}
+
+/// A token that was just minted.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct NewTokenView {
+    #[serde(flatten)]
+    token: TokenView,
+    /// What its clients send.
+    #[schema(example = "mF_9.B5f-4.1JqM")]
+    secret: String,
+}
+
+/// All tokens of a user.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes the answer, which is written as bytes")]
+pub(crate) struct TokenPage {
+    items: Vec<TokenView>,
+    /// Always null.
+    next: Option<String>,
+    /// Always null.
+    prev: Option<String>,
+}
+
+impl TokenView {
+    fn of(id: GrantId, grant: &Grant) -> Self {
+        let scopes =
+            [(TokenScope::Read, AccessScope::Read), (TokenScope::Write, AccessScope::Write)];
+        let scopes = scopes.into_iter().filter(|(_, scope)| grant.scopes.allows(*scope));
+        Self {
+            id: id.0.to_string(),
+            scopes: scopes.map(|(name, _)| name).collect(),
+            created_at: rfc3339(id.unix_ms()),
+            expires_at: rfc3339(grant.token_expires_ms().unwrap_or(u64::MAX)),
+        }
+    }
+}
+
+/// The tokens of a user that were minted. May block.
+fn minted(node: &Node, user: UserId) -> impl Iterator<Item = (GrantId, Grant)> {
+    let grants = node.facts().grants_of_user(user).into_iter();
+    grants.filter(|(_, grant)| grant.is_minted())
+}
+
+pub(crate) async fn mint(
+    State(state): State<Arc<AppState>>,
+    OneUser(user): OneUser,
+    WithoutKey(Input { body, .. }): WithoutKey<NewToken>,
+) -> Result<Response, ApiError> {
+    let scopes = body.scopes.iter().map(|scope| match scope {
+        TokenScope::Read => AccessScope::Read,
+        TokenScope::Write => AccessScope::Write,
+    });
+    let scopes: AccessScopes = scopes.collect();
+    let life_secs =
+        u32::try_from(body.ttl_s).ok().filter(|secs| (1..=TOKEN_SECS_MAX).contains(secs));
+    let life_secs = life_secs.ok_or_else(|| ApiError::bad_ttl(TOKEN_SECS_MAX.into()))?;
+    let secret = Secret::random().map_err(|error| ApiError::fault(&error))?;
+    let command = AccountCommand::Mint { user, scopes, life_secs, token: secret.hash() };
+    let reply = state.node.submit(Command::Account(command).into()).await?;
+    let Done::Account(AccountDone::Granted(id)) = reply.outcome? else {
+        unreachable!("the outcome of a command is one of its kind");
+    };
+    let grant = state.read_done(move |node| node.facts().grant(id)).await?;
+    // It may have ended since, with its user.
+    let grant = grant.ok_or(Refusal::UserNotFound)?;
+    let user = grant.user.map_or(0, |user| user.0);
+    let token = TokenView::of(id, &grant);
+    let view = NewTokenView { token, secret: secret.as_str().to_owned() };
+    let mut response = page::json(page::to_json(&view));
+    *response.status_mut() = StatusCode::CREATED;
+    if let Ok(location) = HeaderValue::try_from(format!("/v1/users/{user}/tokens/{}", id.0)) {
+        response.headers_mut().insert(LOCATION, location);
+    }
+    Ok(response)
+}
+
+pub(crate) async fn list(
+    State(state): State<Arc<AppState>>,
+    OneUser(user): OneUser,
+) -> Result<Response, ApiError> {
+    let read = move |node: &Node| {
+        let user = node.resolve(&user).ok_or(Refusal::UserNotFound)?;
+        let now_ms = node.now_ms();
+        let is_live = |grant: &Grant| grant.token_expires_ms().is_none_or(|at| now_ms < at);
+        let tokens = minted(node, user).filter(|(_, grant)| is_live(grant));
+        Ok::<_, Refusal>(tokens.map(|(id, grant)| TokenView::of(id, &grant)).collect::<Vec<_>>())
+    };
+    let tokens = state.read(read).await??;
+    Ok(page::answer(page::opened_with(tokens.iter()), None, None))
+}
+
+pub(crate) async fn revoke(
+    State(state): State<Arc<AppState>>,
+    UserAnd(user, grant): UserAnd<GrantId>,
+    NoKey: NoKey,
+) -> Result<Response, ApiError> {
+    let find = move |node: &Node| {
+        let user = node.resolve(&user).ok_or(Refusal::UserNotFound)?;
+        Ok::<_, Refusal>(minted(node, user).any(|(id, _)| id == grant))
+    };
+    if state.read(find).await?? {
+        let command = Command::Account(AccountCommand::Revoke { grant });
+        state.node.submit(command.into()).await?.outcome?;
+    }
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
