@@ -37,7 +37,6 @@ use crate::records::{Counts, User};
 use crate::text::Handle;
 use crate::write;
 pub(crate) use media::{media_id, space_of};
-pub(crate) use polls::VOTE_ROWS;
 pub use tags::{Tagged, UserTag};
 
 /// Typed reads. Any thread may use one.

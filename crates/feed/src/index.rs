@@ -11,12 +11,15 @@ use rows::{NameTable, PutRows, Rows, SetTable, Value, decode, encode};
 use crate::accounts::{Account, AccountState, AppId, Grant, GrantId};
 use crate::due::{Due, DueWork};
 use crate::ids::{PostId, SampleId, ScheduledId, StoryId, UserId};
+use crate::list::ListId;
 use crate::media::{Media, MediaFile, MediaId};
 use crate::mute::Mute;
 use crate::notification::added_at;
+use crate::poll::PollId;
 use crate::post::Visibility;
 use crate::reaction::Reaction;
 use crate::records::{Post, Story};
+use crate::row_counts::{DIRECT_ROWS, LIST_ROWS, SCHEDULED_ROWS, TAG_ROWS, VIEW_ROWS, VOTE_ROWS};
 use crate::schedule::ScheduledPost;
 use crate::tag::Tag;
 
@@ -82,14 +85,8 @@ pub(crate) fn of_post(id: PostId, post: &Post) -> impl Iterator<Item = IndexRow>
         users.flat_map(move |user| of_direct(user, (id, first)))
     });
     let end = post.poll.iter().map(move |poll| IndexRow::due(poll.end_of(id)));
-    let tags = std::iter::once_with(move || post.tags()).flatten().flat_map(move |tag| {
-        let name = |table, key| IndexRow::Name(table, key, Value::new());
-        let by_author = author_tag_key(post.author, &tag, id);
-        [
-            name(NameTable::TagPost, tag_post_key(&tag, id, post.author)),
-            name(NameTable::AuthorTag, by_author),
-        ]
-    });
+    let tags = std::iter::once_with(move || post.tags()).flatten();
+    let tags = tags.flat_map(move |tag| of_tag(&tag, (id, post.author)));
     std::iter::once(by_author)
         .chain(reply)
         .chain(boost)
@@ -133,7 +130,7 @@ pub(crate) fn left_of_post(
 }
 
 /// Rows of a direct post for its author, or for a user whom it mentions, in the conversation that begins with `first`.
-pub(crate) fn of_direct(user: UserId, (id, first): (PostId, PostId)) -> [IndexRow; 2] {
+pub(crate) fn of_direct(user: UserId, (id, first): (PostId, PostId)) -> [IndexRow; DIRECT_ROWS] {
     let key = [&user.0.to_be_bytes()[..], &first.0.to_be_bytes(), &(!id.0).to_be_bytes()].concat();
     [
         IndexRow::Member(SetTable::DirectPosts, user.0.into(), id.0, first.0),
@@ -141,14 +138,16 @@ pub(crate) fn of_direct(user: UserId, (id, first): (PostId, PostId)) -> [IndexRo
     ]
 }
 
-pub(crate) fn tag_post_key(tag: &Tag, post: PostId, author: UserId) -> Value {
-    let tag = tag.as_str().as_bytes();
-    [tag, &[0], &(!post.0).to_be_bytes(), &author.0.to_be_bytes()].concat().into()
-}
-
-fn author_tag_key(author: UserId, tag: &Tag, post: PostId) -> Value {
-    let tag = tag.as_str().as_bytes();
-    [&author.0.to_be_bytes()[..], tag, &[0], &(!post.0).to_be_bytes()].concat().into()
+/// Rows of a hashtag of a post: that of the hashtag, and that of the author.
+pub(crate) fn of_tag(tag: &Tag, (post, author): (PostId, UserId)) -> [IndexRow; TAG_ROWS] {
+    let (tag, post) = (tag.as_str().as_bytes(), (!post.0).to_be_bytes());
+    let author = author.0.to_be_bytes();
+    let name =
+        |table, parts: [&[u8]; 4]| IndexRow::Name(table, parts.concat().into(), Value::new());
+    [
+        name(NameTable::TagPost, [tag, &[0], &post, &author]),
+        name(NameTable::AuthorTag, [&author, tag, &[0], &post]),
+    ]
 }
 
 /// Rows of a story; none if it is only left to be removed.
@@ -177,7 +176,11 @@ pub(crate) fn of_media(id: MediaId, media: &Media) -> Vec<IndexRow> {
 }
 
 /// Rows of a scheduled post.
-pub(crate) fn of_scheduled(user: UserId, id: ScheduledId, post: &ScheduledPost) -> [IndexRow; 1] {
+pub(crate) fn of_scheduled(
+    user: UserId,
+    id: ScheduledId,
+    post: &ScheduledPost,
+) -> [IndexRow; SCHEDULED_ROWS - 1] {
     [IndexRow::due(DueWork::Publish { user, id }.at(post.due_ms))]
 }
 
@@ -229,6 +232,45 @@ pub(crate) fn owner_prefix(kind: u8, owner: u64) -> Vec<u8> {
 pub(crate) fn of_app(id: AppId, uses: u32) -> Option<IndexRow> {
     let key = Value::from_slice(&id.0.to_be_bytes());
     (uses == 0).then(|| IndexRow::Name(NameTable::UnusedApp, key, Value::new()))
+}
+
+/// The rows of a reaction that is no boost: that of the post, and that of the user. A boost has those of a post.
+pub(crate) fn of_reaction(
+    (user, post): (UserId, PostId),
+    reaction: Reaction,
+    stamp: u64,
+) -> (IndexRow, Option<IndexRow>) {
+    let of_user = reaction.table();
+    let of_user = of_user.map(|table| IndexRow::Member(table, user.0.into(), stamp, post.0));
+    (IndexRow::Member(SetTable::Reactions, post.0, reaction.item(user), stamp), of_user)
+}
+
+/// The rows of a vote: that of the poll, and that of the user.
+pub(crate) fn of_vote(poll: PollId, user: u64, number: u64) -> [IndexRow; VOTE_ROWS] {
+    [
+        IndexRow::Member(SetTable::PollVotes, poll.0, user, number),
+        IndexRow::Member(SetTable::Votes, user, poll.0, number),
+    ]
+}
+
+/// The rows of a view: that of the story, and that of the viewer.
+pub(crate) fn of_view(story: StoryId, viewer: UserId, at_ms: u64) -> [IndexRow; VIEW_ROWS] {
+    let viewer = viewer.0.into();
+    [
+        IndexRow::Member(SetTable::StoryViews, story.0, viewer, at_ms),
+        IndexRow::Member(SetTable::Seen, viewer, story.0, 0),
+    ]
+}
+
+/// The rows of a member of a list: that of the list, and that of the pair of the owner and the member.
+pub(crate) fn of_list_member(user: UserId, list: ListId, other: UserId) -> [IndexRow; LIST_ROWS] {
+    let (user, list, other) = (user.0.to_be_bytes(), list.0.to_be_bytes(), other.0.to_be_bytes());
+    let name =
+        |table, parts: [&[u8]; 3]| IndexRow::Name(table, parts.concat().into(), Value::new());
+    [
+        name(NameTable::ListMember, [&user, &list, &other]),
+        name(NameTable::ListedUser, [&user, &other, &list]),
+    ]
 }
 
 /// A record that rows of indexes are of.
@@ -310,6 +352,14 @@ impl IndexRow {
         }
     }
 
+    /// Whether such a row is stored, whatever it holds.
+    pub(crate) fn is_at<R: Rows + ?Sized>(&self, rows: &R) -> bool {
+        match self {
+            Self::Member(table, owner, item, _) => rows.member(*table, *owner, *item).is_some(),
+            Self::Name(table, name, _) => rows.name(*table, name).is_some(),
+        }
+    }
+
     pub(crate) fn put(&self, rows: &mut (impl PutRows + ?Sized)) {
         match self {
             Self::Member(table, owner, item, number) => {
@@ -369,6 +419,17 @@ impl IndexRow {
             Self::Member(..) => None,
             Self::Name(_, _, value) => Some(decode(value)),
         }
+    }
+}
+
+/// Writes or removes rows.
+pub(crate) fn set(
+    rows: &mut (impl PutRows + ?Sized),
+    all: impl IntoIterator<Item = IndexRow>,
+    are_there: bool,
+) {
+    for row in all {
+        if are_there { row.put(rows) } else { row.remove(rows) }
     }
 }
 

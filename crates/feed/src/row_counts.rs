@@ -1,4 +1,5 @@
-//! Numbers of rows, for costs and for the removal of what a deleted user has.
+//! Numbers of rows, for costs and for the removal of what a deleted user has. Those of records with a fixed number of rows in
+//! indexes are the lengths of what `index.rs` returns.
 
 use crate::limits::{ERASE_ROWS_MAX, POST_MEDIA_MAX, POST_MENTIONS_MAX, POST_TAGS_MAX};
 
@@ -25,6 +26,10 @@ pub(crate) const TAG_ROWS: usize = 2;
 pub(crate) const MEDIA_ROWS: usize = 7;
 /// Rows of a member of a list.
 pub(crate) const LIST_ROWS: usize = 2;
+/// Rows of a vote: of its poll, and of its user.
+pub(crate) const VOTE_ROWS: usize = 2;
+/// Rows of a view: of its story, and of its viewer.
+pub(crate) const VIEW_ROWS: usize = 2;
 /// Most rows of a grant: its own, those of two secrets, that of its owner, of its expiry, the uses of its app, and
 /// whether the app is unused; and one that is only looked up.
 pub(crate) const GRANT_ROWS: usize = 8;

@@ -67,26 +67,11 @@ pub fn list_member(
     other: UserId,
     is_member: bool,
 ) {
-    let value = is_member.then(Value::new);
-    rows.put_name(NameTable::ListMember, &list_member_key(user, list, other), value.clone());
-    rows.put_name(NameTable::ListedUser, &listed_user_key(user, other, list), value);
+    index::set(rows, index::of_list_member(user, list, other), is_member);
 }
 
 pub(crate) fn list_key(user: UserId, list: ListId) -> Value {
     let mut bytes = Value::from_slice(&user.0.to_be_bytes());
-    bytes.extend_from_slice(&list.0.to_be_bytes());
-    bytes
-}
-
-pub(crate) fn list_member_key(user: UserId, list: ListId, other: UserId) -> Value {
-    let mut bytes = list_key(user, list);
-    bytes.extend_from_slice(&other.0.to_be_bytes());
-    bytes
-}
-
-pub(crate) fn listed_user_key(user: UserId, other: UserId, list: ListId) -> Value {
-    let mut bytes = Value::from_slice(&user.0.to_be_bytes());
-    bytes.extend_from_slice(&other.0.to_be_bytes());
     bytes.extend_from_slice(&list.0.to_be_bytes());
     bytes
 }
@@ -108,10 +93,8 @@ pub fn reaction(
     reaction: Reaction,
     stamp: u64,
 ) {
-    if let Some(table) = reaction.table() {
-        rows.put_member(table, user.0.into(), stamp, Some(post.0));
-    }
-    rows.put_member(SetTable::Reactions, post.0, reaction.item(user), Some(stamp));
+    let (of_post, of_user) = index::of_reaction((user, post), reaction, stamp);
+    index::set(rows, of_user.into_iter().chain([of_post]), true);
 }
 
 /// Counts of a post.
@@ -169,8 +152,7 @@ pub fn story(rows: &mut (impl PutRows + ?Sized), id: StoryId, story: &Story, tex
 
 /// The first view of a story by `viewer`, in milliseconds since 1970. The story counts it.
 pub fn view(rows: &mut (impl PutRows + ?Sized), id: StoryId, viewer: UserId, at_ms: u64) {
-    rows.put_member(SetTable::StoryViews, id.0, viewer.0.into(), Some(at_ms));
-    rows.put_member(SetTable::Seen, viewer.0.into(), id.0, Some(0));
+    index::set(rows, index::of_view(id, viewer, at_ms), true);
 }
 
 /// A sample of a set. The set counts it.

@@ -81,7 +81,7 @@ impl Loader {
 
     /// Whether [`Loader::write`] counts the items of a set.
     #[must_use]
-    pub fn counts(table: SetTable) -> bool {
+    pub fn counts_items(table: SetTable) -> bool {
         OF_USERS.contains(&table)
     }
 

@@ -16,7 +16,7 @@ use super::relation::{RELATIONS, Relation};
 use super::whole;
 use super::{Facts, Txn, user_id};
 use crate::due::{Due, DueWork};
-use crate::ids::{PostId, UserId, UserRef};
+use crate::ids::{PostId, StoryId, UserId, UserRef};
 use crate::index;
 use crate::records::{Counts, User};
 use crate::remains::Remains;
@@ -174,11 +174,10 @@ impl Txn<'_> {
         }
     }
 
-    /// Removes a view of a story by a deleted user. The story still counts it: see
+    /// Removes a view of a story by a user. The story still counts it: see
     /// [`Story::views`](crate::records::Story::views).
     pub fn remove_view(&mut self, user: UserId, story: u64) {
-        self.rows.put_member(SetTable::StoryViews, story, user.0.into(), None);
-        self.rows.put_member(SetTable::Seen, user.0.into(), story, None);
+        index::set(self.rows, index::of_view(StoryId(story), user, 0), false);
     }
 
     /// Removes the last rows of a deleted user.

@@ -19,8 +19,6 @@ const STORY_ROWS: usize = 5;
 const RELATION_ROWS: usize = 3;
 /// Rows of a reaction: one for the user, one for the post, and the counts of the post.
 const REACTION_ROWS: usize = 3;
-/// Rows of a view.
-pub(super) const VIEW_ROWS: usize = 2;
 
 /// The removal of what a deleted user has in a table.
 pub(super) struct Erase<'a, 'b> {

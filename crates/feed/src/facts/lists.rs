@@ -7,6 +7,7 @@ use rows::{NameTable, Rows, decode};
 
 use super::{Facts, Txn};
 use crate::ids::UserId;
+use crate::index;
 use crate::limits::{LIST_MEMBERS_MAX, LISTS_MAX};
 use crate::list::{List, ListId};
 use crate::write;
@@ -64,7 +65,8 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     /// Whether `other` is a member of a list of `user`.
     #[must_use]
     pub fn is_list_member(&self, user: UserId, list: ListId, other: UserId) -> bool {
-        self.rows.name(NameTable::ListMember, &write::list_member_key(user, list, other)).is_some()
+        let [of_list, _] = index::of_list_member(user, list, other);
+        of_list.is_at(self.rows)
     }
 }
 

@@ -10,12 +10,11 @@ use rows::{PointTable, Rows, SetTable, Span, decode};
 use super::{Facts, Txn};
 use crate::due::DueWork;
 use crate::ids::{PostId, UserId};
+use crate::index;
 use crate::limits;
 use crate::poll::{PollChoices, PollCounts, PollId};
+use crate::row_counts::VOTE_ROWS;
 use crate::write;
-
-/// Rows of a vote: of its poll, and of its user.
-pub(crate) const VOTE_ROWS: usize = 2;
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
     /// What `user` chose in a poll, if they voted.
@@ -108,8 +107,7 @@ impl Txn<'_> {
         let span = Span { low: from, limit: rows / VOTE_ROWS, ..Span::ALL };
         let found = self.rows.members(SetTable::PollVotes, poll.0, span);
         for (user, _) in &found {
-            self.rows.put_member(SetTable::PollVotes, poll.0, *user, None);
-            self.rows.put_member(SetTable::Votes, *user, poll.0, None);
+            index::set(self.rows, index::of_vote(poll, *user, 0), false);
         }
         found.last().filter(|_| found.len() >= span.limit).map(|(user, _)| user + 1)
     }

@@ -11,6 +11,7 @@ use super::{Facts, Txn, step};
 use crate::boost::PostCounts;
 use crate::due::DueWork;
 use crate::ids::{PostId, UserId};
+use crate::index;
 use crate::limits::{BOOST_RECENT_MS, EARLIER_BOOSTS_MAX};
 use crate::post::Posted;
 use crate::reaction::Reaction;
@@ -172,10 +173,8 @@ impl Txn<'_> {
     }
 
     fn remove_reaction_rows(&mut self, user: UserId, post: PostId, reaction: Reaction, stamp: u64) {
-        if let Some(table) = reaction.table() {
-            self.rows.put_member(table, user.0.into(), stamp, None);
-        }
-        self.rows.put_member(SetTable::Reactions, post.0, reaction.item(user), None);
+        let (of_post, of_user) = index::of_reaction((user, post), reaction, stamp);
+        index::set(self.rows, of_user.into_iter().chain([of_post]), false);
     }
 
     fn count_reactions(&mut self, post: PostId, change: impl FnOnce(&mut PostCounts)) {

@@ -343,6 +343,7 @@ impl Txn<'_> {
         other: UserId,
     ) -> usize {
         let rows = (relation.end)(self, user, other);
+        debug_assert!(rows <= relation.end_rows, "the most rows that end with it");
         self.unrelate(relation, user, other);
         rows
     }

@@ -131,8 +131,7 @@ impl Txn<'_> {
     pub fn remove_views(&mut self, id: StoryId, story: &mut Story, views: u32) {
         let span = Span { limit: views as usize, ..Span::ALL };
         for (viewer, _) in self.facts().story_views(id, span) {
-            self.rows.put_member(SetTable::StoryViews, id.0, viewer.0.into(), None);
-            self.rows.put_member(SetTable::Seen, viewer.0.into(), id.0, None);
+            self.remove_view(viewer, id.0);
         }
         story.views -= views;
         self.rows.put_point(PointTable::Story, id.0, Some(encode(story)));

@@ -9,10 +9,10 @@
 use rows::{NameTable, PointTable, SetTable, Table, encode, try_decode};
 use serde::de::DeserializeOwned;
 
-use super::erase::{self, Erase, VIEW_ROWS};
+use super::due;
+use super::erase::{self, Erase};
 use super::relation::{RELATIONS, Relation};
 use super::whole::{WHOLE_ROWS, WHOLE_TABLES};
-use super::{VOTE_ROWS, due};
 use crate::accounts::{Account, App, AppId, Grant, GrantId, Invite, Record as _};
 use crate::boost::PostCounts;
 use crate::command::Outcome;
@@ -27,7 +27,9 @@ use crate::poll::{PollCounts, PollId};
 use crate::reaction::Reaction;
 use crate::records::{Counts, Post, Sample, SampleSet, Story, User};
 use crate::remains::Remains;
-use crate::row_counts::{DIRECT_ROWS, GRANT_ROWS, MEDIA_ROWS, SCHEDULED_ROWS};
+use crate::row_counts::{
+    DIRECT_ROWS, GRANT_ROWS, MEDIA_ROWS, SCHEDULED_ROWS, VIEW_ROWS, VOTE_ROWS,
+};
 use crate::schedule::ScheduledPost;
 use crate::text::{Note, PostText};
 

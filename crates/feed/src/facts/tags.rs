@@ -44,7 +44,8 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     /// Whether a public post by `author` has a hashtag.
     #[must_use]
     pub fn has_tag(&self, tag: &Tag, (post, author): Tagged) -> bool {
-        self.rows.name(NameTable::TagPost, &index::tag_post_key(tag, post, author)).is_some()
+        let [of_tag, _] = index::of_tag(tag, (post, author));
+        of_tag.is_at(self.rows)
     }
 
     /// As [`Facts::tagged`], of one author.

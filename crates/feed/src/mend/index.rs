@@ -26,6 +26,19 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         wrong.iter().for_each(|row| row.put(self.rows));
     }
 
+    /// Checks a row of a user that has another one of what it is about. That one is put if it is missing and `may_be`.
+    pub(super) fn put_other(&mut self, [other, row]: [IndexRow; 2], may_be: bool) {
+        if other.is_in(&*self.rows) {
+            return;
+        }
+        self.derived(format!("{row:?}: the other row is missing or wrong"));
+        if may_be && !other.is_at(&*self.rows) {
+            other.put(self.rows);
+        } else {
+            row.remove(self.rows);
+        }
+    }
+
     /// Removes rows of an index whose record does not have them. The rows of all records are there by now.
     pub(super) fn index(&mut self, table: Table, from: &From) -> Option<From> {
         match table {

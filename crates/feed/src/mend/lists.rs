@@ -1,12 +1,12 @@
 //! Lists: both rows of a member agree, the list exists, and its owner follows the member. Follows agree before these are
 //! checked.
 
-use rows::{NameTable, RowsMut, Scan, Value};
+use rows::{NameTable, RowsMut, Scan};
 
 use super::Rows;
 use crate::ids::UserId;
+use crate::index;
 use crate::list::ListId;
-use crate::write;
 
 impl<R: Scan + RowsMut> Rows<'_, R> {
     /// A list, whose owner must exist.
@@ -19,41 +19,24 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         }
     }
 
-    /// A row of a list. Adds the other row of the member.
-    pub(super) fn list_member(&mut self, name: &[u8]) {
-        let key = name.split_first_chunk().zip(name.split_last_chunk());
-        let found = key.and_then(|((owner, list), (_, member))| {
-            let list = list.first_chunk().filter(|_| name.len() == 16)?;
-            Some((*owner, u64::from_be_bytes(*list), *member))
-        });
-        let Some((owner, list, other)) = found.and_then(|parts| self.listed(parts)) else {
-            self.derived(format!("ListMember {}: no such member", name.escape_ascii()));
-            self.rows.put_name(NameTable::ListMember, name, None);
-            return;
+    /// A row of a member of a list. Adds the other one.
+    pub(super) fn list_member(&mut self, table: NameTable, name: &[u8]) {
+        let found = || {
+            let (owner, rest) = name.split_first_chunk()?;
+            let (list, member) = match table {
+                NameTable::ListMember => {
+                    rest.split_last_chunk().map(|(list, member)| (list, *member))?
+                }
+                _ => rest.split_first_chunk().map(|(member, list)| (list, *member))?,
+            };
+            self.listed((*owner, u64::from_be_bytes(list.try_into().ok()?), member))
         };
-        let key = write::listed_user_key(owner, other, list);
-        if self.rows.name(NameTable::ListedUser, &key).is_none() {
-            self.derived(format!("list {} of user {}: a row is missing", list.0, owner.0));
-            self.rows.put_name(NameTable::ListedUser, &key, Some(Value::new()));
-        }
-    }
-
-    /// A row of a pair of users. Adds the row of the list.
-    pub(super) fn listed_user(&mut self, name: &[u8]) {
-        let key = name.split_first_chunk().zip(name.split_last_chunk());
-        let found = key.and_then(|((owner, rest), (_, list))| {
-            let member = rest.first_chunk().filter(|_| name.len() == 16)?;
-            Some((*owner, u64::from_be_bytes(*list), *member))
-        });
-        let Some((owner, list, other)) = found.and_then(|parts| self.listed(parts)) else {
-            self.derived(format!("ListedUser {}: no such member", name.escape_ascii()));
-            self.rows.put_name(NameTable::ListedUser, name, None);
-            return;
-        };
-        let key = write::list_member_key(owner, list, other);
-        if self.rows.name(NameTable::ListMember, &key).is_none() {
-            self.derived(format!("list {} of user {}: a row is missing", list.0, owner.0));
-            self.rows.put_name(NameTable::ListMember, &key, Some(Value::new()));
+        match found() {
+            Some((owner, list, other)) => {
+                let of = || format!("list {} of user {}", list.0, owner.0);
+                self.put_index(of, index::of_list_member(owner, list, other));
+            }
+            None => self.remove_named(table, name),
         }
     }
 

@@ -252,8 +252,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
             NameTable::Handle => self.handle(name, value),
             NameTable::FeaturedTag | NameTable::FollowedTag => self.user_tag(table, name),
             NameTable::List => self.list(name),
-            NameTable::ListMember => self.list_member(name),
-            NameTable::ListedUser => self.listed_user(name),
+            NameTable::ListMember | NameTable::ListedUser => self.list_member(table, name),
             _ => {}
         }
     }

@@ -1,7 +1,7 @@
 //! Polls: votes by poll and by user agree, and the counts and the rows of ends follow from votes and posts. Scheduled
 //! posts: their author exists, and the row that says when they are due follows from theirs.
 
-use rows::{NameTable, PointTable, RowsMut, Scan, SetTable, encode, try_decode};
+use rows::{NameTable, PointTable, RowsMut, Scan, encode, try_decode};
 
 use super::{Mend, Rows, at};
 use crate::due::DueWork;
@@ -32,17 +32,10 @@ impl Mend {
         step: &mut Rows<'_, R>,
         (owner, poll, number): (u64, u64, u64),
     ) {
-        if step.rows.member(SetTable::PollVotes, poll, owner) == Some(number) {
-            return;
-        }
-        step.derived(format!("Votes {owner}, {poll}: the poll has no such vote"));
         let is_vote = step.is_voter(owner) && PollChoices::of_number(number).is_some();
-        let found = step.rows.member(SetTable::PollVotes, poll, owner);
-        if is_vote && found.is_none() && self.has_poll(step, poll) {
-            step.rows.put_member(SetTable::PollVotes, poll, owner, Some(number));
-        } else {
-            step.rows.put_member(SetTable::Votes, owner, poll, None);
-        }
+        let rows = index::of_vote(PollId(poll), owner, number);
+        let may_be = is_vote && self.has_poll(step, poll);
+        step.put_other(rows, may_be);
     }
 
     /// A vote in the list of its poll.
@@ -51,15 +44,13 @@ impl Mend {
         step: &mut Rows<'_, R>,
         (poll, user, number): (u64, u64, u64),
     ) {
+        let rows = index::of_vote(PollId(poll), user, number);
         if !step.is_voter(user) || PollChoices::of_number(number).is_none() {
             step.derived(format!("PollVotes {poll}, {user}: it is no vote of a user"));
-            step.rows.put_member(SetTable::PollVotes, poll, user, None);
-            step.rows.put_member(SetTable::Votes, user, poll, None);
+            index::set(step.rows, rows, false);
             return;
         }
-        if step.set(SetTable::Votes, user, poll, Some(number)) {
-            step.derived(format!("PollVotes {poll}, {user}: the user has no such vote"));
-        }
+        step.put_index(|| format!("PollVotes {poll}, {user}"), rows);
         if !self.has_poll(step, poll) {
             if step.put_pending(DueWork::SweepVotes { poll: PollId(poll) }) {
                 step.derived(format!("PollVotes {poll}: no post has the poll"));

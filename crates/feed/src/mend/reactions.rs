@@ -6,6 +6,7 @@ use super::{Mend, Rows, at};
 use crate::boost::PostCounts;
 use crate::due::DueWork;
 use crate::ids::{PostId, UserId};
+use crate::index;
 use crate::limits::EARLIER_BOOSTS_MAX;
 use crate::notification::{BESIDE, Inbox, Stored};
 use crate::reaction::Reaction;
@@ -20,19 +21,15 @@ impl Mend {
     ) {
         self.counted.last_stamp = self.counted.last_stamp.max(stamp);
         let Some(table) = reaction.table() else { return };
-        let user = step.user(owner).filter(|user| !step.is_gone(*user));
-        let found = user.and_then(|user| step.facts().reaction(user, PostId(post), reaction));
-        if found == Some(stamp) {
+        let Some(user) = step.user(owner).filter(|user| !step.is_gone(*user)) else {
+            step.derived(format!("{table:?} {owner}, {}: there is no such user", at(stamp)));
+            step.rows.put_member(table, owner, stamp, None);
             return;
-        }
-        let what = format!("{reaction:?} of user {owner}, {}", at(stamp));
-        step.derived(format!("{what}: the post has no such reaction"));
-        let exists = |post| step.facts().stored_post(post).is_some();
-        match user.filter(|_| found.is_none() && exists(PostId(post))) {
-            Some(user) => {
-                step.rows.put_member(SetTable::Reactions, post, reaction.item(user), Some(stamp));
-            }
-            None => step.rows.put_member(table, owner, stamp, None),
+        };
+        let may_be = step.facts().stored_post(PostId(post)).is_some();
+        if let (of_post, Some(of_user)) = index::of_reaction((user, PostId(post)), reaction, stamp)
+        {
+            step.put_other([of_post, of_user], may_be);
         }
     }
 

@@ -1,6 +1,6 @@
 //! Rows of polls and of scheduled posts: see [`super`].
 
-use rows::{NameTable, PointTable, PutRows, SetTable, Value, encode};
+use rows::{NameTable, PointTable, PutRows, Value, encode};
 
 use crate::ids::{ScheduledId, UserId};
 use crate::index;
@@ -14,9 +14,8 @@ pub fn vote(
     user: UserId,
     choices: Option<PollChoices>,
 ) {
-    let number = choices.map(PollChoices::number);
-    rows.put_member(SetTable::PollVotes, poll.0, user.0.into(), number);
-    rows.put_member(SetTable::Votes, user.0.into(), poll.0, number);
+    let number = choices.map_or(0, PollChoices::number);
+    index::set(rows, index::of_vote(poll, user.0.into(), number), choices.is_some());
 }
 
 /// Votes of a poll.

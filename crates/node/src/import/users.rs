@@ -211,7 +211,7 @@ impl Users {
             if is_block && !self.blocks.insert((user, other)) {
                 return Err(format!("the user {} blocks {} twice", user.0, other.0).into());
             }
-            if !Loader::counts(relation.forward) {
+            if !Loader::counts_items(relation.forward) {
                 self.count(relation, user, other)?;
             }
             relation.put(loader, user, other, Some(0));
