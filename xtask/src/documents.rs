@@ -67,7 +67,7 @@ pub(crate) fn check(
         }
     }
     pages(root, faults)?;
-    let functions = functions(root)?;
+    let (functions, constants) = declared(root)?;
     let mut files = Vec::new();
     for folder in ["bench", "crates", "docs", "e2e", "runs", "xtask"] {
         files_below(&root.join(folder), &mut files)?;
@@ -94,6 +94,17 @@ pub(crate) fn check(
                 faults.push(format!("{}: there is no test {test}", name.display()));
             }
         }
+        for (constant, row) in constants_named(&text) {
+            let values: Vec<&String> = constants
+                .iter()
+                .filter(|(name, _)| *name == constant)
+                .map(|(_, value)| value)
+                .collect();
+            if !values.iter().any(|value| has_number(row, value)) {
+                faults
+                    .push(format!("{}: {constant} is {values:?}, not as in {row}", name.display()));
+            }
+        }
         for link in links(&text) {
             if let Some(fault) = broken(&document, &text, &link) {
                 faults.push(format!("{}: the link {link} {fault}", name.display()));
@@ -103,11 +114,11 @@ pub(crate) fn check(
     Ok(())
 }
 
-/// The names of all functions and modules of the crates.
-fn functions(root: &Path) -> anyhow::Result<BTreeSet<String>> {
+/// The names of all functions and modules of the crates, and constants with their values as tables show them.
+fn declared(root: &Path) -> anyhow::Result<(BTreeSet<String>, BTreeSet<(String, String)>)> {
     let mut files = Vec::new();
     rust_files(&root.join("crates"), &mut files)?;
-    let mut names = BTreeSet::new();
+    let (mut names, mut constants) = (BTreeSet::new(), BTreeSet::new());
     for file in files {
         let text = read(&file)?;
         let functions = ["fn ", "mod "].map(|word| text.split(word).skip(1));
@@ -116,8 +127,44 @@ fn functions(root: &Path) -> anyhow::Result<BTreeSet<String>> {
             .flatten()
             .filter_map(|rest| rest.split(['(', ' ', ';', '<']).next());
         names.extend(functions.map(str::to_owned));
+        constants.extend(text.lines().filter_map(constant));
     }
-    Ok(names)
+    Ok((names, constants))
+}
+
+/// The name and the value of a constant that is a number, with commas, or in KiB, MiB or GiB if it is shifted.
+fn constant(line: &str) -> Option<(String, String)> {
+    let (name, rest) = line.split_once("const ")?.1.split_once(": ")?;
+    let value = rest.split_once(" = ")?.1.strip_suffix(';')?;
+    let (number, unit) = match value.split_once(" << ") {
+        None => (value, ""),
+        Some((number, "10")) => (number, " KiB"),
+        Some((number, "20")) => (number, " MiB"),
+        Some((number, "30")) => (number, " GiB"),
+        Some(_) => return None,
+    };
+    let is_number = number.chars().all(|c| c.is_ascii_digit() || c == '_');
+    is_number.then(|| (name.to_owned(), number.replace('_', ",") + unit))
+}
+
+/// Whether a row has this number, not as a part of a longer one.
+fn has_number(row: &str, number: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_digit() || c == ',';
+    row.match_indices(number).any(|(at, _)| {
+        let (before, rest) = row.split_at(at);
+        !before.ends_with(is_part)
+            && !rest.trim_start_matches(number).starts_with(|c: char| c.is_ascii_digit())
+    })
+}
+
+/// The constants that rows of tables name, with the row.
+fn constants_named(text: &str) -> Vec<(&str, &str)> {
+    let rows = text.lines().filter(|row| row.starts_with('|'));
+    let named = rows.flat_map(|row| row.split('`').skip(1).step_by(2).map(move |name| (name, row)));
+    let is_constant = |name: &str| {
+        name.ends_with("_MAX") && name.chars().all(|c| c.is_ascii_uppercase() || c == '_')
+    };
+    named.filter(|(name, _)| is_constant(name)).collect()
 }
 
 /// The functions in the last column of tables with the heading "test"; an ending "…" stands for the rest of a name.
@@ -418,6 +465,23 @@ mod tests {
         let text = "in runs/2026-01-02-a, (`runs/2026-01-03-b/x.csv`), runs/2026-*, runs/DATE-c.";
         let found: Vec<String> = runs_named(text).into_iter().collect();
         assert_eq!(found, ["runs/2026-01-02-a", "runs/2026-01-03-b/x.csv"]);
+    }
+
+    #[test]
+    fn constants_are_compared_as_tables_show_them() {
+        for (line, expect) in [
+            ("pub const FOLLOWS_MAX: u32 = 7_500;", Some(("FOLLOWS_MAX", "7,500"))),
+            ("    const FILE_MAX: u64 = 16 << 20;", Some(("FILE_MAX", "16 MiB"))),
+            ("const TEXT: &str = \"a\";", None),
+            ("const SUM: u32 = A + 1;", None),
+        ] {
+            let expect = expect.map(|(name, value)| (name.to_owned(), value.to_owned()));
+            assert_eq!(constant(line), expect, "{line}");
+        }
+        assert_eq!(
+            constants_named("`A_MAX`\n| `B_MAX` of `x_MAX` |"),
+            [("B_MAX", "| `B_MAX` of `x_MAX` |")]
+        );
     }
 
     #[test]
