@@ -234,6 +234,12 @@ impl Txn<'_> {
                 Reaction::Boost => self.facts().stored_post(PostId(*stamp)),
                 _ => None,
             };
+            // After damage a row may name any post.
+            let is_boost = |found: &Post| {
+                found.author == *user
+                    && found.boost.as_ref().is_some_and(|boost| boost.post == post)
+            };
+            let boosted = boosted.filter(is_boost);
             let rows = if boosted.is_some() { BOOST_ROWS } else { REACTION_ROWS };
             if rows_left < rows {
                 return (boosts, Some(*item));

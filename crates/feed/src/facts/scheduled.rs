@@ -46,8 +46,10 @@ impl Txn<'_> {
         (user, id): (UserId, ScheduledId),
         (before, after): (&ScheduledPost, &ScheduledPost),
     ) {
-        self.remove_scheduled(user, id, before);
+        let [old, new] = [before, after].map(|post| index::of_scheduled(user, id, post));
+        // Readers find the post at any time.
         write::scheduled(self.rows, user, id, after);
+        index::replace(self.rows, &old, &new);
     }
 
     /// Removes a scheduled post, but not its pictures.

@@ -14,7 +14,6 @@ use rows::{PointTable, Rows, SetTable, Span, decode, encode};
 use super::{Facts, Txn, user_id};
 use crate::due::DueWork;
 use crate::ids::{StoryId, UserId};
-use crate::index;
 use crate::records::Story;
 use crate::stories::StoryRef;
 use crate::text::PostText;
@@ -112,6 +111,8 @@ impl Txn<'_> {
     /// Hides a story from every read, whatever the reader's clock, and has its other rows removed soon.
     pub fn hide_story(&mut self, id: StoryId, story: &Story) {
         self.end_story(id, story);
+        let removal = DueWork::RemoveStory { story: id };
+        self.put_due(removal.at(story.expires_ms), None);
         self.put_due_now(DueWork::RemoveStory { story: id });
     }
 
@@ -137,12 +138,13 @@ impl Txn<'_> {
         self.rows.put_point(PointTable::Story, id.0, Some(encode(story)));
     }
 
-    /// Removes the text of a dead story, and hides it from every read; returns what is stored of it then.
+    /// Removes the text of a dead story, and hides it from every read; returns what is stored of it then. The row of its removal
+    /// stays, which is there as long as views are.
     pub(crate) fn end_story(&mut self, id: StoryId, story: &Story) -> Story {
         let hidden = Story { expires_ms: 0, ..*story };
         self.rows.put_point(PointTable::Story, id.0, Some(encode(&hidden)));
         self.rows.put_point(PointTable::StoryText, id.0, None);
-        index::replace(self.rows, &index::of_story(id, story), &[]);
+        self.rows.put_member(SetTable::AuthorStories, story.author.0.into(), id.0, None);
         hidden
     }
 

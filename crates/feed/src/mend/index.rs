@@ -1,5 +1,7 @@
 //! Rows of indexes: those of each record are there, and no others.
 
+use std::collections::BTreeSet;
+
 use rows::{RowsMut, Scan, Table};
 
 use super::{From, Rows, STEP_ROWS, at};
@@ -20,8 +22,8 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         if wrong.is_empty() {
             return;
         }
-        let mut tables: Vec<_> = wrong.iter().map(IndexRow::table_name).collect();
-        tables.dedup();
+        let tables: BTreeSet<_> = wrong.iter().map(IndexRow::table_name).collect();
+        let tables: Vec<_> = tables.into_iter().collect();
         self.derived(format!("{}: rows are missing or wrong: {}", of(), tables.join(", ")));
         wrong.iter().for_each(|row| row.put(self.rows));
     }
@@ -67,8 +69,8 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         }
         match row {
             IndexRow::Member(table, owner, item, _) if is_list && found.is_none() => {
-                let what = table.words().get(1).unwrap_or(&"item");
-                self.lost(format!("{what} {} of {owner}: it is lost", at(*item)));
+                let [of, what] = [0, 1].map(|at| table.words().get(at).unwrap_or(&"row"));
+                self.lost(format!("{of} {owner}: {what} {} is lost", at(*item)));
             }
             IndexRow::Member(table, owner, item, _) => {
                 self.derived(format!("{table:?} {owner}, {item}: no record has this row"));

@@ -90,7 +90,7 @@ fn reactions(facts: Facts<'_, impl Rows>, post: PostId, from: u64) {
     for (_, reaction, user, stamp) in facts.reactions_to(post, from, ERASE_ROWS_MAX / 2) {
         match reaction {
             Reaction::Boost => {
-                let _ = (facts.listed_post(user, PostId(stamp)), user_rows(facts, user));
+                let _ = (facts.stored_post(PostId(stamp)), user_rows(facts, user));
             }
             _ => {
                 let span = Span { low: stamp, high: stamp, ..Span::ALL };
