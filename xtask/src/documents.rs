@@ -54,18 +54,7 @@ pub(crate) fn check(
     }
     dependencies(root, faults)?;
     decisions(root, faults)?;
-    for (name, bytes_max) in BYTES_MAX {
-        let bytes = read(&root.join(name))?.len();
-        if bytes > bytes_max {
-            faults.push(format!("{name} has {bytes} bytes, {bytes_max} at most"));
-        }
-    }
-    for (name, lines_max) in LINES_MAX {
-        let lines = read(&root.join(name))?.lines().count();
-        if lines > lines_max {
-            faults.push(format!("{name} has {lines} lines, {lines_max} at most"));
-        }
-    }
+    sizes(root, faults)?;
     pages(root, faults)?;
     let (functions, constants) = declared(root)?;
     let mut files = Vec::new();
@@ -85,26 +74,8 @@ pub(crate) fn check(
                 faults.push(format!("{}: there is no {run}", name.display()));
             }
         }
-        for test in tests_named(&text) {
-            let is_named = |function: &String| match test.strip_suffix('…') {
-                Some(begin) => function.starts_with(begin),
-                None => *function == test,
-            };
-            if !functions.iter().any(is_named) {
-                faults.push(format!("{}: there is no test {test}", name.display()));
-            }
-        }
-        for (constant, row) in constants_named(&text) {
-            let values: Vec<&String> = constants
-                .iter()
-                .filter(|(name, _)| *name == constant)
-                .map(|(_, value)| value)
-                .collect();
-            if !values.iter().any(|value| has_number(row, value)) {
-                faults
-                    .push(format!("{}: {constant} is {values:?}, not as in {row}", name.display()));
-            }
-        }
+        let wrong = wrong_names(&text, &functions, &constants);
+        faults.extend(wrong.into_iter().map(|fault| format!("{}: {fault}", name.display())));
         for link in links(&text) {
             if let Some(fault) = broken(&document, &text, &link) {
                 faults.push(format!("{}: the link {link} {fault}", name.display()));
@@ -114,8 +85,11 @@ pub(crate) fn check(
     Ok(())
 }
 
+/// Constants with their values.
+type Constants = BTreeSet<(String, String)>;
+
 /// The names of all functions and modules of the crates, and constants with their values as tables show them.
-fn declared(root: &Path) -> anyhow::Result<(BTreeSet<String>, BTreeSet<(String, String)>)> {
+fn declared(root: &Path) -> anyhow::Result<(BTreeSet<String>, Constants)> {
     let mut files = Vec::new();
     rust_files(&root.join("crates"), &mut files)?;
     let (mut names, mut constants) = (BTreeSet::new(), BTreeSet::new());
@@ -167,6 +141,27 @@ fn constants_named(text: &str) -> Vec<(&str, &str)> {
     named.filter(|(name, _)| is_constant(name)).collect()
 }
 
+/// What rows of tables say wrong: tests that do not exist, and constants with other values.
+fn wrong_names(text: &str, functions: &BTreeSet<String>, constants: &Constants) -> Vec<String> {
+    let mut faults = Vec::new();
+    for test in tests_named(text) {
+        let is_named = |function: &String| match test.strip_suffix('…') {
+            Some(begin) => function.starts_with(begin),
+            None => *function == test,
+        };
+        if !functions.iter().any(is_named) {
+            faults.push(format!("there is no test {test}"));
+        }
+    }
+    for (constant, row) in constants_named(text) {
+        let mut declared = constants.iter().filter(|(name, _)| name == constant);
+        if !declared.any(|(_, value)| has_number(row, value)) {
+            faults.push(format!("{constant} has another value than in {row}"));
+        }
+    }
+    faults
+}
+
 /// The functions in the last column of tables with the heading "test"; an ending "…" stands for the rest of a name.
 fn tests_named(text: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
@@ -182,6 +177,23 @@ fn tests_named(text: &str) -> BTreeSet<String> {
         found.extend(names.filter(is_function).map(str::to_owned));
     }
     found
+}
+
+/// No document is longer than it may be.
+fn sizes(root: &Path, faults: &mut Vec<String>) -> anyhow::Result<()> {
+    for (name, bytes_max) in BYTES_MAX {
+        let bytes = read(&root.join(name))?.len();
+        if bytes > bytes_max {
+            faults.push(format!("{name} has {bytes} bytes, {bytes_max} at most"));
+        }
+    }
+    for (name, lines_max) in LINES_MAX {
+        let lines = read(&root.join(name))?.lines().count();
+        if lines > lines_max {
+            faults.push(format!("{name} has {lines} lines, {lines_max} at most"));
+        }
+    }
+    Ok(())
 }
 
 /// Each page says what it is for and what it is not, and is in the list of pages.
