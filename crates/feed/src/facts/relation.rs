@@ -39,6 +39,8 @@ pub struct Relation {
     pub(crate) has_numbers: bool,
     /// Whether it can be between users of whom one blocks the other.
     pub is_across_blocks: bool,
+    /// The relation that it becomes: no user has both to another one, and both together are limited.
+    pub becomes: Option<&'static Self>,
     /// Its name in the lines of an export, if all that they say is which users it is between.
     pub line: Option<&'static str>,
     /// Table with more of it, by both users: see [`Relation::key`].
@@ -81,6 +83,7 @@ const fn plain(
         to_self: Refusal::UserNotFound,
         has_numbers: false,
         is_across_blocks: false,
+        becomes: None,
         line: None,
         text: None,
         end_rows: 0,
@@ -145,6 +148,7 @@ pub const FOLLOWS: Relation = Relation {
 pub const REQUESTS: Relation = Relation {
     back_count: Some(|counts| &mut counts.requests),
     to_self: Refusal::SelfFollow,
+    becomes: Some(&FOLLOWS),
     line: Some("request"),
     end_rows: 1,
     end: forget_options,
@@ -202,6 +206,13 @@ impl Relation {
     #[must_use]
     pub fn of_table(table: SetTable) -> Option<&'static Self> {
         RELATIONS.into_iter().find(|of| of.forward == table || of.backward == table)
+    }
+
+    /// The relation that becomes this one.
+    #[must_use]
+    pub fn before(&self) -> Option<&'static Self> {
+        let is_this = |next: &Self| next.forward == self.forward;
+        RELATIONS.into_iter().find(|of| of.becomes.is_some_and(is_this))
     }
 
     /// Its tables: two, or one if it is mutual.

@@ -1,10 +1,10 @@
 //! Blocks and mutes: no follow, request or friendship is across a block, and each mute that ends by itself has a row for its
-//! end. Both directions of each agree before these are checked.
+//! end. Requests: nobody asks to follow whom they follow. Both directions of each agree before these are checked.
 
 use rows::{RowsMut, Scan};
 
 use super::Rows;
-use crate::facts::relation::RELATIONS;
+use crate::facts::relation::{RELATIONS, Relation};
 use crate::index;
 use crate::mute::Mute;
 
@@ -25,6 +25,16 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
                     ));
                 }
             }
+        }
+    }
+
+    /// Ends a relation that has become another one.
+    pub(super) fn become_other(&mut self, relation: &Relation, owner: u64, item: u64) {
+        let next = relation.becomes.and_then(|next| self.rows.member(next.forward, owner, item));
+        if next.is_some() {
+            self.derived(format!("{:?} {owner}, {item}: it has ended", relation.forward));
+            self.set(relation.forward, owner, item, None);
+            self.set(relation.backward, item, owner, None);
         }
     }
 

@@ -32,7 +32,7 @@ use rows::{Finding, NameTable, PointTable, RowsMut, Scan, SetTable, Stamp, Value
 use self::passes::{Pass, passes};
 use crate::due::DueWork;
 use crate::facts::Facts;
-use crate::facts::relation::RELATIONS;
+use crate::facts::relation::{RELATIONS, REQUESTS};
 use crate::ids::UserId;
 use crate::reaction::Reaction;
 use crate::text::SetName;
@@ -186,6 +186,7 @@ impl Mend {
                 SetTable::Seen => self.view(step, (table, SetTable::StoryViews), owner, item),
                 SetTable::Blocks => step.block(owner, item),
                 SetTable::Mutes => step.mute(owner, item, number),
+                SetTable::Requested => step.become_other(&REQUESTS, owner, item),
                 SetTable::Favourites => {
                     self.reaction_of_user(step, Reaction::Favourite, (owner, item, number));
                 }

@@ -61,9 +61,9 @@ fn relation(relation: &'static Relation) -> Vec<Pass> {
         return std::iter::once(Pass::Texts(relation, text)).chain(rows).collect();
     }
     let compare = tables.map(|table| Pass::Relations(relation, table));
-    // Each block ends other relations, and a mute may end.
+    // Each block ends other relations, a mute may end, and what has become a follow is no request.
     let more = matches!(relation.forward, SetTable::Blocks | SetTable::Mutes);
-    let more = more.then_some(Pass::Members(relation.forward));
+    let more = (more || relation.becomes.is_some()).then_some(Pass::Members(relation.forward));
     compare.chain([Pass::Complete(relation)]).chain(more).collect()
 }
 

@@ -772,6 +772,17 @@ fn members_of_lists_have_both_rows_and_are_followed() {
 }
 
 #[test]
+fn nobody_asks_to_follow_whom_they_follow() {
+    let mut world = World::new();
+    world.run(support::follow(support::id(0), support::id(1))).unwrap();
+    let whole = world.rows.clone();
+    world.rows.put_member(SetTable::Requested, 0, 1, Some(0));
+    world.rows.put_member(SetTable::FollowRequests, 1, 0, Some(0));
+    assert_eq!(mend(&mut world.rows).len(), 1);
+    assert_eq!(world.rows, whole);
+}
+
+#[test]
 fn posts_of_an_account_are_in_lists_unless_it_is_disabled() {
     let mut world = World::new();
     let post = world.post(0, "one");

@@ -256,9 +256,8 @@ impl Users {
         if let Total::Shown(total) | Total::Rows(total) = relation.total() {
             *total(totals) += items as u64;
         }
-        // As for the command, a request counts as a follow.
-        let asked = if table == SetTable::Following { self.of(user).requested } else { 0 };
-        let all = number.saturating_add(asked);
+        let before = relation.before().map_or(0, |before| *before.count(self.of(user)));
+        let all = number.saturating_add(before);
         if all > relation.max && self.above.is_none() {
             self.above = Some((user, relation, all));
         }
@@ -270,12 +269,10 @@ impl Users {
     /// If a user follows, or is a friend of, more users than is allowed.
     pub(super) fn finish(self, loader: &mut Loader, totals: &mut Totals) -> Result<(), Wrong> {
         if let Some((user, relation, items)) = self.above {
-            let (user, kind, most) = (user.0, relation.line.unwrap_or_default(), relation.max);
-            let kinds = if kind == "follow" {
-                "`follow` and `request`".into()
-            } else {
-                format!("`{kind}`")
-            };
+            let (user, most) = (user.0, relation.max);
+            let kinds = [Some(relation), relation.before()].into_iter().flatten();
+            let kinds: Vec<_> = kinds.filter_map(|it| Some(format!("`{}`", it.line?))).collect();
+            let kinds = kinds.join(" and ");
             let what = format!("the user {user} has {items} users of {kinds}; {most} are the most");
             return Err(what.into());
         }
