@@ -9,8 +9,8 @@ use crate::error::ApiError;
 use crate::files::Name;
 use crate::idempotency::{NoKey, Once};
 use crate::input::{
-    BODY_BYTES_MAX, Input, OnePost, OneSample, OneStory, OneTag, OneUser, TwoUsers, UserAnd,
-    WithoutKey,
+    BODY_BYTES_MAX, Input, MayRead, OnePost, OneSample, OneStory, OneTag, OneUser, OrDefault,
+    TwoUsers, UserAnd, WithoutKey,
 };
 use crate::page::{Asked, AskedFor, For};
 use crate::route::{Inputs, Reads};
@@ -124,12 +124,20 @@ reads! {
     Once => key;
     NoKey => |inputs| inputs.errors(&["idempotency_key_not_supported"]);
     Name => |_| ();
+    MayRead => |_| ();
 }
 
 impl<T: ToSchema> Reads for WithoutKey<T> {
     fn describe(inputs: &mut Inputs) {
         NoKey::describe(inputs);
         json::<T>(inputs);
+    }
+}
+
+impl<T: ToSchema> Reads for OrDefault<T> {
+    fn describe(inputs: &mut Inputs) {
+        Input::<T>::describe(inputs);
+        inputs.body.iter_mut().for_each(|body| body.is_optional = true);
     }
 }
 

@@ -61,9 +61,8 @@ pub(crate) struct ErrorBody<'a> {
     /// The error as a sentence.
     #[schema(example = "there is no such user")]
     message: &'a str,
-    /// The invalid field, parameter or header; absent if none is.
-    #[schema(nullable = false, example = "user")]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The invalid field, parameter or header; null if none is.
+    #[schema(example = "user")]
     field: Option<&'a str>,
     /// As in the header `X-Request-Id` and in the server's log.
     #[schema(example = "5f0c9a1e22b7d301")]

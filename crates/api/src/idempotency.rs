@@ -1,7 +1,7 @@
 //! `Idempotency-Key`: retries of a change with the same key return the first result.
 //!
 //! A key is valid for one kind of change to one resource, whether its path has a handle or an id: the same key
-//! for another resource is another key. The same key with other content is refused. A key in a line of a batch
+//! for another resource is another key. So it is for a registration, which has no resource, by another application. The same key with other content is refused. A key in a line of a batch
 //! is the same key as in a header. **Invariant:** users are resolved to their ids before a key is digested.
 
 use axum::extract::FromRequestParts;
@@ -14,13 +14,14 @@ use node::IdempotencyKey;
 use smallvec::{SmallVec, smallvec};
 
 use crate::error::ApiError;
+use crate::unsent::Client;
 
 /// The header with a key.
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// A valid key.
+/// A valid key, and the client that sends it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Key(IdempotencyKey);
+pub(crate) struct Key(IdempotencyKey, Client);
 
 impl Key {
     /// Reads a key.
@@ -31,7 +32,12 @@ impl Key {
         let wrong =
             "an Idempotency-Key is 1 to 255 visible ASCII characters, with spaces between them";
         let key = IdempotencyKey::parse(key).ok_or_else(|| ApiError::bad_idempotency_key(wrong))?;
-        Ok(Self(key))
+        Ok(Self(key, Client::default()))
+    }
+
+    /// The same of an application.
+    pub(crate) fn of_client(self, client: Client) -> Self {
+        Self(self.0, client)
     }
 
     /// The key in the header, if present.
@@ -43,18 +49,18 @@ impl Key {
 
     /// The key and digest with which a command is logged, whose users must be resolved.
     pub(crate) fn digest(&self, command: &Command) -> Idempotency {
-        self.0.digest(&scope(command), command)
+        self.0.digest(&scope(command, self.1), command)
     }
 }
 
 /// The kind of a change and its resource.
-fn scope(command: &Command) -> String {
+fn scope(command: &Command, client: Client) -> String {
     let id = |user: &UserRef| match user {
         UserRef::Id(id) => id.0.to_string(),
         UserRef::Handle(handle) => format!("@{}", handle.as_str()),
     };
     match command {
-        Command::Register { .. } => "register".into(),
+        Command::Register { .. } => format!("register {client:?}"),
         Command::EditUser(edit) => format!("edit_profile {}", id(&edit.user)),
         Command::Follow { user, other } => format!("follow {} {}", id(user), id(other)),
         // Whom the user follows is the content.

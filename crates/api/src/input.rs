@@ -1,9 +1,11 @@
 //! Extractors of handlers: users, posts and stories in paths, and JSON bodies. Everything is checked here, so
 //! handlers only get valid input.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use axum::RequestExt as _;
+use axum::body::HttpBody as _;
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
@@ -242,16 +244,42 @@ impl<T: DeserializeOwned> FromRequest<Arc<AppState>> for Input<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, state: &Arc<AppState>) -> Result<Self, ApiError> {
+        Self::read(request, state, None).await
+    }
+}
+
+impl<T: DeserializeOwned> Input<T> {
+    /// Reads a request; `absent` makes the body of one that has none.
+    async fn read(
+        request: Request,
+        state: &AppState,
+        absent: Option<fn() -> T>,
+    ) -> Result<Self, ApiError> {
         let (parts, body) = request.into_parts();
-        require_media_type(&parts.headers, "application/json")?;
+        let absent = absent.filter(|_| body.is_end_stream());
+        if absent.is_none() {
+            require_media_type(&parts.headers, "application/json")?;
+        }
         let key = Key::of(&parts.headers)?;
         let limits = BodyLimits::new(BODY_BYTES_MAX);
         let given = HeldBody::read(body, limits, &state.memory).await?;
         confirm(&parts).await?;
-        let body = object(given.bytes())?;
+        let body = absent.map_or_else(|| object(given.bytes()), |make| Ok(make()))?;
         let grant = grant(&state.access, &parts.headers);
         let (may_read, client) = (may_read(grant, &parts), grant.map(|grant| grant.client()));
+        let key = key.map(|key| key.of_client(client.unwrap_or_default()));
         Ok(Self { body, key, may_read, client, _held: given.into_parts().1 })
+    }
+}
+
+/// The same of a request that may have no body.
+pub(crate) struct OrDefault<T>(pub(crate) Input<T>);
+
+impl<T: DeserializeOwned + Default> FromRequest<Arc<AppState>> for OrDefault<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &Arc<AppState>) -> Result<Self, ApiError> {
+        Input::read(request, state, Some(T::default)).await.map(Self)
     }
 }
 
@@ -264,6 +292,20 @@ impl<T: DeserializeOwned> FromRequest<Arc<AppState>> for WithoutKey<T> {
     async fn from_request(mut request: Request, state: &Arc<AppState>) -> Result<Self, ApiError> {
         request.extract_parts::<NoKey>().await?;
         Input::from_request(request, state).await.map(Self)
+    }
+}
+
+/// Whether the response to a request may have what is stored.
+pub(crate) struct MayRead(pub(crate) bool);
+
+impl FromRequestParts<Arc<AppState>> for MayRead {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(
+        parts: &mut Parts,
+        state: &Arc<AppState>,
+    ) -> Result<Self, Infallible> {
+        Ok(Self(may_read(grant(&state.access, &parts.headers), parts)))
     }
 }
 

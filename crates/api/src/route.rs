@@ -85,6 +85,7 @@ pub(crate) struct Inputs {
 pub(crate) struct BodyRead {
     /// None if it is a stream of any length.
     pub(crate) bytes_max: Option<usize>,
+    pub(crate) is_optional: bool,
     /// Media types and schemas.
     pub(crate) contents: Vec<(&'static str, SchemaOf)>,
 }
@@ -206,7 +207,7 @@ impl Inputs {
     /// Sets the body to JSON of a type.
     pub(crate) fn json<T: ToSchema>(&mut self, bytes_max: usize) {
         let contents = vec![("application/json", reference::<T> as SchemaOf)];
-        self.body = Some(BodyRead { bytes_max: Some(bytes_max), contents });
+        self.body = Some(BodyRead { bytes_max: Some(bytes_max), is_optional: false, contents });
     }
 }
 
@@ -341,7 +342,9 @@ impl Route {
         bytes_max: Option<usize>,
         contents: Vec<(&'static str, SchemaOf)>,
     ) -> Self {
-        self.describe(|about| about.inputs.body = Some(BodyRead { bytes_max, contents }))
+        self.describe(|about| {
+            about.inputs.body = Some(BodyRead { bytes_max, is_optional: false, contents });
+        })
     }
 
     /// An answer without a body.

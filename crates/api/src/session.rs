@@ -2,7 +2,7 @@
 //! as themselves. The user in the path, and `viewer` if it is given, must be the user.
 //!
 //! Closed are what a product does for all users (registering and deleting users, batches, backups), what belongs to nobody
-//! (buckets, samples, metrics), and stories with friendships, which a user could begin without the consent of the other.
+//! (buckets, samples, metrics), and beginning a friendship, since that takes no consent of the other.
 //!
 //! **Invariant:** a route is closed for users unless it says otherwise. **Invariant:** for a user no handler acts for
 //! another user or reads on behalf of one.

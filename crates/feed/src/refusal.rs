@@ -40,7 +40,7 @@ pub enum Refusal {
     SelfMute = Invalid("other") "self_mute": "users cannot mute themselves";
     /// For whoever is blocked there is no such user.
     Blocked = Invalid("other") "blocked": "the user blocks the other; unblock the other first";
-    BadMuteTime = Invalid("duration_s") "bad_duration":
+    BadMuteTime = Invalid("ttl_s") "bad_duration":
         "a mute lasts 1 to {} seconds", limits::MUTE_SECS_MAX;
     RequestNotFound = NotFound "request_not_found": "there is no such request to follow";
     TooManyFollows = Invalid "too_many_follows":
@@ -235,7 +235,7 @@ mod tests {
         let expect = "bad_handle(handle) bad_name(name) bad_bio(bio) bad_field(fields) too_many_fields(fields) \
             handle_taken(handle) user_not_found(user) user_not_found(other) user_not_found(viewer) full \
             too_many_deletions idempotency_key_reused(Idempotency-Key) self_follow(other) self_friend(other) \
-            self_block(other) self_mute(other) blocked(other) bad_duration(duration_s) request_not_found \
+            self_block(other) self_mute(other) blocked(other) bad_duration(ttl_s) request_not_found \
             too_many_follows too_many_follow_options too_many_friends too_many_blocks too_many_mutes bad_note(note) \
             too_many_notes bad_text(text) bad_warning(warning) bad_language(language) post_not_found \
             in_reply_to_not_found(in_reply_to_id) too_many_posts boost_not_open pin_not_own pin_direct too_many_pins \

@@ -211,7 +211,8 @@ fn request_body(body: &BodyRead, schemas: &mut Schemas) -> RequestBody {
         Some(bytes) => format!("At most {bytes} bytes."),
         None => "A stream of any length.".to_owned(),
     };
-    let start = RequestBodyBuilder::new().required(Some(Required::True)).description(Some(text));
+    let required = if body.is_optional { Required::False } else { Required::True };
+    let start = RequestBodyBuilder::new().required(Some(required)).description(Some(text));
     let add = |request: RequestBodyBuilder, (media_type, schema): &(&str, SchemaOf)| {
         request.content(*media_type, ContentBuilder::new().schema(Some(schema(schemas))).build())
     };

@@ -33,11 +33,13 @@ use futures_util::Stream;
 use hyper::body::Body as _;
 use tokio::time::Sleep;
 
+use crate::auth;
 use crate::error::ApiError;
 use crate::idempotency;
 use crate::input::{BODY_BYTES_MAX, require_media_type};
 use crate::route::{Route, reference};
 use crate::state::AppState;
+use crate::unsent::Client;
 use line::{Change, Defaults};
 use schema::{BatchLine, BatchResult};
 use submit::{Submitted, submit};
@@ -133,7 +135,9 @@ pub(crate) async fn batch(
     require_media_type(request.headers(), NDJSON)?;
     idempotency::refuse(request.headers(), "set a key on each line of a batch instead")?;
     let share = state.share(request.headers())?;
-    let results = Results::new(state, share, request.into_body());
+    let client = auth::grant(&state.access, request.headers()).map(|grant| grant.client());
+    let client = (client.unwrap_or_default(), share);
+    let results = Results::new(state, client, request.into_body());
     let mut response = Response::new(Body::from_stream(carry_stream(results)));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(NDJSON));
     Ok(response)
@@ -151,21 +155,25 @@ struct Results {
     submitted: Option<Pin<Box<dyn Future<Output = Submitted> + Send>>>,
     /// Fires when the client sends no whole line for too long. Empty lines do not count.
     patience: Option<Pin<Box<Sleep>>>,
-    _share: Share<[u8; 32]>,
+    client: (Client, Share<Client>),
 }
 
 impl Results {
-    fn new(state: Arc<AppState>, share: Share<[u8; 32]>, body: Body) -> Self {
+    fn new(state: Arc<AppState>, client: (Client, Share<Client>), body: Body) -> Self {
         let (input, chunk) = (Input::new(&state.memory), Chunk::new(&state.memory));
-        let (body, _share) = (Some(body), share);
-        Self { state, body, input, chunk, submitted: None, patience: None, _share }
+        let body = Some(body);
+        Self { state, body, input, chunk, submitted: None, patience: None, client }
     }
 
     /// Parses received bytes, until the chunk is full or there are no more.
     fn fill(&mut self, cx: &mut Context<'_>) {
         while !self.chunk.is_full() {
             let (state, memory) = (&self.state, &self.state.memory);
-            let defaults = Defaults { story_life: state.story_life, domain: &state.domain };
+            let defaults = Defaults {
+                story_life: state.story_life,
+                domain: &state.domain,
+                client: self.client.0,
+            };
             let lines = self.chunk.lines();
             if !self.input.parse_into(&mut self.chunk, memory, defaults) {
                 self.body = None;

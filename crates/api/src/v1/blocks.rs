@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 use crate::error::ApiError;
 use crate::idempotency::Once;
-use crate::input::{Input, OneUser, TwoUsers, given};
+use crate::input::{Input, OneUser, OrDefault, TwoUsers, given};
 use crate::page::Asked;
 use crate::route::Route;
 use crate::rule::May::Own;
@@ -73,7 +73,13 @@ pub(crate) struct NewMute {
     /// Seconds until it ends by itself, at most 315360000 (10 years). Without it, it does not end by itself.
     #[serde(default, deserialize_with = "given")]
     #[schema(nullable = false, minimum = 1, maximum = 315_360_000, example = 3_600)]
-    duration_s: Option<u64>,
+    ttl_s: Option<u64>,
+}
+
+impl Default for NewMute {
+    fn default() -> Self {
+        Self { mentions: yes(), ttl_s: None }
+    }
 }
 
 fn yes() -> bool {
@@ -87,9 +93,9 @@ pub(crate) struct Muted {
     user: Listed,
     /// Whether mentions by the muted user are hidden too.
     mentions: bool,
-    /// When it ends by itself.
+    /// When it ends by itself; null if it does not.
     #[schema(format = DateTime, example = "2026-11-21T09:30:00.123Z")]
-    ends_at: Option<String>,
+    expires_at: Option<String>,
 }
 
 /// A page of muted users.
@@ -130,9 +136,9 @@ pub(crate) async fn blocks(
 pub(crate) async fn mute(
     State(state): State<Arc<AppState>>,
     TwoUsers(user, other): TwoUsers,
-    Input { body, key, .. }: Input<NewMute>,
+    OrDefault(Input { body, key, .. }): OrDefault<NewMute>,
 ) -> Result<Response, ApiError> {
-    let time = body.duration_s.map(MuteTime::from_secs).transpose()?;
+    let time = body.ttl_s.map(MuteTime::from_secs).transpose()?;
     state.carry_out(Command::Mute { user, other, mentions: body.mentions, time }, key).await
 }
 
@@ -156,7 +162,7 @@ pub(crate) async fn mutes(
         let ids = |span| facts.users_in(SetTable::Mutes, user, span);
         let muted = |id| {
             let (mute, user) = (facts.mute(user, id)?, Listed::read(facts, id)?);
-            Some(Muted { user, mentions: mute.mentions, ends_at: mute.ends_ms.map(rfc3339) })
+            Some(Muted { user, mentions: mute.mentions, expires_at: mute.ends_ms.map(rfc3339) })
         };
         Ok::<_, Refusal>(shown_users(span, ids, |id| facts.exists(*id), muted))
     });

@@ -11,11 +11,12 @@ use utoipa::ToSchema;
 
 use crate::error::ApiError;
 use crate::idempotency::Once;
-use crate::input::{OneUser, TwoUsers};
-use crate::page::{self, Asked, AskedFor, Reading};
+use crate::input::{MayRead, OneUser, TwoUsers};
+use crate::page::{self, Asked, AskedFor, Reading, json, to_json};
 use crate::route::Route;
 use crate::rule::May::{Own, See};
 use crate::state::AppState;
+use crate::v1::relations::Relation;
 
 pub(crate) fn routes() -> Vec<Route> {
     vec![
@@ -26,7 +27,8 @@ pub(crate) fn routes() -> Vec<Route> {
                 "If `other` is locked, `user` asks to follow, and follows once `other` \
                  accepts. If `other` blocks `user`, `other` is not found. Idempotent.",
             )
-            .answers(204, "`user` follows `other`, or asks to")
+            .shows::<Relation>("`user` follows `other`, or asks to: how they are related now")
+            .answers(204, "The same, for a key or token without the scope `read`")
             .errors(&["self_follow", "too_many_follows", "blocked"]),
         Route::delete("/v1/users/{user}/following/{other}", unfollow)
             .named("unfollow_user", "Unfollow a user")
@@ -116,8 +118,20 @@ pub(crate) async fn follow(
     State(state): State<Arc<AppState>>,
     TwoUsers(user, other): TwoUsers,
     Once(key): Once,
+    MayRead(may_read): MayRead,
 ) -> Result<Response, ApiError> {
-    state.carry_out(Command::Follow { user, other }, key).await
+    let command = Command::Follow { user: user.clone(), other: other.clone() };
+    let followed = state.carry_out(command, key).await?;
+    if !may_read {
+        return Ok(followed);
+    }
+    let read = state.read_done(move |node| Relation::read(node, &user, &other));
+    // One of them may be gone by now.
+    let Ok(relation) = read.await? else { return Ok(followed) };
+    let mut response = json(to_json(&relation));
+    // Whether it is the result of an earlier request.
+    response.headers_mut().extend(followed.into_parts().0.headers);
+    Ok(response)
 }
 
 pub(crate) async fn unfollow(

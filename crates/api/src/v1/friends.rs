@@ -11,6 +11,7 @@ use crate::idempotency::Once;
 use crate::input::{OneUser, TwoUsers};
 use crate::page::AskedFor;
 use crate::route::Route;
+use crate::rule::May::Own;
 use crate::state::AppState;
 use crate::v1::follows::{UserPage, users};
 
@@ -24,11 +25,13 @@ pub(crate) fn routes() -> Vec<Route> {
             .errors(&["self_friend", "too_many_friends", "blocked"]),
         Route::delete("/v1/users/{user}/friends/{other}", unfriend)
             .named("unfriend_user", "Unfriend a user")
+            .users(Own)
             .text("After this neither sees the stories of the other. Idempotent.")
             .answers(204, "They are not friends")
             .errors(&["self_friend"]),
         Route::get("/v1/users/{user}/friends", friends)
             .named("list_friends", "List friends")
+            .users(Own)
             .lists::<UserPage>("A page of users"),
     ]
 }

@@ -214,9 +214,8 @@ pub(crate) struct PostView {
     sensitive: bool,
     #[schema(example = "en")]
     language: Option<String>,
-    /// Its pictures, only if it has some.
-    media: Option<Vec<Picture>>,
-    /// The boosted post, only if it is a boost. All but `id`, `author` and `created_at` is empty then.
+    media: Vec<Picture>,
+    /// The boosted post. Of a boost all but `id`, `author` and `created_at` is empty.
     #[schema(no_recursion)]
     boost_of: Option<Box<PostView>>,
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use feed::Refusal;
+use feed::{Refusal, UserRef};
+use node::Node;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -47,15 +48,21 @@ pub(crate) async fn relation(
     State(state): State<Arc<AppState>>,
     TwoUsers(user, other): TwoUsers,
 ) -> Result<Response, ApiError> {
-    let found = state.read(move |node| {
-        let user = node.resolve(&user).ok_or(Refusal::UserNotFound)?;
-        let other = node.resolve(&other).ok_or(Refusal::OtherNotFound)?;
+    let found = state.read(move |node| Relation::read(node, &user, &other));
+    Ok(json(to_json(&found.await??)))
+}
+
+impl Relation {
+    /// Reads a relation. May block.
+    pub(crate) fn read(node: &Node, user: &UserRef, other: &UserRef) -> Result<Self, Refusal> {
+        let user = node.resolve(user).ok_or(Refusal::UserNotFound)?;
+        let other = node.resolve(other).ok_or(Refusal::OtherNotFound)?;
         let facts = node.facts();
         let blocking = facts.blocks(user, other);
         if !blocking && !node.viewer(Some(user)).visible_user(other) {
             return Err(Refusal::OtherNotFound);
         }
-        Ok(Relation {
+        Ok(Self {
             following: facts.follows(user, other),
             requested: facts.requests(user, other),
             followed_by: facts.follows(other, user),
@@ -63,6 +70,5 @@ pub(crate) async fn relation(
             blocking,
             muting: facts.mute(user, other).is_some(),
         })
-    });
-    Ok(json(to_json(&found.await??)))
+    }
 }

@@ -1,6 +1,6 @@
 //! Stories: create, read, delete, and list viewers.
 //!
-//! The application sees every live story. On behalf of a user, who is first in the path, it sees only the
+//! The application sees every live story. On behalf of `viewer`, or of the user whose timeline it is, it sees only the
 //! stories that this user may see: their own and those of their friends.
 
 use std::sync::Arc;
@@ -15,12 +15,13 @@ use utoipa::ToSchema;
 use crate::changes::only_id;
 use crate::error::ApiError;
 use crate::idempotency::Once;
-use crate::input::{Input, OneStory, OneUser, TwoUsers, UserAnd, given};
-use crate::page::{Asked, json};
+use crate::input::{Input, OneStory, OneUser, UserAnd, given};
+use crate::page::{Asked, AskedFor, For, json};
 use crate::route::Route;
+use crate::rule::May::{Own, See};
 use crate::state::AppState;
 use crate::time::rfc3339;
-use crate::v1::follows::{Listed, page_of_users};
+use crate::v1::follows::{Listed, on_behalf_of, page_of_users, viewer};
 use crate::v1::posts::Author;
 use crate::v1::timelines::{read_home, read_page};
 use crate::v1::users::created;
@@ -29,6 +30,8 @@ pub(crate) fn routes() -> Vec<Route> {
     vec![
         Route::post("/v1/users/{user}/stories", create)
             .named("create_story", "Create a story")
+            .users(Own)
+            .posting()
             .text(
                 "The user's friends see it until it expires or is deleted. A key without the \
                  scope `read` gets the `id` alone.",
@@ -38,26 +41,22 @@ pub(crate) fn routes() -> Vec<Route> {
             .error(Refusal::BadLifetime),
         Route::get("/v1/users/{user}/stories", stories)
             .named("list_stories", "List the live stories of a user")
-            .text("All of them, without `seen`.")
+            .users(See)
+            .text("With `viewer` those that this user may see: none if they are not friends.")
             .lists::<StoryPage>("A page of stories"),
         Route::get("/v1/users/{user}/stories/{id}/views", views)
             .named("list_story_views", "List the users who have seen a live story")
+            .users(Own)
             .text("For its author only: 404 for other users.")
             .lists::<ViewerPage>("A page of users"),
-        Route::get("/v1/users/{user}/friends/{other}/stories", of_friend)
-            .named("list_stories_of_friend", "List the live stories of a friend")
-            .text("Those of `other` that `user` may see: none if they are not friends.")
-            .lists::<StoryPage>("A page of stories, with `seen`"),
         Route::get("/v1/users/{user}/timeline/stories", home)
             .named("list_home_stories", "Read the home timeline of stories")
+            .users(Own)
             .text("The newest live stories of all friends of the user.")
-            .lists::<StoryPage>("A page of stories, with `seen`"),
-        Route::get("/v1/users/{user}/timeline/stories/{id}", show_to)
-            .named("get_visible_story", "Show a live story to a user")
-            .text("404 for users other than its author and their friends.")
-            .shows::<StoryView>("The story, with `seen`"),
+            .lists::<StoryPage>("A page of stories"),
         Route::put("/v1/users/{user}/viewed_stories/{id}", view)
             .named("view_story", "View a live story")
+            .users(Own)
             .text(
                 "Only the first view of each friend counts; views of the author do not count. \
                  Idempotent.",
@@ -65,6 +64,8 @@ pub(crate) fn routes() -> Vec<Route> {
             .answers(204, "The user has seen it"),
         Route::get("/v1/stories/{id}", show)
             .named("get_story", "Show a live story")
+            .users(See)
+            .text("With `viewer` 404 for users other than its author and their friends.")
             .shows::<StoryView>("The story"),
         Route::delete("/v1/stories/{id}", delete)
             .named("delete_story", "Delete a live story")
@@ -98,8 +99,7 @@ pub(crate) struct StoryView {
     /// Time of expiry.
     #[schema(format = DateTime, example = "2026-11-22T09:30:00.123Z")]
     expires_at: String,
-    /// Whether the user has seen it; absent if it is not read on behalf of a user.
-    #[schema(nullable = false)]
+    /// Whether the user on whose behalf it is read has seen it; null if there is none.
     seen: Option<bool>,
 }
 
@@ -157,15 +157,9 @@ pub(crate) async fn create(
 pub(crate) async fn show(
     State(state): State<Arc<AppState>>,
     OneStory(story): OneStory,
+    For(viewer): For,
 ) -> Result<Response, ApiError> {
-    Ok(json(state.read(move |node| render(node, story, None)).await??))
-}
-
-pub(crate) async fn show_to(
-    State(state): State<Arc<AppState>>,
-    UserAnd(user, story): UserAnd<StoryId>,
-) -> Result<Response, ApiError> {
-    Ok(json(state.read(move |node| render(node, story, Some(&user))).await??))
+    Ok(json(state.read(move |node| render(node, story, viewer.as_ref())).await??))
 }
 
 pub(crate) async fn delete(
@@ -179,26 +173,13 @@ pub(crate) async fn delete(
 pub(crate) async fn stories(
     State(state): State<Arc<AppState>>,
     OneUser(author): OneUser,
-    asked: Asked,
+    AskedFor(asked): AskedFor,
 ) -> Result<Response, ApiError> {
-    let page = asked.of(StoryId);
+    let (page, viewer) = (asked.of(StoryId), asked.viewer.clone());
     let read = move |node: &Node, out: &mut Vec<u8>| {
         let author = node.resolve(&author).ok_or(Refusal::UserNotFound)?;
-        Ok(node.stories_by(author, None, &page, out))
-    };
-    read_page(&state, &asked, read).await
-}
-
-pub(crate) async fn of_friend(
-    State(state): State<Arc<AppState>>,
-    TwoUsers(user, other): TwoUsers,
-    asked: Asked,
-) -> Result<Response, ApiError> {
-    let page = asked.of(StoryId);
-    let read = move |node: &Node, out: &mut Vec<u8>| {
-        let author = node.resolve(&other).ok_or(Refusal::OtherNotFound)?;
-        let reader = node.resolve(&user).ok_or(Refusal::UserNotFound)?;
-        Ok(node.stories_by(author, Some(reader), &page, out))
+        let reader = on_behalf_of(node, viewer.as_ref(), author)?.user();
+        Ok(node.stories_by(author, reader, &page, out))
     };
     read_page(&state, &asked, read).await
 }
@@ -247,8 +228,7 @@ pub(crate) async fn views(
 }
 
 fn render(node: &Node, story: StoryId, reader: Option<&UserRef>) -> Result<Vec<u8>, Refusal> {
-    let reader =
-        reader.map(|reader| node.resolve(reader).ok_or(Refusal::UserNotFound)).transpose()?;
+    let reader = viewer(node, reader)?.user();
     let mut out = Vec::with_capacity(512);
     node.story(story, reader, &mut out).then_some(out).ok_or(Refusal::StoryNotFound)
 }

@@ -108,6 +108,30 @@ fn with_a_key_that_may_only_write_no_response_has_what_is_stored() {
 }
 
 #[test]
+fn an_idempotency_key_of_a_registration_is_of_its_application() {
+    let keys = ["one", "other"].map(|key| KeyHash::new(key.as_bytes(), Scopes::ALL));
+    let server = TestServer::start(Access::with_keys(keys.into()), |_, _| ());
+    let register = |key: &str, handle: &str| {
+        let key = format!("Bearer {key}");
+        let headers = [("Authorization", key.as_str()), ("Idempotency-Key", "1")];
+        server.with_json("POST", "/v1/users", &headers, &json!({"handle": handle}))
+    };
+    let line = |key: &str, handle: &str| {
+        let key = format!("Bearer {key}");
+        let headers = [("Authorization", key.as_str()), ("Content-Type", "application/x-ndjson")];
+        let line = json!({"op": "register", "handle": handle, "idempotency_key": "1"});
+        server.send("POST", "/v1/batch", &headers, format!("{line}\n").as_bytes())
+    };
+    for (key, handle, id) in [("one", "ada", "0"), ("other", "bob", "1")] {
+        let first = register(key, handle);
+        assert_eq!((first.status, &first.json()["id"]), (201, &json!(id)), "{key}");
+        assert_eq!(register(key, handle).header("idempotent-replayed"), Some("true"), "{key}");
+        assert_eq!(line(key, handle).lines()[0]["id"], id, "{key}");
+    }
+    register("one", "bob").assert_error(422, "idempotency_key_reused", "of the other");
+}
+
+#[test]
 fn only_the_whole_key_as_a_bearer_token_is_accepted() {
     let server = TestServer::with_key();
     let with = |value: &str| server.send("GET", "/v1/users", &[("Authorization", value)], b"");

@@ -150,7 +150,7 @@ impl TestServer {
 
     pub(crate) fn follow(&self, user: &str, other: &str) {
         let path = format!("/v1/users/@{user}/following/@{other}");
-        assert_eq!(self.send("PUT", &path, &[], b"").status, 204);
+        assert_eq!(self.send("PUT", &path, &[], b"").status, 200);
     }
 
     pub(crate) fn befriend(&self, user: &str, other: &str) {

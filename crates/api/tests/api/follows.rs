@@ -11,7 +11,12 @@ fn following_and_unfollowing_are_idempotent() {
     let path = "/v1/users/@ada/following/1";
     for (method, follows) in [("PUT", 1), ("PUT", 1), ("DELETE", 0), ("DELETE", 0)] {
         let answer = server.send(method, path, &[], b"");
-        assert_eq!((answer.status, answer.body.as_slice()), (204, b"".as_slice()));
+        let relation = server.get("/v1/users/@ada/relations/@bob");
+        assert_eq!(relation.json()["following"], follows > 0);
+        match method {
+            "PUT" => assert_eq!((answer.status, &answer.body), (200, &relation.body)),
+            _ => assert_eq!((answer.status, answer.body.as_slice()), (204, b"".as_slice())),
+        }
         assert_eq!(server.totals().2, follows, "{method}");
     }
 }
@@ -81,7 +86,12 @@ fn a_locked_user_is_asked_and_answers() {
     let list = |path: &str| ids(&server.get(path).json());
     for user in ["bob", "cyd"] {
         let path = format!("/v1/users/@{user}/following/@ada");
-        assert_eq!(send("PUT", &path).status, 204, "{user}");
+        let relation = send("PUT", &path).json();
+        assert_eq!(
+            (&relation["following"], &relation["requested"]),
+            (&json!(false), &json!(true)),
+            "{user}"
+        );
     }
     assert_eq!(list("/v1/users/@ada/follow_requests"), [1, 2]);
     assert_eq!(list("/v1/users/@ada/followers"), [0u64; 0]);

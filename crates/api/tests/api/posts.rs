@@ -19,7 +19,8 @@ fn a_post_is_returned_completely_and_exists_until_it_is_deleted() {
             "text": "@bob hi, @nobody \u{1F600}", "created_at": post["created_at"],
             "edited_at": null, "in_reply_to_id": null,
             "reply_to": null, "mentions": [{"id": "1", "handle": "bob"}],
-            "visibility": "public", "warning": "", "sensitive": false, "language": null})
+            "visibility": "public", "warning": "", "sensitive": false, "language": null,
+            "media": [], "boost_of": null})
     );
     let path = format!("/v1/posts/{id}");
     assert_eq!(created.header("location"), Some(path.as_str()));

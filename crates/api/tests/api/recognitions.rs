@@ -1,4 +1,4 @@
-//! `/v1/recognitions`, `/v1/recognizer` and `/v1/samples`
+//! `/v1/recognitions`, `/v1/recognitions` and `/v1/samples`
 
 use std::io::Cursor;
 
@@ -82,10 +82,10 @@ fn every_form_of_a_drawing_has_the_same_result() {
     }
     let all =
         ask(&server, "/v1/recognitions", &JSON, json!({"samples": forms}).to_string().as_bytes());
-    assert_eq!(all, json!({"results": vec![&one; 5]}));
+    assert_eq!(all, json!({"recognitions": vec![&one; 5]}));
     let text = format!("\r\n{lines}\r\n \t\r\n\n{hex}\n\n{base64}\n");
     let all = ask(&server, "/v1/recognitions", &TEXT, text.as_bytes());
-    assert_eq!(all, json!({"results": vec![&one; 3]}));
+    assert_eq!(all, json!({"recognitions": vec![&one; 3]}));
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn images_of_every_kind_are_recognized_as_their_drawing() {
         let mut drawn = ask(&server, "/v1/recognitions", &JSON, body.as_bytes());
         assert_eq!(drawn["label"], name);
         // The response for an image also has the bits of the drawing.
-        assert_eq!(drawn.get("sample"), None);
+        assert_eq!(drawn["sample"], json!(null));
         drawn["sample"] = json!(format!("{bits:x}"));
         let mut inverted = DynamicImage::from(picture.clone());
         inverted.invert();
@@ -180,7 +180,7 @@ fn a_set_exists_from_its_first_sample_to_its_last() {
     assert_eq!(results[3]["error"], "bad_label");
     let found = ask().json();
     assert_eq!((&found["label"], &found["confidence"]), (&json!("grey"), &json!(0.6667)));
-    let overview = server.get("/v1/recognizer").json();
+    let overview = server.get("/v1/recognitions").json();
     assert_eq!((&overview["k"], &overview["k_max"]), (&json!(15), &json!(100)));
     assert!(overview["instruction_set"].is_string());
     let (digits, letters) = (&overview["sets"][0], &overview["sets"][1]);
@@ -206,18 +206,18 @@ fn a_repeated_key_adds_a_sample_once() {
     let (first, again) = (add(), add());
     assert_eq!((first.status, first.json()), (again.status, again.json()));
     assert_eq!(again.header("idempotent-replayed"), Some("true"));
-    assert_eq!(server.get("/v1/recognizer").json()["sets"][1]["sample_count"], 1);
+    assert_eq!(server.get("/v1/recognitions").json()["sets"][1]["sample_count"], 1);
 }
 
 /// Sends every case and expects its error.
 fn check(send: impl Fn(&TestServer, &[u8]) -> Answer, cases: &[(&[u8], u16, &str)]) {
     let server = TestServer::open();
-    let before = server.get("/v1/recognizer").json();
+    let before = server.get("/v1/recognitions").json();
     for (input, status, code) in cases {
         let shown = String::from_utf8_lossy(&input[..input.len().min(80)]).into_owned();
         send(&server, input).assert_error(*status, code, &shown);
     }
-    assert_eq!(server.get("/v1/recognizer").json(), before);
+    assert_eq!(server.get("/v1/recognitions").json(), before);
 }
 
 #[test]
@@ -272,7 +272,7 @@ fn invalid_samples_are_refused() {
     );
     let server = TestServer::open();
     assert_eq!(
-        server.send("POST", "/v1/recognitions", &JSON, &list(1_000)).json()["results"]
+        server.send("POST", "/v1/recognitions", &JSON, &list(1_000)).json()["recognitions"]
             .as_array()
             .unwrap()
             .len(),

@@ -37,7 +37,7 @@ fn a_story_is_returned_completely_and_exists_until_it_expires() {
         story,
         json!({"id": story["id"], "author": {"id": "0", "handle": "ada", "name": ""},
             "text": "hi @bob", "created_at": "2027-01-15T08:00:00.000Z",
-            "expires_at": "2027-01-15T08:01:00.000Z"})
+            "expires_at": "2027-01-15T08:01:00.000Z", "seen": null})
     );
     assert_eq!(posted.header("location"), Some(path.as_str()));
     now.store(START_MS + 59_999, Ordering::SeqCst);
@@ -89,10 +89,9 @@ fn stories_are_for_their_author_friends_and_the_application() {
     let story = format!("/v1/stories/{}", server.post_story("ada", "x", 60));
     server.send("DELETE", "/v1/users/@ada/friends/@dan", &[], b"");
     // The page and the story, whether it is visible, and the value of `seen`.
-    let id = story.strip_prefix("/v1/stories/").unwrap();
     let on_behalf_of = |user: &str| {
-        let page = format!("/v1/users/{user}/friends/@ada/stories");
-        (page, format!("/v1/users/{user}/timeline/stories/{id}"))
+        let page = format!("/v1/users/@ada/stories?viewer={user}");
+        (page, format!("{story}?viewer={user}"))
     };
     for (who, (page, path), shown, seen) in [
         ("the application", ("/v1/users/0/stories".into(), story.clone()), true, Value::Null),
@@ -194,7 +193,7 @@ fn pages_of_a_friend_can_be_read_in_both_directions() {
     }
     for reader in ["@bob", "1"] {
         let mut page =
-            server.get(&format!("/v1/users/{reader}/friends/@ada/stories?limit=2")).json();
+            server.get(&format!("/v1/users/@ada/stories?limit=2&viewer={reader}")).json();
         let (mut read, mut back) = (vec![], vec![]);
         let mut follow = |relation: &str, read: &mut Vec<String>| {
             loop {
@@ -209,7 +208,7 @@ fn pages_of_a_friend_can_be_read_in_both_directions() {
         assert_eq!(read, ["4", "3", "2", "1", "0"]);
         assert_eq!(back, ["0", "2", "1", "4", "3"]);
     }
-    let as_stranger = server.get("/v1/users/@cyd/friends/@ada/stories?limit=2").json();
+    let as_stranger = server.get("/v1/users/@ada/stories?limit=2&viewer=@cyd").json();
     assert_eq!((texts(&as_stranger), &as_stranger["next"]), (vec![], &Value::Null));
 }
 
@@ -316,18 +315,18 @@ fn invalid_stories_are_refused() {
         ("DELETE", String::from("/v1/stories/7"), 404, "story_not_found"),
         ("GET", of_story("?as=0"), 400, "bad_request"),
         ("DELETE", of_story("?as=0"), 400, "bad_request"),
-        ("GET", format!("/v1/users/ada/timeline/stories/{id}"), 400, "bad_request"),
-        ("GET", format!("/v1/users/@a-b/timeline/stories/{id}"), 422, "bad_handle"),
-        ("GET", format!("/v1/users/1/timeline/stories/{id}"), 404, "user_not_found"),
-        ("GET", "/v1/users/0/timeline/stories/x".into(), 400, "bad_request"),
+        ("GET", format!("/v1/stories/{id}?viewer=ada"), 400, "bad_request"),
+        ("GET", format!("/v1/stories/{id}?viewer=@a-b"), 422, "bad_handle"),
+        ("GET", format!("/v1/stories/{id}?viewer=1"), 404, "user_not_found"),
+        ("GET", "/v1/stories/x?viewer=0".into(), 400, "bad_request"),
         ("PUT", format!("/v1/users/1/viewed_stories/{id}"), 404, "user_not_found"),
         ("PUT", format!("/v1/users/0/viewed_stories/{id}?limit=1"), 400, "bad_request"),
         ("PUT", "/v1/users/0/viewed_stories/7".into(), 404, "story_not_found"),
         ("GET", format!("/v1/users/1/stories/{id}/views"), 404, "user_not_found"),
         ("GET", format!("/v1/users/0/stories/{id}/views?limit=101"), 422, "bad_limit"),
         ("GET", "/v1/users/0/stories/7/views?before=0".into(), 404, "story_not_found"),
-        ("GET", "/v1/users/1/friends/0/stories".into(), 404, "user_not_found"),
-        ("GET", "/v1/users/0/friends/1/stories".into(), 404, "user_not_found"),
+        ("GET", "/v1/users/0/stories?viewer=1".into(), 404, "user_not_found"),
+        ("GET", "/v1/users/1/stories?viewer=0".into(), 404, "user_not_found"),
         ("GET", "/v1/users/0/stories?who=1".into(), 400, "bad_request"),
         ("GET", "/v1/users/0/stories?before=1&after=2".into(), 400, "bad_cursor"),
         ("GET", "/v1/users/0/timeline/stories?limit=101".into(), 422, "bad_limit"),

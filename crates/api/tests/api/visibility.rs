@@ -121,7 +121,7 @@ fn a_disabled_user_is_hidden_from_viewers_and_not_from_the_application() {
         "/v1/users/@ada?viewer=@cyd".to_owned(),
         "/v1/users/@ada/posts?viewer=@cyd".to_owned(),
         format!("/v1/posts/{post}?viewer=@cyd"),
-        format!("/v1/users/@cyd/timeline/stories/{story}"),
+        format!("/v1/stories/{story}?viewer=@cyd"),
     ];
     let see = || {
         let all = pages.iter().map(|page| (*page).to_owned()).chain(own.clone());

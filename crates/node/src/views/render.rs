@@ -82,17 +82,17 @@ pub(crate) fn post(
         Some(language) => string(language.as_str(), out),
         None => out.extend_from_slice(b"null"),
     }
+    out.extend_from_slice(b",\"media\":[");
     for (index, (id, media)) in pictures.iter().enumerate() {
-        out.extend_from_slice(if index == 0 { b",\"media\":[" } else { b"," });
+        if index > 0 {
+            out.push(b',');
+        }
         picture(*id, media, out);
     }
-    if !pictures.is_empty() {
-        out.push(b']');
-    }
-    match post.boost {
-        Some(_) => out.extend_from_slice(b",\"boost_of\":"),
-        None => out.push(b'}'),
-    }
+    out.extend_from_slice(match post.boost {
+        Some(_) => b"],\"boost_of\":",
+        None => b"],\"boost_of\":null}",
+    });
     Some(())
 }
 
@@ -130,7 +130,7 @@ pub(crate) fn story(story: StoryRef, author: &UserNames, text: &PostText, out: &
 /// Appends the end of a story; `seen` says whether the reader has seen it, if there is a reader.
 pub(crate) fn story_end(seen: Option<bool>, out: &mut Vec<u8>) {
     out.extend_from_slice(match seen {
-        None => b"}",
+        None => b",\"seen\":null}",
         Some(true) => b",\"seen\":true}",
         Some(false) => b",\"seen\":false}",
     });

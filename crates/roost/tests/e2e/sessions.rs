@@ -120,6 +120,14 @@ const OPEN: &str = "
     Own    GET /v1/users/{user}/timeline
     Own    GET /v1/users/{user}/mentions
     Own    GET /v1/users/{user}/events
+    Own    GET /v1/users/{user}/friends
+    Own    DELETE /v1/users/{user}/friends/{other}
+    Own    POST /v1/users/{user}/stories
+    See    GET /v1/users/{user}/stories
+    Own    GET /v1/users/{user}/stories/{id}/views
+    Own    GET /v1/users/{user}/timeline/stories
+    Own    PUT /v1/users/{user}/viewed_stories/{id}
+    See    GET /v1/stories/{id}
 ";
 
 fn open() -> BTreeMap<(String, String), Open> {
@@ -480,7 +488,7 @@ fn nothing_is_read_written_or_streamed_with_a_session_that_has_ended() {
 fn nothing_is_left_after(way: &str, is_token: bool) {
     let mut world = World::new();
     let (ada, bob) = (world.id("ada"), world.id("bob"));
-    world.product.put(&format!("/v1/users/{ada}/following/{bob}")).expect(204);
+    world.product.put(&format!("/v1/users/{ada}/following/{bob}")).expect(200);
     let mut browser = world.log_in("ada");
     let mut other = world.log_in("ada");
     let mut stream = connect(world.server.address).unwrap();

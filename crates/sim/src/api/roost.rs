@@ -83,7 +83,7 @@ impl Api for Roost {
             What::ReadMentions => self.write_page(Timeline::Mentions(user), request),
             What::ReadStoriesHome => get(format!("{user}/timeline/stories?limit={STORIES_HOME}")),
             What::ReadStories(friend) => {
-                get(format!("{user}/friends/{friend}/stories?limit={PAGE}"));
+                get(format!("{friend}/stories?limit={PAGE}&viewer={user}"));
             }
             What::ReadUserTimeline(other) => self.write_page(Timeline::Posts(other), request),
             What::ReadKey(record) | What::ModifyKey { record, .. } => {
@@ -329,10 +329,7 @@ mod tests {
         check(What::ReadUserTimeline(3), &posts);
         let home = format!("GET /v1/users/7/timeline/stories?limit=10 {head}\n");
         check(What::ReadStoriesHome, &home);
-        check(
-            What::ReadStories(3),
-            &format!("GET /v1/users/7/friends/3/stories?limit=20 {head}\n"),
-        );
+        check(What::ReadStories(3), &format!("GET /v1/users/3/stories?limit=20&viewer=7 {head}\n"));
         let check_body = |what: What, path: &str, media: &str, body: &str| {
             let length = body.len();
             let more = format!("Content-Type: application/{media}\nContent-Length: {length}\n\n");

@@ -23,7 +23,7 @@ const SURE_MIN = 0.5;
 const SAY_AFTER_MS = 700;
 
 export async function render({ main, signal }) {
-  new Board(main, await get("/v1/recognizer", signal), signal);
+  new Board(main, await get("/v1/recognitions", signal), signal);
 }
 
 class Board {
@@ -174,7 +174,7 @@ class Board {
     await insist("POST", "/v1/samples", { json: { label, sample: this.bits, set: this.set } });
     say(`Added a sample of ${label}.`);
     field.value = "";
-    this.overview(await ask("GET", "/v1/recognizer"));
+    this.overview(await ask("GET", "/v1/recognitions"));
     await this.look();
   }
 }

@@ -12,6 +12,7 @@ use crate::changes::adding;
 use crate::error::ApiError;
 use crate::idempotency::Key;
 use crate::input::{given, object, post_number, sample_number, story_number};
+use crate::unsent::Client;
 use crate::v1::posts::VisibilityName;
 use crate::v1::recognitions::Given;
 use crate::v1::samples::checked;
@@ -91,6 +92,7 @@ pub(super) struct Defaults<'a> {
     pub(super) story_life: Lifetime,
     /// Domain of the users whom texts name.
     pub(super) domain: &'a str,
+    pub(super) client: Client,
 }
 
 /// Parses a line.
@@ -101,6 +103,7 @@ pub(super) fn parse(line: &[u8], defaults: Defaults<'_>) -> Result<Change, ApiEr
     let mut fields = Fields { used: usize::from(key.is_some()) };
     let key = key.map(|key| Key::parse(key.0.as_bytes())).transpose();
     let key = key.map_err(|error| error.at("idempotency_key"))?;
+    let key = key.map(|key| key.of_client(defaults.client));
     let command = command(line, &mut fields, defaults)?;
     if fields.used < given {
         return Err(ApiError::bad_json("the line has a field that its op does not have"));
@@ -111,7 +114,7 @@ pub(super) fn parse(line: &[u8], defaults: Defaults<'_>) -> Result<Change, ApiEr
 fn command(
     line: Line<'_>,
     fields: &mut Fields,
-    Defaults { story_life, domain }: Defaults<'_>,
+    Defaults { story_life, domain, .. }: Defaults<'_>,
 ) -> Result<Command, ApiError> {
     Ok(match line.op {
         Op::Register => Command::Register {

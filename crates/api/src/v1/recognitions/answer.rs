@@ -18,7 +18,7 @@ pub(super) fn bytes_max(asked: &Asked, k: K) -> usize {
     LONGEST * (ANSWER_BYTES + NEIGHBOR_BYTES * k.count()) * asked.all().len()
 }
 
-/// The response: an object for one sample and `{"results":[...]}` for a list.
+/// The response: an object for one sample and `{"recognitions":[...]}` for a list.
 pub(super) fn answer(samples: &Samples, asked: &Asked, k: K) -> Vec<u8> {
     let one = ANSWER_BYTES + NEIGHBOR_BYTES * k.count();
     let mut out = Vec::with_capacity(one * asked.all().len());
@@ -26,10 +26,8 @@ pub(super) fn answer(samples: &Samples, asked: &Asked, k: K) -> Vec<u8> {
         Asked::One(sample) | Asked::Drawn(sample) => {
             let mut nearest = Vec::new();
             samples.nearest(sample, k, &mut nearest);
-            write_one(samples, &nearest, &mut out);
-            if matches!(asked, Asked::Drawn(_)) {
-                write_bits(sample, &mut out);
-            }
+            let drawn = matches!(asked, Asked::Drawn(_)).then_some(sample);
+            write_one(samples, &nearest, drawn, &mut out);
         }
         Asked::Many(queries) => write_all(samples, queries, k, &mut out),
     }
@@ -39,12 +37,13 @@ pub(super) fn answer(samples: &Samples, asked: &Asked, k: K) -> Vec<u8> {
 fn write_all(samples: &Samples, queries: &[Bits], k: K, out: &mut Vec<u8>) {
     let mut found = Vec::new();
     samples.nearest_batch(queries, k, &mut found);
-    out.extend_from_slice(b"{\"results\":");
-    write_list(&found, out, |nearest, out| write_one(samples, nearest, out));
+    out.extend_from_slice(b"{\"recognitions\":");
+    write_list(&found, out, |nearest, out| write_one(samples, nearest, None, out));
     out.push(b'}');
 }
 
-fn write_one(samples: &Samples, nearest: &[Neighbor], out: &mut Vec<u8>) {
+/// Appends the result of one sample, with the bits of a drawing that the client does not have.
+fn write_one(samples: &Samples, nearest: &[Neighbor], drawn: Option<&Bits>, out: &mut Vec<u8>) {
     let votes = samples.vote(nearest);
     let Some(winner) = votes.first() else {
         unreachable!("empty sets do not exist");
@@ -71,13 +70,10 @@ fn write_one(samples: &Samples, nearest: &[Neighbor], out: &mut Vec<u8>) {
         push_number(neighbor.distance.into(), out);
         out.push(b'}');
     });
-    out.push(b'}');
-}
-
-/// Completes an object with the bits of the drawing, which the client does not have.
-fn write_bits(sample: &Bits, out: &mut Vec<u8>) {
-    out.pop();
-    out.extend_from_slice(format!(",\"sample\":\"{sample:x}\"}}").as_bytes());
+    match drawn {
+        Some(bits) => out.extend_from_slice(format!(",\"sample\":\"{bits:x}\"}}").as_bytes()),
+        None => out.extend_from_slice(b",\"sample\":null}"),
+    }
 }
 
 fn write_list<T>(items: &[T], out: &mut Vec<u8>, mut write: impl FnMut(&T, &mut Vec<u8>)) {
@@ -137,7 +133,7 @@ mod tests {
             let one = answer(&samples, &Asked::One(Bits::ZERO), k);
             let [all, one]: [serde_json::Value; 2] =
                 [all, one].map(|json| serde_json::from_slice(&json).unwrap());
-            assert_eq!(all, serde_json::json!({"results": [one, one]}));
+            assert_eq!(all, serde_json::json!({"recognitions": [one, one]}));
             assert_eq!(one["neighbors"][id as usize]["label"], label);
         }
     }

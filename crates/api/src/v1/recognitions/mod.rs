@@ -55,9 +55,9 @@ pub(crate) fn routes() -> Vec<Route> {
                     ("image/jpeg", reference::<Binary>),
                 ],
             )
-            .shows::<Recognition>("The classification, or `results` for `samples`")
+            .shows::<Recognition>("The classification, or `recognitions` for `samples`")
             .errors(&["bad_json", "bad_sample", "bad_image"]),
-        Route::get("/v1/recognizer", overview)
+        Route::get("/v1/recognitions", overview)
             .named("get_recognizer", "Show the recognizer")
             .text("Its sets of samples, and its parameters.")
             .shows::<Overview>("The recognizer"),
@@ -100,15 +100,14 @@ pub(crate) struct Recognized {
     votes: Vec<Votes>,
     /// The K nearest samples, the nearest first; fewer if the set has fewer.
     neighbors: Vec<NearSample>,
-    /// The drawing of an image, as 256 hexadecimal digits; absent if the request is not an image.
-    #[schema(nullable = false)]
+    /// The drawing of an image, as 256 hexadecimal digits; null if the request is not an image.
     sample: Option<String>,
 }
 
 /// The classifications of several drawings, in their order.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct RecognizedList {
-    results: Vec<Recognized>,
+    recognitions: Vec<Recognized>,
 }
 
 /// The response for one drawing, or for several.

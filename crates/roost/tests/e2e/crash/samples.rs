@@ -41,7 +41,7 @@ impl SampleAdded {
 
     /// Compares what the server knows of the set with what the worker knows.
     pub(super) fn check(&self, client: &mut Client) {
-        let overview = client.get("/v1/recognizer").expect(200).json();
+        let overview = client.get("/v1/recognitions").expect(200).json();
         let sets = overview["sets"].as_array().unwrap();
         let shown = sets.iter().find(|set| set["set"] == *self.set);
         let count = shown.map_or(0, |set| set["sample_count"].as_u64().unwrap());
@@ -73,7 +73,7 @@ impl SampleAdded {
             return None;
         }
         let answer = answer.expect(200).json();
-        let results = answer["results"].as_array().unwrap();
+        let results = answer["recognitions"].as_array().unwrap();
         Some(results.iter().map(|result| result["neighbors"][0].clone()).collect())
     }
 }

@@ -201,7 +201,7 @@ fn samples_that_fill_their_memory_and_change_while_all_of_them_are_searched() {
     for _ in 0..2 {
         small.kill_and_start();
         client = small.client();
-        let sets = client.get("/v1/recognizer").expect(200).json()["sets"].clone();
+        let sets = client.get("/v1/recognitions").expect(200).json()["sets"].clone();
         assert_eq!(sets[1]["sample_count"], json!(ids.len()), "{sets}");
         let refused = client.post("/v1/samples", &sample);
         assert_eq!((refused.status, &refused.json()["error"]), (507, &json!("samples_full")));

@@ -6,7 +6,7 @@ use super::*;
 
 fn parse(line: &[u8]) -> Result<Change, ApiError> {
     let story_life = Lifetime::from_secs(60).unwrap();
-    super::parse(line, Defaults { story_life, domain: "social.example" })
+    super::parse(line, Defaults { story_life, domain: "social.example", client: [7; 32] })
 }
 
 fn check(line: &str, expect: impl Into<Result<Command, &'static str>>) {
@@ -167,7 +167,7 @@ fn every_line_may_have_a_key() {
         r#"{"op":"delete_story","id":7,"idempotency_key":"k"}"#,
     ] {
         let change = parse(line.as_bytes()).unwrap();
-        assert_eq!(change.key, Some(Key::parse(b"k").unwrap()), "{line}");
+        assert_eq!(change.key, Some(Key::parse(b"k").unwrap().of_client([7; 32])), "{line}");
     }
 }
 
