@@ -29,7 +29,7 @@ const SHOTS = [
       await server.post("sam", "The Grundig plays short wave now. Somebody is reading numbers."),
     ];
     await page.getByRole("button", { name: "2 new posts" }).waitFor();
-    return () => Promise.all(posts.map(({ id }) => server.ask("DELETE", `/v1/posts/${id}`)));
+    return () => Promise.all(posts.map((post) => server.remove(post)));
   }],
   ["thread", "/#/@ada", async (page) => {
     await page.locator(".feed .post", { hasText: "The kettle works" }).locator("a.when").click();

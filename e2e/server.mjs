@@ -119,6 +119,16 @@ export class Server {
     return this.ask("PUT", `/v1/users/@${user}/friends/@${other}`);
   }
 
+  /** Edits a post. */
+  edit({ id, author }, text) {
+    return this.ask("PATCH", `/v1/users/${author.id}/posts/${id}`, { text });
+  }
+
+  /** Deletes a post. */
+  remove({ id, author }) {
+    return this.ask("DELETE", `/v1/users/${author.id}/posts/${id}`);
+  }
+
   post(user, text) {
     return this.ask("POST", `/v1/users/@${user}/posts`, { text });
   }

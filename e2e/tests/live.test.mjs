@@ -12,8 +12,8 @@ const numbered = (handle, from, to) => {
   const lines = Array.from({ length: to - from }, (_, at) => JSON.stringify({ op: "post", user: `@${handle}`, text: `number ${from + at}` }));
   return fetch(`${server.url}/v1/batch`, { method: "POST", body: lines.join("\n"), headers: { "Content-Type": "application/x-ndjson" } }).then((answer) => answer.text());
 };
-const remove = ({ id }) => server.ask("DELETE", `/v1/posts/${id}`);
-const edit = ({ id }, text) => server.ask("PATCH", `/v1/posts/${id}`, { text });
+const remove = (post) => server.remove(post);
+const edit = (post, text) => server.edit(post, text);
 /** Closes the stream of a window until it is loaded again. */
 async function disconnect(page) {
   page.mayBeLost = true;
@@ -168,8 +168,8 @@ test("the timeline on the welcome page loses deleted posts and shows edits", asy
   await page.locator(".glimpse").getByText("will go").waitFor();
   await other.post("lively", "the stream is open");
   await page.locator(".glimpse").getByText("the stream is open").waitFor();
-  await other.ask("DELETE", `/v1/posts/${gone.id}`);
-  await other.ask("PATCH", `/v1/posts/${changed.id}`, { text: "has changed" });
+  await other.remove(gone);
+  await other.edit(changed, "has changed");
   await until(async () => (await texts(page, ".glimpse")).length === 2, "two posts");
   await page.locator(".glimpse").getByText("has changed").waitFor();
   await close(page);

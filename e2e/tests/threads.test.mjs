@@ -34,9 +34,9 @@ test("a thread shows the posts above and below, and replies as they are written"
   const { descendants } = await server.ask("GET", `/v1/posts/${root.id}/context`);
   assert.deepEqual(descendants.map(({ text }) => text), ["reply", "below", "@t_ada by myself", "arrived", "beside"]);
 
-  await server.ask("DELETE", `/v1/posts/${late.id}`);
+  await server.remove(late);
   await until(async () => !(await texts(page)).includes("arrived"), "the deletion");
-  await server.ask("DELETE", `/v1/posts/${reply.id}`);
+  await server.remove(reply);
   await page.getByRole("heading", { name: "This post does not exist" }).waitFor();
   await close(page);
 });
@@ -70,7 +70,7 @@ test("a boost shows the post with the name of who boosted it, and goes with it",
   const notices = await open(browser, server, { me: ada, at: "/#/notifications" });
   await notices.locator('.notice[data-kind="boost"]', { hasText: "boosted your post" }).waitFor();
   // Who boosted it is notified of an edit.
-  await server.ask("PATCH", `/v1/posts/${post.id}`, { text: "worth a boost, still" });
+  await server.edit(post, "worth a boost, still");
   const kinds = async () => (await server.ask("GET", "/v1/users/@b_bob/notifications")).items.map(({ kind }) => kind);
   await until(async () => (await kinds()).includes("edit"), "the notification of the edit");
   const edits = await open(browser, server, { me: bob, at: "/#/notifications", ...PHONE });
@@ -99,7 +99,7 @@ test("a post with a content warning is hidden until it is asked for", async () =
   // An edit keeps what the reader has chosen.
   const { items } = await server.ask("GET", "/v1/users/@w_me/posts");
   assert.equal(items[0].warning, "the end of the film");
-  await server.ask("PATCH", `/v1/posts/${items[0].id}`, { text: "nearly all" });
+  await server.edit(items[0], "nearly all");
   await until(async () => (await text.textContent()) === "nearly all", "the edit");
   assert.ok(await text.isVisible());
   await post.getByRole("button", { name: "Show less" }).click();

@@ -64,8 +64,8 @@ test("posts that are deleted or edited elsewhere change in an open window", asyn
   const page = await open(browser, server, { me });
   await server.post("e_me", "the stream is open");
   await page.getByText("the stream is open").waitFor();
-  await server.ask("DELETE", `/v1/posts/${posts[0].id}`);
-  await server.ask("PATCH", `/v1/posts/${posts[1].id}`, { text: "has changed" });
+  await server.remove(posts[0]);
+  await server.edit(posts[1], "has changed");
   await page.getByText("has changed").waitFor();
   await until(async () => (await texts(page)).length === 3, "one post less");
   assert.deepEqual(await texts(page), ["the stream is open", "stays", "has changed"]);
@@ -75,7 +75,7 @@ test("posts that are deleted or edited elsewhere change in an open window", asyn
 
 test("deleting a post that is already deleted removes it from the list", async () => {
   const me = await server.register("g_me");
-  const { id } = await server.post("g_me", "deleted elsewhere");
+  const gone = await server.post("g_me", "deleted elsewhere");
   const page = await open(browser, server, { me });
   page.mayBeLost = true;
   await server.post("g_me", "kept");
@@ -85,8 +85,8 @@ test("deleting a post that is already deleted removes it from the list", async (
   await page.reload();
   await page.getByText("deleted elsewhere").waitFor();
   await page.route("**/timeline*", (route) => route.abort());
-  await server.ask("DELETE", `/v1/posts/${id}`);
-  const post = page.locator(`.post[data-id="${id}"]`);
+  await server.remove(gone);
+  const post = page.locator(`.post[data-id="${gone.id}"]`);
   await post.getByRole("button", { name: "Delete post" }).click();
   await post.getByRole("button", { name: "Delete", exact: true }).click();
   await page.getByText("This post was already deleted.").waitFor();
@@ -96,11 +96,11 @@ test("deleting a post that is already deleted removes it from the list", async (
 
 test("posts that were deleted while a window did not listen are gone when it listens again", async () => {
   const me = await server.register("f_me");
-  const { id } = await server.post("f_me", "deleted meanwhile");
+  const gone = await server.post("f_me", "deleted meanwhile");
   await server.post("f_me", "kept");
   const page = await open(browser, server, { me });
   await page.getByText("deleted meanwhile").waitFor();
-  await server.ask("DELETE", `/v1/posts/${id}`);
+  await server.remove(gone);
   await fresh(page);
   await page.getByText("deleted meanwhile").waitFor({ state: "detached" });
   assert.deepEqual(await texts(page), ["kept"]);

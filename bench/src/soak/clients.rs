@@ -236,7 +236,7 @@ struct Client {
     number: u64,
     users: u64,
     random: Random,
-    posts: VecDeque<(u64, Token)>,
+    posts: VecDeque<(String, Token)>,
     follows: bool,
 }
 
@@ -286,13 +286,13 @@ impl Client {
         let token = self.token();
         let path = format!("/v1/users/{user}/posts");
         let answer = server.ask("POST", &path, &text(&token, "")).await?;
-        self.posts.extend(id(&answer.1).map(|id| (id, token)));
+        self.posts.extend(id(&answer.1).map(|id| (format!("{path}/{id}"), token)));
         Some(answer)
     }
 
     async fn delete(&mut self, server: &mut Link, shared: &Clients) -> Option<(u16, Vec<u8>)> {
-        let (id, token) = *self.posts.front()?;
-        let answer = server.ask("DELETE", &format!("/v1/posts/{id}"), "").await?;
+        let (path, token) = self.posts.front()?.clone();
+        let answer = server.ask("DELETE", &path, "").await?;
         self.posts.pop_front();
         shared.forget(0, Instant::now(), token);
         Some(answer)
@@ -303,8 +303,8 @@ impl Client {
             return Some((200, Vec::new()));
         }
         let (at, new) = (self.random.index(self.posts.len()), self.token());
-        let (id, old) = *self.posts.get(at)?;
-        let answer = server.ask("PATCH", &format!("/v1/posts/{id}"), &text(&new, "")).await?;
+        let (path, old) = self.posts.get(at)?.clone();
+        let answer = server.ask("PATCH", &path, &text(&new, "")).await?;
         if let Some((_, token)) = self.posts.get_mut(at).filter(|_| answer.0 == 200) {
             *token = new;
             shared.forget(0, Instant::now(), old);

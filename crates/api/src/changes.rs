@@ -129,6 +129,21 @@ impl AppState {
         Ok(done.mark(StatusCode::NO_CONTENT.into_response()))
     }
 
+    /// Checks that a user wrote what they are to change. If it does not exist, the rules refuse the change, or it is one that
+    /// was made before.
+    pub(crate) async fn check_author(
+        &self,
+        user: UserRef,
+        author: impl FnOnce(&Node) -> Option<UserId> + Send + 'static,
+        refusal: Refusal,
+    ) -> Result<(), ApiError> {
+        let read = move |node: &Node| {
+            let user = node.resolve(&user).ok_or(Refusal::UserNotFound)?;
+            if author(node).is_some_and(|author| author != user) { Err(refusal) } else { Ok(()) }
+        };
+        Ok(self.read(read).await??)
+    }
+
     async fn submit<T>(
         &self,
         mut command: Command,

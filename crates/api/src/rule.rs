@@ -11,8 +11,6 @@ pub(crate) enum May {
     Own,
     /// Of everything that the user may see: the route reads on behalf of `viewer`.
     See,
-    /// Of posts that the user wrote. `{id}` is the last part of the path.
-    Author,
 }
 
 /// What a route requires of its client.

@@ -18,16 +18,15 @@ use edge::{
     ErasedHandler, GuestConnection, SESSION_HEADER, Session, SessionError, SessionUse, bearer,
     held_until_sent, revocable_response,
 };
-use feed::{Refusal, UserId};
+use feed::UserId;
 use hyper::body::Body as _;
 
 use crate::auth::Needs;
 use crate::current_session::CurrentSession;
 use crate::error::ApiError;
-use crate::input::{decimal, post_number};
 use crate::positions::ROOST_AFTER;
 use crate::query;
-use crate::rule::May::{self, Author, Own, See};
+use crate::rule::May::{self, Own, See};
 use crate::rule::Rule;
 use crate::state::AppState;
 
@@ -80,7 +79,7 @@ async fn admit(
         if !session.allows(scope) {
             return Err(ApiError::missing_scope(scope));
         }
-        check(may, UserId(session.user()), request.uri(), state).await?;
+        check(may, UserId(session.user()), request.uri())?;
     }
     // Waiting for a position takes time in which the session may end, and users have no use for it.
     request.headers_mut().remove(ROOST_AFTER);
@@ -89,7 +88,7 @@ async fn admit(
 }
 
 /// Checks that a request is about what the user may use.
-async fn check(may: May, me: UserId, uri: &Uri, state: &AppState) -> Result<(), ApiError> {
+fn check(may: May, me: UserId, uri: &Uri) -> Result<(), ApiError> {
     // Compared as they are written: one user has one id, and one id one form.
     let own = me.0.to_string();
     let viewers = query::values(uri, "viewer");
@@ -100,15 +99,6 @@ async fn check(may: May, me: UserId, uri: &Uri, state: &AppState) -> Result<(), 
         Own if uri.path().split('/').nth(3) == Some(&own) => Ok(()),
         Own => Err(ApiError::not_own().at("user")),
         See => Ok(()),
-        Author => {
-            let id = uri.path().rsplit('/').next().unwrap_or_default();
-            let post = post_number(decimal(id))?;
-            match state.read(move |node| node.facts().post(post).map(|post| post.author)).await? {
-                Some(author) if author == me => Ok(()),
-                // Also if the user may see it: to others it is as if it did not exist.
-                _ => Err(Refusal::PostNotFound.into()),
-            }
-        }
     }
 }
 

@@ -1,6 +1,6 @@
 // One post, and its actions.
 
-import { ask } from "./api.js";
+import { ask, user } from "./api.js";
 import { audience, seenBy } from "./audience.js";
 import { composer } from "./compose.js";
 import { h, put } from "./dom.js";
@@ -158,7 +158,7 @@ function editButton(id, node) {
       begin: post.text,
       verb: "Save",
       method: "PATCH",
-      path: `/v1/posts/${id}`,
+      path: `${user(post.author.id)}/posts/${id}`,
       place: `edit ${id}`,
       options: audience(post, true),
       said: "Post edited.",
@@ -182,7 +182,7 @@ function deleteButton(post) {
   const button = action("delete", "Delete post", () => sure(button, "Delete this post?", "Delete", remove), { plain: true });
   async function remove() {
     try {
-      await ask("DELETE", `/v1/posts/${post.id}`);
+      await ask("DELETE", `${user(post.author.id)}/posts/${post.id}`);
       say("Post deleted.");
     } catch (problem) {
       if (problem.status !== 404) throw problem;

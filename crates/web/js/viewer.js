@@ -112,7 +112,7 @@ class Viewer {
   /** The viewers of the user's own story, and a button to delete it. */
   async #own(story, below, signal) {
     const button = h("button.pill.quiet", { type: "button", onclick: () => carry(button, async () => {
-      await ask("DELETE", `/v1/stories/${story.id}`);
+      await ask("DELETE", `${user(whoami().id)}/stories/${story.id}`);
       this.storyList.drop(story.id);
     }) }, "Delete story");
     const page = await get(`${user(whoami().id)}/stories/${story.id}/views?limit=100`, signal).catch(() => null);

@@ -16,10 +16,10 @@ use crate::changes::{Changed, only_id};
 use crate::error::ApiError;
 use crate::guard::reserved;
 use crate::idempotency::Once;
-use crate::input::{Input, OnePost, OneUser, decimal, given, post_number};
+use crate::input::{Input, OnePost, OneUser, UserAnd, decimal, given, post_number};
 use crate::page::{For, json};
 use crate::route::Route;
-use crate::rule::May;
+use crate::rule::May::{Own, See};
 use crate::state::AppState;
 use crate::v1::users::created;
 
@@ -31,7 +31,7 @@ pub(crate) fn routes() -> Vec<Route> {
     vec![
         Route::post("/v1/users/{user}/posts", create)
             .named("create_post", "Create a post")
-            .users(May::Own)
+            .users(Own)
             .posting()
             .text(
                 "With `in_reply_to_id` it is a reply to that post, and mentions its author. Of \
@@ -55,11 +55,11 @@ pub(crate) fn routes() -> Vec<Route> {
             ]),
         Route::get("/v1/posts/{id}", show)
             .named("get_post", "Show a post")
-            .users(May::See)
+            .users(See)
             .shows::<PostView>("The post"),
-        Route::patch("/v1/posts/{id}", edit)
+        Route::patch("/v1/users/{user}/posts/{id}", edit)
             .named("edit_post", "Edit a post")
-            .users(May::Author)
+            .users(Own)
             .posting()
             .text(
                 "Changes the given fields, and with the text its mentions; a direct post keeps \
@@ -68,9 +68,9 @@ pub(crate) fn routes() -> Vec<Route> {
             )
             .shows::<PostView>("The edited post")
             .errors(&["bad_text", "bad_warning", "bad_language"]),
-        Route::delete("/v1/posts/{id}", delete)
+        Route::delete("/v1/users/{user}/posts/{id}", delete)
             .named("delete_post", "Delete a post")
-            .users(May::Author)
+            .users(Own)
             .text("Replies to it are not deleted.")
             .answers(204, "The post is deleted"),
     ]
@@ -303,9 +303,10 @@ pub(crate) async fn show(
 
 pub(crate) async fn edit(
     State(state): State<Arc<AppState>>,
-    OnePost(post): OnePost,
+    UserAnd(author, post): UserAnd<PostId>,
     Input { body, key, may_read, client, .. }: Input<PostChange>,
 ) -> Result<Response, ApiError> {
+    check_author(&state, author, post).await?;
     let language = |code: &str| match code {
         "" => Ok(None),
         code => Language::parse(code).map(Some),
@@ -331,10 +332,16 @@ pub(crate) async fn edit(
 
 pub(crate) async fn delete(
     State(state): State<Arc<AppState>>,
-    OnePost(post): OnePost,
+    UserAnd(author, post): UserAnd<PostId>,
     Once(key): Once,
 ) -> Result<Response, ApiError> {
+    check_author(&state, author, post).await?;
     state.carry_out(Command::DeletePost { post }, key).await
+}
+
+async fn check_author(state: &AppState, author: UserRef, post: PostId) -> Result<(), ApiError> {
+    let of = move |node: &Node| node.facts().post(post).map(|post| post.author);
+    state.check_author(author, of, Refusal::PostNotFound).await
 }
 
 /// A post as JSON if a user may see it.

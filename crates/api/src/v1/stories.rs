@@ -67,8 +67,9 @@ pub(crate) fn routes() -> Vec<Route> {
             .users(See)
             .text("With `viewer` 404 for users other than its author and their friends.")
             .shows::<StoryView>("The story"),
-        Route::delete("/v1/stories/{id}", delete)
+        Route::delete("/v1/users/{user}/stories/{id}", delete)
             .named("delete_story", "Delete a live story")
+            .users(Own)
             .answers(204, "The story is deleted"),
     ]
 }
@@ -164,9 +165,11 @@ pub(crate) async fn show(
 
 pub(crate) async fn delete(
     State(state): State<Arc<AppState>>,
-    OneStory(story): OneStory,
+    UserAnd(author, story): UserAnd<StoryId>,
     Once(key): Once,
 ) -> Result<Response, ApiError> {
+    let of = move |node: &Node| node.facts().story(story).map(|story| story.author);
+    state.check_author(author, of, Refusal::StoryNotFound).await?;
     state.carry_out(Command::DeleteStory { story }, key).await
 }
 

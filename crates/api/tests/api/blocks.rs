@@ -257,9 +257,12 @@ fn a_stream_has_nothing_of_hidden_users() {
     let hidden = server.publish("bob", "hidden @ada");
     let muted = server.publish("cyd", "muted @ada");
     let edit = json!({"text": "edited @ada"});
-    assert_eq!(server.with_json("PATCH", &format!("/v1/posts/{hidden}"), &[], &edit).status, 200);
-    delete(&server, &format!("/v1/posts/{hidden}"));
-    delete(&server, &format!("/v1/posts/{muted}"));
+    assert_eq!(
+        server.with_json("PATCH", &format!("/v1/users/@bob/posts/{hidden}"), &[], &edit).status,
+        200
+    );
+    delete(&server, &format!("/v1/users/@bob/posts/{hidden}"));
+    delete(&server, &format!("/v1/users/@cyd/posts/{muted}"));
     server.post_story("bob", "hidden story", 600);
     server.publish("ada", "mine");
     let next = loop {

@@ -153,6 +153,13 @@ impl TestServer {
         assert_eq!(self.send("PUT", &path, &[], b"").status, 200);
     }
 
+    /// The path on which the author of a post changes it.
+    pub(crate) fn own(&self, post: &str) -> String {
+        let post = self.get(&format!("/v1/posts/{post}")).json();
+        let [author, post] = [&post["author"]["id"], &post["id"]].map(|id| id.as_str().unwrap());
+        format!("/v1/users/{author}/posts/{post}")
+    }
+
     pub(crate) fn befriend(&self, user: &str, other: &str) {
         let path = format!("/v1/users/@{user}/friends/@{other}");
         assert_eq!(self.send("PUT", &path, &[], b"").status, 204);

@@ -48,7 +48,7 @@ fn a_thread_has_ancestors_and_pages_of_descendants() {
         assert_eq!(all, ["1", "1.1", "1.1.1", "1.2", "2", "2.1"], "{limit} on a page");
     }
 
-    server.send("DELETE", &format!("/v1/posts/{one}"), &[], b"");
+    server.send("DELETE", &server.own(&one), &[], b"");
     let thread = server.get(&format!("/v1/posts/{top}/context")).json();
     assert_eq!(texts(&thread["descendants"]), ["2", "2.1"]);
     let thread = server.get(&format!("/v1/posts/{one_one}/context")).json();

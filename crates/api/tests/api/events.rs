@@ -69,7 +69,7 @@ fn resuming_after_any_event_misses_nothing_and_repeats_nothing() {
         ids.push(events.last_id.clone());
     }
     expect(&mut events, &[("post", "gone"), ("post", "4")]);
-    server.send("DELETE", &format!("/v1/posts/{gone}"), &[], b"");
+    server.send("DELETE", &format!("/v1/users/@bob/posts/{gone}"), &[], b"");
     for (sent, id) in ids.iter().enumerate() {
         let mut resumed = server.events(PATH, Some(id));
         // A post that was deleted meanwhile is not sent.
@@ -144,12 +144,11 @@ fn deletions_and_edits_are_sent_only_to_users_who_have_the_post() {
     let strange = server.publish("cyd", "a stranger's");
     let mut events = server.events(PATH, None);
     let edit = |id: &str, text: &str| {
-        let answer =
-            server.with_json("PATCH", &format!("/v1/posts/{id}"), &[], &json!({"text": text}));
+        let answer = server.with_json("PATCH", &server.own(id), &[], &json!({"text": text}));
         assert_eq!(answer.status, 200);
     };
     let delete = |id: &str| {
-        assert_eq!(server.send("DELETE", &format!("/v1/posts/{id}"), &[], b"").status, 204);
+        assert_eq!(server.send("DELETE", &server.own(id), &[], b"").status, 204);
     };
     edit(&strange, "not at home");
     // A reply to a user whom ada does not follow.
@@ -223,7 +222,7 @@ fn new_and_ended_stories_of_friends_are_sent() {
     server.publish("bob", "posted");
     expect(&mut events, &[("post", "posted")]);
     let after_both = events.last_id.clone();
-    server.send("DELETE", &format!("/v1/stories/{story}"), &[], b"");
+    server.send("DELETE", &format!("/v1/users/@bob/stories/{story}"), &[], b"");
     expect(&mut events, &[("story_expired", &story)]);
 
     server.befriend("cyd", "ada");

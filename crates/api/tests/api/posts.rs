@@ -25,9 +25,12 @@ fn a_post_is_returned_completely_and_exists_until_it_is_deleted() {
     let path = format!("/v1/posts/{id}");
     assert_eq!(created.header("location"), Some(path.as_str()));
     assert_eq!(server.get(&path).json(), post);
-    assert_eq!(server.send("DELETE", &path, &[], b"").status, 204);
+    let of = |user: &str| format!("/v1/users/{user}/posts/{id}");
+    server.send("DELETE", &of("1"), &[], b"").assert_error(404, "post_not_found", "of another");
+    assert_eq!(server.send("DELETE", &of("@ada"), &[], b"").status, 204);
     server.get(&path).assert_error(404, "post_not_found", "deleted");
-    server.send("DELETE", &path, &[], b"").assert_error(404, "post_not_found", "deleted again");
+    let again = server.send("DELETE", &of("@ada"), &[], b"");
+    again.assert_error(404, "post_not_found", "deleted again");
     assert_eq!(server.totals(), (2, 0, 0));
 }
 
@@ -51,7 +54,7 @@ fn a_repeated_key_posts_once_and_returns_the_same_response() {
     }
     assert_eq!(server.totals().1, 3);
     let id = first.json()["id"].as_str().unwrap().to_owned();
-    server.send("DELETE", &format!("/v1/posts/{id}"), &[], b"");
+    server.send("DELETE", &format!("/v1/users/@ada/posts/{id}"), &[], b"");
     let gone = send("@ada", "k1", "hello");
     gone.assert_error(404, "post_not_found", "deleted meanwhile");
     assert_eq!(server.totals().1, 2, "a replay does not bring a deleted post back");
@@ -106,7 +109,7 @@ fn a_reply_names_its_post_and_mentions_its_author_as_long_as_the_post_exists() {
     assert_eq!(server.texts("/v1/users/@bob/mentions"), ["yes"]);
 
     let path = format!("/v1/posts/{}", answer["id"].as_str().unwrap());
-    server.send("DELETE", &format!("/v1/posts/{question}"), &[], b"");
+    server.send("DELETE", &format!("/v1/users/@bob/posts/{question}"), &[], b"");
     let left = server.get(&path).json();
     assert!(left["in_reply_to_id"].is_null(), "{left}");
     assert_eq!(left["reply_to"], bob, "the user replied to is still known");
@@ -130,7 +133,7 @@ fn an_edit_shows_everywhere_and_a_repeated_key_edits_once() {
     server.follow("bob", "ada");
     let id = server.publish("ada", "hello @bob");
     assert_eq!(server.texts("/v1/users/@bob/timeline"), ["hello @bob"]);
-    let path = format!("/v1/posts/{id}");
+    let path = server.own(&id);
     let edit = |key: &str, text: &str| {
         server.with_json("PATCH", &path, &[("Idempotency-Key", key)], &json!({"text": text}))
     };
@@ -139,7 +142,7 @@ fn an_edit_shows_everywhere_and_a_repeated_key_edits_once() {
     let post = first.json();
     assert_eq!((&post["text"], &post["id"]), (&json!("hello @cyd"), &json!(id)));
     assert!(post["edited_at"].as_str() >= post["created_at"].as_str(), "{post}");
-    assert_eq!(server.get(&path).json(), post);
+    assert_eq!(server.get(&format!("/v1/posts/{id}")).json(), post);
     assert_eq!(server.texts("/v1/users/@bob/timeline"), ["hello @cyd"]);
     assert_eq!(server.texts("/v1/users/@bob/mentions"), [""; 0]);
     assert_eq!(server.texts("/v1/users/@cyd/mentions"), ["hello @cyd"]);
@@ -160,7 +163,7 @@ fn the_history_of_a_post_has_what_it_said_before_each_edit() {
     let body = json!({"text": "one", "visibility": "followers", "language": "en"});
     let post = server.post("/v1/users/@ada/posts", &body).json();
     let path = format!("/v1/posts/{}", post["id"].as_str().unwrap());
-    let history = format!("{path}/history");
+    let (history, own) = (format!("{path}/history"), path.replace("/v1/", "/v1/users/0/"));
     let shown = |post: &Value, at: &str| {
         json!({"text": post["text"], "warning": post["warning"], "sensitive": post["sensitive"],
             "language": post["language"], "media_ids": [], "created_at": post[at]})
@@ -168,14 +171,14 @@ fn the_history_of_a_post_has_what_it_said_before_each_edit() {
     let page = |items: &[Value]| json!({"items": items, "next": null, "prev": null});
     let first = shown(&post, "created_at");
     assert_eq!(server.get(&history).json(), page(std::slice::from_ref(&first)));
-    let edited = server.with_json("PATCH", &path, &[], &json!({"text": "two", "warning": "w"}));
+    let edited = server.with_json("PATCH", &own, &[], &json!({"text": "two", "warning": "w"}));
     let second = shown(&edited.json(), "edited_at");
     assert_eq!(server.get(&history).json(), page(&[first, second]));
     for (viewer, sees) in [("ada", true), ("bob", false), ("nobody", false)] {
         let found = server.get(&format!("{history}?viewer=@{viewer}"));
         assert_eq!(found.status == 200, sees, "{viewer}");
     }
-    server.send("DELETE", &path, &[], b"");
+    server.send("DELETE", &own, &[], b"");
     server.get(&history).assert_error(404, "post_not_found", "deleted");
 }
 
@@ -199,7 +202,8 @@ fn a_post_is_shown_to_those_it_is_for_with_its_warning_and_language() {
         assert_eq!(list["items"].as_array().unwrap().len(), usize::from(sees), "{viewer}");
     }
     let edit = json!({"warning": "", "language": "", "sensitive": false});
-    let edited = server.with_json("PATCH", &path, &[], &edit).json();
+    let own = path.replace("/v1/", "/v1/users/@ada/");
+    let edited = server.with_json("PATCH", &own, &[], &edit).json();
     let shown = ["text", "warning", "sensitive", "language"].map(|field| &edited[field]);
     assert_eq!(shown, [&json!("to @bob"), &json!(""), &json!(false), &json!(null)]);
     for (body, code) in [
@@ -226,9 +230,10 @@ fn a_user_of_this_server_may_be_written_with_its_domain() {
     let post = server.post("/v1/users/@ada/posts", &body).json();
     check(&post);
     let path = format!("/v1/posts/{}", post["id"].as_str().unwrap());
-    server.with_json("PATCH", &path, &[], &json!({"text": "nobody@social.example"}));
+    let own = path.replace("/v1/", "/v1/users/@ada/");
+    server.with_json("PATCH", &own, &[], &json!({"text": "nobody@social.example"}));
     assert_eq!(server.get(&path).json()["mentions"], json!([]));
-    check(&server.with_json("PATCH", &path, &[], &body).json());
+    check(&server.with_json("PATCH", &own, &[], &body).json());
     server.batch("{\"op\":\"post\",\"user\":\"@ada\",\"text\":\"to @bob@social.example\"}\n");
     check(&server.get("/v1/users/@ada/posts").json()["items"][0]);
 }

@@ -77,7 +77,7 @@ fn reactions_are_listed_by_the_time_of_the_reaction_and_counted() {
     delete(&server, &format!("/v1/users/@bob/favourites/{one}"));
     delete(&server, &format!("/v1/users/@bob/favourites/{one}"));
     assert_eq!(ids(&server.get(&format!("/v1/posts/{one}/favourites")).json()), ["2"]);
-    delete(&server, &format!("/v1/posts/{three}"));
+    delete(&server, &server.own(&three));
     assert_eq!(ids(&server.get("/v1/users/@bob/favourites").json()), [&two]);
     assert_eq!(ids(&server.get("/v1/users/@bob/bookmarks").json()), [&one, &two]);
 }
@@ -164,7 +164,7 @@ fn a_boost_is_a_post_with_the_boosted_one_in_it() {
     assert_eq!((&notice["kind"], &notice["post"]["id"]), (&json!("boost"), &json!(one)));
     // What is edited or renamed is shown as it is now.
     let edit = json!({"text": "one more"});
-    server.with_json("PATCH", &format!("/v1/posts/{one}"), &[], &edit);
+    server.with_json("PATCH", &server.own(&one), &[], &edit);
     assert_eq!(server.get(home).json()["items"][0]["boost_of"]["text"], "one more");
     server.with_json("PATCH", "/v1/users/@ada", &[], &json!({"name": "Ada L."}));
     assert_eq!(server.get(home).json()["items"][0]["boost_of"]["author"]["name"], "Ada L.");
@@ -191,7 +191,7 @@ fn a_boost_is_a_post_with_the_boosted_one_in_it() {
     put(&server, &format!("/v1/users/@bob/boosts/{two}"));
     assert_eq!(ids(&server.get(home).json()).len(), 1);
     // It goes with what it shows.
-    delete(&server, &format!("/v1/posts/{two}"));
+    delete(&server, &server.own(&two));
     assert!(ids(&server.get(home).json()).is_empty());
     assert!(ids(&server.get("/v1/users/@bob/posts").json()).is_empty());
 }

@@ -45,7 +45,8 @@ fn a_story_is_returned_completely_and_exists_until_it_expires() {
     assert_eq!(server.texts("/v1/users/@ada/stories"), ["hi @bob"]);
     now.store(START_MS + 60_000, Ordering::SeqCst);
     server.get(&path).assert_error(404, "story_not_found", "expired");
-    server.send("DELETE", &path, &[], b"").assert_error(404, "story_not_found", "expired");
+    let own = path.replace("/v1/", "/v1/users/@ada/");
+    server.send("DELETE", &own, &[], b"").assert_error(404, "story_not_found", "expired");
     assert_eq!(server.texts("/v1/users/@ada/stories"), [""; 0]);
     now.store(START_MS, Ordering::SeqCst);
     server.get(&path).assert_error(404, "story_not_found", "a clock that was set back");
@@ -114,13 +115,16 @@ fn stories_are_for_their_author_friends_and_the_application() {
         let home = format!("/v1/users/@{user}/timeline/stories");
         assert_eq!(server.texts(&home), expect, "{user}");
     }
-    assert_eq!(server.send("DELETE", &story, &[], b"").status, 204);
+    let own = story.replace("/v1/", "/v1/users/@ada/");
+    let of_bob = story.replace("/v1/", "/v1/users/@bob/");
+    server.send("DELETE", &of_bob, &[], b"").assert_error(404, "story_not_found", "of another");
+    assert_eq!(server.send("DELETE", &own, &[], b"").status, 204);
     for path in [story.clone(), on_behalf_of("@ada").1, on_behalf_of("@bob").1] {
         let path = path.as_str();
         server.get(path).assert_error(404, "story_not_found", path);
     }
     assert_eq!(server.texts("/v1/users/@bob/timeline/stories"), [""; 0]);
-    server.send("DELETE", &story, &[], b"").assert_error(404, "story_not_found", "again");
+    server.send("DELETE", &own, &[], b"").assert_error(404, "story_not_found", "again");
 }
 
 #[test]
@@ -312,9 +316,9 @@ fn invalid_stories_are_refused() {
         ("GET", String::from("/v1/stories/x"), 400, "bad_request"),
         ("GET", String::from("/v1/stories/9223372036854775808"), 400, "bad_request"),
         ("GET", String::from("/v1/stories/7"), 404, "story_not_found"),
-        ("DELETE", String::from("/v1/stories/7"), 404, "story_not_found"),
+        ("DELETE", String::from("/v1/users/0/stories/7"), 404, "story_not_found"),
         ("GET", of_story("?as=0"), 400, "bad_request"),
-        ("DELETE", of_story("?as=0"), 400, "bad_request"),
+        ("DELETE", format!("/v1/users/0/stories/{id}?as=0"), 400, "bad_request"),
         ("GET", format!("/v1/stories/{id}?viewer=ada"), 400, "bad_request"),
         ("GET", format!("/v1/stories/{id}?viewer=@a-b"), 422, "bad_handle"),
         ("GET", format!("/v1/stories/{id}?viewer=1"), 404, "user_not_found"),

@@ -78,7 +78,7 @@ fn home_shows_replies_to_users_who_follow_both_and_own_posts_immediately() {
     assert_eq!(server.texts("/v1/users/@dan/timeline"), ["a question"]);
     let id = server.publish("bob", "gone soon");
     assert_eq!(server.texts("/v1/users/@ada/timeline").len(), 4);
-    server.send("DELETE", &format!("/v1/posts/{id}"), &[], b"");
+    server.send("DELETE", &format!("/v1/users/@bob/posts/{id}"), &[], b"");
     assert_eq!(server.texts("/v1/users/@ada/timeline").len(), 3);
 }
 

@@ -106,7 +106,7 @@ fn counts_follow_posts_and_follows() {
     };
     assert_eq!((counts("ada"), counts("bob")), ([0, 0, 1], [2, 1, 0]));
     server.send("DELETE", "/v1/users/0/following/1", &[], b"");
-    server.send("DELETE", &format!("/v1/posts/{two}"), &[], b"");
+    server.send("DELETE", &server.own(&two), &[], b"");
     assert_eq!((counts("ada"), counts("bob")), ([0, 0, 0], [1, 0, 0]));
 }
 

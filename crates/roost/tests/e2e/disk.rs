@@ -118,7 +118,7 @@ fn a_full_disk_refuses_writes_until_something_is_deleted_and_answers_reads() {
     let results = answer.expect(200).lines();
     let found: Vec<_> = results.iter().map(|result| result["ok"] == true).collect();
     assert_eq!(found, [false, true, false], "{results:?}");
-    client.send("DELETE", &format!("/v1/posts/{post}"), &[], &[]).unwrap().expect(204);
+    client.send("DELETE", &format!("/v1/users/{ann}/posts/{post}"), &[], &[]).unwrap().expect(204);
     for number in 0..kept {
         assert_eq!(redis.line(&format!("DEL k{number}")).integer(), 1);
     }

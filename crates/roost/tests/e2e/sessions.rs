@@ -79,7 +79,7 @@ enum Open {
     Own,
     /// What they may see.
     See,
-    /// Posts that they wrote.
+    /// What is theirs: posts that they wrote.
     Author,
 }
 
@@ -101,7 +101,8 @@ const OPEN: &str = "
     See    GET /v1/users/{user}/posts
     Own    POST /v1/users/{user}/posts
     See    GET /v1/posts/{id}
-    Author PATCH DELETE /v1/posts/{id}
+    Author PATCH DELETE /v1/users/{user}/posts/{id}
+    Own    DELETE /v1/users/{user}/stories/{id}
     See    GET /v1/posts/{id}/context
     See    GET /v1/posts/{id}/history
     See    GET /v1/posts/{id}/favourites
@@ -216,8 +217,10 @@ fn check_routes(
                         None => Err("not_for_users"),
                         _ if !scopes.contains(&scope) => Err("missing_scope"),
                         _ if viewer == Some(bob) => Err("not_own"),
-                        Some(Open::Own) if user != ada => Err("not_own"),
-                        Some(Open::Author) if post != own => Err("post_not_found"),
+                        Some(Open::Own | Open::Author) if user != ada => Err("not_own"),
+                        Some(Open::Author) if post != own && viewer.is_none() => {
+                            Err("post_not_found")
+                        }
                         Some(_) => Ok(()),
                     };
                     if expect.is_ok() && is_left {
@@ -242,7 +245,7 @@ fn check_routes(
         }
     }
     if scopes.contains(&"write") {
-        send("DELETE", &format!("/v1/posts/{own}"), None).expect(204);
+        send("DELETE", &format!("/v1/users/{ada}/posts/{own}"), None).expect(204);
     }
     checked
 }
@@ -296,8 +299,8 @@ fn users_neither_read_nor_change_what_is_hidden_from_them() {
             ("PUT", format!("/v1/users/{ada}/favourites/{hidden}"), None),
             ("PUT", format!("/v1/users/{ada}/bookmarks/{hidden}"), None),
             ("PUT", format!("/v1/users/{ada}/boosts/{hidden}"), None),
-            ("PATCH", format!("/v1/posts/{hidden}"), Some(json!({"text": "other"}))),
-            ("DELETE", format!("/v1/posts/{hidden}"), None),
+            ("PATCH", format!("/v1/users/{ada}/posts/{hidden}"), Some(json!({"text": "other"}))),
+            ("DELETE", format!("/v1/users/{ada}/posts/{hidden}"), None),
         ] {
             let answer = browser.send(method, &path, body.as_ref());
             assert_eq!(code(answer.status, &answer.body), "post_not_found", "{method} {path}");

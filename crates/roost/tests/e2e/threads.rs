@@ -38,10 +38,10 @@ fn threads_edits_and_deletions_are_the_same_after_kill_9() {
     let deepest = reply(&mut client, 0, one, "1.1");
     let edit = json!({"text": "one, edited"});
     let body = serde_json::to_vec(&edit).unwrap();
-    let path = format!("/v1/posts/{one}");
+    let path = format!("/v1/users/1/posts/{one}");
     let headers = [("Content-Type", "application/json")];
     client.send("PATCH", &path, &headers, &body).unwrap().expect(200);
-    client.send("DELETE", &format!("/v1/posts/{gone}"), &[], b"").unwrap().expect(204);
+    client.send("DELETE", &format!("/v1/users/0/posts/{gone}"), &[], b"").unwrap().expect(204);
     let check = |client: &mut Client| {
         let list = |texts: &[&str]| texts.iter().map(ToString::to_string).collect::<Vec<_>>();
         assert_eq!(context(client, top), (vec![], list(&["one, edited", "1.1"])));

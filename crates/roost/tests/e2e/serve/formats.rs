@@ -130,7 +130,7 @@ fn make_the_fixture() {
     client.register("eve");
     client.publish(1, "bob's own");
     let deleted = client.publish(2, "taken back");
-    client.send("DELETE", &format!("/v1/posts/{deleted}"), &[], b"").unwrap().expect(204);
+    client.send("DELETE", &format!("/v1/users/2/posts/{deleted}"), &[], b"").unwrap().expect(204);
     client.publish(2, "@bob from the log");
     client.follow(1, 2);
     server.kill();
